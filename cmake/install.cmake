@@ -1,0 +1,27 @@
+# make install: headers, both libraries, find_package(quoll) and pkg-config.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+file(GLOB public_headers ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/src/*_pixel.inc)
+list(FILTER public_headers EXCLUDE REGEX "_private\\.h$")
+install(FILES ${public_headers} ${PROJECT_BINARY_DIR}/generated/platform.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quoll)
+
+set_target_properties(quoll_static PROPERTIES EXPORT_NAME quoll)
+set_target_properties(quoll_shared PROPERTIES EXPORT_NAME shared)
+set(quoll_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quoll)
+install(EXPORT quoll-targets NAMESPACE quoll:: DESTINATION ${quoll_config_dir})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/quoll-config.cmake.in
+    ${PROJECT_BINARY_DIR}/quoll-config.cmake INSTALL_DESTINATION ${quoll_config_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/quoll-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
+    ${PROJECT_BINARY_DIR}/quoll-config-version.cmake DESTINATION ${quoll_config_dir})
+
+set(quoll_pc_libs "")
+if(QUOLL_OPENMP)
+    set(quoll_pc_libs "-fopenmp")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/quoll.pc.in ${PROJECT_BINARY_DIR}/quoll.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/quoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,327 @@
+// Running a Net: depth-first from the blob asked for, without recursion.
+#include <string.h>
+
+#include <algorithm>
+
+#include "cpu.h"
+#include "log.h"
+#include "net_private.h"
+
+namespace quoll {
+
+struct Extractor::Private {
+    const Net* net;
+    Option opt;
+    std::vector<Mat> blobs;
+    std::vector<char> is_input;  // blobs that the user gave
+    std::vector<char> has_run;   // layers that have run at least once
+    bool extracted = false;
+
+    explicit Private(const Net* n) : net(n), opt(n->opt) { reset(); }
+
+    void reset() {
+        blobs.assign(net->d->blobs.size(), Mat());
+        is_input.assign(net->d->blobs.size(), 0);
+        has_run.assign(net->d->layers.size(), 0);
+        extracted = false;
+    }
+
+    int check_blob(int index, const char* what) const;
+    int run_for(int blob);
+    std::vector<int> layers_needed(int blob, std::vector<int>* uses) const;
+    int run_layer(int index, std::vector<int>* uses, int wanted);
+    int prepare_bottom(const Layer* layer, Mat* m) const;
+    int forward(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops,
+                bool inplace) const;
+    int forward_batch(const Layer* layer, const std::vector<Mat>& bottoms, int n,
+                      std::vector<Mat>* tops) const;
+    int store_top(const Layer* layer, size_t i, Mat* m);
+};
+
+Extractor Net::create_extractor() const { return Extractor(this); }
+
+Extractor::Extractor(const Net* net) : d(new Private(net)) {}
+Extractor::Extractor(const Extractor& other) : d(new Private(*other.d)) {}
+Extractor& Extractor::operator=(const Extractor& other) {
+    *d = *other.d;
+    return *this;
+}
+Extractor::~Extractor() { delete d; }
+
+void Extractor::clear() { d->reset(); }
+void Extractor::set_light_mode(bool enable) { d->opt.lightmode = enable; }
+void Extractor::set_num_threads(int num_threads) {
+    if (num_threads < 1) {
+        QUOLL_LOGE("[Extractor] set_num_threads: expected at least 1, got %d", num_threads);
+        return;
+    }
+    d->opt.num_threads = num_threads;
+}
+void Extractor::set_blob_allocator(Allocator* allocator) { d->opt.blob_allocator = allocator; }
+void Extractor::set_workspace_allocator(Allocator* allocator) {
+    d->opt.workspace_allocator = allocator;
+}
+
+int Extractor::Private::check_blob(int index, const char* what) const {
+    if (!net->d->weights_loaded) {
+        QUOLL_LOGE(
+            "[Extractor] %s: the Net has no model: load_param and load_model have to succeed first",
+            what);
+        return kError;
+    }
+    if (blobs.size() != net->d->blobs.size() || has_run.size() != net->d->layers.size()) {
+        QUOLL_LOGE("[Extractor] %s: the Net was loaded anew after this Extractor was created",
+                   what);
+        return kError;
+    }
+    if (index >= 0 && (size_t)index < blobs.size() && net->d->blobs[index].producer >= 0)
+        return kOk;
+    QUOLL_LOGE("[Extractor] %s: blob index %d, expected 0 to %d", what, index,
+               (int)blobs.size() - 1);
+    return kError;
+}
+
+int Extractor::input(const char* blob_name, const Mat& in) {
+    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "input"));
+    const int index = d->net->find_blob_index_by_name(blob_name);
+    return index < 0 ? (int)kError : input(index, in);
+}
+
+int Extractor::input(int index, const Mat& in) {
+    QUOLL_RETURN_IF_ERROR(d->check_blob(index, "input"));
+    const char* name = d->net->d->blobs[index].name.c_str();
+    if (in.empty()) {
+        QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty", name, index);
+        return kError;
+    }
+    if (d->extracted) {
+        QUOLL_LOGE(
+            "[Extractor] input '%s' (%d): this Extractor has already run; create a new one for the "
+            "next image, or call clear()",
+            name, index);
+        return kError;
+    }
+    d->blobs[index] = in;
+    d->is_input[index] = 1;
+    return kOk;
+}
+
+int Extractor::extract(const char* blob_name, Mat& feat, int type) {
+    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "extract"));
+    const int index = d->net->find_blob_index_by_name(blob_name);
+    return index < 0 ? (int)kError : extract(index, feat, type);
+}
+
+static bool is_storage_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+// f16 and bf16 become f32; others are left alone.
+static void widen(const Mat& in, Mat* out, const Option& opt) {
+    if (in.dtype == DType::f16)
+        cast_float16_to_float32(in, *out, opt);
+    else
+        cast_bfloat16_to_float32(in, *out, opt);
+}
+
+// Denormals slow kernels down by two orders of magnitude: flushed while layers run, in all threads.
+namespace {
+class DenormalGuard {
+public:
+    explicit DenormalGuard(const Option& opt)
+        : threads_(opt.num_threads), old_(get_flush_denormals()) {
+        set(opt.flush_denormals);
+    }
+    ~DenormalGuard() { set(old_); }
+
+private:
+    void set(int mode) {
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+        set_flush_denormals(mode);
+    }
+    int threads_, old_;
+};
+}  // namespace
+
+int Extractor::extract(int index, Mat& feat, int type) {
+    QUOLL_RETURN_IF_ERROR(d->check_blob(index, "extract"));
+    d->extracted = true;
+    if (d->blobs[index].empty()) {
+        DenormalGuard guard(d->opt);
+        QUOLL_RETURN_IF_ERROR(d->run_for(index));
+    }
+    feat = d->blobs[index];
+    if (type != 0) return kOk;
+    Option opt = d->opt;
+    opt.blob_allocator = 0;  // what the user keeps must not sit in a pool
+    if (is_storage_type(feat.dtype)) {
+        Mat wide;
+        widen(feat, &wide, opt);
+        feat = wide;
+    }
+    if (feat.elempack != 1) {
+        Mat planar;
+        convert_packing(feat, planar, 1, opt);
+        feat = planar;
+    }
+    return feat.empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+// The layers to run, in order, and how often each blob is read on the way.
+std::vector<int> Extractor::Private::layers_needed(int blob, std::vector<int>* uses) const {
+    const std::vector<Layer*>& layers = net->d->layers;
+    std::vector<int> order, stack(1, net->d->blobs[blob].producer);
+    std::vector<char> state(layers.size(), 0);  // 1: inputs asked for, 2: in the order
+    uses->assign(blobs.size(), 0);
+    while (!stack.empty()) {
+        const int index = stack.back();
+        if (state[index]) {
+            stack.pop_back();
+            if (state[index] == 1) order.push_back(index);
+            state[index] = 2;
+            continue;
+        }
+        state[index] = 1;
+        const std::vector<int>& bottoms = layers[index]->bottoms;
+        for (size_t i = bottoms.size(); i-- > 0;) {
+            (*uses)[bottoms[i]]++;
+            const int producer = net->d->blobs[bottoms[i]].producer;
+            if (blobs[bottoms[i]].empty() && state[producer] == 0) stack.push_back(producer);
+        }
+    }
+    return order;
+}
+
+int Extractor::Private::run_for(int blob) {
+    std::vector<int> uses;
+    for (int index : layers_needed(blob, &uses))
+        QUOLL_RETURN_IF_ERROR(run_layer(index, &uses, blob));
+    return kOk;
+}
+
+int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
+    const bool widening = (m->dtype == DType::f16 && !layer->support_fp16_storage) ||
+                          (m->dtype == DType::bf16 && !layer->support_bf16_storage);
+    if (widening) {
+        Mat wide;
+        widen(*m, &wide, opt);
+        *m = wide;
+    }
+    if (m->elempack != 1 && !layer->support_packing) {
+        Mat planar;
+        convert_packing(*m, planar, 1, opt);
+        *m = planar;
+    }
+    return m->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+static bool owned_alone(const std::vector<Mat>& mats) {
+    for (const Mat& m : mats)
+        if (!m.refcount || m.refcount->load() != 1) return false;
+    return true;
+}
+
+int Extractor::Private::run_layer(int index, std::vector<int>* uses, int wanted) {
+    const Layer* layer = net->d->layers[index];
+    if (layer->bottoms.empty() && layer->typeindex == layer_to_index("Input")) {
+        for (int id : layer->tops)
+            if (blobs[id].empty())
+                return layer->fail("input '%s' (%d) was not given", net->d->blobs[id].name.c_str(),
+                                   id);
+        return kOk;
+    }
+    std::vector<Mat> bottoms(layer->bottoms.size()), tops;
+    has_run[index] = 1;
+    int batch = 1;
+    for (size_t i = 0; i < bottoms.size(); i++) {
+        const int id = layer->bottoms[i];
+        bottoms[i] = blobs[id];
+        const std::vector<int>& readers = net->d->consumers[id];
+        const bool last =
+            --(*uses)[id] == 0 && id != wanted && !is_input[id] &&
+            std::all_of(readers.begin(), readers.end(), [&](int r) { return has_run[r]; });
+        if (opt.lightmode && last) blobs[id].release();
+        QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &bottoms[i]));
+        batch = std::max(batch, bottoms[i].n);
+    }
+    int status = kOk;
+    if (batch > 1 && !layer->support_batch)
+        status = forward_batch(layer, bottoms, batch, &tops);
+    else
+        status = forward(layer, &bottoms, &tops, layer->support_inplace && owned_alone(bottoms));
+    if (status != kOk) {
+        std::string shapes;
+        for (int id : layer->bottoms) shapes += " '" + net->d->blobs[id].name + "'";
+        layer->fail("could not run on%s (layer %d)", shapes.empty() ? " no input" : shapes.c_str(),
+                    index);
+        return status < 0 ? status : (int)kError;
+    }
+    if (tops.size() != layer->tops.size())
+        return layer->fail("expected %zu outputs, got %zu", layer->tops.size(), tops.size());
+    for (size_t i = 0; i < tops.size(); i++) QUOLL_RETURN_IF_ERROR(store_top(layer, i, &tops[i]));
+    return kOk;
+}
+
+int Extractor::Private::forward(const Layer* layer, std::vector<Mat>* bottoms,
+                                std::vector<Mat>* tops, bool inplace) const {
+    if (layer->one_blob_only) {
+        tops->resize(1);
+        if (!inplace) return layer->forward((*bottoms)[0], (*tops)[0], opt);
+        (*tops)[0] = static_cast<Mat&&>((*bottoms)[0]);
+        return layer->forward_inplace((*tops)[0], opt);
+    }
+    if (inplace && !bottoms->empty()) {
+        tops->swap(*bottoms);
+        return layer->forward_inplace(*tops, opt);
+    }
+    tops->resize(layer->tops.size());
+    return layer->forward(*bottoms, *tops, opt);
+}
+
+// Runs the layer for each item and stacks the results; inputs with n = 1 serve every item.
+int Extractor::Private::forward_batch(const Layer* layer, const std::vector<Mat>& bottoms, int n,
+                                      std::vector<Mat>* tops) const {
+    for (const Mat& m : bottoms)
+        if (m.n != 1 && m.n != n) return layer->fail("inputs with batch counts %d and %d", m.n, n);
+    for (int b = 0; b < n; b++) {
+        std::vector<Mat> item_bottoms, item_tops;
+        for (const Mat& m : bottoms) item_bottoms.push_back(m.n == 1 ? m : m.batch(b));
+        QUOLL_RETURN_IF_ERROR(forward(layer, &item_bottoms, &item_tops, false));
+        if (b == 0) tops->resize(item_tops.size());
+        for (size_t i = 0; i < item_tops.size(); i++) {
+            const Mat& m = item_tops[i];
+            Mat& all = (*tops)[i];
+            if (b == 0) {
+                Shape shape = m.logical_shape();
+                shape.n = n;
+                if (!m.empty()) all.create(shape, m.elempack, opt.blob_allocator);
+                if (all.empty()) return kOutOfMemory;
+            }
+            Mat slot = all.batch(b);
+            if (m.logical_shape() != slot.logical_shape() || m.elempack != slot.elempack)
+                return layer->fail("output %zu has another shape for batch item %d", i, b);
+            for (int q = 0; q < m.c; q++)
+                memcpy((char*)slot.data + q * slot.cstep * slot.elemsize,
+                       (const char*)m.data + q * m.cstep * m.elemsize,
+                       (size_t)m.w * m.h * m.d * m.elemsize);
+        }
+    }
+    return kOk;
+}
+
+int Extractor::Private::store_top(const Layer* layer, size_t i, Mat* m) {
+    const int id = layer->tops[i];
+    if (m->empty() && m->dims == 0)
+        return layer->fail("output '%s' (%d) came out empty", net->d->blobs[id].name.c_str(), id);
+    if (m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
+        Mat narrow;
+        if (opt.use_fp16_storage)
+            cast_float32_to_float16(*m, narrow, opt);
+        else
+            cast_float32_to_bfloat16(*m, narrow, opt);
+        if (narrow.empty()) return kOutOfMemory;
+        *m = narrow;
+    }
+    blobs[id] = *m;
+    return kOk;
+}
+
+}  // namespace quoll

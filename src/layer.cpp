@@ -1,0 +1,80 @@
+#include "layer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "log.h"
+
+namespace quoll {
+
+Layer::Layer()
+    : one_blob_only(false),
+      support_inplace(false),
+      support_packing(false),
+      support_batch(false),
+      support_fp16_storage(false),
+      support_bf16_storage(false),
+      userdata(0),
+      typeindex(-1) {}
+Layer::~Layer() {}
+
+int Layer::load_param(const ParamDict&) { return kOk; }
+int Layer::load_model(const ModelBin&) { return kOk; }
+int Layer::create_pipeline(const Option&) { return kOk; }
+int Layer::destroy_pipeline(const Option&) { return kOk; }
+void Layer::visit_params(ParamVisitor&) {}
+void Layer::visit_weights(WeightVisitor&) {}
+
+int Layer::infer_shapes(const std::vector<Shape>&, std::vector<Shape>& shapes) const {
+    shapes.assign(tops.empty() ? 1 : tops.size(), Shape());
+    return kOk;
+}
+
+static int clone_blob(const Layer* layer, const Mat& from, Mat* to, const Option& opt) {
+    *to = from.clone(opt.blob_allocator);
+    if (!to->empty()) return kOk;
+    layer->fail("out of memory for a copy of an input");
+    return kOutOfMemory;
+}
+
+int Layer::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                   const Option& opt) const {
+    if (one_blob_only) {
+        if (bottom_blobs.size() != 1) return fail("expected 1 input, got %zu", bottom_blobs.size());
+        top_blobs.resize(1);
+        return forward(bottom_blobs[0], top_blobs[0], opt);
+    }
+    if (!support_inplace) return fail("this layer has no forward function");
+    top_blobs.resize(bottom_blobs.size());
+    for (size_t i = 0; i < bottom_blobs.size(); i++)
+        QUOLL_RETURN_IF_ERROR(clone_blob(this, bottom_blobs[i], &top_blobs[i], opt));
+    return forward_inplace(top_blobs, opt);
+}
+
+int Layer::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    if (!support_inplace) return fail("this layer has no forward function for one blob");
+    QUOLL_RETURN_IF_ERROR(clone_blob(this, bottom_blob, &top_blob, opt));
+    return forward_inplace(top_blob, opt);
+}
+
+int Layer::forward_inplace(std::vector<Mat>& blobs, const Option& opt) const {
+    if (one_blob_only && blobs.size() == 1) return forward_inplace(blobs[0], opt);
+    return fail("this layer has no in-place forward function");
+}
+
+int Layer::forward_inplace(Mat&, const Option&) const {
+    return fail("this layer has no in-place forward function for one blob");
+}
+
+int Layer::fail(const char* format, ...) const {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    QUOLL_LOGE("[%s %s] %s", type.c_str(), name.c_str(), text);
+    return kError;
+}
+
+}  // namespace quoll

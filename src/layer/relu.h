@@ -1,0 +1,22 @@
+#ifndef QUOLL_LAYER_RELU_H
+#define QUOLL_LAYER_RELU_H
+
+#include "schema.h"
+
+namespace quoll {
+
+// y = x if x > 0, else slope * x.
+class ReLU : public Operator<ReLU> {
+public:
+    ReLU();
+    static void params(ReLU& s, ParamVisitor& v);
+    static void weights(ReLU& s, WeightVisitor& v);
+    static int shape(const ReLU& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+    float slope;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,212 @@
+#include "schema.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../log.h"
+
+namespace quoll {
+
+namespace {
+
+class LoadParams : public ParamVisitor {
+public:
+    LoadParams(const Layer& layer, const ParamDict& pd) : layer_(layer), pd_(pd) {}
+    int status = kOk;
+
+    void operator()(int id, const char* name, int& field, int def, const char*,
+                    Range range) override {
+        const ParamDict::Type type = pd_.type(id);
+        field = pd_.get(id, def);
+        used_ |= 1u << id;
+        if (type == ParamDict::kFloat && (float)field != pd_.get(id, 0.f))
+            refuse("%s (%d): expected an integer, got %g", name, id, pd_.get(id, 0.f));
+        expect_single(id, name, type);
+        check(id, name, field, range);
+    }
+    void operator()(int id, const char* name, float& field, float def, const char*,
+                    Range range) override {
+        field = pd_.get(id, def);
+        used_ |= 1u << id;
+        expect_single(id, name, pd_.type(id));
+        if (range.low > -1e300 || range.high < 1e300) check(id, name, field, range);
+    }
+    void ints(int id, const char* name, Mat& field, const char*, Range range) override {
+        expect_array(id, name);
+        field = pd_.get_ints(id, Mat());
+        for (int i = 0; i < field.w; i++) check(id, name, ((const int*)field.data)[i], range);
+    }
+    void floats(int id, const char* name, Mat& field, const char*, Range range) override {
+        expect_array(id, name);
+        field = pd_.get_floats(id, Mat());
+        if (range.low <= -1e300 && range.high >= 1e300) return;
+        for (int i = 0; i < field.w; i++) check(id, name, ((const float*)field.data)[i], range);
+    }
+    void operator()(int id, const char* name, std::string& field, const char* def,
+                    const char*) override {
+        field = pd_.get(id, std::string(def));
+        used_ |= 1u << id;
+        const ParamDict::Type type = pd_.type(id);
+        if (type != ParamDict::kNone && type != ParamDict::kString)
+            refuse("%s (%d): expected a string", name, id);
+    }
+
+    // Parameters that the operator does not know: a newer file, or a typing error.
+    void report_unknown() const {
+        // 30 and 31 are shape hints and feature masks of any layer.
+        for (int id = 0; id < 30; id++)
+            if (pd_.type(id) != ParamDict::kNone && !(used_ >> id & 1))
+                QUOLL_LOGW("[%s %s] parameter %d is not known and has no effect",
+                           layer_.type.c_str(), layer_.name.c_str(), id);
+    }
+
+private:
+    template <class... Args>
+    void refuse(const char* format, Args... args) {
+        char text[256];
+        snprintf(text, sizeof(text), format, args...);
+        status = layer_.fail("%s", text);
+    }
+    void expect_single(int id, const char* name, ParamDict::Type type) {
+        if (type >= ParamDict::kNumberArray)
+            refuse("%s (%d): expected one number, got %s", name, id,
+                   type == ParamDict::kString ? "a string" : "an array");
+    }
+    void expect_array(int id, const char* name) {
+        used_ |= 1u << id;
+        const ParamDict::Type type = pd_.type(id);
+        if (type != ParamDict::kNone &&
+            (type < ParamDict::kNumberArray || type == ParamDict::kString))
+            refuse("%s (%d): expected an array", name, id);
+    }
+    void check(int id, const char* name, double value, Range range) {
+        if (value >= range.low && value <= range.high) return;
+        if (range.high >= 1e300)
+            refuse("%s (%d): expected at least %g, got %g", name, id, range.low, value);
+        else
+            refuse("%s (%d): expected %g to %g, got %g", name, id, range.low, range.high, value);
+    }
+
+    const Layer& layer_;
+    const ParamDict& pd_;
+    unsigned used_ = 0;
+};
+
+class LoadWeights : public WeightVisitor {
+public:
+    LoadWeights(const Layer& layer, const ModelBin& mb) : layer_(layer), mb_(mb) {}
+    int status = kOk;
+
+    void operator()(bool present, const char* name, Mat& field, WeightSize size, WeightKind kind,
+                    const char*) override {
+        field = Mat();
+        if (!present || status != kOk) return;
+        const double count = (double)size.w * size.h * size.d * size.c;
+        if (size.w <= 0 || size.h <= 0 || size.d <= 0 || size.c <= 0 || count > INT_MAX) {
+            status = layer_.fail("%s: cannot have %.0f values", name, count);
+            return;
+        }
+        const int type = kind == WeightKind::kTagged ? 0 : 1;
+        field = mb_.load((int)count, type);
+        if (field.empty()) {
+            status = layer_.fail("%s: needs %.0f values, the weights end or memory runs out before",
+                                 name, count);
+            return;
+        }
+        if (size.dims == 2) field = field.reshape((int)size.w, (int)size.h);
+        if (size.dims == 3) field = field.reshape((int)size.w, (int)size.h, (int)size.c);
+        if (size.dims == 4)
+            field = field.reshape((int)size.w, (int)size.h, (int)size.d, (int)size.c);
+        if (field.empty()) status = kOutOfMemory;
+    }
+
+private:
+    const Layer& layer_;
+    const ModelBin& mb_;
+};
+
+class SaveParams : public ParamVisitor {
+public:
+    std::string text;
+
+    void operator()(int id, const char*, int& field, int def, const char*, Range) override {
+        if (field != def) text += " " + std::to_string(id) + "=" + std::to_string(field);
+    }
+    void operator()(int id, const char*, float& field, float def, const char*, Range) override {
+        if (memcmp(&field, &def, sizeof(float)) != 0)
+            text += " " + std::to_string(id) + "=" + float_to_text(field);
+    }
+    void ints(int id, const char*, Mat& field, const char*, Range) override {
+        begin_array(id, field);
+        for (int i = 0; i < field.w; i++) text += "," + std::to_string(((const int*)field.data)[i]);
+    }
+    void floats(int id, const char*, Mat& field, const char*, Range) override {
+        begin_array(id, field);
+        for (int i = 0; i < field.w; i++)
+            text += "," + float_to_text(((const float*)field.data)[i]);
+    }
+    void operator()(int id, const char*, std::string& field, const char* def,
+                    const char*) override {
+        if (field != def) text += " " + std::to_string(id) + "=\"" + field + "\"";
+    }
+
+private:
+    void begin_array(int id, const Mat& field) {
+        if (!field.empty())
+            text += " " + std::to_string(-23300 - id) + "=" + std::to_string(field.w);
+    }
+};
+
+}  // namespace
+
+int load_params_by_schema(Layer& layer, const ParamDict& pd) {
+    LoadParams load(layer, pd);
+    layer.visit_params(load);
+    if (load.status == kOk) load.report_unknown();
+    return load.status;
+}
+
+int load_weights_by_schema(Layer& layer, const ModelBin& mb) {
+    LoadWeights load(layer, mb);
+    layer.visit_weights(load);
+    return load.status;
+}
+
+std::string params_to_text(Layer& layer) {
+    SaveParams save;
+    layer.visit_params(save);
+    return save.text;
+}
+
+int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
+                std::vector<Mat>& top_blobs, const Option& opt) {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(layer.infer_shapes(in, out));
+    top_blobs.resize(out.size());
+    for (size_t i = 0; i < out.size(); i++) {
+        if (out[i].total() == 0)
+            return layer.fail("output %zu would be empty: %s", i, shape_text(out[i]).c_str());
+        top_blobs[i].create(out[i], 1, opt.blob_allocator);
+        if (top_blobs[i].empty()) return kOutOfMemory;
+    }
+    return kOk;
+}
+
+int same_shapes(const Layer&, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    out = in;
+    return kOk;
+}
+
+std::string shape_text(const Shape& s) {
+    std::string text = s.dims == 0 ? "none" : std::to_string(s.w);
+    if (s.dims >= 2) text += " x " + std::to_string(s.h);
+    if (s.dims >= 4) text += " x " + std::to_string(s.d);
+    if (s.dims >= 3) text += " x " + std::to_string(s.c);
+    if (s.n > 1) text += " (n " + std::to_string(s.n) + ")";
+    return text;
+}
+
+}  // namespace quoll

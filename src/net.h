@@ -1,0 +1,130 @@
+// Net: a model. Extractor: one run of it.
+//
+//   quoll::Net net;
+//   if (net.load_param("model.param") || net.load_model("model.bin")) return 1;
+//   quoll::Extractor ex = net.create_extractor();
+//   ex.input("data", in);
+//   quoll::Mat out;
+//   if (ex.extract("prob", out)) return 1;
+#ifndef QUOLL_NET_H
+#define QUOLL_NET_H
+
+#include <stdio.h>
+
+#include <vector>
+
+#include "blob.h"
+#include "layer.h"
+#include "option.h"
+#include "platform.h"
+
+namespace quoll {
+
+class DataReader;
+class Extractor;
+
+// In a binary param, the type index of a custom layer has this bit set.
+enum { kCustomLayerBit = 1 << 8 };
+
+// A loaded model. Loading and clear() are for one thread; create_extractor() and running Extractors
+// may go on in many. All loaders return 0, or a negative code after a message in the log; a failed
+// loader leaves the Net empty.
+class Net {
+public:
+    Net();
+    ~Net();
+
+    // Set before loading.
+    Option opt;
+
+    // Makes a layer type known, or replaces a built-in one. To be called before load_param.
+    int register_custom_layer(const char* type, layer_creator_func creator,
+                              layer_destroyer_func destroyer = 0, void* userdata = 0);
+    // By type index, as binary params refer to it (with or without kCustomLayerBit).
+    int register_custom_layer(int index, layer_creator_func creator,
+                              layer_destroyer_func destroyer = 0, void* userdata = 0);
+
+    // The graph. Text form: from a reader, a file at its current position (which stays right behind
+    // the model, so that several can follow one another), a path, or a string.
+    int load_param(const DataReader& dr);
+    int load_param_bin(const DataReader& dr);
+    // The weights, in the order of the layers.
+    int load_model(const DataReader& dr);
+#if QUOLL_STDIO
+    int load_param(FILE* fp);
+    int load_param(const char* path);
+    int load_param_mem(const char* text);
+    int load_param_bin(FILE* fp);
+    int load_param_bin(const char* path);
+    int load_model(FILE* fp);
+    int load_model(const char* path);
+#endif
+    // From memory that is 4-byte aligned; return the bytes consumed, 0 on failure. The weights are
+    // used in place: the memory must outlive the Net.
+    int load_param(const unsigned char* mem);
+    int load_model(const unsigned char* mem);
+    // The same with the number of bytes that may be read, so that a short buffer is an error.
+    int load_param(const unsigned char* mem, size_t size);
+    int load_model(const unsigned char* mem, size_t size);
+
+    // Unloads everything; registered layers stay registered.
+    void clear();
+
+    Extractor create_extractor() const;
+
+    // Blobs of Input layers, and blobs that no layer consumes, in file order.
+    const std::vector<int>& input_indexes() const;
+    const std::vector<int>& output_indexes() const;
+    const std::vector<const char*>& input_names() const;
+    const std::vector<const char*>& output_names() const;
+
+    const std::vector<Blob>& blobs() const;
+    const std::vector<Layer*>& layers() const;
+
+    // The index of a blob or layer, -1 (with a message that suggests near names) if there is none.
+    int find_blob_index_by_name(const char* name) const;
+    int find_layer_index_by_name(const char* name) const;
+
+private:
+    friend class Extractor;
+    Net(const Net&);
+    Net& operator=(const Net&);
+    struct Private;
+    Private* const d;
+};
+
+// One inference: give the inputs, ask for blobs. Only the layers that an asked blob needs are run;
+// results are kept, so that asking again, or asking for another blob, runs the rest only.
+// For the next image make a new Extractor (it is cheap) or call clear(). Not for several threads at
+// once; several Extractors of one Net are.
+class Extractor {
+public:
+    ~Extractor();
+    Extractor(const Extractor& other);
+    Extractor& operator=(const Extractor& other);
+
+    // Forgets inputs and results.
+    void clear();
+
+    void set_light_mode(bool enable);
+    void set_num_threads(int num_threads);
+    void set_blob_allocator(Allocator* allocator);
+    void set_workspace_allocator(Allocator* allocator);
+
+    // 0, or a negative code after a message in the log.
+    int input(const char* blob_name, const Mat& in);
+    int input(int blob_index, const Mat& in);
+    // type 0: f32 for storage types, elempack 1. type 1: as the engine has it.
+    int extract(const char* blob_name, Mat& feat, int type = 0);
+    int extract(int blob_index, Mat& feat, int type = 0);
+
+private:
+    friend class Net;
+    explicit Extractor(const Net* net);
+    struct Private;
+    Private* const d;
+};
+
+}  // namespace quoll
+
+#endif

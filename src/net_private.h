@@ -1,0 +1,57 @@
+// Internals that net.cpp, net_load.cpp and extractor.cpp share.
+#ifndef QUOLL_NET_PRIVATE_H
+#define QUOLL_NET_PRIVATE_H
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "net.h"
+
+namespace quoll {
+
+struct CustomLayer {
+    std::string type;  // empty when registered by index
+    int index;         // -1 when registered by type
+    layer_creator_func creator;
+    layer_destroyer_func destroyer;
+    void* userdata;
+};
+
+struct Net::Private {
+    std::vector<Blob> blobs;
+    std::vector<Layer*> layers;
+    std::vector<layer_destroyer_func> destroyers;  // of layers; null: delete
+    std::vector<CustomLayer> custom_layers;
+    // For each blob, the layers that read it.
+    std::vector<std::vector<int>> consumers;
+    std::unordered_map<std::string, int> blob_of_name;
+    std::vector<int> input_indexes, output_indexes;
+    std::vector<const char*> input_names, output_names;
+    Option loaded_opt;  // the options that create_pipeline saw
+    bool weights_loaded = false;
+
+    // Null, with a message, when no such layer exists.
+    Layer* new_layer(const std::string& type, const Option& opt, layer_destroyer_func* destroyer);
+    Layer* new_layer(int typeindex, const Option& opt, layer_destroyer_func* destroyer);
+    // Appends a layer read from a param file.
+    void add_layer(Layer* layer, layer_destroyer_func destroyer);
+    int set_producer(int blob, int layer);
+    int load_text(const DataReader& dr, const Option& opt);
+    int load_text_layer(const DataReader& dr, const Option& opt, int index, size_t blob_count);
+    int load_binary(const DataReader& dr, const Option& opt);
+    int load_binary_layer(const DataReader& dr, const Option& opt, int index, int blob_count);
+    int load_layer_params(Layer* layer, const ParamDict& pd);
+    // Checks producers and cycles, collects consumers, inputs and outputs.
+    int finish_graph();
+    int check_acyclic() const;
+    int load_weights(const DataReader& dr, const Option& opt);
+    void clear();
+};
+
+// "; did you mean a, b or c?" with the names nearest to `name`, or "".
+std::string suggest_names(const std::string& name, const std::vector<std::string>& candidates);
+
+}  // namespace quoll
+
+#endif

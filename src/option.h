@@ -1,0 +1,40 @@
+// How a Net runs. Names are ncnn's; a field is here only if it is honoured.
+#ifndef QUOLL_OPTION_H
+#define QUOLL_OPTION_H
+
+namespace quoll {
+
+class Allocator;
+
+class Option {
+public:
+    // Threads = physical cores that the process may use; light mode; packing.
+    Option();
+
+    // Intermediate blobs are released as soon as their last consumer has run.
+    bool lightmode;
+    // Threads that a layer may use. At least 1.
+    int num_threads;
+    // Memory for named blobs (used by one thread at a time) and for a layer's temporary buffers
+    // (may be asked from several threads); null: the aligned malloc.
+    Allocator* blob_allocator;
+    Allocator* workspace_allocator;
+    // Milliseconds that idle OpenMP workers spin before they sleep (where the OpenMP runtime has
+    // it).
+    int openmp_blocktime;
+    // Blobs between layers are kept as IEEE half floats, or as bfloat16; arithmetic stays fp32.
+    bool use_fp16_storage;
+    bool use_bf16_storage;
+    // Layers may use channel-blocked blobs (elempack > 1).
+    bool use_packing_layout;
+    // 3x3 convolutions may use Winograd's algorithm, which rounds differently.
+    bool use_winograd_convolution;
+    // Run the scalar reference of every operator instead of its fast form: slow, for checking.
+    bool use_reference_layers;
+    // Set denormals to zero while layers run: bit 0 flushes results (FTZ), bit 1 inputs (DAZ).
+    int flush_denormals;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,381 @@
+#include "paramdict.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include <charconv>
+#include <vector>
+
+#include "datareader.h"
+#include "log.h"
+#include "status.h"
+
+namespace quoll {
+
+namespace {
+
+// More elements than any real parameter array has; guards binary counts.
+const int kMaxArrayLength = 1 << 24;
+// Longest text of one value; longer ones are errors.
+const size_t kMaxTokenLength = 1 << 20;
+
+struct Param {
+    ParamDict::Type type = ParamDict::kNone;
+    union {
+        int i;
+        float f;
+    };
+    Mat array;
+    std::string text;
+    Param() : i(0) {}
+};
+
+float to_float(int v) { return (float)v; }
+
+// Truncates; out of range clamps, NaN is 0.
+int to_int(float v) {
+    if (v >= 2147483648.f) return INT_MAX;
+    if (v <= -2147483648.f) return INT_MIN;
+    return v == v ? (int)v : 0;
+}
+
+struct Number {
+    bool is_float = false;
+    int i = 0;
+    float f = 0.f;
+    float as_float() const { return is_float ? f : to_float(i); }
+};
+
+bool looks_like_float(const std::string& s) {
+    return s.find_first_of(".eEnN") != std::string::npos;  // 1.5, 1e3, inf, nan
+}
+
+bool parse_number(const std::string& token, Number* out) {
+    const char* first = token.data();
+    const char* last = first + token.size();
+    if (first != last && *first == '+') first++;
+    if (first == last) return false;
+    std::from_chars_result r{};
+    out->is_float = looks_like_float(token);
+    if (!out->is_float) {
+        r = std::from_chars(first, last, out->i);
+        if (r.ec == std::errc() && r.ptr == last) return true;
+        out->is_float = true;  // an integer beyond 32 bits is still a number
+    }
+    r = std::from_chars(first, last, out->f);
+    if (r.ec == std::errc::result_out_of_range && r.ptr == last) {
+        // from_chars leaves the value alone: underflow is zero, overflow infinite.
+        double wide = 0;
+        const auto w = std::from_chars(first, last, wide);
+        const bool huge = w.ec == std::errc() ? fabs(wide) > 1
+                                              : token.find("e-") == std::string::npos &&
+                                                    token.find("E-") == std::string::npos;
+        out->f = huge ? INFINITY : 0.f;
+        if (*first == '-') out->f = -out->f;
+        return true;
+    }
+    return r.ec == std::errc() && r.ptr == last;
+}
+
+// Skips blanks; returns the next character of the line, or -1 at its end (the line end is
+// consumed).
+int next_on_line(const DataReader& dr) {
+    int ch = dr.get_char();
+    while (ch == ' ' || ch == '\t' || ch == '\r') ch = dr.get_char();
+    return ch == '\n' ? -1 : ch;
+}
+
+bool is_blank(int ch) { return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\n' || ch == -1; }
+
+// Reads up to a blank (which is put back) or a character of `stops` (which is consumed and
+// returned).
+int read_token(const DataReader& dr, const char* stops, std::string* token) {
+    token->clear();
+    for (;;) {
+        const int ch = dr.get_char();
+        if (is_blank(ch)) {
+            if (ch != -1) dr.unget_char(ch);
+            return -1;
+        }
+        if (strchr(stops, ch)) return ch;
+        if (token->size() >= kMaxTokenLength) return -2;
+        token->push_back((char)ch);
+    }
+}
+
+bool read_quoted(const DataReader& dr, std::string* text) {
+    text->clear();
+    for (;;) {
+        const int ch = dr.get_char();
+        if (ch == -1 || ch == '\n' || text->size() >= kMaxTokenLength) return false;
+        if (ch == '"') return true;
+        text->push_back((char)ch);
+    }
+}
+
+// Stores ints if all are ints, floats otherwise.
+int store_numbers(const std::vector<Number>& numbers, Param* p) {
+    bool any_float = false;
+    for (const Number& v : numbers) any_float |= v.is_float;
+    p->type = any_float ? ParamDict::kFloatArray : ParamDict::kIntArray;
+    p->array = Mat();
+    if (numbers.empty()) return kOk;
+    p->array.create(Shape((int)numbers.size(), any_float ? DType::f32 : DType::s32));
+    if (p->array.empty()) return kOutOfMemory;
+    for (size_t i = 0; i < numbers.size(); i++) {
+        if (any_float)
+            ((float*)p->array.data)[i] = numbers[i].as_float();
+        else
+            ((int*)p->array.data)[i] = numbers[i].i;
+    }
+    return kOk;
+}
+
+}  // namespace
+
+struct ParamDict::Private {
+    Param params[kMaxParamId + 1];
+
+    const Param* find(int id) const {
+        return id >= 0 && id <= kMaxParamId && params[id].type != kNone ? &params[id] : nullptr;
+    }
+    Param* slot(int id) {
+        if (id >= 0 && id <= kMaxParamId) return &params[id];
+        QUOLL_LOGE("[ParamDict] id: expected 0 to %d, got %d", kMaxParamId, id);
+        return nullptr;
+    }
+    int load_text_value(const DataReader& dr, const char* where, int id, bool old_array);
+    int load_binary_array(const DataReader& dr, const char* where, Param* p, int id);
+    int load_binary_string(const DataReader& dr, const char* where, Param* p, int id);
+};
+
+ParamDict::ParamDict() : d(new Private) {}
+ParamDict::ParamDict(const ParamDict& other) : d(new Private(*other.d)) {}
+ParamDict& ParamDict::operator=(const ParamDict& other) {
+    *d = *other.d;
+    return *this;
+}
+ParamDict::~ParamDict() { delete d; }
+
+ParamDict::Type ParamDict::type(int id) const {
+    const Param* p = d->find(id);
+    return p ? p->type : kNone;
+}
+
+int ParamDict::get(int id, int def) const {
+    const Param* p = d->find(id);
+    if (!p) return def;
+    if (p->type == kFloat) return to_int(p->f);
+    return p->type == kInt || p->type == kNumber ? p->i : def;
+}
+
+float ParamDict::get(int id, float def) const {
+    const Param* p = d->find(id);
+    if (!p) return def;
+    if (p->type == kInt) return to_float(p->i);
+    return p->type == kFloat || p->type == kNumber ? p->f : def;
+}
+
+Mat ParamDict::get(int id, const Mat& def) const {
+    const Param* p = d->find(id);
+    return p && p->type >= kNumberArray && p->type <= kFloatArray ? p->array : def;
+}
+
+std::string ParamDict::get(int id, const std::string& def) const {
+    const Param* p = d->find(id);
+    return p && p->type == kString ? p->text : def;
+}
+
+Mat ParamDict::get_floats(int id, const Mat& def) const {
+    const Param* p = d->find(id);
+    const Mat m = get(id, def);
+    if (m.empty() || m.dtype != DType::s32 || (p && p->type == kNumberArray)) return m;
+    Mat out(Shape(m.w, DType::f32));
+    for (int i = 0; i < out.w; i++) ((float*)out.data)[i] = to_float(((const int*)m.data)[i]);
+    return out;
+}
+
+Mat ParamDict::get_ints(int id, const Mat& def) const {
+    const Param* p = d->find(id);
+    const Mat m = get(id, def);
+    if (m.empty()) return m;
+    Mat out(Shape(m.w, DType::s32));
+    const bool floats = p && p->type == kFloatArray;
+    for (int i = 0; i < out.w; i++)
+        ((int*)out.data)[i] = floats ? to_int(((const float*)m.data)[i]) : ((const int*)m.data)[i];
+    return out;
+}
+
+void ParamDict::set(int id, int value) {
+    if (Param* p = d->slot(id)) p->type = kInt, p->i = value;
+}
+void ParamDict::set(int id, float value) {
+    if (Param* p = d->slot(id)) p->type = kFloat, p->f = value;
+}
+void ParamDict::set(int id, const Mat& value) {
+    if (Param* p = d->slot(id))
+        p->type = value.dtype == DType::s32 ? kIntArray : kFloatArray, p->array = value;
+}
+void ParamDict::set(int id, const std::string& value) {
+    if (Param* p = d->slot(id)) p->type = kString, p->text = value;
+}
+void ParamDict::clear() { *d = Private(); }
+
+int ParamDict::Private::load_text_value(const DataReader& dr, const char* where, int id,
+                                        bool old_array) {
+    Param* p = &params[id];
+    int ch = dr.get_char();
+    if (ch == '"' && !old_array) {
+        p->type = kString;
+        if (read_quoted(dr, &p->text)) return kOk;
+        QUOLL_LOGE("%s parameter %d: the string has no closing quote", where, id);
+        return kError;
+    }
+    if (ch != -1) dr.unget_char(ch);
+    std::vector<Number> numbers;
+    std::string token;
+    int stop = ',', announced = -1;
+    while (stop == ',') {
+        stop = read_token(dr, ",", &token);
+        Number v;
+        if (stop == -2 || !parse_number(token, &v)) {
+            QUOLL_LOGE("%s parameter %d: expected a number, got '%.40s'", where, id, token.c_str());
+            return kError;
+        }
+        if (old_array && announced < 0) {
+            announced = v.is_float ? -1 : v.i;
+            if (announced < 0) {
+                QUOLL_LOGE("%s parameter %d: bad array length '%.40s'", where, id, token.c_str());
+                return kError;
+            }
+            continue;
+        }
+        numbers.push_back(v);
+    }
+    if (old_array && (size_t)announced != numbers.size()) {
+        QUOLL_LOGE("%s parameter %d: array of %d values, got %zu", where, id, announced,
+                   numbers.size());
+        return kError;
+    }
+    if (old_array || numbers.size() > 1) return store_numbers(numbers, p);
+    p->type = numbers[0].is_float ? kFloat : kInt;
+    if (numbers[0].is_float)
+        p->f = numbers[0].f;
+    else
+        p->i = numbers[0].i;
+    return kOk;
+}
+
+// Array ids are stored as -23300 - id.
+static const int kArrayBase = -23300;
+// In the binary form strings are stored as -23400 - id, and -233 ends the list.
+static const int kStringBase = -23400;
+static const int kEndOfParams = -233;
+
+int ParamDict::load_param(const DataReader& dr, const char* where) {
+    clear();
+    std::string token;
+    for (int ch; (ch = next_on_line(dr)) != -1;) {
+        dr.unget_char(ch);
+        const int stop = read_token(dr, "=", &token);
+        Number key;
+        if (stop != '=' || !parse_number(token, &key) || key.is_float) {
+            QUOLL_LOGE("%s parameters: expected id=value, got '%.40s'", where, token.c_str());
+            return kError;
+        }
+        const bool array = key.i <= kArrayBase;
+        const int id = array ? (int)((long long)kArrayBase - key.i) : key.i;
+        if (id < 0 || id > kMaxParamId) {
+            QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key.i);
+            return kError;
+        }
+        QUOLL_RETURN_IF_ERROR(d->load_text_value(dr, where, id, array));
+    }
+    return kOk;
+}
+
+static bool read_int(const DataReader& dr, int* v) { return dr.read(v, 4) == 4; }
+
+// A count of `unit`-byte items that the source can still hold.
+static bool plausible_count(const DataReader& dr, int count, size_t unit) {
+    return count >= 0 && count <= kMaxArrayLength && (size_t)count * unit <= dr.remaining();
+}
+
+int ParamDict::Private::load_binary_array(const DataReader& dr, const char* where, Param* p,
+                                          int id) {
+    int count = 0;
+    if (!read_int(dr, &count) || !plausible_count(dr, count, 4)) {
+        QUOLL_LOGE("%s parameter %d: bad array length %d", where, id, count);
+        return kError;
+    }
+    p->type = kNumberArray;
+    p->array = Mat();
+    if (count == 0) return kOk;
+    p->array.create(Shape(count, DType::f32));
+    if (p->array.empty()) return kOutOfMemory;
+    if (dr.read(p->array.data, (size_t)count * 4) == (size_t)count * 4) return kOk;
+    QUOLL_LOGE("%s parameter %d: the file ends inside an array of %d values", where, id, count);
+    return kError;
+}
+
+int ParamDict::Private::load_binary_string(const DataReader& dr, const char* where, Param* p,
+                                           int id) {
+    int length = 0;
+    if (!read_int(dr, &length) || !plausible_count(dr, length, 1)) {
+        QUOLL_LOGE("%s parameter %d: bad string length %d", where, id, length);
+        return kError;
+    }
+    p->type = kString;
+    std::string padded(align_size((size_t)length, 4), '\0');
+    if (!padded.empty() && dr.read(&padded[0], padded.size()) != padded.size()) {
+        QUOLL_LOGE("%s parameter %d: the file ends inside a string of %d bytes", where, id, length);
+        return kError;
+    }
+    p->text = padded.substr(0, length);
+    return kOk;
+}
+
+int ParamDict::load_param_bin(const DataReader& dr, const char* where) {
+    clear();
+    for (;;) {
+        int key = 0;
+        if (!read_int(dr, &key)) {
+            QUOLL_LOGE("%s parameters: the file ends before their end marker %d", where,
+                       kEndOfParams);
+            return kError;
+        }
+        if (key == kEndOfParams) return kOk;
+        const bool text = key <= kStringBase, array = !text && key <= kArrayBase;
+        const long long id = text    ? (long long)kStringBase - key
+                             : array ? (long long)kArrayBase - key
+                                     : key;
+        if (id < 0 || id > kMaxParamId) {
+            QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key);
+            return kError;
+        }
+        Param* p = &d->params[id];
+        if (text) {
+            QUOLL_RETURN_IF_ERROR(d->load_binary_string(dr, where, p, (int)id));
+        } else if (array) {
+            QUOLL_RETURN_IF_ERROR(d->load_binary_array(dr, where, p, (int)id));
+        } else {
+            p->type = kNumber;
+            if (!read_int(dr, &p->i)) {
+                QUOLL_LOGE("%s parameter %lld: the file ends before its value", where, id);
+                return kError;
+            }
+        }
+    }
+}
+
+std::string float_to_text(float value) {
+    if (value != value) return "nan";
+    char buffer[64];
+    const auto r = std::to_chars(buffer, buffer + sizeof(buffer), value);
+    std::string text(buffer, r.ptr);
+    if (!looks_like_float(text)) text += ".0";
+    return text;
+}
+
+}  // namespace quoll
