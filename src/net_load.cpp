@@ -245,6 +245,9 @@ int Net::Private::load_binary_layer(const DataReader& dr, const Option& opt, int
                        layer->type.c_str(), index, blob_count - 1, id);
             return kError;
         }
+        // Indexes are given out in order of appearance; without a known length nothing else bounds them.
+        if ((size_t)id > blobs.size() && dr.remaining() == (size_t)-1)
+            return layer->fail("blob index %d comes before index %zu", id, blobs.size());
         if ((size_t)id >= blobs.size()) blobs.resize(id + 1);
         if (i >= counts[0]) QUOLL_RETURN_IF_ERROR(set_producer(id, index));
         (i < counts[0] ? layer->bottoms : layer->tops).push_back(id);

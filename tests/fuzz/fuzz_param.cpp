@@ -1,0 +1,14 @@
+// Hostile text params: load, give weights that end early, run what loads.
+#include "harness.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    fuzz::quiet();
+    fuzz::LimitedAllocator allocator;
+    quoll::Net net;
+    net.opt.num_threads = 1;
+    const unsigned char* p = data;
+    if (net.load_param(quoll::DataReaderFromMemory(p, size)) != 0) return 0;
+    if (net.load_model(fuzz::ShortWeights()) != 0) return 0;
+    fuzz::run(net, &allocator);
+    return 0;
+}

@@ -1,0 +1,16 @@
+// Hostile binary params: load, give weights that end early, run what loads.
+#include "harness.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    fuzz::quiet();
+    fuzz::LimitedAllocator allocator;
+    quoll::Net net;
+    net.opt.num_threads = 1;
+    std::vector<uint32_t> aligned(size / 4 + 1);
+    memcpy(aligned.data(), data, size);
+    const unsigned char* p = (const unsigned char*)aligned.data();
+    if (net.load_param_bin(quoll::DataReaderFromMemory(p, size)) != 0) return 0;
+    if (net.load_model(fuzz::ShortWeights()) != 0) return 0;
+    fuzz::run(net, &allocator);
+    return 0;
+}

@@ -1,0 +1,545 @@
+// Loading nets every way, and running them: laziness, light mode, depth, batches, threads, wrong
+// calls.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "datareader.h"
+#include "log.h"
+#include "net.h"
+
+namespace {
+
+using quoll::Extractor;
+using quoll::Mat;
+using quoll::Net;
+using quoll::Option;
+
+std::string g_log;
+void collect(quoll::LogLevel, const char* message, void*) { g_log += std::string(message) + "\n"; }
+
+class NetTest : public testing::Test {
+protected:
+    void SetUp() override {
+        g_log.clear();
+        quoll::set_log_sink(collect, nullptr);
+    }
+    void TearDown() override { quoll::set_log_sink(nullptr, nullptr); }
+    static bool logged(const std::string& text) { return g_log.find(text) != std::string::npos; }
+};
+
+// y = x + addend, counting how often it runs; `weight` more values come from the .bin.
+class AddConstant : public quoll::Layer {
+public:
+    AddConstant() { one_blob_only = true; }
+    int load_param(const quoll::ParamDict& pd) override {
+        addend = pd.get(0, 1.f);
+        weights = pd.get(1, 0);
+        return 0;
+    }
+    int load_model(const quoll::ModelBin& mb) override {
+        if (weights) weight = mb.load(weights, 1);
+        return weights && weight.empty() ? -100 : 0;
+    }
+    int forward(const Mat& in, Mat& out, const Option& opt) const override {
+        runs++;
+        out.create_like(in, opt.blob_allocator);
+        if (out.empty()) return -100;
+        for (size_t i = 0; i < in.total(); i++)
+            out[i] = in[i] + addend + (weights ? weight[0] : 0.f);
+        return 0;
+    }
+    float addend = 1.f;
+    int weights = 0;
+    Mat weight;
+    static std::atomic<int> runs;
+};
+std::atomic<int> AddConstant::runs{0};
+
+class AddTwo : public quoll::Layer {
+public:
+    int forward(const std::vector<Mat>& in, std::vector<Mat>& out,
+                const Option& opt) const override {
+        if (in[0].w != in[1].w) return fail("widths %d and %d differ", in[0].w, in[1].w);
+        out[0].create_like(in[0], opt.blob_allocator);
+        for (int i = 0; i < in[0].w; i++) out[0][i] = in[0][i] + in[1][i];
+        return 0;
+    }
+};
+
+DEFINE_LAYER_CREATOR(AddConstant)
+DEFINE_LAYER_CREATOR(AddTwo)
+
+void register_layers(Net* net) {
+    ASSERT_EQ(net->register_custom_layer("AddConstant", AddConstant_layer_creator), 0);
+    ASSERT_EQ(net->register_custom_layer("AddTwo", AddTwo_layer_creator), 0);
+}
+
+int load_text(Net* net, const std::string& text, const std::string& weights = "") {
+    const int status = net->load_param_mem(text.c_str());
+    if (status != 0) return status;
+    const unsigned char* p = (const unsigned char*)weights.data();
+    return net->load_model(quoll::DataReaderFromMemory(p, weights.size()));
+}
+
+Mat vector_of(std::initializer_list<float> values) {
+    Mat m((int)values.size());
+    std::copy(values.begin(), values.end(), (float*)m.data);
+    return m;
+}
+
+// data -> a -> split -> (b -> c), (d); e = c + d
+const char kDiamond[] =
+    "7767517\n7 9\n"
+    "Input data 0 1 data\n"
+    "AddConstant a 1 1 data a 0=1.0\n"
+    "Split s 1 2 a a0 a1\n"
+    "AddConstant b 1 1 a0 b 0=10.0\n"
+    "AddConstant c 1 1 b c 0=100.0\n"
+    "AddConstant d 1 1 a1 d 0=1000.0\n"
+    "AddTwo e 2 1 c d e\n";
+
+TEST_F(NetTest, RunsOnlyWhatIsNeededAndKeepsResults) {
+    for (bool light : {true, false}) {
+        Net net;
+        register_layers(&net);
+        ASSERT_EQ(load_text(&net, kDiamond), 0);
+        Extractor ex = net.create_extractor();
+        ex.set_light_mode(light);
+        ASSERT_EQ(ex.input("data", vector_of({1, 2})), 0);
+        Mat out;
+        AddConstant::runs = 0;
+        ASSERT_EQ(ex.extract("b", out), 0);
+        EXPECT_EQ(out[1], 13.f);
+        EXPECT_EQ(AddConstant::runs, 2);
+        ASSERT_EQ(ex.extract("b", out), 0);
+        EXPECT_EQ(AddConstant::runs, 2) << "results are kept";
+        ASSERT_EQ(ex.extract("e", out), 0);
+        EXPECT_EQ(out[0], 2 + 110 + 2 + 1000.f);
+        EXPECT_EQ(AddConstant::runs, 4) << "a and b are not run again";
+        ASSERT_EQ(ex.extract("a", out), 0);
+        EXPECT_EQ(out[0], 2.f);
+        ASSERT_EQ(ex.extract("data", out), 0);
+        EXPECT_EQ(out[0], 1.f);
+    }
+}
+
+TEST_F(NetTest, NamesAndIndexes) {
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net, kDiamond), 0);
+    ASSERT_EQ(net.input_names().size(), 1u);
+    EXPECT_STREQ(net.input_names()[0], "data");
+    ASSERT_EQ(net.output_names().size(), 1u);
+    EXPECT_STREQ(net.output_names()[0], "e");
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input(net.input_indexes()[0], vector_of({5})), 0);
+    Mat out;
+    ASSERT_EQ(ex.extract(net.output_indexes()[0], out), 0);
+    EXPECT_EQ(out[0], 1122.f);
+    EXPECT_EQ(net.layers().size(), 7u);
+    EXPECT_EQ(net.find_layer_index_by_name("c"), 4);
+}
+
+TEST_F(NetTest, ChainOfAHundredThousandLayers) {
+    const int n = 100000;
+    std::string text =
+        "7767517\n" + std::to_string(n + 1) + " " + std::to_string(n + 1) + "\nInput in 0 1 0\n";
+    for (int i = 1; i <= n; i++)
+        text += "AddConstant l" + std::to_string(i) + " 1 1 " + std::to_string(i - 1) + " " +
+                std::to_string(i) + "\n";
+    for (bool light : {true, false}) {
+        Net net;
+        register_layers(&net);
+        ASSERT_EQ(load_text(&net, text), 0);
+        Extractor ex = net.create_extractor();
+        ex.set_light_mode(light);
+        ASSERT_EQ(ex.input("0", vector_of({0})), 0);
+        Mat out;
+        ASSERT_EQ(ex.extract(std::to_string(n).c_str(), out), 0);
+        EXPECT_EQ(out[0], (float)n);
+    }
+}
+
+// Each stage doubles the number of paths: running along paths instead of layers would never end.
+TEST_F(NetTest, DeepDiamondsRunEachLayerOnce) {
+    const int n = 64;
+    std::string text = "7767517\n" + std::to_string(3 * n + 1) + " " + std::to_string(4 * n + 1) +
+                       "\nInput in 0 1 x0\n";
+    for (int i = 0; i < n; i++) {
+        const std::string a = std::to_string(i), b = std::to_string(i + 1);
+        text += "Split s" + a + " 1 2 x" + a + " p" + a + " q" + a + "\n";
+        text += "AddConstant c" + a + " 1 1 p" + a + " r" + a + " 0=0.0\n";
+        text += "AddTwo t" + a + " 2 1 r" + a + " q" + a + " x" + b + "\n";
+    }
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net, text), 0);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x0", vector_of({1})), 0);
+    Mat out;
+    AddConstant::runs = 0;
+    ASSERT_EQ(ex.extract("x64", out), 0);
+    EXPECT_EQ(out[0], 18446744073709551616.f);
+    EXPECT_EQ(AddConstant::runs, n);
+    ASSERT_EQ(ex.extract("x32", out), 0) << "a blob that light mode freed is made again";
+    EXPECT_EQ(out[0], 4294967296.f);
+}
+
+// A blob that several layers read without a Split is legal, in light mode too.
+TEST_F(NetTest, SharedBlobWithoutSplit) {
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net,
+                        "7767517\n4 4\nInput i 0 1 x\nAddConstant a 1 1 x a\nReLU r 1 1 a "
+                        "r\nAddTwo t 2 1 a r y\n"),
+              0);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", vector_of({-3, 3})), 0);
+    Mat out;
+    ASSERT_EQ(ex.extract("y", out), 0);
+    EXPECT_EQ(out[0], -2.f)
+        << "an in-place layer must not overwrite a blob that another still reads";
+    EXPECT_EQ(out[1], 8.f);
+}
+
+TEST_F(NetTest, InputsAreNotOverwritten) {
+    Net net;
+    ASSERT_EQ(load_text(&net, "7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y\n"), 0);
+    const Mat in = vector_of({-1, 1});
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", in), 0);
+    Mat out;
+    ASSERT_EQ(ex.extract("y", out), 0);
+    EXPECT_EQ(in[0], -1.f);
+    EXPECT_EQ(out[0], 0.f);
+    float own[2] = {-5.f, 5.f};
+    Extractor second = net.create_extractor();
+    ASSERT_EQ(second.input("x", Mat(2, (void*)own)), 0);
+    ASSERT_EQ(second.extract("y", out), 0);
+    EXPECT_EQ(own[0], -5.f);
+}
+
+TEST_F(NetTest, Batch) {
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net, kDiamond), 0);
+    quoll::Shape shape(5, 3, 2);
+    shape.n = 3;
+    Mat in(shape);
+    for (int b = 0; b < 3; b++) in.batch(b).fill((float)b);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("data", in), 0);
+    Mat out;
+    ASSERT_EQ(ex.extract("c", out), 0);
+    ASSERT_EQ(out.n, 3);
+    for (int b = 0; b < 3; b++) EXPECT_EQ(out.batch(b).channel(1).row(2)[4], b + 111.f);
+}
+
+TEST_F(NetTest, HalfStorage) {
+    for (bool half : {true, false}) {
+        Net net;
+        net.opt.use_fp16_storage = half;
+        net.opt.use_bf16_storage = !half;
+        register_layers(&net);
+        ASSERT_EQ(load_text(&net, kDiamond), 0);
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("data", vector_of({1.f})), 0);
+        Mat out;
+        ASSERT_EQ(ex.extract("b", out, 1), 0);
+        EXPECT_EQ(out.dtype, half ? quoll::DType::f16 : quoll::DType::bf16);
+        ASSERT_EQ(ex.extract("b", out), 0);
+        EXPECT_EQ(out.dtype, quoll::DType::f32);
+        EXPECT_EQ(out[0], 12.f);
+    }
+}
+
+TEST_F(NetTest, ManyThreadsOneNet) {
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net, kDiamond), 0);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; t++)
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 200; i++) {
+                Extractor ex = net.create_extractor();
+                Mat out;
+                wrong += ex.input("data", vector_of({(float)t})) != 0;
+                wrong += ex.extract("e", out) != 0 || out[0] != 2.f * t + 1112.f;
+            }
+        });
+    for (std::thread& t : threads) t.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST_F(NetTest, PoolAllocatorsServeExtractors) {
+    quoll::UnlockedPoolAllocator blobs;
+    quoll::PoolAllocator workspace;
+    {
+        Net net;
+        register_layers(&net);
+        ASSERT_EQ(load_text(&net, kDiamond), 0);
+        for (int i = 0; i < 10; i++) {
+            Extractor ex = net.create_extractor();
+            ex.set_blob_allocator(&blobs);
+            ex.set_workspace_allocator(&workspace);
+            ASSERT_EQ(ex.input("data", vector_of({1})), 0);
+            Mat out;
+            ASSERT_EQ(ex.extract("e", out), 0);
+            EXPECT_EQ(out[0], 1114.f);
+        }
+    }
+    blobs.clear();
+    EXPECT_EQ(g_log, "");
+}
+
+std::string words(std::initializer_list<int> values) {
+    return std::string((const char*)values.begin(), values.size() * 4);
+}
+
+// The same chain as a binary param: Input (16), ReLU (26), a custom layer by index 3.
+std::string binary_chain() {
+    return words(
+        {7767517, 3, 3, 16, 0, 1, 0,   -233, 26, 1, 1, 0, 1, 0, 0, -233, quoll::kCustomLayerBit | 3,
+         1,       1, 1, 2,  1, 1, -233});
+}
+
+void check_chain(Net* net, const std::string& weights) {
+    std::vector<int> aligned((weights.size() + 3) / 4 + 1);
+    memcpy(aligned.data(), weights.data(), weights.size());
+    ASSERT_EQ(net->load_model((const unsigned char*)aligned.data()), (int)weights.size());
+    Extractor ex = net->create_extractor();
+    ASSERT_EQ(ex.input(0, vector_of({-4, 4})), 0);
+    Mat out;
+    ASSERT_EQ(ex.extract(2, out), 0);
+    EXPECT_EQ(out[0], 1.f + 0.25f);
+    EXPECT_EQ(out[1], 5.f + 0.25f);
+}
+
+TEST_F(NetTest, BinaryParamEveryWay) {
+    const std::string param = binary_chain();
+    const float quarter = 0.25f;
+    const std::string weights((const char*)&quarter, 4);
+    std::vector<int> memory(param.size() / 4);
+    memcpy(memory.data(), param.data(), param.size());
+    const std::string path = testing::TempDir() + "quoll_net.param.bin";
+    FILE* fp = fopen(path.c_str(), "wb");
+    ASSERT_TRUE(fp);
+    fwrite(param.data(), 1, param.size(), fp);
+    fclose(fp);
+    for (int way = 0; way < 4; way++) {
+        Net net;
+        net.register_custom_layer(3, AddConstant_layer_creator);
+        if (way == 0) {
+            ASSERT_EQ(net.load_param((const unsigned char*)memory.data()), (int)param.size());
+        } else if (way == 1) {
+            ASSERT_EQ(net.load_param_bin(path.c_str()), 0);
+        } else if (way == 2) {
+            FILE* in = fopen(path.c_str(), "rb");
+            ASSERT_EQ(net.load_param_bin(in), 0);
+            fclose(in);
+        } else {
+            const unsigned char* p = (const unsigned char*)memory.data();
+            ASSERT_EQ(net.load_param_bin(quoll::DataReaderFromMemory(p, param.size())), 0);
+        }
+        check_chain(&net, weights);
+    }
+    remove(path.c_str());
+}
+
+// Two models, params and weights alternating, in one file.
+TEST_F(NetTest, ModelsConcatenatedInOneFile) {
+    FILE* fp = tmpfile();
+    ASSERT_TRUE(fp);
+    for (float w : {0.5f, 0.75f}) {
+        fputs("7767517\n2 2\nInput i 0 1 x\nAddConstant a 1 1 x y 0=1.0 1=1\n", fp);
+        fwrite(&w, 4, 1, fp);
+    }
+    rewind(fp);
+    Net nets[2];
+    for (int i = 0; i < 2; i++) {
+        register_layers(&nets[i]);
+        ASSERT_EQ(nets[i].load_param(fp), 0) << g_log;
+        ASSERT_EQ(nets[i].load_model(fp), 0) << g_log;
+        Extractor ex = nets[i].create_extractor();
+        ASSERT_EQ(ex.input("x", vector_of({1})), 0);
+        Mat out;
+        ASSERT_EQ(ex.extract("y", out), 0);
+        EXPECT_EQ(out[0], i ? 2.75f : 2.5f);
+    }
+    fclose(fp);
+}
+
+TEST_F(NetTest, CustomLayerReplacesABuiltIn) {
+    for (bool by_index : {false, true}) {
+        Net net;
+        if (by_index)
+            net.register_custom_layer(quoll::layer_to_index("ReLU"), AddConstant_layer_creator);
+        else
+            net.register_custom_layer("ReLU", AddConstant_layer_creator);
+        ASSERT_EQ(load_text(&net, "7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y 0=7.0\n"), 0);
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("x", vector_of({-1})), 0);
+        Mat out;
+        ASSERT_EQ(ex.extract("y", out), 0);
+        EXPECT_EQ(out[0], 6.f);
+    }
+}
+
+TEST_F(NetTest, ClearAndReload) {
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net, kDiamond), 0);
+    net.clear();
+    EXPECT_TRUE(net.layers().empty());
+    EXPECT_TRUE(net.input_names().empty());
+    ASSERT_EQ(load_text(&net, "7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y\n"), 0);
+    EXPECT_EQ(net.layers().size(), 2u);
+}
+
+TEST_F(NetTest, BadParamsSayWhatAndWhere) {
+    const struct {
+        const char* text;
+        const char* message;
+    } cases[] = {
+        {"", "magic number 7767517"},
+        {"123\n1 1\n", "got '123'"},
+        {"7767517\n", "layer count"},
+        {"7767517\n-1 5\n", "got '-1 5'"},
+        {"7767517\n0 0\n", "layer count"},
+        {"7767517\n2147483647 1\nInput i 0 1 x\n", "the text ends"},
+        {"7767517\n2 2\nInput i 0 1 x\n", "the text ends where layer 2"},
+        {"7767517\n1 1\nInputt i 0 1 x\n", "did you mean Input"},
+        {"7767517\n1 1\nInput i 0 99999999 x\n", "[Input i] expected a number of inputs"},
+        {"7767517\n1 1\nInput i 0 1\n", "[Input i] expected 0 inputs and 1 outputs, got 0"},
+        {"7767517\n2 1\nInput i 0 1 x\nReLU r 1 1 x y\n",
+         "[ReLU r] blob 'y' is one more than the 1"},
+        {"7767517\n2 3\nInput i 0 1 x\nReLU r 1 1 z y\n", "[ReLU r] input 'z'"},
+        {"7767517\n2 2\nInput i 0 1 x\nInput j 0 1 x\n", "produced twice"},
+        {"7767517\n3 3\nInput i 0 1 x\nReLU r 1 1 b a\nReLU q 1 1 a b\n",
+         "depend on its own output"},
+        {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y 0=abc\n",
+         "[ReLU r] parameter 0: expected a number, got 'abc'"},
+        {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y nonsense\n",
+         "[ReLU r] parameters: expected id=value"},
+        {"7767517\n2 3\nInput i 0 2 x z\nReLU r 2 1 x z y\n", "[ReLU r] expected 1 input"},
+        {"7767517\n1 1\nInput i 0 1 x 0=-5\n", "[Input i] w (0): expected at least 0, got -5"},
+    };
+    for (const auto& c : cases) {
+        g_log.clear();
+        Net net;
+        EXPECT_LT(net.load_param_mem(c.text), 0) << c.text;
+        EXPECT_TRUE(logged(c.message))
+            << c.text << "\nlogged: " << g_log << "\nexpected: " << c.message;
+        EXPECT_TRUE(net.layers().empty());
+    }
+}
+
+TEST_F(NetTest, WrongCallsSaySo) {
+    Mat out;
+    {
+        Net net;
+        Extractor ex = net.create_extractor();
+        EXPECT_LT(ex.extract("prob", out), 0);
+        EXPECT_TRUE(logged("load_param and load_model have to succeed first"));
+        EXPECT_LT(ex.extract(0, out), 0);
+        EXPECT_LT(ex.input("data", vector_of({1})), 0);
+        EXPECT_LT(net.load_model("/nonexistent/model.bin"), 0);
+        EXPECT_LT(net.load_param("/nonexistent/model.param"), 0);
+        EXPECT_TRUE(logged("/nonexistent/model.param"));
+        const unsigned char* none = nullptr;
+        EXPECT_EQ(net.load_param(none), 0);
+    }
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(net.load_param_mem(kDiamond), 0);
+    {
+        Extractor ex = net.create_extractor();
+        EXPECT_LT(ex.extract("e", out), 0) << "weights are missing";
+    }
+    const unsigned char* nothing = (const unsigned char*)"";
+    ASSERT_EQ(net.load_model(quoll::DataReaderFromMemory(nothing, 0)), 0);
+    Extractor ex = net.create_extractor();
+    g_log.clear();
+    EXPECT_LT(ex.input("dat", vector_of({1})), 0);
+    EXPECT_TRUE(logged("there is no blob 'dat'; did you mean data")) << g_log;
+    EXPECT_LT(ex.extract("e", out), 0);
+    EXPECT_TRUE(logged("input 'data' (0) was not given")) << g_log;
+    ex.clear();
+    EXPECT_LT(ex.input("data", Mat()), 0);
+    EXPECT_LT(ex.input(99, vector_of({1})), 0);
+    EXPECT_LT(ex.input(-1, vector_of({1})), 0);
+    ASSERT_EQ(ex.input("data", vector_of({1})), 0);
+    ASSERT_EQ(ex.extract("e", out), 0);
+    g_log.clear();
+    EXPECT_LT(ex.input("data", vector_of({2})), 0);
+    EXPECT_TRUE(logged("create a new one for the next image")) << g_log;
+    ex.clear();
+    ASSERT_EQ(ex.input("data", vector_of({2})), 0);
+    ASSERT_EQ(ex.extract("e", out), 0);
+    EXPECT_EQ(out[0], 1116.f);
+}
+
+TEST_F(NetTest, AFailingLayerIsNamed) {
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(load_text(&net, "7767517\n3 3\nInput a 0 1 a\nInput b 0 1 b\nAddTwo sum 2 1 a b y\n"),
+              0);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("a", vector_of({1, 2})), 0);
+    ASSERT_EQ(ex.input("b", vector_of({1, 2, 3})), 0);
+    Mat out;
+    EXPECT_LT(ex.extract("y", out), 0);
+    EXPECT_TRUE(logged("[AddTwo sum] widths 2 and 3 differ")) << g_log;
+}
+
+TEST_F(NetTest, MissingWeightsAreNamed) {
+    Net net;
+    register_layers(&net);
+    EXPECT_LT(load_text(&net, "7767517\n2 2\nInput i 0 1 x\nAddConstant a 1 1 x y 1=4\n", "short"),
+              0);
+    EXPECT_TRUE(logged("[AddConstant a] loading its weights failed")) << g_log;
+    EXPECT_TRUE(net.layers().empty()) << "a failed load leaves the Net empty";
+}
+
+// A model file that is decrypted while it is read.
+class XorReader : public quoll::DataReader {
+public:
+    explicit XorReader(const std::string& bytes) : bytes_(bytes) {}
+    size_t read(void* buf, size_t size) const override {
+        const size_t count = std::min(size, bytes_.size() - at_);
+        for (size_t i = 0; i < count; i++) ((char*)buf)[i] = bytes_[at_ + i] ^ 0x5a;
+        at_ += count;
+        return count;
+    }
+
+private:
+    std::string bytes_;
+    mutable size_t at_ = 0;
+};
+
+TEST_F(NetTest, EncryptedModelThroughADataReader) {
+    std::string text = "7767517\n2 2\nInput i 0 1 x\nAddConstant a 1 1 x y 1=1\n";
+    const float weight = 3.f;
+    std::string bin((const char*)&weight, 4);
+    for (char& ch : text) ch ^= 0x5a;
+    for (char& ch : bin) ch ^= 0x5a;
+    Net net;
+    register_layers(&net);
+    ASSERT_EQ(net.load_param(XorReader(text)), 0);
+    ASSERT_EQ(net.load_model(XorReader(bin)), 0);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", vector_of({0})), 0);
+    Mat out;
+    ASSERT_EQ(ex.extract("y", out), 0);
+    EXPECT_EQ(out[0], 4.f);
+}
+
+}  // namespace
