@@ -228,8 +228,13 @@ enum BorderType {
     BORDER_TRANSPARENT = -233,
 };
 
-// The functions below leave dst empty on failure and log why. dst may be src.
-// copy_make_border grows h and w; the _3d form also d (or c of a 3-D Mat). Any elempack, any dtype.
+// The functions below leave dst empty on failure and log why. dst may be src. Outputs come from
+// opt.blob_allocator.
+//
+// copy_make_border grows w and h; the _3d form also d of a 4-D Mat and c of a 3-D one; sides that a
+// Mat has no axis for are ignored. Any elempack (counted in scalars, the border may cut through
+// elements; dst then has elempack 1 if its outermost axis is no multiple), any dtype. `v` is
+// clamped to the dtype. Reflection leaves the edge out and needs borders smaller than the axis.
 void copy_make_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right, int type,
                       float v, const Option& opt = Option());
 void copy_make_border_3d(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
@@ -246,15 +251,19 @@ void resize_bicubic(const Mat& src, Mat& dst, int w, int h, const Option& opt = 
 // dst gets the given elempack when the outermost axis is divisible by it, otherwise dst shares src
 // (elempack 1 always succeeds). Any dtype, any pair of packs.
 void convert_packing(const Mat& src, Mat& dst, int elempack, const Option& opt = Option());
-// All scalars in one axis (w), elempack 1, order c d h w.
+// All scalars of a batch item in one axis (w), elempack 1, order c d h w.
 void flatten(const Mat& src, Mat& dst, const Option& opt = Option());
+// Any dims, elempack and batch, kept. f16 and bf16 are both two bytes wide: a Mat made by the
+// elemsize forms is tagged f16 (f32 if four bytes), so cast_bfloat16_to_float32 takes f16 and
+// dequantize_from_int32 takes f32 at the caller's word. Other dtypes than the named are refused.
 void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_bfloat16_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_int8_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
-// scale_data, bias_data: f32, one value or one a row (2-D) or channel (3-D); results are clamped to
-// [-127, 127]. bias_data may be empty.
+// scale_data, bias_data: 1-D f32, one value or one for each index of the outermost axis (value, row
+// or channel). Quantize: float2int8(x * scale); dequantize: x * scale + bias. bias_data may be
+// empty.
 void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data,
                       const Option& opt = Option());
 void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, const Mat& bias_data,
