@@ -1,0 +1,110 @@
+"""Every operator against ncnn (the PyPI wheel) on single-layer nets with random parameters.
+
+CONFIGS random configurations an operator; those that ncnn itself refuses are replaced. ENGINERUN names the runner
+(default build/bin/enginerun), ENGINERUN_PREFIX a command in front of it (an emulator).
+"""
+import os
+import pathlib
+import shlex
+import subprocess
+import zlib
+
+import ncnn
+import numpy as np
+import pytest
+
+from layer_configs import GENERATORS
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RUNNER = shlex.split(os.environ.get('ENGINERUN_PREFIX', '')) + [os.environ.get('ENGINERUN', str(ROOT / 'build/bin/enginerun'))]
+CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '32'))
+# Largest error allowed, in units of the largest output: float sums in another order, and exp/pow approximations on both sides.
+TOLERANCE = 1e-4
+
+
+def param_text(op, config):
+    inputs = [f'in{i}' for i in range(len(config.inputs))]
+    outputs = [f'out{i}' for i in range(config.outputs)]
+    lines = [f'Input {name} 0 1 {name}' for name in inputs]
+    made = ['inner'] if config.tail else outputs
+    lines.append(f"{op} op {len(inputs)} {len(made)} {' '.join(inputs + made)} {config.params}")
+    if config.tail:
+        kind, params = config.tail.split(' ', 1)
+        lines.append(f'{kind} tail 1 1 inner out0 {params}')
+    return f'7767517\n{len(lines)} {len(inputs) + len(outputs) + bool(config.tail)}\n' + '\n'.join(lines) + '\n'
+
+
+def weight_bytes(config):
+    return b''.join((b'\0\0\0\0' if kind == 'tagged' else b'') + np.ascontiguousarray(w, np.float32).tobytes() for kind, w in config.weights)
+
+
+def run_ncnn(folder, config):
+    """ncnn's plain fp32 answers, or None when it refuses."""
+    net = ncnn.Net()
+    for name in ('use_fp16_storage', 'use_fp16_packed', 'use_fp16_arithmetic', 'use_bf16_storage', 'use_packing_layout', 'use_winograd_convolution'):
+        setattr(net.opt, name, False)
+    net.opt.num_threads = 1
+    if net.load_param(str(folder / 'm.param')) != 0 or net.load_model(str(folder / 'm.bin')) != 0:
+        return None
+    ex = net.create_extractor()
+    for i, x in enumerate(config.inputs):
+        ex.input(f'in{i}', ncnn.Mat(x).clone())
+    answers = []
+    for i in range(config.outputs):
+        status, out = ex.extract(f'out{i}')
+        if status != 0 or out.dims == 0:
+            return None
+        answers.append(np.array(out))
+    return answers
+
+
+def run_quoll(folder, config):
+    command = RUNNER + [str(folder / 'm.param'), str(folder / 'm.bin')]
+    for i, x in enumerate(config.inputs):
+        np.save(folder / f'in{i}.npy', x)
+        command += ['--input', f'in{i}={folder}/in{i}.npy']
+    for i in range(config.outputs):
+        command += ['--output', f'out{i}={folder}/out{i}.npy']
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f'exit {done.returncode}: {done.stderr.strip()}'
+    return [np.load(folder / f'out{i}.npy') for i in range(config.outputs)]
+
+
+def compare(ours, theirs):
+    """A description of the difference, or None."""
+    for i, (a, b) in enumerate(zip(ours, theirs)):
+        if a.dtype == np.uint16 or b.dtype != np.float32:
+            continue
+        if a.shape != b.shape:
+            return f'output {i}: shape {a.shape}, ncnn {b.shape}'
+        finite = np.isfinite(b)
+        if not finite.any():
+            continue
+        error = np.abs(a[finite].astype(np.float64) - b[finite]).max() / max(1e-3, np.abs(b[finite]).max())
+        if not error <= TOLERANCE:
+            return f'output {i}: error {error:.2e} of the range'
+    return None
+
+
+@pytest.mark.parametrize('op', sorted(GENERATORS))
+def test_operator_agrees_with_ncnn(op, tmp_path):
+    rng = np.random.default_rng(zlib.crc32(op.encode()))
+    compared, tried, wrong = 0, 0, []
+    while compared < CONFIGS and tried < 4 * CONFIGS:
+        tried += 1
+        config = GENERATORS[op](rng)
+        (tmp_path / 'm.param').write_text(param_text(op, config))
+        (tmp_path / 'm.bin').write_bytes(weight_bytes(config))
+        theirs = run_ncnn(tmp_path, config)
+        if theirs is None:
+            continue
+        compared += 1
+        what = f'{op} {config.params} on {[x.shape for x in config.inputs]}'
+        try:
+            difference = compare(run_quoll(tmp_path, config), theirs)
+        except AssertionError as error:
+            difference = str(error)
+        if difference:
+            wrong.append(f'{what}: {difference}')
+    assert not wrong, f'{len(wrong)} of {compared} differ from ncnn:\n' + '\n'.join(wrong[:10])
+    assert compared >= 30, f'only {compared} of {tried} configurations were accepted by ncnn'
