@@ -9,6 +9,8 @@
 #include <mutex>
 #include <new>
 
+#include "ascii_private.h"
+
 namespace quoll {
 namespace {
 
@@ -36,14 +38,6 @@ SinkState& sink_state() {
 
 int clamp_level(int level) {
     return level < kLogDebug ? kLogDebug : level > kLogOff ? kLogOff : level;
-}
-
-bool equal_ignoring_case(const char* a, const char* b) {
-    for (; *a && *b; a++, b++) {
-        char x = *a >= 'A' && *a <= 'Z' ? char(*a - 'A' + 'a') : *a;
-        if (x != *b) return false;
-    }
-    return *a == *b;
 }
 
 // The level named by QUOLL_LOG; warn when it is absent, empty or not a level.

@@ -1,0 +1,110 @@
+// Processors, threads and floating-point modes: ncnn's functions of the same names.
+#ifndef QUOLL_CPU_H
+#define QUOLL_CPU_H
+
+#include <stdint.h>
+
+namespace quoll {
+
+// Processors are numbered 0..kMaxCpus-1, as by the operating system.
+enum { kMaxCpus = 1024 };
+
+// A set of processors; empty at first.
+class CpuSet {
+public:
+    CpuSet();
+    // 0, or -1 for a number out of range, which changes nothing.
+    int enable(int cpu);
+    int disable(int cpu);
+    void disable_all();
+    bool is_enabled(int cpu) const;  // false for a number out of range
+    int num_enabled() const;
+    bool operator==(const CpuSet& other) const;
+
+private:
+    uint64_t words_[kMaxCpus / 64];
+};
+
+// 1 if host_cpu_features() (cpu_features.h) has it, so below QUOLL_CPU_MASK and set_cpu_mask();
+// otherwise 0, as for the instructions of another architecture.
+int cpu_support_arm_neon();
+int cpu_support_arm_vfpv4();  // every 64-bit ARM has it
+int cpu_support_arm_asimdhp();
+int cpu_support_arm_asimddp();
+int cpu_support_arm_asimdfhm();
+int cpu_support_arm_bf16();
+int cpu_support_arm_i8mm();
+int cpu_support_arm_sve();
+int cpu_support_arm_sve2();
+int cpu_support_arm_svebf16();
+int cpu_support_arm_svei8mm();
+int cpu_support_arm_svef32mm();
+int cpu_support_x86_avx();
+int cpu_support_x86_fma();
+int cpu_support_x86_f16c();
+int cpu_support_x86_avx2();  // with FMA and F16C
+int cpu_support_x86_avx_vnni();
+int cpu_support_x86_avx_vnni_int8();
+int cpu_support_x86_avx_vnni_int16();
+int cpu_support_x86_avx_ne_convert();
+int cpu_support_x86_avx512();  // F, CD, BW, DQ and VL
+int cpu_support_x86_avx512_vnni();
+int cpu_support_x86_avx512_bf16();
+int cpu_support_x86_avx512_fp16();
+int cpu_support_x86_amx_int8();  // with tiles that the operating system has granted
+int cpu_support_x86_amx_bf16();
+
+// Logical processors, and physical cores, that this process may run on: those of its affinity mask
+// when the library first looked, at most as many as cgroup CPU quotas pay for (rounded up). At
+// least 1; little ones: at least 0. Big and little clusters differ in capacity or top frequency;
+// where all cores are equal, all are big.
+int get_cpu_count();
+int get_little_cpu_count();
+int get_big_cpu_count();
+int get_physical_cpu_count();
+int get_physical_little_cpu_count();
+int get_physical_big_cpu_count();
+
+// Bytes of cache that a big core sees, shared or its own; 0 where it has no such level. Where the
+// system does not tell, 32 KiB, 512 KiB and 0.
+int get_cpu_level1_cache_size();  // data
+int get_cpu_level2_cache_size();
+int get_cpu_level3_cache_size();
+
+// Binds the calling thread and its OpenMP workers: 0 all processors (at first), 1 little, 2 big.
+// Where all cores are equal the three are the same. Returns 0, or -1 for another value or where the
+// system cannot bind threads. The getter tells the last mode set in the process.
+int get_cpu_powersave();
+int set_cpu_powersave(int powersave);
+
+// The processors of a powersave mode; those of mode 0, after an error in the log, for another
+// value.
+const CpuSet& get_cpu_thread_affinity_mask(int powersave);
+
+// Binds the calling thread and its OpenMP workers to the mask, and makes the number of workers that
+// of the mask. Returns 0, or -1 when the mask is empty, the system refuses it, or cannot bind.
+int set_cpu_thread_affinity(const CpuSet& thread_affinity_mask);
+
+// OpenMP. Built without it: one thread, and setters that only check their argument.
+// The number of threads: in a parallel region its own, outside that of the next region.
+int get_omp_num_threads();
+int set_omp_num_threads(int num_threads);  // 0, or -1 for less than 1
+int get_omp_dynamic();
+void set_omp_dynamic(int dynamic);
+int get_omp_thread_num();
+
+// Milliseconds that idle OpenMP workers spin before they sleep. LLVM's and Intel's runtimes honour
+// it; with another the value is only kept, 0 at first. The setter returns 0, or -1 for a negative
+// time.
+int get_kmp_blocktime();
+int set_kmp_blocktime(int time_ms);
+
+// Treatment of denormal floats in the calling thread: bit 0 takes them for zero as operands (DAZ),
+// bit 1 as results (FTZ). 64-bit ARM has one switch for both: any mode but 0 is 3. Elsewhere the
+// mode is always 0. The setter returns 0, or -1 for a value outside 0..3.
+int get_flush_denormals();
+int set_flush_denormals(int flush_denormals);
+
+}  // namespace quoll
+
+#endif  // QUOLL_CPU_H
