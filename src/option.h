@@ -31,7 +31,7 @@ public:
     bool use_winograd_convolution;
     // Run the scalar reference of every operator instead of its fast form: slow, for checking.
     bool use_reference_layers;
-    // Set denormals to zero while layers run: bit 0 flushes results (FTZ), bit 1 inputs (DAZ).
+    // Denormals are zero while layers run: bit 0 as operands (DAZ), bit 1 as results (FTZ).
     int flush_denormals;
 };
 
