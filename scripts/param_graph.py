@@ -72,7 +72,7 @@ def check_layers(layers):
         names.add(layer.name)
         for bottom in layer.bottoms:
             if bottom not in made or bottom in used:
-                raise ValueError(f"[{layer.type} {layer.name}] {bottom} is not made or already used")
+                raise ValueError(f"[{layer.type} {layer.name}] {bottom} is not made, or used twice")
             used.add(bottom)
         for top in layer.tops:
             if top in made:
@@ -87,7 +87,8 @@ def param_text(layers):
     blob_count = sum(len(layer.tops) for layer in layers)
     lines = [str(MAGIC), f"{len(layers)} {blob_count}"]
     for layer in layers:
-        words = [f"{layer.type:<20} {layer.name:<24}", str(len(layer.bottoms)), str(len(layer.tops))]
+        words = [f"{layer.type:<20} {layer.name:<24}"]
+        words += [str(len(layer.bottoms)), str(len(layer.tops))]
         words += layer.bottoms + layer.tops
         words += [format_param(i, v) for i, v in sorted(layer.params.items())]
         lines.append(" ".join(words))

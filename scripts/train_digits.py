@@ -236,8 +236,9 @@ def main():
 
     (train_images, train_labels), (held_images, held_labels) = load_split()
     net = train(train_images, train_labels, args.seed)
-    print(f"train    {len(train_images):5d} images  {accuracy(net, train_images, train_labels):.4f}")
-    print(f"held out {len(held_images):5d} images  {accuracy(net, held_images, held_labels):.4f}")
+    for part, images, labels in (("train", train_images, train_labels),
+                                 ("held out", held_images, held_labels)):
+        print(f"{part:<8} {len(images):5d} images  {accuracy(net, images, labels):.4f} right")
 
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "digits.param").write_text(param_text(graph_layers(net)))
