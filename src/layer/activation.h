@@ -1,0 +1,76 @@
+// The activation that convolution-like operators apply to their results.
+#ifndef QUOLL_LAYER_ACTIVATION_H
+#define QUOLL_LAYER_ACTIVATION_H
+
+#include <math.h>
+
+#include "schema.h"
+
+namespace quoll {
+
+// Values of the parameter activation_type; the words in brackets are activation_params.
+enum ActivationType {
+    kActivationNone = 0,
+    kActivationReLU = 1,
+    kActivationLeakyReLU = 2,  // [slope]
+    kActivationClip = 3,       // [min, max]
+    kActivationSigmoid = 4,
+    kActivationMish = 5,       // x * tanh(ln(1 + e^x))
+    kActivationHardSwish = 6,  // [alpha, beta]: x * clamp(alpha x + beta, 0, 1)
+};
+
+// One activation with its parameters, ready to be applied.
+struct Activation {
+    int type;
+    float a, b;  // the parameters, 0 where there are none
+
+    Activation() : type(kActivationNone), a(0.f), b(0.f) {}
+    Activation(int activation_type, const Mat& params) : type(activation_type), a(0.f), b(0.f) {
+        if (params.w > 0) a = params[0];
+        if (params.w > 1) b = params[1];
+    }
+};
+
+// The scalar reference.
+inline float activate(float x, const Activation& f) {
+    switch (f.type) {
+        case kActivationReLU:
+            return x < 0.f ? 0.f : x;
+        case kActivationLeakyReLU:
+            return x > 0.f ? x : x * f.a;
+        case kActivationClip:
+            return x < f.a ? f.a : x > f.b ? f.b : x;
+        case kActivationSigmoid:
+            return (float)(1.0 / (1.0 + exp(-(double)x)));
+        case kActivationMish:
+            // For x > 30 the factor is 1 in float, and e^x would overflow later on.
+            return x > 30.f ? x : (float)(x * tanh(log1p(exp((double)x))));
+        case kActivationHardSwish: {
+            const float gate = x * f.a + f.b;
+            return x * (gate < 0.f ? 0.f : gate > 1.f ? 1.f : gate);
+        }
+    }
+    return x;
+}
+
+// The two schema lines (ids 9 and 10).
+inline void activation_params(int& type, Mat& params, ParamVisitor& v) {
+    v(9, "activation_type", type, 0,
+      "0 none, 1 relu, 2 leakyrelu, 3 clip, 4 sigmoid, 5 mish, 6 hardswish", between(0, 6));
+    v.floats(10, "activation_params", params,
+             "leakyrelu: slope; clip: min, max; hardswish: alpha, beta");
+}
+
+// After loading: are there as many activation_params as the type needs?
+inline int check_activation(const Layer& layer, int type, const Mat& params) {
+    const int needed = type == kActivationLeakyReLU                              ? 1
+                       : type == kActivationClip || type == kActivationHardSwish ? 2
+                                                                                 : 0;
+    if (params.w >= needed) return kOk;
+    return layer.fail("activation_params (10): activation_type %d needs %d values, got %d", type,
+                      needed, params.w);
+}
+
+}  // namespace quoll
+
+#endif

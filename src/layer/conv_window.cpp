@@ -1,0 +1,159 @@
+#include "conv_window.h"
+
+#include <limits.h>
+
+#include <algorithm>
+
+namespace quoll {
+
+// Larger kernels, strides, dilations or pads are typing errors; the bound keeps products in 64
+// bits.
+static const double kMaxWindow = 1 << 24;
+
+ConvFields::ConvFields()
+    : num_output(0),
+      kernel_w(0),
+      kernel_h(0),
+      dilation_w(1),
+      dilation_h(1),
+      stride_w(1),
+      stride_h(1),
+      pad_left(0),
+      pad_right(0),
+      pad_top(0),
+      pad_bottom(0),
+      bias_term(0),
+      weight_data_size(0),
+      group(1),
+      activation_type(0),
+      dynamic_weight(0) {}
+
+void conv_params(ConvFields& s, ParamVisitor& v) {
+    const Range positive = between(1, kMaxWindow), pad = between(kPadSameLower, kMaxWindow);
+    v(0, "num_output", s.num_output, 0, "output channels", at_least(0));
+    v(1, "kernel_w", s.kernel_w, 0, "kernel width", between(0, kMaxWindow));
+    v(11, "kernel_h", s.kernel_h, s.kernel_w, "kernel height", between(0, kMaxWindow));
+    v(2, "dilation_w", s.dilation_w, 1, "step between kernel columns", positive);
+    v(12, "dilation_h", s.dilation_h, s.dilation_w, "step between kernel rows", positive);
+    v(3, "stride_w", s.stride_w, 1, "step of the window", positive);
+    v(13, "stride_h", s.stride_h, s.stride_w, "step of the window down", positive);
+    v(4, "pad_left", s.pad_left, 0, "columns; -233 SAME_UPPER, -234 SAME_LOWER (all four)", pad);
+    v(15, "pad_right", s.pad_right, s.pad_left, "columns", pad);
+    v(14, "pad_top", s.pad_top, s.pad_left, "rows", pad);
+    v(16, "pad_bottom", s.pad_bottom, s.pad_top, "rows", pad);
+    v(5, "bias_term", s.bias_term, 0, "1: bias_data is there", between(0, 1));
+    v(6, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(0));
+    activation_params(s.activation_type, s.activation_params, v);
+}
+
+void conv_weights(ConvFields& s, WeightVisitor& v, const char* doc) {
+    v(!s.dynamic_weight, "weight_data", s.weight_data, s.weight_data_size, WeightKind::kTagged,
+      doc);
+    v(!s.dynamic_weight && s.bias_term, "bias_data", s.bias_data, s.num_output, WeightKind::kRaw,
+      "[num_output]");
+}
+
+int check_conv_params(const Layer& layer, const ConvFields& s) {
+    QUOLL_RETURN_IF_ERROR(check_activation(layer, s.activation_type, s.activation_params));
+    if (s.dynamic_weight) return kOk;
+    if (s.num_output < 1) return layer.fail("num_output (0): expected at least 1, got 0");
+    if (s.kernel_w < 1 || s.kernel_h < 1)
+        return layer.fail("kernel: expected at least 1 x 1, got %d x %d", s.kernel_w, s.kernel_h);
+    if (s.num_output % s.group != 0)
+        return layer.fail("group (7): num_output %d is not a multiple of %d", s.num_output,
+                          s.group);
+    const int64_t unit = (int64_t)s.kernel_w * s.kernel_h * s.num_output;
+    if (s.weight_data_size < 1 || s.weight_data_size % unit != 0)
+        return layer.fail(
+            "weight_data_size (6): expected a multiple of kernel_w * kernel_h * num_output = %lld, "
+            "got %d",
+            (long long)unit, s.weight_data_size);
+    return kOk;
+}
+
+// The weight input: kw, kh, then two channel counts.
+static int dynamic_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
+                            bool deconvolution, ConvGeometry* g) {
+    const Shape& weight = in[1];
+    if (weight.dims != 4 || weight.dtype != DType::f32)
+        return layer.fail("input 1, the weight: expected 4 axes of f32, got %s of %s",
+                          shape_text(weight).c_str(), dtype_name(weight.dtype));
+    g->x.kernel = weight.w, g->y.kernel = weight.h;
+    const int64_t outer = weight.c, inner = (int64_t)weight.d * s.group;
+    const int64_t inputs = deconvolution ? outer : inner, outputs = deconvolution ? inner : outer;
+    if (inputs != g->num_input || outputs > INT_MAX || outer % s.group != 0)
+        return layer.fail("input 1, the weight %s in %d groups: does not fit %d input channels",
+                          shape_text(weight).c_str(), s.group, g->num_input);
+    g->num_output = (int)outputs;
+    if (s.bias_term && ((int64_t)in[2].total() != outputs || in[2].dtype != DType::f32))
+        return layer.fail("input 2, the bias: expected %lld values of f32, got %s of %s",
+                          (long long)outputs, shape_text(in[2]).c_str(), dtype_name(in[2].dtype));
+    return kOk;
+}
+
+int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
+                  bool deconvolution, bool s8_input, ConvGeometry* g) {
+    const size_t inputs = s.dynamic_weight ? s.bias_term ? 3 : 2 : 1;
+    if (in.size() != inputs) return layer.fail("expected %zu inputs, got %zu", inputs, in.size());
+    if (in[0].dims < 1 || in[0].dims > 3)
+        return layer.fail("expected at most 3 axes, got %s", shape_text(in[0]).c_str());
+    if (in[0].dtype != DType::f32 && !(s8_input && in[0].dtype == DType::s8))
+        return layer.fail("expected an input of %s, got %s", s8_input ? "f32 or s8" : "f32",
+                          dtype_name(in[0].dtype));
+    g->group = s.group;
+    g->num_input = in[0].c;
+    g->x = WindowAxis{in[0].w, 0, s.kernel_w, s.dilation_w, s.stride_w, 0, 0};
+    g->y = WindowAxis{in[0].h, 0, s.kernel_h, s.dilation_h, s.stride_h, 0, 0};
+    if (s.dynamic_weight) return dynamic_geometry(layer, s, in, deconvolution, g);
+    g->num_output = s.num_output;
+    const int64_t expected = (int64_t)s.weight_data_size / g->maxk() / (s.num_output / s.group);
+    if (g->num_input != expected)
+        return layer.fail("expected %lld input channels, got %s", (long long)expected,
+                          shape_text(in[0]).c_str());
+    return kOk;
+}
+
+int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_after,
+                  WindowAxis* axis) {
+    const int64_t extent = (int64_t)axis->dilation * (axis->kernel - 1) + 1;
+    const bool same = pad_before == pad_after && pad_before <= kPadSameUpper;
+    int64_t before = std::max(pad_before, 0), after = std::max(pad_after, 0);
+    if (same) {
+        const int64_t covered = (int64_t)(axis->in - 1) / axis->stride * axis->stride;
+        const int64_t pad = std::max<int64_t>(0, extent + covered - axis->in);
+        before = pad_before == kPadSameUpper ? pad / 2 : pad - pad / 2;
+        after = pad - before;
+    }
+    const int64_t room = axis->in + before + after - extent;
+    if (room < 0 || extent > INT_MAX || room / axis->stride >= INT_MAX || before > INT_MAX ||
+        after > INT_MAX)
+        return layer.fail("%s: a kernel that covers %lld does not fit %d + padding %lld, %lld",
+                          name, (long long)extent, axis->in, (long long)before, (long long)after);
+    axis->before = (int)before, axis->after = (int)after;
+    axis->out = (int)(room / axis->stride) + 1;
+    return kOk;
+}
+
+int flat_weight(const Layer& layer, const Mat& input, const Option& opt, Mat* flat) {
+    const size_t count = (size_t)input.w * input.h * input.d * input.c;
+    if (count > INT_MAX) return layer.fail("a weight of %zu values is too large", count);
+    *flat = input.reshape((int)count, opt.workspace_allocator);
+    return flat->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+Mat quantize_weight(const Mat& weight, const Mat& scales) {
+    Mat quantized(Shape(weight.w, DType::s8));
+    if (quantized.empty()) return quantized;
+    const int share = weight.w / scales.w;
+    for (int i = 0; i < weight.w; i++)
+        ((signed char*)quantized.data)[i] = float2int8(weight[i] * scales[i / share]);
+    return quantized;
+}
+
+int check_weight_dtype(const Layer& layer, const Mat& weight, bool int8_scales) {
+    if (weight.dtype == DType::f32 || weight.empty()) return kOk;
+    if (weight.dtype == DType::s8 && int8_scales) return kOk;
+    return layer.fail("weight_data: %s values without int8 scales", dtype_name(weight.dtype));
+}
+
+}  // namespace quoll
