@@ -54,7 +54,7 @@ inline float activate(float x, const Activation& f) {
 }
 
 // The two schema lines (ids 9 and 10).
-inline void activation_params(int& type, Mat& params, ParamVisitor& v) {
+inline void activation_lines(int& type, Mat& params, ParamVisitor& v) {
     v(9, "activation_type", type, 0,
       "0 none, 1 relu, 2 leakyrelu, 3 clip, 4 sigmoid, 5 mish, 6 hardswish", between(0, 6));
     v.floats(10, "activation_params", params,

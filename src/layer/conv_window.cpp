@@ -43,7 +43,7 @@ void conv_params(ConvFields& s, ParamVisitor& v) {
     v(16, "pad_bottom", s.pad_bottom, s.pad_top, "rows", pad);
     v(5, "bias_term", s.bias_term, 0, "1: bias_data is there", between(0, 1));
     v(6, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(0));
-    activation_params(s.activation_type, s.activation_params, v);
+    activation_lines(s.activation_type, s.activation_params, v);
 }
 
 void conv_weights(ConvFields& s, WeightVisitor& v, const char* doc) {

@@ -15,7 +15,7 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
     v(1, "bias_term", s.bias_term, 0, "1: bias_data is there", between(0, 1));
     v(2, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(1));
     v(8, "int8_scale_term", s.int8_scale_term, 0, "not 0: int8 arithmetic", at_least(0));
-    activation_params(s.activation_type, s.activation_params, v);
+    activation_lines(s.activation_type, s.activation_params, v);
 }
 
 void InnerProduct::weights(InnerProduct& s, WeightVisitor& v) {
