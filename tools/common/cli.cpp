@@ -1,0 +1,49 @@
+#include "cli.h"
+
+#include <stdio.h>
+
+#include "log.h"
+
+namespace quoll {
+
+bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code) {
+    try {
+        app.parse(argc, argv);
+        return true;
+    } catch (const CLI::Success& e) {
+        *exit_code = app.exit(e);
+    } catch (const CLI::ParseError& e) {
+        fprintf(stderr, "%s: %s (--help lists the options)\n", app.get_name().c_str(), e.what());
+        *exit_code = 2;
+    }
+    return false;
+}
+
+static void collect(LogLevel level, const char* message, void* user) {
+    if (level == kLogError)
+        static_cast<std::vector<std::string>*>(user)->push_back(message);
+    else
+        fprintf(stderr, "%s: %s\n", log_level_name(level), message);
+}
+
+MessageLog::MessageLog() {
+    if (get_log_level() == kLogOff) set_log_level(kLogError);
+    set_log_sink(collect, &errors_);
+}
+
+MessageLog::~MessageLog() { set_log_sink(nullptr, nullptr); }
+
+int MessageLog::fail(const std::string& program, const std::string& what) {
+    // What went wrong first is the cause; later messages say on whose behalf.
+    for (size_t i = errors_.size(); i-- > 1;)
+        fprintf(stderr, "%s: ... %s\n", program.c_str(), errors_[i].c_str());
+    std::string line = program + ": " + what;
+    if (!errors_.empty()) line += (what.empty() ? "" : ": ") + errors_[0];
+    for (char& ch : line)
+        if (ch == '\n' || ch == '\r') ch = ' ';
+    fprintf(stderr, "%s\n", line.c_str());
+    errors_.clear();
+    return 1;
+}
+
+}  // namespace quoll

@@ -1,0 +1,31 @@
+// What the programs share around CLI11.
+#ifndef QUOLL_TOOLS_CLI_H
+#define QUOLL_TOOLS_CLI_H
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace quoll {
+
+// Parses the command line. When it returns false the program ends with *exit_code: 0 after --help,
+// 2 after a message whose last line says what is wrong.
+bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code);
+
+// Collects the library's messages, so that a program can end with the reason of a failure as the
+// last line of stderr. Warnings go to stderr at once.
+class MessageLog {
+public:
+    MessageLog();
+    ~MessageLog();
+    // Prints "PROGRAM: what: reason", the reason being what the library logged since the last call.
+    // Returns 1, the exit code of a failed run.
+    int fail(const std::string& program, const std::string& what);
+
+private:
+    std::vector<std::string> errors_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,23 @@
+// Photographs from files, annotated pictures to files.
+#ifndef QUOLL_TOOLS_IMAGE_FILE_H
+#define QUOLL_TOOLS_IMAGE_FILE_H
+
+#include <string>
+#include <vector>
+
+namespace quoll {
+
+// Interleaved 8-bit RGB, rows from top to bottom without gaps.
+struct Image {
+    int w = 0, h = 0;
+    std::vector<unsigned char> rgb;  // w * h * 3 bytes
+};
+
+// JPEG, PNG, BMP, PNM, TGA or GIF; grey and alpha are converted to RGB. 0, or a negative code after
+// a message in the log.
+int read_image(const std::string& path, Image* image);
+int write_png(const std::string& path, const Image& image);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,301 @@
+#include "npy.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <vector>
+
+#include "log.h"
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they are");
+
+namespace quoll {
+
+namespace {
+
+const char kMagic[] = "\x93NUMPY";
+const size_t kMagicSize = 6;
+// A header is a short dict; real ones have 118 bytes.
+const size_t kLongestHeader = 1 << 16;
+// Four axes and the batch.
+const size_t kMostAxes = 5;
+
+struct FileCloser {
+    void operator()(FILE* fp) const { fclose(fp); }
+};
+using File = std::unique_ptr<FILE, FileCloser>;
+
+int fail(const std::string& path, const std::string& why) {
+    QUOLL_LOGE("[npy %s] %s", path.c_str(), why.c_str());
+    return kError;
+}
+
+struct Header {
+    std::string descr;
+    bool fortran_order = false;
+    std::vector<uint64_t> shape;
+};
+
+// The header is a Python dict of a string, a bool and a tuple of ints. A parser of just that.
+class HeaderParser {
+public:
+    explicit HeaderParser(const std::string& text) : p_(text.c_str()) {}
+
+    bool parse(Header* header) {
+        bool seen_descr = false, seen_order = false, seen_shape = false;
+        if (!take('{')) return false;
+        while (!take('}')) {
+            std::string key;
+            if (!string(&key) || !take(':')) return false;
+            bool* seen = key == "descr"           ? &seen_descr
+                         : key == "fortran_order" ? &seen_order
+                         : key == "shape"         ? &seen_shape
+                                                  : nullptr;
+            if (!seen || *seen) return false;
+            *seen = true;
+            const bool read = seen == &seen_descr   ? string(&header->descr)
+                              : seen == &seen_order ? boolean(&header->fortran_order)
+                                                    : tuple(&header->shape);
+            if (!read) return false;
+            if (!take(',') && !peek('}')) return false;
+        }
+        return seen_descr && seen_order && seen_shape;
+    }
+
+private:
+    bool peek(char ch) {
+        while (*p_ == ' ' || *p_ == '\n' || *p_ == '\t') p_++;
+        return *p_ == ch;
+    }
+    bool take(char ch) {
+        if (!peek(ch)) return false;
+        p_++;
+        return true;
+    }
+    bool string(std::string* s) {
+        const char quote = peek('"') ? '"' : '\'';
+        if (!take(quote)) return false;
+        const char* end = strchr(p_, quote);
+        if (!end) return false;
+        s->assign(p_, end);
+        p_ = end + 1;
+        return true;
+    }
+    bool boolean(bool* value) {
+        peek(' ');
+        *value = strncmp(p_, "True", 4) == 0;
+        if (!*value && strncmp(p_, "False", 5) != 0) return false;
+        p_ += *value ? 4 : 5;
+        return true;
+    }
+    bool tuple(std::vector<uint64_t>* values) {
+        if (!take('(')) return false;
+        while (!take(')')) {
+            uint64_t v = 0;
+            peek(' ');
+            const char* begin = p_;
+            for (; *p_ >= '0' && *p_ <= '9'; p_++) {
+                if (v > UINT64_MAX / 16) return false;
+                v = v * 10 + (uint64_t)(*p_ - '0');
+            }
+            if (p_ == begin) return false;
+            take('L');  // Python 2 wrote 3L
+            values->push_back(v);
+            if (!take(',') && !peek(')')) return false;
+        }
+        return true;
+    }
+
+    const char* p_;
+};
+
+int read_header(const std::string& path, FILE* fp, Header* header) {
+    unsigned char start[kMagicSize + 2], length[4] = {0, 0, 0, 0};
+    if (fread(start, 1, sizeof(start), fp) != sizeof(start) ||
+        memcmp(start, kMagic, kMagicSize) != 0)
+        return fail(path, "not a .npy file: it does not begin with \\x93NUMPY");
+    const int version = start[kMagicSize];
+    if (version < 1 || version > 3)
+        return fail(path,
+                    "expected format version 1, 2 or 3, got version " + std::to_string(version));
+    const size_t length_size = version == 1 ? 2 : 4;
+    if (fread(length, 1, length_size, fp) != length_size)
+        return fail(path, "the file ends inside the header");
+    const size_t size = length[0] | length[1] << 8 | length[2] << 16 | (size_t)length[3] << 24;
+    if (size > kLongestHeader)
+        return fail(path, "the header has " + std::to_string(size) + " bytes, expected at most " +
+                              std::to_string(kLongestHeader));
+    std::string text(size, ' ');
+    if (fread(&text[0], 1, size, fp) != size) return fail(path, "the file ends inside the header");
+    if (!HeaderParser(text).parse(header))
+        return fail(path, "the header is not a dict of descr, fortran_order and shape");
+    return kOk;
+}
+
+std::string shape_of(const Header& header) {
+    std::string text = "(";
+    for (uint64_t v : header.shape) text += std::to_string(v) + ",";
+    return text + ")";
+}
+
+// The element types that are read: the Mat's type, and the bytes of an element in the file.
+struct ElementType {
+    const char* descr;
+    DType dtype;
+    size_t file_size;
+};
+const ElementType kElementTypes[] = {
+    {"<f4", DType::f32, 4}, {"<f2", DType::f32, 2}, {"<i4", DType::s32, 4}, {"<i8", DType::s32, 8},
+    {"|i1", DType::s8, 1},  {"|u1", DType::u8, 1},  {"<i1", DType::s8, 1},  {"<u1", DType::u8, 1},
+};
+
+int find_type(const std::string& path, const Header& header, const ElementType** type) {
+    for (const ElementType& t : kElementTypes)
+        if (header.descr == t.descr) return *type = &t, (int)kOk;
+    return fail(path, "elements of type '" + header.descr +
+                          "': expected float32 '<f4', float16 '<f2', int32 '<i4', int64 '<i8', "
+                          "int8 '|i1' or uint8 '|u1'");
+}
+
+int make_shape(const std::string& path, const Header& header, bool batch, DType dtype,
+               Shape* shape) {
+    const size_t axes = header.shape.size(), first = batch ? 1 : 0;
+    if (header.fortran_order)
+        return fail(path, "the array is in Fortran order; save np.ascontiguousarray(array)");
+    if (axes <= first || axes > kMostAxes || axes - first > 4)
+        return fail(path, "shape " + shape_of(header) + ": expected 1 to 4 axes" +
+                              (batch ? " behind the batch axis" : ""));
+    for (uint64_t v : header.shape)
+        if (v == 0 || v > INT_MAX)
+            return fail(path,
+                        "shape " + shape_of(header) + ": each axis must have 1 to 2^31-1 elements");
+    shape->dims = (int)(axes - first);
+    shape->dtype = dtype;
+    shape->n = batch ? (int)header.shape[0] : 1;
+    for (size_t i = first; i < axes; i++) shape->set_size((int)(i - first), (int)header.shape[i]);
+    return kOk;
+}
+
+// `count` elements of the file into the Mat's type.
+int read_elements(const std::string& path, FILE* fp, const ElementType& type, size_t count,
+                  unsigned char* to) {
+    const size_t kStep = 1 << 16;
+    if (type.file_size == dtype_size(type.dtype))
+        return fread(to, type.file_size, count, fp) == count ? (int)kOk
+                                                             : fail(path, "cannot be read");
+    std::vector<unsigned char> buffer(kStep * type.file_size);
+    for (size_t done = 0; done < count;) {
+        const size_t step = count - done < kStep ? count - done : kStep;
+        if (fread(buffer.data(), type.file_size, step, fp) != step)
+            return fail(path, "cannot be read");
+        for (size_t i = 0; i < step; i++, done++) {
+            if (type.dtype == DType::f32) {
+                uint16_t half;
+                memcpy(&half, &buffer[i * 2], 2);
+                ((float*)to)[done] = float16_to_float32(half);
+                continue;
+            }
+            int64_t wide;
+            memcpy(&wide, &buffer[i * 8], 8);
+            if (wide < INT32_MIN || wide > INT32_MAX)
+                return fail(path, "element " + std::to_string(done) + " is " +
+                                      std::to_string(wide) + ", which does not fit 32 bits");
+            ((int32_t*)to)[done] = (int32_t)wide;
+        }
+    }
+    return kOk;
+}
+
+unsigned char* channel_data(const Mat& m, int b, int q) {
+    return (unsigned char*)m.data + ((size_t)b * m.nstep + (size_t)q * m.cstep) * m.elemsize;
+}
+
+// Bytes from the current position to the end of a regular file.
+int bytes_left(const std::string& path, FILE* fp, uint64_t* left) {
+    struct stat st;
+    const long position = ftell(fp);
+    if (position < 0 || fstat(fileno(fp), &st) != 0 || !S_ISREG(st.st_mode))
+        return fail(path, "not a regular file");
+    *left = st.st_size > position ? (uint64_t)(st.st_size - position) : 0;
+    return kOk;
+}
+
+}  // namespace
+
+int read_npy(const std::string& path, bool batch, Mat* mat) {
+    File file(fopen(path.c_str(), "rb"));
+    if (!file) return fail(path, std::string("cannot be opened: ") + strerror(errno));
+    Header header;
+    QUOLL_RETURN_IF_ERROR(read_header(path, file.get(), &header));
+    const ElementType* type = nullptr;
+    QUOLL_RETURN_IF_ERROR(find_type(path, header, &type));
+    Shape shape;
+    QUOLL_RETURN_IF_ERROR(make_shape(path, header, batch, type->dtype, &shape));
+    uint64_t left = 0;
+    QUOLL_RETURN_IF_ERROR(bytes_left(path, file.get(), &left));
+    double bytes = (double)type->file_size;
+    for (uint64_t v : header.shape) bytes *= (double)v;
+    if (bytes > (double)left) {
+        char text[160];
+        snprintf(text, sizeof(text), "shape %s needs %.0f bytes, but only %llu follow the header",
+                 shape_of(header).c_str(), bytes, (unsigned long long)left);
+        return fail(path, text);
+    }
+    mat->create(shape);
+    if (mat->empty()) return fail(path, "out of memory");
+    const size_t count = (size_t)mat->w * mat->h * mat->d;
+    for (int b = 0; b < mat->n; b++)
+        for (int q = 0; q < mat->c; q++)
+            QUOLL_RETURN_IF_ERROR(
+                read_elements(path, file.get(), *type, count, channel_data(*mat, b, q)));
+    return kOk;
+}
+
+// "{'descr': '<f4', ...}" padded so that the data begins at a multiple of 64 bytes.
+static std::string header_of(const Mat& m) {
+    const char* descr = m.dtype == DType::s32   ? "<i4"
+                        : m.dtype == DType::s8  ? "|i1"
+                        : m.dtype == DType::u8  ? "|u1"
+                        : m.dtype == DType::f16 ? "<f2"
+                                                : "<f4";
+    const Shape shape = m.logical_shape();
+    std::string text = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
+    if (m.n != 1) text += std::to_string(m.n) + ", ";
+    for (int i = 0; i < m.dims; i++) text += std::to_string(shape.size(i)) + ", ";
+    if (text.back() == ' ') text.pop_back();
+    text += "), }";
+    const size_t before = kMagicSize + 4;
+    text.append(63 - (before + text.size()) % 64, ' ');
+    text += '\n';
+    std::string header(kMagic, kMagicSize);
+    header += '\x01';
+    header += '\0';
+    header += (char)(text.size() & 255);
+    header += (char)(text.size() >> 8);
+    return header + text;
+}
+
+int write_npy(const std::string& path, const Mat& mat) {
+    if (mat.empty() || mat.elempack != 1)
+        return fail(path, "the blob is empty, or has elempack " + std::to_string(mat.elempack));
+    Mat m = mat;
+    if (mat.dtype == DType::bf16) cast_bfloat16_to_float32(mat, m);
+    if (m.empty()) return fail(path, "out of memory");
+    const std::string header = header_of(m);
+    FILE* fp = fopen(path.c_str(), "wb");
+    if (!fp) return fail(path, std::string("cannot be created: ") + strerror(errno));
+    bool ok = fwrite(header.data(), 1, header.size(), fp) == header.size();
+    const size_t count = (size_t)m.w * m.h * m.d;
+    for (int b = 0; b < m.n && ok; b++)
+        for (int q = 0; q < m.c && ok; q++)
+            ok = fwrite(channel_data(m, b, q), m.elemsize, count, fp) == count;
+    ok = fclose(fp) == 0 && ok;
+    return ok ? (int)kOk : fail(path, std::string("cannot be written: ") + strerror(errno));
+}
+
+}  // namespace quoll

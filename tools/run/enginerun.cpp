@@ -1,0 +1,250 @@
+// enginerun: runs a model on arrays from .npy files.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/npy.h"
+#include "datareader.h"
+#include "layer/schema.h"
+#include "net.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Arguments {
+    std::string param, bin;
+    std::vector<std::string> inputs, outputs;  // NAME=FILE
+    std::string precision = "fp32", isa;
+    int threads = 0;  // 0: the library's choice
+    int repeat = 1;
+    bool batch = false, show_io = false, no_light_mode = false, reference = false,
+         no_packing = false;
+};
+
+// A blob and the file that it comes from or goes to.
+struct Port {
+    int blob;
+    std::string file;
+    Mat mat;
+};
+
+const char kFooter[] =
+    "Arrays: float32, int32 and int8 become f32, s32 and s8 blobs (float16, int64 and uint8 are "
+    "read too);\n"
+    "outputs keep their type. Axes are (w), (h,w), (c,h,w) or (c,d,h,w); with --batch the first "
+    "axis of every\n"
+    "input counts the items of a batch. Outputs have that axis in front when there is more than "
+    "one item.\n"
+    "A NAME may contain '=': the longest name that the model knows is taken. Models without names "
+    "(.param.bin)\n"
+    "take blob indexes. Exit code: 0, 1 when the model or the data is at fault, 2 for a wrong "
+    "command line.";
+
+void add_options(CLI::App* app, Arguments* a) {
+    app->footer(kFooter);
+    app->add_option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
+        ->required();
+    app->add_option("MODEL.bin", a->bin, "the weights; may be missing when no layer has any");
+    app->add_option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input")
+        ->allow_extra_args(false);
+    app->add_option("-o,--output", a->outputs, "NAME=FILE.npy: any blob, once for each")
+        ->allow_extra_args(false);
+    app->add_option("--threads", a->threads, "threads that a layer may use")
+        ->check(CLI::Range(1, 1024));
+    app->add_option("--precision", a->precision,
+                    "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
+        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
+    app->add_option("--isa", a->isa, "highest instruction set to use, as QUOLL_CPU_MASK");
+    app->add_option("--repeat", a->repeat, "run N times more after the first, print the times")
+        ->check(CLI::Range(1, 1000000));
+    app->add_flag("--batch", a->batch, "the first axis of every input array is the batch");
+    app->add_flag("--show-io", a->show_io, "list the model's inputs and outputs");
+    app->add_flag("--no-light-mode", a->no_light_mode, "keep all intermediate blobs");
+    app->add_flag("--reference", a->reference, "scalar reference layers instead of the fast ones");
+    app->add_flag("--no-packing", a->no_packing, "no channel-blocked blobs");
+}
+
+bool ends_with(const std::string& s, const std::string& end) {
+    return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
+}
+
+Option options_of(const Arguments& a) {
+    Option opt;
+    if (a.threads) opt.num_threads = a.threads;
+    opt.lightmode = !a.no_light_mode;
+    opt.use_fp16_storage = a.precision == "fp16";
+    opt.use_bf16_storage = a.precision == "bf16";
+    opt.use_packing_layout = !a.no_packing;
+    opt.use_reference_layers = a.reference;
+    return opt;
+}
+
+// A model whose layers have no weights may do without a file.
+int load_weights(Net* net, const std::string& path, std::string* what) {
+    struct stat st;
+    *what = "cannot load " + path;
+    if (!path.empty() && stat(path.c_str(), &st) == 0) return net->load_model(path.c_str());
+    *what = path.empty() ? "a MODEL.bin is needed" : path + ": " + strerror(errno);
+    const unsigned char* none = (const unsigned char*)"";
+    return net->load_model(DataReaderFromMemory(none, 0));
+}
+
+// Looks for the parameter that marks layers with int8 weights.
+class Int8Finder : public ParamVisitor {
+public:
+    bool found = false;
+    void operator()(int, const char* name, int& field, int, const char*, Range) override {
+        found |= field != 0 && strcmp(name, "int8_scale_term") == 0;
+    }
+    void operator()(int, const char*, float&, float, const char*, Range) override {}
+    void ints(int, const char*, Mat&, const char*, Range) override {}
+    void floats(int, const char*, Mat&, const char*, Range) override {}
+    void operator()(int, const char*, std::string&, const char*, const char*) override {}
+};
+
+bool has_int8_layers(const Net& net) {
+    Int8Finder finder;
+    for (Layer* layer : net.layers()) {
+        finder.found |= layer->type == "Quantize";
+        layer->visit_params(finder);
+    }
+    return finder.found;
+}
+
+std::string blob_label(const Net& net, int blob) {
+    const std::string& name = net.blobs()[blob].name;
+    return name.empty() ? std::to_string(blob) : name;
+}
+
+// The blob that is called `name`, or has that index in a model without names; -1 if there is none.
+int find_blob(const Net& net, const std::string& name) {
+    const std::vector<Blob>& blobs = net.blobs();
+    for (size_t i = 0; i < blobs.size(); i++)
+        if (blob_label(net, (int)i) == name) return (int)i;
+    return -1;
+}
+
+// Splits NAME=FILE at the last '=' that leaves the name of a blob in front.
+bool find_port(const Net& net, const std::string& text, Port* port, std::string* why) {
+    for (size_t at = text.rfind('='); at != std::string::npos && at > 0;
+         at = text.rfind('=', at - 1)) {
+        port->blob = find_blob(net, text.substr(0, at));
+        port->file = text.substr(at + 1);
+        if (port->blob >= 0 && !port->file.empty()) return true;
+    }
+    const size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0 || at + 1 == text.size()) {
+        *why = "'" + text + "': expected NAME=FILE.npy";
+        return false;
+    }
+    net.find_blob_index_by_name(text.substr(0, at).c_str());  // logs names that come near
+    *why = "'" + text + "'";
+    return false;
+}
+
+bool find_ports(const Net& net, const std::vector<std::string>& texts, std::vector<Port>* ports,
+                std::string* why) {
+    for (const std::string& text : texts) {
+        Port port;
+        if (!find_port(net, text, &port, why)) return false;
+        for (const Port& other : *ports) {
+            if (other.blob != port.blob) continue;
+            *why = "'" + text + "': blob " + blob_label(net, port.blob) + " is given twice";
+            return false;
+        }
+        ports->push_back(port);
+    }
+    return true;
+}
+
+void show_blob(const Net& net, const char* kind, int blob, bool is_input) {
+    const Blob& b = net.blobs()[blob];
+    Shape shape = b.shape;
+    const Layer* layer = net.layers()[b.producer];
+    std::vector<Shape> tops;
+    if (shape.dims == 0 && is_input && layer->infer_shapes({}, tops) == 0 && !tops.empty())
+        shape = tops[0];
+    std::string axes;
+    for (int i = 0; i < shape.dims; i++) axes += (i ? "," : "(") + std::to_string(shape.size(i));
+    printf("%s %s %s from %s %s\n", kind, blob_label(net, blob).c_str(),
+           shape.dims ? (axes + ")").c_str() : "(size not said)", layer->type.c_str(),
+           layer->name.c_str());
+}
+
+void show_io(const Net& net) {
+    for (int blob : net.input_indexes()) show_blob(net, "input ", blob, true);
+    for (int blob : net.output_indexes()) show_blob(net, "output", blob, false);
+}
+
+// Feeds the inputs and extracts the outputs of a fresh Extractor; the time in milliseconds.
+int run_once(const Net& net, const std::vector<Port>& inputs, std::vector<Port>* outputs,
+             double* ms) {
+    const auto begin = std::chrono::steady_clock::now();
+    Extractor ex = net.create_extractor();
+    for (const Port& port : inputs) QUOLL_RETURN_IF_ERROR(ex.input(port.blob, port.mat));
+    for (Port& port : *outputs) QUOLL_RETURN_IF_ERROR(ex.extract(port.blob, port.mat));
+    *ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    return kOk;
+}
+
+int run_all(const Net& net, const Arguments& a, const std::vector<Port>& inputs,
+            std::vector<Port>* outputs) {
+    double ms = 0;
+    QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &ms));
+    if (a.repeat < 2) return kOk;
+    std::vector<double> times(a.repeat);
+    for (double& time : times) QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &time));
+    std::sort(times.begin(), times.end());
+    printf("first run %.3f ms; %d runs more: min %.3f median %.3f max %.3f ms\n", ms, a.repeat,
+           times.front(), times[times.size() / 2], times.back());
+    return kOk;
+}
+
+int run(const Arguments& a, MessageLog* log) {
+    const auto fail = [&](const std::string& what) { return log->fail("enginerun", what); };
+    Net net;
+    net.opt = options_of(a);
+    const bool binary = ends_with(a.param, ".param.bin");
+    if (binary ? net.load_param_bin(a.param.c_str()) : net.load_param(a.param.c_str()))
+        return fail("cannot load " + a.param);
+    std::string what;
+    if (load_weights(&net, a.bin, &what)) return fail(what);
+    if (a.precision == "int8" && !has_int8_layers(net))
+        return fail("--precision int8: " + a.param +
+                    " has no layer with int8 weights; quantize the model first");
+    if (a.show_io) show_io(net);
+
+    std::vector<Port> inputs, outputs;
+    if (!find_ports(net, a.inputs, &inputs, &what)) return fail("--input " + what);
+    if (!find_ports(net, a.outputs, &outputs, &what)) return fail("--output " + what);
+    for (Port& port : inputs)
+        if (read_npy(port.file, a.batch, &port.mat))
+            return fail("--input " + blob_label(net, port.blob));
+    if (outputs.empty()) return a.show_io ? 0 : fail("nothing to do: give --output or --show-io");
+    if (run_all(net, a, inputs, &outputs)) return fail("");
+    for (const Port& port : outputs)
+        if (write_npy(port.file, port.mat)) return fail("--output " + blob_label(net, port.blob));
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app("Runs a model on arrays from .npy files.", "enginerun");
+    add_options(&app, &a);
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!a.isa.empty()) setenv("QUOLL_CPU_MASK", a.isa.c_str(), 1);
+    MessageLog log;
+    return run(a, &log);
+}
