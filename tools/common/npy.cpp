@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "log.h"
+#include "status.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they are");
 
