@@ -1,6 +1,5 @@
 // enginerun: runs a model on arrays from .npy files.
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -9,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "common/cli.h"
 #include "common/npy.h"
+#include "common/run_options.h"
 #include "datareader.h"
-#include "layer/schema.h"
 #include "net.h"
 
 using namespace quoll;
@@ -22,11 +20,9 @@ namespace {
 struct Arguments {
     std::string param, bin;
     std::vector<std::string> inputs, outputs;  // NAME=FILE
-    std::string precision = "fp32", isa;
-    int threads = 0;  // 0: the library's choice
-    int repeat = 1;
-    bool batch = false, show_io = false, no_light_mode = false, reference = false,
-         no_packing = false;
+    RunOptions run;
+    int repeat = 0;
+    bool batch = false, show_io = false, no_light_mode = false;
 };
 
 // A blob and the file that it comes from or goes to.
@@ -57,34 +53,16 @@ void add_options(CLI::App* app, Arguments* a) {
         ->allow_extra_args(false);
     app->add_option("-o,--output", a->outputs, "NAME=FILE.npy: any blob, once for each")
         ->allow_extra_args(false);
-    app->add_option("--threads", a->threads, "threads that a layer may use")
-        ->check(CLI::Range(1, 1024));
-    app->add_option("--precision", a->precision,
-                    "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
-        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
-    app->add_option("--isa", a->isa, "highest instruction set to use, as QUOLL_CPU_MASK");
+    a->run.add_to(app);
     app->add_option("--repeat", a->repeat, "run N times more after the first, print the times")
         ->check(CLI::Range(1, 1000000));
     app->add_flag("--batch", a->batch, "the first axis of every input array is the batch");
     app->add_flag("--show-io", a->show_io, "list the model's inputs and outputs");
     app->add_flag("--no-light-mode", a->no_light_mode, "keep all intermediate blobs");
-    app->add_flag("--reference", a->reference, "scalar reference layers instead of the fast ones");
-    app->add_flag("--no-packing", a->no_packing, "no channel-blocked blobs");
 }
 
 bool ends_with(const std::string& s, const std::string& end) {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
-}
-
-Option options_of(const Arguments& a) {
-    Option opt;
-    if (a.threads) opt.num_threads = a.threads;
-    opt.lightmode = !a.no_light_mode;
-    opt.use_fp16_storage = a.precision == "fp16";
-    opt.use_bf16_storage = a.precision == "bf16";
-    opt.use_packing_layout = !a.no_packing;
-    opt.use_reference_layers = a.reference;
-    return opt;
 }
 
 // A model whose layers have no weights may do without a file.
@@ -95,28 +73,6 @@ int load_weights(Net* net, const std::string& path, std::string* what) {
     *what = path.empty() ? "a MODEL.bin is needed" : path + ": " + strerror(errno);
     const unsigned char* none = (const unsigned char*)"";
     return net->load_model(DataReaderFromMemory(none, 0));
-}
-
-// Looks for the parameter that marks layers with int8 weights.
-class Int8Finder : public ParamVisitor {
-public:
-    bool found = false;
-    void operator()(int, const char* name, int& field, int, const char*, Range) override {
-        found |= field != 0 && strcmp(name, "int8_scale_term") == 0;
-    }
-    void operator()(int, const char*, float&, float, const char*, Range) override {}
-    void ints(int, const char*, Mat&, const char*, Range) override {}
-    void floats(int, const char*, Mat&, const char*, Range) override {}
-    void operator()(int, const char*, std::string&, const char*, const char*) override {}
-};
-
-bool has_int8_layers(const Net& net) {
-    Int8Finder finder;
-    for (Layer* layer : net.layers()) {
-        finder.found |= layer->type == "Quantize";
-        layer->visit_params(finder);
-    }
-    return finder.found;
 }
 
 std::string blob_label(const Net& net, int blob) {
@@ -166,16 +122,10 @@ bool find_ports(const Net& net, const std::vector<std::string>& texts, std::vect
 }
 
 void show_blob(const Net& net, const char* kind, int blob, bool is_input) {
-    const Blob& b = net.blobs()[blob];
-    Shape shape = b.shape;
-    const Layer* layer = net.layers()[b.producer];
-    std::vector<Shape> tops;
-    if (shape.dims == 0 && is_input && layer->infer_shapes({}, tops) == 0 && !tops.empty())
-        shape = tops[0];
-    std::string axes;
-    for (int i = 0; i < shape.dims; i++) axes += (i ? "," : "(") + std::to_string(shape.size(i));
+    const Layer* layer = net.layers()[net.blobs()[blob].producer];
+    const std::string axes = axes_text(is_input ? input_shape(net, blob) : net.blobs()[blob].shape);
     printf("%s %s %s from %s %s\n", kind, blob_label(net, blob).c_str(),
-           shape.dims ? (axes + ")").c_str() : "(size not said)", layer->type.c_str(),
+           axes.empty() ? "(size not said)" : axes.c_str(), layer->type.c_str(),
            layer->name.c_str());
 }
 
@@ -200,7 +150,7 @@ int run_all(const Net& net, const Arguments& a, const std::vector<Port>& inputs,
             std::vector<Port>* outputs) {
     double ms = 0;
     QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &ms));
-    if (a.repeat < 2) return kOk;
+    if (a.repeat < 1) return kOk;
     std::vector<double> times(a.repeat);
     for (double& time : times) QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &time));
     std::sort(times.begin(), times.end());
@@ -212,15 +162,14 @@ int run_all(const Net& net, const Arguments& a, const std::vector<Port>& inputs,
 int run(const Arguments& a, MessageLog* log) {
     const auto fail = [&](const std::string& what) { return log->fail("enginerun", what); };
     Net net;
-    net.opt = options_of(a);
+    std::string what;
+    if (a.run.apply(&net.opt, &what)) return fail(what);
+    net.opt.lightmode = !a.no_light_mode;
     const bool binary = ends_with(a.param, ".param.bin");
     if (binary ? net.load_param_bin(a.param.c_str()) : net.load_param(a.param.c_str()))
         return fail("cannot load " + a.param);
-    std::string what;
     if (load_weights(&net, a.bin, &what)) return fail(what);
-    if (a.precision == "int8" && !has_int8_layers(net))
-        return fail("--precision int8: " + a.param +
-                    " has no layer with int8 weights; quantize the model first");
+    if (a.run.check(net, &what)) return fail(what);
     if (a.show_io) show_io(net);
 
     std::vector<Port> inputs, outputs;
@@ -244,7 +193,6 @@ int main(int argc, char** argv) {
     add_options(&app, &a);
     int exit_code = 0;
     if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
-    if (!a.isa.empty()) setenv("QUOLL_CPU_MASK", a.isa.c_str(), 1);
     MessageLog log;
     return run(a, &log);
 }

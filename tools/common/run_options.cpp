@@ -1,0 +1,76 @@
+#include "run_options.h"
+
+#include <string.h>
+
+#include "cpu_features.h"
+#include "layer/schema.h"
+
+namespace quoll {
+
+void RunOptions::add_to(CLI::App* app) {
+    app->add_option("--threads", threads, "threads that a layer may use")
+        ->check(CLI::Range(1, kMostThreads));
+    app->add_option("--precision", precision,
+                    "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
+        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
+    app->add_option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
+    app->add_flag("--reference", reference, "scalar reference layers instead of the fast ones");
+    app->add_flag("--no-packing", no_packing, "no channel-blocked blobs");
+}
+
+int RunOptions::apply(Option* opt, std::string* why) const {
+    if (set_cpu_mask(isa.c_str()) != 0) {
+        *why = "--isa " + isa + ": not a level of this architecture";
+        return -1;
+    }
+    if (threads) opt->num_threads = threads;
+    opt->use_fp16_storage = precision == "fp16";
+    opt->use_bf16_storage = precision == "bf16";
+    opt->use_packing_layout = !no_packing;
+    opt->use_reference_layers = reference;
+    return 0;
+}
+
+namespace {
+
+// Looks for the parameter that marks layers with int8 weights.
+class Int8Finder : public ParamVisitor {
+public:
+    bool found = false;
+    void operator()(int, const char* name, int& field, int, const char*, Range) override {
+        found |= field != 0 && strcmp(name, "int8_scale_term") == 0;
+    }
+    void operator()(int, const char*, float&, float, const char*, Range) override {}
+    void ints(int, const char*, Mat&, const char*, Range) override {}
+    void floats(int, const char*, Mat&, const char*, Range) override {}
+    void operator()(int, const char*, std::string&, const char*, const char*) override {}
+};
+
+}  // namespace
+
+int RunOptions::check(const Net& net, std::string* why) const {
+    if (precision != "int8") return 0;
+    Int8Finder finder;
+    for (Layer* layer : net.layers()) layer->visit_params(finder);
+    if (finder.found) return 0;
+    *why = "--precision int8: the model has no layer with int8 weights; quantize it first";
+    return -1;
+}
+
+std::string axes_text(const Shape& shape) {
+    std::string text;
+    if (shape.n != 1) text = "(" + std::to_string(shape.n);
+    for (int i = 0; i < shape.dims; i++)
+        text += (text.empty() ? "(" : ",") + std::to_string(shape.size(i));
+    return text.empty() ? text : text + ")";
+}
+
+Shape input_shape(const Net& net, int blob) {
+    const Blob& b = net.blobs()[blob];
+    std::vector<Shape> tops;
+    if (b.shape.dims != 0) return b.shape;
+    if (net.layers()[b.producer]->infer_shapes({}, tops) != 0 || tops.empty()) return Shape();
+    return tops[0];
+}
+
+}  // namespace quoll

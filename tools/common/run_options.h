@@ -1,0 +1,36 @@
+// The options of programs that run a model: threads, precision, instruction set.
+#ifndef QUOLL_TOOLS_RUN_OPTIONS_H
+#define QUOLL_TOOLS_RUN_OPTIONS_H
+
+#include <string>
+
+#include "common/cli.h"
+#include "net.h"
+
+namespace quoll {
+
+// More threads than any machine that this runs on has.
+const int kMostThreads = 1024;
+
+struct RunOptions {
+    std::string precision = "fp32", isa;
+    int threads = 0;  // 0: the library's choice
+    bool reference = false, no_packing = false;
+
+    // Adds --threads, --precision, --isa, --reference and --no-packing.
+    void add_to(CLI::App* app);
+    // To be called before anything of the library looks at the processor. 0, or -1 with a message
+    // in *why.
+    int apply(Option* opt, std::string* why) const;
+    // Whether a loaded net can run as asked; -1 with a message in *why.
+    int check(const Net& net, std::string* why) const;
+};
+
+// "(3,224,224)" in NumPy's order of axes, "" for a size that is not known.
+std::string axes_text(const Shape& shape);
+// The size that the Input layer of this blob, or its hint, says; dims 0 when it says none.
+Shape input_shape(const Net& net, int blob);
+
+}  // namespace quoll
+
+#endif
