@@ -33,15 +33,20 @@ MessageLog::MessageLog() {
 
 MessageLog::~MessageLog() { set_log_sink(nullptr, nullptr); }
 
-int MessageLog::fail(const std::string& program, const std::string& what) {
-    // What went wrong first is the cause; later messages say on whose behalf.
-    for (size_t i = errors_.size(); i-- > 1;)
-        fprintf(stderr, "%s: ... %s\n", program.c_str(), errors_[i].c_str());
-    std::string line = program + ": " + what;
-    if (!errors_.empty()) line += (what.empty() ? "" : ": ") + errors_[0];
-    for (char& ch : line)
+std::string MessageLog::reason() const {
+    // The first message is the cause, the second says on whose behalf; the others repeat it.
+    std::string text;
+    for (size_t i = 0; i < errors_.size() && i < 2; i++) text += (i ? "; " : "") + errors_[i];
+    for (char& ch : text)
         if (ch == '\n' || ch == '\r') ch = ' ';
-    fprintf(stderr, "%s\n", line.c_str());
+    return text;
+}
+
+int MessageLog::fail(const std::string& program, const std::string& what) {
+    for (size_t i = 2; i < errors_.size(); i++)
+        fprintf(stderr, "%s: ... %s\n", program.c_str(), errors_[i].c_str());
+    const std::string why = reason(), colon = what.empty() || why.empty() ? "" : ": ";
+    fprintf(stderr, "%s: %s\n", program.c_str(), (what + colon + why).c_str());
     errors_.clear();
     return 1;
 }

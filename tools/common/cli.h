@@ -18,8 +18,9 @@ class MessageLog {
 public:
     MessageLog();
     ~MessageLog();
-    // Prints "PROGRAM: what: reason", the reason being what the library logged since the last call.
-    // Returns 1, the exit code of a failed run.
+    // What the library said was wrong since the last fail(), in one line.
+    std::string reason() const;
+    // Prints "PROGRAM: what: reason" and returns 1, the exit code of a failed run.
     int fail(const std::string& program, const std::string& what);
 
 private:

@@ -175,8 +175,8 @@ int make_shape(const std::string& path, const Header& header, bool batch, DType 
         if (v == 0 || v > INT_MAX)
             return fail(path,
                         "shape " + shape_of(header) + ": each axis must have 1 to 2^31-1 elements");
+    *shape = Shape(1, 1, 1, 1, dtype);
     shape->dims = (int)(axes - first);
-    shape->dtype = dtype;
     shape->n = batch ? (int)header.shape[0] : 1;
     for (size_t i = first; i < axes; i++) shape->set_size((int)(i - first), (int)header.shape[i]);
     return kOk;

@@ -42,7 +42,7 @@ const char kFooter[] =
     "A NAME may contain '=': the longest name that the model knows is taken. Models without names "
     "(.param.bin)\n"
     "take blob indexes. Exit code: 0, 1 when the model or the data is at fault, 2 for a wrong "
-    "command line.";
+    "command line.\n";
 
 void add_options(CLI::App* app, Arguments* a) {
     app->footer(kFooter);

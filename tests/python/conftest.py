@@ -1,0 +1,29 @@
+"""Where the tests find what they test: QUOLL_BIN (the build's bin folder) and QUOLL_DATA (models and oracles; tests that need
+it are skipped without it)."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get('QUOLL_BIN', ROOT / 'build' / 'bin'))
+DATA = pathlib.Path(os.environ['QUOLL_DATA']) if os.environ.get('QUOLL_DATA') else None
+
+
+def run_program(name, *args, env=None, timeout=600):
+    """The finished process of a program of this build; stdout and stderr as text."""
+    command = [str(BIN / name), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout,
+                          env={**os.environ, **(env or {})})
+
+
+def last_line(text):
+    return (text.strip().splitlines() or [''])[-1]
+
+
+@pytest.fixture(scope='session')
+def data():
+    if DATA is None:
+        pytest.skip('QUOLL_DATA is not set')
+    return DATA
