@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 #include <sys/syslog.h>  // its LOG_* macros must not clash with log.h
 
+#include "child_process.h"
+
 namespace {
 
 using Lines = std::vector<std::pair<quoll::LogLevel, std::string>>;
@@ -163,7 +165,7 @@ void exit_with_initial_level(const char* value) {
 }
 
 TEST(LogEnvironment, InitialLevel) {
-    testing::FLAGS_gtest_death_test_style = "threadsafe";
+    QUOLL_NEEDS_FRESH_PROCESS();
     const std::pair<const char*, int> cases[] = {
         {nullptr, quoll::kLogWarn}, {"", quoll::kLogWarn},     {"debug", quoll::kLogDebug},
         {"INFO", quoll::kLogInfo},  {"warn", quoll::kLogWarn}, {"Error", quoll::kLogError},
