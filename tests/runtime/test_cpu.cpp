@@ -92,7 +92,9 @@ TEST_F(Cpu, SetsOfProcessors) {
 
 TEST_F(Cpu, CountsAreConsistent) {
     const quoll::CpuSet& all = quoll::get_cpu_thread_affinity_mask(0);
-    EXPECT_TRUE(all == kernel_affinity());
+    if (!std::getenv("OMP_PROC_BIND")) {  // binds this thread to one of its places
+        EXPECT_TRUE(all == kernel_affinity());
+    }
     EXPECT_GE(quoll::get_cpu_count(), 1);
     EXPECT_LE(quoll::get_cpu_count(), all.num_enabled());  // less under a quota
     EXPECT_GE(quoll::get_big_cpu_count(), 1);
@@ -153,7 +155,7 @@ std::vector<quoll::CpuSet> worker_affinities() {
 
 TEST_F(Cpu, AffinityBindsTheThreadAndItsWorkers) {
     in_a_thread([] {
-        const quoll::CpuSet all = kernel_affinity();
+        const quoll::CpuSet all = quoll::get_cpu_thread_affinity_mask(0);
         for (int cpu = 0; cpu < quoll::kMaxCpus; cpu++) {
             if (!all.is_enabled(cpu)) continue;
             quoll::CpuSet one;
@@ -237,8 +239,8 @@ void exit_with_count_of_one_processor() {
 }
 
 TEST(CpuProcess, CountsOnlyWhereItMayRun) {
+    if (std::getenv("OMP_PROC_BIND")) GTEST_SKIP() << "its places count";
     QUOLL_NEEDS_FRESH_PROCESS();
-    unsetenv("OMP_PROC_BIND");
     EXPECT_EXIT(exit_with_count_of_one_processor(), testing::ExitedWithCode(1), "^$");
 }
 
@@ -246,6 +248,8 @@ void exit_with_count_when_bound_by_openmp() { std::exit(quoll::get_cpu_count());
 
 // OMP_PROC_BIND pins the main thread; that is not the limit of the process.
 TEST(CpuProcess, CountsAllPlacesOfOpenMP) {
+    if (std::getenv("OMP_PROC_BIND") && !testing::internal::InDeathTestChild())
+        GTEST_SKIP() << "this process is bound already";
     QUOLL_NEEDS_FRESH_PROCESS();
     setenv("OMP_PROC_BIND", "true", 1);
     EXPECT_EXIT(exit_with_count_when_bound_by_openmp(),

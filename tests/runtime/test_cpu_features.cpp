@@ -351,6 +351,7 @@ TEST_F(Features, TheEnvironmentOfThisProcessCaps) {
 
 // Exits with 0 if the environment's cap, and then both caps, allow what they should.
 void exit_with_environment_mask(const std::string& word, const std::string& allowed) {
+    unsetenv("QUOLL_LOG");
     setenv("QUOLL_CPU_MASK", word.c_str(), 1);
     const Names expected = intersection(names_of(quoll::detected_cpu_features()), words(allowed));
     if (names_of(quoll::host_cpu_features()) != expected) std::exit(1);

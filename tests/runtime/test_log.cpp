@@ -24,6 +24,7 @@ class Log : public testing::Test {
 protected:
     void SetUp() override {
         level_ = quoll::get_log_level();
+        quoll::set_log_level(quoll::kLogWarn);
         quoll::set_log_sink(collect, &lines);
     }
     void TearDown() override {
