@@ -248,9 +248,9 @@ void exit_with_count_when_bound_by_openmp() { std::exit(quoll::get_cpu_count());
 
 // OMP_PROC_BIND pins the main thread; that is not the limit of the process.
 TEST(CpuProcess, CountsAllPlacesOfOpenMP) {
+    QUOLL_NEEDS_FRESH_PROCESS();
     if (std::getenv("OMP_PROC_BIND") && !testing::internal::InDeathTestChild())
         GTEST_SKIP() << "this process is bound already";
-    QUOLL_NEEDS_FRESH_PROCESS();
     setenv("OMP_PROC_BIND", "true", 1);
     EXPECT_EXIT(exit_with_count_when_bound_by_openmp(),
                 testing::ExitedWithCode(quoll::get_cpu_count()), "");
