@@ -1,0 +1,100 @@
+# Instruction sets: the only place with ISA names and compiler flags.
+#
+# A kernel source is compiled once for every ISA in QUOLL_ISAS. It sees
+#   QUOLL_ISA_NAME    the ISA as a token, to build names such as gemm_kernels_avx512
+#   QUOLL_ISA_LANES   floats in a register
+#   QUOLL_HWY_TARGET  the Highway target that the flags must select (checked in simd/vec.h)
+# Everything that such an object defines must be local to it, except its kernel table: a weak
+# (inline, template) symbol could be the copy that the linker keeps for the whole program, and it
+# would hold instructions that the machine may lack. tests/check_isa_symbols.cmake looks for them.
+
+# Rows: flags, lanes, Highway target. `scalar` has the compiler's own baseline and is always built.
+set(quoll_isa_row_scalar "-DHWY_COMPILE_ONLY_SCALAR|1|HWY_SCALAR")
+set(quoll_isa_row_sse4 "-mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16|4|HWY_SSE4")
+set(quoll_isa_v3 "-mavx -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mmovbe -mpopcnt -mcx16")
+set(quoll_isa_row_avx2 "${quoll_isa_v3}|8|HWY_AVX2")
+set(quoll_isa_row_avx512
+    "${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd|16|HWY_AVX3")
+# Highway's NEON functions carry the crypto attribute and are inlined only into code that has it.
+# None of its crypto functions is called, so no such instruction is emitted.
+set(quoll_isa_row_neon "-march=armv8-a+crypto|4|HWY_NEON")
+
+# For all ISAs.
+# - HWY_DISABLE_PCLMUL_AES: the x86 levels above do not include AES; without this Highway would fall
+#   back to SSSE3.
+# - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
+#   the same way on every compiler.
+# - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
+#   the standard library would be emitted as weak symbols.
+set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
+    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2>)
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
+    set(quoll_all_isas scalar sse4 avx2 avx512)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+    set(quoll_all_isas scalar neon)
+else()
+    set(quoll_all_isas scalar)
+endif()
+set(QUOLL_ISAS "${quoll_all_isas}" CACHE STRING "instruction sets to build kernels for")
+foreach(isa IN LISTS QUOLL_ISAS)
+    if(NOT isa IN_LIST quoll_all_isas)
+        message(FATAL_ERROR "QUOLL_ISAS: '${isa}' is not one of: ${quoll_all_isas}")
+    endif()
+endforeach()
+set(quoll_enabled_isas scalar)
+foreach(isa IN LISTS quoll_all_isas)  # in ascending order
+    if(isa IN_LIST QUOLL_ISAS AND NOT isa STREQUAL scalar)
+        list(APPEND quoll_enabled_isas ${isa})
+    endif()
+endforeach()
+
+# Highway is header-only here. The headers are the same for every architecture; a cross build must
+# not see the rest of the host's /usr/include, hence a folder that holds nothing but a link.
+find_path(QUOLL_HWY_INCLUDE_DIR hwy/highway.h PATHS /usr/include NO_CMAKE_FIND_ROOT_PATH
+    DOC "folder that holds hwy/highway.h (Debian: libhwy-dev)")
+if(NOT QUOLL_HWY_INCLUDE_DIR)
+    message(FATAL_ERROR "hwy/highway.h not found: install libhwy-dev or set QUOLL_HWY_INCLUDE_DIR")
+endif()
+set(quoll_hwy_include ${PROJECT_BINARY_DIR}/generated/hwy_include)
+file(MAKE_DIRECTORY ${quoll_hwy_include})
+file(CREATE_LINK ${QUOLL_HWY_INCLUDE_DIR}/hwy ${quoll_hwy_include}/hwy SYMBOLIC)
+
+# generated/isa_list.inc: QUOLL_ISA(name, lanes) for each ISA built, ascending.
+set(quoll_isa_list "")
+foreach(isa IN LISTS quoll_enabled_isas)
+    string(REPLACE "|" ";" row "${quoll_isa_row_${isa}}")
+    list(GET row 1 lanes)
+    string(APPEND quoll_isa_list "QUOLL_ISA(${isa}, ${lanes})\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/isa_list.inc CONTENT "${quoll_isa_list}" @ONLY)
+
+# quoll_add_isa_objects(target sources...): compiles the sources once per ISA. The objects are
+# appended to the caller's variable quoll_isa_objects and, if the target links (is no object
+# library), become part of it.
+function(quoll_add_isa_objects target)
+    list(TRANSFORM ARGN REPLACE "^([^/].*)$" "${CMAKE_CURRENT_SOURCE_DIR}/\\1" OUTPUT_VARIABLE sources)
+    set(objects ${quoll_isa_objects})
+    foreach(isa IN LISTS quoll_enabled_isas)
+        string(REPLACE "|" ";" row "${quoll_isa_row_${isa}}")
+        list(GET row 0 flags)
+        list(GET row 1 lanes)
+        list(GET row 2 hwy_target)
+        separate_arguments(flags)
+        set(library ${target}_${isa})
+        add_library(${library} OBJECT ${sources})
+        target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common})
+        target_compile_definitions(${library} PRIVATE
+            QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_HWY_TARGET=${hwy_target})
+        target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+        target_include_directories(${library} SYSTEM PRIVATE ${quoll_hwy_include})
+        target_link_libraries(${library} PRIVATE quoll_warnings)
+        set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${library})
+        list(APPEND objects $<TARGET_OBJECTS:${library}>)
+    endforeach()
+    get_target_property(type ${target} TYPE)
+    if(NOT type STREQUAL OBJECT_LIBRARY)
+        target_sources(${target} PRIVATE ${objects})
+    endif()
+    set(quoll_isa_objects ${objects} PARENT_SCOPE)
+endfunction()

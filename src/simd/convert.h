@@ -1,0 +1,160 @@
+// Storage types: IEEE half, bfloat16 and 8-bit integers in memory, float or int32_t in registers.
+// Narrowing rounds to nearest even; NaN stays NaN; integers saturate. The _n forms touch the first
+// n values only.
+#pragma once
+
+#include "simd/vec.h"
+
+namespace quoll {
+namespace simd {
+namespace {
+
+// ---------------------------------------------------------------- small integers <-> int32_t
+
+template <class S, size_t N>
+QUOLL_INLINE veci<N> load_small(const S* p) {
+    if constexpr (N <= native_lanes<int32_t>()) {
+        return {hn::PromoteTo(hn::FixedTag<int32_t, N>(), hn::LoadU(hn::FixedTag<S, N>(), p))};
+    } else {
+        return {load_small<S, N / 2>(p), load_small<S, N / 2>(p + N / 2)};
+    }
+}
+
+template <class S, size_t N>
+QUOLL_INLINE void store_small(veci<N> a, S* p) {
+    if constexpr (N <= native_lanes<int32_t>()) {
+        const hn::FixedTag<S, N> tag;
+        hn::StoreU(hn::DemoteTo(tag, a.v), tag, p);
+    } else {
+        store_small<S, N / 2>(a.lo, p);
+        store_small<S, N / 2>(a.hi, p + N / 2);
+    }
+}
+
+template <size_t N>
+QUOLL_INLINE veci<N> load_s8(const int8_t* p) {
+    return load_small<int8_t, N>(p);
+}
+template <size_t N>
+QUOLL_INLINE veci<N> load_u8(const uint8_t* p) {
+    return load_small<uint8_t, N>(p);
+}
+template <size_t N>
+QUOLL_INLINE void store_s8(veci<N> a, int8_t* p) {
+    store_small<int8_t, N>(a, p);
+}
+template <size_t N>
+QUOLL_INLINE void store_u8(veci<N> a, uint8_t* p) {
+    store_small<uint8_t, N>(a, p);
+}
+
+// ---------------------------------------------------------------- half
+
+// The sixteen bits of halves, one in each lane.
+template <size_t N>
+QUOLL_INLINE veci<N> half_bits_from_float(vecf<N> x) {
+    using I = veci<N>;
+    const I bits = bit_cast<int32_t>(x);
+    const I magnitude = bits & I::set(0x7fffffff);
+    // Normal: drop 13 bits of the mantissa, rounding to even, and move the exponent's bias.
+    const I odd = magnitude.template shift_right<13>() & I::set(1);
+    const I normal =
+        (magnitude + I::set(0xfff - ((127 - 15) << 23)) + odd).template shift_right<13>();
+    // Denormal: adding 0.5 leaves the result in the low bits, rounded by the adder.
+    const I tiny = bit_cast<int32_t>(bit_cast<float>(magnitude) + vecf<N>::set(.5f)) -
+                   I::set(126 << 23);
+    I h = select(magnitude < I::set((127 - 14) << 23), tiny, normal);
+    // From 2^16 on infinite; what lies between 65520 and that came out so by the carry.
+    h = select(magnitude >= I::set((127 + 16) << 23), I::set(0x7c00), h);
+    h = select(magnitude > I::set(255 << 23), I::set(0x7e00), h);
+    return h | (bits.template shift_right<16>() & I::set(0x8000));
+}
+
+template <size_t N>
+QUOLL_INLINE vecf<N> float_from_half_bits(veci<N> h) {
+    using I = veci<N>;
+    const I magnitude = (h & I::set(0x7fff)).template shift_left<13>();
+    const I exponent = magnitude & I::set(31 << 23);
+    I bits = magnitude + I::set((127 - 15) << 23);
+    const I special = bits + I::set((128 - 16) << 23);
+    const I tiny = bit_cast<int32_t>(bit_cast<float>(bits + I::set(1 << 23)) -
+                                     bit_cast<float>(I::set((127 - 14) << 23)));
+    bits = select(exponent == I::set(31 << 23), special, bits);
+    bits = select(exponent == I::zero(), tiny, bits);
+    return bit_cast<float>(bits | (h & I::set(0x8000)).template shift_left<16>());
+}
+
+constexpr bool kHasHalf = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+
+template <size_t N>
+QUOLL_INLINE vecf<N> load_f16(const uint16_t* p) {
+    if constexpr (N > kLanes) {
+        return {load_f16<N / 2>(p), load_f16<N / 2>(p + N / 2)};
+    } else if constexpr (kHasHalf) {
+        const hn::FixedTag<hwy::float16_t, N> tag;
+        return {hn::PromoteTo(hn::FixedTag<float, N>(),
+                              hn::LoadU(tag, reinterpret_cast<const hwy::float16_t*>(p)))};
+    } else {
+        return float_from_half_bits(load_small<uint16_t, N>(p));
+    }
+}
+template <size_t N>
+QUOLL_INLINE void store_f16(vecf<N> x, uint16_t* p) {
+    if constexpr (N > kLanes) {
+        store_f16(x.lo, p);
+        store_f16(x.hi, p + N / 2);
+    } else if constexpr (kHasHalf) {
+        const hn::FixedTag<hwy::float16_t, N> tag;
+        hn::StoreU(hn::DemoteTo(tag, x.v), tag, reinterpret_cast<hwy::float16_t*>(p));
+    } else {
+        store_small<uint16_t>(half_bits_from_float(x), p);
+    }
+}
+
+// ---------------------------------------------------------------- bfloat16
+
+template <size_t N>
+QUOLL_INLINE vecf<N> load_bf16(const uint16_t* p) {
+    return bit_cast<float>(load_small<uint16_t, N>(p).template shift_left<16>());
+}
+template <size_t N>
+QUOLL_INLINE void store_bf16(vecf<N> x, uint16_t* p) {
+    using I = veci<N>;
+    const I bits = bit_cast<int32_t>(x);
+    const I odd = bits.template shift_right<16>() & I::set(1);
+    const I rounded = (bits + I::set(0x7fff) + odd).template shift_right<16>();
+    const I quiet_nan = bits.template shift_right<16>() | I::set(0x40);
+    const I b = select(mask_cast<int32_t>(is_nan(x)), quiet_nan, rounded);
+    store_small<uint16_t>(b & I::set(0xffff), p);
+}
+
+// ---------------------------------------------------------------- parts
+
+template <size_t N>
+QUOLL_INLINE vecf<N> load_f16_n(const uint16_t* p, size_t n) {
+    uint16_t part[N] = {};
+    for (size_t i = 0; i < min_size(n, N); i++) part[i] = p[i];
+    return load_f16<N>(part);
+}
+template <size_t N>
+QUOLL_INLINE void store_f16_n(vecf<N> x, uint16_t* p, size_t n) {
+    uint16_t part[N];
+    store_f16(x, part);
+    for (size_t i = 0; i < min_size(n, N); i++) p[i] = part[i];
+}
+template <size_t N>
+QUOLL_INLINE vecf<N> load_bf16_n(const uint16_t* p, size_t n) {
+    uint16_t part[N] = {};
+    for (size_t i = 0; i < min_size(n, N); i++) part[i] = p[i];
+    return load_bf16<N>(part);
+}
+template <size_t N>
+QUOLL_INLINE void store_bf16_n(vecf<N> x, uint16_t* p, size_t n) {
+    uint16_t part[N];
+    store_bf16(x, part);
+    for (size_t i = 0; i < min_size(n, N); i++) p[i] = part[i];
+}
+
+}  // namespace
+}  // namespace simd
+}  // namespace quoll

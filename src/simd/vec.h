@@ -1,0 +1,364 @@
+// Portable vectors: vec<T, N> holds N lanes of T, for any power of two N.
+//
+// A vec wider than the machine's registers is two halves, so code written for 16 lanes is legal on
+// every ISA. kLanes is the number of float lanes of one register. Kernel code uses only the names of
+// this file; Google Highway (header only, static dispatch) sits behind them.
+//
+// Contracts
+// - load and store take any alignment; load_n and store_n touch exactly the first n lanes (n may
+//   exceed N, meaning all) and load_n sets the others to zero.
+// - max(a, b) and min(a, b) return b where b is NaN; a NaN in a alone gives either operand.
+// - fma(a, b, c) = a * b + c and nfma(a, b, c) = c - a * b: rounded once where the ISA has a fused
+//   multiply-add, twice elsewhere (sse4, scalar).
+// - round is to nearest, ties to even; to_int rounds the same way and is unspecified outside the
+//   range of int32_t; trunc_int drops the fraction.
+// Everything lies in an unnamed namespace: each ISA's object file must keep its own copy.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hwy/highway.h"
+
+#define QUOLL_INLINE HWY_INLINE
+#define QUOLL_RESTRICT HWY_RESTRICT
+
+// The flags of cmake/isa.cmake and what Highway makes of them must agree: with a flag missing it
+// falls back to a lower target without a word.
+static_assert(HWY_TARGET == QUOLL_HWY_TARGET, "compiler flags do not select the ISA asked for");
+static_assert(HWY_LANES(float) == QUOLL_ISA_LANES, "register width differs from cmake/isa.cmake");
+
+namespace quoll {
+namespace simd {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr size_t kLanes = HWY_LANES(float);
+
+// True where loads and stores of a part of a register are one masked instruction.
+constexpr bool kHasMasking = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+
+template <class T>
+constexpr size_t native_lanes() {
+    return HWY_LANES(T);
+}
+
+template <class T, size_t N, bool native = (N <= native_lanes<T>())>
+struct vec;
+template <class T, size_t N, bool native = (N <= native_lanes<T>())>
+struct mask;
+
+QUOLL_INLINE constexpr size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+// ---------------------------------------------------------------- masks
+
+template <class T, size_t N>
+struct mask<T, N, true> {
+    hn::Mask<hn::FixedTag<T, N>> m;
+    friend QUOLL_INLINE mask operator&(mask a, mask b) { return {hn::And(a.m, b.m)}; }
+    friend QUOLL_INLINE mask operator|(mask a, mask b) { return {hn::Or(a.m, b.m)}; }
+    friend QUOLL_INLINE mask operator!(mask a) { return {hn::Not(a.m)}; }
+    friend QUOLL_INLINE bool any(mask a) { return !hn::AllFalse(hn::FixedTag<T, N>(), a.m); }
+};
+
+template <class T, size_t N>
+struct mask<T, N, false> {
+    mask<T, N / 2> lo, hi;
+    friend QUOLL_INLINE mask operator&(mask a, mask b) { return {a.lo & b.lo, a.hi & b.hi}; }
+    friend QUOLL_INLINE mask operator|(mask a, mask b) { return {a.lo | b.lo, a.hi | b.hi}; }
+    friend QUOLL_INLINE mask operator!(mask a) { return {!a.lo, !a.hi}; }
+    friend QUOLL_INLINE bool any(mask a) { return any(a.lo | a.hi); }
+};
+
+// ---------------------------------------------------------------- one register or part of one
+
+template <class T, size_t N>
+struct vec<T, N, true> {
+    using Tag = hn::FixedTag<T, N>;
+    using Mask = mask<T, N>;
+    static constexpr size_t kSize = N;
+    hn::Vec<Tag> v;
+
+    static QUOLL_INLINE vec load(const T* p) { return {hn::LoadU(Tag(), p)}; }
+    static QUOLL_INLINE vec set(T x) { return {hn::Set(Tag(), x)}; }
+    static QUOLL_INLINE vec zero() { return {hn::Zero(Tag())}; }
+    // first, first + 1, first + 2, ...
+    static QUOLL_INLINE vec iota(T first) { return {hn::Iota(Tag(), first)}; }
+    QUOLL_INLINE void store(T* p) const { hn::StoreU(v, Tag(), p); }
+
+    static QUOLL_INLINE vec load_n(const T* p, size_t n) {
+        if (n >= N) return load(p);
+        if (kHasMasking && sizeof(T) >= 4) {
+            return {hn::MaskedLoad(hn::FirstN(Tag(), n), Tag(), p)};
+        }
+        alignas(64) T part[N] = {};
+        for (size_t i = 0; i < n; i++) part[i] = p[i];
+        return load(part);
+    }
+    QUOLL_INLINE void store_n(T* p, size_t n) const {
+        if (n >= N) return store(p);
+        if (kHasMasking && sizeof(T) >= 4) {
+            return hn::BlendedStore(v, hn::FirstN(Tag(), n), Tag(), p);
+        }
+        alignas(64) T part[N];
+        store(part);
+        for (size_t i = 0; i < n; i++) p[i] = part[i];
+    }
+
+#define QUOLL_VEC_OP(op, fn) \
+    friend QUOLL_INLINE vec operator op(vec a, vec b) { return {hn::fn(a.v, b.v)}; }
+    QUOLL_VEC_OP(+, Add)
+    QUOLL_VEC_OP(-, Sub)
+    QUOLL_VEC_OP(*, Mul)
+    QUOLL_VEC_OP(/, Div)
+    QUOLL_VEC_OP(&, And)
+    QUOLL_VEC_OP(|, Or)
+    QUOLL_VEC_OP(^, Xor)
+#undef QUOLL_VEC_OP
+#define QUOLL_VEC_COMPARE(op, fn) \
+    friend QUOLL_INLINE Mask operator op(vec a, vec b) { return {hn::fn(a.v, b.v)}; }
+    QUOLL_VEC_COMPARE(<, Lt)
+    QUOLL_VEC_COMPARE(<=, Le)
+    QUOLL_VEC_COMPARE(>, Gt)
+    QUOLL_VEC_COMPARE(>=, Ge)
+    QUOLL_VEC_COMPARE(==, Eq)
+    QUOLL_VEC_COMPARE(!=, Ne)
+#undef QUOLL_VEC_COMPARE
+    friend QUOLL_INLINE vec operator-(vec a) { return {hn::Neg(a.v)}; }
+
+    friend QUOLL_INLINE vec fma(vec a, vec b, vec c) { return {hn::MulAdd(a.v, b.v, c.v)}; }
+    friend QUOLL_INLINE vec nfma(vec a, vec b, vec c) { return {hn::NegMulAdd(a.v, b.v, c.v)}; }
+    friend QUOLL_INLINE vec select(Mask m, vec a, vec b) {
+        return {hn::IfThenElse(m.m, a.v, b.v)};
+    }
+#if HWY_TARGET == HWY_SCALAR
+    friend QUOLL_INLINE vec min(vec a, vec b) { return {a.v.raw < b.v.raw ? a.v : b.v}; }
+    friend QUOLL_INLINE vec max(vec a, vec b) { return {a.v.raw > b.v.raw ? a.v : b.v}; }
+#else
+    friend QUOLL_INLINE vec min(vec a, vec b) { return {hn::Min(a.v, b.v)}; }
+    friend QUOLL_INLINE vec max(vec a, vec b) { return {hn::Max(a.v, b.v)}; }
+#endif
+    friend QUOLL_INLINE vec abs(vec a) { return {hn::Abs(a.v)}; }
+    friend QUOLL_INLINE vec sqrt(vec a) { return {hn::Sqrt(a.v)}; }
+    friend QUOLL_INLINE vec round(vec a) { return {hn::Round(a.v)}; }
+    friend QUOLL_INLINE vec floor(vec a) { return {hn::Floor(a.v)}; }
+    friend QUOLL_INLINE vec ceil(vec a) { return {hn::Ceil(a.v)}; }
+    friend QUOLL_INLINE vec trunc(vec a) { return {hn::Trunc(a.v)}; }
+    // Magnitude of a, sign of b.
+    friend QUOLL_INLINE vec copysign(vec a, vec b) { return {hn::CopySign(a.v, b.v)}; }
+    template <int k>
+    QUOLL_INLINE vec shift_left() const {
+        return {hn::ShiftLeft<k>(v)};
+    }
+    template <int k>
+    QUOLL_INLINE vec shift_right() const {
+        return {hn::ShiftRight<k>(v)};
+    }
+
+    friend QUOLL_INLINE T reduce_add(vec a) { return hn::GetLane(hn::SumOfLanes(Tag(), a.v)); }
+    friend QUOLL_INLINE T reduce_max(vec a) { return hn::GetLane(hn::MaxOfLanes(Tag(), a.v)); }
+    friend QUOLL_INLINE T reduce_min(vec a) { return hn::GetLane(hn::MinOfLanes(Tag(), a.v)); }
+};
+
+// ---------------------------------------------------------------- two halves
+
+template <class T, size_t N>
+struct vec<T, N, false> {
+    using Half = vec<T, N / 2>;
+    using Mask = mask<T, N>;
+    static constexpr size_t kSize = N;
+    static constexpr size_t kHalf = N / 2;
+    Half lo, hi;
+
+    static QUOLL_INLINE vec load(const T* p) { return {Half::load(p), Half::load(p + kHalf)}; }
+    static QUOLL_INLINE vec set(T x) { return {Half::set(x), Half::set(x)}; }
+    static QUOLL_INLINE vec zero() { return {Half::zero(), Half::zero()}; }
+    static QUOLL_INLINE vec iota(T first) {
+        return {Half::iota(first), Half::iota(static_cast<T>(first + static_cast<T>(kHalf)))};
+    }
+    QUOLL_INLINE void store(T* p) const {
+        lo.store(p);
+        hi.store(p + kHalf);
+    }
+    static QUOLL_INLINE vec load_n(const T* p, size_t n) {
+        if (n <= kHalf) return {Half::load_n(p, n), Half::zero()};
+        return {Half::load(p), Half::load_n(p + kHalf, n - kHalf)};
+    }
+    QUOLL_INLINE void store_n(T* p, size_t n) const {
+        if (n <= kHalf) return lo.store_n(p, n);
+        lo.store(p);
+        hi.store_n(p + kHalf, n - kHalf);
+    }
+
+#define QUOLL_VEC_OP(op) \
+    friend QUOLL_INLINE vec operator op(vec a, vec b) { return {a.lo op b.lo, a.hi op b.hi}; }
+    QUOLL_VEC_OP(+)
+    QUOLL_VEC_OP(-)
+    QUOLL_VEC_OP(*)
+    QUOLL_VEC_OP(/)
+    QUOLL_VEC_OP(&)
+    QUOLL_VEC_OP(|)
+    QUOLL_VEC_OP(^)
+#undef QUOLL_VEC_OP
+#define QUOLL_VEC_COMPARE(op) \
+    friend QUOLL_INLINE Mask operator op(vec a, vec b) { return {a.lo op b.lo, a.hi op b.hi}; }
+    QUOLL_VEC_COMPARE(<)
+    QUOLL_VEC_COMPARE(<=)
+    QUOLL_VEC_COMPARE(>)
+    QUOLL_VEC_COMPARE(>=)
+    QUOLL_VEC_COMPARE(==)
+    QUOLL_VEC_COMPARE(!=)
+#undef QUOLL_VEC_COMPARE
+    friend QUOLL_INLINE vec operator-(vec a) { return {-a.lo, -a.hi}; }
+
+#define QUOLL_VEC_FN1(fn) \
+    friend QUOLL_INLINE vec fn(vec a) { return {fn(a.lo), fn(a.hi)}; }
+    QUOLL_VEC_FN1(abs)
+    QUOLL_VEC_FN1(sqrt)
+    QUOLL_VEC_FN1(round)
+    QUOLL_VEC_FN1(floor)
+    QUOLL_VEC_FN1(ceil)
+    QUOLL_VEC_FN1(trunc)
+#undef QUOLL_VEC_FN1
+#define QUOLL_VEC_FN2(fn) \
+    friend QUOLL_INLINE vec fn(vec a, vec b) { return {fn(a.lo, b.lo), fn(a.hi, b.hi)}; }
+    QUOLL_VEC_FN2(min)
+    QUOLL_VEC_FN2(max)
+    QUOLL_VEC_FN2(copysign)
+#undef QUOLL_VEC_FN2
+    friend QUOLL_INLINE vec fma(vec a, vec b, vec c) {
+        return {fma(a.lo, b.lo, c.lo), fma(a.hi, b.hi, c.hi)};
+    }
+    friend QUOLL_INLINE vec nfma(vec a, vec b, vec c) {
+        return {nfma(a.lo, b.lo, c.lo), nfma(a.hi, b.hi, c.hi)};
+    }
+    friend QUOLL_INLINE vec select(Mask m, vec a, vec b) {
+        return {select(m.lo, a.lo, b.lo), select(m.hi, a.hi, b.hi)};
+    }
+    template <int k>
+    QUOLL_INLINE vec shift_left() const {
+        return {lo.template shift_left<k>(), hi.template shift_left<k>()};
+    }
+    template <int k>
+    QUOLL_INLINE vec shift_right() const {
+        return {lo.template shift_right<k>(), hi.template shift_right<k>()};
+    }
+    friend QUOLL_INLINE T reduce_add(vec a) { return reduce_add(a.lo + a.hi); }
+    friend QUOLL_INLINE T reduce_max(vec a) { return reduce_max(max(a.lo, a.hi)); }
+    friend QUOLL_INLINE T reduce_min(vec a) { return reduce_min(min(a.lo, a.hi)); }
+};
+
+template <size_t N>
+using vecf = vec<float, N>;
+template <size_t N>
+using veci = vec<int32_t, N>;
+
+// ---------------------------------------------------------------- halves
+
+#if HWY_TARGET != HWY_SCALAR  // there one lane has no halves
+template <class T, size_t N>
+QUOLL_INLINE vec<T, N / 2> lower(vec<T, N, true> a) {
+    return {hn::LowerHalf(hn::FixedTag<T, N / 2>(), a.v)};
+}
+template <class T, size_t N>
+QUOLL_INLINE vec<T, N / 2> upper(vec<T, N, true> a) {
+    return {hn::UpperHalf(hn::FixedTag<T, N / 2>(), a.v)};
+}
+#endif
+template <class T, size_t N>
+QUOLL_INLINE vec<T, N / 2> lower(vec<T, N, false> a) {
+    return a.lo;
+}
+template <class T, size_t N>
+QUOLL_INLINE vec<T, N / 2> upper(vec<T, N, false> a) {
+    return a.hi;
+}
+// The inverse of lower and upper.
+template <class T, size_t H>
+QUOLL_INLINE vec<T, 2 * H> combine(vec<T, H> lo, vec<T, H> hi) {
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (2 * H <= native_lanes<T>()) {
+        return {hn::Combine(hn::FixedTag<T, 2 * H>(), hi.v, lo.v)};
+    } else
+#endif
+    {
+        return {lo, hi};
+    }
+}
+
+// ---------------------------------------------------------------- between types
+
+// The same bits as lanes of U, which has the size of T.
+template <class U, class T, size_t N>
+QUOLL_INLINE vec<U, N> bit_cast(vec<T, N, true> a) {
+    static_assert(sizeof(U) == sizeof(T), "lane sizes differ");
+    return {hn::BitCast(hn::FixedTag<U, N>(), a.v)};
+}
+template <class U, class T, size_t N>
+QUOLL_INLINE vec<U, N> bit_cast(vec<T, N, false> a) {
+    return {bit_cast<U>(a.lo), bit_cast<U>(a.hi)};
+}
+
+template <size_t N>
+QUOLL_INLINE veci<N> to_int(vec<float, N, true> a) {
+    return {hn::NearestInt(a.v)};
+}
+template <size_t N>
+QUOLL_INLINE veci<N> to_int(vec<float, N, false> a) {
+    return {to_int(a.lo), to_int(a.hi)};
+}
+template <size_t N>
+QUOLL_INLINE veci<N> trunc_int(vec<float, N, true> a) {
+    return {hn::ConvertTo(hn::FixedTag<int32_t, N>(), a.v)};
+}
+template <size_t N>
+QUOLL_INLINE veci<N> trunc_int(vec<float, N, false> a) {
+    return {trunc_int(a.lo), trunc_int(a.hi)};
+}
+template <size_t N>
+QUOLL_INLINE vecf<N> to_float(vec<int32_t, N, true> a) {
+    return {hn::ConvertTo(hn::FixedTag<float, N>(), a.v)};
+}
+template <size_t N>
+QUOLL_INLINE vecf<N> to_float(vec<int32_t, N, false> a) {
+    return {to_float(a.lo), to_float(a.hi)};
+}
+
+template <size_t N>
+QUOLL_INLINE vec<double, N> to_double(vecf<N> a) {
+    if constexpr (N <= native_lanes<double>()) {
+        return {hn::PromoteTo(hn::FixedTag<double, N>(), a.v)};
+    } else {
+        return {to_double(lower(a)), to_double(upper(a))};
+    }
+}
+template <size_t N>
+QUOLL_INLINE vecf<N> to_single(vec<double, N> a) {
+    if constexpr (N <= native_lanes<double>()) {
+        return {hn::DemoteTo(hn::FixedTag<float, N>(), a.v)};
+    } else {
+        return combine(to_single(a.lo), to_single(a.hi));
+    }
+}
+
+// A mask for lanes of U from one for lanes of T, which has the same size.
+template <class U, class T, size_t N>
+QUOLL_INLINE mask<U, N> mask_cast(mask<T, N, true> a) {
+    static_assert(sizeof(U) == sizeof(T), "lane sizes differ");
+    return {hn::RebindMask(hn::FixedTag<U, N>(), a.m)};
+}
+template <class U, class T, size_t N>
+QUOLL_INLINE mask<U, N> mask_cast(mask<T, N, false> a) {
+    return {mask_cast<U>(a.lo), mask_cast<U>(a.hi)};
+}
+
+template <class V>
+QUOLL_INLINE typename V::Mask is_nan(V a) {
+    return a != a;
+}
+
+}  // namespace
+}  // namespace simd
+}  // namespace quoll
