@@ -61,8 +61,8 @@ QUOLL_INLINE veci<N> half_bits_from_float(vecf<N> x) {
     const I normal =
         (magnitude + I::set(0xfff - ((127 - 15) << 23)) + odd).template shift_right<13>();
     // Denormal: adding 0.5 leaves the result in the low bits, rounded by the adder.
-    const I tiny = bit_cast<int32_t>(bit_cast<float>(magnitude) + vecf<N>::set(.5f)) -
-                   I::set(126 << 23);
+    const I tiny =
+        bit_cast<int32_t>(bit_cast<float>(magnitude) + vecf<N>::set(.5f)) - I::set(126 << 23);
     I h = select(magnitude < I::set((127 - 14) << 23), tiny, normal);
     // From 2^16 on infinite; what lies between 65520 and that came out so by the carry.
     h = select(magnitude >= I::set((127 + 16) << 23), I::set(0x7c00), h);
@@ -84,7 +84,8 @@ QUOLL_INLINE vecf<N> float_from_half_bits(veci<N> h) {
     return bit_cast<float>(bits | (h & I::set(0x8000)).template shift_left<16>());
 }
 
-constexpr bool kHasHalf = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+constexpr bool kHasHalf =
+    HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 
 template <size_t N>
 QUOLL_INLINE vecf<N> load_f16(const uint16_t* p) {

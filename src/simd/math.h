@@ -2,8 +2,8 @@
 //
 // Polynomial coefficients are minimax fits (Remez exchange, scripts/fit_math.py) of the function
 // named, rounded to float one after another with the rest refitted. Errors below are against the
-// exact result, in units in the last place, on the whole finite range unless said otherwise; infinite
-// arguments, NaN, zeros and denormals give what libm gives. tests/simd holds these bounds.
+// exact result, in units in the last place, on the whole finite range unless said otherwise;
+// infinite arguments, NaN, zeros and denormals give what libm gives. tests/simd holds these bounds.
 //   exp 2   log 2   log1p 3   log10 4   sin, cos 3   tan 5   asin, acos 4   atan 3   atan2 5
 //   tanh 3   sigmoid 4   erf 2   pow 2
 #pragma once
@@ -39,8 +39,8 @@ QUOLL_INLINE V power_of_two(I n) {
 // e^r for |r| <= ln(2) / 2, relative error 2^-28 before rounding.
 template <class V>
 QUOLL_INLINE V exp_reduced(V r) {
-    const V p = horner(r, 0x1.6ad158p-10f, 0x1.123f3p-7f, 0x1.55584ep-5f, 0x1.55548ap-3f,
-                       0x1.fffffcp-2f);
+    const V p =
+        horner(r, 0x1.6ad158p-10f, 0x1.123f3p-7f, 0x1.55584ep-5f, 0x1.55548ap-3f, 0x1.fffffcp-2f);
     return fma(r * r, p, r) + V::set(1.f);
 }
 
@@ -67,9 +67,9 @@ QUOLL_INLINE V exp(V x) {
 // log(m) for m in [sqrt(1/2), sqrt(2)): f - f^2 / 2 + f^3 P(f), f = m - 1; plus e ln(2).
 template <class V>
 QUOLL_INLINE V log_parts(V f, V e) {
-    const V p = horner(f, 0x1.97e4c4p-5f, -0x1.b9167ap-4f, 0x1.f35ac6p-4f, -0x1.01a968p-3f,
-                       0x1.22e0cep-3f, -0x1.5524dap-3f, 0x1.99a684p-3f, -0x1.000088p-2f,
-                       0x1.555546p-2f);
+    const V p =
+        horner(f, 0x1.97e4c4p-5f, -0x1.b9167ap-4f, 0x1.f35ac6p-4f, -0x1.01a968p-3f, 0x1.22e0cep-3f,
+               -0x1.5524dap-3f, 0x1.99a684p-3f, -0x1.000088p-2f, 0x1.555546p-2f);
     const V f2 = f * f;
     V tail = fma(f2 * f, p, e * V::set(0x1.7f7d1cp-20f));
     tail = nfma(f2, V::set(.5f), tail);
@@ -105,8 +105,7 @@ QUOLL_INLINE V log1p(V x) {
 
 template <class V>
 QUOLL_INLINE V log10(V x) {
-    const V y = log(x);
-    return fma(y, V::set(0x1.bcb7b2p-2f), y * V::set(-0x1.5b235ep-27f));
+    return log(x) * V::set(0x1.bcb7b2p-2f);
 }
 
 // ---------------------------------------------------------------- trigonometry
@@ -114,8 +113,8 @@ QUOLL_INLINE V log10(V x) {
 // Reduction by pi / 2 below is accurate up to here; larger arguments go through libm.
 constexpr float kTrigLimit = 8192.f;
 
-// x = n pi / 2 + r, |r| <= pi / 4. The first three parts have so few bits that n times them is exact
-// without a fused multiply-add.
+// x = n pi / 2 + r, |r| <= pi / 4. The first three parts have so few bits that n times them is
+// exact without a fused multiply-add.
 template <class V>
 QUOLL_INLINE V trig_reduce(V x, V* n) {
     *n = round(x * V::set(0x1.45f306p-1f));
@@ -128,8 +127,7 @@ QUOLL_INLINE V trig_reduce(V x, V* n) {
 template <class V>
 QUOLL_INLINE V sin_poly(V r) {
     const V z = r * r;
-    const V p =
-        horner(z, 0x1.7b587ap-19f, -0x1.a056a2p-13f, 0x1.111172p-7f, -0x1.555556p-3f);
+    const V p = horner(z, 0x1.7b587ap-19f, -0x1.a056a2p-13f, 0x1.111172p-7f, -0x1.555556p-3f);
     return fma(r * z, p, r);
 }
 
@@ -202,8 +200,8 @@ QUOLL_INLINE V tan(V x) {
 template <class V>
 QUOLL_INLINE V asin_poly(V x) {
     const V z = x * x;
-    const V p = horner(z, 0x1.595c92p-5f, 0x1.8c3e28p-6f, 0x1.747bbap-5f, 0x1.330204p-4f,
-                       0x1.5555c8p-3f);
+    const V p =
+        horner(z, 0x1.595c92p-5f, 0x1.8c3e28p-6f, 0x1.747bbap-5f, 0x1.330204p-4f, 0x1.5555c8p-3f);
     return fma(x * z, p, x);
 }
 
@@ -234,9 +232,9 @@ QUOLL_INLINE V acos(V x) {
 template <class V>
 QUOLL_INLINE V atan_poly(V t) {
     const V z = t * t;
-    const V p = horner(z, -0x1.d72ddp-10f, 0x1.65e8fep-7f, -0x1.fec884p-6f, 0x1.daa30cp-5f,
-                       -0x1.58203p-4f, 0x1.c09098p-4f, -0x1.2420acp-3f, 0x1.9991e4p-3f,
-                       -0x1.55553ep-2f);
+    const V p =
+        horner(z, -0x1.d72ddp-10f, 0x1.65e8fep-7f, -0x1.fec884p-6f, 0x1.daa30cp-5f, -0x1.58203p-4f,
+               0x1.c09098p-4f, -0x1.2420acp-3f, 0x1.9991e4p-3f, -0x1.55553ep-2f);
     return fma(t * z, p, t);
 }
 
@@ -337,7 +335,8 @@ QUOLL_INLINE V exp2_double(VD t) {
     p = fma(p, r, VD::set(0x1.ffffffffff7a3p-1));
     const auto whole = to_int(to_single(n));
     const auto half = whole.template shift_right<1>();
-    return to_single(p * to_double(power_of_two<V>(half)) * to_double(power_of_two<V>(whole - half)));
+    return to_single(p * to_double(power_of_two<V>(half)) *
+                     to_double(power_of_two<V>(whole - half)));
 }
 
 template <class V>

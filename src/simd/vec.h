@@ -1,8 +1,8 @@
 // Portable vectors: vec<T, N> holds N lanes of T, for any power of two N.
 //
 // A vec wider than the machine's registers is two halves, so code written for 16 lanes is legal on
-// every ISA. kLanes is the number of float lanes of one register. Kernel code uses only the names of
-// this file; Google Highway (header only, static dispatch) sits behind them.
+// every ISA. kLanes is the number of float lanes of one register. Kernel code uses only the names
+// of this file; Google Highway (header only, static dispatch) sits behind them.
 //
 // Contracts
 // - load and store take any alignment; load_n and store_n touch exactly the first n lanes (n may
@@ -124,15 +124,14 @@ struct vec<T, N, true> {
     QUOLL_VEC_COMPARE(>, Gt)
     QUOLL_VEC_COMPARE(>=, Ge)
     QUOLL_VEC_COMPARE(==, Eq)
-    QUOLL_VEC_COMPARE(!=, Ne)
 #undef QUOLL_VEC_COMPARE
+    // True where either is NaN, which Highway leaves open.
+    friend QUOLL_INLINE Mask operator!=(vec a, vec b) { return !(a == b); }
     friend QUOLL_INLINE vec operator-(vec a) { return {hn::Neg(a.v)}; }
 
     friend QUOLL_INLINE vec fma(vec a, vec b, vec c) { return {hn::MulAdd(a.v, b.v, c.v)}; }
     friend QUOLL_INLINE vec nfma(vec a, vec b, vec c) { return {hn::NegMulAdd(a.v, b.v, c.v)}; }
-    friend QUOLL_INLINE vec select(Mask m, vec a, vec b) {
-        return {hn::IfThenElse(m.m, a.v, b.v)};
-    }
+    friend QUOLL_INLINE vec select(Mask m, vec a, vec b) { return {hn::IfThenElse(m.m, a.v, b.v)}; }
 #if HWY_TARGET == HWY_SCALAR
     friend QUOLL_INLINE vec min(vec a, vec b) { return {a.v.raw < b.v.raw ? a.v : b.v}; }
     friend QUOLL_INLINE vec max(vec a, vec b) { return {a.v.raw > b.v.raw ? a.v : b.v}; }
@@ -337,7 +336,11 @@ QUOLL_INLINE vec<double, N> to_double(vecf<N> a) {
 template <size_t N>
 QUOLL_INLINE vecf<N> to_single(vec<double, N> a) {
     if constexpr (N <= native_lanes<double>()) {
+#if HWY_TARGET == HWY_SCALAR  // whose DemoteTo saturates
+        return vecf<N>::set(static_cast<float>(a.v.raw));
+#else
         return {hn::DemoteTo(hn::FixedTag<float, N>(), a.v)};
+#endif
     } else {
         return combine(to_single(a.lo), to_single(a.hi));
     }

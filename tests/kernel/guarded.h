@@ -21,7 +21,8 @@ public:
         const size_t inner = (bytes + page - 1) / page * page;
         length_ = inner + 2 * page;
         base_ = (char*)mmap(nullptr, length_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (base_ == MAP_FAILED || (inner && mprotect(base_ + page, inner, PROT_READ | PROT_WRITE))) {
+        if (base_ == MAP_FAILED ||
+            (inner && mprotect(base_ + page, inner, PROT_READ | PROT_WRITE))) {
             perror("Guarded");
             abort();
         }

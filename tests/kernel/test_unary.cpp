@@ -6,10 +6,10 @@
 #include <random>
 #include <vector>
 
-#include "kernel/guarded.h"
-#include "kernel/ulp.h"
+#include "guarded.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/cpu/unary/unary.h"
+#include "ulp.h"
 
 using namespace quoll;
 
@@ -32,13 +32,17 @@ const double kEps = 0x1p-23;
 double clamp01(double x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 double linear(double x, const float* p) { return (float)fma(x, (double)p[0], (double)p[1]); }
 
-#define REFERENCE(name, ...)                 \
-    Case name##_case() {                     \
-        using P = const float*;              \
-        (void)sizeof(P);                     \
-        return Case{__VA_ARGS__};            \
+#define REFERENCE(name, ...)      \
+    Case name##_case() {          \
+        using P = const float*;   \
+        (void)sizeof(P);          \
+        return Case{__VA_ARGS__}; \
     }
-#define F(expression) [](double x, const float* p) -> double { (void)p; return expression; }
+#define F(expression)                        \
+    [](double x, const float* p) -> double { \
+        (void)p;                             \
+        return expression;                   \
+    }
 REFERENCE(abs, F(fabs(x)), {}, -100, 100, 0, 0, 0, true)
 REFERENCE(neg, F(-x), {}, -100, 100, 0, 0, 0, true)
 REFERENCE(floor, F(floor(x)), {}, -100, 100, 0, 0, 0, true)
@@ -46,7 +50,7 @@ REFERENCE(ceil, F(ceil(x)), {}, -100, 100, 0, 0, 0, true)
 REFERENCE(round, F(nearbyint(x)), {}, -100, 100, 0, 0, 0, true)
 REFERENCE(trunc, F(trunc(x)), {}, -100, 100, 0, 0, 0, true)
 REFERENCE(sign, F(isnan(x) ? x : (x > 0) - (x < 0)), {}, -100, 100, 0, 0, 0, true)
-REFERENCE(square, F(x * x), {}, -100, 100, 1, 0, 0, true)
+REFERENCE(square, F(x* x), {}, -100, 100, 1, 0, 0, true)
 REFERENCE(sqrt, F(sqrt(x)), {}, 0, 100, 1, 0, 0, true)
 REFERENCE(rsqrt, F(1 / sqrt(x)), {}, 0, 100, 2, 0, 0, true)
 REFERENCE(reciprocal, F(1 / x), {}, -100, 100, 1, 0, 0, true)
@@ -68,25 +72,31 @@ REFERENCE(softplus, F(x > 0 ? x + log1p(exp(-x)) : log1p(exp(x))), {}, -90, 90, 
 REFERENCE(gelu, F(isinf(x) && x < 0 ? 0 : x * .5 * (1 + erf(x * M_SQRT1_2))), {}, -6, 6, 3, 0,
           2 * kEps, true)
 REFERENCE(gelu_fast,
-          F(isinf(x) && x < 0 ? 0
-                              : x * .5 * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)))),
+          F(isinf(x) && x < 0
+                ? 0
+                : x * .5 * (1 + tanh(0.79788456080286536 * (x + 0.044715 * x * x * x)))),
           {}, -6, 6, 3, 0, 2 * kEps, true)
 REFERENCE(relu, F(x < 0 ? (p[0] == 0 ? 0 : x * p[0]) : x), {0.1f}, -9, 9, 1, 0, 0, true)
-REFERENCE(clip, F(x < p[0] ? p[0] : x > p[1] ? p[1] : x), {-1.5f, 6.f}, -9, 9, 0, 0, 0, true)
-REFERENCE(hardsigmoid, F(isnan(x) ? x : clamp01(x * p[0] + p[1])), {0.2f, 0.5f}, -9, 9, 2, kEps, 0,
+REFERENCE(clip, F(x<p[0] ? p[0] : x> p[1] ? p[1] : x), {-1.5f, 6.f}, -9, 9, 0, 0, 0, true)
+REFERENCE(hardsigmoid, F(isnan(x) ? x : clamp01(x* p[0] + p[1])), {0.2f, 0.5f}, -9, 9, 2, kEps, 0,
           true)
 REFERENCE(hardswish,
-          F(isnan(x) ? x : x * p[0] + p[1] <= 0 ? 0 : x * clamp01(x * p[0] + p[1])),
+          F(isnan(x)              ? x
+            : x* p[0] + p[1] <= 0 ? 0
+                                  : x * clamp01(x * p[0] + p[1])),
           {1 / 6.f, 0.5f}, -9, 9, 2, 0, 2 * kEps, true)
 REFERENCE(elu, F(x < 0 ? p[0] * expm1(x) : x), {0.7f}, -9, 9, 2, kEps, 0, true)
 REFERENCE(celu, F(x < 0 ? p[0] * expm1(x / p[0]) : x), {1.3f}, -9, 9, 2, 2 * kEps, 0, true)
 REFERENCE(selu, F(p[1] * (x < 0 ? p[0] * expm1(x) : x)), {1.67326324f, 1.050700987f}, -9, 9, 2,
           4 * kEps, 0, true)
-REFERENCE(shrink, F(x < -p[1] ? x + p[0] : x > p[1] ? x - p[0] : isnan(x) ? x : 0), {0.3f, 0.5f}, -2,
-          2, 1, 0, 0, true)
+REFERENCE(shrink,
+          F(x<-p[1] ? x + p[0] : x> p[1] ? x - p[0]
+            : isnan(x)                   ? x
+                                         : 0),
+          {0.3f, 0.5f}, -2, 2, 1, 0, 0, true)
 REFERENCE(threshold, F(x > p[0] ? 1 : 0), {0.25f}, -2, 2, 0, 0, 0, false)
 REFERENCE(linear, F(x* p[0] + p[1]), {1.7f, -0.3f}, -9, 9, 1, 0, 2 * kEps, true)
-REFERENCE(exp_linear, F(exp(linear(x, p))), {0.7f, 0.1f}, -9, 9, 8, 0, 0, true)
+REFERENCE(exp_linear, F(exp(linear(x, p))), {0.7f, 0.1f}, -9, 9, 12, 0, 0, true)
 REFERENCE(log_linear, F(p[2] * log(linear(x, p))), {0.7f, 0.1f, 0.43f}, 0, 9, 5, kEps, 0, true)
 REFERENCE(power, F(pow(linear(x, p), (double)p[2])), {1.5f, 0.2f, 2.5f}, 0, 9, 8, 0, 0, true)
 REFERENCE(pow_base, F(pow((double)p[2], linear(x, p))), {0.7f, 0.1f, 3.f}, -9, 9, 12, 0, 0, true)
@@ -106,6 +116,8 @@ const Entry kEntries[] = {
 #undef QUOLL_UNARY
 };
 
+void PrintTo(const Entry& e, std::ostream* os) { *os << e.name; }
+
 class Unary : public ::testing::TestWithParam<Entry> {
 protected:
     void SetUp() override {
@@ -114,12 +126,12 @@ protected:
     }
     void check(float x, float got, Isa isa) {
         const double exact = test_case.reference(x, test_case.params.data());
-        // On sse4 and scalar the two roundings of a multiply-add count.
-        const double allowed = test_case.ulp + (test_case.absolute + test_case.relative * fabs(x)) /
-                                                   ulp_of(exact);
-        ASSERT_LE(ulp_error(got, exact), allowed)
-            << GetParam().name << "(" << x << ") = " << got << ", exact " << exact << ", "
-            << isa_name(isa);
+        double allowed = test_case.ulp;
+        if (isfinite(x) && isfinite(exact)) {
+            allowed += (test_case.absolute + test_case.relative * fabs(x)) / ulp_of(exact);
+        }
+        ASSERT_LE(ulp_error(got, exact), allowed) << GetParam().name << "(" << x << ") = " << got
+                                                  << ", exact " << exact << ", " << isa_name(isa);
     }
     Case test_case;
 };
@@ -134,15 +146,16 @@ TEST_P(Unary, random_arguments) {
         if (i % 4 == 3) in[i] *= ldexpf(1.f, -(int)(rng() % 40));
     }
     for (Isa isa : available_isas()) {
-        (kernel_set(isa).unary->*GetParam().kernel)(in.data(), out.data(), n, test_case.params.data());
+        (kernel_set(isa).unary->*GetParam().kernel)(in.data(), out.data(), n,
+                                                    test_case.params.data());
         for (size_t i = 0; i < n; i++) check(in[i], out[i], isa);
     }
 }
 
 TEST_P(Unary, special_arguments) {
-    const float special[] = {0.f,    -0.f,    INFINITY, -INFINITY, 1.f,     -1.f,   FLT_MAX,
+    const float special[] = {0.f,      -0.f,    INFINITY, -INFINITY, 1.f,     -1.f,   FLT_MAX,
                              -FLT_MAX, FLT_MIN, -FLT_MIN, 1e-42f,    -1e-42f, 0.5f,   -0.5f,
-                             1.5f,   2.5f,    -2.5f,    1e10f,     -1e10f,  8192.f, 3.f};
+                             1.5f,     2.5f,    -2.5f,    1e10f,     -1e10f,  8192.f, 3.f};
     for (Isa isa : available_isas()) {
         const UnaryKernel kernel = kernel_set(isa).unary->*GetParam().kernel;
         for (float x : special) {
@@ -160,8 +173,8 @@ TEST_P(Unary, special_arguments) {
     }
 }
 
-// Every length up to a few registers, bases of every alignment, guard pages on both sides, in place:
-// the results must be those of the whole array, bit for bit.
+// Every length up to a few registers, bases of every alignment, guard pages on both sides, in
+// place: the results must be those of the whole array, bit for bit.
 TEST_P(Unary, lengths_and_bounds) {
     const size_t most = 70;
     std::vector<float> in(most), whole(most);

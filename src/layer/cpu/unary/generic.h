@@ -46,8 +46,8 @@ QUOLL_UNARY_FUNCTOR(Tanh, s::tanh(x))
 QUOLL_UNARY_FUNCTOR(Erf, s::erf(x))
 QUOLL_UNARY_FUNCTOR(Sigmoid, s::sigmoid(x))
 // The division by an infinite 1 + e^-x gives -0 as it should, except at -inf.
-QUOLL_UNARY_FUNCTOR(Swish, select(x == V::set(-INFINITY), V::zero(),
-                                  x / (V::set(1.f) + s::exp(-x))))
+QUOLL_UNARY_FUNCTOR(Swish,
+                    select(x == V::set(-INFINITY), V::zero(), x / (V::set(1.f) + s::exp(-x))))
 #undef QUOLL_UNARY_FUNCTOR
 
 struct Softplus : NoParams {
