@@ -1,0 +1,7 @@
+#include "absval.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(AbsVal)
+
+}  // namespace quoll

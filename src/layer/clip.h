@@ -1,0 +1,19 @@
+#ifndef QUOLL_LAYER_CLIP_H
+#define QUOLL_LAYER_CLIP_H
+
+#include "elementwise.h"
+
+namespace quoll {
+
+// y = x limited to [min, max]; NaN stays NaN.
+class Clip : public ElementwiseOperator<Clip> {
+public:
+    static void params(Clip& s, ParamVisitor& v);
+    float value(float x) const { return x < min ? min : x > max ? max : x; }
+
+    float min = 0.f, max = 0.f;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,59 @@
+#include "concat.h"
+
+#include <limits.h>
+
+#include "blocks.h"
+
+namespace quoll {
+
+Concat::Concat() {}
+
+void Concat::params(Concat& s, ParamVisitor& v) {
+    v(0, "axis", s.axis, 0, "axis, 0: outermost, -1: innermost", between(-4, 3));
+}
+
+void Concat::weights(Concat&, WeightVisitor&) {}
+
+int Concat::shape(const Concat& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    if (in.empty()) return s.fail("expected at least 1 input, got 0");
+    Shape sum = in[0];
+    int axis;
+    QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, sum.dims, &axis));
+    int64_t size = 0;
+    for (size_t i = 0; i < in.size(); i++) {
+        Shape expected = sum;
+        if (in[i].dims == sum.dims) expected.set_size(axis, in[i].size(axis));
+        if (in[i] != expected)
+            return s.fail("input %zu is %s (%s), which does not fit %s (%s) on axis %d", i,
+                          shape_text(in[i]).c_str(), dtype_name(in[i].dtype),
+                          shape_text(sum).c_str(), dtype_name(sum.dtype), axis);
+        size += in[i].size(axis);
+    }
+    if (size > INT_MAX)
+        return s.fail("the output would have %lld on axis %d", (long long)size, axis);
+    sum.set_size(axis, (int)size);
+    out.assign(1, sum);
+    return kOk;
+}
+
+int Concat::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                    const Option& opt) const {
+    if (bottoms.size() == 1) {
+        tops.assign(1, bottoms[0]);
+        return kOk;
+    }
+    QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
+    const int dims = bottoms[0].dims;
+    const int along = axis_of_four(axis < 0 ? axis + dims : axis, dims);
+    int to[4] = {0, 0, 0, 0};
+    for (const Mat& m : bottoms) {
+        const Block block = whole_block(m);
+        copy_block(m, block, tops[0], to);
+        to[along] += block.size[along];
+    }
+    return kOk;
+}
+
+QUOLL_DEFINE_LAYER(Concat)
+
+}  // namespace quoll

@@ -1,0 +1,24 @@
+#ifndef QUOLL_LAYER_CONCAT_H
+#define QUOLL_LAYER_CONCAT_H
+
+#include "schema.h"
+
+namespace quoll {
+
+// One output: the inputs one behind the other along an axis. All have the same number of axes and
+// the same size on the other axes.
+class Concat : public Operator<Concat> {
+public:
+    Concat();
+    static void params(Concat& s, ParamVisitor& v);
+    static void weights(Concat& s, WeightVisitor& v);
+    static int shape(const Concat& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int axis = 0;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef QUOLL_LAYER_GELU_H
+#define QUOLL_LAYER_GELU_H
+
+#include <math.h>
+
+#include "elementwise.h"
+
+namespace quoll {
+
+// y = x * Phi(x), Phi the distribution function of the normal distribution; with fast_gelu the
+// approximation 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) of Hendrycks and Gimpel (2016).
+class GELU : public ElementwiseOperator<GELU> {
+public:
+    static void params(GELU& s, ParamVisitor& v);
+    float value(float x) const {
+        const float kSqrtHalf = 0.70710678f, kSqrt2ByPi = 0.79788456f;
+        if (!fast_gelu) return 0.5f * x * erfcf(-kSqrtHalf * x);
+        return 0.5f * x * (1.f + tanhf(kSqrt2ByPi * (x + 0.044715f * x * x * x)));
+    }
+
+    int fast_gelu = 0;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,26 @@
+#ifndef QUOLL_LAYER_MEMORYDATA_H
+#define QUOLL_LAYER_MEMORYDATA_H
+
+#include "schema.h"
+
+namespace quoll {
+
+// No input; the output is a weight. Without any size it has one value.
+class MemoryData : public Operator<MemoryData> {
+public:
+    MemoryData();
+    static void params(MemoryData& s, ParamVisitor& v);
+    static void weights(MemoryData& s, WeightVisitor& v);
+    static int shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int w = 0, h = 0, d = 0, c = 0;
+    // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32.
+    int load_type = 1;
+    Mat data;
+};
+
+}  // namespace quoll
+
+#endif

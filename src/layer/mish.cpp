@@ -1,0 +1,7 @@
+#include "mish.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(Mish)
+
+}  // namespace quoll

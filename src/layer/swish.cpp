@@ -1,0 +1,7 @@
+#include "swish.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(Swish)
+
+}  // namespace quoll

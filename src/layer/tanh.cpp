@@ -1,0 +1,7 @@
+#include "tanh.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(TanH)
+
+}  // namespace quoll
