@@ -166,8 +166,8 @@ int BinaryOp::shape(const BinaryOp& s, const std::vector<Shape>& in, std::vector
         return s.fail("op_type %d is not defined for s32", s.op_type);
     out.assign(1, in[0]);
     if (s.with_scalar) return kOk;
-    Shape aligned[2];
-    return s.align(in[0], in[1], aligned, &out[0]);
+    int first[2];
+    return s.align(in[0], in[1], first, &out[0]);
 }
 
 // Steps along the four axes c, d, h, w of the output; 0 where one value serves all indexes.

@@ -81,15 +81,16 @@ static void cubic_factors(float t, float factor[4]) {
     factor[3] = 1.f - factor[0] - factor[1] - factor[2];
 }
 
-std::vector<Interp::Taps> Interp::taps(int size, int out_size, float step) const {
+std::vector<Interp::Taps> Interp::taps(int size, int out_size, double step) const {
     std::vector<Taps> list(out_size);
-    const double scale = align_corner ? (out_size > 1 ? (size - 1.0) / (out_size - 1) : 0.0)
-                                      : (double)size / out_size;
+    // As in ncnn, an axis that keeps its size is left alone by bilinear whatever the scale says.
+    if (resize_type == kBilinear && size == out_size) step = 1.0;
+    const double scale = !align_corner ? step : out_size > 1 ? (size - 1.0) / (out_size - 1) : 0.0;
     for (int i = 0; i < out_size; i++) {
         Taps& t = list[i];
         t = Taps();
         if (resize_type == kNearest) {
-            t.index[0] = (int)std::min(std::max(i * step, 0.f), size - 1.f);
+            t.index[0] = (int)std::min(std::max(i * (float)step, 0.f), size - 1.f);
             t.factor[0] = 1.f;
             continue;
         }
@@ -109,12 +110,12 @@ std::vector<Interp::Taps> Interp::taps(int size, int out_size, float step) const
 
 std::vector<Interp::Taps> Interp::column_taps(int size, int out_size) const {
     const bool scaled = by_scale() && output_width == 0;
-    return taps(size, out_size, scaled ? 1.f / width_scale : size / (float)out_size);
+    return taps(size, out_size, scaled ? 1.f / width_scale : (double)size / out_size);
 }
 
 std::vector<Interp::Taps> Interp::row_taps(int size, int out_size) const {
     const bool scaled = by_scale() && output_height == 0;
-    return taps(size, out_size, scaled ? 1.f / height_scale : size / (float)out_size);
+    return taps(size, out_size, scaled ? 1.f / height_scale : (double)size / out_size);
 }
 
 // src: h x w values. Rows first, then columns, as ncnn adds them up.
@@ -143,7 +144,8 @@ int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const Mat& src = bottoms[0];
     tops.resize(1);
-    if (out[0] == in[0]) {
+    const bool shifts = resize_type == kBicubic && by_scale() && !align_corner;
+    if (out[0] == in[0] && !shifts) {
         tops[0] = src;
         return kOk;
     }

@@ -30,8 +30,8 @@ public:
         int index[4];
         float factor[4];
     };
-    // For each index of an output axis. `step` is what nearest multiplies the index by.
-    std::vector<Taps> taps(int size, int out_size, float step) const;
+    // For each index of an output axis. `step`: input values for one of the output.
+    std::vector<Taps> taps(int size, int out_size, double step) const;
 
     int resize_type = 0;
     float height_scale = 1.f, width_scale = 1.f;
