@@ -165,10 +165,10 @@ void Mat::set_view(int dims_, int w_, int h_, int d_, int c_, void* data_, size_
     n = 1, nstep = cstep * c;
 }
 
-// True when count * elemsize stays below what any allocation could be.
-static bool total_bytes(int w, int h, int d, int c, int n, size_t elemsize) {
-    const double bytes = (double)w * h * d * c * n * (double)elemsize;
-    return bytes < (double)(SIZE_MAX / 8);
+// True when the padded channels and batch items stay below any size that an allocation could have.
+static bool fits_memory(int w, int h, int d, int c, int n, size_t elemsize) {
+    const double channel = (double)w * h * d * (double)elemsize + 16;
+    return (channel * c + 16) * n < (double)(SIZE_MAX / 8);
 }
 
 // The block holds the scalars followed by the reference count.
@@ -181,7 +181,7 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
     release();
     if (w_ <= 0 || h_ <= 0 || d_ <= 0 || c_ <= 0 || n_ <= 0 || elempack_ <= 0 || elemsize_ == 0)
         return;
-    if (!total_bytes(w_, h_, d_, c_, n_, elemsize_)) {
+    if (!fits_memory(w_, h_, d_, c_, n_, elemsize_)) {
         QUOLL_LOGE("[Mat] a blob of %d x %d x %d x %d x %d elements is too large", w_, h_, d_, c_,
                    n_);
         return;
@@ -316,7 +316,8 @@ Mat Mat::reshape_to(int dims_, int w_, int h_, int d_, int c_, Allocator* a) con
     const bool same_steps = from_count == to_count && to_step == cstep;
     if (same_steps || (gapless && (to_step == to_count || c_ == 1))) {
         m = *this;
-        m.dims = dims_, m.w = w_, m.h = h_, m.d = d_, m.c = c_, m.cstep = to_step;
+        m.dims = dims_, m.w = w_, m.h = h_, m.d = d_, m.c = c_;
+        m.cstep = c_ == 1 ? to_count : to_step;  // the block may end where the last channel ends
         if (m.n == 1) m.nstep = m.cstep * m.c;
         return m;
     }
@@ -454,8 +455,11 @@ unsigned short float32_to_bfloat16(float value) {
 float bfloat16_to_float32(unsigned short value) { return float_of((uint32_t)value << 16); }
 
 signed char float2int8(float v) {
-    const float r = v < 0 ? v - 0.5f : v + 0.5f;
-    return r >= 127.f ? 127 : r <= -127.f ? -127 : r == r ? (signed char)r : 0;
+    if (!(v > -127.f)) return v == v ? -127 : 0;
+    if (v > 127.f) return 127;
+    const int whole = (int)v;
+    const float rest = v - (float)whole;  // exact, so that 0.49999997 stays below one half
+    return (signed char)(whole + (rest >= 0.5f) - (rest <= -0.5f));
 }
 
 }  // namespace quoll

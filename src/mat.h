@@ -8,6 +8,7 @@
 
 #include "allocator.h"
 #include "option.h"
+#include "platform.h"
 
 namespace quoll {
 
@@ -95,6 +96,7 @@ public:
     Mat& operator=(const Mat& m);
     Mat& operator=(Mat&& m);
 
+    // Sets all data, of whatever dtype, to copies of v; sizeof(v) must divide elemsize.
     void fill(float v);
     void fill(int v);
     template <typename T>
@@ -104,9 +106,9 @@ public:
     Mat clone(Allocator* allocator = 0) const;
     void clone_from(const Mat& mat, Allocator* allocator = 0);
 
-    // The same scalars in another shape; shares the memory when the layout allows, copies
-    // otherwise. Empty when the element counts differ. Works on elempack 1 and keeps elempack
-    // otherwise.
+    // The same elements in another shape; shares the memory when the layout allows, copies
+    // otherwise. Empty when the element counts differ. Elements stay whole: elempack is kept, and
+    // only with elempack 1 is the order of the scalars that of c, d, h, w.
     Mat reshape(int w, Allocator* allocator = 0) const;
     Mat reshape(int w, int h, Allocator* allocator = 0) const;
     Mat reshape(int w, int h, int c, Allocator* allocator = 0) const;
@@ -176,14 +178,16 @@ public:
     float& operator[](size_t i) { return ((float*)data)[i]; }
     const float& operator[](size_t i) const { return ((const float*)data)[i]; }
 
-    // x = (x - mean) * norm for each channel, in place; either may be null. f32 or s8/u8 is not
-    // converted: the Mat must be f32, elempack 1, three axes.
+    // x = (x - mean) * norm for each channel, in place; either may be null. The Mat must be f32
+    // with elempack 1; 1-D and 2-D Mats have one channel.
     void substract_mean_normalize(const float* mean_vals, const float* norm_vals);
 
     // A new 1-D f32 Mat from IEEE half floats.
     static Mat from_float16(const unsigned short* data, int size);
 
+#if QUOLL_PIXEL
 #include "mat_pixel.inc"
+#endif
 
     void* data;
     std::atomic<int>* refcount;  // null for a view of somebody else's memory
@@ -208,9 +212,13 @@ private:
 
 template <typename T>
 void Mat::fill(T v) {
-    T* ptr = (T*)data;
-    const size_t count = data ? total() : 0;
-    for (size_t i = 0; i < count; i++) ptr[i] = v;
+    const size_t count = data ? (size_t)w * h * d * elemsize / sizeof(T) : 0;
+    for (int b = 0; b < n; b++) {
+        for (int q = 0; q < c; q++) {
+            T* ptr = (T*)((unsigned char*)data + (b * nstep + q * cstep) * elemsize);
+            for (size_t i = 0; i < count; i++) ptr[i] = v;
+        }
+    }
 }
 
 // IEEE half and bfloat16 scalars, round to nearest even.
@@ -218,7 +226,7 @@ unsigned short float32_to_float16(float value);
 float float16_to_float32(unsigned short value);
 unsigned short float32_to_bfloat16(float value);
 float bfloat16_to_float32(unsigned short value);
-// Rounds half away from zero and clamps to [-127, 127].
+// Rounds half away from zero and clamps to [-127, 127]; NaN gives 0.
 signed char float2int8(float v);
 
 enum BorderType {
@@ -243,8 +251,10 @@ void copy_cut_border(const Mat& src, Mat& dst, int top, int bottom, int left, in
                      const Option& opt = Option());
 void copy_cut_border_3d(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
                         int front, int behind, const Option& opt = Option());
-// Resizes w and h of an f32 Mat (2-D or 3-D): sample centres at half pixels; bicubic with a =
-// -0.75.
+// Resizes w and h of a 3-D f32 Mat; of a 2-D one only w (rows are independent signals, h is not
+// read); a value of a 1-D Mat fills a channel. Any elempack. Nearest takes source x = floor(i *
+// src.w / w); the others put samples at cell centres and repeat the edge; bicubic is Keys' with a =
+// -0.75. dst shares src when the size is unchanged.
 void resize_nearest(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
 void resize_bilinear(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
 void resize_bicubic(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
