@@ -68,6 +68,7 @@ struct Repack {
     int from_pack, to_pack;
     size_t from_step, to_step;  // scalars from one block to the next
     size_t inner;
+    int threads;
 
     // Fills block q of the packed destination from planar lanes.
     void pack(int q) const {
@@ -121,7 +122,7 @@ struct Repack {
             mixed<1>(q);
     }
 
-    void run(int to_blocks, int threads) const {
+    void run(int to_blocks) const {
         const bool spread = to_pack == 1 && from_pack > 1;
         const int count = spread ? to_blocks / from_pack : to_blocks;
 #pragma omp parallel for num_threads(threads)
@@ -150,8 +151,9 @@ void repack(const Mat& src, Mat& dst, int to_pack, size_t to_step, const Option&
                                to_pack,
                                from.step / sizeof(T),
                                to_step / sizeof(T),
-                               from.inner};
-        job.run(lanes / to_pack, threads);
+                               from.inner,
+                               threads};
+        job.run(lanes / to_pack);
     }
 }
 
