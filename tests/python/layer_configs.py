@@ -103,30 +103,33 @@ def convolution_depthwise(rng):
     return Config(params, [image(rng, c, size=(11, 20))], weights)
 
 
-def deconvolution_params(rng, out, count, group=None):
-    text, kw, kh = window(rng, (1, 2, 3, 4))
-    cut = pick(rng, '', ' 4=1', ' 4=1 15=0 14=0 16=1', ' 18=1', ' 18=1 19=0', ' 4=-233 20=19 21=17', ' 4=-234 20=19 21=17')
+def deconvolution_params(rng, x, out, count, group=None):
+    kw, dw, sw, kh, dh, sh = (pick(rng, *v) for v in ((1, 2, 3, 4), (1, 1, 2), (1, 2, 3)) * 2)
+    cut = pick(rng, '', ' 4=1', ' 4=1 15=0 14=0 16=1', ' 18=1', ' 18=1 19=0', 'size')
+    if cut == 'size':  # the SAME modes cut the full output down to a given size
+        full_w, full_h = (x.shape[2] - 1) * sw + dw * (kw - 1) + 1, (x.shape[1] - 1) * sh + dh * (kh - 1) + 1
+        cut = f' 4={pick(rng, -233, -234)} 20={max(1, full_w - rng.integers(4))} 21={max(1, full_h - rng.integers(4))}'
     bias = int(rng.integers(2))
     weight = data(rng, count * kw * kh)
-    params = f'0={out}{text}{cut} 5={bias} 6={weight.size}{activation(rng)}' + (f' 7={group}' if group else '')
-    return params, [('tagged', weight)] + ([('raw', data(rng, out))] if bias else [])
+    params = f'0={out} 1={kw} 2={dw} 3={sw} 11={kh} 12={dh} 13={sh}{cut} 5={bias} 6={weight.size}{activation(rng)}'
+    return params + (f' 7={group}' if group else ''), [('tagged', weight)] + ([('raw', data(rng, out))] if bias else [])
 
 
 def deconvolution(rng):
     c, out = pick(rng, 1, 3, 4, 8, 16), pick(rng, 1, 4, 7, 8, 16)
-    params, weights = deconvolution_params(rng, out, c * out)
-    return Config(params, [image(rng, c, size=(4, 10))], weights)
+    x = image(rng, c, size=(4, 10))
+    params, weights = deconvolution_params(rng, x, out, c * out)
+    return Config(params, [x], weights)
 
 
 def deconvolution_depthwise(rng):
-    if rng.random() < 0.6:
-        c = pick(rng, 1, 3, 4, 8, 16)
-        params, weights = deconvolution_params(rng, c, c, c)
-        return Config(params, [image(rng, c, size=(4, 10))], weights)
-    group = pick(rng, 2, 4)
+    group = pick(rng, 1, 2, 4)
     c, out = group * pick(rng, 1, 2, 4), group * pick(rng, 1, 2, 4)
-    params, weights = deconvolution_params(rng, out, c * out // group, group)
-    return Config(params, [image(rng, c, size=(4, 10))], weights)
+    if rng.random() < 0.6:
+        c = out = group = pick(rng, 1, 3, 4, 8, 16)
+    x = image(rng, c, size=(4, 10))
+    params, weights = deconvolution_params(rng, x, out, c * out // group, group)
+    return Config(params, [x], weights)
 
 
 def inner_product(rng):

@@ -103,7 +103,7 @@ def test_operator_agrees_with_ncnn(op, tmp_path):
         try:
             difference = compare(run_quoll(tmp_path, config), theirs)
         except AssertionError as error:
-            difference = str(error)
+            difference = str(error).splitlines()[0]
         if difference:
             wrong.append(f'{what}: {difference}')
     assert not wrong, f'{len(wrong)} of {compared} differ from ncnn:\n' + '\n'.join(wrong[:10])
