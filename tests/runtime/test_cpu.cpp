@@ -176,23 +176,38 @@ TEST_F(Cpu, AffinityBindsTheThreadAndItsWorkers) {
     EXPECT_EQ(log, "");
 }
 
+#if defined(_OPENMP)
 // Workers that exist already are bound again, not only new ones.
 TEST_F(Cpu, AffinityRebindsWorkers) {
-    const quoll::CpuSet all = kernel_affinity();
-    if (all.num_enabled() < 2) GTEST_SKIP() << "one processor";
+    const quoll::CpuSet all = quoll::get_cpu_thread_affinity_mask(0);
+    if (quoll::get_cpu_count() < 2) GTEST_SKIP() << "one processor";
     in_a_thread([&] {
-        quoll::set_omp_num_threads(2);
-        worker_affinities();
-        quoll::CpuSet two;
+        quoll::CpuSet two, one;
         for (int cpu = quoll::kMaxCpus - 1; cpu >= 0 && two.num_enabled() < 2; cpu--)
             if (all.is_enabled(cpu)) two.enable(cpu);
+        for (int cpu = 0; cpu < quoll::kMaxCpus && one.num_enabled() < 1; cpu++)
+            if (two.is_enabled(cpu)) one.enable(cpu);
+        quoll::set_omp_num_threads(2);
+        cpu_set_t mask;
+        CPU_ZERO(&mask);
+        for (int cpu = 0; cpu < quoll::kMaxCpus; cpu++)
+            if (one.is_enabled(cpu)) CPU_SET(cpu, &mask);
+#pragma omp parallel
+        sched_setaffinity(0, sizeof(mask), &mask);
+        std::vector<quoll::CpuSet> workers = worker_affinities();
+        ASSERT_EQ(workers.size(), 2u);
+        for (const quoll::CpuSet& worker : workers) ASSERT_TRUE(worker == one);
         ASSERT_EQ(quoll::set_cpu_thread_affinity(two), 0);
-        for (const quoll::CpuSet& worker : worker_affinities()) EXPECT_TRUE(worker == two);
-        // A thread that starts later inherits the binding.
+        workers = worker_affinities();
+        EXPECT_EQ(workers.size(), 2u);
+        for (const quoll::CpuSet& worker : workers) EXPECT_TRUE(worker == two);
+        if (std::getenv("OMP_PROC_BIND")) return;  // OpenMP itself binds workers that start
+        // Workers that start later inherit the binding.
         quoll::set_omp_num_threads(4);
         for (const quoll::CpuSet& worker : worker_affinities()) EXPECT_TRUE(worker == two);
     });
 }
+#endif
 
 TEST_F(Cpu, AffinityErrorsChangeNothing) {
     in_a_thread([this] {
@@ -242,6 +257,21 @@ TEST(CpuProcess, CountsOnlyWhereItMayRun) {
     if (std::getenv("OMP_PROC_BIND")) GTEST_SKIP() << "its places count";
     QUOLL_NEEDS_FRESH_PROCESS();
     EXPECT_EXIT(exit_with_count_of_one_processor(), testing::ExitedWithCode(1), "^$");
+}
+
+// Binds through the library before anything else; exits with 0 if it still knows all processors.
+void exit_with_loss_by_binding() {
+    const quoll::CpuSet all = kernel_affinity();
+    quoll::CpuSet one;
+    for (int cpu = 0; cpu < quoll::kMaxCpus && one.num_enabled() < 1; cpu++)
+        if (all.is_enabled(cpu)) one.enable(cpu);
+    if (quoll::set_cpu_thread_affinity(one) != 0) std::exit(100);
+    std::exit(!(quoll::get_cpu_thread_affinity_mask(0) == all));
+}
+
+TEST(CpuProcess, BindingDoesNotLoseProcessors) {
+    QUOLL_NEEDS_FRESH_PROCESS();
+    EXPECT_EXIT(exit_with_loss_by_binding(), testing::ExitedWithCode(0), "^$");
 }
 
 void exit_with_count_when_bound_by_openmp() { std::exit(quoll::get_cpu_count()); }

@@ -1,6 +1,8 @@
 #include "log.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -92,23 +94,42 @@ TEST_F(Log, MessagesOfAnyLength) {
 }
 
 TEST_F(Log, ErrnoIsPreserved) {
+    quoll::set_log_sink([](quoll::LogLevel, const char*, void*) { errno = EINVAL; }, nullptr);
     errno = ERANGE;
     QUOLL_LOGE("%s", std::string(5000, 'x').c_str());
     EXPECT_EQ(errno, ERANGE);
 }
 
-// The sink is not locked by itself: it relies on calls being serialised.
+// Notes whether two calls overlap, and gives them time to.
+struct Overlap {
+    std::atomic<int> inside{0};
+    bool seen = false;
+    Lines lines;
+};
+
+void collect_and_watch(quoll::LogLevel level, const char* message, void* user) {
+    Overlap* overlap = static_cast<Overlap*>(user);
+    if (overlap->inside.fetch_add(1) != 0) overlap->seen = true;
+    std::this_thread::yield();
+    if (!overlap->seen) overlap->lines.emplace_back(level, message);
+    overlap->inside.fetch_sub(1);
+}
+
 TEST_F(Log, ThreadsDoNotLoseOrMixMessages) {
     constexpr int kThreads = 4, kMessages = 500;
+    Overlap overlap;
+    quoll::set_log_sink(collect_and_watch, &overlap);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; t++)
         threads.emplace_back([t] {
             for (int i = 0; i < kMessages; i++) QUOLL_LOGE("thread %d message %d", t, i);
         });
     for (auto& thread : threads) thread.join();
-    ASSERT_EQ(lines.size(), size_t(kThreads * kMessages));
+    quoll::set_log_sink(nullptr, nullptr);
+    ASSERT_FALSE(overlap.seen);
+    ASSERT_EQ(overlap.lines.size(), size_t(kThreads * kMessages));
     int next[kThreads] = {};
-    for (const auto& line : lines) {
+    for (const auto& line : overlap.lines) {
         int t = -1, i = -1;
         ASSERT_EQ(std::sscanf(line.second.c_str(), "thread %d message %d", &t, &i), 2);
         ASSERT_TRUE(t >= 0 && t < kThreads);
