@@ -148,7 +148,9 @@ int convolution_shape(const Layer& layer, const ConvolutionFields& s, const std:
                       std::vector<Shape>& out) {
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, in, &g));
-    const DType dtype = s.int8_output() ? DType::s8 : DType::f32;
+    const DType dtype = s.int8_output()            ? DType::s8
+                        : in[0].dtype == DType::s8 ? DType::f32
+                                                   : in[0].dtype;
     const bool flat = is_flat_input(s, in[0]);
     out.assign(1, flat ? Shape(g.num_output, dtype) : Shape(g.x.out, g.y.out, g.num_output, dtype));
     out[0].n = in[0].n;
@@ -242,7 +244,7 @@ int deconvolution_shape(const Layer& layer, const DeconvolutionFields& s,
                         const std::vector<Shape>& in, std::vector<Shape>& out) {
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(deconvolution_geometry(layer, s, in, &g));
-    out.assign(1, Shape(g.x.out, g.y.out, g.num_output));
+    out.assign(1, Shape(g.x.out, g.y.out, g.num_output, in[0].dtype));
     out[0].n = in[0].n;
     return kOk;
 }

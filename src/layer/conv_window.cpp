@@ -97,7 +97,7 @@ int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Sha
     if (in.size() != inputs) return layer.fail("expected %zu inputs, got %zu", inputs, in.size());
     if (in[0].dims < 1 || in[0].dims > 3)
         return layer.fail("expected at most 3 axes, got %s", shape_text(in[0]).c_str());
-    if (in[0].dtype != DType::f32 && !(s8_input && in[0].dtype == DType::s8))
+    if (!takes_float(layer, in[0].dtype) && !(s8_input && in[0].dtype == DType::s8))
         return layer.fail("expected an input of %s, got %s", s8_input ? "f32 or s8" : "f32",
                           dtype_name(in[0].dtype));
     g->group = s.group;

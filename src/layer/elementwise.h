@@ -26,11 +26,11 @@ void for_each_value(Mat& blob, F f) {
     }
 }
 
-// The shape rule of operators that compute in f32: same shapes, and inputs of no other dtype.
+// The shape rule of operators that compute in f32: same shapes, and inputs that are floats.
 inline int same_f32_shapes(const Layer& layer, const std::vector<Shape>& in,
                            std::vector<Shape>& out) {
     for (const Shape& shape : in)
-        if (shape.dtype != DType::f32)
+        if (!takes_float(layer, shape.dtype))
             return layer.fail("expected f32, got %s", dtype_name(shape.dtype));
     return same_shapes(layer, in, out);
 }

@@ -54,12 +54,13 @@ int InnerProduct::create_pipeline(const Option&) {
 int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
                         std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
-    if (in[0].dtype != DType::f32 && !(s.int8_scale_term && in[0].dtype == DType::s8))
+    const DType dtype = in[0].dtype == DType::s8 ? DType::f32 : in[0].dtype;
+    if (!takes_float(s, in[0].dtype) && !(s.int8_scale_term && in[0].dtype == DType::s8))
         return s.fail("expected an input of %s, got %s", s.int8_scale_term ? "f32 or s8" : "f32",
                       dtype_name(in[0].dtype));
-    out.assign(1, Shape(s.num_output));
+    out.assign(1, Shape(s.num_output, dtype));
     if (in[0].dims == 2 && in[0].w == s.num_input())
-        out[0] = Shape(s.num_output, in[0].h);
+        out[0] = Shape(s.num_output, in[0].h, dtype);
     else if (in[0].total() / in[0].n != (size_t)s.num_input())
         return s.fail("expected %d values, got %s", s.num_input(), shape_text(in[0]).c_str());
     out[0].n = in[0].n;

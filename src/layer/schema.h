@@ -100,6 +100,12 @@ public:
     }
 };
 
+// True for f32, and for the storage types that the layer takes itself; its outputs then have the
+// same dtype.
+inline bool takes_float(const Layer& layer, DType dtype) {
+    return dtype == DType::f32 || (dtype == DType::f16 && layer.support_fp16_storage) ||
+           (dtype == DType::bf16 && layer.support_bf16_storage);
+}
 // A shape rule for operators whose outputs are like their inputs.
 int same_shapes(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out);
 // "w x h x c" for messages.

@@ -1,0 +1,92 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+// The length of a sum: input channels * kernel.
+static LayerCase conv(Shape in, int outputs, int kernel, const std::string& more = "",
+                      int kernel_h = 0) {
+    const int maxk = kernel * (kernel_h ? kernel_h : kernel);
+    std::string params = "0=" + std::to_string(outputs) + " 1=" + std::to_string(kernel) +
+                         " 6=" + std::to_string(outputs * in.c * maxk);
+    if (kernel_h) params += " 11=" + std::to_string(kernel_h);
+    return LayerCase({in}, params + " " + more).terms(in.c * maxk);
+}
+
+static const std::vector<LayerCase> kCases = {
+    conv(Shape(9, 7, 1), 1, 1, "5=1"),
+    conv(Shape(9, 7, 4), 8, 1),
+    conv(Shape(10, 11, 16), 16, 1, "5=1 9=1"),
+    conv(Shape(10, 11, 16), 24, 1, "3=2 5=1 9=6 -23310=2,0.2,0.5"),
+    conv(Shape(10, 11, 13), 7, 3, "4=1 5=1"),
+    conv(Shape(12, 9, 16), 32, 3, "4=1 9=2 -23310=1,0.1"),
+    conv(Shape(13, 14, 32), 16, 3, "5=1 4=1 3=2 9=3 -23310=2,-0.3,0.4"),
+    conv(Shape(24, 25, 3), 16, 7, "3=2 4=3 5=1 9=4"),
+    conv(Shape(15, 12, 8), 12, 5, "2=2 4=4 14=2 15=3 16=1 9=5"),
+    conv(Shape(15, 12, 4), 8, 3, "13=3 3=1 4=-233 18=0.7 5=1", 2),
+    conv(Shape(15, 12, 5), 16, 4, "3=2 4=-234 5=1"),
+    conv(Shape(15, 12, 64), 4, 3, "12=2 4=2 18=-0.5", 2),
+    LayerCase({Shape(24)}, "0=5 1=1 5=1 6=120 9=1").terms(24),
+    conv(Shape(10, 8, 16), 8, 3, "4=1 5=1 8=1 9=1"),
+    conv(Shape(10, 8, 16), 24, 1, "5=1 8=2 9=4"),
+    conv(Shape(10, 8, 3), 16, 3, "4=1 3=2 5=1 8=101 18=2").weights("top_blob_int8_scales", 20, 30),
+    conv(Shape(10, 8, 8), 4, 3, "4=1 8=1").int8_weights(),
+    conv(Shape(10, 8, 8, DType::s8), 8, 2, "4=1 8=102 5=1").range(-127, 127).int8_weights(),
+    LayerCase({Shape(9, 8, 4), Shape(3, 3, 4, 8), Shape(8)}, "1=3 4=1 5=1 19=1 9=1").terms(36),
+    LayerCase({Shape(9, 8, 6), Shape(2, 1, 6, 5)}, "3=2 4=-233 19=1").terms(12),
+};
+QUOLL_LAYER_CASES(Convolution, kCases)
+
+TEST(Convolution, by_hand) {
+    const Mat x = mat_of(Shape(3, 3, 1), {1, 2, 3, 4, 5, 6, 7, 8, 9});
+    const Mat diagonal = mat_of(Shape(4), {1, 0, 0, 10});
+    expect_values("Convolution", "0=1 1=2 6=4", {diagonal}, {x},
+                  mat_of(Shape(2, 2, 1), {51, 62, 84, 95}));
+    expect_values("Convolution", "0=1 1=2 6=4 5=1 9=3 -23310=2,60,90",
+                  {diagonal, mat_of(Shape(1), {1})}, {x}, mat_of(Shape(2, 2, 1), {60, 63, 85, 90}));
+    expect_values("Convolution", "0=1 1=2 2=2 6=4", {diagonal}, {x}, mat_of(Shape(1, 1, 1), {91}));
+    // Padding of 100 above and at the right.
+    expect_values("Convolution", "0=1 1=2 3=3 6=4 15=1 14=1 16=0 18=100", {diagonal}, {x},
+                  mat_of(Shape(1, 1, 1), {120}));
+    // SAME pads one column and one row, at the end (upper) or at the beginning (lower).
+    expect_values("Convolution", "0=1 1=2 6=4 4=-233", {diagonal}, {x},
+                  mat_of(Shape(3, 3, 1), {51, 62, 3, 84, 95, 6, 7, 8, 9}));
+    expect_values("Convolution", "0=1 1=2 6=4 4=-234", {diagonal}, {x},
+                  mat_of(Shape(3, 3, 1), {10, 20, 30, 40, 51, 62, 70, 84, 95}));
+}
+
+TEST(Convolution, channels_and_flat_input_by_hand) {
+    const Mat weight = mat_of(Shape(6), {1, 2, 3, 4, 5, 6}), bias = mat_of(Shape(2), {0.5f, -40});
+    expect_values("Convolution", "0=2 1=1 5=1 6=6 9=1", {weight, bias},
+                  {mat_of(Shape(1, 1, 3), {1, 2, 3})}, mat_of(Shape(1, 1, 2), {14.5f, 0}));
+    expect_values("Convolution", "0=2 1=1 5=1 6=6 9=1", {weight, bias},
+                  {mat_of(Shape(3), {1, 2, 3})}, mat_of(Shape(2), {14.5f, 0}));
+}
+
+TEST(Convolution, int8_by_hand) {
+    // Input * 10 and weight * 2 in whole numbers: 0.26 -> 3, 1.2 -> 2; 6 / 20.
+    const std::vector<Mat> weights = {mat_of(Shape(1), {1.2f}), mat_of(Shape(1), {2}),
+                                      mat_of(Shape(1), {10})};
+    expect_values("Convolution", "0=1 1=1 6=1 8=1", weights, {mat_of(Shape(1, 1, 1), {0.26f})},
+                  mat_of(Shape(1, 1, 1), {0.3f}));
+    // Beyond +-127 it saturates: 127 * 2 / 20.
+    expect_values("Convolution", "0=1 1=1 6=1 8=1", weights, {mat_of(Shape(1, 1, 1), {1000})},
+                  mat_of(Shape(1, 1, 1), {12.7f}));
+    std::vector<Mat> with_top = weights;
+    with_top.push_back(mat_of(Shape(1), {100}));
+    expect_values("Convolution", "0=1 1=1 6=1 8=101", with_top, {mat_of(Shape(1, 1, 1), {0.26f})},
+                  mat_of(Shape(1, 1, 1, DType::s8), {30}));
+}
+
+TEST(Convolution, refuses_what_does_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=2 1=3 6=17", {Mat(17)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=2 1=1 6=2 9=3", {Mat(2)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=2 1=1 6=2 9=7", {Mat(2)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=2 1=1 6=2", {Mat(Shape(2, DType::s8))}));
+    const LayerPtr layer = make_layer("Convolution", "0=2 1=3 6=36", {Mat(36)});
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 3)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(2, 5, 2)}).empty());
+    EXPECT_FALSE(run_layer(*layer, {mat_of(Shape(3, 3, 2), std::vector<float>(18))}).empty());
+}
+
+}  // namespace quoll

@@ -1,0 +1,67 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static LayerCase conv(Shape in, int outputs, int group, int kernel, const std::string& more = "") {
+    const int terms = in.c / group * kernel * kernel;
+    return LayerCase({in}, "0=" + std::to_string(outputs) + " 1=" + std::to_string(kernel) +
+                               " 6=" + std::to_string(outputs * terms) +
+                               " 7=" + std::to_string(group) + " " + more)
+        .terms(terms);
+}
+
+static const std::vector<LayerCase> kCases = {
+    conv(Shape(9, 7, 1), 1, 1, 1, "5=1"),
+    conv(Shape(9, 7, 15), 15, 15, 1, "5=1 9=6 -23310=2,0.2,0.5"),
+    conv(Shape(12, 10, 16), 16, 16, 3, "4=1 5=1 9=1"),
+    conv(Shape(13, 11, 24), 24, 24, 3, "4=1 3=2 9=2 -23310=1,0.1"),
+    conv(Shape(13, 11, 8), 8, 8, 5, "4=2 5=1 9=3 -23310=2,-0.3,0.4"),
+    conv(Shape(13, 11, 12), 12, 12, 5, "4=-233 3=2 5=1 9=5"),
+    conv(Shape(13, 11, 3), 3, 3, 3, "4=-234 2=2 18=0.5 5=1"),
+    conv(Shape(13, 11, 4), 4, 4, 7, "4=3 15=1 14=2 16=0 12=1 13=3 9=4"),
+    conv(Shape(9, 7, 8), 16, 8, 3, "4=1 5=1"),
+    conv(Shape(9, 7, 32), 16, 2, 3, "4=1 5=1 9=1"),
+    conv(Shape(9, 7, 6), 9, 3, 2, "5=1"),
+    conv(Shape(9, 7, 16), 16, 16, 3, "4=1 5=1 8=1 9=1"),
+    conv(Shape(9, 7, 16), 16, 16, 3, "4=1 8=2"),
+    conv(Shape(9, 7, 8), 8, 2, 3, "4=1 5=1 8=101").weights("top_blob_int8_scales", 20, 30),
+    conv(Shape(9, 7, 8, DType::s8), 8, 8, 3, "4=1 5=1 8=102").range(-127, 127).int8_weights(),
+    LayerCase({Shape(9, 8, 8), Shape(3, 3, 1, 8), Shape(8)}, "4=1 5=1 7=8 19=1").terms(9),
+    LayerCase({Shape(9, 8, 8), Shape(2, 3, 4, 6)}, "3=2 7=2 19=1 9=1").terms(24),
+};
+QUOLL_LAYER_CASES(ConvolutionDepthWise, kCases)
+
+TEST(ConvolutionDepthWise, by_hand) {
+    const Mat x = mat_of(Shape(2, 1, 2), {1, 2, 3, 4});
+    // Each channel has a kernel of its own.
+    expect_values("ConvolutionDepthWise", "0=2 1=2 11=1 6=4 7=2 5=1",
+                  {mat_of(Shape(4), {1, 10, 100, 1000}), mat_of(Shape(2), {0.5f, 0})}, {x},
+                  mat_of(Shape(1, 1, 2), {21.5f, 4300}));
+    // Two outputs of each input channel.
+    expect_values("ConvolutionDepthWise", "0=4 1=1 6=4 7=2", {mat_of(Shape(4), {1, -1, 2, 0.5f})},
+                  {x}, mat_of(Shape(2, 1, 4), {1, 2, -1, -2, 6, 8, 1.5f, 2}));
+}
+
+TEST(ConvolutionDepthWise, int8_scales_by_hand) {
+    // One weight scale a group: 2 and 4; input scale 10: 3 -> 30.
+    expect_values(
+        "ConvolutionDepthWise", "0=2 1=1 6=2 7=2 8=1",
+        {mat_of(Shape(2), {1.2f, 1.2f}), mat_of(Shape(2), {2, 4}), mat_of(Shape(1), {10})},
+        {mat_of(Shape(1, 1, 2), {3, 3})}, mat_of(Shape(1, 1, 2), {3, 3.75f}));
+    // One for all groups.
+    expect_values("ConvolutionDepthWise", "0=2 1=1 6=2 7=2 8=2",
+                  {mat_of(Shape(2), {1.2f, 1.2f}), mat_of(Shape(1), {2}), mat_of(Shape(1), {10})},
+                  {mat_of(Shape(1, 1, 2), {3, 1})}, mat_of(Shape(1, 1, 2), {3, 1}));
+}
+
+TEST(ConvolutionDepthWise, refuses_groups_that_do_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("ConvolutionDepthWise", "0=3 1=1 6=3 7=2", {Mat(3)}));
+    EXPECT_EQ(nullptr, make_layer("ConvolutionDepthWise", "0=2 1=1 6=2 7=0", {Mat(2)}));
+    EXPECT_EQ(nullptr,
+              make_layer("ConvolutionDepthWise", "0=2 1=1 6=2 7=2 8=3", {Mat(2), Mat(1), Mat(1)}));
+    const LayerPtr layer = make_layer("ConvolutionDepthWise", "0=4 1=1 6=4 7=4", {Mat(4)});
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 3)}).empty());
+}
+
+}  // namespace quoll

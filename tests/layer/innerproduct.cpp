@@ -1,0 +1,58 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static LayerCase product(Shape in, int outputs, int num_input, const std::string& more = "") {
+    return LayerCase({in}, "0=" + std::to_string(outputs) +
+                               " 2=" + std::to_string(outputs * num_input) + " " + more)
+        .terms(num_input);
+}
+
+static const std::vector<LayerCase> kCases = {
+    product(Shape(1), 1, 1, "1=1"),
+    product(Shape(64), 16, 64, "1=1 9=1"),
+    product(Shape(67), 13, 67, "1=1 9=4"),
+    product(Shape(128), 33, 128, "9=5"),
+    product(Shape(12, 9), 8, 12, "1=1 9=2 -23310=1,0.1"),
+    product(Shape(16, 16), 24, 16, "1=1 9=6 -23310=2,0.2,0.5"),
+    product(Shape(9, 12), 8, 108, "1=1"),
+    product(Shape(5, 7, 16), 12, 560, "1=1 9=3 -23310=2,-0.3,0.4"),
+    product(Shape(3, 3, 13), 32, 117, "9=1"),
+    product(Shape(3, 2, 4, 8), 4, 192, "1=1"),
+    product(Shape(48), 16, 48, "1=1 8=1"),
+    product(Shape(20, 8), 12, 20, "1=1 8=1 9=1"),
+    product(Shape(4, 5, 3), 7, 60, "8=2").int8_weights(),
+    product(Shape(24, 4, DType::s8), 8, 24, "1=1 8=1").range(-127, 127).int8_weights(),
+};
+QUOLL_LAYER_CASES(InnerProduct, kCases)
+
+TEST(InnerProduct, by_hand) {
+    const Mat weight = mat_of(Shape(6), {1, 2, 3, 4, 5, 6}), bias = mat_of(Shape(2), {0.5f, -40});
+    expect_values("InnerProduct", "0=2 1=1 2=6 9=2 -23310=1,0.5", {weight, bias},
+                  {mat_of(Shape(3), {1, 2, 3})}, mat_of(Shape(2), {14.5f, -4}));
+    // A row each.
+    expect_values("InnerProduct", "0=2 2=6", {weight}, {mat_of(Shape(3, 2), {1, 2, 3, 0, 0, 1})},
+                  mat_of(Shape(2, 2), {14, 32, 3, 6}));
+    // Otherwise flat, in order c, h, w.
+    expect_values("InnerProduct", "0=1 2=8", {mat_of(Shape(8), {1, 2, 3, 4, 5, 6, 7, 8})},
+                  {mat_of(Shape(2, 1, 2, 2), {1, 0, 1, 0, 0, 0, 0, 1})}, mat_of(Shape(1), {12}));
+}
+
+TEST(InnerProduct, int8_by_hand) {
+    // Input 0.26 * 10 -> 3, weights 1.2 * 2 -> 2 and -1.2 * 4 -> -5.
+    expect_values("InnerProduct", "0=2 1=1 2=2 8=1",
+                  {mat_of(Shape(2), {1.2f, -1.2f}), mat_of(Shape(2), {1, 1}),
+                   mat_of(Shape(2), {2, 4}), mat_of(Shape(1), {10})},
+                  {mat_of(Shape(1), {0.26f})}, mat_of(Shape(2), {1.3f, 0.625f}));
+}
+
+TEST(InnerProduct, refuses_what_does_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("InnerProduct", "0=2 2=5", {Mat(5)}));
+    EXPECT_EQ(nullptr, make_layer("InnerProduct", "0=0 2=5", {Mat(5)}));
+    const LayerPtr layer = make_layer("InnerProduct", "0=2 2=6", {Mat(6)});
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(4)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(2, 2, 1)}).empty());
+}
+
+}  // namespace quoll

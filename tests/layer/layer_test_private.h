@@ -1,0 +1,76 @@
+// What the files of the harness share.
+#ifndef QUOLL_TESTS_LAYER_LAYER_TEST_PRIVATE_H
+#define QUOLL_TESTS_LAYER_LAYER_TEST_PRIVATE_H
+
+#include <random>
+
+#include "layer/schema.h"
+#include "layer_test.h"
+#include "log.h"
+
+namespace quoll {
+
+class Random {
+public:
+    explicit Random(unsigned seed) : engine_(seed) {}
+    float uniform(ValueRange range) {
+        return range.low + (range.high - range.low) * (float)(engine_() / 4294967296.0);
+    }
+    int integer(int low, int high) {
+        return low + (int)(engine_() % ((unsigned)(high - low) + 1u));
+    }
+
+private:
+    std::mt19937 engine_;
+};
+
+// What a layer with loaded params wants to read, in file order.
+struct WeightNeed {
+    std::string name;
+    int64_t count;
+    WeightKind kind;
+};
+std::vector<WeightNeed> weights_needed(Layer& layer);
+
+// A case with its values.
+struct PreparedCase {
+    unsigned seed;
+    std::string text;  // operator, params, shapes and seed, for messages
+    std::vector<Mat> inputs, weights;
+    std::vector<WeightKind> kinds;
+    Tolerance tolerance;
+};
+// False after a test failure: the params or weights were refused.
+bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* prepared);
+
+LayerPtr make_case_layer(const char* type, const LayerCase& c, const PreparedCase& p,
+                         bool reference, const Option& opt = Option());
+int run_status(const Layer& layer, const std::vector<Mat>& inputs, std::vector<Mat>* outputs,
+               const Option& opt, bool inplace);
+
+// Each input with elempack `pack` where its outermost axis allows; pack 0 mixes them.
+std::vector<Mat> packed(const std::vector<Mat>& inputs, int pack);
+std::vector<Shape> logical_shapes(const std::vector<Mat>& mats);
+// Do inferred shapes (dims 0: unknown) say what was produced?
+testing::AssertionResult shapes_hold(const std::vector<Shape>& inferred,
+                                     const std::vector<Mat>& produced);
+
+// Drops log messages while it lives: for checks that provoke them.
+class Silence {
+public:
+    Silence() : level_(get_log_level()) { set_log_level(kLogOff); }
+    ~Silence() { set_log_level(level_); }
+
+private:
+    LogLevel level_;
+};
+
+// The checks, each over all cases of an operator.
+typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);
+void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases);
+void check_odd_inputs(const char* type, const std::vector<LayerCase>& cases);
+void check_odd_params(const char* type, const std::vector<LayerCase>& cases);
+
+}  // namespace quoll
+
+#endif
