@@ -147,7 +147,7 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     for (int i = 0; i < into.size[0]; i++) {
         for (int j = 0; j < into.size[1]; j++) {
             const int channel = in.dims == 4 ? i : j;
-            const bool own = per_channel_pad_data_size > 0 && in.dims >= 3;
+            const bool own = per_channel_pad_data_size > 0 && type == kConstant && in.dims >= 3;
             unsigned char constant[4] = {};
             constant_of(own ? per_channel_pad_data[channel] : value, in.dtype, constant);
             for (int k = 0; k < into.size[2]; k++) {
