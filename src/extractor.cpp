@@ -144,12 +144,12 @@ private:
 int Extractor::extract(int index, Mat& feat, int type) {
     QUOLL_RETURN_IF_ERROR(d->check_blob(index, "extract"));
     d->extracted = true;
-    if (d->blobs[index].empty()) {
+    if (d->blobs[index].dims == 0) {
         DenormalGuard guard(d->opt);
         QUOLL_RETURN_IF_ERROR(d->run_for(index));
     }
     feat = d->blobs[index];
-    if (type != 0) return kOk;
+    if (type != 0 || feat.empty()) return kOk;  // empty: as a detection layer that found nothing
     Option opt = d->opt;
     opt.blob_allocator = 0;  // what the user keeps must not sit in a pool
     if (is_storage_type(feat.dtype)) {
@@ -184,7 +184,7 @@ std::vector<int> Extractor::Private::layers_needed(int blob, std::vector<int>* u
         for (size_t i = bottoms.size(); i-- > 0;) {
             (*uses)[bottoms[i]]++;
             const int producer = net->d->blobs[bottoms[i]].producer;
-            if (blobs[bottoms[i]].empty() && state[producer] == 0) stack.push_back(producer);
+            if (blobs[bottoms[i]].dims == 0 && state[producer] == 0) stack.push_back(producer);
         }
     }
     return order;
@@ -198,6 +198,7 @@ int Extractor::Private::run_for(int blob) {
 }
 
 int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
+    if (m->empty()) return layer->fail("an input has no values");
     const bool widening = (m->dtype == DType::f16 && !layer->support_fp16_storage) ||
                           (m->dtype == DType::bf16 && !layer->support_bf16_storage);
     if (widening) {
@@ -309,9 +310,9 @@ int Extractor::Private::forward_batch(const Layer* layer, const std::vector<Mat>
 
 int Extractor::Private::store_top(const Layer* layer, size_t i, Mat* m) {
     const int id = layer->tops[i];
-    if (m->empty() && m->dims == 0)
+    if (m->dims == 0)
         return layer->fail("output '%s' (%d) came out empty", net->d->blobs[id].name.c_str(), id);
-    if (m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
+    if (!m->empty() && m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
         Mat narrow;
         if (opt.use_fp16_storage)
             cast_float32_to_float16(*m, narrow, opt);

@@ -42,6 +42,15 @@ void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]) {
     }
 }
 
+int reshape_blob(const Mat& m, const Shape& to, Mat* out, const Option& opt) {
+    Allocator* const a = opt.blob_allocator;
+    *out = to.dims == 1   ? m.reshape(to.w, a)
+           : to.dims == 2 ? m.reshape(to.w, to.h, a)
+           : to.dims == 3 ? m.reshape(to.w, to.h, to.c, a)
+                          : m.reshape(to.w, to.h, to.d, to.c, a);
+    return out->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
 int resolve_axis(const Layer& layer, int axis, int dims, int* result) {
     if (axis < -dims || axis >= dims)
         return layer.fail("axis %d: expected %d to %d", axis, -dims, dims - 1);

@@ -29,6 +29,10 @@ Block whole_block(const Mat& m);
 // both.
 void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]);
 
+// m's values, order c d h w, in the shape `to` of as many values; shares the memory where the
+// layout allows. Elempack 1.
+int reshape_blob(const Mat& m, const Shape& to, Mat* out, const Option& opt);
+
 // `axis` counted from the outermost, -1 being the innermost, as 0 <= result < dims; fails with a
 // message if it is outside [-dims, dims).
 int resolve_axis(const Layer& layer, int axis, int dims, int* result);

@@ -2,6 +2,8 @@
 
 #include <limits.h>
 
+#include "blocks.h"
+
 namespace quoll {
 
 Flatten::Flatten() { one_blob_only = true; }
@@ -21,8 +23,7 @@ int Flatten::shape(const Flatten& s, const std::vector<Shape>& in, std::vector<S
 int Flatten::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
-    top = bottom.reshape(out[0].w, opt.blob_allocator);
-    return top.empty() ? (int)kOutOfMemory : (int)kOk;
+    return reshape_blob(bottom, out[0], &top, opt);
 }
 
 QUOLL_DEFINE_LAYER(Flatten)

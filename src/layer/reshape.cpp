@@ -87,12 +87,7 @@ int Reshape::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const Shape& to = out[0];
     tops.resize(1);
     if (permute) return forward_permuted(m, tops[0], to, opt);
-    Allocator* const a = opt.blob_allocator;
-    tops[0] = to.dims == 1   ? m.reshape(to.w, a)
-              : to.dims == 2 ? m.reshape(to.w, to.h, a)
-              : to.dims == 3 ? m.reshape(to.w, to.h, to.c, a)
-                             : m.reshape(to.w, to.h, to.d, to.c, a);
-    return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
+    return reshape_blob(m, to, &tops[0], opt);
 }
 
 int Reshape::forward_permuted(const Mat& bottom, Mat& top, const Shape& to,

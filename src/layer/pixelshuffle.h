@@ -1,0 +1,25 @@
+#ifndef QUOLL_LAYER_PIXELSHUFFLE_H
+#define QUOLL_LAYER_PIXELSHUFFLE_H
+
+#include "schema.h"
+
+namespace quoll {
+
+// Depth to space: r * r channels become one of r times the width and height, r = upscale_factor.
+// Output (q, y * r + i, x * r + j) is input (channel, y, x) of channel q * r * r + i * r + j in
+// mode 0, (i * r + j) * c / (r * r) + q in mode 1.
+class PixelShuffle : public Operator<PixelShuffle> {
+public:
+    PixelShuffle();
+    static void params(PixelShuffle& s, ParamVisitor& v);
+    static void weights(PixelShuffle& s, WeightVisitor& v);
+    static int shape(const PixelShuffle& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+
+    int upscale_factor = 1;
+    int mode = 0;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,57 @@
+// What the YOLO detection layers share: the channels of one box of a map.
+#ifndef QUOLL_LAYER_YOLO_MAP_H
+#define QUOLL_LAYER_YOLO_MAP_H
+
+#include <math.h>
+
+#include "detection.h"
+#include "schema.h"
+
+namespace quoll {
+
+inline float yolo_sigmoid(float x) { return 1.f / (1.f + expf(-x)); }
+
+// Fails unless the input is f32 with num_box * (5 + num_class) channels.
+inline int check_yolo_map(const Layer& layer, const Shape& in, int num_box, int num_class) {
+    const int64_t channels = (int64_t)num_box * (5 + (int64_t)num_class);
+    if (in.dims == 3 && in.c == channels && in.dtype == DType::f32) return kOk;
+    return layer.fail("expected f32 with %lld channels (%d boxes of %d classes), got %s of %s",
+                      (long long)channels, num_box, num_class, dtype_name(in.dtype),
+                      shape_text(in).c_str());
+}
+
+// The channels x, y, log w, log h, box score, class scores ... from `first` on.
+class YoloMap {
+public:
+    YoloMap(const Mat& map, int first, int num_class)
+        : data_((const float*)map.data + first * map.cstep), map_(map), num_class_(num_class) {}
+
+    float at(int channel, int i, int j) const {
+        return data_[channel * map_.cstep + (size_t)i * map_.w + j];
+    }
+    // The class of the highest score; the first of them.
+    int best_class(int i, int j, float* score) const {
+        int best = 0;
+        for (int q = 1; q < num_class_; q++)
+            if (at(5 + q, i, j) > at(5 + best, i, j)) best = q;
+        *score = at(5 + best, i, j);
+        return best;
+    }
+    // The box at a place; w, h: size of the anchor in units of the image.
+    Detection detection(int i, int j, float w, float h, float score, int label) const {
+        const float x = (j + yolo_sigmoid(at(0, i, j))) / map_.w;
+        const float y = (i + yolo_sigmoid(at(1, i, j))) / map_.h;
+        const float half_w = expf(at(2, i, j)) * w * 0.5f, half_h = expf(at(3, i, j)) * h * 0.5f;
+        // Label 0 is the background.
+        return Detection{x - half_w, y - half_h, x + half_w, y + half_h, score, label + 1};
+    }
+
+private:
+    const float* data_;
+    const Mat& map_;
+    int num_class_;
+};
+
+}  // namespace quoll
+
+#endif

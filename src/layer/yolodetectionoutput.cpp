@@ -1,0 +1,62 @@
+#include "yolodetectionoutput.h"
+
+#include <math.h>
+
+#include "detection.h"
+#include "yolo_map.h"
+
+namespace quoll {
+
+YoloDetectionOutput::YoloDetectionOutput() {}
+
+void YoloDetectionOutput::params(YoloDetectionOutput& s, ParamVisitor& v) {
+    v(0, "num_class", s.num_class, 20, "classes", at_least(1));
+    v(1, "num_box", s.num_box, 5, "boxes a place", at_least(1));
+    v(2, "confidence_threshold", s.confidence_threshold, 0.01f, "least score");
+    v(3, "nms_threshold", s.nms_threshold, 0.45f, "greatest intersection over union");
+    v.floats(4, "biases", s.biases, "width and height of each box");
+}
+
+void YoloDetectionOutput::weights(YoloDetectionOutput&, WeightVisitor&) {}
+
+int YoloDetectionOutput::shape(const YoloDetectionOutput& s, const std::vector<Shape>& in,
+                               std::vector<Shape>& out) {
+    for (const Shape& shape : in)
+        QUOLL_RETURN_IF_ERROR(check_yolo_map(s, shape, s.num_box, s.num_class));
+    if (s.biases.w / 2 < s.num_box) return s.fail("%d biases for %d boxes", s.biases.w, s.num_box);
+    out.assign(1, Shape());  // as many rows as there are boxes
+    return kOk;
+}
+
+int YoloDetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                                 const Option& opt) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    std::vector<Detection> all;
+    for (const Mat& map : bottoms) {
+        for (int b = 0; b < num_box; b++) {
+            const YoloMap box(map, b * (5 + num_class), num_class);
+            for (int i = 0; i < map.h; i++) {
+                for (int j = 0; j < map.w; j++) {
+                    float best, others = 0.f;
+                    const int label = box.best_class(i, j, &best);
+                    for (int q = 0; q < num_class; q++) others += expf(box.at(5 + q, i, j) - best);
+                    // Softmax' greatest value is exp(0) by the sum.
+                    const float score = yolo_sigmoid(box.at(4, i, j)) / others;
+                    if (!(score >= confidence_threshold)) continue;
+                    const float w = biases[b * 2] / map.w, h = biases[b * 2 + 1] / map.h;
+                    all.push_back(box.detection(i, j, w, h, score, label));
+                }
+            }
+        }
+    }
+    sort_by_score(&all);
+    suppress_overlaps(&all, nms_threshold);
+    tops.resize(1);
+    return detections_to_blob(all, &tops[0], opt.blob_allocator);
+}
+
+QUOLL_DEFINE_LAYER(YoloDetectionOutput)
+
+}  // namespace quoll
