@@ -1,0 +1,38 @@
+#ifndef QUOLL_LAYER_CPU_DWCONV_CONVOLUTIONDEPTHWISE_CPU_H
+#define QUOLL_LAYER_CPU_DWCONV_CONVOLUTIONDEPTHWISE_CPU_H
+
+#include "layer/convolutiondepthwise.h"
+#include "layer/cpu/dwconv/dwconv.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+// One window a channel runs on dwconv kernels: on channel blocks where the channels divide into
+// them, otherwise on planar rows. Other groupings, int8 and dynamic weights run on the reference.
+class ConvolutionDepthWiseCpu : public ConvolutionDepthWise {
+public:
+    ConvolutionDepthWiseCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                const Option& opt) const override;
+
+private:
+    bool one_window_a_channel() const;
+    int repack_weights();
+    int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
+    int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                        const Option& opt) const;
+    int forward_planar(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+
+    const KernelSet* kernels_;
+    int pack_;             // of input and output; 0: the reference runs
+    DwconvRowKernel row_;  // for pack_ > 1
+    Mat packed_weight_;    // [channels / pack][kernel_h][kernel_w][pack]
+    Mat packed_bias_;      // [channels], zeros without bias
+    FusedActivation activation_;
+};
+
+}  // namespace quoll
+
+#endif

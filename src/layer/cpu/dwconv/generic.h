@@ -1,0 +1,172 @@
+// Depthwise convolution loops on vectors of any width.
+#pragma once
+
+#include "layer/cpu/dwconv/dwconv.h"
+#include "simd/vec.h"
+
+namespace quoll {
+namespace {
+
+namespace s = simd;
+
+template <class V>
+QUOLL_INLINE V clamp(V x, float low, float high) {
+    return min(V::set(high), max(V::set(low), x));
+}
+
+// The bias, and what kernel rows outside the input add to every output of the row.
+template <class V>
+QUOLL_INLINE V row_bias(const DwconvRow& r) {
+    V sum = V::load(r.bias);
+    if (r.pad_value == 0.f) return sum;
+    for (int ky = 0; ky < r.kernel_h; ky++) {
+        if (ky >= r.ky_first && ky < r.ky_last) continue;
+        for (int kx = 0; kx < r.kernel_w; kx++) {
+            const size_t tap = (size_t)ky * r.kernel_w + kx;
+            sum = fma(V::load(r.weight + tap * V::kSize), V::set(r.pad_value), sum);
+        }
+    }
+    return sum;
+}
+
+// Outputs x to x + T - 1, which need no padding. Each input element is loaded once a kernel row.
+template <size_t N, int K, int S, int T>
+QUOLL_INLINE void dwconv_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
+    using V = s::vecf<N>;
+    V sum[T];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) sum[t] = bias;
+    const float* in = r.in + ((ptrdiff_t)x * S - r.pad_left) * (ptrdiff_t)N;
+    const float* weight = r.weight + (size_t)r.ky_first * K * N;
+    for (int ky = r.ky_first; ky < r.ky_last; ky++, in += r.row_step, weight += K * N) {
+        V w[K];
+#pragma GCC unroll 8
+        for (int k = 0; k < K; k++) w[k] = V::load(weight + k * N);
+#pragma GCC unroll 32
+        for (int i = 0; i < (T - 1) * S + K; i++) {
+            const V v = V::load(in + i * N);
+#pragma GCC unroll 8
+            for (int k = 0; k < K; k++) {
+                const int t = (i - k) / S;
+                if (i >= k && (i - k) % S == 0 && t < T) sum[t] = fma(v, w[k], sum[t]);
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(r.out + (size_t)(x + t) * N);
+}
+
+// The same for any kernel, stride and dilation.
+template <size_t N, int T>
+QUOLL_INLINE void dwconv_tile_any(const DwconvRow& r, s::vecf<N> bias, int x) {
+    using V = s::vecf<N>;
+    V sum[T];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) sum[t] = bias;
+    const size_t stride = (size_t)r.stride_w * N, dilation = (size_t)r.dilation_w * N;
+    const float* row = r.in + ((ptrdiff_t)x * r.stride_w - r.pad_left) * (ptrdiff_t)N;
+    const float* weight = r.weight + (size_t)r.ky_first * r.kernel_w * N;
+    for (int ky = r.ky_first; ky < r.ky_last; ky++, row += r.row_step) {
+        const float* in = row;
+        for (int kx = 0; kx < r.kernel_w; kx++, in += dilation, weight += N) {
+            const V w = V::load(weight);
+#pragma GCC unroll 16
+            for (int t = 0; t < T; t++) sum[t] = fma(V::load(in + t * stride), w, sum[t]);
+        }
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(r.out + (size_t)(x + t) * N);
+}
+
+// One output whose window reaches over the left or right edge.
+template <size_t N>
+QUOLL_INLINE void dwconv_border(const DwconvRow& r, s::vecf<N> bias, int x) {
+    using V = s::vecf<N>;
+    V sum = bias;
+    const V pad = V::set(r.pad_value);
+    const ptrdiff_t left = (ptrdiff_t)x * r.stride_w - r.pad_left;
+    const float* weight = r.weight + (size_t)r.ky_first * r.kernel_w * N;
+    const float* row = r.in;
+    for (int ky = r.ky_first; ky < r.ky_last; ky++, row += r.row_step) {
+        ptrdiff_t column = left;
+        for (int kx = 0; kx < r.kernel_w; kx++, column += r.dilation_w, weight += N) {
+            const bool inside = column >= 0 && column < r.in_w;
+            if (inside) {
+                sum = fma(V::load(row + column * (ptrdiff_t)N), V::load(weight), sum);
+            } else if (r.pad_value != 0.f) {
+                sum = fma(pad, V::load(weight), sum);
+            }
+        }
+    }
+    clamp(sum, r.low, r.high).store(r.out + (size_t)x * N);
+}
+
+template <size_t N, int K, int S, int T>
+QUOLL_INLINE void dwconv_step(const DwconvRow& r, s::vecf<N> bias, int x) {
+    if constexpr (K == 0) {
+        dwconv_tile_any<N, T>(r, bias, x);
+    } else {
+        dwconv_tile<N, K, S, T>(r, bias, x);
+    }
+}
+
+template <size_t N, int K, int S>
+void dwconv_row(const DwconvRow& r) {
+    const s::vecf<N> bias = row_bias<s::vecf<N>>(r);
+    int x = 0;
+    for (; x < r.x_first; x++) dwconv_border<N>(r, bias, x);
+    for (; x + 8 <= r.x_last; x += 8) dwconv_step<N, K, S, 8>(r, bias, x);
+    if (x + 4 <= r.x_last) {
+        dwconv_step<N, K, S, 4>(r, bias, x);
+        x += 4;
+    }
+    if (x < r.x_last && r.x_last - r.x_first >= 4) {  // some outputs once more
+        dwconv_step<N, K, S, 4>(r, bias, r.x_last - 4);
+        x = r.x_last;
+    }
+    for (; x < r.x_last; x++) dwconv_step<N, K, S, 1>(r, bias, x);
+    for (; x < r.out_w; x++) dwconv_border<N>(r, bias, x);
+}
+
+template <size_t N, int K, int S>
+constexpr DwconvRowKernel dwconv_row_kernel() {
+    if constexpr (N <= s::kLanes) {
+        return &dwconv_row<N, K, S>;
+    } else {
+        return nullptr;
+    }
+}
+
+template <int T>
+QUOLL_INLINE void planar_tile(const DwconvPlanarRow& r, int x) {
+    using V = s::vecf<s::kLanes>;
+    V sum[T];
+#pragma GCC unroll 8
+    for (int t = 0; t < T; t++) sum[t] = V::set(r.bias);
+    for (int i = 0; i < r.num_taps; i++) {
+        const float* in = r.taps[i] + x;
+        const V w = V::set(r.weight[i]);
+#pragma GCC unroll 8
+        for (int t = 0; t < T; t++) sum[t] = fma(V::load(in + t * s::kLanes), w, sum[t]);
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < T; t++)
+        clamp(sum[t], r.low, r.high).store(r.out + x + (size_t)t * s::kLanes);
+}
+
+void dwconv_planar(const DwconvPlanarRow& r) {
+    using V = s::vecf<s::kLanes>;
+    const int lanes = (int)s::kLanes;
+    int x = 0;
+    for (; x + 4 * lanes <= r.count; x += 4 * lanes) planar_tile<4>(r, x);
+    for (; x + lanes <= r.count; x += lanes) planar_tile<1>(r, x);
+    if (x == r.count) return;
+    const size_t n = (size_t)(r.count - x);
+    V sum = V::set(r.bias);
+    for (int i = 0; i < r.num_taps; i++)
+        sum = fma(V::load_n(r.taps[i] + x, n), V::set(r.weight[i]), sum);
+    clamp(sum, r.low, r.high).store_n(r.out + x, n);
+}
+
+}  // namespace
+}  // namespace quoll

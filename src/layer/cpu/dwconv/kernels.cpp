@@ -1,0 +1,18 @@
+// Compiled once per ISA.
+#include "layer/cpu/dwconv/dwconv.h"
+#include "layer/cpu/dwconv/generic.h"
+#include "layer/cpu/isa_table.h"
+
+namespace quoll {
+
+extern const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels);
+const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
+#define QUOLL_DWCONV_ROW(name, kernel, stride)                                       \
+    {dwconv_row_kernel<4, kernel, stride>(), dwconv_row_kernel<8, kernel, stride>(), \
+     dwconv_row_kernel<16, kernel, stride>()},
+#include "layer/cpu/dwconv/kernels.inc"
+#undef QUOLL_DWCONV_ROW
+    &dwconv_planar,
+};
+
+}  // namespace quoll

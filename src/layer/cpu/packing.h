@@ -1,0 +1,55 @@
+// Choices that the fast layers share: elempack, threads, activation.
+#ifndef QUOLL_LAYER_CPU_PACKING_H
+#define QUOLL_LAYER_CPU_PACKING_H
+
+#include "layer/activation.h"
+#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/unary/unary.h"
+#include "mat.h"
+#include "option.h"
+
+namespace quoll {
+
+// The widest elempack that a register holds and `channels` is a multiple of; 1 where the option
+// forbids packing.
+inline int best_elempack(const KernelSet& kernels, int channels, const Option& opt) {
+    int pack = 1;
+    for (int p = 4; opt.use_packing_layout && p <= kernels.lanes; p *= 2)
+        if (channels % p == 0) pack = p;
+    return pack;
+}
+
+// `blob` with the elempack asked for, which must divide its outermost axis; temporary memory. A
+// negative code when memory runs out.
+inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* packed) {
+    *packed = blob;
+    if (blob.elempack == pack) return kOk;
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    convert_packing(blob, *packed, pack, temporary);
+    return packed->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+// Threads for `work` elementary operations (multiply-adds, loaded floats): one where starting
+// others costs more than they save.
+inline int threads_for(const Option& opt, double work) {
+    return work < 50000 || opt.num_threads < 1 ? 1 : opt.num_threads;
+}
+
+// An activation as the kernels apply it: clamping comes for free with the store, anything else is
+// a pass over finished results that are still in cache.
+struct FusedActivation {
+    float low, high;
+    UnaryKernel pass;  // null: none
+    float params[2];
+
+    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params() {}
+    FusedActivation(const KernelSet& kernels, const Activation& f);
+    void finish(float* values, size_t count) const {
+        if (pass) pass(values, values, count, params);
+    }
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,203 @@
+// Every kernel of the dwconv family on every ISA against the definition in double.
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "guarded.h"
+#include "layer/cpu/dwconv/dwconv.h"
+#include "layer/cpu/kernel_set.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Entry {
+    const char* name;
+    const DwconvRowKernel (DwconvKernels::*kernels)[kDwconvPacks];
+    int kernel_w, stride_w;  // 0: any
+};
+const Entry kEntries[] = {
+#define QUOLL_DWCONV_ROW(name, kernel, stride) {#name, &DwconvKernels::name, kernel, stride},
+#include "layer/cpu/dwconv/kernels.inc"
+#undef QUOLL_DWCONV_ROW
+};
+
+struct Geometry {
+    int in_w, kernel_w, dilation_w, stride_w, pad_left, pad_right;
+    int kernel_h, ky_first, ky_last;
+    float pad_value;
+    bool at_end;
+
+    int out_w() const {
+        return (in_w + pad_left + pad_right - dilation_w * (kernel_w - 1) - 1) / stride_w + 1;
+    }
+    bool is_inside(int x, int kx) const {
+        const int column = x * stride_w - pad_left + kx * dilation_w;
+        return column >= 0 && column < in_w;
+    }
+    bool is_inner(int x) const { return is_inside(x, 0) && is_inside(x, kernel_w - 1); }
+};
+
+std::ostream& operator<<(std::ostream& os, const Geometry& g) {
+    return os << "in_w " << g.in_w << " kernel " << g.kernel_w << "x" << g.kernel_h << " dilation "
+              << g.dilation_w << " stride " << g.stride_w << " pad " << g.pad_left << ","
+              << g.pad_right << " ky " << g.ky_first << ".." << g.ky_last << " pad_value "
+              << g.pad_value;
+}
+
+class Rng {
+public:
+    float value() { return std::uniform_real_distribution<float>(-1.f, 1.f)(engine_); }
+    int below(int n) { return (int)(engine_() % (unsigned)n); }
+
+private:
+    std::mt19937 engine_{11};
+};
+
+template <class T>
+void fill(T& values, Rng& rng) {
+    for (float& v : values) v = rng.value();
+}
+
+// Runs one row between guard pages: a read outside the input or a write outside the output faults.
+void check_row(DwconvRowKernel kernel, int pack, const Geometry& g, Rng& rng) {
+    const int rows = g.ky_last - g.ky_first, out_w = g.out_w(), taps = g.kernel_w * g.kernel_h;
+    const size_t shift = g.at_end ? 0 : 4;
+    Guarded<float> in((size_t)rows * g.in_w * pack, g.at_end, shift);
+    Guarded<float> weight((size_t)taps * pack, g.at_end, shift), bias((size_t)pack, g.at_end);
+    Guarded<float> out((size_t)out_w * pack, g.at_end, shift);
+    fill(in, rng), fill(weight, rng), fill(bias, rng);
+    DwconvRow row = {};
+    row.in = in.data(), row.row_step = (size_t)g.in_w * pack;
+    row.weight = weight.data(), row.bias = bias.data(), row.out = out.data();
+    row.in_w = g.in_w, row.out_w = out_w;
+    row.kernel_w = g.kernel_w, row.kernel_h = g.kernel_h;
+    row.dilation_w = g.dilation_w, row.stride_w = g.stride_w, row.pad_left = g.pad_left;
+    row.ky_first = g.ky_first, row.ky_last = g.ky_last;
+    row.x_first = 0;
+    while (row.x_first < out_w && !g.is_inner(row.x_first)) row.x_first++;
+    row.x_last = row.x_first;
+    while (row.x_last < out_w && g.is_inner(row.x_last)) row.x_last++;
+    row.pad_value = g.pad_value, row.low = -0.75f, row.high = 0.9f;
+    kernel(row);
+
+    for (int x = 0; x < out_w; x++) {
+        for (int lane = 0; lane < pack; lane++) {
+            double sum = bias[lane];
+            for (int ky = 0; ky < g.kernel_h; ky++) {
+                for (int kx = 0; kx < g.kernel_w; kx++) {
+                    const bool inside = ky >= g.ky_first && ky < g.ky_last && g.is_inside(x, kx);
+                    const int column = x * g.stride_w - g.pad_left + kx * g.dilation_w;
+                    const double v = inside
+                                         ? in[((ky - g.ky_first) * g.in_w + column) * pack + lane]
+                                         : g.pad_value;
+                    sum += v * weight[(ky * g.kernel_w + kx) * pack + lane];
+                }
+            }
+            ASSERT_NEAR(out[x * pack + lane], std::min(0.9, std::max(-0.75, sum)),
+                        taps * 2e-7 * std::max(1.f, fabsf(g.pad_value)))
+                << g << " x " << x << " lane " << lane;
+        }
+    }
+}
+
+Geometry random_geometry(const Entry& entry, Rng& rng) {
+    Geometry g;
+    g.kernel_w = entry.kernel_w ? entry.kernel_w : 1 + rng.below(7);
+    g.stride_w = entry.stride_w ? entry.stride_w : 1 + rng.below(3);
+    g.dilation_w = entry.kernel_w ? 1 : 1 + rng.below(3);
+    g.kernel_h = 1 + rng.below(5);
+    g.ky_first = rng.below(g.kernel_h + 1);
+    g.ky_last = g.ky_first + rng.below(g.kernel_h - g.ky_first + 1);
+    g.pad_left = rng.below(4), g.pad_right = rng.below(4);
+    g.pad_value = rng.below(3) ? 0.f : 1.5f;
+    g.at_end = rng.below(2) != 0;
+    const int extent = g.dilation_w * (g.kernel_w - 1) + 1;
+    g.in_w = std::max(1, extent - g.pad_left - g.pad_right) + rng.below(40);
+    return g;
+}
+
+TEST(Dwconv, rows) {
+    int checked = 0;
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        for (const Entry& entry : kEntries) {
+            for (int i = 0; i < kDwconvPacks; i++) {
+                const DwconvRowKernel kernel = (set.dwconv->*entry.kernels)[i];
+                ASSERT_EQ(kernel != nullptr, kDwconvPack[i] <= set.lanes);
+                if (!kernel) continue;
+                SCOPED_TRACE(std::string(entry.name) + " " + isa_name(isa) + " pack " +
+                             std::to_string(kDwconvPack[i]));
+                Rng rng;
+                for (int n = 0; n < 300; n++) {
+                    check_row(kernel, kDwconvPack[i], random_geometry(entry, rng), rng);
+                    if (HasFatalFailure()) return;
+                }
+                checked++;
+            }
+        }
+    }
+    printf("%d row kernels\n", checked);
+}
+
+TEST(Dwconv, rows_keep_nan) {
+    for (Isa isa : available_isas()) {
+        for (int i = 0; i < kDwconvPacks; i++) {
+            const int pack = kDwconvPack[i];
+            const DwconvRowKernel kernel = kernel_set(isa).dwconv->k3s1[i];
+            if (!kernel) continue;
+            std::vector<float> in(12 * pack, 1.f), weight(3 * pack, 1.f), bias(pack),
+                out(12 * pack);
+            in[5 * pack + 1] = NAN;
+            DwconvRow row = {};
+            row.in = in.data(), row.weight = weight.data(), row.bias = bias.data();
+            row.out = out.data();
+            row.in_w = row.out_w = 12, row.kernel_w = 3, row.kernel_h = 1;
+            row.dilation_w = row.stride_w = row.pad_left = 1;
+            row.ky_last = 1, row.x_first = 1, row.x_last = 11;
+            row.low = 0.f, row.high = INFINITY;
+            kernel(row);
+            for (int x = 0; x < 12; x++)
+                for (int lane = 0; lane < pack; lane++)
+                    EXPECT_EQ(lane == 1 && x >= 4 && x <= 6, (bool)isnan(out[x * pack + lane]));
+        }
+    }
+}
+
+TEST(Dwconv, planar) {
+    for (Isa isa : available_isas()) {
+        SCOPED_TRACE(isa_name(isa));
+        Rng rng;
+        for (int count = 1; count < 150; count++) {
+            const int taps = rng.below(10);
+            const bool at_end = count % 2;
+            Guarded<float> in((size_t)(taps + 1) * count, at_end), out((size_t)count, at_end);
+            Guarded<float> weight((size_t)taps, at_end);
+            fill(in, rng), fill(weight, rng);
+            std::vector<const float*> streams;
+            for (int t = 0; t < taps; t++) streams.push_back(in.data() + (t + 1) * count);
+            const float bias = rng.value();
+            kernel_set(isa).dwconv->planar(
+                {streams.data(), weight.data(), taps, bias, out.data(), count, -0.75f, 0.9f});
+            for (int x = 0; x < count; x++) {
+                double sum = bias;
+                for (int t = 0; t < taps; t++) sum += (double)weight[t] * streams[t][x];
+                ASSERT_NEAR(out[x], std::min(0.9, std::max(-0.75, sum)), 2e-6);
+            }
+        }
+    }
+}
+
+TEST(Dwconv, selection) {
+    const DwconvKernels& k = *host_kernel_set().dwconv;
+    EXPECT_EQ(k.k3s1[0], select_dwconv_row(k, 4, 3, 1, 1));
+    EXPECT_EQ(k.k5s2[0], select_dwconv_row(k, 4, 5, 2, 1));
+    EXPECT_EQ(k.any[0], select_dwconv_row(k, 4, 3, 1, 2));
+    EXPECT_EQ(k.any[0], select_dwconv_row(k, 4, 3, 3, 1));
+    EXPECT_EQ(nullptr, select_dwconv_row(k, 1, 3, 1, 1));
+}
+
+}  // namespace
