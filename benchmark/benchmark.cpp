@@ -1,0 +1,456 @@
+// benchmark: times whole networks, one process each.
+//
+//   benchmark [loops] [threads] [powersave] [gpu] [cooling] [param=FILE [bin=FILE]
+//   [shape=[w,h,c],...]]
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/run_options.h"
+#include "cpu.h"
+#include "cpu_features.h"
+#include "random_weights.h"
+
+using namespace quoll;
+using nlohmann::json;
+
+namespace {
+
+const int kCoolingSeconds = 10;
+
+struct Arguments {
+    std::vector<std::string> words;  // positional: numbers and key=value
+    std::string models, filter, json_file, save_weights;
+    RunOptions run;
+    int loops = 4, warmup = 2, powersave = 0, cooling = 0;
+};
+
+// A network to time. Without shapes the net's own are taken.
+struct Task {
+    std::string name, param, bin;
+    std::vector<Shape> shapes;
+};
+
+// Input sizes of well-known graphs whose Input layer does not say them.
+struct KnownSize {
+    const char* name;
+    int side;
+};
+const KnownSize kKnownSizes[] = {
+    {"FastestDet", 352},     {"vision_transformer", 384}, {"blazeface", 128},
+    {"yolov4-tiny", 416},    {"yolov4_tiny", 416},        {"mobilenet_yolo", 416},
+    {"nanodet_m", 320},      {"mobilenetv2_yolov3", 352}, {"yolo-fastest-1.1", 320},
+    {"yolo-fastestv2", 352}, {"squeezenet", 227},         {"squeezenet_int8", 227},
+    {"alexnet", 227},        {"mobilenet_ssd", 300},      {"mobilenet_ssd_int8", 300},
+    {"squeezenet_ssd", 300}, {"squeezenet_ssd_int8", 300}};
+const int kUsualSide = 224;
+
+bool starts_with(const std::string& s, const std::string& begin) {
+    return s.compare(0, begin.size(), begin) == 0;
+}
+
+bool file_exists(const std::string& path) {
+    struct stat st;
+    return stat(path.c_str(), &st) == 0;
+}
+
+// "[w,h,c],[w]": one bracket for each input, axes from the innermost out.
+bool parse_shapes(const std::string& text, std::vector<Shape>* shapes) {
+    const char* p = text.c_str();
+    do {
+        int axes[4], count = 0;
+        if (*p++ != '[') return false;
+        do {
+            char* end = nullptr;
+            errno = 0;
+            const long value = strtol(p, &end, 10);
+            if (end == p || errno || value < 1 || value > (1 << 24) || count == 4) return false;
+            axes[count++] = (int)value;
+            p = end;
+        } while (*p++ == ',');
+        if (p[-1] != ']') return false;
+        shapes->push_back(count == 1   ? Shape(axes[0])
+                          : count == 2 ? Shape(axes[0], axes[1])
+                          : count == 3 ? Shape(axes[0], axes[1], axes[2])
+                                       : Shape(axes[0], axes[1], axes[2], axes[3]));
+    } while (*p++ == ',');
+    return p[-1] == '\0';
+}
+
+std::string base_name(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    const std::string file = slash == std::string::npos ? path : path.substr(slash + 1);
+    return file.substr(0, file.find(".param"));
+}
+
+std::string bin_beside(const std::string& param) {
+    const std::string bin = param.substr(0, param.rfind(".param")) + ".bin";
+    return file_exists(bin) ? bin : "";
+}
+
+// The five numbers in ncnn's order.
+bool take_number(const std::string& word, size_t position, Arguments* a, std::string* why) {
+    char* end = nullptr;
+    const long v = strtol(word.c_str(), &end, 10);
+    *why = "'" + word + "'";
+    if (word.empty() || *end != '\0') {
+        *why += ": expected a number, param=FILE, bin=FILE or shape=[w,h,c]";
+        return false;
+    }
+    const char* const ranges[] = {": loops: expected 1 to 1000000", ": threads: expected 1 to 1024",
+                                  ": powersave: expected 0, 1 or 2",
+                                  ": gpu: expected -1, this build has no GPU support",
+                                  ": cooling: expected 0 or 1"};
+    const long lows[] = {1, 1, 0, -1, 0}, highs[] = {1000000, kMostThreads, 2, -1, 1};
+    if (position >= 5) return *why += ": a sixth number", false;
+    if (v < lows[position] || v > highs[position]) return *why += ranges[position], false;
+    if (position == 0) a->loops = (int)v;
+    if (position == 1) a->run.threads = (int)v;
+    if (position == 2) a->powersave = (int)v;
+    if (position == 4) a->cooling = (int)v;
+    return true;
+}
+
+bool read_words(Arguments* a, std::vector<Task>* tasks, std::string* why) {
+    Task task;
+    size_t numbers = 0;
+    for (const std::string& word : a->words) {
+        if (starts_with(word, "param="))
+            task.param = word.substr(6);
+        else if (starts_with(word, "bin="))
+            task.bin = word.substr(4);
+        else if (starts_with(word, "shape=")) {
+            *why = "'" + word +
+                   "': expected shape=[w], [w,h], [w,h,c] or [w,h,d,c], several by commas";
+            if (!parse_shapes(word.substr(6), &task.shapes)) return false;
+        } else if (!take_number(word, numbers++, a, why)) {
+            return false;
+        }
+    }
+    if (task.param.empty()) {
+        *why = "bin= and shape= need param=FILE";
+        return task.bin.empty() && task.shapes.empty();
+    }
+    task.name = base_name(task.param);
+    if (task.bin.empty()) task.bin = bin_beside(task.param);
+    tasks->push_back(task);
+    return true;
+}
+
+// --models, or benchmark/models of the source tree that this program was built in or is started in.
+std::string models_folder(const Arguments& a) {
+    if (!a.models.empty()) return a.models;
+    char exe[4096];
+    const ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    std::string folder(exe, length > 0 ? length : 0);
+    folder = folder.substr(0, folder.rfind('/') == std::string::npos ? 0 : folder.rfind('/'));
+    for (const std::string& candidate :
+         {std::string("benchmark/models"), folder + "/../../benchmark/models"})
+        if (file_exists(candidate)) return candidate;
+    return "benchmark/models";
+}
+
+bool find_models(const Arguments& a, std::vector<Task>* tasks, std::string* why) {
+    const std::string folder = models_folder(a);
+    DIR* dir = opendir(folder.c_str());
+    *why = folder + ": " + strerror(errno);
+    if (!dir) return false;
+    const std::string end = ".param";
+    while (const dirent* entry = readdir(dir)) {
+        const std::string file = entry->d_name;
+        if (file.size() <= end.size() ||
+            file.compare(file.size() - end.size(), end.size(), end) != 0)
+            continue;
+        const std::string path = folder + "/" + file;
+        tasks->push_back({base_name(path), path, bin_beside(path), {}});
+    }
+    closedir(dir);
+    std::sort(tasks->begin(), tasks->end(),
+              [](const Task& p, const Task& q) { return p.name < q.name; });
+    *why = folder + ": there are no .param files";
+    return !tasks->empty();
+}
+
+bool keep_matching(const std::string& filter, std::vector<Task>* tasks, std::string* why) {
+    if (filter.empty()) return true;
+    try {
+        const std::regex regex(filter);
+        tasks->erase(
+            std::remove_if(tasks->begin(), tasks->end(),
+                           [&](const Task& t) { return !std::regex_search(t.name, regex); }),
+            tasks->end());
+    } catch (const std::regex_error& e) {
+        *why = "--filter " + filter + ": " + e.what();
+        return false;
+    }
+    *why = "--filter " + filter + ": no model has such a name";
+    return !tasks->empty();
+}
+
+double now_ms() {
+    const auto time = std::chrono::steady_clock::now().time_since_epoch();
+    return std::chrono::duration<double, std::milli>(time).count();
+}
+
+// The largest resident size of this process in MiB.
+double peak_memory() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (starts_with(line, "VmHWM:")) return atof(line.c_str() + 6) / 1024;
+    return 0;
+}
+
+int load_weights(const Task& task, const Arguments& a, Net* net, std::string* why) {
+    if (!task.bin.empty()) return net->load_model(task.bin.c_str());
+    if (a.save_weights.empty()) return net->load_model(RandomWeights());
+    const std::string path = a.save_weights + "/" + task.name + ".bin";
+    FILE* copy = fopen(path.c_str(), "wb");
+    *why = path + ": " + strerror(errno);
+    if (!copy) return -1;
+    RandomWeights weights(copy);
+    *why = "";
+    const int status = net->load_model(weights);
+    if (fclose(copy) == 0 && weights.copied()) return status;
+    *why = path + " cannot be written";
+    return -1;
+}
+
+// Blobs of random numbers for all inputs of the net.
+int make_inputs(const Task& task, const Net& net, std::vector<Mat>* inputs, std::string* why) {
+    const std::vector<int>& indexes = net.input_indexes();
+    if (!task.shapes.empty() && task.shapes.size() != indexes.size()) {
+        *why = "shape= has " + std::to_string(task.shapes.size()) + " shapes for " +
+               std::to_string(indexes.size()) + " inputs";
+        return -1;
+    }
+    int side = kUsualSide;
+    for (const KnownSize& known : kKnownSizes)
+        if (task.name == known.name) side = known.side;
+    uint64_t state = 1;
+    for (size_t i = 0; i < indexes.size(); i++) {
+        Shape shape = task.shapes.empty() ? input_shape(net, indexes[i]) : task.shapes[i];
+        if (shape.dims == 0 && indexes.size() > 1) {
+            *why = "the net does not say the sizes of its inputs; give shape=[w,h,c],...";
+            return -1;
+        }
+        if (shape.dims == 0) shape = Shape(side, side, 3);
+        Mat m(shape);
+        if (m.empty()) return -1;
+        fill_random(m, m.total(), -1.f, 1.f, &state);
+        inputs->push_back(m);
+    }
+    return 0;
+}
+
+int time_once(const Net& net, const std::vector<Mat>& inputs, double* ms) {
+    const double begin = now_ms();
+    Extractor ex = net.create_extractor();
+    for (size_t i = 0; i < inputs.size(); i++)
+        QUOLL_RETURN_IF_ERROR(ex.input(net.input_indexes()[i], inputs[i]));
+    Mat out;
+    for (int index : net.output_indexes()) QUOLL_RETURN_IF_ERROR(ex.extract(index, out));
+    *ms = now_ms() - begin;
+    return kOk;
+}
+
+// Times one network in this process and fills its row.
+int time_model(const Task& task, const Arguments& a, json* row, std::string* why) {
+    UnlockedPoolAllocator blobs;
+    PoolAllocator workspace;
+    Net net;
+    if (set_cpu_powersave(a.powersave) || a.run.apply(&net.opt, why)) return -1;
+    net.opt.blob_allocator = &blobs;
+    net.opt.workspace_allocator = &workspace;
+    const double begin = now_ms();
+    if (net.load_param(task.param.c_str()) || load_weights(task, a, &net, why)) return -1;
+    const double load = now_ms() - begin;
+    std::vector<Mat> inputs;
+    if (a.run.check(net, why) || make_inputs(task, net, &inputs, why)) return -1;
+
+    double ms = 0;
+    std::vector<double> times(a.loops);
+    for (int i = 0; i < a.warmup; i++) QUOLL_RETURN_IF_ERROR(time_once(net, inputs, &ms));
+    for (double& time : times) QUOLL_RETURN_IF_ERROR(time_once(net, inputs, &time));
+    (*row)["times_ms"] = times;
+    std::sort(times.begin(), times.end());
+    double sum = 0;
+    for (double time : times) sum += time;
+    const size_t half = times.size() / 2;
+    (*row)["min_ms"] = times.front();
+    (*row)["max_ms"] = times.back();
+    (*row)["avg_ms"] = sum / (double)times.size();
+    (*row)["median_ms"] = times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2;
+    (*row)["load_ms"] = load;
+    (*row)["peak_mib"] = peak_memory();
+    for (const Mat& m : inputs) (*row)["inputs"].push_back(axes_text(m.logical_shape()));
+    return 0;
+}
+
+// File names need not be UTF-8, JSON has to be.
+std::string to_text(const json& value, int indent) {
+    return value.dump(indent, ' ', false, json::error_handler_t::replace);
+}
+
+// The child's work: its row as JSON text into the pipe.
+int child(const Task& task, const Arguments& a, int pipe) {
+    json row = {{"model", task.name}};
+    {
+        MessageLog log;
+        std::string why;
+        if (time_model(task, a, &row, &why)) {
+            row = {{"model", task.name}};
+            row["error"] = why.empty() ? log.reason() : why;
+            log.fail("benchmark", task.name + (why.empty() ? "" : ": " + why));
+        }
+    }
+    const std::string text = to_text(row, -1);
+    const bool written = write(pipe, text.data(), text.size()) == (ssize_t)text.size();
+    return written && !row.contains("error") ? 0 : 1;
+}
+
+// A process for each network: peak memory is its own, and a crash is one failed row.
+json run_in_child(const Task& task, const Arguments& a) {
+    json row = {{"model", task.name}};
+    int ends[2];
+    fflush(nullptr);
+    const pid_t pid = pipe(ends) == 0 ? fork() : -1;
+    if (pid < 0) {
+        row["error"] = std::string("no child process: ") + strerror(errno);
+        return row;
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        _exit(child(task, a, ends[1]));
+    }
+    close(ends[1]);
+    std::string text;
+    char buffer[4096];
+    for (ssize_t got; (got = read(ends[0], buffer, sizeof(buffer))) > 0;) text.append(buffer, got);
+    close(ends[0]);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    if (!WIFSIGNALED(status)) return json::parse(text);
+    row["error"] = std::string("ended by a signal: ") + strsignal(WTERMSIG(status));
+    fprintf(stderr, "benchmark: %s: %s\n", task.name.c_str(),
+            row["error"].get<std::string>().c_str());
+    return row;
+}
+
+void print_row(const json& row) {
+    const std::string name = row["model"];
+    if (row.contains("error")) {
+        printf("%20s  failed\n", name.c_str());
+        return;
+    }
+    printf(
+        "%20s  min = %8.2f  max = %8.2f  avg = %8.2f  median = %8.2f  load = %8.2f  peak = %7.1f\n",
+        name.c_str(), row["min_ms"].get<double>(), row["max_ms"].get<double>(),
+        row["avg_ms"].get<double>(), row["median_ms"].get<double>(), row["load_ms"].get<double>(),
+        row["peak_mib"].get<double>());
+    fflush(stdout);
+}
+
+std::string cpu_model() {
+    std::ifstream info("/proc/cpuinfo");
+    for (std::string line; std::getline(info, line);)
+        if (starts_with(line, "model name")) return line.substr(line.find(':') + 2);
+    return "";
+}
+
+json describe_run(const Arguments& a, int threads) {
+    utsname system = {};
+    uname(&system);
+    const time_t now = time(nullptr);
+    char date[32];
+    strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    std::vector<std::string> features;
+    for (int i = 0; i < (int)CpuFeature::count; i++)
+        if (host_cpu_features().has((CpuFeature)i))
+            features.push_back(cpu_feature_name((CpuFeature)i));
+    return {{"date", date},
+            {"machine",
+             {{"cpu", cpu_model()},
+              {"architecture", system.machine},
+              {"cores", get_physical_cpu_count()},
+              {"isa", isa_name(best_isa(host_cpu_features()))},
+              {"features", features},
+              {"compiler", __VERSION__}}},
+            {"loops", a.loops},
+            {"warmup", a.warmup},
+            {"threads", threads},
+            {"powersave", a.powersave},
+            {"precision", a.run.precision},
+            {"rows", json::array()}};
+}
+
+void add_options(CLI::App* app, Arguments* a) {
+    app->footer(
+        "Times are in milliseconds, load is the time to load the model, peak the largest resident "
+        "memory in MiB.\nModels without a .bin get random weights. Exit code: 0, 1 when a model "
+        "could not be timed, 2 for a\nwrong command line.\n");
+    app->add_option("ARGUMENTS", a->words,
+                    "[loops = 4] [threads] [powersave = 0: all cores, 1: little, 2: big] [gpu = "
+                    "-1] [cooling = 0; 1: pause 10 s before each model], then for one model of "
+                    "your own param=FILE [bin=FILE] [shape=[w,h,c],...]");
+    app->add_option("--models", a->models, "folder of .param files; default benchmark/models");
+    app->add_option("--filter", a->filter, "regular expression on the names of models");
+    app->add_option("--warmup", a->warmup, "runs before the timed ones")
+        ->check(CLI::Range(0, 1000000));
+    app->add_option("--json", a->json_file, "write machine, options and rows to this file");
+    app->add_option("--save-weights", a->save_weights,
+                    "folder that gets the random weights as MODEL.bin");
+    a->run.add_to(app);
+}
+
+int run(Arguments* a, MessageLog* log) {
+    std::vector<Task> tasks;
+    std::string why;
+    if (!read_words(a, &tasks, &why)) return log->fail("benchmark", why), 2;
+    if (tasks.empty() && !find_models(*a, &tasks, &why)) return log->fail("benchmark", why);
+    if (!keep_matching(a->filter, &tasks, &why)) return log->fail("benchmark", why);
+    Option opt;
+    if (a->run.apply(&opt, &why)) return log->fail("benchmark", why);
+    json report = describe_run(*a, opt.num_threads);
+    printf(
+        "loop_count = %d\nnum_threads = %d\npowersave = %d\ngpu_device = -1\ncooling_down = %d\n",
+        a->loops, opt.num_threads, a->powersave, a->cooling);
+    bool failed = false;
+    for (const Task& task : tasks) {
+        if (a->cooling) std::this_thread::sleep_for(std::chrono::seconds(kCoolingSeconds));
+        report["rows"].push_back(run_in_child(task, *a));
+        print_row(report["rows"].back());
+        failed |= report["rows"].back().contains("error");
+    }
+    if (a->json_file.empty()) return failed;
+    std::ofstream file(a->json_file);
+    file << to_text(report, 2) << "\n";
+    file.close();
+    if (file.fail()) return log->fail("benchmark", a->json_file + " cannot be written");
+    return failed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app("Times networks on this machine.", "benchmark");
+    add_options(&app, &a);
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    MessageLog log;
+    return run(&a, &log);
+}

@@ -1,0 +1,35 @@
+// Weights for a model without a .bin: bounded pseudo-random numbers, the same on every machine.
+#ifndef QUOLL_BENCHMARK_RANDOM_WEIGHTS_H
+#define QUOLL_BENCHMARK_RANDOM_WEIGHTS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "datareader.h"
+
+namespace quoll {
+
+// Yields what layers ask for, without end. Reads of 4 bytes are zero: the tag of fp32 weights. Long
+// reads (kernels, matrices) are spread evenly around zero, the more closely the longer they are, so
+// that blobs neither grow nor vanish from layer to layer; short ones (slopes, scales, variances)
+// are positive.
+class RandomWeights : public DataReader {
+public:
+    // With `copy` everything that is read is written there too: a .bin for the model.
+    explicit RandomWeights(FILE* copy = nullptr) : copy_(copy), state_(0), copied_(true) {}
+    size_t read(void* buf, size_t size) const override;
+    // False when `copy` could not take everything.
+    bool copied() const { return copied_; }
+
+private:
+    FILE* copy_;
+    mutable uint64_t state_;
+    mutable bool copied_;
+};
+
+// Fills with numbers from low to high.
+void fill_random(float* values, size_t count, float low, float high, uint64_t* state);
+
+}  // namespace quoll
+
+#endif
