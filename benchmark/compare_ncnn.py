@@ -46,10 +46,11 @@ def ncnn_times(param, binary, shapes, loops, warmup, threads):
         for name, mat in zip(input_names, inputs):
             extractor.input(name, mat)
         for name in output_names:
-            status, _ = extractor.extract(name)
+            status, out = extractor.extract(name)
             if status != 0:
                 raise SystemExit(f'ncnn cannot run {param}: {name}: {status}')
         times.append((time.perf_counter() - begin) * 1e3)
+        del extractor, out  # what is in a pool has to go before the pool
     return times[warmup:]
 
 
