@@ -1,19 +1,23 @@
-"""Where the tests find what they test: QUOLL_BIN (the build's bin folder) and QUOLL_DATA (models and oracles; tests that need
-it are skipped without it)."""
+"""Where the tests find what they test.
+
+QUOLL_BIN: the bin folder of a build, default build/bin.  ENGINERUN_PREFIX: a command in front of its programs, an emulator.
+QUOLL_DATA: a folder of models and oracles; tests that need it are skipped without it.
+"""
 import os
 import pathlib
+import shlex
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get('QUOLL_BIN', ROOT / 'build' / 'bin'))
+BIN = pathlib.Path(os.environ.get('QUOLL_BIN', ROOT / 'build' / 'bin')).resolve()
 DATA = pathlib.Path(os.environ['QUOLL_DATA']) if os.environ.get('QUOLL_DATA') else None
 
 
 def run_program(name, *args, env=None, timeout=600):
     """The finished process of a program of this build; stdout and stderr as text."""
-    command = [str(BIN / name), *map(str, args)]
+    command = [*shlex.split(os.environ.get('ENGINERUN_PREFIX', '')), str(BIN / name), *map(str, args)]
     return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=timeout,
                           env={**os.environ, **(env or {})})
 

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building needs; with --tests also those of scripts/test.sh.
+# Does nothing, and asks for nothing, when all are there.
+set -euo pipefail
+
+packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev)
+case "${1:-}" in
+    '') ;;
+    --tests) packages+=(g++-aarch64-linux-gnu qemu-user pkgconf python3-venv ca-certificates) ;;
+    *) echo "usage: $0 [--tests]" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+root=()
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        echo "install_deps.sh: please install as root: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    root=(sudo)
+fi
+export DEBIAN_FRONTEND=noninteractive
+"${root[@]}" apt-get update -qq </dev/null
+"${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" </dev/null

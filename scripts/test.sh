@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Installs, builds and runs all tests: x86-64 (or whatever this machine is) at every level of QUOLL_CPU_MASK, aarch64
+# under an emulator, the programs and the oracles through Python. Ends with "N passed, N failed".
+# Logs: build/test-logs. QUOLL_DATA: folder of models and oracles; without it those tests are skipped.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+logs=build/test-logs
+passed=0 failed=0 skipped=0
+
+# step NAME COMMAND...: one test that passes when the command succeeds.
+step() {
+    local name=$1 log=$logs/${1//[^A-Za-z0-9.]/_}.log begin=$SECONDS
+    shift
+    printf '== %s: ' "$name"
+    if "$@" >"$log" 2>&1 </dev/null; then
+        passed=$((passed + 1))
+        echo "ok ($((SECONDS - begin)) s)"
+        return 0
+    fi
+    failed=$((failed + 1))
+    echo "FAILED ($((SECONDS - begin)) s), the end of $log:"
+    tail -n 40 "$log"
+    return 1
+}
+
+# count PATTERN LOG: the number in front of the word on the log's last line that has it, or 0.
+count() { grep -oE "[0-9]+ $1" "$2" | tail -n 1 | grep -oE '^[0-9]+' || echo 0; }
+
+# suite NAME COMMAND...: many tests; the command's summary is that of ctest or of pytest.
+suite() {
+    local name=$1 log=$logs/${1//[^A-Za-z0-9.]/_}.log begin=$SECONDS status=0 good=0 bad=0 none=0
+    shift
+    printf '== %s: ' "$name"
+    "$@" >"$log" 2>&1 </dev/null || status=$?
+    if grep -qE 'tests passed, [0-9]+ tests failed out of' "$log"; then
+        bad=$(count 'tests failed' "$log")
+        none=$(grep -c '\*\*\*Skipped' "$log")
+        good=$(($(grep -oE 'out of [0-9]+' "$log" | tail -n 1 | grep -oE '[0-9]+') - bad - none))
+    else
+        good=$(count passed "$log")
+        bad=$(($(count failed "$log") + $(count 'errors?' "$log")))
+        none=$(count skipped "$log")
+    fi
+    # A suite that ran nothing, or ended badly without naming a test, has failed as a whole.
+    if [ $status -ne 0 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+    if [ $((good + bad + none)) -eq 0 ]; then bad=1; fi
+    passed=$((passed + good)) failed=$((failed + bad)) skipped=$((skipped + none))
+    echo "$good passed, $bad failed, $none skipped ($((SECONDS - begin)) s)"
+    if [ "$bad" -ne 0 ]; then
+        echo "the end of $log:"
+        tail -n 40 "$log"
+    fi
+}
+
+finish() {
+    echo "$skipped skipped"
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+# The packages of the Python tests, once.
+make_venv() {
+    local venv=build/venv
+    [ -x $venv/bin/python ] || python3 -m venv $venv || return 1
+    $venv/bin/python -c 'import ncnn, numpy, pytest' 2>/dev/null ||
+        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy pytest
+}
+
+# emulate CPU LEVELS: the tests of the aarch64 build on an emulated processor.
+emulate() {
+    suite "aarch64 tests on $1" env QEMU_CPU="$1" ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
+        -j "$(nproc)"
+    suite "aarch64 models on $1" env QEMU_CPU="$1" QUOLL_LEVELS="$2" QUOLL_BIN=build-aarch64/bin \
+        ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' build/venv/bin/python -m pytest \
+        -p no:cacheprovider -q tests/python/test_models.py -k 'trained or digits'
+}
+
+mkdir -p $logs
+step 'install' scripts/install_deps.sh --tests || finish
+step 'build' scripts/build.sh release -DQUOLL_WERROR=ON || finish
+step 'python packages' make_venv
+suite 'tests' ctest --test-dir build --output-on-failure --timeout 900 -j "$(nproc)"
+
+levels=$(python3 tests/python/levels.py)
+for level in $levels; do
+    suite "layers at $level" env QUOLL_CPU_MASK="$level" ctest --test-dir build --output-on-failure --timeout 900 \
+        -j "$(nproc)" -L '^layer$'
+done
+suite 'python' build/venv/bin/python -m pytest -p no:cacheprovider -q tests/python
+
+if step 'build for aarch64' scripts/build.sh aarch64 -DQUOLL_WERROR=ON; then
+    emulate cortex-a53 'scalar neon'
+    emulate max 'asimdhp i8mm sve2'
+fi
+finish
