@@ -19,6 +19,8 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/quoll-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
     ${PROJECT_BINARY_DIR}/quoll-config-version.cmake DESTINATION ${quoll_config_dir})
 
+# Relative, so that the tree may be installed anywhere and moved.
+file(RELATIVE_PATH quoll_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 set(quoll_pc_libs "")
 if(QUOLL_OPENMP)
     set(quoll_pc_libs "-fopenmp")

@@ -1,0 +1,158 @@
+// Finds the faces of a photo with the detector slim-320 of
+// Ultra-Light-Fast-Generic-Face-Detector-1MB and draws boxes around them. Shows what surrounds a
+// detector's net: pixels in, anchors, non-maximum suppression.
+#include <math.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/draw.h"
+#include "common/image_file.h"
+#include "log.h"
+#include "net.h"
+
+using namespace quoll;
+
+namespace {
+
+// The net sees 320 x 240 RGB pixels as (x - 127) / 128.
+const int kWidth = 320, kHeight = 240;
+const float kMean[3] = {127.f, 127.f, 127.f};
+const float kNorm[3] = {1 / 128.f, 1 / 128.f, 1 / 128.f};
+
+// An anchor for every cell of four grids, in the order of the net's rows: the pixels of a cell, and
+// the sides of the square anchors that sit in its centre.
+struct Grid {
+    int cell;
+    std::vector<float> sides;
+};
+const Grid kGrids[] = {{8, {10, 16, 24}}, {16, {32, 48}}, {32, {64, 96}}, {64, {128, 192, 256}}};
+
+// Box regression is measured in these parts of the anchor's size (Liu et al., SSD, 2016).
+const float kCenterVariance = 0.1f, kSizeVariance = 0.2f;
+
+// Corners and sizes in parts of the picture's width and height.
+struct Box {
+    float x0, y0, x1, y1, score;
+};
+
+struct Anchor {
+    float x, y, w, h;  // centre and size
+};
+
+float clip(float v) { return std::min(std::max(v, 0.f), 1.f); }
+
+std::vector<Anchor> make_anchors() {
+    std::vector<Anchor> anchors;
+    for (const Grid& grid : kGrids) {
+        const int columns = (kWidth + grid.cell - 1) / grid.cell;
+        const int rows = (kHeight + grid.cell - 1) / grid.cell;
+        for (int y = 0; y < rows; y++)
+            for (int x = 0; x < columns; x++)
+                for (float side : grid.sides)
+                    anchors.push_back({(x + 0.5f) / columns, (y + 0.5f) / rows, clip(side / kWidth),
+                                       clip(side / kHeight)});
+    }
+    return anchors;
+}
+
+Box decode(const Anchor& a, const float* offsets, float score) {
+    const float x = a.x + offsets[0] * kCenterVariance * a.w;
+    const float y = a.y + offsets[1] * kCenterVariance * a.h;
+    const float w = a.w * expf(offsets[2] * kSizeVariance);
+    const float h = a.h * expf(offsets[3] * kSizeVariance);
+    return {x - w / 2, y - h / 2, x + w / 2, y + h / 2, score};
+}
+
+// Area of the intersection over area of the union.
+float overlap(const Box& a, const Box& b) {
+    const float w = std::min(a.x1, b.x1) - std::max(a.x0, b.x0);
+    const float h = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
+    if (w <= 0 || h <= 0) return 0;
+    const float areas = (a.x1 - a.x0) * (a.y1 - a.y0) + (b.x1 - b.x0) * (b.y1 - b.y0);
+    return w * h / (areas - w * h);
+}
+
+// The best box of each group of boxes that overlap by more than `limit`.
+std::vector<Box> suppress(std::vector<Box> boxes, float limit) {
+    std::stable_sort(boxes.begin(), boxes.end(),
+                     [](const Box& a, const Box& b) { return a.score > b.score; });
+    std::vector<Box> kept;
+    for (const Box& box : boxes)
+        if (std::none_of(kept.begin(), kept.end(),
+                         [&](const Box& k) { return overlap(k, box) > limit; }))
+            kept.push_back(box);
+    return kept;
+}
+
+int detect(const Net& net, const Image& image, float score_limit, float overlap_limit,
+           std::vector<Box>* faces) {
+    Mat in = Mat::from_pixels_resize(image.rgb.data(), Mat::PIXEL_RGB, image.w, image.h, kWidth,
+                                     kHeight);
+    if (in.empty()) return -1;
+    in.substract_mean_normalize(kMean, kNorm);
+    Extractor ex = net.create_extractor();
+    Mat scores, offsets;  // a row for each anchor: (background, face) and (x, y, w, h)
+    if (ex.input("input", in) || ex.extract("scores", scores) || ex.extract("boxes", offsets))
+        return -1;
+    const std::vector<Anchor> anchors = make_anchors();
+    const int count = (int)anchors.size();
+    if (scores.w != 2 || scores.h != count || offsets.w != 4 || offsets.h != count) {
+        QUOLL_LOGE("expected scores 2 x %d and boxes 4 x %d, got %d x %d and %d x %d", count, count,
+                   scores.w, scores.h, offsets.w, offsets.h);
+        return -1;
+    }
+    std::vector<Box> boxes;
+    for (int i = 0; i < count; i++)
+        if (scores.row(i)[1] > score_limit)
+            boxes.push_back(decode(anchors[i], offsets.row(i), scores.row(i)[1]));
+    *faces = suppress(boxes, overlap_limit);
+    return 0;
+}
+
+void show(const std::vector<Box>& faces, Image* image) {
+    const int thickness = std::max(1, image->w / 400), scale = std::max(1, image->w / 600);
+    for (const Box& face : faces) {
+        const int x0 = (int)(clip(face.x0) * image->w), x1 = (int)(clip(face.x1) * image->w);
+        const int y0 = (int)(clip(face.y0) * image->h), y1 = (int)(clip(face.y1) * image->h);
+        char text[32];
+        snprintf(text, sizeof(text), "%.2f", face.score);
+        printf("face at %d,%d size %dx%d score %.4f\n", x0, y0, x1 - x0, y1 - y0, face.score);
+        draw_rectangle(*image, x0, y0, x1 - x0, y1 - y0, thickness, {0, 255, 0});
+        fill_rectangle(*image, x0, y0, text_width(text, scale) + 2 * scale, text_height(scale),
+                       {0, 255, 0});
+        draw_text(*image, x0 + scale, y0 + 2 * scale, text, scale, {0, 0, 0});
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string param, bin, photo, out;
+    float score_limit = 0.7f, overlap_limit = 0.3f;
+    CLI::App app("Finds faces with slim-320.", "detect_faces");
+    app.add_option("slim_320.param", param)->required();
+    app.add_option("slim_320.bin", bin)->required();
+    app.add_option("PHOTO", photo, "JPEG, PNG, BMP, ...")->required();
+    app.add_option("--out", out, "PNG to write: the photo with boxes");
+    app.add_option("--score", score_limit, "least score of a face")->check(CLI::Range(0.f, 1.f));
+    app.add_option("--overlap", overlap_limit, "boxes that overlap more are one face")
+        ->check(CLI::Range(0.f, 1.f));
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+
+    MessageLog log;
+    Net net;
+    Image image;
+    std::vector<Box> faces;
+    if (net.load_param(param.c_str()) || net.load_model(bin.c_str()) || read_image(photo, &image) ||
+        detect(net, image, score_limit, overlap_limit, &faces))
+        return log.fail("detect_faces", "");
+    show(faces, &image);
+    printf("%zu faces in %s\n", faces.size(), photo.c_str());
+    if (!out.empty() && write_png(out, image)) return log.fail("detect_faces", "");
+    return 0;
+}
