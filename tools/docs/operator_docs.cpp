@@ -24,9 +24,8 @@ struct Row {
 };
 
 std::string number(double value) {
-    char text[32];
-    snprintf(text, sizeof(text), "%.7g", value);
-    return text;
+    if (value == (double)(long long)value) return std::to_string((long long)value);
+    return quoll::float_to_text((float)value);
 }
 
 std::string range_text(Range range) {
