@@ -72,6 +72,47 @@ struct mask<T, N, false> {
     friend QUOLL_INLINE bool any(mask a) { return any(a.lo | a.hi); }
 };
 
+// ---------------------------------------------------------------- min and max of the contract
+// above
+
+#if HWY_TARGET == HWY_SCALAR
+template <class R>
+QUOLL_INLINE R min_of(R a, R b) {
+    return a.raw < b.raw ? a : b;
+}
+template <class R>
+QUOLL_INLINE R max_of(R a, R b) {
+    return a.raw > b.raw ? a : b;
+}
+#else
+template <class R>
+QUOLL_INLINE R min_of(R a, R b) {
+    return hn::Min(a, b);
+}
+template <class R>
+QUOLL_INLINE R max_of(R a, R b) {
+    return hn::Max(a, b);
+}
+#if HWY_TARGET == HWY_NEON  // Highway takes fminnm and fmaxnm, which drop NaN
+template <size_t N>
+QUOLL_INLINE hn::Vec128<float, N> min_of(hn::Vec128<float, N> a, hn::Vec128<float, N> b) {
+    if constexpr (N == 4) {
+        return hn::Vec128<float, N>(vminq_f32(a.raw, b.raw));
+    } else {
+        return hn::Vec128<float, N>(vmin_f32(a.raw, b.raw));
+    }
+}
+template <size_t N>
+QUOLL_INLINE hn::Vec128<float, N> max_of(hn::Vec128<float, N> a, hn::Vec128<float, N> b) {
+    if constexpr (N == 4) {
+        return hn::Vec128<float, N>(vmaxq_f32(a.raw, b.raw));
+    } else {
+        return hn::Vec128<float, N>(vmax_f32(a.raw, b.raw));
+    }
+}
+#endif
+#endif
+
 // ---------------------------------------------------------------- one register or part of one
 
 template <class T, size_t N>
@@ -132,13 +173,8 @@ struct vec<T, N, true> {
     friend QUOLL_INLINE vec fma(vec a, vec b, vec c) { return {hn::MulAdd(a.v, b.v, c.v)}; }
     friend QUOLL_INLINE vec nfma(vec a, vec b, vec c) { return {hn::NegMulAdd(a.v, b.v, c.v)}; }
     friend QUOLL_INLINE vec select(Mask m, vec a, vec b) { return {hn::IfThenElse(m.m, a.v, b.v)}; }
-#if HWY_TARGET == HWY_SCALAR
-    friend QUOLL_INLINE vec min(vec a, vec b) { return {a.v.raw < b.v.raw ? a.v : b.v}; }
-    friend QUOLL_INLINE vec max(vec a, vec b) { return {a.v.raw > b.v.raw ? a.v : b.v}; }
-#else
-    friend QUOLL_INLINE vec min(vec a, vec b) { return {hn::Min(a.v, b.v)}; }
-    friend QUOLL_INLINE vec max(vec a, vec b) { return {hn::Max(a.v, b.v)}; }
-#endif
+    friend QUOLL_INLINE vec min(vec a, vec b) { return {min_of(a.v, b.v)}; }
+    friend QUOLL_INLINE vec max(vec a, vec b) { return {max_of(a.v, b.v)}; }
     friend QUOLL_INLINE vec abs(vec a) { return {hn::Abs(a.v)}; }
     friend QUOLL_INLINE vec sqrt(vec a) { return {hn::Sqrt(a.v)}; }
     friend QUOLL_INLINE vec round(vec a) { return {hn::Round(a.v)}; }
