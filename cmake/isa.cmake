@@ -1,23 +1,24 @@
 # Instruction sets: the only place with ISA names and compiler flags.
 #
 # A kernel source is compiled once for every ISA in QUOLL_ISAS. It sees
-#   QUOLL_ISA_NAME    the ISA as a token, to build names such as gemm_kernels_avx512
-#   QUOLL_ISA_LANES   floats in a register
-#   QUOLL_HWY_TARGET  the Highway target that the flags must select (checked in simd/vec.h)
+#   QUOLL_ISA_NAME       the ISA as a token, to build names such as gemm_kernels_avx512
+#   QUOLL_ISA_LANES      floats in a vector register
+#   QUOLL_ISA_REGISTERS  number of vector registers
+#   QUOLL_HWY_TARGET     the Highway target that the flags must select (checked in simd/vec.h)
 # Everything that such an object defines must be local to it, except its kernel table: a weak
 # (inline, template) symbol could be the copy that the linker keeps for the whole program, and it
 # would hold instructions that the machine may lack. tests/check_isa_symbols.cmake looks for them.
 
-# Rows: flags, lanes, Highway target. `scalar` has the compiler's own baseline and is always built.
-set(quoll_isa_row_scalar "-DHWY_COMPILE_ONLY_SCALAR|1|HWY_SCALAR")
-set(quoll_isa_row_sse4 "-mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16|4|HWY_SSE4")
+# Rows: flags, lanes, registers, Highway target. `scalar` has the compiler's own baseline and is always built.
+set(quoll_isa_row_scalar "-DHWY_COMPILE_ONLY_SCALAR|1|16|HWY_SCALAR")
+set(quoll_isa_row_sse4 "-mssse3 -msse4.1 -msse4.2 -mpopcnt -mcx16|4|16|HWY_SSE4")
 set(quoll_isa_v3 "-mavx -mavx2 -mfma -mf16c -mbmi -mbmi2 -mlzcnt -mmovbe -mpopcnt -mcx16")
-set(quoll_isa_row_avx2 "${quoll_isa_v3}|8|HWY_AVX2")
+set(quoll_isa_row_avx2 "${quoll_isa_v3}|8|16|HWY_AVX2")
 set(quoll_isa_row_avx512
-    "${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd|16|HWY_AVX3")
+    "${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd|16|32|HWY_AVX3")
 # Highway's NEON functions carry the crypto attribute and are inlined only into code that has it.
 # None of its crypto functions is called, so no such instruction is emitted.
-set(quoll_isa_row_neon "-march=armv8-a+crypto|4|HWY_NEON")
+set(quoll_isa_row_neon "-march=armv8-a+crypto|4|32|HWY_NEON")
 
 # For all ISAs.
 # - HWY_DISABLE_PCLMUL_AES: the x86 levels above do not include AES; without this Highway would fall
@@ -79,13 +80,15 @@ function(quoll_add_isa_objects target)
         string(REPLACE "|" ";" row "${quoll_isa_row_${isa}}")
         list(GET row 0 flags)
         list(GET row 1 lanes)
-        list(GET row 2 hwy_target)
+        list(GET row 2 registers)
+        list(GET row 3 hwy_target)
         separate_arguments(flags)
         set(library ${target}_${isa})
         add_library(${library} OBJECT ${sources})
         target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common})
         target_compile_definitions(${library} PRIVATE
-            QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_HWY_TARGET=${hwy_target})
+            QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_ISA_REGISTERS=${registers}
+            QUOLL_HWY_TARGET=${hwy_target})
         target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
         target_include_directories(${library} SYSTEM PRIVATE ${quoll_hwy_include})
         target_link_libraries(${library} PRIVATE quoll_warnings)

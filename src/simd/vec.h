@@ -19,6 +19,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <type_traits>
+#include <utility>
+
 #include "hwy/highway.h"
 
 #define QUOLL_INLINE HWY_INLINE
@@ -51,6 +54,20 @@ template <class T, size_t N, bool native = (N <= native_lanes<T>())>
 struct mask;
 
 QUOLL_INLINE constexpr size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+// Calls f(integral_constant 0), ..., f(integral_constant N - 1). An array of vectors that is
+// indexed only inside such calls stays in registers; in a `for` loop gcc 12 spills it. Write the
+// lambda as
+// [&](auto i) QUOLL_INLINE_LAMBDA { ... }.
+#define QUOLL_INLINE_LAMBDA __attribute__((always_inline))
+template <size_t... I, class F>
+QUOLL_INLINE void unroll_sequence(std::index_sequence<I...>, [[maybe_unused]] F f) {
+    (f(std::integral_constant<size_t, I>()), ...);
+}
+template <size_t N, class F>
+QUOLL_INLINE void unroll(F f) {
+    unroll_sequence(std::make_index_sequence<N>(), f);
+}
 
 // ---------------------------------------------------------------- masks
 
@@ -320,6 +337,82 @@ QUOLL_INLINE vec<T, 2 * H> combine(vec<T, H> lo, vec<T, H> hi) {
 #endif
     {
         return {lo, hi};
+    }
+}
+
+// ---------------------------------------------------------------- transposition
+
+#if HWY_TARGET != HWY_SCALAR
+// Transposes each 4 x 4 block of 128 bits: lane j of block q of r[i] becomes lane i of block q of
+// r[j].
+template <size_t N>
+QUOLL_INLINE void transpose_blocks(vec<float, N, true>* r) {
+    const hn::FixedTag<float, N> tag;
+    const hn::FixedTag<double, N / 2> pairs;
+    const auto a0 = hn::InterleaveLower(tag, r[0].v, r[1].v);
+    const auto a1 = hn::InterleaveUpper(tag, r[0].v, r[1].v);
+    const auto a2 = hn::InterleaveLower(tag, r[2].v, r[3].v);
+    const auto a3 = hn::InterleaveUpper(tag, r[2].v, r[3].v);
+    const auto d0 = hn::BitCast(pairs, a0), d1 = hn::BitCast(pairs, a1);
+    const auto d2 = hn::BitCast(pairs, a2), d3 = hn::BitCast(pairs, a3);
+    r[0].v = hn::BitCast(tag, hn::InterleaveLower(pairs, d0, d2));
+    r[1].v = hn::BitCast(tag, hn::InterleaveUpper(pairs, d0, d2));
+    r[2].v = hn::BitCast(tag, hn::InterleaveLower(pairs, d1, d3));
+    r[3].v = hn::BitCast(tag, hn::InterleaveUpper(pairs, d1, d3));
+}
+#endif
+
+// r as an N x N matrix, row i in r[i], becomes its transpose. N is 1, 2, 4, 8 or 16.
+template <size_t N>
+QUOLL_INLINE void transpose(vecf<N> (&r)[N]) {
+    if constexpr (N == 1) {
+        return;
+    } else if constexpr (N > kLanes || N == 2) {
+        vecf<N / 2> a[N / 2], b[N / 2], c[N / 2], d[N / 2];  // a b over c d
+        for (size_t i = 0; i < N / 2; i++) {
+            a[i] = lower(r[i]);
+            b[i] = upper(r[i]);
+            c[i] = lower(r[N / 2 + i]);
+            d[i] = upper(r[N / 2 + i]);
+        }
+        transpose(a);
+        transpose(b);
+        transpose(c);
+        transpose(d);
+        for (size_t i = 0; i < N / 2; i++) {
+            r[i] = combine(a[i], c[i]);
+            r[N / 2 + i] = combine(b[i], d[i]);
+        }
+    } else {
+#if HWY_TARGET != HWY_SCALAR
+        for (size_t i = 0; i < N; i += 4) transpose_blocks<N>(r + i);
+#if HWY_TARGET == HWY_AVX3
+        if constexpr (N == 16) {
+            for (size_t i = 0; i < 4; i++) {
+                const __m512 r0 = r[i].v.raw, r1 = r[i + 4].v.raw;
+                const __m512 r2 = r[i + 8].v.raw, r3 = r[i + 12].v.raw;
+                const __m512 t0 = _mm512_shuffle_f32x4(r0, r1, 0x44);
+                const __m512 t1 = _mm512_shuffle_f32x4(r0, r1, 0xee);
+                const __m512 t2 = _mm512_shuffle_f32x4(r2, r3, 0x44);
+                const __m512 t3 = _mm512_shuffle_f32x4(r2, r3, 0xee);
+                r[i].v.raw = _mm512_shuffle_f32x4(t0, t2, 0x88);
+                r[i + 4].v.raw = _mm512_shuffle_f32x4(t0, t2, 0xdd);
+                r[i + 8].v.raw = _mm512_shuffle_f32x4(t1, t3, 0x88);
+                r[i + 12].v.raw = _mm512_shuffle_f32x4(t1, t3, 0xdd);
+            }
+        }
+#endif
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+        if constexpr (N == 8) {
+            for (size_t i = 0; i < 4; i++) {
+                const auto lo = combine(lower(r[i]), lower(r[i + 4]));
+                const auto hi = combine(upper(r[i]), upper(r[i + 4]));
+                r[i] = lo;
+                r[i + 4] = hi;
+            }
+        }
+#endif
+#endif
     }
 }
 

@@ -1,0 +1,71 @@
+// Kernels of matrix multiplication, C = A B: the one contract that carries convolution, inner
+// products and their like.
+//
+// B (weights) is packed into panels: `columns` = vectors * lanes columns wide, for each k one row
+// of `columns` floats, zero beyond the matrix' edge. A (activations) is read where it lies: the
+// value of row m and index k is
+//     a[blocks[i].a + m * a_row + kk * a_k]     for k = the sum of the earlier blocks' k, plus kk,
+// and meets the panel's row at b + blocks[i].b + kk * columns. So a row-major matrix is one block
+// with a_k = 1, its transpose one with a_row = 1, and a convolution's input is one block for each
+// tap of the window and each group of channels: no im2col.
+#ifndef QUOLL_LAYER_CPU_GEMM_GEMM_H
+#define QUOLL_LAYER_CPU_GEMM_GEMM_H
+
+#include <stddef.h>
+
+namespace quoll {
+
+struct GemmBlock {
+    ptrdiff_t a;  // floats from GemmTile::a
+    ptrdiff_t b;  // floats from GemmTile::b
+};
+
+// One call computes `rows` x `columns` values (rows is the kernel's, see GemmKernels):
+//     c[m * c_row + v * c_vector + lane] = clamp(init[m * init_row + v * init_vector + lane] + sum)
+// for each row m, vector v and lane. No pointer needs alignment; nothing beyond these values is
+// read or written. init may be c. The sum runs over at least one block of at least one k, in order,
+// fp32.
+struct GemmTile {
+    const float* a;
+    ptrdiff_t a_row, a_k;
+    const GemmBlock* blocks;
+    size_t num_blocks, block_k;
+    const float* b;
+    const float* init;
+    ptrdiff_t init_row, init_vector;
+    float* c;
+    ptrdiff_t c_row, c_vector;
+    float low, high;  // a NaN sum stays NaN
+};
+typedef void (*GemmTileKernel)(const GemmTile& tile);
+
+enum { kGemmMaxRows = 16 };
+
+// Packs columns 0 <= n < count (at most `columns`) of B, of k rows each, into one panel:
+//     row-major: value (k, n) at src[k * ld + n]; column-major: at src[n * ld + k].
+typedef void (*GemmPackPanel)(const float* src, size_t ld, size_t k, size_t count, size_t columns,
+                              float* panel);
+
+// out[n] = clamp(init[n] + sum over k of a[k * a_k] * panel row k), for the `count` columns of
+// `panels` consecutive panels of `columns`; the last one may be cut short. For one row of A: reads
+// several panels at once, since a single stream does not saturate the memory.
+typedef void (*GemmVectorKernel)(const float* a, ptrdiff_t a_k, size_t k, const float* b,
+                                 size_t count, const float* init, float* out, float low,
+                                 float high);
+
+struct GemmKernels {
+    int lanes;
+    int vectors;   // of a full panel; a narrow one has a single vector
+    int max_rows;  // tiles with 1 to max_rows rows exist
+#define QUOLL_GEMM_TILES(name, vectors) GemmTileKernel name[kGemmMaxRows];  // [rows - 1]
+#define QUOLL_GEMM_PACK(name) GemmPackPanel name;
+#define QUOLL_GEMM_VECTOR(name) GemmVectorKernel name;
+#include "layer/cpu/gemm/kernels.inc"
+#undef QUOLL_GEMM_TILES
+#undef QUOLL_GEMM_PACK
+#undef QUOLL_GEMM_VECTOR
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,267 @@
+// The micro-kernels of the gemm family on every ISA against sums in double.
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include <random>
+#include <vector>
+
+#include "guarded.h"
+#include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/kernel_set.h"
+
+using namespace quoll;
+
+namespace {
+
+std::mt19937 g_rng(5);
+float uniform() { return std::uniform_real_distribution<float>(-1, 1)(g_rng); }
+void fill(Guarded<float>& values) {
+    for (float& v : values) v = uniform();
+}
+
+// Rounding of a sum of `terms` products of numbers up to 1, in any order, each step rounded once or
+// twice.
+double sum_tolerance(size_t terms) { return 0x1p-23 * (double)(terms + 2) * sqrt((double)terms); }
+
+struct Layout {
+    size_t num_blocks, block_k;
+    ptrdiff_t a_row, a_k;  // floats
+    ptrdiff_t block_step;  // floats between blocks of A
+    bool c_blocked;        // vectors of C far apart, as in channel-blocked blobs
+    bool init_rows;        // init has a row for each row of C; otherwise one for all
+    float low, high;
+};
+
+// Both ends of a strided walk: the least and the greatest offset.
+size_t span(size_t rows, size_t k, const Layout& l) {
+    return (rows - 1) * (size_t)l.a_row + (k - 1) * (size_t)l.a_k +
+           (l.num_blocks - 1) * (size_t)l.block_step + 1;
+}
+
+void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows, const Layout& l,
+                bool at_end) {
+    const size_t columns = vectors * lanes, k = l.num_blocks * l.block_k;
+    Guarded<float> a(span(rows, l.block_k, l), at_end), b(k * columns, at_end);
+    const ptrdiff_t c_vector = l.c_blocked ? (ptrdiff_t)(rows * lanes + 3) : (ptrdiff_t)lanes;
+    const ptrdiff_t c_row = l.c_blocked ? (ptrdiff_t)lanes : (ptrdiff_t)columns + 1;
+    const size_t c_size = (rows - 1) * c_row + (vectors - 1) * c_vector + lanes;
+    Guarded<float> c(c_size, at_end), init(l.init_rows ? c_size : columns, at_end);
+    fill(a);
+    fill(b);
+    fill(init);
+    for (float& v : c) v = 77.f;
+    // Blocks of B in another order than those of A.
+    std::vector<GemmBlock> blocks;
+    for (size_t i = 0; i < l.num_blocks; i++)
+        blocks.push_back({(ptrdiff_t)i * l.block_step,
+                          (ptrdiff_t)((l.num_blocks - 1 - i) * l.block_k * columns)});
+    GemmTile tile = {};
+    tile.a = a.data();
+    tile.a_row = l.a_row;
+    tile.a_k = l.a_k;
+    tile.blocks = blocks.data();
+    tile.num_blocks = l.num_blocks;
+    tile.block_k = l.block_k;
+    tile.b = b.data();
+    tile.init = init.data();
+    tile.init_row = l.init_rows ? c_row : 0;
+    tile.init_vector = l.init_rows ? c_vector : (ptrdiff_t)lanes;
+    tile.c = c.data();
+    tile.c_row = c_row;
+    tile.c_vector = c_vector;
+    tile.low = l.low;
+    tile.high = l.high;
+    kernel(tile);
+
+    std::vector<bool> written(c_size, false);
+    for (size_t m = 0; m < rows; m++) {
+        for (size_t n = 0; n < columns; n++) {
+            double sum = init[m * tile.init_row + n / lanes * tile.init_vector + n % lanes];
+            for (const GemmBlock& block : blocks)
+                for (size_t kk = 0; kk < l.block_k; kk++)
+                    sum += (double)a[block.a + m * l.a_row + kk * l.a_k] *
+                           b[block.b + kk * columns + n];
+            const double exact = sum < l.low ? l.low : sum > l.high ? l.high : sum;
+            const size_t at = m * c_row + n / lanes * c_vector + n % lanes;
+            written[at] = true;
+            ASSERT_NEAR(c[at], exact, sum_tolerance(k + 1)) << "row " << m << " column " << n;
+        }
+    }
+    for (size_t i = 0; i < c_size; i++)
+        ASSERT_TRUE(written[i] || c[i] == 77.f) << "wrote between results, at " << i;
+}
+
+const Layout kLayouts[] = {
+    {1, 1, 1, 1, 0, false, false, -INFINITY, INFINITY},    // one product
+    {1, 37, 37, 1, 0, false, false, -INFINITY, INFINITY},  // row-major
+    {1, 23, 1, 19, 0, false, true, -INFINITY, INFINITY},   // transposed
+    {3, 16, 16, 1, 300, true, true, 0.f, INFINITY},        // blocked convolution, relu
+    {5, 3, 2, 1, 41, true, false, -.5f, .5f},              // planar convolution, clip
+};
+
+const size_t kTileVectors = 0;  // stands for GemmKernels::vectors
+struct TilesEntry {
+    const char* name;
+    GemmTileKernel (GemmKernels::*table)[kGemmMaxRows];
+    size_t vectors;
+};
+const TilesEntry kTiles[] = {
+#define QUOLL_GEMM_TILES(name, vectors) {#name, &GemmKernels::name, vectors},
+#define QUOLL_GEMM_PACK(name)
+#define QUOLL_GEMM_VECTOR(name)
+#include "layer/cpu/gemm/kernels.inc"
+#undef QUOLL_GEMM_TILES
+#undef QUOLL_GEMM_PACK
+#undef QUOLL_GEMM_VECTOR
+};
+
+TEST(Gemm, tiles) {
+    for (Isa isa : available_isas()) {
+        const GemmKernels& kernels = *kernel_set(isa).gemm;
+        ASSERT_LE(kernels.max_rows, (int)kGemmMaxRows);
+        for (const TilesEntry& entry : kTiles) {
+            const size_t vectors = entry.vectors ? entry.vectors : kernels.vectors;
+            for (int rows = 1; rows <= kGemmMaxRows; rows++) {
+                const GemmTileKernel kernel = (kernels.*entry.table)[rows - 1];
+                ASSERT_EQ(kernel != nullptr, rows <= kernels.max_rows);
+                if (!kernel) continue;
+                for (const Layout& layout : kLayouts)
+                    for (bool at_end : {true, false}) {
+                        SCOPED_TRACE(std::string(isa_name(isa)) + " " + entry.name + " rows " +
+                                     std::to_string(rows) + " layout " +
+                                     std::to_string(&layout - kLayouts));
+                        check_tile(kernel, kernels.lanes, vectors, rows, layout, at_end);
+                        if (HasFatalFailure()) return;
+                    }
+            }
+        }
+    }
+}
+
+// init may be the result itself: a sum in two calls. The terms are added in the same order, so the
+// results are the same.
+TEST(Gemm, tile_accumulates_in_place) {
+    for (Isa isa : available_isas()) {
+        const GemmKernels& kernels = *kernel_set(isa).gemm;
+        const size_t columns = kernels.lanes * kernels.vectors, rows = kernels.max_rows, k = 20;
+        Guarded<float> a(rows * k), b(k * columns), zero(columns), once(rows * columns),
+            twice(rows * columns);
+        fill(a);
+        fill(b);
+        const GemmBlock first = {0, 0}, second = {(ptrdiff_t)k / 2, (ptrdiff_t)(k / 2 * columns)};
+        GemmTile tile = {};
+        tile.a = a.data();
+        tile.a_row = k;
+        tile.a_k = 1;
+        tile.blocks = &first;
+        tile.num_blocks = 1;
+        tile.block_k = k;
+        tile.b = b.data();
+        tile.init = zero.data();
+        tile.init_vector = tile.c_vector = kernels.lanes;
+        tile.c_row = columns;
+        tile.low = -INFINITY;
+        tile.high = INFINITY;
+        tile.c = once.data();
+        kernels.tile[rows - 1](tile);
+        tile.c = twice.data();
+        tile.block_k = k / 2;
+        kernels.tile[rows - 1](tile);
+        tile.blocks = &second;
+        tile.init = twice.data();
+        tile.init_row = columns;
+        kernels.tile[rows - 1](tile);
+        for (size_t i = 0; i < rows * columns; i++) ASSERT_EQ(once[i], twice[i]) << isa_name(isa);
+    }
+}
+
+TEST(Gemm, nan_reaches_the_result) {
+    for (Isa isa : available_isas()) {
+        const GemmKernels& kernels = *kernel_set(isa).gemm;
+        const size_t columns = kernels.lanes * kernels.vectors;
+        std::vector<float> a(1, NAN), b(columns, 1.f), init(columns, 0.f), c(columns, 0.f);
+        const GemmBlock block = {0, 0};
+        GemmTile tile = {a.data(),      1,           1,  &block,        1,        1,
+                         b.data(),      init.data(), 0,  kernels.lanes, c.data(), 1,
+                         kernels.lanes, 0.f,         6.f};
+        kernels.tile[0](tile);
+        for (float x : c) EXPECT_TRUE(isnan(x)) << isa_name(isa);
+    }
+}
+
+struct PackEntry {
+    const char* name;
+    GemmPackPanel GemmKernels::*kernel;
+    bool row_major;
+};
+const bool pack_row_major = true, pack_column_major = false;
+const PackEntry kPacks[] = {
+#define QUOLL_GEMM_TILES(name, vectors)
+#define QUOLL_GEMM_PACK(name) {#name, &GemmKernels::name, name},
+#define QUOLL_GEMM_VECTOR(name)
+#include "layer/cpu/gemm/kernels.inc"
+#undef QUOLL_GEMM_TILES
+#undef QUOLL_GEMM_PACK
+#undef QUOLL_GEMM_VECTOR
+};
+
+TEST(Gemm, packs) {
+    for (Isa isa : available_isas()) {
+        const GemmKernels& kernels = *kernel_set(isa).gemm;
+        for (const PackEntry& entry : kPacks) {
+            for (size_t columns :
+                 {(size_t)kernels.lanes, (size_t)kernels.lanes * kernels.vectors}) {
+                for (size_t count = 1; count <= columns; count++) {
+                    for (size_t k : {1, 3, 16, 21}) {
+                        const size_t ld = (entry.row_major ? count : k) + 2;
+                        const size_t size =
+                            entry.row_major ? (k - 1) * ld + count : (count - 1) * ld + k;
+                        Guarded<float> src(size), panel(k * columns);
+                        fill(src);
+                        (kernels.*entry.kernel)(src.data(), ld, k, count, columns, panel.data());
+                        for (size_t i = 0; i < k; i++)
+                            for (size_t n = 0; n < columns; n++) {
+                                const float expected = n >= count        ? 0.f
+                                                       : entry.row_major ? src[i * ld + n]
+                                                                         : src[n * ld + i];
+                                ASSERT_EQ(panel[i * columns + n], expected)
+                                    << isa_name(isa) << " " << entry.name << " k " << i << " n "
+                                    << n << " count " << count;
+                            }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(Gemm, row_times_panels) {
+    for (Isa isa : available_isas()) {
+        const GemmKernels& kernels = *kernel_set(isa).gemm;
+        const size_t columns = kernels.lanes * kernels.vectors;
+        for (size_t count = 1; count <= 5 * columns + 1; count++) {
+            const size_t panels = (count + columns - 1) / columns;
+            for (size_t k : {1, 2, 9}) {
+                const size_t a_k = k == 9 ? 3 : 1;
+                Guarded<float> a((k - 1) * a_k + 1), b(panels * k * columns), init(count),
+                    out(count);
+                fill(a);
+                fill(b);
+                fill(init);
+                kernels.row_times_panels(a.data(), a_k, k, b.data(), count, init.data(), out.data(),
+                                         -1.f, 2.f);
+                for (size_t n = 0; n < count; n++) {
+                    double sum = init[n];
+                    for (size_t i = 0; i < k; i++)
+                        sum += (double)a[i * a_k] *
+                               b[n / columns * k * columns + i * columns + n % columns];
+                    const double exact = sum < -1 ? -1 : sum > 2 ? 2 : sum;
+                    ASSERT_NEAR(out[n], exact, sum_tolerance(k + 1))
+                        << isa_name(isa) << " n " << n << " of " << count << " k " << k;
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
