@@ -382,7 +382,10 @@ def detection_output(rng):
     boxes = np.concatenate([corners, corners + rng.uniform(0.05, 0.3, (priors, 2))], 1).astype(np.float32)
     prior = np.stack([boxes.ravel(), np.tile(np.float32([0.1, 0.1, 0.2, 0.2]), priors)]).astype(np.float32)
     text = f'0={classes} 1={rng.uniform(0.3, 0.6):.3f} 2=100 3={pick(rng, 10, 100)} 4={rng.uniform(0.2, 0.6):.3f}'
-    return Config(text, [data(rng, priors * 4), data(rng, priors * classes, low=0), prior])
+    # Scores add up to 1: ncnn leaves out priors whose background score says that no class can be above the threshold.
+    scores = np.exp(data(rng, priors, classes, low=-4, high=4))
+    scores = (scores / scores.sum(1, keepdims=True)).astype(np.float32)
+    return Config(text, [data(rng, priors * 4), scores.ravel(), prior])
 
 
 def yolo_detection_output(rng):
