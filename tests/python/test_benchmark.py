@@ -1,0 +1,103 @@
+"""The command line and the report of benchmark."""
+import json
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, last_line, run_program
+from engine import run_engine
+
+NET = ('7767517\n4 4\nInput in 0 1 in {size}\nConvolution conv 1 1 in conv 0=32 1=3 4=1 5=1 6=864\nReLU relu 1 1 conv relu\n'
+       'InnerProduct fc 1 1 relu out 0=3 1=1 2=6144\n')
+
+
+@pytest.fixture
+def net(tmp_path):
+    path = tmp_path / 'net.param'
+    path.write_text(NET.format(size='0=8 1=8 2=3'))
+    return path
+
+
+def report(*args, tmp_path):
+    file = tmp_path / 'report.json'
+    done = run_program('benchmark', *args, '--json', file)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, json.loads(file.read_text())
+
+
+def test_rows_and_report(net, tmp_path):
+    stdout, result = report('5', '1', '0', '-1', '0', f'param={net}', tmp_path=tmp_path)
+    assert stdout.splitlines()[:5] == ['loop_count = 5', 'num_threads = 1', 'powersave = 0', 'gpu_device = -1', 'cooling_down = 0']
+    (row,) = result['rows']
+    assert row['model'] == 'net' and row['inputs'] == ['(3,8,8)'] and len(row['times_ms']) == 5
+    assert 0 < row['min_ms'] <= row['median_ms'] <= row['max_ms'] and row['load_ms'] > 0 and row['peak_mib'] > 1
+    assert row['median_ms'] == sorted(row['times_ms'])[2]
+    assert result['threads'] == 1 and result['machine']['isa'] and result['date'].endswith('Z')
+    words = stdout.splitlines()[5].split()
+    assert words[0] == 'net' and words[1:3] == ['min', '=']
+
+
+def test_shape_overrides_and_weights_are_saved(tmp_path):
+    net = tmp_path / 'sized.param'
+    net.write_text(NET.format(size=''))
+    _, result = report('1', '1', f'param={net}', 'shape=[8,8,3]', '--save-weights', tmp_path, tmp_path=tmp_path)
+    assert result['rows'][0]['inputs'] == ['(3,8,8)']
+    weights = np.fromfile(tmp_path / 'sized.bin', np.float32)
+    assert weights.size == 1 + 864 + 32 + 1 + 6144 + 3
+    assert weights[0] == 0 and weights[897] == 0 and np.isfinite(weights).all() and 0 < np.abs(weights).max() < 1
+    assert (weights[-3:] > 0).all()
+    again = run_program('benchmark', '1', f'param={net}', f'bin={tmp_path}/sized.bin', 'shape=[8,8,3]')
+    assert again.returncode == 0, again.stderr
+    out = run_engine(net, tmp_path / 'sized.bin', {'in': np.ones((3, 8, 8), np.float32)}, ['out'])['out']
+    assert out.shape == (3,) and np.isfinite(out).all()
+
+
+def test_a_model_that_fails_is_one_row(net, tmp_path):
+    (tmp_path / 'bad.param').write_text('7767517\n1 1\nFrobnicate f 0 1 out\n')
+    done = run_program('benchmark', '1', '--models', tmp_path, '--json', tmp_path / 'r.json')
+    assert done.returncode == 1
+    assert 'Frobnicate' in last_line(done.stderr)
+    rows = json.loads((tmp_path / 'r.json').read_text())['rows']
+    assert [row['model'] for row in rows] == ['bad', 'net']
+    assert 'Frobnicate' in rows[0]['error'] and rows[1]['median_ms'] > 0
+
+
+def test_filter(net, tmp_path):
+    (tmp_path / 'bad.param').write_text('7767517\n1 1\nFrobnicate f 0 1 out\n')
+    done = run_program('benchmark', '1', '--models', tmp_path, '--filter', '^n')
+    assert done.returncode == 0 and 'bad' not in done.stdout
+    assert 'no model has such a name' in run_program('benchmark', '--models', tmp_path, '--filter', 'x').stderr
+    assert '--filter' in run_program('benchmark', '--models', tmp_path, '--filter', '(').stderr
+
+
+@pytest.mark.parametrize('args, says', [
+    (['2', '1', '0', '0'], 'no GPU support'),
+    (['0'], 'loops'),
+    (['2', '0'], 'threads'),
+    (['2', '1', '7'], 'powersave'),
+    (['1', '1', '0', '-1', '0', '9'], 'sixth number'),
+    (['fast'], 'expected a number'),
+    (['shape=[1,2,3]'], 'need param=FILE'),
+    (['param=x', 'shape=1,2'], 'expected shape='),
+    (['param=x', 'shape=[1,2'], 'expected shape='),
+    (['param=x', 'shape=[0]'], 'expected shape='),
+    (['param=x', 'shape=[1,2,3,4,5]'], 'expected shape='),
+    (['param=x', 'shape=[99999999999999999999]'], 'expected shape='),
+    (['--precision', 'fp7'], '--precision'),
+])
+def test_wrong_command_lines(args, says):
+    done = run_program('benchmark', *args)
+    assert done.returncode == 2 and says in last_line(done.stderr)
+
+
+def test_shapes_that_do_not_fit(net):
+    done = run_program('benchmark', '1', f'param={net}', 'shape=[8,8,3],[4]')
+    assert done.returncode == 1 and '2 shapes for 1 inputs' in last_line(done.stderr)
+    done = run_program('benchmark', '1', f'param={net}', '--precision', 'int8')
+    assert done.returncode == 1 and 'int8' in last_line(done.stderr)
+
+
+def test_default_models_are_found_from_anywhere(tmp_path):
+    done = run_program('benchmark', '1', '--warmup', '0', '--filter', '^squeezenet$')
+    assert 'squeezenet' in done.stdout, done.stderr
+    assert (ROOT / 'benchmark' / 'models' / 'squeezenet.param').exists()
