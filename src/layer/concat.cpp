@@ -38,10 +38,6 @@ int Concat::shape(const Concat& s, const std::vector<Shape>& in, std::vector<Sha
 
 int Concat::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     const Option& opt) const {
-    if (bottoms.size() == 1) {
-        tops.assign(1, bottoms[0]);
-        return kOk;
-    }
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
     const int dims = bottoms[0].dims;
     const int along = axis_of_four(axis < 0 ? axis + dims : axis, dims);

@@ -58,10 +58,13 @@ static int list_of(const Layer& layer, const Mat& numbers, const Expression& exp
     return kOk;
 }
 
-// The axes of `like` with other sizes.
+// The axes of `like` with other sizes; those of axes it has not are ignored.
 static Shape with_sizes(const Shape& like, int w, int h, int d, int c) {
     Shape s = like;
-    s.w = w, s.h = h, s.d = d, s.c = c;
+    s.w = w;
+    if (s.dims >= 2) s.h = h;
+    if (s.dims >= 3) s.c = c;
+    if (s.dims >= 4) s.d = d;
     return s;
 }
 

@@ -32,7 +32,9 @@ int MemoryData::shape(const MemoryData& s, const std::vector<Shape>& in, std::ve
     return kOk;
 }
 
-int MemoryData::forward(const std::vector<Mat>&, std::vector<Mat>& tops, const Option&) const {
+int MemoryData::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option&) const {
+    if (!bottoms.empty()) return fail("expected no input, got %zu", bottoms.size());
     if (data.empty()) return fail("the weights are not loaded");
     tops.assign(1, data);
     return kOk;

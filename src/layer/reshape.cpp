@@ -65,8 +65,12 @@ int Reshape::shape(const Reshape& s, const std::vector<Shape>& in, std::vector<S
     }
     if (known > total || total % known != 0 || (rest < 0 && known != total) ||
         total / known > INT_MAX)
-        return s.fail("%lld values (%s) do not fill an output of %s%lld", total,
-                      shape_text(in[0]).c_str(), rest < 0 ? "" : "any multiple of ", known);
+        return s.fail("%lld values (%s) do not fill the output, of %s%lld", total,
+                      shape_text(in[0]).c_str(),
+                      known > total ? "more than "
+                      : rest < 0    ? ""
+                                    : "a multiple of ",
+                      known > total ? total : known);
     if (rest >= 0) sizes[rest] = (int)(total / known);
     Shape to = dims == 1   ? Shape(sizes[0])
                : dims == 2 ? Shape(sizes[0], sizes[1])

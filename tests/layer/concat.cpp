@@ -1,0 +1,36 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static const std::vector<LayerCase> kCases = {
+    LayerCase({Shape(7), Shape(16), Shape(8)}, ""),
+    LayerCase({Shape(9, 8), Shape(9, 16), Shape(9, 3)}, "0=0"),
+    LayerCase({Shape(4, 8), Shape(9, 8)}, "0=1"),
+    LayerCase({Shape(9, 7, 16), Shape(9, 7, 16)}, "0=0"),
+    LayerCase({Shape(9, 7, 16), Shape(9, 7, 8), Shape(9, 7, 24)}, ""),
+    LayerCase({Shape(5, 4, 4), Shape(5, 4, 12), Shape(5, 4, 7), Shape(5, 4, 1)}, "0=-3"),
+    LayerCase({Shape(5, 4, 12), Shape(5, 4, 4)}, "0=-3"),
+    LayerCase({Shape(5, 4, 16), Shape(5, 7, 16)}, "0=1"),
+    LayerCase({Shape(5, 4, 16), Shape(3, 4, 16)}, "0=-1"),
+    LayerCase({Shape(5, 4, 2, 8), Shape(5, 4, 2, 16)}, "0=0"),
+    LayerCase({Shape(5, 4, 2, 8), Shape(5, 4, 3, 8)}, "0=1"),
+    LayerCase({Shape(5, 4, 2, 8), Shape(5, 1, 2, 8)}, "0=2"),
+    LayerCase({Shape(5, 4, 2, 8), Shape(2, 4, 2, 8)}, "0=-1"),
+    LayerCase({Shape(5, 4, 8, DType::s8), Shape(5, 4, 16, DType::s8)}, "0=0").range(-127, 127),
+    LayerCase({Shape(5, 8, DType::s32), Shape(2, 8, DType::s32)}, "0=1").range(-99, 99),
+    LayerCase({Shape(5, 4)}, "0=1"),
+};
+QUOLL_LAYER_CASES(Concat, kCases)
+
+TEST(Concat, by_hand) {
+    const Mat a = mat_of(Shape(2, 1), {1, 2}), b = mat_of(Shape(2, 2), {3, 4, 5, 6});
+    expect_values("Concat", "0=0", {}, {a, b}, mat_of(Shape(2, 3), {1, 2, 3, 4, 5, 6}));
+    expect_values("Concat", "0=-1", {}, {b, mat_of(Shape(1, 2), {7, 8})},
+                  mat_of(Shape(3, 2), {3, 4, 7, 5, 6, 8}));
+    const LayerPtr layer = make_layer("Concat", "0=1", {}, 2);
+    EXPECT_TRUE(run_layer(*layer, {a, b}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(3), Mat(3)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {b, Mat(Shape(2, 2, DType::s32))}).empty());
+}
+
+}  // namespace quoll
