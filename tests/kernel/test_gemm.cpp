@@ -53,8 +53,7 @@ void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows
     // Blocks of B in another order than those of A.
     std::vector<GemmBlock> blocks;
     for (size_t i = 0; i < l.num_blocks; i++)
-        blocks.push_back({(ptrdiff_t)i * l.block_step,
-                          (ptrdiff_t)((l.num_blocks - 1 - i) * l.block_k * columns)});
+        blocks.push_back({(ptrdiff_t)i * l.block_step, (l.num_blocks - 1 - i) * l.block_k});
     GemmTile tile = {};
     tile.a = a.data();
     tile.a_row = l.a_row;
@@ -80,7 +79,7 @@ void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows
             for (const GemmBlock& block : blocks)
                 for (size_t kk = 0; kk < l.block_k; kk++)
                     sum += (double)a[block.a + m * l.a_row + kk * l.a_k] *
-                           b[block.b + kk * columns + n];
+                           b[(block.k + kk) * columns + n];
             const double exact = sum < l.low ? l.low : sum > l.high ? l.high : sum;
             const size_t at = m * c_row + n / lanes * c_vector + n % lanes;
             written[at] = true;
@@ -109,10 +108,12 @@ const TilesEntry kTiles[] = {
 #define QUOLL_GEMM_TILES(name, vectors) {#name, &GemmKernels::name, vectors},
 #define QUOLL_GEMM_PACK(name)
 #define QUOLL_GEMM_VECTOR(name)
+#define QUOLL_GEMM_ADD(name)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
+#undef QUOLL_GEMM_ADD
 };
 
 TEST(Gemm, tiles) {
@@ -148,7 +149,7 @@ TEST(Gemm, tile_accumulates_in_place) {
             twice(rows * columns);
         fill(a);
         fill(b);
-        const GemmBlock first = {0, 0}, second = {(ptrdiff_t)k / 2, (ptrdiff_t)(k / 2 * columns)};
+        const GemmBlock first = {0, 0}, second = {(ptrdiff_t)k / 2, k / 2};
         GemmTile tile = {};
         tile.a = a.data();
         tile.a_row = k;
@@ -199,10 +200,12 @@ const PackEntry kPacks[] = {
 #define QUOLL_GEMM_TILES(name, vectors)
 #define QUOLL_GEMM_PACK(name) {#name, &GemmKernels::name, name},
 #define QUOLL_GEMM_VECTOR(name)
+#define QUOLL_GEMM_ADD(name)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
+#undef QUOLL_GEMM_ADD
 };
 
 TEST(Gemm, packs) {
@@ -260,6 +263,20 @@ TEST(Gemm, row_times_panels) {
                         << isa_name(isa) << " n " << n << " of " << count << " k " << k;
                 }
             }
+        }
+    }
+}
+
+TEST(Gemm, add_clamp) {
+    for (Isa isa : available_isas()) {
+        for (size_t count = 0; count <= 70; count++) {
+            Guarded<float> c(count), r(count), expected(count);
+            fill(c);
+            fill(r);
+            for (size_t i = 0; i < count; i++)
+                expected[i] = std::min(.75f, std::max(-.5f, c[i] + r[i]));
+            kernel_set(isa).gemm->add_clamp(c.data(), r.data(), count, -.5f, .75f);
+            for (size_t i = 0; i < count; i++) ASSERT_EQ(c[i], expected[i]) << isa_name(isa);
         }
     }
 }

@@ -5,7 +5,7 @@
 // of `columns` floats, zero beyond the matrix' edge. A (activations) is read where it lies: the
 // value of row m and index k is
 //     a[blocks[i].a + m * a_row + kk * a_k]     for k = the sum of the earlier blocks' k, plus kk,
-// and meets the panel's row at b + blocks[i].b + kk * columns. So a row-major matrix is one block
+// and meets the panel's row blocks[i].k + kk. So a row-major matrix is one block
 // with a_k = 1, its transpose one with a_row = 1, and a convolution's input is one block for each
 // tap of the window and each group of channels: no im2col.
 #ifndef QUOLL_LAYER_CPU_GEMM_GEMM_H
@@ -17,7 +17,7 @@ namespace quoll {
 
 struct GemmBlock {
     ptrdiff_t a;  // floats from GemmTile::a
-    ptrdiff_t b;  // floats from GemmTile::b
+    size_t k;     // rows of the panel from GemmTile::b
 };
 
 // One call computes `rows` x `columns` values (rows is the kernel's, see GemmKernels):
@@ -46,12 +46,15 @@ enum { kGemmMaxRows = 16 };
 typedef void (*GemmPackPanel)(const float* src, size_t ld, size_t k, size_t count, size_t columns,
                               float* panel);
 
-// out[n] = clamp(init[n] + sum over k of a[k * a_k] * panel row k), for the `count` columns of
-// `panels` consecutive panels of `columns`; the last one may be cut short. For one row of A: reads
-// several panels at once, since a single stream does not saturate the memory.
+// out[n] = clamp(init[n] + sum over k of a[k * a_k] * panel row k) for one row of A and `count`
+// columns of consecutive full panels, of which the last need not be used to its end. Reads several
+// panels at once: a single stream does not saturate the memory.
 typedef void (*GemmVectorKernel)(const float* a, ptrdiff_t a_k, size_t k, const float* b,
                                  size_t count, const float* init, float* out, float low,
                                  float high);
+
+// c[i] = clamp(c[i] + r[i]) for i < count.
+typedef void (*GemmAddClamp)(float* c, const float* r, size_t count, float low, float high);
 
 struct GemmKernels {
     int lanes;
@@ -60,10 +63,12 @@ struct GemmKernels {
 #define QUOLL_GEMM_TILES(name, vectors) GemmTileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_GEMM_PACK(name) GemmPackPanel name;
 #define QUOLL_GEMM_VECTOR(name) GemmVectorKernel name;
+#define QUOLL_GEMM_ADD(name) GemmAddClamp name;
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
+#undef QUOLL_GEMM_ADD
 };
 
 }  // namespace quoll

@@ -47,7 +47,7 @@ void gemm_tile(const GemmTile& t) {
         s::unroll<pointers - 1>([&](auto i) QUOLL_INLINE_LAMBDA {
             p[i + 1] = p[i] + (ptrdiff_t)kRowsPerPointer * row;
         });
-        const float* b = panel + block->b;
+        const float* b = panel + block->k * columns;
         size_t k = block_k;
         do {
             V column[vectors];
@@ -167,6 +167,15 @@ void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, s
         b += width * k;
         init += width;
         out += width;
+    }
+}
+
+void add_clamp(float* c, const float* r, size_t count, float low, float high) {
+    using V = s::vecf<s::kLanes>;
+    for (size_t i = 0; i < count; i += s::kLanes) {
+        const size_t n = count - i;
+        const V sum = V::load_n(c + i, n) + V::load_n(r + i, n);
+        min(V::set(high), max(V::set(low), sum)).store_n(c + i, n);
     }
 }
 

@@ -1,0 +1,370 @@
+#include "layer/cpu/gemm/gemm_run.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+size_t panel_columns(const GemmKernels& kernels) { return (size_t)kernels.lanes * kernels.vectors; }
+
+// Width of panel p: full, or narrow for a remainder that one vector holds.
+size_t panel_width(const GemmKernels& kernels, size_t n, size_t p) {
+    const size_t columns = panel_columns(kernels);
+    return n - p * columns <= (size_t)kernels.lanes ? kernels.lanes : columns;
+}
+
+size_t panel_count(const GemmKernels& kernels, size_t n) {
+    const size_t columns = panel_columns(kernels);
+    return (n + columns - 1) / columns;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- B
+
+size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k) {
+    if (n == 0) return 0;
+    const size_t last = panel_count(kernels, n) - 1;
+    return last * k * panel_columns(kernels) + k * panel_width(kernels, n, last);
+}
+
+size_t gemm_bias_size(const GemmKernels& kernels, size_t n) {
+    return panel_count(kernels, n) * panel_columns(kernels);
+}
+
+void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
+               size_t k, float* packed) {
+    const size_t columns = panel_columns(kernels);
+    const GemmPackPanel pack = row_major ? kernels.pack_row_major : kernels.pack_column_major;
+    for (size_t p = 0; p * columns < n; p++) {
+        const size_t n0 = p * columns;
+        pack(src + (row_major ? n0 : n0 * ld), ld, k, std::min(columns, n - n0),
+             panel_width(kernels, n, p), packed + n0 * k);
+    }
+}
+
+void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
+                       size_t n, size_t k, float* packed) {
+    const size_t columns = panel_columns(kernels);
+    for (size_t p = 0; p * columns < n; p++) {
+        const size_t width = panel_width(kernels, n, p), n0 = p * columns;
+        float* panel = packed + n0 * k;
+        for (size_t i = 0; i < k; i++) {
+            for (size_t j = 0; j < width; j++)
+                panel[i * width + j] = n0 + j < n ? src[(n0 + j) * ld + order[i]] : 0.f;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- the product
+
+namespace {
+
+// Stands for B where a section has no blocks, and for A there.
+alignas(64) const float kZeros[64] = {};
+const GemmBlock kZeroBlock = {0, 0};
+// Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors.
+enum { kMaxTile = kGemmMaxRows * 32 };
+
+// A panel of B and how its columns lie in C.
+struct Panel {
+    const float* b;
+    size_t n0, width;  // columns [n0, n0 + width), of which `used` exist
+    size_t used;
+    const GemmTileKernel* tiles;
+    ptrdiff_t c, c_vector;  // floats from C's first column
+    ptrdiff_t residual, residual_vector;
+    bool direct;  // whole vectors of C: the kernel writes them itself
+};
+
+ptrdiff_t column_offset(const GemmProblem& g, size_t n, ptrdiff_t block) {
+    return (ptrdiff_t)(n / g.c_pack) * block + (ptrdiff_t)(n % g.c_pack);
+}
+
+Panel make_panel(const GemmProblem& g, size_t p) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const size_t lanes = kernels.lanes;
+    Panel panel;
+    panel.n0 = p * panel_columns(kernels);
+    panel.b = g.b + panel.n0 * g.k;
+    panel.width = panel_width(kernels, g.n, p);
+    panel.used = std::min(panel.width, g.n - panel.n0);
+    panel.tiles = panel.width == lanes ? kernels.tile_narrow : kernels.tile;
+    panel.c = column_offset(g, panel.n0, g.c_block);
+    panel.residual = column_offset(g, panel.n0, g.residual_block);
+    const size_t next = std::min(panel.n0 + lanes, g.n - 1);
+    panel.c_vector = column_offset(g, next, g.c_block) - panel.c;
+    panel.residual_vector = column_offset(g, next, g.residual_block) - panel.residual;
+    // Whole vectors at equal distances.
+    panel.direct = panel.used == panel.width && (g.c_pack % lanes == 0 || g.c_pack >= g.n);
+    for (size_t v = 2; panel.direct && v * lanes < panel.width; v++) {
+        const ptrdiff_t at = column_offset(g, panel.n0 + v * lanes, g.c_block);
+        panel.direct = at == panel.c + (ptrdiff_t)v * panel.c_vector;
+    }
+    return panel;
+}
+
+// The sum over one section, from init to c.
+void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
+                 GemmTile* tile) {
+    const GemmSection& s = g.sections[rows.table * g.num_sections + section];
+    if (s.num_blocks) {
+        tile->a = g.a + rows.a;
+        tile->a_row = rows.a_row;
+        tile->a_k = g.a_k;
+        tile->blocks = s.blocks;
+        tile->num_blocks = s.num_blocks;
+        tile->block_k = s.block_k;
+        tile->b = panel.b;
+    } else {
+        tile->a = tile->b = kZeros;
+        tile->a_row = tile->a_k = 0;
+        tile->blocks = &kZeroBlock;
+        tile->num_blocks = tile->block_k = 1;
+    }
+    panel.tiles[rows.rows - 1](*tile);
+}
+
+void start_from_bias(const GemmProblem& g, const Panel& panel, GemmTile* tile) {
+    tile->init = g.bias + panel.n0;
+    tile->init_row = 0;
+    tile->init_vector = g.kernels->gemm->lanes;
+}
+
+// What follows the last section where C's vectors are whole.
+void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const size_t lanes = kernels.lanes, vectors = panel.width / lanes;
+    // Rows of one vector that follow each other are one array.
+    const bool dense = rows.c_row == (ptrdiff_t)lanes;
+    const size_t count = dense ? rows.rows * lanes : lanes;
+    for (size_t v = 0; v < vectors; v++) {
+        for (int m = 0; m < (dense ? 1 : rows.rows); m++) {
+            float* out = c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row;
+            if (g.residual) {
+                const float* r = g.residual + rows.c + panel.residual +
+                                 (ptrdiff_t)v * panel.residual_vector + m * rows.c_row;
+                kernels.add_clamp(out, r, count, g.activation.low, g.activation.high);
+            }
+            g.activation.finish(out, count);
+        }
+    }
+}
+
+void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section) {
+    GemmTile tile;
+    tile.c = g.c + rows.c + panel.c;
+    tile.c_row = rows.c_row;
+    tile.c_vector = panel.c_vector;
+    if (section == 0) {
+        start_from_bias(g, panel, &tile);
+    } else {
+        tile.init = tile.c;
+        tile.init_row = tile.c_row;
+        tile.init_vector = tile.c_vector;
+    }
+    const bool last = section + 1 == g.num_sections;
+    const bool clamps = last && !g.residual;
+    tile.low = clamps ? g.activation.low : -INFINITY;
+    tile.high = clamps ? g.activation.high : INFINITY;
+    run_section(g, rows, panel, section, &tile);
+    if (last && (g.residual || g.activation.pass)) finish_direct(g, rows, panel, tile.c);
+}
+
+// Adds the residual to a tile [rows][width] and clamps.
+void add_residual(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* tile) {
+    for (int m = 0; m < rows.rows; m++) {
+        for (size_t j = 0; j < panel.used; j++) {
+            const ptrdiff_t at = column_offset(g, panel.n0 + j, g.residual_block);
+            float& x = tile[m * panel.width + j];
+            x += g.residual[rows.c + m * rows.c_row + at];
+            x = x < g.activation.low ? g.activation.low : x;
+            x = x > g.activation.high ? g.activation.high : x;
+        }
+    }
+}
+
+// From a tile [rows][width] to where its columns lie in C.
+void scatter(const GemmProblem& g, const GemmRows& rows, const Panel& panel, const float* tile) {
+    for (size_t j = 0; j < panel.used;) {
+        const size_t inside = (panel.n0 + j) % g.c_pack;
+        const size_t run = std::min(panel.used - j, g.c_pack - inside);
+        float* out = g.c + rows.c + column_offset(g, panel.n0 + j, g.c_block);
+        for (int m = 0; m < rows.rows; m++, out += rows.c_row) {
+            const float* from = tile + m * panel.width + j;
+            for (size_t i = 0; i < run; i++) out[i] = from[i];
+        }
+        j += run;
+    }
+}
+
+// All sections in a buffer, for columns that the kernel cannot write itself.
+void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel) {
+    alignas(64) float buffer[kMaxTile];
+    GemmTile tile;
+    tile.c = buffer;
+    tile.c_row = panel.width;
+    tile.c_vector = g.kernels->gemm->lanes;
+    start_from_bias(g, panel, &tile);
+    for (size_t s = 0; s < g.num_sections; s++) {
+        const bool clamps = s + 1 == g.num_sections && !g.residual;
+        tile.low = clamps ? g.activation.low : -INFINITY;
+        tile.high = clamps ? g.activation.high : INFINITY;
+        run_section(g, rows, panel, s, &tile);
+        tile.init = tile.c;
+        tile.init_row = tile.c_row;
+        tile.init_vector = tile.c_vector;
+    }
+    if (g.residual) add_residual(g, rows, panel, buffer);
+    g.activation.finish(buffer, rows.rows * panel.width);
+    scatter(g, rows, panel, buffer);
+}
+
+// Rows [row0, row1) by panels [panel0, panel1).
+void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, size_t panel1) {
+    for (size_t s = 0; s < g.num_sections; s++) {
+        for (size_t p = panel0; p < panel1; p++) {
+            const Panel panel = make_panel(g, p);
+            if (!panel.direct && s > 0) continue;
+            for (size_t r = row0; r < row1; r++) {
+                if (panel.direct) {
+                    run_direct(g, g.rows[r], panel, s);
+                } else {
+                    run_buffered(g, g.rows[r], panel);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace
+
+size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats) {
+    const size_t budget = 384 * 1024 / sizeof(float);
+    const size_t rows = budget / std::max<size_t>(1, a_floats + c_floats);
+    return std::max<size_t>(4, rows / kernels.max_rows);
+}
+
+void gemm_run(const GemmProblem& g, int threads) {
+    const size_t panels = panel_count(*g.kernels->gemm, g.n);
+    if (panels == 0 || g.num_rows == 0) return;
+    const size_t chunk = g.chunk ? std::min(g.chunk, g.num_rows) : g.num_rows;
+    size_t chunks = (g.num_rows + chunk - 1) / chunk;
+    if (threads <= 1) {
+        for (size_t i = 0; i < chunks; i++)
+            run_chunk(g, i * chunk, std::min((i + 1) * chunk, g.num_rows), 0, panels);
+        return;
+    }
+    // Few chunks: cut the panels too, so that every thread has a few tasks of its own.
+    const size_t wanted = (size_t)threads * 3;
+    size_t groups = std::min(panels, (wanted + chunks - 1) / chunks);
+    if (groups * chunks < (size_t)threads) chunks = std::min(g.num_rows, wanted / groups);
+    const int tasks = (int)(chunks * groups);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int t = 0; t < tasks; t++) {
+        const size_t c = t / groups, p = t % groups;
+        const size_t row0 = piece_begin(g.num_rows, chunks, c);
+        const size_t panel0 = piece_begin(panels, groups, p);
+        run_chunk(g, row0, row0 + piece_length(g.num_rows, chunks, c), panel0,
+                  panel0 + piece_length(panels, groups, p));
+    }
+}
+
+// ---------------------------------------------------------------- plain matrices
+
+namespace {
+// One row of A: full panels by the kernel made for it, the narrow one through a buffer.
+void row_times_matrix(const GemmMatrix& g, int threads) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const size_t columns = panel_columns(kernels);
+    size_t panels = panel_count(kernels, g.n);
+    const bool narrow = panel_width(kernels, g.n, panels - 1) != columns;
+    if (narrow) {
+        panels--;
+        alignas(64) float buffer[64];
+        const size_t n0 = panels * columns;
+        const GemmBlock block = {0, 0};
+        GemmTile tile = {g.a,
+                         0,
+                         g.a_k,
+                         &block,
+                         1,
+                         g.k,
+                         g.b + n0 * g.k,
+                         g.bias + n0,
+                         0,
+                         0,
+                         buffer,
+                         0,
+                         0,
+                         g.activation.low,
+                         g.activation.high};
+        kernels.tile_narrow[0](tile);
+        memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
+    }
+    const size_t full = narrow ? panels * columns : g.n;
+    const int pieces = (int)std::min<size_t>(std::max(threads, 1), panels);
+#pragma omp parallel for num_threads(pieces) if (pieces > 1)
+    for (int t = 0; t < pieces; t++) {
+        const size_t n0 = piece_begin(panels, pieces, t) * columns;
+        const size_t n1 = std::min(full, n0 + piece_length(panels, pieces, t) * columns);
+        kernels.row_times_panels(g.a, g.a_k, g.k, g.b + n0 * g.k, n1 - n0, g.bias + n0, g.c + n0,
+                                 g.activation.low, g.activation.high);
+    }
+    g.activation.finish(g.c, g.n);
+}
+
+}  // namespace
+
+void gemm_matrix(const GemmMatrix& g, int threads) {
+    if (g.m == 0 || g.n == 0) return;
+    if (g.m == 1 && (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
+        return row_times_matrix(g, threads);
+    // Lists of fixed size, so that nothing is allocated.
+    enum { kMaxSections = 64, kMaxRows = 128 };
+    const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
+    const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
+    GemmBlock blocks[kMaxSections];
+    GemmSection sections[kMaxSections];
+    for (size_t s = 0; s < num_sections; s++) {
+        const size_t k0 = piece_begin(g.k, num_sections, s);
+        blocks[s] = {(ptrdiff_t)k0 * g.a_k, k0};
+        sections[s] = {&blocks[s], g.k ? 1u : 0u, piece_length(g.k, num_sections, s)};
+    }
+    GemmRows rows[kMaxRows];
+    const size_t pieces = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
+    GemmProblem problem = {};
+    problem.kernels = g.kernels;
+    problem.a = g.a;
+    problem.a_k = g.a_k;
+    problem.sections = sections;
+    problem.num_sections = num_sections;
+    problem.rows = rows;
+    problem.b = g.b;
+    problem.n = g.n;
+    problem.k = g.k;
+    problem.bias = g.bias;
+    problem.c = g.c;
+    problem.c_pack = g.c_pack;
+    problem.c_block = g.c_block;
+    problem.activation = g.activation;
+    problem.chunk = gemm_chunk(*g.kernels->gemm, g.k, num_sections > 1 ? g.n : 0);
+    for (size_t first = 0; first < pieces; first += kMaxRows) {
+        problem.num_rows = std::min<size_t>(kMaxRows, pieces - first);
+        for (size_t i = 0; i < problem.num_rows; i++) {
+            const ptrdiff_t m0 = (ptrdiff_t)piece_begin(g.m, pieces, first + i);
+            rows[i] = {m0 * g.a_row,
+                       m0 * g.c_row,
+                       g.a_row,
+                       g.c_row,
+                       (int)piece_length(g.m, pieces, first + i),
+                       0};
+        }
+        gemm_run(problem, threads);
+    }
+}
+
+}  // namespace quoll

@@ -1,0 +1,101 @@
+// Drivers of the gemm kernels: packing of B, cache blocking, threads, bias and activation.
+#ifndef QUOLL_LAYER_CPU_GEMM_GEMM_RUN_H
+#define QUOLL_LAYER_CPU_GEMM_GEMM_RUN_H
+
+#include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/packing.h"
+#include "mat.h"
+
+namespace quoll {
+
+// ---------------------------------------------------------------- B
+
+// B in panels: panel p begins p * k * lanes * vectors floats into it. The last one is narrow, a
+// single vector wide, where that holds the columns that remain.
+size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k);  // floats
+// Value (k, n) at src[k * ld + n] (row-major) or src[n * ld + k].
+void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
+               size_t k, float* packed);
+// Value (k, n) at src[n * ld + order[k]].
+void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
+                       size_t n, size_t k, float* packed);
+// The floats that GemmProblem::bias must have: n rounded up to whole panels.
+size_t gemm_bias_size(const GemmKernels& kernels, size_t n);
+
+// ---------------------------------------------------------------- the product
+
+// A part of k whose panel rows stay in cache while they meet many rows of A. block_k is the same
+// for all its blocks; no blocks at all: it adds nothing.
+struct GemmSection {
+    const GemmBlock* blocks;
+    size_t num_blocks, block_k;
+};
+
+// `rows` rows of C (at most max_rows): row m reads A at a + m * a_row through the sections of
+// `table`, and is written at c + m * c_row.
+struct GemmRows {
+    ptrdiff_t a, c;  // floats from GemmProblem::a and ::c
+    ptrdiff_t a_row, c_row;
+    int rows, table;
+};
+
+// Column n of C lies at c + n / c_pack * c_block + n % c_pack: a row-major C has c_pack = n, a
+// channel-blocked one the elempack and the step from block to block.
+struct GemmProblem {
+    const KernelSet* kernels;
+    const float* a;
+    ptrdiff_t a_k;
+    const GemmSection* sections;  // [table][num_sections]
+    size_t num_sections;
+    const GemmRows* rows;
+    size_t num_rows;
+    const float* b;
+    size_t n, k;
+    const float* bias;  // gemm_bias_size floats, zero where there is none
+    float* c;
+    size_t c_pack;
+    ptrdiff_t c_block;
+    const float* residual;  // added before the activation: laid out as C but for the step; or null
+    ptrdiff_t residual_block;
+    FusedActivation activation;
+    size_t chunk;  // entries of `rows` whose A and C together should stay in cache; 0: all
+};
+void gemm_run(const GemmProblem& problem, int threads);
+
+// A value for GemmProblem::chunk when a row takes a_floats of A and c_floats of C (0 if C is
+// written once only): what half of a typical second-level cache holds.
+size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats);
+
+// ---------------------------------------------------------------- plain matrices
+
+// C = activation(A B + bias) for A of m rows at a + i * a_row + k * a_k, C as in GemmProblem with
+// rows c_row apart. m = 1 reads B at the speed of the memory.
+struct GemmMatrix {
+    const KernelSet* kernels;
+    const float* a;
+    ptrdiff_t a_row, a_k;
+    size_t m, n, k;
+    const float* b;
+    const float* bias;
+    float* c;
+    ptrdiff_t c_row;
+    size_t c_pack;
+    ptrdiff_t c_block;
+    FusedActivation activation;
+};
+void gemm_matrix(const GemmMatrix& matrix, int threads);
+
+// The length of piece i when `length` is cut into `pieces` nearly equal ones, and where it begins.
+inline size_t piece_length(size_t length, size_t pieces, size_t i) {
+    return length / pieces + (i < length % pieces);
+}
+inline size_t piece_begin(size_t length, size_t pieces, size_t i) {
+    return length / pieces * i + (i < length % pieces ? i : length % pieces);
+}
+
+// k that a section should have at most: as many panel rows as stay close to the core.
+enum { kGemmSectionK = 512 };
+
+}  // namespace quoll
+
+#endif
