@@ -17,12 +17,16 @@ void inner_outputs(const WindowAxis& axis, int* first, int* last) {
                                               std::min<int64_t>(axis.out, room / axis.stride + 1));
 }
 
-// The taps of output i that lie within the input: first <= k < last; at least the position of tap
-// 0, which may be negative, is returned.
+// a / b rounded down. Most dilations are 1, and a 64-bit division takes as long as a row of 7.
+int64_t divide(int64_t a, int b) { return b == 1 ? a : a / b; }
+
+// The taps of output i that lie within the input: first <= k < last. Returns the position of tap 0,
+// which may be negative.
 int64_t taps_inside(const WindowAxis& axis, int i, int* first, int* last) {
-    const int64_t start = (int64_t)i * axis.stride - axis.before, d = axis.dilation;
-    const int64_t low = start >= 0 ? 0 : (-start + d - 1) / d;
-    const int64_t high = start >= axis.in ? 0 : (axis.in - 1 - start) / d + 1;
+    const int64_t start = (int64_t)i * axis.stride - axis.before;
+    const int d = axis.dilation;
+    const int64_t low = start >= 0 ? 0 : divide(-start + d - 1, d);
+    const int64_t high = start >= axis.in ? 0 : divide(axis.in - 1 - start, d) + 1;
     *first = (int)std::min<int64_t>(low, axis.kernel);
     *last = (int)std::max<int64_t>(*first, std::min<int64_t>(high, axis.kernel));
     return start;
@@ -38,6 +42,17 @@ struct Bands {
     int begin(int task) const { return (int)((int64_t)rows * (task % per_item) / per_item); }
     int end(int task) const { return (int)((int64_t)rows * (task % per_item + 1) / per_item); }
 };
+
+// to[i] = from[i * stride]
+void copy_every(const float* __restrict from, int stride, float* __restrict to, size_t count) {
+    if (stride == 1) {
+        std::copy_n(from, count, to);
+    } else if (stride == 2) {  // a constant that compilers have shuffles for
+        for (size_t i = 0; i < count; i++) to[i] = from[2 * i];
+    } else {
+        for (size_t i = 0; i < count; i++) to[i] = from[i * (size_t)stride];
+    }
+}
 
 // Rows of one channel under the windows of a band of outputs, padded and split by column modulo
 // stride, so that every tap reads neighbouring floats. One more row holds nothing but padding.
@@ -68,11 +83,14 @@ public:
             copy_row(channel.row(y), pad_value, to + (y - first_) * row_floats());
         std::fill_n(to + rows_ * row_floats(), row_floats(), pad_value);
     }
-    // The floats under tap kx of input row y (-1: the row of padding), from output 0 on.
-    const float* tap(int64_t y, int kx) const {
-        const size_t row = y < 0 ? rows_ : (size_t)(y - first_);
+    // The floats of input row y (-1: of the row of padding); those under tap kx of output 0 and its
+    // neighbours begin at `column(kx)`.
+    const float* row(int64_t y) const {
+        return data_ + (y < 0 ? rows_ : (size_t)(y - first_)) * row_floats();
+    }
+    size_t column(int kx) const {
         const size_t column = (size_t)kx * g_.x.dilation;
-        return data_ + row * row_floats() + column % g_.x.stride * width_ + column / g_.x.stride;
+        return column % g_.x.stride * width_ + column / g_.x.stride;
     }
 
 private:
@@ -85,11 +103,8 @@ private:
             const size_t begin = (size_t)std::min<int64_t>(low, (int64_t)width_);
             const size_t end = std::max(begin, (size_t)std::min<int64_t>(high, (int64_t)width_));
             std::fill(to, to + begin, pad_value);
-            if (stride == 1) {
-                std::copy(from + start + begin, from + start + end, to + begin);
-            } else {
-                for (size_t i = begin; i < end; i++) to[i] = from[start + (int64_t)i * stride];
-            }
+            const float* first = from + (start + (int64_t)begin * stride);
+            copy_every(begin < end ? first : from, stride, to + begin, end - begin);
             std::fill(to + end, to + width_, pad_value);
         }
     }
@@ -195,17 +210,16 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
 #pragma omp parallel for num_threads(threads)
     for (int task = 0; task < top.c * bands.per_item; task++) {
         const int q = bands.item(task);
-        const Mat channel = in.channel(q);
-        Mat out = top.channel(q);
+        const float* channel = (const float*)in.data + q * in.cstep * pack_;
+        float* out = (float*)top.data + q * top.cstep * pack_;
         DwconvRow row = frame;
         row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
         for (int y = bands.begin(task); y < bands.end(task); y++) {
             const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
-            row.in = row.ky_first == row.ky_last
-                         ? nullptr
-                         : channel.row((int)(start + (int64_t)row.ky_first * g.y.dilation));
-            row.out = out.row(y);
+            const int64_t y_in = start + (int64_t)row.ky_first * g.y.dilation;
+            row.in = row.ky_first < row.ky_last ? channel + y_in * g.x.in * pack_ : nullptr;
+            row.out = out + (size_t)y * g.x.out * pack_;
             row_(row);
             activation_.finish(row.out, (size_t)g.x.out * pack_);
         }
@@ -224,7 +238,10 @@ int ConvolutionDepthWiseCpu::forward_planar(const Mat& bottom, const ConvGeometr
     top.create(Shape(g.x.out, g.y.out, g.num_output), 1, opt.blob_allocator);
     Mat floats((int)shared_rows.floats(), threads, 4u, opt.workspace_allocator);
     Mat pointers((int)shared_rows.tap_bytes(), threads, 1u, opt.workspace_allocator);
-    if (top.empty() || floats.empty() || pointers.empty()) return kOutOfMemory;
+    Mat columns(kernel_w, sizeof(size_t), opt.workspace_allocator);
+    if (top.empty() || floats.empty() || pointers.empty() || columns.empty()) return kOutOfMemory;
+    size_t* const column = (size_t*)columns.data;
+    for (int kx = 0; kx < kernel_w; kx++) column[kx] = shared_rows.column(kx);
 
 #pragma omp parallel for num_threads(threads)
     for (int task = 0; task < g.num_output * bands.per_item; task++) {
@@ -242,9 +259,8 @@ int ConvolutionDepthWiseCpu::forward_planar(const Mat& bottom, const ConvGeometr
             row.num_taps = 0;
             for (int ky = padded ? 0 : first; ky < (padded ? kernel_h : last); ky++) {
                 const bool inside = ky >= first && ky < last;
-                for (int kx = 0; kx < kernel_w; kx++)
-                    taps[row.num_taps++] =
-                        rows.tap(inside ? start + (int64_t)ky * g.y.dilation : -1, kx);
+                const float* from = rows.row(inside ? start + (int64_t)ky * g.y.dilation : -1);
+                for (int kx = 0; kx < kernel_w; kx++) taps[row.num_taps++] = from + column[kx];
             }
             row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() +
                          (padded ? 0 : (size_t)first * kernel_w);

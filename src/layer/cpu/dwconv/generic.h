@@ -29,8 +29,9 @@ QUOLL_INLINE V row_bias(const DwconvRow& r) {
     return sum;
 }
 
-// Outputs x to x + T - 1, which need no padding. Each input element is loaded once a kernel row.
-template <size_t N, int K, int S, int T>
+// Outputs x to x + T - 1. Each input element is loaded once a kernel row. The first L and last R
+// input columns of the tile lie outside the input and count as zero.
+template <size_t N, int K, int S, int T, int L = 0, int R = 0>
 QUOLL_INLINE void dwconv_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
     using V = s::vecf<N>;
     V sum[T];
@@ -43,7 +44,7 @@ QUOLL_INLINE void dwconv_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
 #pragma GCC unroll 8
         for (int k = 0; k < K; k++) w[k] = V::load(weight + k * N);
 #pragma GCC unroll 32
-        for (int i = 0; i < (T - 1) * S + K; i++) {
+        for (int i = L; i < (T - 1) * S + K - R; i++) {
             const V v = V::load(in + i * N);
 #pragma GCC unroll 8
             for (int k = 0; k < K; k++) {
@@ -82,25 +83,30 @@ QUOLL_INLINE void dwconv_tile_any(const DwconvRow& r, s::vecf<N> bias, int x) {
 template <size_t N>
 QUOLL_INLINE void dwconv_border(const DwconvRow& r, s::vecf<N> bias, int x) {
     using V = s::vecf<N>;
+    const ptrdiff_t left = (ptrdiff_t)x * r.stride_w - r.pad_left, dilation = r.dilation_w;
+    int first = 0, last = r.kernel_w;  // kernel columns within the input
+    while (first < last && left + first * dilation < 0) first++;
+    while (first < last && left + (last - 1) * dilation >= r.in_w) last--;
+
     V sum = bias;
-    const V pad = V::set(r.pad_value);
-    const ptrdiff_t left = (ptrdiff_t)x * r.stride_w - r.pad_left;
     const float* weight = r.weight + (size_t)r.ky_first * r.kernel_w * N;
     const float* row = r.in;
-    for (int ky = r.ky_first; ky < r.ky_last; ky++, row += r.row_step) {
-        ptrdiff_t column = left;
-        for (int kx = 0; kx < r.kernel_w; kx++, column += r.dilation_w, weight += N) {
-            const bool inside = column >= 0 && column < r.in_w;
-            if (inside) {
-                sum = fma(V::load(row + column * (ptrdiff_t)N), V::load(weight), sum);
-            } else if (r.pad_value != 0.f) {
-                sum = fma(pad, V::load(weight), sum);
-            }
+    for (int ky = r.ky_first; ky < r.ky_last; ky++) {
+        for (int kx = first; kx < last; kx++) {
+            const V v = V::load(row + (left + kx * dilation) * (ptrdiff_t)N);
+            sum = fma(v, V::load(weight + (size_t)kx * N), sum);
         }
+        if (r.pad_value != 0.f) {
+            const V pad = V::set(r.pad_value);
+            for (int kx = 0; kx < r.kernel_w; kx++)
+                if (kx < first || kx >= last) sum = fma(pad, V::load(weight + (size_t)kx * N), sum);
+        }
+        row += r.row_step, weight += (size_t)r.kernel_w * N;
     }
     clamp(sum, r.low, r.high).store(r.out + (size_t)x * N);
 }
 
+// Outputs x to x + T - 1, which need no padding.
 template <size_t N, int K, int S, int T>
 QUOLL_INLINE void dwconv_step(const DwconvRow& r, s::vecf<N> bias, int x) {
     if constexpr (K == 0) {
@@ -110,22 +116,46 @@ QUOLL_INLINE void dwconv_step(const DwconvRow& r, s::vecf<N> bias, int x) {
     }
 }
 
+// Outputs x to `end`, which need no padding; some of the row twice rather than one at a time.
 template <size_t N, int K, int S>
-void dwconv_row(const DwconvRow& r) {
-    const s::vecf<N> bias = row_bias<s::vecf<N>>(r);
-    int x = 0;
-    for (; x < r.x_first; x++) dwconv_border<N>(r, bias, x);
-    for (; x + 8 <= r.x_last; x += 8) dwconv_step<N, K, S, 8>(r, bias, x);
-    if (x + 4 <= r.x_last) {
+QUOLL_INLINE void dwconv_inner(const DwconvRow& r, s::vecf<N> bias, int x, int end) {
+    for (; x + 8 <= end; x += 8) dwconv_step<N, K, S, 8>(r, bias, x);
+    if (r.x_last - r.x_first < 4) {
+        for (; x < end; x++) dwconv_step<N, K, S, 1>(r, bias, x);
+    }
+    while (x < end) {
+        if (x > r.x_last - 4) x = r.x_last - 4;
         dwconv_step<N, K, S, 4>(r, bias, x);
         x += 4;
     }
-    if (x < r.x_last && r.x_last - r.x_first >= 4) {  // some outputs once more
-        dwconv_step<N, K, S, 4>(r, bias, r.x_last - 4);
-        x = r.x_last;
+}
+
+// Sides where the window reaches K / 2 columns over the edge, as with SAME padding, have tiles of
+// their own; any other border goes output by output.
+template <size_t N, int K, int S>
+void dwconv_row(const DwconvRow& r) {
+    const s::vecf<N> bias = row_bias<s::vecf<N>>(r);
+    bool left = false, right = false;
+    if constexpr (K > 0) {
+        const ptrdiff_t over = (ptrdiff_t)(r.out_w - 1) * S + K - r.pad_left - r.in_w;
+        const bool zeros = r.pad_value == 0.f && r.x_first < r.x_last;
+        left = zeros && r.pad_left == K / 2 && r.x_last >= 4;
+        right = zeros && over == K / 2 && r.out_w - 4 >= r.x_first;
     }
-    for (; x < r.x_last; x++) dwconv_step<N, K, S, 1>(r, bias, x);
-    for (; x < r.out_w; x++) dwconv_border<N>(r, bias, x);
+    int x = 0;
+    if (left) {
+        if constexpr (K > 0) dwconv_tile<N, K, S, 4, K / 2, 0>(r, bias, 0);
+        x = 4;
+    } else {
+        for (; x < r.x_first; x++) dwconv_border<N>(r, bias, x);
+    }
+    const int inner_end = right ? r.out_w - 4 : r.x_last;
+    dwconv_inner<N, K, S>(r, bias, x, inner_end);
+    if (right) {
+        if constexpr (K > 0) dwconv_tile<N, K, S, 4, 0, K / 2>(r, bias, r.out_w - 4);
+    } else {
+        for (x = x > r.x_last ? x : r.x_last; x < r.out_w; x++) dwconv_border<N>(r, bias, x);
+    }
 }
 
 template <size_t N, int K, int S>
@@ -158,7 +188,8 @@ void dwconv_planar(const DwconvPlanarRow& r) {
     using V = s::vecf<s::kLanes>;
     const int lanes = (int)s::kLanes;
     int x = 0;
-    for (; x + 4 * lanes <= r.count; x += 4 * lanes) planar_tile<4>(r, x);
+    for (; x + 8 * lanes <= r.count; x += 8 * lanes) planar_tile<8>(r, x);
+    for (; x + 2 * lanes <= r.count; x += 2 * lanes) planar_tile<2>(r, x);
     for (; x + lanes <= r.count; x += lanes) planar_tile<1>(r, x);
     if (x == r.count) return;
     const size_t n = (size_t)(r.count - x);
