@@ -1,6 +1,8 @@
-// Choices that the fast layers share: elempack, threads, activation.
+// Choices that the fast layers share: elempack, division of work, activation.
 #ifndef QUOLL_LAYER_CPU_PACKING_H
 #define QUOLL_LAYER_CPU_PACKING_H
+
+#include <algorithm>
 
 #include "layer/activation.h"
 #include "layer/cpu/kernel_set.h"
@@ -35,6 +37,17 @@ inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* pack
 inline int threads_for(const Option& opt, double work) {
     return work < 50000 || opt.num_threads < 1 ? 1 : opt.num_threads;
 }
+
+// `items` channels (or blocks of them) in bands of rows, so that all threads have work.
+struct Bands {
+    int per_item, rows;
+    Bands(int items, int rows, int threads) : per_item(1), rows(rows) {
+        if (items < 4 * threads && items % threads != 0) per_item = std::min(rows, threads);
+    }
+    int item(int task) const { return task / per_item; }
+    int begin(int task) const { return (int)((int64_t)rows * (task % per_item) / per_item); }
+    int end(int task) const { return (int)((int64_t)rows * (task % per_item + 1) / per_item); }
+};
 
 // An activation as the kernels apply it: clamping comes for free with the store, anything else is
 // a pass over finished results that are still in cache.

@@ -32,17 +32,6 @@ int64_t taps_inside(const WindowAxis& axis, int i, int* first, int* last) {
     return start;
 }
 
-// `items` channels (or blocks of them) in bands of rows, so that all threads have work.
-struct Bands {
-    int per_item, rows;
-    Bands(int items, int rows, int threads) : per_item(1), rows(rows) {
-        if (items < 4 * threads && items % threads != 0) per_item = std::min(rows, threads);
-    }
-    int item(int task) const { return task / per_item; }
-    int begin(int task) const { return (int)((int64_t)rows * (task % per_item) / per_item); }
-    int end(int task) const { return (int)((int64_t)rows * (task % per_item + 1) / per_item); }
-};
-
 // to[i] = from[i * stride]
 void copy_every(const float* __restrict from, int stride, float* __restrict to, size_t count) {
     if (stride == 1) {

@@ -1,0 +1,50 @@
+// Pooling kernels: the largest value, or the sum times `scale`, of windows that lie within the
+// input. Sums are fp32. A window without elements gives -FLT_MAX, or 0. No pointer needs alignment.
+#ifndef QUOLL_LAYER_CPU_POOL_POOL_H
+#define QUOLL_LAYER_CPU_POOL_POOL_H
+
+#include <stddef.h>
+
+namespace quoll {
+
+// `count` windows of rows x columns elements, each `pack` interleaved floats.
+struct PoolWindows {
+    const float* in;  // the first element of the first window
+    size_t row_step;  // floats from one row to the next
+    int rows, columns;
+    int stride;  // elements from one window to the next
+    float* out;  // [count][pack], no overlap with the input
+    int count;
+    float scale;
+};
+typedef void (*PoolWindowsKernel)(const PoolWindows& w);
+
+// Planar data. out[x] = the largest value, or the sum, of in[y * row_step + x], y < rows, x < n.
+typedef void (*PoolRowsKernel)(const float* in, size_t row_step, int rows, float* out, size_t n);
+// The largest value, or the sum times scale, of n floats.
+typedef float (*PoolRunKernel)(const float* in, size_t n, float scale);
+
+struct PoolPlanarKernels {
+    PoolRowsKernel rows;
+    PoolWindowsKernel across;  // pack 1 and one row
+    PoolRunKernel run;
+};
+
+enum { kPoolPacks = 3 };
+const int kPoolPack[kPoolPacks] = {4, 8, 16};
+
+// Kernels for each entry of kPoolPack, null where it exceeds a register.
+struct PoolKernels {
+#define QUOLL_POOL(name, operation, columns, stride) PoolWindowsKernel name[kPoolPacks];
+#include "layer/cpu/pool/kernels.inc"
+#undef QUOLL_POOL
+    PoolPlanarKernels planar_max, planar_average;
+};
+
+// The fastest kernel for windows of `columns` columns; null if none has that pack.
+PoolWindowsKernel select_pool_windows(const PoolKernels& kernels, bool max, int pack, int columns,
+                                      int stride);
+
+}  // namespace quoll
+
+#endif
