@@ -1,0 +1,61 @@
+#include "layer/cpu/innerproduct/innerproduct_cpu.h"
+
+#include <algorithm>
+
+#include "layer/cpu/gemm/gemm_run.h"
+
+namespace quoll {
+
+InnerProductCpu::InnerProductCpu() : kernels_(nullptr) { support_packing = true; }
+
+int InnerProductCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
+    if (int8_scale_term != 0) return kOk;
+    const KernelSet& kernels = host_kernel_set();
+    const GemmKernels& gemm = *kernels.gemm;
+    const size_t k = num_input();
+    // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
+    packed_weight_.create(gemm.lanes, (int)(gemm_packed_size(gemm, num_output, k) / gemm.lanes));
+    packed_bias_.create((int)gemm_bias_size(gemm, num_output));
+    if (packed_weight_.empty() || packed_bias_.empty()) {
+        fail("out of memory for %d weights", weight_data_size);
+        return kOutOfMemory;
+    }
+    gemm_pack(gemm, weight_data, k, false, num_output, k, packed_weight_);
+    packed_bias_.fill(0.f);
+    if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
+    activation_ = FusedActivation(kernels, Activation(activation_type, activation_params));
+    kernels_ = &kernels;
+    weight_data.release();
+    return kOk;
+}
+
+int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    Mat rows;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &rows));
+    if (!kernels_) return InnerProduct::forward(rows, top_blob, opt);
+    std::vector<Shape> tops;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(std::vector<Shape>(1, rows.logical_shape()), tops));
+    if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
+    top_blob.create(tops[0], 1, opt.blob_allocator);
+    if (rows.empty() || top_blob.empty()) return kOutOfMemory;
+
+    GemmMatrix product = {};
+    product.kernels = kernels_;
+    product.a = rows;
+    product.a_row = num_input();
+    product.a_k = 1;
+    product.m = rows.h, product.n = num_output, product.k = num_input();
+    product.b = packed_weight_;
+    product.bias = packed_bias_;
+    product.c = top_blob;
+    product.c_row = num_output;
+    product.c_pack = num_output;
+    product.activation = activation_;
+    gemm_matrix(product, threads_for(opt, (double)rows.h * weight_data_size));
+    return kOk;
+}
+
+Layer* create_InnerProduct_fast_layer() { return new InnerProductCpu; }
+
+}  // namespace quoll
