@@ -19,6 +19,17 @@ static const std::vector<LayerCase> kCases = {
     deconv(Shape(5, 6, 32), 4, 4, "3=2 4=-233 20=10 21=12 5=1 9=6 -23310=2,0.2,0.5"),
     deconv(Shape(5, 6, 3), 16, 3, "3=2 4=-234 20=10 21=12 18=1"),
     deconv(Shape(5, 6, 3), 5, 3, "3=2 4=-234 18=2"),
+    // Phases that no tap meets, tiles of every number of rows, panels of every width.
+    deconv(Shape(4, 3, 4), 8, 1, "3=3 18=2 5=1 9=1"),
+    deconv(Shape(2, 3, 8), 3, 2, "3=5 13=1 2=3 5=1"),
+    deconv(Shape(35, 3, 8), 16, 2, "3=2 5=1"),
+    deconv(Shape(17, 2, 12), 36, 3, "3=2 4=1 5=1 9=2 -23310=1,0.1"),
+    deconv(Shape(3, 3, 40), 50, 4, "3=2 4=1 18=1 5=1 9=5"),
+    deconv(Shape(9), 4, 3, "3=2 5=1"),
+    deconv(Shape(9, 4), 16, 3, "4=1 3=2"),
+    // The pads leave a small part of what a wide kernel reaches.
+    deconv(Shape(3, 3, 4), 4, 9, "2=40 4=150"),
+    deconv(Shape(3, 3, 4), 4, 2, "2=5000 4=2500"),
     LayerCase({Shape(5, 6, 4), Shape(3, 2, 8, 4), Shape(8)}, "3=2 4=1 5=1 28=1").terms(24),
     LayerCase({Shape(5, 6, 6), Shape(2, 2, 3, 6)}, "4=-233 20=4 21=5 28=1 9=1").terms(24),
 };

@@ -1,0 +1,30 @@
+#ifndef QUOLL_LAYER_CPU_DECONV_DECONVOLUTION_CPU_H
+#define QUOLL_LAYER_CPU_DECONV_DECONVOLUTION_CPU_H
+
+#include "layer/cpu/packing.h"
+#include "layer/deconvolution.h"
+
+namespace quoll {
+
+// Outputs whose positions agree modulo the strides form a phase. A phase meets the same taps of
+// the kernel everywhere, one input pixel a tap, so it is a convolution of stride 1 that the gemm
+// kernels run without intermediate sums. Dynamic weights run on the reference.
+class DeconvolutionCpu : public Deconvolution {
+public:
+    DeconvolutionCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;  // null: the reference runs
+    int in_pack_, out_pack_;
+    Mat packed_weight_;  // panels of [kernel_h][kernel_w][num_input]
+    Mat packed_bias_;    // gemm_bias_size floats, zeros without bias
+    FusedActivation activation_;
+};
+
+}  // namespace quoll
+
+#endif
