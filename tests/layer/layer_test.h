@@ -101,6 +101,7 @@ struct Tolerance {
     static constexpr double kFunctionUlps = 4;
     double terms = 1, magnitude = 1, growth = 1;
     double output_epsilon = 0, weight_epsilon = 0;  // of f16 or bf16 storage, 0 for f32
+    double most = 1e300;  // what is larger becomes infinite in the storage type
 
     double of(double want) const;
 };

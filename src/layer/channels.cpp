@@ -1,0 +1,43 @@
+#include "channels.h"
+
+#include <math.h>
+
+namespace quoll {
+
+int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out,
+                      int channels) {
+    if (in.size() != 1) return layer.fail("expected 1 input, got %zu", in.size());
+    if (in[0].dims < 1 || in[0].dims > 4 || !takes_float(layer, in[0].dtype))
+        return layer.fail("expected 1 to 4 axes of f32, got %s of %s", shape_text(in[0]).c_str(),
+                          dtype_name(in[0].dtype));
+    if (channels > 0 && in[0].size(0) != channels)
+        return layer.fail("expected %d channels (the outermost axis), got %s", channels,
+                          shape_text(in[0]).c_str());
+    out = in;
+    return kOk;
+}
+
+int check_input(const Layer& layer, const Mat& blob) {
+    std::vector<Shape> out;
+    return layer.infer_shapes(std::vector<Shape>(1, blob.logical_shape()), out);
+}
+
+void normalize_runs(float* data, int runs, size_t size, size_t step, float eps) {
+    const double count = (double)runs * (double)size;
+    double sum = 0, squares = 0;
+    for (int r = 0; r < runs; r++)
+        for (size_t i = 0; i < size; i++) sum += data[r * step + i];
+    const double mean = sum / count;
+    for (int r = 0; r < runs; r++) {
+        for (size_t i = 0; i < size; i++) {
+            const double centred = data[r * step + i] - mean;
+            squares += centred * centred;
+        }
+    }
+    const double factor = 1.0 / sqrt(squares / count + eps);
+    for (int r = 0; r < runs; r++)
+        for (size_t i = 0; i < size; i++)
+            data[r * step + i] = (float)((data[r * step + i] - mean) * factor);
+}
+
+}  // namespace quoll

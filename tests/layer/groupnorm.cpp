@@ -1,0 +1,39 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static LayerCase norm(Shape in, int group, const std::string& more) {
+    const double size = (double)in.total() / group;
+    return LayerCase({in},
+                     "0=" + std::to_string(group) + " 1=" + std::to_string(in.size(0)) + " " + more)
+        .terms(size);
+}
+
+static const std::vector<LayerCase> kCases = {
+    norm(Shape(3, 4, 5, 6), 3, "2=0.01 3=0"), norm(Shape(23, 8), 2, "2=0.002 3=0"),
+    norm(Shape(23, 12), 3, "2=0.002"),        norm(Shape(212), 4, "2=0.02"),
+    norm(Shape(64), 2, "2=0.02 3=0"),         norm(Shape(5, 7, 16), 4, ""),
+    norm(Shape(5, 7, 32), 1, "2=0.001"),      norm(Shape(5, 7, 12), 12, "2=0.01"),
+    norm(Shape(5, 7, 32), 2, "2=0.001"),      norm(Shape(4, 3, 2, 24), 3, ""),
+};
+QUOLL_LAYER_CASES(GroupNorm, kCases)
+
+TEST(GroupNorm, by_hand) {
+    // Two groups of two channels of one value: means 2 and 6, variances 1 and 4.
+    const Mat gamma = mat_of(Shape(4), {1, 2, 3, 4}), beta = mat_of(Shape(4), {0, 0, 0, 10});
+    expect_values("GroupNorm", "0=2 1=4 2=0.0", {gamma, beta},
+                  {mat_of(Shape(1, 1, 4), {1, 3, 4, 8})}, mat_of(Shape(1, 1, 4), {-1, 2, -3, 14}));
+    expect_values("GroupNorm", "0=2 1=4 2=0.0", {gamma, beta}, {mat_of(Shape(4), {1, 3, 4, 8})},
+                  mat_of(Shape(4), {-1, 2, -3, 14}));
+    expect_values("GroupNorm", "0=1 1=2 2=0.0 3=0", {}, {mat_of(Shape(2, 2), {1, 1, 3, 3})},
+                  mat_of(Shape(2, 2), {-1, -1, 1, 1}));
+}
+
+TEST(GroupNorm, refuses_groups_that_do_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("GroupNorm", "0=2 1=5 3=0", {}));
+    const LayerPtr layer = make_layer("GroupNorm", "0=2 1=4 3=0", {});
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(4, 4, 3)}).empty());
+}
+
+}  // namespace quoll

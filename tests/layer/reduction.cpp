@@ -1,0 +1,70 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static LayerCase reduce(Shape in, int operation, const std::string& more) {
+    LayerCase c({in}, "0=" + std::to_string(operation) + " 5=1 " + more);
+    if (operation == 6) c.range(0.9f, 1.1f).term_magnitude(8);  // the product stays near 1
+    if (operation == 9) c.range(0.1f, 2.f);
+    return c.terms((double)in.total());
+}
+
+static std::vector<LayerCase> cases() {
+    std::vector<LayerCase> all;
+    for (int operation = 0; operation <= 10; operation++) {
+        all.push_back(reduce(Shape(31), operation, ""));
+        all.push_back(reduce(Shape(7, 8), operation, "1=0 -23303=1,0 2=0.5"));
+        all.push_back(reduce(Shape(16, 5), operation, "1=0 -23303=1,-1 4=1"));
+        all.push_back(reduce(Shape(3, 5, 4), operation, "2=2.0 4=1"));
+        all.push_back(reduce(Shape(3, 2, 16), operation, "1=0 -23303=1,0"));
+        all.push_back(reduce(Shape(4, 3, 8), operation, "1=0 -23303=1,1 4=1"));
+        all.push_back(reduce(Shape(4, 3, 8), operation, "1=0 -23303=2,1,2"));
+        all.push_back(reduce(Shape(4, 3, 13), operation, "1=0 -23303=2,0,-1"));
+        all.push_back(reduce(Shape(3, 2, 2, 4), operation, "1=0 -23303=3,0,1,2"));
+        all.push_back(reduce(Shape(3, 2, 2, 8), operation, "1=0 -23303=2,-1,-2 4=1"));
+        all.push_back(reduce(Shape(3, 2, 2, 12), operation, "1=0 -23303=1,1"));
+    }
+    all.push_back(reduce(Shape(4, 3, 8), 7, "1=0 2=3.0"));
+    return all;
+}
+static const std::vector<LayerCase> kCases = cases();
+QUOLL_LAYER_CASES(Reduction, kCases)
+
+TEST(Reduction, operations_by_hand) {
+    const Mat x = mat_of(Shape(3), {1, -2, 4});
+    const float want[] = {3, 7, 21, 1, 4, -2, -8, 7, 4.5825757f, 1.0986123f, 4.0509549f};
+    for (int operation = 0; operation <= 10; operation++) {
+        const std::string params = "0=" + std::to_string(operation);
+        expect_values("Reduction", params, {}, {x}, mat_of(Shape(1), {want[operation]}));
+        expect_values("Reduction", params + " 2=-2.0", {}, {x},
+                      mat_of(Shape(1), {-2 * want[operation]}));
+    }
+}
+
+TEST(Reduction, axes_by_hand) {
+    const Mat x = mat_of(Shape(2, 2, 2), {1, 2, 3, 4, 5, 6, 7, 8});
+    expect_values("Reduction", "", {}, {x}, mat_of(Shape(1), {36}));
+    expect_values("Reduction", "4=1", {}, {x}, mat_of(Shape(1, 1, 1), {36}));
+    expect_values("Reduction", "1=0 -23303=1,0 5=1", {}, {x}, mat_of(Shape(2, 2), {6, 8, 10, 12}));
+    expect_values("Reduction", "1=0 -23303=1,1 5=1 4=1", {}, {x},
+                  mat_of(Shape(2, 1, 2), {4, 6, 12, 14}));
+    expect_values("Reduction", "1=0 -23303=2,-1,0 5=1", {}, {x}, mat_of(Shape(2), {14, 22}));
+    expect_values("Reduction", "1=0 5=1 2=2.0", {}, {x},
+                  mat_of(Shape(2, 2, 2), {2, 4, 6, 8, 10, 12, 14, 16}));
+}
+
+TEST(Reduction, large_exponents_do_not_overflow) {
+    expect_values("Reduction", "0=10", {}, {mat_of(Shape(2), {1000, 1000})},
+                  mat_of(Shape(1), {1000.6931f}));
+}
+
+TEST(Reduction, refuses_old_files_and_missing_axes) {
+    EXPECT_EQ(nullptr, make_layer("Reduction", "1=0 -23303=1,1"));
+    EXPECT_EQ(nullptr, make_layer("Reduction", "0=11"));
+    EXPECT_EQ(nullptr, make_layer("Reduction", "1=0 -23303=1,4 5=1"));
+    const LayerPtr layer = make_layer("Reduction", "1=0 -23303=1,2 5=1");
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(3, 4)}).empty());
+}
+
+}  // namespace quoll
