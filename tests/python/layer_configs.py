@@ -424,6 +424,8 @@ def instance_norm(rng):
 def group_norm(rng):
     group = pick(rng, 1, 2, 4)
     x = blob(rng, (1, 2, 3), channels=(4, 8, 16, 24))
+    while x.size // group < 4:  # of a single value only rounding noise is left
+        x = blob(rng, (1, 2, 3), channels=(4, 8, 16, 24))
     on, weights = affine(rng, x.shape[0])
     return Config(f'0={group} 1={x.shape[0]} 2=0.001 3={on}', [x], weights)
 
