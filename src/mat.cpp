@@ -7,6 +7,7 @@
 #include <new>
 
 #include "log.h"
+#include "scalar_private.h"
 
 namespace quoll {
 
@@ -412,54 +413,11 @@ Mat Mat::from_float16(const unsigned short* data, int size) {
     return m;
 }
 
-static uint32_t bits_of(float v) {
-    uint32_t u;
-    memcpy(&u, &v, 4);
-    return u;
-}
+unsigned short float32_to_float16(float value) { return half_from_float(value); }
+float float16_to_float32(unsigned short value) { return float_from_half(value); }
+unsigned short float32_to_bfloat16(float value) { return bfloat_from_float(value); }
+float bfloat16_to_float32(unsigned short value) { return float_from_bfloat(value); }
 
-static float float_of(uint32_t u) {
-    float v;
-    memcpy(&v, &u, 4);
-    return v;
-}
-
-unsigned short float32_to_float16(float value) {
-    const uint32_t u = bits_of(value), sign = u >> 16 & 0x8000, magnitude = u & 0x7fffffff;
-    if (magnitude > 0x7f800000) return (unsigned short)(sign | 0x7e00);   // NaN
-    if (magnitude >= 0x477ff000) return (unsigned short)(sign | 0x7c00);  // rounds to infinity
-    if (magnitude < 0x38800000) {  // a half denormal: let the FPU round in units of 2^-24
-        const float scaled = float_of(magnitude) + 0.5f;  // ulp of [0.5, 1) is 2^-24
-        return (unsigned short)(sign | (bits_of(scaled) - bits_of(0.5f)));
-    }
-    const uint32_t odd = magnitude >> 13 & 1;
-    return (unsigned short)(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13));
-}
-
-float float16_to_float32(unsigned short value) {
-    const uint32_t sign = (uint32_t)(value & 0x8000) << 16, magnitude = value & 0x7fff;
-    if (magnitude >= 0x7c00) return float_of(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    if (magnitude < 0x400) {  // zero or denormal: an exact multiple of 2^-24
-        const float v = (float)magnitude * (1.f / 16777216.f);
-        return float_of(sign | bits_of(v));
-    }
-    return float_of(sign | ((magnitude << 13) + 0x38000000));
-}
-
-unsigned short float32_to_bfloat16(float value) {
-    const uint32_t u = bits_of(value);
-    if ((u & 0x7fffffff) > 0x7f800000) return (unsigned short)(u >> 16 | 0x40);
-    return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-
-float bfloat16_to_float32(unsigned short value) { return float_of((uint32_t)value << 16); }
-
-signed char float2int8(float v) {
-    if (!(v > -127.f)) return v == v ? -127 : 0;
-    if (v > 127.f) return 127;
-    const int whole = (int)v;
-    const float rest = v - (float)whole;  // exact, so that 0.49999997 stays below one half
-    return (signed char)(whole + (rest >= 0.5f) - (rest <= -0.5f));
-}
+signed char float2int8(float v) { return int8_from_float(v); }
 
 }  // namespace quoll

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "mat.h"
+#include "scalar_private.h"
 
 namespace quoll {
 
@@ -226,8 +227,8 @@ void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from
     }
     if (!create_as(in, dst, to, function, opt)) return;
     for_each_block(in, dst, opt, [&](const void* a, void* b, int, size_t count) {
-        const From* x = (const From*)a;
-        To* y = (To*)b;
+        const From* __restrict x = (const From*)a;
+        To* __restrict y = (To*)b;
         for (size_t i = 0; i < count; i++) y[i] = convert(x[i]);
     });
 }
@@ -243,22 +244,38 @@ bool matches(const Mat& values, const Mat& src, const char* function, const char
     return false;
 }
 
+// y = convert(x, scale, bias) where scale and bias advance (by s_step and o_step) with the lane,
+// and lanes repeat after `period` scalars; Period is that number where it is known, otherwise 0.
+template <int Period, class From, class To, class Convert>
+void scale_lanes(const From* __restrict x, To* __restrict y, size_t count, size_t period,
+                 const float* s, size_t s_step, const float* o, size_t o_step, Convert convert) {
+    const size_t lanes = Period ? Period : period;
+    for (size_t base = 0; base < count; base += lanes)
+        for (size_t k = 0; k < lanes; k++)
+            y[base + k] = convert(x[base + k], s[k * s_step], o[k * o_step]);
+}
+
 // convert(x, scale, bias) on each scalar. `bias` may be null.
 template <class From, class To, class Convert>
 void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, const Option& opt,
                 Convert convert) {
-    const float* s = scale;
-    const float* o = bias ? (const float*)*bias : nullptr;
+    const float none = 0.f, *scales = scale, *biases = bias ? (const float*)*bias : &none;
     const size_t s_step = scale.w > 1, o_step = bias && bias->w > 1;
-    const int pack = src.dims == 1 ? 0 : src.elempack;
+    const size_t pack = src.dims == 1 ? 0 : src.elempack;
     for_each_block(src, dst, opt, [&](const void* a, void* b, int lane, size_t count) {
         const From* x = (const From*)a;
         To* y = (To*)b;
-        const int period = pack ? pack : (int)count;  // lanes repeat after this many scalars
-        for (size_t base = 0; base < count; base += period)
-            for (int k = 0; k < period; k++)
-                y[base + k] =
-                    convert(x[base + k], s[(lane + k) * s_step], o ? o[(lane + k) * o_step] : 0.f);
+        const float *s = scales + lane * s_step, *o = biases + lane * o_step;
+        if (pack == 1 || s_step + o_step == 0)  // one scale and bias for all
+            scale_lanes<0>(x, y, count, count, s, 0, o, 0, convert);
+        else if (pack == 4)
+            scale_lanes<4>(x, y, count, pack, s, s_step, o, o_step, convert);
+        else if (pack == 8)
+            scale_lanes<8>(x, y, count, pack, s, s_step, o, o_step, convert);
+        else if (pack == 16)
+            scale_lanes<16>(x, y, count, pack, s, s_step, o, o_step, convert);
+        else
+            scale_lanes<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
     });
 }
 
@@ -316,22 +333,22 @@ void flatten(const Mat& src, Mat& dst, const Option& opt) {
 
 void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt) {
     cast<float, unsigned short>(src, dst, "cast_float32_to_float16", DType::f32, DType::f32,
-                                DType::f16, opt, float32_to_float16);
+                                DType::f16, opt, [](auto v) { return half_from_float(v); });
 }
 
 void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
     cast<unsigned short, float>(src, dst, "cast_float16_to_float32", DType::f16, DType::f16,
-                                DType::f32, opt, float16_to_float32);
+                                DType::f32, opt, [](auto v) { return float_from_half(v); });
 }
 
 void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt) {
     cast<float, unsigned short>(src, dst, "cast_float32_to_bfloat16", DType::f32, DType::f32,
-                                DType::bf16, opt, float32_to_bfloat16);
+                                DType::bf16, opt, [](auto v) { return bfloat_from_float(v); });
 }
 
 void cast_bfloat16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
     cast<unsigned short, float>(src, dst, "cast_bfloat16_to_float32", DType::bf16, DType::f16,
-                                DType::f32, opt, bfloat16_to_float32);
+                                DType::f32, opt, [](auto v) { return float_from_bfloat(v); });
 }
 
 void cast_int8_to_float32(const Mat& src, Mat& dst, const Option& opt) {
@@ -351,7 +368,7 @@ void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data, const Opt
     if (!matches(scale_data, in, kName, "scale_data")) return;
     if (!create_as(in, dst, DType::s8, kName, opt)) return;
     scale_cast<float, signed char>(in, dst, scale_data, nullptr, opt,
-                                   [](float v, float s, float) { return float2int8(v * s); });
+                                   [](float v, float s, float) { return int8_from_float(v * s); });
 }
 
 void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, const Mat& bias_data,

@@ -63,35 +63,70 @@ void fill_filter(Filter& f, int in, int out) {
     }
 }
 
-// One row of `count` elements of `pack` lanes.
+// One row of `count` elements of `pack` lanes. Pack is the number of lanes, or 0 to take `pack`.
+template <int Taps, int Pack>
 void resize_row(const float* from, float* to, int count, int pack, const Filter& f) {
-    for (int x = 0; x < count; x++, to += pack) {
-        const int* index = f.at(x);
-        const float* weight = f.weights(x);
-        for (int k = 0; k < pack; k++) {
-            float sum = 0.f;
-            for (int t = 0; t < f.taps; t++) sum += from[(size_t)index[t] * pack + k] * weight[t];
+    const int lanes = Pack ? Pack : pack;
+    const int* index = f.at(0);
+    const float* weight = f.weights(0);
+    for (int x = 0; x < count; x++, to += lanes, index += Taps, weight += Taps) {
+        for (int k = 0; k < lanes; k++) {
+            float sum = from[(size_t)index[0] * lanes + k] * weight[0];
+            for (int t = 1; t < Taps; t++) sum += from[(size_t)index[t] * lanes + k] * weight[t];
             to[k] = sum;
         }
     }
 }
 
-// One channel. `rows` keeps the last `taps` resized source rows, each in slot index % taps.
+template <int Taps>
+void resize_row(const float* from, float* to, int count, int pack, const Filter& f) {
+    if (pack == 1)
+        resize_row<Taps, 1>(from, to, count, pack, f);
+    else
+        resize_row<Taps, 0>(from, to, count, pack, f);
+}
+
+void resize_row(const float* from, float* to, int count, int pack, const Filter& f) {
+    if (f.taps == 1)
+        resize_row<1>(from, to, count, pack, f);
+    else if (f.taps == 2)
+        resize_row<2>(from, to, count, pack, f);
+    else
+        resize_row<4>(from, to, count, pack, f);
+}
+
+// to = the sum of rows[t] * weight[t].
+template <int Taps>
+void blend_rows(const float* const* rows, const float* weight, float* __restrict to, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        float sum = rows[0][i] * weight[0];
+        for (int t = 1; t < Taps; t++) sum += rows[t][i] * weight[t];
+        to[i] = sum;
+    }
+}
+
+// One channel. `slots` keeps the last resized source rows, row i in slot i % taps.
 void resize_plane(const float* from, int w, float* to, int out_w, int out_h, int pack,
-                  const Filter& fx, const Filter& fy, float* rows) {
+                  const Filter& fx, const Filter& fy, float* slots) {
     const size_t count = (size_t)out_w * pack;
     int held[kMaxTaps] = {-1, -1, -1, -1};
     for (int y = 0; y < out_h; y++, to += count) {
         const int* index = fy.at(y);
-        const float* weight = fy.weights(y);
+        const float* rows[kMaxTaps];
         for (int t = 0; t < fy.taps; t++) {
             const int slot = index[t] % fy.taps;
-            float* row = rows + slot * count;
+            float* row = slots + slot * count;
             if (held[slot] != index[t])
                 resize_row(from + (size_t)index[t] * w * pack, row, out_w, pack, fx);
             held[slot] = index[t];
-            for (size_t i = 0; i < count; i++) to[i] = (t ? to[i] : 0.f) + row[i] * weight[t];
+            rows[t] = row;
         }
+        if (fy.taps == 1)
+            blend_rows<1>(rows, fy.weights(y), to, count);
+        else if (fy.taps == 2)
+            blend_rows<2>(rows, fy.weights(y), to, count);
+        else
+            blend_rows<4>(rows, fy.weights(y), to, count);
     }
 }
 
@@ -131,14 +166,15 @@ void resize_planes(const Mat& src, Mat& dst, int w, int h, int taps, const Optio
     Shape shape = src.logical_shape();
     shape.w = w;
     if (src.dims == 3) shape.h = h;
-    Filter fx, fy;  // an axis that keeps its size is copied
-    if (!fx.create(w, src.w == w ? 1 : taps, opt) || !fy.create(h, src.h == h ? 1 : taps, opt))
-        return;
-    Shape lines(w, fy.taps, src.c * pack);  // the outermost axis is the packed one
-    const Mat rows(lines, pack, opt.workspace_allocator);
-    if (rows.empty()) return;
     dst.create(shape, pack, opt.blob_allocator);
     if (dst.empty()) return;
+    const int taps_x = src.w == w ? 1 : taps, taps_y = src.h == h ? 1 : taps;  // 1 copies
+    Filter fx, fy;
+    const Mat rows(Shape(w, taps_y, src.c * pack), pack, opt.workspace_allocator);
+    if (rows.empty() || !fx.create(w, taps_x, opt) || !fy.create(h, taps_y, opt)) {
+        dst.release();
+        return;
+    }
     fill_filter(fx, src.w, w);
     fill_filter(fy, src.h, h);
     const int threads = opt.num_threads < 1 ? 1 : opt.num_threads, channels = src.c;
