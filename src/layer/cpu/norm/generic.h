@@ -1,0 +1,247 @@
+// Loops of the norm family.
+#pragma once
+
+#include <math.h>
+
+#include "layer/cpu/norm/norm.h"
+#include "simd/math.h"
+
+namespace quoll {
+namespace {
+
+namespace s = simd;
+
+// ---------------------------------------------------------------- reductions
+
+struct Sum {
+    static constexpr float kFirst = 0.f;
+    template <class V>
+    static QUOLL_INLINE V add(V sum, V x) {
+        return sum + x;
+    }
+    template <class T>
+    static QUOLL_INLINE T join(T a, T b) {
+        return a + b;
+    }
+};
+
+struct SumAbs : Sum {
+    template <class V>
+    static QUOLL_INLINE V add(V sum, V x) {
+        return sum + abs(x);
+    }
+};
+
+struct SumSquares : Sum {
+    template <class V>
+    static QUOLL_INLINE V add(V sum, V x) {
+        return fma(x, x, sum);
+    }
+};
+
+struct Most {
+    static constexpr float kFirst = -INFINITY;
+    template <class V>
+    static QUOLL_INLINE V add(V sum, V x) {
+        return max(x, sum);
+    }
+    static QUOLL_INLINE float join(float a, float b) { return a > b ? a : b; }
+    template <class V>
+    static QUOLL_INLINE V join(V a, V b) {
+        return max(a, b);
+    }
+};
+
+struct Least {
+    static constexpr float kFirst = INFINITY;
+    template <class V>
+    static QUOLL_INLINE V add(V sum, V x) {
+        return min(x, sum);
+    }
+    static QUOLL_INLINE float join(float a, float b) { return a < b ? a : b; }
+    template <class V>
+    static QUOLL_INLINE V join(V a, V b) {
+        return min(a, b);
+    }
+};
+
+// The partial results of N neighbouring values each; period divides N. A part waits for the one
+// before it, hence four of them.
+template <class Op, size_t N>
+QUOLL_INLINE void reduce_lanes(const float* data, size_t n, size_t period, const float* about,
+                               float* out) {
+    using V = s::vecf<N>;
+    float lanes[N];
+    for (size_t i = 0; i < N; i++) lanes[i] = about ? about[i % period] : 0.f;
+    const V centre = V::load(lanes);
+    V part[4];
+    s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA { part[p] = V::set(Op::kFirst); });
+    size_t i = 0;
+    for (; i + 4 * N <= n; i += 4 * N)
+        s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA {
+            part[p] = Op::add(part[p], V::load(data + i + p() * N) - centre);
+        });
+    for (; i + N <= n; i += N) part[0] = Op::add(part[0], V::load(data + i) - centre);
+    Op::join(Op::join(part[0], part[1]), Op::join(part[2], part[3])).store(lanes);
+    for (size_t j = 0; j < period; j++) {
+        float whole = lanes[j];
+        for (size_t k = j + period; k < N; k += period) whole = Op::join(whole, lanes[k]);
+        out[j] = whole;
+    }
+    using Scalar = s::vecf<1>;
+    for (; i < n; i++) {
+        const size_t j = i % period;
+        Op::add(Scalar::set(out[j]), Scalar::set(data[i] - (about ? about[j] : 0.f)))
+            .store(out + j);
+    }
+}
+
+template <class Op>
+void norm_reduce(const float* data, size_t n, size_t period, const float* about, float* out) {
+    constexpr size_t L = s::kLanes;
+    if (L % period == 0) return reduce_lanes<Op, L>(data, n, period, about, out);
+    if (L < 4 && period == 4) return reduce_lanes<Op, 4>(data, n, period, about, out);
+    if (L < 8 && period == 8) return reduce_lanes<Op, 8>(data, n, period, about, out);
+    if (L < 16 && period == 16) return reduce_lanes<Op, 16>(data, n, period, about, out);
+    using Scalar = s::vecf<1>;
+    for (size_t j = 0; j < period; j++) {
+        Scalar whole = Scalar::set(Op::kFirst);
+        for (size_t i = j; i < n; i += period)
+            whole = Op::add(whole, Scalar::set(data[i] - (about ? about[j] : 0.f)));
+        whole.store(out + j);
+    }
+}
+
+// ---------------------------------------------------------------- softmax
+
+void softmax_row(float* data, size_t n) {
+    using V = s::vecf<s::kLanes>;
+    float most;
+    norm_reduce<Most>(data, n, 1, nullptr, &most);
+    const V top = V::set(most);
+    V sum = V::zero();
+    for (size_t i = 0; i < n; i += s::kLanes) {
+        s::exp(V::load_n(data + i, n - i) - top).store_n(data + i, n - i);
+        sum = sum + V::load_n(data + i, n - i);
+    }
+    const V factor = V::set(1.f / reduce_add(sum));
+    for (size_t i = 0; i < n; i += s::kLanes)
+        (V::load_n(data + i, n - i) * factor).store_n(data + i, n - i);
+}
+
+// `left` of the first lanes exist.
+QUOLL_INLINE void softmax_column(float* data, size_t count, size_t step, size_t left) {
+    using V = s::vecf<s::kLanes>;
+    V most = V::load_n(data, left);
+    for (size_t i = 1; i < count; i++) most = max(V::load_n(data + i * step, left), most);
+    V sum = V::zero();
+    for (size_t i = 0; i < count; i++) {
+        const V x = s::exp(V::load_n(data + i * step, left) - most);
+        x.store_n(data + i * step, left);
+        sum = sum + x;
+    }
+    const V factor = V::set(1.f) / sum;
+    for (size_t i = 0; i < count; i++)
+        (V::load_n(data + i * step, left) * factor).store_n(data + i * step, left);
+}
+
+void softmax_columns(float* data, size_t count, size_t step, size_t width) {
+    size_t x = 0;
+    for (; x + s::kLanes <= width; x += s::kLanes) softmax_column(data + x, count, step, s::kLanes);
+    if (x < width) softmax_column(data + x, count, step, width - x);
+}
+
+// ---------------------------------------------------------------- normalisation
+
+void normalize_row(float* data, size_t n, float eps, const float* gamma, const float* beta) {
+    using V = s::vecf<s::kLanes>;
+    float mean, variance;
+    norm_reduce<Sum>(data, n, 1, nullptr, &mean);
+    mean /= (float)n;
+    norm_reduce<SumSquares>(data, n, 1, &mean, &variance);
+    const V centre = V::set(mean), factor = V::set(1.f / sqrtf(variance / (float)n + eps));
+    for (size_t i = 0; i < n; i += s::kLanes) {
+        V x = (V::load_n(data + i, n - i) - centre) * factor;
+        if (gamma) x = x * V::load_n(gamma + i, n - i);
+        if (beta) x = x + V::load_n(beta + i, n - i);
+        x.store_n(data + i, n - i);
+    }
+}
+
+// ---------------------------------------------------------------- local response normalisation
+
+template <class V>
+QUOLL_INLINE V lrn_value(const LrnAcross& t, V x, V sum) {
+    const V base = fma(sum, V::set(t.scale), V::set(t.bias));
+    if (t.beta == 0.75f) {  // the usual one, without exp and log
+        const V root = sqrt(base);
+        return x / (root * sqrt(root));
+    }
+    return x * s::pow(base, V::set(-t.beta));
+}
+
+// Pixels of a channel are neighbours.
+void lrn_planar(const LrnAcross& t) {
+    using V = s::vecf<s::kLanes>;
+    constexpr size_t kRun = 64;  // floats of each channel that stay in cache with their neighbours
+    for (size_t start = 0; start < t.pixels; start += kRun) {
+        const size_t end = s::min_size(start + kRun, t.pixels);
+        for (int c = 0; c < t.blocks; c++) {
+            const int low = c < t.half ? 0 : c - t.half;
+            const int high = t.blocks - 1 - c < t.half ? t.blocks - 1 : c + t.half;
+            for (size_t i = start; i < end; i += s::kLanes) {
+                V sum = V::zero();
+                for (int d = low; d <= high; d++) {
+                    const V x = V::load_n(t.in + d * t.step + i, end - i);
+                    sum = fma(x, x, sum);
+                }
+                const V x = V::load_n(t.in + c * t.step + i, end - i);
+                lrn_value(t, x, sum).store_n(t.out + c * t.step + i, end - i);
+            }
+        }
+    }
+}
+
+// Channels of a block are neighbours: the squares of a pixel's channels lie in a row between zeros.
+template <size_t N>
+void lrn_blocked(const LrnAcross& t) {
+    using V = s::vecf<N>;
+    const size_t half = t.half, channels = (size_t)t.blocks * N, length = channels + 2 * half;
+    for (size_t p = 0; p < kLrnPixels; p++) {
+        float* squares = t.scratch + p * length;
+        for (size_t i = 0; i < half; i++) squares[i] = squares[half + channels + i] = 0.f;
+    }
+    for (size_t start = 0; start < t.pixels; start += kLrnPixels) {
+        const size_t pixels = s::min_size(kLrnPixels, t.pixels - start);
+        for (size_t p = 0; p < pixels; p++) {
+            for (int q = 0; q < t.blocks; q++) {
+                const V x = V::load(t.in + q * t.step + (start + p) * N);
+                (x * x).store(t.scratch + p * length + half + q * N);
+            }
+        }
+        for (size_t p = 0; p < pixels; p++) {
+            const float* squares = t.scratch + p * length;
+            for (int q = 0; q < t.blocks; q++, squares += N) {
+                V sum = V::load(squares);
+                for (size_t d = 1; d <= 2 * half; d++) sum = sum + V::load(squares + d);
+                const size_t at = q * t.step + (start + p) * N;
+                lrn_value(t, V::load(t.in + at), sum).store(t.out + at);
+            }
+        }
+    }
+}
+
+void lrn_across(const LrnAcross& t) {
+    switch (t.pack) {
+        case 4:
+            return lrn_blocked<4>(t);
+        case 8:
+            return lrn_blocked<8>(t);
+        case 16:
+            return lrn_blocked<16>(t);
+    }
+    lrn_planar(t);
+}
+
+}  // namespace
+}  // namespace quoll

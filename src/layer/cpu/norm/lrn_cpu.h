@@ -1,0 +1,23 @@
+#ifndef QUOLL_LAYER_CPU_NORM_LRN_CPU_H
+#define QUOLL_LAYER_CPU_NORM_LRN_CPU_H
+
+#include "layer/cpu/kernel_set.h"
+#include "layer/lrn.h"
+
+namespace quoll {
+
+// Across the channels of a 3-D blob runs on a kernel; the output has the elempack of the input.
+// Everything else runs on the reference.
+class LRNCpu : public LRN {
+public:
+    LRNCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,54 @@
+// Kernels of sums over many values and of what is divided by them: reductions, softmax,
+// normalisations. No pointer needs alignment.
+#ifndef QUOLL_LAYER_CPU_NORM_NORM_H
+#define QUOLL_LAYER_CPU_NORM_NORM_H
+
+#include <stddef.h>
+
+namespace quoll {
+
+// out[j] = f(data[j] - about[j]) joined with f(data[j + period] - about[j]) and so on: the values
+// of each lane of a blob with elempack `period`. n > 0 is a multiple of period; a null `about`
+// stands for zeros.
+typedef void (*NormReduce)(const float* data, size_t n, size_t period, const float* about,
+                           float* out);
+
+// Softmax of n > 0 values, in place.
+typedef void (*SoftmaxRow)(float* data, size_t n);
+// Softmax along an axis of `count` > 0 values `step` floats apart, for `width` neighbours, in
+// place.
+typedef void (*SoftmaxColumns)(float* data, size_t count, size_t step, size_t width);
+
+// data[i] = (data[i] - mean) / sqrt(variance + eps) * gamma[i] + beta[i] with mean and variance of
+// the n > 0 values; a null gamma stands for ones, a null beta for zeros.
+typedef void (*NormalizeRow)(float* data, size_t n, float eps, const float* gamma,
+                             const float* beta);
+
+// Local response normalisation across channels: for each of `pixels` pixels and channel c
+//     out = in * (bias + scale * sum of in^2 over the channels c - half to c + half)^-beta.
+// Channels come in `blocks` blocks of `pack` (1, 4, 8 or 16), `step` floats apart.
+struct LrnAcross {
+    const float* in;
+    float* out;
+    size_t step;
+    int blocks, pack, half;
+    float scale, bias, beta;
+    size_t pixels;
+    float* scratch;  // lrn_scratch(blocks, pack, half) floats where pack > 1
+};
+typedef void (*LrnKernel)(const LrnAcross& t);
+
+enum { kLrnPixels = 4 };  // squares of so many pixels are kept at a time
+inline size_t lrn_scratch(int blocks, int pack, int half) {
+    return kLrnPixels * ((size_t)blocks * pack + 2 * (size_t)half);
+}
+
+struct NormKernels {
+#define QUOLL_NORM(name, type, function) type name;
+#include "layer/cpu/norm/kernels.inc"
+#undef QUOLL_NORM
+};
+
+}  // namespace quoll
+
+#endif

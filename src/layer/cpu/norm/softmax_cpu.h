@@ -1,0 +1,23 @@
+#ifndef QUOLL_LAYER_CPU_NORM_SOFTMAX_CPU_H
+#define QUOLL_LAYER_CPU_NORM_SOFTMAX_CPU_H
+
+#include "layer/cpu/kernel_set.h"
+#include "layer/softmax.h"
+
+namespace quoll {
+
+// Any elempack, which is kept, save that along the outermost axis a blob of several axes gets
+// elempack 1.
+class SoftmaxCpu : public Softmax {
+public:
+    SoftmaxCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif
