@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-// y = x if x > 0, else slope * x.
+// y = x if x > 0, else slope * x; of f32, or of s8 (rounded).
 class ReLU : public Operator<ReLU> {
 public:
     ReLU();

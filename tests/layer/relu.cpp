@@ -9,6 +9,7 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(7, 5, 16)}, ""),
     LayerCase({Shape(3, 5, 12)}, "0=0.25"),
     LayerCase({Shape(3, 2, 4, 32)}, "0=0.25"),
+    LayerCase({Shape(7, 5, 16, DType::s8)}, "0=0.25").range(-127, 127),
 };
 QUOLL_LAYER_CASES(ReLU, kCases)
 
