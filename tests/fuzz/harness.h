@@ -70,7 +70,7 @@ inline void run(const quoll::Net& net, quoll::Allocator* allocator) {
         quoll::Mat m;
         if (ex.extract(id, m) != 0) continue;
         float sum = 0;  // touch what came out
-        if (m.dtype == quoll::DType::f32)
+        if (!m.empty() && m.dtype == quoll::DType::f32)
             for (int q = 0; q < m.c; q++) sum += m.row<float>(0)[q * m.cstep];
         volatile float sink = sum;
         (void)sink;
