@@ -1,0 +1,17 @@
+// Kernels of the channel family on whole blobs.
+#ifndef QUOLL_LAYER_CPU_CHANNEL_APPLY_H
+#define QUOLL_LAYER_CPU_CHANNEL_APPLY_H
+
+#include "layer/cpu/channel/channel.h"
+#include "mat.h"
+
+namespace quoll {
+
+// Applies the kernel to an f32 blob of any dims and elempack. `a` and `b` have a value for each
+// index of the outermost axis, or, if one_for_all, a single one.
+void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const float* b,
+                       bool one_for_all, const Option& opt);
+
+}  // namespace quoll
+
+#endif

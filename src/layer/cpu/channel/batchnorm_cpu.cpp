@@ -1,0 +1,24 @@
+#include "layer/cpu/channel/batchnorm_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/channel/apply.h"
+
+namespace quoll {
+
+BatchNormCpu::BatchNormCpu() : kernels_(nullptr) { support_packing = true; }
+
+int BatchNormCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(BatchNorm::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int BatchNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    apply_to_channels(kernels_->channel->affine, blob, b_data, a_data, false, opt);
+    return kOk;
+}
+
+Layer* create_BatchNorm_fast_layer() { return new BatchNormCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,21 @@
+#ifndef QUOLL_LAYER_CPU_CHANNEL_BATCHNORM_CPU_H
+#define QUOLL_LAYER_CPU_CHANNEL_BATCHNORM_CPU_H
+
+#include "layer/batchnorm.h"
+#include "layer/cpu/kernel_set.h"
+
+namespace quoll {
+
+class BatchNormCpu : public BatchNorm {
+public:
+    BatchNormCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif

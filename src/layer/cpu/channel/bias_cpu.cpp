@@ -1,0 +1,25 @@
+#include "layer/cpu/channel/bias_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/channel/apply.h"
+
+namespace quoll {
+
+BiasCpu::BiasCpu() : kernels_(nullptr) { support_packing = true; }
+
+int BiasCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Bias::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int BiasCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    // 1-D and 2-D blobs are one channel.
+    apply_to_channels(kernels_->channel->affine, blob, nullptr, bias_data, blob.dims < 3, opt);
+    return kOk;
+}
+
+Layer* create_Bias_fast_layer() { return new BiasCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,25 @@
+#include "layer/cpu/channel/dropout_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/channel/apply.h"
+
+namespace quoll {
+
+DropoutCpu::DropoutCpu() : kernels_(nullptr) { support_packing = true; }
+
+int DropoutCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Dropout::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int DropoutCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    if (scale != 1.f)
+        apply_to_channels(kernels_->channel->affine, blob, &scale, nullptr, true, opt);
+    return kOk;
+}
+
+Layer* create_Dropout_fast_layer() { return new DropoutCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,21 @@
+#ifndef QUOLL_LAYER_CPU_CHANNEL_DROPOUT_CPU_H
+#define QUOLL_LAYER_CPU_CHANNEL_DROPOUT_CPU_H
+
+#include "layer/cpu/kernel_set.h"
+#include "layer/dropout.h"
+
+namespace quoll {
+
+class DropoutCpu : public Dropout {
+public:
+    DropoutCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,24 @@
+#include "layer/cpu/channel/prelu_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/channel/apply.h"
+
+namespace quoll {
+
+PReLUCpu::PReLUCpu() : kernels_(nullptr) { support_packing = true; }
+
+int PReLUCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(PReLU::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int PReLUCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    apply_to_channels(kernels_->channel->prelu, blob, slope_data, nullptr, num_slope == 1, opt);
+    return kOk;
+}
+
+Layer* create_PReLU_fast_layer() { return new PReLUCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,43 @@
+#include "layer/cpu/channel/scale_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/channel/apply.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+ScaleCpu::ScaleCpu() : kernels_(nullptr) { support_packing = true; }
+
+int ScaleCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Scale::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int ScaleCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    apply_to_channels(kernels_->channel->affine, blob, scale_data,
+                      bias_term ? (const float*)bias_data : nullptr, false, opt);
+    return kOk;
+}
+
+int ScaleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const {
+    if (!scale_is_input()) return Scale::forward(bottoms, tops, opt);
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
+    Mat scales;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1], 1, opt, &scales));
+    scales = scales.reshape((int)in[1].total(), opt.workspace_allocator);
+    tops.resize(out.size());
+    tops[0] = bottoms[0].clone(opt.blob_allocator);
+    if (tops[0].empty() || scales.empty()) return kOutOfMemory;
+    apply_to_channels(kernels_->channel->affine, tops[0], scales, nullptr, false, opt);
+    if (tops.size() > 1) tops[1] = bottoms[1];
+    return kOk;
+}
+
+Layer* create_Scale_fast_layer() { return new ScaleCpu; }
+
+}  // namespace quoll

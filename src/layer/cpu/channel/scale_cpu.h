@@ -1,0 +1,23 @@
+#ifndef QUOLL_LAYER_CPU_CHANNEL_SCALE_CPU_H
+#define QUOLL_LAYER_CPU_CHANNEL_SCALE_CPU_H
+
+#include "layer/cpu/kernel_set.h"
+#include "layer/scale.h"
+
+namespace quoll {
+
+class ScaleCpu : public Scale {
+public:
+    ScaleCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif
