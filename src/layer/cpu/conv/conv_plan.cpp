@@ -1,5 +1,7 @@
 #include "layer/cpu/conv/conv_plan.h"
 
+#include <stdint.h>
+
 #include <algorithm>
 
 namespace quoll {
@@ -50,11 +52,11 @@ std::vector<ConvPlan::Range> ConvPlan::split_axis(const ConvAxis& axis) {
     std::vector<Range> ranges;
     for (int i = 0; i < axis.out; i++) {
         // Tap t reads at origin + t * dilation.
-        const int origin = i * axis.stride - axis.before;
-        int first = origin < 0 ? (-origin + axis.dilation - 1) / axis.dilation : 0;
-        int last = origin < axis.in ? (axis.in - 1 - origin) / axis.dilation + 1 : 0;
-        first = std::min(first, axis.kernel);
-        last = std::min(last, axis.kernel);
+        const int64_t origin = (int64_t)i * axis.stride - axis.before, d = axis.dilation;
+        const int64_t low = origin < 0 ? (-origin + d - 1) / d : 0;
+        const int64_t high = origin < axis.in ? (axis.in - 1 - origin) / d + 1 : 0;
+        int first = (int)std::min<int64_t>(low, axis.kernel);
+        int last = (int)std::min<int64_t>(high, axis.kernel);
         if (first >= last) first = last = 0;
         if (!ranges.empty() && ranges.back().tap_first == first && ranges.back().tap_last == last) {
             ranges.back().last++;
@@ -63,6 +65,11 @@ std::vector<ConvPlan::Range> ConvPlan::split_axis(const ConvAxis& axis) {
         }
     }
     return ranges;
+}
+
+bool ConvPlan::takes(const ConvAxis& x, const ConvAxis& y, int channel_blocks) {
+    const double lists = (double)split_axis(x).size() * (double)split_axis(y).size();
+    return lists == 1 || lists * x.kernel * y.kernel * channel_blocks <= 1 << 20;
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
@@ -143,8 +150,8 @@ void ConvPlan::add_line(int x, int y, int length, bool along_x, int table) {
         const int at = (int)piece_begin(length, pieces, i);
         const int px = along_x ? x + at : x, py = along_x ? y : y + at;
         GemmRows rows;
-        rows.a = (py * s.y.stride - s.y.before) * in_row +
-                 (ptrdiff_t)(px * s.x.stride - s.x.before) * s.in_pack;
+        rows.a = ((ptrdiff_t)py * s.y.stride - s.y.before) * in_row +
+                 ((ptrdiff_t)px * s.x.stride - s.x.before) * s.in_pack;
         rows.c = py * out_row + (ptrdiff_t)px * s.out_pack;
         rows.a_row = along_x ? (ptrdiff_t)s.x.stride * s.in_pack : s.y.stride * in_row;
         rows.c_row = along_x ? s.out_pack : out_row;

@@ -37,6 +37,9 @@ std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, i
 // What follows from the shape of a convolution alone; the blobs come with run().
 class ConvPlan {
 public:
+    // Whether the lists of taps are of sensible length: not so for windows of hundreds of taps that
+    // reach far into the padding. Such an input must be padded first.
+    static bool takes(const ConvAxis& x, const ConvAxis& y, int channel_blocks);
     // in_channels must be a multiple of in_pack, out_channels of out_pack.
     ConvPlan(const KernelSet& kernels, const ConvShape& shape);
 

@@ -1,0 +1,25 @@
+#ifndef QUOLL_LAYER_CPU_CONV_CONVOLUTION_CPU_H
+#define QUOLL_LAYER_CPU_CONV_CONVOLUTION_CPU_H
+
+#include "layer/convolution.h"
+#include "layer/cpu/conv/conv_runner.h"
+
+namespace quoll {
+
+// f32 convolutions as matrix products; create_pipeline repacks the weights and lets weight_data go.
+// int8 and dynamic weights run on the reference.
+class ConvolutionCpu : public Convolution {
+public:
+    ConvolutionCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                const Option& opt) const override;
+
+private:
+    ConvRunner runner_;
+};
+
+}  // namespace quoll
+
+#endif
