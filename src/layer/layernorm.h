@@ -23,7 +23,7 @@ public:
     Mat gamma_data;
     Mat beta_data;
 
-private:
+protected:
     // Values that are normalised together in a blob of this shape.
     size_t run_length(const Shape& shape) const;
 };

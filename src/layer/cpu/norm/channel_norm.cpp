@@ -1,0 +1,74 @@
+#include "layer/cpu/norm/channel_norm.h"
+
+#include <math.h>
+
+#include "layer/cpu/channel/apply.h"
+#include "layer/cpu/norm/norm.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+// The blob as blocks of `pack` channels with `size` values in all.
+struct ChannelBlocks {
+    const float* data;
+    int count, pack;
+    size_t size, step;
+
+    explicit ChannelBlocks(const Mat& m) : data(m), pack(m.elempack) {
+        count = m.dims == 2 ? m.h : m.c;
+        size = (m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d) * pack;
+        step = (m.dims == 2 ? m.w : m.cstep) * pack;
+    }
+    // out[c] = reduction of channel c about about[c].
+    void reduce(NormReduce kernel, const float* about, float* out, int threads) const {
+#pragma omp parallel for num_threads(threads)
+        for (int q = 0; q < count; q++)
+            kernel(data + q * step, size, pack, about ? about + q * pack : nullptr, out + q * pack);
+    }
+};
+
+// Sets values[c], for the `each` channels of a group, to the mean over the group; they were sums of
+// `size` values.
+void share_mean(float* values, int each, size_t size) {
+    double sum = 0;
+    for (int c = 0; c < each; c++) sum += values[c];
+    const float mean = (float)(sum / ((double)each * (double)size));
+    for (int c = 0; c < each; c++) values[c] = mean;
+}
+
+}  // namespace
+
+int normalize_channels(const KernelSet& kernels, Mat& blob, int groups, float eps,
+                       const float* gamma, const float* beta, const Option& opt) {
+    const NormKernels& norm = *kernels.norm;
+    const int channels = blob.logical_shape().size(0), each = channels / groups;
+    if (blob.dims == 1) {
+        for (int first = 0; first < channels; first += each)
+            norm.normalize_row((float*)blob + first, each, eps, gamma ? gamma + first : nullptr,
+                               beta ? beta + first : nullptr);
+        return kOk;
+    }
+    const ChannelBlocks blocks(blob);
+    const size_t size = blocks.size / blocks.pack;
+    const int threads = threads_for(opt, (double)blocks.size * blocks.count);
+    Mat mean_mat(channels, 4u, opt.workspace_allocator);
+    Mat variance_mat(channels, 4u, opt.workspace_allocator);
+    if (mean_mat.empty() || variance_mat.empty()) return kOutOfMemory;
+    float *mean = mean_mat, *variance = variance_mat;
+    blocks.reduce(norm.sum, nullptr, mean, threads);
+    for (int c = 0; c < channels; c += each) share_mean(mean + c, each, size);
+    blocks.reduce(norm.sum_squares, mean, variance, threads);
+    for (int c = 0; c < channels; c += each) share_mean(variance + c, each, size);
+    // x * factor + offset
+    for (int c = 0; c < channels; c++) {
+        const float factor = (gamma ? gamma[c] : 1.f) / sqrtf(variance[c] + eps);
+        variance[c] = factor;
+        mean[c] = (beta ? beta[c] : 0.f) - mean[c] * factor;
+    }
+    apply_to_channels(kernels.channel->affine, blob, variance, mean, false, opt);
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,25 @@
+#include "layer/cpu/norm/groupnorm_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/norm/channel_norm.h"
+
+namespace quoll {
+
+GroupNormCpu::GroupNormCpu() : kernels_(nullptr) { support_packing = true; }
+
+int GroupNormCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(GroupNorm::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int GroupNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    return normalize_channels(*kernels_, blob, group, eps,
+                              affine ? (const float*)gamma_data : nullptr,
+                              affine ? (const float*)beta_data : nullptr, opt);
+}
+
+Layer* create_GroupNorm_fast_layer() { return new GroupNormCpu; }
+
+}  // namespace quoll

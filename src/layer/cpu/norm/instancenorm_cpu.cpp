@@ -1,0 +1,34 @@
+#include "layer/cpu/norm/instancenorm_cpu.h"
+
+#include "layer/channels.h"
+#include "layer/cpu/channel/channel.h"
+#include "layer/cpu/norm/channel_norm.h"
+#include "layer/cpu/norm/norm.h"
+
+namespace quoll {
+
+InstanceNormCpu::InstanceNormCpu() : kernels_(nullptr) { support_packing = true; }
+
+int InstanceNormCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(InstanceNorm::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int InstanceNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    const float* gamma = affine ? (const float*)gamma_data : nullptr;
+    const float* beta = affine ? (const float*)beta_data : nullptr;
+    if (blob.dims >= 3) {
+        const int count = blob.c * blob.elempack;
+        return normalize_channels(*kernels_, blob, count, eps, gamma, beta, opt);
+    }
+    const size_t size = (size_t)blob.w * blob.h * blob.elempack;  // all one channel
+    kernels_->norm->normalize_row(blob, size, eps, nullptr, nullptr);
+    if (affine) kernels_->channel->affine(blob, size, 1, gamma, beta);
+    return kOk;
+}
+
+Layer* create_InstanceNorm_fast_layer() { return new InstanceNormCpu; }
+
+}  // namespace quoll

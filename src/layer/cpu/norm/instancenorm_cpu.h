@@ -1,0 +1,22 @@
+#ifndef QUOLL_LAYER_CPU_NORM_INSTANCENORM_CPU_H
+#define QUOLL_LAYER_CPU_NORM_INSTANCENORM_CPU_H
+
+#include "layer/cpu/kernel_set.h"
+#include "layer/instancenorm.h"
+
+namespace quoll {
+
+// Any elempack, which is kept.
+class InstanceNormCpu : public InstanceNorm {
+public:
+    InstanceNormCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+private:
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,130 @@
+#include "layer/cpu/norm/reduction_cpu.h"
+
+#include <math.h>
+
+#include <algorithm>
+
+#include "layer/channels.h"
+#include "layer/cpu/norm/norm.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+// Null: the operation is not one of sums or extremes.
+NormReduce kernel_of(const NormKernels& norm, int operation) {
+    switch (operation) {
+        case Reduction::kSum:
+        case Reduction::kMean:
+        case Reduction::kLogSum:
+            return norm.sum;
+        case Reduction::kASum:
+        case Reduction::kL1:
+            return norm.sum_abs;
+        case Reduction::kSumSq:
+        case Reduction::kL2:
+            return norm.sum_squares;
+        case Reduction::kMax:
+            return norm.most;
+        case Reduction::kMin:
+            return norm.least;
+    }
+    return nullptr;
+}
+
+double join(int operation, double a, double b) {
+    return operation == Reduction::kMax   ? std::max(a, b)
+           : operation == Reduction::kMin ? std::min(a, b)
+                                          : a + b;
+}
+
+double finish(int operation, double joined, double count) {
+    return operation == Reduction::kMean     ? joined / count
+           : operation == Reduction::kL2     ? sqrt(joined)
+           : operation == Reduction::kLogSum ? log(joined)
+                                             : joined;
+}
+
+// A blob as blocks of `each` runs of `run` elements, block after block `step` elements apart.
+struct Runs {
+    int blocks;
+    size_t each, run, step;
+
+    // first: the first reduced axis, counted from the outermost.
+    Runs(const Mat& m, int first) : blocks(m.c), each(1), run(1), step(m.cstep) {
+        if (m.dims == 1) blocks = 1, step = m.w;
+        if (m.dims == 2) blocks = m.h, step = m.w;
+        const int inside = m.dims - std::max(first, 1);  // reduced axes within a block
+        const size_t size[] = {(size_t)m.w, m.dims == 2 ? 1 : (size_t)m.h, (size_t)m.d};
+        for (int i = 0; i < 3; i++) (i < inside || m.dims == 1 ? run : each) *= size[i];
+    }
+};
+
+}  // namespace
+
+ReductionCpu::ReductionCpu() : kernels_(nullptr) { support_packing = true; }
+
+int ReductionCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Reduction::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    std::vector<Shape> tops;
+    const Shape shape = bottom_blob.logical_shape();
+    QUOLL_RETURN_IF_ERROR(infer_shapes(std::vector<Shape>(1, shape), tops));
+    unsigned mask;
+    QUOLL_RETURN_IF_ERROR(reduced_axes(shape.dims, &mask));
+    int first = 0;
+    while (first < shape.dims && !(mask >> first & 1)) first++;
+    const bool innermost = first < shape.dims && mask >> first == (1u << (shape.dims - first)) - 1;
+    const NormReduce kernel = kernel_of(*kernels_->norm, operation);
+    if (!innermost || !kernel) {
+        Mat planar;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &planar));
+        return Reduction::forward(planar, top_blob, opt);
+    }
+    if (first == 0) return reduce_whole(bottom_blob, kernel, tops[0], top_blob, opt);
+
+    const Runs runs(bottom_blob, first);
+    const int pack = bottom_blob.elempack;
+    top_blob.create(tops[0], pack, opt.blob_allocator);
+    if (top_blob.empty()) return kOutOfMemory;
+    const size_t top_step = top_blob.dims == 1   ? 1
+                            : top_blob.dims == 2 ? top_blob.w
+                                                 : top_blob.cstep;
+    const int threads = threads_for(opt, (double)shape.total());
+#pragma omp parallel for num_threads(threads)
+    for (int q = 0; q < runs.blocks; q++) {
+        const float* in = (const float*)bottom_blob.data + q * runs.step * pack;
+        float* out = (float*)top_blob.data + q * top_step * pack;
+        for (size_t i = 0; i < runs.each; i++)
+            kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
+        for (size_t i = 0; i < runs.each * pack; i++)
+            out[i] = (float)finish(operation, out[i], (double)runs.run) * coeff;
+    }
+    return kOk;
+}
+
+int ReductionCpu::reduce_whole(const Mat& blob, NormReduce kernel, const Shape& shape, Mat& top,
+                               const Option& opt) const {
+    const Runs runs(blob, 0);
+    const int threads = threads_for(opt, (double)runs.run * runs.blocks * blob.elempack);
+    Mat parts(runs.blocks, 4u, opt.workspace_allocator);
+    top.create(shape, 1, opt.blob_allocator);
+    if (parts.empty() || top.empty()) return kOutOfMemory;
+#pragma omp parallel for num_threads(threads)
+    for (int q = 0; q < runs.blocks; q++)
+        kernel((const float*)blob.data + q * runs.step * blob.elempack, runs.run * blob.elempack, 1,
+               nullptr, &parts[q]);
+    double joined = parts[0];
+    for (int q = 1; q < runs.blocks; q++) joined = join(operation, joined, parts[q]);
+    top[0] = (float)finish(operation, joined, (double)blob.logical_shape().total()) * coeff;
+    return kOk;
+}
+
+Layer* create_Reduction_fast_layer() { return new ReductionCpu; }
+
+}  // namespace quoll

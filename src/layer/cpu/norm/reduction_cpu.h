@@ -1,0 +1,27 @@
+#ifndef QUOLL_LAYER_CPU_NORM_REDUCTION_CPU_H
+#define QUOLL_LAYER_CPU_NORM_REDUCTION_CPU_H
+
+#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/norm/norm.h"
+#include "layer/reduction.h"
+
+namespace quoll {
+
+// Sums, means and extremes over the innermost axes, or all axes, run on kernels and keep the
+// elempack if the outermost axis stays. Everything else runs on the reference.
+class ReductionCpu : public Reduction {
+public:
+    ReductionCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+
+private:
+    int reduce_whole(const Mat& blob, NormReduce kernel, const Shape& shape, Mat& top,
+                     const Option& opt) const;
+
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif
