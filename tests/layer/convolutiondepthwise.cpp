@@ -25,6 +25,8 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 8), 16, 8, 3, "4=1 5=1"),
     conv(Shape(9, 7, 32), 16, 2, 3, "4=1 5=1 9=1"),
     conv(Shape(9, 7, 6), 9, 3, 2, "5=1"),
+    LayerCase({Shape(20)}, "0=12 1=1 5=1 6=240 9=1").terms(20),
+    conv(Shape(14, 11, 48), 32, 2, 3, "4=1 3=2 5=1 18=0.5 9=4"),
     conv(Shape(9, 7, 16), 16, 16, 3, "4=1 5=1 8=1 9=1"),
     conv(Shape(9, 7, 16), 16, 16, 3, "4=1 8=2"),
     conv(Shape(9, 7, 8), 8, 2, 3, "4=1 5=1 8=101").weights("top_blob_int8_scales", 20, 30),

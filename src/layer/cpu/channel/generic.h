@@ -38,10 +38,12 @@ QUOLL_INLINE void channel_short(float* data, size_t n, size_t period, const floa
     using V = s::vecf<N>;
     const V va = repeated<N>(a, period, 1.f), vb = repeated<N>(b, period, 0.f);
     size_t i = 0;
-    for (; i + 2 * N <= n; i += 2 * N) {
-        const V x = V::load(data + i), y = V::load(data + i + N);
-        F::apply(x, va, vb).store(data + i);
-        F::apply(y, va, vb).store(data + i + N);
+    for (; i + 4 * N <= n; i += 4 * N) {
+        V x[4];
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; k++) x[k] = V::load(data + i + k * N);
+#pragma GCC unroll 4
+        for (size_t k = 0; k < 4; k++) F::apply(x[k], va, vb).store(data + i + k * N);
     }
     for (; i < n; i += N) F::apply(V::load_n(data + i, n - i), va, vb).store_n(data + i, n - i);
 }

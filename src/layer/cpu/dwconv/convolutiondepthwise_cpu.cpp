@@ -122,7 +122,12 @@ bool ConvolutionDepthWiseCpu::one_window_a_channel() const {
 int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(ConvolutionDepthWise::create_pipeline(opt));
     pack_ = 0;
-    if (dynamic_weight || int8_scale_term != 0 || !one_window_a_channel()) return kOk;
+    if (dynamic_weight || int8_scale_term != 0) return kOk;
+    if (!one_window_a_channel()) {
+        QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
+        weight_data.release();
+        return kOk;
+    }
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     pack_ = best_elempack(*kernels_, num_output, opt);
@@ -170,10 +175,13 @@ int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                      const Option& opt) const {
     const std::vector<Shape> in(1, bottom_blob.logical_shape());
-    if (pack_ == 0 || is_flat_input(*this, in[0]))
-        return forward_reference(bottom_blob, top_blob, opt);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
+    const bool flat = is_flat_input(*this, in[0]);
+    if (groups_.created())
+        return flat ? groups_.forward_flat(bottom_blob, top_blob, opt)
+                    : groups_.forward(*this, g, bottom_blob, top_blob, opt);
+    if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
     if (pack_ == 1) return forward_planar(bottom_blob, g, top_blob, opt);
     return forward_blocked(bottom_blob, g, top_blob, opt);
 }

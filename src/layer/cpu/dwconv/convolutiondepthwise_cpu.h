@@ -2,13 +2,15 @@
 #define QUOLL_LAYER_CPU_DWCONV_CONVOLUTIONDEPTHWISE_CPU_H
 
 #include "layer/convolutiondepthwise.h"
+#include "layer/cpu/conv/conv_runner.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/packing.h"
 
 namespace quoll {
 
 // One window a channel runs on dwconv kernels: on channel blocks where the channels divide into
-// them, otherwise on planar rows. Other groupings, int8 and dynamic weights run on the reference.
+// them, otherwise on planar rows. Other groupings are a matrix product a group; int8 and dynamic
+// weights run on the reference.
 class ConvolutionDepthWiseCpu : public ConvolutionDepthWise {
 public:
     ConvolutionDepthWiseCpu();
@@ -26,7 +28,8 @@ private:
     int forward_planar(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
 
     const KernelSet* kernels_;
-    int pack_;             // of input and output; 0: the reference runs
+    ConvRunner groups_;    // created for other groupings
+    int pack_;             // of input and output of one window a channel; otherwise 0
     DwconvRowKernel row_;  // for pack_ > 1
     Mat packed_weight_;    // [channels / pack][kernel_h][kernel_w][pack]
     Mat packed_bias_;      // [channels], zeros without bias
