@@ -9,7 +9,10 @@ namespace quoll {
 class Clip : public ElementwiseOperator<Clip> {
 public:
     static void params(Clip& s, ParamVisitor& v);
-    float value(float x) const { return x < min ? min : x > max ? max : x; }
+    float value(float x) const {
+        const float y = x < min ? min : x;
+        return y > max ? max : y;
+    }
 
     float min = 0.f, max = 0.f;
 };

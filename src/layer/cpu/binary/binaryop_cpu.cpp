@@ -1,0 +1,234 @@
+#include "layer/cpu/binary/binaryop_cpu.h"
+
+#include <string.h>
+
+#include "layer/blocks.h"
+#include "layer/cpu/packing.h"
+#include "layer/cpu/pieces.h"
+
+namespace quoll {
+
+BinaryOpCpu::BinaryOpCpu() { support_packing = true; }
+
+static const BinaryForms* forms_of(int op_type, const BinaryKernels& k, bool* swapped) {
+    *swapped = false;
+    switch (op_type) {
+        case BinaryOp::ADD:
+            return &k.add;
+        case BinaryOp::RSUB:
+            *swapped = true;
+            return &k.sub;
+        case BinaryOp::SUB:
+            return &k.sub;
+        case BinaryOp::MUL:
+            return &k.mul;
+        case BinaryOp::RDIV:
+            *swapped = true;
+            return &k.div;
+        case BinaryOp::DIV:
+            return &k.div;
+        case BinaryOp::MAX:
+            return &k.max;
+        case BinaryOp::MIN:
+            return &k.min;
+        case BinaryOp::RPOW:
+            *swapped = true;
+            return &k.pow;
+        case BinaryOp::POW:
+            return &k.pow;
+        case BinaryOp::RATAN2:
+            *swapped = true;
+            return &k.atan2;
+        case BinaryOp::ATAN2:
+            return &k.atan2;
+        case BinaryOp::LOGADDEXP:
+            return &k.logaddexp;
+        case BinaryOp::RFLOOR_DIVIDE:
+            *swapped = true;
+            return &k.floor_divide;
+        case BinaryOp::FLOOR_DIVIDE:
+            return &k.floor_divide;
+    }
+    return nullptr;
+}
+
+int BinaryOpCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
+    forms_ = forms_of(op_type, *host_kernel_set().binary, &swapped_);
+    return kOk;
+}
+
+static void set_pattern(const float* values, int count, float pattern[kPatternSize]) {
+    for (int i = 0; i < kPatternSize; i++) pattern[i] = values[i % count];
+}
+
+void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
+    float pattern[kPatternSize];
+    set_pattern(&b, 1, pattern);
+    const Pieces pieces(in, out);
+    const int threads = threads_for(opt, (double)in.total() * in.elempack);
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < pieces.count(); i++) {
+        const Piece p = pieces[i];
+        if (swapped_)
+            forms_->pattern_vector(pattern, p.of(in), p.of(out), p.count);
+        else
+            forms_->vector_pattern(p.of(in), pattern, p.of(out), p.count);
+    }
+}
+
+int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    if (!forms_ || bottom.dtype != DType::f32) return Layer::forward(bottom, top, opt);
+    top.create_like(bottom, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    run_scalar(bottom, top, opt);
+    return kOk;
+}
+
+int BinaryOpCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    if (!forms_ || blob.dtype != DType::f32) return BinaryOp::forward_inplace(blob, opt);
+    run_scalar(blob, blob, opt);
+    return kOk;
+}
+
+// One value that serves a whole element becomes as many as it has lanes, once for all channels.
+int BinaryOpCpu::expand_lanes(Operand* operand, int pack, const Option& opt) const {
+    const Mat& m = operand->blob;
+    Mat wide;
+    wide.create((int)m.total(), (size_t)4 * pack, pack, opt.workspace_allocator);
+    if (wide.empty()) return kOutOfMemory;
+    const float* from = m;
+    float* to = wide;
+    for (size_t i = 0; i < m.total(); i++, to += pack)
+        for (int k = 0; k < pack; k++) to[k] = from[i];
+    operand->blob = wide;
+    operand->lanes = pack;
+    for (size_t& step : operand->step) step *= pack;
+    return kOk;
+}
+
+int BinaryOpCpu::make_operand(const Mat& m, int first, const Shape& out, int pack,
+                              const Option& opt, Operand* operand) const {
+    const Shape shape = m.logical_shape();
+    const bool outer = first == 0 && shape.size(0) == out.size(0);
+    operand->lanes = outer ? pack : 1;
+    // One axis lies in memory in the same order whatever its elempack is.
+    if (outer && m.dims == 1) {
+        operand->blob = m;
+        operand->blob.w = shape.w / pack;
+        operand->blob.elempack = pack, operand->blob.elemsize = (size_t)4 * pack;
+    } else {
+        QUOLL_RETURN_IF_ERROR(with_elempack(m, operand->lanes, opt, &operand->blob));
+    }
+    const Axes4 axes = axes_of(operand->blob);
+    for (size_t& step : operand->step) step = 0;
+    for (int i = 0; i < m.dims; i++) {
+        const int at = axis_of_four(i, m.dims);
+        if (shape.size(i) != 1)
+            operand->step[axis_of_four(first + i, out.dims)] = axes.step[at] * operand->lanes;
+    }
+    const bool varies = operand->step[3] != 0 && operand->lanes != pack;
+    return varies ? expand_lanes(operand, pack, opt) : kOk;
+}
+
+namespace {
+
+// A run of `count` elements: the values of an operand follow one another (`vector`), or are those
+// of one element.
+struct Side {
+    const float* data;
+    int lanes;
+    bool vector;
+};
+
+void apply(const BinaryForms& f, const Side& a, const Side& b, float* out, size_t n) {
+    float pattern[kPatternSize];
+    if (a.vector && b.vector) return f.vectors(a.data, b.data, out, n);
+    const Side& repeated = a.vector ? b : a;
+    set_pattern(repeated.data, repeated.lanes, pattern);
+    if (a.vector)
+        f.vector_pattern(a.data, pattern, out, n);
+    else
+        f.pattern_vector(pattern, b.data, out, n);
+}
+
+enum Layout { kDense, kConstant, kStrided };
+
+// How an operand lies on the axes from `first` on, of these sizes.
+Layout layout_of(const size_t step[4], const int size[4], int first, int pack) {
+    size_t expected = pack;
+    bool dense = true, constant = true;
+    for (int axis = 3; axis >= first; axis--) {
+        if (size[axis] == 1) continue;
+        dense = dense && step[axis] == expected;
+        constant = constant && step[axis] == 0;
+        expected *= size[axis];
+    }
+    return constant ? kConstant : dense ? kDense : kStrided;
+}
+
+}  // namespace
+
+int BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const {
+    const Axes4 to = axes_of(out);
+    const int pack = out.elempack, outermost = axis_of_four(0, out.dims);
+    // The axes that one call covers: all behind the outermost one if both operands allow it.
+    int covered = std::min(outermost + 1, 3);
+    while (covered < 3 && (layout_of(a.step, to.size, covered, pack) == kStrided ||
+                           layout_of(b.step, to.size, covered, pack) == kStrided))
+        covered++;
+    size_t count = 1, outer_rows = 1;
+    for (int axis = 0; axis < 4; axis++) (axis < covered ? outer_rows : count) *= to.size[axis];
+    const bool a_constant = layout_of(a.step, to.size, covered, pack) == kConstant;
+    const bool b_constant = layout_of(b.step, to.size, covered, pack) == kConstant;
+    const int threads = threads_for(opt, (double)count * outer_rows * pack);
+#pragma omp parallel for num_threads(threads)
+    for (int row = 0; row < (int)outer_rows; row++) {
+        size_t at_a = 0, at_b = 0, at = 0;
+        for (int axis = covered - 1, rest = row; axis >= 0; rest /= to.size[axis], axis--) {
+            const int i = rest % to.size[axis];
+            at_a += i * a.step[axis], at_b += i * b.step[axis], at += i * to.step[axis] * pack;
+        }
+        const Side sa = {(const float*)a.blob.data + at_a, a.lanes,
+                         !a_constant || (count == 1 && a.lanes == pack)};
+        const Side sb = {(const float*)b.blob.data + at_b, b.lanes,
+                         !b_constant || (count == 1 && b.lanes == pack)};
+        apply(*forms_, sa, sb, (float*)out.data + at, count * pack);
+    }
+    return kOk;
+}
+
+int BinaryOpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                         const Option& opt) const {
+    if (with_scalar) return Layer::forward(bottoms, tops, opt);
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    if (!forms_ || in[0].dtype != DType::f32) {
+        std::vector<Mat> planar(2);
+        for (int i = 0; i < 2; i++)
+            QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], 1, opt, &planar[i]));
+        return BinaryOp::forward(planar, tops, opt);
+    }
+    int first[2];
+    QUOLL_RETURN_IF_ERROR(align(in[0], in[1], first, &out[0]));
+    int pack = 1;
+    for (int i = 0; i < 2; i++)
+        if (first[i] == 0 && in[i].size(0) == out[0].size(0) && bottoms[i].elempack <= kPatternSize)
+            pack = std::max(pack, bottoms[i].elempack);
+    // With one axis, elements and values lie in the same order: no need for lanes.
+    const int run_pack = out[0].dims == 1 ? 1 : pack;
+    Operand operands[2];
+    for (int i = 0; i < 2; i++)
+        QUOLL_RETURN_IF_ERROR(
+            make_operand(bottoms[i], first[i], out[0], run_pack, opt, &operands[i]));
+    tops.resize(1);
+    tops[0].create(out[0], run_pack, opt.blob_allocator);
+    if (tops[0].empty()) return kOutOfMemory;
+    return swapped_ ? run(operands[1], operands[0], tops[0], opt)
+                    : run(operands[0], operands[1], tops[0], opt);
+}
+
+Layer* create_BinaryOp_fast_layer() { return new BinaryOpCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,37 @@
+#ifndef QUOLL_LAYER_CPU_BINARY_BINARYOP_CPU_H
+#define QUOLL_LAYER_CPU_BINARY_BINARYOP_CPU_H
+
+#include "layer/binaryop.h"
+#include "layer/cpu/binary/binary.h"
+
+namespace quoll {
+
+class BinaryOpCpu : public BinaryOp {
+public:
+    BinaryOpCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+private:
+    // A side of the operation, as the output's four axes c, d, h, w see it.
+    struct Operand {
+        Mat blob;
+        size_t step[4];  // floats; 0 where one value serves all indexes
+        int lanes;       // values at a place: the output's elempack, or 1 for all its lanes
+    };
+    int make_operand(const Mat& m, int first, const Shape& out, int pack, const Option& opt,
+                     Operand* operand) const;
+    int expand_lanes(Operand* operand, int pack, const Option& opt) const;
+    int run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
+    void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
+
+    const BinaryForms* forms_ = nullptr;  // null: only the reference has it
+    bool swapped_ = false;                // f(b, a)
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,62 @@
+#include "layer/cpu/binary/eltwise_cpu.h"
+
+#include "layer/cpu/binary/binary.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+EltwiseCpu::EltwiseCpu() { support_packing = true; }
+
+int EltwiseCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Eltwise::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Piece& piece) const {
+    const bool weighted = op_type == SUM && !coeffs.empty();
+    const BinaryKernels& k = *kernels_->binary;
+    const BinaryKernel f = (op_type == PROD ? k.mul : op_type == SUM ? k.add : k.max).vectors;
+    float* out = piece.of(top);
+    float scaled[Pieces::kPiece];
+    for (size_t i = 0; i < inputs.size(); i++) {
+        const float* in = piece.of(inputs[i]);
+        if (weighted) {
+            const float params[2] = {coeffs[i], 0.f};
+            kernels_->unary->linear(in, i == 0 ? out : scaled, piece.count, params);
+            in = scaled;
+        }
+        if (i == 0 && !weighted)
+            std::copy(in, in + piece.count, out);
+        else if (i > 0)
+            f(out, in, out, piece.count);
+    }
+}
+
+int EltwiseCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option& opt) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    int pack = 1;
+    for (const Mat& m : bottoms) pack = std::max(pack, m.elempack);
+    std::vector<Mat> inputs(bottoms.size());
+    bool no_gaps = true;
+    for (size_t i = 0; i < bottoms.size(); i++) {
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], pack, opt, &inputs[i]));
+        no_gaps = no_gaps && gapless(inputs[i]);
+    }
+    tops.resize(1);
+    Mat& top = tops[0];
+    top.create(out[0], pack, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    const Pieces pieces(top, no_gaps && gapless(top));
+    const int threads = threads_for(opt, (double)top.total() * pack * inputs.size());
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < pieces.count(); i++) run(inputs, top, pieces[i]);
+    return kOk;
+}
+
+Layer* create_Eltwise_fast_layer() { return new EltwiseCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,53 @@
+// The fast form of operators that map each value by a unary kernel. In <op>_cpu.cpp:
+//
+//   class SigmoidCpu : public UnaryLayer<Sigmoid> {
+//       UnaryKernel select(const UnaryKernels& k, float*) override { return k.sigmoid; }
+//   };
+//   Layer* create_Sigmoid_fast_layer() { return new SigmoidCpu; }
+#ifndef QUOLL_LAYER_CPU_UNARY_UNARY_LAYER_H
+#define QUOLL_LAYER_CPU_UNARY_UNARY_LAYER_H
+
+#include "layer/cpu/packing.h"
+#include "layer/elementwise.h"
+
+namespace quoll {
+
+// out = kernel(in) for f32 blobs of one shape and elempack, which may be the same.
+void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out, const Option& opt);
+
+template <class T>
+class UnaryLayer : public T {
+public:
+    int create_pipeline(const Option& opt) override {
+        QUOLL_RETURN_IF_ERROR(T::create_pipeline(opt));
+        kernel_ = select(*host_kernel_set().unary, params_);
+        return kOk;
+    }
+    int forward(const Mat& in, Mat& out, const Option& opt) const override {
+        if (!kernel_) return T::forward(in, out, opt);
+        if (in.dtype != DType::f32) return this->fail("expected f32, got %s", dtype_name(in.dtype));
+        out.create_like(in, opt.blob_allocator);
+        if (out.empty()) return kOutOfMemory;
+        run_unary(kernel_, params_, in, out, opt);
+        return kOk;
+    }
+    int forward_inplace(Mat& blob, const Option& opt) const override {
+        if (!kernel_) return T::forward_inplace(blob, opt);
+        if (blob.dtype != DType::f32)
+            return this->fail("expected f32, got %s", dtype_name(blob.dtype));
+        run_unary(kernel_, params_, blob, blob, opt);
+        return kOk;
+    }
+
+protected:
+    // The kernel and its parameters (at most 3); null: the reference is to run.
+    virtual UnaryKernel select(const UnaryKernels& k, float* params) = 0;
+
+private:
+    UnaryKernel kernel_ = nullptr;
+    float params_[3] = {};
+};
+
+}  // namespace quoll
+
+#endif
