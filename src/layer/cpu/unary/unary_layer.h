@@ -1,4 +1,5 @@
-// The fast form of operators that map each value by a unary kernel. In <op>_cpu.cpp:
+// The fast form of operators that map each f32 value by a unary kernel; other dtypes are left to
+// the reference. In <op>_cpu.cpp:
 //
 //   class SigmoidCpu : public UnaryLayer<Sigmoid> {
 //       UnaryKernel select(const UnaryKernels& k, float*) override { return k.sigmoid; }
@@ -24,17 +25,14 @@ public:
         return kOk;
     }
     int forward(const Mat& in, Mat& out, const Option& opt) const override {
-        if (!kernel_) return T::forward(in, out, opt);
-        if (in.dtype != DType::f32) return this->fail("expected f32, got %s", dtype_name(in.dtype));
+        if (!kernel_ || in.dtype != DType::f32) return T::forward(in, out, opt);
         out.create_like(in, opt.blob_allocator);
         if (out.empty()) return kOutOfMemory;
         run_unary(kernel_, params_, in, out, opt);
         return kOk;
     }
     int forward_inplace(Mat& blob, const Option& opt) const override {
-        if (!kernel_) return T::forward_inplace(blob, opt);
-        if (blob.dtype != DType::f32)
-            return this->fail("expected f32, got %s", dtype_name(blob.dtype));
+        if (!kernel_ || blob.dtype != DType::f32) return T::forward_inplace(blob, opt);
         run_unary(kernel_, params_, blob, blob, opt);
         return kOk;
     }
