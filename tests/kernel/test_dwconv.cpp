@@ -68,11 +68,13 @@ void check_row(DwconvRowKernel kernel, int pack, const Geometry& g, Rng& rng) {
     const size_t shift = g.at_end ? 0 : 4;
     Guarded<float> in((size_t)rows * g.in_w * pack, g.at_end, shift);
     Guarded<float> weight((size_t)taps * pack, g.at_end, shift), bias((size_t)pack, g.at_end);
-    Guarded<float> out((size_t)out_w * pack, g.at_end, shift);
+    const size_t out_step = 1 + (size_t)g.in_w % 3;
+    Guarded<float> out(((out_w - 1) * out_step + 1) * pack, g.at_end, shift);
     fill(in, rng), fill(weight, rng), fill(bias, rng);
     DwconvRow row = {};
     row.in = in.data(), row.row_step = (size_t)g.in_w * pack;
     row.weight = weight.data(), row.bias = bias.data(), row.out = out.data();
+    row.out_step = out_step;
     row.in_w = g.in_w, row.out_w = out_w;
     row.kernel_w = g.kernel_w, row.kernel_h = g.kernel_h;
     row.dilation_w = g.dilation_w, row.stride_w = g.stride_w, row.pad_left = g.pad_left;
@@ -97,7 +99,7 @@ void check_row(DwconvRowKernel kernel, int pack, const Geometry& g, Rng& rng) {
                     sum += v * weight[(ky * g.kernel_w + kx) * pack + lane];
                 }
             }
-            ASSERT_NEAR(out[x * pack + lane], std::min(0.9, std::max(-0.75, sum)),
+            ASSERT_NEAR(out[x * out_step * pack + lane], std::min(0.9, std::max(-0.75, sum)),
                         taps * 2e-7 * std::max(1.f, fabsf(g.pad_value)))
                 << g << " x " << x << " lane " << lane;
         }
@@ -112,7 +114,7 @@ Geometry random_geometry(const Entry& entry, Rng& rng) {
     g.kernel_h = 1 + rng.below(5);
     g.ky_first = rng.below(g.kernel_h + 1);
     g.ky_last = g.ky_first + rng.below(g.kernel_h - g.ky_first + 1);
-    g.pad_left = rng.below(4), g.pad_right = rng.below(4);
+    g.pad_left = rng.below(7) - 2, g.pad_right = rng.below(4);
     g.pad_value = rng.below(3) ? 0.f : 1.5f;
     g.at_end = rng.below(2) != 0;
     const int extent = g.dilation_w * (g.kernel_w - 1) + 1;
@@ -154,7 +156,7 @@ TEST(Dwconv, rows_keep_nan) {
             in[5 * pack + 1] = NAN;
             DwconvRow row = {};
             row.in = in.data(), row.weight = weight.data(), row.bias = bias.data();
-            row.out = out.data();
+            row.out = out.data(), row.out_step = 1;
             row.in_w = row.out_w = 12, row.kernel_w = 3, row.kernel_h = 1;
             row.dilation_w = row.stride_w = row.pad_left = 1;
             row.ky_last = 1, row.x_first = 1, row.x_last = 11;

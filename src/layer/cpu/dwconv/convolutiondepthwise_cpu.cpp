@@ -3,34 +3,11 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/cpu/dwconv/window_taps.h"
 
 namespace quoll {
 
 namespace {
-
-// The outputs of a window axis whose taps all lie within the input: first <= i < last.
-void inner_outputs(const WindowAxis& axis, int* first, int* last) {
-    const int64_t room = (int64_t)axis.in - axis.extent() + axis.before;
-    *first = std::min(axis.out, (axis.before + axis.stride - 1) / axis.stride);
-    *last = room < 0 ? *first
-                     : (int)std::max<int64_t>(*first,
-                                              std::min<int64_t>(axis.out, room / axis.stride + 1));
-}
-
-// a / b rounded down. Most dilations are 1, and a 64-bit division takes as long as a row of 7.
-int64_t divide(int64_t a, int b) { return b == 1 ? a : a / b; }
-
-// The taps of output i that lie within the input: first <= k < last. Returns the position of tap 0,
-// which may be negative.
-int64_t taps_inside(const WindowAxis& axis, int i, int* first, int* last) {
-    const int64_t start = (int64_t)i * axis.stride - axis.before;
-    const int d = axis.dilation;
-    const int64_t low = start >= 0 ? 0 : divide(-start + d - 1, d);
-    const int64_t high = start >= axis.in ? 0 : divide(axis.in - 1 - start, d) + 1;
-    *first = (int)std::min<int64_t>(low, axis.kernel);
-    *last = (int)std::max<int64_t>(*first, std::min<int64_t>(high, axis.kernel));
-    return start;
-}
 
 // to[i] = from[i * stride]
 void copy_every(const float* __restrict from, int stride, float* __restrict to, size_t count) {
@@ -197,6 +174,7 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     frame.in_w = g.x.in, frame.out_w = g.x.out;
     frame.kernel_w = kernel_w, frame.kernel_h = kernel_h;
     frame.dilation_w = dilation_w, frame.stride_w = stride_w;
+    frame.out_step = 1;
     frame.pad_left = g.x.before, frame.pad_value = pad_value;
     frame.low = activation_.low, frame.high = activation_.high;
     frame.row_step = (size_t)g.y.dilation * g.x.in * pack_;

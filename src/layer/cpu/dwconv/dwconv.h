@@ -16,10 +16,11 @@ struct DwconvRow {
     size_t row_step;      // floats from there to the input row under the next kernel row
     const float* weight;  // [kernel_h][kernel_w][pack]
     const float* bias;    // [pack]
-    float* out;           // [out_w][pack], no overlap with the others
+    float* out;           // element 0, no overlap with the others
+    size_t out_step;      // elements from one output to the next
     int in_w, out_w;
     int kernel_w, kernel_h, dilation_w, stride_w;
-    int pad_left;
+    int pad_left;           // may be negative: the first window begins inside the input
     int ky_first, ky_last;  // kernel rows within the input: ky_first <= ky < ky_last
     int x_first, x_last;    // outputs whose columns all lie within the input
     float pad_value;        // of the input outside

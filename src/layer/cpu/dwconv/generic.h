@@ -29,6 +29,11 @@ QUOLL_INLINE V row_bias(const DwconvRow& r) {
     return sum;
 }
 
+template <size_t N>
+QUOLL_INLINE float* dwconv_out(const DwconvRow& r, int x) {
+    return r.out + (size_t)x * r.out_step * N;
+}
+
 // Outputs x to x + T - 1. Each input element is loaded once a kernel row. The first L and last R
 // input columns of the tile lie outside the input and count as zero.
 template <size_t N, int K, int S, int T, int L = 0, int R = 0>
@@ -54,7 +59,7 @@ QUOLL_INLINE void dwconv_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
         }
     }
 #pragma GCC unroll 16
-    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(r.out + (size_t)(x + t) * N);
+    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(dwconv_out<N>(r, x + t));
 }
 
 // The same for any kernel, stride and dilation.
@@ -76,7 +81,7 @@ QUOLL_INLINE void dwconv_tile_any(const DwconvRow& r, s::vecf<N> bias, int x) {
         }
     }
 #pragma GCC unroll 16
-    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(r.out + (size_t)(x + t) * N);
+    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(dwconv_out<N>(r, x + t));
 }
 
 // One output whose window reaches over the left or right edge.
@@ -103,7 +108,7 @@ QUOLL_INLINE void dwconv_border(const DwconvRow& r, s::vecf<N> bias, int x) {
         }
         row += r.row_step, weight += (size_t)r.kernel_w * N;
     }
-    clamp(sum, r.low, r.high).store(r.out + (size_t)x * N);
+    clamp(sum, r.low, r.high).store(dwconv_out<N>(r, x));
 }
 
 // Outputs x to x + T - 1, which need no padding.

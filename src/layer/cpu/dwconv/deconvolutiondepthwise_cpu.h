@@ -1,0 +1,57 @@
+#ifndef QUOLL_LAYER_CPU_DWCONV_DECONVOLUTIONDEPTHWISE_CPU_H
+#define QUOLL_LAYER_CPU_DWCONV_DECONVOLUTIONDEPTHWISE_CPU_H
+
+#include "layer/cpu/dwconv/dwconv.h"
+#include "layer/cpu/packing.h"
+#include "layer/deconvolutiondepthwise.h"
+
+namespace quoll {
+
+// One window a channel on channel-blocked data. Outputs whose positions agree modulo the stride see
+// the same taps of the window, one input step apart: each such phase is a depthwise convolution of
+// stride 1, for the dwconv kernels. Everything else runs on the reference.
+class DeconvolutionDepthWiseCpu : public DeconvolutionDepthWise {
+public:
+    DeconvolutionDepthWiseCpu();
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                const Option& opt) const override;
+
+    // The taps k, k + step, ... of one axis: those that reach positions of the residue
+    // k * dilation modulo stride.
+    struct TapClass {
+        int residue, first_tap, count;
+        int before;  // taps of the classes before it in the packed weights
+    };
+    struct AxisClasses {
+        int step;
+        std::vector<TapClass> classes;  // in the order of residues
+        const TapClass* find(int residue) const;
+    };
+    // The outputs of an axis that have one residue, as a convolution.
+    struct Phase {
+        WindowAxis axis;
+        const TapClass* taps;  // null: none reaches them
+        int first_output;
+    };
+
+private:
+    static AxisClasses classes_of(int kernel, int dilation, int stride);
+    // The phase that begins with output `first`, which is less than the stride.
+    static Phase phase_of(const AxisClasses& classes, const WindowAxis& axis, int first);
+    int repack_weights();
+    void run(const Mat& in, const ConvGeometry& g, Mat& top, int threads) const;
+
+    const KernelSet* kernels_;
+    int pack_;  // of input and output; 0: the reference runs
+    AxisClasses x_, y_;
+    Mat packed_weight_;  // [channels / pack][y class][x class][tap y][tap x][pack], taps from the
+                         // last
+    Mat packed_bias_;    // [channels], zeros without bias
+    FusedActivation activation_;
+};
+
+}  // namespace quoll
+
+#endif
