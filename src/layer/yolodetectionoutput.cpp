@@ -28,6 +28,27 @@ int YoloDetectionOutput::shape(const YoloDetectionOutput& s, const std::vector<S
     return kOk;
 }
 
+// A copy of the map with the class scores of each box after Softmax.
+static int with_probabilities(const YoloDetectionOutput& s, const Mat& map, Mat* out,
+                              const Option& opt) {
+    *out = map.clone(opt.blob_allocator);
+    if (out->empty()) return kOutOfMemory;
+    for (int b = 0; b < s.num_box; b++) {
+        const int first = b * (5 + s.num_class);
+        const YoloMap box(map, first, s.num_class);
+        for (int i = 0; i < map.h; i++) {
+            for (int j = 0; j < map.w; j++) {
+                float best, sum = 0.f;
+                box.best_class(i, j, &best);
+                for (int q = 0; q < s.num_class; q++) sum += expf(box.at(5 + q, i, j) - best);
+                for (int q = 0; q < s.num_class; q++)
+                    out->channel(first + 5 + q).row(i)[j] = expf(box.at(5 + q, i, j) - best) / sum;
+            }
+        }
+    }
+    return kOk;
+}
+
 int YoloDetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                  const Option& opt) const {
     std::vector<Shape> in, out;
@@ -54,6 +75,8 @@ int YoloDetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Ma
     sort_by_score(&all);
     suppress_overlaps(&all, nms_threshold);
     tops.resize(1);
+    if (all.empty() && !bottoms.empty())
+        return with_probabilities(*this, bottoms[0], &tops[0], opt);
     return detections_to_blob(all, &tops[0], opt.blob_allocator);
 }
 

@@ -203,3 +203,11 @@ def test_what_is_wrong_is_the_last_line(relu, tmp_path):
         done = run_program('enginerun', relu, *args)
         assert done.returncode == 2
         assert last_line(done.stderr).startswith('enginerun: ')
+
+
+def test_empty_results_are_arrays(tmp_path):
+    net = tmp_path / 'm.param'
+    net.write_text('7767517\n2 2\nInput in 0 1 in 0=1 1=1 2=6\nYolov3DetectionOutput d 1 1 in out 0=1 1=1 2=0.9 '
+                   '-23304=2,1.0,1.0 -23305=1,0.0 -23306=1,32.0\n')
+    out = run_engine(net, '', {'in': np.full((6, 1, 1), -5, np.float32)}, ['out'])['out']
+    assert out.shape == (0, 6) and out.dtype == np.float32

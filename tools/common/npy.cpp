@@ -282,17 +282,20 @@ static std::string header_of(const Mat& m) {
 }
 
 int write_npy(const std::string& path, const Mat& mat) {
-    if (mat.empty() || mat.elempack != 1)
-        return fail(path, "the blob is empty, or has elempack " + std::to_string(mat.elempack));
+    if (mat.dims < 1 || mat.elempack != 1)
+        return fail(path, "a blob of " + std::to_string(mat.dims) + " axes and elempack " +
+                              std::to_string(mat.elempack));
     Mat m = mat;
-    if (mat.dtype == DType::bf16) cast_bfloat16_to_float32(mat, m);
-    if (m.empty()) return fail(path, "out of memory");
+    if (mat.dtype == DType::bf16 && !mat.empty()) {
+        cast_bfloat16_to_float32(mat, m);
+        if (m.empty()) return fail(path, "out of memory");
+    }
     const std::string header = header_of(m);
     FILE* fp = fopen(path.c_str(), "wb");
     if (!fp) return fail(path, std::string("cannot be created: ") + strerror(errno));
     bool ok = fwrite(header.data(), 1, header.size(), fp) == header.size();
     const size_t count = (size_t)m.w * m.h * m.d;
-    for (int b = 0; b < m.n && ok; b++)
+    for (int b = 0; b < m.n && ok && count; b++)
         for (int q = 0; q < m.c && ok; q++)
             ok = fwrite(channel_data(m, b, q), m.elemsize, count, fp) == count;
     ok = fclose(fp) == 0 && ok;

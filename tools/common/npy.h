@@ -17,7 +17,8 @@ namespace quoll {
 int read_npy(const std::string& path, bool batch, Mat* mat);
 
 // Writes a Mat of elempack 1 as a version 1 file with the axes above; n comes first when it is not
-// 1. f32, s32, s8 and u8 keep their type, f16 is float16, bf16 is widened to float32.
+// 1; an axis may be 0, as of a detector that found nothing. f32, s32, s8 and u8 keep their type,
+// f16 is float16, bf16 is widened to float32.
 int write_npy(const std::string& path, const Mat& mat);
 
 }  // namespace quoll
