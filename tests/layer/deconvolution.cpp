@@ -27,6 +27,10 @@ static const std::vector<LayerCase> kCases = {
     deconv(Shape(3, 3, 40), 50, 4, "3=2 4=1 18=1 5=1 9=5"),
     deconv(Shape(9), 4, 3, "3=2 5=1"),
     deconv(Shape(9, 4), 16, 3, "4=1 3=2"),
+    // Few output channels, in more than one band of rows.
+    deconv(Shape(33, 70, 24), 3, 5, "3=2 4=2 18=1 5=1 9=2 -23310=1,0.1"),
+    deconv(Shape(50, 60, 16), 8, 4, "3=2 4=1 5=1 9=1"),
+    deconv(Shape(7, 5, 5), 2, 3, "3=1 13=3 2=2 4=2 9=4"),
     // The pads leave a small part of what a wide kernel reaches.
     deconv(Shape(3, 3, 4), 4, 9, "2=40 4=150"),
     deconv(Shape(3, 3, 4), 4, 2, "2=5000 4=2500"),

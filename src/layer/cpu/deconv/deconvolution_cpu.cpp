@@ -130,36 +130,76 @@ private:
     Mat sections_, blocks_, rows_;
 };
 
+// Floats that forward_narrow's products may take: a typical second-level cache.
+const int64_t kNarrowFloats = 1 << 18;
+
+// Adds the products of all taps with input rows y0 to y0 + rows, [kernel_h][kernel_w][rows][in.w],
+// to an output channel.
+void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, Mat& channel) {
+    const int64_t stride = g.x.stride;
+    for (int tap = 0; tap < g.maxk(); tap++) {
+        const int ky = tap / g.x.kernel, kx = tap % g.x.kernel;
+        const int64_t x0 = (int64_t)kx * g.x.dilation - g.x.before;
+        const int64_t first = x0 < 0 ? (-x0 + stride - 1) / stride : 0;
+        const int64_t last =
+            x0 < g.x.out ? std::min<int64_t>(g.x.in, (g.x.out - 1 - x0) / stride + 1) : 0;
+        for (int i = 0; i < rows; i++, from += g.x.in) {
+            const int64_t y =
+                (int64_t)(y0 + i) * g.y.stride + (int64_t)ky * g.y.dilation - g.y.before;
+            if (y < 0 || y >= g.y.out) continue;
+            float* out = channel.row((int)y);
+            for (int64_t x = first; x < last; x++) out[x * stride + x0] += from[x];
+        }
+    }
+}
+
 }  // namespace
 
-DeconvolutionCpu::DeconvolutionCpu() : kernels_(nullptr), in_pack_(1), out_pack_(1) {
+DeconvolutionCpu::DeconvolutionCpu()
+    : kernels_(nullptr), in_pack_(1), out_pack_(1), narrow_(false) {
     support_packing = true;
 }
 
 int DeconvolutionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Deconvolution::create_pipeline(opt));
     if (dynamic_weight) return kOk;
-    const KernelSet& kernels = host_kernel_set();
-    const GemmKernels& gemm = *kernels.gemm;
+    kernels_ = &host_kernel_set();
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    narrow_ = num_output * 2 <= kernels_->lanes;
+    const int status = narrow_ ? pack_narrow() : pack_phases(opt);
+    if (status != kOk) fail("out of memory for %d weights", weight_data_size);
+    return status;
+}
+
+int DeconvolutionCpu::pack_phases(const Option& opt) {
+    const GemmKernels& gemm = *kernels_->gemm;
     const int maxk = kernel_w * kernel_h;
     const int k = weight_data_size / num_output, inputs = k / maxk;
     // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
     packed_weight_.create(gemm.lanes, (int)(gemm_packed_size(gemm, num_output, k) / gemm.lanes));
     packed_bias_.create((int)gemm_bias_size(gemm, num_output));
     Mat order(k);
-    if (packed_weight_.empty() || packed_bias_.empty() || order.empty()) {
-        fail("out of memory for %d weights", weight_data_size);
-        return kOutOfMemory;
-    }
+    if (packed_weight_.empty() || packed_bias_.empty() || order.empty()) return kOutOfMemory;
     int* from = order;
     for (int i = 0; i < k; i++) from[i] = i % inputs * maxk + i / inputs;
     gemm_pack_ordered(gemm, weight_data, k, from, num_output, k, packed_weight_);
     packed_bias_.fill(0.f);
     if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
-    activation_ = FusedActivation(kernels, Activation(activation_type, activation_params));
-    in_pack_ = best_elempack(kernels, inputs, opt);
-    out_pack_ = best_elempack(kernels, num_output, opt);
-    kernels_ = &kernels;
+    in_pack_ = best_elempack(*kernels_, inputs, opt);
+    out_pack_ = best_elempack(*kernels_, num_output, opt);
+    return kOk;
+}
+
+int DeconvolutionCpu::pack_narrow() {
+    const int maxk = kernel_w * kernel_h, inputs = weight_data_size / num_output / maxk;
+    narrow_weight_.create(weight_data_size);
+    if (narrow_weight_.empty()) return kOutOfMemory;
+    float* to = narrow_weight_;
+    for (int p = 0; p < num_output; p++) {
+        const float* from = (const float*)weight_data + (size_t)p * inputs * maxk;
+        for (int tap = 0; tap < maxk; tap++)
+            for (int q = 0; q < inputs; q++) *to++ = from[(size_t)q * maxk + tap];
+    }
     return kOk;
 }
 
@@ -179,23 +219,29 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     ConvGeometry g;
     const std::vector<Shape> shapes(1, bottom_blob.logical_shape());
     QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes, &g));
-    const PhaseAxis x(g.x), y(g.y);
+    const bool fast = kernels_ && sensible(PhaseAxis(g.x), PhaseAxis(g.y));
+    const int pack = fast && !narrow_ && shapes[0].dims == 3 ? in_pack_ : 1;
     Mat in;
-    if (!kernels_ || !sensible(x, y)) {
-        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &in));
-        return Deconvolution::forward(in, top_blob, opt);
-    }
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, shapes[0].dims == 3 ? in_pack_ : 1, opt, &in));
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
+    if (!fast) return Deconvolution::forward(in, top_blob, opt);
     if (in.dims < 3) in = in.reshape(in.w, in.h, 1, opt.workspace_allocator);
+    if (in.empty()) return kOutOfMemory;
+    return narrow_ ? forward_narrow(in, g, top_blob, opt) : forward_phases(in, g, top_blob, opt);
+}
+
+int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                     const Option& opt) const {
+    const PhaseAxis x(g.x), y(g.y);
+    Mat in = bottom;
     if (x.low || x.high || y.low || y.high) {
         Option temporary = opt;
         temporary.blob_allocator = opt.workspace_allocator;
-        copy_make_border(in, in, (int)y.low, (int)y.high, (int)x.low, (int)x.high, BORDER_CONSTANT,
-                         0.f, temporary);
+        copy_make_border(bottom, in, (int)y.low, (int)y.high, (int)x.low, (int)x.high,
+                         BORDER_CONSTANT, 0.f, temporary);
     }
-    top_blob.create(Shape(g.x.out, g.y.out, g.num_output), out_pack_, opt.blob_allocator);
-    PhaseLists lists(x, y, in, top_blob, kernels_->gemm->max_rows);
-    if (in.empty() || top_blob.empty()) return kOutOfMemory;
+    top.create(Shape(g.x.out, g.y.out, g.num_output), out_pack_, opt.blob_allocator);
+    PhaseLists lists(x, y, in, top, kernels_->gemm->max_rows);
+    if (in.empty() || top.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(lists.create(opt));
 
     GemmProblem problem = {};
@@ -205,12 +251,60 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     problem.b = packed_weight_;
     problem.n = g.num_output, problem.k = (size_t)g.num_input * g.maxk();
     problem.bias = packed_bias_;
-    problem.c = top_blob;
+    problem.c = top;
     problem.c_pack = out_pack_;
-    problem.c_block = (ptrdiff_t)(top_blob.cstep * out_pack_);
+    problem.c_block = (ptrdiff_t)(top.cstep * out_pack_);
     problem.activation = activation_;
     problem.chunk = gemm_chunk(*kernels_->gemm, g.num_input, 0);
     gemm_run(problem, threads_for(opt, (double)weight_data_size * g.x.in * g.y.in));
+    return kOk;
+}
+
+int DeconvolutionCpu::forward_narrow(const Mat& in, const ConvGeometry& g, Mat& top,
+                                     const Option& opt) const {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const int taps = g.maxk(), products = taps * num_output;
+    const int threads = threads_for(opt, (double)weight_data_size * g.x.in * g.y.in);
+    // As many rows of the input at a time as leave the products in cache.
+    const int64_t fitting = kNarrowFloats / ((int64_t)products * in.w);
+    const int band = (int)std::max<int64_t>(1, std::min<int64_t>(fitting, in.h));
+    const size_t most = (size_t)band * in.w;
+    Mat pixels(gemm.lanes, (int)(gemm_packed_size(gemm, most, in.c) / gemm.lanes), 4u,
+               opt.workspace_allocator);
+    Mat zeros((int)gemm_bias_size(gemm, most), 4u, opt.workspace_allocator);
+    Mat sums((int)most, products, 4u, opt.workspace_allocator);
+    top.create(Shape(g.x.out, g.y.out, num_output), 1, opt.blob_allocator);
+    if (pixels.empty() || zeros.empty() || sums.empty() || top.empty()) return kOutOfMemory;
+    zeros.fill(0.f);
+    for (int p = 0; p < num_output; p++) top.channel(p).fill(bias_term ? bias_data[p] : 0.f);
+
+    for (int y0 = 0; y0 < in.h; y0 += band) {
+        const int rows = std::min(band, in.h - y0);
+        GemmMatrix product = {};
+        product.kernels = kernels_;
+        product.a = narrow_weight_;
+        product.a_row = in.c, product.a_k = 1;
+        product.m = products, product.n = (size_t)rows * in.w, product.k = in.c;
+        gemm_pack(gemm, in.row(y0), in.cstep, true, product.n, product.k, pixels);
+        product.b = pixels;
+        product.bias = zeros;
+        product.c = sums;
+        product.c_row = (ptrdiff_t)product.n;
+        product.c_pack = product.n;
+        gemm_matrix(product, threads);
+#pragma omp parallel for num_threads(threads)
+        for (int p = 0; p < num_output; p++) {
+            Mat channel = top.channel(p);
+            add_taps(g, (const float*)sums + (size_t)p * taps * product.n, y0, rows, channel);
+        }
+    }
+    const float limits[] = {activation_.low, activation_.high};
+    for (int p = 0; p < num_output; p++) {
+        const size_t count = (size_t)top.w * top.h;
+        float* values = top.channel(p);
+        kernels_->unary->clip(values, values, count, limits);
+        activation_.finish(values, count);
+    }
     return kOk;
 }
 

@@ -8,7 +8,9 @@ namespace quoll {
 
 // Outputs whose positions agree modulo the strides form a phase. A phase meets the same taps of
 // the kernel everywhere, one input pixel a tap, so it is a convolution of stride 1 that the gemm
-// kernels run without intermediate sums. Dynamic weights run on the reference.
+// kernels run without intermediate sums. With so few output channels that most of a register would
+// be idle, the channels and taps are the rows of a product with the input pixels instead, and its
+// rows are added to the output. Dynamic weights run on the reference.
 class DeconvolutionCpu : public Deconvolution {
 public:
     DeconvolutionCpu();
@@ -18,9 +20,16 @@ public:
                 const Option& opt) const override;
 
 private:
+    int pack_phases(const Option& opt);
+    int pack_narrow();
+    int forward_phases(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+    int forward_narrow(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+
     const KernelSet* kernels_;  // null: the reference runs
     int in_pack_, out_pack_;
+    bool narrow_;
     Mat packed_weight_;  // panels of [kernel_h][kernel_w][num_input]
+    Mat narrow_weight_;  // [num_output][kernel_h][kernel_w][num_input]
     Mat packed_bias_;    // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
 };

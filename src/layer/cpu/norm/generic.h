@@ -177,7 +177,7 @@ QUOLL_INLINE V lrn_value(const LrnAcross& t, V x, V sum) {
         const V root = sqrt(base);
         return x / (root * sqrt(root));
     }
-    return x * s::pow(base, V::set(-t.beta));
+    return x * s::exp(V::set(-t.beta) * s::log(base));
 }
 
 // Pixels of a channel are neighbours.
