@@ -133,6 +133,20 @@ private:
 // Floats that forward_narrow's products may take: a typical second-level cache.
 const int64_t kNarrowFloats = 1 << 18;
 
+// B of forward_narrow, as gemm_pack makes it: `count` pixels of all channels, from row y0 on.
+void pack_pixels(const GemmKernels& gemm, const Mat& in, int y0, size_t count, float* packed) {
+    if (in.elempack == 1) return gemm_pack(gemm, in.row(y0), in.cstep, true, count, in.c, packed);
+    const size_t pack = in.elempack, columns = (size_t)gemm.lanes * gemm.vectors;
+    for (size_t n = 0; n < count; n += columns) {
+        const size_t left = count - n;
+        const size_t width = left <= (size_t)gemm.lanes ? gemm.lanes : columns;
+        float* panel = packed + n * in.c * pack;
+        for (int q = 0; q < in.c; q++, panel += pack * width)
+            gemm.pack_column_major(in.channel(q).row(y0) + n * pack, pack, pack,
+                                   std::min(left, columns), width, panel);
+    }
+}
+
 // Adds the products of all taps with input rows y0 to y0 + rows, [kernel_h][kernel_w][rows][in.w],
 // to an output channel.
 void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, Mat& channel) {
@@ -165,6 +179,8 @@ int DeconvolutionCpu::create_pipeline(const Option& opt) {
     if (dynamic_weight) return kOk;
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    const int inputs = weight_data_size / num_output / (kernel_w * kernel_h);
+    in_pack_ = best_elempack(*kernels_, inputs, opt);
     narrow_ = num_output * 2 <= kernels_->lanes;
     const int status = narrow_ ? pack_narrow() : pack_phases(opt);
     if (status != kOk) fail("out of memory for %d weights", weight_data_size);
@@ -185,7 +201,6 @@ int DeconvolutionCpu::pack_phases(const Option& opt) {
     gemm_pack_ordered(gemm, weight_data, k, from, num_output, k, packed_weight_);
     packed_bias_.fill(0.f);
     if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
-    in_pack_ = best_elempack(*kernels_, inputs, opt);
     out_pack_ = best_elempack(*kernels_, num_output, opt);
     return kOk;
 }
@@ -220,7 +235,7 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     const std::vector<Shape> shapes(1, bottom_blob.logical_shape());
     QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes, &g));
     const bool fast = kernels_ && sensible(PhaseAxis(g.x), PhaseAxis(g.y));
-    const int pack = fast && !narrow_ && shapes[0].dims == 3 ? in_pack_ : 1;
+    const int pack = fast && shapes[0].dims == 3 ? in_pack_ : 1;
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
     if (!fast) return Deconvolution::forward(in, top_blob, opt);
@@ -269,7 +284,7 @@ int DeconvolutionCpu::forward_narrow(const Mat& in, const ConvGeometry& g, Mat& 
     const int64_t fitting = kNarrowFloats / ((int64_t)products * in.w);
     const int band = (int)std::max<int64_t>(1, std::min<int64_t>(fitting, in.h));
     const size_t most = (size_t)band * in.w;
-    Mat pixels(gemm.lanes, (int)(gemm_packed_size(gemm, most, in.c) / gemm.lanes), 4u,
+    Mat pixels(gemm.lanes, (int)(gemm_packed_size(gemm, most, g.num_input) / gemm.lanes), 4u,
                opt.workspace_allocator);
     Mat zeros((int)gemm_bias_size(gemm, most), 4u, opt.workspace_allocator);
     Mat sums((int)most, products, 4u, opt.workspace_allocator);
@@ -283,9 +298,9 @@ int DeconvolutionCpu::forward_narrow(const Mat& in, const ConvGeometry& g, Mat& 
         GemmMatrix product = {};
         product.kernels = kernels_;
         product.a = narrow_weight_;
-        product.a_row = in.c, product.a_k = 1;
-        product.m = products, product.n = (size_t)rows * in.w, product.k = in.c;
-        gemm_pack(gemm, in.row(y0), in.cstep, true, product.n, product.k, pixels);
+        product.a_row = g.num_input, product.a_k = 1;
+        product.m = products, product.n = (size_t)rows * in.w, product.k = g.num_input;
+        pack_pixels(gemm, in, y0, product.n, pixels);
         product.b = pixels;
         product.bias = zeros;
         product.c = sums;
