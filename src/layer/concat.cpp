@@ -6,7 +6,7 @@
 
 namespace quoll {
 
-Concat::Concat() {}
+Concat::Concat() { support_fp16_storage = support_bf16_storage = true; }
 
 void Concat::params(Concat& s, ParamVisitor& v) {
     v(0, "axis", s.axis, 0, "axis, 0: outermost, -1: innermost", between(-4, 3));

@@ -6,7 +6,7 @@ namespace quoll {
 
 static const int kRest = -233;
 
-Crop::Crop() {}
+Crop::Crop() { support_fp16_storage = support_bf16_storage = true; }
 
 void Crop::params(Crop& s, ParamVisitor& v) {
     v(0, "woffset", s.woffset, 0, "first column; -233: input 1 holds offsets and sizes");
@@ -144,19 +144,25 @@ int Crop::shape(const Crop& s, const std::vector<Shape>& in, std::vector<Shape>&
     return kOk;
 }
 
+int Crop::values_of(const std::vector<Mat>& bottoms, const int** values) const {
+    *values = nullptr;
+    if (bottoms.empty()) return fail("expected at least 1 input, got none");
+    if (!by_values(bottoms.size())) return kOk;
+    const int needed = bottoms[0].dims == 4 ? 8 : 6;
+    const Shape shape = bottoms[1].logical_shape();
+    if (shape.dims != 1 || shape.w < needed || shape.dtype != DType::s32)
+        return fail("input 1: expected %d s32 values, got %s of %s", needed,
+                    shape_text(shape).c_str(), dtype_name(shape.dtype));
+    *values = bottoms[1];
+    return kOk;
+}
+
 int Crop::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                   const Option& opt) const {
-    if (bottoms.empty()) return fail("expected at least 1 input, got none");
     std::vector<Shape> in;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
-    const int* values = nullptr;
-    if (by_values(in.size())) {
-        const int needed = in[0].dims == 4 ? 8 : 6;
-        if (in[1].dims != 1 || in[1].w < needed || in[1].dtype != DType::s32)
-            return fail("input 1: expected %d s32 values, got %s of %s", needed,
-                        shape_text(in[1]).c_str(), dtype_name(in[1].dtype));
-        values = bottoms[1];
-    }
+    const int* values;
+    QUOLL_RETURN_IF_ERROR(values_of(bottoms, &values));
     Part part;
     QUOLL_RETURN_IF_ERROR(find_part(in, values, &part));
     const Shape& to = part.size;

@@ -4,7 +4,10 @@
 
 namespace quoll {
 
-ExpandDims::ExpandDims() { one_blob_only = true; }
+ExpandDims::ExpandDims() {
+    one_blob_only = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void ExpandDims::params(ExpandDims& s, ParamVisitor& v) {
     v.ints(3, "axes", s.axes, "where axes of size 1 are added", between(-4, 3));

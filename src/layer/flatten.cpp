@@ -6,7 +6,10 @@
 
 namespace quoll {
 
-Flatten::Flatten() { one_blob_only = true; }
+Flatten::Flatten() {
+    one_blob_only = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void Flatten::params(Flatten&, ParamVisitor&) {}
 void Flatten::weights(Flatten&, WeightVisitor&) {}

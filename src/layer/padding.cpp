@@ -10,7 +10,7 @@
 
 namespace quoll {
 
-Padding::Padding() {}
+Padding::Padding() { support_fp16_storage = support_bf16_storage = true; }
 
 void Padding::params(Padding& s, ParamVisitor& v) {
     v(0, "top", s.top, 0, "rows before, -233: see input 1", at_least(-234));
@@ -84,16 +84,15 @@ int Padding::widths_from(const std::vector<Mat>& bottoms, const int** values) co
         return fail("expected %zu inputs, got %zu", expected, bottoms.size());
     *values = nullptr;
     if (!dynamic()) return kOk;
-    const Mat& m = bottoms[1];
-    if (m.dims != 1 || m.w < 6 || m.dtype != DType::s32)
-        return fail("input 1: expected 6 s32 values, got %s of %s",
-                    shape_text(m.logical_shape()).c_str(), dtype_name(m.dtype));
-    *values = m;
+    const Shape shape = bottoms[1].logical_shape();
+    if (shape.dims != 1 || shape.w < 6 || shape.dtype != DType::s32)
+        return fail("input 1: expected 6 s32 values, got %s of %s", shape_text(shape).c_str(),
+                    dtype_name(shape.dtype));
+    *values = bottoms[1];
     return kOk;
 }
 
-// For each index of an output axis the index of the input, -1 for the constant.
-static std::vector<int> source_indexes(int size, int before, int behind, int type) {
+std::vector<int> Padding::source_indexes(int size, int before, int behind, int type) {
     std::vector<int> source(before + size + behind);
     for (int i = 0; i < (int)source.size(); i++) {
         const int at = i - before, last = size - 1;
@@ -107,16 +106,18 @@ static std::vector<int> source_indexes(int size, int before, int behind, int typ
     return source;
 }
 
-// The constant as one scalar of the given dtype.
-static void constant_of(float value, DType dtype, unsigned char bytes[4]) {
-    const float limited = std::min(std::max(value, -2147483648.f), 2147483520.f);
+void Padding::constant_of(int channel, const Shape& out, unsigned char bytes[4]) const {
+    const bool own = per_channel_pad_data_size > 0 && type == kConstant && out.dims >= 3;
+    const float v = own ? per_channel_pad_data[channel] : value;
+    const DType dtype = out.dtype;
+    const float limited = std::min(std::max(v, -2147483648.f), 2147483520.f);
     const int whole = limited == limited ? (int)limited : 0;
-    if (dtype == DType::f32) memcpy(bytes, &value, 4);
+    if (dtype == DType::f32) memcpy(bytes, &v, 4);
     if (dtype == DType::s32) memcpy(bytes, &whole, 4);
     if (dtype == DType::s8) bytes[0] = (unsigned char)std::min(std::max(whole, -128), 127);
     if (dtype == DType::u8) bytes[0] = (unsigned char)std::min(std::max(whole, 0), 255);
     const unsigned short half =
-        dtype == DType::f16 ? float32_to_float16(value) : float32_to_bfloat16(value);
+        dtype == DType::f16 ? float32_to_float16(v) : float32_to_bfloat16(v);
     if (dtype == DType::f16 || dtype == DType::bf16) memcpy(bytes, &half, 2);
 }
 
@@ -146,10 +147,8 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const size_t es = in.elemsize;
     for (int i = 0; i < into.size[0]; i++) {
         for (int j = 0; j < into.size[1]; j++) {
-            const int channel = in.dims == 4 ? i : j;
-            const bool own = per_channel_pad_data_size > 0 && type == kConstant && in.dims >= 3;
             unsigned char constant[4] = {};
-            constant_of(own ? per_channel_pad_data[channel] : value, in.dtype, constant);
+            constant_of(in.dims == 4 ? i : j, shape, constant);
             for (int k = 0; k < into.size[2]; k++) {
                 const int a = source[0][i], b = source[1][j], c = source[2][k];
                 const bool outside = a < 0 || b < 0 || c < 0;

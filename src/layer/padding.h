@@ -35,7 +35,12 @@ protected:
     bool dynamic() const;
     // `values`: the six widths when dynamic().
     int padded_shape(const Shape& in, const int* values, Widths* widths, Shape* out) const;
+    // The values of input 1 when dynamic(), null otherwise.
     int widths_from(const std::vector<Mat>& bottoms, const int** values) const;
+    // For each index of an output axis the index of the input, -1 for the constant.
+    static std::vector<int> source_indexes(int size, int before, int behind, int type);
+    // The constant of a channel (of the output) as one scalar of that type.
+    void constant_of(int channel, const Shape& out, unsigned char bytes[4]) const;
 };
 
 }  // namespace quoll

@@ -6,7 +6,10 @@
 
 namespace quoll {
 
-Permute::Permute() { one_blob_only = true; }
+Permute::Permute() {
+    one_blob_only = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void Permute::params(Permute& s, ParamVisitor& v) {
     v(0, "order_type", s.order_type, 0, "order of the axes, see Permute", between(0, 23));

@@ -5,7 +5,10 @@
 
 namespace quoll {
 
-PixelShuffle::PixelShuffle() { one_blob_only = true; }
+PixelShuffle::PixelShuffle() {
+    one_blob_only = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void PixelShuffle::params(PixelShuffle& s, ParamVisitor& v) {
     v(0, "upscale_factor", s.upscale_factor, 1, "factor of w and h", between(1, 4096));

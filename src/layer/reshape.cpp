@@ -9,7 +9,7 @@ namespace quoll {
 
 static const int kNoAxis = -233;
 
-Reshape::Reshape() {}
+Reshape::Reshape() { support_fp16_storage = support_bf16_storage = true; }
 
 void Reshape::params(Reshape& s, ParamVisitor& v) {
     const char* const doc = "size, 0: the input's, -1: what remains, -233: no such axis";

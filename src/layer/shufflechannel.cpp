@@ -4,7 +4,10 @@
 
 namespace quoll {
 
-ShuffleChannel::ShuffleChannel() { one_blob_only = true; }
+ShuffleChannel::ShuffleChannel() {
+    one_blob_only = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void ShuffleChannel::params(ShuffleChannel& s, ParamVisitor& v) {
     v(0, "group", s.group, 1, "groups of channels", at_least(1));

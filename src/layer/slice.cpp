@@ -6,7 +6,7 @@ namespace quoll {
 
 static const int kShare = -233;
 
-Slice::Slice() {}
+Slice::Slice() { support_fp16_storage = support_bf16_storage = true; }
 
 void Slice::params(Slice& s, ParamVisitor& v) {
     v.ints(0, "slices", s.slices, "sizes of the pieces, -233: an equal share of the rest");

@@ -4,7 +4,10 @@
 
 namespace quoll {
 
-Squeeze::Squeeze() { one_blob_only = true; }
+Squeeze::Squeeze() {
+    one_blob_only = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void Squeeze::params(Squeeze& s, ParamVisitor& v) {
     v(0, "squeeze_w", s.squeeze_w, 0, "1: remove w", between(0, 1));

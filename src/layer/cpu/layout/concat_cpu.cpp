@@ -1,0 +1,83 @@
+#include "layer/concat.h"
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+class ConcatCpu : public Concat {
+public:
+    ConcatCpu() { support_packing = true; }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    int along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,
+                        const Option& opt) const;
+    int along_inner(const std::vector<Mat>& bottoms, const Shape& out, int along, Mat* top,
+                    const Option& opt) const;
+};
+
+// Every input's lanes stay together in elements of the narrowest input's size, so that no element
+// of the output has lanes of two inputs.
+int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,
+                               const Option& opt) const {
+    int pack = 16;
+    for (const Mat& m : bottoms)
+        pack = pack_within(std::min(pack, m.elempack), m.logical_shape().size(0));
+    top->create(out, pack, opt.blob_allocator);
+    if (top->empty()) return kOutOfMemory;
+    int first = 0;
+    for (const Mat& m : bottoms) {
+        const int count = m.logical_shape().size(0);
+        std::vector<int> source(out.size(0), -1);
+        for (int i = 0; i < count; i++) source[first + i] = i;
+        LaneGather(m, *top, source).copy_all(opt);
+        first += count;
+    }
+    return kOk;
+}
+
+int ConcatCpu::along_inner(const std::vector<Mat>& bottoms, const Shape& out, int along, Mat* top,
+                           const Option& opt) const {
+    int pack = 1, to[4] = {0, 0, 0, 0};
+    for (const Mat& m : bottoms) pack = std::max(pack, m.elempack);
+    top->create(out, pack, opt.blob_allocator);
+    if (top->empty()) return kOutOfMemory;
+    for (const Mat& m : bottoms) {
+        Mat same;
+        QUOLL_RETURN_IF_ERROR(with_elempack(m, pack, opt, &same));
+        const Block block = whole_block(same);
+        copy_block(same, block, *top, to);
+        to[along] += block.size[along];
+    }
+    return kOk;
+}
+
+int ConcatCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                       const Option& opt) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    tops.resize(1);
+    const int dims = out[0].dims, along = axis < 0 ? axis + dims : axis;
+    if (bottoms.size() == 1) {
+        tops[0] = bottoms[0];
+        return kOk;
+    }
+    if (dims == 1) {
+        std::vector<Mat> planar;
+        for (const Mat& m : bottoms) planar.push_back(planar_view(m));
+        return Concat::forward(planar, tops, opt);
+    }
+    return along == 0 ? along_outermost(bottoms, out[0], &tops[0], opt)
+                      : along_inner(bottoms, out[0], axis_of_four(along, dims), &tops[0], opt);
+}
+
+}  // namespace
+
+Layer* create_Concat_fast_layer() { return new ConcatCpu; }
+
+}  // namespace quoll

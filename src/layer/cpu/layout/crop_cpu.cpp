@@ -1,0 +1,70 @@
+#include "layer/crop.h"
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+class CropCpu : public Crop {
+public:
+    CropCpu() { support_packing = true; }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    void copy(const Mat& bottom, const Part& part, Mat& top, const Option& opt) const;
+};
+
+void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& opt) const {
+    const Shape& size = part.size;
+    std::vector<int> source(size.size(0));
+    for (int i = 0; i < (int)source.size(); i++) source[i] = part.start.size(0) + i;
+    const LaneGather gather(bottom, top, source);
+    if (bottom.w == top.w && (size.dims == 2 || bottom.h == top.h) && bottom.d == top.d)
+        return gather.copy_all(opt);
+    // Of blobs of 2 axes h is the lanes; the fields that an axis has not are 1, and starts too.
+    const int rows = size.dims == 2 ? 1 : size.h;
+    const int y0 = size.dims == 2 ? 0 : part.start.h, z0 = size.dims == 4 ? part.start.d : 0;
+    const int blocks = gather.blocks();
+    const int threads = threads_for(opt, (double)size.total());
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < blocks; i++)
+        for (int z = 0; z < size.d; z++)
+            for (int y = 0; y < rows; y++)
+                gather.copy(i, ((size_t)(z0 + z) * bottom.h + y0 + y) * bottom.w + part.start.w,
+                            ((size_t)z * rows + y) * size.w, size.w);
+}
+
+int CropCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                     const Option& opt) const {
+    std::vector<Shape> in;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    const int* values;
+    QUOLL_RETURN_IF_ERROR(values_of(bottoms, &values));
+    Part part;
+    QUOLL_RETURN_IF_ERROR(find_part(in, values, &part));
+    tops.resize(1);
+    if (part.size == in[0]) {
+        tops[0] = bottoms[0];
+        return kOk;
+    }
+    if (in[0].dims == 1) {
+        std::vector<Mat> planar = bottoms;
+        planar[0] = planar_view(bottoms[0]);
+        return Crop::forward(planar, tops, opt);
+    }
+    const int lanes = part.size.size(0), most = bottoms[0].elempack;
+    const int pack = lanes == in[0].size(0) ? most : pack_within(most, lanes);
+    tops[0].create(part.size, pack, opt.blob_allocator);
+    if (tops[0].empty()) return kOutOfMemory;
+    copy(bottoms[0], part, tops[0], opt);
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_Crop_fast_layer() { return new CropCpu; }
+
+}  // namespace quoll

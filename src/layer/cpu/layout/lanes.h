@@ -1,0 +1,72 @@
+// Moving channels between blobs of different elempacks, whatever the dtype.
+//
+// A "lane" is one index of the outermost axis, counted in scalars; its "row" is what lies within
+// that index (w of a 2-D blob; w, h, d of 3 and 4 axes), in elements. Blobs of one axis have the
+// same order in memory whatever their elempack: they are taken as planar.
+#ifndef QUOLL_LAYER_CPU_LAYOUT_LANES_H
+#define QUOLL_LAYER_CPU_LAYOUT_LANES_H
+
+#include <stddef.h>
+
+#include <vector>
+
+#include "layer/blocks.h"
+#include "option.h"
+
+namespace quoll {
+
+// The widest elempack of 1, 4, 8, 16 that is at most `most` and divides `size`.
+int pack_within(int most, int size);
+
+// A blob of one axis with elempack 1, the same memory.
+Mat planar_view(const Mat& m);
+
+// m's values in the shape `to`, from and to any elempack: shares the memory where the layout
+// allows. The result keeps the elempack if the outermost axis stays as it is, and is planar
+// otherwise.
+int reshape_lanes(const Mat& m, const Shape& to, Mat* out, const Option& opt);
+
+// Where the lanes of a blob are.
+struct Lanes {
+    explicit Lanes(const Mat& m);
+
+    unsigned char* data;
+    int count;          // of lanes
+    int pack;           // lanes of an element
+    size_t scalar;      // bytes of one
+    size_t block_step;  // bytes from one element's lanes to the next's
+    size_t row;         // elements of a row
+
+    // The scalar of a lane in element `at` of its row.
+    unsigned char* at(int lane, size_t at) const {
+        return data + lane / pack * block_step + (at * pack + lane % pack) * scalar;
+    }
+};
+
+// Gathers lanes: lane i of the destination is lane source[i] of the source.
+class LaneGather {
+public:
+    // A source of -1 leaves the lane alone. Both blobs have the same dtype.
+    LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source);
+
+    // Blocks of lanes that make an element of the destination.
+    int blocks() const { return (int)widths_.size(); }
+    // For the lanes of one block: n elements from `from` on in the source's rows become those from
+    // `to` on in the destination's.
+    void copy(int block, size_t from, size_t to, size_t n) const;
+    // All blocks, whole rows, which must be of the same length.
+    void copy_all(const Option& opt) const;
+
+private:
+    const Lanes src_, dst_;
+    std::vector<int> source_;
+    std::vector<int> widths_;  // lanes that one move takes, for each block
+};
+
+// Copies n pieces of `bytes` bytes each, `src_step` and `dst_step` bytes apart.
+void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst, size_t dst_step,
+                  size_t bytes, size_t n);
+
+}  // namespace quoll
+
+#endif

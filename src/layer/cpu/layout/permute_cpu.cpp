@@ -1,0 +1,125 @@
+#include "layer/permute.h"
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+// The input of any elempack, the output planar.
+class PermuteCpu : public Permute {
+public:
+    PermuteCpu() { support_packing = true; }
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+};
+
+// What the output's axes c, d, h, w are in the input.
+struct Gather {
+    const unsigned char* src;
+    unsigned char* dst;
+    size_t scalar;       // bytes
+    int size[4];         // of the output
+    size_t dst_step[4];  // bytes
+    size_t src_step[4];  // bytes; along `lanes` from one element to the next
+    int lanes;           // the axis that was the input's outermost one
+    int pack;
+
+    size_t src_offset(int axis, int i) const {
+        return axis == lanes ? i / pack * src_step[axis] + i % pack * scalar : i * src_step[axis];
+    }
+    void row(const unsigned char* from, unsigned char* to) const;
+    template <class T>
+    void tile(const unsigned char* from, unsigned char* to, int across, int first, int count) const;
+    void plane(int across, const unsigned char* from, unsigned char* to) const;
+    void run(int i, int j, int across) const;
+};
+
+// One row of the output.
+void Gather::row(const unsigned char* from, unsigned char* to) const {
+    if (lanes == 3)  // whole elements, whose lanes stay neighbours
+        copy_strided(from, src_step[3], to, pack * scalar, pack * scalar, size[3] / pack);
+    else
+        copy_strided(from, src_step[3], to, scalar, scalar, size[3]);
+}
+
+// Columns first, first + 1, ... of all rows along the axis `across`, which follow one another in
+// the input: few enough that the lines of the output they write stay in cache.
+template <class T>
+void Gather::tile(const unsigned char* from, unsigned char* to, int across, int first,
+                  int count) const {
+    const int rows = size[across];
+    for (int i = 0; i < rows; i++) {
+        const unsigned char* s = from + i * sizeof(T) + first * src_step[3];
+        T* d = (T*)(to + i * dst_step[across]) + first;
+        for (int k = 0; k < count; k++) d[k] = *(const T*)(s + k * src_step[3]);
+    }
+}
+
+void Gather::plane(int across, const unsigned char* from, unsigned char* to) const {
+    const int kColumns = 16;
+    for (int x = 0; x < size[3]; x += kColumns) {
+        const int count = std::min(kColumns, size[3] - x);
+        if (scalar == 4)
+            tile<uint32_t>(from, to, across, x, count);
+        else if (scalar == 2)
+            tile<uint16_t>(from, to, across, x, count);
+        else
+            tile<uint8_t>(from, to, across, x, count);
+    }
+}
+
+// The part of the output with indexes i, j on the two axes that are neither w nor `across`.
+void Gather::run(int i, int j, int across) const {
+    int other[2], count = 0;
+    for (int axis = 0; axis < 3; axis++)
+        if (axis != across) other[count++] = axis;
+    const unsigned char* from = src + src_offset(other[0], i) + src_offset(other[1], j);
+    unsigned char* to = dst + i * dst_step[other[0]] + j * dst_step[other[1]];
+    const bool neighbours = pack == 1 && src_step[across] == scalar && src_step[3] != scalar;
+    if (neighbours) return plane(across, from, to);
+    for (int k = 0; k < size[across]; k++)
+        row(from + src_offset(across, k), to + k * dst_step[across]);
+}
+
+int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    if (order_type == 0 || bottom.dims == 1) {
+        top = bottom;
+        return kOk;
+    }
+    std::vector<Shape> out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
+    top.create(out[0], 1, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    const int dims = top.dims;
+    int source[4];
+    QUOLL_RETURN_IF_ERROR(axis_order(dims, source));
+    const Axes4 from = axes_of(bottom), into = axes_of(top);
+    Gather g = {};
+    g.src = (const unsigned char*)bottom.data, g.dst = (unsigned char*)top.data;
+    g.scalar = top.elemsize, g.pack = bottom.elempack;
+    for (int axis = 0; axis < 4; axis++) {
+        g.size[axis] = into.size[axis];
+        g.dst_step[axis] = into.step[axis] * g.scalar;
+        const int i = axis - axis_of_four(0, dims);  // of the output, from the outermost
+        if (i < 0) continue;
+        g.src_step[axis] = from.step[axis_of_four(source[i], dims)] * bottom.elemsize;
+        if (source[i] == 0) g.lanes = axis;
+    }
+    // The axis beside w whose values are neighbours in the input, so that both sides are walked in
+    // tiles; h if w itself is.
+    int across = 2;
+    for (int axis = 0; axis < 3; axis++)
+        if (g.size[axis] > 1 && g.src_step[axis] == bottom.elemsize) across = axis;
+    const int a = across == 0 ? 1 : 0, b = across == 2 ? 1 : 2;
+    const int threads = threads_for(opt, (double)out[0].total());
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < g.size[a] * g.size[b]; i++) g.run(i / g.size[b], i % g.size[b], across);
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_Permute_fast_layer() { return new PermuteCpu; }
+
+}  // namespace quoll

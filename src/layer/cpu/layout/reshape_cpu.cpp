@@ -1,0 +1,36 @@
+#include "layer/reshape.h"
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+class ReshapeCpu : public Reshape {
+public:
+    ReshapeCpu() { support_packing = true; }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+};
+
+int ReshapeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option& opt) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    if (permute) {
+        std::vector<Mat> planar = bottoms;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[0], 1, opt, &planar[0]));
+        for (size_t i = 1; i < planar.size(); i++) planar[i] = bottoms[i].shape();
+        return Reshape::forward(planar, tops, opt);
+    }
+    tops.resize(1);
+    return reshape_lanes(bottoms[0], out[0], &tops[0], opt);
+}
+
+}  // namespace
+
+Layer* create_Reshape_fast_layer() { return new ReshapeCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,31 @@
+#include "layer/shufflechannel.h"
+
+#include "layer/cpu/layout/lanes.h"
+
+namespace quoll {
+
+namespace {
+
+class ShuffleChannelCpu : public ShuffleChannel {
+public:
+    ShuffleChannelCpu() { support_packing = true; }
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+};
+
+int ShuffleChannelCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    std::vector<Shape> out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
+    const int channels = out[0].c, groups = reverse ? channels / group : group;
+    std::vector<int> source(channels);
+    for (int i = 0; i < channels; i++) source[i] = i % groups * (channels / groups) + i / groups;
+    top.create_like(bottom, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    LaneGather(bottom, top, source).copy_all(opt);
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_ShuffleChannel_fast_layer() { return new ShuffleChannelCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,23 @@
+#include "layer/squeeze.h"
+
+#include "layer/cpu/layout/lanes.h"
+
+namespace quoll {
+
+namespace {
+
+class SqueezeCpu : public Squeeze {
+public:
+    SqueezeCpu() { support_packing = true; }
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
+        std::vector<Shape> out;
+        QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
+        return reshape_lanes(bottom, out[0], &top, opt);
+    }
+};
+
+}  // namespace
+
+Layer* create_Squeeze_fast_layer() { return new SqueezeCpu; }
+
+}  // namespace quoll
