@@ -137,6 +137,11 @@ static void resize_plane(const float* src, int w, float* dst, const std::vector<
     }
 }
 
+// As in ncnn bicubic goes by the scale even where that rounds to the same size.
+bool Interp::unchanged(const Shape& in, const Shape& out) const {
+    return in == out && !(resize_type == kBicubic && by_scale() && !align_corner);
+}
+
 int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     const Option& opt) const {
     std::vector<Shape> in, out;
@@ -144,8 +149,7 @@ int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const Mat& src = bottoms[0];
     tops.resize(1);
-    const bool shifts = resize_type == kBicubic && by_scale() && !align_corner;
-    if (out[0] == in[0] && !shifts) {
+    if (unchanged(in[0], out[0])) {
         tops[0] = src;
         return kOk;
     }

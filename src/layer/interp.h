@@ -42,6 +42,9 @@ public:
     int align_corner = 0;
     std::string size_expr;
 
+    // The output is the input: same size, and no shift by a scale.
+    bool unchanged(const Shape& in, const Shape& out) const;
+
 protected:
     // True if scales, not sizes, decide.
     bool by_scale() const;
