@@ -11,13 +11,18 @@ namespace quoll {
 
 struct Extractor::Private {
     const Net* net;
+    std::shared_ptr<PoolAllocator> pool;  // before the blobs that lie in it
     Option opt;
     std::vector<Mat> blobs;
     std::vector<char> is_input;  // blobs that the user gave
     std::vector<char> has_run;   // layers that have run at least once
     bool extracted = false;
 
-    explicit Private(const Net* n) : net(n), opt(n->opt) { reset(); }
+    explicit Private(const Net* n) : net(n), pool(n->d->pool), opt(n->opt) {
+        if (!opt.blob_allocator) opt.blob_allocator = pool.get();
+        if (!opt.workspace_allocator) opt.workspace_allocator = pool.get();
+        reset();
+    }
 
     void reset() {
         blobs.assign(net->d->blobs.size(), Mat());
@@ -43,7 +48,8 @@ Extractor Net::create_extractor() const { return Extractor(this); }
 Extractor::Extractor(const Net* net) : d(new Private(net)) {}
 Extractor::Extractor(const Extractor& other) : d(new Private(*other.d)) {}
 Extractor& Extractor::operator=(const Extractor& other) {
-    *d = *other.d;
+    Private copy(*other.d);
+    std::swap(*d, copy);  // the old blobs go before the pool that they lie in
     return *this;
 }
 Extractor::~Extractor() { delete d; }
@@ -57,9 +63,11 @@ void Extractor::set_num_threads(int num_threads) {
     }
     d->opt.num_threads = num_threads;
 }
-void Extractor::set_blob_allocator(Allocator* allocator) { d->opt.blob_allocator = allocator; }
+void Extractor::set_blob_allocator(Allocator* allocator) {
+    d->opt.blob_allocator = allocator ? allocator : d->pool.get();
+}
 void Extractor::set_workspace_allocator(Allocator* allocator) {
-    d->opt.workspace_allocator = allocator;
+    d->opt.workspace_allocator = allocator ? allocator : d->pool.get();
 }
 
 int Extractor::Private::check_blob(int index, const char* what) const {
@@ -149,19 +157,20 @@ int Extractor::extract(int index, Mat& feat, int type) {
         QUOLL_RETURN_IF_ERROR(d->run_for(index));
     }
     feat = d->blobs[index];
-    if (type != 0 || feat.empty()) return kOk;  // empty: as a detection layer that found nothing
+    if (feat.empty()) return kOk;  // as a detection layer that found nothing
     Option opt = d->opt;
-    opt.blob_allocator = 0;  // what the user keeps must not sit in a pool
-    if (is_storage_type(feat.dtype)) {
+    opt.blob_allocator = 0;  // what the user keeps must not sit in the Net's pool
+    if (type == 0 && is_storage_type(feat.dtype)) {
         Mat wide;
         widen(feat, &wide, opt);
         feat = wide;
     }
-    if (feat.elempack != 1) {
+    if (type == 0 && feat.elempack != 1) {
         Mat planar;
         convert_packing(feat, planar, 1, opt);
         feat = planar;
     }
+    if (feat.allocator == d->pool.get()) feat = feat.clone();
     return feat.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 

@@ -2,6 +2,7 @@
 #ifndef QUOLL_NET_PRIVATE_H
 #define QUOLL_NET_PRIVATE_H
 
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +31,9 @@ struct Net::Private {
     std::vector<const char*> input_names, output_names;
     Option loaded_opt;  // the options that create_pipeline saw
     bool weights_loaded = false;
+    // Serves Extractors that were given no allocators: the system's allocator would map and unmap large
+    // blobs anew in every run. Extractors share it, so that it outlives the last of them.
+    std::shared_ptr<PoolAllocator> pool = std::make_shared<PoolAllocator>();
 
     // Null, with a message, when no such layer exists.
     Layer* new_layer(const std::string& type, const Option& opt, layer_destroyer_func* destroyer);

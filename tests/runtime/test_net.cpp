@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -297,6 +298,29 @@ TEST_F(NetTest, PoolAllocatorsServeExtractors) {
         }
     }
     blobs.clear();
+    EXPECT_EQ(g_log, "");
+}
+
+TEST_F(NetTest, ResultsAndExtractorsOutliveTheNet) {
+    Mat planar, raw;
+    {
+        std::unique_ptr<Extractor> ex;
+        {
+            Net net;
+            register_layers(&net);
+            ASSERT_EQ(load_text(&net, kDiamond), 0);
+            ex.reset(new Extractor(net.create_extractor()));
+            Extractor other = net.create_extractor();
+            ASSERT_EQ(other.input("data", vector_of({7})), 0);
+            ASSERT_EQ(other.extract("c", raw), 0);
+            ASSERT_EQ(ex->input("data", vector_of({1})), 0);
+            ASSERT_EQ(ex->extract("e", planar), 0);
+            ASSERT_EQ(ex->extract("b", raw, 1), 0);
+            *ex = other;
+        }
+    }
+    EXPECT_EQ(planar[0], 1114.f);
+    EXPECT_EQ(raw[0], 12.f);
     EXPECT_EQ(g_log, "");
 }
 

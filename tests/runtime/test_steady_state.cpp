@@ -49,8 +49,8 @@ protected:
 };
 
 TEST_F(DigitsTest, MemoryDoesNotGrow) {
+    quoll::PoolAllocator pool;  // before the Mats that lie in it
     Mat first, prob;
-    quoll::PoolAllocator pool;
     for (quoll::Allocator* allocator : {(quoll::Allocator*)nullptr, (quoll::Allocator*)&pool}) {
         for (bool light : {true, false}) {
             for (int i = 0; i < 50; i++) ASSERT_EQ(classify(&first, light, allocator), 0);
