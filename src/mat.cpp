@@ -172,7 +172,8 @@ static bool fits_memory(int w, int h, int d, int c, int n, size_t elemsize) {
     return (channel * c + 16) * n < (double)(SIZE_MAX / 8);
 }
 
-// The block holds the scalars followed by the reference count.
+// A block begins with the reference count, so that views with an offset of their own can share it
+// and free it; the scalars follow at the next aligned address.
 void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
                    size_t elemsize_, int elempack_, Allocator* allocator_) {
     if (dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ && dtype == dtype_ &&
@@ -189,17 +190,17 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
     }
     const size_t step = channel_step(dims_, w_, h_, d_, elemsize_);
     const size_t item = n_ > 1 ? align_size(step * c_ * elemsize_, 16) / elemsize_ : step * c_;
-    const size_t bytes = align_size(item * n_ * elemsize_, sizeof(std::atomic<int>));
-    const size_t block = bytes + sizeof(std::atomic<int>);
+    const size_t block = kMallocAlign + item * n_ * elemsize_;
     void* memory = allocator_ ? allocator_->fastMalloc(block) : fast_malloc(block);
     if (!memory) {
         QUOLL_LOGE("[Mat] out of memory: %zu bytes for a blob", block);
         return;
     }
-    set_view(dims_, w_, h_, d_, c_, memory, elemsize_, elempack_, allocator_);
+    set_view(dims_, w_, h_, d_, c_, (unsigned char*)memory + kMallocAlign, elemsize_, elempack_,
+             allocator_);
     dtype = dtype_;
     cstep = step, n = n_, nstep = item;
-    refcount = new ((unsigned char*)memory + bytes) std::atomic<int>(1);
+    refcount = new (memory) std::atomic<int>(1);
 }
 
 void Mat::create(int w_, size_t e, Allocator* a) { create(w_, e, 1, a); }
@@ -244,9 +245,9 @@ void Mat::addref() {
 void Mat::release() {
     if (refcount && refcount->fetch_sub(1, std::memory_order_acq_rel) == 1) {
         if (allocator)
-            allocator->fastFree(data);
+            allocator->fastFree(refcount);
         else
-            fast_free(data);
+            fast_free(refcount);
     }
     data = 0, refcount = 0, elemsize = 0, elempack = 0;
     dims = 0, w = 0, h = 0, d = 0, c = 0, cstep = 0, n = 1, nstep = 0;

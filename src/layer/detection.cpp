@@ -21,12 +21,17 @@ static float intersection(const Detection& a, const Detection& b) {
 
 void suppress_overlaps(std::vector<Detection>* boxes, float threshold) {
     std::vector<Detection> kept;
+    std::vector<float> areas;
     for (const Detection& a : *boxes) {
-        const bool alone = std::none_of(kept.begin(), kept.end(), [&](const Detection& b) {
-            const float common = intersection(a, b);
-            return common > threshold * (area(a) + area(b) - common);
-        });
-        if (alone) kept.push_back(a);
+        const float own = area(a);
+        bool alone = true;
+        for (size_t i = 0; i < kept.size() && alone; i++) {
+            const float common = intersection(a, kept[i]);
+            alone = !(common > threshold * (own + areas[i] - common));
+        }
+        if (!alone) continue;
+        kept.push_back(a);
+        areas.push_back(own);
     }
     boxes->swap(kept);
 }

@@ -10,7 +10,10 @@ namespace quoll {
 // Of a size: the image's; of a step: the image's size by the map's.
 static const int kFromInput = -233;
 
-PriorBox::PriorBox() {}
+PriorBox::PriorBox() {
+    support_packing = true;  // only sizes matter
+    support_fp16_storage = support_bf16_storage = true;
+}
 
 void PriorBox::params(PriorBox& s, ParamVisitor& v) {
     v.floats(0, "min_sizes", s.min_sizes, "sizes of squares", at_least(0));
@@ -86,7 +89,7 @@ std::vector<PriorBox::Size> PriorBox::sizes_caffe() const {
     return sizes;
 }
 
-std::vector<PriorBox::Size> PriorBox::sizes_mxnet(const Mat& map) const {
+std::vector<PriorBox::Size> PriorBox::sizes_mxnet(const Shape& map) const {
     // The map has the image's proportions: sizes are fractions of its height.
     const float by_width = (float)map.h / map.w;
     std::vector<Size> sizes;
@@ -99,10 +102,10 @@ std::vector<PriorBox::Size> PriorBox::sizes_mxnet(const Mat& map) const {
     return sizes;
 }
 
-int PriorBox::forward_caffe(const std::vector<Mat>& bottoms, Mat* top) const {
-    const Mat& map = bottoms[0];
-    const float image_w = image_width == kFromInput ? bottoms[1].w : image_width;
-    const float image_h = image_height == kFromInput ? bottoms[1].h : image_height;
+int PriorBox::forward_caffe(const std::vector<Shape>& in, Mat* top) const {
+    const Shape& map = in[0];
+    const float image_w = image_width == kFromInput ? in[1].w : image_width;
+    const float image_h = image_height == kFromInput ? in[1].h : image_height;
     float step_w = step_width, step_h = step_height;
     if (step_w == kFromInput) step_w = step_mmdetection ? ceilf(image_w / map.w) : image_w / map.w;
     if (step_h == kFromInput) step_h = step_mmdetection ? ceilf(image_h / map.h) : image_h / map.h;
@@ -126,7 +129,7 @@ int PriorBox::forward_caffe(const std::vector<Mat>& bottoms, Mat* top) const {
     return kOk;
 }
 
-int PriorBox::forward_mxnet(const Mat& map, Mat* top) const {
+int PriorBox::forward_mxnet(const Shape& map, Mat* top) const {
     const float step_w = step_width == kFromInput ? 1.f / map.w : step_width;
     const float step_h = step_height == kFromInput ? 1.f / map.h : step_height;
     const std::vector<Size> sizes = sizes_mxnet(map);
@@ -148,9 +151,10 @@ int PriorBox::forward_mxnet(const Mat& map, Mat* top) const {
 int PriorBox::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
+    std::vector<Shape> in;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     Mat& top = tops[0];
-    QUOLL_RETURN_IF_ERROR(mxnet(bottoms.size()) ? forward_mxnet(bottoms[0], &top)
-                                                : forward_caffe(bottoms, &top));
+    QUOLL_RETURN_IF_ERROR(mxnet(in.size()) ? forward_mxnet(in[0], &top) : forward_caffe(in, &top));
     float* boxes = top.row(0);
     if (clip)
         for (int i = 0; i < top.w; i++) boxes[i] = std::min(std::max(boxes[i], 0.f), 1.f);

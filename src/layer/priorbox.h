@@ -41,9 +41,9 @@ private:
     };
     bool mxnet(size_t inputs) const;
     std::vector<Size> sizes_caffe() const;
-    std::vector<Size> sizes_mxnet(const Mat& map) const;
-    int forward_caffe(const std::vector<Mat>& bottoms, Mat* top) const;
-    int forward_mxnet(const Mat& map, Mat* top) const;
+    std::vector<Size> sizes_mxnet(const Shape& map) const;
+    int forward_caffe(const std::vector<Shape>& in, Mat* top) const;
+    int forward_mxnet(const Shape& map, Mat* top) const;
 };
 
 }  // namespace quoll

@@ -26,16 +26,24 @@ public:
     YoloMap(const Mat& map, int first, int num_class)
         : data_((const float*)map.data + first * map.cstep), map_(map), num_class_(num_class) {}
 
-    float at(int channel, int i, int j) const {
-        return data_[channel * map_.cstep + (size_t)i * map_.w + j];
+    float at(int channel, int i, int j) const { return row(channel, i)[j]; }
+    const float* row(int channel, int i) const {
+        return data_ + channel * map_.cstep + (size_t)i * map_.w;
     }
-    // The class of the highest score; the first of them.
-    int best_class(int i, int j, float* score) const {
-        int best = 0;
-        for (int q = 1; q < num_class_; q++)
-            if (at(5 + q, i, j) > at(5 + best, i, j)) best = q;
-        *score = at(5 + best, i, j);
-        return best;
+    // For each place of row i the highest class score and its class, the first of equal ones.
+    void best_classes(int i, std::vector<float>* score, std::vector<int>* label) const {
+        const int w = map_.w;
+        score->assign(row(5, i), row(5, i) + w);
+        label->assign(w, 0);
+        float* best = score->data();
+        int* at = label->data();
+        for (int q = 1; q < num_class_; q++) {
+            const float* p = row(5 + q, i);
+            for (int j = 0; j < w; j++) {
+                at[j] = p[j] > best[j] ? q : at[j];
+                best[j] = p[j] > best[j] ? p[j] : best[j];
+            }
+        }
     }
     // The box at a place; w, h: size of the anchor in units of the image.
     Detection detection(int i, int j, float w, float h, float score, int label) const {

@@ -33,16 +33,19 @@ static int with_probabilities(const YoloDetectionOutput& s, const Mat& map, Mat*
                               const Option& opt) {
     *out = map.clone(opt.blob_allocator);
     if (out->empty()) return kOutOfMemory;
+    std::vector<float> best;
+    std::vector<int> label;
     for (int b = 0; b < s.num_box; b++) {
         const int first = b * (5 + s.num_class);
         const YoloMap box(map, first, s.num_class);
         for (int i = 0; i < map.h; i++) {
+            box.best_classes(i, &best, &label);
             for (int j = 0; j < map.w; j++) {
-                float best, sum = 0.f;
-                box.best_class(i, j, &best);
-                for (int q = 0; q < s.num_class; q++) sum += expf(box.at(5 + q, i, j) - best);
+                float sum = 0.f;
+                for (int q = 0; q < s.num_class; q++) sum += expf(box.at(5 + q, i, j) - best[j]);
                 for (int q = 0; q < s.num_class; q++)
-                    out->channel(first + 5 + q).row(i)[j] = expf(box.at(5 + q, i, j) - best) / sum;
+                    out->channel(first + 5 + q).row(i)[j] =
+                        expf(box.at(5 + q, i, j) - best[j]) / sum;
             }
         }
     }
@@ -55,19 +58,23 @@ int YoloDetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Ma
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     std::vector<Detection> all;
+    std::vector<float> best, others;
+    std::vector<int> label;
     for (const Mat& map : bottoms) {
         for (int b = 0; b < num_box; b++) {
             const YoloMap box(map, b * (5 + num_class), num_class);
+            const float w = biases[b * 2] / map.w, h = biases[b * 2 + 1] / map.h;
             for (int i = 0; i < map.h; i++) {
+                box.best_classes(i, &best, &label);
+                others.assign(map.w, 0.f);
+                for (int q = 0; q < num_class; q++)
+                    for (int j = 0; j < map.w; j++)
+                        others[j] += expf(box.at(5 + q, i, j) - best[j]);
                 for (int j = 0; j < map.w; j++) {
-                    float best, others = 0.f;
-                    const int label = box.best_class(i, j, &best);
-                    for (int q = 0; q < num_class; q++) others += expf(box.at(5 + q, i, j) - best);
                     // Softmax' greatest value is exp(0) by the sum.
-                    const float score = yolo_sigmoid(box.at(4, i, j)) / others;
-                    if (!(score >= confidence_threshold)) continue;
-                    const float w = biases[b * 2] / map.w, h = biases[b * 2 + 1] / map.h;
-                    all.push_back(box.detection(i, j, w, h, score, label));
+                    const float score = yolo_sigmoid(box.at(4, i, j)) / others[j];
+                    if (score >= confidence_threshold)
+                        all.push_back(box.detection(i, j, w, h, score, label[j]));
                 }
             }
         }

@@ -58,6 +58,8 @@ int Yolov3DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     std::vector<Detection> all;
+    std::vector<float> best;
+    std::vector<int> label;
     for (size_t k = 0; k < bottoms.size(); k++) {
         const Mat& map = bottoms[k];
         // As in ncnn the size of the network's input is whole.
@@ -68,12 +70,12 @@ int Yolov3DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<
             const float w = biases[anchor * 2] / net_w, h = biases[anchor * 2 + 1] / net_h;
             const YoloMap box(map, b * (5 + num_class), num_class);
             for (int i = 0; i < map.h; i++) {
+                box.best_classes(i, &best, &label);
                 for (int j = 0; j < map.w; j++) {
-                    float best;
-                    const int label = box.best_class(i, j, &best);
-                    const float score = 1.f / (1.f + expf(-box.at(4, i, j)) * (1.f + expf(-best)));
+                    const float score =
+                        1.f / (1.f + expf(-box.at(4, i, j)) * (1.f + expf(-best[j])));
                     if (score >= confidence_threshold)
-                        all.push_back(box.detection(i, j, w, h, score, label));
+                        all.push_back(box.detection(i, j, w, h, score, label[j]));
                 }
             }
         }

@@ -8,7 +8,7 @@
 
 namespace quoll {
 
-BinaryOpCpu::BinaryOpCpu() { support_packing = true; }
+BinaryOpCpu::BinaryOpCpu() { support_packing = support_inplace = true; }
 
 static const BinaryForms* forms_of(int op_type, const BinaryKernels& k, bool* swapped) {
     *swapped = false;
@@ -169,7 +169,7 @@ Layout layout_of(const size_t step[4], const int size[4], int first, int pack) {
 
 }  // namespace
 
-int BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const {
+void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const {
     const Axes4 to = axes_of(out);
     const int pack = out.elempack, outermost = axis_of_four(0, out.dims);
     // The axes that one call covers: all behind the outermost one if both operands allow it.
@@ -195,20 +195,20 @@ int BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option&
                          !b_constant || (count == 1 && b.lanes == pack)};
         apply(*forms_, sa, sb, (float*)out.data + at, count * pack);
     }
-    return kOk;
 }
 
-int BinaryOpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                          const Option& opt) const {
-    if (with_scalar) return Layer::forward(bottoms, tops, opt);
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     if (!forms_ || in[0].dtype != DType::f32) {
-        std::vector<Mat> planar(2);
+        std::vector<Mat> planar(2), tops;
         for (int i = 0; i < 2; i++)
             QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], 1, opt, &planar[i]));
-        return BinaryOp::forward(planar, tops, opt);
+        QUOLL_RETURN_IF_ERROR(BinaryOp::forward(planar, tops, opt));
+        *top = tops[0];
+        return kOk;
     }
     int first[2];
     QUOLL_RETURN_IF_ERROR(align(in[0], in[1], first, &out[0]));
@@ -217,16 +217,33 @@ int BinaryOpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops
         if (first[i] == 0 && in[i].size(0) == out[0].size(0) && bottoms[i].elempack <= kPatternSize)
             pack = std::max(pack, bottoms[i].elempack);
     // With one axis, elements and values lie in the same order: no need for lanes.
-    const int run_pack = out[0].dims == 1 ? 1 : pack;
+    if (out[0].dims == 1) pack = 1;
     Operand operands[2];
     for (int i = 0; i < 2; i++)
-        QUOLL_RETURN_IF_ERROR(
-            make_operand(bottoms[i], first[i], out[0], run_pack, opt, &operands[i]));
+        QUOLL_RETURN_IF_ERROR(make_operand(bottoms[i], first[i], out[0], pack, opt, &operands[i]));
+    Mat result;
+    for (int i = 0; i < 2 && inplace; i++)
+        if (in[i] == out[0] && bottoms[i].elempack == pack) result = bottoms[i];
+    if (result.empty()) result.create(out[0], pack, opt.blob_allocator);
+    if (result.empty()) return kOutOfMemory;
+    run(operands[swapped_], operands[!swapped_], result, opt);
+    *top = result;
+    return kOk;
+}
+
+int BinaryOpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                         const Option& opt) const {
+    if (with_scalar) return Layer::forward(bottoms, tops, opt);
     tops.resize(1);
-    tops[0].create(out[0], run_pack, opt.blob_allocator);
-    if (tops[0].empty()) return kOutOfMemory;
-    return swapped_ ? run(operands[1], operands[0], tops[0], opt)
-                    : run(operands[0], operands[1], tops[0], opt);
+    return combine(bottoms, false, &tops[0], opt);
+}
+
+int BinaryOpCpu::forward_inplace(std::vector<Mat>& blobs, const Option& opt) const {
+    if (with_scalar) return Layer::forward_inplace(blobs, opt);
+    Mat top;
+    QUOLL_RETURN_IF_ERROR(combine(blobs, true, &top, opt));
+    blobs.assign(1, top);
+    return kOk;
 }
 
 Layer* create_BinaryOp_fast_layer() { return new BinaryOpCpu; }

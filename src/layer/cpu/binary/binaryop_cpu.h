@@ -14,6 +14,7 @@ public:
                 const Option& opt) const override;
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
+    int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
 
 private:
     // A side of the operation, as the output's four axes c, d, h, w see it.
@@ -22,10 +23,12 @@ private:
         size_t step[4];  // floats; 0 where one value serves all indexes
         int lanes;       // values at a place: the output's elempack, or 1 for all its lanes
     };
+    // The result, written over an input that is like it if `inplace`.
+    int combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top, const Option& opt) const;
     int make_operand(const Mat& m, int first, const Shape& out, int pack, const Option& opt,
                      Operand* operand) const;
     int expand_lanes(Operand* operand, int pack, const Option& opt) const;
-    int run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
+    void run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
     const BinaryForms* forms_ = nullptr;  // null: only the reference has it

@@ -5,7 +5,7 @@
 
 namespace quoll {
 
-EltwiseCpu::EltwiseCpu() { support_packing = true; }
+EltwiseCpu::EltwiseCpu() { support_packing = support_inplace = true; }
 
 int EltwiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Eltwise::create_pipeline(opt));
@@ -26,14 +26,16 @@ void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Piece& piec
             kernels_->unary->linear(in, i == 0 ? out : scaled, piece.count, params);
             in = scaled;
         }
-        if (i == 0 && !weighted)
-            std::copy(in, in + piece.count, out);
+        if (i == 1 && !weighted)
+            f(piece.of(inputs[0]), in, out, piece.count);
         else if (i > 0)
             f(out, in, out, piece.count);
+        else if (inputs.size() == 1 && !weighted && in != out)
+            std::copy(in, in + piece.count, out);
     }
 }
 
-int EltwiseCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                         const Option& opt) const {
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
@@ -46,14 +48,30 @@ int EltwiseCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], pack, opt, &inputs[i]));
         no_gaps = no_gaps && gapless(inputs[i]);
     }
-    tops.resize(1);
-    Mat& top = tops[0];
-    top.create(out[0], pack, opt.blob_allocator);
-    if (top.empty()) return kOutOfMemory;
-    const Pieces pieces(top, no_gaps && gapless(top));
-    const int threads = threads_for(opt, (double)top.total() * pack * inputs.size());
+    Mat result;
+    if (inplace && bottoms[0].elempack == pack)
+        result = bottoms[0];
+    else
+        result.create(out[0], pack, opt.blob_allocator);
+    if (result.empty()) return kOutOfMemory;
+    const Pieces pieces(result, no_gaps && gapless(result));
+    const int threads = threads_for(opt, (double)result.total() * pack * inputs.size());
 #pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) run(inputs, top, pieces[i]);
+    for (int i = 0; i < pieces.count(); i++) run(inputs, result, pieces[i]);
+    *top = result;
+    return kOk;
+}
+
+int EltwiseCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option& opt) const {
+    tops.resize(1);
+    return combine(bottoms, false, &tops[0], opt);
+}
+
+int EltwiseCpu::forward_inplace(std::vector<Mat>& blobs, const Option& opt) const {
+    Mat top;
+    QUOLL_RETURN_IF_ERROR(combine(blobs, true, &top, opt));
+    blobs.assign(1, top);
     return kOk;
 }
 

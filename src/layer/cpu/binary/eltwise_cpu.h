@@ -13,8 +13,11 @@ public:
     int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
 
 private:
+    // The result, written over input 0 if `inplace`.
+    int combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top, const Option& opt) const;
     void run(const std::vector<Mat>& inputs, Mat& top, const Piece& piece) const;
 
     const KernelSet* kernels_ = nullptr;

@@ -32,9 +32,7 @@ int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out
     int first = 0;
     for (const Mat& m : bottoms) {
         const int count = m.logical_shape().size(0);
-        std::vector<int> source(out.size(0), -1);
-        for (int i = 0; i < count; i++) source[first + i] = i;
-        LaneGather(m, *top, source).copy_all(opt);
+        copy_lanes(m, *top, first, opt);
         first += count;
     }
     return kOk;

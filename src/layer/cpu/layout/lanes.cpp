@@ -51,7 +51,10 @@ Lanes::Lanes(const Mat& m)
     : data((unsigned char*)m.data),
       count(m.logical_shape().size(0)),
       pack(m.elempack),
+      shift(0),
       scalar(m.elemsize / m.elempack) {
+    while (1 << shift < pack) shift++;
+    if (1 << shift != pack) shift = -1;
     row = m.dims == 2 ? m.w : (size_t)m.w * m.h * m.d;
     block_step = (m.dims >= 3 ? m.cstep : row) * pack * scalar;
 }
@@ -106,18 +109,127 @@ static int common_width(const int* source, int pack, int src_pack) {
     return width;
 }
 
+bool share_lanes(const Mat& m, int first, int count, Mat* out) {
+    const size_t step = (m.dims == 2 ? (size_t)m.w : m.cstep) * m.elemsize;
+    if (m.n != 1 || first % m.elempack != 0 || count % m.elempack != 0 ||
+        first / m.elempack * step % 16 != 0)
+        return false;
+    *out = m;
+    out->data = (unsigned char*)m.data + first / m.elempack * step;
+    (m.dims == 2 ? out->h : out->c) = count / m.elempack;
+    if (m.dims == 2) out->cstep = (size_t)out->w * out->h;
+    out->nstep = out->cstep * out->c;
+    return true;
+}
+
 LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source)
     : src_(src), dst_(dst), source_(source) {
-    for (int i = 0; i < dst_.count; i += dst_.pack)
-        widths_.push_back(common_width(&source_[i], dst_.pack, src_.pack));
+    for (int i = 0; i < dst_.count; i += dst_.pack) {
+        const int width = common_width(&source_[i], dst_.pack, src_.pack);
+        const bool whole = *std::min_element(&source_[i], &source_[i] + dst_.pack) >= 0;
+        const bool quads = width == 1 && whole && src_.scalar == 4 && dst_.pack % 4 == 0;
+        plans_.push_back(Plan{width, quads});
+    }
+}
+
+namespace {
+
+// Four neighbouring lanes of 4 bytes, gathered by one of a few shuffles for all elements.
+struct Quad {
+    enum Form {
+        kZip,   // from two pairs of lanes in turn
+        kEven,  // the even lanes of two times four
+        kOdd,   // the odd ones
+        kAny,   // from anywhere
+    };
+    Form form;
+    const unsigned char* from[4];
+    unsigned char* to;
+
+    Quad(const Lanes& src, const int* source, size_t at, unsigned char* to) : to(to) {
+        const int* s = source;
+        for (int i = 0; i < 4; i++) from[i] = src.at(s[i], at);
+        // Two or four neighbours are read at once: they have to lie in one element.
+        const auto fits = [&](int lane, int count) {
+            return src.pack % count == 0 && lane % count == 0;
+        };
+        const bool strided = s[1] == s[0] + 2 && s[2] == s[0] + 4 && s[3] == s[0] + 6;
+        form = kAny;
+        if (s[2] == s[0] + 1 && s[3] == s[1] + 1 && fits(s[0], 2) && fits(s[1], 2)) {
+            form = kZip;
+        } else if (strided && src.pack % 4 == 0 && s[0] % 4 < 2) {
+            form = s[0] % 4 == 0 ? kEven : kOdd;
+            from[0] -= s[0] % 4 * 4;
+            from[1] = src.at(s[2] - s[2] % 4, at);
+        }
+    }
+
+    // Elements first, first + 1, ... of the run.
+    void copy(size_t first, size_t count, size_t src_step, size_t dst_step) const {
+        const unsigned char* in[4];
+        for (int i = 0; i < 4; i++) in[i] = from[i] + first * src_step;
+        unsigned char* out = to + first * dst_step;
+        switch (form) {
+            case kZip:
+                return copy_form<kZip>(in, src_step, out, dst_step, count);
+            case kEven:
+                return copy_form<kEven>(in, src_step, out, dst_step, count);
+            case kOdd:
+                return copy_form<kOdd>(in, src_step, out, dst_step, count);
+            case kAny:
+                return copy_form<kAny>(in, src_step, out, dst_step, count);
+        }
+    }
+
+    // Loads of known size and constant indexes, which compilers make shuffles of.
+    template <Form kForm>
+    static void copy_form(const unsigned char* const in[4], size_t src_step, unsigned char* out,
+                          size_t dst_step, size_t count) {
+        const unsigned char *a = in[0], *b = in[1], *c = in[2], *d = in[3];
+        for (size_t i = 0; i < count; i++, out += dst_step) {
+            uint32_t lanes[4];
+            if (kForm == kAny) {
+                memcpy(&lanes[0], a, 4);
+                memcpy(&lanes[1], b, 4);
+                memcpy(&lanes[2], c, 4);
+                memcpy(&lanes[3], d, 4);
+                c += src_step, d += src_step;
+            } else {
+                const int bytes = kForm == kZip ? 8 : 16, odd = kForm == kOdd;
+                uint32_t x[4], y[4];
+                memcpy(x, a, bytes);
+                memcpy(y, b, bytes);
+                lanes[0] = x[odd];
+                lanes[1] = kForm == kZip ? y[0] : x[odd + 2];
+                lanes[2] = kForm == kZip ? x[1] : y[odd];
+                lanes[3] = kForm == kZip ? y[1] : y[odd + 2];
+            }
+            a += src_step, b += src_step;
+            memcpy(out, lanes, 16);
+        }
+    }
+};
+
+}  // namespace
+
+// In pieces whose elements stay in cache while all lanes pass.
+void LaneGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
+    const size_t kPiece = 64;
+    std::vector<Quad> quads;
+    for (int lane = block * dst_.pack; lane < (block + 1) * dst_.pack; lane += 4)
+        quads.emplace_back(src_, &source_[lane], from, dst_.at(lane, to));
+    for (size_t first = 0; first < n; first += kPiece)
+        for (const Quad& quad : quads)
+            quad.copy(first, std::min(kPiece, n - first), src_.pack * 4, dst_.pack * 4);
 }
 
 void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
-    const int width = widths_[block];
-    for (int lane = block * dst_.pack; lane < (block + 1) * dst_.pack; lane += width)
+    const Plan plan = plans_[block];
+    if (plan.quads) return copy_quads(block, from, to, n);
+    for (int lane = block * dst_.pack; lane < (block + 1) * dst_.pack; lane += plan.width)
         if (source_[lane] >= 0)
             copy_strided(src_.at(source_[lane], from), src_.pack * src_.scalar, dst_.at(lane, to),
-                         dst_.pack * dst_.scalar, width * src_.scalar, n);
+                         dst_.pack * dst_.scalar, plan.width * src_.scalar, n);
 }
 
 void LaneGather::copy_all(const Option& opt) const {
@@ -125,6 +237,22 @@ void LaneGather::copy_all(const Option& opt) const {
     const int threads = threads_for(opt, (double)dst_.row * dst_.count);
 #pragma omp parallel for num_threads(threads)
     for (int i = 0; i < count; i++) copy(i, 0, 0, dst_.row);
+}
+
+void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt) {
+    const Lanes from(src), to(dst);
+    if (from.pack != to.pack) {
+        std::vector<int> source(to.count, -1);
+        for (int i = 0; i < from.count; i++) source[first + i] = i;
+        LaneGather(src, dst, source).copy_all(opt);
+        return;
+    }
+    const size_t bytes = from.row * src.elemsize;
+    const int count = from.count / from.pack;
+    const int threads = threads_for(opt, (double)from.row * from.count);
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < count; i++)
+        memcpy(to.at(first + i * to.pack, 0), from.at(i * from.pack, 0), bytes);
 }
 
 }  // namespace quoll

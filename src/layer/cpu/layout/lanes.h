@@ -33,15 +33,21 @@ struct Lanes {
     unsigned char* data;
     int count;          // of lanes
     int pack;           // lanes of an element
+    int shift;          // its logarithm; -1 if it is no power of two
     size_t scalar;      // bytes of one
     size_t block_step;  // bytes from one element's lanes to the next's
     size_t row;         // elements of a row
 
     // The scalar of a lane in element `at` of its row.
     unsigned char* at(int lane, size_t at) const {
-        return data + lane / pack * block_step + (at * pack + lane % pack) * scalar;
+        const int block = shift < 0 ? lane / pack : lane >> shift;
+        return data + block * block_step + (at * pack + lane - block * pack) * scalar;
     }
 };
+
+// Lanes `first` to first + count - 1 of a blob of 2 axes or more as a blob that shares its memory;
+// false if they do not begin and end with an element, or begin where memory is not aligned.
+bool share_lanes(const Mat& m, int first, int count, Mat* out);
 
 // Gathers lanes: lane i of the destination is lane source[i] of the source.
 class LaneGather {
@@ -50,7 +56,7 @@ public:
     LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source);
 
     // Blocks of lanes that make an element of the destination.
-    int blocks() const { return (int)widths_.size(); }
+    int blocks() const { return (int)plans_.size(); }
     // For the lanes of one block: n elements from `from` on in the source's rows become those from
     // `to` on in the destination's.
     void copy(int block, size_t from, size_t to, size_t n) const;
@@ -58,10 +64,21 @@ public:
     void copy_all(const Option& opt) const;
 
 private:
+    // How the lanes of one block of the destination come about.
+    struct Plan {
+        int width;   // lanes that one move takes
+        bool quads;  // four at a time from different places
+    };
+    void copy_quads(int block, size_t from, size_t to, size_t n) const;
+
     const Lanes src_, dst_;
     std::vector<int> source_;
-    std::vector<int> widths_;  // lanes that one move takes, for each block
+    std::vector<Plan> plans_;  // for each block
 };
+
+// All lanes of src to those of dst from `first` on, which is a multiple of dst's elempack, as the
+// number of lanes is. Rows have the same length.
+void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt);
 
 // Copies n pieces of `bytes` bytes each, `src_step` and `dst_step` bytes apart.
 void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst, size_t dst_step,

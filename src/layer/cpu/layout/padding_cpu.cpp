@@ -19,37 +19,58 @@ private:
     void pad(const Mat& in, const Widths& widths, Mat& out, const Option& opt) const;
 };
 
-// The rows of one element's lanes within a padded blob.
-struct PaddedRows {
-    const Mat& in;
-    Mat& out;
-    const LaneGather& gather;
-    int left, right;
-    bool constant;
-    std::vector<int> columns;  // of the input, for each column of the output
-
-    static void fill(unsigned char* to, const unsigned char* element, size_t bytes, size_t n) {
-        for (size_t i = 0; i < n; i++) memcpy(to + i * bytes, element, bytes);
+// `n` copies of an element of `bytes` bytes.
+void fill(unsigned char* to, const unsigned char* element, size_t bytes, size_t n) {
+    if (n == 0) return;
+    // Each copy doubles what is there.
+    memcpy(to, element, bytes);
+    for (size_t done = 1; done < n;) {
+        const size_t more = std::min(done, n - done);
+        memcpy(to + done * bytes, to, more * bytes);
+        done += more;
     }
-    // Row `to` (counted in rows of out) is filled from row `from` of the input, or with the
-    // constant element if `from` is negative.
-    void run(int block, long from, size_t to, const unsigned char* element,
-             bool lanes_missing) const {
-        const size_t es = out.elemsize;
-        unsigned char* row = Lanes(out).at(block * out.elempack, to * out.w);
-        if (from < 0 || lanes_missing) fill(row, element, es, out.w);
-        if (from < 0) return;
-        gather.copy(block, (size_t)from * in.w, to * out.w + left, in.w);
-        unsigned char* behind = row + (left + in.w) * es;
-        if (constant) {
-            if (lanes_missing) return;
-            fill(row, element, es, left);
-            fill(behind, element, es, right);
-            return;
+}
+
+// What the lanes of one element become in the padded blob.
+struct PaddedPlane {
+    const LaneGather& gather;
+    unsigned char* out;  // the first element
+    size_t es;           // bytes of an element
+    int in_w, in_h, out_w;
+    int left;
+    const std::vector<int>&planes, &rows, &columns;  // of the input, for each index of the output
+
+    // The border has one value.
+    void constant(int block, const unsigned char* element, bool lanes_missing) const {
+        if (lanes_missing) fill(out, element, es, (size_t)out_w * rows.size() * planes.size());
+        size_t at = 0, filled = 0;  // elements of the output
+        for (int z : planes) {
+            for (int y : rows) {
+                if (y >= 0 && z >= 0) {
+                    if (!lanes_missing) fill(out + filled * es, element, es, at + left - filled);
+                    gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
+                    filled = at + left + in_w;
+                }
+                at += out_w;
+            }
         }
-        for (int x = 0; x < left; x++) memcpy(row + x * es, row + (left + columns[x]) * es, es);
-        for (int x = 0; x < right; x++)
-            memcpy(behind + x * es, row + (left + columns[left + in.w + x]) * es, es);
+        if (!lanes_missing) fill(out + filled * es, element, es, at - filled);
+    }
+
+    // The border repeats what is within.
+    void repeated(int block) const {
+        unsigned char* row = out;
+        size_t at = 0;
+        for (int z : planes) {
+            for (int y : rows) {
+                gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
+                for (int x = 0; x < left; x++)
+                    memcpy(row + x * es, row + (left + columns[x]) * es, es);
+                for (int x = left + in_w; x < out_w; x++)
+                    memcpy(row + x * es, row + (left + columns[x]) * es, es);
+                at += out_w, row += out_w * es;
+            }
+        }
     }
 };
 
@@ -63,17 +84,15 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
     const std::vector<int> rows = dims >= 3 ? indexes(dims - 2) : std::vector<int>(1, 0);
     const std::vector<int> planes = dims == 4 ? indexes(1) : std::vector<int>(1, 0);
     const LaneGather gather(in, out, lanes);
-    const PaddedRows padded = {in,
-                               out,
-                               gather,
-                               widths.before[dims - 1],
-                               widths.behind[dims - 1],
-                               type == kConstant,
-                               indexes(dims - 1)};
+    const std::vector<int> columns = indexes(dims - 1);
+    const bool channels_only = in.w == out.w && in.d == out.d && (dims == 2 || in.h == out.h);
+    const Lanes into(out);
     const int blocks = gather.blocks(), pack = out.elempack, in_rows = dims >= 3 ? in.h : 1;
     const int threads = threads_for(opt, (double)to.total());
 #pragma omp parallel for num_threads(threads)
     for (int i = 0; i < blocks; i++) {
+        const PaddedPlane plane = {gather, into.at(i * pack, 0),    out.elemsize, in.w, in_rows,
+                                   out.w,  widths.before[dims - 1], planes,       rows, columns};
         unsigned char element[64 * 4] = {};
         bool missing = false;
         for (int k = 0; k < pack; k++) {
@@ -82,10 +101,14 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
             memcpy(element + k * (out.elemsize / pack), value, out.elemsize / pack);
             missing = missing || lanes[i * pack + k] < 0;
         }
-        size_t row = 0;
-        for (int z : planes)
-            for (int y : rows)
-                padded.run(i, z < 0 || y < 0 ? -1 : (long)z * in_rows + y, row++, element, missing);
+        if (channels_only) {
+            if (missing) fill(plane.out, element, out.elemsize, into.row);
+            gather.copy(i, 0, 0, into.row);
+        } else if (type == kConstant) {
+            plane.constant(i, element, missing);
+        } else {
+            plane.repeated(i);
+        }
     }
 }
 

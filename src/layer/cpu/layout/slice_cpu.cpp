@@ -25,6 +25,7 @@ int SliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const int to[4] = {0, 0, 0, 0};
     for (int i = 0, start = 0; i < (int)out.size(); start += out[i].size(along), i++) {
         const int size = out[i].size(along);
+        if (along == 0 && share_lanes(bottom, start, size, &tops[i])) continue;
         const int pack = along == 0 ? pack_within(bottom.elempack, size) : bottom.elempack;
         tops[i].create(out[i], pack, opt.blob_allocator);
         if (tops[i].empty()) return kOutOfMemory;
