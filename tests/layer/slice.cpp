@@ -54,4 +54,40 @@ TEST(Slice, refuses_what_does_not_fit) {
     }
 }
 
+namespace {
+class CountingAllocator : public Allocator {
+public:
+    void* fastMalloc(size_t size) override {
+        held++;
+        return fast_malloc(size);
+    }
+    void fastFree(void* ptr) override {
+        held--;
+        fast_free(ptr);
+    }
+    int held = 0;
+};
+}  // namespace
+
+TEST(Slice, channels_share_the_memory_that_the_last_one_frees) {
+    const LayerPtr layer = make_layer("Slice", "-23300=2,8,-233", {}, 1, 2, false);
+    CountingAllocator allocator;
+    Mat x;
+    x.create(Shape(4, 3, 24), 8, &allocator);
+    ASSERT_FALSE(x.empty());
+    x.fill(1.f);
+    x.channel(1).fill(2.f);
+    std::vector<Mat> pieces = run_layer(*layer, {x});
+    ASSERT_EQ(2u, pieces.size());
+    EXPECT_EQ(x.data, pieces[0].data);
+    EXPECT_EQ(x.channel(1).data, pieces[1].data);
+    EXPECT_EQ(1, allocator.held);
+    x.release();
+    pieces[0].release();
+    EXPECT_EQ(1, allocator.held);
+    EXPECT_EQ(2.f, pieces[1][0]);
+    pieces[1].release();
+    EXPECT_EQ(0, allocator.held);
+}
+
 }  // namespace quoll
