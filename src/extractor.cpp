@@ -154,6 +154,7 @@ int Extractor::extract(int index, Mat& feat, int type) {
     d->extracted = true;
     if (d->blobs[index].dims == 0) {
         DenormalGuard guard(d->opt);
+        set_kmp_blocktime(d->opt.openmp_blocktime);
         QUOLL_RETURN_IF_ERROR(d->run_for(index));
     }
     feat = d->blobs[index];
