@@ -45,7 +45,8 @@ QUOLL_INLINE void store_s8(veci<N> a, int8_t* p) {
 }
 template <size_t N>
 QUOLL_INLINE void store_u8(veci<N> a, uint8_t* p) {
-    store_small<uint8_t, N>(a, p);
+    // Highway's narrowing takes 16-bit intermediates for signed ones.
+    store_small<uint8_t, N>(min(veci<N>::set(255), max(veci<N>::zero(), a)), p);
 }
 
 // ---------------------------------------------------------------- half

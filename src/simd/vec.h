@@ -41,7 +41,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr size_t kLanes = HWY_LANES(float);
 
 // True where loads and stores of a part of a register are one masked instruction.
-constexpr bool kHasMasking = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3;
+// Not for less than 128 bits: Highway's masks are then set beyond the last lane too.
+template <class T, size_t N>
+constexpr bool has_masking() {
+    return (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3) && sizeof(T) >= 4 &&
+           N * sizeof(T) >= 16;
+}
+
+// True where fma rounds once.
+constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
 
 template <class T>
 constexpr size_t native_lanes() {
@@ -148,7 +156,7 @@ struct vec<T, N, true> {
 
     static QUOLL_INLINE vec load_n(const T* p, size_t n) {
         if (n >= N) return load(p);
-        if (kHasMasking && sizeof(T) >= 4) {
+        if (has_masking<T, N>()) {
             return {hn::MaskedLoad(hn::FirstN(Tag(), n), Tag(), p)};
         }
         alignas(64) T part[N] = {};
@@ -157,7 +165,7 @@ struct vec<T, N, true> {
     }
     QUOLL_INLINE void store_n(T* p, size_t n) const {
         if (n >= N) return store(p);
-        if (kHasMasking && sizeof(T) >= 4) {
+        if (has_masking<T, N>()) {
             return hn::BlendedStore(v, hn::FirstN(Tag(), n), Tag(), p);
         }
         alignas(64) T part[N];
@@ -178,11 +186,24 @@ struct vec<T, N, true> {
 #define QUOLL_VEC_COMPARE(op, fn) \
     friend QUOLL_INLINE Mask operator op(vec a, vec b) { return {hn::fn(a.v, b.v)}; }
     QUOLL_VEC_COMPARE(<, Lt)
-    QUOLL_VEC_COMPARE(<=, Le)
     QUOLL_VEC_COMPARE(>, Gt)
-    QUOLL_VEC_COMPARE(>=, Ge)
     QUOLL_VEC_COMPARE(==, Eq)
 #undef QUOLL_VEC_COMPARE
+    // SSE4 lacks these for integers.
+    friend QUOLL_INLINE Mask operator<=(vec a, vec b) {
+        if constexpr (std::is_integral<T>::value) {
+            return !(a > b);
+        } else {
+            return {hn::Le(a.v, b.v)};
+        }
+    }
+    friend QUOLL_INLINE Mask operator>=(vec a, vec b) {
+        if constexpr (std::is_integral<T>::value) {
+            return !(a < b);
+        } else {
+            return {hn::Ge(a.v, b.v)};
+        }
+    }
     // True where either is NaN, which Highway leaves open.
     friend QUOLL_INLINE Mask operator!=(vec a, vec b) { return !(a == b); }
     friend QUOLL_INLINE vec operator-(vec a) { return {hn::Neg(a.v)}; }
