@@ -32,56 +32,126 @@ bool has_padding(const ConvGeometry& g) {
 
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
+      kernel_w_(1),
+      kernel_h_(1),
       group_(1),
       in_channels_(0),
       out_channels_(0),
       in_pack_(1),
       out_pack_(1),
-      weight_floats_(0),
-      bias_floats_(0) {}
+      form_(Form::kUndecided) {}
+
+bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& opt) const {
+    ConvShape shape = {};
+    shape.x.kernel = kernel_w_;
+    shape.x.stride = s.stride_w;
+    shape.x.dilation = s.dilation_w;
+    shape.y.kernel = kernel_h_;
+    shape.y.stride = s.stride_h;
+    shape.y.dilation = s.dilation_h;
+    shape.in_pack = in_pack_;
+    shape.out_pack = out_pack_;
+    return opt.use_winograd_convolution && group_ == 1 && WinogradPlan::takes(*kernels_, shape);
+}
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
+    const KernelSet& kernels = host_kernel_set();
     kernels_ = nullptr;
+    form_ = Form::kUndecided;
     plan_.reset();
     weights_.release();
-    const KernelSet& kernels = host_kernel_set();
-    const GemmKernels& gemm = *kernels.gemm;
-    const int maxk = s.kernel_w * s.kernel_h;
+    kernel_w_ = s.kernel_w;
+    kernel_h_ = s.kernel_h;
     group_ = s.group;
     out_channels_ = s.num_output / group_;
-    in_channels_ = s.weight_data_size / maxk / s.num_output;
+    in_channels_ = s.weight_data_size / (s.kernel_w * s.kernel_h) / s.num_output;
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
-    const size_t k = (size_t)in_channels_ * maxk;
-    weight_floats_ = gemm_packed_size(gemm, out_channels_, k);
-    bias_floats_ = gemm_bias_size(gemm, out_channels_);
-    if (weight_floats_ <= INT_MAX) weights_.create((int)weight_floats_, group_);
-    bias_.create((int)bias_floats_, group_);
-    if (weights_.empty() || bias_.empty()) {
-        layer.fail("out of memory for %d weights", s.weight_data_size);
+    activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
+    raw_weights_ = s.weight_data;
+    const size_t bias_floats = gemm_bias_size(*kernels.gemm, out_channels_);
+    bias_.create((int)bias_floats, group_);
+    zeros_.create((int)bias_floats);
+    if (bias_.empty() || zeros_.empty()) {
+        layer.fail("out of memory for %zu floats of bias", bias_floats);
         return kOutOfMemory;
     }
-    const std::vector<int> order =
-        conv_weight_order(in_channels_, in_pack_, s.kernel_w, s.kernel_h);
-    const float* weights = s.weight_data;
-    memset(bias_.data, 0, bias_.total() * bias_.elemsize);
-    for (int g = 0; g < group_; g++) {
-        gemm_pack_ordered(gemm, weights + (size_t)g * out_channels_ * k, k, order.data(),
-                          out_channels_, k, weights_.row(g));
-        if (s.bias_term)
-            memcpy(bias_.row(g), (const float*)s.bias_data + (size_t)g * out_channels_,
-                   out_channels_ * sizeof(float));
-    }
-    activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
+    bias_.fill(0.f);
+    zeros_.fill(0.f);
+    for (int g = 0; g < group_ && s.bias_term; g++)
+        memcpy(bias_.row(g), (const float*)s.bias_data + (size_t)g * out_channels_,
+               out_channels_ * sizeof(float));
     kernels_ = &kernels;
+
+    int status = kOk;
+    ConvGeometry g;
+    if (!winograd_candidate(s, opt)) {
+        status = pack_direct();
+    } else if (layer.bottom_shapes.size() == 1 && layer.bottom_shapes[0].dims == 3) {
+        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
+        status = decide(shape_of(g));
+    }
+    if (status != kOk) {
+        kernels_ = nullptr;
+        layer.fail("out of memory for %d weights", s.weight_data_size);
+    }
+    return status;
+}
+
+int ConvRunner::pack_direct() const {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_;
+    const size_t floats = gemm_packed_size(gemm, out_channels_, k);
+    if (floats <= INT_MAX) weights_.create((int)floats, group_);
+    if (weights_.empty()) return kOutOfMemory;
+    const std::vector<int> order = conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_);
+    const float* from = raw_weights_;
+    for (int g = 0; g < group_; g++, from += out_channels_ * k)
+        gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, weights_.row(g));
+    form_ = Form::kDirect;
+    raw_weights_.release();
     return kOk;
 }
 
-std::shared_ptr<const ConvPlan> ConvRunner::plan_for(const ConvShape& shape) const {
-    std::lock_guard<std::mutex> lock(plan_lock_);
+int ConvRunner::pack_winograd() const {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const size_t floats = WinogradPlan::packed_size(gemm, in_channels_, out_channels_);
+    const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_);
+    Mat scratch;
+    if (floats <= INT_MAX) weights_.create((int)floats, 1);
+    if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
+    if (weights_.empty() || scratch.empty()) return kOutOfMemory;
+    WinogradPlan::pack(gemm, raw_weights_, in_channels_, out_channels_, weights_, scratch);
+    form_ = Form::kWinograd;
+    raw_weights_.release();
+    return kOk;
+}
+
+int ConvRunner::decide(const ConvShape& shape) const {
+    return WinogradPlan::prefers(*kernels_, shape) ? pack_winograd() : pack_direct();
+}
+
+int ConvRunner::prepare(const ConvShape& shape, Form* form,
+                        std::shared_ptr<const ConvPlan>* plan) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(decide(shape));
+    *form = form_;
+    if (form_ == Form::kWinograd) return kOk;
     if (!plan_ || !(plan_->shape() == shape))
         plan_ = std::make_shared<const ConvPlan>(*kernels_, shape);
-    return plan_;
+    *plan = plan_;
+    return kOk;
+}
+
+ConvShape ConvRunner::shape_of(const ConvGeometry& g) const {
+    ConvShape shape = {};
+    shape.x = conv_axis(g.x);
+    shape.y = conv_axis(g.y);
+    shape.in_channels = in_channels_;
+    shape.out_channels = out_channels_;
+    shape.in_pack = in_pack_;
+    shape.out_pack = out_pack_;
+    return shape;
 }
 
 int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry, const Mat& bottom,
@@ -91,31 +161,40 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     if (in.elempack != in_pack_) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     top.create(Shape(g.x.out, g.y.out, g.num_output), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
-
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
     if (odd_value || !ConvPlan::takes(conv_axis(g.x), conv_axis(g.y), in_channels_ / in_pack_))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
-    ConvShape shape;
-    shape.x = conv_axis(g.x);
-    shape.y = conv_axis(g.y);
-    shape.in_channels = in_channels_;
-    shape.out_channels = out_channels_;
-    shape.in_pack = in_pack_;
-    shape.out_pack = out_pack_;
+    ConvShape shape = shape_of(g);
     shape.in_step = in.cstep * in_pack_;
     shape.out_step = top.cstep * out_pack_;
+    Form form;
+    std::shared_ptr<const ConvPlan> plan;
+    QUOLL_RETURN_IF_ERROR(prepare(shape, &form, &plan));
     const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
-    return forward_groups(*plan_for(shape), in, top, threads_for(opt, work));
+    const int threads = threads_for(opt, work);
+    return form == Form::kDirect ? run_direct(*plan, in, top, threads)
+                                 : run_winograd(shape, in, top, threads, opt);
 }
 
-int ConvRunner::forward_groups(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const {
+int ConvRunner::run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const {
     for (int i = 0; i < group_; i++) {
         const Mat group_in = in.channel(i * (in_channels_ / in_pack_));
         Mat group_out = top.channel(i * (out_channels_ / out_pack_));
         plan.run(group_in, weights_.row(i), bias_.row(i), group_out, nullptr, 0, activation_,
                  threads);
     }
+    return kOk;
+}
+
+int ConvRunner::run_winograd(const ConvShape& shape, const Mat& in, Mat& top, int threads,
+                             const Option& opt) const {
+    const WinogradPlan plan(*kernels_, shape, threads);
+    Mat workspace;
+    if (plan.workspace() <= INT_MAX)
+        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    if (workspace.empty()) return kOutOfMemory;
+    plan.run(in, weights_, bias_, zeros_, top, activation_, workspace);
     return kOk;
 }
 

@@ -1,4 +1,5 @@
-// What the convolution layers run on: packed weights and the plan for the last shape seen.
+// What the convolution layers run on: the choice of an algorithm, weights packed for it, and the
+// plan for the last shape seen.
 #ifndef QUOLL_LAYER_CPU_CONV_CONV_RUNNER_H
 #define QUOLL_LAYER_CPU_CONV_CONV_RUNNER_H
 
@@ -6,7 +7,7 @@
 #include <mutex>
 
 #include "layer/conv_reference.h"
-#include "layer/cpu/conv/conv_plan.h"
+#include "layer/cpu/winograd/winograd_plan.h"
 
 namespace quoll {
 
@@ -14,7 +15,9 @@ namespace quoll {
 class ConvRunner {
 public:
     ConvRunner();
-    // Packs the weights of `s`, which must be f32 and loaded. Logs and returns a negative code.
+    // Takes the weights of `s`, which must be f32 and loaded. Logs and returns a negative code.
+    // Where the best algorithm depends on the size of the input and the model does not tell that,
+    // the first forward() chooses and packs.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
     // bottom: as convolution_geometry accepted it for `g`, any elempack. top is created.
@@ -24,17 +27,30 @@ public:
     int forward_flat(const Mat& bottom, Mat& top, const Option& opt) const;
 
 private:
-    std::shared_ptr<const ConvPlan> plan_for(const ConvShape& shape) const;
-    int forward_groups(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const;
+    enum class Form { kUndecided, kDirect, kWinograd };
+
+    bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
+    ConvShape shape_of(const ConvGeometry& g) const;
+    int decide(const ConvShape& shape) const;
+    int pack_direct() const;
+    int pack_winograd() const;
+    int prepare(const ConvShape& shape, Form* form, std::shared_ptr<const ConvPlan>* plan) const;
+    int run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const;
+    int run_winograd(const ConvShape& shape, const Mat& in, Mat& top, int threads,
+                     const Option& opt) const;
 
     const KernelSet* kernels_;
+    int kernel_w_, kernel_h_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;
-    size_t weight_floats_, bias_floats_;  // of one group
-    Mat weights_;                         // [group][weight_floats_], see gemm_pack_ordered
-    Mat bias_;                            // [group][bias_floats_]
+    Mat bias_;   // [group][gemm_bias_size]
+    Mat zeros_;  // [gemm_bias_size]
     FusedActivation activation_;
-    mutable std::mutex plan_lock_;
+
+    mutable std::mutex lock_;  // of what follows
+    mutable Form form_;
+    mutable Mat raw_weights_;  // until the form is decided
+    mutable Mat weights_;      // [group][floats of the form]
     mutable std::shared_ptr<const ConvPlan> plan_;
 };
 

@@ -1,0 +1,81 @@
+// The two transforms of data; that of the weights is done once, in winograd_plan.cpp.
+#pragma once
+
+#include "layer/cpu/winograd/winograd.h"
+#include "simd/vec.h"
+
+namespace quoll {
+namespace {
+
+namespace s = simd;
+
+constexpr float kA = 0.70710678f, kB = 1.41421356f;  // the points; kA * kB = 1
+
+// B^T d: row 0 is the polynomial (x^2 - 1/2)(x^2 - 2), row 5 x times that, row i that of the point
+// p without its own factor: x (x + p) (x^2 - q^2) with the other pair q.
+template <class V>
+QUOLL_INLINE void input_1d(const V (&d)[6], V (&t)[6]) {
+    const V even_a = nfma(V::set(2.f), d[2], d[4]),
+            odd_a = fma(V::set(kA), d[3], d[1] * V::set(-kB));
+    const V even_b = nfma(V::set(.5f), d[2], d[4]),
+            odd_b = fma(V::set(kB), d[3], d[1] * V::set(-kA));
+    t[0] = fma(V::set(-2.5f), d[2], d[0] + d[4]);
+    t[1] = even_a + odd_a;
+    t[2] = even_a - odd_a;
+    t[3] = even_b + odd_b;
+    t[4] = even_b - odd_b;
+    t[5] = fma(V::set(-2.5f), d[3], d[1] + d[5]);
+}
+
+// A^T m: row i holds the i-th powers of the points.
+template <class V>
+QUOLL_INLINE void output_1d(const V (&m)[6], V (&y)[4]) {
+    const V sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+    const V sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+    y[0] = m[0] + sum_a + sum_b;
+    y[1] = fma(V::set(kB), difference_b, V::set(kA) * difference_a);
+    y[2] = fma(V::set(2.f), sum_b, V::set(.5f) * sum_a);
+    y[3] = fma(V::set(2.f * kB), difference_b, fma(V::set(.5f * kA), difference_a, m[5]));
+}
+
+void input(const float* in, ptrdiff_t row, float* out, size_t step) {
+    constexpr size_t L = s::kLanes;
+    using V = s::vecf<L>;
+    V columns[6][6];  // [x][y] after the pass over y
+    for (size_t x = 0; x < 6; x++) {
+        V d[6];
+        for (size_t y = 0; y < 6; y++) d[y] = V::load(in + (ptrdiff_t)y * row + x * L);
+        input_1d(d, columns[x]);
+    }
+    for (size_t y = 0; y < 6; y++) {
+        V d[6], t[6];
+        for (size_t x = 0; x < 6; x++) d[x] = columns[x][y];
+        input_1d(d, t);
+        for (size_t x = 0; x < 6; x++) t[x].store(out + (y * 6 + x) * step);
+    }
+}
+
+void output(const float* in, size_t step, const float* bias, float* out, ptrdiff_t row, int w,
+            int h, float low, float high) {
+    constexpr size_t L = s::kLanes;
+    using V = s::vecf<L>;
+    V columns[6][4];  // [x][y] after the pass over y
+    for (size_t x = 0; x < 6; x++) {
+        V m[6];
+        for (size_t y = 0; y < 6; y++) m[y] = V::load(in + (y * 6 + x) * step);
+        output_1d(m, columns[x]);
+    }
+    const V offset = V::load(bias);
+    for (int y = 0; y < h; y++) {
+        V m[6], result[4];
+        for (size_t x = 0; x < 6; x++) m[x] = columns[x][y];
+        output_1d(m, result);
+        for (int x = 0; x < w; x++) {
+            const V value = result[x] + offset;
+            min(V::set(high), max(V::set(low), value)).store(out + y * row + x * (ptrdiff_t)L);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace quoll

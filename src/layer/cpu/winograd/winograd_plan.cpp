@@ -1,0 +1,201 @@
+#include "layer/cpu/winograd/winograd_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "cpu.h"
+
+namespace quoll {
+
+namespace {
+
+int tiles_along(int out) { return (out + kWinogradOut - 1) / kWinogradOut; }
+
+// Cycles of the direct and of this form, from what one core does: two multiply-adds of a register a
+// cycle, and some five bytes a cycle of weights that come from beyond its own caches.
+struct Cost {
+    double direct, winograd;
+};
+Cost estimate(const KernelSet& kernels, const ConvShape& s) {
+    const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
+    const double tiles = (double)tiles_along(s.x.out) * tiles_along(s.y.out);
+    const double bytes_a_cycle = 5;
+    Cost cost;
+    cost.direct = std::max((double)s.x.out * s.y.out * 9 * pairs / (2 * lanes),
+                           9 * pairs * 4 / bytes_a_cycle);
+    // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
+    const double transforms = tiles * (s.in_channels * 200. + s.out_channels * 160.) / lanes;
+    cost.winograd = std::max(std::max(tiles, 4.) * kWinogradPoints * pairs / (2 * lanes),
+                             kWinogradPoints * pairs * 4 / bytes_a_cycle) +
+                    transforms;
+    return cost;
+}
+
+// G w G^T; row i of G is [1, p, p^2] / M'(p) for point p of M(x) = x (x^2 - 1/2) (x^2 - 2).
+void transform_window(const float* w, double* u) {
+    const double a = sqrt(.5), b = sqrt(2.);
+    const double g[6][3] = {{1, 0, 0},
+                            {1 / -1.5, a / -1.5, .5 / -1.5},
+                            {1 / -1.5, -a / -1.5, .5 / -1.5},
+                            {1 / 6., b / 6, 2 / 6.},
+                            {1 / 6., -b / 6, 2 / 6.},
+                            {0, 0, 1}};
+    double rows[6][3];
+    for (int i = 0; i < 6; i++)
+        for (int x = 0; x < 3; x++)
+            rows[i][x] = g[i][0] * w[x] + g[i][1] * w[3 + x] + g[i][2] * w[6 + x];
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            u[i * 6 + j] = rows[i][0] * g[j][0] + rows[i][1] * g[j][1] + rows[i][2] * g[j][2];
+}
+
+}  // namespace
+
+bool WinogradPlan::takes(const KernelSet& kernels, const ConvShape& s) {
+    const auto fits = [](const ConvAxis& axis) {
+        return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
+    };
+    return fits(s.x) && fits(s.y) && kernels.lanes > 1 && s.in_pack == kernels.lanes &&
+           s.out_pack == kernels.lanes;
+}
+
+bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s) {
+    if (!takes(kernels, s)) return false;
+    const Cost cost = estimate(kernels, s);
+    return cost.winograd < cost.direct * .85;
+}
+
+size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
+                                 size_t out_channels) {
+    return kWinogradPoints * gemm_packed_size(kernels, out_channels, in_channels);
+}
+
+size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels) {
+    return kWinogradPoints * in_channels * kernels.lanes * kernels.vectors;
+}
+
+void WinogradPlan::pack(const GemmKernels& kernels, const float* weights, size_t in_channels,
+                        size_t out_channels, float* packed, float* scratch) {
+    const size_t columns = (size_t)kernels.lanes * kernels.vectors;
+    const size_t point = gemm_packed_size(kernels, out_channels, in_channels);
+    const size_t step = columns * in_channels;
+    for (size_t n0 = 0; n0 < out_channels; n0 += columns) {
+        // scratch: [point][output][input] of one panel.
+        const size_t count = std::min(columns, out_channels - n0);
+        for (size_t p = 0; p < count * in_channels; p++) {
+            double u[kWinogradPoints];
+            transform_window(weights + (n0 * in_channels + p) * 9, u);
+            for (int i = 0; i < kWinogradPoints; i++) scratch[i * step + p] = (float)u[i];
+        }
+        for (int i = 0; i < kWinogradPoints; i++)
+            gemm_pack(kernels, scratch + i * step, in_channels, false, count, in_channels,
+                      packed + i * point + n0 * in_channels);
+    }
+}
+
+WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int threads)
+    : kernels_(kernels), shape_(shape), threads_(std::max(1, threads)) {
+    tiles_x_ = tiles_along(shape.x.out);
+    tiles_ = tiles_x_ * tiles_along(shape.y.out);
+    const size_t channels = (size_t)shape.in_channels + shape.out_channels;
+    // Half a megabyte of transformed data, unless the weights are so many that streaming them again
+    // for each chunk would cost more than data that overflow the cache.
+    const size_t weights = (size_t)shape.in_channels * shape.out_channels;
+    const size_t budget = (weights > 64 * 64 ? 512 : 128) * 1024;
+    const int max_rows = kernels.gemm->max_rows;
+    const int wanted = (int)std::max<size_t>(1, budget / (kWinogradPoints * channels) / max_rows);
+    chunk_ = std::min(tiles_, wanted * max_rows);
+    chunk_ = std::min(chunk_, (tiles_ + threads_ - 1) / threads_);
+    threads_ = std::min(threads_, (tiles_ + chunk_ - 1) / chunk_);
+}
+
+size_t WinogradPlan::workspace() const {
+    const size_t channels = (size_t)shape_.in_channels + shape_.out_channels;
+    return threads_ * chunk_ * channels * kWinogradPoints;
+}
+
+void WinogradPlan::run(const float* in, const float* weights, const float* bias, const float* zeros,
+                       float* out, const FusedActivation& activation, float* workspace) const {
+    const size_t share = this->workspace() / threads_;
+    const int chunks = (tiles_ + chunk_ - 1) / chunk_;
+#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
+    for (int i = 0; i < chunks; i++) {
+        float* own = workspace + (threads_ > 1 ? get_omp_thread_num() * share : 0);
+        const int first = i * chunk_;
+        run_tiles(in, weights, bias, zeros, out, activation, own, first,
+                  std::min(chunk_, tiles_ - first));
+    }
+}
+
+// 6 x 6 inputs of each channel block; what lies outside the input is zero.
+void WinogradPlan::transform_input(const float* in, int tile, float* to, size_t step) const {
+    const size_t lanes = kernels_.lanes;
+    const int x0 = tile % tiles_x_ * kWinogradOut - shape_.x.before;
+    const int y0 = tile / tiles_x_ * kWinogradOut - shape_.y.before;
+    const int left = std::max(0, -x0), right = std::min<int>(kWinogradIn, shape_.x.in - x0);
+    const int top = std::max(0, -y0), bottom = std::min<int>(kWinogradIn, shape_.y.in - y0);
+    const ptrdiff_t row = (ptrdiff_t)shape_.x.in * lanes;
+    const bool inside = left == 0 && top == 0 && right == kWinogradIn && bottom == kWinogradIn;
+    alignas(64) float border[kWinogradPoints * 16];
+    if (!inside) memset(border, 0, kWinogradPoints * lanes * sizeof(float));
+    for (int c = 0; c < shape_.in_channels; c += (int)lanes) {
+        const float* from = in + c / lanes * shape_.in_step + y0 * row + x0 * (ptrdiff_t)lanes;
+        if (inside) {
+            kernels_.winograd->input(from, row, to + c, step);
+            continue;
+        }
+        for (int y = top; y < bottom && left < right; y++)
+            memcpy(border + (y * kWinogradIn + left) * lanes,
+                   from + y * row + left * (ptrdiff_t)lanes,
+                   (right - left) * lanes * sizeof(float));
+        kernels_.winograd->input(border, kWinogradIn * lanes, to + c, step);
+    }
+}
+
+void WinogradPlan::transform_output(const float* from, size_t step, const float* bias, int tile,
+                                    float* out, const FusedActivation& activation) const {
+    const size_t lanes = kernels_.lanes;
+    const int x0 = tile % tiles_x_ * kWinogradOut, y0 = tile / tiles_x_ * kWinogradOut;
+    const int w = std::min<int>(kWinogradOut, shape_.x.out - x0);
+    const int h = std::min<int>(kWinogradOut, shape_.y.out - y0);
+    const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
+    for (int c = 0; c < shape_.out_channels; c += (int)lanes) {
+        float* to = out + c / lanes * shape_.out_step + y0 * row + x0 * (ptrdiff_t)lanes;
+        kernels_.winograd->output(from + c, step, bias + c, to, row, w, h, activation.low,
+                                  activation.high);
+        for (int y = 0; activation.pass && y < h; y++) activation.finish(to + y * row, w * lanes);
+    }
+}
+
+void WinogradPlan::run_tiles(const float* in, const float* weights, const float* bias,
+                             const float* zeros, float* out, const FusedActivation& activation,
+                             float* workspace, int first, int count) const {
+    const size_t inputs = shape_.in_channels, outputs = shape_.out_channels;
+    const size_t point = gemm_packed_size(*kernels_.gemm, outputs, inputs);
+    // [point][tile][channel] of transformed inputs, then of sums.
+    const size_t in_step = (size_t)count * inputs, out_step = (size_t)count * outputs;
+    float* const sums = workspace + kWinogradPoints * in_step;
+    for (int t = 0; t < count; t++) transform_input(in, first + t, workspace + t * inputs, in_step);
+    GemmMatrix g = {};
+    g.kernels = &kernels_;
+    g.a_row = (ptrdiff_t)inputs;
+    g.a_k = 1;
+    g.m = count;
+    g.n = outputs;
+    g.k = inputs;
+    g.bias = zeros;
+    g.c_row = (ptrdiff_t)outputs;
+    g.c_pack = outputs;
+    for (int i = 0; i < kWinogradPoints; i++) {
+        g.a = workspace + i * in_step;
+        g.b = weights + i * point;
+        g.c = sums + i * out_step;
+        gemm_matrix(g, 1);
+    }
+    for (int t = 0; t < count; t++)
+        transform_output(sums + t * outputs, out_step, bias, first + t, out, activation);
+}
+
+}  // namespace quoll

@@ -1,0 +1,48 @@
+// 3 x 3 convolutions of stride 1 by Winograd's algorithm.
+#ifndef QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
+#define QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
+
+#include "layer/cpu/conv/conv_plan.h"
+#include "layer/cpu/winograd/winograd.h"
+
+namespace quoll {
+
+class WinogradPlan {
+public:
+    // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
+    static bool takes(const KernelSet& kernels, const ConvShape& shape);
+    // Whether it is also expected to be faster than the direct form.
+    static bool prefers(const KernelSet& kernels, const ConvShape& shape);
+
+    // Transformed weights: floats, and from [out_channels][in_channels][3][3].
+    static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels);
+    static void pack(const GemmKernels& kernels, const float* weights, size_t in_channels,
+                     size_t out_channels, float* packed, float* scratch);
+    // Floats of pack()'s scratch.
+    static size_t pack_scratch(const GemmKernels& kernels, size_t in_channels);
+
+    WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int threads);
+    // Floats of run()'s workspace.
+    size_t workspace() const;
+    // As ConvPlan::run. zeros: gemm_bias_size floats of zero.
+    void run(const float* in, const float* weights, const float* bias, const float* zeros,
+             float* out, const FusedActivation& activation, float* workspace) const;
+
+private:
+    void run_tiles(const float* in, const float* weights, const float* bias, const float* zeros,
+                   float* out, const FusedActivation& activation, float* workspace, int first,
+                   int count) const;
+    void transform_input(const float* in, int tile, float* to, size_t step) const;
+    void transform_output(const float* from, size_t step, const float* bias, int tile, float* out,
+                          const FusedActivation& activation) const;
+
+    const KernelSet& kernels_;
+    const ConvShape shape_;
+    int threads_;
+    int tiles_x_, tiles_;
+    int chunk_;  // tiles whose transformed inputs and outputs stay in cache together
+};
+
+}  // namespace quoll
+
+#endif

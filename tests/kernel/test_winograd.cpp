@@ -1,0 +1,173 @@
+// Winograd's convolution on every ISA against sums in double.
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include <random>
+#include <vector>
+
+#include "guarded.h"
+#include "layer/cpu/winograd/winograd_plan.h"
+
+using namespace quoll;
+
+namespace {
+
+std::mt19937 g_rng(13);
+template <class C>
+void fill(C& values) {
+    for (float& v : values) v = std::uniform_real_distribution<float>(-1, 1)(g_rng);
+}
+
+const double kA = sqrt(.5), kB = sqrt(2.);
+const double kBT[6][6] = {{1, 0, -2.5, 0, 1, 0},        {0, -2 * kA, -2, kA, 1, 0},
+                          {0, 2 * kA, -2, -kA, 1, 0},   {0, -.5 * kB, -.5, kB, 1, 0},
+                          {0, .5 * kB, -.5, -kB, 1, 0}, {0, 1, 0, -2.5, 0, 1}};
+const double kAT[4][6] = {{1, 1, 1, 1, 1, 0},
+                          {0, kA, -kA, kB, -kB, 0},
+                          {0, .5, .5, 2, 2, 0},
+                          {0, .5 * kA, -.5 * kA, 2 * kB, -2 * kB, 1}};
+
+void check_input(WinogradInput kernel, size_t lanes, Isa isa) {
+    const ptrdiff_t row = 6 * lanes + 3;
+    const size_t step = lanes + 5;
+    Guarded<float> in(5 * row + 6 * lanes), out(35 * step + lanes);
+    fill(in);
+    kernel(in.data(), row, out.data(), step);
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++)
+            for (size_t lane = 0; lane < lanes; lane++) {
+                double exact = 0;
+                for (int y = 0; y < 6; y++)
+                    for (int x = 0; x < 6; x++)
+                        exact += kBT[i][y] * kBT[j][x] * in[y * row + x * lanes + lane];
+                ASSERT_NEAR(out[(i * 6 + j) * step + lane], exact, 5e-6) << isa_name(isa);
+            }
+}
+
+void check_output(WinogradOutput kernel, size_t lanes, Isa isa) {
+    const size_t step = lanes + 5;
+    Guarded<float> in(35 * step + lanes), bias(lanes);
+    fill(in);
+    fill(bias);
+    for (int h = 1; h <= 4; h++)
+        for (int w = 1; w <= 4; w++) {
+            const ptrdiff_t row = w * lanes + 2;
+            Guarded<float> out((h - 1) * row + w * lanes);
+            for (float& x : out) x = 55.f;
+            kernel(in.data(), step, bias.data(), out.data(), row, w, h, -9.f, 8.f);
+            for (int i = 0; i < h; i++) {
+                for (int j = 0; j < w; j++)
+                    for (size_t lane = 0; lane < lanes; lane++) {
+                        double exact = bias[lane];
+                        for (int y = 0; y < 6; y++)
+                            for (int x = 0; x < 6; x++)
+                                exact += kAT[i][y] * kAT[j][x] * in[(y * 6 + x) * step + lane];
+                        exact = std::min(8., std::max(-9., exact));
+                        ASSERT_NEAR(out[i * row + j * lanes + lane], exact, 1e-5) << isa_name(isa);
+                    }
+                ASSERT_TRUE(i + 1 == h || out[i * row + w * lanes] == 55.f) << isa_name(isa);
+            }
+        }
+}
+
+TEST(Winograd, transforms) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+#define QUOLL_WINOGRAD_INPUT(name) check_input(kernels.winograd->name, kernels.lanes, isa);
+#define QUOLL_WINOGRAD_OUTPUT(name) check_output(kernels.winograd->name, kernels.lanes, isa);
+#include "layer/cpu/winograd/kernels.inc"
+    }
+}
+
+void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
+                int activation, int threads) {
+    const int lanes = kernels.lanes;
+    ConvShape s;
+    s.x = {w, w + 2 * pad - 2, 3, 1, 1, pad};
+    s.y = {h, h + 2 * pad - 2, 3, 1, 1, pad};
+    s.in_channels = in_blocks * lanes;
+    s.out_channels = out_blocks * lanes;
+    s.in_pack = s.out_pack = lanes;
+    s.in_step = (size_t)w * h * lanes + 4;
+    s.out_step = (size_t)s.x.out * s.y.out * lanes + 4;
+    ASSERT_TRUE(WinogradPlan::takes(kernels, s));
+    const GemmKernels& gemm = *kernels.gemm;
+    Guarded<float> in(s.in_step * in_blocks - 4), out(s.out_step * out_blocks - 4),
+        weights(9 * s.in_channels * s.out_channels),
+        packed(WinogradPlan::packed_size(gemm, s.in_channels, s.out_channels)),
+        bias(s.out_channels), zeros(gemm_bias_size(gemm, s.out_channels));
+    std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels));
+    fill(in);
+    fill(weights);
+    fill(bias);
+    for (float& x : out) x = 55.f;
+    for (float& x : zeros) x = 0.f;
+    WinogradPlan::pack(gemm, weights.data(), s.in_channels, s.out_channels, packed.data(),
+                       scratch.data());
+    Mat params(1);
+    params[0] = .2f;
+    const Activation f(activation, params);
+    const WinogradPlan plan(kernels, s, threads);
+    Guarded<float> workspace(plan.workspace());
+    plan.run(in.data(), packed.data(), bias.data(), zeros.data(), out.data(),
+             FusedActivation(kernels, f), workspace.data());
+    size_t kept = 0;
+    for (float x : out) kept += x == 55.f;
+    ASSERT_EQ(kept, (size_t)(out_blocks - 1) * 4) << "wrote between results";
+    for (int oc = 0; oc < s.out_channels; oc += 3)
+        for (int y = 0; y < s.y.out; y++)
+            for (int x = 0; x < s.x.out; x++) {
+                double sum = bias[oc];
+                for (int c = 0; c < s.in_channels; c++)
+                    for (int t = 0; t < 9; t++) {
+                        const int ix = x + t % 3 - pad, iy = y + t / 3 - pad;
+                        if (ix < 0 || ix >= w || iy < 0 || iy >= h) continue;
+                        sum += (double)weights[(oc * s.in_channels + c) * 9 + t] *
+                               in[c / lanes * s.in_step + (iy * w + ix) * lanes + c % lanes];
+                    }
+                const float got =
+                    out[oc / lanes * s.out_step + (y * s.x.out + x) * lanes + oc % lanes];
+                // Intermediate values are some ten times the inputs.
+                const double tolerance = 0x1p-23 * 20 * sqrt(9. * s.in_channels + 1);
+                ASSERT_NEAR(got, activate((float)sum, f), tolerance)
+                    << isa_name(kernels.isa) << " at " << x << " " << y << " channel " << oc
+                    << " of " << w << " x " << h;
+            }
+}
+
+TEST(Winograd, shapes) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1) continue;  // takes() refuses it: there are no channel blocks
+        for (int w : {3, 4, 6, 7, 17})
+            for (int h : {1, 2, 5, 14})
+                for (int pad : {1, 2}) check_plan(kernels, w, h, 2, 3, pad, 1, 1);
+        check_plan(kernels, 12, 13, 5, 1, 0, 0, 1);
+        for (int activation = 0; activation <= 2; activation++)
+            check_plan(kernels, 9, 9, 1, 2, 1, activation, 1);
+        for (int threads : {2, 3, 8}) check_plan(kernels, 30, 30, 2, 2, 1, 2, threads);
+        check_plan(kernels, 70, 70, 1, 1, 1, 0, 1);
+    }
+}
+
+TEST(Winograd, refuses_other_shapes) {
+    const KernelSet& kernels = host_kernel_set();
+    const int lanes = std::max(4, kernels.lanes);
+    const ConvShape good = {{9, 9, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}, 64, 64, lanes, lanes, 0, 0};
+    EXPECT_EQ(WinogradPlan::takes(kernels, good), kernels.lanes > 1);
+    ConvShape s = good;
+    s.x.stride = 2;
+    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    s = good;
+    s.y.dilation = 2;
+    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    s = good;
+    s.y.kernel = 5;
+    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    s = good;
+    s.in_pack = 1;
+    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    EXPECT_FALSE(WinogradPlan::takes(kernel_set(Isa::scalar), good));
+}
+
+}  // namespace
