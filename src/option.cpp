@@ -13,6 +13,7 @@ Option::Option()
       use_fp16_storage(false),
       use_bf16_storage(false),
       use_packing_layout(true),
+      use_winograd_convolution(true),
       use_reference_layers(false),
       flush_denormals(3) {}
 

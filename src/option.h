@@ -27,6 +27,8 @@ public:
     bool use_bf16_storage;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
+    // 3x3 convolutions may use Winograd's algorithm, which rounds differently.
+    bool use_winograd_convolution;
     // Run the scalar reference of every operator instead of its fast form: slow, for checking.
     bool use_reference_layers;
     // Denormals are zero while layers run: bit 0 as operands (DAZ), bit 1 as results (FTZ).
