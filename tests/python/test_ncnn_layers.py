@@ -3,6 +3,7 @@
 CONFIGS random configurations an operator; those that ncnn itself refuses are replaced. ENGINERUN names the runner
 (default build/bin/enginerun), ENGINERUN_PREFIX a command in front of it (an emulator).
 """
+import importlib
 import os
 import pathlib
 import shlex
@@ -13,11 +14,12 @@ import ncnn
 import numpy as np
 import pytest
 
-from layer_configs import GENERATORS
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# layer_configs.py and layer_configs_<family>.py, each with its GENERATORS.
+GENERATORS = {op: make for path in sorted(pathlib.Path(__file__).parent.glob('layer_configs*.py'))
+              for op, make in importlib.import_module(path.stem).GENERATORS.items()}
 RUNNER = shlex.split(os.environ.get('ENGINERUN_PREFIX', '')) + [os.environ.get('ENGINERUN', str(ROOT / 'build/bin/enginerun'))]
-CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '32'))
+CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '50'))
 # Largest error allowed, in units of the largest output: float sums in another order, and exp/pow approximations on both sides.
 TOLERANCE = 1e-4
 
