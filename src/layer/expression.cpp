@@ -283,6 +283,11 @@ int Expression::parse(const Layer& layer, const char* name, const std::string& t
     return status;
 }
 
+bool Expression::uses_batch() const {
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const Node& node) { return node.kind == kSize && node.axis == 'n'; });
+}
+
 int Expression::apply(const Layer& layer, int function, const Value* args, Value* result) const {
     const auto& info = kFunctions[function];
     const Value a = args[0], b = args[info.arguments - 1];

@@ -37,6 +37,8 @@ public:
     // How many values the list has, and how many inputs it refers to (highest index + 1).
     int count() const { return (int)ends_.size(); }
     int input_count() const { return input_count_; }
+    // Does it refer to a batch count?
+    bool uses_batch() const;
 
 private:
     friend class ExpressionParser;

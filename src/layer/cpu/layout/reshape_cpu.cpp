@@ -19,7 +19,7 @@ int ReshapeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
-    if (permute) {
+    if (permute || bottoms[0].n > 1 || out[0].n > 1) {
         std::vector<Mat> planar = bottoms;
         QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[0], 1, opt, &planar[0]));
         for (size_t i = 1; i < planar.size(); i++) planar[i] = bottoms[i].shape();

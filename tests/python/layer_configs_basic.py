@@ -1,0 +1,85 @@
+"""Random single-layer nets of ncnn's simple operators; see layer_configs.py, whose forms some of these widen."""
+import layer_configs
+from layer_configs import Config, array, blob, data, pick
+
+
+def one_of(*generators):
+    return lambda rng: pick(rng, *generators)(rng)
+
+
+def term(rng, size):
+    """An expression of that value, of numbers alone."""
+    if size < 0:
+        return f'neg({term(rng, -size)})'
+    forms = [f'{size}', f'+({size - 2},2)', f'-({size + 3},3)', f'//({2 * size},2)', f'max({size},{size - 1})', f'min({size},{size + 5})',
+             f'abs(neg({size}))', f'/({3 * size},3)', f'trunc({size}.4)', f'ceil({size - 1}.5)', f'floor({size}.9)', f'round({size - 1}.8)',
+             f'sqrt(square({size}))', f'fmod({size + 100},100)', f'remainder({size - 100},100)', f'+(*({size},3),*({size},-2))',
+             f'rshift(lshift({size},3),3)', f'or({size},0)', f'and({size},4095)', f'xor(xor({size},21),21)', f'({size})', f'+({size},sign(0))']
+    return pick(rng, *forms)
+
+
+def named(rng, inputs, size):
+    """An expression of that value that may refer to the inputs' sizes."""
+    names = {1: 'w', 2: 'hw', 3: 'chw', 4: 'cdhw'}
+    known = [(f'{i}{axis}', n) for i, x in enumerate(inputs) for axis, n in zip(names[x.ndim], x.shape)]
+    name, n = known[rng.integers(len(known))]
+    return pick(rng, f'+({name},{size - n})', f'-({term(rng, size + n)},{name})', f'//(*({size},{name}),{name})', term(rng, size))
+
+
+def reshape_by_expression(rng):
+    inputs = [blob(rng)] + [blob(rng) for _ in range(rng.integers(0, 3))]
+    sizes, left = [], inputs[0].size
+    for _ in range(rng.integers(0, 4)):
+        sizes.append(int(rng.choice([k for k in range(1, left + 1) if left % k == 0])))
+        left //= sizes[-1]
+    sizes.append(left)
+    texts = [named(rng, inputs, n) for n in sizes]
+    if rng.random() < 0.3:
+        texts[rng.integers(len(texts))] = '-1'
+    return Config('6="%s"' % ','.join(texts), inputs)
+
+
+def crop_by_expression(rng):
+    x = blob(rng, channels=(4, 8, 12, 16))
+    inputs = [x] + [blob(rng) for _ in range(rng.integers(0, 2))]
+    axes = sorted(rng.choice(x.ndim, int(rng.integers(1, x.ndim + 1)), replace=False).tolist())
+    starts, ends = [], []
+    for a in axes:
+        start = int(rng.integers(0, x.shape[a]))
+        starts.append(named(rng, inputs, start if rng.random() < 0.6 else start - x.shape[a]))
+        ends.append(named(rng, inputs, int(rng.integers(start + 1, x.shape[a] + 1))) if rng.random() < 0.6 else '-233')
+    return Config(f'19="{",".join(starts)}" 20="{",".join(ends)}" 21="{",".join(str(a) for a in axes)}"', inputs)
+
+
+def interp_by_expression(rng):
+    inputs = [blob(rng, (2, 3, 3), channels=(1, 3, 4, 8, 16))] + [blob(rng, (2, 3)) for _ in range(rng.integers(0, 2))]
+    kind = int(rng.integers(1, 4))
+    sizes = [named(rng, inputs, int(n)) for n in rng.integers(1, 20, 2)]
+    return Config(f'0={kind} 9="{",".join(sizes)}" 6={rng.integers(2) if kind > 1 else 0}', inputs)
+
+
+def tile(rng):
+    x = blob(rng)
+    if rng.random() < 0.5:
+        return Config(f'0={rng.integers(0, 4)} 1={rng.integers(1, 5)}', [x])
+    return Config(array(2, [int(n) for n in rng.integers(1, 4, rng.integers(0, 5))]), [x])
+
+
+def expand_dims(rng):
+    x = blob(rng, (1, 2, 3))
+    return Config(array(3, [int(a) for a in rng.integers(-4, 4, rng.integers(0, 4))]), [x])
+
+
+def squeeze(rng):
+    x = data(rng, *(1 if rng.random() < 0.5 else rng.integers(1, 9) for _ in range(rng.integers(1, 5))))
+    if rng.random() < 0.5:
+        return Config(array(3, [int(a) for a in rng.integers(-4, 4, rng.integers(0, 4))]), [x])
+    return Config('0=%d 1=%d 11=%d 2=%d' % tuple(rng.integers(0, 2, 4)), [x])
+
+
+GENERATORS = {
+    'Reshape': one_of(layer_configs.reshape, reshape_by_expression),
+    'Crop': one_of(layer_configs.crop, crop_by_expression),
+    'Interp': one_of(layer_configs.interp, interp_by_expression),
+    'Tile': tile, 'ExpandDims': expand_dims, 'Squeeze': squeeze,
+}
