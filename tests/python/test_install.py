@@ -30,7 +30,7 @@ def library_folder(prefix):
 
 
 def test_find_package(prefix, tmp_path):
-    run('cmake', '-S', CONSUMER, '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '-G', 'Ninja', '-S', CONSUMER, '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
     run('cmake', '--build', tmp_path)
     assert run(tmp_path / 'consumer') == ANSWER
     assert run(tmp_path / 'consumer_shared') == ANSWER
