@@ -1,6 +1,6 @@
 """Random single-layer nets of ncnn's simple operators; see layer_configs.py, whose forms some of these widen."""
 import layer_configs
-from layer_configs import Config, array, blob, data, pick
+from layer_configs import Config, array, blob, data, pick, plain
 
 
 def one_of(*generators):
@@ -77,9 +77,30 @@ def squeeze(rng):
     return Config('0=%d 1=%d 11=%d 2=%d' % tuple(rng.integers(0, 2, 4)), [x])
 
 
+def affine_function(*values, low=-2.0, high=2.0):
+    """Parameter 0 one of the values, 1 and 2 a scale and a shift that keep arguments in [0.1, 6] for positive inputs."""
+    def make(rng):
+        first = f' 0={pick(rng, *values)}' if rng.random() < 0.7 else ''
+        rest = f' 1={rng.uniform(0.2, 2):.4f} 2={rng.uniform(0, 2):.4f}' if rng.random() < 0.7 else ''
+        return Config((first + rest).strip(), [blob(rng, low=low, high=high)])
+    return make
+
+
+def maybe(rng, key, low, high):
+    """A parameter, or its default."""
+    return f' {key}={rng.uniform(low, high):.4f}' if rng.random() < 0.7 else ''
+
+
 GENERATORS = {
     'Reshape': one_of(layer_configs.reshape, reshape_by_expression),
     'Crop': one_of(layer_configs.crop, crop_by_expression),
     'Interp': one_of(layer_configs.interp, interp_by_expression),
     'Tile': tile, 'ExpandDims': expand_dims, 'Squeeze': squeeze,
+    'BNLL': plain(low=-9, high=9), 'Softplus': plain(low=-9, high=9), 'Erf': plain(low=-4, high=4),
+    'Exp': affine_function(-1.0, 2.0, 0.5, 10.0), 'Log': affine_function(-1.0, 2.0, 10.0, 0.5, low=0.1),
+    'Power': affine_function(1.0, 2.0, -0.5, 0.7, 3.3, 0.0, low=0.1),
+    'SELU': plain(lambda rng: maybe(rng, 0, 0.5, 2) + maybe(rng, 1, 0.5, 2), low=-5, high=5),
+    'CELU': plain(lambda rng: maybe(rng, 0, 0.3, 2), low=-5, high=5),
+    'Shrink': plain(lambda rng: maybe(rng, 0, -1, 1) + maybe(rng, 1, 0, 1), low=-2, high=2),
+    'Threshold': plain(lambda rng: maybe(rng, 0, -1, 1), low=-2, high=2),
 }

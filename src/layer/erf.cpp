@@ -1,0 +1,7 @@
+#include "erf.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(Erf)
+
+}  // namespace quoll

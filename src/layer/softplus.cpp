@@ -1,0 +1,7 @@
+#include "softplus.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(Softplus)
+
+}  // namespace quoll
