@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "datareader.h"
+#include "datawriter.h"
 #include "log.h"
+#include "status.h"
 
 namespace quoll {
 
@@ -17,7 +19,9 @@ enum : unsigned {
     kTagFloat16 = 0x01306B47,
     kTagInt8 = 0x000D4B38,
     kTagScaledFloat32 = 0x0002C056,  // f32 whose scales ride along elsewhere
+    kTagTable = 1,                   // any other means a table; this is what new ones get
 };
+const int kTableSize = 256;
 
 // A source of unknown length may announce any count: read it in steps, so that memory grows only
 // with data that has really come.
@@ -81,46 +85,44 @@ Mat ModelBin::load(int w, int h, int d, int c, int type) const {
 
 ModelBinFromDataReader::ModelBinFromDataReader(const DataReader& dr) : dr_(dr) {}
 
-Mat ModelBinFromDataReader::load_f32(size_t count) const {
+Mat ModelBinFromDataReader::load_values(size_t count, DType dtype) const {
+    const size_t bytes = count * dtype_size(dtype), padded = align_size(bytes, 4);
     const void* memory = nullptr;
-    if (dr_.reference(count * 4, &memory) == count * 4) return Mat((int)count, (void*)memory, 4u);
-    // A source of known length is read straight into the Mat.
-    if (dr_.remaining() != (size_t)-1 && dr_.remaining() >= count * 4) {
-        Mat m((int)count);
-        if (m.empty() || dr_.read(m.data, count * 4) == count * 4) return m;
-        QUOLL_LOGE("[ModelBin] the source ends inside a weight of %zu bytes", count * 4);
-        return Mat();
+    Mat m;
+    if (dr_.reference(padded, &memory) == padded) {
+        m = Mat((int)count, (void*)memory, dtype_size(dtype));
+    } else if (dr_.remaining() != (size_t)-1 && dr_.remaining() >= padded) {
+        // A source of known length is read straight into the Mat, which has room for the padding.
+        m.create(Shape((int)count, dtype));
+        if (!m.empty() && dr_.read(m.data, padded) != padded) {
+            QUOLL_LOGE("[ModelBin] the source ends inside a weight of %zu bytes", bytes);
+            return Mat();
+        }
+    } else {
+        Block raw(read_block(dr_, padded));
+        if (raw.data) m = Mat((int)count, raw.data, dtype_size(dtype)).clone();
     }
-    Block raw(read_block(dr_, count * 4));
-    if (!raw.data) return Mat();
-    return Mat((int)count, raw.data, 4u).clone();
-}
-
-Mat ModelBinFromDataReader::load_f16(size_t count) const {
-    Block raw(read_block(dr_, align_size(count * 2, 4)));
-    return raw.data ? Mat::from_float16((const unsigned short*)raw.data, (int)count) : Mat();
-}
-
-Mat ModelBinFromDataReader::load_s8(size_t count) const {
-    const size_t bytes = align_size(count, 4);
-    const void* memory = nullptr;
-    if (dr_.reference(bytes, &memory) == bytes) return Mat((int)count, (void*)memory, 1u);
-    Block raw(read_block(dr_, bytes));
-    return raw.data ? Mat((int)count, raw.data, 1u).clone() : Mat();
-}
-
-Mat ModelBinFromDataReader::load_table(size_t count) const {
-    float table[256];
-    if (dr_.read(table, sizeof(table)) != sizeof(table)) {
-        QUOLL_LOGE("[ModelBin] the source ends inside the 1024-byte table of a quantized weight");
-        return Mat();
-    }
-    Block raw(read_block(dr_, align_size(count, 4)));
-    if (!raw.data) return Mat();
-    Mat m((int)count);
-    for (size_t i = 0; i < count && !m.empty(); i++)
-        m[i] = table[((const unsigned char*)raw.data)[i]];
+    m.dtype = dtype;
     return m;
+}
+
+StoredWeight ModelBinFromDataReader::load_stored(int w) const {
+    StoredWeight stored;
+    if (dr_.read(&stored.tag, 4) != 4) {
+        QUOLL_LOGE("[ModelBin] the source ends before the tag of a weight of %d values", w);
+        return stored;
+    }
+    if (stored.tag == kTagFloat32 || stored.tag == kTagScaledFloat32) {
+        stored.data = load_values(w, DType::f32);
+    } else if (stored.tag == kTagFloat16) {
+        stored.data = load_values(w, DType::f16);
+    } else if (stored.tag == kTagInt8) {
+        stored.data = load_values(w, DType::s8);
+    } else {
+        stored.table = load_values(kTableSize, DType::f32);
+        if (!stored.table.empty()) stored.data = load_values(w, DType::u8);
+    }
+    return stored;
 }
 
 Mat ModelBinFromDataReader::load(int w, int type) const {
@@ -128,26 +130,57 @@ Mat ModelBinFromDataReader::load(int w, int type) const {
         QUOLL_LOGE("[ModelBin] load: %d values of type %d", w, type);
         return Mat();
     }
-    const size_t count = w;
-    if (type == 1) return load_f32(count);
-    if (type == 2) return load_f16(count);
-    if (type == 3) return load_s8(count);
-    unsigned tag = 0;
-    if (dr_.read(&tag, 4) != 4) {
-        QUOLL_LOGE("[ModelBin] the source ends before the tag of a weight of %d values", w);
-        return Mat();
+    if (type == 1) return load_values(w, DType::f32);
+    if (type == 3) return load_values(w, DType::s8);
+    StoredWeight stored;
+    if (type == 2)
+        stored.data = load_values(w, DType::f16);
+    else
+        stored = load_stored(w);
+    return stored.widened();
+}
+
+StoredWeight::StoredWeight(const Mat& values) : data(values), tag(0) {
+    if (values.dtype == DType::f16) tag = kTagFloat16;
+    if (values.dtype == DType::s8) tag = kTagInt8;
+    if (values.dtype == DType::u8) tag = kTagTable;
+}
+
+Mat StoredWeight::widened() const {
+    if (data.empty() || data.dtype == DType::f32 || data.dtype == DType::s8) return data;
+    const Mat flat = data.reshape((int)data.logical_shape().total());
+    if (flat.empty()) return Mat();
+    if (data.dtype == DType::f16) return Mat::from_float16(flat, flat.w);
+    Mat m(flat.w);
+    for (int i = 0; i < flat.w && !m.empty(); i++)
+        m[i] = table[((const unsigned char*)flat.data)[i]];
+    return m;
+}
+
+int StoredWeight::save(const DataWriter& dw, bool tagged) const {
+    const Mat flat = data.dims == 1 ? data : data.reshape((int)data.logical_shape().total());
+    const bool indexes = data.dtype == DType::u8;
+    if (flat.empty() || flat.elempack != 1) {
+        QUOLL_LOGE("[ModelBin] save: a weight of %zu values with elempack %d",
+                   data.logical_shape().total(), data.elempack);
+        return kError;
     }
-    switch (tag) {
-        case kTagFloat16:
-            return load_f16(count);
-        case kTagInt8:
-            return load_s8(count);
-        case kTagFloat32:
-        case kTagScaledFloat32:
-            return load_f32(count);
-        default:
-            return load_table(count);
+    if (data.dtype == DType::s32 || data.dtype == DType::bf16 ||
+        (!tagged && data.dtype != DType::f32) ||
+        (indexes && (table.w != kTableSize || table.dtype != DType::f32))) {
+        QUOLL_LOGE("[ModelBin] save: expected %s, got %s with a table of %d values",
+                   tagged ? "f32, f16, s8 or u8 with a table of 256" : "f32",
+                   dtype_name(data.dtype), table.empty() ? 0 : table.w);
+        return kError;
     }
+    const unsigned char padding[4] = {0, 0, 0, 0};
+    const size_t bytes = flat.w * flat.elemsize, gap = align_size(bytes, 4) - bytes;
+    const bool written = (!tagged || dw.write(&tag, 4) == 4) &&
+                         (!indexes || dw.write(table.data, kTableSize * 4) == kTableSize * 4) &&
+                         dw.write(flat.data, bytes) == bytes && dw.write(padding, gap) == gap;
+    if (written) return kOk;
+    QUOLL_LOGE("[ModelBin] save: %zu bytes could not be written", bytes);
+    return kError;
 }
 
 ModelBinFromMatArray::ModelBinFromMatArray(const Mat* weights) : next_(weights) {}

@@ -7,6 +7,22 @@
 namespace quoll {
 
 class DataReader;
+class DataWriter;
+
+// A weight as a file stores it: 1-D f32, f16, s8, or u8 indexes into `table`, 256 floats.
+struct StoredWeight {
+    Mat data;
+    Mat table;
+    unsigned tag;  // what precedes f32 (0, or ncnn's 0x0002C056) and indexes (any other value)
+
+    StoredWeight() : tag(0) {}
+    // Any dims, elempack 1; an index Mat gets its table by assignment.
+    explicit StoredWeight(const Mat& values);
+    // f32, or the s8 Mat itself; empty when memory runs out.
+    Mat widened() const;
+    // With its tag, or f32 alone without. Returns 0, or a negative code after a message.
+    int save(const DataWriter& dw, bool tagged) const;
+};
 
 class ModelBin {
 public:
@@ -28,12 +44,11 @@ public:
     explicit ModelBinFromDataReader(const DataReader& dr);
     using ModelBin::load;
     Mat load(int w, int type) const override;
+    // A tagged weight of w scalars without widening it; its data is empty on failure.
+    StoredWeight load_stored(int w) const;
 
 private:
-    Mat load_f32(size_t count) const;
-    Mat load_f16(size_t count) const;
-    Mat load_s8(size_t count) const;
-    Mat load_table(size_t count) const;
+    Mat load_values(size_t count, DType dtype) const;
     const DataReader& dr_;
 };
 

@@ -67,13 +67,13 @@ Layer* Net::Private::new_layer(const std::string& type, const Option& opt,
 
 Layer* Net::Private::new_layer(int typeindex, const Option& opt, layer_destroyer_func* destroyer) {
     *destroyer = 0;
-    const char* type = typeindex & kCustomLayerBit ? 0 : layer_type_name(typeindex);
+    // A built-in index may have the bit too: what the application registered comes first.
+    const char* type = layer_type_name(typeindex);
     const int index = typeindex & ~kCustomLayerBit;
     for (const CustomLayer& custom : custom_layers)
         if (custom.type.empty() ? custom.index == index : type && custom.type == type)
             return new_custom_layer(custom, destroyer);
-    if (!type) return 0;
-    return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+    return opt.use_reference_layers ? create_layer_reference(typeindex) : create_layer(typeindex);
 }
 
 void Net::Private::clear() {
@@ -100,14 +100,14 @@ void Net::clear() { d->clear(); }
 
 int Net::load_param(const DataReader& dr) {
     clear();
-    const int status = d->load_text(dr, opt);
+    const int status = d->load_graph(dr, false, opt);
     if (status != kOk) clear();
     return status;
 }
 
 int Net::load_param_bin(const DataReader& dr) {
     clear();
-    const int status = d->load_binary(dr, opt);
+    const int status = d->load_graph(dr, true, opt);
     if (status != kOk) clear();
     return status;
 }

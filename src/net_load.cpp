@@ -1,51 +1,15 @@
 // Reading params and weights into a Net.
-#include <limits.h>
-#include <string.h>
 
 #include <memory>
 
 #include "datareader.h"
+#include "graph/param_file.h"
 #include "log.h"
 #include "net_private.h"
 
 namespace quoll {
 
-// First token of a text param, first word of a binary one.
-static const int kParamMagic = 7767517;
-// More inputs or outputs than any layer has; guards counts.
-static const int kMostBlobsPerLayer = 1 << 16;
-// Longest layer type, layer name or blob name.
-static const size_t kLongestName = 4096;
-
 namespace {
-
-bool is_space(int ch) { return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\n'; }
-
-// The next word, or "" at the end of the text. `same_line`: also "" at the end of the line, which
-// stays unread. A word beyond kLongestName comes back cut, and the caller finds it wrong.
-std::string read_word(const DataReader& dr, bool same_line) {
-    int ch = dr.get_char();
-    while (is_space(ch) && !(same_line && ch == '\n')) ch = dr.get_char();
-    std::string word;
-    while (ch != -1 && !is_space(ch) && word.size() < kLongestName) {
-        word.push_back((char)ch);
-        ch = dr.get_char();
-    }
-    if (ch != -1) dr.unget_char(ch);
-    return word;
-}
-
-// A count from 0 to `most`.
-bool parse_count(const std::string& word, int most, int* value) {
-    long long v = 0;
-    if (word.empty() || word.size() > 10) return false;
-    for (char ch : word) {
-        if (ch < '0' || ch > '9') return false;
-        v = v * 10 + (ch - '0');
-    }
-    *value = (int)v;
-    return v <= most;
-}
 
 struct OwnedLayer {
     Layer* layer;
@@ -107,155 +71,49 @@ int Net::Private::load_layer_params(Layer* layer, const ParamDict& pd) {
     return status < 0 ? status : (int)kError;
 }
 
-int Net::Private::load_text(const DataReader& dr, const Option& opt) {
-#if QUOLL_STRING
-    int magic = 0, layer_count = 0, blob_count = 0;
-    const std::string first = read_word(dr, false);
-    if (!parse_count(first, INT_MAX, &magic) || magic != kParamMagic) {
-        QUOLL_LOGE("[Net] param: expected the magic number %d, got '%.40s'", kParamMagic,
-                   first.c_str());
-        return kError;
-    }
-    const std::string layer_word = read_word(dr, false), blob_word = read_word(dr, false);
-    if (!parse_count(layer_word, INT_MAX, &layer_count) || layer_count == 0 ||
-        !parse_count(blob_word, INT_MAX, &blob_count) || blob_count == 0) {
-        QUOLL_LOGE("[Net] param: expected the layer count and the blob count, got '%.40s %.40s'",
-                   layer_word.c_str(), blob_word.c_str());
-        return kError;
-    }
-    for (int i = 0; i < layer_count; i++) {
-        const int status = load_text_layer(dr, opt, i, blob_count);
-        if (status == kOk) continue;
-        QUOLL_LOGE("[Net] param: layer %d of %d could not be read", i + 1, layer_count);
-        return status;
-    }
-    return finish_graph();
-#else
-    (void)dr;
-    (void)opt;
-    QUOLL_LOGE("[Net] text params are not part of this build (QUOLL_STRING is off)");
-    return kError;
-#endif
-}
-
-// "Type name inputs outputs input-names output-names id=value ..."
-int Net::Private::load_text_layer(const DataReader& dr, const Option& opt, int index,
-                                  size_t blob_count) {
-    const std::string type = read_word(dr, false), name = read_word(dr, true);
-    if (type.empty() || name.empty()) {
-        QUOLL_LOGE("[Net] param: the text ends where layer %d should be", index + 1);
-        return kError;
-    }
-    int counts[2] = {0, 0};
-    for (int& count : counts) {
-        const std::string word = read_word(dr, true);
-        if (parse_count(word, kMostBlobsPerLayer, &count)) continue;
-        QUOLL_LOGE("[%s %s] expected a number of inputs and of outputs (at most %d), got '%.40s'",
-                   type.c_str(), name.c_str(), kMostBlobsPerLayer, word.c_str());
-        return kError;
-    }
-    OwnedLayer owned;
-    owned.layer = new_layer(type, opt, &owned.destroyer);
-    if (!owned.layer) {
-        QUOLL_LOGE("[%.80s %.80s] there is no layer of this type%s", type.c_str(), name.c_str(),
-                   suggest_names(type, layer_types()).c_str());
-        return kError;
-    }
-    Layer* layer = owned.layer;
-    layer->type = type, layer->name = name;
-    for (int i = 0; i < counts[0] + counts[1]; i++) {
-        const std::string blob = read_word(dr, true);
-        if (blob.empty()) {
-            QUOLL_LOGE("[%s %s] expected %d inputs and %d outputs, got %d names", type.c_str(),
-                       name.c_str(), counts[0], counts[1], i);
-            return kError;
-        }
-        const auto known = blob_of_name.emplace(blob, (int)blobs.size());
-        if (known.second) {
+int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& opt) {
+    ParamFileReader reader(dr, binary);
+    QUOLL_RETURN_IF_ERROR(reader.read_header());
+    for (int i = 0; i < reader.layer_count(); i++) {
+        ParamRecord record;
+        int status = reader.read_layer(&record);
+        const std::vector<std::string>& names = reader.blob_names();
+        for (size_t id = blobs.size(); id < names.size(); id++) {
             blobs.push_back(Blob());
-            blobs.back().name = blob;
+            blobs[id].name = names[id];
+            if (!names[id].empty()) blob_of_name[names[id]] = (int)id;
         }
-        const int id = known.first->second;
-        if (blobs.size() > blob_count) {
-            QUOLL_LOGE("[%s %s] blob '%s' is one more than the %zu that the header announces",
-                       type.c_str(), name.c_str(), blob.c_str(), blob_count);
-            return kError;
-        }
-        if (i >= counts[0]) QUOLL_RETURN_IF_ERROR(set_producer(id, index));
-        (i < counts[0] ? layer->bottoms : layer->tops).push_back(id);
-    }
-    ParamDict pd;
-    const std::string where = "[" + type + " " + name + "]";
-    QUOLL_RETURN_IF_ERROR(pd.load_param(dr, where.c_str()));
-    QUOLL_RETURN_IF_ERROR(load_layer_params(layer, pd));
-    add_layer(owned.release(), owned.destroyer);
-    return kOk;
-}
-
-static bool read_int(const DataReader& dr, int* v) { return dr.read(v, 4) == 4; }
-
-int Net::Private::load_binary(const DataReader& dr, const Option& opt) {
-    int magic = 0, layer_count = 0, blob_count = 0;
-    if (!read_int(dr, &magic) || magic != kParamMagic) {
-        QUOLL_LOGE("[Net] binary param: expected the magic number %d, got %d", kParamMagic, magic);
-        return kError;
-    }
-    // A layer takes at least 16 bytes, and there are no blobs without a layer that makes them.
-    if (!read_int(dr, &layer_count) || !read_int(dr, &blob_count) || layer_count <= 0 ||
-        blob_count <= 0 || (size_t)layer_count > dr.remaining() / 16 ||
-        (size_t)blob_count > dr.remaining() / 4) {
-        QUOLL_LOGE("[Net] binary param: bad counts of layers and blobs: %d and %d", layer_count,
-                   blob_count);
-        return kError;
-    }
-    for (int i = 0; i < layer_count; i++) {
-        const int status = load_binary_layer(dr, opt, i, blob_count);
+        if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
-        QUOLL_LOGE("[Net] binary param: layer %d of %d could not be read", i + 1, layer_count);
+        QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
+                   i + 1, reader.layer_count());
         return status;
     }
     return finish_graph();
 }
 
-int Net::Private::load_binary_layer(const DataReader& dr, const Option& opt, int index,
-                                    int blob_count) {
-    int typeindex = 0, counts[2] = {0, 0};
-    if (!read_int(dr, &typeindex) || !read_int(dr, &counts[0]) || !read_int(dr, &counts[1]) ||
-        counts[0] < 0 || counts[1] < 0 || counts[0] > kMostBlobsPerLayer ||
-        counts[1] > kMostBlobsPerLayer) {
-        QUOLL_LOGE(
-            "[Net] binary param: layer %d of type %d has %d inputs and %d outputs, or the file "
-            "ends",
-            index, typeindex, counts[0], counts[1]);
-        return kError;
-    }
+int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     OwnedLayer owned;
-    owned.layer = new_layer(typeindex, opt, &owned.destroyer);
+    const bool binary = record.type.empty();
+    owned.layer = binary ? new_layer(record.typeindex, opt, &owned.destroyer)
+                         : new_layer(record.type, opt, &owned.destroyer);
     if (!owned.layer) {
-        QUOLL_LOGE("[Net] binary param: layer %d has the unknown type index %d", index, typeindex);
+        if (binary)
+            QUOLL_LOGE("[Net] binary param: layer %s has the unknown type index %d",
+                       record.name.c_str(), record.typeindex);
+        else
+            QUOLL_LOGE("[%.80s %.80s] there is no layer of this type%s", record.type.c_str(),
+                       record.name.c_str(), suggest_names(record.type, layer_types()).c_str());
         return kError;
     }
     Layer* layer = owned.layer;
-    if (layer->type.empty()) layer->type = "layer type " + std::to_string(typeindex);
-    layer->name = std::to_string(index);
-    for (int i = 0; i < counts[0] + counts[1]; i++) {
-        int id = -1;
-        if (!read_int(dr, &id) || id < 0 || id >= blob_count) {
-            QUOLL_LOGE("[%s %d] blob index: expected 0 to %d, got %d, or the file ends",
-                       layer->type.c_str(), index, blob_count - 1, id);
-            return kError;
-        }
-        // Indexes are given out in order of appearance; without a known length nothing else bounds them.
-        if ((size_t)id > blobs.size() && dr.remaining() == (size_t)-1)
-            return layer->fail("blob index %d comes before index %zu", id, blobs.size());
-        if ((size_t)id >= blobs.size()) blobs.resize(id + 1);
-        if (i >= counts[0]) QUOLL_RETURN_IF_ERROR(set_producer(id, index));
-        (i < counts[0] ? layer->bottoms : layer->tops).push_back(id);
-    }
-    ParamDict pd;
-    const std::string where = "[" + layer->type + " " + std::to_string(index) + "]";
-    QUOLL_RETURN_IF_ERROR(pd.load_param_bin(dr, where.c_str()));
-    QUOLL_RETURN_IF_ERROR(load_layer_params(layer, pd));
+    if (!binary) layer->type = record.type;
+    if (layer->type.empty()) layer->type = "layer type " + std::to_string(record.typeindex);
+    layer->name = record.name;
+    layer->bottoms = record.bottoms;
+    layer->tops = record.tops;
+    for (int id : layer->tops) QUOLL_RETURN_IF_ERROR(set_producer(id, (int)layers.size()));
+    QUOLL_RETURN_IF_ERROR(load_layer_params(layer, record.params));
     add_layer(owned.release(), owned.destroyer);
     return kOk;
 }

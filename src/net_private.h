@@ -11,6 +11,8 @@
 
 namespace quoll {
 
+struct ParamRecord;
+
 struct CustomLayer {
     std::string type;  // empty when registered by index
     int index;         // -1 when registered by type
@@ -31,8 +33,8 @@ struct Net::Private {
     std::vector<const char*> input_names, output_names;
     Option loaded_opt;  // the options that create_pipeline saw
     bool weights_loaded = false;
-    // Serves Extractors that were given no allocators: the system's allocator would map and unmap large
-    // blobs anew in every run. Extractors share it, so that it outlives the last of them.
+    // Serves Extractors that were given no allocators: the system's allocator would map and unmap
+    // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
     std::shared_ptr<PoolAllocator> pool = std::make_shared<PoolAllocator>();
 
     // Null, with a message, when no such layer exists.
@@ -41,10 +43,8 @@ struct Net::Private {
     // Appends a layer read from a param file.
     void add_layer(Layer* layer, layer_destroyer_func destroyer);
     int set_producer(int blob, int layer);
-    int load_text(const DataReader& dr, const Option& opt);
-    int load_text_layer(const DataReader& dr, const Option& opt, int index, size_t blob_count);
-    int load_binary(const DataReader& dr, const Option& opt);
-    int load_binary_layer(const DataReader& dr, const Option& opt, int index, int blob_count);
+    int load_graph(const DataReader& dr, bool binary, const Option& opt);
+    int load_layer(const ParamRecord& record, const Option& opt);
     int load_layer_params(Layer* layer, const ParamDict& pd);
     // Checks producers and cycles, collects consumers, inputs and outputs.
     int finish_graph();

@@ -4,10 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
 #include "datareader.h"
+#include "datawriter.h"
 #include "log.h"
 #include "status.h"
 
@@ -148,6 +150,7 @@ struct ParamDict::Private {
     int load_text_value(const DataReader& dr, const char* where, int id, bool old_array);
     int load_binary_array(const DataReader& dr, const char* where, Param* p, int id);
     int load_binary_string(const DataReader& dr, const char* where, Param* p, int id);
+    int check_writable(const char* where, bool text) const;
 };
 
 ParamDict::ParamDict() : d(new Private) {}
@@ -219,6 +222,9 @@ void ParamDict::set(int id, const Mat& value) {
 }
 void ParamDict::set(int id, const std::string& value) {
     if (Param* p = d->slot(id)) p->type = kString, p->text = value;
+}
+void ParamDict::copy(int id, const ParamDict& from) {
+    if (Param* p = d->slot(id)) *p = from.d->params[id];
 }
 void ParamDict::clear() { *d = Private(); }
 
@@ -367,6 +373,103 @@ int ParamDict::load_param_bin(const DataReader& dr, const char* where) {
             }
         }
     }
+}
+
+int ParamDict::Private::check_writable(const char* where, bool text) const {
+    for (int id = 0; id <= kMaxParamId; id++) {
+        const Param& p = params[id];
+        const bool array = p.type >= kNumberArray && p.type <= kFloatArray;
+        if (array && !p.array.empty() &&
+            (p.array.dims != 1 || p.array.elempack != 1 || p.array.n != 1 ||
+             (p.array.dtype != DType::f32 && p.array.dtype != DType::s32))) {
+            QUOLL_LOGE("%s parameter %d: expected a 1-D array of f32 or s32, got %d axes of %s",
+                       where, id, p.array.dims, dtype_name(p.array.dtype));
+            return kError;
+        }
+        if (text && p.type == kString && p.text.find_first_of("\"\n") != std::string::npos) {
+            QUOLL_LOGE("%s parameter %d: a string with a quote or a line end has no text form",
+                       where, id);
+            return kError;
+        }
+    }
+    return kOk;
+}
+
+namespace {
+
+// A number that a binary param left untyped: bits of small ints are denormal floats or NaNs, which
+// no model has. -2^23 is the bits of -inf.
+bool looks_like_int(int bits) { return bits > -(1 << 23) && bits < 1 << 23; }
+
+float as_float(int bits) {
+    float f;
+    memcpy(&f, &bits, 4);
+    return f;
+}
+
+std::string array_text(ParamDict::Type type, const Mat& m) {
+    const int* bits = m;
+    bool ints = type == ParamDict::kIntArray;
+    if (type == ParamDict::kNumberArray) ints = std::all_of(bits, bits + m.w, looks_like_int);
+    std::string text;
+    for (int i = 0; i < m.w; i++)
+        text += "," + (ints ? std::to_string(bits[i]) : float_to_text(as_float(bits[i])));
+    return text;
+}
+
+int write_all(const DataWriter& dw, const std::string& bytes, const char* where) {
+    if (dw.write(bytes.data(), bytes.size()) == bytes.size()) return kOk;
+    QUOLL_LOGE("%s parameters: %zu bytes could not be written", where, bytes.size());
+    return kError;
+}
+
+void append_int(std::string* bytes, int v) { bytes->append((const char*)&v, 4); }
+
+}  // namespace
+
+int ParamDict::save_param(const DataWriter& dw, const char* where) const {
+    QUOLL_RETURN_IF_ERROR(d->check_writable(where, true));
+    std::string text;
+    for (int id = 0; id <= kMaxParamId; id++) {
+        const Param& p = d->params[id];
+        if (p.type == kNone) continue;
+        const bool array = p.type >= kNumberArray && p.type <= kFloatArray;
+        text += " " + std::to_string(array ? kArrayBase - id : id) + "=";
+        if (array)
+            text += std::to_string(p.array.empty() ? 0 : p.array.w) + array_text(p.type, p.array);
+        else if (p.type == kString)
+            text += "\"" + p.text + "\"";
+        else if (p.type == kInt || (p.type == kNumber && looks_like_int(p.i)))
+            text += std::to_string(p.i);
+        else
+            text += float_to_text(p.f);
+    }
+    return write_all(dw, text, where);
+}
+
+int ParamDict::save_param_bin(const DataWriter& dw, const char* where) const {
+    QUOLL_RETURN_IF_ERROR(d->check_writable(where, false));
+    std::string bytes;
+    for (int id = 0; id <= kMaxParamId; id++) {
+        const Param& p = d->params[id];
+        if (p.type == kNone) continue;
+        if (p.type == kString) {
+            append_int(&bytes, kStringBase - id);
+            append_int(&bytes, (int)p.text.size());
+            bytes += p.text;
+            bytes.resize(align_size(bytes.size(), 4));
+        } else if (p.type >= kNumberArray) {
+            const int count = p.array.empty() ? 0 : p.array.w;
+            append_int(&bytes, kArrayBase - id);
+            append_int(&bytes, count);
+            if (count) bytes.append((const char*)p.array.data, (size_t)count * 4);
+        } else {
+            append_int(&bytes, id);
+            append_int(&bytes, p.i);
+        }
+    }
+    append_int(&bytes, kEndOfParams);
+    return write_all(dw, bytes, where);
 }
 
 std::string float_to_text(float value) {

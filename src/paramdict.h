@@ -9,6 +9,7 @@
 namespace quoll {
 
 class DataReader;
+class DataWriter;
 
 // Ids run from 0 to kMaxParamId.
 enum { kMaxParamId = 31 };
@@ -48,15 +49,23 @@ public:
     void set(int id, float value);
     void set(int id, const Mat& value);  // 1-D, f32 or s32
     void set(int id, const std::string& value);
+    // The value of another dict, whatever its type; none if it has none.
+    void copy(int id, const ParamDict& from);
     void clear();
 
     // Reads "id=value" pairs up to the end of the line (which is consumed) or of the text; arrays
-    // are
-    // "-23300-id=count,v,v" or "id=v,v", strings are "id="text"". `where` names the layer in
+    // are "-23300-id=count,v,v" or "id=v,v", strings are "id="text"". `where` names the layer in
     // messages.
     int load_param(const DataReader& dr, const char* where = "");
     // Reads the binary form up to its end marker -233.
     int load_param_bin(const DataReader& dr, const char* where = "");
+
+    // Write what the loaders read: text as " id=value" pairs without a line end, in the order of
+    // the ids. Floats read back as the same bits. A number from a binary param that nobody has
+    // typed is written as an int when it is one below 2^23, where floats are denormals or NaN. An
+    // error: a string that holds a quote or a line end, an array that is not 1-D f32 or s32.
+    int save_param(const DataWriter& dw, const char* where = "") const;
+    int save_param_bin(const DataWriter& dw, const char* where = "") const;
 
 private:
     struct Private;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../datawriter.h"
 #include "../log.h"
 
 namespace quoll {
@@ -103,15 +104,12 @@ public:
                     const char*) override {
         field = Mat();
         if (!present || status != kOk) return;
-        const double count = (double)size.w * size.h * size.d * size.c;
-        if (size.w <= 0 || size.h <= 0 || size.d <= 0 || size.c <= 0 || count > INT_MAX) {
-            status = layer_.fail("%s: cannot have %.0f values", name, count);
-            return;
-        }
-        const int type = kind == WeightKind::kTagged ? 0 : 1;
-        field = mb_.load((int)count, type);
+        int count = 0;
+        status = weight_count(layer_, name, size, &count);
+        if (status != kOk) return;
+        field = mb_.load(count, kind == WeightKind::kTagged ? 0 : 1);
         if (field.empty()) {
-            status = layer_.fail("%s: needs %.0f values, the weights end or memory runs out before",
+            status = layer_.fail("%s: needs %d values, the weights end or memory runs out before",
                                  name, count);
             return;
         }
@@ -127,36 +125,49 @@ private:
     const ModelBin& mb_;
 };
 
-class SaveParams : public ParamVisitor {
+// Collects the parameters that differ from their default. With a ParamDict, the fields get its
+// values first, so that defaults which refer to them are right.
+class CollectParams : public ParamVisitor {
 public:
-    std::string text;
+    explicit CollectParams(const ParamDict* from) : from_(from) {}
+    ParamDict params;
 
     void operator()(int id, const char*, int& field, int def, const char*, Range) override {
-        if (field != def) text += " " + std::to_string(id) + "=" + std::to_string(field);
+        if (take(id)) field = from_->get(id, def);
+        if (field != def) params.set(id, field);
     }
     void operator()(int id, const char*, float& field, float def, const char*, Range) override {
-        if (memcmp(&field, &def, sizeof(float)) != 0)
-            text += " " + std::to_string(id) + "=" + float_to_text(field);
+        if (take(id)) field = from_->get(id, def);
+        if (memcmp(&field, &def, sizeof(float)) != 0) params.set(id, field);
     }
     void ints(int id, const char*, Mat& field, const char*, Range) override {
-        begin_array(id, field);
-        for (int i = 0; i < field.w; i++) text += "," + std::to_string(((const int*)field.data)[i]);
+        if (take(id)) field = from_->get_ints(id, Mat());
+        if (!field.empty()) params.set(id, field);
     }
     void floats(int id, const char*, Mat& field, const char*, Range) override {
-        begin_array(id, field);
-        for (int i = 0; i < field.w; i++)
-            text += "," + float_to_text(((const float*)field.data)[i]);
+        if (take(id)) field = from_->get_floats(id, Mat());
+        if (!field.empty()) params.set(id, field);
     }
     void operator()(int id, const char*, std::string& field, const char* def,
                     const char*) override {
-        if (field != def) text += " " + std::to_string(id) + "=\"" + field + "\"";
+        if (take(id)) field = from_->get(id, std::string(def));
+        if (field != def) params.set(id, field);
     }
 
-private:
-    void begin_array(int id, const Mat& field) {
-        if (!field.empty())
-            text += " " + std::to_string(-23300 - id) + "=" + std::to_string(field.w);
+    // Those that the operator does not know stay as they are.
+    void keep_unknown() {
+        for (int id = 0; id <= kMaxParamId; id++)
+            if (!knows(id)) params.copy(id, *from_);
     }
+    bool knows(int id) const { return known_ >> id & 1; }
+
+private:
+    bool take(int id) {
+        known_ |= 1u << id;
+        return from_ != nullptr;
+    }
+    const ParamDict* from_;
+    unsigned known_ = 0;
 };
 
 }  // namespace
@@ -174,10 +185,37 @@ int load_weights_by_schema(Layer& layer, const ModelBin& mb) {
     return load.status;
 }
 
+ParamDict params_of(Layer& layer) {
+    CollectParams collect(nullptr);
+    layer.visit_params(collect);
+    return collect.params;
+}
+
+ParamDict canonical_params(Layer& layer, const ParamDict& pd) {
+    CollectParams collect(&pd);
+    layer.visit_params(collect);
+    collect.keep_unknown();
+    return collect.params;
+}
+
+bool schema_knows(Layer& layer, int id) {
+    CollectParams collect(nullptr);
+    layer.visit_params(collect);
+    return collect.knows(id);
+}
+
 std::string params_to_text(Layer& layer) {
-    SaveParams save;
-    layer.visit_params(save);
-    return save.text;
+    std::vector<unsigned char> text;
+    params_of(layer).save_param(DataWriterToMemory(&text));
+    return std::string(text.begin(), text.end());
+}
+
+int weight_count(const Layer& layer, const char* name, const WeightSize& size, int* count) {
+    const double total = (double)size.w * size.h * size.d * size.c;
+    if (size.w <= 0 || size.h <= 0 || size.d <= 0 || size.c <= 0 || total > INT_MAX)
+        return layer.fail("%s: cannot have %.0f values", name, total);
+    *count = (int)total;
+    return kOk;
 }
 
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,

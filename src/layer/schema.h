@@ -79,8 +79,17 @@ public:
 // Load an operator through its schema; both log and return a negative code on bad values.
 int load_params_by_schema(Layer& layer, const ParamDict& pd);
 int load_weights_by_schema(Layer& layer, const ModelBin& mb);
-// The parameters as " id=value ..." text, only those that differ from their default.
+// The parameters that differ from their default: those that the layer has, and those of `pd` with
+// the types that the schema says, plus the ones that the schema does not know. The latter does not
+// check ranges (load_params_by_schema does) and leaves the values in the layer's fields.
+ParamDict params_of(Layer& layer);
+ParamDict canonical_params(Layer& layer, const ParamDict& pd);
+// True if the schema has a parameter of this id.
+bool schema_knows(Layer& layer, int id);
+// params_of as " id=value ..." text.
 std::string params_to_text(Layer& layer);
+// The scalars of a weight; an error, with a message, when the size is none.
+int weight_count(const Layer& layer, const char* name, const WeightSize& size, int* count);
 
 // Creates top_blobs[i] with infer_shapes' sizes (elempack 1). For reference forwards.
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,

@@ -1,0 +1,286 @@
+// Reading and writing a Model.
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "datareader.h"
+#include "datawriter.h"
+#include "graph/model.h"
+#include "graph/param_file.h"
+#include "layer/schema.h"
+#include "log.h"
+#include "net.h"
+
+namespace quoll {
+
+namespace {
+
+// Reads a layer's weights as they are stored.
+class ReadWeights : public WeightVisitor {
+public:
+    ReadWeights(const Layer& op, const DataReader& dr, ModelLayer* to)
+        : op_(op), mb_(dr), to_(to) {}
+    int status = kOk;
+
+    void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
+                    const char*) override {
+        int count = 0;
+        if (!present || status != kOk) return;
+        status = weight_count(op_, name, size, &count);
+        if (status != kOk) return;
+        ModelWeight weight;
+        weight.name = name;
+        if (kind == WeightKind::kTagged)
+            weight.stored = mb_.load_stored(count);
+        else
+            weight.stored.data = mb_.load(count, 1);
+        if (weight.stored.data.empty())
+            status = op_.fail("%s: needs %d values, the weights end or memory runs out before",
+                              name, count);
+        to_->weights.push_back(weight);
+    }
+
+private:
+    const Layer& op_;
+    const ModelBinFromDataReader mb_;
+    ModelLayer* to_;
+};
+
+// Checks a layer's weights, and writes them if there is a writer.
+class WriteWeights : public WeightVisitor {
+public:
+    WriteWeights(const Layer& op, const ModelLayer& from, const DataWriter* dw)
+        : op_(op), from_(from), dw_(dw) {}
+    int status = kOk;
+    size_t count = 0;
+
+    void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
+                    const char*) override {
+        int need = 0;
+        if (!present || status != kOk) return;
+        count++;
+        status = weight_count(op_, name, size, &need);
+        if (status != kOk) return;
+        const StoredWeight* stored = from_.find_weight(name);
+        const size_t got = stored ? stored->data.logical_shape().total() : 0;
+        if (got != (size_t)need)
+            status = op_.fail("%s: needs %d values, got %zu", name, need, got);
+        else if (kind == WeightKind::kRaw && stored->data.dtype != DType::f32)
+            status = op_.fail("%s: expected f32, got %s", name, dtype_name(stored->data.dtype));
+        else if (dw_)
+            status = stored->save(*dw_, kind == WeightKind::kTagged);
+    }
+
+private:
+    const Layer& op_;
+    const ModelLayer& from_;
+    const DataWriter* dw_;
+};
+
+// Memory that is read by copying, so that nothing refers to it afterwards.
+class CopyingReader : public DataReaderFromMemory {
+public:
+    using DataReaderFromMemory::DataReaderFromMemory;
+    size_t reference(size_t, const void**) const override { return 0; }
+};
+
+}  // namespace
+
+int Model::load_graph(const DataReader& dr, bool binary) {
+    layers.clear();
+    ParamFileReader reader(dr, binary);
+    int status = reader.read_header();
+    for (int i = 0; i < reader.layer_count() && status == kOk; i++) {
+        ParamRecord record;
+        status = reader.read_layer(&record);
+        if (status == kOk) status = add_record(record, reader.blob_names());
+    }
+    if (status == kOk) status = check_blobs();
+    if (status != kOk) layers.clear();
+    return status;
+}
+
+int Model::add_record(const ParamRecord& record, const std::vector<std::string>& blob_names) {
+    ModelLayer layer;
+    layer.type = record.type, layer.name = record.name;
+    layer.params = record.params;
+    if (record.typeindex >= 0) {
+        const char* known = layer_type_name(record.typeindex);
+        const bool custom = !known && record.typeindex & kCustomLayerBit;
+        if (!known && !custom) {
+            QUOLL_LOGE("[Model] binary param: layer %s has the unknown type index %d",
+                       record.name.c_str(), record.typeindex);
+            return kError;
+        }
+        layer.custom_index = custom ? record.typeindex & ~kCustomLayerBit : -1;
+        layer.type = known ? known : "Custom" + std::to_string(layer.custom_index);
+    }
+    for (const auto* blobs : {&record.bottoms, &record.tops})
+        for (int id : *blobs)
+            (blobs == &record.bottoms ? layer.inputs : layer.outputs)
+                .push_back(blob_names[id].empty() ? std::to_string(id) : blob_names[id]);
+    if (!layer.custom()) {
+        if (!layer.make_operator()) return kError;
+        const std::unique_ptr<Layer> scratch(create_layer_reference(layer.type.c_str()));
+        layer.params = canonical_params(*scratch, record.params);
+    }
+    layers.push_back(layer);
+    return kOk;
+}
+
+int Model::load_model(const DataReader& dr) {
+    bool custom = false;
+    int status = kOk;
+    for (ModelLayer& layer : layers) {
+        layer.weights.clear();
+        custom |= layer.custom();
+        if (layer.custom()) continue;
+        const std::unique_ptr<Layer> op = layer.make_operator();
+        if (!op) return kError;
+        ReadWeights read(*op, dr, &layer);
+        op->visit_weights(read);
+        if (status == kOk) status = read.status;
+        if (status != kOk) break;
+    }
+    unsigned char byte;
+    if (status == kOk && custom && dr.read(&byte, 1) == 1) {
+        QUOLL_LOGE(
+            "[Model] load_model: bytes are left over; weights of custom layers (%s ...) have "
+            "no known size",
+            custom_types()[0].c_str());
+        status = kError;
+    }
+    if (status != kOk) layers.clear();
+    return status;
+}
+
+int Model::save_graph(const DataWriter& dw, bool binary) const {
+    QUOLL_RETURN_IF_ERROR(check());
+    const std::vector<std::string> names = blob_names(), custom = custom_types();
+    std::unordered_map<std::string, int> ids;
+    for (const std::string& name : names) ids.emplace(name, (int)ids.size());
+    const ParamFileWriter writer(dw, binary);
+    QUOLL_RETURN_IF_ERROR(writer.write_header(layers.size(), names.size()));
+    for (const ModelLayer& layer : layers) {
+        ParamRecord record;
+        record.type = layer.type, record.name = layer.name;
+        for (const std::string& blob : layer.inputs) record.bottoms.push_back(ids[blob]);
+        for (const std::string& blob : layer.outputs) record.tops.push_back(ids[blob]);
+        const std::unique_ptr<Layer> op(create_layer_reference(layer.type.c_str()));
+        record.params = op ? canonical_params(*op, layer.params) : layer.params;
+        record.typeindex = op ? op->typeindex : -1;
+        for (size_t i = 0; i < custom.size() && !op; i++)
+            if (custom[i] == layer.type) record.typeindex = (int)i | kCustomLayerBit;
+        QUOLL_RETURN_IF_ERROR(writer.write_layer(record, names));
+    }
+    return kOk;
+}
+
+static int visit_weights(const ModelLayer& layer, const DataWriter* dw) {
+    if (layer.custom()) {
+        if (layer.weights.empty()) return kOk;
+        QUOLL_LOGE("[%s %s] weight %s: a custom layer's weights cannot be saved",
+                   layer.type.c_str(), layer.name.c_str(), layer.weights[0].name.c_str());
+        return kError;
+    }
+    const std::unique_ptr<Layer> op = layer.make_operator();
+    if (!op) return kError;
+    WriteWeights visitor(*op, layer, dw);
+    op->visit_weights(visitor);
+    QUOLL_RETURN_IF_ERROR(visitor.status);
+    if (visitor.count == layer.weights.size()) return kOk;
+    return op->fail("with these params it has %zu weights, got %zu", visitor.count,
+                    layer.weights.size());
+}
+
+int Model::check_weights() const {
+    for (const ModelLayer& layer : layers) QUOLL_RETURN_IF_ERROR(visit_weights(layer, nullptr));
+    return kOk;
+}
+
+int Model::save_model(const DataWriter& dw) const {
+    QUOLL_RETURN_IF_ERROR(check_weights());
+    for (const ModelLayer& layer : layers) QUOLL_RETURN_IF_ERROR(visit_weights(layer, &dw));
+    return kOk;
+}
+
+int Model::save_param(const DataWriter& dw) const { return save_graph(dw, false); }
+int Model::save_param_bin(const DataWriter& dw) const { return save_graph(dw, true); }
+int Model::load_param(const DataReader& dr) { return load_graph(dr, false); }
+int Model::load_param_bin(const DataReader& dr) { return load_graph(dr, true); }
+
+int Model::make_net(Net* net) const {
+    std::vector<unsigned char> bytes;
+    QUOLL_RETURN_IF_ERROR(save_param(DataWriterToMemory(&bytes)));
+    const unsigned char* p = bytes.data();
+    QUOLL_RETURN_IF_ERROR(net->load_param(DataReaderFromMemory(p, bytes.size())));
+    bytes.clear();
+    QUOLL_RETURN_IF_ERROR(save_model(DataWriterToMemory(&bytes)));
+    p = bytes.data();
+    return net->load_model(CopyingReader(p, bytes.size()));
+}
+
+#if QUOLL_STDIO
+namespace {
+
+// A file opened for reading or writing that closes itself.
+struct File {
+    File(const char* path, const char* mode, const char* what) : fp(fopen(path, mode)) {
+        if (!fp) QUOLL_LOGE("[Model] %s: cannot open %s: %s", what, path, strerror(errno));
+    }
+    ~File() { close(); }
+    // False if something that was written did not reach the file.
+    bool close() {
+        const bool ok = !fp || fclose(fp) == 0;
+        fp = nullptr;
+        return ok;
+    }
+    FILE* fp;
+};
+
+template <class Load>
+int load_path(const char* path, const char* what, const Load& load) {
+    File file(path, "rb", what);
+    return file.fp ? load(DataReaderFromStdio(file.fp)) : (int)kError;
+}
+
+template <class Save>
+int save_path(const char* path, const char* what, const Save& save) {
+    File file(path, "wb", what);
+    if (!file.fp) return kError;
+    struct stat st;
+    const bool regular = fstat(fileno(file.fp), &st) == 0 && S_ISREG(st.st_mode);
+    int status = save(DataWriterToStdio(file.fp));
+    if (!file.close() && status == kOk) {
+        QUOLL_LOGE("[Model] %s: cannot write %s: %s", what, path, strerror(errno));
+        status = kError;
+    }
+    if (status != kOk && regular) remove(path);  // no device, no pipe
+    return status;
+}
+
+}  // namespace
+
+int Model::load_param(const char* path) {
+    return load_path(path, "load_param", [&](const DataReader& dr) { return load_param(dr); });
+}
+int Model::load_param_bin(const char* path) {
+    return load_path(path, "load_param_bin",
+                     [&](const DataReader& dr) { return load_param_bin(dr); });
+}
+int Model::load_model(const char* path) {
+    return load_path(path, "load_model", [&](const DataReader& dr) { return load_model(dr); });
+}
+int Model::save_param(const char* path) const {
+    return save_path(path, "save_param", [&](const DataWriter& dw) { return save_param(dw); });
+}
+int Model::save_param_bin(const char* path) const {
+    return save_path(path, "save_param_bin",
+                     [&](const DataWriter& dw) { return save_param_bin(dw); });
+}
+int Model::save_model(const char* path) const {
+    return save_path(path, "save_model", [&](const DataWriter& dw) { return save_model(dw); });
+}
+#endif
+
+}  // namespace quoll

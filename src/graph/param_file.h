@@ -1,0 +1,70 @@
+// Param files, text and binary, layer by layer: Net and graph/model.h read and write through these.
+#ifndef QUOLL_GRAPH_PARAM_FILE_H
+#define QUOLL_GRAPH_PARAM_FILE_H
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "paramdict.h"
+
+namespace quoll {
+
+class DataReader;
+class DataWriter;
+
+// One layer as a param file has it. Blobs are indexes; text files number them in the order of
+// appearance, which is how binary ones are made.
+struct ParamRecord {
+    std::string type;    // empty in a binary file
+    int typeindex = -1;  // -1 in a text file
+    std::string name;    // the layer's number in a binary file
+    std::vector<int> bottoms, tops;
+    ParamDict params;
+};
+
+// Reads a file from `dr`'s position on. All functions return 0, or a negative code after a message.
+class ParamFileReader {
+public:
+    ParamFileReader(const DataReader& dr, bool binary) : dr_(dr), binary_(binary) {}
+    // First; then read_layer layer_count() times.
+    int read_header();
+    int layer_count() const { return layer_count_; }
+    int read_layer(ParamRecord* record);
+    // Of the blobs that have appeared so far; empty strings in a binary file.
+    const std::vector<std::string>& blob_names() const { return blob_names_; }
+
+private:
+    int read_text_header();
+    int read_binary_header();
+    int read_text_layer(ParamRecord* record);
+    int read_binary_layer(ParamRecord* record);
+    int read_text_blob(const ParamRecord& record, int* id);
+    int read_binary_blob(const ParamRecord& record, int* id);
+
+    const DataReader& dr_;
+    const bool binary_;
+    int layer_count_ = 0, blob_count_ = 0, layers_read_ = 0;
+    std::vector<std::string> blob_names_;
+    std::unordered_map<std::string, int> blob_of_name_;  // text files
+};
+
+// The same way out. Text files get the names, binary ones the indexes.
+class ParamFileWriter {
+public:
+    ParamFileWriter(const DataWriter& dw, bool binary) : dw_(dw), binary_(binary) {}
+    int write_header(size_t layers, size_t blobs) const;
+    int write_layer(const ParamRecord& record, const std::vector<std::string>& blob_names) const;
+
+private:
+    int write(const std::string& bytes) const;
+    const DataWriter& dw_;
+    const bool binary_;
+};
+
+// True for what a text param can hold as the type or name of a layer or the name of a blob.
+bool is_param_word(const std::string& word);
+
+}  // namespace quoll
+
+#endif
