@@ -11,6 +11,10 @@ void sort_by_score(std::vector<Detection>* boxes) {
                      [](const Detection& a, const Detection& b) { return a.score > b.score; });
 }
 
+void keep_first(std::vector<Detection>* boxes, int count) {
+    if (count >= 0 && (size_t)count < boxes->size()) boxes->resize(count);
+}
+
 static float area(const Detection& a) { return (a.xmax - a.xmin) * (a.ymax - a.ymin); }
 
 static float intersection(const Detection& a, const Detection& b) {

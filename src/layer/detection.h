@@ -17,6 +17,9 @@ struct Detection {
 // Highest score first; equal scores keep their order. No score may be NaN.
 void sort_by_score(std::vector<Detection>* boxes);
 
+// Drops all boxes but the first `count`; negative: none.
+void keep_first(std::vector<Detection>* boxes, int count);
+
 // Keeps of sorted boxes those whose intersection with each box kept before is at most `threshold`
 // of their union.
 void suppress_overlaps(std::vector<Detection>* boxes, float threshold);

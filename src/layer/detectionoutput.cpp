@@ -57,10 +57,6 @@ static Detection decode(const float* prior, const float* location, const float* 
     return Detection{x - half_w, y - half_h, x + half_w, y + half_h, 0.f, 0};
 }
 
-static void keep_first(std::vector<Detection>* boxes, int count) {
-    if (count >= 0 && (size_t)count < boxes->size()) boxes->resize(count);
-}
-
 int DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                              const Option& opt) const {
     std::vector<Shape> in, out;

@@ -1,6 +1,8 @@
 """Random single-layer nets of ncnn's simple operators; see layer_configs.py, whose forms some of these widen."""
+import numpy as np
+
 import layer_configs
-from layer_configs import Config, array, blob, data, pick, plain
+from layer_configs import Config, array, blob, data, image, pick, plain
 
 
 def one_of(*generators):
@@ -91,11 +93,45 @@ def maybe(rng, key, low, high):
     return f' {key}={rng.uniform(low, high):.4f}' if rng.random() < 0.7 else ''
 
 
+def region(rng, x, scale):
+    """Corners of a region that lies within the map of that scale, or sticks out a little."""
+    h, w = x.shape[1] / scale, x.shape[2] / scale
+    left, top = rng.uniform(-0.1, 0.6) * w, rng.uniform(-0.1, 0.6) * h
+    return np.float32([left, top, left + rng.uniform(0.05, 0.6) * w, top + rng.uniform(0.05, 0.6) * h])
+
+
+def roi_pooling(rng):
+    x, scale = image(rng), pick(rng, 1.0, 0.25, 0.0625)
+    return Config(f'0={rng.integers(1, 8)} 1={rng.integers(1, 8)} 2={scale}', [x, region(rng, x, scale)])
+
+
+def roi_align(rng):
+    x, scale = image(rng), pick(rng, 1.0, 0.25, 0.0625)
+    corners, version, aligned = region(rng, x, scale), int(rng.integers(2)), int(rng.integers(2))
+    if version == 0:  # where samples leave the map ncnn reads what lies behind it
+        corners = np.clip(corners, aligned / scale, np.float32([x.shape[2], x.shape[1]] * 2) / scale - 1 / scale)
+    return Config(f'0={rng.integers(1, 8)} 1={rng.integers(1, 8)} 2={scale} 3={rng.integers(0, 4)} 4={aligned} 5={version}', [x, corners])
+
+
+def psroi_pooling(rng):
+    w, h, out, scale = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 6)), pick(rng, 1.0, 0.25, 0.0625)
+    x = image(rng, w * h * out)
+    return Config(f'0={w} 1={h} 2={scale} 3={out}', [x, region(rng, x, scale)])
+
+
+def proposal(rng):
+    h, w, stride = int(rng.integers(1, 7)), int(rng.integers(1, 7)), pick(rng, 8, 16)
+    inputs = [rng.permutation(18 * h * w).reshape(18, h, w).astype(np.float32), data(rng, 36, h, w, low=-0.4, high=0.4), np.float32([h * stride, w * stride, rng.uniform(0.3, 1.5)])]
+    params = f'0={stride} 1={pick(rng, 4, 8, 16)} 2={pick(rng, 10, 50, 6000)} 3={pick(rng, 1, 5, 300)} 4={rng.uniform(0.2, 0.9):.3f} 5={rng.integers(0, 20)}'
+    return Config(params, inputs, outputs=int(rng.integers(1, 3)))
+
+
 GENERATORS = {
     'Reshape': one_of(layer_configs.reshape, reshape_by_expression),
     'Crop': one_of(layer_configs.crop, crop_by_expression),
     'Interp': one_of(layer_configs.interp, interp_by_expression),
     'Tile': tile, 'ExpandDims': expand_dims, 'Squeeze': squeeze,
+    'ROIPooling': roi_pooling, 'ROIAlign': roi_align, 'PSROIPooling': psroi_pooling, 'Proposal': proposal,
     'BNLL': plain(low=-9, high=9), 'Softplus': plain(low=-9, high=9), 'Erf': plain(low=-4, high=4),
     'Exp': affine_function(-1.0, 2.0, 0.5, 10.0), 'Log': affine_function(-1.0, 2.0, 10.0, 0.5, low=0.1),
     'Power': affine_function(1.0, 2.0, -0.5, 0.7, 3.3, 0.0, low=0.1),

@@ -1,0 +1,23 @@
+#ifndef QUOLL_LAYER_ROIPOOLING_H
+#define QUOLL_LAYER_ROIPOOLING_H
+
+#include "roi.h"
+
+namespace quoll {
+
+// The maximum of each bin of a region whose corners are rounded to whole positions, both within
+// it; bins overlap where they do not divide it. 0 for a bin outside the map, NaN for one with a
+// NaN.
+class ROIPooling : public Operator<ROIPooling>, public RoiFields {
+public:
+    ROIPooling();
+    static void params(ROIPooling& s, ParamVisitor& v);
+    static void weights(ROIPooling& s, WeightVisitor& v);
+    static int shape(const ROIPooling& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+};
+
+}  // namespace quoll
+
+#endif
