@@ -36,21 +36,24 @@ void add_row(const WindowAxis& axis, int64_t offset, const T* row, T weight, T p
     for (int x = last; x < axis.out; x++) sums[x] += border;
 }
 
-// All sums of output row y of channel p, without bias.
+// All sums of output row (y, z) of channel p, without bias.
 template <class T, class Sum>
-void convolve_row(const Mat& in, const ConvGeometry& g, const T* weights, T pad_value, int p, int y,
-                  Sum* sums) {
+void convolve_row(const Mat& in, const ConvGeometry& g, const T* weights, T pad_value, int p, int z,
+                  int y, Sum* sums) {
     const int inputs = g.num_input / g.group, outputs = g.num_output / g.group;
     const T* weight = weights + (size_t)p * inputs * g.maxk();
     std::fill(sums, sums + g.x.out, Sum(0));
     for (int q = 0; q < inputs; q++) {
         const Mat channel = in.channel(p / outputs * inputs + q);
-        for (int ky = 0; ky < g.y.kernel; ky++) {
-            const int64_t sy = (int64_t)y * g.y.stride + (int64_t)ky * g.y.dilation - g.y.before;
-            const T* row = sy >= 0 && sy < g.y.in ? channel.row<T>((int)sy) : nullptr;
-            for (int kx = 0; kx < g.x.kernel; kx++)
-                add_row(g.x, (int64_t)kx * g.x.dilation - g.x.before, row, *weight++, pad_value,
-                        sums);
+        for (int kz = 0; kz < g.z.kernel; kz++) {
+            const int64_t sz = g.z.position(z, kz);
+            for (int ky = 0; ky < g.y.kernel; ky++) {
+                const int64_t sy = g.y.position(y, ky);
+                const bool within = g.z.holds(sz) && g.y.holds(sy);
+                const T* row = within ? channel.depth((int)sz).template row<T>((int)sy) : nullptr;
+                for (int kx = 0; kx < g.x.kernel; kx++)
+                    add_row(g.x, g.x.position(0, kx), row, *weight++, pad_value, sums);
+            }
         }
     }
 }
@@ -62,10 +65,12 @@ int convolve(const Mat& in, const ConvGeometry& g, const T* weights, T pad_value
     Mat sums(g.x.out, sizeof(Sum), opt.workspace_allocator);
     if (sums.empty()) return kOutOfMemory;
     for (int p = 0; p < g.num_output; p++) {
-        for (int y = 0; y < g.y.out; y++) {
-            convolve_row<T, Sum>(in, g, weights, pad_value, p, y, (Sum*)sums.data);
-            Out* out = top.channel(p).row<Out>(y);
-            for (int x = 0; x < g.x.out; x++) finish(p, ((const Sum*)sums.data)[x], out + x);
+        for (int z = 0; z < g.z.out; z++) {
+            for (int y = 0; y < g.y.out; y++) {
+                convolve_row<T, Sum>(in, g, weights, pad_value, p, z, y, (Sum*)sums.data);
+                Out* out = top.channel(p).depth(z).template row<Out>(y);
+                for (int x = 0; x < g.x.out; x++) finish(p, ((const Sum*)sums.data)[x], out + x);
+            }
         }
     }
     return kOk;
@@ -99,7 +104,7 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
         for (int q = 0; q < in.c; q++) {
             const float* from = bottom.channel(q);
             signed char* to = in.channel(q);
-            for (int i = 0; i < in.w * in.h; i++) to[i] = float2int8(from[i] * input_scale);
+            for (int i = 0; i < in.w * in.h * in.d; i++) to[i] = float2int8(from[i] * input_scale);
         }
     }
     const signed char* weights = s.weight_data_int8;
@@ -117,17 +122,9 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
 
 }  // namespace
 
-void convolution_params(ConvolutionFields& s, ParamVisitor& v, Range int8_terms) {
-    conv_params(s, v);
-    v(18, "pad_value", s.pad_value, 0.f, "value of the padding");
-    v(8, "int8_scale_term", s.int8_scale_term, 0, "not 0: int8 arithmetic; above 100: int8 output",
-      int8_terms);
-    v(19, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs", between(0, 1));
-}
-
 bool is_flat_input(const ConvFields& s, const Shape& input) {
-    return input.dims == 1 && !s.dynamic_weight && s.group == 1 && s.kernel_w == 1 &&
-           s.kernel_h == 1 && input.w == s.weight_data_size / s.num_output;
+    return s.axes == 2 && input.dims == 1 && !s.dynamic_weight && s.group == 1 && s.maxk() == 1 &&
+           input.w == s.weight_data_size / s.num_output;
 }
 
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
@@ -141,66 +138,114 @@ int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
     }
     QUOLL_RETURN_IF_ERROR(conv_geometry(layer, s, in, false, s8_input, g));
     QUOLL_RETURN_IF_ERROR(convolve_axis(layer, "width", s.pad_left, s.pad_right, &g->x));
-    return convolve_axis(layer, "height", s.pad_top, s.pad_bottom, &g->y);
+    QUOLL_RETURN_IF_ERROR(convolve_axis(layer, "height", s.pad_top, s.pad_bottom, &g->y));
+    // Along d ncnn pads as SAME_UPPER in both modes.
+    const bool lower = s.pad_front == kPadSameLower && s.pad_behind == kPadSameLower;
+    return convolve_axis(layer, "depth", lower ? (int)kPadSameUpper : s.pad_front,
+                         lower ? (int)kPadSameUpper : s.pad_behind, &g->z);
 }
 
-int convolution_shape(const Layer& layer, const ConvolutionFields& s, const std::vector<Shape>& in,
-                      std::vector<Shape>& out) {
+ConvolutionOperator::ConvolutionOperator(int axes, bool grouped)
+    : ConvolutionFields(axes, grouped) {
+    one_blob_only = true;
+}
+
+void ConvolutionOperator::params(ConvolutionOperator& s, ParamVisitor& v) {
+    conv_params(s, v);
+    v(18, "pad_value", s.pad_value, 0.f, "value of the padding");
+    if (s.axes == 2)
+        v(8, "int8_scale_term", s.int8_scale_term, 0,
+          "not 0: int8 arithmetic; above 100: int8 output",
+          s.grouped ? between(0, 102) : at_least(0));
+    if (s.axes < 3)
+        v(19, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs",
+          between(0, 1));
+}
+
+void ConvolutionOperator::weights(ConvolutionOperator& s, WeightVisitor& v) {
+    conv_weights(s, v);
+    if (s.axes != 2) return;
+    const bool int8 = s.int8_scale_term != 0 && !s.dynamic_weight;
+    const int scales = !s.grouped ? s.num_output : s.int8_scale_term % 100 == 1 ? s.group : 1;
+    v(int8, "weight_data_int8_scales", s.weight_data_int8_scales, scales, WeightKind::kRaw,
+      s.grouped ? "[group] or [1]" : "[num_output]");
+    v(int8, "bottom_blob_int8_scales", s.bottom_blob_int8_scales, 1, WeightKind::kRaw, "[1]");
+    v(int8 && s.int8_output(), "top_blob_int8_scales", s.top_blob_int8_scales, 1, WeightKind::kRaw,
+      "[1]");
+}
+
+int ConvolutionOperator::shape(const ConvolutionOperator& s, const std::vector<Shape>& in,
+                               std::vector<Shape>& out) {
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, in, &g));
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(s, s, in, &g));
     const DType dtype = s.int8_output()            ? DType::s8
                         : in[0].dtype == DType::s8 ? DType::f32
                                                    : in[0].dtype;
     const bool flat = is_flat_input(s, in[0]);
-    out.assign(1, flat ? Shape(g.num_output, dtype) : Shape(g.x.out, g.y.out, g.num_output, dtype));
+    out.assign(1, flat ? Shape(g.num_output, dtype) : conv_output_shape(s, g, dtype));
     out[0].n = in[0].n;
     return kOk;
 }
 
-int convolution_create_pipeline(const Layer& layer, ConvolutionFields& s) {
-    if (s.int8_scale_term == 0 || s.dynamic_weight) return kOk;
-    s.weight_data_int8 = s.weight_data.dtype == DType::s8
-                             ? s.weight_data
-                             : quantize_weight(s.weight_data, s.weight_data_int8_scales);
-    if (!s.weight_data_int8.empty()) return kOk;
-    layer.fail("out of memory for %d int8 weights", s.weight_data_size);
+int ConvolutionOperator::load_param(const ParamDict& pd) {
+    QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+    one_blob_only = !dynamic_weight;
+    const int term = int8_scale_term % 100;
+    if (grouped && int8_scale_term != 0 && term != 1 && term != 2)
+        return fail("int8_scale_term (8): expected 0, 1, 2, 101 or 102, got %d", int8_scale_term);
+    if (dynamic_weight && int8_scale_term)
+        return fail("int8_scale_term (8) %d with dynamic_weight (19)", int8_scale_term);
+    return check_conv_params(*this, *this);
+}
+
+int ConvolutionOperator::load_model(const ModelBin& mb) {
+    QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
+    return check_weight_dtype(*this, weight_data, int8_scale_term != 0);
+}
+
+int ConvolutionOperator::create_pipeline(const Option&) {
+    if (int8_scale_term == 0 || dynamic_weight) return kOk;
+    weight_data_int8 = weight_data.dtype == DType::s8
+                           ? weight_data
+                           : quantize_weight(weight_data, weight_data_int8_scales);
+    if (!weight_data_int8.empty()) return kOk;
+    fail("out of memory for %d int8 weights", weight_data_size);
     return kOutOfMemory;
 }
 
-int convolution_forward(const Layer& layer, const ConvolutionFields& s,
-                        const std::vector<Mat>& bottoms, Mat& top, const Option& opt) {
-    const std::vector<Shape> in = shapes_of(bottoms);
-    ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, in, &g));
-    const DType dtype = s.int8_output() ? DType::s8 : DType::f32;
-    const bool flat = is_flat_input(s, in[0]);
-    Mat bottom = bottoms[0];
-    if (flat) bottom = bottom.reshape(1, 1, bottom.w, opt.workspace_allocator);
-    top.create(Shape(g.x.out, g.y.out, g.num_output, dtype), 1, opt.blob_allocator);
-    if (bottom.empty() || top.empty()) return kOutOfMemory;
-
-    if (s.int8_scale_term != 0) {
-        QUOLL_RETURN_IF_ERROR(convolve_s8(s, g, bottom, top, opt));
-    } else {
-        Mat weight = s.weight_data, bias = s.bias_data;
-        if (s.dynamic_weight) {
-            QUOLL_RETURN_IF_ERROR(flat_weight(layer, bottoms[1], opt, &weight));
-            if (s.bias_term) QUOLL_RETURN_IF_ERROR(flat_weight(layer, bottoms[2], opt, &bias));
-        }
-        QUOLL_RETURN_IF_ERROR(convolve_f32(s, g, bottom, weight, bias, top, opt));
-    }
-    if (flat) top = top.reshape(top.c, opt.blob_allocator);
-    return top.empty() ? (int)kOutOfMemory : (int)kOk;
+int ConvolutionOperator::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    std::vector<Mat> tops;
+    QUOLL_RETURN_IF_ERROR(
+        ConvolutionOperator::forward(std::vector<Mat>(1, bottom_blob), tops, opt));
+    top_blob = tops[0];
+    return kOk;
 }
 
-void deconvolution_params(DeconvolutionFields& s, ParamVisitor& v) {
-    conv_params(s, v);
-    const Range size = between(0, 1 << 24);
-    v(18, "output_pad_right", s.output_pad_right, 0, "columns added at the right", size);
-    v(19, "output_pad_bottom", s.output_pad_bottom, s.output_pad_right, "rows added below", size);
-    v(20, "output_w", s.output_w, 0, "width to cut down to, when pads are SAME", size);
-    v(21, "output_h", s.output_h, s.output_w, "height to cut down to", size);
-    v(28, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs", between(0, 1));
+int ConvolutionOperator::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                                 const Option& opt) const {
+    const std::vector<Shape> in = shapes_of(bottoms);
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
+    const bool flat = is_flat_input(*this, in[0]);
+    Mat bottom = conv_channels(*this, bottoms[0]), channels;
+    if (flat) bottom = bottom.reshape(1, 1, bottom.w, opt.workspace_allocator);
+    tops.resize(1);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, int8_output() ? DType::s8 : DType::f32, 1, opt,
+                                          &tops[0], &channels));
+    if (bottom.empty()) return kOutOfMemory;
+
+    if (int8_scale_term != 0) {
+        QUOLL_RETURN_IF_ERROR(convolve_s8(*this, g, bottom, channels, opt));
+    } else {
+        Mat weight = weight_data, bias = bias_data;
+        if (dynamic_weight) {
+            QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[1], opt, &weight));
+            if (bias_term) QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[2], opt, &bias));
+        }
+        QUOLL_RETURN_IF_ERROR(convolve_f32(*this, g, bottom, weight, bias, channels, opt));
+    }
+    if (flat) tops[0] = tops[0].reshape(g.num_output, opt.blob_allocator);
+    return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 // The full output of an axis is (in - 1) * stride + extent + added; before and after are cut off.
@@ -231,63 +276,58 @@ static int deconvolve_axis(const Layer& layer, const char* name, int pad_before,
 int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
                            const std::vector<Shape>& in, ConvGeometry* g) {
     QUOLL_RETURN_IF_ERROR(conv_geometry(layer, s, in, true, false, g));
-    // Pads win over output_w and output_h, which count as a pair.
-    const bool pads = s.pad_left > 0 || s.pad_right > 0 || s.pad_top > 0 || s.pad_bottom > 0;
-    const bool sized = !pads && s.output_w > 0 && s.output_h > 0;
+    // Pads win over the output sizes, which count only all together.
+    const bool pads = s.pad_left > 0 || s.pad_right > 0 || s.pad_top > 0 || s.pad_bottom > 0 ||
+                      s.pad_front > 0 || s.pad_behind > 0;
+    const bool sized =
+        !pads && s.output_w > 0 && (s.axes < 2 || s.output_h > 0) && (s.axes < 3 || s.output_d > 0);
     QUOLL_RETURN_IF_ERROR(deconvolve_axis(layer, "width", s.pad_left, s.pad_right,
                                           s.output_pad_right, sized ? s.output_w : 0, &g->x));
-    return deconvolve_axis(layer, "height", s.pad_top, s.pad_bottom, s.output_pad_bottom,
-                           sized ? s.output_h : 0, &g->y);
+    QUOLL_RETURN_IF_ERROR(deconvolve_axis(layer, "height", s.pad_top, s.pad_bottom,
+                                          s.output_pad_bottom, sized ? s.output_h : 0, &g->y));
+    return deconvolve_axis(layer, "depth", s.pad_front, s.pad_behind, s.output_pad_behind,
+                           sized ? s.output_d : 0, &g->z);
 }
 
-int deconvolution_shape(const Layer& layer, const DeconvolutionFields& s,
-                        const std::vector<Shape>& in, std::vector<Shape>& out) {
-    ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(layer, s, in, &g));
-    out.assign(1, Shape(g.x.out, g.y.out, g.num_output, in[0].dtype));
-    out[0].n = in[0].n;
-    return kOk;
-}
-
-// All sums of output row y of channel p, without bias: input pixel (sx, sy) reaches output
-// (sx * stride + kx * dilation - before, ...).
-static void deconvolve_row(const Mat& in, const ConvGeometry& g, const float* weights, int p, int y,
-                           double* sums) {
+// All sums of output row (y, z) of channel p, without bias: input value sx reaches output
+// sx * stride + kx * dilation - before, and so on.
+static void deconvolve_row(const Mat& in, const ConvGeometry& g, const float* weights, int p, int z,
+                           int y, double* sums) {
     const int inputs = g.num_input / g.group, outputs = g.num_output / g.group;
     const float* weight = weights + (size_t)p * inputs * g.maxk();
     std::fill(sums, sums + g.x.out, 0.0);
     for (int q = 0; q < inputs; q++, weight += g.maxk()) {
         const Mat channel = in.channel(p / outputs * inputs + q);
-        for (int ky = 0; ky < g.y.kernel; ky++) {
-            const int64_t reached = (int64_t)y + g.y.before - (int64_t)ky * g.y.dilation;
-            if (reached < 0 || reached % g.y.stride != 0 || reached / g.y.stride >= g.y.in)
-                continue;
-            const float* row = channel.row((int)(reached / g.y.stride));
+        for (int k = 0; k < g.z.kernel * g.y.kernel; k++) {
+            const int64_t sz = g.z.source(z, k / g.y.kernel), sy = g.y.source(y, k % g.y.kernel);
+            if (sz < 0 || sy < 0) continue;
+            const float* row = channel.depth((int)sz).row((int)sy);
             for (int kx = 0; kx < g.x.kernel; kx++) {
-                const double k = weight[ky * g.x.kernel + kx];
+                const double tap = weight[k * g.x.kernel + kx];
                 for (int sx = 0; sx < g.x.in; sx++) {
-                    const int64_t x =
-                        (int64_t)sx * g.x.stride + (int64_t)kx * g.x.dilation - g.x.before;
-                    if (x >= 0 && x < g.x.out) sums[x] += k * row[sx];
+                    const int64_t x = g.x.position(sx, kx);
+                    if (x >= 0 && x < g.x.out) sums[x] += tap * row[sx];
                 }
             }
         }
     }
 }
 
-int transpose_dynamic_weight(const Layer& layer, const Mat& input, int group, const Option& opt,
-                             Mat* flat) {
+// The weights of a dynamic deconvolution come as [num_input][num_output / group][h][w]; flat gets
+// the order of weight_data.
+static int transpose_dynamic_weight(const Layer& layer, const ConvGeometry& g, const Mat& input,
+                                    const Option& opt, Mat* flat) {
     Mat source;
     QUOLL_RETURN_IF_ERROR(flat_weight(layer, input, opt, &source));
     flat->create(source.w, 4u, opt.workspace_allocator);
     if (flat->empty()) return kOutOfMemory;
-    const int maxk = input.w * input.h, outputs = input.d, inputs = input.c / group;
+    const int maxk = g.maxk(), inputs = g.num_input / g.group, outputs = g.num_output / g.group;
     float* to = *flat;
-    for (int g = 0; g < group; g++) {
+    for (int i = 0; i < g.group; i++) {
         for (int p = 0; p < outputs; p++) {
             for (int q = 0; q < inputs; q++) {
                 const float* from = source;
-                from += ((size_t)(g * inputs + q) * outputs + p) * maxk;
+                from += ((size_t)(i * inputs + q) * outputs + p) * maxk;
                 to = std::copy(from, from + maxk, to);
             }
         }
@@ -295,24 +335,84 @@ int transpose_dynamic_weight(const Layer& layer, const Mat& input, int group, co
     return kOk;
 }
 
-int deconvolution_forward(const Layer& layer, const DeconvolutionFields& s,
-                          const std::vector<Mat>& bottoms, Mat& top, const Option& opt) {
+DeconvolutionOperator::DeconvolutionOperator(int axes, bool grouped)
+    : DeconvolutionFields(axes, grouped) {
+    one_blob_only = true;
+}
+
+void DeconvolutionOperator::params(DeconvolutionOperator& s, ParamVisitor& v) {
+    conv_params(s, v);
+    const bool has_h = s.axes >= 2, has_d = s.axes == 3;
+    const Range size = between(0, 1 << 24);
+    v(18, "output_pad_right", s.output_pad_right, 0, "columns added at the right", size);
+    if (has_h)
+        v(19, "output_pad_bottom", s.output_pad_bottom, s.output_pad_right, "rows added below",
+          size);
+    if (has_d)
+        v(20, "output_pad_behind", s.output_pad_behind, s.output_pad_right, "slices added behind",
+          size);
+    v(has_d ? 25 : 20, "output_w", s.output_w, 0, "width to cut down to, when pads are SAME", size);
+    if (has_h)
+        v(has_d ? 26 : 21, "output_h", s.output_h, s.output_w, "height to cut down to", size);
+    if (has_d) v(27, "output_d", s.output_d, s.output_w, "depth to cut down to", size);
+    if (!has_d)
+        v(28, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs",
+          between(0, 1));
+}
+
+void DeconvolutionOperator::weights(DeconvolutionOperator& s, WeightVisitor& v) {
+    conv_weights(s, v);
+}
+
+int DeconvolutionOperator::shape(const DeconvolutionOperator& s, const std::vector<Shape>& in,
+                                 std::vector<Shape>& out) {
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(layer, s, shapes_of(bottoms), &g));
-    Mat weight = s.weight_data, bias = s.bias_data;
-    if (s.dynamic_weight) {
-        QUOLL_RETURN_IF_ERROR(transpose_dynamic_weight(layer, bottoms[1], s.group, opt, &weight));
-        if (s.bias_term) QUOLL_RETURN_IF_ERROR(flat_weight(layer, bottoms[2], opt, &bias));
+    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(s, s, in, &g));
+    out.assign(1, conv_output_shape(s, g, in[0].dtype));
+    out[0].n = in[0].n;
+    return kOk;
+}
+
+int DeconvolutionOperator::load_param(const ParamDict& pd) {
+    QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+    one_blob_only = !dynamic_weight;
+    return check_conv_params(*this, *this);
+}
+
+int DeconvolutionOperator::load_model(const ModelBin& mb) {
+    QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
+    return check_weight_dtype(*this, weight_data, false);
+}
+
+int DeconvolutionOperator::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    std::vector<Mat> tops;
+    QUOLL_RETURN_IF_ERROR(
+        DeconvolutionOperator::forward(std::vector<Mat>(1, bottom_blob), tops, opt));
+    top_blob = tops[0];
+    return kOk;
+}
+
+int DeconvolutionOperator::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                                   const Option& opt) const {
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes_of(bottoms), &g));
+    Mat weight = weight_data, bias = bias_data, top;
+    if (dynamic_weight) {
+        QUOLL_RETURN_IF_ERROR(transpose_dynamic_weight(*this, g, bottoms[1], opt, &weight));
+        if (bias_term) QUOLL_RETURN_IF_ERROR(flat_weight(*this, bottoms[2], opt, &bias));
     }
-    top.create(g.x.out, g.y.out, g.num_output, 4u, opt.blob_allocator);
+    tops.resize(1);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, 1, opt, &tops[0], &top));
     Mat sums(g.x.out, sizeof(double), opt.workspace_allocator);
-    if (top.empty() || sums.empty()) return kOutOfMemory;
-    const Activation activation(s.activation_type, s.activation_params);
+    if (sums.empty()) return kOutOfMemory;
+    const Mat in = conv_channels(*this, bottoms[0]);
+    const Activation activation(activation_type, activation_params);
     for (int p = 0; p < g.num_output; p++) {
         const float offset = bias.empty() ? 0.f : bias[p];
-        for (int y = 0; y < g.y.out; y++) {
-            deconvolve_row(bottoms[0], g, weight, p, y, (double*)sums.data);
-            float* out = top.channel(p).row(y);
+        for (int64_t row = 0; row < (int64_t)g.z.out * g.y.out; row++) {
+            const int z = (int)(row / g.y.out), y = (int)(row % g.y.out);
+            deconvolve_row(in, g, weight, p, z, y, (double*)sums.data);
+            float* out = top.channel(p).depth(z).row(y);
             for (int x = 0; x < g.x.out; x++)
                 out[x] = activate((float)(((const double*)sums.data)[x] + offset), activation);
         }

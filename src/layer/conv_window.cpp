@@ -10,18 +10,25 @@ namespace quoll {
 // bits.
 static const double kMaxWindow = 1 << 24;
 
-ConvFields::ConvFields()
-    : num_output(0),
+ConvFields::ConvFields(int axes, bool grouped)
+    : axes(axes),
+      grouped(grouped),
+      num_output(0),
       kernel_w(0),
-      kernel_h(0),
+      kernel_h(1),
+      kernel_d(1),
       dilation_w(1),
       dilation_h(1),
+      dilation_d(1),
       stride_w(1),
       stride_h(1),
+      stride_d(1),
       pad_left(0),
       pad_right(0),
       pad_top(0),
       pad_bottom(0),
+      pad_front(0),
+      pad_behind(0),
       bias_term(0),
       weight_data_size(0),
       group(1),
@@ -29,26 +36,51 @@ ConvFields::ConvFields()
       dynamic_weight(0) {}
 
 void conv_params(ConvFields& s, ParamVisitor& v) {
+    const bool has_h = s.axes >= 2, has_d = s.axes == 3;
     const Range positive = between(1, kMaxWindow), pad = between(kPadSameLower, kMaxWindow);
+    const Range kernel = between(0, kMaxWindow);
     v(0, "num_output", s.num_output, 0, "output channels", at_least(0));
-    v(1, "kernel_w", s.kernel_w, 0, "kernel width", between(0, kMaxWindow));
-    v(11, "kernel_h", s.kernel_h, s.kernel_w, "kernel height", between(0, kMaxWindow));
+    v(1, "kernel_w", s.kernel_w, 0, "kernel width", kernel);
+    if (has_h) v(11, "kernel_h", s.kernel_h, s.kernel_w, "kernel height", kernel);
+    if (has_d) v(21, "kernel_d", s.kernel_d, s.kernel_w, "kernel depth", kernel);
     v(2, "dilation_w", s.dilation_w, 1, "step between kernel columns", positive);
-    v(12, "dilation_h", s.dilation_h, s.dilation_w, "step between kernel rows", positive);
+    if (has_h)
+        v(12, "dilation_h", s.dilation_h, s.dilation_w, "step between kernel rows", positive);
+    if (has_d)
+        v(22, "dilation_d", s.dilation_d, s.dilation_w, "step between kernel slices", positive);
     v(3, "stride_w", s.stride_w, 1, "step of the window", positive);
-    v(13, "stride_h", s.stride_h, s.stride_w, "step of the window down", positive);
-    v(4, "pad_left", s.pad_left, 0, "columns; -233 SAME_UPPER, -234 SAME_LOWER (all four)", pad);
+    if (has_h) v(13, "stride_h", s.stride_h, s.stride_w, "step of the window down", positive);
+    if (has_d) v(23, "stride_d", s.stride_d, s.stride_w, "step of the window in depth", positive);
+    v(4, "pad_left", s.pad_left, 0, "columns; -233 SAME_UPPER, -234 SAME_LOWER (all pads)", pad);
     v(15, "pad_right", s.pad_right, s.pad_left, "columns", pad);
-    v(14, "pad_top", s.pad_top, s.pad_left, "rows", pad);
-    v(16, "pad_bottom", s.pad_bottom, s.pad_top, "rows", pad);
+    if (has_h) v(14, "pad_top", s.pad_top, s.pad_left, "rows", pad);
+    if (has_h) v(16, "pad_bottom", s.pad_bottom, s.pad_top, "rows", pad);
+    if (has_d) v(24, "pad_front", s.pad_front, s.pad_left, "slices", pad);
+    if (has_d) v(17, "pad_behind", s.pad_behind, s.pad_front, "slices", pad);
     v(5, "bias_term", s.bias_term, 0, "1: bias_data is there", between(0, 1));
     v(6, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(0));
+    if (s.grouped) v(7, "group", s.group, 1, "groups of channels that do not mix", at_least(1));
     activation_lines(s.activation_type, s.activation_params, v);
 }
 
-void conv_weights(ConvFields& s, WeightVisitor& v, const char* doc) {
+// The axes of weight_data, for the docs.
+static const char* weight_doc(const ConvFields& s) {
+    static const char* const plain[] = {
+        "[num_output][num_input][kernel_w]",
+        "[num_output][num_input][kernel_h][kernel_w]",
+        "[num_output][num_input][kernel_d][kernel_h][kernel_w]",
+    };
+    static const char* const grouped[] = {
+        "[group][num_output / group][num_input / group][kernel_w]",
+        "[group][num_output / group][num_input / group][kernel_h][kernel_w]",
+        "[group][num_output / group][num_input / group][kernel_d][kernel_h][kernel_w]",
+    };
+    return (s.grouped ? grouped : plain)[s.axes - 1];
+}
+
+void conv_weights(ConvFields& s, WeightVisitor& v) {
     v(!s.dynamic_weight, "weight_data", s.weight_data, s.weight_data_size, WeightKind::kTagged,
-      doc);
+      weight_doc(s));
     v(!s.dynamic_weight && s.bias_term, "bias_data", s.bias_data, s.num_output, WeightKind::kRaw,
       "[num_output]");
 }
@@ -57,29 +89,33 @@ int check_conv_params(const Layer& layer, const ConvFields& s) {
     QUOLL_RETURN_IF_ERROR(check_activation(layer, s.activation_type, s.activation_params));
     if (s.dynamic_weight) return kOk;
     if (s.num_output < 1) return layer.fail("num_output (0): expected at least 1, got 0");
-    if (s.kernel_w < 1 || s.kernel_h < 1)
-        return layer.fail("kernel: expected at least 1 x 1, got %d x %d", s.kernel_w, s.kernel_h);
+    if (s.kernel_w < 1 || s.kernel_h < 1 || s.kernel_d < 1)
+        return layer.fail("kernel: expected at least 1 on every axis, got %d x %d x %d", s.kernel_w,
+                          s.kernel_h, s.kernel_d);
     if (s.num_output % s.group != 0)
         return layer.fail("group (7): num_output %d is not a multiple of %d", s.num_output,
                           s.group);
-    const int64_t unit = (int64_t)s.kernel_w * s.kernel_h * s.num_output;
+    // Kernels of more than 2^31 values are caught by their first two axes.
+    const int64_t area = (int64_t)s.kernel_w * s.kernel_h;
+    const int64_t volume = area > INT_MAX ? area : area * s.kernel_d;
+    const int64_t unit = volume > INT_MAX ? volume : volume * s.num_output;
     if (s.weight_data_size < 1 || s.weight_data_size % unit != 0)
         return layer.fail(
-            "weight_data_size (6): expected a multiple of kernel_w * kernel_h * num_output = %lld, "
+            "weight_data_size (6): expected a multiple of the kernel's size * num_output = %lld, "
             "got %d",
             (long long)unit, s.weight_data_size);
     return kOk;
 }
 
-// The weight input: kw, kh, then two channel counts.
+// The weight input: the kernel's axes, then two channel counts.
 static int dynamic_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
                             bool deconvolution, ConvGeometry* g) {
     const Shape& weight = in[1];
-    if (weight.dims != 4 || weight.dtype != DType::f32)
-        return layer.fail("input 1, the weight: expected 4 axes of f32, got %s of %s",
+    if (weight.dims != s.axes + 2 || weight.dtype != DType::f32)
+        return layer.fail("input 1, the weight: expected %d axes of f32, got %s of %s", s.axes + 2,
                           shape_text(weight).c_str(), dtype_name(weight.dtype));
-    g->x.kernel = weight.w, g->y.kernel = weight.h;
-    const int64_t outer = weight.c, inner = (int64_t)weight.d * s.group;
+    g->x.kernel = weight.w, g->y.kernel = s.axes == 1 ? 1 : weight.h;
+    const int64_t outer = weight.size(0), inner = (int64_t)weight.size(1) * s.group;
     const int64_t inputs = deconvolution ? outer : inner, outputs = deconvolution ? inner : outer;
     if (inputs != g->num_input || outputs > INT_MAX || outer % s.group != 0)
         return layer.fail("input 1, the weight %s in %d groups: does not fit %d input channels",
@@ -95,15 +131,18 @@ int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Sha
                   bool deconvolution, bool s8_input, ConvGeometry* g) {
     const size_t inputs = s.dynamic_weight ? s.bias_term ? 3 : 2 : 1;
     if (in.size() != inputs) return layer.fail("expected %zu inputs, got %zu", inputs, in.size());
-    if (in[0].dims < 1 || in[0].dims > 3)
-        return layer.fail("expected at most 3 axes, got %s", shape_text(in[0]).c_str());
+    if (in[0].dims < 1 || in[0].dims > s.axes + 1)
+        return layer.fail("expected at most %d axes, got %s", s.axes + 1,
+                          shape_text(in[0]).c_str());
     if (!takes_float(layer, in[0].dtype) && !(s8_input && in[0].dtype == DType::s8))
         return layer.fail("expected an input of %s, got %s", s8_input ? "f32 or s8" : "f32",
                           dtype_name(in[0].dtype));
     g->group = s.group;
-    g->num_input = in[0].c;
+    g->num_input = s.axes == 1 ? in[0].h : in[0].c;
     g->x = WindowAxis{in[0].w, 0, s.kernel_w, s.dilation_w, s.stride_w, 0, 0};
-    g->y = WindowAxis{in[0].h, 0, s.kernel_h, s.dilation_h, s.stride_h, 0, 0};
+    g->y = g->z = WindowAxis::none();
+    if (s.axes >= 2) g->y = WindowAxis{in[0].h, 0, s.kernel_h, s.dilation_h, s.stride_h, 0, 0};
+    if (s.axes == 3) g->z = WindowAxis{in[0].d, 0, s.kernel_d, s.dilation_d, s.stride_d, 0, 0};
     if (s.dynamic_weight) return dynamic_geometry(layer, s, in, deconvolution, g);
     g->num_output = s.num_output;
     const int64_t expected = (int64_t)s.weight_data_size / g->maxk() / (s.num_output / s.group);
@@ -111,6 +150,28 @@ int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Sha
         return layer.fail("expected %lld input channels, got %s", (long long)expected,
                           shape_text(in[0]).c_str());
     return kOk;
+}
+
+Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype) {
+    if (s.axes == 1) return Shape(g.x.out, g.num_output, dtype);
+    if (s.axes == 2) return Shape(g.x.out, g.y.out, g.num_output, dtype);
+    return Shape(g.x.out, g.y.out, g.z.out, g.num_output, dtype);
+}
+
+Mat conv_channels(const ConvFields& s, const Mat& blob) {
+    Mat view = blob;
+    if (s.axes != 1) return view;
+    view.dims = 3;
+    view.c = blob.h, view.h = 1;
+    view.cstep = blob.w;
+    return view;
+}
+
+int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,
+                    const Option& opt, Mat* top, Mat* channels) {
+    top->create(conv_output_shape(s, g, dtype), elempack, opt.blob_allocator);
+    *channels = conv_channels(s, *top);
+    return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_after,

@@ -157,24 +157,24 @@ ConvShape ConvRunner::shape_of(const ConvGeometry& g) const {
 int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry, const Mat& bottom,
                         Mat& top, const Option& opt) const {
     ConvGeometry g = geometry;
-    Mat in = bottom;
-    if (in.elempack != in_pack_) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
-    top.create(Shape(g.x.out, g.y.out, g.num_output), out_pack_, opt.blob_allocator);
-    if (top.empty()) return kOutOfMemory;
+    Mat in, out;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
+    in = conv_channels(s, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, DType::f32, out_pack_, opt, &top, &out));
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
     if (odd_value || !ConvPlan::takes(conv_axis(g.x), conv_axis(g.y), in_channels_ / in_pack_))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
     ConvShape shape = shape_of(g);
     shape.in_step = in.cstep * in_pack_;
-    shape.out_step = top.cstep * out_pack_;
+    shape.out_step = out.cstep * out_pack_;
     Form form;
     std::shared_ptr<const ConvPlan> plan;
     QUOLL_RETURN_IF_ERROR(prepare(shape, &form, &plan));
     const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
     const int threads = threads_for(opt, work);
-    return form == Form::kDirect ? run_direct(*plan, in, top, threads)
-                                 : run_winograd(shape, in, top, threads, opt);
+    return form == Form::kDirect ? run_direct(*plan, in, out, threads)
+                                 : run_winograd(shape, in, out, threads, opt);
 }
 
 int ConvRunner::run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const {

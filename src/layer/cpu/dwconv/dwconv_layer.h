@@ -1,7 +1,6 @@
-#ifndef QUOLL_LAYER_CPU_DWCONV_CONVOLUTIONDEPTHWISE_CPU_H
-#define QUOLL_LAYER_CPU_DWCONV_CONVOLUTIONDEPTHWISE_CPU_H
+#ifndef QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
+#define QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 
-#include "layer/convolutiondepthwise.h"
 #include "layer/cpu/conv/conv_runner.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/packing.h"
@@ -11,16 +10,15 @@ namespace quoll {
 // One window a channel runs on dwconv kernels: on channel blocks where the channels divide into
 // them, otherwise on planar rows. Other groupings are a matrix product a group; int8 and dynamic
 // weights run on the reference.
-class ConvolutionDepthWiseCpu : public ConvolutionDepthWise {
+class ConvolutionDepthWiseCpu : public ConvolutionOperator {
 public:
-    ConvolutionDepthWiseCpu();
+    explicit ConvolutionDepthWiseCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
 
 private:
-    bool one_window_a_channel() const;
     int repack_weights();
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,

@@ -1,16 +1,15 @@
-#ifndef QUOLL_LAYER_CPU_CONV_CONVOLUTION_CPU_H
-#define QUOLL_LAYER_CPU_CONV_CONVOLUTION_CPU_H
+#ifndef QUOLL_LAYER_CPU_CONV_CONV_LAYER_H
+#define QUOLL_LAYER_CPU_CONV_CONV_LAYER_H
 
-#include "layer/convolution.h"
 #include "layer/cpu/conv/conv_runner.h"
 
 namespace quoll {
 
 // f32 convolutions as matrix products; create_pipeline repacks the weights and lets weight_data go.
 // int8 and dynamic weights run on the reference.
-class ConvolutionCpu : public Convolution {
+class ConvolutionCpu : public ConvolutionOperator {
 public:
-    ConvolutionCpu();
+    explicit ConvolutionCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,

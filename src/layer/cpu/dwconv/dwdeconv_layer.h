@@ -1,18 +1,18 @@
-#ifndef QUOLL_LAYER_CPU_DWCONV_DECONVOLUTIONDEPTHWISE_CPU_H
-#define QUOLL_LAYER_CPU_DWCONV_DECONVOLUTIONDEPTHWISE_CPU_H
+#ifndef QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
+#define QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 
+#include "layer/conv_reference.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/packing.h"
-#include "layer/deconvolutiondepthwise.h"
 
 namespace quoll {
 
 // One window a channel on channel-blocked data. Outputs whose positions agree modulo the stride see
 // the same taps of the window, one input step apart: each such phase is a depthwise convolution of
 // stride 1, for the dwconv kernels. Everything else runs on the reference.
-class DeconvolutionDepthWiseCpu : public DeconvolutionDepthWise {
+class DeconvolutionDepthWiseCpu : public DeconvolutionOperator {
 public:
-    DeconvolutionDepthWiseCpu();
+    explicit DeconvolutionDepthWiseCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,

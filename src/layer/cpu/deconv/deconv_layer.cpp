@@ -1,0 +1,332 @@
+#include "layer/cpu/deconv/deconv_layer.h"
+
+#include <limits.h>
+#include <stdint.h>
+
+#include <algorithm>
+
+#include "layer/cpu/gemm/gemm_run.h"
+
+namespace quoll {
+
+namespace {
+
+// Outputs i * stride + phase of an axis. Tap k adds input i + shift to them, or misses them all.
+struct PhaseAxis {
+    explicit PhaseAxis(const WindowAxis& a) : axis(a), phases(std::min(a.stride, a.out)) {
+        const int64_t first = ((int64_t)a.before - (a.extent() - 1)) / a.stride;
+        const int64_t last = ((int64_t)a.out - 1 + a.before) / a.stride;
+        low = std::max<int64_t>(0, -first);
+        high = std::max<int64_t>(0, last - (a.in - 1));
+    }
+    int outputs(int phase) const { return (axis.out - phase - 1) / axis.stride + 1; }
+    bool shift(int phase, int k, int64_t* by) const {
+        const int64_t reach = (int64_t)phase + axis.before - (int64_t)k * axis.dilation;
+        *by = reach / axis.stride;
+        return reach % axis.stride == 0;
+    }
+
+    const WindowAxis axis;
+    const int phases;
+    int64_t low, high;  // zeros that the input needs before and after
+};
+
+// The shifts reach far beyond an input with wide kernels, most of which the pads cut off.
+bool sensible(const PhaseAxis& x, const PhaseAxis& y) {
+    const int64_t padded = (x.low + x.axis.in + x.high) * (y.low + y.axis.in + y.high);
+    const int64_t used =
+        (int64_t)x.axis.in * y.axis.in + (int64_t)x.axis.out * y.axis.out + (1 << 14);
+    return x.low + x.high < INT_MAX / 2 && y.low + y.high < INT_MAX / 2 && padded < 16 * used;
+}
+
+// `count` values of T of temporary memory.
+template <class T>
+Mat temporary(int64_t count, const Option& opt) {
+    return count > INT_MAX
+               ? Mat()
+               : Mat((int)std::max<int64_t>(1, count), sizeof(T), opt.workspace_allocator);
+}
+
+// The lists of a GemmProblem over all phases: a table a phase, in its one section the taps that
+// meet it.
+class PhaseLists {
+public:
+    PhaseLists(const PhaseAxis& x, const PhaseAxis& y, const Mat& in, const Mat& out, int max_rows)
+        : x_(x), y_(y), in_(in), out_(out), max_rows_(max_rows) {}
+    int create(const Option& opt) {
+        for (int px = 0; px < x_.phases; px++) row_pieces_ += pieces(px);
+        sections_ = temporary<GemmSection>((int64_t)x_.phases * y_.phases, opt);
+        // A tap belongs to one phase at most.
+        blocks_ = temporary<GemmBlock>(
+            (int64_t)x_.axis.kernel * y_.axis.kernel * (planar() ? 1 : in_.c), opt);
+        rows_ = temporary<GemmRows>(row_pieces_ * y_.axis.out, opt);
+        if (sections_.empty() || blocks_.empty() || rows_.empty()) return kOutOfMemory;
+        GemmSection* section = (GemmSection*)sections_.data;
+        GemmBlock* block = (GemmBlock*)blocks_.data;
+        GemmRows* rows = (GemmRows*)rows_.data;
+        for (int py = 0; py < y_.phases; py++) {
+            for (int px = 0; px < x_.phases; px++, section++) {
+                section->blocks = block;
+                block = add_blocks(py, px, block);
+                section->num_blocks = block - section->blocks;
+                section->block_k = planar() ? in_.c : in_.elempack;
+                rows = add_rows(py, px, rows);
+            }
+        }
+        return kOk;
+    }
+    void describe(GemmProblem* problem) const {
+        problem->a_k = planar() ? in_.cstep : 1;
+        problem->sections = (const GemmSection*)sections_.data;
+        problem->num_sections = 1;
+        problem->rows = (const GemmRows*)rows_.data;
+        problem->num_rows = row_pieces_ * y_.axis.out;
+    }
+
+private:
+    bool planar() const { return in_.elempack == 1; }
+    int64_t pieces(int px) const { return (x_.outputs(px) + max_rows_ - 1) / max_rows_; }
+
+    GemmBlock* add_blocks(int py, int px, GemmBlock* block) const {
+        const size_t inputs = (size_t)in_.c * in_.elempack;
+        for (int ky = 0; ky < y_.axis.kernel; ky++) {
+            int64_t sy, sx;
+            if (!y_.shift(py, ky, &sy)) continue;
+            for (int kx = 0; kx < x_.axis.kernel; kx++) {
+                if (!x_.shift(px, kx, &sx)) continue;
+                const int64_t at = (sy + y_.low) * in_.w + sx + x_.low;
+                const size_t k = ((size_t)ky * x_.axis.kernel + kx) * inputs;
+                for (int q = 0; q < (planar() ? 1 : in_.c); q++) {
+                    block->a = (ptrdiff_t)((at + (int64_t)q * in_.cstep) * in_.elempack);
+                    block->k = k + (size_t)q * in_.elempack;
+                    block++;
+                }
+            }
+        }
+        return block;
+    }
+
+    GemmRows* add_rows(int py, int px, GemmRows* rows) const {
+        const int64_t count = pieces(px), outputs = x_.outputs(px);
+        for (int i = 0; i < y_.outputs(py); i++) {
+            const int64_t out_row = ((int64_t)i * y_.axis.stride + py) * out_.w + px;
+            for (int64_t p = 0; p < count; p++, rows++) {
+                const int64_t first = (int64_t)piece_begin(outputs, count, p);
+                rows->a = (ptrdiff_t)(((int64_t)i * in_.w + first) * in_.elempack);
+                rows->c = (ptrdiff_t)((out_row + first * x_.axis.stride) * out_.elempack);
+                rows->a_row = in_.elempack;
+                rows->c_row = (ptrdiff_t)x_.axis.stride * out_.elempack;
+                rows->rows = (int)piece_length(outputs, count, p);
+                rows->table = py * x_.phases + px;
+            }
+        }
+        return rows;
+    }
+
+    const PhaseAxis &x_, &y_;
+    const Mat &in_, &out_;  // the padded input
+    const int max_rows_;
+    int64_t row_pieces_ = 0;  // of an output row, over all phases
+    Mat sections_, blocks_, rows_;
+};
+
+// Floats that forward_narrow's products may take: a typical second-level cache.
+const int64_t kNarrowFloats = 1 << 18;
+
+// B of forward_narrow, as gemm_pack makes it: `count` pixels of all channels, from row y0 on.
+void pack_pixels(const GemmKernels& gemm, const Mat& in, int y0, size_t count, float* packed) {
+    if (in.elempack == 1) return gemm_pack(gemm, in.row(y0), in.cstep, true, count, in.c, packed);
+    const size_t pack = in.elempack, columns = (size_t)gemm.lanes * gemm.vectors;
+    for (size_t n = 0; n < count; n += columns) {
+        const size_t left = count - n;
+        const size_t width = left <= (size_t)gemm.lanes ? gemm.lanes : columns;
+        float* panel = packed + n * in.c * pack;
+        for (int q = 0; q < in.c; q++, panel += pack * width)
+            gemm.pack_column_major(in.channel(q).row(y0) + n * pack, pack, pack,
+                                   std::min(left, columns), width, panel);
+    }
+}
+
+// Adds the products of all taps with input rows y0 to y0 + rows, [kernel_h][kernel_w][rows][in.w],
+// to an output channel.
+void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, Mat& channel) {
+    const int64_t stride = g.x.stride;
+    for (int tap = 0; tap < g.maxk(); tap++) {
+        const int ky = tap / g.x.kernel, kx = tap % g.x.kernel;
+        const int64_t x0 = (int64_t)kx * g.x.dilation - g.x.before;
+        const int64_t first = x0 < 0 ? (-x0 + stride - 1) / stride : 0;
+        const int64_t last =
+            x0 < g.x.out ? std::min<int64_t>(g.x.in, (g.x.out - 1 - x0) / stride + 1) : 0;
+        for (int i = 0; i < rows; i++, from += g.x.in) {
+            const int64_t y =
+                (int64_t)(y0 + i) * g.y.stride + (int64_t)ky * g.y.dilation - g.y.before;
+            if (y < 0 || y >= g.y.out) continue;
+            float* out = channel.row((int)y);
+            for (int64_t x = first; x < last; x++) out[x * stride + x0] += from[x];
+        }
+    }
+}
+
+}  // namespace
+
+DeconvolutionCpu::DeconvolutionCpu(int axes)
+    : DeconvolutionOperator(axes, false),
+      kernels_(nullptr),
+      in_pack_(1),
+      out_pack_(1),
+      narrow_(false) {
+    support_packing = true;
+}
+
+int DeconvolutionCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(DeconvolutionOperator::create_pipeline(opt));
+    if (dynamic_weight) return kOk;
+    kernels_ = &host_kernel_set();
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    const int inputs = weight_data_size / num_output / (kernel_w * kernel_h);
+    in_pack_ = best_elempack(*kernels_, inputs, opt);
+    narrow_ = num_output * 2 <= kernels_->lanes;
+    const int status = narrow_ ? pack_narrow() : pack_phases(opt);
+    if (status != kOk) fail("out of memory for %d weights", weight_data_size);
+    return status;
+}
+
+int DeconvolutionCpu::pack_phases(const Option& opt) {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const int maxk = kernel_w * kernel_h;
+    const int k = weight_data_size / num_output, inputs = k / maxk;
+    // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
+    packed_weight_.create(gemm.lanes, (int)(gemm_packed_size(gemm, num_output, k) / gemm.lanes));
+    packed_bias_.create((int)gemm_bias_size(gemm, num_output));
+    Mat order(k);
+    if (packed_weight_.empty() || packed_bias_.empty() || order.empty()) return kOutOfMemory;
+    int* from = order;
+    for (int i = 0; i < k; i++) from[i] = i % inputs * maxk + i / inputs;
+    gemm_pack_ordered(gemm, weight_data, k, from, num_output, k, packed_weight_);
+    packed_bias_.fill(0.f);
+    if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
+    out_pack_ = best_elempack(*kernels_, num_output, opt);
+    return kOk;
+}
+
+int DeconvolutionCpu::pack_narrow() {
+    const int maxk = kernel_w * kernel_h, inputs = weight_data_size / num_output / maxk;
+    narrow_weight_.create(weight_data_size);
+    if (narrow_weight_.empty()) return kOutOfMemory;
+    float* to = narrow_weight_;
+    for (int p = 0; p < num_output; p++) {
+        const float* from = (const float*)weight_data + (size_t)p * inputs * maxk;
+        for (int tap = 0; tap < maxk; tap++)
+            for (int q = 0; q < inputs; q++) *to++ = from[(size_t)q * maxk + tap];
+    }
+    return kOk;
+}
+
+int DeconvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                              const Option& opt) const {
+    if (bottom_blobs.size() == 1 && !dynamic_weight) {
+        top_blobs.resize(1);
+        return forward(bottom_blobs[0], top_blobs[0], opt);
+    }
+    std::vector<Mat> planar(bottom_blobs.size());
+    for (size_t i = 0; i < planar.size(); i++)
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blobs[i], 1, opt, &planar[i]));
+    return DeconvolutionOperator::forward(planar, top_blobs, opt);
+}
+
+int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    ConvGeometry g;
+    const std::vector<Shape> shapes(1, bottom_blob.logical_shape());
+    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes, &g));
+    const bool fast = kernels_ && sensible(PhaseAxis(g.x), PhaseAxis(g.y));
+    const int pack = fast ? in_pack_ : 1;
+    Mat in;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
+    if (!fast) return DeconvolutionOperator::forward(in, top_blob, opt);
+    in = conv_channels(*this, in);
+    in.dims = 3;  // fewer axes mean one channel
+    return narrow_ ? forward_narrow(in, g, top_blob, opt) : forward_phases(in, g, top_blob, opt);
+}
+
+int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                     const Option& opt) const {
+    const PhaseAxis x(g.x), y(g.y);
+    Mat in = bottom;
+    if (x.low || x.high || y.low || y.high) {
+        Option temporary = opt;
+        temporary.blob_allocator = opt.workspace_allocator;
+        copy_make_border(bottom, in, (int)y.low, (int)y.high, (int)x.low, (int)x.high,
+                         BORDER_CONSTANT, 0.f, temporary);
+    }
+    Mat channels;
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, out_pack_, opt, &top, &channels));
+    PhaseLists lists(x, y, in, channels, kernels_->gemm->max_rows);
+    if (in.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(lists.create(opt));
+
+    GemmProblem problem = {};
+    problem.kernels = kernels_;
+    problem.a = in;
+    lists.describe(&problem);
+    problem.b = packed_weight_;
+    problem.n = g.num_output, problem.k = (size_t)g.num_input * g.maxk();
+    problem.bias = packed_bias_;
+    problem.c = channels;
+    problem.c_pack = out_pack_;
+    problem.c_block = (ptrdiff_t)(channels.cstep * out_pack_);
+    problem.activation = activation_;
+    problem.chunk = gemm_chunk(*kernels_->gemm, g.num_input, 0);
+    gemm_run(problem, threads_for(opt, (double)weight_data_size * g.x.in * g.y.in));
+    return kOk;
+}
+
+int DeconvolutionCpu::forward_narrow(const Mat& in, const ConvGeometry& g, Mat& top,
+                                     const Option& opt) const {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const int taps = g.maxk(), products = taps * num_output;
+    const int threads = threads_for(opt, (double)weight_data_size * g.x.in * g.y.in);
+    // As many rows of the input at a time as leave the products in cache.
+    const int64_t fitting = kNarrowFloats / ((int64_t)products * in.w);
+    const int band = (int)std::max<int64_t>(1, std::min<int64_t>(fitting, in.h));
+    const size_t most = (size_t)band * in.w;
+    Mat pixels(gemm.lanes, (int)(gemm_packed_size(gemm, most, g.num_input) / gemm.lanes), 4u,
+               opt.workspace_allocator);
+    Mat zeros((int)gemm_bias_size(gemm, most), 4u, opt.workspace_allocator);
+    Mat sums((int)most, products, 4u, opt.workspace_allocator);
+    Mat channels;
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, 1, opt, &top, &channels));
+    if (pixels.empty() || zeros.empty() || sums.empty()) return kOutOfMemory;
+    zeros.fill(0.f);
+    for (int p = 0; p < num_output; p++) channels.channel(p).fill(bias_term ? bias_data[p] : 0.f);
+
+    for (int y0 = 0; y0 < in.h; y0 += band) {
+        const int rows = std::min(band, in.h - y0);
+        GemmMatrix product = {};
+        product.kernels = kernels_;
+        product.a = narrow_weight_;
+        product.a_row = g.num_input, product.a_k = 1;
+        product.m = products, product.n = (size_t)rows * in.w, product.k = g.num_input;
+        pack_pixels(gemm, in, y0, product.n, pixels);
+        product.b = pixels;
+        product.bias = zeros;
+        product.c = sums;
+        product.c_row = (ptrdiff_t)product.n;
+        product.c_pack = product.n;
+        gemm_matrix(product, threads);
+#pragma omp parallel for num_threads(threads)
+        for (int p = 0; p < num_output; p++) {
+            Mat channel = channels.channel(p);
+            add_taps(g, (const float*)sums + (size_t)p * taps * product.n, y0, rows, channel);
+        }
+    }
+    const float limits[] = {activation_.low, activation_.high};
+    for (int p = 0; p < num_output; p++) {
+        const size_t count = (size_t)g.x.out * g.y.out;
+        float* values = channels.channel(p);
+        kernels_->unary->clip(values, values, count, limits);
+        activation_.finish(values, count);
+    }
+    return kOk;
+}
+
+}  // namespace quoll

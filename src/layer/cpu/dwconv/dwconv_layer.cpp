@@ -1,0 +1,248 @@
+#include "layer/cpu/dwconv/dwconv_layer.h"
+
+#include <algorithm>
+
+#include "cpu.h"
+#include "layer/cpu/dwconv/window_taps.h"
+
+namespace quoll {
+
+namespace {
+
+// to[i] = from[i * stride]
+void copy_every(const float* __restrict from, int stride, float* __restrict to, size_t count) {
+    if (stride == 1) {
+        std::copy_n(from, count, to);
+    } else if (stride == 2) {  // a constant that compilers have shuffles for
+        for (size_t i = 0; i < count; i++) to[i] = from[2 * i];
+    } else {
+        for (size_t i = 0; i < count; i++) to[i] = from[i * (size_t)stride];
+    }
+}
+
+// Rows of one channel under the windows of a band of outputs, padded and split by column modulo
+// stride, so that every tap reads neighbouring floats. One more row holds nothing but padding.
+class PhaseRows {
+public:
+    PhaseRows(const ConvGeometry& g, int band_rows) : g_(g) {
+        width_ = g.x.out + (size_t)(g.x.extent() - 1) / g.x.stride;
+        const int64_t spanned = (int64_t)(band_rows - 1) * g.y.stride + g.y.extent();
+        rows_ = (size_t)std::min<int64_t>(g.y.in, spanned);
+    }
+    // Of each thread: the rows, then a pointer a tap.
+    size_t row_floats() const { return width_ * g_.x.stride; }
+    size_t floats() const { return (rows_ + 1) * row_floats(); }
+    size_t tap_bytes() const { return (size_t)g_.maxk() * sizeof(const float*); }
+    // False for paddings so wide, or strides so long, that the copy would dwarf the data.
+    bool sensible() const {
+        return row_floats() <= 16 * ((size_t)g_.x.in + g_.x.out + 256) && floats() <= INT32_MAX &&
+               tap_bytes() <= INT32_MAX;
+    }
+    // Copies the rows that outputs y0 <= y < y1 see, and remembers where.
+    void load(const Mat& channel, int y0, int y1, float pad_value, float* to) {
+        const int64_t low = (int64_t)y0 * g_.y.stride - g_.y.before;
+        const int64_t high = (int64_t)(y1 - 1) * g_.y.stride - g_.y.before + g_.y.extent();
+        first_ = (int)std::max<int64_t>(0, low);
+        const int last = (int)std::min<int64_t>(g_.y.in, high);
+        data_ = to;
+        for (int y = first_; y < last; y++)
+            copy_row(channel.row(y), pad_value, to + (y - first_) * row_floats());
+        std::fill_n(to + rows_ * row_floats(), row_floats(), pad_value);
+    }
+    // The floats of input row y (-1: of the row of padding); those under tap kx of output 0 and its
+    // neighbours begin at `column(kx)`.
+    const float* row(int64_t y) const {
+        return data_ + (y < 0 ? rows_ : (size_t)(y - first_)) * row_floats();
+    }
+    size_t column(int kx) const {
+        const size_t column = (size_t)kx * g_.x.dilation;
+        return column % g_.x.stride * width_ + column / g_.x.stride;
+    }
+
+private:
+    void copy_row(const float* from, float pad_value, float* to) const {
+        const int stride = g_.x.stride;
+        for (int phase = 0; phase < stride; phase++, to += width_) {
+            const int64_t start = (int64_t)phase - g_.x.before;  // column of to[0]
+            const int64_t low = start >= 0 ? 0 : (-start + stride - 1) / stride;
+            const int64_t high = start >= g_.x.in ? 0 : (g_.x.in - 1 - start) / stride + 1;
+            const size_t begin = (size_t)std::min<int64_t>(low, (int64_t)width_);
+            const size_t end = std::max(begin, (size_t)std::min<int64_t>(high, (int64_t)width_));
+            std::fill(to, to + begin, pad_value);
+            const float* first = from + (start + (int64_t)begin * stride);
+            copy_every(begin < end ? first : from, stride, to + begin, end - begin);
+            std::fill(to + end, to + width_, pad_value);
+        }
+    }
+
+    const ConvGeometry g_;
+    size_t width_;  // floats of a phase
+    size_t rows_;
+    int first_ = 0;
+    float* data_ = nullptr;
+};
+
+double work_of(const ConvGeometry& g) {
+    return (double)g.x.out * g.y.out * g.maxk() * g.num_output;
+}
+
+}  // namespace
+
+ConvolutionDepthWiseCpu::ConvolutionDepthWiseCpu(int axes)
+    : ConvolutionOperator(axes, true), kernels_(nullptr), pack_(0), row_(nullptr) {
+    support_packing = true;
+}
+
+int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
+    pack_ = 0;
+    if (dynamic_weight || int8_scale_term != 0) return kOk;
+    if (!depthwise()) {
+        QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
+        weight_data.release();
+        return kOk;
+    }
+    kernels_ = &host_kernel_set();
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    pack_ = best_elempack(*kernels_, num_output, opt);
+    row_ = select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
+    return repack_weights();
+}
+
+int ConvolutionDepthWiseCpu::repack_weights() {
+    packed_weight_.create(weight_data_size);
+    packed_bias_.create(num_output);
+    if (packed_weight_.empty() || packed_bias_.empty()) {
+        fail("out of memory for %d weights", weight_data_size);
+        return kOutOfMemory;
+    }
+    const int maxk = kernel_w * kernel_h;
+    const float* from = weight_data;
+    float* to = packed_weight_;
+    for (int p = 0; p < num_output; p++) {
+        float* block = to + (size_t)(p / pack_) * pack_ * maxk + p % pack_;
+        for (int k = 0; k < maxk; k++) block[(size_t)k * pack_] = *from++;
+        packed_bias_[p] = bias_term ? bias_data[p] : 0.f;
+    }
+    return kOk;
+}
+
+int ConvolutionDepthWiseCpu::forward_reference(const Mat& bottom, Mat& top,
+                                               const Option& opt) const {
+    Mat planar;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &planar));
+    return ConvolutionOperator::forward(planar, top, opt);
+}
+
+int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
+                                     std::vector<Mat>& top_blobs, const Option& opt) const {
+    if (bottom_blobs.size() == 1 && !dynamic_weight) {
+        top_blobs.resize(1);
+        return forward(bottom_blobs[0], top_blobs[0], opt);
+    }
+    std::vector<Mat> planar(bottom_blobs.size());
+    for (size_t i = 0; i < planar.size(); i++)
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blobs[i], 1, opt, &planar[i]));
+    return ConvolutionOperator::forward(planar, top_blobs, opt);
+}
+
+int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
+                                     const Option& opt) const {
+    const std::vector<Shape> in(1, bottom_blob.logical_shape());
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
+    const bool flat = is_flat_input(*this, in[0]);
+    if (groups_.created())
+        return flat ? groups_.forward_flat(bottom_blob, top_blob, opt)
+                    : groups_.forward(*this, g, bottom_blob, top_blob, opt);
+    if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
+    if (pack_ == 1) return forward_planar(bottom_blob, g, top_blob, opt);
+    return forward_blocked(bottom_blob, g, top_blob, opt);
+}
+
+int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                             const Option& opt) const {
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
+    in = conv_channels(*this, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, pack_, opt, &top, &channels));
+
+    DwconvRow frame = {};
+    frame.in_w = g.x.in, frame.out_w = g.x.out;
+    frame.kernel_w = kernel_w, frame.kernel_h = kernel_h;
+    frame.dilation_w = dilation_w, frame.stride_w = stride_w;
+    frame.out_step = 1;
+    frame.pad_left = g.x.before, frame.pad_value = pad_value;
+    frame.low = activation_.low, frame.high = activation_.high;
+    frame.row_step = (size_t)g.y.dilation * g.x.in * pack_;
+    inner_outputs(g.x, &frame.x_first, &frame.x_last);
+
+    const int threads = threads_for(opt, work_of(g));
+    const Bands bands(channels.c, g.y.out, threads);
+#pragma omp parallel for num_threads(threads)
+    for (int task = 0; task < channels.c * bands.per_item; task++) {
+        const int q = bands.item(task);
+        const float* channel = (const float*)in.data + q * in.cstep * pack_;
+        float* out = (float*)channels.data + q * channels.cstep * pack_;
+        DwconvRow row = frame;
+        row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
+        row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
+        for (int y = bands.begin(task); y < bands.end(task); y++) {
+            const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
+            const int64_t y_in = start + (int64_t)row.ky_first * g.y.dilation;
+            row.in = row.ky_first < row.ky_last ? channel + y_in * g.x.in * pack_ : nullptr;
+            row.out = out + (size_t)y * g.x.out * pack_;
+            row_(row);
+            activation_.finish(row.out, (size_t)g.x.out * pack_);
+        }
+    }
+    return kOk;
+}
+
+int ConvolutionDepthWiseCpu::forward_planar(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                            const Option& opt) const {
+    const int threads = threads_for(opt, work_of(g));
+    const Bands bands(g.num_output, g.y.out, threads);
+    PhaseRows shared_rows(g, (g.y.out + bands.per_item - 1) / bands.per_item);
+    if (!shared_rows.sensible()) return forward_reference(bottom, top, opt);
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &in));
+    in = conv_channels(*this, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, 1, opt, &top, &channels));
+    Mat floats((int)shared_rows.floats(), threads, 4u, opt.workspace_allocator);
+    Mat pointers((int)shared_rows.tap_bytes(), threads, 1u, opt.workspace_allocator);
+    Mat columns(kernel_w, sizeof(size_t), opt.workspace_allocator);
+    if (floats.empty() || pointers.empty() || columns.empty()) return kOutOfMemory;
+    size_t* const column = (size_t*)columns.data;
+    for (int kx = 0; kx < kernel_w; kx++) column[kx] = shared_rows.column(kx);
+
+#pragma omp parallel for num_threads(threads)
+    for (int task = 0; task < g.num_output * bands.per_item; task++) {
+        const int q = bands.item(task), thread = get_omp_thread_num();
+        const float** taps = pointers.row<const float*>(thread);
+        PhaseRows rows = shared_rows;
+        rows.load(in.channel(q), bands.begin(task), bands.end(task), pad_value, floats.row(thread));
+        Mat out = channels.channel(q);
+        DwconvPlanarRow row = {
+            taps, nullptr, 0, packed_bias_[q], nullptr, g.x.out, activation_.low, activation_.high};
+        for (int y = bands.begin(task); y < bands.end(task); y++) {
+            int first, last;
+            const int64_t start = taps_inside(g.y, y, &first, &last);
+            const bool padded = pad_value != 0.f;
+            row.num_taps = 0;
+            for (int ky = padded ? 0 : first; ky < (padded ? kernel_h : last); ky++) {
+                const bool inside = ky >= first && ky < last;
+                const float* from = rows.row(inside ? start + (int64_t)ky * g.y.dilation : -1);
+                for (int kx = 0; kx < kernel_w; kx++) taps[row.num_taps++] = from + column[kx];
+            }
+            row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() +
+                         (padded ? 0 : (size_t)first * kernel_w);
+            row.out = out.row(y);
+            kernels_->dwconv->planar(row);
+            activation_.finish(row.out, (size_t)g.x.out);
+        }
+    }
+    return kOk;
+}
+
+}  // namespace quoll

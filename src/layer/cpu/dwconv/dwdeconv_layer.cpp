@@ -1,0 +1,168 @@
+#include "layer/cpu/dwconv/dwdeconv_layer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "layer/cpu/dwconv/window_taps.h"
+
+namespace quoll {
+
+DeconvolutionDepthWiseCpu::DeconvolutionDepthWiseCpu(int axes)
+    : DeconvolutionOperator(axes, true), kernels_(nullptr), pack_(0) {
+    support_packing = true;
+}
+
+const DeconvolutionDepthWiseCpu::TapClass* DeconvolutionDepthWiseCpu::AxisClasses::find(
+    int residue) const {
+    const auto at =
+        std::lower_bound(classes.begin(), classes.end(), residue,
+                         [](const TapClass& c, int wanted) { return c.residue < wanted; });
+    return at != classes.end() && at->residue == residue ? &*at : nullptr;
+}
+
+DeconvolutionDepthWiseCpu::AxisClasses DeconvolutionDepthWiseCpu::classes_of(int kernel,
+                                                                             int dilation,
+                                                                             int stride) {
+    AxisClasses axis;
+    axis.step = stride / std::gcd(stride, dilation);
+    for (int k = 0; k < std::min(axis.step, kernel); k++)
+        axis.classes.push_back(TapClass{(int)((int64_t)k * dilation % stride), k,
+                                        (kernel - 1 - k) / axis.step + 1, 0});
+    std::sort(axis.classes.begin(), axis.classes.end(),
+              [](const TapClass& a, const TapClass& b) { return a.residue < b.residue; });
+    int before = 0;
+    for (TapClass& c : axis.classes) {
+        c.before = before;
+        before += c.count;
+    }
+    return axis;
+}
+
+DeconvolutionDepthWiseCpu::Phase DeconvolutionDepthWiseCpu::phase_of(const AxisClasses& classes,
+                                                                     const WindowAxis& axis,
+                                                                     int first) {
+    const int64_t position = (int64_t)first + axis.before;
+    Phase phase = {WindowAxis{axis.in, (axis.out - 1 - first) / axis.stride + 1, 1, 1, 1, 0, 0},
+                   classes.find((int)(position % axis.stride)), first};
+    if (!phase.taps) return phase;
+    phase.axis.kernel = phase.taps->count;
+    phase.axis.dilation =
+        std::max<int>(1, (int)((int64_t)classes.step * axis.dilation / axis.stride));
+    // The last tap of the class reads the leftmost input.
+    const int64_t last = phase.taps->first_tap + (int64_t)(phase.taps->count - 1) * classes.step;
+    phase.axis.before = (int)((last * axis.dilation - position) / axis.stride);
+    return phase;
+}
+
+int DeconvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(DeconvolutionOperator::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    pack_ = 0;
+    if (dynamic_weight || !depthwise()) return kOk;
+    const int pack = best_elempack(*kernels_, num_output, opt);
+    if (pack == 1) return kOk;
+    pack_ = pack;
+    activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
+    x_ = classes_of(kernel_w, dilation_w, stride_w);
+    y_ = classes_of(kernel_h, dilation_h, stride_h);
+    return repack_weights();
+}
+
+int DeconvolutionDepthWiseCpu::repack_weights() {
+    packed_weight_.create(weight_data_size);
+    packed_bias_.create(num_output);
+    if (packed_weight_.empty() || packed_bias_.empty()) {
+        fail("out of memory for %d weights", weight_data_size);
+        return kOutOfMemory;
+    }
+    const int maxk = kernel_w * kernel_h;
+    for (int p = 0; p < num_output; p++) {
+        const float* from = (const float*)weight_data + (size_t)p * maxk;
+        float* to = (float*)packed_weight_ + (size_t)(p / pack_) * pack_ * maxk + p % pack_;
+        for (const TapClass& cy : y_.classes) {
+            for (const TapClass& cx : x_.classes) {
+                for (int i = cy.count - 1; i >= 0; i--) {
+                    const float* row = from + (size_t)(cy.first_tap + i * y_.step) * kernel_w;
+                    for (int k = cx.count - 1; k >= 0; k--, to += pack_)
+                        *to = row[cx.first_tap + k * x_.step];
+                }
+            }
+        }
+        packed_bias_[p] = bias_term ? bias_data[p] : 0.f;
+    }
+    return kOk;
+}
+
+int DeconvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
+                                       std::vector<Mat>& top_blobs, const Option& opt) const {
+    if (bottom_blobs.size() == 1 && !dynamic_weight) {
+        top_blobs.resize(1);
+        return forward(bottom_blobs[0], top_blobs[0], opt);
+    }
+    std::vector<Mat> planar(bottom_blobs.size());
+    for (size_t i = 0; i < planar.size(); i++)
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blobs[i], 1, opt, &planar[i]));
+    return DeconvolutionOperator::forward(planar, top_blobs, opt);
+}
+
+int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
+                                       const Option& opt) const {
+    Mat in;
+    if (pack_ == 0) {
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &in));
+        return DeconvolutionOperator::forward(in, top_blob, opt);
+    }
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(
+        *this, *this, std::vector<Shape>(1, bottom_blob.logical_shape()), &g));
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack_, opt, &in));
+    Mat channels;
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, pack_, opt, &top_blob, &channels));
+    run(conv_channels(*this, in), g, channels,
+        threads_for(opt, (double)g.x.in * g.y.in * g.maxk() * g.num_output));
+    return kOk;
+}
+
+void DeconvolutionDepthWiseCpu::run(const Mat& in, const ConvGeometry& g, Mat& top,
+                                    int threads) const {
+    std::vector<Phase> phases;
+    for (int x = 0; x < std::min(g.x.stride, g.x.out); x++) phases.push_back(phase_of(x_, g.x, x));
+    const Bands bands(top.c, g.y.out, threads);
+#pragma omp parallel for num_threads(threads)
+    for (int task = 0; task < top.c * bands.per_item; task++) {
+        const int q = bands.item(task);
+        const float* channel = (const float*)in.data + q * in.cstep * pack_;
+        const float* weights = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
+        for (int y = bands.begin(task); y < bands.end(task); y++) {
+            const Phase down = phase_of(y_, g.y, y % g.y.stride);
+            float* out = (float*)top.data + (q * top.cstep + (size_t)y * g.x.out) * pack_;
+            for (const Phase& along : phases) {
+                const bool reached = down.taps && along.taps;
+                DwconvRow row = {};
+                row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
+                row.out = out + (size_t)along.first_output * pack_;
+                row.out_step = (size_t)g.x.stride;
+                row.in_w = g.x.in, row.out_w = along.axis.out;
+                row.kernel_w = along.axis.kernel, row.kernel_h = down.axis.kernel;
+                row.dilation_w = along.axis.dilation, row.stride_w = 1;
+                row.pad_left = along.axis.before;
+                row.low = activation_.low, row.high = activation_.high;
+                row.row_step = (size_t)down.axis.dilation * g.x.in * pack_;
+                inner_outputs(along.axis, &row.x_first, &row.x_last);
+                if (reached) {
+                    const int64_t start =
+                        taps_inside(down.axis, y / g.y.stride, &row.ky_first, &row.ky_last);
+                    const int64_t first = start + (int64_t)row.ky_first * down.axis.dilation;
+                    if (row.ky_first < row.ky_last) row.in = channel + first * g.x.in * pack_;
+                    row.weight = weights + ((size_t)down.taps->before * kernel_w +
+                                            (size_t)down.taps->count * along.taps->before) *
+                                               pack_;
+                }
+                select_dwconv_row(*kernels_->dwconv, pack_, row.kernel_w, 1, row.dilation_w)(row);
+            }
+            activation_.finish(out, (size_t)g.x.out * pack_);
+        }
+    }
+}
+
+}  // namespace quoll

@@ -1,0 +1,51 @@
+#include "conv_case.h"
+
+namespace quoll {
+
+static const std::vector<LayerCase> kCases = {
+    conv_case(Shape(5, 4, 6, 1), 1, 1, "5=1"),
+    conv_case(Shape(5, 4, 3, 16), 24, 1, "5=1 9=1"),
+    conv_case(Shape(6, 7, 5, 8), 16, 3, "4=1 5=1 9=2 -23310=1,0.1"),
+    conv_case(Shape(7, 6, 8, 13), 7, 2, "3=2 4=1 24=0 17=2 16=2 5=1 18=0.5 9=4"),
+    conv_case(Shape(9, 8, 7, 4), 8, 3, "2=2 4=-233 9=6 -23310=2,0.2,0.5"),
+    conv_case(Shape(8, 6, 10, 4), 12, 2, "3=2 13=1 23=3 4=-234 5=1 9=5"),
+    conv_case(Shape(5, 6, 7, 16), 16, 3, "4=2 22=2 12=1 18=-1 9=3 -23310=2,-0.3,0.4"),
+    LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
+    LayerCase({Shape(6, 5, 3)}, "0=4 1=3 11=3 21=1 6=108 4=1 24=0").terms(27),
+};
+QUOLL_LAYER_CASES(Convolution3D, kCases)
+
+TEST(Convolution3D, by_hand) {
+    const Mat x = mat_of(Shape(2, 2, 2, 1), {1, 2, 3, 4, 5, 6, 7, 8});
+    const Mat corners = mat_of(Shape(8), {1, 0, 0, 0, 0, 0, 0, 10});
+    expect_values("Convolution3D", "0=1 1=2 6=8", {corners}, {x}, mat_of(Shape(1, 1, 1, 1), {81}));
+    // One axis at a time: the kernel is [d][h][w].
+    const Mat pair = mat_of(Shape(2), {1, 10});
+    expect_values("Convolution3D", "0=1 1=2 11=1 21=1 6=2", {pair}, {x},
+                  mat_of(Shape(1, 2, 2, 1), {21, 43, 65, 87}));
+    expect_values("Convolution3D", "0=1 1=1 11=2 21=1 6=2", {pair}, {x},
+                  mat_of(Shape(2, 1, 2, 1), {31, 42, 75, 86}));
+    expect_values("Convolution3D", "0=1 1=1 11=1 21=2 6=2", {pair}, {x},
+                  mat_of(Shape(2, 2, 1, 1), {51, 62, 73, 84}));
+    // SAME_LOWER pads columns and rows before, slices behind.
+    expect_values("Convolution3D", "0=1 1=2 11=1 21=1 6=2 4=-234", {pair}, {x},
+                  mat_of(Shape(2, 2, 2, 1), {10, 21, 30, 43, 50, 65, 70, 87}));
+    for (const char* same : {"4=-233", "4=-234"})
+        expect_values("Convolution3D", std::string("0=1 1=1 11=1 21=2 6=2 ") + same, {pair}, {x},
+                      mat_of(Shape(2, 2, 2, 1), {51, 62, 73, 84, 5, 6, 7, 8}));
+    // A slice of 100 in front, none behind.
+    expect_values("Convolution3D", "0=1 1=1 21=2 6=2 24=1 17=0 18=100", {pair}, {x},
+                  mat_of(Shape(2, 2, 2, 1), {110, 120, 130, 140, 51, 62, 73, 84}));
+}
+
+TEST(Convolution3D, refuses_what_does_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("Convolution3D", "0=2 1=3 6=53", {Mat(53)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution3D", "0=2 1=1 21=0 6=2", {Mat(2)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution3D", "0=2 1=2000000 6=2", {Mat(2)}));
+    const LayerPtr layer = make_layer("Convolution3D", "0=2 1=3 6=108", {Mat(108)});
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 5, 3)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 2, 2)}).empty());
+}
+
+}  // namespace quoll

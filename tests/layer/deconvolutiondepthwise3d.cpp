@@ -1,0 +1,22 @@
+#include "conv_case.h"
+
+namespace quoll {
+
+static const std::vector<LayerCase> kCases = {
+    conv_case(Shape(4, 3, 5, 1), 1, 1, "5=1", 1),
+    conv_case(Shape(4, 3, 2, 16), 16, 2, "3=2 5=1 9=1", 16),
+    conv_case(Shape(4, 5, 3, 7), 7, 3, "3=2 13=1 23=3 4=1 5=1 9=2 -23310=1,0.1", 7),
+    conv_case(Shape(3, 4, 5, 6), 9, 3, "2=2 4=1 24=2 17=0 16=2 5=1 9=4", 3),
+    conv_case(Shape(4, 3, 5, 8), 4, 2, "3=2 4=-233 25=7 26=5 27=9 9=6 -23310=2,0.2,0.5", 2),
+};
+QUOLL_LAYER_CASES(DeconvolutionDepthWise3D, kCases)
+
+TEST(DeconvolutionDepthWise3D, by_hand) {
+    const Mat x = mat_of(Shape(1, 1, 2, 2), {1, 2, 3, 4});
+    expect_values("DeconvolutionDepthWise3D", "0=2 1=1 21=2 6=4 7=2 5=1",
+                  {mat_of(Shape(4), {1, 10, 100, 1000}), mat_of(Shape(2), {0.5f, 0})}, {x},
+                  mat_of(Shape(1, 1, 3, 2), {1.5f, 12.5f, 20.5f, 300, 3400, 4000}));
+    EXPECT_EQ(nullptr, make_layer("DeconvolutionDepthWise3D", "0=3 1=1 6=3 7=2", {Mat(3)}));
+}
+
+}  // namespace quoll
