@@ -108,7 +108,7 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
         }
     }
     const signed char* weights = s.weight_data_int8;
-    const signed char pad_value = float2int8(s.pad_value);
+    const signed char pad_value = int8_pad_value(s.pad_value);
     if (!s.int8_output())
         return convolve<signed char, int64_t, float>(
             in, g, weights, pad_value, top, opt,

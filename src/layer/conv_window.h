@@ -106,6 +106,10 @@ int flat_weight(const Layer& layer, const Mat& input, const Option& opt, Mat* fl
 // f32 weights rounded to int8; each of the scales.w scales goes with an equal share of them. Empty
 // when memory runs out.
 Mat quantize_weight(const Mat& weight, const Mat& scales);
+// pad_value among int8 values: cut off, as ncnn's padding does, not rounded as the values are.
+inline signed char int8_pad_value(float v) {
+    return (signed char)(v > -128.f ? v < 127.f ? v : 127.f : -128.f);
+}
 // The factor that turns an int32 sum into a float.
 inline float dequantize_scale(float input_scale, float weight_scale) {
     return weight_scale == 0.f ? 0.f : 1.f / (input_scale * weight_scale);

@@ -71,6 +71,9 @@ TEST(Convolution, int8_by_hand) {
     // Beyond +-127 it saturates: 127 * 2 / 20.
     expect_values("Convolution", "0=1 1=1 6=1 8=1", weights, {mat_of(Shape(1, 1, 1), {1000})},
                   mat_of(Shape(1, 1, 1), {12.7f}));
+    // The padding is 1.9 cut off: 1 * 2 / 20.
+    expect_values("Convolution", "0=1 1=1 6=1 8=1 4=1 14=0 18=1.9", weights,
+                  {mat_of(Shape(1, 1, 1), {0.26f})}, mat_of(Shape(3, 1, 1), {0.1f, 0.3f, 0.1f}));
     std::vector<Mat> with_top = weights;
     with_top.push_back(mat_of(Shape(1), {100}));
     expect_values("Convolution", "0=1 1=1 6=1 8=101", with_top, {mat_of(Shape(1, 1, 1), {0.26f})},

@@ -1,6 +1,6 @@
 """Random single-layer nets, one generator an operator: Config(params, inputs, weights, outputs).
 
-`params` is the text behind the blob names; `weights` is a list of (kind, array) in file order, kind 'tagged' or 'raw'.
+`params` is the text behind the blob names; `weights` is a list of (kind, array) in file order, kind 'tagged', 'raw' or 'int8'.
 Parameter ids are the operator table's.
 """
 from dataclasses import dataclass, field
@@ -442,8 +442,7 @@ def layer_norm(rng):
 
 
 GENERATORS = {
-    'Convolution': convolution, 'ConvolutionDepthWise': convolution_depthwise, 'Deconvolution': deconvolution,
-    'DeconvolutionDepthWise': deconvolution_depthwise, 'Pooling': pooling, 'InnerProduct': inner_product, 'BinaryOp': binary_op,
+    'Pooling': pooling, 'BinaryOp': binary_op,
     'Eltwise': eltwise, 'Concat': concat, 'Slice': slice_, 'Split': split, 'Crop': crop, 'Flatten': flatten, 'Reshape': reshape,
     'Permute': permute, 'Padding': padding, 'Interp': interp, 'Reduction': reduction,
     'ReLU': plain(lambda rng: f'0={pick(rng, 0.0, 0.1)}'), 'Clip': plain(lambda rng: '0=-0.5 1=0.3'), 'PReLU': prelu,

@@ -36,8 +36,14 @@ def param_text(op, config):
     return f'7767517\n{len(lines)} {len(inputs) + len(outputs) + bool(config.tail)}\n' + '\n'.join(lines) + '\n'
 
 
+def one_weight(kind, values):
+    if kind == 'int8':  # padded to 4 bytes
+        return 0x000D4B38.to_bytes(4, 'little') + values.astype(np.int8).tobytes() + bytes(-values.size % 4)
+    return (bytes(4) if kind == 'tagged' else b'') + np.ascontiguousarray(values, np.float32).tobytes()
+
+
 def weight_bytes(config):
-    return b''.join((b'\0\0\0\0' if kind == 'tagged' else b'') + np.ascontiguousarray(w, np.float32).tobytes() for kind, w in config.weights)
+    return b''.join(one_weight(kind, values) for kind, values in config.weights)
 
 
 def run_ncnn(folder, config):
