@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "row_channels.h"
+
 namespace quoll {
 
 // Larger kernels, strides, dilations or pads are typing errors; the bound keeps products in 64
@@ -159,12 +161,7 @@ Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype)
 }
 
 Mat conv_channels(const ConvFields& s, const Mat& blob) {
-    Mat view = blob;
-    if (s.axes != 1) return view;
-    view.dims = 3;
-    view.c = blob.h, view.h = 1;
-    view.cstep = blob.w;
-    return view;
+    return s.axes == 1 ? rows_as_channels(blob) : blob;
 }
 
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,

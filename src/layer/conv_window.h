@@ -93,8 +93,7 @@ int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_
 
 // The output that follows from g, of a batch item.
 Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype);
-// A view of an input or output with the channels in c: of 1-D operators the rows become channels
-// (of cstep w, which is no multiple of 16 bytes). Any elempack.
+// An input or output with the channels in c: of 1-D operators as rows_as_channels.
 Mat conv_channels(const ConvFields& s, const Mat& blob);
 // Creates `top` as conv_output_shape says, and its conv_channels.
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,

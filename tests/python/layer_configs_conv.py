@@ -1,4 +1,4 @@
-"""The convolution family beyond 2-D f32: 1-D and 3-D windows, weights as inputs, int8 arithmetic."""
+"""The convolution family beyond 2-D f32: 1-D and 3-D windows, weights as inputs, int8 arithmetic; 1-D and 3-D pooling."""
 import numpy as np
 
 from layer_configs import (Config, activation, array, convolution, convolution_depthwise, data, deconvolution, deconvolution_depthwise,
@@ -156,6 +156,75 @@ def inner_product_int8(rng):
     return Config(config.params + f' 8={pick(rng, 1, 2)}', config.inputs, int8_weights(rng, count, out, out, int(params['1']), 0))
 
 
+def deformable(rng):
+    c, out, _ = channel_counts(rng, 'plain', 16)
+    x = image(rng, c, size=(7, 12))
+    kernel, dilation, stride = pick(rng, 1, 2, 3), pick(rng, 1, 1, 2), pick(rng, 1, 2)
+    left, right, top, bottom = (int(v) for v in rng.integers(0, 3, 4))
+    extent = (kernel - 1) * dilation + 1
+    outw, outh = (x.shape[2] + left + right - extent) // stride + 1, (x.shape[1] + top + bottom - extent) // stride + 1
+    taps, bias = kernel * kernel, int(rng.integers(2))
+    inputs = [x, data(rng, 2 * taps, outh, outw, low=-2.5, high=2.5)] + ([data(rng, taps, outh, outw)] if rng.random() < 0.7 else [])
+    weight = data(rng, out * c * taps)
+    params = f'0={out} 1={kernel} 2={dilation} 3={stride} 4={left} 15={right} 14={top} 16={bottom} 5={bias} 6={weight.size}{activation(rng)}'
+    return Config(params, inputs, [('tagged', weight)] + ([('raw', data(rng, out))] if bias else []))
+
+
+def poolings(axes):
+    kernels, strides, sides = (1, 11, 21), (2, 12, 22), ((3, 14), (13, 15), (23, 16))
+
+    def make(rng):
+        x = blob(rng, pick(rng, 1, 3, 4, 8, 13, 16), axes, (8, 30) if axes == 1 else (6, 11))
+        kind, form = int(rng.integers(2)), rng.random()
+        if form < 0.15:
+            return Config(f'0={kind} 4=1', [x])
+        if form < 0.35:
+            return Config(f'0={kind} 7=1' + ''.join(f' {i}={rng.integers(1, 6)}' for i in (8, 18, 28)[:axes]), [x])
+        kernel, k = sizes(rng, kernels, (1, 2, 3, 4), axes)
+        stride, s = sizes(rng, strides, (1, 2, 3), axes)
+        mode = int(rng.integers(4 if all(a >= b for a, b in zip(k, s)) else 2))
+        text = f'0={kind}{kernel}{stride} 5={mode} 6={rng.integers(2)}'
+        if mode < 2:
+            text += ''.join(f' {i}={rng.integers(size // 2 + 1)}' for pair, size in zip(sides, k) for i in pair)
+        return Config(text, [x])
+    return make
+
+
+def factors(rng, count, low, high):
+    """One scale or bias for all or for each of `count` channels."""
+    size = pick(rng, 1, count)
+    return size, [('raw', data(rng, size, low=low, high=high))]
+
+
+def quantize(rng):
+    x = blob(rng, pick(rng, 1, 3, 4, 8, 13, 16), int(rng.integers(4)), (1, 9))
+    size, weights = factors(rng, x.shape[0], 30, 160)
+    return Config(f'0={size}', [x], weights)
+
+
+def whole_sums(rng):
+    shape = [pick(rng, 1, 3, 4, 8, 13, 16)] + [int(n) for n in rng.integers(1, 9, int(rng.integers(4)))]
+    return rng.integers(-30000, 30001, shape).astype(np.int32)
+
+
+def dequantize(rng):
+    x = whole_sums(rng)
+    size, weights = factors(rng, x.shape[0], 0.0001, 0.001)
+    bias_size, bias = factors(rng, x.shape[0], -1, 1) if rng.random() < 0.6 else (0, [])
+    return Config(f'0={size} 1={bias_size}', [x], weights + bias)
+
+
+def requantize(rng):
+    x = whole_sums(rng)
+    size, weights = factors(rng, x.shape[0], 0.0001, 0.001)
+    out_size, out_weights = factors(rng, x.shape[0], 4, 12)
+    bias_size, bias = factors(rng, x.shape[0], -1, 1) if rng.random() < 0.6 else (0, [])
+    kind = int(rng.integers(7))
+    values = {2: [0.1], 3: [-5.0, 7.0], 6: [1.0 / 6, 0.5]}.get(kind, [])
+    params = f'0={size} 1={out_size} 2={bias_size} 3={kind}' + (' ' + array(4, values) if values else '')
+    return Config(params, [x], weights + out_weights + bias)
+
+
 GENERATORS = {
     'Convolution': one_of(convolution, convolutions(2, 'plain', dynamic=True), convolution_int8),
     'ConvolutionDepthWise': one_of(convolution_depthwise, convolutions(2, 'grouped', dynamic=True), convolution_depthwise_int8),
@@ -167,5 +236,7 @@ GENERATORS = {
     'Deconvolution1D': one_of(deconvolutions(1, 'plain'), deconvolutions(1, 'plain', dynamic=True)),
     'DeconvolutionDepthWise1D': one_of(deconvolutions(1, 'grouped'), deconvolutions(1, 'grouped', dynamic=True)),
     'Convolution3D': convolutions(3, 'plain'), 'ConvolutionDepthWise3D': convolutions(3, 'grouped'),
+    'DeformableConv2D': deformable, 'Pooling1D': poolings(1), 'Pooling3D': poolings(3),
+    'Quantize': quantize, 'Dequantize': dequantize, 'Requantize': requantize,
     'Deconvolution3D': deconvolutions(3, 'plain'), 'DeconvolutionDepthWise3D': deconvolutions(3, 'grouped'),
 }

@@ -32,6 +32,14 @@ inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* pack
     return packed->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+// All blobs with elempack 1, for the operators' reference forms.
+inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vector<Mat>* planar) {
+    planar->resize(blobs.size());
+    for (size_t i = 0; i < blobs.size(); i++)
+        QUOLL_RETURN_IF_ERROR(with_elempack(blobs[i], 1, opt, &(*planar)[i]));
+    return kOk;
+}
+
 // Threads for `work` elementary operations (multiply-adds, loaded floats): one where starting
 // others costs more than they save.
 inline int threads_for(const Option& opt, double work) {

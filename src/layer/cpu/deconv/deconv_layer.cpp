@@ -228,9 +228,8 @@ int DeconvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<
         top_blobs.resize(1);
         return forward(bottom_blobs[0], top_blobs[0], opt);
     }
-    std::vector<Mat> planar(bottom_blobs.size());
-    for (size_t i = 0; i < planar.size(); i++)
-        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blobs[i], 1, opt, &planar[i]));
+    std::vector<Mat> planar;
+    QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));
     return DeconvolutionOperator::forward(planar, top_blobs, opt);
 }
 

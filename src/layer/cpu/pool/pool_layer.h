@@ -1,0 +1,29 @@
+#ifndef QUOLL_LAYER_CPU_POOL_POOL_LAYER_H
+#define QUOLL_LAYER_CPU_POOL_POOL_LAYER_H
+
+#include "layer/cpu/packing.h"
+#include "layer/cpu/pool/pool.h"
+#include "layer/pool_reference.h"
+
+namespace quoll {
+
+// Pooling of any axes on channel blocks. In depth first: the slices under a window become one, on
+// which the 2-D windows run.
+class PoolingCpu : public PoolingOperator {
+public:
+    explicit PoolingCpu(int axes);
+    int create_pipeline(const Option& opt) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+
+private:
+    void global(const Mat& in, Mat& top, const Option& opt) const;
+    // Windows at any place: sliding and adaptive ones.
+    int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
+                const Option& opt) const;
+
+    const KernelSet* kernels_;
+};
+
+}  // namespace quoll
+
+#endif
