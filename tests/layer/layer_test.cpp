@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <set>
+
 #include "cpu_features.h"
 #include "datareader.h"
 #include "layer_test_private.h"
@@ -19,13 +21,6 @@ const int kPacks[] = {1, 4, 8, 16, 0};
 // Epsilon (twice the unit roundoff) of a type.
 double epsilon_of(DType dtype) {
     return dtype == DType::f16 ? 1.0 / 1024 : dtype == DType::bf16 ? 1.0 / 128 : FLT_EPSILON;
-}
-
-unsigned seed_of(const char* type, size_t index) {
-    const char* more = getenv("QUOLL_TEST_SEED");
-    unsigned seed = (unsigned)index * 2654435761u + (more ? (unsigned)atoi(more) : 0u);
-    for (; *type; type++) seed = seed * 31 + (unsigned char)*type;
-    return seed;
 }
 
 void fill_random(Mat& m, ValueRange range, Random& random) {
@@ -324,6 +319,13 @@ private:
 
 }  // namespace
 
+unsigned seed_of(const char* type, size_t index) {
+    const char* more = getenv("QUOLL_TEST_SEED");
+    unsigned seed = (unsigned)index * 2654435761u + (more ? (unsigned)atoi(more) : 0u);
+    for (; *type; type++) seed = seed * 31 + (unsigned char)*type;
+    return seed;
+}
+
 double Tolerance::of(double want) const {
     const double relative = (kFunctionUlps + sqrt(terms)) * FLT_EPSILON + output_epsilon;
     return relative * fabs(want) + growth * FLT_EPSILON * terms * magnitude +
@@ -505,6 +507,12 @@ void expect_values(const char* type, const std::string& params, const std::vecto
     }
 }
 
+// Operators with a case table; made on first use, since tables register before main().
+static std::vector<std::string>& tables() {
+    static std::vector<std::string> types;
+    return types;
+}
+
 bool add_layer_tests(const char* type, const std::vector<LayerCase>& cases, const char* file,
                      int line) {
     const struct {
@@ -514,15 +522,24 @@ bool add_layer_tests(const char* type, const std::vector<LayerCase>& cases, cons
         {"matches_reference", check_matches_reference},
         {"storage", check_storage},
         {"round_trip", check_round_trip},
+        {"saving", check_saving},
         {"allocation_failure", check_allocation_failure},
         {"odd_inputs", check_odd_inputs},
         {"odd_params", check_odd_params},
     };
+    tables().push_back(type);
     for (const auto& c : checks)
         testing::RegisterTest(
             type, c.name, nullptr, nullptr, file, line,
             [=, &cases]() -> testing::Test* { return new LayerTestBody(c.check, type, cases); });
     return true;
+}
+
+// Input and Split have none: the Extractor runs them.
+TEST(LayerTest, every_operator_has_a_case_table) {
+    std::set<std::string> have(tables().begin(), tables().end());
+    for (const char* type : {"Input", "Split"}) have.insert(type);
+    for (const std::string& type : layer_types()) EXPECT_TRUE(have.count(type)) << type;
 }
 
 }  // namespace quoll

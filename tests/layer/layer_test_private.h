@@ -24,6 +24,9 @@ private:
     std::mt19937 engine_;
 };
 
+// The same in every run, unless QUOLL_TEST_SEED is set.
+unsigned seed_of(const char* type, size_t index);
+
 // What a layer with loaded params wants to read, in file order.
 struct WeightNeed {
     std::string name;
@@ -68,6 +71,7 @@ private:
 // The checks, each over all cases of an operator.
 typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases);
+void check_saving(const char* type, const std::vector<LayerCase>& cases);
 void check_odd_inputs(const char* type, const std::vector<LayerCase>& cases);
 void check_odd_params(const char* type, const std::vector<LayerCase>& cases);
 
