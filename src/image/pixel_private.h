@@ -24,6 +24,20 @@ bool make_plan(int type, PixelPlan& plan, const char* function);
 bool valid_image(const void* pixels, int w, int h, ptrdiff_t stride, int channels,
                  const char* function);
 
+// The planes of a YUV 4:2:0 image without gaps. False, after a message, unless w and h are even.
+struct Yuv420sp {
+    Yuv420sp(const unsigned char* pixels, int w, int h)
+        : y(pixels), uv(pixels ? pixels + (ptrdiff_t)w * h : nullptr), w(w), h(h) {}
+    bool valid(const char* function) const;
+    const unsigned char *y, *uv;
+    int w, h;
+};
+
+// The byte of a packed colour for channel k.
+inline unsigned char color_byte(unsigned int color, int k) {
+    return (unsigned char)(color >> 8 * k);
+}
+
 // Bilinear resize of interleaved pixels of 1 to 4 channels; the arguments are valid images.
 int resize_pixels(const unsigned char* src, int srcw, int srch, ptrdiff_t srcstride,
                   unsigned char* dst, int w, int h, ptrdiff_t stride, int channels);

@@ -124,4 +124,13 @@ QUOLL_RESIZE_BILINEAR(3)
 QUOLL_RESIZE_BILINEAR(4)
 #undef QUOLL_RESIZE_BILINEAR
 
+int resize_bilinear_yuv420sp(const unsigned char* src, int srcw, int srch, unsigned char* dst,
+                             int w, int h) {
+    const Yuv420sp from(src, srcw, srch), to(dst, w, h);
+    if (!from.valid("resize_bilinear_yuv420sp") || !to.valid("resize_bilinear_yuv420sp"))
+        return kError;
+    QUOLL_RETURN_IF_ERROR(resize_bilinear_c1(src, srcw, srch, dst, w, h));
+    return resize_bilinear_c2(from.uv, srcw / 2, srch / 2, (unsigned char*)to.uv, w / 2, h / 2);
+}
+
 }  // namespace quoll

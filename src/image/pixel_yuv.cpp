@@ -1,5 +1,6 @@
 // YUV 4:2:0 to RGB.
 #include "image.h"
+#include "log.h"
 #include "pixel_private.h"
 #include "status.h"
 
@@ -40,6 +41,13 @@ int convert(const unsigned char* yuv, int w, int h, unsigned char* rgb, int u,
 }
 
 }  // namespace
+
+bool Yuv420sp::valid(const char* function) const {
+    if (y && w > 0 && h > 0 && w % 2 == 0 && h % 2 == 0) return true;
+    QUOLL_LOGE("[%s] YUV 4:2:0: expected pixels of even width and height, got %s, %d x %d",
+               function, y ? "pixels" : "null", w, h);
+    return false;
+}
 
 int yuv420sp2rgb(const unsigned char* yuv420sp, int w, int h, unsigned char* rgb) {
     return convert(yuv420sp, w, h, rgb, 1, "yuv420sp2rgb");

@@ -1,4 +1,5 @@
-// Reads tests/data/pixel_cases.bin, which tests/oracle/make_pixel_fixture.py writes.
+// Reads tests/data/pixel_cases.bin and image_cases.bin, which tests/oracle/make_pixel_fixture.py and
+// make_image_fixture.py write.
 #ifndef QUOLL_TESTS_PIXEL_CASES_H
 #define QUOLL_TESTS_PIXEL_CASES_H
 
@@ -88,11 +89,12 @@ private:
 };
 
 // The cases whose operation begins with `prefix`; fails the test when there are none.
-inline std::vector<PixelCase> pixel_cases(const char* prefix) {
+inline std::vector<PixelCase> pixel_cases(const char* prefix,
+                                          const char* path = "tests/data/pixel_cases.bin") {
     std::vector<PixelCase> found;
-    FILE* file = fopen("tests/data/pixel_cases.bin", "rb");
+    FILE* file = fopen(path, "rb");
     if (!file) {
-        ADD_FAILURE() << "tests/data/pixel_cases.bin: run from the source tree";
+        ADD_FAILURE() << path << ": run from the source tree";
         return found;
     }
     PixelCaseReader reader(file);
@@ -103,7 +105,7 @@ inline std::vector<PixelCase> pixel_cases(const char* prefix) {
         PixelCase c = reader.next();
         if (c.op.compare(0, strlen(prefix), prefix) == 0) found.push_back(c);
     }
-    EXPECT_TRUE(reader.ok()) << "tests/data/pixel_cases.bin is damaged";
+    EXPECT_TRUE(reader.ok()) << path << " is damaged";
     EXPECT_FALSE(found.empty()) << prefix;
     fclose(file);
     return found;
