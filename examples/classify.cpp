@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/cli.h"
-#include "common/draw.h"
 #include "common/image_file.h"
+#include "image.h"
 #include "log.h"
 #include "net.h"
 
@@ -142,15 +142,18 @@ int classify(const Classifier& classifier, const Image& image, int x, int y, int
 int classify_picture(const Classifier& classifier, Image* image) {
     std::vector<Guess> guesses;
     if (classify(classifier, *image, 0, 0, image->w, image->h, &guesses)) return -1;
-    const int scale = std::max(1, image->h / 200), line = text_height(scale);
+    const int margin = std::max(1, image->h / 200), font = 6 * margin;
     const int count = std::min((int)guesses.size(), classifier.args->top);
     for (int i = 0; i < count; i++) {
         char text[160];
         snprintf(text, sizeof(text), "%s %.4f", classifier.name(guesses[i].label).c_str(),
                  guesses[i].score);
         printf("%s\n", text);
-        fill_rectangle(*image, 0, i * line, text_width(text, scale) + 2 * scale, line, {0, 0, 0});
-        draw_text(*image, scale, i * line + 2 * scale, text, scale, {255, 255, 255});
+        unsigned char* pixels = image->rgb.data();
+        int w = 0, h = 0;
+        get_text_drawing_size(text, font, &w, &h);
+        draw_rectangle_c3(pixels, image->w, image->h, 0, i * h, w + 2 * margin, h, 0, -1);
+        draw_text_c3(pixels, image->w, image->h, text, margin, i * h, font, 0xffffff);
     }
     return 0;
 }
@@ -193,9 +196,11 @@ int classify_sheet(const Classifier& classifier, Image* image) {
         right += !wrong;
         const std::string name = classifier.name(guesses[0].label);
         printf("%s%s%s", wrong ? "!" : " ", name.c_str(), x + 1 < columns ? " " : "\n");
-        draw_rectangle(canvas, x * side, y * side, side, side, 1, {64, 64, 64});
-        draw_text(canvas, x * side + 3, y * side + 3, name, 2,
-                  wrong ? Color{255, 64, 64} : Color{64, 255, 64});
+        unsigned char* pixels = canvas.rgb.data();  // colours are 0xBBGGRR
+        draw_rectangle_c3(pixels, canvas.w, canvas.h, x * side, y * side, side - 1, side - 1,
+                          0x404040, 1);
+        draw_text_c3(pixels, canvas.w, canvas.h, name.c_str(), x * side + 3, y * side + 3, 10,
+                     wrong ? 0x4040ff : 0x40ff40);
     }
     if (!labels.empty())
         printf("%d of %d cells right (%.1f %%); '!' marks the others\n", right, cells,

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/cli.h"
-#include "common/draw.h"
 #include "common/image_file.h"
+#include "image.h"
 #include "log.h"
 #include "net.h"
 
@@ -114,17 +114,20 @@ int detect(const Net& net, const Image& image, float score_limit, float overlap_
 }
 
 void show(const std::vector<Box>& faces, Image* image) {
-    const int thickness = std::max(1, image->w / 400), scale = std::max(1, image->w / 600);
+    const int thickness = std::max(1, image->w / 400), margin = std::max(1, image->w / 600);
+    const unsigned int green = 0x00ff00;  // 0xBBGGRR
+    unsigned char* pixels = image->rgb.data();
     for (const Box& face : faces) {
         const int x0 = (int)(clip(face.x0) * image->w), x1 = (int)(clip(face.x1) * image->w);
         const int y0 = (int)(clip(face.y0) * image->h), y1 = (int)(clip(face.y1) * image->h);
         char text[32];
         snprintf(text, sizeof(text), "%.2f", face.score);
         printf("face at %d,%d size %dx%d score %.4f\n", x0, y0, x1 - x0, y1 - y0, face.score);
-        draw_rectangle(*image, x0, y0, x1 - x0, y1 - y0, thickness, {0, 255, 0});
-        fill_rectangle(*image, x0, y0, text_width(text, scale) + 2 * scale, text_height(scale),
-                       {0, 255, 0});
-        draw_text(*image, x0 + scale, y0 + 2 * scale, text, scale, {0, 0, 0});
+        draw_rectangle_c3(pixels, image->w, image->h, x0, y0, x1 - x0, y1 - y0, green, thickness);
+        int w = 0, h = 0;
+        get_text_drawing_size(text, 6 * margin, &w, &h);
+        draw_rectangle_c3(pixels, image->w, image->h, x0, y0, w + 2 * margin, h, green, -1);
+        draw_text_c3(pixels, image->w, image->h, text, x0 + margin, y0, 6 * margin, 0);
     }
 }
 
