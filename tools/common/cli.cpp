@@ -7,6 +7,7 @@
 namespace quoll {
 
 bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code) {
+    app.set_version_flag("--version", "quoll " QUOLL_VERSION_TEXT);
     try {
         app.parse(argc, argv);
         return true;

@@ -8,8 +8,8 @@
 
 namespace quoll {
 
-// Parses the command line. When it returns false the program ends with *exit_code: 0 after --help,
-// 2 after a message whose last line says what is wrong.
+// Parses the command line. When it returns false the program ends with *exit_code: 0 after --help
+// and --version, 2 after a message whose last line says what is wrong.
 bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code);
 
 // Collects the library's messages, so that a program can end with the reason of a failure as the
