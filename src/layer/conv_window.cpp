@@ -161,7 +161,10 @@ Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype)
 }
 
 Mat conv_channels(const ConvFields& s, const Mat& blob) {
-    return s.axes == 1 ? rows_as_channels(blob) : blob;
+    if (s.axes == 1) return rows_as_channels(blob);
+    Mat view = blob;
+    if (s.axes == 3) view.dims = 4;  // fewer axes mean one slice, one row, one channel
+    return view;
 }
 
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,

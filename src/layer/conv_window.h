@@ -18,8 +18,8 @@ enum { kPadSameUpper = -233, kPadSameLower = -234 };
 
 // Fields of the format that all of them have, as far as they have the axis.
 struct ConvFields {
-    const int axes;      // 1 to 3: w, h, d
-    const bool grouped;  // the operator has the parameter group
+    int axes;      // 1 to 3: w, h, d
+    bool grouped;  // the operator has the parameter group
 
     int num_output;
     int kernel_w, kernel_h, kernel_d;
@@ -93,7 +93,8 @@ int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_
 
 // The output that follows from g, of a batch item.
 Shape conv_output_shape(const ConvFields& s, const ConvGeometry& g, DType dtype);
-// An input or output with the channels in c: of 1-D operators as rows_as_channels.
+// An input or output with the channels in c: of 1-D operators as rows_as_channels, of 3-D
+// ones with four axes.
 Mat conv_channels(const ConvFields& s, const Mat& blob);
 // Creates `top` as conv_output_shape says, and its conv_channels.
 int create_conv_top(const ConvFields& s, const ConvGeometry& g, DType dtype, int elempack,

@@ -31,6 +31,8 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(10, 8, 3), 16, 3, "4=1 3=2 5=1 8=101 18=2").weights("top_blob_int8_scales", 20, 30),
     conv(Shape(10, 8, 8), 4, 3, "4=1 8=1").int8_weights(),
     conv(Shape(10, 8, 8, DType::s8), 8, 2, "4=1 8=102 5=1").range(-127, 127).int8_weights(),
+    conv(Shape(10, 8, 32, DType::s8), 16, 3, "4=1 8=1 5=1 18=-3.7").range(-128, 127).int8_weights(),
+    conv(Shape(3, 3, 300), 4, 3, "4=1 8=1").int8_weights(),  // sums beyond 2^24
     LayerCase({Shape(9, 8, 4), Shape(3, 3, 4, 8), Shape(8)}, "1=3 4=1 5=1 19=1 9=1").terms(36),
     LayerCase({Shape(9, 8, 6), Shape(2, 1, 6, 5)}, "3=2 4=-233 19=1").terms(12),
 };

@@ -8,13 +8,15 @@ ConvolutionCpu::ConvolutionCpu(int axes) : ConvolutionOperator(axes, false) {
 
 int ConvolutionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
-    if (dynamic_weight || int8_scale_term != 0) return kOk;
+    if (dynamic_weight) return kOk;
+    if (int8_scale_term != 0) return int8_.create(*this, new ConvolutionCpu(axes), opt);
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     weight_data.release();
     return kOk;
 }
 
 int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    if (int8_.created()) return int8_.forward(*this, bottom_blob, top_blob, opt);
     if (!runner_.created()) {
         std::vector<Mat> tops(1);
         QUOLL_RETURN_IF_ERROR(forward(std::vector<Mat>(1, bottom_blob), tops, opt));

@@ -2,11 +2,12 @@
 #define QUOLL_LAYER_CPU_CONV_CONV_LAYER_H
 
 #include "layer/cpu/conv/conv_runner.h"
+#include "layer/cpu/int8/whole_numbers.h"
 
 namespace quoll {
 
 // f32 convolutions as matrix products; create_pipeline repacks the weights and lets weight_data go.
-// int8 and dynamic weights run on the reference.
+// So are int8 ones whose sums f32 holds exactly; others, and dynamic weights, run on the reference.
 class ConvolutionCpu : public ConvolutionOperator {
 public:
     explicit ConvolutionCpu(int axes);
@@ -17,6 +18,7 @@ public:
 
 private:
     ConvRunner runner_;
+    WholeConvolution int8_;
 };
 
 }  // namespace quoll

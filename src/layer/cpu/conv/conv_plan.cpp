@@ -28,13 +28,13 @@ int line_cost(int length, int max_rows) {
 }  // namespace
 
 bool operator==(const ConvShape& a, const ConvShape& b) {
-    return same(a.x, b.x) && same(a.y, b.y) && a.in_channels == b.in_channels &&
+    return same(a.x, b.x) && same(a.y, b.y) && same(a.z, b.z) && a.in_channels == b.in_channels &&
            a.out_channels == b.out_channels && a.in_pack == b.in_pack && a.out_pack == b.out_pack &&
            a.in_step == b.in_step && a.out_step == b.out_step;
 }
 
-std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, int kernel_h) {
-    const int taps = kernel_w * kernel_h;
+std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, int rows) {
+    const int taps = kernel_w * rows;
     std::vector<int> order;
     order.reserve((size_t)in_channels * taps);
     if (taps_are_outer(in_channels, in_pack, kernel_w)) {
@@ -67,9 +67,11 @@ std::vector<ConvPlan::Range> ConvPlan::split_axis(const ConvAxis& axis) {
     return ranges;
 }
 
-bool ConvPlan::takes(const ConvAxis& x, const ConvAxis& y, int channel_blocks) {
-    const double lists = (double)split_axis(x).size() * (double)split_axis(y).size();
-    return lists == 1 || lists * x.kernel * y.kernel * channel_blocks <= 1 << 20;
+bool ConvPlan::takes(const ConvShape& s) {
+    const double lists = (double)split_axis(s.x).size() * (double)split_axis(s.y).size() *
+                         (double)split_axis(s.z).size();
+    const double blocks = (double)s.x.kernel * s.y.kernel * s.z.kernel * s.in_channels / s.in_pack;
+    return lists == 1 || lists * blocks <= 1 << 20;
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
@@ -77,13 +79,13 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     const ConvShape& s = shape_;
     taps_outer_ = taps_are_outer(s.in_channels, s.in_pack, s.x.kernel);
     a_k_ = s.in_pack > 1 ? 1 : taps_outer_ ? (ptrdiff_t)s.in_step : s.x.dilation;
-    add_all(kernels.gemm->max_rows);
+    add_all();
 
-    const int taps = s.x.kernel * s.y.kernel;
+    const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
     const int k = s.in_channels * taps;
     // Short tiles read B faster than the second-level cache delivers it: keep sections in the
     // first.
-    const double pixels = (double)s.x.out * s.y.out / std::max<size_t>(1, rows_.size());
+    const double pixels = (double)s.x.out * s.y.out * s.z.out / std::max<size_t>(1, rows_.size());
     const int section_k = pixels * 10 < kernels.gemm->max_rows * 7 ? 160 : kGemmSectionK;
     const int outer = taps_outer_ ? taps : s.in_channels / s.in_pack;
     num_sections_ = std::max(1, std::min(outer, (k + section_k - 1) / section_k));
@@ -102,7 +104,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
         }
     }
     for (size_t i = 0; i < sections_.size(); i++) sections_[i].blocks = blocks_.data() + begins[i];
-    chunk_ = gemm_chunk(*kernels.gemm, (size_t)s.in_channels * s.x.stride * s.y.stride,
+    chunk_ = gemm_chunk(*kernels.gemm, (size_t)s.in_channels * s.x.stride * s.y.stride * s.z.stride,
                         num_sections_ > 1 ? s.out_channels : 0);
 }
 
@@ -112,35 +114,40 @@ void ConvPlan::add_blocks(const Table& t, int outer) {
     const ConvShape& s = shape_;
     const ptrdiff_t row = (ptrdiff_t)s.x.in * s.y.dilation * s.in_pack;
     const ptrdiff_t column = (ptrdiff_t)s.x.dilation * s.in_pack;
+    const ptrdiff_t slice = (ptrdiff_t)s.x.in * s.y.in * s.z.dilation * s.in_pack;
     if (taps_outer_) {
-        const int kx = outer % s.x.kernel, ky = outer / s.x.kernel;
-        if (kx >= t.x_first && kx < t.x_last && ky >= t.y_first && ky < t.y_last)
-            blocks_.push_back({ky * row + kx * column, (size_t)outer * s.in_channels});
+        const int kx = outer % s.x.kernel, ky = outer / s.x.kernel % s.y.kernel;
+        const int kz = outer / s.x.kernel / s.y.kernel;
+        if (kx >= t.x_first && kx < t.x_last && ky >= t.y_first && ky < t.y_last &&
+            kz >= t.z_first && kz < t.z_last)
+            blocks_.push_back({kz * slice + ky * row + kx * column, (size_t)outer * s.in_channels});
         return;
     }
     const ptrdiff_t a = (ptrdiff_t)(outer * s.in_step);
-    for (int ky = t.y_first; ky < t.y_last; ky++) {
-        const size_t k = ((size_t)outer * s.y.kernel + ky) * s.x.kernel;
-        // Planar: the taps of a kernel row are one run of k.
-        const int x_last = s.in_pack == 1 ? std::min(t.x_first + 1, t.x_last) : t.x_last;
-        for (int kx = t.x_first; kx < x_last; kx++)
-            blocks_.push_back({a + ky * row + kx * column, (k + kx) * s.in_pack});
+    for (int kz = t.z_first; kz < t.z_last; kz++) {
+        for (int ky = t.y_first; ky < t.y_last; ky++) {
+            const size_t k = (((size_t)outer * s.z.kernel + kz) * s.y.kernel + ky) * s.x.kernel;
+            // Planar: the taps of a kernel row are one run of k.
+            const int x_last = s.in_pack == 1 ? std::min(t.x_first + 1, t.x_last) : t.x_last;
+            for (int kx = t.x_first; kx < x_last; kx++)
+                blocks_.push_back({a + kz * slice + ky * row + kx * column, (k + kx) * s.in_pack});
+        }
     }
 }
 
-int ConvPlan::table(const Range& x, const Range& y) {
-    const Table t = {x.tap_first, x.tap_last, y.tap_first, y.tap_last};
+int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
+    const Table t = {x.tap_first, x.tap_last, y.tap_first, y.tap_last, z.tap_first, z.tap_last};
     for (size_t i = 0; i < tables_.size(); i++) {
         const Table& u = tables_[i];
         if (u.x_first == t.x_first && u.x_last == t.x_last && u.y_first == t.y_first &&
-            u.y_last == t.y_last)
+            u.y_last == t.y_last && u.z_first == t.z_first && u.z_last == t.z_last)
             return (int)i;
     }
     tables_.push_back(t);
     return (int)tables_.size() - 1;
 }
 
-void ConvPlan::add_line(int x, int y, int length, bool along_x, int table) {
+void ConvPlan::add_line(int x, int y, int z, int length, bool along_x, int table) {
     const ConvShape& s = shape_;
     const int max_rows = kernels_.gemm->max_rows;
     const int pieces = (length + max_rows - 1) / max_rows;
@@ -150,9 +157,11 @@ void ConvPlan::add_line(int x, int y, int length, bool along_x, int table) {
         const int at = (int)piece_begin(length, pieces, i);
         const int px = along_x ? x + at : x, py = along_x ? y : y + at;
         GemmRows rows;
-        rows.a = ((ptrdiff_t)py * s.y.stride - s.y.before) * in_row +
+        rows.a = (((ptrdiff_t)z * s.z.stride - s.z.before) * s.y.in + (ptrdiff_t)py * s.y.stride -
+                  s.y.before) *
+                     in_row +
                  ((ptrdiff_t)px * s.x.stride - s.x.before) * s.in_pack;
-        rows.c = py * out_row + (ptrdiff_t)px * s.out_pack;
+        rows.c = ((ptrdiff_t)z * s.y.out + py) * out_row + (ptrdiff_t)px * s.out_pack;
         rows.a_row = along_x ? (ptrdiff_t)s.x.stride * s.in_pack : s.y.stride * in_row;
         rows.c_row = along_x ? s.out_pack : out_row;
         rows.rows = (int)piece_length(length, pieces, i);
@@ -162,37 +171,45 @@ void ConvPlan::add_line(int x, int y, int length, bool along_x, int table) {
 }
 
 // A rectangle of outputs with the same taps, in lines along x unless those along y are much longer.
-void ConvPlan::add_rectangle(const Range& x, const Range& y) {
+void ConvPlan::add_rectangle(const Range& x, const Range& y, int z, int t) {
     const int w = x.last - x.first, h = y.last - y.first;
     const int max_rows = kernels_.gemm->max_rows;
     const bool along_x = h * line_cost(w, max_rows) * 4 <= w * line_cost(h, max_rows) * 5;
-    const int t = table(x, y);
     for (int i = 0; i < (along_x ? h : w); i++) {
-        add_line(along_x ? x.first : x.first + i, along_x ? y.first + i : y.first, along_x ? w : h,
-                 along_x, t);
+        add_line(along_x ? x.first : x.first + i, along_x ? y.first + i : y.first, z,
+                 along_x ? w : h, along_x, t);
     }
 }
 
-void ConvPlan::add_all(int max_rows) {
-    const ConvShape& s = shape_;
-    const std::vector<Range> xs = split_axis(s.x), ys = split_axis(s.y);
-    const bool pointwise = s.x.kernel == 1 && s.y.kernel == 1;
-    if (pointwise && xs.size() == 1 && ys.size() == 1 && s.x.stride == 1 && s.y.stride == 1 &&
-        s.x.in == s.x.out) {
-        // Rows follow each other: one line.
-        add_line(0, 0, s.x.out * s.y.out, true, table(xs[0], ys[0]));
-        return;
-    }
+// All outputs of slice z, which has the taps of `zs`.
+void ConvPlan::add_slice(const std::vector<Range>& xs, const std::vector<Range>& ys,
+                         const Range& zs, int z) {
     // Bands of rows, so that neighbouring lines come one after another, border columns included.
+    const int max_rows = kernels_.gemm->max_rows;
     for (const Range& y : ys) {
         const int h = y.last - y.first, bands = (h + max_rows - 1) / max_rows;
         for (int b = 0; b < bands; b++) {
             Range band = y;
             band.first = y.first + (int)piece_begin(h, bands, b);
             band.last = band.first + (int)piece_length(h, bands, b);
-            for (const Range& x : xs) add_rectangle(x, band);
+            for (const Range& x : xs) add_rectangle(x, band, z, table(x, band, zs));
         }
     }
+}
+
+void ConvPlan::add_all() {
+    const ConvShape& s = shape_;
+    const std::vector<Range> xs = split_axis(s.x), ys = split_axis(s.y), zs = split_axis(s.z);
+    const bool pointwise = s.x.kernel == 1 && s.y.kernel == 1 && s.z.kernel == 1;
+    const bool dense = s.x.stride == 1 && s.y.stride == 1 && s.z.stride == 1;
+    if (pointwise && dense && xs.size() == 1 && ys.size() == 1 && zs.size() == 1 &&
+        s.x.in == s.x.out && s.y.in == s.y.out) {
+        // Rows follow each other: one line.
+        add_line(0, 0, 0, s.x.out * s.y.out * s.z.out, true, table(xs[0], ys[0], zs[0]));
+        return;
+    }
+    for (const Range& range : zs)
+        for (int z = range.first; z < range.last; z++) add_slice(xs, ys, range, z);
 }
 
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
@@ -208,7 +225,7 @@ void ConvPlan::run(const float* in, const float* weights, const float* bias, flo
     g.num_rows = rows_.size();
     g.b = weights;
     g.n = shape_.out_channels;
-    g.k = (size_t)shape_.in_channels * shape_.x.kernel * shape_.y.kernel;
+    g.k = (size_t)shape_.in_channels * shape_.x.kernel * shape_.y.kernel * shape_.z.kernel;
     g.bias = bias;
     g.c = out;
     g.c_pack = shape_.out_pack;

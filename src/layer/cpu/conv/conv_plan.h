@@ -20,26 +20,28 @@ struct ConvAxis {
     int before;  // padding before the first value
 };
 
-// A convolution of one group on one f32 blob. Input value (x, y, channel c) lies at
-// c / in_pack * in_step + (y * w + x) * in_pack + c % in_pack; likewise the output.
+// A convolution of one group on one f32 blob. Input value (x, y, z, channel c) lies at
+// c / in_pack * in_step + ((z * h + y) * w + x) * in_pack + c % in_pack; likewise the output.
 struct ConvShape {
     ConvAxis x, y;
     int in_channels, out_channels;
     int in_pack, out_pack;
     size_t in_step, out_step;  // floats
+    ConvAxis z = {1, 1, 1, 1, 1, 0};
 };
 bool operator==(const ConvShape& a, const ConvShape& b);
 
 // The order in which a plan for this in_pack walks through the weights of one output channel,
-// [in_channels][kernel_h][kernel_w]; what gemm_pack_ordered needs.
-std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, int kernel_h);
+// [in_channels][kernel_d][kernel_h][kernel_w]; what gemm_pack_ordered needs. rows: those of the
+// kernel, kernel_d * kernel_h.
+std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, int rows);
 
 // What follows from the shape of a convolution alone; the blobs come with run().
 class ConvPlan {
 public:
     // Whether the lists of taps are of sensible length: not so for windows of hundreds of taps that
     // reach far into the padding. Such an input must be padded first.
-    static bool takes(const ConvAxis& x, const ConvAxis& y, int channel_blocks);
+    static bool takes(const ConvShape& shape);
     // in_channels must be a multiple of in_pack, out_channels of out_pack.
     ConvPlan(const KernelSet& kernels, const ConvShape& shape);
 
@@ -57,15 +59,17 @@ private:
         int first, last, tap_first, tap_last;
     };
     struct Table {
-        int x_first, x_last, y_first, y_last;  // taps
+        int x_first, x_last, y_first, y_last, z_first, z_last;  // taps
     };
 
     static std::vector<Range> split_axis(const ConvAxis& axis);
-    int table(const Range& x, const Range& y);
+    int table(const Range& x, const Range& y, const Range& z);
     void add_blocks(const Table& taps, int outer);
-    void add_rectangle(const Range& x, const Range& y);
-    void add_line(int x, int y, int length, bool along_x, int table);
-    void add_all(int max_rows);
+    void add_rectangle(const Range& x, const Range& y, int z, int table);
+    void add_slice(const std::vector<Range>& xs, const std::vector<Range>& ys, const Range& zs,
+                   int z);
+    void add_line(int x, int y, int z, int length, bool along_x, int table);
+    void add_all();
 
     const KernelSet& kernels_;
     ConvShape shape_;

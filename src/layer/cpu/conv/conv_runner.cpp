@@ -16,16 +16,17 @@ ConvAxis conv_axis(const WindowAxis& axis) {
 int pad_input(const Mat& in, float value, const Option& opt, ConvGeometry* g, Mat* padded) {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
-    copy_make_border(in, *padded, g->y.before, g->y.after, g->x.before, g->x.after, BORDER_CONSTANT,
-                     value, temporary);
+    copy_make_border_3d(in, *padded, g->y.before, g->y.after, g->x.before, g->x.after, g->z.before,
+                        g->z.after, BORDER_CONSTANT, value, temporary);
     if (padded->empty()) return kOutOfMemory;
-    g->x.in = padded->w, g->y.in = padded->h;
-    g->x.before = g->x.after = g->y.before = g->y.after = 0;
+    g->x.in = padded->w, g->y.in = padded->h, g->z.in = padded->d;
+    for (WindowAxis* axis : {&g->x, &g->y, &g->z}) axis->before = axis->after = 0;
     return kOk;
 }
 
 bool has_padding(const ConvGeometry& g) {
-    return g.x.before > 0 || g.x.after > 0 || g.y.before > 0 || g.y.after > 0;
+    return g.x.before > 0 || g.x.after > 0 || g.y.before > 0 || g.y.after > 0 || g.z.before > 0 ||
+           g.z.after > 0;
 }
 
 }  // namespace
@@ -34,6 +35,7 @@ ConvRunner::ConvRunner()
     : kernels_(nullptr),
       kernel_w_(1),
       kernel_h_(1),
+      kernel_d_(1),
       group_(1),
       in_channels_(0),
       out_channels_(0),
@@ -51,7 +53,8 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.y.dilation = s.dilation_h;
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
-    return opt.use_winograd_convolution && group_ == 1 && WinogradPlan::takes(*kernels_, shape);
+    return opt.use_winograd_convolution && group_ == 1 && s.axes == 2 &&
+           WinogradPlan::takes(*kernels_, shape);
 }
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
@@ -62,9 +65,10 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     weights_.release();
     kernel_w_ = s.kernel_w;
     kernel_h_ = s.kernel_h;
+    kernel_d_ = s.kernel_d;
     group_ = s.group;
     out_channels_ = s.num_output / group_;
-    in_channels_ = s.weight_data_size / (s.kernel_w * s.kernel_h) / s.num_output;
+    in_channels_ = s.weight_data_size / s.maxk() / s.num_output;
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
     activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
@@ -100,11 +104,12 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
 
 int ConvRunner::pack_direct() const {
     const GemmKernels& gemm = *kernels_->gemm;
-    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_;
+    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
     const size_t floats = gemm_packed_size(gemm, out_channels_, k);
     if (floats <= INT_MAX) weights_.create((int)floats, group_);
     if (weights_.empty()) return kOutOfMemory;
-    const std::vector<int> order = conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_);
+    const std::vector<int> order =
+        conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_ * kernel_d_);
     const float* from = raw_weights_;
     for (int g = 0; g < group_; g++, from += out_channels_ * k)
         gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, weights_.row(g));
@@ -147,6 +152,7 @@ ConvShape ConvRunner::shape_of(const ConvGeometry& g) const {
     ConvShape shape = {};
     shape.x = conv_axis(g.x);
     shape.y = conv_axis(g.y);
+    shape.z = conv_axis(g.z);
     shape.in_channels = in_channels_;
     shape.out_channels = out_channels_;
     shape.in_pack = in_pack_;
@@ -162,7 +168,7 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, DType::f32, out_pack_, opt, &top, &out));
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
-    if (odd_value || !ConvPlan::takes(conv_axis(g.x), conv_axis(g.y), in_channels_ / in_pack_))
+    if (odd_value || !ConvPlan::takes(shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
     ConvShape shape = shape_of(g);
@@ -171,7 +177,8 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     Form form;
     std::shared_ptr<const ConvPlan> plan;
     QUOLL_RETURN_IF_ERROR(prepare(shape, &form, &plan));
-    const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
+    const double work =
+        (double)g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
     const int threads = threads_for(opt, work);
     return form == Form::kDirect ? run_direct(*plan, in, out, threads)
                                  : run_winograd(shape, in, out, threads, opt);

@@ -40,7 +40,7 @@ private:
                      const Option& opt) const;
 
     const KernelSet* kernels_;
-    int kernel_w_, kernel_h_;
+    int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;
     Mat bias_;   // [group][gemm_bias_size]

@@ -96,12 +96,14 @@ ConvolutionDepthWiseCpu::ConvolutionDepthWiseCpu(int axes)
 int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
     pack_ = 0;
-    if (dynamic_weight || int8_scale_term != 0) return kOk;
+    if (dynamic_weight) return kOk;
+    if (int8_scale_term != 0) return int8_.create(*this, new ConvolutionDepthWiseCpu(axes), opt);
     if (!depthwise()) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         weight_data.release();
         return kOk;
     }
+    if (axes == 3) return kOk;
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     pack_ = best_elempack(*kernels_, num_output, opt);
@@ -147,6 +149,7 @@ int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
 
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                      const Option& opt) const {
+    if (int8_.created()) return int8_.forward(*this, bottom_blob, top_blob, opt);
     const std::vector<Shape> in(1, bottom_blob.logical_shape());
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));

@@ -10,23 +10,32 @@ InnerProductCpu::InnerProductCpu() : kernels_(nullptr) { support_packing = true;
 
 int InnerProductCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
-    if (int8_scale_term != 0) return kOk;
+    const bool int8 = int8_scale_term != 0;
+    const Activation activation(activation_type, activation_params);
+    Mat weight = weight_data;
+    if (int8) {
+        if (!sums_stay_exact(weight_data_int8, num_output)) return kOk;
+        weight = whole_weights(weight_data_int8);
+        QUOLL_RETURN_IF_ERROR(int8_.create(*this, num_output, bottom_blob_int8_scales[0],
+                                           weight_data_int8_scales, bias_data, activation, Mat()));
+    }
     const KernelSet& kernels = host_kernel_set();
     const GemmKernels& gemm = *kernels.gemm;
     const size_t k = num_input();
     // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
     packed_weight_.create(gemm.lanes, (int)(gemm_packed_size(gemm, num_output, k) / gemm.lanes));
     packed_bias_.create((int)gemm_bias_size(gemm, num_output));
-    if (packed_weight_.empty() || packed_bias_.empty()) {
+    if (packed_weight_.empty() || packed_bias_.empty() || weight.empty()) {
         fail("out of memory for %d weights", weight_data_size);
         return kOutOfMemory;
     }
-    gemm_pack(gemm, weight_data, k, false, num_output, k, packed_weight_);
+    gemm_pack(gemm, weight, k, false, num_output, k, packed_weight_);
     packed_bias_.fill(0.f);
-    if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
-    activation_ = FusedActivation(kernels, Activation(activation_type, activation_params));
+    if (bias_term && !int8) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
+    if (!int8) activation_ = FusedActivation(kernels, activation);
     kernels_ = &kernels;
     weight_data.release();
+    weight_data_int8.release();
     return kOk;
 }
 
@@ -36,6 +45,8 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     if (!kernels_) return InnerProduct::forward(rows, top_blob, opt);
     std::vector<Shape> tops;
     QUOLL_RETURN_IF_ERROR(infer_shapes(std::vector<Shape>(1, rows.logical_shape()), tops));
+    if (int8_scale_term)
+        QUOLL_RETURN_IF_ERROR(whole_input(rows, bottom_blob_int8_scales, opt, &rows));
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
     top_blob.create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top_blob.empty()) return kOutOfMemory;
@@ -53,7 +64,7 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     product.c_pack = num_output;
     product.activation = activation_;
     gemm_matrix(product, threads_for(opt, (double)rows.h * weight_data_size));
-    return kOk;
+    return int8_scale_term ? int8_.finish(top_blob, true, top_blob, opt) : (int)kOk;
 }
 
 Layer* create_InnerProduct_fast_layer() { return new InnerProductCpu; }

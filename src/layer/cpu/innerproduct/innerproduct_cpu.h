@@ -1,13 +1,15 @@
 #ifndef QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 #define QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 
+#include "layer/cpu/int8/whole_numbers.h"
 #include "layer/cpu/packing.h"
 #include "layer/innerproduct.h"
 
 namespace quoll {
 
 // A matrix product with weights packed for the gemm kernels; create_pipeline lets weight_data go.
-// int8 arithmetic runs on the reference, which keeps it. Outputs have elempack 1.
+// int8 arithmetic runs on it too where f32 holds the sums exactly, otherwise on the reference.
+// Outputs have elempack 1.
 class InnerProductCpu : public InnerProduct {
 public:
     InnerProductCpu();
@@ -19,6 +21,7 @@ private:
     Mat packed_weight_;         // panels of gemm_pack
     Mat packed_bias_;           // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
+    SumScaling int8_;  // when int8_scale_term is set
 };
 
 }  // namespace quoll
