@@ -84,6 +84,13 @@ int Extractor::Private::check_blob(int index, const char* what) const {
     }
     if (index >= 0 && (size_t)index < blobs.size() && net->d->blobs[index].producer >= 0)
         return kOk;
+    if (index >= 0 && (size_t)index < blobs.size() && net->d->alias[index] != index) {
+        QUOLL_LOGE(
+            "[Extractor] %s: blob '%s' (%d) was fused away: call net.keep_blob(\"%s\") before "
+            "load_model, or set net.opt.use_graph_fusion = false",
+            what, net->d->blobs[index].name.c_str(), index, net->d->blobs[index].name.c_str());
+        return kError;
+    }
     QUOLL_LOGE("[Extractor] %s: blob index %d, expected 0 to %d", what, index,
                (int)blobs.size() - 1);
     return kError;
@@ -150,6 +157,9 @@ private:
 }  // namespace
 
 int Extractor::extract(int index, Mat& feat, int type) {
+    // A blob that was left out because it equals another.
+    if (index >= 0 && (size_t)index < d->net->d->alias.size() && d->net->d->alias[index] >= 0)
+        index = d->net->d->alias[index];
     QUOLL_RETURN_IF_ERROR(d->check_blob(index, "extract"));
     d->extracted = true;
     if (d->blobs[index].dims == 0) {

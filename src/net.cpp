@@ -78,16 +78,15 @@ Layer* Net::Private::new_layer(int typeindex, const Option& opt, layer_destroyer
 
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {
-        if (weights_loaded) layers[i]->destroy_pipeline(loaded_opt);
-        if (destroyers[i])
-            destroyers[i](layers[i], layers[i]->userdata);
-        else
-            delete layers[i];
+        if (weights_loaded && !is_folded(*layers[i])) layers[i]->destroy_pipeline(loaded_opt);
+        destroy_layer(layers[i], destroyers[i]);
     }
     layers.clear();
     destroyers.clear();
     blobs.clear();
     consumers.clear();
+    kept.clear();
+    alias.clear();
     blob_of_name.clear();
     input_indexes.clear();
     output_indexes.clear();
@@ -187,6 +186,27 @@ int Net::load_model(const unsigned char* mem, size_t size) {
     if (!aligned(mem, "load_model")) return 0;
     const unsigned char* p = mem;
     return load_model(DataReaderFromMemory(p, size)) == kOk ? (int)(p - mem) : 0;
+}
+
+int Net::keep_blob(const char* name) {
+    if (d->weights_loaded) {
+        QUOLL_LOGE("[Net] keep_blob('%s') has to come before load_model", name);
+        return kError;
+    }
+    const int index = find_blob_index_by_name(name);
+    return index < 0 ? (int)kError : keep_blob(index);
+}
+
+int Net::keep_blob(int index) {
+    if (d->weights_loaded || index < 0 || (size_t)index >= d->blobs.size()) {
+        QUOLL_LOGE(d->weights_loaded ? "[Net] keep_blob(%d) has to come before load_model"
+                                     : "[Net] keep_blob: there is no blob with the index %d",
+                   index);
+        return kError;
+    }
+    d->kept.resize(d->blobs.size(), 0);
+    d->kept[index] = 1;
+    return kOk;
 }
 
 const std::vector<int>& Net::input_indexes() const { return d->input_indexes; }

@@ -48,7 +48,11 @@ public:
     // the model, so that several can follow one another), a path, or a string.
     int load_param(const DataReader& dr);
     int load_param_bin(const DataReader& dr);
-    // The weights, in the order of the layers.
+    // Between load_param and load_model: this blob will be given as input or extracted, so that no
+    // layer may be fused across it (see Option::use_graph_fusion).
+    int keep_blob(const char* name);
+    int keep_blob(int index);
+    // The weights, in the order of the layers. Fuses layers and prepares them.
     int load_model(const DataReader& dr);
 #if QUOLL_STDIO
     int load_param(FILE* fp);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "datareader.h"
+#include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "log.h"
 #include "net_private.h"
@@ -16,11 +17,7 @@ struct OwnedLayer {
     layer_destroyer_func destroyer;
     OwnedLayer() : layer(0), destroyer(0) {}
     ~OwnedLayer() {
-        if (!layer) return;
-        if (destroyer)
-            destroyer(layer, layer->userdata);
-        else
-            delete layer;
+        if (layer) destroy_layer(layer, destroyer);
     }
     Layer* release() {
         Layer* l = layer;
@@ -89,6 +86,7 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
                    i + 1, reader.layer_count());
         return status;
     }
+    for (size_t id = 0; id < blobs.size(); id++) alias.push_back((int)id);
     return finish_graph();
 }
 
@@ -114,12 +112,19 @@ int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     layer->tops = record.tops;
     for (int id : layer->tops) QUOLL_RETURN_IF_ERROR(set_producer(id, (int)layers.size()));
     QUOLL_RETURN_IF_ERROR(load_layer_params(layer, record.params));
+    if (layer->one_blob_only && (layer->bottoms.size() != 1 || layer->tops.size() != 1))
+        return layer->fail("expected 1 input and 1 output, got %zu and %zu", layer->bottoms.size(),
+                           layer->tops.size());
     add_layer(owned.release(), owned.destroyer);
     return kOk;
 }
 
 int Net::Private::finish_graph() {
     consumers.assign(blobs.size(), std::vector<int>());
+    input_indexes.clear();
+    output_indexes.clear();
+    input_names.clear();
+    output_names.clear();
     for (size_t i = 0; i < layers.size(); i++) {
         Layer* layer = layers[i];
         for (int id : layer->bottoms) {
@@ -133,9 +138,6 @@ int Net::Private::finish_graph() {
         }
         for (size_t t = 0; t < layer->top_shapes.size(); t++)
             blobs[layer->tops[t]].shape = layer->top_shapes[t];
-        if (layer->one_blob_only && (layer->bottoms.size() != 1 || layer->tops.size() != 1))
-            return layer->fail("expected 1 input and 1 output, got %zu and %zu",
-                               layer->bottoms.size(), layer->tops.size());
     }
     for (Layer* layer : layers) {
         layer->bottom_shapes.clear();
@@ -175,24 +177,67 @@ int Net::Private::check_acyclic() const {
     return kError;
 }
 
-int Net::Private::load_weights(const DataReader& dr, const Option& opt) {
+int Net::Private::load_layer_weights(const DataReader& dr) {
     ModelBinFromDataReader mb(dr);
-    size_t made = 0;
-    int status = kOk;
-    loaded_opt = opt;
-    for (; made < layers.size() && status == kOk; made++) {
-        Layer* layer = layers[made];
-        status = layer->load_model(mb);
-        if (status == kOk) status = layer->create_pipeline(opt);
-        if (status != kOk)
-            QUOLL_LOGE("[%s %s] loading its weights failed (layer %zu of %zu)", layer->type.c_str(),
-                       layer->name.c_str(), made + 1, layers.size());
+    for (size_t i = 0; i < layers.size(); i++) {
+        const int status = layers[i]->load_model(mb);
+        if (status == kOk) continue;
+        QUOLL_LOGE("[%s %s] loading its weights failed (layer %zu of %zu)", layers[i]->type.c_str(),
+                   layers[i]->name.c_str(), i + 1, layers.size());
+        return status;
     }
-    weights_loaded = true;
-    if (status == kOk) return kOk;
-    weights_loaded = false;  // the pipelines made so far go first; clear() then must not touch them
-    for (size_t i = 0; i < made; i++) layers[i]->destroy_pipeline(opt);
-    return status < 0 ? status : (int)kError;
+    return kOk;
+}
+
+int Net::Private::run_graph_passes(const Option& opt) {
+    std::vector<std::string> names;
+    for (const Blob& blob : blobs) names.push_back(blob.name);
+    kept.resize(blobs.size(), 0);
+    LayerGraph graph(layers, names, kept);
+    const bool reference = opt.use_reference_layers;
+    const int status = run_passes(graph, [reference](const char* type) {
+        return reference ? create_layer_reference(type) : create_layer(type);
+    });
+    if (status != kOk) QUOLL_LOGE("[Net] out of memory for fused weights");
+
+    // A layer that was folded away stays in its place, without blobs, so that the indexes of
+    // layers are those of the file.
+    for (size_t i = 0; i < layers.size(); i++) {
+        if (!graph.replaced((int)i)) continue;
+        destroy_layer(layers[i], destroyers[i]);
+        layers[i] = graph.take_new_layer((int)i).release();
+        destroyers[i] = 0;
+    }
+    for (size_t i = 0; i < blobs.size(); i++) {
+        alias[i] = graph.alias((int)i);
+        blobs[i].producer = blobs[i].consumer = -1;
+    }
+    for (size_t i = 0; i < layers.size(); i++)
+        for (int id : layers[i]->tops) blobs[id].producer = (int)i;
+    return status == kOk ? finish_graph() : status;
+}
+
+int Net::Private::create_pipelines(const Option& opt) {
+    for (size_t i = 0; i < layers.size(); i++) {
+        const int status = is_folded(*layers[i]) ? kOk : layers[i]->create_pipeline(opt);
+        if (status == kOk) continue;
+        QUOLL_LOGE("[%s %s] preparing it failed (layer %zu of %zu)", layers[i]->type.c_str(),
+                   layers[i]->name.c_str(), i + 1, layers.size());
+        // The pipelines made so far go first; clear() then must not touch them.
+        for (size_t made = 0; made <= i; made++)
+            if (!is_folded(*layers[made])) layers[made]->destroy_pipeline(opt);
+        return status;
+    }
+    return kOk;
+}
+
+int Net::Private::load_weights(const DataReader& dr, const Option& opt) {
+    loaded_opt = opt;
+    int status = load_layer_weights(dr);
+    if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
+    if (status == kOk) status = create_pipelines(opt);
+    weights_loaded = status == kOk;
+    return status <= 0 ? status : (int)kError;
 }
 
 }  // namespace quoll

@@ -21,6 +21,16 @@ struct CustomLayer {
     void* userdata;
 };
 
+inline void destroy_layer(Layer* layer, layer_destroyer_func destroyer) {
+    if (destroyer)
+        destroyer(layer, layer->userdata);
+    else
+        delete layer;
+}
+
+// A layer that the graph passes folded away: it has no blobs any more.
+inline bool is_folded(const Layer& layer) { return layer.bottoms.empty() && layer.tops.empty(); }
+
 struct Net::Private {
     std::vector<Blob> blobs;
     std::vector<Layer*> layers;
@@ -31,6 +41,9 @@ struct Net::Private {
     std::unordered_map<std::string, int> blob_of_name;
     std::vector<int> input_indexes, output_indexes;
     std::vector<const char*> input_names, output_names;
+    std::vector<char> kept;  // blobs of keep_blob
+    // For each blob the one that holds its values since the passes ran: itself, another, or -1.
+    std::vector<int> alias;
     Option loaded_opt;  // the options that create_pipeline saw
     bool weights_loaded = false;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
@@ -50,6 +63,9 @@ struct Net::Private {
     int finish_graph();
     int check_acyclic() const;
     int load_weights(const DataReader& dr, const Option& opt);
+    int load_layer_weights(const DataReader& dr);
+    int run_graph_passes(const Option& opt);
+    int create_pipelines(const Option& opt);
     void clear();
 };
 

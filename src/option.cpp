@@ -14,6 +14,7 @@ Option::Option()
       use_bf16_storage(false),
       use_packing_layout(true),
       use_winograd_convolution(true),
+      use_graph_fusion(true),
       use_reference_layers(false),
       flush_denormals(3) {}
 

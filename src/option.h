@@ -29,6 +29,10 @@ public:
     bool use_packing_layout;
     // 3x3 convolutions may use Winograd's algorithm, which rounds differently.
     bool use_winograd_convolution;
+    // load_model folds layers into each other: batch norm, scale, bias and activations into
+    // convolutions and the like, padding into convolutions, layers that change nothing away. Blobs
+    // between them are no more, unless Net::keep_blob asks for them.
+    bool use_graph_fusion;
     // Run the scalar reference of every operator instead of its fast form: slow, for checking.
     bool use_reference_layers;
     // Denormals are zero while layers run: bit 0 as operands (DAZ), bit 1 as results (FTZ).

@@ -17,6 +17,8 @@ enum ActivationType {
     kActivationSigmoid = 4,
     kActivationMish = 5,       // x * tanh(ln(1 + e^x))
     kActivationHardSwish = 6,  // [alpha, beta]: x * clamp(alpha x + beta, 0, 1)
+    kActivationSwish = 7,      // x / (1 + e^-x); from here on not in ncnn
+    kActivationGelu = 8,       // [fast]: see gelu.h
 };
 
 // One activation with its parameters, ready to be applied.
@@ -30,6 +32,14 @@ struct Activation {
         if (params.w > 1) b = params[1];
     }
 };
+
+// x Phi(x), Phi the distribution function of the normal distribution, or its approximation by
+// Hendrycks and Gimpel (2016).
+inline float gelu(float x, bool fast) {
+    const float kSqrtHalf = 0.70710678f, kSqrt2ByPi = 0.79788456f;
+    if (!fast) return 0.5f * x * erfcf(-kSqrtHalf * x);
+    return 0.5f * x * (1.f + tanhf(kSqrt2ByPi * (x + 0.044715f * x * x * x)));
+}
 
 // The scalar reference.
 inline float activate(float x, const Activation& f) {
@@ -49,6 +59,10 @@ inline float activate(float x, const Activation& f) {
             const float gate = x * f.a + f.b;
             return x * (gate < 0.f ? 0.f : gate > 1.f ? 1.f : gate);
         }
+        case kActivationSwish:
+            return (float)(x / (1.0 + exp(-(double)x)));
+        case kActivationGelu:
+            return gelu(x, f.a != 0.f);
     }
     return x;
 }
@@ -56,14 +70,16 @@ inline float activate(float x, const Activation& f) {
 // The two schema lines (ids 9 and 10).
 inline void activation_lines(int& type, Mat& params, ParamVisitor& v) {
     v(9, "activation_type", type, 0,
-      "0 none, 1 relu, 2 leakyrelu, 3 clip, 4 sigmoid, 5 mish, 6 hardswish", between(0, 6));
+      "0 none, 1 relu, 2 leakyrelu, 3 clip, 4 sigmoid, 5 mish, 6 hardswish, 7 swish, "
+      "8 gelu",
+      between(0, 8));
     v.floats(10, "activation_params", params,
-             "leakyrelu: slope; clip: min, max; hardswish: alpha, beta");
+             "leakyrelu: slope; clip: min, max; hardswish: alpha, beta; gelu: 1 for the tanh form");
 }
 
 // After loading: are there as many activation_params as the type needs?
 inline int check_activation(const Layer& layer, int type, const Mat& params) {
-    const int needed = type == kActivationLeakyReLU                              ? 1
+    const int needed = type == kActivationLeakyReLU || type == kActivationGelu   ? 1
                        : type == kActivationClip || type == kActivationHardSwish ? 2
                                                                                  : 0;
     if (params.w >= needed) return kOk;

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "activation.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -13,9 +14,7 @@ class GELU : public ElementwiseOperator<GELU> {
 public:
     static void params(GELU& s, ParamVisitor& v);
     float value(float x) const {
-        const float kSqrtHalf = 0.70710678f, kSqrt2ByPi = 0.79788456f;
-        if (!fast_gelu) return 0.5f * x * erfcf(-kSqrtHalf * x);
-        return 0.5f * x * (1.f + tanhf(kSqrt2ByPi * (x + 0.044715f * x * x * x)));
+        return gelu(x, fast_gelu != 0);
     }
 
     int fast_gelu = 0;

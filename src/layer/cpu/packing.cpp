@@ -24,6 +24,12 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
         case kActivationHardSwish:
             pass = kernels.unary->hardswish;
             break;
+        case kActivationSwish:
+            pass = kernels.unary->swish;
+            break;
+        case kActivationGelu:
+            pass = f.a != 0.f ? kernels.unary->gelu_fast : kernels.unary->gelu;
+            break;
     }
 }
 

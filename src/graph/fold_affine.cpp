@@ -1,0 +1,186 @@
+#include <vector>
+
+#include "graph/passes.h"
+#include "layer/batchnorm.h"
+#include "layer/bias.h"
+#include "layer/binaryop.h"
+#include "layer/memorydata.h"
+#include "layer/scale.h"
+
+namespace quoll {
+
+namespace {
+
+// y = scale x + offset, one of each an output, or one of each for all (size 1).
+struct Affine {
+    std::vector<float> scale, offset;
+    float scale_of(int q) const { return scale[scale.size() == 1 ? 0 : q]; }
+    float offset_of(int q) const { return offset[offset.size() == 1 ? 0 : q]; }
+    bool uniform() const { return scale.size() == 1 && offset.size() == 1; }
+};
+
+std::vector<float> values_of(const Mat& m) {
+    const float* p = m;
+    return std::vector<float>(p, p + m.w);
+}
+
+// `x op b` for every b as one affine function. False if it is none.
+bool affine_of_op(int op_type, const std::vector<float>& b, Affine* f) {
+    f->scale.assign(1, 1.f);
+    f->offset.assign(1, 0.f);
+    switch (op_type) {
+        case BinaryOp::ADD:
+            f->offset = b;
+            return true;
+        case BinaryOp::SUB:
+            f->offset = b;
+            for (float& v : f->offset) v = -v;
+            return true;
+        case BinaryOp::RSUB:
+            f->scale[0] = -1.f;
+            f->offset = b;
+            return true;
+        case BinaryOp::MUL:
+            f->scale = b;
+            return true;
+        case BinaryOp::DIV:
+            f->scale = b;
+            for (float& v : f->scale) {
+                if (v == 0.f) return false;
+                v = 1.f / v;
+            }
+            return true;
+    }
+    return false;
+}
+
+// The op type with its operands exchanged, -1 if there is none among those above.
+int exchanged(int op_type) {
+    switch (op_type) {
+        case BinaryOp::ADD:
+        case BinaryOp::MUL:
+            return op_type;
+        case BinaryOp::SUB:
+            return BinaryOp::RSUB;
+        case BinaryOp::RSUB:
+            return BinaryOp::SUB;
+        default:
+            return -1;
+    }
+}
+
+// A blob with `channels` on the outermost of 1 + axes axes; axes -1: of unknown number.
+struct Channels {
+    int count, axes;
+};
+
+// A constant blob with one value a channel, whatever the other sizes: [channels], which stands on
+// the outermost axis if it has that size, or as many axes with 1 on the others.
+bool channel_constant(const LayerGraph& graph, int blob, Channels channels,
+                      std::vector<float>* values) {
+    const auto* constant = graph.as<MemoryData>(graph.producer(blob), "MemoryData");
+    if (!constant || constant->data.dtype != DType::f32 || constant->data.elempack != 1)
+        return false;
+    const Mat& m = constant->data;
+    const int outermost = m.dims == 1 ? m.w : m.dims == 2 ? m.h : m.c;
+    const bool fits = outermost == channels.count && (m.dims == 1 || m.dims == 1 + channels.axes) &&
+                      (int64_t)m.w * m.h * m.d * m.c == outermost;
+    if (!fits) return false;
+    values->clear();
+    for (int i = 0; i < channels.count; i++)
+        values->push_back(m.dims <= 2 ? ((const float*)m)[i] : *(const float*)m.channel(i));
+    return true;
+}
+
+bool affine_of_binary(const LayerGraph& graph, const BinaryOp& op, int from, Channels channels,
+                      Affine* f) {
+    if (op.with_scalar) return affine_of_op(op.op_type, {op.b}, f);
+    if (op.bottoms.size() != 2 || op.bottoms[0] == op.bottoms[1]) return false;
+    const bool second = op.bottoms[0] == from;  // the constant is operand 1
+    std::vector<float> values;
+    if (!channel_constant(graph, op.bottoms[second ? 1 : 0], channels, &values)) return false;
+    return affine_of_op(second ? op.op_type : exchanged(op.op_type), values, f);
+}
+
+// What layer `index` does to `from`, a blob with `channels` on its outermost axis.
+bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels channels, Affine* f) {
+    if (const auto* s = graph.as<BatchNorm>(index, "BatchNorm")) {
+        if (s->channels != channels.count) return false;
+        f->scale = values_of(s->b_data), f->offset = values_of(s->a_data);
+        return true;
+    }
+    if (const auto* s = graph.as<Scale>(index, "Scale")) {
+        if (s->scale_is_input() || s->scale_data_size != channels.count) return false;
+        f->scale = values_of(s->scale_data);
+        f->offset.assign(1, 0.f);
+        if (s->bias_term) f->offset = values_of(s->bias_data);
+        return true;
+    }
+    if (const auto* s = graph.as<Bias>(index, "Bias")) {
+        if (s->bias_data_size != channels.count) return false;
+        f->scale.assign(1, 1.f);
+        f->offset = values_of(s->bias_data);
+        return true;
+    }
+    if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp"))
+        return affine_of_binary(graph, *s, from, channels, f);
+    return false;
+}
+
+// The weights may lie in the user's memory: they are copied before they are changed.
+int apply_to_weights(const WeightedLayer& w, const Affine& f) {
+    Mat weight = w.weight->clone(), bias(w.num_output);
+    if (weight.empty() || bias.empty()) return kOutOfMemory;
+    const int per_output = weight.w / w.num_output;
+    for (int q = 0; q < w.num_output; q++) {
+        const float old = *w.bias_term ? (*w.bias)[q] : 0.f;
+        bias[q] = old * f.scale_of(q) + f.offset_of(q);
+        float* row = (float*)weight + (size_t)q * per_output;
+        for (int i = 0; i < per_output; i++) row[i] *= f.scale_of(q);
+    }
+    *w.weight = weight;
+    *w.bias = bias;
+    *w.bias_term = 1;
+    return kOk;
+}
+
+int apply_to_batchnorm(BatchNorm& s, const Affine& f) {
+    Mat slope = s.slope_data.clone(), bias = s.bias_data.clone();
+    Mat a = s.a_data.clone(), b = s.b_data.clone();
+    if (slope.empty() || bias.empty() || a.empty() || b.empty()) return kOutOfMemory;
+    for (int q = 0; q < s.channels; q++) {
+        slope[q] *= f.scale_of(q);
+        bias[q] = bias[q] * f.scale_of(q) + f.offset_of(q);
+        b[q] *= f.scale_of(q);
+        a[q] = a[q] * f.scale_of(q) + f.offset_of(q);
+    }
+    s.slope_data = slope, s.bias_data = bias, s.a_data = a, s.b_data = b;
+    return kOk;
+}
+
+}  // namespace
+
+int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
+    const int next = graph.only_reader(index);
+    if (next < 0 || graph.layer(next)->tops.size() != 1) return 0;
+    const int from = graph.layer(index)->tops[0];
+    const std::string what = graph.layer(next)->type + " into " + graph.layer(index)->type;
+    Affine f;
+    WeightedLayer w;
+    int status;
+    if (weighted_layer(graph, index, &w)) {
+        if (!w.folds || !affine_of_layer(graph, next, from, {w.num_output, w.axes}, &f)) return 0;
+        if (!w.per_output && !f.uniform()) return 0;
+        status = apply_to_weights(w, f);
+    } else if (auto* norm = graph.as<BatchNorm>(index, "BatchNorm")) {
+        if (!affine_of_layer(graph, next, from, {norm->channels, -1}, &f)) return 0;
+        status = apply_to_batchnorm(*norm, f);
+    } else {
+        return 0;
+    }
+    if (status != kOk) return status;
+    graph.absorb(index, next, false, what.c_str());
+    return 1;
+}
+
+}  // namespace quoll

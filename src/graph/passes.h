@@ -1,0 +1,49 @@
+// The passes of run_passes (layer_graph.h). Each looks at one layer and says whether it changed the
+// graph there.
+#ifndef QUOLL_GRAPH_PASSES_H
+#define QUOLL_GRAPH_PASSES_H
+
+#include "graph/layer_graph.h"
+#include "layer/conv_reference.h"
+
+namespace quoll {
+
+// 1: changed something at this layer, 0: nothing to do, negative: out of memory.
+typedef int (*Pass)(LayerGraph& graph, int index, const LayerMaker& make);
+
+// Layers that change nothing: Noop, Split, Dropout with scale 1, 1x1 Pooling, Flatten of what is
+// flat, BinaryOp and Scale with the neutral value.
+int eliminate_identity(LayerGraph& graph, int index, const LayerMaker& make);
+// x * Sigmoid(x) -> Swish, x * HardSigmoid(x) -> HardSwish, one-slope PReLU -> ReLU.
+int merge_gate(LayerGraph& graph, int index, const LayerMaker& make);
+// A constant blob (MemoryData) of one value as operand of BinaryOp -> its parameter b.
+int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker& make);
+// Constant Padding into the convolution behind it.
+int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);
+// BatchNorm, Scale, Bias and BinaryOp with constants into the weights of the convolution, inner
+// product or BatchNorm before them.
+int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
+// An activation into the convolution or inner product before it.
+int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
+
+// What the passes see of a layer with weights in the order of its outputs.
+struct WeightedLayer {
+    Mat* weight;  // f32 if its values may be changed
+    Mat* bias;
+    int* bias_term;
+    int* activation_type;
+    Mat* activation_params;
+    int num_output;
+    int axes;         // of the output besides the channels; 0: an inner product
+    bool folds;       // weight and bias are there, in f32
+    bool activates;   // an activation may be added
+    bool per_output;  // the output's outermost axis is num_output, whatever the input
+};
+// False for layers of other types.
+bool weighted_layer(const LayerGraph& graph, int index, WeightedLayer* found);
+// Null unless it is a convolution, of whatever number of axes.
+ConvolutionFields* convolution_fields(const LayerGraph& graph, int index);
+
+}  // namespace quoll
+
+#endif

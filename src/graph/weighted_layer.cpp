@@ -1,0 +1,74 @@
+#include "graph/passes.h"
+#include "layer/conv_reference.h"
+#include "layer/innerproduct.h"
+
+namespace quoll {
+
+namespace {
+
+WeightedLayer of_fields(ConvFields& s, int int8_scale_term) {
+    WeightedLayer w = {};
+    w.weight = &s.weight_data, w.bias = &s.bias_data, w.bias_term = &s.bias_term;
+    w.activation_type = &s.activation_type, w.activation_params = &s.activation_params;
+    w.num_output = s.num_output;
+    w.axes = s.axes;
+    w.folds = !s.dynamic_weight && int8_scale_term == 0 && s.weight_data.dtype == DType::f32 &&
+              s.activation_type == kActivationNone;
+    // Above 100 the result is rounded to int8 after the activation.
+    w.activates = s.activation_type == kActivationNone && int8_scale_term <= 100;
+    w.per_output = true;
+    return w;
+}
+
+const char* const kConvolutions[] = {"Convolution",   "ConvolutionDepthWise",
+                                     "Convolution1D", "ConvolutionDepthWise1D",
+                                     "Convolution3D", "ConvolutionDepthWise3D"};
+const char* const kDeconvolutions[] = {"Deconvolution",   "DeconvolutionDepthWise",
+                                       "Deconvolution1D", "DeconvolutionDepthWise1D",
+                                       "Deconvolution3D", "DeconvolutionDepthWise3D"};
+
+// An inner product gives rows of num_output values for 2-D inputs; 1-D ones otherwise.
+bool input_is_no_matrix(const LayerGraph& graph, int index) {
+    const Layer& layer = *graph.layer(index);
+    if (layer.bottoms.size() != 1) return false;
+    const int before = graph.producer(layer.bottoms[0]);
+    for (const char* type : {"Flatten", "Convolution", "ConvolutionDepthWise", "Deconvolution",
+                             "DeconvolutionDepthWise", "Pooling"})
+        if (graph.is(before, type)) return true;
+    return false;
+}
+
+}  // namespace
+
+ConvolutionFields* convolution_fields(const LayerGraph& graph, int index) {
+    for (const char* type : kConvolutions)
+        if (auto* s = graph.as<ConvolutionOperator>(index, type)) return s;
+    return nullptr;
+}
+
+bool weighted_layer(const LayerGraph& graph, int index, WeightedLayer* found) {
+    for (const char* type : kDeconvolutions) {
+        if (auto* s = graph.as<DeconvolutionOperator>(index, type)) {
+            *found = of_fields(*s, 0);
+            return true;
+        }
+    }
+    if (auto* s = convolution_fields(graph, index)) {
+        *found = of_fields(*s, s->int8_scale_term);
+    } else if (auto* s = graph.as<InnerProduct>(index, "InnerProduct")) {
+        WeightedLayer w = {};
+        w.weight = &s->weight_data, w.bias = &s->bias_data, w.bias_term = &s->bias_term;
+        w.activation_type = &s->activation_type, w.activation_params = &s->activation_params;
+        w.num_output = s->num_output;
+        w.folds = s->int8_scale_term == 0 && s->weight_data.dtype == DType::f32 &&
+                  s->activation_type == kActivationNone;
+        w.activates = s->activation_type == kActivationNone && s->int8_scale_term <= 100;
+        w.per_output = input_is_no_matrix(graph, index);
+        *found = w;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+}  // namespace quoll

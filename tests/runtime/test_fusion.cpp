@@ -1,0 +1,264 @@
+// The graph passes: a fused net gives the answers of the same net run layer by layer.
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "datareader.h"
+#include "log.h"
+#include "net.h"
+
+namespace quoll {
+namespace {
+
+// Weights for a text of floats: every value drawn anew, tags where 'tagged' says so.
+class Weights {
+public:
+    Weights& tagged(int count) {
+        bytes_.insert(bytes_.end(), 4, 0);
+        return raw(count);
+    }
+    Weights& raw(int count, float low = -1.f, float high = 1.f) {
+        std::uniform_real_distribution<float> next(low, high);
+        for (int i = 0; i < count; i++) {
+            const float x = next(rng_);
+            bytes_.insert(bytes_.end(), (const unsigned char*)&x, (const unsigned char*)&x + 4);
+        }
+        return *this;
+    }
+    // slope, mean, var, bias
+    Weights& batchnorm(int channels) {
+        return raw(channels, 0.5f, 2.f).raw(channels).raw(channels, 0.5f, 2.f).raw(channels);
+    }
+    // Aligned, as load_model from memory wants it.
+    const unsigned char* data() {
+        words_.assign((bytes_.size() + 3) / 4, 0);
+        memcpy(words_.data(), bytes_.data(), bytes_.size());
+        return (const unsigned char*)words_.data();
+    }
+    size_t size() const { return bytes_.size(); }
+
+private:
+    std::mt19937 rng_{7};
+    std::vector<unsigned char> bytes_;
+    std::vector<uint32_t> words_;
+};
+
+int load(Net* net, const std::string& text, Weights* weights, bool fuse) {
+    net->opt.use_graph_fusion = fuse;
+    net->opt.num_threads = 1;
+    const int layers = (int)std::count(text.begin(), text.end(), '\n');
+    const std::string param = "7767517\n" + std::to_string(layers) + " 99\n" + text;
+    if (net->load_param_mem(param.c_str()) != kOk) return kError;
+    const unsigned char* bytes = weights->data();
+    return net->load_model(DataReaderFromMemory(bytes, weights->size()));
+}
+
+Mat image(const Shape& shape) {
+    Mat m;
+    m.create(shape);
+    std::mt19937 rng(3);
+    std::uniform_real_distribution<float> next(-2, 2);
+    for (int q = 0; q < m.c; q++)
+        for (int i = 0; i < m.w * m.h * m.d; i++) ((float*)m.channel(q))[i] = next(rng);
+    return m;
+}
+
+Mat run(const Net& net, const Mat& in, const char* out = "out") {
+    Extractor ex = net.create_extractor();
+    Mat m;
+    EXPECT_EQ(ex.input("in", in), kOk);
+    EXPECT_EQ(ex.extract(out, m), kOk);
+    return m;
+}
+
+void expect_near(const Mat& a, const Mat& b) {
+    ASSERT_TRUE(a.logical_shape() == b.logical_shape());
+    float range = 1e-3f;
+    for (int q = 0; q < b.c; q++)
+        for (int i = 0; i < b.w * b.h * b.d; i++)
+            range = std::max(range, fabsf(((const float*)b.channel(q))[i]));
+    for (int q = 0; q < b.c; q++)
+        for (int i = 0; i < b.w * b.h * b.d; i++)
+            ASSERT_NEAR(((const float*)a.channel(q))[i], ((const float*)b.channel(q))[i],
+                        1e-5f * range)
+                << "channel " << q << " index " << i;
+}
+
+// `text` behind "Input in" becomes `layers` layers (Input included) and gives the same answers.
+void expect_fused(const std::string& text, Weights weights, const Shape& shape, size_t layers) {
+    const std::string all = "Input in 0 1 in\n" + text;
+    Net plain, fused;
+    Weights again = weights;
+    ASSERT_EQ(load(&plain, all, &weights, false), kOk);
+    ASSERT_EQ(load(&fused, all, &again, true), kOk);
+    size_t left = 0;
+    for (const Layer* layer : fused.layers()) left += !layer->tops.empty();
+    EXPECT_EQ(left, layers) << text;
+    const Mat in = image(shape);
+    expect_near(run(fused, in), run(plain, in));
+}
+
+const char kConv[] = "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n";
+Weights conv_weights() { return Weights().tagged(216).raw(8); }
+
+TEST(Fusion, batchnorm_scale_relu_into_convolution) {
+    expect_fused(std::string(kConv) +
+                     "BatchNorm bn 1 1 a b 0=8 1=0.001\nScale scale 1 1 b c 0=8 1=1\nReLU relu 1 1 "
+                     "c out\n",
+                 conv_weights().batchnorm(8).raw(8).raw(8), Shape(9, 7, 3), 2);
+}
+
+TEST(Fusion, without_bias_and_with_leaky_relu) {
+    expect_fused(
+        "ConvolutionDepthWise conv 1 1 in a 0=8 1=3 4=1 5=0 6=72 7=8\nBatchNorm bn 1 1 a b 0=8\n"
+        "ReLU relu 1 1 b out 0=0.1\n",
+        Weights().tagged(72).batchnorm(8), Shape(9, 7, 8), 2);
+}
+
+TEST(Fusion, each_activation) {
+    for (const char* activation : {"ReLU", "ReLU 0=0.2", "Clip 0=-0.5 1=0.7", "Sigmoid", "Mish",
+                                   "HardSwish 0=0.2 1=0.4", "Swish", "GELU 0=0", "GELU 0=1"}) {
+        std::string type = activation, params;
+        const size_t blank = type.find(' ');
+        if (blank != std::string::npos) params = type.substr(blank), type.resize(blank);
+        expect_fused(kConv + type + " act 1 1 a out" + params + "\n", conv_weights(),
+                     Shape(9, 7, 3), 2);
+        expect_fused("Deconvolution de 1 1 in a 0=6 1=2 3=2 5=1 6=72\n" + type + " act 1 1 a out" +
+                         params + "\n",
+                     Weights().tagged(72).raw(6), Shape(5, 4, 3), 2);
+        expect_fused(
+            "InnerProduct fc 1 1 in a 0=6 1=1 2=36\n" + type + " act 1 1 a out" + params + "\n",
+            Weights().tagged(36).raw(6), Shape(6, 5), 2);
+    }
+}
+
+TEST(Fusion, slope_of_prelu) {
+    expect_fused(std::string(kConv) + "PReLU act 1 1 a out 0=1\n", conv_weights().raw(1),
+                 Shape(9, 7, 3), 2);
+    // A slope a channel stays.
+    expect_fused(std::string(kConv) + "PReLU act 1 1 a out 0=8\n", conv_weights().raw(8),
+                 Shape(9, 7, 3), 3);
+}
+
+TEST(Fusion, arithmetic_with_constants) {
+    const std::string constant = "MemoryData k 0 1 k 0=1 1=1 2=8\n";
+    for (int op : {0, 1, 2, 3, 7}) {
+        const std::string o = "0=" + std::to_string(op);
+        expect_fused(constant + kConv + "BinaryOp op 2 1 a k out " + o + "\n",
+                     Weights().raw(8, 0.5f, 2.f).tagged(216).raw(8), Shape(9, 7, 3), 2);
+        expect_fused(std::string(kConv) + "BinaryOp op 1 1 a out " + o + " 1=1 2=1.5\n",
+                     conv_weights(), Shape(9, 7, 3), 2);
+        // k / a is no affine function of a.
+        expect_fused(constant + kConv + "BinaryOp op 2 1 k a out " + o + "\n",
+                     Weights().raw(8, 0.5f, 2.f).tagged(216).raw(8), Shape(9, 7, 3),
+                     op == 3 ? 4 : 2);
+    }
+    expect_fused("MemoryData k 0 1 k 0=1\nBinaryOp op 2 1 in k out 0=2\n", Weights().raw(1),
+                 Shape(9, 7, 3), 2);
+}
+
+TEST(Fusion, rows_of_a_matrix_keep_their_constants_apart) {
+    // 6 rows of 6 values: BatchNorm goes by row, the inner product's weights by column.
+    expect_fused("InnerProduct fc 1 1 in a 0=6 1=1 2=36\nBatchNorm bn 1 1 a out 0=6\n",
+                 Weights().tagged(36).raw(6).batchnorm(6), Shape(6, 6), 3);
+    expect_fused(
+        "Flatten flat 1 1 in f\nInnerProduct fc 1 1 f a 0=6 1=1 2=1296\nBatchNorm bn 1 1 a out "
+        "0=6\n",
+        Weights().tagged(1296).raw(6).batchnorm(6), Shape(6, 6, 6), 3);
+}
+
+TEST(Fusion, batchnorms_meet) {
+    expect_fused(
+        "BatchNorm bn 1 1 in a 0=8 1=0.01\nScale scale 1 1 a b 0=8 1=1\nBinaryOp op 1 1 b out 0=2 "
+        "1=1 2=0.5\n",
+        Weights().batchnorm(8).raw(8).raw(8), Shape(9, 7, 8), 2);
+}
+
+TEST(Fusion, padding) {
+    const std::string conv = "Convolution conv 1 1 a out 0=8 1=3 4=0 5=1 6=216\n";
+    expect_fused("Padding pad 1 1 in a 0=1 1=2 2=1 3=0 5=0.5\n" + conv, conv_weights(),
+                 Shape(9, 7, 3), 2);
+    // Reflected borders are not the convolution's.
+    expect_fused("Padding pad 1 1 in a 0=1 1=2 2=1 3=0 4=2\n" + conv, conv_weights(),
+                 Shape(9, 7, 3), 3);
+    // Borders of another value around borders of the convolution's.
+    expect_fused(
+        "Padding pad 1 1 in a 0=1 1=2 2=1 3=0 5=0.5\nConvolution conv 1 1 a out 0=8 1=3 "
+        "4=1 5=1 6=216\n",
+        conv_weights(), Shape(9, 7, 3), 3);
+}
+
+TEST(Fusion, gates) {
+    expect_fused("Split split 1 2 in x y\nSigmoid s 1 1 y z\nBinaryOp mul 2 1 x z out 0=2\n",
+                 Weights(), Shape(9, 7, 3), 2);
+    expect_fused("HardSigmoid s 1 1 in z 0=0.2 1=0.5\nBinaryOp mul 2 1 z in out 0=2\n", Weights(),
+                 Shape(9, 7, 3), 2);
+    // And on into the convolution.
+    expect_fused(std::string(kConv) + "Split split 1 2 a x y\nSigmoid s 1 1 y z\n" +
+                     "BinaryOp mul 2 1 x z out 0=2\n",
+                 conv_weights(), Shape(9, 7, 3), 2);
+    // The gate of another blob stays.
+    expect_fused("Sigmoid s 1 1 in z\nSwish t 1 1 in u\nBinaryOp mul 2 1 u z out 0=2\n", Weights(),
+                 Shape(9, 7, 3), 4);
+}
+
+TEST(Fusion, layers_that_change_nothing) {
+    expect_fused(
+        "Dropout d 1 1 in a\nNoop n 1 1 a b\nPooling p 1 1 b c 0=0 1=1\nReLU r 1 1 c out\n",
+        Weights(), Shape(9, 7, 3), 2);
+    expect_fused("Dropout d 1 1 in out 0=0.5\n", Weights(), Shape(9, 7, 3), 2);
+    // The input cannot take over the output's name.
+    expect_fused("Noop n 1 1 in out\n", Weights(), Shape(9, 7, 3), 2);
+    expect_fused("ReLU r 1 1 in a\nNoop n 1 1 a out\n", Weights(), Shape(9, 7, 3), 2);
+    expect_fused("Pooling p 1 1 in a 0=1 4=1\nFlatten f 1 1 a b\nReLU r 1 1 b out\n", Weights(),
+                 Shape(9, 7, 3), 3);
+}
+
+TEST(Fusion, a_second_reader_keeps_the_blob) {
+    expect_fused(std::string(kConv) + "ReLU relu 1 1 a b\nBinaryOp add 2 1 a b out 0=0\n",
+                 conv_weights(), Shape(9, 7, 3), 4);
+}
+
+std::vector<std::string>* g_messages;
+void keep_message(LogLevel, const char* message, void*) { g_messages->push_back(message); }
+
+TEST(Fusion, blobs_between) {
+    const std::string text = std::string("Input in 0 1 in\n") + kConv +
+                             "Dropout d 1 1 a b\nReLU relu 1 1 b c\nSoftmax s 1 1 c out\n";
+    Net fused, kept, plain;
+    for (Net* net : {&fused, &kept, &plain}) {
+        net->opt.use_graph_fusion = net != &plain;
+        const std::string param = "7767517\n5 5\n" + text;
+        ASSERT_EQ(net->load_param_mem(param.c_str()), kOk);
+        if (net == &kept) {
+            ASSERT_EQ(net->keep_blob("a"), kOk);
+        }
+        Weights weights = conv_weights();
+        const unsigned char* bytes = weights.data();
+        ASSERT_EQ(net->load_model(DataReaderFromMemory(bytes, weights.size())), kOk);
+    }
+    const Mat in = image(Shape(9, 7, 3));
+    expect_near(run(fused, in, "c"), run(plain, in, "c"));
+    expect_near(run(kept, in, "a"), run(plain, in, "a"));
+    expect_near(run(kept, in, "b"), run(plain, in, "b"));  // equals a
+
+    std::vector<std::string> messages;
+    g_messages = &messages;
+    set_log_sink(keep_message, nullptr);
+    Extractor ex = fused.create_extractor();
+    Mat m;
+    EXPECT_LT(ex.input("a", in), 0);
+    EXPECT_EQ(ex.input("in", in), kOk);
+    EXPECT_LT(ex.extract("a", m), 0);
+    EXPECT_LT(fused.keep_blob("a"), 0);
+    set_log_sink(nullptr, nullptr);
+    ASSERT_EQ(messages.size(), 3u);
+    EXPECT_NE(messages[1].find("keep_blob(\"a\")"), std::string::npos) << messages[1];
+    EXPECT_NE(messages[1].find("use_graph_fusion"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace quoll
