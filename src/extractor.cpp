@@ -218,6 +218,7 @@ int Extractor::Private::run_for(int blob) {
 }
 
 int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
+    if (m->dims == 0 && layer->support_empty_inputs) return kOk;
     if (m->empty()) return layer->fail("an input has no values");
     const bool widening = (m->dtype == DType::f16 && !layer->support_fp16_storage) ||
                           (m->dtype == DType::bf16 && !layer->support_bf16_storage);
@@ -243,10 +244,16 @@ static bool owned_alone(const std::vector<Mat>& mats) {
 int Extractor::Private::run_layer(int index, std::vector<int>* uses, int wanted) {
     const Layer* layer = net->d->layers[index];
     if (layer->bottoms.empty() && layer->typeindex == layer_to_index("Input")) {
-        for (int id : layer->tops)
-            if (blobs[id].empty())
+        for (int id : layer->tops) {
+            const std::vector<int>& readers = net->d->consumers[id];
+            const bool optional =
+                id != wanted && std::all_of(readers.begin(), readers.end(), [&](int r) {
+                    return net->d->layers[r]->support_empty_inputs;
+                });
+            if (blobs[id].empty() && !optional)
                 return layer->fail("input '%s' (%d) was not given", net->d->blobs[id].name.c_str(),
                                    id);
+        }
         return kOk;
     }
     std::vector<Mat> bottoms(layer->bottoms.size()), tops;

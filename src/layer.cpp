@@ -13,6 +13,7 @@ Layer::Layer()
       support_inplace(false),
       support_packing(false),
       support_batch(false),
+      support_empty_inputs(false),
       support_fp16_storage(false),
       support_bf16_storage(false),
       userdata(0),

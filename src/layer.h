@@ -69,6 +69,9 @@ public:
     bool support_packing;
     // Takes blobs with n > 1 itself. Otherwise the layer is run for each item of the batch.
     bool support_batch;
+    // Inputs that the user did not give come as empty Mats (a cache before the first step) instead of
+    // being an error; infer_shapes sees dims 0.
+    bool support_empty_inputs;
     // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
     bool support_fp16_storage;
     bool support_bf16_storage;

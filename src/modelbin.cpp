@@ -166,10 +166,10 @@ int StoredWeight::save(const DataWriter& dw, bool tagged) const {
         return kError;
     }
     if (data.dtype == DType::s32 || data.dtype == DType::bf16 ||
-        (!tagged && data.dtype != DType::f32) ||
+        (!tagged && data.dtype != DType::f32 && data.dtype != DType::s8) ||
         (indexes && (table.w != kTableSize || table.dtype != DType::f32))) {
         QUOLL_LOGE("[ModelBin] save: expected %s, got %s with a table of %d values",
-                   tagged ? "f32, f16, s8 or u8 with a table of 256" : "f32",
+                   tagged ? "f32, f16, s8 or u8 with a table of 256" : "f32 or s8",
                    dtype_name(data.dtype), table.empty() ? 0 : table.w);
         return kError;
     }

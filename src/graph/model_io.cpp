@@ -33,7 +33,7 @@ public:
         if (kind == WeightKind::kTagged)
             weight.stored = mb_.load_stored(count);
         else
-            weight.stored.data = mb_.load(count, 1);
+            weight.stored.data = mb_.load(count, model_bin_type(kind));
         if (weight.stored.data.empty())
             status = op_.fail("%s: needs %d values, the weights end or memory runs out before",
                               name, count);
@@ -62,11 +62,13 @@ public:
         status = weight_count(op_, name, size, &need);
         if (status != kOk) return;
         const StoredWeight* stored = from_.find_weight(name);
+        const DType type = kind == WeightKind::kInt8 ? DType::s8 : DType::f32;
         const size_t got = stored ? stored->data.logical_shape().total() : 0;
         if (got != (size_t)need)
             status = op_.fail("%s: needs %d values, got %zu", name, need, got);
-        else if (kind == WeightKind::kRaw && stored->data.dtype != DType::f32)
-            status = op_.fail("%s: expected f32, got %s", name, dtype_name(stored->data.dtype));
+        else if (kind != WeightKind::kTagged && stored->data.dtype != type)
+            status = op_.fail("%s: expected %s, got %s", name, dtype_name(type),
+                              dtype_name(stored->data.dtype));
         else if (dw_)
             status = stored->save(*dw_, kind == WeightKind::kTagged);
     }

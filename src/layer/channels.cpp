@@ -22,6 +22,12 @@ int check_input(const Layer& layer, const Mat& blob) {
     return layer.infer_shapes(std::vector<Shape>(1, blob.logical_shape()), out);
 }
 
+size_t normalized_run(const Shape& shape, int affine_size) {
+    const size_t row = shape.w, plane = row * shape.h;
+    if (shape.dims <= 2 || (size_t)affine_size == row) return row;
+    return (size_t)affine_size == plane ? plane : plane * shape.d;
+}
+
 void normalize_runs(float* data, int runs, size_t size, size_t step, float eps) {
     const double count = (double)runs * (double)size;
     double sum = 0, squares = 0;

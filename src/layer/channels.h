@@ -39,6 +39,10 @@ int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vec
 // Does the layer take this one blob? Logs why not. For in-place forwards, which create no outputs.
 int check_input(const Layer& layer, const Mat& blob);
 
+// Values that LayerNorm and RMSNorm take together: a row of a 1-D or 2-D blob, otherwise the
+// innermost axes that make up affine_size values, and a channel when none do.
+size_t normalized_run(const Shape& shape, int affine_size);
+
 // x = (x - mean) / sqrt(variance + eps) over `runs` runs of `size` values, `step` apart; mean and
 // variance are those of all these values.
 void normalize_runs(float* data, int runs, size_t size, size_t step, float eps);

@@ -19,21 +19,16 @@ void LayerNorm::weights(LayerNorm& s, WeightVisitor& v) {
     v(s.affine != 0, "beta_data", s.beta_data, s.affine_size, WeightKind::kRaw, "[affine_size]");
 }
 
-size_t LayerNorm::run_length(const Shape& shape) const {
-    const size_t row = shape.w, plane = row * shape.h;
-    if (shape.dims <= 2 || (size_t)affine_size == row) return row;
-    return (size_t)affine_size == plane ? plane : plane * shape.d;
-}
-
 int LayerNorm::shape(const LayerNorm& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, out, 0));
-    if (!s.affine || s.run_length(in[0]) == (size_t)s.affine_size) return kOk;
+    if (!s.affine || normalized_run(in[0], s.affine_size) == (size_t)s.affine_size) return kOk;
     return s.fail("affine_size %d does not fit %s", s.affine_size, shape_text(in[0]).c_str());
 }
 
 int LayerNorm::forward_inplace(Mat& blob, const Option&) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
-    const size_t run = run_length(blob.logical_shape()), size = (size_t)blob.w * blob.h * blob.d;
+    const size_t run = normalized_run(blob.logical_shape(), affine_size);
+    const size_t size = (size_t)blob.w * blob.h * blob.d;
     for (int q = 0; q < blob.c; q++) {
         float* channel = (float*)blob.data + q * blob.cstep;
         for (float* p = channel; p < channel + size; p += run) {

@@ -22,10 +22,6 @@ public:
     int affine;
     Mat gamma_data;
     Mat beta_data;
-
-protected:
-    // Values that are normalised together in a blob of this shape.
-    size_t run_length(const Shape& shape) const;
 };
 
 }  // namespace quoll

@@ -107,7 +107,7 @@ public:
         int count = 0;
         status = weight_count(layer_, name, size, &count);
         if (status != kOk) return;
-        field = mb_.load(count, kind == WeightKind::kTagged ? 0 : 1);
+        field = mb_.load(count, model_bin_type(kind));
         if (field.empty()) {
             status = layer_.fail("%s: needs %d values, the weights end or memory runs out before",
                                  name, count);

@@ -57,7 +57,11 @@ public:
 enum class WeightKind {
     kTagged,  // a 4-byte tag tells f32, f16, int8 or table (ModelBin type 0)
     kRaw,     // f32 without tag (type 1)
+    kInt8,    // int8 without tag (type 3)
 };
+inline int model_bin_type(WeightKind kind) {
+    return kind == WeightKind::kTagged ? 0 : kind == WeightKind::kRaw ? 1 : 3;
+}
 
 // The size of a weight in scalars; one int64_t stands for a 1-D weight.
 struct WeightSize {

@@ -125,6 +125,24 @@ void check_normalize_row(const NormKernels& k) {
     }
 }
 
+void check_rms_row(const NormKernels& k) {
+    for (size_t n = 1; n <= 70; n++) {
+        const std::vector<float> values = random_values(n, 1, 5), gamma = random_values(n, -2, 2);
+        double squares = 0;
+        for (float x : values) squares += (double)x * x / (double)n;
+        for (bool affine : {false, true}) {
+            Guarded<float> data(n), g(n);
+            std::copy(values.begin(), values.end(), data.data());
+            std::copy(gamma.begin(), gamma.end(), g.data());
+            k.rms_row(data.data(), n, 0.01f, affine ? g.data() : nullptr);
+            for (size_t i = 0; i < n; i++) {
+                const double x = values[i] / sqrt(squares + 0.01f);
+                ASSERT_NEAR(affine ? x * gamma[i] : x, data[i], 3e-6) << i << " of " << n;
+            }
+        }
+    }
+}
+
 void check_lrn(const NormKernels& k, int blocks, int pack, int half, float beta) {
     const size_t pixels = 23, step = pixels * pack + 4, n = (blocks - 1) * step + pixels * pack;
     const std::vector<float> values = random_values(n, -3, 3);

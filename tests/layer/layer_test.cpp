@@ -411,7 +411,8 @@ bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* p
     }
     for (const WeightNeed& need : weights_needed(*layer)) {
         const bool scales = ends_with(need.name, "_int8_scales");
-        const bool int8 = c.weights_are_int8 && need.kind == WeightKind::kTagged;
+        const bool int8 = need.kind == WeightKind::kInt8 ||
+                          (c.weights_are_int8 && need.kind == WeightKind::kTagged);
         ValueRange range = scales ? ValueRange{100, 127} : ValueRange{-1, 1};
         if (int8) range = {-127, 127};
         for (const auto& named : c.weight_ranges)

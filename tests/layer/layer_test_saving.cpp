@@ -161,7 +161,9 @@ std::string random_weights(Layer& op, Random& random, int form) {
     const auto word = [&](unsigned v) { bytes.append((const char*)&v, 4); };
     const unsigned tags[] = {0, 0x01306B47, 0x000D4B38, 0x00000105, 0x0002C056};
     for (const WeightNeed& need : weights_needed(op)) {
-        const int f = need.kind == WeightKind::kTagged ? form : 0;
+        const int f = need.kind == WeightKind::kTagged ? form
+                      : need.kind == WeightKind::kInt8 ? 2
+                                                       : 0;
         const size_t scalar = f == 1 ? 2 : f == 2 || f == 3 ? 1 : 4;
         if (need.kind == WeightKind::kTagged) word(tags[f]);
         if (f == 3)

@@ -37,8 +37,8 @@ def param_text(op, config):
 
 
 def one_weight(kind, values):
-    if kind == 'int8':  # padded to 4 bytes
-        return 0x000D4B38.to_bytes(4, 'little') + values.astype(np.int8).tobytes() + bytes(-values.size % 4)
+    if kind in ('int8', 'bytes'):  # with and without tag, padded to 4 bytes
+        return (0x000D4B38.to_bytes(4, 'little') if kind == 'int8' else b'') + values.astype(np.int8).tobytes() + bytes(-values.size % 4)
     return (bytes(4) if kind == 'tagged' else b'') + np.ascontiguousarray(values, np.float32).tobytes()
 
 

@@ -90,7 +90,9 @@ public:
     void operator()(bool, const char* name, Mat&, quoll::WeightSize, quoll::WeightKind kind,
                     const char* doc) override {
         text += std::string("| ") + name + " | " +
-                (kind == quoll::WeightKind::kTagged ? "f32, f16, int8 or table (tagged)" : "f32") +
+                (kind == quoll::WeightKind::kTagged ? "f32, f16, int8 or table (tagged)"
+                 : kind == quoll::WeightKind::kInt8 ? "int8"
+                                                    : "f32") +
                 " | " + doc + " |\n";
     }
 };

@@ -59,6 +59,23 @@ void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, 
     }
 }
 
+Mat gemm_packed(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
+                size_t k, Allocator* allocator) {
+    // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
+    const size_t rows = gemm_packed_size(kernels, n, k) / kernels.lanes;
+    Mat packed(kernels.lanes, (int)rows, (size_t)4u, allocator);
+    if (!packed.empty()) gemm_pack(kernels, src, ld, row_major, n, k, packed);
+    return packed;
+}
+
+Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n, Allocator* allocator) {
+    Mat padded((int)gemm_bias_size(kernels, n), (size_t)4u, allocator);
+    if (padded.empty()) return padded;
+    padded.fill(0.f);
+    if (bias) std::copy_n(bias, n, (float*)padded);
+    return padded;
+}
+
 // ---------------------------------------------------------------- the product
 
 namespace {

@@ -22,6 +22,13 @@ void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, 
 // The floats that GemmProblem::bias must have: n rounded up to whole panels.
 size_t gemm_bias_size(const GemmKernels& kernels, size_t n);
 
+// The same in Mats of their own, empty when memory runs out: all panels, and a bias of zeros where
+// `bias` is null.
+Mat gemm_packed(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
+                size_t k, Allocator* allocator = nullptr);
+Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n,
+              Allocator* allocator = nullptr);
+
 // ---------------------------------------------------------------- the product
 
 // A part of k whose panel rows stay in cache while they meet many rows of A. block_k is the same

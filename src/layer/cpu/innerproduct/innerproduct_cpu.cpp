@@ -1,7 +1,5 @@
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 
-#include <algorithm>
-
 #include "layer/cpu/gemm/gemm_run.h"
 
 namespace quoll {
@@ -22,16 +20,13 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     const KernelSet& kernels = host_kernel_set();
     const GemmKernels& gemm = *kernels.gemm;
     const size_t k = num_input();
-    // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
-    packed_weight_.create(gemm.lanes, (int)(gemm_packed_size(gemm, num_output, k) / gemm.lanes));
-    packed_bias_.create((int)gemm_bias_size(gemm, num_output));
-    if (packed_weight_.empty() || packed_bias_.empty() || weight.empty()) {
+    const bool with_bias = bias_term && !int8;
+    if (!weight.empty()) packed_weight_ = gemm_packed(gemm, weight, k, false, num_output, k);
+    packed_bias_ = gemm_bias(gemm, with_bias ? (const float*)bias_data : nullptr, num_output);
+    if (packed_weight_.empty() || packed_bias_.empty()) {
         fail("out of memory for %d weights", weight_data_size);
         return kOutOfMemory;
     }
-    gemm_pack(gemm, weight, k, false, num_output, k, packed_weight_);
-    packed_bias_.fill(0.f);
-    if (bias_term && !int8) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
     if (!int8) activation_ = FusedActivation(kernels, activation);
     kernels_ = &kernels;
     weight_data.release();

@@ -168,6 +168,18 @@ void normalize_row(float* data, size_t n, float eps, const float* gamma, const f
     }
 }
 
+void rms_row(float* data, size_t n, float eps, const float* gamma) {
+    using V = s::vecf<s::kLanes>;
+    float squares;
+    norm_reduce<SumSquares>(data, n, 1, nullptr, &squares);
+    const V factor = V::set(1.f / sqrtf(squares / (float)n + eps));
+    for (size_t i = 0; i < n; i += s::kLanes) {
+        V x = V::load_n(data + i, n - i) * factor;
+        if (gamma) x = x * V::load_n(gamma + i, n - i);
+        x.store_n(data + i, n - i);
+    }
+}
+
 // ---------------------------------------------------------------- local response normalisation
 
 template <class V>

@@ -24,6 +24,9 @@ typedef void (*SoftmaxColumns)(float* data, size_t count, size_t step, size_t wi
 typedef void (*NormalizeRow)(float* data, size_t n, float eps, const float* gamma,
                              const float* beta);
 
+// data[i] = data[i] / sqrt(mean of the squares + eps) * gamma[i]; a null gamma stands for ones.
+typedef void (*RmsRow)(float* data, size_t n, float eps, const float* gamma);
+
 // Local response normalisation across channels: for each of `pixels` pixels and channel c
 //     out = in * (bias + scale * sum of in^2 over the channels c - half to c + half)^-beta.
 // Channels come in `blocks` blocks of `pack` (1, 4, 8 or 16), `step` floats apart.

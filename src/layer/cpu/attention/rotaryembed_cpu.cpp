@@ -1,0 +1,42 @@
+#include "layer/cpu/attention/attention.h"
+#include "layer/cpu/packing.h"
+#include "layer/rotaryembed.h"
+
+namespace quoll {
+
+namespace {
+
+class RotaryEmbedCpu : public RotaryEmbed {
+public:
+    int create_pipeline(const Option& opt) override {
+        kernels_ = &host_kernel_set();
+        return RotaryEmbed::create_pipeline(opt);
+    }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override {
+        QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
+        const Mat& x = bottoms[0];
+        const AttentionKernels& k = *kernels_->attention;
+        const TurnRow turn = interleaved ? k.turn_pairs : k.turn_halves;
+        const int half = x.w / 2, second = !interleaved && bottoms[1].w == x.w ? half : 0;
+        const int threads = threads_for(opt, (double)x.w * x.h * x.c * 2);
+#pragma omp parallel for num_threads(threads) collapse(2)
+        for (int q = 0; q < x.c; q++) {
+            for (int y = 0; y < x.h; y++) {
+                const size_t row = (size_t)y * x.w;
+                turn((const float*)x.data + q * x.cstep + row, bottoms[1].row(y), bottoms[2].row(y),
+                     half, second, (float*)tops[0].data + q * tops[0].cstep + row);
+            }
+        }
+        return kOk;
+    }
+
+private:
+    const KernelSet* kernels_ = nullptr;
+};
+
+}  // namespace
+
+Layer* create_RotaryEmbed_fast_layer() { return new RotaryEmbedCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,144 @@
+#include "layer/gemm.h"
+
+#include "layer/cpu/attention/attention.h"
+#include "layer/cpu/gemm/gemm_run.h"
+
+namespace quoll {
+
+namespace {
+
+// A constant matrix is packed once, by create_pipeline, which lets the original go: B, or A where
+// only that is constant (the product is then computed as its transpose). Quantised weights run on
+// the reference.
+class GemmCpu : public Gemm {
+public:
+    int create_pipeline(const Option& opt) override;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    bool swapped() const { return constantA && !constantB; }
+    // The constant C is a bias of the packed matrix' columns.
+    bool c_is_bias() const {
+        const int type = constant_broadcast_type_C;
+        return (constantA || constantB) && constantC &&
+               (type == kScalar || (swapped() ? type == kRow1 || type == kRow : type == kColumn));
+    }
+    Mat make_bias(Allocator* allocator) const;
+    int multiply(const Product& p, Mat& top, const Option& opt) const;
+    void multiply_row(const Product& p, Mat& top, const Option& opt) const;
+    void finish(const Product& p, Mat& top) const;
+
+    const KernelSet* kernels_ = nullptr;  // null: the reference runs
+    Mat packed_, bias_;
+};
+
+Mat GemmCpu::make_bias(Allocator* allocator) const {
+    const int n = swapped() ? constantM : constantN;
+    Mat values(n, (size_t)4u, allocator);
+    if (values.empty()) return values;
+    const float* c = C_data;
+    for (int i = 0; i < n; i++)
+        values[i] = c_is_bias() ? beta * c[constant_broadcast_type_C == kScalar ? 0 : i] : 0.f;
+    return gemm_bias(*kernels_->gemm, values, n);
+}
+
+int GemmCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Gemm::create_pipeline(opt));
+    if (quantize_term) return kOk;
+    kernels_ = &host_kernel_set();
+    if (!constantA && !constantB) return kOk;
+    const GemmKernels& gemm = *kernels_->gemm;
+    // The columns of the packed matrix are A's rows, or B's columns.
+    const int n = swapped() ? constantM : constantN, k = constantK;
+    Mat& weight = swapped() ? A_data : B_data;
+    const bool row_major = swapped() ? transA : !transB;
+    packed_ = gemm_packed(gemm, weight, row_major ? n : k, row_major, n, k);
+    bias_ = make_bias(opt.workspace_allocator);
+    if (packed_.empty() || bias_.empty()) {
+        fail("out of memory for a matrix of %d x %d", n, k);
+        return kOutOfMemory;
+    }
+    weight.release();
+    return kOk;
+}
+
+// One row by a matrix that is read where it lies.
+void GemmCpu::multiply_row(const Product& p, Mat& top, const Option& opt) const {
+    const AttentionKernels& k = *kernels_->attention;
+    const float *a = *p.a.blob, *b = *p.b.blob;
+    float* out = top;
+    const int threads = threads_for(opt, (double)p.n * p.k);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int t = 0; t < threads; t++) {
+        const size_t n0 = piece_begin(p.n, threads, t), n = piece_length(p.n, threads, t);
+        if (p.b.row_step == 1)
+            k.dot_rows(a, p.k, b + n0 * p.b.column_step, p.b.column_step, n, 1.f, out + n0);
+        else
+            k.sum_rows(a, p.k, b + n0, p.b.row_step, n, 1.f, out + n0);
+    }
+}
+
+int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
+    const GemmKernels& gemm = *kernels_->gemm;
+    if (!constantA && !constantB && p.m == 1 && p.a.column_step == 1 && !output_transpose) {
+        multiply_row(p, top, opt);
+        return kOk;
+    }
+    GemmMatrix g = {};
+    g.kernels = kernels_;
+    g.k = p.k;
+    const Operand& a = swapped() ? p.b : p.a;
+    g.a = *a.blob;
+    g.a_row = swapped() ? a.column_step : a.row_step;
+    g.a_k = swapped() ? a.row_step : a.column_step;
+    g.m = swapped() ? p.n : p.m, g.n = swapped() ? p.m : p.n;
+    Mat packed = packed_, bias = bias_;
+    if (packed.empty()) {
+        const bool row_major = p.b.column_step == 1;
+        const size_t ld = row_major ? p.b.row_step : p.b.column_step;
+        packed = gemm_packed(gemm, *p.b.blob, ld, row_major, p.n, p.k, opt.workspace_allocator);
+        bias = gemm_bias(gemm, nullptr, p.n, opt.workspace_allocator);
+        if (packed.empty() || bias.empty()) return kOutOfMemory;
+    }
+    g.b = packed, g.bias = bias;
+    g.c = top;
+    if ((output_transpose != 0) == swapped()) {  // rows of the product are rows of the output
+        g.c_row = p.top_step;
+        g.c_pack = g.n;
+    } else {
+        g.c_row = g.c_pack = 1;
+        g.c_block = p.top_step;
+    }
+    gemm_matrix(g, threads_for(opt, (double)p.m * p.n * p.k));
+    return kOk;
+}
+
+// What the product lacks: alpha, and C unless it was the bias.
+void GemmCpu::finish(const Product& p, Mat& top) const {
+    const bool with_c = p.c && !c_is_bias();
+    if (alpha == 1.f && !with_c) return;
+    const int rows = output_transpose ? p.n : p.m, columns = output_transpose ? p.m : p.n;
+    for (int r = 0; r < rows; r++) {
+        float* out = (float*)top.data + r * p.top_step;
+        for (int i = 0; i < columns && with_c; i++)
+            out[i] += beta * (output_transpose ? p.c_value(i, r) : p.c_value(r, i));
+        for (int i = 0; i < columns; i++) out[i] *= alpha;
+    }
+}
+
+int GemmCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                     const Option& opt) const {
+    if (!kernels_) return Gemm::forward(bottoms, tops, opt);
+    Product p;
+    QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &p));
+    QUOLL_RETURN_IF_ERROR(multiply(p, tops[0], opt));
+    finish(p, tops[0]);
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_Gemm_fast_layer() { return new GemmCpu; }
+
+}  // namespace quoll

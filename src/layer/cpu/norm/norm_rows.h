@@ -1,0 +1,33 @@
+// The loop of LayerNorm and RMSNorm.
+#ifndef QUOLL_LAYER_CPU_NORM_NORM_ROWS_H
+#define QUOLL_LAYER_CPU_NORM_NORM_ROWS_H
+
+#include "layer/channels.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+// Checks the blob, makes it planar, and calls f(values, run) for each run of values that are
+// normalised together.
+template <class F>
+int for_each_run(const Layer& layer, Mat& blob, int affine_size, const Option& opt, F f) {
+    QUOLL_RETURN_IF_ERROR(check_input(layer, blob));
+    if (blob.elempack > 1) {
+        Mat planar;
+        convert_packing(blob, planar, 1, opt);
+        if (planar.empty()) return kOutOfMemory;
+        blob = planar;
+    }
+    const size_t run = normalized_run(blob.logical_shape(), affine_size);
+    const size_t size = (size_t)blob.w * blob.h * blob.d;
+    const int64_t each = size / run, runs = each * blob.c;
+    const int threads = threads_for(opt, (double)size * blob.c * 2);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < runs; i++)
+        f((float*)blob.data + i / each * blob.cstep + i % each * run, run);
+    return kOk;
+}
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,32 @@
+#include "layer/cpu/norm/norm.h"
+#include "layer/cpu/norm/norm_rows.h"
+#include "layer/rmsnorm.h"
+
+namespace quoll {
+
+namespace {
+
+// Any elempack; the result has elempack 1.
+class RMSNormCpu : public RMSNorm {
+public:
+    RMSNormCpu() { support_packing = true; }
+    int create_pipeline(const Option& opt) override {
+        kernels_ = &host_kernel_set();
+        return RMSNorm::create_pipeline(opt);
+    }
+    int forward_inplace(Mat& blob, const Option& opt) const override {
+        const float* gamma = affine ? (const float*)gamma_data : nullptr;
+        return for_each_run(*this, blob, affine_size, opt, [&](float* values, size_t run) {
+            kernels_->norm->rms_row(values, run, eps, gamma);
+        });
+    }
+
+private:
+    const KernelSet* kernels_ = nullptr;
+};
+
+}  // namespace
+
+Layer* create_RMSNorm_fast_layer() { return new RMSNormCpu; }
+
+}  // namespace quoll

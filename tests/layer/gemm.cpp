@@ -1,0 +1,86 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static const std::vector<LayerCase> kCases = {
+    LayerCase({Shape(9, 7), Shape(5, 9)}, "").terms(10),
+    LayerCase({Shape(7, 9), Shape(9, 5), Shape(5, 7)}, "0=0.5 1=2.0 2=1 3=1 14=1").terms(10),
+    LayerCase({Shape(9, 7), Shape(5, 9)}, "6=1 7=7 8=5 10=4").terms(10),
+    LayerCase({Shape(65, 33)}, "3=1 5=1 6=1 8=50 9=65 10=4").terms(66),
+    LayerCase({Shape(130, 1)}, "3=1 5=1 6=1 8=70 9=130 10=-1").terms(131),
+    LayerCase({Shape(20, 1, 13)}, "5=1 6=1 7=13 8=48 9=20 10=1 11=1").terms(21),
+    LayerCase({Shape(13, 20)}, "0=1.5 2=1 3=1 5=1 6=1 7=13 8=48 9=20 10=3 11=1 14=1").terms(31),
+    LayerCase({Shape(20), Shape(17)}, "3=1 5=1 8=17 9=20").terms(21),
+    LayerCase({Shape(20, 4), Shape(1, 4)}, "1=-0.5 3=1 5=1 8=33 9=20").terms(21),
+    LayerCase({Shape(21, 19)}, "4=1 6=1 7=6 8=21 9=19 10=4").terms(20),
+    LayerCase({Shape(19, 1)}, "2=1 3=1 4=1 6=1 7=33 9=19 10=0 14=1").terms(20),
+    LayerCase({Shape(19, 21), Shape(1)}, "2=1 3=1 4=1 7=35 9=19").terms(20),
+    LayerCase({}, "4=1 5=1 6=1 7=35 8=24 9=24 10=-1 14=1").terms(24),
+    LayerCase({Shape(8, 5)}, "4=1 5=1 7=5 8=8 9=12 10=-1").terms(13),
+    LayerCase({Shape(9, 7), Shape(5, 9)}, "18=2").terms(10),
+    LayerCase({Shape(30, 6), Shape(11)}, "2=0 3=1 5=1 8=11 9=30 18=2")
+        .weights("B_data_int8_scale", 100, 127)
+        .int8_weights()
+        .terms(31),
+    LayerCase({Shape(6, 30)}, "4=1 2=1 6=1 7=11 9=30 10=-1 18=1").int8_weights().terms(30),
+    LayerCase({Shape(45, 6)}, "3=1 5=1 6=1 8=7 9=45 10=4 18=410")
+        .weights("B_data_quantize_scales", 5, 10)
+        .term_magnitude(30)
+        .terms(46),
+    LayerCase({Shape(150, 3), Shape(7, 3)}, "3=1 5=1 8=7 9=150 18=602")
+        .weights("B_data_quantize_scales", 5, 10)
+        .term_magnitude(30)
+        .terms(151),
+};
+QUOLL_LAYER_CASES(Gemm, kCases)
+
+TEST(Gemm, by_hand) {
+    const Mat a = mat_of(Shape(2, 2), {1, 2, 3, 4}), b = mat_of(Shape(3, 2), {1, 0, 2, 0, 1, 3});
+    const Mat product = mat_of(Shape(3, 2), {1, 2, 8, 3, 4, 18});
+    expect_values("Gemm", "", {}, {a, b}, product);
+    // alpha (A B + beta C): C is a column, a row, one value.
+    expect_values("Gemm", "0=2.0 1=-1.0", {}, {a, b, mat_of(Shape(2), {1, 10})},
+                  mat_of(Shape(3, 2), {0, 2, 14, -14, -12, 16}));
+    expect_values("Gemm", "", {}, {a, b, mat_of(Shape(3), {1, 2, 3})},
+                  mat_of(Shape(3, 2), {2, 4, 11, 4, 6, 21}));
+    expect_values("Gemm", "", {}, {a, b, mat_of(Shape(1), {1})},
+                  mat_of(Shape(3, 2), {2, 3, 9, 4, 5, 19}));
+    // The weight as [N][K], the output as [N][1][M].
+    expect_values("Gemm", "3=1 5=1 6=1 8=3 9=2 10=-1 11=1 14=1",
+                  {mat_of(Shape(6), {1, 0, 0, 1, 2, 3})}, {a},
+                  mat_of(Shape(2, 1, 3), {1, 3, 2, 4, 8, 18}));
+    expect_values("Gemm", "2=1 4=1 6=1 7=2 8=3 9=2 10=4",
+                  {mat_of(Shape(4), {1, 3, 2, 4}), mat_of(Shape(3), {1, 2, 3})}, {b},
+                  mat_of(Shape(3, 2), {2, 4, 11, 4, 6, 21}));
+}
+
+TEST(Gemm, int8_by_hand) {
+    // A's row has the scale 127 / 2, so 1 becomes round(63.5) = 64; B comes as int8 with scale 10.
+    Mat b(Shape(2, DType::s8));
+    ((signed char*)b.data)[0] = 20, ((signed char*)b.data)[1] = -30;
+    expect_values("Gemm", "3=1 5=1 6=1 8=1 9=2 10=-1 18=1", {b, mat_of(Shape(1), {10})},
+                  {mat_of(Shape(2, 1), {1, 2})},
+                  mat_of(Shape(1, 1), {(64.f * 20 - 127 * 30) / (63.5f * 10)}));
+}
+
+TEST(Gemm, blocks_of_four_bits_by_hand) {
+    // 3, -2, -8 as 0x3, 0xE, 0x8; scale 2; factors 1, 2, 3 of the input.
+    Mat b(Shape(2, DType::s8));
+    ((signed char*)b.data)[0] = (signed char)0xE3, ((signed char*)b.data)[1] = 0x08;
+    expect_values("Gemm", "3=1 5=1 6=1 8=1 9=3 10=-1 18=410",
+                  {b, mat_of(Shape(1), {2}), mat_of(Shape(3), {1, 2, 3})},
+                  {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {1.5f - 2 - 12}));
+}
+
+TEST(Gemm, refuses_what_does_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("Gemm", "5=1 8=3", {Mat(3)}));
+    EXPECT_EQ(nullptr, make_layer("Gemm", "18=5", {}));
+    EXPECT_EQ(nullptr, make_layer("Gemm", "18=403", {}));
+    EXPECT_EQ(nullptr, make_layer("Gemm", "5=1 6=1 8=2 9=2 10=-1 18=400", {Mat(1), Mat(2)}));
+    const LayerPtr layer = make_layer("Gemm", "", {}, 2);
+    EXPECT_TRUE(run_layer(*layer, {Mat(2, 3), Mat(2, 3)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(3, 2), Mat(2, 3), Mat(4)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(3, 2, 2), Mat(2, 3)}).empty());
+}
+
+}  // namespace quoll
