@@ -219,6 +219,7 @@ int Extractor::Private::run_for(int blob) {
 
 int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
     if (m->dims == 0 && layer->support_empty_inputs) return kOk;
+    if (m->empty() && m->dims > 0 && layer->support_empty) return kOk;
     if (m->empty()) return layer->fail("an input has no values");
     const bool widening = (m->dtype == DType::f16 && !layer->support_fp16_storage) ||
                           (m->dtype == DType::bf16 && !layer->support_bf16_storage);

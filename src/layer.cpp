@@ -16,6 +16,7 @@ Layer::Layer()
       support_empty_inputs(false),
       support_fp16_storage(false),
       support_bf16_storage(false),
+      support_empty(false),
       userdata(0),
       typeindex(-1) {}
 Layer::~Layer() {}

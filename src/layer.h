@@ -75,6 +75,8 @@ public:
     // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
     bool support_fp16_storage;
     bool support_bf16_storage;
+    // Takes blobs with an axis of size 0 (dims set, no data). Otherwise they are refused.
+    bool support_empty;
 
     void* userdata;  // what register_custom_layer was given
     int typeindex;   // position in layer/layer_list.inc; -1 for custom layers

@@ -6,6 +6,7 @@
 
 #include "blocks.h"
 #include "elementwise.h"
+#include "integer.h"
 
 namespace quoll {
 
@@ -67,23 +68,6 @@ float BinaryOp::value(float x, float y) const {
             return remainderf(y, x);
     }
     return x;
-}
-
-static int32_t int_power(int32_t x, int32_t n) {
-    if (n < 0) return x == 1 ? 1 : x == -1 ? (n % 2 ? -1 : 1) : 0;
-    uint32_t result = 1;
-    for (uint32_t base = (uint32_t)x; n > 0; n >>= 1, base *= base)
-        if (n & 1) result *= base;
-    return (int32_t)result;
-}
-
-// Quotient towards zero; the one that does not fit (the least int by -1) wraps.
-static int32_t int_quotient(int32_t x, int32_t y) {
-    return y == 0 ? 0 : y == -1 ? (int32_t)(0u - (uint32_t)x) : x / y;
-}
-static int32_t int_modulo(int32_t x, int32_t y) { return y == 0 || y == -1 ? 0 : x % y; }
-static int32_t int_floor_quotient(int32_t x, int32_t y) {
-    return int_quotient(x, y) - (int_modulo(x, y) != 0 && (x < 0) != (y < 0));
 }
 
 int32_t BinaryOp::value(int32_t x, int32_t y) const {

@@ -153,6 +153,7 @@ struct ElementType {
 const ElementType kElementTypes[] = {
     {"<f4", DType::f32, 4}, {"<f2", DType::f32, 2}, {"<i4", DType::s32, 4}, {"<i8", DType::s32, 8},
     {"|i1", DType::s8, 1},  {"|u1", DType::u8, 1},  {"<i1", DType::s8, 1},  {"<u1", DType::u8, 1},
+    {"|b1", DType::u8, 1},
 };
 
 int find_type(const std::string& path, const Header& header, const ElementType** type) {
@@ -160,7 +161,7 @@ int find_type(const std::string& path, const Header& header, const ElementType**
         if (header.descr == t.descr) return *type = &t, (int)kOk;
     return fail(path, "elements of type '" + header.descr +
                           "': expected float32 '<f4', float16 '<f2', int32 '<i4', int64 '<i8', "
-                          "int8 '|i1' or uint8 '|u1'");
+                          "int8 '|i1', uint8 '|u1' or bool '|b1'");
 }
 
 int make_shape(const std::string& path, const Header& header, bool batch, DType dtype,

@@ -33,8 +33,8 @@ struct Port {
 };
 
 const char kFooter[] =
-    "Arrays: float32, int32 and int8 become f32, s32 and s8 blobs (float16, int64 and uint8 are "
-    "read too);\n"
+    "Arrays: float32, int32 and int8 become f32, s32 and s8 blobs (float16, int64, uint8 and "
+    "bool are read too);\n"
     "outputs keep their type. Axes are (w), (h,w), (c,h,w) or (c,d,h,w); with --batch the first "
     "axis of every\n"
     "input counts the items of a batch. Outputs have that axis in front when there is more than "
