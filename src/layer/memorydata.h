@@ -12,13 +12,20 @@ public:
     static void params(MemoryData& s, ParamVisitor& v);
     static void weights(MemoryData& s, WeightVisitor& v);
     static int shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
     int w = 0, h = 0, d = 0, c = 0;
     // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32.
     int load_type = 1;
+    // What the values are, as in CastTo: 0 what the weight is; 3 s32, 4 s8, 5 u8: the plain weight
+    // holds 32-bit integers in place of floats.
+    int type = 0;
     Mat data;
+
+private:
+    Mat integers_;  // data as `type`, if that is not 0
 };
 
 }  // namespace quoll

@@ -8,8 +8,24 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({}, "0=5 1=3 2=16"),
     LayerCase({}, "0=5 1=3 11=2 2=16 21=0"),
     LayerCase({}, ""),
+    LayerCase({}, "0=5 1=3 2=16 22=3"),
+    LayerCase({}, "0=5 1=3 22=4"),
 };
 QUOLL_LAYER_CASES(MemoryData, kCases)
+
+TEST(MemoryData, integers) {
+    const std::vector<float> values = {1, -2, 2147483520.f, 200, 5, 6};
+    Mat bits = mat_of(Shape(6, DType::s32), values);
+    bits.dtype = DType::f32;  // as a file has them
+    const char* const params[] = {"0=1 1=3 2=2 22=3", "0=1 1=3 2=2 22=5"};
+    expect_values("MemoryData", params[0], {bits}, {}, mat_of(Shape(1, 3, 2, DType::s32), values));
+    const std::vector<Mat> got = run_layer(*make_layer("MemoryData", params[1], {bits}, 0), {});
+    ASSERT_EQ(1u, got.size());
+    ASSERT_EQ(Shape(1, 3, 2, DType::u8), got[0].logical_shape());
+    EXPECT_EQ(200, ((const unsigned char*)got[0].channel(1).data)[0]);
+    EXPECT_EQ(nullptr, make_layer("MemoryData", "0=6 22=3 21=0", {bits}));
+    EXPECT_EQ(nullptr, make_layer("MemoryData", "0=6 22=1", {bits}));
+}
 
 TEST(MemoryData, by_hand) {
     const Mat data = mat_of(Shape(6), {1, 2, 3, 4, 5, 6});

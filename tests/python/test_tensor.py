@@ -136,6 +136,24 @@ def test_closed_form_is_what_onnx_means(op):
     assert compared >= CONFIGS // 10, f'{len(refused)} refused:\n' + '\n'.join(refused[:5])
 
 
+# Operators that move values take any type
+
+@pytest.mark.parametrize('dtype', [np.int32, np.int8, np.uint8])
+def test_shape_operators_take_integers(dtype, tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.integers(0 if dtype is np.uint8 else -100, 100, (16, 5, 3)).astype(dtype)
+    y = x[:, :1] + dtype(1)
+    layers = [('Permute', '0=4', [x], 1), ('Permute', '0=2', [x], 1), ('Reshape', '0=15 1=16', [x], 1), ('Flatten', '', [x], 1),
+              ('ExpandDims', '-23303=1,0', [x], 1), ('Squeeze', '-23303=1,1', [y], 1), ('Concat', '0=1', [x, y], 1),
+              ('Slice', '-23300=2,2,-233 1=-2', [x], 2), ('Tile', '-23302=3,2,1,2', [x], 1), ('Noop', '', [x], 1),
+              ('Crop', '-23309=1,1 -23310=1,4 -23311=1,0', [x], 1)]
+    want = [[x.transpose(1, 2, 0)], [x.transpose(1, 0, 2)], [x.reshape(16, 15)], [x.ravel()], [x[None]], [y[:, 0]],
+            [np.concatenate([x, y], 1)], [x[:, :2], x[:, 2:]], [np.tile(x, (2, 1, 2))], [x], [x[1:4]]]
+    for layer, answers, got in zip(layers, want, run_layers(tmp_path, layers)):
+        for a, g in zip(answers, got):
+            assert g.dtype == dtype and np.array_equal(g, a), f'{layer[:2]}: {difference(g, a, 0)}'
+
+
 # Batches and empty tensors
 
 def test_batch_axis(tmp_path):

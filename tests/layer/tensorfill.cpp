@@ -1,0 +1,62 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static const DType s32 = DType::s32;
+
+static const std::vector<LayerCase> kConstantOfShape = {
+    LayerCase({Shape(3, s32)}, "1=0.5").range(1, 5),
+    LayerCase({Shape(1, s32)}, "0=3 2=-7").range(1, 9),
+    LayerCase({Shape(4, s32)}, "0=6 2=1").range(1, 4),
+};
+QUOLL_LAYER_CASES(ConstantOfShape, kConstantOfShape)
+
+static const std::vector<LayerCase> kRange = {
+    LayerCase({Shape(1, s32), Shape(1, s32), Shape(1, s32)}, "")
+        .range(0, -9, -9)
+        .range(1, 5, 9)
+        .range(2, 1, 3),
+    LayerCase({Shape(1), Shape(1), Shape(1)}, "").range(0, 2, 3).range(1, -3, -2).range(2, -1, -1),
+};
+QUOLL_LAYER_CASES(Range, kRange)
+
+static const std::vector<LayerCase> kEyeLike = {
+    LayerCase({Shape(5, 4)}, ""),
+    LayerCase({Shape(5, 8, s32)}, "0=2 1=0"),
+    LayerCase({Shape(2, 3)}, "0=-1 1=3"),
+};
+QUOLL_LAYER_CASES(EyeLike, kEyeLike)
+
+static const std::vector<LayerCase> kOneHot = {
+    LayerCase({Shape(7, s32), Shape(2)}, "1=5").range(0, -6, 6),
+    LayerCase({Shape(3, 4, s32), Shape(2, DType::s8)}, "0=0 1=3").range(0, -3, 2),
+    LayerCase({Shape(3, 4, 2, s32), Shape(2), Shape(1, s32)}, "0=1").range(0, 0, 4).range(2, 4, 5),
+    LayerCase({Shape(1, s32), Shape(2)}, "1=5 2=1").range(0, -6, 6),
+};
+QUOLL_LAYER_CASES(OneHot, kOneHot)
+
+TEST(ConstantOfShape, by_hand) {
+    expect_values("ConstantOfShape", "0=3 2=4", {}, {mat_of(Shape(2, s32), {1, 3})},
+                  mat_of(Shape(3, 1, s32), {4, 4, 4}));
+}
+
+TEST(Range, by_hand) {
+    const auto one = [](float v) { return mat_of(Shape(1), {v}); };
+    expect_values("Range", "", {}, {one(1), one(2), one(0.4f)}, mat_of(Shape(3), {1, 1.4f, 1.8f}));
+    EXPECT_TRUE(run_layer(*make_layer("Range", "", {}, 3), {one(1), one(2), one(0)}).empty());
+}
+
+TEST(EyeLike, by_hand) {
+    expect_values("EyeLike", "0=1", {}, {Mat(Shape(3, 2))},
+                  mat_of(Shape(3, 2), {0, 1, 0, 0, 0, 1}));
+}
+
+TEST(OneHot, by_hand) {
+    const Mat index = mat_of(Shape(3, s32), {0, -1, 3}), pair = mat_of(Shape(2), {0, 5});
+    expect_values("OneHot", "1=3", {}, {index, pair},
+                  mat_of(Shape(3, 3), {5, 0, 0, 0, 0, 5, 0, 0, 0}));
+    expect_values("OneHot", "0=0 1=3", {}, {index, pair},
+                  mat_of(Shape(3, 3), {5, 0, 0, 0, 0, 0, 0, 5, 0}));
+}
+
+}  // namespace quoll
