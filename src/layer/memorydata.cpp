@@ -31,12 +31,15 @@ void MemoryData::weights(MemoryData& s, WeightVisitor& v) {
       s.load_type == 0 ? WeightKind::kTagged : WeightKind::kRaw, "[c, d, h, w]");
 }
 
+int MemoryData::load_param(const ParamDict& pd) {
+    QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+    if (type == 0 || (type >= CastTo::kS32 && load_type == 1)) return kOk;
+    return fail("type %d with load_type %d: expected 3, 4 or 5 with load_type 1", type, load_type);
+}
+
 int MemoryData::load_model(const ModelBin& mb) {
     QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
     if (type == 0) return kOk;
-    if (type < CastTo::kS32 || load_type != 1)
-        return fail("type %d with load_type %d: expected 3, 4 or 5 with load_type 1", type,
-                    load_type);
     integers_ = data;
     integers_.dtype = DType::s32;  // the same 32 bits
     if (type == CastTo::kS32) return kOk;

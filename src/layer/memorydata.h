@@ -12,6 +12,7 @@ public:
     static void params(MemoryData& s, ParamVisitor& v);
     static void weights(MemoryData& s, WeightVisitor& v);
     static int shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_param(const ParamDict& pd) override;
     int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;

@@ -147,7 +147,7 @@ def test_shape_operators_take_integers(dtype, tmp_path):
               ('ExpandDims', '-23303=1,0', [x], 1), ('Squeeze', '-23303=1,1', [y], 1), ('Concat', '0=1', [x, y], 1),
               ('Slice', '-23300=2,2,-233 1=-2', [x], 2), ('Tile', '-23302=3,2,1,2', [x], 1), ('Noop', '', [x], 1),
               ('Crop', '-23309=1,1 -23310=1,4 -23311=1,0', [x], 1)]
-    want = [[x.transpose(1, 2, 0)], [x.transpose(1, 0, 2)], [x.reshape(16, 15)], [x.ravel()], [x[None]], [y[:, 0]],
+    want = [[x.transpose(2, 0, 1)], [x.transpose(1, 0, 2)], [x.reshape(16, 15)], [x.ravel()], [x[None]], [y[:, 0]],
             [np.concatenate([x, y], 1)], [x[:, :2], x[:, 2:]], [np.tile(x, (2, 1, 2))], [x], [x[1:4]]]
     for layer, answers, got in zip(layers, want, run_layers(tmp_path, layers)):
         for a, g in zip(answers, got):
