@@ -218,8 +218,8 @@ int Extractor::Private::run_for(int blob) {
 }
 
 int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
-    if (m->dims == 0 && layer->support_empty_inputs) return kOk;
-    if (m->empty() && m->dims > 0 && layer->support_empty) return kOk;
+    if (m->dims == 0 && layer->support_absent_inputs) return kOk;
+    if (m->empty() && m->dims > 0 && layer->support_zero_size) return kOk;
     if (m->empty()) return layer->fail("an input has no values");
     const bool widening = (m->dtype == DType::f16 && !layer->support_fp16_storage) ||
                           (m->dtype == DType::bf16 && !layer->support_bf16_storage);
@@ -249,7 +249,7 @@ int Extractor::Private::run_layer(int index, std::vector<int>* uses, int wanted)
             const std::vector<int>& readers = net->d->consumers[id];
             const bool optional =
                 id != wanted && std::all_of(readers.begin(), readers.end(), [&](int r) {
-                    return net->d->layers[r]->support_empty_inputs;
+                    return net->d->layers[r]->support_absent_inputs;
                 });
             if (blobs[id].empty() && !optional)
                 return layer->fail("input '%s' (%d) was not given", net->d->blobs[id].name.c_str(),

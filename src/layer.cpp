@@ -13,10 +13,10 @@ Layer::Layer()
       support_inplace(false),
       support_packing(false),
       support_batch(false),
-      support_empty_inputs(false),
+      support_absent_inputs(false),
       support_fp16_storage(false),
       support_bf16_storage(false),
-      support_empty(false),
+      support_zero_size(false),
       userdata(0),
       typeindex(-1) {}
 Layer::~Layer() {}

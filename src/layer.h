@@ -71,12 +71,12 @@ public:
     bool support_batch;
     // Inputs that the user did not give come as empty Mats (a cache before the first step) instead of
     // being an error; infer_shapes sees dims 0.
-    bool support_empty_inputs;
+    bool support_absent_inputs;
     // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
     bool support_fp16_storage;
     bool support_bf16_storage;
     // Takes blobs with an axis of size 0 (dims set, no data). Otherwise they are refused.
-    bool support_empty;
+    bool support_zero_size;
 
     void* userdata;  // what register_custom_layer was given
     int typeindex;   // position in layer/layer_list.inc; -1 for custom layers

@@ -21,7 +21,7 @@ MultiHeadAttention::MultiHeadAttention()
       scale(1.f),
       kv_cache(0),
       quantize_term(0) {
-    support_empty_inputs = true;
+    support_absent_inputs = true;
 }
 
 void MultiHeadAttention::params(MultiHeadAttention& s, ParamVisitor& v) {

@@ -7,7 +7,7 @@
 namespace quoll {
 
 SDPA::SDPA() : attn_mask(0), scale(0.f), kv_cache(0), int8_scale_term(0) {
-    support_empty_inputs = true;
+    support_absent_inputs = true;
 }
 
 void SDPA::params(SDPA& s, ParamVisitor& v) {

@@ -3,7 +3,7 @@
 namespace quoll {
 
 Split::Split() {
-    support_packing = support_batch = support_empty = true;
+    support_packing = support_batch = support_zero_size = true;
     support_fp16_storage = support_bf16_storage = true;
 }
 

@@ -15,7 +15,7 @@ namespace quoll {
 template <class T>
 class TensorOperator : public Operator<T> {
 public:
-    TensorOperator() { this->support_empty = true; }
+    TensorOperator() { this->support_zero_size = true; }
     static void params(T&, ParamVisitor&) {}
     static void weights(T&, WeightVisitor&) {}
 };
