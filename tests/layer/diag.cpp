@@ -1,0 +1,28 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static const std::vector<LayerCase> kCases = {
+    LayerCase({Shape(5)}, "0=0"),     LayerCase({Shape(5)}, "0=2"),
+    LayerCase({Shape(5)}, "0=-3"),    LayerCase({Shape(7, 12)}, "0=0"),
+    LayerCase({Shape(7, 12)}, "0=4"), LayerCase({Shape(7, 12)}, "0=-9"),
+    LayerCase({Shape(12, 7)}, "0=5"), LayerCase({Shape(4, 6, DType::s8)}, "0=1").range(-9, 9),
+};
+QUOLL_LAYER_CASES(Diag, kCases)
+
+TEST(Diag, by_hand) {
+    expect_values("Diag", "0=1", {}, {mat_of(Shape(2), {1, 2})},
+                  mat_of(Shape(3, 3), {0, 1, 0, 0, 0, 2, 0, 0, 0}));
+    const Mat x = mat_of(Shape(3, 2), {1, 2, 3, 4, 5, 6});
+    expect_values("Diag", "0=1", {}, {x}, mat_of(Shape(2), {2, 6}));
+    expect_values("Diag", "0=-1", {}, {x}, mat_of(Shape(1), {4}));
+}
+
+TEST(Diag, refuses_a_diagonal_that_is_not_there) {
+    const LayerPtr layer = make_layer("Diag", "0=3");
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(3, 4)}).empty());
+    EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 2)}).empty());
+}
+
+}  // namespace quoll
