@@ -65,26 +65,25 @@ void stft_params(StftFields& s, ParamVisitor& v) {
       between(0, 2));
 }
 
-Mat StftFields::window() const {
-    Mat window(n_fft);
-    if (window.empty()) return window;
-    window.fill(0.f);
+int StftFields::create(const Layer& layer) {
+    window_data.create(n_fft);
+    if (window_data.empty() || dft.create(n_fft) != kOk) {
+        layer.fail("out of memory for frames of %d", n_fft);
+        return kOutOfMemory;
+    }
+    window_data.fill(0.f);
     const int before = (n_fft - winlen) / 2;
+    double squares = 0;
     for (int i = 0; i < winlen; i++) {
         const double wave = cos(2 * kPi * i / winlen);
-        window[before + i] = window_type == 0   ? 1.f
-                             : window_type == 1 ? (float)(0.5 * (1 - wave))
-                                                : (float)(0.54 - 0.46 * wave);
+        const double value = window_type == 0   ? 1
+                             : window_type == 1 ? 0.5 * (1 - wave)
+                                                : 0.54 - 0.46 * wave;
+        window_data[before + i] = (float)value;
+        squares += value * value;
     }
-    return window;
-}
-
-double StftFields::scale(const Mat& window) const {
-    if (normalized == 0) return 1;
-    if (normalized == 1) return 1 / sqrt((double)n_fft);
-    double squares = 0;
-    for (int i = 0; i < n_fft; i++) squares += (double)window[i] * window[i];
-    return 1 / sqrt(squares);
+    scale = normalized == 0 ? 1 : 1 / sqrt(normalized == 1 ? n_fft : squares);
+    return kOk;
 }
 
 }  // namespace quoll

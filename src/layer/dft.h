@@ -38,12 +38,15 @@ struct StftFields {
     int center;       // 1: frame j is centred at j * hoplen
     int normalized;   // 1: by sqrt(n_fft), 2: by the norm of the window
 
-    StftFields() : n_fft(0), hoplen(0), winlen(0), window_type(0), center(1), normalized(0) {}
+    StftFields()
+        : n_fft(0), hoplen(0), winlen(0), window_type(0), center(1), normalized(0), scale(1) {}
 
-    // The window in a frame, n_fft values; empty when memory runs out.
-    Mat window() const;
-    // What the forward transform is multiplied with.
-    double scale(const Mat& window) const;
+    // Fills the members below.
+    int create(const Layer& layer);
+
+    Mat window_data;  // the window in a frame, n_fft values
+    double scale;     // what the forward transform is multiplied with
+    Dft dft;
 };
 void stft_params(StftFields& s, ParamVisitor& v);
 

@@ -7,7 +7,7 @@ namespace quoll {
 Fold::Fold() : output_w(0), output_h(0) { one_blob_only = true; }
 
 void Fold::params(Fold& s, ParamVisitor& v) {
-    window_params(s, v, 0);
+    window_params(s, v, 1, 0);
     v(20, "output_w", s.output_w, 0, "width of the image", between(1, 1 << 24));
     v(21, "output_h", s.output_h, s.output_w, "height of the image", between(1, 1 << 24));
 }

@@ -15,12 +15,7 @@ void InverseSpectrogram::params(InverseSpectrogram& s, ParamVisitor& v) {
 
 void InverseSpectrogram::weights(InverseSpectrogram&, WeightVisitor&) {}
 
-int InverseSpectrogram::create_pipeline(const Option&) {
-    window_data = window();
-    if (!window_data.empty() && dft_.create(n_fft) == kOk) return kOk;
-    fail("out of memory for a window of %d", n_fft);
-    return kOutOfMemory;
-}
+int InverseSpectrogram::create_pipeline(const Option&) { return create(*this); }
 
 int InverseSpectrogram::shape(const InverseSpectrogram& s, const std::vector<Shape>& in,
                               std::vector<Shape>& out) {
@@ -53,7 +48,7 @@ int InverseSpectrogram::forward(const Mat& bottom_blob, Mat& top_blob, const Opt
     Complex* spectrum = (Complex*)memory.data;
     const Complex* frame = spectrum + n_fft;
     // The inverse transform is the conjugate of the transform of the conjugate.
-    const double factor = 1 / scale(window_data) / n_fft;
+    const double factor = 1 / scale / n_fft;
     for (int j = 0; j < bottom_blob.h; j++) {
         for (int k = 0; k < n_fft; k++) {
             const bool mirrored = k >= bottom_blob.c;
@@ -61,7 +56,7 @@ int InverseSpectrogram::forward(const Mat& bottom_blob, Mat& top_blob, const Opt
                              (mirrored ? n_fft - k : k) * bottom_blob.cstep + 2 * (size_t)j;
             spectrum[k] = {x[0] * factor, (mirrored ? x[1] : -x[1]) * factor};
         }
-        dft_.transform(spectrum, spectrum + n_fft, spectrum + 2 * (size_t)n_fft);
+        dft.transform(spectrum, spectrum + n_fft, spectrum + 2 * (size_t)n_fft);
         const int64_t first = (int64_t)j * hoplen - half;
         const int64_t last = std::min<int64_t>(n_fft, size - first);
         for (int64_t i = std::max<int64_t>(0, -first); i < last; i++) {

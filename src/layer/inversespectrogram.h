@@ -20,11 +20,6 @@ public:
     int create_pipeline(const Option& opt) override;
 
     int returns;
-
-    Mat window_data;
-
-private:
-    Dft dft_;
 };
 
 }  // namespace quoll

@@ -16,12 +16,7 @@ void Spectrogram::params(Spectrogram& s, ParamVisitor& v) {
 
 void Spectrogram::weights(Spectrogram&, WeightVisitor&) {}
 
-int Spectrogram::create_pipeline(const Option&) {
-    window_data = window();
-    if (!window_data.empty() && dft_.create(n_fft) == kOk) return kOk;
-    fail("out of memory for a window of %d", n_fft);
-    return kOutOfMemory;
-}
+int Spectrogram::create_pipeline(const Option&) { return create(*this); }
 
 int Spectrogram::shape(const Spectrogram& s, const std::vector<Shape>& in,
                        std::vector<Shape>& out) {
@@ -71,14 +66,13 @@ int Spectrogram::forward(const Mat& bottom_blob, Mat& top_blob, const Option& op
     if (memory.empty()) return kOutOfMemory;
     Complex* frame = (Complex*)memory.data;
     const int frames = power ? top_blob.w : top_blob.h;
-    const double factor = scale(window_data);
     for (int j = 0; j < frames; j++) {
         const int64_t first = (int64_t)j * hoplen - (center ? n_fft / 2 : 0);
         for (int i = 0; i < n_fft; i++) {
             const float x = padded(bottom_blob, first + i, bottom_blob.w, pad_type);
-            frame[i] = {factor * window_data[i] * x, 0};
+            frame[i] = {scale * window_data[i] * x, 0};
         }
-        dft_.transform(frame, frame + n_fft, frame + 2 * (size_t)n_fft);
+        dft.transform(frame, frame + n_fft, frame + 2 * (size_t)n_fft);
         store_frame(frame + n_fft, j, top_blob);
     }
     return kOk;

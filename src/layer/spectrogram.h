@@ -22,13 +22,9 @@ public:
     int pad_type;  // of the half frame on both sides with center: 0 zeros, 1 the edge, 2 reflected
     int onesided;  // 1: frequencies 0 to n_fft / 2 only
 
-    Mat window_data;
-
 private:
     int num_freqs() const { return onesided ? n_fft / 2 + 1 : n_fft; }
     void store_frame(const Complex* spectrum, int frame, Mat& top) const;
-
-    Dft dft_;
 };
 
 }  // namespace quoll

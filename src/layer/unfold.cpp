@@ -9,7 +9,7 @@ namespace quoll {
 Unfold::Unfold() : pad_value(0.f) { one_blob_only = true; }
 
 void Unfold::params(Unfold& s, ParamVisitor& v) {
-    window_params(s, v, kPadSameLower);
+    window_params(s, v, 1, kPadSameLower);
     v(18, "pad_value", s.pad_value, 0.f, "value of the padding");
 }
 

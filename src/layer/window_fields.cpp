@@ -2,12 +2,13 @@
 
 namespace quoll {
 
-void window_params(WindowFields& s, ParamVisitor& v, int least_pad) {
+void window_params(WindowFields& s, ParamVisitor& v, int least_kernel, int least_pad) {
     // Larger values are typing errors; the bound keeps products in 64 bits.
     const double most = 1 << 24;
-    const Range positive = between(1, most), pad = between(least_pad, most);
-    v(1, "kernel_w", s.kernel_w, 0, "kernel width", positive);
-    v(11, "kernel_h", s.kernel_h, s.kernel_w, "kernel height", positive);
+    const Range kernel = between(least_kernel, most), positive = between(1, most);
+    const Range pad = between(least_pad, most);
+    v(1, "kernel_w", s.kernel_w, 0, "kernel width", kernel);
+    v(11, "kernel_h", s.kernel_h, s.kernel_w, "kernel height", kernel);
     v(2, "dilation_w", s.dilation_w, 1, "step between kernel columns", positive);
     v(12, "dilation_h", s.dilation_h, s.dilation_w, "step between kernel rows", positive);
     v(3, "stride_w", s.stride_w, 1, "step of the window", positive);

@@ -118,7 +118,25 @@ def inverse_spectrogram(rng):
     return Config(f'{text} 1={rng.integers(3)} 5={rng.integers(2)}', [data(rng, freqs, int(rng.integers(2, 20)), 2)])
 
 
+def recurrent(gates, bias_rows, states):
+    def make(rng):
+        size, out, steps, direction = int(rng.integers(1, 20)), int(rng.integers(1, 24)), int(rng.integers(1, 12)), int(rng.integers(3))
+        directions = 2 if direction == 2 else 1
+        hidden = int(rng.integers(1, 24)) if states == 2 and rng.random() < 0.4 else out
+        weight = data(rng, directions * gates * hidden * size)
+        weights = [('tagged', w) for w in (weight, data(rng, directions * bias_rows * hidden), data(rng, directions * gates * hidden * out))]
+        if hidden != out:
+            weights.append(('tagged', data(rng, directions * out * hidden)))
+        inputs = [data(rng, steps, size, low=-2, high=2)]
+        if rng.random() < 0.5:
+            inputs += [data(rng, directions, n) for n in (out, hidden)[:states]]
+        params = f'0={out} 1={weight.size} 2={direction}' + (f' 3={hidden}' if hidden != out else '')
+        return Config(params, inputs, weights, outputs=pick(rng, 1, 1 + states))
+    return make
+
+
 GENERATORS = {
+    'GRU': recurrent(3, 4, 1), 'LSTM': recurrent(4, 4, 2), 'RNN': recurrent(1, 1, 1),
     'CopyTo': copy_to, 'CumulativeSum': axis, 'DeepCopy': lambda rng: Config('', [blob(rng)]), 'Diag': diag, 'Flip': flip, 'Fold': fold, 'GLU': glu,
     'GridSample': grid_sample, 'InverseSpectrogram': inverse_spectrogram, 'MVN': mvn, 'Reorg': reorg,
     'Spectrogram': spectrogram, 'StatisticsPooling': statistics_pooling, 'Unfold': unfold,
