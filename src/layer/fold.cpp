@@ -47,11 +47,10 @@ int Fold::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) cons
         const int q = row / (kernel_w * kernel_h), u = row / kernel_w % kernel_h;
         float* image = (float*)top_blob.data + q * top_blob.cstep;
         for (int i = 0; i < y.out; i++) {
-            const int64_t sy = (int64_t)i * stride_h + (int64_t)u * dilation_h - y.before;
+            const int64_t sy = y.position(i, u);
             for (int j = 0; j < x.out; j++, in++) {
-                const int64_t sx =
-                    (int64_t)j * stride_w + (int64_t)(row % kernel_w) * dilation_w - x.before;
-                if (sy >= 0 && sy < y.in && sx >= 0 && sx < x.in) image[sy * x.in + sx] += *in;
+                const int64_t sx = x.position(j, row % kernel_w);
+                if (y.holds(sy) && x.holds(sx)) image[sy * x.in + sx] += *in;
             }
         }
     }

@@ -41,11 +41,10 @@ int Unfold::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
         const int q = row / (kernel_w * kernel_h), u = row / kernel_w % kernel_h;
         const float* image = (const float*)bottom_blob.data + q * bottom_blob.cstep;
         for (int i = 0; i < y.out; i++) {
-            const int64_t sy = (int64_t)i * stride_h + (int64_t)u * dilation_h - y.before;
+            const int64_t sy = y.position(i, u);
             for (int j = 0; j < x.out; j++) {
-                const int64_t sx =
-                    (int64_t)j * stride_w + (int64_t)(row % kernel_w) * dilation_w - x.before;
-                const bool inside = sy >= 0 && sy < y.in && sx >= 0 && sx < x.in;
+                const int64_t sx = x.position(j, row % kernel_w);
+                const bool inside = y.holds(sy) && x.holds(sx);
                 *out++ = inside ? image[sy * x.in + sx] : pad_value;
             }
         }

@@ -1,0 +1,9 @@
+#include "layer/onnxgru.h"
+
+#include "layer/cpu/recurrent/onnxrecurrent_cpu.h"
+
+namespace quoll {
+
+Layer* create_OnnxGRU_fast_layer() { return new OnnxRecurrentCpu<OnnxGRU>; }
+
+}  // namespace quoll

@@ -1,0 +1,9 @@
+#include "layer/onnxlstm.h"
+
+#include "layer/cpu/recurrent/onnxrecurrent_cpu.h"
+
+namespace quoll {
+
+Layer* create_OnnxLSTM_fast_layer() { return new OnnxRecurrentCpu<OnnxLSTM>; }
+
+}  // namespace quoll

@@ -1,0 +1,50 @@
+// The fast form of OnnxLSTM, OnnxGRU and OnnxRNN.
+#ifndef QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
+#define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
+
+#include "layer/cpu/recurrent/packed_matrix.h"
+#include "layer/onnxrecurrent.h"
+
+namespace quoll {
+
+// The products run on the gemm kernels: of the input for all steps and sequences at once, of the
+// state for all sequences of a step. create_pipeline lets the weights go. What a step makes of the
+// gates stays scalar; dynamic weights run on the reference.
+template <class T>
+class OnnxRecurrentCpu : public T {
+public:
+    int create_pipeline(const Option& opt) override {
+        QUOLL_RETURN_IF_ERROR(T::create_pipeline(opt));
+        if (this->dynamic_weight) return kOk;
+        const KernelSet& kernels = host_kernel_set();
+        for (int d = 0; d < this->num_directions(); d++) {
+            for (int i = 0; i < T::kNumProducts; i++) {
+                typename T::Matrix& m = this->fixed_[d].product[i];
+                if (m.rows > 0 &&
+                    packed_[d][i].create(kernels, m.weight, m.rows, m.columns, m.bias, 0) != kOk) {
+                    this->fail("out of memory for %d x %d weights", m.rows, m.columns);
+                    return kOutOfMemory;
+                }
+                m.weight = nullptr;
+            }
+        }
+        this->weight_data.release();
+        this->recurrent_data.release();
+        return kOk;
+    }
+
+protected:
+    void multiply(const typename T::Weights& w, typename T::Product which, int d, const float* x,
+                  size_t x_row, int count, float* out, const Option& opt) const override {
+        if (this->dynamic_weight) return T::multiply(w, which, d, x, x_row, count, out, opt);
+        const PackedMatrix& m = packed_[d][which];
+        m.multiply(x, x_row, count, out, m.rows(), opt);
+    }
+
+private:
+    PackedMatrix packed_[2][T::kNumProducts];
+};
+
+}  // namespace quoll
+
+#endif
