@@ -14,6 +14,7 @@ static std::vector<LayerCase> cases() {
             add(Shape(10, 9, 12), std::string("1=3 2=2 3=1 ") + mode, 9);
             add(Shape(13, 12, 8), std::string("1=5 2=3 11=4 12=2 ") + mode, 20);
             add(Shape(11, 12, 7), std::string("1=3 2=4 ") + mode, 9);
+            add(Shape(10, 11, 8), std::string("1=1 2=4 11=3 12=3 ") + mode, 9);
         }
         add(Shape(9, 7, 4), "1=3 2=2 3=1 14=0 13=0 15=1", 9);
         add(Shape(9, 7, 24), "4=1", 63);
@@ -39,6 +40,14 @@ TEST(Pooling, pad_modes_by_hand) {
                   mat_of(Shape(3, 3, 1), {5, 6, 6, 8, 9, 9, 8, 9, 9}));
     expect_values("Pooling", "0=0 1=2 2=1 5=3", {}, {image()},
                   mat_of(Shape(3, 3, 1), {1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+// Of windows that end before the axis does SAME modes cut pixels off, as ncnn has it.
+TEST(Pooling, strides_beyond_the_window_by_hand) {
+    const Mat row = mat_of(Shape(4, 1, 1), {1, 2, 3, 4});
+    const char* const window = "0=0 1=1 2=2 11=2 12=1 5=";
+    expect_values("Pooling", std::string(window) + "2", {}, {row}, mat_of(Shape(2, 1, 1), {1, 3}));
+    expect_values("Pooling", std::string(window) + "3", {}, {row}, mat_of(Shape(2, 1, 1), {2, 4}));
 }
 
 TEST(Pooling, averages_by_hand) {

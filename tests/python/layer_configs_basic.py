@@ -126,10 +126,156 @@ def proposal(rng):
     return Config(params, inputs, outputs=int(rng.integers(1, 3)))
 
 
+def unary_op(rng):
+    op = int(rng.integers(28))
+    low, high = {5: (0, 9), 6: (0.1, 9), 7: (-9, 9), 8: (0.1, 9), 11: (-1.4, 1.4), 12: (-1, 1), 13: (-1, 1), 15: (0.1, 9), 17: (0.1, 9),
+                 25: (1.1, 9), 26: (-0.95, 0.95), 27: (-0.9, 9)}.get(op, (-5, 5))
+    return Config(f'0={op}', [blob(rng, low=low, high=high)])
+
+
+def any_axes(rng, x):
+    """A blob that x can be combined with: of as many axes or fewer, each as long as x's or 1."""
+    y = [n if rng.random() < 0.6 else 1 for n in x.shape]
+    form = rng.integers(3)
+    if form == 1:  # one value, or one for each of the outermost axis, or the innermost
+        y = pick(rng, [1], [x.shape[0]], [x.shape[-1]])
+    elif form == 2 and x.ndim > 2:  # the outermost axes
+        y = list(x.shape[:rng.integers(1, x.ndim)])
+    return data(rng, *y, low=0.2, high=2.0)
+
+
+def binary_op(rng):
+    op = int(rng.integers(19))
+    x = blob(rng, low=0.2, high=2.0)
+    if rng.random() < 0.25:
+        return Config(f'0={op} 1=1 2={rng.uniform(0.2, 2):.5f}', [x])
+    inputs = [x, any_axes(rng, x)]
+    if op not in (6, 9, 12, 13, 15, 16, 17, 18):  # powers of negative numbers; jumps, where rounding decides
+        inputs = [v * rng.choice([-1, 1], v.shape).astype(np.float32) for v in inputs]
+    return Config(f'0={op}', inputs if rng.random() < 0.5 else inputs[::-1])
+
+
+def reduction(rng):
+    op = int(rng.integers(11))
+    x = blob(rng, low=-1.5 if op in (0, 1, 2, 3, 4, 5, 7, 8, 10) else 0.6, high=1.5)
+    text = f'0={op} 2={rng.uniform(-2, 2):.4f} 4={rng.integers(2)}'
+    if rng.random() < 0.25:
+        return Config(f'{text} 1=1', [x])
+    axes = [int(a) - (x.ndim if rng.random() < 0.4 else 0) for a in rng.choice(x.ndim, rng.integers(1, x.ndim + 1), replace=False)]
+    return Config(f'{text} 1=0 {array(3, axes)} 5=1', [x])
+
+
+def padding(rng):
+    x = blob(rng, channels=(4, 8, 12, 16))
+    kind = int(rng.integers(3))
+    # h and w take top, bottom, left, right; the axis before them front and behind, save by reflection of 3 axes
+    sizes = (list(x.shape[:0:-1]) if x.ndim == 4 else list(x.shape[::-1])) + [1, 1]
+    limit = [5, 5, 5] if kind < 2 else [n - 1 for n in sizes[:3]]
+    left, right, top, bottom, front, behind = (int(rng.integers(0, limit[i // 2] + 1)) for i in range(6))
+    widths = [top, bottom, left, right, front if x.ndim > 2 else 0, behind if x.ndim > 2 else 0]
+    if x.ndim == 1:
+        widths[:2] = [0, 0]
+    value = f'4={kind} 5={rng.uniform(-1, 1):.4f}'
+    if rng.random() < 0.2:
+        return Config(f'0=-233 1=-233 2=-233 3=-233 {value}', [x, np.int32(widths)])
+    text = ' '.join(f'{key}={n}' for key, n in zip((0, 1, 2, 3, 7, 8), widths))
+    if x.ndim >= 3 and kind == 0 and rng.random() < 0.4:
+        count = x.shape[0] + (widths[4] + widths[5] if x.ndim == 3 else 0)
+        return Config(f'{text} {value} 6={count}', [x], [('raw', data(rng, count))])
+    return Config(f'{text} {value}', [x])
+
+
+def pooling(rng):
+    kind, x = int(rng.integers(2)), image(rng, size=(6, 18))
+    if rng.random() < 0.3:
+        return Config(f'0={kind} 7=1 8={pick(rng, -233, 1, 2, 3, 5, 7)} 18={pick(rng, -233, 1, 2, 3, 5, 7)}', [x])
+    kw, kh, sw, sh = (pick(rng, 1, 2, 3, 4, 5) for _ in range(4))
+    text = f'0={kind} 1={kw} 2={sw} 11={kh} 12={sh} 5={rng.integers(4)} 6={rng.integers(2)}'
+    if rng.random() < 0.6:
+        text += ' 3=%d 14=%d 13=%d 15=%d' % tuple(rng.integers(0, k // 2 + 1) for k in (kw, kw, kh, kh))
+    return Config(text, [x])
+
+
+def slice_(rng):
+    x = blob(rng, channels=(4, 8, 12, 16, 24, 32))
+    axis = int(rng.integers(x.ndim))
+    cuts = sorted(set(rng.integers(1, x.shape[axis], rng.integers(0, 4)).tolist())) if x.shape[axis] > 1 else []
+    ends = cuts + [x.shape[axis]]
+    key = axis if rng.random() < 0.5 else axis - x.ndim
+    if rng.random() < 0.4:
+        indices = [n if rng.random() < 0.5 or n == x.shape[axis] else n - x.shape[axis] for n in cuts or ends]
+        return Config(f'1={key} {array(2, indices)}', [x], outputs=len(cuts) + 1 if cuts else 1)
+    sizes = [b - a for a, b in zip([0] + cuts, ends)]
+    if rng.random() < 0.5:
+        sizes = [-233] * len(sizes) if len(sizes) <= x.shape[axis] else sizes
+    elif rng.random() < 0.5:
+        sizes[-1] = -233
+    return Config(f'{array(0, sizes)} 1={key}', [x], outputs=len(sizes))
+
+
+def crop_by_offsets(rng):
+    """Offsets, sizes and what is left at the ends; or the size of a second blob."""
+    x = blob(rng, channels=(4, 8, 12, 16))
+    ids = {'w': (0, 3, 6), 'h': (1, 4, 7), 'd': (13, 14, 15), 'c': (2, 5, 8)}
+    text, sizes = '', []
+    for name, n in zip({1: 'w', 2: 'hw', 3: 'chw', 4: 'cdhw'}[x.ndim], x.shape):
+        start = int(rng.integers(0, n))
+        rest = int(rng.integers(0, n - start))
+        text += f' {ids[name][0]}={start} {ids[name][1]}=-233 {ids[name][2]}={rest}'
+        sizes.append(int(rng.integers(1, n - start + 1)))
+    if rng.random() < 0.5:
+        return Config(text.strip(), [x])
+    offsets = ' '.join(word for word in text.split() if int(word.split('=')[0]) in (0, 1, 2, 13))
+    return Config(offsets, [x, data(rng, *sizes)])
+
+
+def interp(rng):
+    kind = int(rng.integers(1, 4))
+    x = blob(rng, (1, 2, 3, 3), channels=(1, 3, 4, 8, 16))  # of 4 axes ncnn loses one
+    align = f' 6={rng.integers(2)}' if kind > 1 else ''
+    form = rng.integers(4)
+    if form == 0:
+        return Config(f'0={kind} 5=1{align}', [x, data(rng, 2, int(rng.integers(1, 20)), int(rng.integers(1, 20)))])
+    if form == 1:
+        return Config(f'0={kind} 3={rng.integers(1, 24)} 4={rng.integers(1, 24)}{align}', [x])
+    if form == 2:
+        return Config(f'0={kind} {pick(rng, "3=7", "4=9")} 1={rng.uniform(0.6, 2.5):.3f} 2={rng.uniform(0.6, 2.5):.3f}{align}', [x])
+    return Config(f'0={kind} 1={rng.uniform(0.3, 3):.3f} 2={rng.uniform(0.3, 3):.3f}{align}', [x])
+
+
+def eltwise(rng):
+    op, count = int(rng.integers(3)), int(rng.integers(2, 6))
+    x = blob(rng)
+    coeffs = ' ' + array(1, [float(v) for v in rng.uniform(-2, 2, count)]) if op == 1 and rng.random() < 0.6 else ''
+    return Config(f'0={op}{coeffs}', [x] + [data(rng, *x.shape) for _ in range(count - 1)])
+
+
+def cast(rng):
+    kind = pick(rng, 1, 2, 4)
+    return Config(f'0=1 1={kind}', [blob(rng, low=-300, high=300)], tail=f'Cast 0={kind} 1=1')
+
+
+def pixel_shuffle(rng):
+    factor = pick(rng, 1, 2, 3, 4)
+    return Config(f'0={factor} 1={rng.integers(2)}', [image(rng, factor * factor * pick(rng, 1, 2, 3, 4, 8, 16), size=(1, 9))])
+
+
+def permute(rng):
+    x = blob(rng)
+    return Config(f'0={rng.integers([0, 1, 2, 6, 24][x.ndim])}', [x])
+
+
+def softmax(rng):
+    x = blob(rng) * np.float32(pick(rng, 1, 10, 80))
+    return Config(f'0={rng.integers(-x.ndim, x.ndim)} 1=1', [x])
+
+
 GENERATORS = {
     'Reshape': one_of(layer_configs.reshape, reshape_by_expression),
-    'Crop': one_of(layer_configs.crop, crop_by_expression),
-    'Interp': one_of(layer_configs.interp, interp_by_expression),
+    'Crop': one_of(layer_configs.crop, crop_by_expression, crop_by_offsets),
+    'Interp': one_of(interp, interp_by_expression),
+    'UnaryOp': unary_op, 'BinaryOp': binary_op, 'Reduction': reduction, 'Padding': padding, 'Pooling': one_of(layer_configs.pooling, pooling),
+    'Slice': slice_, 'Eltwise': eltwise, 'Cast': cast, 'PixelShuffle': pixel_shuffle, 'Permute': permute, 'Softmax': softmax,
     'Tile': tile, 'ExpandDims': expand_dims, 'Squeeze': squeeze,
     'ROIPooling': roi_pooling, 'ROIAlign': roi_align, 'PSROIPooling': psroi_pooling, 'Proposal': proposal,
     'BNLL': plain(low=-9, high=9), 'Softplus': plain(low=-9, high=9), 'Erf': plain(low=-4, high=4),
