@@ -7,6 +7,7 @@
 #include "blocks.h"
 #include "elementwise.h"
 #include "integer.h"
+#include "extremes.h"
 
 namespace quoll {
 
@@ -37,9 +38,9 @@ float BinaryOp::value(float x, float y) const {
         case DIV:
             return x / y;
         case MAX:
-            return std::max(x, y);
+            return maximum(x, y);
         case MIN:
-            return std::min(x, y);
+            return minimum(x, y);
         case POW:
             return powf(x, y);
         case RSUB:

@@ -1,6 +1,6 @@
 #include "eltwise.h"
 
-#include <algorithm>
+#include "extremes.h"
 
 namespace quoll {
 
@@ -41,7 +41,7 @@ int Eltwise::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 y[k] = i == 0            ? v
                        : op_type == PROD ? y[k] * v
                        : op_type == SUM  ? y[k] + v
-                                         : std::max(y[k], v);
+                                         : maximum(y[k], v);
             }
         }
     }

@@ -41,7 +41,7 @@ int PixelShuffle::forward(const Mat& bottom, Mat& top, const Option& opt) const 
     for (int q = 0; q < top.c; q++) {
         for (int i = 0; i < r; i++) {
             for (int j = 0; j < r; j++) {
-                const int from = mode == 0 ? (q * r + i) * r + j : (i * r + j) * top.c + q;
+                const int from = source_channel(q, i, j, top.c);
                 const char* src = (const char*)bottom.data + from * bottom.cstep * es;
                 for (int y = 0; y < bottom.h; y++) {
                     char* dst =

@@ -18,6 +18,13 @@ public:
 
     int upscale_factor = 1;
     int mode = 0;
+
+protected:
+    // The input channel that pixel (i, j) of the blocks of output channel q of `channels` is.
+    int source_channel(int q, int i, int j, int channels) const {
+        const int r = upscale_factor;
+        return mode == 0 ? (q * r + i) * r + j : (i * r + j) * channels + q;
+    }
 };
 
 }  // namespace quoll

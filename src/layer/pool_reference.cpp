@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "channels.h"
+#include "extremes.h"
 
 namespace quoll {
 
@@ -83,28 +84,39 @@ int PoolingOperator::load_param(const ParamDict& pd) {
     return kOk;
 }
 
-// Fills in out, before and the ranges of a sliding window.
-int PoolingOperator::slide(const char* name, int pad_before, int pad_after, int mode,
-                           Axis* axis) const {
-    int64_t before = pad_before, after = pad_after, tail = 0;
-    if (mode == kPadFull) {
-        tail = (axis->in + before + after - axis->kernel) % axis->stride;
+// What SAME modes add to an axis; negative where the stride exceeds the window and the windows end
+// before the axis does.
+static int64_t same_pad(const PoolingOperator::Axis& axis) {
+    return axis.kernel + (int64_t)(axis.in - 1) / axis.stride * axis.stride - axis.in;
+}
+
+// The same before and behind the axis. As in ncnn a negative padding cuts values off: columns on
+// both sides, others at the end alone.
+static PoolingOperator::Pads same_pads(const PoolingOperator::Axis& axis, bool lower,
+                                       bool columns) {
+    const int64_t pad = same_pad(axis);
+    int64_t before = lower ? pad - pad / 2 : pad / 2;
+    if (!columns) before = std::max<int64_t>(before, 0);
+    return {before, pad - before};
+}
+
+// Fills in out, before and the ranges of a sliding window; `same`: the padding of SAME modes.
+int PoolingOperator::slide(const char* name, Pads given, Pads same, Axis* axis) const {
+    Pads pads = pad_mode == kPadFull || pad_mode == kPadValid ? given : same;
+    int64_t tail = 0;
+    if (pad_mode == kPadFull) {
+        tail = (axis->in + pads.before + pads.after - axis->kernel) % axis->stride;
         if (tail != 0) tail = axis->stride - tail;
-    } else if (mode == kPadSameUpper || mode == kPadSameLower) {
-        const int64_t covered = (int64_t)(axis->in - 1) / axis->stride * axis->stride;
-        const int64_t pad = std::max<int64_t>(0, axis->kernel + covered - axis->in);
-        before = mode == kPadSameUpper ? pad / 2 : pad - pad / 2;
-        after = pad - before;
     }
-    const int64_t padded = axis->in + before + after + tail;
+    const int64_t padded = axis->in + pads.before + pads.after + tail;
     if (padded < axis->kernel || padded > INT_MAX)
         return fail("%s: a window of %d does not fit %d + padding %lld, %lld", name, axis->kernel,
-                    axis->in, (long long)before, (long long)(after + tail));
+                    axis->in, (long long)pads.before, (long long)(pads.after + tail));
     axis->out = (int)((padded - axis->kernel) / axis->stride) + 1;
-    axis->before = (int)before;
+    axis->before = (int)pads.before;
     // In SAME modes the pads given are of no use but to be left out of averages, as in ncnn.
-    axis->counted_first = avgpool_count_include_pad ? 0 : pad_before;
-    axis->counted_last = (int)(avgpool_count_include_pad ? padded : padded - pad_after - tail);
+    axis->counted_first = avgpool_count_include_pad ? 0 : (int)given.before;
+    axis->counted_last = (int)(avgpool_count_include_pad ? padded : padded - given.after - tail);
     axis->first = axis->before, axis->last = axis->before + axis->in;
     if (!is_max()) {
         axis->first = std::max(axis->first, axis->counted_first);
@@ -113,9 +125,9 @@ int PoolingOperator::slide(const char* name, int pad_before, int pad_after, int 
     return kOk;
 }
 
-int PoolingOperator::place(const char* name, int pad_before, int pad_after, int adaptive_out,
-                           int mode, Axis* axis) const {
-    if (!global_pooling && !adaptive_pooling) return slide(name, pad_before, pad_after, mode, axis);
+int PoolingOperator::place(const char* name, Pads given, Pads same, int adaptive_out,
+                           Axis* axis) const {
+    if (!global_pooling && !adaptive_pooling) return slide(name, given, same, axis);
     axis->kernel = 0, axis->stride = 1;
     axis->out = global_pooling ? 1 : adaptive_out == kKeepSize ? axis->in : adaptive_out;
     return kOk;
@@ -125,11 +137,17 @@ int PoolingOperator::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const 
     *x = Axis{in.w, 0, kernel_w, stride_w, 0, 0, 0, 0, 0};
     *y = Axis{axes == 1 ? 1 : in.h, 0, kernel_h, stride_h, 0, 0, 0, 0, 0};
     *z = Axis{in.d, 0, kernel_d, stride_d, 0, 0, 0, 0, 0};
-    QUOLL_RETURN_IF_ERROR(place("width", pad_left, pad_right, out_w, pad_mode, x));
-    QUOLL_RETURN_IF_ERROR(place("height", pad_top, pad_bottom, out_h, pad_mode, y));
-    // Along d ncnn pads as SAME_UPPER in both modes.
-    const int mode = pad_mode == kPadSameLower ? (int)kPadSameUpper : pad_mode;
-    return place("depth", pad_front, pad_behind, out_d, mode, z);
+    // In SAME modes ncnn pads (and cuts) all axes or none; along d as SAME_UPPER in both.
+    Pads same[3] = {};
+    if (std::max(same_pad(*x), std::max(same_pad(*y), same_pad(*z))) > 0) {
+        const bool lower = pad_mode == kPadSameLower;
+        same[0] = same_pads(*x, lower, true);
+        same[1] = same_pads(*y, lower, false);
+        same[2] = same_pads(*z, false, false);
+    }
+    QUOLL_RETURN_IF_ERROR(place("width", {pad_left, pad_right}, same[0], out_w, x));
+    QUOLL_RETURN_IF_ERROR(place("height", {pad_top, pad_bottom}, same[1], out_h, y));
+    return place("depth", {pad_front, pad_behind}, same[2], out_d, z);
 }
 
 int PoolingOperator::shape(const PoolingOperator& s, const std::vector<Shape>& in,
@@ -169,13 +187,14 @@ PoolingOperator::Span PoolingOperator::Axis::at(int i) const {
 // The result for one window on a channel.
 static float pool_window(const Mat& channel, const PoolingOperator::Span& x,
                          const PoolingOperator::Span& y, const PoolingOperator::Span& z, bool max) {
-    float most = -FLT_MAX;
+    const bool empty = x.size < 1 || y.size < 1 || z.size < 1;
+    float most = empty ? -FLT_MAX : -INFINITY;
     double sum = 0;
     for (int k = 0; k < z.size; k++) {
         for (int j = 0; j < y.size; j++) {
             const float* row = channel.depth(z.from + k).row(y.from + j) + x.from;
             for (int i = 0; i < x.size; i++) {
-                most = std::max(most, row[i]);
+                most = maximum(most, row[i]);
                 sum += row[i];
             }
         }

@@ -32,12 +32,16 @@ public:
     struct Axis {
         int in, out;
         int kernel, stride;  // 0 and 1: `out` windows of almost the same size that cover the input
-        int before;
+        int before;          // negative: so many values are cut off
         // Padded positions that averages count, and those whose values are taken: [first, last).
         int counted_first, counted_last;
         int first, last;
 
         Span at(int i) const;
+    };
+    // Positions added before and behind an axis.
+    struct Pads {
+        int64_t before, after;
     };
     int geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const;
     // An input with the channels in c.
@@ -56,9 +60,8 @@ public:
     int out_w, out_h, out_d;
 
 private:
-    int slide(const char* name, int pad_before, int pad_after, int mode, Axis* axis) const;
-    int place(const char* name, int pad_before, int pad_after, int adaptive_out, int mode,
-              Axis* axis) const;
+    int slide(const char* name, Pads given, Pads same, Axis* axis) const;
+    int place(const char* name, Pads given, Pads same, int adaptive_out, Axis* axis) const;
 };
 
 }  // namespace quoll

@@ -2,10 +2,9 @@
 
 #include <math.h>
 
-#include <algorithm>
-
 #include "blocks.h"
 #include "channels.h"
+#include "extremes.h"
 
 namespace quoll {
 
@@ -95,16 +94,16 @@ static double reduce(int operation, const float* p, const Axes4& axes) {
             for_each_of_four(p, axes, [&](float x) { sum += (double)x * x; });
             return operation == Reduction::kL2 ? sqrt(sum) : sum;
         case Reduction::kMax:
-            for_each_of_four(p, axes, [&](float x) { most = std::max(most, (double)x); });
+            for_each_of_four(p, axes, [&](float x) { most = maximum(most, (double)x); });
             return most;
         case Reduction::kMin:
-            for_each_of_four(p, axes, [&](float x) { least = std::min(least, (double)x); });
+            for_each_of_four(p, axes, [&](float x) { least = minimum(least, (double)x); });
             return least;
         case Reduction::kProd:
             for_each_of_four(p, axes, [&](float x) { product *= x; });
             return product;
         default:  // kLogSumExp; the largest value is taken out, so that nothing overflows
-            for_each_of_four(p, axes, [&](float x) { most = std::max(most, (double)x); });
+            for_each_of_four(p, axes, [&](float x) { most = maximum(most, (double)x); });
             for_each_of_four(p, axes, [&](float x) { sum += exp(x - most); });
             return isinf(most) ? most : most + log(sum);
     }

@@ -18,7 +18,8 @@ int ReLU::shape(const ReLU& s, const std::vector<Shape>& in, std::vector<Shape>&
 }
 
 int ReLU::forward_inplace(Mat& blob, const Option&) const {
-    const auto relu = [this](float x) { return x < 0.f ? x * slope : x; };
+    // Not NaN at -infinity where the slope is 0.
+    const auto relu = [this](float x) { return x < 0.f ? slope == 0.f ? 0.f : x * slope : x; };
     if (blob.dtype == DType::s8)
         for_each_value<signed char>(blob, [&](signed char x) { return float2int8(relu(x)); });
     else if (blob.dtype == DType::f32)

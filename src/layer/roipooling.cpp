@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "extremes.h"
+
 namespace quoll {
 
 ROIPooling::ROIPooling() {}
@@ -32,10 +34,7 @@ static float greatest(const float* map, int w, RoiBin x, RoiBin y) {
     if (x.end <= x.begin || y.end <= y.begin) return 0.f;
     float most = -INFINITY;
     for (int i = y.begin; i < y.end; i++)
-        for (int k = x.begin; k < x.end; k++) {
-            const float value = map[(size_t)i * w + k];
-            if (value > most || isnan(value)) most = value;
-        }
+        for (int k = x.begin; k < x.end; k++) most = maximum(most, map[(size_t)i * w + k]);
     return most;
 }
 

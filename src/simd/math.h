@@ -4,8 +4,9 @@
 // named, rounded to float one after another with the rest refitted. Errors below are against the
 // exact result, in units in the last place, on the whole finite range unless said otherwise;
 // infinite arguments, NaN, zeros and denormals give what libm gives. tests/simd holds these bounds.
-//   exp 2   log 2   log1p 3   log10 4   sin, cos 3   tan 5   asin, acos 4   atan 3   atan2 5
-//   tanh 3   sigmoid 4   erf 2   pow 2
+//   exp 1   log 1   log1p 2   log10 2   expm1 2   pow 2
+//   sin, cos 2   tan 3   asin 3   acos 2   atan 2   atan2 5
+//   sinh, cosh 3   asinh, acosh, atanh 4   tanh 2   sigmoid 2.1   erf 2
 #pragma once
 
 #include <math.h>
@@ -30,18 +31,28 @@ QUOLL_INLINE V horner(V x, float highest, Rest... rest) {
     return polynomial(x, V::set(highest), rest...);
 }
 
+// The greater and the lesser, NaN if either is.
+template <class V>
+QUOLL_INLINE V maximum(V a, V b) {
+    return select(is_nan(a), a, max(a, b));
+}
+template <class V>
+QUOLL_INLINE V minimum(V a, V b) {
+    return select(is_nan(a), a, min(a, b));
+}
+
 // 2^n for n in [-126, 127].
 template <class V, class I>
 QUOLL_INLINE V power_of_two(I n) {
     return bit_cast<float>((n + I::set(127)).template shift_left<23>());
 }
 
-// e^r for |r| <= ln(2) / 2, relative error 2^-28 before rounding.
+// e^r - 1 for |r| <= ln(2) / 2, error 2^-28 e^r before rounding.
 template <class V>
-QUOLL_INLINE V exp_reduced(V r) {
+QUOLL_INLINE V expm1_reduced(V r) {
     const V p =
         horner(r, 0x1.6ad158p-10f, 0x1.123f3p-7f, 0x1.55584ep-5f, 0x1.55548ap-3f, 0x1.fffffcp-2f);
-    return fma(r * r, p, r) + V::set(1.f);
+    return fma(r * r, p, r);
 }
 
 // x = n ln(2) + r with |r| <= ln(2) / 2; ln(2) in two parts, the first exact times any n here.
@@ -57,11 +68,22 @@ QUOLL_INLINE V exp(V x) {
     // Beyond these e^x is zero or infinite in float; NaN passes both.
     x = max(V::set(-104.f), min(V::set(89.f), x));
     V n;
-    const V p = exp_reduced(exp_reduce(x, &n));
+    const V p = expm1_reduced(exp_reduce(x, &n)) + V::set(1.f);
     // Two factors, because n in [-150, 128] exceeds what one exponent field holds.
     const auto whole = to_int(n);
     const auto half = whole.template shift_right<1>();
     return p * power_of_two<V>(half) * power_of_two<V>(whole - half);
+}
+
+// e^x - 1, exact for small x, too: 2^n (e^r - 1) + (2^n - 1).
+template <class V>
+QUOLL_INLINE V expm1(V x) {
+    // Below -20 the result is -1 in float, from 20 on the 1 is lost.
+    V n;
+    const V p = expm1_reduced(exp_reduce(max(V::set(-20.f), min(V::set(20.f), x)), &n));
+    const V scale = power_of_two<V>(to_int(n));
+    const V y = fma(scale, p, scale - V::set(1.f));
+    return select(x == V::zero(), x, select(x > V::set(20.f), exp(x), y));
 }
 
 // log(m) for m in [sqrt(1/2), sqrt(2)): f - f^2 / 2 + f^3 P(f), f = m - 1; plus e ln(2).
@@ -120,8 +142,9 @@ QUOLL_INLINE V trig_reduce(V x, V* n) {
     *n = round(x * V::set(0x1.45f306p-1f));
     V r = nfma(*n, V::set(0x1.92p+0f), x);
     r = nfma(*n, V::set(0x1.fb4p-12f), r);
-    r = nfma(*n, V::set(0x1.444p-24f), r);
-    return nfma(*n, V::set(0x1.68c234p-39f), r);
+    // What this difference loses goes with the last part: one rounding in all.
+    const V third = *n * V::set(0x1.444p-24f), rest = r - third;
+    return rest + nfma(*n, V::set(0x1.68c234p-39f), (r - rest) - third);
 }
 
 template <class V>
@@ -277,9 +300,63 @@ QUOLL_INLINE V tanh(V x) {
     return select(a < V::set(.625f), small, copysign(large, x));
 }
 
+// e^x / (1 + e^x) where e^-x would overflow.
 template <class V>
 QUOLL_INLINE V sigmoid(V x) {
-    return V::set(1.f) / (V::set(1.f) + exp(-x));
+    const V one = V::set(1.f), e = exp(-abs(x));
+    return select(x < V::zero(), e, one) / (one + e);
+}
+
+// e^a / 2 for a >= 0, also where e^a overflows but its half does not.
+template <class V>
+QUOLL_INLINE V half_exp(V a) {
+    const V half = V::set(.5f), y = half * exp(a);
+    const auto large = a > V::set(88.f);
+    if (!any(large)) return y;
+    const V root = exp(half * a);
+    return select(large, half * root * root, y);
+}
+
+template <class V>
+QUOLL_INLINE V sinh(V x) {
+    const V a = abs(x), one = V::set(1.f);
+    const V e = expm1(min(V::set(2.f), a));
+    const V small = V::set(.5f) * (e + e / (e + one));
+    const V h = half_exp(a);
+    return copysign(select(a < one, small, h - V::set(.25f) / h), x);
+}
+
+template <class V>
+QUOLL_INLINE V cosh(V x) {
+    const V h = half_exp(abs(x));
+    return h + V::set(.25f) / h;
+}
+
+// sign(x) log1p(a + a^2 / (1 + sqrt(a^2 + 1))), a = |x|; log(2 a) where a^2 + 1 is a^2.
+template <class V>
+QUOLL_INLINE V asinh(V x) {
+    const V a = abs(x), one = V::set(1.f);
+    const auto large = a > V::set(0x1p13f);
+    const V b = select(large, one, a);
+    const V y = log1p(b + b * b / (one + sqrt(fma(b, b, one))));
+    return copysign(select(large, log(a) + V::set(0x1.62e43p-1f), y), x);
+}
+
+template <class V>
+QUOLL_INLINE V acosh(V x) {
+    const V one = V::set(1.f);
+    const auto large = x > V::set(0x1p13f);
+    const V t = select(large, one, x - one);
+    const V y =
+        select(large, log(x) + V::set(0x1.62e43p-1f), log1p(t + sqrt(t * (t + V::set(2.f)))));
+    return select(x < one, V::set(NAN), y);
+}
+
+template <class V>
+QUOLL_INLINE V atanh(V x) {
+    const V a = abs(x);
+    const V y = V::set(.5f) * log1p((a + a) / (V::set(1.f) - a));
+    return copysign(y, x);
 }
 
 // x (1 + x^2 P(x^2)) below 0.9, 1 - e^Q(|x|) above; Q is a fit of log(erfc), which is 1 - erf.
@@ -361,6 +438,44 @@ QUOLL_INLINE V pow(V x, V y) {
     r = select(negative & y_odd, -r, r);
     r = select(is_nan(x) | is_nan(y), x + y, r);
     return select((y == zero) | (x == one), one, r);
+}
+
+// ---------------------------------------------------------------- what division leaves
+
+// a - b q for whole q = nearest(a / b), exact; the sign of a where it is zero. Quotients up to 2^29
+// are whole in double and times b still exact; `scalar` serves the lanes beyond.
+template <class V, class Q, class F>
+QUOLL_INLINE V division_rest(V a, V b, Q nearest, F scalar) {
+    using VD = decltype(to_double(a));
+    const VD da = to_double(a), db = to_double(b);
+    const VD q = nearest(da / db);
+    V y = to_single(da - q * db);
+    const V inf = V::set(INFINITY), ax = abs(a);
+    y = select((abs(b) == inf) & (ax < inf), a, y);
+    y = select(y == V::zero(), copysign(V::zero(), a), y);
+    const auto beyond = (ax < inf) & (ax > abs(b) * V::set(0x1p29f)) & (b != V::zero());
+    if (!any(beyond)) return y;
+    const V which = select(beyond, V::set(1.f), V::zero());
+    float x[V::kSize], by[V::kSize], out[V::kSize], is_beyond[V::kSize];
+    a.store(x), b.store(by), y.store(out), which.store(is_beyond);
+    for (size_t i = 0; i < V::kSize; i++)
+        if (is_beyond[i] != 0.f) out[i] = scalar(x[i], by[i]);
+    return V::load(out);
+}
+
+template <class V>
+QUOLL_INLINE V fmod(V a, V b) {
+    return division_rest(
+        a, b, [](auto q) QUOLL_INLINE_LAMBDA { return trunc(q); },
+        [](float x, float y) { return ::fmodf(x, y); });
+}
+
+// a - b q with q the whole number nearest to a / b, the even one of two.
+template <class V>
+QUOLL_INLINE V remainder(V a, V b) {
+    return division_rest(
+        a, b, [](auto q) QUOLL_INLINE_LAMBDA { return round(q); },
+        [](float x, float y) { return ::remainderf(x, y); });
 }
 
 }  // namespace

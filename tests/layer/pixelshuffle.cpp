@@ -8,6 +8,11 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(5, 3, 32)}, "0=2 1=1"),
     LayerCase({Shape(5, 3, 48)}, "0=4 1=1"),
     LayerCase({Shape(5, 3, 16)}, "0=1"),
+    LayerCase({Shape(9, 7, 64)}, "0=2"),
+    LayerCase({Shape(9, 7, 64)}, "0=2 1=1"),
+    LayerCase({Shape(9, 7, 48)}, "0=2"),
+    LayerCase({Shape(9, 7, 27)}, "0=3 1=1"),
+    LayerCase({Shape(40, 30, 12)}, "0=2"),
     LayerCase({Shape(5, 3, 16, DType::s8)}, "0=4").range(-127, 127),
 };
 QUOLL_LAYER_CASES(PixelShuffle, kCases)

@@ -48,6 +48,16 @@ static const BinaryForms* forms_of(int op_type, const BinaryKernels& k, bool* sw
             return &k.floor_divide;
         case BinaryOp::FLOOR_DIVIDE:
             return &k.floor_divide;
+        case BinaryOp::RFMOD:
+            *swapped = true;
+            return &k.fmod;
+        case BinaryOp::FMOD:
+            return &k.fmod;
+        case BinaryOp::RREMAINDER:
+            *swapped = true;
+            return &k.remainder;
+        case BinaryOp::REMAINDER:
+            return &k.remainder;
     }
     return nullptr;
 }

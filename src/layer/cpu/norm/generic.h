@@ -43,12 +43,12 @@ struct Most {
     static constexpr float kFirst = -INFINITY;
     template <class V>
     static QUOLL_INLINE V add(V sum, V x) {
-        return max(x, sum);
+        return s::maximum(x, sum);
     }
-    static QUOLL_INLINE float join(float a, float b) { return a > b ? a : b; }
+    static QUOLL_INLINE float join(float a, float b) { return a > b || isnan(a) ? a : b; }
     template <class V>
     static QUOLL_INLINE V join(V a, V b) {
-        return max(a, b);
+        return s::maximum(a, b);
     }
 };
 
@@ -56,12 +56,12 @@ struct Least {
     static constexpr float kFirst = INFINITY;
     template <class V>
     static QUOLL_INLINE V add(V sum, V x) {
-        return min(x, sum);
+        return s::minimum(x, sum);
     }
-    static QUOLL_INLINE float join(float a, float b) { return a < b ? a : b; }
+    static QUOLL_INLINE float join(float a, float b) { return a < b || isnan(a) ? a : b; }
     template <class V>
     static QUOLL_INLINE V join(V a, V b) {
-        return min(a, b);
+        return s::minimum(a, b);
     }
 };
 

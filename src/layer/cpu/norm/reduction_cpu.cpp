@@ -7,6 +7,7 @@
 #include "layer/channels.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
+#include "layer/extremes.h"
 
 namespace quoll {
 
@@ -34,8 +35,8 @@ NormReduce kernel_of(const NormKernels& norm, int operation) {
 }
 
 double join(int operation, double a, double b) {
-    return operation == Reduction::kMax   ? std::max(a, b)
-           : operation == Reduction::kMin ? std::min(a, b)
+    return operation == Reduction::kMax   ? maximum(a, b)
+           : operation == Reduction::kMin ? minimum(a, b)
                                           : a + b;
 }
 

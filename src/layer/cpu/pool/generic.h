@@ -1,10 +1,10 @@
 // Pooling loops on vectors of any width.
 #pragma once
 
-#include <float.h>
+#include <math.h>
 
 #include "layer/cpu/pool/pool.h"
-#include "simd/vec.h"
+#include "simd/math.h"
 
 namespace quoll {
 namespace {
@@ -14,19 +14,24 @@ namespace s = simd;
 struct Max {
     template <class V>
     static QUOLL_INLINE V first() {
-        return V::set(-FLT_MAX);
+        return V::set(-INFINITY);
     }
     template <class V>
     static QUOLL_INLINE V join(V a, V b) {
-        return max(a, b);
+        return s::maximum(a, b);
     }
     template <class V>
-    static QUOLL_INLINE V finish(V a, float) {
-        return a;
+    static QUOLL_INLINE V finish(V a, float scale) {
+        return max(V::set(scale), a);
     }
     template <class V>
     static QUOLL_INLINE float across(V a) {
-        return reduce_max(a);
+        float lanes[V::kSize];
+        a.store(lanes);
+        float most = lanes[0];
+        for (size_t i = 1; i < V::kSize; i++)
+            most = lanes[i] > most || isnan(lanes[i]) ? lanes[i] : most;
+        return most;
     }
 };
 

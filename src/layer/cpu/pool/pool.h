@@ -1,5 +1,6 @@
-// Pooling kernels: the largest value, or the sum times `scale`, of windows that lie within the
-// input. Sums are fp32. A window without elements gives -FLT_MAX, or 0. No pointer needs alignment.
+// Pooling kernels: the largest value but at least `scale`, or the sum times `scale`, of windows
+// that lie within the input; NaN where a window has one. Sums are fp32. A window without elements
+// gives `scale`, or 0. No pointer needs alignment.
 #ifndef QUOLL_LAYER_CPU_POOL_POOL_H
 #define QUOLL_LAYER_CPU_POOL_POOL_H
 
@@ -21,7 +22,7 @@ typedef void (*PoolWindowsKernel)(const PoolWindows& w);
 
 // Planar data. out[x] = the largest value, or the sum, of in[y * row_step + x], y < rows, x < n.
 typedef void (*PoolRowsKernel)(const float* in, size_t row_step, int rows, float* out, size_t n);
-// The largest value, or the sum times scale, of n floats.
+// The largest value but at least scale, or the sum times scale, of n floats.
 typedef float (*PoolRunKernel)(const float* in, size_t n, float scale);
 
 struct PoolPlanarKernels {

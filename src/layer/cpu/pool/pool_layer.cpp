@@ -1,6 +1,8 @@
 #include "layer/cpu/pool/pool_layer.h"
 
+#include <float.h>
 #include <limits.h>
+#include <math.h>
 
 #include <algorithm>
 
@@ -13,7 +15,9 @@ namespace {
 typedef PoolingOperator::Axis Axis;
 typedef PoolingOperator::Span Span;
 
-float scale_of(const Span& x, const Span& y, const Span& z) {
+// For maxima the least result: windows without values give what ncnn has there.
+float scale_of(const Span& x, const Span& y, const Span& z, bool max) {
+    if (max) return x.size > 0 && y.size > 0 && z.size > 0 ? -INFINITY : -FLT_MAX;
     const double volume = (double)x.counted * y.counted * z.counted;
     return volume > 0 ? (float)(1 / volume) : 0.f;
 }
@@ -34,6 +38,7 @@ struct RowPooler {
     int first, last;  // whole_windows
     PoolWindowsKernel inner, border;
     int pack;
+    bool max;
 
     void run(PoolWindows w, const Span& y, const Span& z, float* out) const {
         const float* in = w.in;
@@ -42,7 +47,7 @@ struct RowPooler {
             w.in = in + (size_t)span.from * pack;
             w.columns = span.size, w.stride = axis.stride;
             w.out = out + (size_t)x * pack, w.count = count;
-            w.scale = scale_of(span, y, z);
+            w.scale = scale_of(span, y, z, max);
             kernel(w);
         };
         for (int x = 0; x < first; x++) pool(border, x, 1);
@@ -88,15 +93,16 @@ void PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
     const PoolRunKernel run = (is_max() ? k.planar_max : k.planar_average).run;
     const PoolWindowsKernel blocked = select_pool_windows(k, is_max(), in.elempack, 0, 0);
     const int size = in.w * in.h * in.d;
+    const float scale = is_max() ? -INFINITY : 1.f / (float)size;
     const int threads = threads_for(opt, (double)size * in.c * in.elempack);
 #pragma omp parallel for num_threads(threads)
     for (int q = 0; q < in.c; q++) {
         const float* channel = (const float*)in.data + q * in.cstep * in.elempack;
         float* out = (float*)top.data + (size_t)q * in.elempack;
         if (in.elempack == 1) {
-            *out = run(channel, (size_t)size, 1.f / (float)size);
+            *out = run(channel, (size_t)size, scale);
         } else {
-            blocked(PoolWindows{channel, 0, 1, size, 1, out, 1, 1.f / (float)size});
+            blocked(PoolWindows{channel, 0, 1, size, 1, out, 1, scale});
         }
     }
 }
@@ -107,7 +113,7 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
     const PoolPlanarKernels& planar = is_max() ? k.planar_max : k.planar_average;
     const int pack = in.elempack;
     const size_t in_row = (size_t)in.w * pack, slice = in_row * in.h;
-    RowPooler pooler = {ax, 0, 0, planar.across, planar.across, pack};
+    RowPooler pooler = {ax, 0, 0, planar.across, planar.across, pack, is_max()};
     whole_windows(ax, &pooler.first, &pooler.last);
     if (pack > 1) {
         pooler.border = select_pool_windows(k, is_max(), pack, 0, 0);

@@ -50,6 +50,20 @@ class UnaryOpCpu : public UnaryLayer<UnaryOp> {
                 return k.trunc;
             case SIGN:
                 return k.sign;
+            case EXPM1:
+                return k.expm1;
+            case SINH:
+                return k.sinh;
+            case ASINH:
+                return k.asinh;
+            case COSH:
+                return k.cosh;
+            case ACOSH:
+                return k.acosh;
+            case ATANH:
+                return k.atanh;
+            case LOG1P:
+                return k.log1p;
         }
         return nullptr;
     }

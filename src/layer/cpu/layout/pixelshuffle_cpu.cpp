@@ -1,0 +1,81 @@
+#include "layer/pixelshuffle.h"
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+namespace {
+
+class PixelShuffleCpu : public PixelShuffle {
+public:
+    PixelShuffleCpu() { support_packing = true; }
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+
+private:
+    template <class T>
+    void shuffle(const Mat& bottom, Mat& top, const Option& opt) const;
+};
+
+// out[x * r + j] = in[j][x * step] for j < r, x < w; out elements are `out_step` apart. R: r where
+// it is known to the compiler, else 0.
+template <class T, int R>
+void interleave(const T* const* in, size_t step, int r, T* out, size_t out_step, int w) {
+    if (R > 0) r = R;
+    for (int x = 0; x < w; x++)
+        for (int j = 0; j < r; j++) out[((size_t)x * r + j) * out_step] = in[j][x * step];
+}
+
+template <class T>
+void interleave_rows(const T* const* in, size_t step, int r, T* out, size_t out_step, int w) {
+    // Planar rows to planar rows become vector shuffles.
+    if (step == 1 && out_step == 1) {
+        if (r == 2) return interleave<T, 2>(in, 1, r, out, 1, w);
+        if (r == 3) return interleave<T, 3>(in, 1, r, out, 1, w);
+        if (r == 4) return interleave<T, 4>(in, 1, r, out, 1, w);
+    }
+    if (r == 2) return interleave<T, 2>(in, step, r, out, out_step, w);
+    interleave<T, 0>(in, step, r, out, out_step, w);
+}
+
+template <class T>
+void PixelShuffleCpu::shuffle(const Mat& bottom, Mat& top, const Option& opt) const {
+    const Lanes from(bottom), to(top);
+    const int r = upscale_factor, h = bottom.h, w = bottom.w;
+    const int threads = threads_for(opt, (double)from.row * from.count);
+    const Bands bands(to.count, h, threads);
+#pragma omp parallel for num_threads(threads)
+    for (int task = 0; task < to.count * bands.per_item; task++) {
+        const int q = bands.item(task);
+        std::vector<const T*> in(r);
+        for (int i = 0; i < r; i++) {
+            for (int y = bands.begin(task); y < bands.end(task); y++) {
+                for (int j = 0; j < r; j++)
+                    in[j] = (const T*)from.at(source_channel(q, i, j, to.count), (size_t)y * w);
+                T* out = (T*)to.at(q, ((size_t)y * r + i) * top.w);
+                interleave_rows(in.data(), from.pack, r, out, to.pack, w);
+            }
+        }
+    }
+}
+
+int PixelShuffleCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
+    std::vector<Shape> out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
+    const size_t scalar = bottom.elemsize / bottom.elempack;
+    top.create(out[0], pack_within(bottom.elempack, out[0].c), opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    if (scalar == 4)
+        shuffle<uint32_t>(bottom, top, opt);
+    else if (scalar == 2)
+        shuffle<uint16_t>(bottom, top, opt);
+    else
+        shuffle<uint8_t>(bottom, top, opt);
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_PixelShuffle_fast_layer() { return new PixelShuffleCpu; }
+
+}  // namespace quoll
