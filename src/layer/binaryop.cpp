@@ -6,8 +6,8 @@
 
 #include "blocks.h"
 #include "elementwise.h"
-#include "integer.h"
 #include "extremes.h"
+#include "integer.h"
 
 namespace quoll {
 

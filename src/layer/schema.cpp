@@ -37,11 +37,13 @@ public:
     void ints(int id, const char* name, Mat& field, const char*, Range range) override {
         expect_array(id, name);
         field = pd_.get_ints(id, Mat());
+        expect_converted(id, name, field);
         for (int i = 0; i < field.w; i++) check(id, name, ((const int*)field.data)[i], range);
     }
     void floats(int id, const char* name, Mat& field, const char*, Range range) override {
         expect_array(id, name);
         field = pd_.get_floats(id, Mat());
+        expect_converted(id, name, field);
         if (range.low <= -1e300 && range.high >= 1e300) return;
         for (int i = 0; i < field.w; i++) check(id, name, ((const float*)field.data)[i], range);
     }
@@ -81,6 +83,12 @@ private:
         if (type != ParamDict::kNone &&
             (type < ParamDict::kNumberArray || type == ParamDict::kString))
             refuse("%s (%d): expected an array", name, id);
+    }
+    // Ints and floats are converted into a Mat of their own.
+    void expect_converted(int id, const char* name, const Mat& field) {
+        if (!field.empty() || pd_.get(id, Mat()).empty()) return;
+        refuse("%s (%d): out of memory for its values", name, id);
+        status = kOutOfMemory;
     }
     void check(int id, const char* name, double value, Range range) {
         if (value >= range.low && value <= range.high) return;
@@ -142,11 +150,11 @@ public:
     }
     void ints(int id, const char*, Mat& field, const char*, Range) override {
         if (take(id)) field = from_->get_ints(id, Mat());
-        if (!field.empty()) params.set(id, field);
+        set_array(id, field);
     }
     void floats(int id, const char*, Mat& field, const char*, Range) override {
         if (take(id)) field = from_->get_floats(id, Mat());
-        if (!field.empty()) params.set(id, field);
+        set_array(id, field);
     }
     void operator()(int id, const char*, std::string& field, const char* def,
                     const char*) override {
@@ -162,6 +170,16 @@ public:
     bool knows(int id) const { return known_ >> id & 1; }
 
 private:
+    void set_array(int id, const Mat& field) {
+        if (!field.empty())
+            params.set(id, field);
+        else if (from_)
+            keep_unconverted(id);
+    }
+    // Memory ran out: the values stay as they came. An empty array is the default.
+    void keep_unconverted(int id) {
+        if (!from_->get(id, Mat()).empty()) params.copy(id, *from_);
+    }
     bool take(int id) {
         known_ |= 1u << id;
         return from_ != nullptr;
@@ -229,6 +247,16 @@ int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
             return layer.fail("output %zu would be empty: %s", i, shape_text(out[i]).c_str());
         top_blobs[i].create(out[i], 1, opt.blob_allocator);
         if (top_blobs[i].empty()) return kOutOfMemory;
+    }
+    return kOk;
+}
+
+int refuse_empty(const Layer& layer, const std::vector<Shape>& bottoms) {
+    for (size_t i = 0; i < bottoms.size(); i++) {
+        const Shape& s = bottoms[i];
+        const bool allowed = s.dims == 0 ? layer.support_absent_inputs : layer.support_zero_size;
+        if (s.total() == 0 && !allowed)
+            return layer.fail("input %zu is empty: %s", i, shape_text(s).c_str());
     }
     return kOk;
 }

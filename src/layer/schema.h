@@ -99,6 +99,10 @@ int weight_count(const Layer& layer, const char* name, const WeightSize& size, i
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
                 std::vector<Mat>& top_blobs, const Option& opt);
 
+// An error, with a message, if an input that may not be empty is: see Layer::support_absent_inputs
+// and support_zero_size.
+int refuse_empty(const Layer& layer, const std::vector<Shape>& bottoms);
+
 // Base of every built-in operator. T's constructor sets one_blob_only, support_inplace and the
 // like.
 template <class T>
@@ -108,7 +112,9 @@ public:
     int load_model(const ModelBin& mb) override { return load_weights_by_schema(*this, mb); }
     void visit_params(ParamVisitor& v) override { T::params(static_cast<T&>(*this), v); }
     void visit_weights(WeightVisitor& v) override { T::weights(static_cast<T&>(*this), v); }
+    // shape() sees no empty inputs but those that the operator supports.
     int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const override {
+        QUOLL_RETURN_IF_ERROR(refuse_empty(*this, bottoms));
         return T::shape(static_cast<const T&>(*this), bottoms, tops);
     }
 };

@@ -1,6 +1,7 @@
 // Checks with things that go wrong: memory, inputs, params. Whatever happens, a layer answers with
 // a negative code or with a result; under the sanitizers this also shows what is read out of
 // bounds.
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 
@@ -34,6 +35,27 @@ private:
     std::atomic<int> left_;
     const size_t most_;
     std::atomic<bool> failed_;
+};
+
+// While it lives, fast_malloc's allocation number `at` fails. The linker sends posix_memalign here.
+std::atomic<int> g_heap_left{-1};
+std::atomic<bool> g_heap_failed{false};
+
+class FailingHeap {
+public:
+    explicit FailingHeap(int at) {
+        g_heap_failed = false;
+        g_heap_left = at;
+    }
+    ~FailingHeap() { mend(); }
+    bool failed() const { return g_heap_failed; }
+    void mend() const { g_heap_left = -1; }
+};
+
+class CopyingReader : public DataReaderFromMemory {
+public:
+    using DataReaderFromMemory::DataReaderFromMemory;
+    size_t reference(size_t, const void**) const override { return 0; }
 };
 
 // Any weight that is asked for, up to kMostBytes.
@@ -143,6 +165,51 @@ void run_odd(const Layer& layer, const std::vector<Mat>& inputs) {
     }
 }
 
+// Params, weights, pipeline and one run, all through the heap: the first code that is not 0.
+// Weights come as a file has them, from a reader that copies.
+int whole_life(const char* type, const LayerCase& c, const PreparedCase& p, bool reference,
+               std::vector<Mat>* got) {
+    const std::vector<unsigned> words = weight_words(p);
+    const unsigned char *text = (const unsigned char*)c.params.c_str(),
+                        *weights = (const unsigned char*)words.data();
+    const LayerPtr layer(reference ? create_layer_reference(type) : create_layer(type));
+    for (size_t i = 0; i < c.inputs.size(); i++) layer->bottoms.push_back((int)i);
+    for (int i = 0; i < c.output_count; i++) layer->tops.push_back((int)c.inputs.size() + i);
+    ParamDict pd;
+    QUOLL_RETURN_IF_ERROR(pd.load_param(DataReaderFromMemory(text, c.params.size()), type));
+    QUOLL_RETURN_IF_ERROR(layer->load_param(pd));
+    const CopyingReader reader(weights, words.size() * 4);
+    QUOLL_RETURN_IF_ERROR(layer->load_model(ModelBinFromDataReader(reader)));
+    Option opt;
+    opt.num_threads = 1;
+    QUOLL_RETURN_IF_ERROR(layer->create_pipeline(opt));
+    return run_status(*layer, p.inputs, got, opt, false);
+}
+
+// Every allocation of a layer's life in turn, from reading its params on. A failure must end in a
+// negative code, or the result must be right without that memory.
+void fail_each_malloc(const char* type, const LayerCase& c, const PreparedCase& p, bool reference,
+                      const std::vector<Mat>& want) {
+    for (int k = 0;; k++) {
+        SCOPED_TRACE("allocation " + std::to_string(k) + " from params to outputs" +
+                     (reference ? ", reference" : ", fast"));
+        ASSERT_LT(k, 10000);
+        std::vector<Mat> got;
+        const FailingHeap heap(k);
+        const int status = whole_life(type, c, p, reference, &got);
+        const bool failed = heap.failed();
+        heap.mend();
+        ASSERT_LE(status, 0);
+        ASSERT_TRUE(failed || status == 0);
+        if (status == 0) {
+            ASSERT_EQ(want.size(), got.size());
+            for (size_t i = 0; i < got.size(); i++)
+                ASSERT_TRUE(nearly_equal(got[i], want[i], p.tolerance));
+        }
+        if (!failed) return;
+    }
+}
+
 Mat filled(const Shape& shape) {
     Mat m(shape);
     if (shape.dtype == DType::f32) m.fill(0.5f);
@@ -176,6 +243,15 @@ std::vector<Shape> odd_shapes(const Shape& shape) {
 
 }  // namespace
 
+extern "C" int __real_posix_memalign(void** block, size_t alignment, size_t size);
+extern "C" int __wrap_posix_memalign(void** block, size_t alignment, size_t size) {
+    if (g_heap_left >= 0 && g_heap_left-- == 0) {
+        g_heap_failed = true;
+        return ENOMEM;
+    }
+    return __real_posix_memalign(block, alignment, size);
+}
+
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases) {
     const Silence silence;
     for (size_t i = 0; i < cases.size(); i++) {
@@ -189,6 +265,8 @@ void check_allocation_failure(const char* type, const std::vector<LayerCase>& ca
         fail_each_allocation(*reference, p, 1, want);
         fail_each_allocation(*fast, p, 1, want);
         if (fast->support_packing) fail_each_allocation(*fast, p, 16, want);
+        fail_each_malloc(type, cases[i], p, true, want);
+        fail_each_malloc(type, cases[i], p, false, want);
         for (int k = 0, failed = 1; failed; k++) {  // while the layer is being made
             FailingAllocator allocator(k, SIZE_MAX);
             Option opt;

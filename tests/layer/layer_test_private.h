@@ -2,6 +2,7 @@
 #ifndef QUOLL_TESTS_LAYER_LAYER_TEST_PRIVATE_H
 #define QUOLL_TESTS_LAYER_LAYER_TEST_PRIVATE_H
 
+#include <map>
 #include <random>
 
 #include "layer/schema.h"
@@ -46,6 +47,9 @@ struct PreparedCase {
 // False after a test failure: the params or weights were refused.
 bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* prepared);
 
+// The weights as a model file holds them.
+std::vector<unsigned> weight_words(const PreparedCase& p);
+
 LayerPtr make_case_layer(const char* type, const LayerCase& c, const PreparedCase& p,
                          bool reference, const Option& opt = Option());
 int run_status(const Layer& layer, const std::vector<Mat>& inputs, std::vector<Mat>* outputs,
@@ -67,6 +71,10 @@ public:
 private:
     LogLevel level_;
 };
+
+// The case table of each operator that has one.
+typedef std::map<std::string, const std::vector<LayerCase>*> CaseTables;
+const CaseTables& case_tables();
 
 // The checks, each over all cases of an operator.
 typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);

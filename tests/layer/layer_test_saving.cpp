@@ -102,7 +102,8 @@ private:
                                                : random_.integer(-1000000, 1000000);
         const double low = fmax(range.low, INT_MIN), high = fmin(range.high, INT_MAX);
         if (v >= low && v <= high) return (int)v;
-        return (int)(low + random_.integer(0, (int)fmin(high - low, 3)));
+        // A range may be empty, as one up to another param that is not set yet.
+        return (int)(low + random_.integer(0, (int)fmax(0, fmin(high - low, 3))));
     }
     float float_in(Range range) {
         float v = ldexpf(random_.uniform({-1, 1}), random_.integer(-140, 120));
