@@ -101,3 +101,32 @@ function(quoll_add_isa_objects target)
     endif()
     set(quoll_isa_objects ${objects} PARENT_SCOPE)
 endfunction()
+
+# Hand kernels for units that not every machine of a level has (src/layer/x86): compiled once, with
+# the flags of a level and those of the units. Their symbols end in the name of the units.
+include(CheckCXXCompilerFlag)
+set(quoll_amx_flags ${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
+    -mavx512bf16)
+separate_arguments(quoll_amx_flags)
+set(quoll_have_amx OFF)
+if("avx512" IN_LIST quoll_enabled_isas)
+    check_cxx_compiler_flag("-mamx-tile -mamx-bf16 -mavx512bf16" QUOLL_COMPILER_HAS_AMX)
+    set(quoll_have_amx ${QUOLL_COMPILER_HAS_AMX})
+endif()
+
+# quoll_add_amx_objects(target sources...): adds the sources, compiled for AMX, to the target and the
+# caller's quoll_isa_objects; nothing where the compiler or QUOLL_ISAS is without.
+function(quoll_add_amx_objects target)
+    if(NOT quoll_have_amx)
+        return()
+    endif()
+    set(library ${target}_amx)
+    add_library(${library} OBJECT ${ARGN})
+    # gcc 12's intrinsics start from `__m512 y = y;` and are blamed for it.
+    target_compile_options(${library} PRIVATE ${quoll_amx_flags} -mamx-tile -mamx-bf16
+        ${quoll_isa_common} $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
+    target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(${library} PRIVATE quoll_warnings)
+    set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${library})
+    set(quoll_isa_objects ${quoll_isa_objects} $<TARGET_OBJECTS:${library}> PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,146 @@
+#include "layer/cpu/gemm/split_gemm.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "cpu_features.h"
+
+namespace quoll {
+
+#if defined(QUOLL_AMX)
+#define QUOLL_SPLIT_KERNELS(products, table) extern const SplitGemmKernels table##_amx;
+#include "layer/cpu/gemm/split_kernels.inc"
+#undef QUOLL_SPLIT_KERNELS
+#endif
+
+namespace {
+
+std::atomic<const SplitGemmKernels* const*> g_override{nullptr};
+
+const SplitGemmKernels* pick(const SplitGemmKernels* const* table, int products) {
+    return products == 6 ? table[0] : products == 3 ? table[1] : products == 1 ? table[2] : nullptr;
+}
+
+const SplitGemmKernels* machine_kernels(int products) {
+#if defined(QUOLL_AMX)
+    static const SplitGemmKernels* const table[] = {
+#define QUOLL_SPLIT_KERNELS(products, table) &table##_amx,
+#include "layer/cpu/gemm/split_kernels.inc"
+#undef QUOLL_SPLIT_KERNELS
+    };
+    const CpuFeatures& features = host_cpu_features();
+    if (best_isa(features) == Isa::avx512 && features.has(CpuFeature::avx512_bf16) &&
+        features.has(CpuFeature::amx_tile) && features.has(CpuFeature::amx_bf16))
+        return pick(table, products);
+#endif
+    (void)products;
+    return nullptr;
+}
+
+// Nanoseconds a unit of work, the median of windows of some 30 us.
+double time_of(void (*spin)(int), int count) {
+    enum { kWindows = 15 };
+    double times[kWindows];
+    for (double& time : times) {
+        const auto begin = std::chrono::steady_clock::now();
+        spin(count);
+        const auto end = std::chrono::steady_clock::now();
+        time = std::chrono::duration<double, std::nano>(end - begin).count() / count;
+    }
+    std::sort(times, times + kWindows);
+    return times[kWindows / 2];
+}
+
+SplitSpeed measure() {
+    const SplitGemmKernels* kernels = machine_kernels(1);
+    if (!kernels) return {0, 0};
+    SplitSpeed speed;
+    speed.vector_ns = time_of(kernels->spin_vectors, 1 << 17);
+    kernels->begin(kSplitRows);
+    kernels->spin_tiles(1 << 16);  // the units take up to 0.4 ms to wake
+    speed.tile_ns = time_of(kernels->spin_tiles, 1 << 12);
+    kernels->end();
+    return speed;
+}
+
+}  // namespace
+
+void override_split_gemm_kernels(const SplitGemmKernels* const* six_three_one) {
+    g_override.store(six_three_one);
+}
+
+const SplitGemmKernels* split_gemm_kernels(int products) {
+    const SplitGemmKernels* const* replaced = g_override.load();
+    return replaced ? pick(replaced, products) : machine_kernels(products);
+}
+
+const SplitSpeed& split_gemm_speed() {
+    static const SplitSpeed speed = measure();
+    return speed;
+}
+
+const SplitGemmKernels* usable_split_gemm_kernels(int products) {
+    const SplitGemmKernels* kernels = split_gemm_kernels(products);
+    if (!kernels || products != 6 || g_override.load()) return kernels;
+    // A tile multiplication is worth 512 vector ones, of six products a sixth, and takes 16 cycles
+    // where two vectors take one: 32 vector times, or up to 85 when the units are slow. At 56 the
+    // advantage is gone.
+    const SplitSpeed& speed = split_gemm_speed();
+    return speed.tile_ns < 52 * speed.vector_ns ? kernels : nullptr;
+}
+
+// ---------------------------------------------------------------- B
+
+namespace {
+
+// To nearest, ties to even; a NaN stays one.
+uint16_t to_bf16(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    if (isnan(x)) return (uint16_t)(bits >> 16 | 0x40);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+float from_bf16(uint16_t x) {
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+enum { kTileValues = 16 * kSplitK };  // of B
+
+}  // namespace
+
+size_t split_panel_size(int terms, size_t steps) { return steps * terms * 2 * kTileValues; }
+
+size_t split_packed_size(int terms, size_t n, size_t steps) {
+    return split_panel_size(terms, steps) / 2 * ((n + 15) / 16);
+}
+
+void split_pack(int terms, const float* src, size_t ld, const int* order, size_t n, size_t steps,
+                uint16_t* packed) {
+    for (size_t n0 = 0; n0 < n; n0 += kSplitColumns) {
+        const size_t vectors = n - n0 > 16 ? 2 : 1;
+        uint16_t* panel = packed + n0 / kSplitColumns * split_panel_size(terms, steps);
+        for (size_t j = 0; j < vectors * 16; j++) {
+            const float* column = src + (n0 + j) * ld;
+            for (size_t k = 0; k < steps * kSplitK; k++) {
+                const size_t step = k / kSplitK, kk = k % kSplitK;
+                uint16_t* out = panel + (step * terms * vectors + j / 16) * kTileValues +
+                                kk / 2 * 32 + j % 16 * 2 + kk % 2;
+                float rest = n0 + j < n && order[k] >= 0 ? column[order[k]] : 0.f;
+                for (int t = 0; t < terms; t++, out += vectors * kTileValues) {
+                    *out = to_bf16(rest);
+                    rest -= from_bf16(*out);
+                }
+            }
+        }
+    }
+}
+
+}  // namespace quoll

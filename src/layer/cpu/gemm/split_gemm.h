@@ -1,0 +1,124 @@
+// Matrix products of f32 values on units that multiply bf16 and add f32 (AMX).
+//
+// An f32 value is hi + mid + lo, three bf16 values that each hold eight of its 24 significant bits:
+// hi is the value rounded to bf16, mid the remainder rounded, lo what is left; mid is at most 2^-8
+// of the value, lo 2^-16. Of the nine products of two such sums
+//   6  are as good as f32: the three left out are together at most 2^-23 of the product;
+//   3  (hi hi, hi mid, mid hi) keep 16 bits: what is left out is at most 3 * 2^-16;
+//   1  (hi hi) is bf16: at most 2^-7.
+// The unit takes bf16 denormals as zero: mid and lo of values below 2^-110 in magnitude are partly
+// lost. An infinite value, or one that rounds to infinity (from 3.39e38), gives NaN where the
+// number of products is not 1.
+//
+// The contract is that of gemm.h with both operands split: B is packed into panels, A is read
+// through a list of places, one for each 32 of k, so that the taps of a convolution's window are
+// places in one split copy of its input.
+#ifndef QUOLL_LAYER_CPU_GEMM_SPLIT_GEMM_H
+#define QUOLL_LAYER_CPU_GEMM_SPLIT_GEMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace quoll {
+
+enum {
+    kSplitK = 32,        // k of one step
+    kSplitColumns = 32,  // of a full panel; a narrow one has 16
+    kSplitRows = 16,     // rows of a tile at most
+    kSplitTiles = 2,     // tiles of rows that a kernel takes at most
+    // Steps whose sum is one chain of additions; longer sums are added up from several.
+    kSplitSection = 32
+};
+
+// One call computes tiles * tile_rows rows by the columns of a panel. With `terms` as in
+// SplitGemmKernels, A's value of row m of tile i, step s, term t and index k (< 32) is
+//     a[i * a_tile + m * a_row + steps[s] + t * 32 + k]
+// and the panel [step][term][column / 16][k / 2][column % 16][k % 2]. The row i * tile_rows + m
+// with the place p = rows[i * tile_rows + m] gives, unless p is negative,
+//     c[p + v * c_vector + lane] = clamp(bias[16 v + lane] + sum + residual[p + v * r_vector +
+//     lane])
+// for the columns 16 v + lane < columns. Nothing beyond these values is written, and of A, B and
+// bias all of the tiles and the panel is read. residual may be null.
+struct SplitTile {
+    const uint16_t* a;
+    ptrdiff_t a_row, a_tile;
+    int tile_rows;
+    const ptrdiff_t* steps;
+    size_t num_steps;  // at least 1
+    const uint16_t* b;
+    const float* bias;  // 32 floats, 16 for a narrow panel
+    float* c;
+    const int32_t* rows;
+    ptrdiff_t c_vector;
+    size_t columns;
+    const float* residual;
+    ptrdiff_t r_vector;
+    float low, high;  // a NaN sum stays NaN
+    // What is fetched into the second-level cache meanwhile, a part of the next panel; or null.
+    const char* next;
+    size_t next_bytes;
+};
+typedef void (*SplitTileKernel)(const SplitTile& tile);
+
+// Splits `pixels` pixels of up to 32 channels. Channel c of pixel p is
+// src[p * src_pixel + c / pack * src_block + c % pack]; its term t goes to
+// dst[p * dst_pixel + t * 32 + c]; channels from `channels` to 31 are zero. dst is aligned to 64
+// bytes and dst_pixel a multiple of 32.
+struct SplitInput {
+    const float* src;
+    ptrdiff_t src_pixel, src_block;
+    int channels;
+    size_t pixels;
+    uint16_t* dst;
+    ptrdiff_t dst_pixel;
+};
+typedef void (*SplitInputKernel)(const SplitInput& input);
+
+struct SplitGemmKernels {
+    int products, terms;  // 6 of 3 terms, 3 of 2, 1 of 1
+    // Before the first tile in a thread, with the tile_rows of all that follow, and after the last.
+    void (*begin)(int tile_rows);
+    void (*end)();
+    SplitTileKernel tile[kSplitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
+    SplitInputKernel input[4];             // for pack 1, 4, 8, 16
+    // What the speed of the units is measured with: that many tile multiplications (between begin
+    // and end), and that many fused multiply-adds of the widest f32 vectors.
+    void (*spin_tiles)(int count);
+    void (*spin_vectors)(int count);
+};
+
+// The kernels of this machine for 6, 3 or 1 products, null where host_cpu_features() lacks the
+// units, and for 0.
+const SplitGemmKernels* split_gemm_kernels(int products);
+
+// Nanoseconds of one tile multiplication and of one vector multiply-add, measured over about 2 ms
+// by the first call; zeros without the units.
+struct SplitSpeed {
+    double tile_ns, vector_ns;
+};
+const SplitSpeed& split_gemm_speed();
+
+// As split_gemm_kernels, but null for 6 products while the units are slow: processors have been
+// seen to run them at less than half their speed for seconds or longer, and six products then gain
+// nothing over vectors. Decided once.
+const SplitGemmKernels* usable_split_gemm_kernels(int products);
+
+// For tests: answers all calls of the two functions above from this table of kernels for 6, 3 and
+// 1 products; null ends that.
+void override_split_gemm_kernels(const SplitGemmKernels* const* six_three_one);
+
+// ---------------------------------------------------------------- B
+
+inline size_t split_steps(size_t k) { return (k + kSplitK - 1) / kSplitK; }
+// bf16 values of the packed B of n columns and `steps` steps. Panel p begins at p *
+// split_panel_size.
+size_t split_packed_size(int terms, size_t n, size_t steps);
+size_t split_panel_size(int terms, size_t steps);
+// Value (n, k) at src[n * ld + order[k]]; a negative order, and columns beyond n, are zero. `order`
+// has 32 entries a step.
+void split_pack(int terms, const float* src, size_t ld, const int* order, size_t n, size_t steps,
+                uint16_t* packed);
+
+}  // namespace quoll
+
+#endif

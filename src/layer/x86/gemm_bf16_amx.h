@@ -1,0 +1,254 @@
+// The kernels of split_gemm.h on AMX, for any number of products.
+//
+// Up to 2 x 2 tiles of sums (tiles 0 to 3) meet two tiles of A (4, 5) and two of B (6, 7). From
+// step to step of the products one operand changes, so that six products take 14 loads for 24
+// multiplications.
+#ifndef QUOLL_LAYER_X86_GEMM_BF16_AMX_H
+#define QUOLL_LAYER_X86_GEMM_BF16_AMX_H
+
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/x86/tile_unit.h"
+
+namespace quoll {
+namespace {
+
+constexpr int kTileBytes = 1024;  // of B: 16 pairs of k by 16 columns
+
+template <int products>
+constexpr int kTerms = products == 6   ? 3
+                       : products == 3 ? 2
+                                       : 1;
+
+void begin_tiles(int tile_rows) {
+    TileConfig config = {};
+    config.palette = 1;
+    for (int i = 0; i < 8; i++) {
+        config.row_bytes[i] = 64;
+        config.rows[i] = (uint8_t)(i < 6 ? tile_rows : 16);
+    }
+    tile_configure(config);
+}
+
+void end_tiles() { tile_release(); }
+
+// The operands of one step of k.
+template <int tiles, int vectors>
+struct Step {
+    const uint16_t* a;
+    const uint16_t* b;
+    ptrdiff_t a_row_bytes, a_tile;
+
+    template <int term>
+    QUOLL_TILE_INLINE void load_a() const {
+        tile_load<4>(a + term * kSplitK, a_row_bytes);
+        if constexpr (tiles == 2) tile_load<5>(a + a_tile + term * kSplitK, a_row_bytes);
+    }
+    template <int term>
+    QUOLL_TILE_INLINE void load_b() const {
+        const char* from = (const char*)b + term * vectors * kTileBytes;
+        tile_load<6>(from, 64);
+        if constexpr (vectors == 2) tile_load<7>(from + kTileBytes, 64);
+    }
+    QUOLL_TILE_INLINE void multiply() const {
+        tile_dot<0, 4, 6>();
+        if constexpr (vectors == 2) tile_dot<1, 4, 7>();
+        if constexpr (tiles == 2) tile_dot<2, 5, 6>();
+        if constexpr (tiles == 2 && vectors == 2) tile_dot<3, 5, 7>();
+    }
+    template <int products>
+    QUOLL_TILE_INLINE void run() const {
+        if constexpr (products == 6) {
+            load_a<2>(), load_b<0>(), multiply();
+            load_a<1>(), multiply();
+            load_b<1>(), multiply();
+            load_a<0>(), multiply();
+            load_b<0>(), multiply();
+            load_b<2>(), multiply();
+        } else if constexpr (products == 3) {
+            load_a<1>(), load_b<0>(), multiply();
+            load_a<0>(), multiply();
+            load_b<1>(), multiply();
+        } else {
+            load_b<0>(), load_a<0>(), multiply();
+        }
+    }
+};
+
+// Fetches a range into the second-level cache in equal parts, from four places at once: a single
+// stream does not saturate the memory.
+struct Fetcher {
+    const char* at;
+    size_t quarter, left, part;  // lines
+
+    Fetcher(const char* from, size_t bytes, size_t parts)
+        : at(from), quarter(from ? bytes / 256 : 0), left(quarter) {
+        part = (quarter + parts - 1) / parts;
+    }
+    QUOLL_TILE_INLINE void fetch() {
+        for (size_t i = 0; i < part && left; i++, left--, at += 64) {
+            _mm_prefetch(at, _MM_HINT_T1);
+            _mm_prefetch(at + quarter * 64, _MM_HINT_T1);
+            _mm_prefetch(at + quarter * 128, _MM_HINT_T1);
+            _mm_prefetch(at + quarter * 192, _MM_HINT_T1);
+        }
+    }
+};
+
+template <int tiles, int vectors>
+QUOLL_TILE_INLINE void start_sums(const float* from) {
+    tile_load<0>(from, 0);
+    if constexpr (vectors == 2) tile_load<1>(from + 16, 0);
+    if constexpr (tiles == 2) tile_load<2>(from, 0);
+    if constexpr (tiles == 2 && vectors == 2) tile_load<3>(from + 16, 0);
+}
+
+template <int tiles, int vectors>
+QUOLL_TILE_INLINE void store_sums(float* to, int tile_rows) {
+    constexpr ptrdiff_t row = vectors * 64;
+    tile_store<0>(to, row);
+    if constexpr (vectors == 2) tile_store<1>(to + 16, row);
+    float* second = to + tile_rows * vectors * 16;
+    if constexpr (tiles == 2) tile_store<2>(second, row);
+    if constexpr (tiles == 2 && vectors == 2) tile_store<3>(second + 16, row);
+}
+
+template <int tiles, int vectors>
+void finish_rows(const SplitTile& t, const float* sums) {
+    const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
+    __mmask16 mask[vectors];
+    for (int v = 0; v < vectors; v++) {
+        const size_t n = t.columns - (size_t)v * 16;
+        mask[v] = n >= 16 ? 0xffff : (__mmask16)((1u << n) - 1);
+    }
+    for (int m = 0; m < tiles * t.tile_rows; m++, sums += vectors * 16) {
+        const ptrdiff_t place = t.rows[m];
+        if (place < 0) continue;
+        for (int v = 0; v < vectors; v++) {
+            __m512 x = _mm512_load_ps(sums + v * 16);
+            if (t.residual)
+                x = _mm512_add_ps(
+                    x, _mm512_maskz_loadu_ps(mask[v], t.residual + place + v * t.r_vector));
+            // A NaN is the second operand of both, which is what they then return.
+            x = _mm512_min_ps(high, _mm512_max_ps(low, x));
+            _mm512_mask_storeu_ps(t.c + place + v * t.c_vector, mask[v], x);
+        }
+    }
+}
+
+template <int products, int tiles, int vectors>
+void split_tile(const SplitTile& t) {
+    constexpr size_t size = tiles * kSplitRows * vectors * 16;
+    alignas(64) float sums[size];
+    Step<tiles, vectors> step = {nullptr, t.b, t.a_row * 2, t.a_tile};
+    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    const size_t sections = (t.num_steps + kSplitSection - 1) / kSplitSection;
+    size_t s = 0;
+    for (size_t section = 0; section < sections; section++) {
+        const size_t end = t.num_steps * (section + 1) / sections;
+        if (section == 0) {
+            start_sums<tiles, vectors>(t.bias);
+        } else {
+            tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+        }
+        for (; s < end; s++) {
+            step.a = t.a + t.steps[s];
+            step.template run<products>();
+            step.b += kTerms<products> * vectors * (kTileBytes / 2);
+            fetcher.fetch();
+        }
+        if (section == 0) {
+            store_sums<tiles, vectors>(sums, t.tile_rows);
+            continue;
+        }
+        alignas(64) float part[size];
+        store_sums<tiles, vectors>(part, t.tile_rows);
+        for (int i = 0; i < tiles * t.tile_rows * vectors * 16; i += 16)
+            _mm512_store_ps(sums + i,
+                            _mm512_add_ps(_mm512_load_ps(sums + i), _mm512_load_ps(part + i)));
+    }
+    finish_rows<tiles, vectors>(t, sums);
+}
+
+// 16 channels of one pixel from channel c on, zeros from `left` channels on. Loads nothing beyond
+// them.
+template <int pack>
+QUOLL_TILE_INLINE __m512 load_channels(const float* pixel, ptrdiff_t block, int c, int left) {
+    const __mmask16 mask = left >= 16 ? 0xffff : left <= 0 ? 0 : (__mmask16)((1u << left) - 1);
+    if constexpr (pack == 16) {
+        return _mm512_maskz_loadu_ps(mask, mask ? pixel + c / 16 * block : pixel);
+    } else if constexpr (pack == 1) {
+        const __m512i lane =
+            _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        const __m512i index = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)block));
+        return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, index,
+                                        mask ? pixel + c * block : pixel, 4);
+    } else {
+        alignas(64) float values[16] = {};
+        for (int i = 0; i < 16 && i < left; i += pack) {
+            const float* from = pixel + (c + i) / pack * block;
+            if constexpr (pack == 8) {
+                _mm256_store_ps(values + i, _mm256_loadu_ps(from));
+            } else {
+                _mm_store_ps(values + i, _mm_loadu_ps(from));
+            }
+        }
+        return _mm512_load_ps(values);
+    }
+}
+
+template <int products, int pack>
+void split_input(const SplitInput& t) {
+    const float* from = t.src;
+    uint16_t* to = t.dst;
+    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
+        __m512 x = load_channels<pack>(from, t.src_block, 0, t.channels);
+        __m512 y = load_channels<pack>(from, t.src_block, 16, t.channels - 16);
+        for (int term = 0; term < kTerms<products>; term++) {
+            const __m512i half = to_bf16(x, y);
+            _mm512_store_si512(to + term * kSplitK, half);
+            x = _mm512_sub_ps(x, first_of_bf16(half));
+            y = _mm512_sub_ps(y, second_of_bf16(half));
+        }
+    }
+}
+
+void spin_tiles(int count) {
+    tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+    tile_zero<4>(), tile_zero<5>(), tile_zero<6>(), tile_zero<7>();
+    for (int i = 0; i < count; i += 4) {
+        tile_dot<0, 4, 6>();
+        tile_dot<1, 4, 7>();
+        tile_dot<2, 5, 6>();
+        tile_dot<3, 5, 7>();
+    }
+}
+
+void spin_vectors(int count) {
+    __m512 sum[8], x = _mm512_set1_ps(.5f);
+    for (__m512& s : sum) s = x;
+    for (int i = 0; i < count; i += 8) {
+        asm volatile("" : "+v"(x));
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++) sum[j] = _mm512_fmadd_ps(sum[j], x, x);
+    }
+    for (__m512& s : sum) asm volatile("" ::"v"(s));
+}
+
+template <int products>
+constexpr SplitGemmKernels split_kernels() {
+    return {products,
+            kTerms<products>,
+            &begin_tiles,
+            &end_tiles,
+            {{&split_tile<products, 1, 1>, &split_tile<products, 1, 2>},
+             {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},
+            {&split_input<products, 1>, &split_input<products, 4>, &split_input<products, 8>,
+             &split_input<products, 16>},
+            &spin_tiles,
+            &spin_vectors};
+}
+
+}  // namespace
+}  // namespace quoll
+
+#endif

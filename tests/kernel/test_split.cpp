@@ -1,0 +1,403 @@
+// SplitPlan and the kernels of split_gemm.h against sums in double: on the machine's units, and on
+// emulated ones where it has AVX-512.
+#include <gtest/gtest.h>
+#include <math.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cpu_features.h"
+#include "guarded.h"
+#include "layer.h"
+#include "layer/cpu/conv/split_plan.h"
+#include "modelbin.h"
+#include "paramdict.h"
+
+using namespace quoll;
+
+namespace quoll {
+#if defined(QUOLL_EMULATED_TILES)
+#define QUOLL_SPLIT_KERNELS(products, table) extern const SplitGemmKernels table##_emulated;
+#include "layer/cpu/gemm/split_kernels.inc"
+#undef QUOLL_SPLIT_KERNELS
+#endif
+}  // namespace quoll
+
+namespace {
+
+const SplitGemmKernels* const kEmulated[] = {
+#if defined(QUOLL_EMULATED_TILES)
+#define QUOLL_SPLIT_KERNELS(products, table) &table##_emulated,
+#include "layer/cpu/gemm/split_kernels.inc"
+#undef QUOLL_SPLIT_KERNELS
+#endif
+    nullptr};
+
+// Every table of kernels that this machine runs.
+std::vector<const SplitGemmKernels*> all_kernels() {
+    std::vector<const SplitGemmKernels*> all;
+    for (int products : {6, 3, 1})
+        if (split_gemm_kernels(products)) all.push_back(split_gemm_kernels(products));
+    if (best_isa(host_cpu_features()) != Isa::avx512) return all;
+    for (const SplitGemmKernels* kernels : kEmulated)
+        if (kernels) all.push_back(kernels);
+    return all;
+}
+
+#define QUOLL_NEED_KERNELS() \
+    if (all_kernels().empty()) GTEST_SKIP() << "neither AMX nor AVX-512, to emulate it"
+
+std::mt19937 g_rng(21);
+float uniform() { return std::uniform_real_distribution<float>(-1, 1)(g_rng); }
+int pick(int low, int high) { return low + (int)(g_rng() % (high - low + 1)); }
+template <class C>
+void fill(C& values) {
+    for (float& v : values) v = uniform();
+}
+
+// How far a sum may be off, from `spread`, the root of the sum of the squared products, and the
+// magnitude of what is added to them. What is left out of a product is below 2^-23, 3 2^-16 or 2^-7
+// of it (split_gemm.h), on the average a third of that or less, of random sign: of a sum, beyond
+// 1.75 times that share of the spread once in 10^7. The additions round to 2^-24 of a partial sum,
+// which is some 2 spreads; their errors grow with the root of their number: those inside a
+// multiplication, of a section, of the sections.
+double tolerance(int products, size_t steps, double spread, double more) {
+    const double left_out = products == 6 ? 0x1p-23 : products == 3 ? 3 * 0x1p-16 : 0x1p-7;
+    const double additions =
+        17 + std::min<double>(steps, kSplitSection) * products + (double)steps / kSplitSection;
+    return 1.75 * left_out * spread + 0x1p-24 * 2 * (1 + sqrt(additions)) * (spread + more);
+}
+
+struct Case {
+    int in_w, in_h, in_c, out_c;
+    int kernel_w, kernel_h, stride_w, stride_h, dilation_w, dilation_h;
+    int left, right, top, bottom;
+    int in_pack = 16, out_pack = 16, activation = 0, threads = 1;
+    bool residual = false;
+};
+
+ConvAxis make_axis(int in, int kernel, int stride, int dilation, int before, int after) {
+    const int extent = dilation * (kernel - 1) + 1;
+    return {in, (in + before + after - extent) / stride + 1, kernel, stride, dilation, before};
+}
+
+size_t step_of(int w, int h, int pack) { return (size_t)w * h * pack + (pack == 1 ? 3 : 4); }
+
+// Blobs of one case; their last value touches an inaccessible page.
+struct Blobs {
+    SplitShape shape;
+    size_t out_step;
+    Guarded<float> in, weights, bias, out, residual;
+
+    static size_t size(int w, int h, int c, int pack) {
+        return (c / pack - 1) * step_of(w, h, pack) + (size_t)w * h * pack;
+    }
+    static SplitShape shape_of(const Case& t) {
+        ConvShape s = {};
+        s.x = make_axis(t.in_w, t.kernel_w, t.stride_w, t.dilation_w, t.left, t.right);
+        s.y = make_axis(t.in_h, t.kernel_h, t.stride_h, t.dilation_h, t.top, t.bottom);
+        s.in_channels = t.in_c;
+        s.out_channels = t.out_c;
+        s.in_pack = t.in_pack;
+        s.out_pack = t.out_pack;
+        s.in_step = step_of(t.in_w, t.in_h, t.in_pack);
+        s.out_step = step_of(s.x.out, s.y.out, t.out_pack);
+        return split_shape(s);
+    }
+    explicit Blobs(const Case& t)
+        : shape(shape_of(t)),
+          out_step(shape.out_block),
+          in(size(t.in_w, t.in_h, t.in_c, t.in_pack)),
+          weights((size_t)t.out_c * t.in_c * t.kernel_w * t.kernel_h),
+          bias(SplitPlan::bias_size(t.out_c)),
+          out(size(shape.x.out, shape.y.out, t.out_c, t.out_pack)),
+          residual(out.size()) {
+        fill(in);
+        fill(weights);
+        fill(residual);
+        for (size_t i = 0; i < bias.size(); i++) bias[i] = i < (size_t)t.out_c ? uniform() : 0.f;
+        for (float& x : out) x = 55.f;
+    }
+    size_t out_at(const Case& t, int x, int y, int c) const {
+        return c / t.out_pack * out_step + ((size_t)y * shape.x.out + x) * t.out_pack +
+               c % t.out_pack;
+    }
+};
+
+Activation make_activation(int type) {
+    Mat params(2);
+    params[0] = type == kActivationClip ? -.5f : type == kActivationHardSwish ? 1 / 6.f : .1f;
+    params[1] = .5f;
+    return Activation(type, params);
+}
+
+void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b) {
+    const int taps = t.kernel_w * t.kernel_h;
+    ASSERT_TRUE(SplitPlan::takes(b.shape));
+    const size_t size = SplitPlan::packed_size(kernels, t.in_c, taps, t.out_c);
+    Guarded<uint16_t> packed(size);
+    SplitPlan::pack(kernels, b.weights.data(), t.in_c, taps, t.out_c, packed.data());
+    const SplitPlan plan(kernels, b.shape, t.threads);
+    ASSERT_EQ(plan.workspace() % 16, 0u);
+    Guarded<float> workspace(plan.workspace());
+    for (float& x : workspace) x = NAN;
+    plan.run(b.in.data(), packed.data(), b.bias.data(), b.out.data(),
+             t.residual ? b.residual.data() : nullptr, (ptrdiff_t)b.out_step,
+             FusedActivation(host_kernel_set(), make_activation(t.activation)), workspace.data());
+}
+
+struct Sum {
+    double value, squares;
+};
+
+Sum convolve(const Case& t, const Blobs& b, int ox, int oy, int oc) {
+    Sum sum = {0, 0};
+    for (int c = 0; c < t.in_c; c++)
+        for (int ky = 0; ky < t.kernel_h; ky++)
+            for (int kx = 0; kx < t.kernel_w; kx++) {
+                const int x = ox * t.stride_w - t.left + kx * t.dilation_w;
+                const int y = oy * t.stride_h - t.top + ky * t.dilation_h;
+                if (x < 0 || x >= t.in_w || y < 0 || y >= t.in_h) continue;
+                const double p =
+                    (double)b.in.data()[c / t.in_pack * b.shape.in_block +
+                                        (y * t.in_w + x) * t.in_pack + c % t.in_pack] *
+                    b.weights.data()[((oc * t.in_c + c) * t.kernel_h + ky) * t.kernel_w + kx];
+                sum.value += p;
+                sum.squares += p * p;
+            }
+    return sum;
+}
+
+std::string text(const SplitGemmKernels& kernels, const Case& t) {
+    std::string s = std::to_string(kernels.products) + " products; in " + std::to_string(t.in_w) +
+                    "x" + std::to_string(t.in_h) + "x" + std::to_string(t.in_c) + " kernel " +
+                    std::to_string(t.kernel_w) + "x" + std::to_string(t.kernel_h) + " stride " +
+                    std::to_string(t.stride_w) + "," + std::to_string(t.stride_h) + " dilation " +
+                    std::to_string(t.dilation_w) + "," + std::to_string(t.dilation_h) + " pad " +
+                    std::to_string(t.left) + "," + std::to_string(t.top) + " to " +
+                    std::to_string(t.out_c) + " packs " + std::to_string(t.in_pack) + "," +
+                    std::to_string(t.out_pack) + " threads " + std::to_string(t.threads);
+    return s;
+}
+
+// The largest error relative to its tolerance.
+double g_worst[7];
+
+void check(const SplitGemmKernels& kernels, const Case& t) {
+    SCOPED_TRACE(text(kernels, t));
+    Blobs b(t);
+    run(kernels, t, b);
+    if (testing::Test::HasFatalFailure()) return;
+    const Activation f = make_activation(t.activation);
+    const size_t steps = split_steps(t.in_c) * t.kernel_w * t.kernel_h;
+    size_t results = 0;
+    for (int oc = 0; oc < t.out_c; oc++)
+        for (int y = 0; y < b.shape.y.out; y++)
+            for (int x = 0; x < b.shape.x.out; x++, results++) {
+                const size_t at = b.out_at(t, x, y, oc);
+                const Sum sum = convolve(t, b, x, y, oc);
+                const double more = b.bias[oc] + (t.residual ? b.residual[at] : 0.);
+                const double want = activate((float)(sum.value + more), f);
+                // The activations' own errors, and their slopes of at most 1.1.
+                const double most = 1.1 * tolerance(kernels.products, steps, sqrt(sum.squares),
+                                                    fabs(b.bias[oc]) + 2) +
+                                    0x1p-22 * fabs(want);
+                const double error = fabs(b.out[at] - want);
+                ASSERT_LE(error, most) << "at " << x << " " << y << " channel " << oc << ": "
+                                       << b.out[at] << " for " << want;
+                g_worst[kernels.products] = std::max(g_worst[kernels.products], error / most);
+            }
+    size_t kept = 0;
+    for (float x : b.out) kept += x == 55.f;
+    ASSERT_EQ(kept, b.out.size() - results) << "wrote between results";
+}
+
+const Case kCases[] = {
+    {1, 1, 16, 16, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // one pixel
+    {9, 7, 32, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // pointwise, a narrow panel
+    {9, 8, 16, 32, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0},     // pointwise, stride 2
+    {6, 5, 48, 16, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0},     // pointwise with padding: bias alone outside
+    {17, 15, 32, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // the common one
+    {14, 14, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // tiles of one row each
+    {21, 13, 16, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},   // stride 2
+    {7, 7, 160, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    // small map, several sections
+    {3, 2, 16, 16, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2},     // window larger than the input
+    {20, 6, 16, 16, 3, 3, 1, 1, 2, 3, 2, 2, 3, 3},    // dilation
+    {12, 9, 16, 16, 5, 1, 1, 1, 1, 1, 2, 2, 0, 0},    // row
+    {9, 12, 16, 16, 1, 7, 1, 2, 1, 1, 0, 0, 3, 3},    // column
+    {10, 10, 16, 16, 2, 2, 2, 2, 1, 1, 0, 1, 0, 1},   // even window, uneven padding
+    {5, 5, 16, 16, 3, 3, 3, 3, 2, 2, 6, 6, 6, 6},     // whole windows in the padding
+    {28, 1, 16, 16, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0},    // one row
+    {40, 40, 128, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  // several blocks
+};
+
+TEST(SplitPlan, shapes_and_packs) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (Case t : kCases)
+            for (int pack : {1, 4, 8, 16}) {
+                t.in_pack = pack;
+                t.out_pack = pack == 16 ? 16 : 16 / pack / 2;
+                check(*kernels, t);
+                if (HasFatalFailure()) return;
+                if (t.in_c * t.in_w > 1000) break;
+            }
+}
+
+TEST(SplitPlan, residuals_activations_threads) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (int type = 0; type <= 6; type++)
+            for (int out_pack : {1, 4, 16}) {
+                Case t = {11, 9, 16, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
+                t.activation = type;
+                t.out_pack = out_pack;
+                t.residual = type != 3;
+                t.threads = 1 + type % 3;
+                check(*kernels, t);
+                if (HasFatalFailure()) return;
+            }
+}
+
+Case random_case() {
+    Case t = {};
+    t.kernel_w = pick(1, 5), t.kernel_h = pick(1, 5);
+    t.stride_w = pick(1, 3), t.stride_h = pick(1, 3);
+    t.dilation_w = pick(1, 3), t.dilation_h = pick(1, 3);
+    t.left = pick(0, 4), t.right = pick(0, 4), t.top = pick(0, 4), t.bottom = pick(0, 4);
+    t.in_w = std::max(1, t.dilation_w * (t.kernel_w - 1) + 1 - t.left - t.right) + pick(0, 25);
+    t.in_h = std::max(1, t.dilation_h * (t.kernel_h - 1) + 1 - t.top - t.bottom) + pick(0, 12);
+    const int packs[] = {1, 4, 8, 16};
+    t.in_pack = packs[pick(0, 3)];
+    t.out_pack = packs[pick(0, 3)];
+    t.in_c = t.in_pack * pick(1, 80 / t.in_pack);
+    t.out_c = t.out_pack * pick(1, 80 / t.out_pack);
+    t.activation = pick(0, 6);
+    t.residual = pick(0, 3) == 0;
+    t.threads = pick(1, 3);
+    return t;
+}
+
+TEST(SplitPlan, random_shapes) {
+    QUOLL_NEED_KERNELS();
+    const auto all = all_kernels();
+    for (int i = 0; i < 300; i++) {
+        SCOPED_TRACE("case " + std::to_string(i));
+        check(*all[i % all.size()], random_case());
+        if (HasFatalFailure()) return;
+    }
+    for (int products : {6, 3, 1})
+        if (g_worst[products] > 0)
+            printf("largest error with %d products: %.2f of the tolerance\n", products,
+                   g_worst[products]);
+}
+
+// A NaN or infinity of one pixel reaches the outputs whose window has it, and no other.
+TEST(SplitPlan, nan_stays_in_its_windows) {
+    QUOLL_NEED_KERNELS();
+    const Case t = {19, 12, 16, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (float bad : {(float)NAN, (float)INFINITY}) {
+            Blobs b(t);
+            const int bx = 0, by = 5;
+            b.in[(by * t.in_w + bx) * 16 + 3] = bad;
+            run(*kernels, t, b);
+            for (int y = 0; y < t.in_h; y++)
+                for (int x = 0; x < t.in_w; x++)
+                    for (int c = 0; c < t.out_c; c++)
+                        ASSERT_EQ(!std::isfinite(b.out[b.out_at(t, x, y, c)]),
+                                  abs(x - bx) <= 1 && abs(y - by) <= 1)
+                            << x << " " << y << " " << c;
+        }
+}
+
+TEST(SplitPlan, results_do_not_depend_on_threads) {
+    QUOLL_NEED_KERNELS();
+    Case t = {30, 29, 96, 96, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
+    for (const SplitGemmKernels* kernels : all_kernels()) {
+        t.threads = 1;
+        Blobs b(t);
+        run(*kernels, t, b);
+        const std::vector<float> once(b.out.begin(), b.out.end());
+        for (int threads : {2, 3, 8}) {
+            t.threads = threads;
+            run(*kernels, t, b);
+            for (size_t i = 0; i < once.size(); i++) ASSERT_EQ(once[i], b.out[i]) << threads;
+        }
+    }
+}
+
+// The emulation rounds as the unit does.
+TEST(SplitPlan, emulation_is_exact) {
+    if (!split_gemm_kernels(6) || !kEmulated[0]) GTEST_SKIP() << "no AMX to compare with";
+    const Case t = {14, 13, 160, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
+    for (const SplitGemmKernels* emulated : kEmulated) {
+        if (!emulated) break;
+        Blobs b(t);
+        run(*emulated, t, b);
+        const std::vector<float> want(b.out.begin(), b.out.end());
+        run(*split_gemm_kernels(emulated->products), t, b);
+        for (size_t i = 0; i < want.size(); i++) ASSERT_EQ(want[i], b.out[i]) << i;
+    }
+}
+
+TEST(SplitPlan, matrices) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (size_t m : {1, 5, 16, 33, 70})
+            for (size_t n : {1, 16, 17, 32, 75})
+                for (size_t k : {1, 31, 32, 75, 1100}) {
+                    const size_t a_row = k + 3, c_row = n + 2;
+                    Guarded<float> a((m - 1) * a_row + k), w(n * k), bias(SplitPlan::bias_size(n)),
+                        c((m - 1) * c_row + n);
+                    fill(a), fill(w), fill(bias);
+                    const SplitShape shape = split_shape(m, n, k, a_row, c_row);
+                    Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, (int)k, 1, (int)n));
+                    SplitPlan::pack(*kernels, w.data(), (int)k, 1, (int)n, packed.data());
+                    const SplitPlan plan(*kernels, shape, 2);
+                    Guarded<float> workspace(plan.workspace());
+                    plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0,
+                             FusedActivation(), workspace.data());
+                    for (size_t i = 0; i < m; i++)
+                        for (size_t j = 0; j < n; j++) {
+                            double sum = bias[j], squares = 0;
+                            for (size_t l = 0; l < k; l++) {
+                                const double p = (double)a[i * a_row + l] * w[j * k + l];
+                                sum += p;
+                                squares += p * p;
+                            }
+                            ASSERT_NEAR(c[i * c_row + j], sum,
+                                        tolerance(kernels->products, split_steps(k), sqrt(squares),
+                                                  fabs(bias[j])))
+                                << kernels->products << " products, m " << i << " of " << m << " n "
+                                << j << " of " << n << " k " << k;
+                        }
+                }
+}
+
+// Large and tiny values: what the three terms of a value keep.
+TEST(SplitPlan, terms_keep_24_bits) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels()) {
+        if (kernels->products != 6) continue;
+        for (int exponent : {-100, -40, 0, 60, 120}) {
+            const size_t m = 64;
+            Guarded<float> a(m), one(1), bias(SplitPlan::bias_size(1)), c(m);
+            for (float& x : a) x = ldexpf(uniform(), exponent);
+            for (float& x : bias) x = 0;
+            one[0] = 1;
+            Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, 1, 1, 1));
+            SplitPlan::pack(*kernels, one.data(), 1, 1, 1, packed.data());
+            const SplitPlan plan(*kernels, split_shape(m, 1, 1, 1, 1), 1);
+            Guarded<float> workspace(plan.workspace());
+            plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0, FusedActivation(),
+                     workspace.data());
+            for (size_t i = 0; i < m; i++)
+                EXPECT_NEAR(c[i], a[i], fabs(a[i]) * 0x1p-23) << "exponent " << exponent;
+        }
+    }
+}
+
+}  // namespace
