@@ -12,6 +12,7 @@ Option::Option()
       openmp_blocktime(20),
       use_fp16_storage(false),
       use_bf16_storage(false),
+      use_fp32_split(6),
       use_packing_layout(true),
       use_winograd_convolution(true),
       use_graph_fusion(true),

@@ -22,9 +22,16 @@ public:
     // Milliseconds that idle OpenMP workers spin before they sleep (where the OpenMP runtime has
     // it).
     int openmp_blocktime;
-    // Blobs between layers are kept as IEEE half floats, or as bfloat16; arithmetic stays fp32.
+    // Blobs between layers are kept as IEEE half floats, or as bfloat16; arithmetic stays fp32, but
+    // that convolutions and inner products of bfloat16 blobs multiply bfloat16 weights where the
+    // processor has units for that (AMX) and they are faster.
     bool use_fp16_storage;
     bool use_bf16_storage;
+    // Convolutions and inner products of fp32 blobs may run on units that multiply bfloat16 (AMX),
+    // each value being the sum of such: with 6 products of their terms as good as fp32 arithmetic
+    // (and not while the units are found to run at a fraction of their speed), with 3 to about 16
+    // bits; 0: never. An infinite value becomes NaN there.
+    int use_fp32_split;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
     // 3x3 convolutions may use Winograd's algorithm, which rounds differently.

@@ -377,6 +377,150 @@ TEST(SplitPlan, matrices) {
                 }
 }
 
+// ---------------------------------------------------------------- layers
+
+// Layers that are created while one of these lives run on emulated tiles where the machine has no
+// units, or is found to have slow ones.
+struct Emulation {
+    Emulation() {
+        if (!usable_split_gemm_kernels(6) && kEmulated[0]) override_split_gemm_kernels(kEmulated);
+    }
+    ~Emulation() { override_split_gemm_kernels(nullptr); }
+};
+
+struct DeleteLayer {
+    void operator()(Layer* layer) const { delete layer; }
+};
+typedef std::unique_ptr<Layer, DeleteLayer> LayerPtr;
+
+LayerPtr make_layer(const char* type, const std::vector<std::pair<int, int>>& params,
+                    const std::vector<Mat>& weights, bool reference, const Option& opt) {
+    LayerPtr layer(reference ? create_layer_reference(type) : create_layer(type));
+    ParamDict pd;
+    for (const auto& p : params) pd.set(p.first, p.second);
+    const ModelBinFromMatArray model(weights.data());
+    if (layer->load_param(pd) || layer->load_model(model) || layer->create_pipeline(opt))
+        layer.reset();
+    return layer;
+}
+
+Mat random_mat(const Shape& shape) {
+    Mat m(shape);
+    for (int c = 0; c < m.c; c++)
+        for (int i = 0; i < m.w * m.h; i++) m.channel(c)[i] = uniform();
+    return m;
+}
+
+// The largest difference, in units of the largest value.
+double difference(const Mat& a, const Mat& b) {
+    double most = 0, largest = 0;
+    for (int c = 0; c < a.c; c++)
+        for (int i = 0; i < a.w * a.h; i++) {
+            most = std::max(most, fabs((double)a.channel(c)[i] - b.channel(c)[i]));
+            largest = std::max(largest, fabs((double)b.channel(c)[i]));
+        }
+    return most / largest;
+}
+
+Mat planar(const Mat& m) {
+    Mat out;
+    convert_packing(m, out, 1);
+    return out;
+}
+
+// What the layer's results differ from the reference's with so many products (0: vectors).
+double layer_error(const char* type, const std::vector<std::pair<int, int>>& params,
+                   const std::vector<Mat>& weights, const std::vector<Mat>& inputs, int products,
+                   int threads) {
+    Option opt;
+    opt.num_threads = threads;
+    opt.use_bf16_storage = products == 1;
+    opt.use_fp32_split = products == 1 ? 0 : products;
+    const LayerPtr reference = make_layer(type, params, weights, true, opt);
+    const LayerPtr fast = make_layer(type, params, weights, false, opt);
+    EXPECT_TRUE(reference && fast);
+    if (!reference || !fast) return INFINITY;
+    double worst = 0;
+    for (const Mat& in : inputs) {
+        Mat want, got;
+        EXPECT_EQ(0, reference->forward(in, want, opt));
+        EXPECT_EQ(0, fast->forward(in, got, opt));
+        if (testing::Test::HasFailure()) return INFINITY;
+        worst = std::max(worst, difference(planar(got), want));
+    }
+    return worst;
+}
+
+// Errors tell which kernels ran: those of three products are two orders above f32's, those of one
+// two more.
+void check_layer(const char* type, const std::vector<std::pair<int, int>>& params,
+                 const std::vector<Mat>& weights, const std::vector<Mat>& inputs) {
+    const Emulation emulation;
+    for (int threads : {1, 2}) {
+        const double six = layer_error(type, params, weights, inputs, 6, threads);
+        const double three = layer_error(type, params, weights, inputs, 3, threads);
+        const double one = layer_error(type, params, weights, inputs, 1, threads);
+        const double none = layer_error(type, params, weights, inputs, 0, threads);
+        EXPECT_LT(six, 2e-6) << type;
+        EXPECT_LT(none, 1e-5) << type;
+        EXPECT_NE(six, none) << type << ": the same kernels ran";
+        EXPECT_TRUE(three > 2e-6 && three < 1e-4) << type << ": " << three;
+        EXPECT_TRUE(one > 2e-4 && one < 1e-2) << type << ": " << one;
+    }
+}
+
+TEST(SplitLayers, Convolution) {
+    QUOLL_NEED_KERNELS();
+    const int c = 64, n = 72;
+    for (int kernel : {1, 3}) {
+        const int values = c * n * kernel * kernel;
+        check_layer("Convolution", {{0, n}, {1, kernel}, {4, kernel / 2}, {5, 1}, {6, values}},
+                    {random_mat(Shape(values)), random_mat(Shape(n))},
+                    {random_mat(Shape(40, 29, c)), random_mat(Shape(33, 28, c))});
+    }
+}
+
+// Layers that decided for split weights still take what does not suit them.
+TEST(SplitLayers, small_and_flat_inputs_follow) {
+    QUOLL_NEED_KERNELS();
+    const int c = 64, n = 64;
+    check_layer("Convolution", {{0, n}, {1, 1}, {5, 1}, {6, c * n}},
+                {random_mat(Shape(c * n)), random_mat(Shape(n))},
+                {random_mat(Shape(40, 29, c)), random_mat(Shape(1, 1, c)), random_mat(Shape(c))});
+}
+
+TEST(SplitLayers, grouped_Convolution) {
+    QUOLL_NEED_KERNELS();
+    const int c = 128, n = 128, group = 2, values = c / group * n * 9;
+    check_layer("ConvolutionDepthWise",
+                {{0, n}, {1, 3}, {4, 1}, {5, 1}, {6, values}, {7, group}, {9, 1}},
+                {random_mat(Shape(values)), random_mat(Shape(n))}, {random_mat(Shape(28, 29, c))});
+}
+
+TEST(SplitLayers, InnerProduct) {
+    QUOLL_NEED_KERNELS();
+    const int k = 200, n = 150;
+    check_layer("InnerProduct", {{0, n}, {1, 1}, {2, k * n}},
+                {random_mat(Shape(k * n)), random_mat(Shape(n))},
+                {random_mat(Shape(k, 1)), random_mat(Shape(k, 300)), random_mat(Shape(k, 64))});
+}
+
+TEST(SplitLayers, options_turn_it_off) {
+    QUOLL_NEED_KERNELS();
+    const Emulation emulation;
+    Option opt;
+    EXPECT_EQ(6, opt.use_fp32_split);
+    EXPECT_EQ(6, split_kernels_for(opt)->products);
+    opt.use_fp32_split = 3;
+    EXPECT_EQ(3, split_kernels_for(opt)->products);
+    for (int none : {0, 1, 2, 7, -1}) {
+        opt.use_fp32_split = none;
+        EXPECT_EQ(nullptr, split_kernels_for(opt));
+    }
+    opt.use_bf16_storage = true;
+    EXPECT_EQ(1, split_kernels_for(opt)->products);
+}
+
 // Large and tiny values: what the three terms of a value keep.
 TEST(SplitPlan, terms_keep_24_bits) {
     QUOLL_NEED_KERNELS();

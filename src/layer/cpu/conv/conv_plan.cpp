@@ -74,6 +74,15 @@ bool ConvPlan::takes(const ConvShape& s) {
     return lists == 1 || lists * blocks <= 1 << 20;
 }
 
+// Two multiply-adds of a register a cycle, of which tiles of few rows do not reach all, and some
+// five bytes a cycle of weights that come from beyond the core's own caches.
+double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
+    const double weights =
+        (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
+    const double pixels = (double)s.x.out * s.y.out * s.z.out;
+    return std::max(pixels * weights / (2 * kernels.lanes) / .9, weights * 4 / 5);
+}
+
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     : kernels_(kernels), shape_(shape) {
     const ConvShape& s = shape_;

@@ -3,6 +3,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include <algorithm>
+
 namespace quoll {
 
 namespace {
@@ -33,6 +35,8 @@ bool has_padding(const ConvGeometry& g) {
 
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
+      split_(nullptr),
+      winograd_(false),
       kernel_w_(1),
       kernel_h_(1),
       kernel_d_(1),
@@ -61,7 +65,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     const KernelSet& kernels = host_kernel_set();
     kernels_ = nullptr;
     form_ = Form::kUndecided;
-    plan_.reset();
+    plans_ = Plans();
     weights_.release();
     kernel_w_ = s.kernel_w;
     kernel_h_ = s.kernel_h;
@@ -73,7 +77,8 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     out_pack_ = best_elempack(kernels, out_channels_, opt);
     activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
     raw_weights_ = s.weight_data;
-    const size_t bias_floats = gemm_bias_size(*kernels.gemm, out_channels_);
+    const size_t bias_floats =
+        std::max(gemm_bias_size(*kernels.gemm, out_channels_), SplitPlan::bias_size(out_channels_));
     bias_.create((int)bias_floats, group_);
     zeros_.create((int)bias_floats);
     if (bias_.empty() || zeros_.empty()) {
@@ -89,9 +94,12 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
 
     int status = kOk;
     ConvGeometry g;
-    if (!winograd_candidate(s, opt)) {
+    winograd_ = winograd_candidate(s, opt);
+    split_ = s.axes < 3 ? split_kernels_for(opt) : nullptr;
+    const bool hinted = layer.bottom_shapes.size() == 1;
+    if ((!winograd_ && !split_) || (hinted && layer.bottom_shapes[0].dims == 1)) {
         status = pack_direct();
-    } else if (layer.bottom_shapes.size() == 1 && layer.bottom_shapes[0].dims == 3) {
+    } else if (hinted && layer.bottom_shapes[0].dims == 3) {
         QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
         status = decide(shape_of(g));
     }
@@ -132,19 +140,56 @@ int ConvRunner::pack_winograd() const {
     return kOk;
 }
 
-int ConvRunner::decide(const ConvShape& shape) const {
-    return WinogradPlan::prefers(*kernels_, shape) ? pack_winograd() : pack_direct();
+int ConvRunner::pack_split() const {
+    const int taps = kernel_w_ * kernel_h_;
+    const size_t size = SplitPlan::packed_size(*split_, in_channels_, taps, out_channels_);
+    if (size / 2 <= INT_MAX) weights_.create((int)(size / 2), group_);
+    if (weights_.empty()) return kOutOfMemory;
+    const float* from = raw_weights_;
+    for (int g = 0; g < group_; g++, from += (size_t)out_channels_ * in_channels_ * taps)
+        SplitPlan::pack(*split_, from, in_channels_, taps, out_channels_,
+                        (uint16_t*)weights_.row(g));
+    form_ = Form::kSplit;
+    raw_weights_.release();
+    return kOk;
 }
 
-int ConvRunner::prepare(const ConvShape& shape, Form* form,
-                        std::shared_ptr<const ConvPlan>* plan) const {
+ConvRunner::Form ConvRunner::best_form(const ConvShape& shape) const {
+    const bool winograd = winograd_ && WinogradPlan::prefers(*kernels_, shape);
+    const SplitShape split = split_shape(shape);
+    if (split_ && SplitPlan::takes(split)) {
+        const double vectors =
+            winograd ? WinogradPlan::cycles(*kernels_, shape) : ConvPlan::cycles(*kernels_, shape);
+        if (SplitPlan::cycles(*split_, split) < vectors) return Form::kSplit;
+    }
+    return winograd ? Form::kWinograd : Form::kDirect;
+}
+
+int ConvRunner::decide(const ConvShape& shape) const {
+    switch (best_form(shape)) {
+        case Form::kSplit:
+            return pack_split();
+        case Form::kWinograd:
+            return pack_winograd();
+        default:
+            return pack_direct();
+    }
+}
+
+int ConvRunner::prepare(const ConvShape& shape, int threads, Form* form, Plans* plans) const {
     std::lock_guard<std::mutex> lock(lock_);
     if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(decide(shape));
     *form = form_;
-    if (form_ == Form::kWinograd) return kOk;
-    if (!plan_ || !(plan_->shape() == shape))
-        plan_ = std::make_shared<const ConvPlan>(*kernels_, shape);
-    *plan = plan_;
+    if (form_ == Form::kDirect) {
+        if (!plans_.direct || !(plans_.direct->shape() == shape))
+            plans_.direct = std::make_shared<const ConvPlan>(*kernels_, shape);
+    } else if (form_ == Form::kSplit) {
+        const SplitShape split = split_shape(shape);
+        if (!plans_.split || !(plans_.split->shape() == split) ||
+            plans_.split->threads() != threads)
+            plans_.split = std::make_shared<const SplitPlan>(*split_, split, threads);
+    }
+    *plans = plans_;
     return kOk;
 }
 
@@ -174,14 +219,21 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     ConvShape shape = shape_of(g);
     shape.in_step = in.cstep * in_pack_;
     shape.out_step = out.cstep * out_pack_;
-    Form form;
-    std::shared_ptr<const ConvPlan> plan;
-    QUOLL_RETURN_IF_ERROR(prepare(shape, &form, &plan));
     const double work =
         (double)g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
     const int threads = threads_for(opt, work);
-    return form == Form::kDirect ? run_direct(*plan, in, out, threads)
-                                 : run_winograd(shape, in, out, threads, opt);
+    Form form;
+    Plans plans;
+    QUOLL_RETURN_IF_ERROR(prepare(shape, threads, &form, &plans));
+    switch (form) {
+        case Form::kSplit:
+            return run_split(*plans.split, in, in_channels_ / in_pack_ * shape.in_step, out,
+                             out_channels_ / out_pack_ * shape.out_step, opt);
+        case Form::kWinograd:
+            return run_winograd(shape, in, out, threads, opt);
+        default:
+            return run_direct(*plans.direct, in, out, threads);
+    }
 }
 
 int ConvRunner::run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const {
@@ -205,11 +257,33 @@ int ConvRunner::run_winograd(const ConvShape& shape, const Mat& in, Mat& top, in
     return kOk;
 }
 
+int ConvRunner::run_split(const SplitPlan& plan, const float* in, size_t in_group, float* out,
+                          size_t out_group, const Option& opt) const {
+    Mat workspace;
+    if (plan.workspace() <= INT_MAX)
+        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    if (workspace.empty()) return kOutOfMemory;
+    for (int i = 0; i < group_; i++)
+        plan.run(in + i * in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
+                 out + i * out_group, nullptr, 0, activation_, workspace);
+    return kOk;
+}
+
 int ConvRunner::forward_flat(const Mat& bottom, Mat& top, const Option& opt) const {
     // Channels of a 1-D blob follow each other whatever its elempack; with a 1x1 kernel that is the
     // order of the weights.
     top.create(Shape(out_channels_ * group_), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
+    Form form;
+    {
+        std::lock_guard<std::mutex> lock(lock_);
+        if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(pack_direct());
+        form = form_;
+    }
+    if (form == Form::kSplit) {
+        const SplitPlan plan(*split_, split_shape(1, out_channels_, in_channels_, 0, 0), 1);
+        return run_split(plan, bottom, in_channels_, top, out_channels_, opt);
+    }
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;

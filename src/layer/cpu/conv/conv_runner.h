@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "layer/conv_reference.h"
+#include "layer/cpu/conv/split_plan.h"
 #include "layer/cpu/winograd/winograd_plan.h"
 
 namespace quoll {
@@ -27,19 +28,30 @@ public:
     int forward_flat(const Mat& bottom, Mat& top, const Option& opt) const;
 
 private:
-    enum class Form { kUndecided, kDirect, kWinograd };
+    enum class Form { kUndecided, kDirect, kWinograd, kSplit };
+    // The one that the form needs.
+    struct Plans {
+        std::shared_ptr<const ConvPlan> direct;
+        std::shared_ptr<const SplitPlan> split;
+    };
 
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
     ConvShape shape_of(const ConvGeometry& g) const;
     int decide(const ConvShape& shape) const;
+    Form best_form(const ConvShape& shape) const;
     int pack_direct() const;
     int pack_winograd() const;
-    int prepare(const ConvShape& shape, Form* form, std::shared_ptr<const ConvPlan>* plan) const;
+    int pack_split() const;
+    int prepare(const ConvShape& shape, int threads, Form* form, Plans* plans) const;
     int run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const;
     int run_winograd(const ConvShape& shape, const Mat& in, Mat& top, int threads,
                      const Option& opt) const;
+    int run_split(const SplitPlan& plan, const float* in, size_t in_group, float* out,
+                  size_t out_group, const Option& opt) const;
 
     const KernelSet* kernels_;
+    const SplitGemmKernels* split_;  // null: not to be used
+    bool winograd_;                  // may be used
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;
@@ -51,7 +63,7 @@ private:
     mutable Form form_;
     mutable Mat raw_weights_;  // until the form is decided
     mutable Mat weights_;      // [group][floats of the form]
-    mutable std::shared_ptr<const ConvPlan> plan_;
+    mutable Plans plans_;
 };
 
 }  // namespace quoll

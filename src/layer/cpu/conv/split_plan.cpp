@@ -70,6 +70,12 @@ SplitShape split_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t 
     return s;
 }
 
+const SplitGemmKernels* split_kernels_for(const Option& opt) {
+    if (opt.use_bf16_storage) return usable_split_gemm_kernels(1);
+    const int products = opt.use_fp32_split;
+    return products == 6 || products == 3 ? usable_split_gemm_kernels(products) : nullptr;
+}
+
 // ---------------------------------------------------------------- axes
 
 SplitPlan::Axis::Axis(const ConvAxis& a) : axis(a), shift((a.kernel - 1) * a.dilation / a.stride) {
@@ -431,7 +437,8 @@ void SplitPlan::run_panel(const Pointers& p, const uint16_t* a, size_t block, si
     const Panel panel = make_panel(p, index);
     // Weights that do not stay in the cache are fetched while the panel before them is at work.
     const size_t total = panel_size * panels_ * sizeof(uint16_t);
-    const bool fetch = total > 1024 * 1024 && (index + 2) * kSplitColumns <= (size_t)shape_.out_channels;
+    const bool fetch =
+        total > 1024 * 1024 && (index + 2) * kSplitColumns <= (size_t)shape_.out_channels;
     const char* next = (const char*)(p.weights + (index + 1) * panel_size);
     const size_t bytes = panel_size * sizeof(uint16_t),
                  calls = divide_up(last - first, kSplitTiles);

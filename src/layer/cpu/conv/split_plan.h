@@ -30,6 +30,9 @@ SplitShape split_shape(const ConvShape& conv);
 // Row-major A of m rows and k columns, C of m rows and n columns.
 SplitShape split_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_row);
 
+// The kernels for what `opt` asks for and this machine has; or null.
+const SplitGemmKernels* split_kernels_for(const Option& opt);
+
 class SplitPlan {
 public:
     // Whether offsets fit the plan's integers and the lists are of sensible length.

@@ -76,6 +76,15 @@ Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n, Allocator
     return padded;
 }
 
+void gemm_unpack(const GemmKernels& kernels, const float* packed, size_t n, size_t k, float* dst) {
+    const size_t columns = panel_columns(kernels);
+    for (size_t j = 0; j < n; j++, dst += k) {
+        const size_t p = j / columns, width = panel_width(kernels, n, p);
+        const float* from = packed + p * columns * k + j % columns;
+        for (size_t i = 0; i < k; i++) dst[i] = from[i * width];
+    }
+}
+
 // ---------------------------------------------------------------- the product
 
 namespace {

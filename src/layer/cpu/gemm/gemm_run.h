@@ -19,6 +19,8 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
 // Value (k, n) at src[n * ld + order[k]].
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed);
+// The inverse of gemm_pack: value (k, n) to dst[n * ld + k] with ld = k.
+void gemm_unpack(const GemmKernels& kernels, const float* packed, size_t n, size_t k, float* dst);
 // The floats that GemmProblem::bias must have: n rounded up to whole panels.
 size_t gemm_bias_size(const GemmKernels& kernels, size_t n);
 

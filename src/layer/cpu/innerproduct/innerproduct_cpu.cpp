@@ -4,7 +4,7 @@
 
 namespace quoll {
 
-InnerProductCpu::InnerProductCpu() : kernels_(nullptr) { support_packing = true; }
+InnerProductCpu::InnerProductCpu() : kernels_(nullptr), split_(nullptr) { support_packing = true; }
 
 int InnerProductCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
@@ -20,15 +20,19 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     const KernelSet& kernels = host_kernel_set();
     const GemmKernels& gemm = *kernels.gemm;
     const size_t k = num_input();
-    const bool with_bias = bias_term && !int8;
     if (!weight.empty()) packed_weight_ = gemm_packed(gemm, weight, k, false, num_output, k);
-    packed_bias_ = gemm_bias(gemm, with_bias ? (const float*)bias_data : nullptr, num_output);
+    packed_bias_.create(
+        (int)std::max(gemm_bias_size(gemm, num_output), SplitPlan::bias_size(num_output)));
     if (packed_weight_.empty() || packed_bias_.empty()) {
         fail("out of memory for %d weights", weight_data_size);
         return kOutOfMemory;
     }
+    packed_bias_.fill(0.f);
+    if (bias_term && !int8) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
     if (!int8) activation_ = FusedActivation(kernels, activation);
     kernels_ = &kernels;
+    split_ = int8 ? nullptr : split_kernels_for(opt);
+    split_weight_.release();
     weight_data.release();
     weight_data_int8.release();
     return kOk;
@@ -46,6 +50,11 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     top_blob.create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top_blob.empty()) return kOutOfMemory;
 
+    return prefers_split(rows.h) ? multiply_split(rows, top_blob, opt)
+                                 : multiply(rows, top_blob, opt);
+}
+
+int InnerProductCpu::multiply(const Mat& rows, Mat& top_blob, const Option& opt) const {
     GemmMatrix product = {};
     product.kernels = kernels_;
     product.a = rows;
@@ -60,6 +69,48 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     product.activation = activation_;
     gemm_matrix(product, threads_for(opt, (double)rows.h * weight_data_size));
     return int8_scale_term ? int8_.finish(top_blob, true, top_blob, opt) : (int)kOk;
+}
+
+// A few rows take no longer than reading the weights, which are larger when split.
+bool InnerProductCpu::prefers_split(int rows) const {
+    if (!split_ || rows < 8) return false;
+    const int k = num_input();
+    const SplitShape shape = split_shape(rows, num_output, k, k, num_output);
+    ConvShape conv = {};
+    conv.x = shape.x, conv.y = shape.y;
+    conv.in_channels = k, conv.out_channels = num_output;
+    return SplitPlan::takes(shape) &&
+           SplitPlan::cycles(*split_, shape) < ConvPlan::cycles(*kernels_, conv);
+}
+
+int InnerProductCpu::split_weights(const Option& opt, Mat* weights) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    const int k = num_input();
+    const size_t size = SplitPlan::packed_size(*split_, k, 1, num_output);
+    if (split_weight_.empty()) {
+        Mat plain(k, num_output, 4u, opt.workspace_allocator), packed;
+        // Rows of 16 floats, as the number of floats may exceed an int.
+        packed.create(16, (int)(size / 32));
+        if (plain.empty() || packed.empty()) return kOutOfMemory;
+        gemm_unpack(*kernels_->gemm, packed_weight_, num_output, k, plain);
+        SplitPlan::pack(*split_, plain, k, 1, num_output, (uint16_t*)packed.data);
+        split_weight_ = packed;
+    }
+    *weights = split_weight_;
+    return kOk;
+}
+
+int InnerProductCpu::multiply_split(const Mat& rows, Mat& top_blob, const Option& opt) const {
+    Mat weights, workspace;
+    QUOLL_RETURN_IF_ERROR(split_weights(opt, &weights));
+    const int k = num_input();
+    const SplitPlan plan(*split_, split_shape(rows.h, num_output, k, k, num_output),
+                         threads_for(opt, (double)rows.h * weight_data_size));
+    workspace.create(16, (int)(plan.workspace() / 16), 4u, opt.workspace_allocator);
+    if (workspace.empty()) return kOutOfMemory;
+    plan.run(rows, (const uint16_t*)weights.data, packed_bias_, top_blob, nullptr, 0, activation_,
+             workspace);
+    return kOk;
 }
 
 Layer* create_InnerProduct_fast_layer() { return new InnerProductCpu; }

@@ -1,6 +1,9 @@
 #ifndef QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 #define QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 
+#include <mutex>
+
+#include "layer/cpu/conv/split_plan.h"
 #include "layer/cpu/int8/whole_numbers.h"
 #include "layer/cpu/packing.h"
 #include "layer/innerproduct.h"
@@ -17,11 +20,19 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
 
 private:
-    const KernelSet* kernels_;  // null: the reference runs
-    Mat packed_weight_;         // panels of gemm_pack
-    Mat packed_bias_;           // gemm_bias_size floats, zeros without bias
+    int multiply(const Mat& rows, Mat& top_blob, const Option& opt) const;
+    bool prefers_split(int rows) const;
+    int split_weights(const Option& opt, Mat* weights) const;
+    int multiply_split(const Mat& rows, Mat& top_blob, const Option& opt) const;
+
+    const KernelSet* kernels_;       // null: the reference runs
+    const SplitGemmKernels* split_;  // null: not to be used
+    Mat packed_weight_;              // panels of gemm_pack
+    Mat packed_bias_;                // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
     SumScaling int8_;  // when int8_scale_term is set
+    mutable std::mutex lock_;   // of what follows
+    mutable Mat split_weight_;  // for split_, from the first input with enough rows on
 };
 
 }  // namespace quoll

@@ -67,6 +67,10 @@ bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s) {
     return cost.winograd < cost.direct * .85;
 }
 
+double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
+    return estimate(kernels, s).winograd;
+}
+
 size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
                                  size_t out_channels) {
     return kWinogradPoints * gemm_packed_size(kernels, out_channels, in_channels);
