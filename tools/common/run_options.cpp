@@ -13,6 +13,10 @@ void RunOptions::add_to(CLI::App* app) {
     app->add_option("--precision", precision,
                     "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
         ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
+    app->add_option("--fp32-split", fp32_split,
+                    "products of bf16 terms that stand for one of fp32, where the processor "
+                    "multiplies bf16 (AMX): 6, 3 or 0 for none")
+        ->check(CLI::IsMember({0, 3, 6}));
     app->add_option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     app->add_flag("--reference", reference, "scalar reference layers instead of the fast ones");
     app->add_flag("--no-packing", no_packing, "no channel-blocked blobs");
@@ -26,6 +30,7 @@ int RunOptions::apply(Option* opt, std::string* why) const {
     if (threads) opt->num_threads = threads;
     opt->use_fp16_storage = precision == "fp16";
     opt->use_bf16_storage = precision == "bf16";
+    opt->use_fp32_split = fp32_split;
     opt->use_packing_layout = !no_packing;
     opt->use_reference_layers = reference;
     return 0;

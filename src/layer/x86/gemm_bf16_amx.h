@@ -31,45 +31,58 @@ void begin_tiles(int tile_rows) {
 
 void end_tiles() { tile_release(); }
 
-// The operands of one step of k.
+// The operands of one step of k. Loads stand directly before their first use, and multiplications
+// in an order that is done first with the tile that is loaded next.
 template <int tiles, int vectors>
 struct Step {
     const uint16_t* a;
     const uint16_t* b;
     ptrdiff_t a_row_bytes, a_tile;
 
-    template <int term>
+    template <int tile, int term>
     QUOLL_TILE_INLINE void load_a() const {
-        tile_load<4>(a + term * kSplitK, a_row_bytes);
-        if constexpr (tiles == 2) tile_load<5>(a + a_tile + term * kSplitK, a_row_bytes);
+        if constexpr (tile < tiles)
+            tile_load<4 + tile>(a + tile * a_tile + term * kSplitK, a_row_bytes);
+    }
+    template <int vector, int term>
+    QUOLL_TILE_INLINE void load_b() const {
+        if constexpr (vector < vectors) {
+            const char* from = (const char*)b + (term * vectors + vector) * kTileBytes;
+            tile_load<6 + vector>(from, 64);
+        }
+    }
+    template <int tile, int vector>
+    QUOLL_TILE_INLINE void dot() const {
+        if constexpr (tile < tiles && vector < vectors)
+            tile_dot<tile * 2 + vector, 4 + tile, 6 + vector>();
+    }
+    // New tiles of one operand; the name says what changes next.
+    template <int term>
+    QUOLL_TILE_INLINE void a_before_b() const {
+        load_a<0, term>(), dot<0, 0>(), load_a<1, term>(), dot<1, 0>(), dot<0, 1>(), dot<1, 1>();
     }
     template <int term>
-    QUOLL_TILE_INLINE void load_b() const {
-        const char* from = (const char*)b + term * vectors * kTileBytes;
-        tile_load<6>(from, 64);
-        if constexpr (vectors == 2) tile_load<7>(from + kTileBytes, 64);
+    QUOLL_TILE_INLINE void b_before_a() const {
+        load_b<0, term>(), dot<0, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 0>(), dot<1, 1>();
     }
-    QUOLL_TILE_INLINE void multiply() const {
-        tile_dot<0, 4, 6>();
-        if constexpr (vectors == 2) tile_dot<1, 4, 7>();
-        if constexpr (tiles == 2) tile_dot<2, 5, 6>();
-        if constexpr (tiles == 2 && vectors == 2) tile_dot<3, 5, 7>();
+    template <int term>
+    QUOLL_TILE_INLINE void b_before_b() const {
+        load_b<0, term>(), dot<0, 0>(), dot<1, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 1>();
+    }
+    template <int a_term>
+    QUOLL_TILE_INLINE void first() const {
+        load_b<0, 0>(), load_a<0, a_term>(), dot<0, 0>(), load_b<1, 0>(), dot<0, 1>();
+        load_a<1, a_term>(), dot<1, 0>(), dot<1, 1>();
     }
     template <int products>
     QUOLL_TILE_INLINE void run() const {
         if constexpr (products == 6) {
-            load_a<2>(), load_b<0>(), multiply();
-            load_a<1>(), multiply();
-            load_b<1>(), multiply();
-            load_a<0>(), multiply();
-            load_b<0>(), multiply();
-            load_b<2>(), multiply();
+            first<2>(), a_before_b<1>(), b_before_a<1>(), a_before_b<0>(), b_before_b<0>(),
+                b_before_b<2>();
         } else if constexpr (products == 3) {
-            load_a<1>(), load_b<0>(), multiply();
-            load_a<0>(), multiply();
-            load_b<1>(), multiply();
+            first<1>(), a_before_b<0>(), b_before_b<1>();
         } else {
-            load_b<0>(), load_a<0>(), multiply();
+            first<0>();
         }
     }
 };
@@ -183,16 +196,20 @@ QUOLL_TILE_INLINE __m512 load_channels(const float* pixel, ptrdiff_t block, int 
         return _mm512_mask_i32gather_ps(_mm512_setzero_ps(), mask, index,
                                         mask ? pixel + c * block : pixel, 4);
     } else {
-        alignas(64) float values[16] = {};
-        for (int i = 0; i < 16 && i < left; i += pack) {
-            const float* from = pixel + (c + i) / pack * block;
-            if constexpr (pack == 8) {
-                _mm256_store_ps(values + i, _mm256_loadu_ps(from));
-            } else {
-                _mm_store_ps(values + i, _mm_loadu_ps(from));
-            }
+        const auto part = [&](int i) { return pixel + (c + i) / pack * block; };
+        if constexpr (pack == 8) {
+            const __m256 low = left > 0 ? _mm256_loadu_ps(part(0)) : _mm256_setzero_ps();
+            const __m256 high = left > 8 ? _mm256_loadu_ps(part(8)) : _mm256_setzero_ps();
+            return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+        } else {
+            const auto four = [&](int i) {
+                return left > i ? _mm_loadu_ps(part(i)) : _mm_setzero_ps();
+            };
+            __m512 x = _mm512_castps128_ps512(four(0));
+            x = _mm512_insertf32x4(x, four(4), 1);
+            x = _mm512_insertf32x4(x, four(8), 2);
+            return _mm512_insertf32x4(x, four(12), 3);
         }
-        return _mm512_load_ps(values);
     }
 }
 

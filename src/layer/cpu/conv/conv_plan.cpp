@@ -74,13 +74,19 @@ bool ConvPlan::takes(const ConvShape& s) {
     return lists == 1 || lists * blocks <= 1 << 20;
 }
 
-// Two multiply-adds of a register a cycle, of which tiles of few rows do not reach all, and some
-// five bytes a cycle of weights that come from beyond the core's own caches.
-double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
+// Two multiply-adds of a register a cycle, and some five bytes a cycle of weights that come from
+// beyond a core's own caches, half of it hidden behind the work of one core; of several cores each
+// reads the weights that its chunks need.
+double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, int threads) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    return std::max(pixels * weights / (2 * kernels.lanes) / .9, weights * 4 / 5);
+    const double compute = pixels * weights / (2 * kernels.lanes) * 1.03;
+    if (threads <= 1) return compute + weights * 4 / 10;
+    const double chunk = (double)gemm_chunk(*kernels.gemm, s.in_channels, 0);
+    const double chunks = pixels / kernels.gemm->max_rows / chunk;
+    const double share = std::min(1., std::max(1., chunks) / threads);
+    return compute / threads + share * weights * 4 / 5;
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)

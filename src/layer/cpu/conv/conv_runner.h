@@ -52,6 +52,7 @@ private:
     const KernelSet* kernels_;
     const SplitGemmKernels* split_;  // null: not to be used
     bool winograd_;                  // may be used
+    int threads_;                    // that the choice of a form counts on
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;

@@ -24,11 +24,16 @@ double row_cost(int rows) {
     return costs[std::max(0, rows - 7)];
 }
 
-// Cycles: of a tile multiplication, of splitting one value, of one tile's way to C, and bytes of
-// weights a cycle from beyond the caches.
-const double kTileCycles = 16, kSplitCycles = .2, kFinishCycles = 130, kWeightBytes = 5;
+// Cycles of a tile multiplication with its share of the loads, which weigh more the fewer products
+// there are (bench_conv, Sapphire Rapids).
+double tile_cycles(int products) { return products == 6 ? 21.5 : products == 3 ? 25 : 36; }
 
-double split_cycles(int terms) { return kSplitCycles * terms; }
+// Cycles of splitting one value; of one tile's way to C, and of a row of C that the kernel does not
+// write itself. Bytes a cycle of weights from beyond a core's own caches, whose reading one core
+// hides in part behind its work.
+double split_cycles(int terms) { return .2 * terms; }
+const double kFinishCycles = 200, kRowCycles = 120;
+const double kWeightBytes = 5, kHiddenWeightBytes = 10;
 
 }  // namespace
 
@@ -207,30 +212,52 @@ size_t SplitPlan::block_positions(size_t pairs) const {
     return most + tile_rows_ + (size_t)y_.shift * pitch_ + x_.shift;
 }
 
-// Blocks whose buffer stays in the second-level cache, and as many tasks as keep the threads busy.
+size_t SplitPlan::panel_bytes() const {
+    const size_t steps = channel_blocks_ * shape_.x.kernel * shape_.y.kernel;
+    return split_panel_size(kernels_.terms, steps) * sizeof(uint16_t);
+}
+
+// Splitting and multiplying of a block, which has so many positions, by some panels.
+double SplitPlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
+    const double steps = (double)channel_blocks_ * shape_.x.kernel * shape_.y.kernel;
+    const double tile =
+        steps * kernels_.products * tile_cycles(kernels_.products) * row_cost(tile_rows_) +
+        kFinishCycles;
+    const size_t tiles = std::min(pairs * kSplitTiles, starts_.size());
+    const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kSplitColumns / 2));
+    const bool direct = shape_.out_pack % 16 == 0 || shape_.out_pack >= (size_t)shape_.out_channels;
+    return (double)positions * planes_ * channel_blocks_ * kSplitK * split_cycles(kernels_.terms) +
+           (double)tiles * halves * tile +
+           (direct ? 0. : (double)tiles * tile_rows_ * panels * kRowCycles);
+}
+
+// Blocks whose buffer stays in the second-level cache beside a panel, and as many tasks as keep the
+// threads busy.
 void SplitPlan::choose_blocks() {
     const size_t pairs = divide_up(starts_.size(), kSplitTiles);
     const size_t position = channel_blocks_ * planes_ * kernels_.terms * kSplitK;  // bf16 values
-    const size_t budget = 640 * 1024 / sizeof(uint16_t);
-    const size_t halo = block_positions(1) - tile_rows_;
+    const size_t cache = 1700 * 1024, least_budget = 640 * 1024;
+    const size_t panel = panel_bytes();
+    const size_t budget =
+        std::max(least_budget, cache > panel ? cache - panel : 0) / sizeof(uint16_t);
+    const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
     const size_t room = budget / position > halo ? (budget / position - halo) / tile_rows_ : 0;
     const size_t least = divide_up(pairs, std::max<size_t>(1, room / kSplitTiles));
-    const double tile = (double)channel_blocks_ * shape_.x.kernel * shape_.y.kernel *
-                            kernels_.products * kTileCycles * row_cost(tile_rows_) +
-                        kFinishCycles;
-    double best = INFINITY;
-    const size_t most_tasks = threads_ > 1 ? (size_t)threads_ * 4 : 1;
+    const size_t most_tasks = threads_ > 1 ? std::min<size_t>(threads_ * 4, 256) : 1;
+    cycles_ = INFINITY;
     for (size_t blocks = least; blocks <= std::min(pairs, least + most_tasks - 1); blocks++) {
         const size_t block_pairs = divide_up(pairs, blocks);
-        const double split = (double)block_positions(block_pairs) * planes_ * channel_blocks_ *
-                             kSplitK * split_cycles(kernels_.terms);
+        const size_t positions = block_positions(block_pairs);
         for (size_t groups = 1; groups <= std::min(panels_, most_tasks); groups++) {
-            // A tile takes two of a panel's half columns.
-            const double task =
-                split + (double)block_pairs * kSplitTiles * divide_up(panels_, groups) * 2 * tile;
-            const double time = (double)divide_up(blocks * groups, threads_) * task;
-            if (time >= best) continue;
-            best = time;
+            const size_t share = divide_up(panels_, groups);
+            const double turns = (double)divide_up(blocks * groups, threads_);
+            const double bytes = (double)(panel * share);
+            // Few weights stay in the cache from one block to the next.
+            const double reads = bytes < cache / 2 ? 1 : turns;
+            const double time = turns * task_cycles(block_pairs, positions, share) +
+                                reads * bytes / (threads_ > 1 ? kWeightBytes : kHiddenWeightBytes);
+            if (time >= cycles_) continue;
+            cycles_ = time;
             blocks_ = blocks;
             groups_ = groups;
         }
@@ -253,17 +280,8 @@ void SplitPlan::add_steps() {
             }
 }
 
-double SplitPlan::cycles(const SplitGemmKernels& kernels, const SplitShape& shape) {
-    const SplitPlan plan(kernels, shape, 1);
-    const double tiles = (double)plan.starts_.size() * divide_up(shape.out_channels, 16);
-    const double steps = (double)plan.steps_.size();
-    const double multiply =
-        tiles *
-        (steps * kernels.products * kTileCycles * row_cost(plan.tile_rows_) + kFinishCycles);
-    const double split = (double)plan.blocks_ * plan.plane_length_ * plan.planes_ *
-                         plan.channel_blocks_ * kSplitK * split_cycles(kernels.terms);
-    const double bytes = 2. * kernels.terms * steps * kSplitK * shape.out_channels;
-    return split + std::max(multiply, bytes / kWeightBytes);
+double SplitPlan::cycles(const SplitGemmKernels& kernels, const SplitShape& shape, int threads) {
+    return SplitPlan(kernels, shape, threads).cycles_;
 }
 
 // ---------------------------------------------------------------- splitting

@@ -37,8 +37,8 @@ class SplitPlan {
 public:
     // Whether offsets fit the plan's integers and the lists are of sensible length.
     static bool takes(const SplitShape& shape);
-    // Cycles that one core is expected to need; weights come from beyond its own caches.
-    static double cycles(const SplitGemmKernels& kernels, const SplitShape& shape);
+    // Cycles from begin to end that so many cores are expected to need.
+    static double cycles(const SplitGemmKernels& kernels, const SplitShape& shape, int threads);
 
     // Packed weights: bf16 values, and from [out_channels][in_channels][kernel_h][kernel_w].
     static size_t packed_size(const SplitGemmKernels& kernels, int in_channels, int taps,
@@ -82,6 +82,8 @@ private:
     void add_steps();
     void choose_blocks();
     size_t block_positions(size_t pairs) const;
+    double task_cycles(size_t pairs, size_t positions, size_t panels) const;
+    size_t panel_bytes() const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
     void split_block(const float* in, size_t block, uint16_t* to) const;
     void split_line(const float* in, int y, int plane_y, int plane_x, int q0, int q1,
@@ -103,6 +105,7 @@ private:
     size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
     size_t plane_length_;     // positions in the buffer
     size_t share_;            // bf16 values of a thread's buffer
+    double cycles_;           // expected
 };
 
 }  // namespace quoll

@@ -50,8 +50,8 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     top_blob.create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top_blob.empty()) return kOutOfMemory;
 
-    return prefers_split(rows.h) ? multiply_split(rows, top_blob, opt)
-                                 : multiply(rows, top_blob, opt);
+    return prefers_split(rows.h, opt.num_threads) ? multiply_split(rows, top_blob, opt)
+                                                  : multiply(rows, top_blob, opt);
 }
 
 int InnerProductCpu::multiply(const Mat& rows, Mat& top_blob, const Option& opt) const {
@@ -72,7 +72,7 @@ int InnerProductCpu::multiply(const Mat& rows, Mat& top_blob, const Option& opt)
 }
 
 // A few rows take no longer than reading the weights, which are larger when split.
-bool InnerProductCpu::prefers_split(int rows) const {
+bool InnerProductCpu::prefers_split(int rows, int threads) const {
     if (!split_ || rows < 8) return false;
     const int k = num_input();
     const SplitShape shape = split_shape(rows, num_output, k, k, num_output);
@@ -80,7 +80,7 @@ bool InnerProductCpu::prefers_split(int rows) const {
     conv.x = shape.x, conv.y = shape.y;
     conv.in_channels = k, conv.out_channels = num_output;
     return SplitPlan::takes(shape) &&
-           SplitPlan::cycles(*split_, shape) < ConvPlan::cycles(*kernels_, conv);
+           SplitPlan::cycles(*split_, shape, threads) < ConvPlan::cycles(*kernels_, conv, threads);
 }
 
 int InnerProductCpu::split_weights(const Option& opt, Mat* weights) const {

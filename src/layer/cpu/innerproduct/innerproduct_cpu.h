@@ -21,7 +21,7 @@ public:
 
 private:
     int multiply(const Mat& rows, Mat& top_blob, const Option& opt) const;
-    bool prefers_split(int rows) const;
+    bool prefers_split(int rows, int threads) const;
     int split_weights(const Option& opt, Mat* weights) const;
     int multiply_split(const Mat& rows, Mat& top_blob, const Option& opt) const;
 

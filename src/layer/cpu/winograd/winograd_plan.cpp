@@ -13,26 +13,6 @@ namespace {
 
 int tiles_along(int out) { return (out + kWinogradOut - 1) / kWinogradOut; }
 
-// Cycles of the direct and of this form, from what one core does: two multiply-adds of a register a
-// cycle, and some five bytes a cycle of weights that come from beyond its own caches.
-struct Cost {
-    double direct, winograd;
-};
-Cost estimate(const KernelSet& kernels, const ConvShape& s) {
-    const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
-    const double tiles = (double)tiles_along(s.x.out) * tiles_along(s.y.out);
-    const double bytes_a_cycle = 5;
-    Cost cost;
-    cost.direct = std::max((double)s.x.out * s.y.out * 9 * pairs / (2 * lanes),
-                           9 * pairs * 4 / bytes_a_cycle);
-    // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
-    const double transforms = tiles * (s.in_channels * 200. + s.out_channels * 160.) / lanes;
-    cost.winograd = std::max(std::max(tiles, 4.) * kWinogradPoints * pairs / (2 * lanes),
-                             kWinogradPoints * pairs * 4 / bytes_a_cycle) +
-                    transforms;
-    return cost;
-}
-
 // G w G^T; row i of G is [1, p, p^2] / M'(p) for point p of M(x) = x (x^2 - 1/2) (x^2 - 2).
 void transform_window(const float* w, double* u) {
     const double a = sqrt(.5), b = sqrt(2.);
@@ -61,14 +41,24 @@ bool WinogradPlan::takes(const KernelSet& kernels, const ConvShape& s) {
            s.out_pack == kernels.lanes;
 }
 
-bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s) {
-    if (!takes(kernels, s)) return false;
-    const Cost cost = estimate(kernels, s);
-    return cost.winograd < cost.direct * .85;
+// From what one core does: two multiply-adds of a register a cycle, and some five bytes a cycle of
+// weights that come from beyond its own caches, which each thread reads. A thread's products have a
+// row for each of its tiles; fewer than four do not fill the pipeline.
+double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, int threads) {
+    const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
+    const double tiles = (double)tiles_along(s.x.out) * tiles_along(s.y.out);
+    const double share = ceil(tiles / std::max(1, threads));
+    const double bytes_a_cycle = 5;
+    // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
+    const double transforms = share * (s.in_channels * 200. + s.out_channels * 160.) / lanes;
+    return std::max(std::max(share, 4.) * kWinogradPoints * pairs / (2 * lanes),
+                    kWinogradPoints * pairs * 4 / bytes_a_cycle) +
+           transforms;
 }
 
-double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
-    return estimate(kernels, s).winograd;
+bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s, int threads) {
+    return takes(kernels, s) &&
+           cycles(kernels, s, threads) < ConvPlan::cycles(kernels, s, threads) * .83;
 }
 
 size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,

@@ -12,9 +12,9 @@ public:
     // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
     static bool takes(const KernelSet& kernels, const ConvShape& shape);
     // Whether it is also expected to be faster than the direct form.
-    static bool prefers(const KernelSet& kernels, const ConvShape& shape);
-    // Cycles that one core is expected to need, for shapes that it takes.
-    static double cycles(const KernelSet& kernels, const ConvShape& shape);
+    static bool prefers(const KernelSet& kernels, const ConvShape& shape, int threads);
+    // Cycles from begin to end that so many cores are expected to need, for shapes that it takes.
+    static double cycles(const KernelSet& kernels, const ConvShape& shape, int threads);
 
     // Transformed weights: floats, and from [out_channels][in_channels][3][3].
     static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels);
