@@ -1,5 +1,7 @@
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 
+#include <algorithm>
+
 #include "layer/cpu/gemm/gemm_run.h"
 
 namespace quoll {

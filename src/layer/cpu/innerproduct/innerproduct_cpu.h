@@ -30,7 +30,7 @@ private:
     Mat packed_weight_;              // panels of gemm_pack
     Mat packed_bias_;                // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
-    SumScaling int8_;  // when int8_scale_term is set
+    SumScaling int8_;           // when int8_scale_term is set
     mutable std::mutex lock_;   // of what follows
     mutable Mat split_weight_;  // for split_, from the first input with enough rows on
 };
