@@ -190,7 +190,10 @@ def pooling(rng):
     if rng.random() < 0.3:
         return Config(f'0={kind} 7=1 8={pick(rng, -233, 1, 2, 3, 5, 7)} 18={pick(rng, -233, 1, 2, 3, 5, 7)}', [x])
     kw, kh, sw, sh = (pick(rng, 1, 2, 3, 4, 5) for _ in range(4))
-    text = f'0={kind} 1={kw} 2={sw} 11={kh} 12={sh} 5={rng.integers(4)} 6={rng.integers(2)}'
+    mode = int(rng.integers(4))
+    if mode >= 2:  # beyond the window ncnn writes out of bounds
+        sw, sh = min(sw, kw), min(sh, kh)
+    text = f'0={kind} 1={kw} 2={sw} 11={kh} 12={sh} 5={mode} 6={rng.integers(2)}'
     if rng.random() < 0.6:
         text += ' 3=%d 14=%d 13=%d 15=%d' % tuple(rng.integers(0, k // 2 + 1) for k in (kw, kw, kh, kh))
     return Config(text, [x])

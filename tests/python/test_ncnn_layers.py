@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# layer_configs.py and layer_configs_<family>.py, each with its GENERATORS.
-GENERATORS = {op: make for path in sorted(pathlib.Path(__file__).parent.glob('layer_configs*.py'))
-              for op, make in importlib.import_module(path.stem).GENERATORS.items()}
+# (operator, generator of a Config) of layer_configs.py and layer_configs_<family>.py; an operator may be in several.
+GENERATORS = [pytest.param(op, make, id=op + path.stem.removeprefix('layer_configs').replace('_', '-'))
+              for path in sorted(pathlib.Path(__file__).parent.glob('layer_configs*.py'))
+              for op, make in sorted(importlib.import_module(path.stem).GENERATORS.items())]
 RUNNER = shlex.split(os.environ.get('ENGINERUN_PREFIX', '')) + [os.environ.get('ENGINERUN', str(ROOT / 'build/bin/enginerun'))]
 CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '50'))
 # Largest error allowed, in units of the largest output: float sums in another order, and exp/pow approximations on both sides.
@@ -94,13 +95,13 @@ def compare(ours, theirs):
     return None
 
 
-@pytest.mark.parametrize('op', sorted(GENERATORS))
-def test_operator_agrees_with_ncnn(op, tmp_path):
+@pytest.mark.parametrize('op, make', GENERATORS)
+def test_operator_agrees_with_ncnn(op, make, tmp_path):
     rng = np.random.default_rng(zlib.crc32(op.encode()))
     compared, tried, wrong = 0, 0, []
     while compared < CONFIGS and tried < 4 * CONFIGS:
         tried += 1
-        config = GENERATORS[op](rng)
+        config = make(rng)
         (tmp_path / 'm.param').write_text(param_text(op, config))
         (tmp_path / 'm.bin').write_bytes(weight_bytes(config))
         theirs = run_ncnn(tmp_path, config)
