@@ -1,4 +1,4 @@
-// What the tensor operators (ONNX semantics, docs/operators-tensor.md) share: values of a planar
+// What the tensor operators (ONNX semantics, docs/operators/tensor.md) share: values of a planar
 // Mat by number, by index and along an axis, whatever their type. Steps and numbers count values.
 #ifndef QUOLL_LAYER_TENSOR_H
 #define QUOLL_LAYER_TENSOR_H

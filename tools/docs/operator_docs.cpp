@@ -1,5 +1,5 @@
-// Writes docs/operators.md from the operators' own definitions, or checks that it is up to date:
-// operator_docs [--check] FILE.
+// Writes docs/operators/README.md from the operators' own definitions, or checks that it is up to
+// date: operator_docs [--check] SOURCES FILE, SOURCES being src/layer.
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -12,6 +12,7 @@
 
 #include "layer.h"
 #include "layer/schema.h"
+#include "operator_sources.h"
 
 namespace {
 
@@ -116,19 +117,38 @@ std::string params_of(const std::string& type) {
     return text + "\n";
 }
 
-std::string document() {
-    const std::vector<std::string> types = quoll::layer_types();
+// What the layer takes itself; the Extractor does the rest around it.
+std::string properties_of(const quoll::Layer& layer, bool vectorized) {
+    std::string text = vectorized ? "CPU: vector form and scalar reference" : "CPU: scalar";
+    const bool f16 = layer.support_fp16_storage, bf16 = layer.support_bf16_storage;
+    text += f16 && bf16 ? ". Takes f16 and bf16 as they are"
+            : f16       ? ". Takes f16 as it is, bf16 widened"
+            : bf16      ? ". Takes bf16 as it is, f16 widened"
+                        : ". f16 and bf16 are widened";
+    text += layer.support_batch ? "; a batch at once" : "; a batch item by item";
+    if (layer.support_packing) text += "; any elempack";
+    if (layer.support_inplace) text += "; in place";
+    if (layer.support_zero_size) text += "; axes of size 0";
+    if (layer.support_absent_inputs) text += "; inputs may be missing";
+    return text + ".\n\n";
+}
+
+std::string document(const OperatorSources& sources) {
     std::string text =
         "# Operators\n\nWritten by `operator_docs` from the definitions in `src/layer`; a test "
-        "fails when this page is "
-        "out of date.\nWeights are listed in file order; some are there only when a parameter says "
-        "so.\n\n";
-    for (const std::string& type : types) {
+        "fails when this page is out of date.\nShapes are written w, h, d, c, the innermost axis "
+        "first. Values are f32 unless another type is named; f16 and bf16 are storage types of "
+        "f32 values,\ncomputed with in f32. Weights are listed in file order; some are there only "
+        "when a parameter says so.\nSee also: [tensors as Mats](tensor.md), [MACE and NeuroPilot "
+        "operators](mace-neuropilot.md).\n\n";
+    for (const std::string& type : quoll::layer_types()) {
         const std::unique_ptr<quoll::Layer> layer(quoll::create_layer_reference(type.c_str()));
+        const std::unique_ptr<quoll::Layer> fast(quoll::create_layer(type.c_str()));
         Weights weights;
         layer->visit_weights(weights);
-        text += "## " + type + "\n\nType index " + std::to_string(layer->typeindex) + ".\n\n" +
-                params_of(type);
+        text += "## " + type + "\n\n" + sources.comments.at(type) + "\nType index " +
+                std::to_string(layer->typeindex) + ". " +
+                properties_of(*fast, sources.vectorized.count(type) > 0) + params_of(type);
         if (!weights.text.empty())
             text += "| weight | stored as | size |\n|---|---|---|\n" + weights.text + "\n";
     }
@@ -138,10 +158,13 @@ std::string document() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const bool check = argc == 3 && strcmp(argv[1], "--check") == 0;
-    if (argc != 2 && !check) return fprintf(stderr, "usage: operator_docs [--check] FILE\n"), 2;
-    const char* path = argv[argc - 1];
-    const std::string text = document();
+    const bool check = argc == 4 && strcmp(argv[1], "--check") == 0;
+    if (argc != 3 && !check)
+        return fprintf(stderr, "usage: operator_docs [--check] SOURCES FILE\n"), 2;
+    const char *folder = argv[argc - 2], *path = argv[argc - 1];
+    OperatorSources sources;
+    if (!read_operator_sources(folder, &sources)) return 1;
+    const std::string text = document(sources);
     if (!check) {
         std::ofstream(path) << text;
         return 0;
@@ -149,5 +172,5 @@ int main(int argc, char** argv) {
     std::ifstream in(path);
     const std::string have((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     if (have == text) return 0;
-    return fprintf(stderr, "%s is out of date: run operator_docs %s\n", path, path), 1;
+    return fprintf(stderr, "%s is out of date: run operator_docs %s %s\n", path, folder, path), 1;
 }
