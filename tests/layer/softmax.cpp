@@ -14,7 +14,8 @@ static const std::vector<LayerCase> kCases = {
     softmax(Shape(16, 13), -1),     softmax(Shape(5, 7, 24), 0),    softmax(Shape(5, 7, 12), 1),
     softmax(Shape(5, 7, 13), 2),    softmax(Shape(16, 7, 16), -1),  softmax(Shape(16, 7, 16), -2),
     softmax(Shape(5, 4, 3, 16), 0), softmax(Shape(5, 4, 3, 12), 1), softmax(Shape(5, 4, 3, 7), 2),
-    softmax(Shape(5, 4, 3, 8), 3),
+    softmax(Shape(5, 4, 3, 8), 3),  softmax(Shape(1, 1, 37), 0),    softmax(Shape(1, 1, 64), 0),
+    softmax(Shape(1, 1, 1, 12), 0),
 };
 QUOLL_LAYER_CASES(Softmax, kCases)
 
