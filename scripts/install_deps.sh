@@ -3,7 +3,8 @@
 # Does nothing, and asks for nothing, when all are there.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev)
+packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
+    libprotobuf-dev protobuf-compiler)
 case "${1:-}" in
     '') ;;
     --tests) packages+=(g++-aarch64-linux-gnu qemu-user pkgconf python3-venv ca-certificates) ;;

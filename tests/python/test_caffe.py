@@ -1,0 +1,300 @@
+"""caffe2engine: nets that it converts are compared with an interpreter of Caffe's layers (caffe_reference.py)."""
+import numpy as np
+import pytest
+
+from caffe_net import CaffeNet, Word, blob_bytes, chunk, varint
+from caffe_zoo import ZOO
+from conftest import BIN, last_line, run_program
+from engine import difference, run_engine
+
+pytestmark = pytest.mark.skipif(not (BIN / 'caffe2engine').exists(), reason='built without protobuf: no caffe2engine')
+
+TOLERANCE = 1e-4  # of the range
+
+
+class Converted:
+    def __init__(self, prototxt, caffemodel, folder):
+        self.paths = [folder / name for name in ('in.prototxt', 'in.caffemodel', 'out.param', 'out.bin')]
+        self.prototxt, self.caffemodel, self.param, self.bin = self.paths
+        self.prototxt.write_text(prototxt)
+        self.caffemodel.write_bytes(caffemodel)
+        self.done = run_program('caffe2engine', *self.paths)
+
+
+def convert(net, folder, inputs='layer', v1=False):
+    converted = Converted(net.prototxt(inputs, v1), net.caffemodel(v1), folder)
+    assert converted.done.returncode == 0, f'{converted.done.stderr}\n{converted.prototxt.read_text()}'
+    return converted
+
+
+def without_ones(array):
+    return array.reshape([s for s in array.shape if s != 1])
+
+
+def check_blob(name, got, expected):
+    """Up to axes of size 1: Caffe's have the batch in front."""
+    assert without_ones(got).shape == without_ones(expected).shape, f'{name}: {got.shape}, expected {expected.shape}'
+    worst = difference(without_ones(got), without_ones(expected))
+    assert worst < TOLERANCE, f'{name}: {worst}'
+
+
+def check(net, folder, blobs=None, inputs='layer', v1=False):
+    converted = convert(net, folder, inputs, v1)
+    names = blobs or net.outputs()
+    got = run_engine(converted.param, converted.bin, {k: v[0] for k, v in net.inputs.items()}, names)
+    for name in names:
+        check_blob(name, got[name], net.values[name])
+    return converted
+
+
+@pytest.mark.parametrize('name', ZOO)
+def test_classic_net(name, tmp_path):
+    check(ZOO[name](np.random.default_rng(len(name))), tmp_path)
+
+
+@pytest.mark.parametrize('name', ['AlexNet', 'GoogLeNet', 'VGG16'])
+def test_old_layer_format(name, tmp_path):
+    check(ZOO[name](np.random.default_rng(3)), tmp_path, inputs='dim', v1=True)
+
+
+def test_slim_320_is_the_ncnn_form(data, tmp_path):
+    folder = data / 'models' / 'slim-320'
+    out = [tmp_path / 'slim.param', tmp_path / 'slim.bin']
+    done = run_program('caffe2engine', folder / 'slim-320.prototxt', folder / 'slim-320.caffemodel', *out)
+    assert done.returncode == 0, done.stderr
+    answers = np.load(folder / 'slim_320.npz')
+    x = {'input': answers['in:input']}
+    ours = run_engine(*out, x, ['boxes', 'scores'])
+    ncnns = run_engine(folder / 'slim_320.param', folder / 'slim_320.bin', x, ['boxes', 'scores'])
+    for name in ours:
+        assert difference(ours[name], ncnns[name]) < 1e-4
+        assert difference(ours[name], answers[f'out:{name}']) < 1e-4
+
+
+# ---------------------------------------------------------------- forms of files
+
+OLDEST = '''
+input: "data" input_dim: 1 input_dim: 3 input_dim: 12 input_dim: 12
+layers { layer { name: "pad1" type: "padding" pad: 1 } bottom: "data" top: "pad1" }
+layers { layer { name: "conv1" type: "conv" num_output: 4 kernelsize: 3 stride: 2 weight_filler { type: "gaussian" std: 0.01 }
+  blobs_lr: 1. } bottom: "pad1" top: "conv1" }
+layers { layer { name: "relu1" type: "relu" } bottom: "conv1" top: "conv1" }
+layers { layer { name: "pool1" type: "pool" pool: AVE kernelsize: 3 stride: 2 } bottom: "conv1" top: "pool1" }
+layers { layer { name: "norm1" type: "lrn" local_size: 3 alpha: 0.5 beta: 0.6 } bottom: "pool1" top: "norm1" }
+layers { layer { name: "fc" type: "innerproduct" num_output: 5 biasterm: false } bottom: "norm1" top: "fc" }
+layers { layer { name: "drop" type: "dropout" dropout_ratio: 0.3 } bottom: "fc" top: "fc" }
+layers { layer { name: "prob" type: "softmax" } bottom: "fc" top: "prob" }
+'''
+
+
+def oldest_caffemodel(net):
+    """Blobs as the format of 2013 has them."""
+    data = b''
+    for layer in net.layers:
+        body = chunk(1, layer.name) + b''.join(chunk(50, blob_bytes(blob, legacy=True)) for blob in layer.blobs)
+        data += chunk(2, chunk(1, body))
+    return data
+
+
+def test_oldest_format(tmp_path):
+    net = CaffeNet(np.random.default_rng(9), {'data': np.random.default_rng(8).normal(size=(1, 3, 12, 12))})
+    x = net.relu(net.conv('data', 'conv1', 4, 3, stride=2, pad=1))
+    x = net.pool(x, 'pool1', 3, 'AVE', stride=2)
+    x = net.add('LRN', x, 'norm1', lrn_param={'local_size': 3, 'alpha': 0.5, 'beta': 0.6})
+    inputs = net.values[x].size
+    net.add('InnerProduct', x, 'fc', [net.random(5, inputs)], name='fc', inner_product_param={'bias_term': False})
+    net.add('Softmax', 'fc', 'prob')
+    converted = Converted(OLDEST, oldest_caffemodel(net), tmp_path)
+    assert converted.done.returncode == 0, converted.done.stderr
+    got = run_engine(converted.param, converted.bin, {'data': net.inputs['data'][0]}, ['prob'])
+    check_blob('prob', got['prob'], net.values['prob'])
+
+
+@pytest.mark.parametrize('inputs', ['layer', 'shape', 'dim'])
+def test_forms_of_inputs(inputs, tmp_path):
+    rng = np.random.default_rng(4)
+    net = CaffeNet(rng, {name: rng.normal(size=(1, 3, 5, 6)) for name in ('a', 'b')})
+    net.add('Eltwise', ['a', 'b'], 'sum', eltwise_param={'coeff': [2.0, -0.5]})
+    check(net, tmp_path, inputs=inputs)
+
+
+def test_blobs_of_doubles(tmp_path):
+    net = CaffeNet(np.random.default_rng(4), {'data': np.ones((1, 4))})
+    net.fc('data', 'fc', 3)
+    blobs = b''.join(chunk(7, chunk(7, chunk(1, b''.join(map(varint, blob.shape)))) + chunk(8, blob.astype('<f8').tobytes()))
+                     for blob in net.layers[0].blobs)
+    converted = Converted(net.prototxt(), chunk(100, chunk(1, 'fc') + blobs), tmp_path)
+    assert converted.done.returncode == 0, converted.done.stderr
+    check_blob('fc', run_engine(converted.param, converted.bin, {'data': np.ones(4, np.float32)}, ['fc'])['fc'],
+               net.values['fc'])
+
+
+TRAINING = '''
+layer { name: "mnist" type: "Data" top: "data" top: "label" include { phase: TRAIN } data_param { source: "x" batch_size: 64 } }
+layer { name: "mnist" type: "MemoryData" top: "data" top: "label" include { phase: TEST }
+  memory_data_param { batch_size: 1 channels: 2 height: 3 width: 4 } }
+layer { name: "ip" type: "InnerProduct" bottom: "data" top: "ip" inner_product_param { num_output: 5
+  weight_filler { type: "xavier" } } param { lr_mult: 1 } }
+layer { name: "drop" type: "Dropout" bottom: "ip" top: "ip" exclude { phase: TEST } }
+layer { name: "quiet" type: "Silence" bottom: "label" }
+layer { name: "accuracy" type: "Accuracy" bottom: "ip" bottom: "label" top: "accuracy" include { phase: TEST } }
+layer { name: "loss" type: "SoftmaxWithLoss" bottom: "ip" bottom: "label" top: "loss" }
+'''
+
+
+def test_layers_for_training_are_left_out_with_a_message(tmp_path):
+    net = CaffeNet(np.random.default_rng(4), {'data': np.random.default_rng(1).normal(size=(1, 2, 3, 4))})
+    net.fc('data', 'ip', 5)
+    converted = Converted(TRAINING, net.caffemodel(), tmp_path)
+    assert converted.done.returncode == 0, converted.done.stderr
+    for text in ('Data mnist', 'MemoryData mnist', 'Dropout drop', 'Silence quiet', 'Accuracy accuracy',
+                 'SoftmaxWithLoss loss'):
+        assert f'{text}: left out' in converted.done.stderr
+    got = run_engine(converted.param, converted.bin, {'data': net.inputs['data'][0]}, ['ip'])
+    check_blob('ip', got['ip'], net.values['ip'])
+    assert 'label' not in converted.param.read_text()
+
+
+# ---------------------------------------------------------------- bad files
+
+def small_net():
+    net = CaffeNet(np.random.default_rng(4), {'data': np.ones((1, 3, 6, 6))})
+    net.relu(net.conv('data', 'conv', 4, 3))
+    net.fc('conv', 'fc', 3)
+    return net
+
+
+def refuse(folder, prototxt=None, caffemodel=None):
+    """The message for files that cannot be converted; nothing may be written."""
+    net = small_net()
+    converted = Converted(prototxt if prototxt is not None else net.prototxt(),
+                          caffemodel if caffemodel is not None else net.caffemodel(), folder)
+    assert converted.done.returncode == 1, converted.done.stderr
+    assert sorted(p.name for p in folder.iterdir()) == ['in.caffemodel', 'in.prototxt']
+    assert last_line(converted.done.stderr).startswith('caffe2engine: ')
+    return converted.done.stderr
+
+
+def test_unsupported_layers_are_all_named(tmp_path):
+    net = small_net()
+    text = net.prototxt() + ''.join(f'layer {{ name: "odd{i}" type: "{kind}" bottom: "fc" top: "odd{i}" }}\n'
+                                    for i, kind in enumerate(('Strange', 'Python', 'Filter')))
+    message = refuse(tmp_path, text)
+    for i, kind in enumerate(('Strange', 'Python', 'Filter')):
+        assert f'error: {kind} odd{i}: ' in message
+    assert '3 of 7 layers' in last_line(message)
+
+
+@pytest.mark.parametrize('text,message', [
+    ('', 'no layers'),
+    ('layer { name: "a"', 'in.prototxt:1:18'),
+    ('\x00\x01\x02', 'in.prototxt:1:1'),
+    ('input: "data" input_dim: 3', 'input_dim'),
+    ('layer { name: "a" type: "ReLU" bottom: "x" top: "y" } layers { name: "b" type: RELU bottom: "x" top: "y" }', 'both'),
+    ('layer { name: "a" type: "ReLU" bottom: "none" top: "y" }', "no layer makes its input 'none'"),
+    ('layers { name: "a" type: WARP_DRIVE }', 'WARP_DRIVE'),
+    ('layers { layer { name: "a" type: "warp" } }', "'warp'"),
+    ('layer { name: "a" } ' + 'x { ' * 100000 + '} ' * 100000, 'in.prototxt:1'),
+    ('input: "x" layer { name: "a" type: "ReLU" bottom: "x" } layer { name: "b" type: "ReLU" top: "y" }', 'no input'),
+    ('input: "x" layer { name: "a" type: "ReLU" bottom: "x" top: "y" } layer { name: "b" type: "ReLU" bottom: "x" top: "y" }',
+     "'y' is made by"),
+], ids=lambda text: text[:24] if isinstance(text, str) else None)
+def test_bad_prototxt(text, message, tmp_path):
+    assert message in refuse(tmp_path, text)
+
+
+@pytest.mark.parametrize('param,message', [
+    ('num_output: 4', 'kernel'), ('num_output: 4000000000 kernel_size: 3', 'num_output'),
+    ('num_output: 4 kernel_size: 4000000000', 'kernel'), ('num_output: 4 kernel_size: 3 stride: 0', 'stride'),
+    ('num_output: 4 kernel_size: 3 dilation: 0', 'dilation'),
+    ('num_output: 4 kernel_size: 3 group: 2', ''), ('num_output: 4 kernel_size: 3 group: 0', 'group'),
+    ('num_output: 5 kernel_size: 3', 'weight'), ('num_output: 4 kernel_size: 3 pad: 4294967295', 'pad'),
+    ('num_output: 4 kernel_size: [3, 3, 3]', 'kernel_size'), ('num_output: 4 kernel_size: 3 axis: 2', 'axis'),
+    ('num_output: 0 kernel_size: 3', 'num_output')])
+@pytest.mark.parametrize('kind', ['Convolution', 'Deconvolution'])
+def test_bad_window(kind, param, message, tmp_path):
+    text = f'''input: "data" input_dim: [1, 3, 6, 6]
+    layer {{ name: "conv" type: "{kind}" bottom: "data" top: "conv" convolution_param {{ {param} }} }}'''
+    answer = refuse(tmp_path, text)
+    assert f'{kind} conv: ' in answer and message in answer
+
+
+@pytest.mark.parametrize('param', [
+    'kernel_size: 0', 'kernel_size: 3 stride: 0', 'kernel_size: 2 pad: 2', 'kernel_size: 4294967295', 'pool: STOCHASTIC',
+    'kernel_size: 3 stride: 4294967295', 'kernel_size: 2147483647 pad: 2147483646', 'kernel_h: 3'])
+def test_bad_pooling(param, tmp_path):
+    text = f'''input: "data" input_dim: [1, 3, 6, 6]
+    layer {{ name: "pool" type: "Pooling" bottom: "data" top: "pool" pooling_param {{ {param} }} }}'''
+    assert 'Pooling pool: ' in refuse(tmp_path, text)
+
+
+def test_bad_caffemodel(tmp_path):
+    good = small_net().caffemodel()
+    assert 'no caffemodel' in refuse(tmp_path, caffemodel=b'')
+    assert 'no caffemodel' in refuse(tmp_path, caffemodel=b'7767517\n3 3\n' * 9)
+    for size in range(1, len(good), 37):
+        refuse(tmp_path, caffemodel=good[:size])
+    assert 'no weights for it' in refuse(tmp_path, caffemodel=chunk(100, chunk(1, 'other')))
+
+
+def test_weights_that_do_not_fit(tmp_path):
+    net = small_net()
+    net.layers[0].blobs[0] = net.layers[0].blobs[0][:, :2]
+    net.layers[2].blobs[1] = np.ones(7)
+    message = refuse(tmp_path, caffemodel=net.caffemodel())
+    assert 'Convolution conv: ' in message and 'InnerProduct fc: weight 1: expected 3 values, got 7' in message
+
+
+def test_random_damage_does_no_harm(tmp_path):
+    rng = np.random.default_rng(6)
+    net = small_net()
+    good = [net.prototxt().encode(), net.caffemodel()]
+    for _ in range(60):
+        bytes_ = [bytearray(part) for part in good]
+        which = rng.integers(2)
+        for _ in range(rng.integers(1, 6)):
+            bytes_[which][rng.integers(len(bytes_[which]))] = rng.integers(256 if which else 128)
+        for path, content in zip(('a.prototxt', 'a.caffemodel'), bytes_):
+            (tmp_path / path).write_bytes(content)
+        done = run_program('caffe2engine', *(tmp_path / n for n in ('a.prototxt', 'a.caffemodel', 'o.param', 'o.bin')))
+        assert done.returncode in (0, 1), done.stderr
+        assert (tmp_path / 'o.param').exists() == (done.returncode == 0)
+        for path in ('o.param', 'o.bin'):
+            (tmp_path / path).unlink(missing_ok=True)
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    converted = convert(small_net(), tmp_path)
+    before = [path.read_bytes() for path in converted.paths]
+    (tmp_path / 'folder').mkdir()
+    for i, bad in [(0, 'missing'), (1, 'missing'), (0, 'folder'), (1, 'folder'), (2, 'folder'), (3, 'folder'),
+                   (2, 'no/such'), (3, 'no/such'), (2, 'in.prototxt'), (3, 'in.caffemodel'), (3, 'out.param')]:
+        paths = list(converted.paths)
+        paths[i] = tmp_path / bad
+        done = run_program('caffe2engine', *paths)
+        assert done.returncode == 1 and str(paths[i]) in last_line(done.stderr), done.stderr
+        assert [path.read_bytes() for path in converted.paths] == before
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_disk_full(tmp_path):
+    convert(small_net(), tmp_path)
+    done = run_program('caffe2engine', tmp_path / 'in.prototxt', tmp_path / 'in.caffemodel', tmp_path / 'o.param', '/dev/full')
+    assert done.returncode == 1 and not (tmp_path / 'o.param').exists()
+
+
+def test_command_line():
+    assert run_program('caffe2engine').returncode == 2
+    assert run_program('caffe2engine', 'a').returncode == 2
+    for option, text in (('--help', 'DEPLOY.prototxt'), ('--version', 'quoll')):
+        done = run_program('caffe2engine', option)
+        assert done.returncode == 0 and text in done.stdout
+
+
+def test_names_with_spaces(tmp_path):
+    net = CaffeNet(np.random.default_rng(4), {'in put': np.ones((1, 3, 6, 6))})
+    net.relu(net.conv('in put', 'conv one', 4, 3))
+    net.fc('conv one', 'the end', 3)
+    converted = convert(net, tmp_path)
+    got = run_engine(converted.param, converted.bin, {'in_put': net.inputs['in put'][0]}, ['the_end'])
+    check_blob('the end', got['the_end'], net.values['the end'])

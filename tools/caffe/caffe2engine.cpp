@@ -1,0 +1,72 @@
+// caffe2engine: Caffe's prototxt and caffemodel as .param and .bin.
+#include <stdio.h>
+
+#include <string>
+#include <vector>
+
+#include "caffe/converter.h"
+#include "common/cli.h"
+#include "common/output_files.h"
+#include "log.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Arguments {
+    std::string prototxt, caffemodel, param, bin;
+};
+
+const char kFooter[] =
+    "Layers for data and for training are left out, with a message. Layers that cannot be\n"
+    "converted are listed, all of them, and nothing is written then. Files are written whole or\n"
+    "not at all.\n"
+    "Exit code: 0, 1 when a file is at fault or a layer not supported, 2 for a wrong command "
+    "line.\n";
+
+void add_options(CLI::App* app, Arguments* a) {
+    app->footer(kFooter);
+    app->add_option("DEPLOY.prototxt", a->prototxt, "the net, as text")->required();
+    app->add_option("WEIGHTS.caffemodel", a->caffemodel, "its weights")->required();
+    app->add_option("OUT.param", a->param, "the graph to write")->required();
+    app->add_option("OUT.bin", a->bin, "the weights to write")->required();
+}
+
+int convert(const Arguments& a, Model* model, std::string* what) {
+    caffe::NetParameter net;
+    CaffeWeights weights;
+    CaffeReport report;
+    if (read_prototxt(a.prototxt, &net, &report.notes) || read_caffemodel(a.caffemodel, &weights))
+        return -1;
+    convert_caffe(net, weights, model, &report);
+    for (const std::string& note : report.notes) fprintf(stderr, "%s\n", note.c_str());
+    for (const std::string& error : report.errors) fprintf(stderr, "error: %s\n", error.c_str());
+    if (report.errors.empty()) return 0;
+    *what = std::to_string(report.errors.size()) + " of " + std::to_string(net.layer_size()) +
+            " layers cannot be converted: " + report.errors[0];
+    if (report.errors.size() > 1) *what += "; ...";
+    return -1;
+}
+
+int write(const Arguments& a, const Model& model) {
+    OutputFiles files({a.prototxt, a.caffemodel});
+    const std::string param = files.add(a.param);
+    const std::string bin = param.empty() ? "" : files.add(a.bin);
+    if (bin.empty() || model.save_param(param.c_str()) || model.save_model(bin.c_str())) return -1;
+    return files.commit();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app("Converts a Caffe model.", "caffe2engine");
+    add_options(&app, &a);
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    MessageLog log;
+    Model model;
+    std::string what;
+    if (convert(a, &model, &what) || write(a, model)) return log.fail("caffe2engine", what);
+    return 0;
+}

@@ -1,0 +1,242 @@
+#include "caffe/converter.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer.h"
+
+namespace quoll {
+
+Shape CaffeLayer::shape(size_t input) const {
+    const auto it = input < in.size() ? shapes_->find(in[input]) : shapes_->end();
+    return it == shapes_->end() ? Shape() : it->second;
+}
+
+int CaffeLayer::axis(int caffe_axis, int dims) {
+    const int a = caffe_axis > 0 ? caffe_axis - 1 : dims > 0 ? caffe_axis + dims : caffe_axis;
+    if (caffe_axis == 0 || (dims > 0 && (a < 0 || a >= dims)))
+        fail("axis " + std::to_string(caffe_axis) + ": expected one behind the batch, of " +
+             std::to_string(dims + 1));
+    return a;
+}
+
+Mat CaffeLayer::blob(int i, size_t count) {
+    if (!has_blob(i)) {
+        fail(blobs_.empty() ? "there are no weights for it in the caffemodel"
+                            : "weight " + std::to_string(i) + " is missing in the caffemodel");
+        return Mat();
+    }
+    const caffe::BlobProto& b = blobs_[i];
+    const size_t size = b.data_size() ? b.data_size() : b.double_data_size();
+    if (size == 0 || size > 0x7fffffff || (count && size != count)) {
+        fail("weight " + std::to_string(i) + ": expected " +
+             (count ? std::to_string(count) : std::string("some")) + " values, got " +
+             std::to_string(size));
+        return Mat();
+    }
+    Mat m((int)size);
+    if (m.empty()) fail("out of memory");
+    for (size_t k = 0; k < size && !m.empty(); k++)
+        m[k] = b.data_size() ? b.data((int)k) : (float)b.double_data((int)k);
+    return m;
+}
+
+std::string caffe_name(const std::string& name) {
+    std::string word = name;
+    for (char& ch : word)
+        if ((unsigned char)ch <= ' ' || ch == 127) ch = '_';
+    return word;
+}
+
+ModelLayer& CaffeLayer::emit(const std::string& type, const std::vector<std::string>& inputs,
+                             const std::vector<std::string>& outputs, const std::string& suffix) {
+    if (inferred_ == (size_t)-1) inferred_ = model_->layers.size();
+    if (layer_to_index(type.c_str()) < 0) fail("this engine has no " + type);
+    const std::string name = caffe_name(p.name().empty() ? out[0] : p.name());
+    return model_->add(type, name + suffix, inputs, outputs);
+}
+
+void CaffeLayer::infer() {
+    for (; error.empty() && inferred_ < model_->layers.size(); inferred_++) {
+        const ModelLayer& layer = model_->layers[inferred_];
+        const std::unique_ptr<Layer> op = layer.make_operator();
+        std::vector<Shape> tops, bottoms;
+        bool known = true;
+        for (const std::string& name : layer.inputs) {
+            bottoms.push_back((*shapes_)[name]);
+            known &= bottoms.back().dims > 0;
+        }
+        if (!op) return fail("its parameters are refused (see above)");
+        if (!known) continue;
+        if (op->infer_shapes(bottoms, tops) != 0)
+            return fail("its inputs or weights do not fit (see above)");
+        for (size_t i = 0; i < layer.outputs.size() && i < tops.size(); i++)
+            (*shapes_)[layer.outputs[i]] = tops[i];
+    }
+}
+
+CaffeMapper find_caffe_mapper(const std::string& type) {
+    for (const auto& find :
+         {find_window_mapper, find_elementwise_mapper, find_shape_mapper, find_detection_mapper})
+        if (const CaffeMapper mapper = find(type)) return mapper;
+    return nullptr;
+}
+
+namespace {
+
+bool is_one_of(const std::string& type, const char* words) {
+    return strstr(words, (" " + type + " ").c_str()) != nullptr;
+}
+
+// Layers that bring data in: what is read of theirs becomes inputs of the net.
+bool is_data(const std::string& type) {
+    return is_one_of(type,
+                     " Data ImageData HDF5Data WindowData DummyData MemoryData AnnotatedData "
+                     "VideoData ");
+}
+
+bool is_for_training(const std::string& type) {
+    return is_one_of(type,
+                     " SoftmaxWithLoss EuclideanLoss HingeLoss ContrastiveLoss InfogainLoss "
+                     "MultinomialLogisticLoss SigmoidCrossEntropyLoss SmoothL1Loss MultiBoxLoss "
+                     "Accuracy Silence HDF5Output DetectionEvaluate ");
+}
+
+class Conversion {
+public:
+    Conversion(const caffe::NetParameter& net, const CaffeWeights& weights, Model* model,
+               CaffeReport* report)
+        : net_(net), weights_(weights), model_(model), report_(report) {}
+
+    void run() {
+        count_versions();
+        for (const caffe::LayerParameter& layer : net_.layer()) {
+            if (is_data(layer.type()))
+                add_data(layer);
+            else if (is_for_training(layer.type()))
+                note(layer, "left out: it is for training");
+            else
+                add_layer(layer);
+        }
+        if (model_->layers.empty() && report_->errors.empty())
+            report_->errors.push_back("no layers are left");
+        if (report_->errors.empty()) insert_splits();
+    }
+
+private:
+    void note(const caffe::LayerParameter& layer, const std::string& what) {
+        report_->notes.push_back(layer.type() + " " + layer.name() + ": " + what);
+    }
+    void error(const caffe::LayerParameter& layer, const std::string& what) {
+        report_->errors.push_back(layer.type() + " " + layer.name() + ": " + what);
+    }
+    bool is_read(const std::string& blob) const {
+        for (const caffe::LayerParameter& layer : net_.layer())
+            if (!is_for_training(layer.type()) &&
+                std::count(layer.bottom().begin(), layer.bottom().end(), blob))
+                return true;
+        return false;
+    }
+    void count_versions() {
+        for (const caffe::LayerParameter& layer : net_.layer())
+            for (const std::string& top : layer.top()) {
+                versions_[top]++;
+                if (versions_[top] == 1 && (layer.type() == "Input" || is_data(layer.type())))
+                    inputs_.insert(top);
+                used_.insert(top);
+            }
+    }
+
+    // A layer in place overwrites a blob: the last version has the blob's name, for that is what
+    // Caffe has under it in the end, or the first, if it is an input of the net.
+    std::string new_version(const std::string& top, const std::string& layer) {
+        const int version = made_[top]++;
+        const bool plain = inputs_.count(top) ? version == 0 : version + 1 == versions_[top];
+        std::string name = caffe_name(plain ? top : top + "_" + layer);
+        while (!plain && !used_.insert(name).second) name += "_";
+        return current_[top] = name;
+    }
+
+    void add_data(const caffe::LayerParameter& layer) {
+        for (const std::string& top : layer.top()) {
+            if (!is_read(top)) continue;
+            const std::string blob = new_version(top, layer.name());
+            ModelLayer& input = model_->add("Input", caffe_name(top), {}, {blob});
+            if (layer.type() == "MemoryData") {
+                const caffe::MemoryDataParameter& d = layer.memory_data_param();
+                input.set("w", (int)d.width()), input.set("h", (int)d.height());
+                input.set("c", (int)d.channels());
+                shapes_[blob] = Shape(d.width(), d.height(), d.channels());
+            }
+            note(layer, "left out; '" + top + "' is an input of the net");
+        }
+    }
+
+    void add_layer(const caffe::LayerParameter& param) {
+        static const CaffeBlobs kNone;
+        const auto blobs = weights_.find(param.name());
+        CaffeLayer layer(param, blobs == weights_.end() ? kNone : blobs->second, model_, &shapes_);
+        for (const std::string& bottom : param.bottom()) {
+            const auto it = current_.find(bottom);
+            if (it == current_.end()) layer.fail("no layer makes its input '" + bottom + "'");
+            layer.in.push_back(it == current_.end() ? bottom : it->second);
+        }
+        for (const std::string& top : param.top()) {
+            const bool in_place = std::count(param.bottom().begin(), param.bottom().end(), top) > 0;
+            if (made_[top] > 0 && !in_place)
+                layer.fail("'" + top + "' is made by a layer before it");
+            layer.out.push_back(new_version(top, param.name()));
+        }
+        const CaffeMapper mapper = find_caffe_mapper(param.type());
+        if (!mapper) layer.fail("layers of this type are not supported");
+        if (mapper && layer.out.empty()) layer.fail("it has no output");
+        if (mapper && layer.in.empty() && param.type() != "Input") layer.fail("it has no input");
+        if (layer.error.empty()) mapper(layer);
+        layer.infer();
+        if (!layer.error.empty()) error(param, layer.error);
+        for (const std::string& text : layer.notes) note(param, text);
+    }
+
+    // Blobs that are read more than once go through a Split, as in ncnn's files.
+    void insert_splits() {
+        std::map<std::string, int> readers, next;
+        for (const ModelLayer& layer : model_->layers)
+            for (const std::string& blob : layer.inputs) readers[blob]++;
+        const auto part = [](const std::string& blob, int i) {
+            return blob + "_splitncnn_" + std::to_string(i);
+        };
+        Model split;
+        int splits = 0;
+        for (ModelLayer& layer : model_->layers) {
+            for (std::string& blob : layer.inputs)
+                if (readers[blob] > 1) blob = part(blob, next[blob]++);
+            split.layers.push_back(layer);
+            for (const std::string& blob : layer.outputs) {
+                std::vector<std::string> parts;
+                for (int i = 0; i < readers[blob]; i++) parts.push_back(part(blob, i));
+                if (parts.size() > 1)
+                    split.add("Split", "splitncnn_" + std::to_string(splits++), {blob}, parts);
+            }
+        }
+        std::swap(model_->layers, split.layers);
+    }
+
+    const caffe::NetParameter& net_;
+    const CaffeWeights& weights_;
+    Model* const model_;
+    CaffeReport* const report_;
+    std::map<std::string, Shape> shapes_;
+    std::map<std::string, int> versions_, made_;  // of Caffe's blobs
+    std::map<std::string, std::string> current_;  // the newest version's name
+    std::set<std::string> inputs_, used_;
+};
+
+}  // namespace
+
+void convert_caffe(const caffe::NetParameter& net, const CaffeWeights& weights, Model* model,
+                   CaffeReport* report) {
+    Conversion(net, weights, model, report).run();
+}
+
+}  // namespace quoll

@@ -1,0 +1,155 @@
+// Layers of detectors, most of them from Caffe's forks.
+#include <float.h>
+#include <math.h>
+
+#include <algorithm>
+
+#include "caffe/converter.h"
+
+namespace quoll {
+
+namespace {
+
+void map_normalize(CaffeLayer& l) {
+    const caffe::NormalizeParameter& p = l.p.norm_param();
+    const Mat scale = l.blob(0);
+    if (!l.error.empty()) return;
+    ModelLayer& m = l.emit("Normalize");
+    m.set("across_spatial", (int)p.across_spatial()), m.set("across_channel", 1);
+    m.set("channel_shared", (int)p.channel_shared()), m.set("eps", p.eps());
+    m.set("scale_data_size", scale.w);
+    m.set_weight("scale_data", scale);
+}
+
+// Caffe leaves out ratios that it has already, 1 among them, and what flipping gives.
+std::vector<float> distinct_ratios(const caffe::PriorBoxParameter& p) {
+    std::vector<float> all = {1.f}, ratios;
+    const auto known = [&](float v) {
+        return std::any_of(all.begin(), all.end(), [=](float a) { return fabsf(a - v) < 1e-6f; });
+    };
+    for (float ratio : p.aspect_ratio()) {
+        if (known(ratio)) continue;
+        ratios.push_back(ratio);
+        all.push_back(ratio);
+        if (p.flip()) all.push_back(1.f / ratio);
+    }
+    return ratios;
+}
+
+void map_prior_box(CaffeLayer& l) {
+    const caffe::PriorBoxParameter& p = l.p.prior_box_param();
+    if (l.in.size() != 2) return l.fail("expected 2 inputs, a map and the image");
+    if (p.min_size_size() == 0) return l.fail("min_size is missing");
+    if (p.variance_size() > 1 && p.variance_size() != 4)
+        return l.fail("variance: expected 0, 1 or 4 values");
+    for (float ratio : p.aspect_ratio())
+        if (!(ratio > 0.f)) return l.fail("aspect_ratio: expected positive values");
+    ModelLayer& m = l.emit("PriorBox");
+    m.set("min_sizes", std::vector<float>(p.min_size().begin(), p.min_size().end()));
+    m.set("max_sizes", std::vector<float>(p.max_size().begin(), p.max_size().end()));
+    m.set("aspect_ratios", distinct_ratios(p));
+    for (int i = 0; i < 4; i++) {
+        const float v = p.variance_size() ? p.variance(p.variance_size() > 1 ? i : 0) : 0.1f;
+        m.set(("variances[" + std::to_string(i) + "]").c_str(), v);
+    }
+    m.set("flip", (int)p.flip()), m.set("clip", (int)p.clip());
+    const int h = (int)(p.has_img_size() ? p.img_size() : p.img_h());
+    const int w = (int)(p.has_img_size() ? p.img_size() : p.img_w());
+    m.set("image_width", w ? w : -233), m.set("image_height", h ? h : -233);
+    const float step_h = p.has_step() ? p.step() : p.step_h();
+    const float step_w = p.has_step() ? p.step() : p.step_w();
+    m.set("step_width", step_w > 0 ? step_w : -233.f);
+    m.set("step_height", step_h > 0 ? step_h : -233.f);
+    m.set("offset", p.offset());
+}
+
+void map_detection_output(CaffeLayer& l) {
+    const caffe::DetectionOutputParameter& p = l.p.detection_output_param();
+    if (l.in.size() < 3) return l.fail("expected 3 inputs: offsets, scores, prior boxes");
+    if (!p.share_location()) return l.fail("share_location: expected true");
+    if (p.background_label_id() != 0) return l.fail("background_label_id: expected 0");
+    if (p.code_type() != caffe::PriorBoxParameter::CENTER_SIZE)
+        return l.fail("code_type: expected CENTER_SIZE");
+    if (p.variance_encoded_in_target()) return l.fail("variance_encoded_in_target: expected false");
+    if (p.nms_param().eta() != 1.f) return l.fail("eta: expected 1");
+    ModelLayer& m = l.emit("DetectionOutput");
+    m.set("num_class", (int)p.num_classes());
+    m.set("nms_threshold", p.nms_param().nms_threshold());
+    m.set("nms_top_k", p.nms_param().has_top_k() ? p.nms_param().top_k() : -1);
+    m.set("keep_top_k", p.keep_top_k());
+    m.set("confidence_threshold",
+          p.has_confidence_threshold() ? p.confidence_threshold() : -FLT_MAX);
+    l.notes.push_back(
+        "gives a row (label, score, xmin, ymin, xmax, ymax) for each box, without Caffe's image "
+        "number");
+}
+
+void emit_proposal(CaffeLayer& l, const caffe::ProposalParameter& p) {
+    if (l.in.size() != 3) return l.fail("expected 3 inputs: scores, offsets, size of the image");
+    ModelLayer& m = l.emit("Proposal");
+    m.set("feat_stride", (int)p.feat_stride()), m.set("base_size", (int)p.base_size());
+    m.set("pre_nms_topN", (int)p.pre_nms_topn()), m.set("after_nms_topN", (int)p.post_nms_topn());
+    m.set("nms_thresh", p.nms_thresh()), m.set("min_size", (int)p.min_size());
+}
+
+// The engine's anchors are those of Faster R-CNN: ratios 0.5, 1, 2 and scales 8, 16, 32.
+void map_proposal(CaffeLayer& l) {
+    const caffe::ProposalParameter& p = l.p.proposal_param();
+    const std::vector<float> ratios(p.ratio().begin(), p.ratio().end());
+    const std::vector<float> scales(p.scale().begin(), p.scale().end());
+    if ((!ratios.empty() && ratios != std::vector<float>{0.5f, 1.f, 2.f}) ||
+        (!scales.empty() && scales != std::vector<float>{8.f, 16.f, 32.f}))
+        return l.fail("anchors: expected ratios 0.5, 1, 2 and scales 8, 16, 32");
+    emit_proposal(l, p);
+}
+
+void map_python(CaffeLayer& l) {
+    const caffe::PythonParameter& p = l.p.python_param();
+    if (p.layer() != "ProposalLayer")
+        return l.fail("Python code (" + p.layer() + ") cannot be run");
+    caffe::ProposalParameter param;
+    const size_t at = p.param_str().find("feat_stride");
+    const size_t colon = at == std::string::npos ? at : p.param_str().find(':', at);
+    if (colon != std::string::npos)
+        param.set_feat_stride((uint32_t)atoi(p.param_str().c_str() + colon + 1));
+    emit_proposal(l, param);
+}
+
+void map_roi_pooling(CaffeLayer& l) {
+    const caffe::ROIPoolingParameter& p = l.p.roi_pooling_param();
+    ModelLayer& m = l.emit("ROIPooling");
+    m.set("pooled_width", (int)p.pooled_w()), m.set("pooled_height", (int)p.pooled_h());
+    m.set("spatial_scale", p.spatial_scale());
+}
+
+void map_psroi_pooling(CaffeLayer& l) {
+    const caffe::PSROIPoolingParameter& p = l.p.psroi_pooling_param();
+    ModelLayer& m = l.emit("PSROIPooling");
+    m.set("pooled_width", p.group_size()), m.set("pooled_height", p.group_size());
+    m.set("spatial_scale", p.spatial_scale()), m.set("output_dim", p.output_dim());
+}
+
+void map_reorg(CaffeLayer& l) {
+    const caffe::ReorgParameter& p = l.p.reorg_param();
+    if (p.reverse()) return l.fail("reverse: expected false");
+    ModelLayer& m = l.emit("Reorg");
+    if (l.error.empty()) m.set("stride", (int)p.stride());
+}
+
+}  // namespace
+
+CaffeMapper find_detection_mapper(const std::string& type) {
+    static const std::pair<const char*, CaffeMapper> kTable[] = {
+        {"DetectionOutput", map_detection_output},
+        {"Normalize", map_normalize},
+        {"PSROIPooling", map_psroi_pooling},
+        {"PriorBox", map_prior_box},
+        {"Proposal", map_proposal},
+        {"Python", map_python},
+        {"ROIPooling", map_roi_pooling},
+        {"Reorg", map_reorg},
+    };
+    return find_in(kTable, type);
+}
+
+}  // namespace quoll
