@@ -10,7 +10,11 @@ namespace quoll {
 
 ROIPooling::ROIPooling() {}
 
-void ROIPooling::params(ROIPooling& s, ParamVisitor& v) { roi_params(s, v, 0, 1.f); }
+void ROIPooling::params(ROIPooling& s, ParamVisitor& v) {
+    roi_params(s, v, 0, 1.f);
+    v(20, "exact_bins", s.exact_bins, 0, "1: bins as in Caffe, where they divide the region, too",
+      between(0, 1));
+}
 
 void ROIPooling::weights(ROIPooling&, WeightVisitor&) {}
 
@@ -21,9 +25,11 @@ int ROIPooling::shape(const ROIPooling& s, const std::vector<Shape>& in, std::ve
 // The bins of one axis of the region from `first` to `last`. ncnn as it is built multiplies by a
 // reciprocal from below instead of dividing by `count`: a bin that would begin on a whole position
 // begins with the one before.
-static std::vector<RoiBin> bins_of(float first, float last, float scale, int count, int size) {
+static std::vector<RoiBin> bins_of(float first, float last, float scale, int count, int size,
+                                   bool exact) {
     const float begin = roundf(first * scale), end = roundf(last * scale);
-    const float bin = nextafterf(std::max(end - begin + 1.f, 1.f) / (float)count, 0.f);
+    const float whole = std::max(end - begin + 1.f, 1.f) / (float)count;
+    const float bin = exact ? whole : nextafterf(whole, 0.f);
     std::vector<RoiBin> bins;
     for (int i = 0; i < count; i++)
         bins.emplace_back(begin + floorf(i * bin), begin + ceilf((i + 1) * bin), size);
@@ -43,8 +49,8 @@ int ROIPooling::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
     const Mat& map = bottoms[0];
     const float* const roi = bottoms[1];
-    const auto xs = bins_of(roi[0], roi[2], spatial_scale, pooled_width, map.w);
-    const auto ys = bins_of(roi[1], roi[3], spatial_scale, pooled_height, map.h);
+    const auto xs = bins_of(roi[0], roi[2], spatial_scale, pooled_width, map.w, exact_bins != 0);
+    const auto ys = bins_of(roi[1], roi[3], spatial_scale, pooled_height, map.h, exact_bins != 0);
     for (int q = 0; q < map.c; q++) {
         float* out = tops[0].channel(q);
         for (const RoiBin& y : ys)

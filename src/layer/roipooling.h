@@ -16,6 +16,8 @@ public:
     static int shape(const ROIPooling& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+
+    int exact_bins = 0;  // 1: as Caffe has them, 0: as ncnn's binaries do
 };
 
 }  // namespace quoll

@@ -27,6 +27,8 @@ TEST(ROIPooling, by_hand) {
     const Mat falling = mat_of(Shape(4), {4, 3, 2, 1});
     expect_values("ROIPooling", "0=2 1=1", {}, {falling, mat_of(Shape(4), {0, 0, 3, 0})},
                   mat_of(Shape(2, 1, 1), {4, 3}));
+    expect_values("ROIPooling", "0=2 1=1 20=1", {}, {falling, mat_of(Shape(4), {0, 0, 3, 0})},
+                  mat_of(Shape(2, 1, 1), {4, 2}));
     // Outside the map, and without a meaning.
     expect_values("ROIPooling", "0=1 1=1", {}, {x, mat_of(Shape(4), {9, 9, 10, 10})},
                   mat_of(Shape(1, 1, 1), {0}));

@@ -72,7 +72,8 @@ class CaffeNet:
     """values[blob] is what Caffe has under that name when the layers added so far have run."""
 
     def __init__(self, rng, inputs):
-        self.rng, self.layers, self.values, self.read = rng, [], {}, set()
+        self.rng, self.layers, self.values = rng, [], {}
+        self.read, self.read_ever = set(), set()  # blobs as they are now; and names
         self.inputs = {name: np.asarray(array, np.float32) for name, array in inputs.items()}
         self.values.update({name: array.astype(np.float64) for name, array in self.inputs.items()})
 
@@ -84,6 +85,7 @@ class CaffeNet:
         layer = Layer(name or f'{top[0]}_{kind.lower()}{len(self.layers)}', kind, bottom, top, fields, blobs)
         double = Layer(layer.name, kind, bottom, top, fields, [blob.astype(np.float64) for blob in blobs])
         self.read.update(bottom)
+        self.read_ever.update(bottom)
         self.read.difference_update(top)
         self.layers.append(layer)
         self.values.update(zip(top, LAYERS[kind](double, *(self.values[b] for b in bottom))))
@@ -128,6 +130,15 @@ class CaffeNet:
     def pool(self, bottom, top, kernel=0, op='MAX', **param):
         size = {'kernel_size': kernel} if kernel else {'global_pooling': True}
         return self.add('Pooling', bottom, top, pooling_param={'pool': Word(op), **size, **param})
+
+    def join(self, other, prefix):
+        """Adds the layers of a net beside those of this one, all its names with a prefix."""
+        mark = lambda names: [prefix + name for name in names]
+        self.inputs.update({prefix + name: array for name, array in other.inputs.items()})
+        self.values.update({prefix + name: array for name, array in other.values.items()})
+        self.read.update(mark(other.read)), self.read_ever.update(mark(other.read_ever))
+        self.layers += [Layer(prefix + layer.name, layer.type, mark(layer.bottom), mark(layer.top), layer.fields, layer.blobs)
+                        for layer in other.layers]
 
     def outputs(self):
         """Names that no layer reads, in order."""

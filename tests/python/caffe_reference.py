@@ -389,19 +389,19 @@ def prior_box(layer, x, image):
     return [np.stack([boxes.ravel(), variances.ravel()])[None]]
 
 
-def overlap(box, boxes, extra=0):
-    """Intersection over union; extra: 1 where a box of corners a, b has b - a + 1 pixels."""
-    w = (np.minimum(box[2], boxes[:, 2]) - np.maximum(box[0], boxes[:, 0]) + extra).clip(0)
-    h = (np.minimum(box[3], boxes[:, 3]) - np.maximum(box[1], boxes[:, 1]) + extra).clip(0)
-    area = lambda b: (b[..., 2] - b[..., 0] + extra) * (b[..., 3] - b[..., 1] + extra)
+def overlap(box, boxes):
+    """Intersection over union."""
+    w = (np.minimum(box[2], boxes[:, 2]) - np.maximum(box[0], boxes[:, 0])).clip(0)
+    h = (np.minimum(box[3], boxes[:, 3]) - np.maximum(box[1], boxes[:, 1])).clip(0)
+    area = lambda b: (b[..., 2] - b[..., 0]) * (b[..., 3] - b[..., 1])
     return w * h / np.maximum(area(box) + area(boxes) - w * h, 1e-30)
 
 
-def suppress(boxes, threshold, extra=0):
+def suppress(boxes, threshold):
     """Indexes of the boxes that stay; they come best first."""
     kept = []
     for i, box in enumerate(boxes):
-        if not kept or (overlap(box, boxes[kept], extra) <= threshold).all():
+        if not kept or (overlap(box, boxes[kept]) <= threshold).all():
             kept.append(i)
     return kept
 
@@ -450,7 +450,8 @@ def anchors(p):
 
 
 def proposal(layer, scores, moves, image):
-    """Faster R-CNN's; rows of x1 y1 x2 y2 without the image's number in front."""
+    """Faster R-CNN's; rows of x1 y1 x2 y2. As the engine has it: without the image's number in front, and boxes overlap by
+    their areas (x2 - x1) (y2 - y1), where py-faster-rcnn adds 1 to each side."""
     p = layer.param('proposal_param')
     base, stride = anchors(p), p.get('feat_stride', 16)
     count, (h, w) = len(base), scores.shape[2:]
@@ -468,7 +469,7 @@ def proposal(layer, scores, moves, image):
     large = (size >= p.get('min_size', 16) * image[2]).all(axis=1)
     boxes, scores = boxes[large], scores[large]
     order = np.argsort(-scores, kind='stable')[:p.get('pre_nms_topn', 6000)]
-    kept = order[suppress(boxes[order], p.get('nms_thresh', 0.7), 1)][:p.get('post_nms_topn', 300)]
+    kept = order[suppress(boxes[order], p.get('nms_thresh', 0.7))][:p.get('post_nms_topn', 300)]
     return [boxes[kept]]
 
 

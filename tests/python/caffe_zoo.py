@@ -205,6 +205,47 @@ def ssd(rng, classes=5):
     return n
 
 
-ZOO = {'AlexNet': alexnet, 'GoogLeNet': googlenet, 'VGG16': vgg16, 'ResNet-50': resnet50, 'MobileNet-v1': mobilenet_v1,
-       'MobileNet-v1-DepthwiseConvolution': lambda rng: mobilenet_v1(rng, 0.125, 'DepthwiseConvolution'),
-       'MobileNet-v2': mobilenet_v2, 'SqueezeNet': squeezenet, 'ShuffleNet': shufflenet, 'SSD': ssd}
+def region_net(rng):
+    """The trunk and the proposals of Faster R-CNN and R-FCN."""
+    n = CaffeNet(rng, {'data': rng.uniform(-1, 1, (1, 3, 80, 96)), 'im_info': [[80, 96, 1.0]]})
+    x = 'data'
+    for i, count in enumerate((8, 12, 16, 24), 1):
+        x = n.pool(n.relu(n.conv(x, f'conv{i}', count, 3, pad=1)), f'pool{i}', 2, stride=2)
+    y = n.relu(n.conv(x, 'rpn_conv/3x3', 16, 3, pad=1))
+    score = n.conv(y, 'rpn_cls_score', 18, 1)
+    moves = n.add('Power', n.conv(y, 'rpn_bbox_raw', 36, 1), 'rpn_bbox_pred', power_param={'scale': 0.2})
+    score = n.add('Reshape', score, 'rpn_cls_score_reshape', reshape_param={'shape': {'dim': [0, 2, -1, 0]}})
+    score = n.add('Softmax', score, 'rpn_cls_prob')
+    score = n.add('Reshape', score, 'rpn_cls_prob_reshape', reshape_param={'shape': {'dim': [0, 18, -1, 0]}})
+    rois = n.add('Proposal', [score, moves, 'im_info'], 'rois', proposal_param={'post_nms_topn': 9, 'nms_thresh': 0.6})
+    return n, x, rois
+
+
+def faster_rcnn(rng):
+    n, x, rois = region_net(rng)
+    x = n.add('ROIPooling', [x, rois], 'roi_pool5', roi_pooling_param={'pooled_w': 7, 'pooled_h': 7, 'spatial_scale': 0.0625})
+    x = n.add('Dropout', n.relu(n.fc(x, 'fc6', 32)))
+    n.add('Softmax', n.fc(x, 'cls_score', 21), 'cls_prob')
+    n.fc(x, 'bbox_pred', 84)
+    return n
+
+
+def rfcn(rng):
+    n, x, rois = region_net(rng)
+    for name, dim in (('cls', 5), ('bbox', 8)):
+        y = n.conv(x, f'rfcn_{name}', dim * 9, 1)
+        param = {'spatial_scale': 0.0625, 'output_dim': dim, 'group_size': 3}
+        y = n.add('PSROIPooling', [y, rois], f'psroipooled_{name}_rois', psroi_pooling_param=param)
+        y = n.pool(y, f'ave_{name}_rois', 3, 'AVE', stride=3)
+        if name == 'cls':
+            y = n.add('Softmax', y, 'cls_prob_pre')
+        n.add('Reshape', y, f'{name}_reshape', reshape_param={'shape': {'dim': [-1, dim]}})
+    return n
+
+
+ZOO = {
+    'AlexNet': alexnet, 'GoogLeNet': googlenet, 'VGG16': vgg16, 'ResNet-50': resnet50, 'MobileNet-v1': mobilenet_v1,
+    'MobileNet-v1-DepthwiseConvolution': lambda rng: mobilenet_v1(rng, 0.125, 'DepthwiseConvolution'),
+    'MobileNet-v2': mobilenet_v2, 'SqueezeNet': squeezenet, 'ShuffleNet': shufflenet, 'SSD': ssd,
+    'Faster-R-CNN': faster_rcnn, 'R-FCN': rfcn,
+}

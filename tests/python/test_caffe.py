@@ -2,14 +2,15 @@
 import numpy as np
 import pytest
 
-from caffe_net import CaffeNet, Word, blob_bytes, chunk, varint
+from caffe_net import CaffeNet, blob_bytes, chunk, text_of, varint
+from caffe_layers import CASES
 from caffe_zoo import ZOO
 from conftest import BIN, last_line, run_program
 from engine import difference, run_engine
 
 pytestmark = pytest.mark.skipif(not (BIN / 'caffe2engine').exists(), reason='built without protobuf: no caffe2engine')
 
-TOLERANCE = 1e-4  # of the range
+TOLERANCE = 1e-4  # of the range, or of the largest value
 
 
 class Converted:
@@ -34,22 +35,46 @@ def without_ones(array):
 def check_blob(name, got, expected):
     """Up to axes of size 1: Caffe's have the batch in front."""
     assert without_ones(got).shape == without_ones(expected).shape, f'{name}: {got.shape}, expected {expected.shape}'
-    worst = difference(without_ones(got), without_ones(expected))
+    assert np.isfinite(got).all(), name
+    worst = np.abs(got.ravel() - expected.ravel()).max() / max(np.ptp(expected), np.abs(expected).max(), 1e-3)
     assert worst < TOLERANCE, f'{name}: {worst}'
 
 
-def check(net, folder, blobs=None, inputs='layer', v1=False):
+def check(net, folder, inputs='layer', v1=False):
+    """The outputs of the converted net."""
     converted = convert(net, folder, inputs, v1)
-    names = blobs or net.outputs()
-    got = run_engine(converted.param, converted.bin, {k: v[0] for k, v in net.inputs.items()}, names)
+    arrays = {name: array for name, array in net.inputs.items() if name in net.read_ever}
+    names = [name for name in net.outputs() if not name.endswith('mask')]
+    got = run_engine(converted.param, converted.bin, arrays, names, '--batch')
     for name in names:
         check_blob(name, got[name], net.values[name])
-    return converted
+
+
+CASE_COUNT = 50
+
+
+@pytest.mark.parametrize('name', CASES)
+def test_layer(name, tmp_path):
+    """Random parameters; a blob sSEED_y that differs comes from CASES[name] with that seed."""
+    all_ = CaffeNet(None, {})
+    for seed in range(CASE_COUNT):
+        all_.join(CASES[name](np.random.default_rng([seed, len(name)])), f's{seed}_')
+    check(all_, tmp_path)
 
 
 @pytest.mark.parametrize('name', ZOO)
 def test_classic_net(name, tmp_path):
     check(ZOO[name](np.random.default_rng(len(name))), tmp_path)
+
+
+def test_a_batch_gives_what_its_items_give(tmp_path):
+    """The batch is not in the converted files."""
+    net = ZOO['ShuffleNet'](np.random.default_rng(5))
+    x = np.concatenate([net.inputs['data'], np.random.default_rng(6).uniform(-1, 1, net.inputs['data'].shape)])
+    converted = convert(net, tmp_path)
+    got = run_engine(converted.param, converted.bin, {'data': x.astype(np.float32)}, ['prob'], '--batch')['prob']
+    assert len(got) == 2 and np.abs(got[0] - got[1]).max() > 1e-3
+    check_blob('prob', got[:1], net.values['prob'])
 
 
 @pytest.mark.parametrize('name', ['AlexNet', 'GoogLeNet', 'VGG16'])
@@ -155,6 +180,72 @@ def test_layers_for_training_are_left_out_with_a_message(tmp_path):
     assert 'label' not in converted.param.read_text()
 
 
+@pytest.mark.parametrize('axes,kind', [(1, 'Convolution'), (3, 'Convolution'), (1, 'Deconvolution'), (3, 'Deconvolution')])
+def test_convolution_of_other_ranks(axes, kind, tmp_path):
+    """Caffe's window slides over all axes behind the channels: one of size 3 along the last, over maps of one row or slice."""
+    rng = np.random.default_rng(axes)
+    shape = {1: (1, 4, 9), 3: (1, 4, 1, 1, 9)}[axes]
+    flat = CaffeNet(rng, {'x': rng.normal(size=(1, 4, 1, 9))})
+    flat.conv('x', 'y', 6, (1, 3), kind=kind, stride_w=2, stride_h=1, pad_w=1, pad_h=0, group=2)
+    kernel, stride, pad = ([1] * (axes - 1) + [3], [1] * (axes - 1) + [2], [0] * (axes - 1) + [1])
+    text = 'input: "x" ' + text_of({'input_shape': {'dim': list(shape)}, 'layer': {
+        'name': 'y', 'type': kind, 'bottom': 'x', 'top': 'y', 'convolution_param': {
+            'num_output': 6, 'kernel_size': kernel, 'stride': stride, 'pad': pad, 'group': 2}}})
+    converted = Converted(text, flat.caffemodel(), tmp_path)
+    assert converted.done.returncode == 0, converted.done.stderr
+    got = run_engine(converted.param, converted.bin, {'x': flat.inputs['x'][0].reshape(shape[1:])}, ['y'])
+    check_blob('y', got['y'], flat.values['y'])
+
+
+def lines_of(text, folder):
+    converted = Converted(text, CaffeNet.caffemodel(small_net()), folder)
+    assert converted.done.returncode == 0, converted.done.stderr
+    return [' '.join(line.split()) for line in converted.param.read_text().splitlines()[2:]]
+
+
+def test_yolo_outputs(tmp_path):
+    text = '''input: "x" input: "z"
+    layer { name: "a" type: "YoloDetectionOutput" bottom: "x" top: "a" yolo_detection_output_param { num_classes: 3 num_box: 2
+      confidence_threshold: 0.25 nms_threshold: 0.5 coords: 4 biases: 1.5 biases: 2 biases: 3 biases: 4 } }
+    layer { name: "b" type: "Yolov3DetectionOutput" bottom: "x" bottom: "z" top: "b" yolov3_detection_output_param {
+      num_classes: 3 num_box: 1 nms_threshold: 0.5 mask: 1 mask: 0 anchors_scale: 32 anchors_scale: 16 mask_group_num: 2
+      biases: [1, 2, 3, 4] } }'''
+    lines = lines_of(text, tmp_path)
+    assert 'YoloDetectionOutput a 1 1 x_splitncnn_0 a 0=3 1=2 2=0.25 3=0.5 -23304=4,1.5,2.0,3.0,4.0' in lines
+    assert ('Yolov3DetectionOutput b 2 1 x_splitncnn_1 z b 0=3 1=1 3=0.5 -23304=4,1.0,2.0,3.0,4.0 -23305=2,1,0 '
+            '-23306=2,32.0,16.0') in lines
+
+
+def test_blobs_read_twice_go_through_split(tmp_path):
+    text = '''input: "x"
+    layer { name: "a" type: "ReLU" bottom: "x" top: "a" } layer { name: "b" type: "Split" bottom: "a" top: "b" top: "c" }
+    layer { name: "s" type: "Eltwise" bottom: "b" bottom: "c" bottom: "a" bottom: "b" top: "s" }'''
+    assert lines_of(text, tmp_path) == [
+        'Input x 0 1 x', 'ReLU a 1 1 x a', 'Split splitncnn_0 1 2 a a_splitncnn_0 a_splitncnn_1',
+        'Split b 1 2 a_splitncnn_0 b c', 'Split splitncnn_1 1 2 b b_splitncnn_0 b_splitncnn_1',
+        'Eltwise s 4 1 b_splitncnn_0 c a_splitncnn_1 b_splitncnn_1 s 0=1']
+
+
+def test_layers_in_place_keep_the_name_for_the_end(tmp_path):
+    text = '''input: "x" layer { name: "a" type: "ReLU" bottom: "x" top: "x" }
+    layer { name: "b" type: "Power" bottom: "x" top: "y" } layer { name: "c" type: "AbsVal" bottom: "y" top: "y" }
+    layer { name: "d" type: "TanH" bottom: "y" top: "y" } layer { name: "e" type: "Sigmoid" bottom: "y" top: "z" }'''
+    assert lines_of(text, tmp_path) == ['Input x 0 1 x', 'ReLU a 1 1 x x_a', 'Power b 1 1 x_a y_b', 'AbsVal c 1 1 y_b y_c',
+                                        'TanH d 1 1 y_c y', 'Sigmoid e 1 1 y z']
+
+
+def test_python_proposal_layer(tmp_path):
+    text = '''input: "s" input: "m" input: "i" layer { name: "p" type: "Python" bottom: "s" bottom: "m" bottom: "i" top: "rois"
+    python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" param_str: "'feat_stride': 8" } }'''
+    assert 'Proposal p 3 1 s m i rois 0=8' in lines_of(text, tmp_path)
+
+
+def test_sizes_of_data_layers(tmp_path):
+    text = '''layer { name: "d" type: "DummyData" top: "x" dummy_data_param { shape { dim: 2 dim: 3 dim: 4 dim: 5 } } }
+    layer { name: "a" type: "ReLU" bottom: "x" top: "y" }'''
+    assert lines_of(text, tmp_path) == ['Input x 0 1 x 0=5 1=4 2=3', 'ReLU a 1 1 x y']
+
+
 # ---------------------------------------------------------------- bad files
 
 def small_net():
@@ -217,6 +308,36 @@ def test_bad_window(kind, param, message, tmp_path):
     layer {{ name: "conv" type: "{kind}" bottom: "data" top: "conv" convolution_param {{ {param} }} }}'''
     answer = refuse(tmp_path, text)
     assert f'{kind} conv: ' in answer and message in answer
+
+
+@pytest.mark.parametrize('kind,param', [
+    ('Reshape', 'reshape_param { shape { dim: 0 dim: 5 } }'), ('Reshape', 'reshape_param { shape { dim: 0 dim: -1 dim: 0 dim: 5 } }'),
+    ('Reshape', 'reshape_param { shape { dim: -1 dim: -1 } }'), ('Reshape', 'reshape_param { shape { dim: 0 dim: -7 } }'),
+    ('Reshape', 'reshape_param { shape { dim: 9223372036854775807 dim: 9223372036854775807 } }'), ('Reshape', ''),
+    ('Reshape', 'reshape_param { shape { dim: 2 } axis: 9 }'), ('Reshape', 'reshape_param { shape { dim: 2 } axis: 1 num_axes: 9 }'),
+    ('Flatten', 'flatten_param { axis: 2 end_axis: 1 }'), ('Flatten', 'flatten_param { axis: 7 }'),
+    ('Permute', 'permute_param { order: 0 order: 5 }'), ('Permute', 'permute_param { order: 0 order: 1 order: 1 order: 2 }'),
+    ('Permute', 'permute_param { order: 4294967295 }'), ('Slice', 'slice_param { slice_point: 1 }'),
+    ('Slice', 'slice_param { axis: 9 }'), ('Tile', 'tile_param { axis: 1 tiles: 0 }'), ('Tile', 'tile_param { tiles: -2147483648 }'),
+    ('Softmax', 'softmax_param { axis: 4 }'), ('Softmax', 'softmax_param { axis: -2147483648 }'), ('Concat', 'concat_param { axis: 4 }'),
+    ('ArgMax', 'argmax_param { top_k: 0 }'), ('ArgMax', 'argmax_param { axis: 1 top_k: 99 }'),
+    ('Eltwise', 'eltwise_param { coeff: 1 coeff: 2 }'), ('LRN', 'lrn_param { local_size: 0 }'),
+    ('LRN', 'lrn_param { local_size: 4294967295 }'), ('ShuffleChannel', 'shuffle_channel_param { group: 2 }'),
+    ('ShuffleChannel', 'shuffle_channel_param { group: 0 }'), ('Interp', 'interp_param { height: -1 width: 5 }'),
+    ('Interp', 'interp_param { zoom_factor: 0 }'), ('Interp', 'interp_param { zoom_factor: 2147483647 }'),
+    ('Interp', 'interp_param { zoom_factor: 2 pad_beg: -2147483648 }'), ('Interp', 'interp_param { zoom_factor: 2 pad_beg: -9 }'),
+    ('Upsample', 'upsample_param { scale: 0 }'), ('Upsample', 'upsample_param { scale: 2147483647 }'),
+    ('Reorg', 'reorg_param { stride: 0 }'), ('Reorg', 'reorg_param { stride: 9 }'), ('Reorg', 'reorg_param { reverse: true }'),
+    ('PriorBox', ''), ('DetectionOutput', ''), ('ROIPooling', ''), ('PSROIPooling', ''), ('Proposal', ''), ('LSTM', ''),
+    ('InnerProduct', ''), ('InnerProduct', 'inner_product_param { num_output: 4294967295 }'), ('Embed', ''), ('Scale', ''),
+    ('BatchNorm', ''), ('PReLU', ''), ('Normalize', ''), ('BN', ''), ('Crop', ''), ('Axpy', ''), ('Parameter', ''),
+    ('SPP', 'spp_param { pyramid_height: 4294967295 }'), ('SPP', ''), ('Im2col', ''), ('Clip', 'clip_param { min: 1 }'),
+    ('Power', 'power_param { power: x }')])
+def test_bad_parameters(kind, param, tmp_path):
+    """One layer on a map of 3 x 6 x 6, with the wrong numbers or with what it needs missing."""
+    text = f'input: "data" input_dim: [1, 3, 6, 6] layer {{ name: "odd" type: "{kind}" bottom: "data" top: "odd" {param} }}'
+    message = refuse(tmp_path, text)
+    assert f'{kind} odd: ' in message or 'in.prototxt:' in message
 
 
 @pytest.mark.parametrize('param', [

@@ -8,17 +8,64 @@
 
 namespace quoll {
 
-Shape CaffeLayer::shape(size_t input) const {
-    const auto it = input < in.size() ? shapes_->find(in[input]) : shapes_->end();
+Shape CaffeLayer::shape(const std::string& blob) const {
+    const auto it = shapes_->find(blob);
     return it == shapes_->end() ? Shape() : it->second;
 }
 
 int CaffeLayer::axis(int caffe_axis, int dims) {
-    const int a = caffe_axis > 0 ? caffe_axis - 1 : dims > 0 ? caffe_axis + dims : caffe_axis;
-    if (caffe_axis == 0 || (dims > 0 && (a < 0 || a >= dims)))
+    const int batch = packed_.empty() ? 1 : 0;
+    const int a = caffe_axis >= batch ? caffe_axis - batch
+                  : dims > 0          ? caffe_axis + dims
+                                      : caffe_axis;
+    if ((batch && caffe_axis == 0) || (dims > 0 && (a < 0 || a >= dims)))
         fail("axis " + std::to_string(caffe_axis) + ": expected one behind the batch, of " +
              std::to_string(dims + 1));
     return a;
+}
+
+std::string CaffeLayer::maker(size_t input) const {
+    const int index = input < in.size() ? model_->producer(in[input]) : -1;
+    return index < 0 || model_->layers[index].type == "Input" ? "" : model_->layers[index].type;
+}
+
+void CaffeLayer::unpack_batch() {
+    for (size_t i = 0; i < in.size(); i++) {
+        const std::string suffix = "_unpack" + std::to_string(i);
+        emit("BatchAxis", {in[i]}, {out[0] + suffix}, suffix).set("inverse", 1);
+        in[i] = out[0] + suffix;
+    }
+    packed_ = out;
+    for (std::string& blob : out) blob += "_unpacked";
+    infer();
+}
+
+void CaffeLayer::finish() {
+    for (size_t i = 0; i < packed_.size(); i++)
+        emit("BatchAxis", {out[i]}, {packed_[i]}, "_pack" + std::to_string(i));
+    infer();
+}
+
+std::string CaffeLayer::constant(const std::string& suffix, const std::vector<int>& sizes,
+                                 const Mat& data) {
+    ModelLayer& m = emit("MemoryData", {}, {between(suffix)}, "_" + suffix);
+    set_sizes(*this, m, std::vector<int64_t>(sizes.begin(), sizes.end()));
+    m.set_weight("data", data);
+    return m.outputs[0];
+}
+
+Mat filled(int count, float value) {
+    Mat m(count);
+    m.fill(value);
+    return m;
+}
+
+std::vector<int64_t> CaffeLayer::blob_shape(int i) const {
+    if (!has_blob(i)) return {};
+    const caffe::BlobProto& b = blobs_[i];
+    if (b.has_shape()) return {b.shape().dim().begin(), b.shape().dim().end()};
+    if (b.has_num()) return {b.num(), b.channels(), b.height(), b.width()};
+    return {std::max(b.data_size(), b.double_data_size())};
 }
 
 Mat CaffeLayer::blob(int i, size_t count) {
@@ -61,24 +108,30 @@ void CaffeLayer::infer() {
     for (; error.empty() && inferred_ < model_->layers.size(); inferred_++) {
         const ModelLayer& layer = model_->layers[inferred_];
         const std::unique_ptr<Layer> op = layer.make_operator();
+        if (!op) return fail("its parameters are refused (see above)");
         std::vector<Shape> tops, bottoms;
         bool known = true;
+        int items = 1;
         for (const std::string& name : layer.inputs) {
-            bottoms.push_back((*shapes_)[name]);
+            bottoms.push_back(shape(name));
             known &= bottoms.back().dims > 0;
+            items = std::max(items, bottoms.back().n);
+            // One item at a time, but for the layer whose matter the batch is.
+            if (layer.type != "BatchAxis") bottoms.back().n = 1;
         }
-        if (!op) return fail("its parameters are refused (see above)");
         if (!known) continue;
         if (op->infer_shapes(bottoms, tops) != 0)
             return fail("its inputs or weights do not fit (see above)");
-        for (size_t i = 0; i < layer.outputs.size() && i < tops.size(); i++)
-            (*shapes_)[layer.outputs[i]] = tops[i];
+        for (size_t i = 0; i < layer.outputs.size() && i < tops.size(); i++) {
+            if (layer.type != "BatchAxis") tops[i].n = items;
+            if (tops[i].dims) (*shapes_)[layer.outputs[i]] = tops[i];
+        }
     }
 }
 
 CaffeMapper find_caffe_mapper(const std::string& type) {
-    for (const auto& find :
-         {find_window_mapper, find_elementwise_mapper, find_shape_mapper, find_detection_mapper})
+    for (const auto& find : {find_window_mapper, find_elementwise_mapper, find_affine_mapper,
+                             find_shape_mapper, find_detection_mapper, find_recurrent_mapper})
         if (const CaffeMapper mapper = find(type)) return mapper;
     return nullptr;
 }
@@ -94,6 +147,22 @@ bool is_data(const std::string& type) {
     return is_one_of(type,
                      " Data ImageData HDF5Data WindowData DummyData MemoryData AnnotatedData "
                      "VideoData ");
+}
+
+// What a data layer says of the size of an item, dims 0 if it says nothing.
+Shape data_shape(const caffe::LayerParameter& layer) {
+    const caffe::MemoryDataParameter& m = layer.memory_data_param();
+    const caffe::DummyDataParameter& d = layer.dummy_data_param();
+    std::vector<int64_t> s(3, 0);
+    if (layer.type() == "MemoryData")
+        s = {m.channels(), m.height(), m.width()};
+    else if (d.shape_size() && d.shape(0).dim_size() == 4)
+        s.assign(d.shape(0).dim().begin() + 1, d.shape(0).dim().end());
+    else if (d.channels_size() && d.height_size() && d.width_size())
+        s = {d.channels(0), d.height(0), d.width(0)};
+    for (int64_t size : s)
+        if (size < 1 || size > (1 << 24)) return Shape();
+    return Shape((int)s[2], (int)s[1], (int)s[0]);
 }
 
 bool is_for_training(const std::string& type) {
@@ -163,11 +232,10 @@ private:
             if (!is_read(top)) continue;
             const std::string blob = new_version(top, layer.name());
             ModelLayer& input = model_->add("Input", caffe_name(top), {}, {blob});
-            if (layer.type() == "MemoryData") {
-                const caffe::MemoryDataParameter& d = layer.memory_data_param();
-                input.set("w", (int)d.width()), input.set("h", (int)d.height());
-                input.set("c", (int)d.channels());
-                shapes_[blob] = Shape(d.width(), d.height(), d.channels());
+            const Shape shape = data_shape(layer);
+            if (shape.dims && &top == &layer.top(0)) {
+                input.set("w", shape.w), input.set("h", shape.h), input.set("c", shape.c);
+                shapes_[blob] = shape;
             }
             note(layer, "left out; '" + top + "' is an input of the net");
         }
@@ -191,9 +259,10 @@ private:
         const CaffeMapper mapper = find_caffe_mapper(param.type());
         if (!mapper) layer.fail("layers of this type are not supported");
         if (mapper && layer.out.empty()) layer.fail("it has no output");
-        if (mapper && layer.in.empty() && param.type() != "Input") layer.fail("it has no input");
+        const bool source = param.type() == "Input" || param.type() == "Parameter";
+        if (mapper && layer.in.empty() && !source) layer.fail("it has no input");
         if (layer.error.empty()) mapper(layer);
-        layer.infer();
+        layer.finish();
         if (!layer.error.empty()) error(param, layer.error);
         for (const std::string& text : layer.notes) note(param, text);
     }

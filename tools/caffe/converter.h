@@ -12,6 +12,9 @@
 
 namespace quoll {
 
+// The engine's limit for all numbers of a window.
+const int kMostPositions = 1 << 24;
+
 // A name as a .param can hold it: without spaces.
 std::string caffe_name(const std::string& name);
 
@@ -31,15 +34,31 @@ public:
     void fail(const std::string& why) {
         if (error.empty()) error = why;
     }
-    // The size of an input, dims 0 when it is not known.
-    Shape shape(size_t input) const;
+    // The size of an input, dims 0 when it is not known; n is the number of items in Caffe's net.
+    Shape shape(size_t input) const { return shape(input < in.size() ? in[input] : ""); }
+    Shape shape(const std::string& blob) const;
+    void set_shape(const std::string& blob, const Shape& shape) { (*shapes_)[blob] = shape; }
     // Axis k of Caffe, which may be negative, of a blob with `dims` axes (unknown: 0) as an axis of
-    // the engine that is not negative where dims is known. Fails on the batch axis.
+    // the engine that is not negative where dims is known. Fails on the batch axis, unless
+    // unpack_batch() was called.
     int axis(int caffe_axis, int dims);
+    // Is it the batch, as far as is known?
+    bool is_batch(int caffe_axis) const {
+        return caffe_axis == 0 || (shape(0).dims > 0 && caffe_axis == -shape(0).dims - 1);
+    }
+    // For what mixes the items: turns the batch of all inputs into an axis, so that axes have
+    // Caffe's numbers, and the first axis of the outputs back into the batch.
+    void unpack_batch();
+    // The type of the layer that makes an input, "" if it is an input of the net.
+    std::string maker(size_t input) const;
     bool has_blob(int i) const { return i < blobs_.size(); }
+    // Its sizes in the file; one of all values if it does not say.
+    std::vector<int64_t> blob_shape(int i) const;
     // Weight i as a 1-D array; fails when it is missing, empty or not of `count` values (if given).
     Mat blob(int i, size_t count = 0);
 
+    // A constant; sizes count from the outermost axis.
+    std::string constant(const std::string& suffix, const std::vector<int>& sizes, const Mat& data);
     // A layer that reads `in` and makes `out`. Its name is that of the Caffe layer, and `suffix`.
     ModelLayer& emit(const std::string& type) { return emit(type, in, out, ""); }
     ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,
@@ -48,13 +67,23 @@ public:
     std::string between(const std::string& suffix) const { return out[0] + "_" + suffix; }
     // Works out the shapes of what was emitted since the last call.
     void infer();
+    // To be called when all is emitted.
+    void finish();
 
 private:
     Model* model_;
     std::map<std::string, Shape>* shapes_;
     const CaffeBlobs& blobs_;
     size_t inferred_ = (size_t)-1;
+    std::vector<std::string> packed_;  // the outputs' names, if the batch was unpacked
 };
+
+// Sets w, h, d, c from sizes counted from the outermost axis.
+void set_sizes(CaffeLayer& l, ModelLayer& m, const std::vector<int64_t>& sizes);
+// A Reshape of `from`; sizes as above, -1 for what is left.
+void emit_reshape(CaffeLayer& l, const std::string& from, const std::string& to,
+                  const std::string& suffix, const std::vector<int64_t>& sizes);
+Mat filled(int count, float value);
 
 typedef void (*CaffeMapper)(CaffeLayer& layer);
 
@@ -62,6 +91,8 @@ typedef void (*CaffeMapper)(CaffeLayer& layer);
 CaffeMapper find_caffe_mapper(const std::string& type);
 CaffeMapper find_window_mapper(const std::string& type);
 CaffeMapper find_elementwise_mapper(const std::string& type);
+CaffeMapper find_affine_mapper(const std::string& type);
+CaffeMapper find_recurrent_mapper(const std::string& type);
 CaffeMapper find_shape_mapper(const std::string& type);
 CaffeMapper find_detection_mapper(const std::string& type);
 

@@ -90,6 +90,10 @@ void emit_proposal(CaffeLayer& l, const caffe::ProposalParameter& p) {
     m.set("feat_stride", (int)p.feat_stride()), m.set("base_size", (int)p.base_size());
     m.set("pre_nms_topN", (int)p.pre_nms_topn()), m.set("after_nms_topN", (int)p.post_nms_topn());
     m.set("nms_thresh", p.nms_thresh()), m.set("min_size", (int)p.min_size());
+    // As many as there are; this many at most.
+    for (size_t i = 0; i < l.out.size(); i++)
+        l.set_shape(l.out[i], Shape(i ? 1 : 4, 1, (int)std::max(1u, p.post_nms_topn())));
+    l.notes.push_back("gives a channel x1 y1 x2 y2 for each region, without the image's number");
 }
 
 // The engine's anchors are those of Faster R-CNN: ratios 0.5, 1, 2 and scales 8, 16, 32.
@@ -115,25 +119,73 @@ void map_python(CaffeLayer& l) {
     emit_proposal(l, param);
 }
 
+// The regions: one item of four values each, as the engine's layers want them.
+std::string emit_regions(CaffeLayer& l) {
+    if (l.in.size() != 2) {
+        l.fail("expected 2 inputs, a map and regions");
+        return "";
+    }
+    const std::string regions = l.between("regions");
+    if (l.maker(1) == "Proposal") {  // a channel each
+        l.emit("BatchAxis", {l.in[1]}, {regions}, "_regions");
+        return regions;
+    }
+    const Shape s = l.shape(1);
+    if (s.dims && s.total() / s.n == 4) return l.in[1];
+    if (s.dims && s.total() / s.n != 5) l.fail("regions: expected 4 or 5 values each");
+    // In front of the corners is the image's number: there is one.
+    emit_reshape(l, l.in[1], l.between("numbered"), "_numbered", {-1});
+    ModelLayer& m = l.emit("Crop", {l.between("numbered")}, {regions}, "_regions");
+    m.set("starts", std::vector<int>{1}), m.set("ends", std::vector<int>{5});
+    m.set("axes", std::vector<int>{0});
+    return regions;
+}
+
 void map_roi_pooling(CaffeLayer& l) {
     const caffe::ROIPoolingParameter& p = l.p.roi_pooling_param();
-    ModelLayer& m = l.emit("ROIPooling");
+    const std::string regions = emit_regions(l);
+    if (!l.error.empty()) return;
+    ModelLayer& m = l.emit("ROIPooling", {l.in[0], regions}, l.out, "");
     m.set("pooled_width", (int)p.pooled_w()), m.set("pooled_height", (int)p.pooled_h());
-    m.set("spatial_scale", p.spatial_scale());
+    m.set("spatial_scale", p.spatial_scale()), m.set("exact_bins", 1);
 }
 
 void map_psroi_pooling(CaffeLayer& l) {
     const caffe::PSROIPoolingParameter& p = l.p.psroi_pooling_param();
-    ModelLayer& m = l.emit("PSROIPooling");
+    const std::string regions = emit_regions(l);
+    if (!l.error.empty()) return;
+    ModelLayer& m = l.emit("PSROIPooling", {l.in[0], regions}, l.out, "");
     m.set("pooled_width", p.group_size()), m.set("pooled_height", p.group_size());
     m.set("spatial_scale", p.spatial_scale()), m.set("output_dim", p.output_dim());
+}
+
+template <class Param>
+ModelLayer& emit_yolo(CaffeLayer& l, const char* type, const Param& p) {
+    ModelLayer& m = l.emit(type);
+    m.set("num_class", (int)p.num_classes()), m.set("num_box", (int)p.num_box());
+    m.set("confidence_threshold", p.confidence_threshold());
+    m.set("nms_threshold", p.nms_threshold());
+    m.set("biases", std::vector<float>(p.biases().begin(), p.biases().end()));
+    return m;
+}
+
+void map_yolo(CaffeLayer& l) {
+    if (l.p.yolo_detection_output_param().coords() != 4) return l.fail("coords: expected 4");
+    emit_yolo(l, "YoloDetectionOutput", l.p.yolo_detection_output_param());
+}
+
+void map_yolov3(CaffeLayer& l) {
+    const caffe::Yolov3DetectionOutputParameter& p = l.p.yolov3_detection_output_param();
+    ModelLayer& m = emit_yolo(l, "Yolov3DetectionOutput", p);
+    m.set("mask", std::vector<int>(p.mask().begin(), p.mask().end()));
+    m.set("anchors_scale", std::vector<float>(p.anchors_scale().begin(), p.anchors_scale().end()));
 }
 
 void map_reorg(CaffeLayer& l) {
     const caffe::ReorgParameter& p = l.p.reorg_param();
     if (p.reverse()) return l.fail("reverse: expected false");
     ModelLayer& m = l.emit("Reorg");
-    if (l.error.empty()) m.set("stride", (int)p.stride());
+    m.set("stride", (int)p.stride()), m.set("mode", 1);
 }
 
 }  // namespace
@@ -148,6 +200,8 @@ CaffeMapper find_detection_mapper(const std::string& type) {
         {"Python", map_python},
         {"ROIPooling", map_roi_pooling},
         {"Reorg", map_reorg},
+        {"YoloDetectionOutput", map_yolo},
+        {"Yolov3DetectionOutput", map_yolov3},
     };
     return find_in(kTable, type);
 }

@@ -33,9 +33,17 @@ void map_tanh(CaffeLayer& l) { l.emit("TanH"); }
 void map_absval(CaffeLayer& l) { l.emit("AbsVal"); }
 void map_bnll(CaffeLayer& l) { l.emit("BNLL"); }
 
+// x * sigmoid(beta * x)
 void map_swish(CaffeLayer& l) {
-    if (l.p.swish_param().beta() != 1.f) return l.fail("beta: expected 1");
-    l.emit("Swish");
+    const float beta = l.p.swish_param().beta();
+    if (beta == 1.f) {
+        l.emit("Swish");
+        return;
+    }
+    const std::string scaled = l.between("scaled"), gate = l.between("gate");
+    l.emit("Power", l.in, {scaled}, "_beta").set("scale", beta);
+    l.emit("Sigmoid", {scaled}, {gate}, "_gate");
+    l.emit("Eltwise", {l.in[0], gate}, l.out, "").set("op_type", 0);
 }
 
 void map_threshold(CaffeLayer& l) {
@@ -67,21 +75,6 @@ void map_dropout(CaffeLayer& l) {
     if (!p.scale_train()) m.set("scale", 1.f - p.dropout_ratio());
 }
 
-Mat filled(int count, float value) {
-    Mat m(count);
-    m.fill(value);
-    return m;
-}
-
-void emit_batch_norm(CaffeLayer& l, float eps, const Mat& slope, const Mat& mean, const Mat& var,
-                     const Mat& bias) {
-    if (!l.error.empty()) return;
-    ModelLayer& m = l.emit("BatchNorm");
-    m.set("channels", mean.w), m.set("eps", eps);
-    m.set_weight("slope_data", slope), m.set_weight("mean_data", mean);
-    m.set_weight("var_data", var), m.set_weight("bias_data", bias);
-}
-
 // Mean and variance are stored as sums: the third blob is what to divide them by.
 void map_batch_norm(CaffeLayer& l) {
     const caffe::BatchNormParameter& p = l.p.batch_norm_param();
@@ -97,69 +90,10 @@ void map_batch_norm(CaffeLayer& l) {
     const float scale = factor[0] == 0.f ? 0.f : 1.f / factor[0];
     for (int i = 0; i < mean.w; i++)
         ((float*)mean.data)[i] *= scale, ((float*)var.data)[i] *= scale;
-    emit_batch_norm(l, p.eps(), filled(mean.w, 1.f), mean, var, filled(mean.w, 0.f));
-}
-
-// The "BN" of forks: slope, bias, mean, variance, or (SegNet's for inference) slope and bias alone.
-void map_bn(CaffeLayer& l) {
-    const Mat slope = l.blob(0), bias = l.blob(1, slope.w);
-    if (l.has_blob(2)) {
-        const Mat mean = l.blob(2, slope.w), var = l.blob(3, slope.w);
-        return emit_batch_norm(l, l.p.bn_param().eps(), slope, mean, var, bias);
-    }
-    if (!l.error.empty()) return;
-    ModelLayer& m = l.emit("Scale");
-    m.set("scale_data_size", slope.w), m.set("bias_term", 1);
-    m.set_weight("scale_data", slope), m.set_weight("bias_data", bias);
-}
-
-// One value for all channels becomes one for each.
-Mat per_channel(CaffeLayer& l, const Mat& values) {
-    const Shape s = l.shape(0);
-    const int channels = s.dims ? s.size(0) : values.w;
-    if (values.w == channels || !l.error.empty()) return values;
-    if (values.w == 1) return filled(channels, values[0]);
-    l.fail("only one value for each channel is supported");
-    return values;
-}
-
-void map_scale(CaffeLayer& l) {
-    const caffe::ScaleParameter& p = l.p.scale_param();
-    if (l.in.size() == 2) {
-        const Shape s = l.shape(1);
-        if (p.axis() > 1) return l.fail("axis: expected 0 or 1");
-        std::vector<std::string> in = l.in;
-        if (s.dims == 3 && s.w == 1 && s.h == 1) {
-            ModelLayer& r = l.emit("Reshape", {l.in[1]}, {l.between("scale")}, "_scale");
-            r.set("w", -1);
-            in[1] = l.between("scale");
-        } else if (s.dims > 1) {
-            return l.fail("only one value for each channel is supported");
-        }
-        const Mat bias = p.bias_term() ? per_channel(l, l.blob(0)) : Mat();
-        if (!l.error.empty()) return;
-        if (p.bias_term()) return l.fail("a bias with a scale from a blob is not supported");
-        l.emit("Scale", in, l.out, "").set("scale_data_size", -233);
-        return;
-    }
-    if (p.axis() != 1 && l.shape(0).dims != 1) return l.fail("axis: expected 1");
-    const Mat scale = per_channel(l, l.blob(0));
-    const Mat bias = p.bias_term() ? per_channel(l, l.blob(1)) : Mat();
-    if (!l.error.empty()) return;
-    ModelLayer& m = l.emit("Scale");
-    m.set("scale_data_size", scale.w), m.set("bias_term", (int)p.bias_term());
-    m.set_weight("scale_data", scale);
-    if (p.bias_term()) m.set_weight("bias_data", bias);
-}
-
-void map_bias(CaffeLayer& l) {
-    if (l.in.size() != 1) return l.fail("a bias from a blob is not supported");
-    if (l.p.bias_param().axis() != 1) return l.fail("axis: expected 1");
-    const Mat bias = per_channel(l, l.blob(0));
-    if (!l.error.empty()) return;
-    ModelLayer& m = l.emit("Bias");
-    m.set("bias_data_size", bias.w);
-    m.set_weight("bias_data", bias);
+    ModelLayer& m = l.emit("BatchNorm");
+    m.set("channels", mean.w), m.set("eps", p.eps());
+    m.set_weight("slope_data", filled(mean.w, 1.f)), m.set_weight("bias_data", filled(mean.w, 0.f));
+    m.set_weight("mean_data", mean), m.set_weight("var_data", var);
 }
 
 void map_lrn(CaffeLayer& l) {
@@ -173,11 +107,20 @@ void map_lrn(CaffeLayer& l) {
 
 void map_mvn(CaffeLayer& l) {
     const caffe::MVNParameter& p = l.p.mvn_param();
-    ModelLayer& m = l.emit("MVN");
-    if (!l.error.empty()) return;
+    const Shape s = l.shape(0);
+    // The engine takes a blob of fewer axes as one channel.
+    const bool flat = s.dims == 1 || s.dims == 2;
+    const std::string from = flat ? l.between("channels") : l.in[0];
+    const std::string to = flat ? l.between("normalized") : l.out[0];
+    if (flat) emit_reshape(l, l.in[0], from, "_channels", {s.size(0), 1, -1});
+    ModelLayer& m = l.emit("MVN", {from}, {to}, "");
     m.set("normalize_variance", (int)p.normalize_variance());
     m.set("across_channels", (int)p.across_channels());
     m.set("eps", p.eps());
+    if (!flat) return;
+    std::vector<int64_t> sizes;
+    for (int a = 0; a < s.dims; a++) sizes.push_back(s.size(a));
+    emit_reshape(l, to, l.out[0], "_axes", sizes);
 }
 
 void map_eltwise(CaffeLayer& l) {
@@ -195,31 +138,64 @@ void map_eltwise(CaffeLayer& l) {
 }
 
 void map_softmax(CaffeLayer& l) {
+    if (l.is_batch(l.p.softmax_param().axis())) l.unpack_batch();
     ModelLayer& m = l.emit("Softmax");
     m.set("axis", l.axis(l.p.softmax_param().axis(), l.shape(0).dims)), m.set("fixbug0", 1);
 }
 
-void map_argmax(CaffeLayer& l) {
-    const caffe::ArgMaxParameter& p = l.p.argmax_param();
-    if (p.has_axis() && l.shape(0).dims != 1)
-        return l.fail("axis: only the maximum of all values is supported");
-    ModelLayer& m = l.emit("ArgMax");
-    m.set("out_max_val", (int)p.out_max_val()), m.set("topk", (int)p.top_k());
+// The places of the largest values; the engine has the values first where Caffe has them last.
+void arg_max_of_all(CaffeLayer& l, const caffe::ArgMaxParameter& p) {
+    const bool values = p.out_max_val();
+    ModelLayer& m = l.emit("ArgMax", l.in, {values ? l.between("rows") : l.out[0]}, "");
+    m.set("out_max_val", (int)values), m.set("topk", (int)p.top_k());
+    if (!values) return;
+    const std::vector<std::string> rows = {l.between("values"), l.between("places")};
+    l.emit("Slice", {l.between("rows")}, rows, "_rows").set("slices", std::vector<int>{1, 1});
+    l.emit("Concat", {rows[1], rows[0]}, l.out, "_swap").set("axis", 0);
 }
 
-// SUM, ASUM, SUMSQ and MEAN count from 1 there, from 0 here. All axes from `axis` on; the batch has
-// one item.
+void map_argmax(CaffeLayer& l) {
+    const caffe::ArgMaxParameter& p = l.p.argmax_param();
+    if (p.top_k() < 1 || p.top_k() > 0x7fffffff) return l.fail("top_k: expected 1 or more");
+    if (!p.has_axis()) return arg_max_of_all(l, p);
+    if (l.shape(0).dims == 0) return l.fail("axis: it needs the size of the input");
+    if (l.is_batch(p.axis())) l.unpack_batch();
+    const int axis = l.axis(p.axis(), l.shape(0).dims);
+    const std::string places = l.between("places");
+    if (p.top_k() > 1) {
+        const std::string values = p.out_max_val() ? l.out[0] : l.between("values");
+        ModelLayer& m = l.emit("TopK", l.in, {values, places}, "");
+        m.set("k", (int)p.top_k()), m.set("axis", axis);
+        l.notes.push_back("of equal values the first counts, in Caffe the last");
+    } else if (p.out_max_val()) {
+        ModelLayer& m = l.emit("Reduction");
+        m.set("operation", 4), m.set("reduce_all", 0), m.set("axes", std::vector<int>{axis});
+        m.set("keepdims", 1), m.set("fixbug0", 1);
+    } else {
+        ModelLayer& m = l.emit("ArgReduce", l.in, {places}, "");
+        m.set("axis", axis), m.set("select_last_index", 1);
+    }
+    if (!p.out_max_val()) l.emit("CastTo", {places}, l.out, "_float");
+}
+
+// SUM, ASUM, SUMSQ and MEAN count from 1 there, from 0 here. All axes from `axis` on.
 void map_reduction(CaffeLayer& l) {
     const caffe::ReductionParameter& p = l.p.reduction_param();
-    const int dims = l.shape(0).dims;
-    const int first = p.axis() == 0 || p.axis() == -dims - 1 ? 0 : l.axis(p.axis(), dims);
+    const Shape s = l.shape(0);
+    const bool all = l.is_batch(p.axis());
+    std::vector<std::string> from = l.in;
+    if (all && s.n > 1) {
+        from = {l.between("whole")};
+        l.emit("BatchAxis", l.in, from, "_whole").set("inverse", 1);
+    }
+    const int first = all ? 0 : l.axis(p.axis(), s.dims);
     if (!l.error.empty()) return;
-    ModelLayer& m = l.emit("Reduction");
+    ModelLayer& m = l.emit("Reduction", from, l.out, "");
     m.set("operation", (int)p.operation() - 1), m.set("coeff", p.coeff());
     if (first == 0) return;
-    if (dims == 0) return l.fail("axis: it needs the size of the input");
+    if (s.dims == 0) return l.fail("axis: it needs the size of the input");
     std::vector<int> axes;
-    for (int a = first; a < dims; a++) axes.push_back(a);
+    for (int a = first; a < s.dims; a++) axes.push_back(a);
     m.set("reduce_all", 0), m.set("axes", axes), m.set("fixbug0", 1);
 }
 
@@ -229,10 +205,8 @@ CaffeMapper find_elementwise_mapper(const std::string& type) {
     static const std::pair<const char*, CaffeMapper> kTable[] = {
         {"AbsVal", map_absval},
         {"ArgMax", map_argmax},
-        {"BN", map_bn},
         {"BNLL", map_bnll},
         {"BatchNorm", map_batch_norm},
-        {"Bias", map_bias},
         {"Clip", map_clip},
         {"Dropout", map_dropout},
         {"ELU", map_elu},
@@ -246,7 +220,6 @@ CaffeMapper find_elementwise_mapper(const std::string& type) {
         {"ReLU", map_relu},
         {"ReLU6", map_relu6},
         {"Reduction", map_reduction},
-        {"Scale", map_scale},
         {"Sigmoid", map_sigmoid},
         {"Softmax", map_softmax},
         {"Swish", map_swish},
