@@ -19,6 +19,7 @@ enum : unsigned {
     kTagFloat16 = 0x01306B47,
     kTagInt8 = 0x000D4B38,
     kTagScaledFloat32 = 0x0002C056,  // f32 whose scales ride along elsewhere
+    kTagBFloat16 = 0x36314642,       // "BF16"; ncnn has none and would take it for a table
     kTagTable = 1,                   // any other means a table; this is what new ones get
 };
 const int kTableSize = 256;
@@ -116,6 +117,8 @@ StoredWeight ModelBinFromDataReader::load_stored(int w) const {
         stored.data = load_values(w, DType::f32);
     } else if (stored.tag == kTagFloat16) {
         stored.data = load_values(w, DType::f16);
+    } else if (stored.tag == kTagBFloat16) {
+        stored.data = load_values(w, DType::bf16);
     } else if (stored.tag == kTagInt8) {
         stored.data = load_values(w, DType::s8);
     } else {
@@ -142,6 +145,7 @@ Mat ModelBinFromDataReader::load(int w, int type) const {
 
 StoredWeight::StoredWeight(const Mat& values) : data(values), tag(0) {
     if (values.dtype == DType::f16) tag = kTagFloat16;
+    if (values.dtype == DType::bf16) tag = kTagBFloat16;
     if (values.dtype == DType::s8) tag = kTagInt8;
     if (values.dtype == DType::u8) tag = kTagTable;
 }
@@ -151,7 +155,12 @@ Mat StoredWeight::widened() const {
     const Mat flat = data.reshape((int)data.logical_shape().total());
     if (flat.empty()) return Mat();
     if (data.dtype == DType::f16) return Mat::from_float16(flat, flat.w);
-    Mat m(flat.w);
+    Mat m;
+    if (data.dtype == DType::bf16) {
+        cast_bfloat16_to_float32(flat, m);
+        return m;
+    }
+    m.create(flat.w);
     for (int i = 0; i < flat.w && !m.empty(); i++)
         m[i] = table[((const unsigned char*)flat.data)[i]];
     return m;
@@ -165,11 +174,11 @@ int StoredWeight::save(const DataWriter& dw, bool tagged) const {
                    data.logical_shape().total(), data.elempack);
         return kError;
     }
-    if (data.dtype == DType::s32 || data.dtype == DType::bf16 ||
+    if (data.dtype == DType::s32 ||
         (!tagged && data.dtype != DType::f32 && data.dtype != DType::s8) ||
         (indexes && (table.w != kTableSize || table.dtype != DType::f32))) {
         QUOLL_LOGE("[ModelBin] save: expected %s, got %s with a table of %d values",
-                   tagged ? "f32, f16, s8 or u8 with a table of 256" : "f32 or s8",
+                   tagged ? "f32, f16, bf16, s8 or u8 with a table of 256" : "f32 or s8",
                    dtype_name(data.dtype), table.empty() ? 0 : table.w);
         return kError;
     }

@@ -9,7 +9,7 @@ namespace quoll {
 class DataReader;
 class DataWriter;
 
-// A weight as a file stores it: 1-D f32, f16, s8, or u8 indexes into `table`, 256 floats.
+// A weight as a file stores it: 1-D f32, f16, bf16, s8, or u8 indexes into `table`, 256 floats.
 struct StoredWeight {
     Mat data;
     Mat table;
@@ -28,8 +28,9 @@ class ModelBin {
 public:
     virtual ~ModelBin();
     // The next weight as a 1-D Mat of w scalars. type 0: the 4-byte tag before the data says what
-    // it is (0: f32; 0x01306B47: half floats, widened to f32; 0x000D4B38: int8, an s8 Mat; any
-    // other: a 256-entry table of floats and one index byte a scalar). type 1: f32 without tag; 2:
+    // it is (0: f32; 0x01306B47: half floats, widened to f32; 0x36314642: bfloat16, widened, which
+    // ncnn does not know; 0x000D4B38: int8, an s8 Mat; any other: a 256-entry table of floats and
+    // one index byte a scalar). type 1: f32 without tag; 2:
     // half floats without tag; 3: int8 without tag. Data is padded to 4 bytes. Empty, with a
     // message in the log, when the source ends early or memory runs out.
     virtual Mat load(int w, int type) const = 0;

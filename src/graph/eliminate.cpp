@@ -4,11 +4,43 @@
 #include "layer/elementwise.h"
 #include "layer/memorydata.h"
 #include "layer/padding.h"
+#include "layer/permute.h"
 #include "layer/pool_reference.h"
+#include "layer/reshape.h"
 
 namespace quoll {
 
 namespace {
+
+bool is_neutral(const BinaryOp& s) {
+    const bool product = s.op_type == BinaryOp::MUL || s.op_type == BinaryOp::DIV;
+    const bool sum = s.op_type == BinaryOp::ADD || s.op_type == BinaryOp::SUB;
+    return s.with_scalar && ((product && s.b == 1.f) || (sum && s.b == 0.f));
+}
+
+// The layer puts all values into one axis, in their order.
+bool flattens(const LayerGraph& graph, int index) {
+    if (graph.is(index, "Flatten")) return true;
+    const auto* s = graph.as<Reshape>(index, "Reshape");
+    const int none = -233;
+    return s && s->bottoms.size() == 1 && s->w == -1 && s->h == none && s->d == none &&
+           s->c == none && !s->permute && s->shape_expr.empty() &&
+           s->input_batch_axis == Reshape::kNoBatchAxis &&
+           s->output_batch_axis == Reshape::kNoBatchAxis;
+}
+
+// The blob has one axis whatever the sizes: global pooling gives one value a channel, an inner
+// product of what is no matrix its outputs.
+bool is_flat(const LayerGraph& graph, int blob) {
+    const int producer = graph.producer(blob);
+    if (producer < 0) return false;
+    const auto* pool = graph.as<PoolingOperator>(producer, "Pooling");
+    if (pool) return pool->global_pooling != 0;
+    WeightedLayer w;
+    if (graph.is(producer, "InnerProduct"))
+        return weighted_layer(graph, producer, &w) && w.per_output;
+    return flattens(graph, producer);
+}
 
 bool is_identity(const LayerGraph& graph, int index) {
     const Layer& layer = *graph.layer(index);
@@ -20,15 +52,13 @@ bool is_identity(const LayerGraph& graph, int index) {
         return s->kernel_w == 1 && s->kernel_h == 1 && s->stride_w == 1 && s->stride_h == 1 &&
                !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
                s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0;
-    if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp"))
-        return s->with_scalar && (s->op_type == BinaryOp::MUL || s->op_type == BinaryOp::DIV) &&
-               s->b == 1.f;
-    if (graph.is(index, "Flatten")) {
-        // Global pooling gives one value a channel, in 1 axis.
-        const auto* pool = graph.as<PoolingOperator>(graph.producer(layer.bottoms[0]), "Pooling");
-        return pool && pool->global_pooling;
-    }
-    return false;
+    if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp")) return is_neutral(*s);
+    if (graph.is(index, "Concat")) return true;  // of one input
+    if (const auto* s = graph.as<Permute>(index, "Permute")) return s->order_type == 0;
+    if (const auto* s = graph.as<Padding>(index, "Padding"))
+        return s->top == 0 && s->bottom == 0 && s->left == 0 && s->right == 0 && s->front == 0 &&
+               s->behind == 0 && s->per_channel_pad_data_size == 0;
+    return flattens(graph, index) && is_flat(graph, layer.bottoms[0]);
 }
 
 // The fields of a convolution whose padding is given in numbers.
@@ -45,6 +75,17 @@ ConvolutionFields* padded_convolution(const LayerGraph& graph, int index) {
 int eliminate_identity(LayerGraph& graph, int index, const LayerMaker&) {
     if (!is_identity(graph, index)) return 0;
     const std::string what = graph.layer(index)->type + " left out";
+    return graph.bypass(index, what.c_str()) ? 1 : 0;
+}
+
+int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker&) {
+    if (!flattens(graph, index)) return 0;
+    // An inner product takes what is no matrix as it lies.
+    const int next = graph.only_reader(index);
+    if (!graph.is(next, "InnerProduct")) return 0;
+    const int before = graph.producer(graph.layer(index)->bottoms[0]);
+    if (!gives_channels(graph, before)) return 0;
+    const std::string what = graph.layer(index)->type + " before InnerProduct left out";
     return graph.bypass(index, what.c_str()) ? 1 : 0;
 }
 
@@ -86,8 +127,9 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
 }
 
 int run_passes(LayerGraph& graph, const LayerMaker& make) {
-    const Pass passes[] = {eliminate_identity, merge_gate,  fold_scalar_operand,
-                           fold_padding,       fold_affine, fuse_activation};
+    const Pass passes[] = {eliminate_identity,   merge_gate,        fold_scalar_operand,
+                           reduction_to_pooling, eliminate_flatten, convolution_to_product,
+                           fold_padding,         fold_affine,       fuse_activation};
     for (bool changed = true; changed;) {
         changed = false;
         for (Pass pass : passes) {

@@ -4,7 +4,9 @@
 #include "layer/batchnorm.h"
 #include "layer/bias.h"
 #include "layer/binaryop.h"
+#include "layer/dropout.h"
 #include "layer/memorydata.h"
+#include "layer/power.h"
 #include "layer/scale.h"
 
 namespace quoll {
@@ -121,6 +123,14 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
         f->scale.assign(1, 1.f);
         f->offset = values_of(s->bias_data);
         return true;
+    }
+    if (const auto* s = graph.as<Dropout>(index, "Dropout")) {
+        f->scale.assign(1, s->scale), f->offset.assign(1, 0.f);
+        return true;
+    }
+    if (const auto* s = graph.as<Power>(index, "Power")) {
+        f->scale.assign(1, s->scale), f->offset.assign(1, s->shift);
+        return s->power == 1.f;
     }
     if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp"))
         return affine_of_binary(graph, *s, from, channels, f);

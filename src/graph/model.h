@@ -59,7 +59,7 @@ struct ModelLayer {
     int set(const char* param, const std::vector<int>& values);
     int set(const char* param, const std::vector<float>& values);
 
-    // Null if there is none. A weight of any dims with elempack 1: f32, f16 or s8.
+    // Null if there is none. A weight of any dims with elempack 1: f32, f16, bf16 or s8.
     const StoredWeight* find_weight(const char* weight) const;
     void set_weight(const char* weight, const Mat& values);
     void remove_weight(const char* weight);

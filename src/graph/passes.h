@@ -11,17 +11,24 @@ namespace quoll {
 // 1: changed something at this layer, 0: nothing to do, negative: out of memory.
 typedef int (*Pass)(LayerGraph& graph, int index, const LayerMaker& make);
 
-// Layers that change nothing: Noop, Split, Dropout with scale 1, 1x1 Pooling, Flatten of what is
-// flat, BinaryOp and Scale with the neutral value.
+// Layers that change nothing: Noop, Split, Dropout with scale 1, 1x1 Pooling, Flatten and Reshape
+// of what is flat, BinaryOp with the neutral value, Concat of one input, Permute and Padding that
+// leave all as it is.
 int eliminate_identity(LayerGraph& graph, int index, const LayerMaker& make);
+// Flatten, or Reshape that does the same, before an inner product.
+int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker& make);
+// Reduction of the axes of each channel to its mean or maximum -> Pooling.
+int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make);
+// 1x1 Convolution of one pixel, behind global pooling or an inner product -> InnerProduct.
+int convolution_to_product(LayerGraph& graph, int index, const LayerMaker& make);
 // x * Sigmoid(x) -> Swish, x * HardSigmoid(x) -> HardSwish, one-slope PReLU -> ReLU.
 int merge_gate(LayerGraph& graph, int index, const LayerMaker& make);
 // A constant blob (MemoryData) of one value as operand of BinaryOp -> its parameter b.
 int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker& make);
 // Constant Padding into the convolution behind it.
 int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);
-// BatchNorm, Scale, Bias and BinaryOp with constants into the weights of the convolution, inner
-// product or BatchNorm before them.
+// BatchNorm, Scale, Bias, Dropout, linear Power and BinaryOp with constants into the weights of the
+// convolution, inner product or BatchNorm before them.
 int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
@@ -43,6 +50,10 @@ struct WeightedLayer {
 bool weighted_layer(const LayerGraph& graph, int index, WeightedLayer* found);
 // Null unless it is a convolution, of whatever number of axes.
 ConvolutionFields* convolution_fields(const LayerGraph& graph, int index);
+
+// The layer's only output has channels of 2 axes (dims 3), whatever the sizes: a convolution or
+// pooling over w and h, activations and other arithmetic on such a blob included.
+bool gives_channels(const LayerGraph& graph, int index);
 
 }  // namespace quoll
 

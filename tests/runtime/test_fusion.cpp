@@ -217,6 +217,94 @@ TEST(Fusion, layers_that_change_nothing) {
                  Shape(9, 7, 3), 3);
 }
 
+TEST(Fusion, neutral_layers) {
+    expect_fused(
+        "BinaryOp a 1 1 in a 0=0 1=1 2=0\nBinaryOp b 1 1 a b 0=2 1=1 2=1\nConcat c 1 1 b c\n"
+        "Permute p 1 1 c d 0=0\nPadding q 1 1 d e\nReLU r 1 1 e out\n",
+        Weights(), Shape(9, 7, 3), 2);
+    // Neither sums nor factors that do something go.
+    expect_fused("BinaryOp a 1 1 in a 0=0 1=1 2=1\nBinaryOp b 1 1 a out 0=1 1=1 2=2\n", Weights(),
+                 Shape(9, 7, 3), 3);
+    expect_fused("Permute p 1 1 in out 0=1\n", Weights(), Shape(9, 7, 3), 2);
+}
+
+TEST(Fusion, dropout_and_power_into_convolution) {
+    expect_fused(std::string(kConv) + "Dropout d 1 1 a b 0=0.5\nPower p 1 1 b out 1=3 2=-1\n",
+                 conv_weights(), Shape(9, 7, 3), 2);
+    expect_fused(std::string(kConv) + "Power p 1 1 a out 0=2 1=3 2=-1\n", conv_weights(),
+                 Shape(9, 7, 3), 3);
+}
+
+TEST(Fusion, flatten_of_what_is_flat) {
+    for (const char* flatten : {"Flatten f 1 1 a b\n", "Reshape f 1 1 a b 0=-1\n"}) {
+        expect_fused(std::string("Pooling p 1 1 in a 0=1 4=1\n") + flatten + "ReLU r 1 1 b out\n",
+                     Weights(), Shape(9, 7, 3), 3);
+        expect_fused(std::string(kConv) + flatten +
+                         "InnerProduct fc 1 1 b c 0=4 1=1 2=2016\nFlatten g 1 1 c d\n"
+                         "Softmax s 1 1 d out\n",
+                     conv_weights().tagged(2016).raw(4), Shape(9, 7, 3), 4);
+        // The rows of a matrix do not become one by themselves.
+        expect_fused(
+            std::string("ReLU r 1 1 in a\n") + flatten + "InnerProduct fc 1 1 b out 0=4 1=1 2=24\n",
+            Weights().tagged(24).raw(4), Shape(6, 1), 4);
+    }
+    // A reshape that gives more axes stays.
+    expect_fused("Pooling p 1 1 in a 0=1 4=1\nReshape f 1 1 a b 0=1 1=1 2=-1\nReLU r 1 1 b out\n",
+                 Weights(), Shape(9, 7, 3), 4);
+}
+
+TEST(Fusion, reduction_of_channels_is_pooling) {
+    for (const char* axes : {"-23303=2,1,2", "-23303=2,-1,-2", "-23303=2,2,-2"}) {
+        for (const char* operation : {"0=3", "0=4"}) {
+            for (const char* keepdims : {"4=0", "4=1"}) {
+                const std::string reduce = std::string("Reduction r 1 1 b c ") + operation +
+                                           " 1=0 " + axes + " 5=1 " + keepdims + "\n";
+                const std::string net = std::string(kConv) + "ReLU relu 1 1 a b\n" + reduce +
+                                        "InnerProduct fc 1 1 c out 0=4 1=0 2=32\n";
+                expect_fused(net, conv_weights().tagged(32), Shape(9, 7, 3), 4);
+                Net fused;
+                Weights weights = conv_weights().tagged(32);
+                ASSERT_EQ(load(&fused, "Input in 0 1 in\n" + net, &weights, true), kOk);
+                EXPECT_EQ(fused.layers()[3]->type, "Pooling") << net;
+            }
+        }
+    }
+    // Sums, other axes, and blobs whose axes are not known stay.
+    for (const char* reduce :
+         {"0=0 1=0 -23303=2,1,2 5=1", "0=3 1=0 -23303=2,0,2 5=1", "0=3 1=0 -23303=1,2 5=1",
+          "0=3 1=1", "0=3 1=0 2=2 -23303=2,1,2 5=1"}) {
+        Net net;
+        Weights weights = conv_weights();
+        ASSERT_EQ(load(&net,
+                       std::string("Input in 0 1 in\n") + kConv + "Reduction r 1 1 a out " +
+                           reduce + "\n",
+                       &weights, true),
+                  kOk);
+        EXPECT_EQ(net.layers()[2]->type, "Reduction") << reduce;
+    }
+    Net net;
+    Weights none;
+    ASSERT_EQ(load(&net, "Input in 0 1 in\nReduction r 1 1 in out 0=3 1=0 -23303=2,1,2 5=1\n",
+                   &none, true),
+              kOk);
+    EXPECT_EQ(net.layers()[1]->type, "Reduction");
+}
+
+TEST(Fusion, convolutions_of_one_pixel_are_inner_products) {
+    const std::string text =
+        "Pooling p 1 1 in a 0=1 4=1\nConvolution c 1 1 a b 0=4 1=1 5=1 6=12 9=1\n"
+        "Convolution d 1 1 b out 0=3 1=1 5=0 6=12\n";
+    Weights weights = Weights().tagged(12).raw(4).tagged(12);
+    expect_fused(text, weights, Shape(9, 7, 3), 4);
+    Net net;
+    ASSERT_EQ(load(&net, "Input in 0 1 in\n" + text, &weights, true), kOk);
+    EXPECT_EQ(net.layers()[2]->type, "InnerProduct");
+    EXPECT_EQ(net.layers()[3]->type, "InnerProduct");
+    // Padding makes more than one pixel of it.
+    expect_fused("Pooling p 1 1 in a 0=1 1=7 11=9\nConvolution c 1 1 a out 0=4 1=1 5=1 6=12 4=1\n",
+                 Weights().tagged(12).raw(4), Shape(7, 9, 3), 3);
+}
+
 TEST(Fusion, a_second_reader_keeps_the_blob) {
     expect_fused(std::string(kConv) + "ReLU relu 1 1 a b\nBinaryOp add 2 1 a b out 0=0\n",
                  conv_weights(), Shape(9, 7, 3), 4);

@@ -311,8 +311,8 @@ TEST_F(ModelTest, RefusesWrongWeights) {
          [](ModelLayer* l) { l->set_weight("bias_data", Mat(Shape(2, DType::s8))); }},
         {"u8 with a table of 256, got u8 with a table of 0",
          [](ModelLayer* l) { l->set_weight("weight_data", Mat(Shape(4, DType::u8))); }},
-        {"got bf16",
-         [](ModelLayer* l) { l->set_weight("weight_data", Mat(Shape(4, DType::bf16))); }},
+        {"got s32",
+         [](ModelLayer* l) { l->set_weight("weight_data", Mat(Shape(4, DType::s32))); }},
     };
     for (const auto& c : cases) {
         g_log.clear();

@@ -49,25 +49,28 @@ const float kValues[7] = {0.f, 1.f, -2.f, 3.f, -4.f, 5.f, 127.f};
 
 std::vector<Form> forms() {
     std::vector<Form> all;
-    std::string f32 = tagged(0), f16 = tagged(0x01306B47), s8 = tagged(0x000D4B38),
-                table = tagged(0x00000101);
+    std::string f32 = tagged(0), f16 = tagged(0x01306B47), bf16 = tagged(0x36314642),
+                s8 = tagged(0x000D4B38), table = tagged(0x00000101);
     std::vector<float> entries(256, -99.f);
     std::vector<uint8_t> indexes;
-    std::vector<uint16_t> halves;
+    std::vector<uint16_t> halves, bfloats;
     std::vector<int8_t> bytes;
     for (int i = 0; i < 7; i++) {
         entries[200 + i] = kValues[i];
         indexes.push_back((uint8_t)(200 + i));
         halves.push_back(quoll::float32_to_float16(kValues[i]));
+        bfloats.push_back(quoll::float32_to_bfloat16(kValues[i]));
         bytes.push_back((int8_t)kValues[i]);
     }
     append(&f32, std::vector<float>(kValues, kValues + 7));
     append(&f16, halves);
+    append(&bf16, bfloats);
     append(&s8, bytes);
     append(&table, entries);
     append(&table, indexes);
     all.push_back({"f32", f32, DType::f32});
     all.push_back({"f16", f16, DType::f32});
+    all.push_back({"bf16", bf16, DType::f32});
     all.push_back({"int8", s8, DType::s8});
     all.push_back({"table", table, DType::f32});
     return all;

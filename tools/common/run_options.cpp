@@ -20,6 +20,7 @@ void RunOptions::add_to(CLI::App* app) {
     app->add_option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     app->add_flag("--reference", reference, "scalar reference layers instead of the fast ones");
     app->add_flag("--no-packing", no_packing, "no channel-blocked blobs");
+    app->add_flag("--no-fusion", no_fusion, "run the layers as the file has them");
 }
 
 int RunOptions::apply(Option* opt, std::string* why) const {
@@ -33,6 +34,7 @@ int RunOptions::apply(Option* opt, std::string* why) const {
     opt->use_fp32_split = fp32_split;
     opt->use_packing_layout = !no_packing;
     opt->use_reference_layers = reference;
+    opt->use_graph_fusion = !no_fusion;
     return 0;
 }
 

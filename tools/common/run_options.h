@@ -16,9 +16,9 @@ struct RunOptions {
     std::string precision = "fp32", isa;
     int threads = 0;  // 0: the library's choice
     int fp32_split = 6;
-    bool reference = false, no_packing = false;
+    bool reference = false, no_packing = false, no_fusion = false;
 
-    // Adds --threads, --precision, --fp32-split, --isa, --reference and --no-packing.
+    // Adds --threads, --precision, --fp32-split, --isa, --reference, --no-packing and --no-fusion.
     void add_to(CLI::App* app);
     // To be called before anything of the library looks at the processor. 0, or -1 with a message
     // in *why.

@@ -1,0 +1,80 @@
+// What can be told of a Model without running it: the order of its layers, sizes of blobs,
+// multiplications, weights, memory.
+#ifndef QUOLL_GRAPH_ANALYSIS_H
+#define QUOLL_GRAPH_ANALYSIS_H
+
+#include <stdint.h>
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/model.h"
+
+namespace quoll {
+
+// Sizes by the names of blobs.
+typedef std::map<std::string, Shape> BlobSizes;
+
+// The layers that `outputs` need, in the order in which an Extractor runs them; without outputs,
+// those that the blobs nobody reads need, one after another.
+std::vector<int> execution_order(const Model& model, const std::vector<std::string>& outputs = {});
+// Blobs that no layer reads, in file order: what the model gives.
+std::vector<std::string> output_blobs(const Model& model);
+// Blobs of Input layers.
+std::vector<std::string> input_blobs(const Model& model);
+
+// The size of every blob, from those of Input layers and `given`, which has precedence and may name
+// any blob. A blob whose size is not known, or depends on values, is not in *sizes. A negative code
+// after a message if a layer refuses its inputs; *sizes then has what was found before.
+int infer_blob_sizes(const Model& model, const BlobSizes& given, BlobSizes* sizes);
+
+// A weight as an operator's schema has it, and as it is stored if it is there.
+struct WeightFacts {
+    std::string name;
+    int64_t count;       // scalars
+    bool stored;         // the fields below are known
+    DType dtype;         // u8: indexes into a table
+    int64_t file_bytes;  // tag, table and padding included
+};
+
+struct LayerFacts {
+    std::vector<Shape> inputs, outputs;  // dims 0: not known
+    // Multiply-accumulates of convolutions, deconvolutions, products of matrices, attention and
+    // recurrent layers; 0 for others. -1: sizes that it depends on are not known.
+    int64_t macs = 0;
+    std::vector<WeightFacts> weights;
+    int64_t parameters() const;
+    int64_t weight_bytes() const;
+};
+
+struct MemoryFacts {
+    // Bytes of all blobs that a run makes, each by itself, and the most that are alive at one time
+    // when blobs go after their last reader and layers work in place where they can (light mode).
+    // Inputs count in both.
+    int64_t sum = 0, peak = 0;
+    int peak_layer = -1;    // where the peak is
+    bool complete = false;  // false: sizes are missing, and the numbers are lower bounds
+};
+
+struct ModelFacts {
+    BlobSizes sizes;
+    std::vector<LayerFacts> layers;  // as in the Model
+    int64_t macs = 0, parameters = 0, weight_bytes = 0;
+    bool macs_complete = true;
+    MemoryFacts memory;
+};
+
+// 0, or a negative code after a message when an operator refuses its params. Sizes that do not fit
+// are not an error: what follows from them is unknown, and the log has the reason.
+int analyse_model(const Model& model, const BlobSizes& given, ModelFacts* facts);
+
+// Multiply-accumulates of one layer, see LayerFacts::macs.
+int64_t count_macs(Layer& op, const std::vector<Shape>& inputs, const std::vector<Shape>& outputs);
+// Bytes of a blob with elempack 1; f32 scalars take `float_size` bytes.
+int64_t blob_bytes(const Shape& shape, int float_size = 4);
+
+}  // namespace quoll
+
+#endif

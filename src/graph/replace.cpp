@@ -1,0 +1,99 @@
+// Layers that become others which do the same with less work, or open the way for other passes.
+#include "graph/passes.h"
+#include "layer/innerproduct.h"
+#include "layer/pool_reference.h"
+#include "layer/reduction.h"
+
+namespace quoll {
+
+bool gives_channels(const LayerGraph& graph, int index) {
+    // As many steps as a residual block has at most.
+    for (int steps = 0; steps < 16 && index >= 0 && graph.layer(index); steps++) {
+        const Layer& layer = *graph.layer(index);
+        if (layer.tops.size() != 1) return false;
+        // Of these, 1x1 ones take and give single pixels in 1 axis, others channels only.
+        if (const ConvolutionFields* s = convolution_fields(graph, index)) {
+            if (s->axes != 2) return false;
+            if (s->maxk() > 1) return true;
+        } else if (const auto* s = graph.as<PoolingOperator>(index, "Pooling")) {
+            return !s->global_pooling;
+        } else if (graph.is(index, "Deconvolution") || graph.is(index, "DeconvolutionDepthWise")) {
+            return true;
+        } else {
+            bool keeps = false;
+            for (const char* type : {"ReLU", "Clip", "Sigmoid", "HardSwish", "HardSigmoid", "Swish",
+                                     "Mish", "GELU", "PReLU", "BatchNorm", "Dropout", "Scale"})
+                keeps |= graph.is(index, type);
+            if (!keeps) return false;
+        }
+        if (layer.bottoms.size() != 1) return false;
+        index = graph.producer(layer.bottoms[0]);
+    }
+    return false;
+}
+
+namespace {
+
+// The axes of a channel, and nothing else, of a blob of 3 axes.
+bool reduces_channels(const Reduction& s) {
+    unsigned mask = 0;
+    for (int i = 0; i < s.axes.w && !s.reduce_all; i++) {
+        const int axis = ((const int*)s.axes.data)[i];
+        mask |= 1u << (axis < 0 ? axis + 3 : axis);
+    }
+    return !s.reduce_all && mask == 6;  // h and w
+}
+
+bool is_plain_pixel_convolution(const ConvolutionFields& s) {
+    return s.axes == 2 && s.maxk() == 1 && s.stride_w == 1 && s.stride_h == 1 && s.pad_left == 0 &&
+           s.pad_right == 0 && s.pad_top == 0 && s.pad_bottom == 0 && s.group == 1 &&
+           !s.dynamic_weight && s.int8_scale_term == 0 && s.weight_data.dtype == DType::f32;
+}
+
+}  // namespace
+
+int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make) {
+    const auto* s = graph.as<Reduction>(index, "Reduction");
+    const bool mean = s && s->operation == Reduction::kMean;
+    if (!s || (!mean && s->operation != Reduction::kMax) || s->coeff != 1.f ||
+        !reduces_channels(*s) || s->bottoms.size() != 1 ||
+        !gives_channels(graph, graph.producer(s->bottoms[0])))
+        return 0;
+    std::unique_ptr<Layer> with(make("Pooling"));
+    if (!with) return 0;
+    auto& pool = static_cast<PoolingOperator&>(*with);
+    pool.pooling_type = mean ? PoolingOperator::PoolMethod_AVE : PoolingOperator::PoolMethod_MAX;
+    // Global pooling leaves one axis; one output a channel leaves three.
+    pool.global_pooling = s->keepdims ? 0 : 1;
+    pool.adaptive_pooling = s->keepdims ? 1 : 0;
+    pool.kernel_h = 0;  // as a file without a window has it
+    pool.out_w = pool.out_h = s->keepdims ? 1 : 0;
+    graph.replace(index, std::move(with), s->bottoms, "Reduction to global Pooling");
+    return 1;
+}
+
+int convolution_to_product(LayerGraph& graph, int index, const LayerMaker& make) {
+    const auto* s = graph.is(index, "Convolution") ? convolution_fields(graph, index) : nullptr;
+    if (!s || !is_plain_pixel_convolution(*s) || graph.layer(index)->bottoms.size() != 1) return 0;
+    const int before = graph.producer(graph.layer(index)->bottoms[0]);
+    const auto* pool = graph.as<PoolingOperator>(before, "Pooling");
+    WeightedLayer w;
+    const bool behind_product =
+        graph.is(before, "InnerProduct") && weighted_layer(graph, before, &w) && w.per_output;
+    if (!behind_product && !(pool && pool->global_pooling)) return 0;
+    std::unique_ptr<Layer> with(make("InnerProduct"));
+    if (!with) return 0;
+    auto& product = static_cast<InnerProduct&>(*with);
+    product.num_output = s->num_output;
+    product.bias_term = s->bias_term;
+    product.weight_data_size = s->weight_data_size;
+    product.activation_type = s->activation_type;
+    product.activation_params = s->activation_params;
+    product.weight_data = s->weight_data;
+    product.bias_data = s->bias_data;
+    graph.replace(index, std::move(with), std::vector<int>(graph.layer(index)->bottoms),
+                  "Convolution of one pixel to InnerProduct");
+    return 1;
+}
+
+}  // namespace quoll

@@ -1,0 +1,131 @@
+#include "common/model_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fstream>
+
+#include "common/run_options.h"
+#include "datareader.h"
+#include "datawriter.h"
+#include "log.h"
+
+namespace quoll {
+
+bool ends_with(const std::string& s, const std::string& end) {
+    return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
+}
+
+static int read_bytes(const std::string& path, std::vector<unsigned char>* bytes) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file) {
+        QUOLL_LOGE("%s cannot be opened: %s", path.c_str(), strerror(errno));
+        return -1;
+    }
+    const std::streamoff size = file.tellg();
+    if (size >= 0) bytes->resize((size_t)size);
+    file.seekg(0);
+    if (size >= 0 && file.read((char*)bytes->data(), size)) return 0;
+    QUOLL_LOGE("%s cannot be read", path.c_str());
+    return -1;
+}
+
+// Reads by copying: the bytes may go before the Model does.
+class CopiedBytes : public DataReaderFromMemory {
+public:
+    using DataReaderFromMemory::DataReaderFromMemory;
+    size_t reference(size_t, const void**) const override { return 0; }
+};
+
+int load_model_files(const std::string& param, const std::string& bin, Model* model) {
+    if (ends_with(param, ".param.bin") ? model->load_param_bin(param.c_str())
+                                       : model->load_param(param.c_str()))
+        return -1;
+    if (bin.empty()) return 0;
+    std::vector<unsigned char> bytes;
+    if (read_bytes(bin, &bytes)) return -1;
+    const unsigned char* p = bytes.data();
+    const CopiedBytes reader(p, bytes.size());
+    if (model->load_model(reader)) {
+        QUOLL_LOGE("the weights are in %s", bin.c_str());
+        return -1;
+    }
+    if (reader.remaining() > 0)
+        QUOLL_LOGW("%s: %zu bytes more than the model reads", bin.c_str(), reader.remaining());
+    return 0;
+}
+
+// Writes bytes to what OutputFiles gave for `target`.
+static int write_bytes(const std::vector<unsigned char>& bytes, const std::string& path,
+                       const std::string& target) {
+    FILE* fp = path.empty() ? nullptr : fopen(path.c_str(), "wb");
+    if (!fp && !path.empty())
+        QUOLL_LOGE("%s cannot be opened: %s", target.c_str(), strerror(errno));
+    if (!fp) return -1;
+    const bool written = fwrite(bytes.data(), 1, bytes.size(), fp) == bytes.size();
+    if (fclose(fp) == 0 && written) return 0;
+    QUOLL_LOGE("%s cannot be written: %s", target.c_str(), strerror(errno));
+    return -1;
+}
+
+int write_file(const std::string& target, const std::string& text, OutputFiles* files) {
+    return write_bytes(std::vector<unsigned char>(text.begin(), text.end()), files->add(target),
+                       target);
+}
+
+int save_model_files(const Model& model, const std::string& param, const std::string& bin,
+                     OutputFiles* files) {
+    std::vector<unsigned char> bytes;
+    const DataWriterToMemory writer(&bytes);
+    const bool binary = ends_with(param, ".param.bin");
+    if (binary ? model.save_param_bin(writer) : model.save_param(writer)) return -1;
+    if (write_bytes(bytes, files->add(param), param)) return -1;
+    bytes.clear();
+    if (model.save_model(writer)) return -1;
+    return write_bytes(bytes, files->add(bin), bin);
+}
+
+// "3,224,224"
+static bool parse_size(const std::string& text, Shape* shape) {
+    std::vector<int> axes;
+    const char* p = text.c_str();
+    for (;;) {
+        char* end;
+        errno = 0;
+        const long value = strtol(p, &end, 10);
+        if (end == p || errno || value < 1 || value > (1 << 24) || axes.size() == 4) return false;
+        axes.push_back((int)value);
+        if (*end == '\0') break;
+        if (*end != ',') return false;
+        p = end + 1;
+    }
+    *shape = Shape(1);
+    shape->dims = (int)axes.size();
+    for (size_t i = 0; i < axes.size(); i++) shape->set_size((int)i, axes[i]);
+    return true;
+}
+
+int parse_sizes(const std::vector<std::string>& texts, BlobSizes* sizes, std::string* why) {
+    for (const std::string& text : texts) {
+        const size_t at = text.rfind('=');
+        Shape shape;
+        if (at != std::string::npos && at > 0 && parse_size(text.substr(at + 1), &shape)) {
+            (*sizes)[text.substr(0, at)] = shape;
+            continue;
+        }
+        *why = "'" + text + "': expected NAME=SIZES, as data=3,224,224";
+        return -1;
+    }
+    return 0;
+}
+
+std::string grouped(int64_t number) {
+    std::string text = std::to_string(number);
+    for (int at = (int)text.size() - 3; at > (number < 0 ? 1 : 0); at -= 3) text.insert(at, ",");
+    return text;
+}
+
+std::string size_text(const Shape& shape) { return shape.dims ? axes_text(shape) : "?"; }
+
+}  // namespace quoll

@@ -1,0 +1,37 @@
+// A Model from files and to files, as the programs that work on models take them.
+#ifndef QUOLL_TOOLS_MODEL_FILES_H
+#define QUOLL_TOOLS_MODEL_FILES_H
+
+#include <string>
+#include <vector>
+
+#include "common/output_files.h"
+#include "graph/analysis.h"
+
+namespace quoll {
+
+bool ends_with(const std::string& s, const std::string& end);
+
+// param: text, or binary if it ends in .param.bin. bin: "" where no weights are wanted, or none of
+// the layers has any. Bytes that the model does not read are a warning. 0, or -1 after a message.
+int load_model_files(const std::string& param, const std::string& bin, Model* model);
+
+// Puts both files among `files`, which the caller commits.
+int save_model_files(const Model& model, const std::string& param, const std::string& bin,
+                     OutputFiles* files);
+
+// Writes a text file that the caller commits.
+int write_file(const std::string& target, const std::string& text, OutputFiles* files);
+
+// "NAME=3,224,224", the axes in NumPy's order (w; h,w; c,h,w; c,d,h,w), one for each entry.
+// 0, or -1 with a message in *why.
+int parse_sizes(const std::vector<std::string>& texts, BlobSizes* sizes, std::string* why);
+
+// "568,741,376"
+std::string grouped(int64_t number);
+// "(3,224,224)", "?" for a size that is not known.
+std::string size_text(const Shape& shape);
+
+}  // namespace quoll
+
+#endif
