@@ -1,4 +1,6 @@
 // The built-in operators by name and index.
+#include "registry.h"
+
 #include <string.h>
 
 #include "../layer.h"
@@ -66,6 +68,17 @@ Layer* create_layer_reference(const char* type) {
     return create_layer_reference(layer_to_index(type));
 }
 Layer* create_layer_reference(int index) { return make(index, true); }
+
+const char* layer_kernel_family(const char* type) {
+    static const struct {
+        const char *type, *family;
+    } kFamilies[] = {
+#include "layer_families.inc"
+        {nullptr, nullptr}};
+    for (const auto* entry = kFamilies; entry->type; entry++)
+        if (strcmp(entry->type, type) == 0) return entry->family;
+    return nullptr;
+}
 
 std::vector<std::string> layer_types() {
     std::vector<std::string> types;

@@ -16,7 +16,8 @@ class Graph:
 
     def __init__(self, path):
         path = pathlib.Path(path)
-        self.lines = [line.split() for line in path.read_text().splitlines()[2:]]
+        lines = [line.split() for line in path.read_text().splitlines()]
+        self.lines = lines[2:2 + int(lines[1][0])]  # what follows is not part of the model
         self.blobs, self.inputs, read = {}, {}, set()
         for words in self.lines:
             bottoms, tops = int(words[2]), int(words[3])

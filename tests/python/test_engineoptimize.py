@@ -26,6 +26,15 @@ def counts(stdout, row):
     return [int(text.replace(',', '')) for text in found.groups()]
 
 
+def check_answer(got, expected, name):
+    """Within LIMIT; the same places without a number (int8 graphs with random scales give NaN); as empty (detectors)."""
+    assert got.shape == expected.shape, name
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(np.isfinite(got), finite)
+    if finite.any():
+        assert difference(got[finite], expected[finite]) <= LIMIT, name
+
+
 def check_same(param, binary, folder, *args):
     new_param, new_bin, stdout = optimize(param, binary, folder, '0', *args)
     graph = Graph(param)
@@ -36,7 +45,7 @@ def check_same(param, binary, folder, *args):
     expected = run_engine(param, binary, x, graph.outputs, '--no-fusion')
     got = run_engine(new_param, new_bin, x, graph.outputs)
     for name in graph.outputs:
-        assert difference(got[name], expected[name]) <= LIMIT, name
+        check_answer(got[name], expected[name], name)
     # Its own output does not change any more.
     again = optimize(new_param, new_bin, folder, '0', *args, name='again')
     assert new_param.read_bytes() == again[0].read_bytes() and new_bin.read_bytes() == again[1].read_bytes()
@@ -56,7 +65,7 @@ def test_digits(tmp_path):
 @pytest.mark.parametrize('model', ['slim-320/slim_320', 'fastestdet/FastestDet'])
 def test_trained(data, model, tmp_path):
     path = data / 'models' / model
-    answers = np.load(next(path.parent.glob('*.npz')))
+    answers = np.load(f'{path}.npz')
     inputs = {k[3:]: answers[k] for k in answers.files if k.startswith('in:')}
     for flag, limit in ('0', 1e-4), ('65536', 3e-2), ('bf16', 3e-1):
         param, binary, _ = optimize(f'{path}.param', f'{path}.bin', tmp_path, flag)

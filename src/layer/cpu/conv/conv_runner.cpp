@@ -183,6 +183,20 @@ int ConvRunner::decide(const ConvShape& shape) const {
     }
 }
 
+const char* ConvRunner::algorithm() const {
+    std::lock_guard<std::mutex> lock(lock_);
+    switch (form_) {
+        case Form::kDirect:
+            return "direct";
+        case Form::kWinograd:
+            return "winograd";
+        case Form::kSplit:
+            return "split";
+        default:
+            return "";
+    }
+}
+
 int ConvRunner::prepare(const ConvShape& shape, int threads, Form* form, Plans* plans) const {
     std::lock_guard<std::mutex> lock(lock_);
     if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(decide(shape));

@@ -21,6 +21,8 @@ public:
     // the first forward() chooses and packs.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
+    // "direct", "winograd" or "split" (bf16 parts on tile units); "" before the choice.
+    const char* algorithm() const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack. top is created.
     int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
                 const Option& opt) const;

@@ -1,0 +1,116 @@
+// engineinfo: what a model is made of, and how it runs here.
+#include <stdio.h>
+
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/model_files.h"
+#include "info/model_diff.h"
+#include "info/picture.h"
+#include "info/report.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Arguments {
+    std::string param, bin, json, html, svg;
+    std::vector<std::string> sizes, diff;
+    bool show_io = false, exec_plan = false, brief = false;
+    RunOptions run;
+};
+
+const char kFooter[] =
+    "Without MODEL.bin the weights' types are not told, and there is no --exec-plan. Sizes are "
+    "NumPy's order of axes.\n"
+    "FILE may be - for stdout. Exit code: 0, 1 when a file is at fault, 2 for a wrong command "
+    "line; of --diff 0\n"
+    "for models that are the same, 3 for others.\n";
+
+void add_options(CLI::App* app, Arguments* a) {
+    app->footer(kFooter);
+    app->add_option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
+        ->required();
+    app->add_option("MODEL.bin", a->bin, "the weights");
+    app->add_option("--size", a->sizes,
+                    "NAME=C,H,W: size of an input, once for each that the model does not say")
+        ->allow_extra_args(false);
+    app->add_flag("--show-io", a->show_io, "inputs and outputs only");
+    app->add_flag("--brief", a->brief, "no table of layers");
+    app->add_flag("--exec-plan", a->exec_plan,
+                  "how each layer runs here: kernels, instruction set, layout, and why not faster");
+    app->add_option("--json", a->json, "FILE: everything as JSON");
+    app->add_option("--html", a->html, "FILE: a page with a picture of the graph");
+    app->add_option("--svg", a->svg, "FILE: the picture alone");
+    app->add_option("--diff", a->diff, "OTHER.param OTHER.bin: how the other model differs")
+        ->expected(1, 2);
+    a->run.add_to(app);
+}
+
+int print_diff(const Arguments& a, const Model& model, MessageLog* log) {
+    Model other;
+    const std::string bin = a.diff.size() > 1 ? a.diff[1] : "";
+    if (load_model_files(a.diff[0], bin, &other))
+        return log->fail("engineinfo", "cannot load " + a.diff[0]);
+    const std::string text = diff_models(model, other, !a.bin.empty() && !bin.empty());
+    fputs(text.empty() ? "the models are the same\n" : text.c_str(), stdout);
+    return text.empty() ? 0 : 3;
+}
+
+int write_files(const Arguments& a, const ModelReport& report) {
+    OutputFiles files({a.param, a.bin});
+    const auto target = [](const std::string& name) { return name == "-" ? "/dev/stdout" : name; };
+    if (!a.json.empty() && write_file(target(a.json), json_text(report), &files)) return -1;
+    if (!a.html.empty() && write_file(target(a.html), html_page(report), &files)) return -1;
+    if (!a.svg.empty() && write_file(target(a.svg), svg_picture(report), &files)) return -1;
+    return files.commit();
+}
+
+void print_text(const Arguments& a, const ModelReport& report) {
+    std::string text;
+    const bool all = !a.show_io && !a.exec_plan;
+    if (all && !a.brief) text += layer_table(report) + "\n";
+    if (a.exec_plan) text += exec_plan_table(report.plan);
+    if (all || a.show_io) text += io_table(report);
+    if (all) text += "\n" + summary(report);
+    fputs(text.c_str(), stdout);
+}
+
+int run(const Arguments& a, MessageLog* log) {
+    const auto fail = [&](const std::string& what) { return log->fail("engineinfo", what); };
+    std::string why;
+    BlobSizes sizes;
+    Option opt;
+    if (a.run.apply(&opt, &why)) return fail(why);
+    if (parse_sizes(a.sizes, &sizes, &why)) return fail("--size " + why);
+    Model model;
+    if (load_model_files(a.param, a.bin, &model)) return fail("cannot load " + a.param);
+    if (!a.diff.empty()) return print_diff(a, model, log);
+    for (const auto& size : sizes)
+        if (model.producer(size.first) < 0) return fail("--size: no blob '" + size.first + "'");
+    ModelReport report;
+    report.path = a.param, report.model = &model;
+    report.has_weights = !a.bin.empty();
+    if (analyse_model(model, sizes, &report.facts)) return fail("");
+    // A layer refused its inputs: not what a report should be built on.
+    if (!log->reason().empty()) return fail("");
+    if (a.exec_plan && !report.has_weights) return fail("--exec-plan needs MODEL.bin");
+    if (a.exec_plan && make_exec_plan(model, report.facts.sizes, opt, &report.plan))
+        return fail("--exec-plan");
+    if (write_files(a, report)) return fail("");
+    if (a.json != "-" && a.html != "-" && a.svg != "-") print_text(a, report);
+    return fflush(stdout) == 0 && !ferror(stdout) ? 0 : fail("stdout cannot be written");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app("Tells what a model is made of, and how it runs here.", "engineinfo");
+    add_options(&app, &a);
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    MessageLog log;
+    return run(a, &log);
+}

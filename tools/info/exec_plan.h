@@ -1,0 +1,30 @@
+// How a model runs here: which form of each layer, on which kernels, in which layout.
+#ifndef QUOLL_TOOLS_INFO_EXEC_PLAN_H
+#define QUOLL_TOOLS_INFO_EXEC_PLAN_H
+
+#include <string>
+#include <vector>
+
+#include "common/run_options.h"
+#include "graph/analysis.h"
+
+namespace quoll {
+
+struct LayerPlan {
+    std::string type, name;
+    std::string backend;       // "cpu"; "folded" for a layer that the passes left nothing of
+    std::string kernels, isa;  // family, with its algorithm; instruction set
+    std::vector<std::string> inputs, outputs;  // "f32x8 (64,56,56)"
+    std::vector<std::string> notes;            // why something is not the fastest way
+};
+
+typedef std::vector<LayerPlan> ExecPlan;
+
+// Loads the model, runs it once on inputs of random numbers of the sizes given, and looks at all
+// blobs. 0, or -1 after a message.
+int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan);
+std::string exec_plan_table(const ExecPlan& plan);
+
+}  // namespace quoll
+
+#endif

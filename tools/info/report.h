@@ -1,0 +1,32 @@
+// What engineinfo says of a model, as text and as JSON.
+#ifndef QUOLL_TOOLS_INFO_REPORT_H
+#define QUOLL_TOOLS_INFO_REPORT_H
+
+#include <string>
+#include <vector>
+
+#include "common/model_files.h"
+#include "info/exec_plan.h"
+
+namespace quoll {
+
+struct ModelReport {
+    std::string path;
+    const Model* model;
+    ModelFacts facts;
+    bool has_weights;
+    ExecPlan plan;  // empty unless asked for
+};
+
+// A line for each layer: type, name, blobs with sizes, multiply-accumulates, weights.
+std::string layer_table(const ModelReport& report);
+std::string summary(const ModelReport& report);
+std::string io_table(const ModelReport& report);
+std::string json_text(const ModelReport& report);
+
+// The layer's params as in a text param, without the leading blank.
+std::string params_text(const ModelLayer& layer);
+
+}  // namespace quoll
+
+#endif
