@@ -76,15 +76,19 @@ std::vector<Shape> shapes_of(const std::vector<std::string>& blobs, const BlobSi
     return shapes;
 }
 
-// Output sizes of one layer; none if an input's is not known.
-int infer_layer(const ModelLayer& layer, const BlobSizes& sizes, std::vector<Shape>* tops) {
+// Output sizes of one layer; none if an input's is not known. Of an operator whose inputs may be
+// absent, those behind the first that callers give (`given`) and have no size are taken to be.
+int infer_layer(const ModelLayer& layer, const std::set<std::string>& given, const BlobSizes& sizes,
+                std::vector<Shape>* tops) {
     tops->clear();
     if (layer.custom()) return kOk;
     const std::unique_ptr<Layer> op = layer.make_operator();
     if (!op) return kError;
     const std::vector<Shape> bottoms = shapes_of(layer.inputs, sizes);
-    for (const Shape& shape : bottoms)
-        if (shape.dims == 0 && !op->support_absent_inputs) return kOk;
+    for (size_t i = 0; i < bottoms.size(); i++) {
+        const bool absent = op->support_absent_inputs && i > 0 && given.count(layer.inputs[i]);
+        if (bottoms[i].dims == 0 && !absent) return kOk;
+    }
     const int status = op->infer_shapes(bottoms, *tops);
     if (status != kOk) tops->clear();
     return status;
@@ -94,6 +98,8 @@ int infer_layer(const ModelLayer& layer, const BlobSizes& sizes, std::vector<Sha
 
 int infer_blob_sizes(const Model& model, const BlobSizes& given, BlobSizes* sizes) {
     *sizes = given;
+    const std::vector<std::string> inputs = input_blobs(model);
+    const std::set<std::string> input_set(inputs.begin(), inputs.end());
     int status = kOk;
     std::vector<std::string> all;
     for (const ModelLayer& layer : model.layers)
@@ -101,7 +107,7 @@ int infer_blob_sizes(const Model& model, const BlobSizes& given, BlobSizes* size
     for (int index : execution_order(model, all)) {
         const ModelLayer& layer = model.layers[index];
         std::vector<Shape> tops;
-        const int code = infer_layer(layer, *sizes, &tops);
+        const int code = infer_layer(layer, input_set, *sizes, &tops);
         if (code != kOk && status == kOk) status = code;
         for (size_t i = 0; i < tops.size() && i < layer.outputs.size(); i++)
             if (tops[i].dims != 0) sizes->emplace(layer.outputs[i], tops[i]);

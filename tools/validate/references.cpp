@@ -1,0 +1,204 @@
+#include "validate/references.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "common/npy.h"
+#include "log.h"
+
+extern char** environ;
+
+namespace quoll {
+
+int run_net(const Net& net, const Blobs& inputs, const std::vector<std::string>& wanted,
+            Blobs* answers) {
+    Extractor ex = net.create_extractor();
+    ex.set_light_mode(wanted.size() <= net.output_indexes().size());
+    for (const auto& input : inputs)
+        QUOLL_RETURN_IF_ERROR(ex.input(input.first.c_str(), input.second));
+    for (const std::string& name : wanted) {
+        const int index = net.find_blob_index_by_name(name.c_str());
+        if (index < 0) return kError;
+        Mat m;
+        QUOLL_RETURN_IF_ERROR(ex.extract(index, m));
+        (*answers)[name] = m;
+    }
+    return kOk;
+}
+
+namespace {
+
+// argv: model, folder, 1 for all tensors. The folder has names.txt, a line an input, and in<i>.npy;
+// it gets answers.txt and out<i>.npy.
+const char kScript[] = R"(
+import sys
+try:
+    import numpy as np, onnxruntime
+    model, folder, every = sys.argv[1:4]
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    source = model
+    if every == '1':
+        import onnx
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        graph = onnx.load(model)
+        there = {o.name for o in graph.graph.output}
+        for node in graph.graph.node:
+            for name in node.output:
+                if name and name not in there:
+                    graph.graph.output.append(onnx.ValueInfoProto(name=name))
+        source = graph.SerializeToString()
+    session = onnxruntime.InferenceSession(source, options, providers=['CPUExecutionProvider'])
+    given = open(folder + '/names.txt').read().split('\n')[:-1]
+    arrays = {name: np.load(folder + '/in%d.npy' % i) for i, name in enumerate(given)}
+    feed, wants = {}, session.get_inputs()
+    for want in wants:
+        if want.name in arrays:
+            array = arrays[want.name]
+        elif len(wants) == len(arrays) == 1:
+            array = next(iter(arrays.values()))
+        else:
+            sys.exit('input %r is not given' % want.name)
+        while array.ndim < len(want.shape):
+            array = array[None]
+        types = {'tensor(float)': 'f4', 'tensor(int64)': 'i8', 'tensor(int32)': 'i4', 'tensor(float16)': 'f2',
+                 'tensor(bool)': '?', 'tensor(uint8)': 'u1', 'tensor(int8)': 'i1', 'tensor(double)': 'f8'}
+        feed[want.name] = array.astype(types[want.type])
+    names = [o.name for o in session.get_outputs()]
+    kept = []
+    for name, array in zip(names, session.run(names, feed)):
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in 'fiub' or array.size == 0:
+            continue
+        while array.ndim > 4 and array.shape[0] == 1:
+            array = array[0]
+        if array.ndim == 4 and array.shape[0] == 1:
+            array = array[0]
+        if array.ndim == 0:
+            array = array.reshape(1)
+        if array.ndim > 4:
+            continue
+        array = array.astype(np.float32 if array.dtype.kind == 'f' else np.int32)
+        np.save(folder + '/out%d.npy' % len(kept), np.ascontiguousarray(array))
+        kept.append(name)
+    open(folder + '/answers.txt', 'w').write('\n'.join(kept) + '\n')
+except Exception as e:
+    sys.exit('%s: %s' % (type(e).__name__, str(e).splitlines()[0] if str(e) else ''))
+)";
+
+// A folder that goes with all its files.
+class TemporaryFolder {
+public:
+    TemporaryFolder() {
+        const char* base = getenv("TMPDIR");
+        std::string name = std::string(base && *base ? base : "/tmp") + "/enginevalidate.XXXXXX";
+        if (mkdtemp(&name[0])) path_ = name;
+    }
+    ~TemporaryFolder() {
+        for (const std::string& file : files_) unlink(file.c_str());
+        if (!path_.empty()) rmdir(path_.c_str());
+    }
+    bool ok() const { return !path_.empty(); }
+    const std::string& path() const { return path_; }
+    std::string file(const std::string& name) {
+        files_.push_back(path_ + "/" + name);
+        return files_.back();
+    }
+
+private:
+    std::string path_;
+    std::vector<std::string> files_;
+};
+
+// Runs the script; its last line on stderr is the reason of a failure.
+int run_python(const std::string& python, const std::vector<std::string>& args,
+               const std::string& errors) {
+    std::vector<char*> argv;
+    std::vector<std::string> words = {python, "-c", kScript};
+    words.insert(words.end(), args.begin(), args.end());
+    for (std::string& word : words) argv.push_back(&word[0]);
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
+    pid_t pid;
+    const int code = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (code != 0) {
+        QUOLL_LOGE("%s cannot be run: %s", python.c_str(), strerror(code));
+        return kError;
+    }
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return kOk;
+    std::ifstream file(errors);
+    std::string line, last;
+    while (std::getline(file, line))
+        if (!line.empty()) last = line;
+    QUOLL_LOGE("ONNX Runtime, in %s: %s", python.c_str(), last.c_str());
+    return kError;
+}
+
+}  // namespace
+
+int run_onnx(const std::string& python, const std::string& model, const Blobs& inputs, bool all,
+             Blobs* answers) {
+    struct stat st;
+    if (stat(model.c_str(), &st) != 0) {
+        QUOLL_LOGE("%s: %s", model.c_str(), strerror(errno));
+        return kError;
+    }
+    TemporaryFolder folder;
+    if (!folder.ok()) {
+        QUOLL_LOGE("a temporary folder cannot be made: %s", strerror(errno));
+        return kError;
+    }
+    std::ofstream names(folder.file("names.txt"));
+    int i = 0;
+    for (const auto& input : inputs) {
+        names << input.first << "\n";
+        QUOLL_RETURN_IF_ERROR(
+            write_npy(folder.file("in" + std::to_string(i++) + ".npy"), input.second));
+    }
+    names.close();
+    QUOLL_RETURN_IF_ERROR(run_python(python, {model, folder.path(), all ? "1" : "0"},
+                                     folder.file("errors.txt")));
+    std::ifstream list(folder.file("answers.txt"));
+    std::string name;
+    for (i = 0; std::getline(list, name); i++) {
+        Mat m;
+        QUOLL_RETURN_IF_ERROR(
+            read_npy(folder.file("out" + std::to_string(i) + ".npy"), false, &m));
+        (*answers)[name] = m;
+    }
+    return kOk;
+}
+
+int read_folder(const std::string& folder, const std::vector<std::string>& names, Blobs* answers) {
+    struct stat st;
+    if (stat(folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode)) {
+        QUOLL_LOGE("%s is no folder", folder.c_str());
+        return kError;
+    }
+    for (const std::string& name : names) {
+        std::string file = name;
+        for (char& ch : file)
+            if (ch == '/') ch = '_';
+        file = folder + "/" + file + ".npy";
+        if (stat(file.c_str(), &st) != 0) continue;
+        Mat m;
+        QUOLL_RETURN_IF_ERROR(read_npy(file, false, &m));
+        (*answers)[name] = m;
+    }
+    return kOk;
+}
+
+}  // namespace quoll
