@@ -34,7 +34,8 @@ std::vector<int> axes_of(const Shape& shape) {
     std::vector<int> axes;
     if (shape.n > 1) axes.push_back(shape.n);
     for (int i = 0; i < shape.dims; i++)
-        if (!axes.empty() || shape.size(i) != 1 || i + 1 == shape.dims) axes.push_back(shape.size(i));
+        if (!axes.empty() || shape.size(i) != 1 || i + 1 == shape.dims)
+            axes.push_back(shape.size(i));
     return axes;
 }
 
@@ -74,12 +75,12 @@ Comparison compare(const Mat& got, const Mat& expected) {
     for (size_t i = 0; i < x.size(); i++) {
         const bool bad_x = !std::isfinite(x[i]), bad_y = !std::isfinite(y[i]);
         c.bad_expected += bad_x, c.bad_got += bad_y, c.only_got += bad_y && !bad_x;
+        if (!bad_x) c.largest = std::max(c.largest, fabs(x[i]));
         if (bad_x || bad_y) continue;
         const double d = x[i] - y[i];
         xy += x[i] * y[i], xx += x[i] * x[i], yy += y[i] * y[i], dd += d * d;
         low = std::min(low, x[i]), high = std::max(high, x[i]);
         c.max_error = std::max(c.max_error, fabs(d));
-        c.largest = std::max(c.largest, fabs(x[i]));
     }
     c.range = high >= low ? high - low : 0;
     c.similarity = xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / sqrt(xx) / sqrt(yy);

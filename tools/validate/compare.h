@@ -17,7 +17,7 @@ struct Comparison {
     double pixel_accuracy = 0;  // part of the places whose largest value has the same index
     double max_error = 0;       // largest |X - X'|
     double range = 0;           // largest X less smallest
-    double largest = 0;         // largest |X|
+    double largest = 0;         // largest finite |X|, whatever X' is there
     size_t count = 0;
     size_t bad_got = 0, bad_expected = 0;  // values that are no numbers, or infinite
     size_t only_got = 0;                   // those in X' where X has a finite one

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "common/npy.h"
@@ -102,19 +103,15 @@ public:
         if (mkdtemp(&name[0])) path_ = name;
     }
     ~TemporaryFolder() {
-        for (const std::string& file : files_) unlink(file.c_str());
-        if (!path_.empty()) rmdir(path_.c_str());
+        std::error_code ignored;
+        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
     }
     bool ok() const { return !path_.empty(); }
     const std::string& path() const { return path_; }
-    std::string file(const std::string& name) {
-        files_.push_back(path_ + "/" + name);
-        return files_.back();
-    }
+    std::string file(const std::string& name) const { return path_ + "/" + name; }
 
 private:
     std::string path_;
-    std::vector<std::string> files_;
 };
 
 // Runs the script; its last line on stderr is the reason of a failure.
@@ -169,14 +166,13 @@ int run_onnx(const std::string& python, const std::string& model, const Blobs& i
             write_npy(folder.file("in" + std::to_string(i++) + ".npy"), input.second));
     }
     names.close();
-    QUOLL_RETURN_IF_ERROR(run_python(python, {model, folder.path(), all ? "1" : "0"},
-                                     folder.file("errors.txt")));
+    QUOLL_RETURN_IF_ERROR(
+        run_python(python, {model, folder.path(), all ? "1" : "0"}, folder.file("errors.txt")));
     std::ifstream list(folder.file("answers.txt"));
     std::string name;
     for (i = 0; std::getline(list, name); i++) {
         Mat m;
-        QUOLL_RETURN_IF_ERROR(
-            read_npy(folder.file("out" + std::to_string(i) + ".npy"), false, &m));
+        QUOLL_RETURN_IF_ERROR(read_npy(folder.file("out" + std::to_string(i) + ".npy"), false, &m));
         (*answers)[name] = m;
     }
     return kOk;

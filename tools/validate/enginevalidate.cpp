@@ -1,0 +1,293 @@
+// enginevalidate: are a model's answers right, and if not, where do they go wrong?
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/model_files.h"
+#include "common/npy.h"
+#include "common/run_options.h"
+#include "validate/layers.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Arguments {
+    std::string param, bin;
+    std::vector<std::string> inputs, sizes, expected, other;
+    std::string folder, onnx, against, against_isa, python = "python3", log = "log.csv";
+    std::vector<double> range = {-1, 1};
+    unsigned seed = 1;
+    double threshold = 0, layer_limit = 0;
+    bool layers = false;
+    RunOptions run;
+};
+
+const char kFooter[] =
+    "Give one of --expect, --expect-folder, --onnx, --against, --against-isa and --against-model. "
+    "Inputs that\n"
+    "are not given are random. Thresholds of the similarity, which has to be above: fp32 0.999, "
+    "fp16 and bf16\n"
+    "0.995, int8 0.93; limits of a layer's own error in parts of the range: 1e-4, 5e-3, 4e-2, "
+    "5e-2.\n"
+    "Exit code: 0 the answers are right, 1 a file is at fault, 2 a wrong command line, 3 the "
+    "answers are wrong.\n";
+
+void add_options(CLI::App* app, Arguments* a) {
+    app->footer(kFooter);
+    app->add_option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
+        ->required();
+    app->add_option("MODEL.bin", a->bin, "the weights")->required();
+    app->add_option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input")
+        ->allow_extra_args(false);
+    app->add_option("--size", a->sizes, "NAME=C,H,W: size of an input that is random")
+        ->allow_extra_args(false);
+    app->add_option("--range", a->range, "LOW HIGH of random inputs, default -1 1")->expected(2);
+    app->add_option("--seed", a->seed, "of random inputs");
+    app->add_option("--expect", a->expected, "NAME=FILE.npy: what a blob should be, once for each")
+        ->allow_extra_args(false);
+    app->add_option("--expect-folder", a->folder, "NAME.npy for any number of blobs");
+    app->add_option("--onnx", a->onnx, "MODEL.onnx: ONNX Runtime's answers");
+    app->add_option("--python", a->python, "the Python that has onnxruntime, default python3");
+    app->add_option("--against", a->against,
+                    "the same model with blobs in fp32, fp16 or bf16, or on the reference layers")
+        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "reference"}));
+    app->add_option("--against-isa", a->against_isa, "the same model on another instruction set");
+    app->add_option("--against-model", a->other, "OTHER.param OTHER.bin: another model's answers")
+        ->expected(2);
+    app->add_flag("--layers", a->layers, "compare every blob, write log.csv, find what is wrong");
+    app->add_option("--log", a->log, "FILE for --layers, default log.csv");
+    app->add_option("--threshold", a->threshold, "least similarity instead of the table's")
+        ->check(CLI::Range(0.0, 1.0));
+    app->add_option("--layer-limit", a->layer_limit, "largest error of a layer's own")
+        ->check(CLI::Range(0.0, 1e9));
+    a->run.add_to(app);
+}
+
+Limits limits_of(const Arguments& a) {
+    // capabilities M-VAL-2 for the similarity; the errors are a few units of the storage type.
+    Limits limits = {0.999, 1e-4};
+    const auto weaken = [&](double similarity, double error) {
+        limits.similarity = std::min(limits.similarity, similarity);
+        limits.relative_error = std::max(limits.relative_error, error);
+    };
+    for (const std::string& mode : {a.run.precision, a.against}) {
+        if (mode == "fp16") weaken(0.995, 5e-3);
+        if (mode == "bf16") weaken(0.995, 4e-2);
+        if (mode == "int8") weaken(0.93, 5e-2);
+    }
+    if (a.threshold > 0) limits.similarity = a.threshold;
+    if (a.layer_limit > 0) limits.relative_error = a.layer_limit;
+    return limits;
+}
+
+// Blobs of "NAME=FILE.npy"; a name may contain '='.
+int read_blobs(const std::vector<std::string>& texts, const Model& model, Blobs* blobs,
+               std::string* why) {
+    for (const std::string& text : texts) {
+        size_t at = text.rfind('=');
+        while (at != std::string::npos && at > 0 && model.producer(text.substr(0, at)) < 0)
+            at = text.rfind('=', at - 1);
+        if (at == std::string::npos || at == 0) {
+            *why = "'" + text + "': expected NAME=FILE.npy with the name of a blob";
+            return -1;
+        }
+        *why = text.substr(0, at);
+        if (read_npy(text.substr(at + 1), false, &(*blobs)[*why])) return -1;
+    }
+    return 0;
+}
+
+int random_blob(const Arguments& a, const Shape& shape, std::mt19937* rng, Mat* m) {
+    m->create(shape);
+    if (m->empty()) return kOutOfMemory;
+    std::uniform_real_distribution<float> next((float)a.range[0], (float)a.range[1]);
+    for (int q = 0; q < m->c; q++) {
+        float* p = m->channel(q);
+        for (size_t i = 0; i < (size_t)m->w * m->h * m->d; i++) p[i] = next(*rng);
+    }
+    return 0;
+}
+
+int make_inputs(const Arguments& a, const Model& model, Blobs* inputs, std::string* why) {
+    BlobSizes given, sizes;
+    if (read_blobs(a.inputs, model, inputs, why)) return *why = "--input " + *why, -1;
+    if (parse_sizes(a.sizes, &given, why)) return *why = "--size " + *why, -1;
+    infer_blob_sizes(model, given, &sizes);
+    std::mt19937 rng(a.seed);
+    for (const std::string& blob : input_blobs(model)) {
+        if (inputs->count(blob)) continue;
+        const auto size = sizes.find(blob);
+        if (size == sizes.end()) {
+            *why = "the size of input '" + blob + "' is not known: give --size or --input";
+            return -1;
+        }
+        if (random_blob(a, size->second, &rng, &(*inputs)[blob])) return *why = blob, -1;
+    }
+    return 0;
+}
+
+// The blobs to ask for: all that layers make, or the outputs.
+std::vector<std::string> wanted_blobs(const Model& model, bool all) {
+    if (!all) return output_blobs(model);
+    std::vector<std::string> blobs;
+    for (const ModelLayer& layer : model.layers)
+        if (layer.type != "Input")
+            blobs.insert(blobs.end(), layer.outputs.begin(), layer.outputs.end());
+    return blobs;
+}
+
+int load_net(const Model& model, const RunOptions& run, bool fused, Net* net, std::string* why) {
+    if (run.apply(&net->opt, why)) return -1;
+    net->opt.use_graph_fusion &= fused;
+    if (model.make_net(net)) return -1;
+    return run.check(*net, why);
+}
+
+// Answers of our own engine in the mode that is the yardstick.
+int own_answers(const Arguments& a, const Model& model, const Blobs& inputs, Blobs* expected,
+                std::string* why) {
+    Model other;
+    const Model* from = &model;
+    RunOptions run;
+    run.threads = a.run.threads;
+    if (!a.other.empty()) {
+        if (load_model_files(a.other[0], a.other[1], &other)) return *why = a.other[0], -1;
+        from = &other;
+    }
+    if (a.against == "reference")
+        run.reference = true;
+    else if (!a.against.empty())
+        run.precision = a.against;
+    run.isa = a.against_isa;
+    Net net;
+    if (load_net(*from, run, !a.layers, &net, why)) return -1;
+    Blobs theirs;
+    for (const auto& input : inputs) {
+        if (from->producer(input.first) >= 0) theirs.insert(input);
+    }
+    return run_net(net, theirs, wanted_blobs(*from, a.layers), expected);
+}
+
+int find_expected(const Arguments& a, const Model& model, const Blobs& inputs, Blobs* expected,
+                  std::string* why) {
+    if (!a.expected.empty() && read_blobs(a.expected, model, expected, why))
+        return *why = "--expect " + *why, -1;
+    if (!a.folder.empty() && read_folder(a.folder, wanted_blobs(model, a.layers), expected))
+        return *why = "--expect-folder", -1;
+    if (!a.onnx.empty()) {
+        if (run_onnx(a.python, a.onnx, inputs, a.layers, expected)) return *why = "--onnx", -1;
+    } else if (a.expected.empty() && a.folder.empty()) {
+        return own_answers(a, model, inputs, expected, why);
+    }
+    return 0;
+}
+
+bool on_terminal() { return isatty(1) && !getenv("NO_COLOR"); }
+
+void print_verdict(bool right, const std::string& text) {
+    const char* colour = !on_terminal() ? "" : right ? "\033[32m" : "\033[31m";
+    printf("%s%s%s %s\n", colour, right ? "PASS" : "FAIL", *colour ? "\033[0m" : "", text.c_str());
+}
+
+bool check_output(const std::string& blob, const Mat& got, const Mat& expected, double least) {
+    const Comparison c = compare(got, expected);
+    std::string text = blob;
+    if (!c.same_shape) {
+        print_verdict(false, blob + ": shape " + axes_text(got.logical_shape()) + ", expected " +
+                                 axes_text(expected.logical_shape()));
+        return false;
+    }
+    text += ": similarity " + metric_text(c.similarity) + ", sqnr " + metric_text(c.sqnr) +
+            ", pixel accuracy " + metric_text(c.pixel_accuracy) + ", max error " +
+            metric_text(c.max_error) + " (" + metric_text(c.relative_error()) + " of the range)";
+    if (c.bad_got != 0 || c.bad_expected != 0)
+        text += ", not finite " + std::to_string(c.bad_got) + " (expected " +
+                std::to_string(c.bad_expected) + ") of " + std::to_string(c.count);
+    const bool right = c.similarity > least && c.only_got == 0 && c.bad_got == c.bad_expected;
+    print_verdict(right, text);
+    return right;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+    return text;
+}
+
+int check_all_layers(const Arguments& a, const Model& model, const Net& net, const Blobs& inputs,
+                     Blobs expected, bool* right) {
+    std::vector<BlobCheck> checks;
+    std::vector<std::string> dropped;
+    if (!a.onnx.empty() &&
+        drop_other_meanings(model, net, inputs, limits_of(a), &expected, &dropped))
+        return -1;
+    if (!dropped.empty())
+        printf("left out, as the names mean something else in the other model: %s\n",
+               joined(dropped).c_str());
+    if (check_layers(model, net, inputs, expected, limits_of(a), &checks)) return -1;
+    OutputFiles files({a.param, a.bin});
+    if (write_file(a.log, log_csv(checks), &files) || files.commit()) return -1;
+    fputs(layers_table(checks).c_str(), stdout);
+    if (const BlobCheck* wrong = first_wrong(checks)) {
+        *right = false;
+        print_verdict(false, "first wrong layer: " + wrong->layers.back() + ", blob '" +
+                                 wrong->blob + "' " + wrong->verdict);
+        if (wrong->layers.size() > 1)
+            printf("     nothing is known between the layers %s\n", joined(wrong->layers).c_str());
+    }
+    return 0;
+}
+
+int run(const Arguments& a, MessageLog* log) {
+    const auto fail = [&](const std::string& what) { return log->fail("enginevalidate", what); };
+    Model model;
+    Blobs inputs, expected, got;
+    std::string why;
+    if (load_model_files(a.param, a.bin, &model)) return fail("cannot load " + a.param);
+    if (make_inputs(a, model, &inputs, &why)) return fail(why);
+    if (find_expected(a, model, inputs, &expected, &why)) return fail(why);
+    std::vector<std::string> outputs;
+    for (const std::string& blob : wanted_blobs(model, false))
+        if (expected.count(blob)) outputs.push_back(blob);
+    for (const auto& blob : expected)
+        if (!a.layers && outputs.empty() && model.producer(blob.first) >= 0)
+            outputs.push_back(blob.first);
+    if (outputs.empty() && !a.layers) return fail("nothing to compare: no blob has both answers");
+    Net net;
+    if (load_net(model, a.run, !a.layers, &net, &why)) return fail(why);
+    if (run_net(net, inputs, outputs, &got)) return fail("");
+    bool right = true;
+    if (a.layers && check_all_layers(a, model, net, inputs, expected, &right)) return fail("");
+    for (const std::string& blob : outputs)
+        right &= check_output(blob, got[blob], expected[blob], limits_of(a).similarity);
+    return right ? 0 : 3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app("Compares a model's answers with others, and finds the layer that goes wrong.",
+                 "enginevalidate");
+    add_options(&app, &a);
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    const int given = !a.expected.empty() + !a.folder.empty() + !a.onnx.empty() +
+                      !a.against.empty() + !a.against_isa.empty() + !a.other.empty();
+    MessageLog log;
+    if (given != 1) {
+        log.fail("enginevalidate",
+                 "give one of --expect, --expect-folder, --onnx, --against, "
+                 "--against-isa and --against-model");
+        return 2;
+    }
+    return run(a, &log);
+}
