@@ -353,6 +353,7 @@ def test_bad_caffemodel(tmp_path):
     good = small_net().caffemodel()
     assert 'no caffemodel' in refuse(tmp_path, caffemodel=b'')
     assert 'no caffemodel' in refuse(tmp_path, caffemodel=b'7767517\n3 3\n' * 9)
+    assert 'HDF5' in refuse(tmp_path, caffemodel=b'\x89HDF\r\n\x1a\n' + bytes(90))
     for size in range(1, len(good), 37):
         refuse(tmp_path, caffemodel=good[:size])
     assert 'no weights for it' in refuse(tmp_path, caffemodel=chunk(100, chunk(1, 'other')))

@@ -59,6 +59,23 @@ void emit_spread(CaffeLayer& l, const Shape& s, const Span& span, const Mat& sca
         emit_binary(l, BinaryOp::ADD, from, l.constant("bias", sizes, bias), l.out[0], "_add");
 }
 
+void emit_scalar(CaffeLayer& l, int op, float b, const std::string& from, const std::string& to,
+                 const std::string& suffix) {
+    ModelLayer& m = l.emit("BinaryOp", {from}, {to}, suffix);
+    m.set("op_type", op), m.set("with_scalar", 1), m.set("b", b);
+}
+
+// One value for all.
+void emit_scalars(CaffeLayer& l, const Mat& scale, const Mat& bias) {
+    std::string from = l.in[0];
+    if (!scale.empty()) {
+        const std::string to = bias.empty() ? l.out[0] : l.between("scaled");
+        emit_scalar(l, BinaryOp::MUL, scale[0], from, to, "");
+        from = to;
+    }
+    if (!bias.empty()) emit_scalar(l, BinaryOp::ADD, bias[0], from, l.out[0], "_add");
+}
+
 // Factors and summands from the weights; one of them may be missing.
 void affine_of_weights(CaffeLayer& l, int axis, int num_axes, const Mat& scale, const Mat& bias) {
     if (!l.error.empty()) return;
@@ -68,11 +85,7 @@ void affine_of_weights(CaffeLayer& l, int axis, int num_axes, const Mat& scale, 
         if (axis != 1 || num_axes != 1) return l.fail("axis: it needs the size of the input");
         return emit_per_channel(l, l.in[0], l.out[0], "", scale, bias);
     }
-    if (num_axes == 0 && values.w == 1) {
-        const Mat all = scale.empty() ? scale : filled(s.size(0), scale[0]);
-        const Mat sum = bias.empty() ? bias : filled(s.size(0), bias[0]);
-        return emit_per_channel(l, l.in[0], l.out[0], "", all, sum);
-    }
+    if (num_axes == 0 && values.w == 1) return emit_scalars(l, scale, bias);
     const int first = l.axis(axis, s.dims);
     if (!l.error.empty()) return;
     const Span span = {first, num_axes < 0 ? s.dims - first : num_axes};

@@ -39,10 +39,28 @@ public:
     }
     void AddWarning(int line, int column, const std::string& message) override {
         // Fields that only training reads are many and harmless.
-        static const char* const kTraining[] = {
-            "filler",         "lr_mult",    "\"param\"",        "engine",     "transform",
-            "loss_weight",    "blobs_lr",   "weight_decay",     "data_param", "accuracy_param",
-            "propagate_down", "loss_param", "save_output_param"};
+        static const char* const kTraining[] = {"filler",
+                                                "lr_mult",
+                                                "\"param\"",
+                                                "engine",
+                                                "transform",
+                                                "loss_weight",
+                                                "blobs_lr",
+                                                "weight_decay",
+                                                "data_param",
+                                                "accuracy_param",
+                                                "propagate_down",
+                                                "loss_param",
+                                                "save_output_param",
+                                                "visualize",
+                                                "multibox_loss",
+                                                "detection_evaluate",
+                                                "stable_prod_grad",
+                                                "bn_mode",
+                                                "frozen",
+                                                "momentum",
+                                                "moving_average",
+                                                "force_nd_im2col"};
         for (const char* word : kTraining)
             if (message.find(word) != std::string::npos) return;
         QUOLL_LOGW("%s:%d:%d: %s", path_.c_str(), line + 1, column + 1, message.c_str());
@@ -96,6 +114,14 @@ int read_caffemodel(const std::string& path, CaffeWeights* weights) {
     if (file.fd < 0) return -1;
     Stream stream(file);
     google::protobuf::io::CodedInputStream coded(&stream);
+    const void* head;
+    int size;
+    if (coded.GetDirectBufferPointer(&head, &size) && size >= 8 &&
+        memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0) {
+        QUOLL_LOGE("%s: this is HDF5; expected a binary caffemodel (snapshot_format: BINARYPROTO)",
+                   path.c_str());
+        return -1;
+    }
     coded.SetTotalBytesLimit(INT_MAX);
     caffe::WeightsNet net;
     const bool parsed = net.ParseFromCodedStream(&coded) && coded.ConsumedEntireMessage();
