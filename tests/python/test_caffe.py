@@ -420,3 +420,20 @@ def test_names_with_spaces(tmp_path):
     converted = convert(net, tmp_path)
     got = run_engine(converted.param, converted.bin, {'in_put': net.inputs['in put'][0]}, ['the_end'])
     check_blob('the end', got['the_end'], net.values['the end'])
+
+
+def test_real_extras_are_silent(tmp_path):
+    """What prototxts have for training and display is no reason for warnings; what is unknown is one."""
+    net = CaffeNet(np.random.default_rng(4), {'data': np.ones((1, 3, 6, 6))})
+    net.conv('data', 'conv', 4, 3)
+    text = '''name: "n" force_backward: true input: 'data' input_shape { dim: 1 dim: 3 dim: 6 dim: 6 }
+    layer { name: 'conv' type: 'Convolution' bottom: 'data' top: 'conv' param { lr_mult: 1 decay_mult: 0 } loss_weight: 0
+      propagate_down: false convolution_param { num_output: 4 kernel_size: 3 engine: CUDNN weight_filler { type: 'msra' }
+      bias_filler { type: 'constant' value: 0.2 } } } # a comment
+    layer { name: "relu" type: "ReLU" bottom: "conv" top: "conv" relu_param { engine: CAFFE } }
+    layer { name: "prob" type: "Softmax" bottom: "conv" top: "prob" loss_param { ignore_label: -1 normalize: true } }'''
+    converted = Converted(text, net.caffemodel(), tmp_path)
+    assert converted.done.returncode == 0 and converted.done.stderr == ''
+    converted = Converted(text.replace('engine: CAFFE', 'twist: 3'), net.caffemodel(), tmp_path)
+    assert converted.done.returncode == 0
+    assert 'warning' in converted.done.stderr and 'in.prototxt:5:' in converted.done.stderr and 'twist' in converted.done.stderr

@@ -31,12 +31,12 @@ std::string CaffeLayer::maker(size_t input) const {
 
 void CaffeLayer::unpack_batch() {
     for (size_t i = 0; i < in.size(); i++) {
-        const std::string suffix = "_unpack" + std::to_string(i);
-        emit("BatchAxis", {in[i]}, {out[0] + suffix}, suffix).set("inverse", 1);
-        in[i] = out[0] + suffix;
+        const std::string suffix = "unpack" + std::to_string(i);
+        emit("BatchAxis", {in[i]}, {between(suffix)}, "_" + suffix).set("inverse", 1);
+        in[i] = between(suffix);
     }
     packed_ = out;
-    for (std::string& blob : out) blob += "_unpacked";
+    for (std::string& blob : out) blob += "__unpacked";
     infer();
 }
 
@@ -146,7 +146,7 @@ bool is_one_of(const std::string& type, const char* words) {
 bool is_data(const std::string& type) {
     return is_one_of(type,
                      " Data ImageData HDF5Data WindowData DummyData MemoryData AnnotatedData "
-                     "VideoData ");
+                     "VideoData DenseImageData ");
 }
 
 // What a data layer says of the size of an item, dims 0 if it says nothing.

@@ -64,7 +64,7 @@ public:
     ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,
                      const std::vector<std::string>& outputs, const std::string& suffix);
     // The name of a blob between two layers made from this one.
-    std::string between(const std::string& suffix) const { return out[0] + "_" + suffix; }
+    std::string between(const std::string& suffix) const { return out[0] + "__" + suffix; }
     // Works out the shapes of what was emitted since the last call.
     void infer();
     // To be called when all is emitted.

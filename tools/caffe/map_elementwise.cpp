@@ -99,6 +99,7 @@ void map_batch_norm(CaffeLayer& l) {
 void map_lrn(CaffeLayer& l) {
     const caffe::LRNParameter& p = l.p.lrn_param();
     const bool within = p.norm_region() == caffe::LRNParameter::WITHIN_CHANNEL;
+    if (p.local_size() % 2 == 0) return l.fail("local_size: expected an odd number");
     ModelLayer& m = l.emit("LRN");
     m.set("region_type", within ? 1 : 0), m.set("local_size", (int)p.local_size());
     m.set("alpha", p.alpha()), m.set("beta", p.beta());

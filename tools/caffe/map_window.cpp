@@ -83,8 +83,9 @@ Mat swap_channels(CaffeLayer& l, const Mat& from, int group, int outputs, int64_
         return Mat();
     }
     Mat to(from.w);
+    if (to.empty()) l.fail("out of memory");
     const int in = inputs / group;
-    for (int g = 0; g < group; g++)
+    for (int g = 0; g < group && !to.empty(); g++)
         for (int i = 0; i < in; i++)
             for (int o = 0; o < per_group; o++)
                 std::copy_n((const float*)from + ((size_t)(g * in + i) * per_group + o) * kernel,
