@@ -436,4 +436,4 @@ def test_real_extras_are_silent(tmp_path):
     assert converted.done.returncode == 0 and converted.done.stderr == ''
     converted = Converted(text.replace('engine: CAFFE', 'twist: 3'), net.caffemodel(), tmp_path)
     assert converted.done.returncode == 0
-    assert 'warning' in converted.done.stderr and 'in.prototxt:5:' in converted.done.stderr and 'twist' in converted.done.stderr
+    assert converted.done.stderr.startswith('warn: ') and 'in.prototxt:5:' in converted.done.stderr and 'twist' in converted.done.stderr
