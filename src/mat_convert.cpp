@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "layer/cpu/cast/storage.h"
 #include "log.h"
 #include "mat.h"
 #include "scalar_private.h"
@@ -215,9 +216,10 @@ bool create_as(const Mat& src, Mat& dst, DType dtype, const char* function, cons
     return !dst.empty();
 }
 
-template <class From, class To, class Convert>
+// convert_all(x, y, count) converts a run of scalars.
+template <class From, class To, class ConvertAll>
 void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from_too, DType to,
-          const Option& opt, Convert convert) {
+          const Option& opt, ConvertAll convert_all) {
     const Mat in = src;  // dst may be src
     dst.release();
     if (!readable(in, function)) return;
@@ -227,9 +229,7 @@ void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from
     }
     if (!create_as(in, dst, to, function, opt)) return;
     for_each_block(in, dst, opt, [&](const void* a, void* b, int, size_t count) {
-        const From* __restrict x = (const From*)a;
-        To* __restrict y = (To*)b;
-        for (size_t i = 0; i < count; i++) y[i] = convert(x[i]);
+        convert_all((const From*)a, (To*)b, count);
     });
 }
 
@@ -333,27 +333,29 @@ void flatten(const Mat& src, Mat& dst, const Option& opt) {
 
 void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt) {
     cast<float, unsigned short>(src, dst, "cast_float32_to_float16", DType::f32, DType::f32,
-                                DType::f16, opt, [](auto v) { return half_from_float(v); });
+                                DType::f16, opt, host_kernel_set().cast->f16.narrow);
 }
 
 void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
     cast<unsigned short, float>(src, dst, "cast_float16_to_float32", DType::f16, DType::f16,
-                                DType::f32, opt, [](auto v) { return float_from_half(v); });
+                                DType::f32, opt, host_kernel_set().cast->f16.widen);
 }
 
 void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt) {
     cast<float, unsigned short>(src, dst, "cast_float32_to_bfloat16", DType::f32, DType::f32,
-                                DType::bf16, opt, [](auto v) { return bfloat_from_float(v); });
+                                DType::bf16, opt, host_kernel_set().cast->bf16.narrow);
 }
 
 void cast_bfloat16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
     cast<unsigned short, float>(src, dst, "cast_bfloat16_to_float32", DType::bf16, DType::f16,
-                                DType::f32, opt, [](auto v) { return float_from_bfloat(v); });
+                                DType::f32, opt, host_kernel_set().cast->bf16.widen);
 }
 
 void cast_int8_to_float32(const Mat& src, Mat& dst, const Option& opt) {
     cast<signed char, float>(src, dst, "cast_int8_to_float32", DType::s8, DType::s8, DType::f32,
-                             opt, [](signed char v) { return (float)v; });
+                             opt, [](const signed char* x, float* y, size_t count) {
+                                 for (size_t i = 0; i < count; i++) y[i] = (float)x[i];
+                             });
 }
 
 void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data, const Option& opt) {

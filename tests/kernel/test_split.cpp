@@ -14,6 +14,7 @@
 #include "layer/cpu/conv/split_plan.h"
 #include "modelbin.h"
 #include "paramdict.h"
+#include "scalar_private.h"
 
 using namespace quoll;
 
@@ -133,7 +134,9 @@ Activation make_activation(int type) {
     return Activation(type, params);
 }
 
-void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b) {
+// in, out: bf16 values in place of those of `b` where its shape says so.
+void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_t* in = nullptr,
+         uint16_t* out = nullptr) {
     const int taps = t.kernel_w * t.kernel_h;
     ASSERT_TRUE(SplitPlan::takes(b.shape));
     const size_t size = SplitPlan::packed_size(kernels, t.in_c, taps, t.out_c);
@@ -143,8 +146,9 @@ void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b) {
     ASSERT_EQ(plan.workspace() % 16, 0u);
     Guarded<float> workspace(plan.workspace());
     for (float& x : workspace) x = NAN;
-    plan.run(b.in.data(), packed.data(), b.bias.data(), b.out.data(),
-             t.residual ? b.residual.data() : nullptr, (ptrdiff_t)b.out_step,
+    plan.run(in ? (const void*)in : b.in.data(), packed.data(), b.bias.data(),
+             out ? (void*)out : b.out.data(), t.residual ? b.residual.data() : nullptr,
+             (ptrdiff_t)b.out_step,
              FusedActivation(host_kernel_set(), make_activation(t.activation)), workspace.data());
 }
 
@@ -292,6 +296,30 @@ TEST(SplitPlan, random_shapes) {
         if (g_worst[products] > 0)
             printf("largest error with %d products: %.2f of the tolerance\n", products,
                    g_worst[products]);
+}
+
+// Blobs of bf16 values give what floats of the same values give, rounded.
+TEST(SplitPlan, bf16_blobs) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (int i = 0; kernels->products == 1 && i < 100; i++) {
+            SCOPED_TRACE("case " + std::to_string(i));
+            const Case t = random_case();
+            Blobs b(t);
+            Guarded<uint16_t> in(b.in.size()), out(b.out.size());
+            for (size_t j = 0; j < in.size(); j++) {
+                in[j] = bfloat_from_float(b.in[j]);
+                b.in[j] = float_from_bfloat(in[j]);
+            }
+            run(*kernels, t, b);
+            if (HasFatalFailure()) return;
+            for (uint16_t& x : out) x = 0x425c;  // 55, as in b.out
+            b.shape.narrow_in = b.shape.narrow_out = true;
+            run(*kernels, t, b, in.data(), out.data());
+            if (HasFatalFailure()) return;
+            for (size_t j = 0; j < out.size(); j++)
+                ASSERT_EQ(out[j], bfloat_from_float(b.out[j])) << text(*kernels, t) << " at " << j;
+        }
 }
 
 // A NaN or infinity of one pixel reaches the outputs whose window has it, and no other.
@@ -446,6 +474,13 @@ double layer_error(const char* type, const std::vector<std::pair<int, int>>& par
         EXPECT_EQ(0, fast->forward(in, got, opt));
         if (testing::Test::HasFailure()) return INFINITY;
         worst = std::max(worst, difference(planar(got), want));
+        if (!fast->support_bf16_storage) continue;
+        Mat narrow;
+        cast_float32_to_bfloat16(in, narrow);
+        EXPECT_EQ(0, fast->forward(narrow, got, opt));
+        EXPECT_EQ(got.dtype, DType::bf16);
+        cast_bfloat16_to_float32(got, got);
+        worst = std::max(worst, difference(planar(got), want));
     }
     return worst;
 }
@@ -511,7 +546,9 @@ TEST(SplitLayers, options_turn_it_off) {
     EXPECT_EQ(6, split_kernels_for(opt)->products);
     opt.use_fp32_split = 3;
     EXPECT_EQ(3, split_kernels_for(opt)->products);
-    for (int none : {0, 1, 2, 7, -1}) {
+    opt.use_fp32_split = 1;
+    EXPECT_EQ(1, split_kernels_for(opt)->products);
+    for (int none : {0, 2, 7, -1}) {
         opt.use_fp32_split = none;
         EXPECT_EQ(nullptr, split_kernels_for(opt));
     }

@@ -15,8 +15,8 @@ void RunOptions::add_to(CLI::App* app) {
         ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
     app->add_option("--fp32-split", fp32_split,
                     "products of bf16 terms that stand for one of fp32, where the processor "
-                    "multiplies bf16 (AMX): 6, 3 or 0 for none")
-        ->check(CLI::IsMember({0, 3, 6}));
+                    "multiplies bf16 (AMX): 6, 3, 1, or 0 for none")
+        ->check(CLI::IsMember({0, 1, 3, 6}));
     app->add_option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     app->add_flag("--reference", reference, "scalar reference layers instead of the fast ones");
     app->add_flag("--no-packing", no_packing, "no channel-blocked blobs");

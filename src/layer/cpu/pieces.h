@@ -14,11 +14,12 @@ namespace quoll {
 inline bool gapless(const Mat& m) { return m.cstep == (size_t)m.w * m.h * m.d; }
 
 struct Piece {
-    size_t batch, channel, first;  // `first` counts floats within the channel
+    size_t batch, channel, first;  // `first` counts scalars within the channel
     size_t count;
 
-    float* of(const Mat& m) const {
-        return (float*)m.data + (batch * m.nstep + channel * m.cstep) * m.elempack + first;
+    template <class T = float>
+    T* of(const Mat& m) const {
+        return (T*)m.data + (batch * m.nstep + channel * m.cstep) * m.elempack + first;
     }
 };
 

@@ -118,34 +118,55 @@ QUOLL_TILE_INLINE void start_sums(const float* from) {
 template <int tiles, int vectors>
 QUOLL_TILE_INLINE void store_sums(float* to, int tile_rows) {
     constexpr ptrdiff_t row = vectors * 64;
-    tile_store<0>(to, row);
-    if constexpr (vectors == 2) tile_store<1>(to + 16, row);
     float* second = to + tile_rows * vectors * 16;
+    // The order in which they are complete.
+    tile_store<0>(to, row);
     if constexpr (tiles == 2) tile_store<2>(second, row);
+    if constexpr (vectors == 2) tile_store<1>(to + 16, row);
     if constexpr (tiles == 2 && vectors == 2) tile_store<3>(second + 16, row);
 }
 
-template <int tiles, int vectors>
+// `columns` of 16 columns, as a mask.
+QUOLL_TILE_INLINE __mmask16 first_lanes(size_t columns) {
+    return columns >= 16 ? 0xffff : (__mmask16)((1u << columns) - 1);
+}
+
+QUOLL_TILE_INLINE void store_row(float* c, __mmask16 mask, __m512 x) {
+    _mm512_mask_storeu_ps(c, mask, x);
+}
+QUOLL_TILE_INLINE void store_row(uint16_t* c, __mmask16 mask, __m512 x) {
+    _mm256_mask_storeu_epi16(c, mask, to_bf16(x));
+}
+
+template <int tiles, int vectors, bool with_residual, class Value>
 void finish_rows(const SplitTile& t, const float* sums) {
     const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
-    __mmask16 mask[vectors];
-    for (int v = 0; v < vectors; v++) {
-        const size_t n = t.columns - (size_t)v * 16;
-        mask[v] = n >= 16 ? 0xffff : (__mmask16)((1u << n) - 1);
-    }
-    for (int m = 0; m < tiles * t.tile_rows; m++, sums += vectors * 16) {
+    const __mmask16 masks[] = {first_lanes(t.columns),
+                               first_lanes(t.columns > 16 ? t.columns - 16 : 0)};
+    const int rows = tiles * t.tile_rows;
+    for (int m = 0; m < rows; m++, sums += vectors * 16) {
         const ptrdiff_t place = t.rows[m];
         if (place < 0) continue;
         for (int v = 0; v < vectors; v++) {
             __m512 x = _mm512_load_ps(sums + v * 16);
-            if (t.residual)
+            if constexpr (with_residual)
                 x = _mm512_add_ps(
-                    x, _mm512_maskz_loadu_ps(mask[v], t.residual + place + v * t.r_vector));
+                    x, _mm512_maskz_loadu_ps(masks[v], t.residual + place + v * t.r_vector));
             // A NaN is the second operand of both, which is what they then return.
             x = _mm512_min_ps(high, _mm512_max_ps(low, x));
-            _mm512_mask_storeu_ps(t.c + place + v * t.c_vector, mask[v], x);
+            store_row((Value*)t.c + place + v * t.c_vector, masks[v], x);
         }
     }
+}
+
+template <int tiles, int vectors>
+QUOLL_TILE_INLINE void finish(const SplitTile& t, const float* sums) {
+    if (t.narrow)
+        t.residual ? finish_rows<tiles, vectors, true, uint16_t>(t, sums)
+                   : finish_rows<tiles, vectors, false, uint16_t>(t, sums);
+    else
+        t.residual ? finish_rows<tiles, vectors, true, float>(t, sums)
+                   : finish_rows<tiles, vectors, false, float>(t, sums);
 }
 
 template <int products, int tiles, int vectors>
@@ -179,7 +200,7 @@ void split_tile(const SplitTile& t) {
             _mm512_store_ps(sums + i,
                             _mm512_add_ps(_mm512_load_ps(sums + i), _mm512_load_ps(part + i)));
     }
-    finish_rows<tiles, vectors>(t, sums);
+    finish<tiles, vectors>(t, sums);
 }
 
 // 16 channels of one pixel from channel c on, zeros from `left` channels on. Loads nothing beyond
@@ -215,7 +236,7 @@ QUOLL_TILE_INLINE __m512 load_channels(const float* pixel, ptrdiff_t block, int 
 
 template <int products, int pack>
 void split_input(const SplitInput& t) {
-    const float* from = t.src;
+    const float* from = (const float*)t.src;
     uint16_t* to = t.dst;
     for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
         __m512 x = load_channels<pack>(from, t.src_block, 0, t.channels);
@@ -229,9 +250,27 @@ void split_input(const SplitInput& t) {
     }
 }
 
+template <int pack>
+void copy_input(const SplitInput& t) {
+    const uint16_t* from = (const uint16_t*)t.src;
+    uint16_t* to = t.dst;
+    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
+        int c = 0;
+        for (; c + pack <= t.channels; c += pack)
+            __builtin_memcpy(to + c, from + c / pack * t.src_block, pack * sizeof(uint16_t));
+        for (; c < kSplitK; c++)
+            to[c] = c < t.channels ? from[c / pack * t.src_block + c % pack] : 0;
+    }
+}
+
+// Any normal values: units that multiply zeros may run at a clock that they do not hold otherwise.
 void spin_tiles(int count) {
+    alignas(64) uint16_t values[kTileBytes / 2];
+    for (int i = 0; i < kTileBytes / 2; i++)
+        values[i] = (uint16_t)(0x3e80 + i * 97 % 256 + (i * 61 % 7 > 3 ? 0x8000 : 0));
     tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
-    tile_zero<4>(), tile_zero<5>(), tile_zero<6>(), tile_zero<7>();
+    tile_load<4>(values, 64), tile_load<5>(values, 64);
+    tile_load<6>(values, 64), tile_load<7>(values, 64);
     for (int i = 0; i < count; i += 4) {
         tile_dot<0, 4, 6>();
         tile_dot<1, 4, 7>();
@@ -251,6 +290,12 @@ void spin_vectors(int count) {
     for (__m512& s : sum) asm volatile("" ::"v"(s));
 }
 
+template <int products, int pack>
+constexpr SplitInputKernel copy_kernel() {
+    if constexpr (products == 1) return &copy_input<pack>;
+    return nullptr;
+}
+
 template <int products>
 constexpr SplitGemmKernels split_kernels() {
     return {products,
@@ -261,6 +306,8 @@ constexpr SplitGemmKernels split_kernels() {
              {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},
             {&split_input<products, 1>, &split_input<products, 4>, &split_input<products, 8>,
              &split_input<products, 16>},
+            {copy_kernel<products, 1>(), copy_kernel<products, 4>(), copy_kernel<products, 8>(),
+             copy_kernel<products, 16>()},
             &spin_tiles,
             &spin_vectors};
 }

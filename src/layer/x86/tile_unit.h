@@ -50,6 +50,7 @@ QUOLL_TILE_INLINE void tile_dot() {
 QUOLL_TILE_INLINE __m512i to_bf16(__m512 first, __m512 second) {
     return (__m512i)_mm512_cvtne2ps_pbh(second, first);
 }
+QUOLL_TILE_INLINE __m256i to_bf16(__m512 x) { return (__m256i)_mm512_cvtneps_pbh(x); }
 
 #else
 
@@ -97,7 +98,7 @@ void tile_dot() {
         _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), _mm512_add_ps(even, odd)));
     }
 }
-inline __m256i to_bf16_half(__m512 x) {
+inline __m256i to_bf16(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     const __m512i rounded =
@@ -107,7 +108,7 @@ inline __m256i to_bf16_half(__m512 x) {
     return _mm512_cvtepi32_epi16(_mm512_srli_epi32(result, 16));
 }
 inline __m512i to_bf16(__m512 first, __m512 second) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(to_bf16_half(first)), to_bf16_half(second), 1);
+    return _mm512_inserti64x4(_mm512_castsi256_si512(to_bf16(first)), to_bf16(second), 1);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "layer/blocks.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/packing.h"
 #include "layer/cpu/pieces.h"
 
@@ -65,6 +66,7 @@ static const BinaryForms* forms_of(int op_type, const BinaryKernels& k, bool* sw
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
     forms_ = forms_of(op_type, *host_kernel_set().binary, &swapped_);
+    support_fp16_storage = support_bf16_storage = forms_ && !with_scalar;
     return kOk;
 }
 
@@ -207,11 +209,58 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
     }
 }
 
+void BinaryOpCpu::run_narrow(const Mat& a, const Mat& b, Mat& out, const Option& opt) const {
+    const StorageKernels& storage = *storage_kernels(host_kernel_set(), out.dtype);
+    const Pieces pieces(out, gapless(a) && gapless(b) && gapless(out));
+    const int threads = threads_for(opt, (double)out.total() * out.elempack);
+#pragma omp parallel for num_threads(threads)
+    for (int i = 0; i < pieces.count(); i++) {
+        const Piece p = pieces[i];
+        float x[Pieces::kPiece], y[Pieces::kPiece];
+        storage.widen(p.of<uint16_t>(a), x, p.count);
+        storage.widen(p.of<uint16_t>(b), y, p.count);
+        forms_->vectors(x, y, x, p.count);
+        storage.narrow(x, p.of<uint16_t>(out), p.count);
+    }
+}
+
+// Blobs of different shapes take the way of f32.
+int BinaryOpCpu::combine_narrow(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
+                                const Option& opt) const {
+    const Mat &a = bottoms[swapped_], &b = bottoms[!swapped_];
+    if (a.dtype == b.dtype && a.logical_shape() == b.logical_shape() && a.elempack == b.elempack) {
+        Mat result = bottoms[0];
+        if (!inplace) result = Mat();
+        if (!inplace) result.create_like(a, opt.blob_allocator);
+        if (result.empty()) return kOutOfMemory;
+        run_narrow(a, b, result, opt);
+        *top = result;
+        return kOk;
+    }
+    std::vector<Mat> wide = bottoms;
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    for (Mat& m : wide) {
+        if (m.dtype == DType::f16) cast_float16_to_float32(m, m, temporary);
+        if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, m, temporary);
+        if (m.empty()) return kOutOfMemory;
+    }
+    Mat result;
+    QUOLL_RETURN_IF_ERROR(combine(wide, true, &result, temporary));
+    if (bottoms[0].dtype == DType::f16)
+        cast_float32_to_float16(result, *top, opt);
+    else
+        cast_float32_to_bfloat16(result, *top, opt);
+    return top->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
 int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                          const Option& opt) const {
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    if (forms_ && storage_kernels(host_kernel_set(), in[0].dtype))
+        return combine_narrow(bottoms, inplace, top, opt);
     if (!forms_ || in[0].dtype != DType::f32) {
         std::vector<Mat> planar(2), tops;
         for (int i = 0; i < 2; i++)

@@ -30,6 +30,10 @@ private:
     int expand_lanes(Operand* operand, int pack, const Option& opt) const;
     void run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
+    // Blobs of one storage type, shape and elempack.
+    void run_narrow(const Mat& a, const Mat& b, Mat& out, const Option& opt) const;
+    int combine_narrow(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
+                       const Option& opt) const;
 
     const BinaryForms* forms_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                // f(b, a)

@@ -11,6 +11,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     if (dynamic_weight) return kOk;
     if (int8_scale_term != 0) return int8_.create(*this, new ConvolutionCpu(axes), opt);
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
+    support_bf16_storage = opt.use_bf16_storage;
     weight_data.release();
     return kOk;
 }
@@ -26,7 +27,10 @@ int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option&
     const std::vector<Shape> in(1, bottom_blob.logical_shape());
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
-    if (is_flat_input(*this, in[0])) return runner_.forward_flat(bottom_blob, top_blob, opt);
+    if (is_flat_input(*this, in[0]))
+        return bottom_blob.dtype == DType::bf16
+                   ? runner_.forward_widened(*this, g, bottom_blob, top_blob, opt)
+                   : runner_.forward_flat(bottom_blob, top_blob, opt);
     return runner_.forward(*this, g, bottom_blob, top_blob, opt);
 }
 

@@ -38,6 +38,7 @@ ConvRunner::ConvRunner()
       split_(nullptr),
       winograd_(false),
       threads_(1),
+      narrow_(false),
       kernel_w_(1),
       kernel_h_(1),
       kernel_d_(1),
@@ -98,6 +99,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     winograd_ = winograd_candidate(s, opt);
     split_ = s.axes < 3 ? split_kernels_for(opt) : nullptr;
     threads_ = opt.num_threads;
+    narrow_ = opt.use_bf16_storage;
     const bool hinted = layer.bottom_shapes.size() == 1;
     if ((!winograd_ && !split_) || (hinted && layer.bottom_shapes[0].dims == 1)) {
         status = pack_direct();
@@ -162,8 +164,13 @@ ConvRunner::Form ConvRunner::best_form(const ConvShape& shape) const {
     if (split_ && SplitPlan::takes(split)) {
         // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how
         // its stages wait for memory.
-        const double vectors = winograd ? WinogradPlan::cycles(*kernels_, shape, threads_) * 1.3
-                                        : ConvPlan::cycles(*kernels_, shape, threads_);
+        double vectors = winograd ? WinogradPlan::cycles(*kernels_, shape, threads_) * 1.3
+                                  : ConvPlan::cycles(*kernels_, shape, threads_);
+        // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
+        if (narrow_)
+            vectors += ((double)shape.x.in * shape.y.in * in_channels_ +
+                        (double)shape.x.out * shape.y.out * out_channels_) /
+                       threads_;
         // Of several threads the slowest counts, and tile units are held back more often than
         // vectors are, which one start-up probe does not foresee.
         const double margin = threads_ > 1 ? .6 : .95;
@@ -197,7 +204,18 @@ const char* ConvRunner::algorithm() const {
     }
 }
 
-int ConvRunner::prepare(const ConvShape& shape, int threads, Form* form, Plans* plans) const {
+// Whether such a bf16 input is multiplied as it is. *status: of deciding the form.
+bool ConvRunner::takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const {
+    if (!split_ || split_->terms != 1 || s.axes != 2 || (s.pad_value != 0.f && has_padding(g)) ||
+        !ConvPlan::takes(shape_of(g)))
+        return false;
+    std::lock_guard<std::mutex> lock(lock_);
+    if (form_ == Form::kUndecided) *status = decide(shape_of(g));
+    return form_ == Form::kSplit;
+}
+
+int ConvRunner::prepare(const ConvShape& shape, bool narrow, int threads, Form* form,
+                        Plans* plans) const {
     std::lock_guard<std::mutex> lock(lock_);
     if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(decide(shape));
     *form = form_;
@@ -205,7 +223,8 @@ int ConvRunner::prepare(const ConvShape& shape, int threads, Form* form, Plans* 
         if (!plans_.direct || !(plans_.direct->shape() == shape))
             plans_.direct = std::make_shared<const ConvPlan>(*kernels_, shape);
     } else if (form_ == Form::kSplit) {
-        const SplitShape split = split_shape(shape);
+        SplitShape split = split_shape(shape);
+        split.narrow_in = split.narrow_out = narrow;
         if (!plans_.split || !(plans_.split->shape() == split) ||
             plans_.split->threads() != threads)
             plans_.split = std::make_shared<const SplitPlan>(*split_, split, threads);
@@ -230,9 +249,13 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
                         Mat& top, const Option& opt) const {
     ConvGeometry g = geometry;
     Mat in, out;
+    int status = kOk;
+    const bool narrow = bottom.dtype == DType::bf16;
+    if (narrow && !takes_bf16(s, g, &status))
+        return status != kOk ? status : forward_widened(s, g, bottom, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
-    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, DType::f32, out_pack_, opt, &top, &out));
+    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, bottom.dtype, out_pack_, opt, &top, &out));
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
     if (odd_value || !ConvPlan::takes(shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
@@ -245,16 +268,33 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     const int threads = threads_for(opt, work);
     Form form;
     Plans plans;
-    QUOLL_RETURN_IF_ERROR(prepare(shape, threads, &form, &plans));
+    QUOLL_RETURN_IF_ERROR(prepare(shape, narrow, threads, &form, &plans));
     switch (form) {
         case Form::kSplit:
-            return run_split(*plans.split, in, in_channels_ / in_pack_ * shape.in_step, out,
-                             out_channels_ / out_pack_ * shape.out_step, opt);
+            return run_split(
+                *plans.split, in.data,
+                in_channels_ / in_pack_ * shape.in_step * dtype_size(in.dtype), out.data,
+                out_channels_ / out_pack_ * shape.out_step * dtype_size(out.dtype), opt);
         case Form::kWinograd:
             return run_winograd(shape, in, out, threads, opt);
         default:
             return run_direct(*plans.direct, in, out, threads);
     }
+}
+
+// A bf16 blob by way of f32.
+int ConvRunner::forward_widened(const ConvolutionFields& s, const ConvGeometry& g,
+                                const Mat& bottom, Mat& top, const Option& opt) const {
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    Mat wide, result;
+    cast_bfloat16_to_float32(bottom, wide, temporary);
+    if (wide.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(is_flat_input(s, wide.logical_shape())
+                              ? forward_flat(wide, result, temporary)
+                              : forward(s, g, wide, result, temporary));
+    cast_float32_to_bfloat16(result, top, opt);
+    return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 int ConvRunner::run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const {
@@ -278,15 +318,15 @@ int ConvRunner::run_winograd(const ConvShape& shape, const Mat& in, Mat& top, in
     return kOk;
 }
 
-int ConvRunner::run_split(const SplitPlan& plan, const float* in, size_t in_group, float* out,
+int ConvRunner::run_split(const SplitPlan& plan, const void* in, size_t in_group, void* out,
                           size_t out_group, const Option& opt) const {
     Mat workspace;
     if (plan.workspace() <= INT_MAX)
         workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++)
-        plan.run(in + i * in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
-                 out + i * out_group, nullptr, 0, activation_, workspace);
+        plan.run((const char*)in + i * in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
+                 (char*)out + i * out_group, nullptr, 0, activation_, workspace);
     return kOk;
 }
 
@@ -303,7 +343,8 @@ int ConvRunner::forward_flat(const Mat& bottom, Mat& top, const Option& opt) con
     }
     if (form == Form::kSplit) {
         const SplitPlan plan(*split_, split_shape(1, out_channels_, in_channels_, 0, 0), 1);
-        return run_split(plan, bottom, in_channels_, top, out_channels_, opt);
+        return run_split(plan, bottom.data, in_channels_ * sizeof(float), top.data,
+                         out_channels_ * sizeof(float), opt);
     }
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};

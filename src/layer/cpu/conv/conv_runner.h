@@ -23,10 +23,14 @@ public:
     bool created() const { return kernels_ != nullptr; }
     // "direct", "winograd" or "split" (bf16 parts on tile units); "" before the choice.
     const char* algorithm() const;
-    // bottom: as convolution_geometry accepted it for `g`, any elempack. top is created.
+    // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. top is
+    // created, of the same dtype.
     int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
                 const Option& opt) const;
-    // The same for a 1x1 convolution on the 1-D input of is_flat_input.
+    // The same for bf16 through f32.
+    int forward_widened(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
+                        Mat& top, const Option& opt) const;
+    // A 1x1 convolution on the 1-D input of is_flat_input, which is f32.
     int forward_flat(const Mat& bottom, Mat& top, const Option& opt) const;
 
 private:
@@ -44,17 +48,20 @@ private:
     int pack_direct() const;
     int pack_winograd() const;
     int pack_split() const;
-    int prepare(const ConvShape& shape, int threads, Form* form, Plans* plans) const;
+    bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
+    int prepare(const ConvShape& shape, bool narrow, int threads, Form* form, Plans* plans) const;
     int run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const;
     int run_winograd(const ConvShape& shape, const Mat& in, Mat& top, int threads,
                      const Option& opt) const;
-    int run_split(const SplitPlan& plan, const float* in, size_t in_group, float* out,
+    // in_group, out_group: bytes from one group to the next.
+    int run_split(const SplitPlan& plan, const void* in, size_t in_group, void* out,
                   size_t out_group, const Option& opt) const;
 
     const KernelSet* kernels_;
     const SplitGemmKernels* split_;  // null: not to be used
     bool winograd_;                  // may be used
     int threads_;                    // that the choice of a form counts on
+    bool narrow_;                    // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;

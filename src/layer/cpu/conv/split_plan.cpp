@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "scalar_private.h"
 
 namespace quoll {
 
@@ -41,7 +42,8 @@ bool operator==(const SplitShape& a, const SplitShape& b) {
     return same(a.x, b.x) && same(a.y, b.y) && a.in_channels == b.in_channels &&
            a.out_channels == b.out_channels && a.in_pack == b.in_pack && a.in_pixel == b.in_pixel &&
            a.in_row == b.in_row && a.in_block == b.in_block && a.out_pack == b.out_pack &&
-           a.out_pixel == b.out_pixel && a.out_row == b.out_row && a.out_block == b.out_block;
+           a.out_pixel == b.out_pixel && a.out_row == b.out_row && a.out_block == b.out_block &&
+           a.narrow_in == b.narrow_in && a.narrow_out == b.narrow_out;
 }
 
 SplitShape split_shape(const ConvShape& conv) {
@@ -76,9 +78,9 @@ SplitShape split_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t 
 }
 
 const SplitGemmKernels* split_kernels_for(const Option& opt) {
-    if (opt.use_bf16_storage) return usable_split_gemm_kernels(1);
-    const int products = opt.use_fp32_split;
-    return products == 6 || products == 3 ? usable_split_gemm_kernels(products) : nullptr;
+    const int products = opt.use_bf16_storage ? 1 : opt.use_fp32_split;
+    return products == 6 || products == 3 || products == 1 ? usable_split_gemm_kernels(products)
+                                                           : nullptr;
 }
 
 // ---------------------------------------------------------------- axes
@@ -293,7 +295,7 @@ void SplitPlan::block_tiles(size_t block, size_t* first, size_t* last) const {
 }
 
 // Positions q0 <= q < q1 of row y of one plane, all channels.
-void SplitPlan::split_line(const float* in, int y, int plane_y, int plane_x, int q0, int q1,
+void SplitPlan::split_line(const void* in, int y, int plane_y, int plane_x, int q0, int q1,
                            uint16_t* to) const {
     const SplitShape& s = shape_;
     const size_t position = (size_t)kernels_.terms * kSplitK;
@@ -312,19 +314,20 @@ void SplitPlan::split_line(const float* in, int y, int plane_y, int plane_x, int
         memset(to + (right - q0) * position, 0, (q1 - right) * position * sizeof(uint16_t));
         if (left == right) continue;
         SplitInput input;
-        input.src = in + row * s.in_row + column * s.in_pixel +
-                    (ptrdiff_t)(c * kSplitK / s.in_pack) * s.in_block;
+        const ptrdiff_t at = row * s.in_row + column * s.in_pixel +
+                             (ptrdiff_t)(c * kSplitK / s.in_pack) * s.in_block;
+        input.src = s.narrow_in ? (const void*)((const uint16_t*)in + at) : (const float*)in + at;
         input.src_pixel = s.x.stride * s.in_pixel;
         input.src_block = s.in_block;
         input.channels = std::min<int>(kSplitK, s.in_channels - (int)c * kSplitK);
         input.pixels = right - left;
         input.dst = to + (left - q0) * position;
         input.dst_pixel = (ptrdiff_t)position;
-        kernels_.input[kernel](input);
+        (s.narrow_in ? kernels_.copy : kernels_.input)[kernel](input);
     }
 }
 
-void SplitPlan::split_block(const float* in, size_t block, uint16_t* to) const {
+void SplitPlan::split_block(const void* in, size_t block, uint16_t* to) const {
     size_t first, last;
     block_tiles(block, &first, &last);
     const int begin = starts_[first];
@@ -348,7 +351,7 @@ void SplitPlan::split_block(const float* in, size_t block, uint16_t* to) const {
 struct SplitPlan::Pointers {
     const uint16_t* weights;
     const float* bias;
-    float* out;
+    void* out;
     const float* residual;
     ptrdiff_t residual_block;
     const FusedActivation& activation;
@@ -403,21 +406,26 @@ SplitPlan::Panel SplitPlan::make_panel(const Pointers& p, size_t index) const {
 // One call of a kernel, whose A and B are set.
 void SplitPlan::run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile) const {
     const int count = tile->a_tile ? kSplitTiles : 1, rows = count * tile_rows_;
-    const SplitTileKernel kernel = panel.kernels[count - 1];
     const int32_t* places = tile->rows;
     tile->low = p.activation.low;
     tile->high = p.activation.high;
-    if (panel.direct) {
-        tile->c = p.out + panel.c;
-        tile->c_vector = panel.c_vector;
-        tile->residual = p.residual ? p.residual + panel.residual : nullptr;
-        tile->r_vector = panel.r_vector;
-        kernel(*tile);
-        for (size_t n = 0; p.activation.pass && n < panel.columns; n += 16)
-            finish_rows(p.activation, tile->c + (n ? panel.c_vector : 0), places, rows,
-                        std::min<size_t>(16, panel.columns - n));
-        return;
-    }
+    if (!panel.direct || (p.activation.pass && shape_.narrow_out))
+        return run_through_buffer(p, panel, tile);
+    tile->narrow = shape_.narrow_out;
+    tile->c = tile->narrow ? (void*)((uint16_t*)p.out + panel.c) : (float*)p.out + panel.c;
+    tile->c_vector = panel.c_vector;
+    tile->residual = p.residual ? p.residual + panel.residual : nullptr;
+    tile->r_vector = panel.r_vector;
+    panel.kernels[count - 1](*tile);
+    for (size_t n = 0; p.activation.pass && n < panel.columns; n += 16)
+        finish_rows(p.activation, (float*)tile->c + (n ? panel.c_vector : 0), places, rows,
+                    std::min<size_t>(16, panel.columns - n));
+}
+
+// The same where the kernel's results are not yet what C holds.
+void SplitPlan::run_through_buffer(const Pointers& p, const Panel& panel, SplitTile* tile) const {
+    const int count = tile->a_tile ? kSplitTiles : 1, rows = count * tile_rows_;
+    const int32_t* places = tile->rows;
     alignas(64) float buffer[kSplitTiles * kSplitRows * kSplitColumns];
     alignas(64) float residual[kSplitTiles * kSplitRows * kSplitColumns];
     int32_t own[kSplitTiles * kSplitRows];
@@ -428,22 +436,30 @@ void SplitPlan::run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile
                 p.residual[places[m] + column_offset(shape_, panel.n0 + j, p.residual_block)];
     }
     tile->c = buffer;
+    tile->narrow = false;
     tile->rows = own;
     tile->c_vector = tile->r_vector = 16;
     tile->residual = p.residual ? residual : nullptr;
-    kernel(*tile);
+    panel.kernels[count - 1](*tile);
     for (int m = 0; m < rows; m++) {
         if (places[m] < 0) continue;
-        const float* from = buffer + m * kSplitColumns;
         p.activation.finish(buffer + m * kSplitColumns, panel.columns);
-        float* out = p.out + places[m];
-        for (size_t j = 0; j < panel.columns;) {
-            const size_t inside = (panel.n0 + j) % shape_.out_pack;
-            const size_t run = std::min(panel.columns - j, shape_.out_pack - inside);
-            float* to = out + column_offset(shape_, panel.n0 + j, shape_.out_block);
-            for (size_t i = 0; i < run; i++) to[i] = from[j + i];
-            j += run;
-        }
+        store_row(p, panel, buffer + m * kSplitColumns, places[m]);
+    }
+}
+
+// A row of a panel's columns to its place in C.
+void SplitPlan::store_row(const Pointers& p, const Panel& panel, const float* from,
+                          int32_t place) const {
+    for (size_t j = 0; j < panel.columns;) {
+        const size_t inside = (panel.n0 + j) % shape_.out_pack;
+        const size_t run = std::min(panel.columns - j, shape_.out_pack - inside);
+        const ptrdiff_t at = place + column_offset(shape_, panel.n0 + j, shape_.out_block);
+        for (size_t i = 0; i < run && shape_.narrow_out; i++)
+            ((uint16_t*)p.out)[at + i] = bfloat_from_float(from[j + i]);
+        for (size_t i = 0; i < run && !shape_.narrow_out; i++)
+            ((float*)p.out)[at + i] = from[j + i];
+        j += run;
     }
 }
 
@@ -478,7 +494,7 @@ void SplitPlan::run_panel(const Pointers& p, const uint16_t* a, size_t block, si
     }
 }
 
-void SplitPlan::run(const float* in, const uint16_t* weights, const float* bias, float* out,
+void SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,
                     const float* residual, ptrdiff_t residual_block,
                     const FusedActivation& activation, float* workspace) const {
     const Pointers pointers = {weights, bias, out, residual, residual_block, activation};

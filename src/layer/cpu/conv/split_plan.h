@@ -16,7 +16,8 @@
 namespace quoll {
 
 // Input value (x, y, channel c) lies at x * in_pixel + y * in_row + c / in_pack * in_block +
-// c % in_pack; likewise the output. All strides in floats.
+// c % in_pack; likewise the output. All strides in values: floats, or bf16 values where `narrow` is
+// set, which kernels of one product alone take.
 struct SplitShape {
     ConvAxis x, y;
     int in_channels, out_channels;
@@ -24,6 +25,7 @@ struct SplitShape {
     ptrdiff_t in_pixel, in_row, in_block;
     size_t out_pack;
     ptrdiff_t out_pixel, out_row, out_block;
+    bool narrow_in, narrow_out;
 };
 bool operator==(const SplitShape& a, const SplitShape& b);
 SplitShape split_shape(const ConvShape& conv);
@@ -54,7 +56,7 @@ public:
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return threads_ * (share_ / 2); }
     // As ConvPlan::run.
-    void run(const float* in, const uint16_t* weights, const float* bias, float* out,
+    void run(const void* in, const uint16_t* weights, const float* bias, void* out,
              const float* residual, ptrdiff_t residual_block, const FusedActivation& activation,
              float* workspace) const;
     const SplitShape& shape() const { return shape_; }
@@ -85,12 +87,14 @@ private:
     double task_cycles(size_t pairs, size_t positions, size_t panels) const;
     size_t panel_bytes() const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
-    void split_block(const float* in, size_t block, uint16_t* to) const;
-    void split_line(const float* in, int y, int plane_y, int plane_x, int q0, int q1,
+    void split_block(const void* in, size_t block, uint16_t* to) const;
+    void split_line(const void* in, int y, int plane_y, int plane_x, int q0, int q1,
                     uint16_t* to) const;
     Panel make_panel(const Pointers& p, size_t index) const;
     void run_panel(const Pointers& p, const uint16_t* a, size_t block, size_t index) const;
     void run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile) const;
+    void run_through_buffer(const Pointers& p, const Panel& panel, SplitTile* tile) const;
+    void store_row(const Pointers& p, const Panel& panel, const float* from, int32_t place) const;
 
     const SplitGemmKernels& kernels_;
     const SplitShape shape_;

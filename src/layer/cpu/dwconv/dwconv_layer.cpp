@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/dwconv/window_taps.h"
 
 namespace quoll {
@@ -82,6 +83,38 @@ private:
     float* data_ = nullptr;
 };
 
+// Rows of a channel of some storage type as f32, and back: a row of the input is widened, into
+// memory of the whole channel, when the first window needs it.
+class StoredRows {
+public:
+    StoredRows(const StorageKernels* storage, const ConvGeometry& g, int pack, float* memory)
+        : storage_(storage),
+          in_floats_((size_t)g.x.in * pack),
+          out_floats_((size_t)g.x.out * pack),
+          memory_(memory) {}
+    static int memory(const ConvGeometry& g, int pack, int threads, const Option& opt, Mat* m) {
+        m->create(std::max(g.x.in, g.x.out) * pack, (g.y.in + 1) * threads, 4u,
+                  opt.workspace_allocator);
+        return m->empty() ? (int)kOutOfMemory : (int)kOk;
+    }
+    void begin(const uint16_t* channel, int64_t row) { channel_ = channel, ready_ = row; }
+    // The input's rows up to `row`.
+    void widen(int64_t row) {
+        for (; ready_ <= row; ready_++)
+            storage_->widen(channel_ + ready_ * in_floats_, in() + ready_ * in_floats_, in_floats_);
+    }
+    float* out() const { return memory_; }
+    float* in() const { return memory_ + std::max(in_floats_, out_floats_); }
+    void narrow(uint16_t* to) const { storage_->narrow(out(), to, out_floats_); }
+
+private:
+    const StorageKernels* storage_;
+    const size_t in_floats_, out_floats_;
+    float* memory_;  // a row of the output, then the input
+    const uint16_t* channel_ = nullptr;
+    int64_t ready_ = 0;
+};
+
 double work_of(const ConvGeometry& g) {
     return (double)g.x.out * g.y.out * g.maxk() * g.num_output;
 }
@@ -108,6 +141,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     pack_ = best_elempack(*kernels_, num_output, opt);
     row_ = select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
+    support_fp16_storage = support_bf16_storage = pack_ > 1;
     return repack_weights();
 }
 
@@ -162,13 +196,8 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     return forward_blocked(bottom_blob, g, top_blob, opt);
 }
 
-int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
-                                             const Option& opt) const {
-    Mat in, channels;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
-    in = conv_channels(*this, in);
-    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, pack_, opt, &top, &channels));
-
+// What does not depend on the row.
+DwconvRow ConvolutionDepthWiseCpu::row_frame(const ConvGeometry& g) const {
     DwconvRow frame = {};
     frame.in_w = g.x.in, frame.out_w = g.x.out;
     frame.kernel_w = kernel_w, frame.kernel_h = kernel_h;
@@ -178,24 +207,47 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     frame.low = activation_.low, frame.high = activation_.high;
     frame.row_step = (size_t)g.y.dilation * g.x.in * pack_;
     inner_outputs(g.x, &frame.x_first, &frame.x_last);
+    return frame;
+}
 
+int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                             const Option& opt) const {
+    const StorageKernels* storage = storage_kernels(*kernels_, bottom.dtype);
+    Mat in, channels, memory;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
+    in = conv_channels(*this, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, bottom.dtype, pack_, opt, &top, &channels));
+    const DwconvRow frame = row_frame(g);
     const int threads = threads_for(opt, work_of(g));
     const Bands bands(channels.c, g.y.out, threads);
+    if (storage) QUOLL_RETURN_IF_ERROR(StoredRows::memory(g, pack_, threads, opt, &memory));
 #pragma omp parallel for num_threads(threads)
     for (int task = 0; task < channels.c * bands.per_item; task++) {
         const int q = bands.item(task);
-        const float* channel = (const float*)in.data + q * in.cstep * pack_;
-        float* out = (float*)channels.data + q * channels.cstep * pack_;
+        const size_t in_at = q * in.cstep * pack_, out_at = q * channels.cstep * pack_;
+        const float* channel = (const float*)in.data + in_at;
+        float* own = storage ? memory.row(get_omp_thread_num() * (g.y.in + 1)) : nullptr;
+        StoredRows rows(storage, g, pack_, own);
+        if (storage) {
+            rows.begin((const uint16_t*)in.data + in_at,
+                       std::max<int64_t>(0, (int64_t)bands.begin(task) * g.y.stride - g.y.before));
+            channel = rows.in();
+        }
         DwconvRow row = frame;
         row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
         for (int y = bands.begin(task); y < bands.end(task); y++) {
             const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
             const int64_t y_in = start + (int64_t)row.ky_first * g.y.dilation;
-            row.in = row.ky_first < row.ky_last ? channel + y_in * g.x.in * pack_ : nullptr;
-            row.out = out + (size_t)y * g.x.out * pack_;
+            const int64_t y_last = start + (int64_t)(row.ky_last - 1) * g.y.dilation;
+            const size_t at = out_at + (size_t)y * g.x.out * pack_;
+            const bool taps = row.ky_first < row.ky_last;
+            if (storage && taps) rows.widen(y_last);
+            row.in = taps ? channel + y_in * g.x.in * pack_ : nullptr;
+            row.out = storage ? rows.out() : (float*)channels.data + at;
             row_(row);
             activation_.finish(row.out, (size_t)g.x.out * pack_);
+            if (storage) rows.narrow((uint16_t*)channels.data + at);
         }
     }
     return kOk;

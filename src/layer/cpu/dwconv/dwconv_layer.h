@@ -23,6 +23,7 @@ public:
 private:
     int repack_weights();
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
+    DwconvRow row_frame(const ConvGeometry& g) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                         const Option& opt) const;
     int forward_planar(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;

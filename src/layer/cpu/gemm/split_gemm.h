@@ -37,8 +37,8 @@ enum {
 // with the place p = rows[i * tile_rows + m] gives, unless p is negative,
 //     c[p + v * c_vector + lane] = clamp(bias[16 v + lane] + sum + residual[p + v * r_vector +
 //     lane])
-// for the columns 16 v + lane < columns. Nothing beyond these values is written, and of A, B and
-// bias all of the tiles and the panel is read. residual may be null.
+// for the columns 16 v + lane < columns, rounded to bf16 if `narrow`. Nothing beyond these values
+// is written, and of A, B and bias all of the tiles and the panel is read. residual may be null.
 struct SplitTile {
     const uint16_t* a;
     ptrdiff_t a_row, a_tile;
@@ -47,7 +47,8 @@ struct SplitTile {
     size_t num_steps;  // at least 1
     const uint16_t* b;
     const float* bias;  // 32 floats, 16 for a narrow panel
-    float* c;
+    void* c;            // floats, or bf16 values
+    bool narrow;
     const int32_t* rows;
     ptrdiff_t c_vector;
     size_t columns;
@@ -63,9 +64,9 @@ typedef void (*SplitTileKernel)(const SplitTile& tile);
 // Splits `pixels` pixels of up to 32 channels. Channel c of pixel p is
 // src[p * src_pixel + c / pack * src_block + c % pack]; its term t goes to
 // dst[p * dst_pixel + t * 32 + c]; channels from `channels` to 31 are zero. dst is aligned to 64
-// bytes and dst_pixel a multiple of 32.
+// bytes and dst_pixel a multiple of 32. src holds floats, or bf16 values for the kernels that copy.
 struct SplitInput {
-    const float* src;
+    const void* src;
     ptrdiff_t src_pixel, src_block;
     int channels;
     size_t pixels;
@@ -81,6 +82,7 @@ struct SplitGemmKernels {
     void (*end)();
     SplitTileKernel tile[kSplitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
     SplitInputKernel input[4];             // for pack 1, 4, 8, 16
+    SplitInputKernel copy[4];              // of bf16 values; null where there are more terms
     // What the speed of the units is measured with: that many tile multiplications (between begin
     // and end), and that many fused multiply-adds of the widest f32 vectors.
     void (*spin_tiles)(int count);

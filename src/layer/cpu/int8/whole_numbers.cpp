@@ -105,6 +105,9 @@ int WholeConvolution::create(const ConvolutionOperator& s, ConvolutionOperator* 
     }
     Option exact = opt;
     exact.use_winograd_convolution = false;  // its transforms round
+    // Whole numbers up to 256 are bf16 values, and f32 holds the sums of their products.
+    if (opt.use_fp32_split) exact.use_fp32_split = 1;
+    exact.use_bf16_storage = false;
     QUOLL_RETURN_IF_ERROR(form->create_pipeline(exact));
     input_scale_ = s.bottom_blob_int8_scales;
     return scaling_.create(s, s.num_output, input_scale_[0], s.weight_data_int8_scales, s.bias_data,

@@ -1,5 +1,5 @@
-// The fast form of operators that map each f32 value by a unary kernel; other dtypes are left to
-// the reference. In <op>_cpu.cpp:
+// The fast form of operators that map each f32 value by a unary kernel, those of f16 and bf16 blobs
+// in between too; other dtypes are left to the reference. In <op>_cpu.cpp:
 //
 //   class SigmoidCpu : public UnaryLayer<Sigmoid> {
 //       UnaryKernel select(const UnaryKernels& k, float*) override { return k.sigmoid; }
@@ -13,7 +13,8 @@
 
 namespace quoll {
 
-// out = kernel(in) for f32 blobs of one shape and elempack, which may be the same.
+// out = kernel(in) for f32 blobs, or blobs of one storage type, of one shape and elempack, which
+// may be the same.
 void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out, const Option& opt);
 
 template <class T>
@@ -22,17 +23,18 @@ public:
     int create_pipeline(const Option& opt) override {
         QUOLL_RETURN_IF_ERROR(T::create_pipeline(opt));
         kernel_ = select(*host_kernel_set().unary, params_);
+        this->support_fp16_storage = this->support_bf16_storage = kernel_ != nullptr;
         return kOk;
     }
     int forward(const Mat& in, Mat& out, const Option& opt) const override {
-        if (!kernel_ || in.dtype != DType::f32) return T::forward(in, out, opt);
+        if (!kernel_ || !takes_float(*this, in.dtype)) return T::forward(in, out, opt);
         out.create_like(in, opt.blob_allocator);
         if (out.empty()) return kOutOfMemory;
         run_unary(kernel_, params_, in, out, opt);
         return kOk;
     }
     int forward_inplace(Mat& blob, const Option& opt) const override {
-        if (!kernel_ || blob.dtype != DType::f32) return T::forward_inplace(blob, opt);
+        if (!kernel_ || !takes_float(*this, blob.dtype)) return T::forward_inplace(blob, opt);
         run_unary(kernel_, params_, blob, blob, opt);
         return kOk;
     }

@@ -1,0 +1,163 @@
+// The casts of every ISA against the scalar conversions, bit for bit.
+#include <gtest/gtest.h>
+#include <string.h>
+
+#include <vector>
+
+#include "guarded.h"
+#include "layer.h"
+#include "layer/cpu/cast/storage.h"
+#include "modelbin.h"
+#include "paramdict.h"
+#include "scalar_private.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Conversions {
+    DType dtype;
+    unsigned short (*narrow)(float);
+    float (*widen)(unsigned short);
+};
+const Conversions kConversions[] = {{DType::f16, half_from_float, float_from_half},
+                                    {DType::bf16, bfloat_from_float, float_from_bfloat}};
+
+}  // namespace
+
+TEST(Cast, widens_all_values) {
+    for (Isa isa : available_isas())
+        for (const Conversions& c : kConversions) {
+            const StorageKernels& kernels = *storage_kernels(kernel_set(isa), c.dtype);
+            Guarded<uint16_t> in(1 << 16);
+            Guarded<float> out(1 << 16);
+            for (int i = 0; i < 1 << 16; i++) in[i] = (uint16_t)i;
+            kernels.widen(in.data(), out.data(), 1 << 16);
+            for (int i = 0; i < 1 << 16; i++)
+                ASSERT_EQ(bits_of(out[i]), bits_of(c.widen((uint16_t)i))) << isa_name(isa) << i;
+        }
+}
+
+TEST(Cast, narrows_every_kind_of_value) {
+    for (Isa isa : available_isas())
+        for (const Conversions& c : kConversions) {
+            const StorageKernels& kernels = *storage_kernels(kernel_set(isa), c.dtype);
+            // All exponents and signs with mantissas about every rounding, and any length.
+            std::vector<float> values;
+            for (uint32_t top = 0; top < 1 << 16; top += 3)
+                for (uint32_t low : {0u, 1u, 0xfffu, 0x1000u, 0x1001u, 0x7fffu, 0x8000u, 0xffffu})
+                    values.push_back(float_of(top << 16 | low));
+            for (size_t count : {(size_t)1, (size_t)7, (size_t)33, values.size()}) {
+                Guarded<float> in(count);
+                Guarded<uint16_t> out(count);
+                for (size_t i = 0; i < count; i++) in[i] = values[values.size() - count + i];
+                kernels.narrow(in.data(), out.data(), count);
+                for (size_t i = 0; i < count; i++)
+                    ASSERT_EQ(out[i], c.narrow(in[i])) << isa_name(isa) << " " << bits_of(in[i]);
+            }
+        }
+}
+
+namespace {
+
+Mat make_blob(int w, int h, int c, int seed) {
+    Mat m(w, h, c, 64u, 16);
+    for (int q = 0; q < c; q++)
+        for (int i = 0; i < w * h * 16; i++)
+            ((float*)m.data)[q * m.cstep * 16 + i] = (float)((i * 37 + q * 11 + seed) % 101) - 50.f;
+    return m;
+}
+
+Mat narrowed(const Mat& m, DType dtype) {
+    Mat out;
+    if (dtype == DType::f16) cast_float32_to_float16(m, out);
+    if (dtype == DType::bf16) cast_float32_to_bfloat16(m, out);
+    return out;
+}
+
+bool equal(const Mat& a, const Mat& b) {
+    for (int q = 0; q < a.c; q++)
+        if (memcmp((char*)a.data + q * a.cstep * a.elemsize,
+                   (char*)b.data + q * b.cstep * b.elemsize, a.w * a.h * a.elemsize))
+            return false;
+    return a.dtype == b.dtype && a.logical_shape() == b.logical_shape();
+}
+
+}  // namespace
+
+// Elementwise layers take blobs of a storage type, as if these were widened and narrowed around
+// them.
+TEST(Cast, elementwise_layers) {
+    Option opt;
+    const Mat a = make_blob(9, 7, 3, 1), b = make_blob(9, 7, 3, 5), row = make_blob(1, 1, 3, 9);
+    for (const char* type : {"ReLU", "BinaryOp"}) {
+        Layer* layer = create_layer(type);
+        ASSERT_TRUE(layer);
+        ParamDict pd;
+        ASSERT_EQ(0, layer->load_param(pd));
+        ASSERT_EQ(0, layer->create_pipeline(opt));
+        const bool binary = !layer->one_blob_only;
+        for (const DType dtype : {DType::f16, DType::bf16})
+            for (const Mat& second : {b, row}) {
+                std::vector<Mat> in = {a}, wide, narrow;
+                if (binary) in.push_back(second);
+                for (const Mat& m : in) {
+                    narrow.push_back(narrowed(m, dtype));
+                    Mat back;
+                    if (dtype == DType::f16) cast_float16_to_float32(narrow.back(), back);
+                    if (dtype == DType::bf16) cast_bfloat16_to_float32(narrow.back(), back);
+                    wide.push_back(back);
+                }
+                std::vector<Mat> want(1), got(1);
+                if (binary) {
+                    ASSERT_EQ(0, layer->forward(wide, want, opt));
+                    ASSERT_EQ(0, layer->forward(narrow, got, opt));
+                } else {
+                    ASSERT_EQ(0, layer->forward(wide[0], want[0], opt));
+                    ASSERT_EQ(0, layer->forward(narrow[0], got[0], opt));
+                }
+                EXPECT_TRUE(equal(got[0], narrowed(want[0], dtype))) << type;
+                if (binary)
+                    ASSERT_EQ(0, layer->forward_inplace(narrow, opt));
+                else
+                    ASSERT_EQ(0, layer->forward_inplace(narrow[0], opt));
+                EXPECT_TRUE(equal(narrow[0], got[0])) << type << " in place";
+            }
+        delete layer;
+    }
+}
+
+TEST(Cast, depthwise_convolution) {
+    for (int stride : {1, 2})
+        for (int dilation : {1, 2})
+            for (int threads : {1, 3}) {
+                Option opt;
+                opt.num_threads = threads;
+                Layer* layer = create_layer("ConvolutionDepthWise");
+                ParamDict pd;
+                const int values[][2] = {{0, 48}, {1, 3},   {2, dilation}, {3, stride}, {4, 2},
+                                         {5, 1},  {6, 432}, {7, 48},       {9, 1}};
+                for (const auto& v : values) pd.set(v[0], v[1]);
+                Mat weights[] = {Mat(432), Mat(48)};
+                for (int i = 0; i < 432; i++) weights[0][i] = (float)(i * 29 % 17) - 8.f;
+                for (int i = 0; i < 48; i++) weights[1][i] = (float)i;
+                const ModelBinFromMatArray model(weights);
+                ASSERT_EQ(0, layer->load_param(pd));
+                ASSERT_EQ(0, layer->load_model(model));
+                ASSERT_EQ(0, layer->create_pipeline(opt));
+                for (const DType dtype : {DType::f16, DType::bf16})
+                    for (int pack : {16, 4, 1}) {
+                        Mat in, wide, want, got;
+                        convert_packing(make_blob(13, 11, 3, 2), in, pack);
+                        ASSERT_EQ(0, layer->forward(in, want, opt));  // small whole numbers
+                        ASSERT_EQ(0, layer->forward(narrowed(in, dtype), got, opt));
+                        EXPECT_TRUE(equal(got, narrowed(want, dtype))) << stride << dilation;
+                    }
+                delete layer;
+            }
+}
+
+TEST(Cast, other_types_have_none) {
+    EXPECT_EQ(storage_kernels(host_kernel_set(), DType::f32), nullptr);
+    EXPECT_EQ(storage_kernels(host_kernel_set(), DType::s8), nullptr);
+}
