@@ -4,10 +4,10 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
-    libprotobuf-dev protobuf-compiler)
+    libprotobuf-dev protobuf-compiler libonnx-dev)
 case "${1:-}" in
     '') ;;
-    --tests) packages+=(g++-aarch64-linux-gnu qemu-user pkgconf python3-venv ca-certificates) ;;
+    --tests) packages+=(g++-aarch64-linux-gnu qemu-user pkgconf python3-venv ca-certificates libonnx-testdata) ;;
     *) echo "usage: $0 [--tests]" >&2; exit 2 ;;
 esac
 

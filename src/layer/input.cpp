@@ -14,6 +14,7 @@ void Input::params(Input& s, ParamVisitor& v) {
     v(1, "h", s.h, 0, "height", at_least(0));
     v(11, "d", s.d, 0, "depth", at_least(0));
     v(2, "c", s.c, 0, "channels", at_least(0));
+    tensor_spec_params(s.array, v);
 }
 
 void Input::weights(Input&, WeightVisitor&) {}

@@ -1,7 +1,7 @@
 #ifndef QUOLL_LAYER_INPUT_H
 #define QUOLL_LAYER_INPUT_H
 
-#include "schema.h"
+#include "tensorspec.h"
 
 namespace quoll {
 
@@ -15,6 +15,7 @@ public:
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
     int w, h, d, c;
+    TensorSpec array;
 };
 
 }  // namespace quoll

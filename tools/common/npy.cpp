@@ -153,12 +153,15 @@ struct ElementType {
 const ElementType kElementTypes[] = {
     {"<f4", DType::f32, 4}, {"<f2", DType::f32, 2}, {"<i4", DType::s32, 4}, {"<i8", DType::s32, 8},
     {"|i1", DType::s8, 1},  {"|u1", DType::u8, 1},  {"<i1", DType::s8, 1},  {"<u1", DType::u8, 1},
-    {"|b1", DType::u8, 1},
+    {"|b1", DType::u8, 1},  {"<f8", DType::f32, 8}, {"<i2", DType::s32, 2}, {"<u2", DType::s32, 2},
+    {"<u4", DType::s32, 4}, {"<u8", DType::s32, 8},
 };
+// The first of them are for everybody.
+const size_t kPlainElementTypes = 9;
 
 int find_type(const std::string& path, const Header& header, const ElementType** type) {
-    for (const ElementType& t : kElementTypes)
-        if (header.descr == t.descr) return *type = &t, (int)kOk;
+    for (size_t i = 0; i < kPlainElementTypes; i++)
+        if (header.descr == kElementTypes[i].descr) return *type = &kElementTypes[i], (int)kOk;
     return fail(path, "elements of type '" + header.descr +
                           "': expected float32 '<f4', float16 '<f2', int32 '<i4', int64 '<i8', "
                           "int8 '|i1', uint8 '|u1' or bool '|b1'");
@@ -183,11 +186,34 @@ int make_shape(const std::string& path, const Header& header, bool batch, DType 
     return kOk;
 }
 
+// True if elements of the file are those of the Mat.
+bool same_elements(const ElementType& type) {
+    return type.file_size == dtype_size(type.dtype) &&
+           type.descr[1] != (type.dtype == DType::s32 ? 'u' : 0);
+}
+
+template <class T>
+T load(const unsigned char* p) {
+    T value;
+    memcpy(&value, p, sizeof(value));
+    return value;
+}
+
+// An integer of the file; *fits: within 32 bits.
+int32_t whole_number(const ElementType& type, const unsigned char* p, int64_t* wide, bool* fits) {
+    const bool positive = type.descr[1] == 'u';
+    *wide = type.file_size == 2   ? positive ? load<uint16_t>(p) : load<int16_t>(p)
+              : type.file_size == 4 ? positive ? (int64_t)load<uint32_t>(p) : load<int32_t>(p)
+                                    : load<int64_t>(p);
+    *fits = *wide >= (positive ? 0 : INT32_MIN) && *wide <= INT32_MAX;
+    return (int32_t)*wide;
+}
+
 // `count` elements of the file into the Mat's type.
 int read_elements(const std::string& path, FILE* fp, const ElementType& type, size_t count,
                   unsigned char* to) {
     const size_t kStep = 1 << 16;
-    if (type.file_size == dtype_size(type.dtype))
+    if (same_elements(type))
         return fread(to, type.file_size, count, fp) == count ? (int)kOk
                                                              : fail(path, "cannot be read");
     std::vector<unsigned char> buffer(kStep * type.file_size);
@@ -196,18 +222,18 @@ int read_elements(const std::string& path, FILE* fp, const ElementType& type, si
         if (fread(buffer.data(), type.file_size, step, fp) != step)
             return fail(path, "cannot be read");
         for (size_t i = 0; i < step; i++, done++) {
+            const unsigned char* from = &buffer[i * type.file_size];
             if (type.dtype == DType::f32) {
-                uint16_t half;
-                memcpy(&half, &buffer[i * 2], 2);
-                ((float*)to)[done] = float16_to_float32(half);
+                ((float*)to)[done] = type.file_size == 8 ? (float)load<double>(from)
+                                                         : float16_to_float32(load<uint16_t>(from));
                 continue;
             }
             int64_t wide;
-            memcpy(&wide, &buffer[i * 8], 8);
-            if (wide < INT32_MIN || wide > INT32_MAX)
+            bool fits;
+            ((int32_t*)to)[done] = whole_number(type, from, &wide, &fits);
+            if (!fits)
                 return fail(path, "element " + std::to_string(done) + " is " +
                                       std::to_string(wide) + ", which does not fit 32 bits");
-            ((int32_t*)to)[done] = (int32_t)wide;
         }
     }
     return kOk;
@@ -227,20 +253,41 @@ int bytes_left(const std::string& path, FILE* fp, uint64_t* left) {
     return kOk;
 }
 
-}  // namespace
+// The blob for an array that `array` describes.
+int make_shape(const std::string& path, const Header& header, const TensorSpec& array, DType dtype,
+               Shape* shape) {
+    std::vector<uint64_t> axes = header.shape;
+    if (header.fortran_order)
+        return fail(path, "the array is in Fortran order; save np.ascontiguousarray(array)");
+    if (axes.size() != (size_t)array.rank)
+        return fail(path, "shape " + shape_of(header) + ": expected " + std::to_string(array.rank) +
+                              " axes");
+    for (uint64_t v : axes)
+        if (v == 0 || v > INT_MAX)
+            return fail(path,
+                        "shape " + shape_of(header) + ": each axis must have 1 to 2^31-1 elements");
+    *shape = Shape(1, 1, 1, 1, dtype);
+    if (array.batch && !axes.empty()) {
+        shape->n = (int)axes[0];
+        axes.erase(axes.begin());
+    }
+    if (axes.empty()) axes.push_back(1);
+    while (axes.size() > 4) {  // the outermost ones share an axis of the blob
+        if (axes[0] > INT_MAX / axes[1])
+            return fail(path, "shape " + shape_of(header) + " is too large");
+        axes[1] *= axes[0];
+        axes.erase(axes.begin());
+    }
+    shape->dims = (int)axes.size();
+    for (int i = 0; i < shape->dims; i++) shape->set_size(i, (int)axes[i]);
+    return kOk;
+}
 
-int read_npy(const std::string& path, bool batch, Mat* mat) {
-    File file(fopen(path.c_str(), "rb"));
-    if (!file) return fail(path, std::string("cannot be opened: ") + strerror(errno));
-    Header header;
-    QUOLL_RETURN_IF_ERROR(read_header(path, file.get(), &header));
-    const ElementType* type = nullptr;
-    QUOLL_RETURN_IF_ERROR(find_type(path, header, &type));
-    Shape shape;
-    QUOLL_RETURN_IF_ERROR(make_shape(path, header, batch, type->dtype, &shape));
+int read_values(const std::string& path, FILE* fp, const Header& header, const ElementType& type,
+                const Shape& shape, Mat* mat) {
     uint64_t left = 0;
-    QUOLL_RETURN_IF_ERROR(bytes_left(path, file.get(), &left));
-    double bytes = (double)type->file_size;
+    QUOLL_RETURN_IF_ERROR(bytes_left(path, fp, &left));
+    double bytes = (double)type.file_size;
     for (uint64_t v : header.shape) bytes *= (double)v;
     if (bytes > (double)left) {
         char text[160];
@@ -253,22 +300,68 @@ int read_npy(const std::string& path, bool batch, Mat* mat) {
     const size_t count = (size_t)mat->w * mat->h * mat->d;
     for (int b = 0; b < mat->n; b++)
         for (int q = 0; q < mat->c; q++)
-            QUOLL_RETURN_IF_ERROR(
-                read_elements(path, file.get(), *type, count, channel_data(*mat, b, q)));
+            QUOLL_RETURN_IF_ERROR(read_elements(path, fp, type, count, channel_data(*mat, b, q)));
     return kOk;
 }
 
+int open_array(const std::string& path, File* file, Header* header) {
+    file->reset(fopen(path.c_str(), "rb"));
+    if (!*file) return fail(path, std::string("cannot be opened: ") + strerror(errno));
+    return read_header(path, file->get(), header);
+}
+
+// The element types of arrays: numpy's name, and the blob's type.
+struct ArrayType {
+    int onnx;
+    const char* descr;
+    DType dtype;
+};
+const ArrayType kArrayTypes[] = {
+    {1, "<f4", DType::f32},  {2, "|u1", DType::u8},   {3, "|i1", DType::s8},
+    {4, "<u2", DType::s32},  {5, "<i2", DType::s32},  {6, "<i4", DType::s32},
+    {7, "<i8", DType::s32},  {9, "|b1", DType::u8},   {10, "<f2", DType::f32},
+    {11, "<f8", DType::f32}, {12, "<u4", DType::s32}, {13, "<u8", DType::s32},
+    {16, "<f4", DType::f32}, {21, "|u1", DType::u8},  {22, "|i1", DType::s8},
+};
+const ArrayType* array_type(int onnx) {
+    for (const ArrayType& t : kArrayTypes)
+        if (t.onnx == onnx) return &t;
+    return nullptr;
+}
+
+}  // namespace
+
+int read_npy(const std::string& path, bool batch, Mat* mat) {
+    File file;
+    Header header;
+    const ElementType* type = nullptr;
+    Shape shape;
+    QUOLL_RETURN_IF_ERROR(open_array(path, &file, &header));
+    QUOLL_RETURN_IF_ERROR(find_type(path, header, &type));
+    QUOLL_RETURN_IF_ERROR(make_shape(path, header, batch, type->dtype, &shape));
+    return read_values(path, file.get(), header, *type, shape, mat);
+}
+
+int read_npy(const std::string& path, const TensorSpec& array, Mat* mat) {
+    File file;
+    Header header;
+    QUOLL_RETURN_IF_ERROR(open_array(path, &file, &header));
+    const ArrayType* wanted = array_type(array.element_type);
+    const ElementType* type = nullptr;
+    for (const ElementType& t : kElementTypes)
+        if (header.descr == t.descr && wanted && t.dtype == wanted->dtype) type = &t;
+    if (!type)
+        return fail(path, "elements of type '" + header.descr + "': expected '" +
+                              (wanted ? wanted->descr : "?") + "' or one of its kind");
+    Shape shape;
+    QUOLL_RETURN_IF_ERROR(make_shape(path, header, array, type->dtype, &shape));
+    return read_values(path, file.get(), header, *type, shape, mat);
+}
+
 // "{'descr': '<f4', ...}" padded so that the data begins at a multiple of 64 bytes.
-static std::string header_of(const Mat& m) {
-    const char* descr = m.dtype == DType::s32   ? "<i4"
-                        : m.dtype == DType::s8  ? "|i1"
-                        : m.dtype == DType::u8  ? "|u1"
-                        : m.dtype == DType::f16 ? "<f2"
-                                                : "<f4";
-    const Shape shape = m.logical_shape();
-    std::string text = std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (";
-    if (m.n != 1) text += std::to_string(m.n) + ", ";
-    for (int i = 0; i < m.dims; i++) text += std::to_string(shape.size(i)) + ", ";
+static std::string header_of(const std::string& descr, const std::vector<int>& axes) {
+    std::string text = "{'descr': '" + descr + "', 'fortran_order': False, 'shape': (";
+    for (int v : axes) text += std::to_string(v) + ", ";
     if (text.back() == ' ') text.pop_back();
     text += "), }";
     const size_t before = kMagicSize + 4;
@@ -282,25 +375,107 @@ static std::string header_of(const Mat& m) {
     return header + text;
 }
 
-int write_npy(const std::string& path, const Mat& mat) {
-    if (mat.dims < 1 || mat.elempack != 1)
-        return fail(path, "a blob of " + std::to_string(mat.dims) + " axes and elempack " +
-                              std::to_string(mat.elempack));
-    Mat m = mat;
-    if (mat.dtype == DType::bf16 && !mat.empty()) {
-        cast_bfloat16_to_float32(mat, m);
-        if (m.empty()) return fail(path, "out of memory");
+// A channel as elements of the file.
+static void convert_elements(const unsigned char* from, size_t count, DType dtype,
+                             const std::string& descr, std::vector<unsigned char>* to) {
+    const size_t size = (size_t)(descr[2] - '0');
+    to->resize(count * size);
+    if (size == dtype_size(dtype)) {
+        memcpy(to->data(), from, count * size);
+        return;
     }
-    const std::string header = header_of(m);
+    for (size_t i = 0; i < count; i++) {
+        unsigned char* p = to->data() + i * size;
+        if (dtype == DType::f32 && size == 8) {
+            const double value = ((const float*)from)[i];
+            memcpy(p, &value, size);
+        } else if (dtype == DType::f32) {
+            const uint16_t half = float32_to_float16(((const float*)from)[i]);
+            memcpy(p, &half, size);
+        } else {  // little-endian: the low bytes come first
+            const int64_t value = ((const int32_t*)from)[i];
+            memcpy(p, &value, size);
+        }
+    }
+}
+
+static int write_array(const std::string& path, const Mat& m, const std::string& descr,
+                       const std::vector<int>& axes) {
+    const std::string header = header_of(descr, axes);
     FILE* fp = fopen(path.c_str(), "wb");
     if (!fp) return fail(path, std::string("cannot be created: ") + strerror(errno));
     bool ok = fwrite(header.data(), 1, header.size(), fp) == header.size();
     const size_t count = (size_t)m.w * m.h * m.d;
-    for (int b = 0; b < m.n && ok && count; b++)
-        for (int q = 0; q < m.c && ok; q++)
-            ok = fwrite(channel_data(m, b, q), m.elemsize, count, fp) == count;
+    std::vector<unsigned char> bytes;
+    for (int b = 0; b < m.n && ok && count; b++) {
+        for (int q = 0; q < m.c && ok; q++) {
+            convert_elements(channel_data(m, b, q), count, m.dtype, descr, &bytes);
+            ok = fwrite(bytes.data(), 1, bytes.size(), fp) == bytes.size();
+        }
+    }
     ok = fclose(fp) == 0 && ok;
     return ok ? (int)kOk : fail(path, std::string("cannot be written: ") + strerror(errno));
+}
+
+// Planar, and of a type that files have.
+static int prepare(const std::string& path, const Mat& mat, Mat* m) {
+    if (mat.dims < 1 || mat.elempack != 1)
+        return fail(path, "a blob of " + std::to_string(mat.dims) + " axes and elempack " +
+                              std::to_string(mat.elempack));
+    *m = mat;
+    if (mat.dtype != DType::bf16 || mat.empty()) return kOk;
+    cast_bfloat16_to_float32(mat, *m);
+    return m->empty() ? fail(path, "out of memory") : (int)kOk;
+}
+
+static std::vector<int> axes_of_blob(const Mat& m, bool batch) {
+    const Shape shape = m.logical_shape();
+    std::vector<int> axes;
+    if (batch) axes.push_back(m.n);
+    for (int i = 0; i < m.dims; i++) axes.push_back(shape.size(i));
+    return axes;
+}
+
+int write_npy(const std::string& path, const Mat& mat) {
+    Mat m;
+    QUOLL_RETURN_IF_ERROR(prepare(path, mat, &m));
+    const char* descr = m.dtype == DType::s32   ? "<i4"
+                        : m.dtype == DType::s8  ? "|i1"
+                        : m.dtype == DType::u8  ? "|u1"
+                        : m.dtype == DType::f16 ? "<f2"
+                                                : "<f4";
+    return write_array(path, m, descr, axes_of_blob(m, m.n != 1));
+}
+
+int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat) {
+    Mat m;
+    QUOLL_RETURN_IF_ERROR(prepare(path, mat, &m));
+    const ArrayType* type = array_type(array.element_type);
+    if (!type || type->dtype != m.dtype)
+        return fail(path, std::string("a blob of ") + dtype_name(m.dtype) + " for an array of '" +
+                              (type ? type->descr : "?") + "'");
+    std::vector<int> axes = axes_of_blob(m, array.batch != 0);
+    int64_t total = 1, known = 1;
+    for (int v : axes) total *= v;
+    if ((int)axes.size() != array.rank) {
+        // Axes share an axis of the blob: their sizes are those that were said, but for one.
+        int open = -1;
+        axes.assign((size_t)array.rank, 0);
+        for (int i = 0; i < array.rank; i++) {
+            axes[i] = i == 0 && array.batch ? m.n : array.size(i);
+            if (axes[i] >= 0)
+                known *= axes[i];
+            else if (open >= 0)
+                return fail(path, "the sizes of its axes are not known");
+            else
+                open = i;
+        }
+        if (open >= 0 && known > 0) axes[open] = (int)(total / known), known *= axes[open];
+        if (known != total)
+            return fail(path,
+                        std::to_string(total) + " values for an array of " + std::to_string(known));
+    }
+    return write_array(path, m, type->descr, axes);
 }
 
 }  // namespace quoll

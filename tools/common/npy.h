@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "layer/tensorspec.h"
 #include "mat.h"
 
 namespace quoll {
@@ -20,6 +21,12 @@ int read_npy(const std::string& path, bool batch, Mat* mat);
 // 1; an axis may be 0, as of a detector that found nothing. f32, s32, s8 and u8 keep their type,
 // f16 is float16, bf16 is widened to float32.
 int write_npy(const std::string& path, const Mat& mat);
+
+// The same for the blob of an Input or Output layer that says what array it stands for: read_npy
+// takes arrays of that rank, float64, int16, uint16, uint32 and uint64, too, of which each value
+// must fit; write_npy gives the array its rank and element type back (bfloat16 as float32).
+int read_npy(const std::string& path, const TensorSpec& array, Mat* mat);
+int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat);
 
 }  // namespace quoll
 

@@ -11,6 +11,8 @@
 #include "common/npy.h"
 #include "common/run_options.h"
 #include "datareader.h"
+#include "layer/input.h"
+#include "layer/output.h"
 #include "net.h"
 
 using namespace quoll;
@@ -39,6 +41,8 @@ const char kFooter[] =
     "axis of every\n"
     "input counts the items of a batch. Outputs have that axis in front when there is more than "
     "one item.\n"
+    "A converted model's inputs and outputs are arrays of the shape and type that the original "
+    "declares,\nthe batch axis included; --batch is for other models.\n"
     "A NAME may contain '=': the longest name that the model knows is taken. Models without names "
     "(.param.bin)\n"
     "take blob indexes. Exit code: 0, 1 when the model or the data is at fault, 2 for a wrong "
@@ -63,6 +67,17 @@ void add_options(CLI::App* app, Arguments* a) {
 
 bool ends_with(const std::string& s, const std::string& end) {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
+}
+
+// What the Input or Output layer that makes a blob says of the array; null if it says nothing.
+const TensorSpec* array_of(const Net& net, int blob) {
+    const Layer* layer = net.layers()[net.blobs()[blob].producer];
+    const TensorSpec* array = nullptr;
+    if (layer->typeindex == layer_to_index("Input"))
+        array = &static_cast<const Input*>(layer)->array;
+    else if (layer->typeindex == layer_to_index("Output"))
+        array = &static_cast<const Output*>(layer)->array;
+    return array && array->said() ? array : nullptr;
 }
 
 // A model whose layers have no weights may do without a file.
@@ -175,13 +190,19 @@ int run(const Arguments& a, MessageLog* log) {
     std::vector<Port> inputs, outputs;
     if (!find_ports(net, a.inputs, &inputs, &what)) return fail("--input " + what);
     if (!find_ports(net, a.outputs, &outputs, &what)) return fail("--output " + what);
-    for (Port& port : inputs)
-        if (read_npy(port.file, a.batch, &port.mat))
+    for (Port& port : inputs) {
+        const TensorSpec* array = array_of(net, port.blob);
+        if (array ? read_npy(port.file, *array, &port.mat)
+                  : read_npy(port.file, a.batch, &port.mat))
             return fail("--input " + blob_label(net, port.blob));
+    }
     if (outputs.empty()) return a.show_io ? 0 : fail("nothing to do: give --output or --show-io");
     if (run_all(net, a, inputs, &outputs)) return fail("");
-    for (const Port& port : outputs)
-        if (write_npy(port.file, port.mat)) return fail("--output " + blob_label(net, port.blob));
+    for (const Port& port : outputs) {
+        const TensorSpec* array = array_of(net, port.blob);
+        if (array ? write_npy(port.file, *array, port.mat) : write_npy(port.file, port.mat))
+            return fail("--output " + blob_label(net, port.blob));
+    }
     return 0;
 }
 

@@ -1,0 +1,85 @@
+"""Graphs and models from exporters against ONNX Runtime's answers. Needs QUOLL_DATA (models and graphs)
+and numpy; the packed graphs also need onnx, with which their weights are filled in."""
+import os
+import pathlib
+import sys
+import tarfile
+
+import numpy as np
+import pytest
+
+from onnx_run import convert, run
+
+DATA = os.environ.get('QUOLL_DATA')
+pytestmark = pytest.mark.skipif(not DATA, reason='QUOLL_DATA is not set')
+# Of the range of an output.
+TOLERANCE = 1e-4
+
+GRAPHS = ['bert_tiny', 'convnext_tiny', 'crnn_lstm', 'deeplabv3_mobilenet', 'efficientnet_b0', 'googlenet',
+          'gpt2_tiny', 'mobilenet_v2', 'mobilenet_v3_small', 'resnet18', 'shufflenet_v2_x1_0', 'squeezenet1_1',
+          'swin_t', 'timm_edgenext_xx_small', 'timm_mobilevit_xxs', 'timm_repvgg_a0', 'timm_test_vit',
+          'unet_tiny', 'vit_b_32', 'yolo_head']
+MODELS = ['slim-320/version-slim-320', 'slim-320/version-slim-320_simplified',
+          'slim-320/version-slim-320_without_postprocessing', 'fastestdet/FastestDet']
+
+
+@pytest.fixture(scope='session')
+def zoo(tmp_path_factory):
+    """The folder that packed graphs are unpacked to, and the module that fills in their weights."""
+    pytest.importorskip('onnx')
+    folder = tmp_path_factory.mktemp('zoo')
+    with tarfile.open(pathlib.Path(DATA) / 'zoo' / 'graphs.tar.xz') as archive:
+        archive.extractall(folder, filter='data')
+    sys.path.insert(0, str(pathlib.Path(DATA) / 'zoo'))
+    import expand
+    return folder, expand
+
+
+def load_graph(zoo, name, folder):
+    """The model's path, its inputs and the expected outputs."""
+    import onnx
+    packed, expand = zoo
+    model = folder / (name + '.onnx')
+    onnx.save(expand.expand(onnx.load(packed / (name + '.onnx'), load_external_data=False)), model)
+    z = np.load(packed / (name + '.npz'))
+    expected = {k: z[k] for k in z.files if k.startswith('out:')}
+    return model, expand.feeds_of(z), expected
+
+
+def output_names(net):
+    lines = [line.split() for line in open(net[0]).read().splitlines()[2:]]
+    return [words[5] for words in lines if words[0] == 'Output']
+
+
+def input_names(net):
+    lines = [line.split() for line in open(net[0]).read().splitlines()[2:]]
+    return [words[4] for words in lines if words[0] == 'Input']
+
+
+def check(net, inputs, expected, folder):
+    got = run(net, inputs, output_names(net), folder)
+    for name, want in expected.items():
+        key = name.removeprefix('out:')
+        assert key in got, f'{key} is none of {list(got)}'
+        assert got[key].shape == want.shape and got[key].dtype == want.dtype
+        spread = max(float(want.max() - want.min()), 1e-6)
+        worst = float(np.abs(got[key].astype(np.float64) - want).max())
+        assert worst <= TOLERANCE * spread, f'{key}: off by {worst / spread:.2e} of the range'
+
+
+@pytest.mark.parametrize('name', GRAPHS)
+def test_graph(zoo, name, tmp_path):
+    model, inputs, expected = load_graph(zoo, name, tmp_path)
+    check(convert(model, tmp_path), inputs, expected, tmp_path)
+
+
+@pytest.mark.parametrize('name', MODELS)
+def test_model(name, tmp_path):
+    path = pathlib.Path(DATA) / 'models' / (name + '.onnx')
+    z = np.load(str(path) + '.npz')
+    net = convert(path, tmp_path)
+    names = input_names(net)
+    inputs = {k.removeprefix('in:'): z[k] for k in z.files if k.removeprefix('in:') in names}
+    expected = {k: z[k] for k in z.files if k.removeprefix('out:') in output_names(net)}
+    assert len(inputs) == len(names) and expected, f'{z.files} for {names}'
+    check(net, inputs, expected, tmp_path)

@@ -1,0 +1,143 @@
+#include <algorithm>
+
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+static Dim size_at(const Value* v, int axis, int rank) {
+    const int own = axis - (rank - v->rank());
+    return own < 0 ? Dim(1) : v->shape[own];
+}
+
+bool broadcast_shape(Op& op, const std::vector<Value*>& inputs, std::vector<Dim>* shape) {
+    int rank = 0;
+    for (const Value* v : inputs) rank = std::max(rank, v->rank());
+    shape->assign((size_t)rank, Dim(1));
+    for (int a = 0; a < rank; a++) {
+        Dim& out = (*shape)[a];
+        for (const Value* v : inputs) {
+            const Dim d = size_at(v, a, rank);
+            if (d.is(1) || same(d, out)) continue;
+            if (out.is(1))
+                out = d;
+            else if (out.known() && d.known())
+                return op.fail("sizes %lld and %lld on axis %d", (long long)out.value,
+                               (long long)d.value, a);
+            else
+                out = out.known() ? out : d.known() ? d : Dim();
+        }
+    }
+    return true;
+}
+
+namespace {
+
+// Whether axes a and a + 1 may share an axis of the Mat: each input has both in full, or both 1.
+bool alike(const std::vector<Value*>& inputs, const std::vector<Dim>& shape, int a) {
+    const int rank = (int)shape.size();
+    for (const Value* v : inputs) {
+        const Dim x = size_at(v, a, rank), y = size_at(v, a + 1, rank);
+        if (v->is_constant() && v->constant->count() == 1) continue;
+        const bool full = same(x, shape[a]) && same(y, shape[a + 1]);
+        if (!full && !(x.is(1) && y.is(1))) return false;
+    }
+    return true;
+}
+
+bool fits(const std::vector<Value*>& inputs, const std::vector<Dim>& shape, const Form& form) {
+    int axis = form.batch ? 1 : 0;
+    for (int g : form.groups) {
+        for (int i = 1; i < g; i++)
+            if (!alike(inputs, shape, axis + i - 1)) return false;
+        axis += g;
+    }
+    return true;
+}
+
+bool choose_form(Op& op, const std::vector<Value*>& inputs, Broadcast* b) {
+    const int rank = (int)b->shape.size();
+    bool batch = false;
+    const Value* widest = nullptr;
+    for (const Value* v : inputs) {
+        if (v->is_constant() || v->rank() != rank) continue;
+        batch |= v->form.batch;
+        if (!widest || v->form.batch > widest->form.batch) widest = v;
+    }
+    if (widest && widest->form.batch == batch && fits(inputs, b->shape, widest->form)) {
+        b->form = widest->form;
+        return true;
+    }
+    batch =
+        batch || (rank == 5 && !op.c.default_form(5).groups.empty() && op.c.default_form(5).batch);
+    b->form = Form{batch, {}};
+    for (int a = batch ? 1 : 0; a < rank; a++) {
+        const bool first = a == (batch ? 1 : 0);
+        const bool must_join = rank - (batch ? 1 : 0) > 4;
+        if (!first && must_join && alike(inputs, b->shape, a - 1))
+            b->form.groups.back()++;
+        else
+            b->form.groups.push_back(1);
+    }
+    if (b->form.groups.size() <= 4) return true;
+    return op.fail("broadcasting of rank %d needs %zu axes", rank, b->form.groups.size());
+}
+
+}  // namespace
+
+bool broadcast(Op& op, const std::vector<Value*>& inputs, Broadcast* b, bool keep_scalar) {
+    if (!broadcast_shape(op, inputs, &b->shape) || !choose_form(op, inputs, b)) return false;
+    for (Value* v : inputs) {
+        float value;
+        if (keep_scalar && uniform(v, &value) && v->constant->count() == 1) {
+            b->blobs.push_back("");
+            continue;
+        }
+        // One value goes with everything, whatever the form.
+        const bool one = v->is_constant() && v->constant->count() == 1;
+        Form form = b->form;
+        if (one) form.groups.assign(std::max<size_t>(1, form.groups.size()), 1);
+        std::string name;
+        if (one) {
+            const Tensor t = v->constant->reshaped(std::vector<int64_t>(form.groups.size(), 1));
+            name = op.blob(op.c.add_constant(op.c.unique(v->name), t),
+                           Form::plain((int)form.groups.size()));
+        } else {
+            name = op.blob(v, b->form, (int)b->shape.size());
+        }
+        if (name.empty()) return false;
+        b->blobs.push_back(name);
+    }
+    return true;
+}
+
+bool uniform(const Value* v, float* value) {
+    if (!v->is_constant() || !is_supported(v->type)) return false;
+    const Tensor& t = *v->constant;
+    if (t.count() == 0) return false;
+    *value = t.float_at(0);
+    for (size_t i = 1; i < t.count(); i++)
+        if (t.float_at(i) != *value) return false;
+    return true;
+}
+
+bool elementwise(Op& op, Value* x, const char* layer, ElementType type) {
+    const std::string from = op.blob(x);
+    if (from.empty()) return false;
+    const std::string to = op.emit(layer, {from}).outputs[0];
+    op.set(0, type, x->shape, x->form, to);
+    return true;
+}
+
+bool elementwise(Op& op, Value* x, const char* layer) { return elementwise(op, x, layer, x->type); }
+
+std::string scalar_op(Op& op, const std::string& blob, int op_type, float b) {
+    ModelLayer& layer = op.emit("BinaryOp", {blob});
+    layer.set("op_type", op_type);
+    layer.set("with_scalar", 1);
+    layer.set("b", b);
+    return layer.outputs[0];
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,184 @@
+#include "onnx/convert.h"
+
+#include <algorithm>
+#include <set>
+
+#include "log.h"
+#include "onnx/converter.h"
+#include "status.h"
+
+namespace quoll {
+
+using namespace onnx_tool;
+
+namespace {
+
+class Conversion {
+public:
+    Conversion(const OnnxOptions& options, const OnnxModel& source, OnnxResult* result)
+        : options_(options),
+          graph_(source.graph),
+          converter_(std::make_shared<Converter>(source.opsets, &report_)),
+          result_(result) {}
+
+    int run() {
+        Converter& c = *converter_;
+        for (const ValueInfo& v : outputs()) c.reserve(v.name);
+        add_inputs();
+        for (const auto& t : graph_.initializers)
+            if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
+        std::vector<const Node*> order;
+        sort_nodes(&order);
+        for (const Node* node : order) run_node(*node);
+        for (const ValueInfo& v : outputs()) c.add_output(v.name, v.type);
+        for (const Problem& p : c.problems)
+            result_->problems.push_back({p.node, p.op, p.reason, p.opset});
+        result_->counts = report_.counts;
+        result_->notes.assign(report_.notes.begin(), report_.notes.end());
+        if (!result_->problems.empty()) return kError;
+        c.finish();
+        if (c.model.check() != 0 || c.model.check_weights() != 0) return kError;
+        result_->model = std::move(c.model);
+        result_->storage = converter_;
+        return kOk;
+    }
+
+private:
+    std::vector<ValueInfo> outputs() const {
+        if (options_.outputs.empty()) return graph_.outputs;
+        std::vector<ValueInfo> chosen;
+        for (const std::string& name : options_.outputs) {
+            chosen.emplace_back();
+            chosen.back().name = name;
+            for (const auto* list : {&graph_.outputs, &graph_.infos})
+                for (const ValueInfo& v : *list)
+                    if (v.name == name) chosen.back() = v;
+        }
+        return chosen;
+    }
+
+    void add_input(const ValueInfo& info) {
+        Converter& c = *converter_;
+        const auto refuse = [&](const std::string& why) {
+            c.problems.push_back({info.name, "input", why, c.opset("")});
+            c.add_value(info.name)->bad = true;
+        };
+        const auto given = options_.shapes.find(info.name);
+        std::vector<Dim> shape;
+        for (const DimInfo& d : info.shape) {
+            if (d.value > 2147483647) return refuse("a size beyond 32 bits");
+            shape.push_back(d.value >= 0 ? Dim(d.value) : c.symbols.named(d.name));
+            if (shape.back().symbol == 0)
+                shape.back() = c.symbols.named(info.name + "." + std::to_string(shape.size() - 1));
+        }
+        if (given != options_.shapes.end()) {
+            if (info.has_shape && given->second.size() != shape.size())
+                return refuse("the shape given has " + std::to_string(given->second.size()) +
+                              " sizes, expected " + std::to_string(shape.size()));
+            shape.resize(given->second.size());
+            for (size_t i = 0; i < shape.size(); i++)
+                if (given->second[i] >= 0) shape[i] = Dim(given->second[i]);
+        } else if (!info.has_shape && info.is_tensor && info.type != ElementType::kUndefined) {
+            return refuse("its rank is not known; give it with --shape");
+        }
+        if (!info.is_tensor) return refuse("it is no tensor");
+        if (!is_supported(info.type))
+            return refuse(std::string("a tensor of type ") + type_name(info.type));
+        c.add_input(info.name, info.type, shape);
+    }
+
+    void add_inputs() {
+        std::set<std::string> wanted(options_.inputs.begin(), options_.inputs.end());
+        for (const ValueInfo& v : graph_.inputs)
+            if (!graph_.initializers.count(v.name) && (wanted.empty() || wanted.count(v.name)))
+                add_input(v), wanted.erase(v.name);
+        for (const std::string& name : wanted) {
+            const auto at = std::find_if(graph_.infos.begin(), graph_.infos.end(),
+                                         [&](const ValueInfo& v) { return v.name == name; });
+            if (at != graph_.infos.end())
+                add_input(*at);
+            else if (!options_.inputs.empty())
+                converter_->problems.push_back({name, "input", "no such value of known type", 0});
+            cut_.insert(name);
+        }
+    }
+
+    // ONNX asks for topological order; not every exporter has it.
+    void sort_nodes(std::vector<const Node*>* order) const {
+        std::set<std::string> known;
+        for (const auto& t : graph_.initializers) known.insert(t.first);
+        for (const ValueInfo& v : graph_.inputs) known.insert(v.name);
+        known.insert(cut_.begin(), cut_.end());
+        std::vector<const Node*> left;
+        for (const Node& n : graph_.nodes) left.push_back(&n);
+        while (!left.empty()) {
+            std::vector<const Node*> later;
+            for (const Node* n : left) {
+                const bool ready = std::all_of(
+                    n->inputs.begin(), n->inputs.end(),
+                    [&](const std::string& i) { return i.empty() || known.count(i) != 0; });
+                if (!ready) {
+                    later.push_back(n);
+                    continue;
+                }
+                order->push_back(n);
+                known.insert(n->outputs.begin(), n->outputs.end());
+            }
+            if (later.size() == left.size()) {  // what is left waits for nothing that comes
+                order->insert(order->end(), later.begin(), later.end());
+                return;
+            }
+            left.swap(later);
+        }
+    }
+
+    void run_node(const Node& node) {
+        // What lies before a cut is not converted.
+        bool cut = !node.outputs.empty();
+        for (const std::string& o : node.outputs) cut = cut && cut_.count(o) != 0;
+        if (cut) return;
+        converter_->run_node(node);
+    }
+
+    const OnnxOptions& options_;
+    const Graph& graph_;
+    Report report_;
+    std::shared_ptr<Converter> converter_;
+    OnnxResult* result_;
+    std::set<std::string> cut_;
+};
+
+}  // namespace
+
+int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result) {
+    OnnxModel source;
+    std::string why;
+    if (!read_onnx(path, &source, &why)) {
+        QUOLL_LOGE("[onnx] %s", why.c_str());
+        return kError;
+    }
+    return Conversion(options, source, result).run();
+}
+
+std::string onnx_operator_page() {
+    std::string page =
+        "# ONNX operators\n\n"
+        "Written by `onnx2engine --operators` from the converter's own table; a test fails when "
+        "this "
+        "page is out of date.\n"
+        "Models of opset 7 and newer are read. Types: float16, bfloat16 and double become float32; "
+        "integers wider than a byte become 32-bit ones.\n"
+        "Blobs have four axes and a batch; tensors of higher rank are held with neighbouring axes "
+        "merged.\n\n"
+        "| operator | opsets | limits |\n|---|---|---|\n";
+    for (const OpEntry* entry : all_ops()) {
+        const int since = *entry->domain ? entry->since : std::max(7, entry->since);
+        page += std::string("| ") + (*entry->domain ? std::string(entry->domain) + "::" : "") +
+                entry->op + " | " + std::to_string(since) +
+                (entry->until ? " to " + std::to_string(entry->until) : " on") + " | " +
+                entry->limits + " |\n";
+    }
+    return page;
+}
+
+}  // namespace quoll

@@ -1,0 +1,267 @@
+#include "onnx/converter.h"
+
+#include <algorithm>
+
+#include "onnx/run_model.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+Value* Converter::add_value(const std::string& name) {
+    std::unique_ptr<Value>& slot = values_[name];
+    slot.reset(new Value);
+    slot->name = name;
+    return slot.get();
+}
+
+Value* Converter::find_value(const std::string& name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : found->second.get();
+}
+
+Value* Converter::add_constant(const std::string& name, const Tensor& tensor) {
+    Value* v = add_value(name);
+    v->type = tensor.type;
+    v->shape = dims_of(tensor.dims);
+    v->constant.reset(new Tensor(tensor));
+    v->form = default_form(tensor.rank());
+    if (!is_float(tensor.type) && is_supported(tensor.type) && tensor.rank() <= 1) {
+        v->has_content = true;
+        v->content = dims_of(tensor.ints());
+    }
+    return v;
+}
+
+std::string Converter::unique(const std::string& wish) {
+    std::string base;
+    for (char ch : wish) base += ch == ' ' || ch == '"' || (unsigned char)ch < 32 ? '_' : ch;
+    if (base.empty()) base = "blob";
+    std::string name = base;
+    for (int i = 1; !names_.insert(name).second; i++) name = base + "_" + std::to_string(i);
+    return name;
+}
+
+ModelLayer& Converter::emit(const std::string& type, const std::vector<std::string>& inputs,
+                            const std::string& wish, int outputs) {
+    std::vector<std::string> names;
+    for (int i = 0; i < outputs; i++) names.push_back(unique(wish));
+    return model.add(type, names.empty() ? unique(wish) : names[0], inputs, names);
+}
+
+int Converter::opset(const std::string& domain) const {
+    const auto found = opsets_.find(domain);
+    return found == opsets_.end() ? 1 : found->second;
+}
+
+// What the Input and Output layers keep of a tensor (layer/tensorspec.h).
+static void set_spec(ModelLayer* layer, ElementType type, const std::vector<Dim>& shape,
+                     bool batch) {
+    std::vector<int> sizes;
+    for (const Dim& d : shape) sizes.push_back(d.known() ? (int)d.value : -1);
+    layer->set("rank", (int)shape.size());
+    if (!sizes.empty()) layer->set("sizes", sizes);
+    layer->set("element_type", (int)type);
+    if (batch) layer->set("batch", 1);
+}
+
+void Converter::add_input(const std::string& name, ElementType type,
+                          const std::vector<Dim>& shape) {
+    Value* v = add_value(name);
+    v->type = type;
+    v->shape = shape;
+    const int rank = v->rank();
+    v->form = is_float(type) && (rank == 3 || rank == 4) && default_batch_ ? Form::batched(rank)
+                                                                           : default_form(rank);
+    reserve(name);
+    ModelLayer& layer = model.add("Input", name, {}, {name});
+    const std::vector<Dim> dims = mat_dims(shape, v->form);
+    const int n = (int)dims.size();
+    if (all_known(dims)) {
+        layer.set("w", (int)dims[n - 1].value);
+        if (n > 1) layer.set("h", (int)dims[n - 2].value);
+        if (n > 3) layer.set("d", (int)dims[1].value);
+        if (n > 2) layer.set("c", (int)dims[0].value);
+    }
+    set_spec(&layer, type, shape, v->form.batch);
+    v->blobs[{0, v->form}] = name;
+}
+
+bool Converter::add_output(const std::string& name, ElementType type) {
+    Value* v = find_value(name);
+    if (!v || v->bad) {
+        if (!v) problems.push_back({name, "output", "nothing makes it", opset("")});
+        return false;
+    }
+    const int rank = v->rank();
+    Form form = v->form;
+    if (!form.separate() || (form.batch && rank > 5) || v->is_constant())
+        form = form.batch && rank <= 5 ? Form::batched(rank) : default_form(rank);
+    const std::string from = blob(v, form);
+    if (from.empty()) {
+        problems.push_back({name, "output", why, opset("")});
+        return false;
+    }
+    const std::string layer_name = unique("output_" + name);
+    ModelLayer& layer = model.add("Output", layer_name, {from}, {name});
+    set_spec(&layer, type == ElementType::kUndefined ? v->type : type, v->shape, form.batch);
+    outputs_.push_back(name);
+    return true;
+}
+
+// Declares outputs of a node that was not converted.
+bool Converter::mark_outputs(const Node& node, bool bad) {
+    for (const std::string& name : node.outputs)
+        if (!name.empty() && (bad || !find_value(name))) add_value(name)->bad = true;
+    return false;
+}
+
+void Converter::run_node(const Node& node) {
+    const int version = opset(node.domain);
+    const OpEntry* entry = find_op(node.domain, node.op, version);
+    if (!entry) {
+        const bool any = find_op(node.domain, node.op, 0) != nullptr;
+        problems.push_back({node.label(), (node.domain.empty() ? "" : node.domain + "::") + node.op,
+                            any ? "not supported in this opset" : "no such operator here",
+                            version});
+        mark_outputs(node, true);
+        return;
+    }
+    for (const std::string& name : node.inputs) {
+        const Value* v = name.empty() ? nullptr : find_value(name);
+        if (!name.empty() && !v)
+            problems.push_back(
+                {node.label(), node.op, "input " + name + " is made by nothing", version});
+        if (!name.empty() && (!v || v->bad)) {
+            mark_outputs(node, true);
+            return;
+        }
+    }
+    if (folding_ && fold(node, *entry)) return;
+    Op op(*this, node, version);
+    const bool converted = entry->convert(op);
+    if (!converted) problems.push_back({node.label(), node.op, op.reason, version});
+    mark_outputs(node, !converted);
+    if (converted) report_->counts["nodes converted"]++;
+}
+
+bool Converter::fold(const Node& node, const OpEntry& entry) {
+    // A folded tensor may be larger than what it came from, but not by much.
+    const size_t kMostGrowth = 1 << 22;
+    if (node.inputs.empty()) return false;
+    size_t values = 0;
+    for (const std::string& name : node.inputs) {
+        const Value* v = name.empty() ? nullptr : find_value(name);
+        if (!name.empty() && !v->is_constant()) return false;
+        if (v) values += v->constant->count();
+    }
+    Report unused;
+    Converter scratch(opsets_, &unused);
+    scratch.set_folding(false);
+    scratch.set_default_batch(false);
+    for (const std::string& name : node.inputs)
+        if (!name.empty()) scratch.add_constant(name, *find_value(name)->constant);
+    Op op(scratch, node, opset(node.domain));
+    if (!entry.convert(op)) return false;
+    std::vector<std::string> names, blobs;
+    std::vector<Tensor> results;
+    for (const std::string& name : node.outputs) {
+        Value* v = name.empty() ? nullptr : scratch.find_value(name);
+        if (!v) continue;
+        if (!v->is_constant() && all_known(v->shape) &&
+            (element_count(values_of(v->shape)) < 0 ||
+             (size_t)element_count(values_of(v->shape)) > values + kMostGrowth))
+            return false;
+        if (v->is_constant())
+            results.push_back(*v->constant);
+        else if (v->rank() > 4 && !all_known(v->shape))
+            return false;
+        else
+            results.push_back(Tensor(ElementType::kUndefined, {}));
+        blobs.push_back(v->is_constant() ? "" : scratch.blob(v, scratch.default_form(v->rank())));
+        if (blobs.back().empty() && !v->is_constant()) return false;
+        names.push_back(name);
+    }
+    for (const std::string& blob : blobs)
+        if (!blob.empty()) scratch.outputs_.push_back(blob);
+    if (!scratch.outputs_.empty()) {
+        std::vector<Mat> mats;
+        scratch.finish();
+        if (!run_model(scratch.model, scratch.outputs_, &mats)) return false;
+        size_t at = 0;
+        for (size_t i = 0; i < names.size(); i++) {
+            if (blobs[i].empty()) continue;
+            const Value* v = scratch.find_value(names[i]);
+            std::vector<int64_t> dims = values_of(v->shape);
+            const Shape shape = mats[at].logical_shape();
+            if (!all_known(v->shape)) {
+                dims.clear();
+                for (int a = 0; a < shape.dims && a < v->rank(); a++) dims.push_back(shape.size(a));
+            }
+            if (element_count(dims) != (int64_t)((size_t)shape.w * shape.h * shape.d * shape.c))
+                return false;
+            results[i] = tensor_of_mat(mats[at++], v->type, dims);
+        }
+    }
+    for (size_t i = 0; i < names.size(); i++) add_constant(names[i], results[i]);
+    report_->counts["nodes folded into constants"]++;
+    return true;
+}
+
+void Converter::finish() {
+    remove_unused();
+    insert_splits();
+}
+
+void Converter::remove_unused() {
+    std::map<std::string, size_t> producer;
+    for (size_t i = 0; i < model.layers.size(); i++)
+        for (const std::string& blob : model.layers[i].outputs) producer[blob] = i;
+    std::vector<char> used(model.layers.size(), 0);
+    std::vector<std::string> open = outputs_;
+    while (!open.empty()) {
+        const std::string blob = open.back();
+        open.pop_back();
+        const auto found = producer.find(blob);
+        if (found == producer.end() || used[found->second]) continue;
+        used[found->second] = 1;
+        const ModelLayer& layer = model.layers[found->second];
+        open.insert(open.end(), layer.inputs.begin(), layer.inputs.end());
+    }
+    std::deque<ModelLayer> kept;
+    for (size_t i = 0; i < used.size(); i++)
+        if (used[i] || model.layers[i].type == "Input") kept.push_back(std::move(model.layers[i]));
+    model.layers.swap(kept);
+}
+
+void Converter::insert_splits() {
+    std::map<std::string, int> readers;
+    for (const ModelLayer& layer : model.layers)
+        for (const std::string& blob : layer.inputs) readers[blob]++;
+    for (const std::string& blob : outputs_) readers[blob] += readers.count(blob) != 0;
+    std::deque<ModelLayer> all;
+    std::map<std::string, std::vector<std::string>> copies;
+    for (ModelLayer& layer : model.layers) {
+        for (std::string& blob : layer.inputs) {
+            const auto found = copies.find(blob);
+            if (found == copies.end()) continue;
+            blob = found->second.back();
+            found->second.pop_back();
+        }
+        all.push_back(std::move(layer));
+        const std::vector<std::string> made = all.back().outputs;
+        for (const std::string& blob : made) {
+            if (readers[blob] < 2) continue;
+            ModelLayer split;
+            split.type = "Split", split.name = unique("split_" + blob);
+            split.inputs.push_back(blob);
+            for (int i = 0; i < readers[blob]; i++)
+                split.outputs.push_back(unique(blob + "_split"));
+            copies[blob].assign(split.outputs.rbegin(), split.outputs.rend());
+            all.push_back(split);
+        }
+    }
+    model.layers.swap(all);
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,209 @@
+// What operator converters work with: the values of a graph, the layers made so far, and the ways
+// in which a tensor lies in a Mat.
+#ifndef QUOLL_TOOLS_ONNX_CONVERTER_H
+#define QUOLL_TOOLS_ONNX_CONVERTER_H
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/model.h"
+#include "onnx/dim.h"
+#include "onnx/graph.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+// How a tensor lies in a Mat. Neighbouring axes may share an axis of the Mat: groups says how many
+// do, from the outermost on; there are at most 4. With `batch`, axis 0 is the batch count n and
+// groups divide the others. Rank 0 has no groups, and one Mat axis of size 1.
+struct Form {
+    bool batch = false;
+    std::vector<int> groups;
+
+    static Form plain(int rank) { return Form{false, std::vector<int>((size_t)rank, 1)}; }
+    static Form batched(int rank) { return Form{true, std::vector<int>((size_t)rank - 1, 1)}; }
+    int rank() const;
+    // Each axis has a Mat axis of its own.
+    bool separate() const;
+};
+bool operator==(const Form& a, const Form& b);
+inline bool operator!=(const Form& a, const Form& b) { return !(a == b); }
+bool operator<(const Form& a, const Form& b);
+
+struct Value {
+    std::string name;
+    ElementType type = ElementType::kUndefined;
+    std::vector<Dim> shape;
+    std::unique_ptr<Tensor> constant;
+    // Numbers of an integer tensor of rank 0 or 1, as far as they are known.
+    std::vector<Dim> content;
+    bool has_content = false;
+    bool bad = false;  // its node could not be converted
+    Form form;         // in which the producer made it
+    // Blobs by form, of the tensor with `first` axes of size 1 added in front.
+    std::map<std::pair<int, Form>, std::string> blobs;
+
+    int rank() const { return (int)shape.size(); }
+    bool is_constant() const { return constant != nullptr; }
+    bool floats() const { return is_float(type); }
+};
+
+struct Problem {
+    std::string node, op, reason;
+    int opset;
+};
+
+struct Report {
+    std::map<std::string, int> counts;  // what was done, how often
+    std::set<std::string> notes;        // approximations, once each
+};
+
+class Op;
+typedef bool (*ConvertFunction)(Op& op);
+struct OpEntry {
+    const char* domain;
+    const char* op;
+    int since, until;  // opsets with this meaning; until 0: the newest
+    ConvertFunction convert;
+    const char* limits;  // "" if there are none
+};
+// The entry for an operator, null if there is none; and all of them, sorted by name.
+const OpEntry* find_op(const std::string& domain, const std::string& op, int opset);
+std::vector<const OpEntry*> all_ops();
+
+class Converter {
+public:
+    Converter(const std::map<std::string, int>& opsets, Report* report)
+        : opsets_(opsets), report_(report) {}
+
+    Model model;
+    Symbols symbols;
+    std::vector<Problem> problems;
+
+    Value* add_value(const std::string& name);
+    Value* find_value(const std::string& name) const;
+    Value* add_constant(const std::string& name, const Tensor& tensor);
+    // Sizes of an input that the user or the file says; emits the Input layer.
+    void add_input(const std::string& name, ElementType type, const std::vector<Dim>& shape);
+    bool add_output(const std::string& name, ElementType type);
+
+    void run_node(const Node& node);
+
+    int opset(const std::string& domain) const;
+    void count(const std::string& what) { report_->counts[what]++; }
+    void note(const std::string& what) { report_->notes.insert(what); }
+    Report* report() const { return report_; }
+    const std::map<std::string, int>& opsets() const { return opsets_; }
+
+    // A name that no other blob or layer has.
+    std::string unique(const std::string& wish);
+    void reserve(const std::string& name) { names_.insert(name); }
+    // A layer with one output; its blob is called like `wish`.
+    ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,
+                     const std::string& wish, int outputs = 1);
+
+    // The blob of a value in some form, of the tensor with axes of size 1 in front up to `rank`
+    // (0: its own); layers are added where it does not exist yet. "" after a message in *why.
+    std::string blob(Value* v, const Form& form, int rank = 0);
+    std::string why;
+
+    // The sizes of the Mat's axes (without n), each of which is a product of the tensor's.
+    std::vector<Dim> mat_dims(const std::vector<Dim>& shape, const Form& form);
+    // A reshape, if one is needed, of each item of a blob. "" when sizes are not known well enough.
+    std::string regroup(const std::string& blob, const std::vector<Dim>& from,
+                        const std::vector<Dim>& to, bool floats, const std::string& wish);
+    std::string change_ones(const std::string& blob, const std::vector<Dim>& from,
+                            const std::vector<Dim>& to, const std::string& wish);
+    // Which tensors lie in a Mat without sharing axes, and how those that do not are held.
+    Form default_form(int rank) const;
+
+    // Removes layers that no output needs, and puts a Split where a blob is read more than once.
+    void finish();
+    void set_folding(bool on) { folding_ = on; }
+    bool folding() const { return folding_; }
+    void set_default_batch(bool on) { default_batch_ = on; }
+    void keep(const Tensor& t) { kept_.push_back(t); }
+
+private:
+    friend class Op;
+    std::string constant_blob(Value* v, const Form& form, const std::vector<Dim>& shape);
+    std::string unbatch(Value* v, const std::string& from, const Form& to);
+    std::string embatch(const std::string& from, const std::vector<Dim>& shape, const Form& source,
+                        const Form& to, bool floats, const std::string& wish);
+    bool fold(const Node& node, const OpEntry& entry);
+    bool mark_outputs(const Node& node, bool bad);
+    void remove_unused();
+    void insert_splits();
+
+    std::map<std::string, int> opsets_;
+    Report* report_;
+    std::map<std::string, std::unique_ptr<Value>> values_;
+    std::set<std::string> names_;
+    std::vector<Tensor> kept_;
+    std::vector<std::string> outputs_;
+    bool folding_ = true, default_batch_ = true;
+};
+
+// A node being converted. Converters return false after fail().
+class Op {
+public:
+    Op(Converter& c, const Node& node, int opset) : c(c), node(node), opset(opset) {}
+
+    Converter& c;
+    const Node& node;
+    const int opset;
+    std::string reason;
+
+    bool fail(const char* format, ...) __attribute__((format(printf, 2, 3)));
+
+    int inputs() const { return (int)node.inputs.size(); }
+    int outputs() const { return (int)node.outputs.size(); }
+    Value* in(int i) const;  // null if it is absent
+    bool has(int i) const { return in(i) != nullptr; }
+    bool wants(int i) const { return i < outputs() && !node.outputs[i].empty(); }
+
+    bool has_attr(const char* name) const { return node.attributes.count(name) != 0; }
+    int64_t attr(const char* name, int64_t def) const;
+    float attr_float(const char* name, float def) const;
+    std::string attr_string(const char* name, const char* def) const;
+    std::vector<int64_t> attr_ints(const char* name) const;
+    std::vector<float> attr_floats(const char* name) const;
+
+    // Numbers of an input that must be known at conversion; false after fail().
+    bool ints(int i, const char* what, std::vector<int64_t>* values);
+    // An attribute of old opsets that later became an input; *given tells whether there is one.
+    bool attr_or_input(const char* name, int i, std::vector<int64_t>* values, bool* given);
+    // An axis in [0, rank); false after fail().
+    bool axis(int64_t value, int rank, int* axis);
+
+    // A blob in some form, "" after fail().
+    std::string blob(Value* v, const Form& form, int rank = 0);
+    // In the form it has, or, of a constant, the usual one.
+    std::string blob(Value* v);
+    Form form_of(Value* v);
+    // Plain, of rank at most 4.
+    std::string plain(Value* v);
+    // Axis 0 is n, the others are axes of the Mat.
+    std::string batched(Value* v);
+    // A form in which `axis` has a Mat axis (*mat_axis) of its own.
+    Form axis_form(Value* v, int axis, int* mat_axis);
+
+    // Adds a layer; its first output is named after the node's output `i`.
+    ModelLayer& emit(const char* type, const std::vector<std::string>& inputs, int i = 0,
+                     int count = 1);
+    // Declares an output.
+    Value* set(int i, ElementType type, const std::vector<Dim>& shape, const Form& form,
+               const std::string& blob);
+    Value* set_constant(int i, const Tensor& tensor);
+    // The input under another name.
+    Value* alias(int i, Value* v);
+    void set_content(int i, const std::vector<Dim>& content);
+};
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,136 @@
+// onnx2engine: converts an ONNX model.
+#include <stdio.h>
+
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/output_files.h"
+#include "onnx/convert.h"
+
+using namespace quoll;
+
+namespace {
+
+struct Arguments {
+    std::string onnx, param, bin, report, page_to_check;
+    std::vector<std::string> shapes, inputs, outputs;
+    bool operators = false;
+};
+
+const char kFooter[] =
+    "The model's inputs and outputs keep their names, shapes and types: enginerun takes and gives "
+    "arrays as\nONNX has them. Exit code: 0, 1 when the model is at fault (all nodes that cannot "
+    "be "
+    "converted are listed,\nand nothing is written), 2 for a wrong command line.\n";
+
+void add_options(CLI::App* app, Arguments* a) {
+    app->footer(kFooter);
+    app->add_option("MODEL.onnx", a->onnx, "the model; its data files lie beside it");
+    app->add_option("MODEL.param", a->param, "the graph to write");
+    app->add_option("MODEL.bin", a->bin, "the weights to write");
+    app->add_option("--shape", a->shapes, "NAME=1,3,224,224: sizes of an input; -1: known later")
+        ->allow_extra_args(false);
+    app->add_option("--input", a->inputs, "NAME: a value to take as input")
+        ->allow_extra_args(false);
+    app->add_option("--output", a->outputs, "NAME: a value to take as output")
+        ->allow_extra_args(false);
+    app->add_option("--report", a->report, "FILE: what was done, and how often");
+    app->add_flag("--operators", a->operators, "print the table of supported operators");
+    app->add_option("--check-operators", a->page_to_check,
+                    "FILE: compare it with the table of supported operators");
+}
+
+bool parse_shape(const std::string& text, OnnxOptions* options) {
+    const size_t at = text.rfind('=');
+    if (at == std::string::npos || at == 0) return false;
+    std::vector<int64_t> sizes;
+    std::string rest = text.substr(at + 1);
+    while (!rest.empty()) {
+        const size_t comma = rest.find(',');
+        const std::string word = rest.substr(0, comma);
+        char* end = nullptr;
+        const long long v = strtoll(word.c_str(), &end, 10);
+        if (word.empty() || *end || v < -1 || v > 2147483647) return false;
+        sizes.push_back(v);
+        rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
+    }
+    options->shapes[text.substr(0, at)] = sizes;
+    return true;
+}
+
+int list_problems(const std::vector<OnnxProblem>& problems) {
+    for (const OnnxProblem& p : problems)
+        fprintf(stderr, "cannot convert %s (%s, opset %d): %s\n", p.node.c_str(), p.op.c_str(),
+                p.opset, p.reason.c_str());
+    fprintf(stderr, "onnx2engine: %zu node%s cannot be converted\n", problems.size(),
+            problems.size() == 1 ? "" : "s");
+    return 1;
+}
+
+int write_report(const OnnxResult& result, const std::string& path) {
+    FILE* fp = fopen(path.c_str(), "w");
+    if (!fp) return -1;
+    for (const auto& entry : result.counts)
+        fprintf(fp, "%d %s\n", entry.second, entry.first.c_str());
+    for (const std::string& note : result.notes) fprintf(fp, "note: %s\n", note.c_str());
+    return fclose(fp);
+}
+
+int check_page(const std::string& path) {
+    std::string have;
+    FILE* fp = fopen(path.c_str(), "rb");
+    char buffer[4096];
+    for (size_t n; fp && (n = fread(buffer, 1, sizeof(buffer), fp)) > 0;) have.append(buffer, n);
+    if (fp) fclose(fp);
+    if (have == onnx_operator_page()) return 0;
+    fprintf(stderr, "onnx2engine: %s is out of date: onnx2engine --operators > %s\n", path.c_str(),
+            path.c_str());
+    return 1;
+}
+
+int run(const Arguments& a, MessageLog* log) {
+    OnnxOptions options;
+    options.inputs = a.inputs;
+    options.outputs = a.outputs;
+    for (const std::string& text : a.shapes) {
+        if (parse_shape(text, &options)) continue;
+        fprintf(stderr, "onnx2engine: --shape %s: expected NAME=SIZE,SIZE,...\n", text.c_str());
+        return 2;
+    }
+    OnnxResult result;
+    if (convert_onnx(a.onnx, options, &result) != 0) {
+        if (result.problems.empty()) return log->fail("onnx2engine", "cannot convert " + a.onnx);
+        return list_problems(result.problems);
+    }
+    for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
+    OutputFiles files({a.onnx});
+    const std::string param = files.add(a.param), bin = files.add(a.bin);
+    if (param.empty() || bin.empty() || result.model.save_param(param.c_str()) != 0 ||
+        result.model.save_model(bin.c_str()) != 0 || files.commit() != 0)
+        return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
+    if (!a.report.empty() && write_report(result, a.report) != 0)
+        return log->fail("onnx2engine", "cannot write " + a.report);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CLI::App app("Converts an ONNX model to MODEL.param and MODEL.bin.", "onnx2engine");
+    add_options(&app, &a);
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (a.operators) {
+        fputs(onnx_operator_page().c_str(), stdout);
+        return 0;
+    }
+    if (!a.page_to_check.empty()) return check_page(a.page_to_check);
+    if (a.bin.empty()) {
+        fprintf(stderr, "onnx2engine: expected MODEL.onnx MODEL.param MODEL.bin; see --help\n");
+        return 2;
+    }
+    MessageLog log;
+    return run(a, &log);
+}

@@ -1,0 +1,64 @@
+// The families of operator converters, and what several of them share.
+#ifndef QUOLL_TOOLS_ONNX_OPS_H
+#define QUOLL_TOOLS_ONNX_OPS_H
+
+#include <string>
+#include <vector>
+
+#include "onnx/converter.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+typedef std::vector<OpEntry> OpTable;
+OpTable unary_ops();
+OpTable binary_ops();
+OpTable reduce_ops();
+OpTable shape_ops();
+OpTable slice_ops();
+OpTable gather_ops();
+OpTable fill_ops();
+OpTable conv_ops();
+OpTable pool_ops();
+OpTable norm_ops();
+OpTable matrix_ops();
+OpTable image_ops();
+OpTable recurrent_ops();
+OpTable quantize_ops();
+
+// Inputs spread to a common shape, as NumPy broadcasts.
+struct Broadcast {
+    std::vector<Dim> shape;
+    Form form;
+    std::vector<std::string> blobs;
+};
+// Fills in shape, form and one blob an input; `keep_scalar`: constants of one value are left out
+// (their blob is ""). False after op.fail().
+bool broadcast(Op& op, const std::vector<Value*>& inputs, Broadcast* b, bool keep_scalar = false);
+// Only the shape of it.
+bool broadcast_shape(Op& op, const std::vector<Value*>& inputs, std::vector<Dim>* shape);
+
+// True for a constant whose values are all the same number, which is then in *value.
+bool uniform(const Value* v, float* value);
+// One layer for each value by itself: the output lies as the input does.
+bool elementwise(Op& op, Value* x, const char* layer, ElementType type);
+bool elementwise(Op& op, Value* x, const char* layer);
+// A blob of f32 arithmetic: y = op(x, b), op_type as in BinaryOp.
+std::string scalar_op(Op& op, const std::string& blob, int op_type, float b);
+
+// The op_type of BinaryOp, TensorBinary.
+enum BinaryType { kAdd, kSub, kMul, kDiv, kMax, kMin, kPow, kRsub, kRdiv, kRpow };
+
+inline std::vector<int> to_ints(const std::vector<int64_t>& values) {
+    std::vector<int> ints;
+    for (int64_t v : values)
+        ints.push_back((int)(v > 2147483647        ? 2147483647
+                             : v < -2147483647 - 1 ? -2147483647 - 1
+                                                   : v));
+    return ints;
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,221 @@
+// Functions of several values, with broadcasting.
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// The same operation with its operands exchanged.
+int exchanged(int type) {
+    switch (type) {
+        case kSub:
+            return kRsub;
+        case kDiv:
+            return kRdiv;
+        case kPow:
+            return kRpow;
+        default:
+            return type;
+    }
+}
+
+// y = f(a, b) of f32, as BinaryOp has it.
+bool float_binary(Op& op, int type, Value* x, Value* y, Broadcast* b, std::string* out) {
+    if (!broadcast(op, {x, y}, b, true)) return false;
+    if (b->blobs[0].empty() && b->blobs[1].empty()) return op.fail("two constants");
+    if (!b->blobs[0].empty() && !b->blobs[1].empty()) {
+        ModelLayer& layer = op.emit("BinaryOp", b->blobs);
+        layer.set("op_type", type);
+        *out = layer.outputs[0];
+        return true;
+    }
+    const bool first = b->blobs[0].empty();
+    float value = 0.f;
+    uniform(first ? x : y, &value);
+    *out = scalar_op(op, b->blobs[first], first ? exchanged(type) : type, value);
+    return true;
+}
+
+// Shapes are small integer tensors: the numbers that are known stay known.
+void set_binary_content(Op& op, int type, const Value* x, const Value* y) {
+    if (!x->has_content || !y->has_content) return;
+    const size_t n = std::max(x->content.size(), y->content.size());
+    if ((x->content.size() != n && x->content.size() != 1) ||
+        (y->content.size() != n && y->content.size() != 1) || x->rank() > 1 || y->rank() > 1)
+        return;
+    std::vector<Dim> content;
+    for (size_t i = 0; i < n; i++) {
+        const Dim a = x->content[x->content.size() == 1 ? 0 : i];
+        const Dim b = y->content[y->content.size() == 1 ? 0 : i];
+        Symbols& s = op.c.symbols;
+        // Integer division of ONNX rounds to zero; sizes are not negative.
+        const bool sizes = !(a.known() && a.value < 0) && !(b.known() && b.value < 0);
+        content.push_back(type == kAdd            ? s.add(a, b)
+                          : type == kSub          ? s.subtract(a, b)
+                          : type == kMul          ? s.multiply(a, b)
+                          : type == kDiv && sizes ? s.divide(a, b)
+                                                  : Dim());
+    }
+    op.set_content(0, content);
+}
+
+// Only while a node is being folded.
+bool all_constant(const Value* x, const Value* y) { return x->is_constant() && y->is_constant(); }
+
+bool arithmetic(Op& op, int type, int tensor_type) {
+    Value *x = op.in(0), *y = op.in(1);
+    Broadcast b;
+    std::string out;
+    if (x->floats() && y->floats() && !all_constant(x, y)) {
+        if (!float_binary(op, type, x, y, &b, &out)) return false;
+    } else {
+        if (!broadcast(op, {x, y}, &b)) return false;
+        ModelLayer& layer = op.emit("TensorBinary", b.blobs);
+        layer.set("op_type", tensor_type);
+        out = layer.outputs[0];
+    }
+    op.set(0, x->type, b.shape, b.form, out);
+    if (!x->floats()) set_binary_content(op, type, x, y);
+    return true;
+}
+
+bool add(Op& op) { return arithmetic(op, kAdd, 0); }
+bool sub(Op& op) { return arithmetic(op, kSub, 1); }
+bool mul(Op& op) { return arithmetic(op, kMul, 2); }
+bool div(Op& op) { return arithmetic(op, kDiv, 3); }
+
+// Casts a value to f32 and back for operand types that differ.
+std::string as_float(Op& op, const std::string& blob, const Value* v) {
+    if (v->floats()) return blob;
+    ModelLayer& cast = op.emit("CastTo", {blob});
+    cast.set("to", 0);
+    return cast.outputs[0];
+}
+
+bool pow(Op& op) {
+    Value *x = op.in(0), *y = op.in(1);
+    if (x->floats() == y->floats() && x->floats()) {
+        float exponent = 0.f;
+        if (!x->is_constant() && uniform(y, &exponent) && exponent == 2.f &&
+            y->constant->count() == 1 && y->rank() <= x->rank()) {
+            if (!elementwise(op, x, "UnaryOp")) return false;
+            op.c.model.layers.back().set("op_type", 4);
+            return true;
+        }
+        return arithmetic(op, kPow, 6);
+    }
+    Broadcast b;
+    if (!broadcast(op, {x, y}, &b)) return false;
+    if (mat_type(x->type) == mat_type(y->type)) {
+        ModelLayer& layer = op.emit("TensorBinary", b.blobs);
+        layer.set("op_type", 6);
+        op.set(0, x->type, b.shape, b.form, layer.outputs[0]);
+        return true;
+    }
+    const std::string base = as_float(op, b.blobs[0], x), power = as_float(op, b.blobs[1], y);
+    ModelLayer& layer = op.emit("TensorBinary", {base, power});
+    layer.set("op_type", 6);
+    std::string out = layer.outputs[0];
+    if (!x->floats()) {
+        ModelLayer& cast = op.emit("CastTo", {out});
+        cast.set("to", cast_code(x->type));
+        out = cast.outputs[0];
+    }
+    op.set(0, x->type, b.shape, b.form, out);
+    return true;
+}
+
+bool tensor_binary(Op& op, int type, ElementType result) {
+    Value *x = op.in(0), *y = op.in(1);
+    Broadcast b;
+    if (!broadcast(op, {x, y}, &b)) return false;
+    ModelLayer& layer = op.emit("TensorBinary", b.blobs);
+    layer.set("op_type", type);
+    op.set(0, result, b.shape, b.form, layer.outputs[0]);
+    return true;
+}
+
+template <int kType>
+bool compare(Op& op) {
+    return tensor_binary(op, kType, ElementType::kBool);
+}
+template <int kType>
+bool bitwise(Op& op) {
+    return tensor_binary(op, kType, op.in(0)->type);
+}
+
+bool mod(Op& op) { return tensor_binary(op, op.attr("fmod", 0) ? 5 : 4, op.in(0)->type); }
+
+bool bit_shift(Op& op) {
+    return tensor_binary(op, op.attr_string("direction", "") == "LEFT" ? 20 : 21, op.in(0)->type);
+}
+
+// Max, Min, Sum, Mean of any number of inputs.
+bool variadic(Op& op, int type, int tensor_type, bool mean) {
+    std::vector<Value*> all;
+    for (int i = 0; i < op.inputs(); i++)
+        if (op.has(i)) all.push_back(op.in(i));
+    if (all.empty()) return op.fail("no input");
+    if (all.size() == 1) {
+        op.alias(0, all[0]);
+        return true;
+    }
+    Broadcast b;
+    if (!broadcast(op, all, &b)) return false;
+    const bool floats = all[0]->floats();
+    std::string sum = b.blobs[0];
+    for (size_t i = 1; i < all.size(); i++) {
+        ModelLayer& layer = op.emit(floats ? "BinaryOp" : "TensorBinary", {sum, b.blobs[i]});
+        layer.set("op_type", floats ? type : tensor_type);
+        sum = layer.outputs[0];
+    }
+    if (mean) sum = scalar_op(op, sum, kMul, 1.f / (float)all.size());
+    op.set(0, all[0]->type, b.shape, b.form, sum);
+    return true;
+}
+bool max(Op& op) { return variadic(op, kMax, 7, false); }
+bool min(Op& op) { return variadic(op, kMin, 8, false); }
+bool sum(Op& op) { return variadic(op, kAdd, 0, false); }
+bool mean(Op& op) { return variadic(op, kAdd, 0, true); }
+
+bool where(Op& op) {
+    Broadcast b;
+    if (!broadcast(op, {op.in(0), op.in(1), op.in(2)}, &b)) return false;
+    const std::string out = op.emit("Where", b.blobs).outputs[0];
+    op.set(0, op.in(1)->type, b.shape, b.form, out);
+    return true;
+}
+
+}  // namespace
+
+OpTable binary_ops() {
+    return {
+        {"", "Add", 7, 0, add, ""},
+        {"", "Sub", 7, 0, sub, ""},
+        {"", "Mul", 7, 0, mul, ""},
+        {"", "Div", 7, 0, div, ""},
+        {"", "Pow", 7, 0, pow, ""},
+        {"", "Mod", 10, 0, mod, ""},
+        {"", "Equal", 7, 0, compare<9>, ""},
+        {"", "Less", 7, 0, compare<10>, ""},
+        {"", "Greater", 7, 0, compare<11>, ""},
+        {"", "LessOrEqual", 12, 0, compare<12>, ""},
+        {"", "GreaterOrEqual", 12, 0, compare<13>, ""},
+        {"", "And", 7, 0, compare<14>, ""},
+        {"", "Or", 7, 0, compare<15>, ""},
+        {"", "Xor", 7, 0, compare<16>, ""},
+        {"", "BitwiseAnd", 18, 0, bitwise<17>, ""},
+        {"", "BitwiseOr", 18, 0, bitwise<18>, ""},
+        {"", "BitwiseXor", 18, 0, bitwise<19>, ""},
+        {"", "BitShift", 11, 0, bit_shift, "32 bits"},
+        {"", "Max", 8, 0, max, ""},
+        {"", "Min", 8, 0, min, ""},
+        {"", "Sum", 8, 0, sum, ""},
+        {"", "Mean", 8, 0, mean, ""},
+        {"", "Where", 9, 0, where, ""},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

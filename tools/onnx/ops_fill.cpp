@@ -1,0 +1,140 @@
+// Constants and what is made from sizes.
+#include <algorithm>
+
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+bool constant(Op& op) {
+    for (const auto& entry : op.node.attributes) {
+        const Attribute& a = entry.second;
+        Tensor t;
+        if (entry.first == "value") {
+            t = a.t;
+        } else if (entry.first == "value_float") {
+            t = Tensor::of_float(a.f);
+        } else if (entry.first == "value_floats") {
+            t = Tensor(ElementType::kFloat, {(int64_t)a.floats.size()});
+            for (size_t i = 0; i < a.floats.size(); i++) t.set_float(i, a.floats[i]);
+        } else if (entry.first == "value_int") {
+            t = Tensor::of_ints({a.i}, true);
+        } else if (entry.first == "value_ints") {
+            t = Tensor::of_ints(a.ints);
+        } else {
+            return op.fail("%s", entry.first.c_str());
+        }
+        op.set_constant(0, t);
+        return true;
+    }
+    return op.fail("no value");
+}
+
+bool constant_of_shape(Op& op) {
+    Value* sizes = op.in(0);
+    Tensor value = Tensor::of_float(0.f);
+    if (op.has_attr("value")) value = op.node.attributes.at("value").t;
+    if (!is_supported(value.type) || value.count() != 1) return op.fail("its value");
+    if (sizes->rank() != 1 || !sizes->shape[0].known()) return op.fail("a shape of unknown length");
+    const int64_t rank = sizes->shape[0].value;
+    std::vector<Dim> shape((size_t)std::min<int64_t>(rank, 64));
+    if (sizes->has_content) shape = sizes->content;
+    const int64_t kMostValues = 1 << 20;
+    if (all_known(shape) && element_count(values_of(shape)) >= 0 &&
+        element_count(values_of(shape)) <= kMostValues) {
+        Tensor t(value.type, values_of(shape));
+        for (size_t i = 0; i < t.count(); i++)
+            is_float(t.type) ? t.set_float(i, value.float_at(0)) : t.set_int(i, value.int_at(0));
+        op.set_constant(0, t);
+        return true;
+    }
+    if (rank > 4) return op.fail("a shape of rank %lld known only at run time", (long long)rank);
+    const std::string from = op.plain(sizes);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("ConstantOfShape", {from});
+    layer.set("type", cast_code(value.type));
+    layer.set("value", value.float_at(0));
+    layer.set("int_value", to_ints({value.int_at(0)})[0]);
+    op.set(0, value.type, shape, Form::plain((int)rank), layer.outputs[0]);
+    return true;
+}
+
+bool range(Op& op) {
+    std::vector<std::string> from;
+    Dim count;
+    for (int i = 0; i < 3; i++) {
+        from.push_back(op.plain(op.in(i)));
+        if (from.back().empty()) return false;
+    }
+    const Value *start = op.in(0), *limit = op.in(1), *step = op.in(2);
+    if (start->has_content && limit->has_content && step->has_content && start->content[0].is(0) &&
+        step->content[0].is(1))
+        count = limit->content[0];
+    if (count.known() && count.value < 0) count = Dim(0);
+    const std::string out = op.emit("Range", from).outputs[0];
+    op.set(0, start->type, {count}, Form::plain(1), out);
+    return true;
+}
+
+bool eye_like(Op& op) {
+    Value* x = op.in(0);
+    const std::string from = op.plain(x);
+    if (from.empty()) return false;
+    const ElementType type = op.has_attr("dtype") ? (ElementType)op.attr("dtype", 1) : x->type;
+    if (!is_supported(type)) return op.fail("type %s", type_name(type));
+    ModelLayer& layer = op.emit("EyeLike", {from});
+    layer.set("k", (int)op.attr("k", 0));
+    layer.set("type", cast_code(type));
+    op.set(0, type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    return true;
+}
+
+// Blobs of whole numbers, in a type that layers take.
+std::string as_ints(Op& op, Value* v) {
+    const std::string from = op.plain(v);
+    if (from.empty() || mat_type(v->type) == DType::s32) return from;
+    ModelLayer& cast = op.emit("CastTo", {from});
+    cast.set("to", 3);
+    return cast.outputs[0];
+}
+
+bool one_hot(Op& op) {
+    Value *indices = op.in(0), *values = op.in(2);
+    int axis = 0;
+    const int rank = indices->rank() + 1;
+    if (!op.axis(op.attr("axis", -1), rank, &axis)) return false;
+    std::vector<int64_t> depth;
+    const Value* d = op.in(1);
+    const bool known = d->is_constant() && d->constant->count() == 1;
+    if (known) depth.push_back(d->constant->int_at(0));
+    std::vector<std::string> from = {as_ints(op, indices), op.plain(values)};
+    if (!known) from.push_back(as_ints(op, op.in(1)));
+    for (const std::string& blob : from)
+        if (blob.empty()) return false;
+    if (rank > 4) return op.fail("rank %d", rank);
+    ModelLayer& layer = op.emit("OneHot", from);
+    layer.set("axis", axis);
+    if (known) layer.set("depth", to_ints(depth)[0]);
+    if (indices->rank() == 0) layer.set("scalar", 1);
+    std::vector<Dim> shape = indices->shape;
+    shape.insert(shape.begin() + axis, known ? Dim(depth[0]) : Dim());
+    op.set(0, values->type, shape, Form::plain(rank), layer.outputs[0]);
+    return true;
+}
+
+}  // namespace
+
+OpTable fill_ops() {
+    return {
+        {"", "Constant", 1, 0, constant, "numeric tensors"},
+        {"", "ConstantOfShape", 9, 0, constant_of_shape, ""},
+        {"", "Range", 11, 0, range, ""},
+        {"", "EyeLike", 9, 0, eye_like, ""},
+        {"", "OneHot", 9, 0, one_hot, "rank of at most 3"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

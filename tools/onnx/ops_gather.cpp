@@ -1,0 +1,287 @@
+// Picking and placing by index; searching.
+#include <algorithm>
+
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+void gather_content(Op& op, const Value* x, const Value* indices) {
+    if (!x->has_content || x->rank() != 1 || !indices->has_content || indices->rank() > 1) return;
+    std::vector<Dim> content;
+    const int64_t n = (int64_t)x->content.size();
+    for (const Dim& d : indices->content) {
+        const int64_t i = d.known() && d.value < 0 ? d.value + n : d.value;
+        content.push_back(d.known() && i >= 0 && i < n ? x->content[(size_t)i] : Dim());
+    }
+    op.set_content(0, content);
+}
+
+// One part of an axis: a slice, which keeps the form, and a reshape.
+bool gather_one(Op& op, Value* x, int axis, int64_t index) {
+    int mat_axis = 0;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    if (x->shape[axis].known() && (index < -x->shape[axis].value || index >= x->shape[axis].value))
+        return op.fail("index %lld of %lld", (long long)index, (long long)x->shape[axis].value);
+    ModelLayer& layer = op.emit("StridedSlice", {from});
+    layer.set("starts", to_ints({index}));
+    layer.set("ends", to_ints({index == -1 ? 2147483647 : index + 1}));
+    layer.set("axes", std::vector<int>{mat_axis});
+    std::vector<Dim> cut = x->shape, shape = x->shape;
+    cut[axis] = Dim(1);
+    shape.erase(shape.begin() + axis);
+    Form to = form;
+    to.groups.erase(to.groups.begin() + mat_axis);
+    if (to.batch && to.groups.empty()) to = Form::plain((int)shape.size());
+    const std::string out = op.c.regroup(layer.outputs[0], op.c.mat_dims(cut, form),
+                                         op.c.mat_dims(shape, to), x->floats(), op.node.outputs[0]);
+    if (out.empty()) return op.fail("%s", op.c.why.c_str());
+    if (form.batch && !to.batch) return op.fail("a batch of single values");
+    op.set(0, x->type, shape, to, out);
+    return true;
+}
+
+bool gather(Op& op) {
+    Value *x = op.in(0), *indices = op.in(1);
+    int axis = 0;
+    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+    std::vector<Dim> shape(x->shape.begin(), x->shape.begin() + axis);
+    shape.insert(shape.end(), indices->shape.begin(), indices->shape.end());
+    shape.insert(shape.end(), x->shape.begin() + axis + 1, x->shape.end());
+    const bool one = indices->is_constant() && indices->constant->count() == 1;
+    const bool single_batch = x->form.batch && x->rank() == 2 && axis == 1;
+    if (one && indices->rank() == 0 && !x->is_constant() && !single_batch) {
+        if (!gather_one(op, x, axis, indices->constant->int_at(0))) return false;
+        gather_content(op, x, indices);
+        return true;
+    }
+    // data as outer, axis, inner; the indices as one axis.
+    int mat_axis = axis;
+    Form from = Form::plain(x->rank());
+    Form index_form = Form::plain(indices->rank()), to = Form::plain((int)shape.size());
+    const bool scalar = indices->rank() == 0;
+    const bool batch = x->form.batch && axis > 0 && x->rank() <= 5;
+    if (x->rank() > 4 || shape.size() > 4 || batch) {
+        from = Form{batch, {}};
+        const int before = axis - (batch ? 1 : 0), behind = x->rank() - axis - 1;
+        if (before > 0) from.groups.push_back(before);
+        mat_axis = (int)from.groups.size();
+        to = from;
+        from.groups.push_back(1);
+        index_form = Form{false, {indices->rank()}};
+        if (!scalar) to.groups.push_back(indices->rank());
+        if (behind > 0) from.groups.push_back(behind), to.groups.push_back(behind);
+        if (scalar) index_form = Form::plain(0);
+        if (to.batch && to.groups.empty()) return op.fail("a batch of single values");
+    }
+    const std::string data = op.blob(x, from), at = op.blob(indices, index_form);
+    if (data.empty() || at.empty()) return false;
+    ModelLayer& layer = op.emit("Gather", {data, at});
+    layer.set("axis", mat_axis);
+    if (scalar) layer.set("scalar", 1);
+    op.set(0, x->type, shape, to, layer.outputs[0]);
+    gather_content(op, x, indices);
+    return true;
+}
+
+bool gather_elements(Op& op) {
+    Value *x = op.in(0), *indices = op.in(1);
+    int axis = 0;
+    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+    const std::string data = op.plain(x), at = op.plain(indices);
+    if (data.empty() || at.empty()) return false;
+    ModelLayer& layer = op.emit("GatherElements", {data, at});
+    layer.set("axis", axis);
+    op.set(0, x->type, indices->shape, Form::plain(x->rank()), layer.outputs[0]);
+    return true;
+}
+
+bool gather_nd(Op& op) {
+    Value *x = op.in(0), *indices = op.in(1);
+    const int64_t batch_dims = op.attr("batch_dims", 0);
+    const int q = indices->rank();
+    if (q < 1 || !indices->shape[q - 1].known()) return op.fail("indices of unknown length");
+    const int64_t length = indices->shape[q - 1].value;
+    if (batch_dims < 0 || batch_dims >= q || batch_dims + length > x->rank())
+        return op.fail("batch_dims %lld and indices of %lld for rank %d", (long long)batch_dims,
+                       (long long)length, x->rank());
+    std::vector<Dim> shape(indices->shape.begin(), indices->shape.end() - 1);
+    shape.insert(shape.end(), x->shape.begin() + batch_dims + length, x->shape.end());
+    const std::string data = op.plain(x), at = op.plain(indices);
+    if (data.empty() || at.empty()) return false;
+    if (shape.size() > 4) return op.fail("an output of rank %zu", shape.size());
+    ModelLayer& layer = op.emit("GatherND", {data, at});
+    layer.set("batch_dims", (int)batch_dims);
+    op.set(0, x->type, shape, Form::plain((int)shape.size()), layer.outputs[0]);
+    return true;
+}
+
+int reduction_of(const std::string& name) {
+    return name == "add" ? 1 : name == "mul" ? 2 : name == "max" ? 3 : name == "min" ? 4 : 0;
+}
+
+bool scatter_elements(Op& op) {
+    Value* x = op.in(0);
+    int axis = 0;
+    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+    const std::string data = op.plain(x), at = op.plain(op.in(1)), updates = op.plain(op.in(2));
+    if (data.empty() || at.empty() || updates.empty()) return false;
+    ModelLayer& layer = op.emit("ScatterElements", {data, at, updates});
+    layer.set("axis", axis);
+    layer.set("reduction", reduction_of(op.attr_string("reduction", "none")));
+    op.set(0, x->type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    return true;
+}
+
+bool scatter_nd(Op& op) {
+    Value* x = op.in(0);
+    const std::string data = op.plain(x), at = op.plain(op.in(1)), updates = op.plain(op.in(2));
+    if (data.empty() || at.empty() || updates.empty()) return false;
+    ModelLayer& layer = op.emit("ScatterND", {data, at, updates});
+    layer.set("reduction", reduction_of(op.attr_string("reduction", "none")));
+    op.set(0, x->type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    return true;
+}
+
+bool compress(Op& op) {
+    Value* x = op.in(0);
+    const std::string condition = op.plain(op.in(1));
+    if (condition.empty()) return false;
+    std::vector<Dim> shape = {Dim()};
+    Form form = Form::plain(1), from{false, {x->rank()}};
+    int mat_axis = -233;
+    if (op.has_attr("axis")) {
+        int axis = 0;
+        if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+        shape = x->shape;
+        shape[axis] = Dim();
+        form = from = op.axis_form(x, axis, &mat_axis);
+    }
+    const std::string data = op.blob(x, from);
+    if (data.empty()) return false;
+    ModelLayer& layer = op.emit("Compress", {data, condition});
+    layer.set("axis", mat_axis);
+    op.set(0, x->type, shape, form, layer.outputs[0]);
+    return true;
+}
+
+bool non_zero(Op& op) {
+    Value* x = op.in(0);
+    const std::string data = op.plain(x);
+    if (data.empty()) return false;
+    const std::string out = op.emit("NonZero", {data}).outputs[0];
+    op.set(0, ElementType::kInt64, {Dim(std::max(1, x->rank())), Dim()}, Form::plain(2), out);
+    return true;
+}
+
+bool top_k(Op& op) {
+    Value* x = op.in(0);
+    int axis = 0, mat_axis = 0;
+    if (!op.axis(op.attr("axis", -1), x->rank(), &axis)) return false;
+    std::vector<int64_t> k;
+    const std::string before = op.reason;
+    bool known = true;
+    if (op.opset < 10) {
+        k.push_back(op.attr("k", 1));
+    } else if (!op.ints(1, "k", &k) || k.empty()) {
+        op.reason = before;
+        known = false;
+    }
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    std::vector<std::string> from = {op.blob(x, form)};
+    if (!known) from.push_back(op.plain(op.in(1)));
+    if (from.back().empty() || from[0].empty()) return false;
+    ModelLayer& layer = op.emit("TopK", from, 0, 2);
+    const std::vector<std::string> outs = layer.outputs;
+    if (known) layer.set("k", to_ints({k[0]})[0]);
+    layer.set("axis", mat_axis);
+    layer.set("largest", (int)op.attr("largest", 1));
+    layer.set("sorted", (int)op.attr("sorted", 1));
+    std::vector<Dim> shape = x->shape;
+    shape[axis] = known ? Dim(k[0]) : Dim();
+    op.set(0, x->type, shape, form, outs[0]);
+    op.set(1, ElementType::kInt64, shape, form, outs[1]);
+    return true;
+}
+
+bool unique(Op& op) {
+    Value* x = op.in(0);
+    Form from{false, {x->rank()}}, form = Form::plain(1);
+    std::vector<Dim> shape = {Dim()};
+    int mat_axis = -233;
+    if (op.has_attr("axis")) {
+        int axis = 0;
+        if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+        if (x->rank() > 4) return op.fail("rank %d", x->rank());
+        form = from = Form::plain(x->rank());
+        mat_axis = axis;
+        shape = x->shape;
+        shape[axis] = Dim();
+    }
+    const std::string data = op.blob(x, from);
+    if (data.empty()) return false;
+    ModelLayer& layer = op.emit("Unique", {data}, 0, op.outputs());
+    layer.set("axis", mat_axis);
+    layer.set("sorted", (int)op.attr("sorted", 1));
+    const std::vector<std::string> outs = layer.outputs;
+    op.set(0, x->type, shape, form, outs[0]);
+    for (int i = 1; i < op.outputs(); i++)
+        op.set(i, ElementType::kInt64, {Dim()}, Form::plain(1), outs[i]);
+    return true;
+}
+
+bool arg_reduce(Op& op, bool min) {
+    Value* x = op.in(0);
+    int axis = 0, mat_axis = 0;
+    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+    const bool keep = op.attr("keepdims", 1) != 0;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    const std::string data = op.blob(x, form);
+    if (data.empty()) return false;
+    ModelLayer& layer = op.emit("ArgReduce", {data});
+    layer.set("min", min ? 1 : 0);
+    layer.set("axis", mat_axis);
+    layer.set("select_last_index", (int)op.attr("select_last_index", 0));
+    std::vector<Dim> shape = x->shape;
+    Form to = form;
+    shape[axis] = Dim(1);
+    std::string out = layer.outputs[0];
+    if (!keep) {
+        const std::vector<Dim> kept = op.c.mat_dims(shape, form);
+        shape.erase(shape.begin() + axis);
+        to.groups.erase(to.groups.begin() + mat_axis);
+        if (to.batch && to.groups.empty()) return op.fail("a batch of single values");
+        out = op.c.regroup(out, kept, op.c.mat_dims(shape, to), false, op.node.outputs[0]);
+        if (out.empty()) return op.fail("%s", op.c.why.c_str());
+    }
+    op.set(0, ElementType::kInt64, shape, to, out);
+    return true;
+}
+bool arg_max(Op& op) { return arg_reduce(op, false); }
+bool arg_min(Op& op) { return arg_reduce(op, true); }
+
+}  // namespace
+
+OpTable gather_ops() {
+    return {
+        {"", "Gather", 1, 0, gather, ""},
+        {"", "GatherElements", 11, 0, gather_elements, "rank of at most 4"},
+        {"", "GatherND", 11, 0, gather_nd, "ranks of at most 4"},
+        {"", "Scatter", 9, 10, scatter_elements, "rank of at most 4"},
+        {"", "ScatterElements", 11, 0, scatter_elements, "rank of at most 4"},
+        {"", "ScatterND", 11, 0, scatter_nd, "ranks of at most 4"},
+        {"", "Compress", 9, 0, compress, ""},
+        {"", "NonZero", 9, 0, non_zero, "rank of at most 4"},
+        {"", "TopK", 1, 0, top_k, ""},
+        {"", "Unique", 11, 0, unique, "rank of at most 4 with an axis"},
+        {"", "ArgMax", 1, 0, arg_max, ""},
+        {"", "ArgMin", 1, 0, arg_min, ""},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,287 @@
+// Products of matrices.
+#include <algorithm>
+
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// x times a constant matrix, as InnerProduct over rows.
+bool rows_times_constant(Op& op, Value* x, const Tensor& weight_nk, const Tensor* bias) {
+    const int rank = x->rank();
+    const int64_t n = weight_nk.dims[0];
+    Form form{x->form.batch && rank > 1, {}};
+    const int lead = rank - 1 - (form.batch ? 1 : 0);
+    if (lead > 0) form.groups.push_back(lead);
+    form.groups.push_back(1);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("InnerProduct", {from});
+    layer.set("num_output", (int)n);
+    layer.set("weight_data_size", (int)weight_nk.count());
+    layer.set_weight("weight_data", weight_nk.weight());
+    op.c.keep(weight_nk);
+    if (bias) {
+        layer.set("bias_term", 1);
+        layer.set_weight("bias_data", bias->weight());
+        op.c.keep(*bias);
+    }
+    std::vector<Dim> shape = x->shape;
+    shape[rank - 1] = Dim(n);
+    op.set(0, x->type, shape, form, layer.outputs[0]);
+    return true;
+}
+
+// The leading axes of a product, and a form for both operands and the product.
+bool product_form(Op& op, Value* a, Value* b, int rank, std::vector<Dim>* lead, Form* form) {
+    Value x, y;
+    x.shape.assign(a->shape.begin(), a->shape.end() - 2);
+    y.shape.assign(b->shape.begin(), b->shape.end() - 2);
+    if (!broadcast_shape(op, {&x, &y}, lead)) return false;
+    const bool batch =
+        rank >= 3 && rank <= 5 &&
+        ((a->form.batch && a->rank() == rank) || (b->form.batch && b->rank() == rank));
+    form->batch = batch;
+    form->groups.clear();
+    const int leads = rank - 2 - (batch ? 1 : 0);
+    if (leads <= 2) {
+        form->groups.assign((size_t)leads + 2, 1);
+        return true;
+    }
+    // All leading axes together: none may be repeated.
+    if (!same(x.shape, *lead) || !same(y.shape, *lead))
+        return op.fail("matrices of rank %d that are repeated", rank);
+    form->groups = {leads, 1, 1};
+    return true;
+}
+
+bool matmul_values(Op& op, Value* a, Value* b, ElementType type) {
+    if (a->rank() < 1 || b->rank() < 1) return op.fail("a scalar");
+    if (b->is_constant() && b->rank() == 2 && a->floats() && !a->is_constant() &&
+        b->constant->count() > 0 && a->rank() >= 1)
+        return rows_times_constant(op, a, b->constant->transposed({1, 0}), nullptr);
+    if (a->rank() == 1 || b->rank() == 1) {
+        if (std::max(a->rank(), b->rank()) > 4)
+            return op.fail("rank %d", std::max(a->rank(), b->rank()));
+        const std::string x = op.plain(a), y = op.plain(b);
+        if (x.empty() || y.empty()) return false;
+        const std::string out = op.emit("MatMul", {x, y}).outputs[0];
+        std::vector<Dim> shape;
+        if (a->rank() > 1) {
+            shape.assign(a->shape.begin(), a->shape.end() - 1);
+        } else if (b->rank() > 1) {
+            shape.assign(b->shape.begin(), b->shape.end() - 2);
+            shape.push_back(b->shape.back());
+        }
+        op.set(0, type, shape, Form::plain((int)shape.size()), out);
+        return true;
+    }
+    const int rank = std::max(a->rank(), b->rank());
+    std::vector<Dim> shape;
+    Form form;
+    if (!product_form(op, a, b, rank, &shape, &form)) return false;
+    const std::string x = op.blob(a, form, rank), y = op.blob(b, form, rank);
+    if (x.empty() || y.empty()) return false;
+    const std::string out = op.emit("MatMul", {x, y}).outputs[0];
+    shape.push_back(a->shape[a->rank() - 2]);
+    shape.push_back(b->shape[b->rank() - 1]);
+    op.set(0, type, shape, form, out);
+    return true;
+}
+
+bool matmul(Op& op) {
+    if (!op.in(0)->floats() || !op.in(1)->floats()) return op.fail("a product of integers");
+    return matmul_values(op, op.in(0), op.in(1), op.in(0)->type);
+}
+
+// C as a bias of one value an output; false when it is none.
+bool gemm_bias(const Value* c, int64_t n, float beta, Tensor* bias) {
+    if (!c->is_constant()) return false;
+    const Tensor& t = *c->constant;
+    const bool one = t.count() == 1;
+    if (!one && ((int64_t)t.count() != n || t.dims.back() != n)) return false;
+    *bias = Tensor(ElementType::kFloat, {n});
+    for (int64_t i = 0; i < n; i++)
+        bias->set_float((size_t)i, beta * t.float_at(one ? 0 : (size_t)i));
+    return true;
+}
+
+bool gemm(Op& op) {
+    Value *a = op.in(0), *b = op.in(1), *c = op.in(2);
+    const float alpha = op.attr_float("alpha", 1.f), beta = op.attr_float("beta", 1.f);
+    const bool ta = op.attr("transA", 0) != 0, tb = op.attr("transB", 0) != 0;
+    if (a->rank() != 2 || b->rank() != 2) return op.fail("ranks %d and %d", a->rank(), b->rank());
+    if (!a->floats()) return op.fail("a product of integers");
+    const Dim m = a->shape[ta ? 1 : 0], n = b->shape[tb ? 0 : 1];
+    if (!a->is_constant() && b->is_constant() && !ta && b->constant->count() > 0) {
+        Tensor bias;
+        const bool fits = !c || beta == 0.f || gemm_bias(c, n.value, beta, &bias);
+        if (fits) {
+            Tensor w = tb ? *b->constant : b->constant->transposed({1, 0});
+            if (alpha != 1.f) {
+                Tensor scaled(ElementType::kFloat, w.dims);
+                for (size_t i = 0; i < w.count(); i++) scaled.set_float(i, alpha * w.float_at(i));
+                w = scaled;
+            }
+            return rows_times_constant(op, a, w,
+                                       bias.type == ElementType::kFloat ? &bias : nullptr);
+        }
+    }
+    std::vector<std::string> from = {op.plain(a), op.plain(b)};
+    if (c && beta != 0.f) {
+        // An axis of 1 value or N of them, or a matrix: as the layer takes C.
+        from.push_back(op.blob(c, Form::plain(2), 2));
+    }
+    for (const std::string& blob : from)
+        if (blob.empty()) return false;
+    ModelLayer& layer = op.emit("Gemm", {from[0], from[1]});
+    layer.set("alpha", alpha);
+    layer.set("transA", ta ? 1 : 0);
+    layer.set("transB", tb ? 1 : 0);
+    std::string out = layer.outputs[0];
+    if (from.size() > 2) {
+        const std::string scaled = beta == 1.f ? from[2] : scalar_op(op, from[2], kMul, beta);
+        ModelLayer& sum = op.emit("BinaryOp", {out, scaled});
+        sum.set("op_type", kAdd);
+        out = sum.outputs[0];
+    }
+    op.set(0, a->type, {m, n}, Form::plain(2), out);
+    return true;
+}
+
+// The product of com.microsoft with operands that may be transposed.
+bool fused_matmul(Op& op) {
+    Value *a = op.in(0), *b = op.in(1);
+    const float alpha = op.attr_float("alpha", 1.f);
+    if (op.attr("transBatchA", 0) || op.attr("transBatchB", 0) || op.attr("transA", 0))
+        return op.fail("transA, transBatchA or transBatchB");
+    if (op.attr("transB", 0)) {
+        const int rank = std::max(a->rank(), b->rank());
+        if (a->rank() < 2 || b->rank() < 2) return op.fail("rank 1");
+        std::vector<Dim> shape;
+        Form form;
+        if (!product_form(op, a, b, rank, &shape, &form)) return false;
+        const std::string x = op.blob(a, form, rank), y = op.blob(b, form, rank);
+        if (x.empty() || y.empty()) return false;
+        ModelLayer& layer = op.emit("MatMul", {x, y});
+        layer.set("transB", 1);
+        std::string out = layer.outputs[0];
+        if (alpha != 1.f) out = scalar_op(op, out, kMul, alpha);
+        shape.push_back(a->shape[a->rank() - 2]);
+        shape.push_back(b->shape[b->rank() - 2]);
+        op.set(0, a->type, shape, form, out);
+        return true;
+    }
+    if (!matmul_values(op, a, b, a->type)) return false;
+    if (alpha == 1.f) return true;
+    Value* out = op.c.find_value(op.node.outputs[0]);
+    const std::string scaled = scalar_op(op, out->blobs[{0, out->form}], kMul, alpha);
+    op.set(0, a->type, out->shape, out->form, scaled);
+    return true;
+}
+
+// Letters of an equation with its ellipsis written out, and the implied output.
+bool expand_equation(Op& op, std::string text, std::vector<std::string>* terms, std::string* out) {
+    text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+    const size_t arrow = text.find("->");
+    std::string left = text.substr(0, arrow);
+    for (size_t at = 0; at != std::string::npos;) {
+        const size_t comma = left.find(',', at);
+        terms->push_back(left.substr(at, comma == std::string::npos ? comma : comma - at));
+        at = comma == std::string::npos ? comma : comma + 1;
+    }
+    if ((int)terms->size() != op.inputs())
+        return op.fail("an equation of %zu terms", terms->size());
+    size_t widest = 0;
+    for (int i = 0; i < op.inputs(); i++) {
+        const std::string& t = (*terms)[i];
+        if (t.find("...") == std::string::npos) continue;
+        const int extra = op.in(i)->rank() - ((int)t.size() - 3);
+        if (extra < 0) return op.fail("an equation for other ranks");
+        widest = std::max(widest, (size_t)extra);
+    }
+    std::string spare;
+    for (char ch = 'Z'; ch >= 'A' && spare.size() < widest; ch--)
+        if (text.find(ch) == std::string::npos) spare += ch;
+    if (spare.size() < widest) return op.fail("an equation without spare letters");
+    for (int i = 0; i < op.inputs(); i++) {
+        std::string& t = (*terms)[i];
+        const size_t dots = t.find("...");
+        if (dots == std::string::npos) continue;
+        const size_t extra = (size_t)op.in(i)->rank() - (t.size() - 3);
+        t.replace(dots, 3, spare.substr(widest - extra));
+    }
+    if (arrow != std::string::npos) {
+        *out = text.substr(arrow + 2);
+        const size_t dots = out->find("...");
+        if (dots != std::string::npos) out->replace(dots, 3, spare);
+        return true;
+    }
+    *out = spare;
+    std::string letters;
+    for (const std::string& t : *terms) letters += t;
+    std::string once;
+    for (char ch : letters)
+        if (std::count(letters.begin(), letters.end(), ch) == 1 &&
+            spare.find(ch) == std::string::npos)
+            once += ch;
+    std::sort(once.begin(), once.end());
+    *out += once;
+    return true;
+}
+
+bool einsum(Op& op) {
+    std::vector<std::string> terms, from;
+    std::string out;
+    if (!expand_equation(op, op.attr_string("equation", ""), &terms, &out)) return false;
+    std::map<char, Dim> sizes;
+    for (int i = 0; i < op.inputs(); i++) {
+        Value* v = op.in(i);
+        if (!v->floats()) return op.fail("integers");
+        if ((int)terms[i].size() != v->rank()) return op.fail("an equation for other ranks");
+        for (int a = 0; a < v->rank(); a++) {
+            Dim& d = sizes[terms[i][a]];
+            if (d.symbol == 0) d = v->shape[a];
+        }
+        from.push_back(op.plain(v));
+        if (from.back().empty()) return false;
+    }
+    if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
+    std::vector<Dim> shape;
+    for (char ch : out) shape.push_back(sizes[ch]);
+    std::string equation;
+    for (size_t i = 0; i < terms.size(); i++) equation += (i ? "," : "") + terms[i];
+    equation += "->" + out;
+    ModelLayer& layer = op.emit("Einsum", from);
+    layer.set("equation", std::vector<int>(equation.begin(), equation.end()));
+    op.set(0, op.in(0)->type, shape, Form::plain((int)shape.size()), layer.outputs[0]);
+    return true;
+}
+
+bool det(Op& op) {
+    Value* x = op.in(0);
+    if (x->rank() < 2) return op.fail("rank %d", x->rank());
+    const std::string from = op.plain(x);
+    if (from.empty()) return false;
+    const std::string out = op.emit("Det", {from}).outputs[0];
+    const std::vector<Dim> shape(x->shape.begin(), x->shape.end() - 2);
+    op.set(0, x->type, shape, Form::plain((int)shape.size()), out);
+    return true;
+}
+
+}  // namespace
+
+OpTable matrix_ops() {
+    return {
+        {"", "MatMul", 1, 0, matmul, "floats"},
+        {"", "Gemm", 7, 0, gemm, "floats"},
+        {"com.microsoft", "FusedMatMul", 1, 0, fused_matmul, "no transA, transBatchA, transBatchB"},
+        {"", "Einsum", 12, 0, einsum, "floats, ranks of at most 4"},
+        {"", "Det", 11, 0, det, "rank of at most 4"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

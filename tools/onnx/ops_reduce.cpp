@@ -1,0 +1,214 @@
+// Along axes: reductions, softmax and their like.
+#include <algorithm>
+
+#include "layer/reduction.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// Reduced axes of the tensor as axes of a Mat; *to is the form of the output.
+bool reduced_form(Op& op, Value* x, const std::vector<char>& reduced, bool keep, Form* form,
+                  std::vector<int>* mat_axes, Form* to) {
+    const int rank = x->rank();
+    int left = 0;
+    for (char r : reduced) left += !r;
+    const bool batch = x->form.batch && !reduced[0] && rank <= 5 && (keep || left > 1);
+    *form = Form{batch, {}};
+    // Neighbours that are both reduced, or both not, share an axis where they have to.
+    const int first = batch ? 1 : 0;
+    for (int a = first; a < rank; a++) {
+        if (a > first && rank - first > 4 && reduced[a] == reduced[a - 1])
+            form->groups.back()++;
+        else
+            form->groups.push_back(1);
+    }
+    if (form->groups.size() > 4) return op.fail("rank %d", rank);
+    *to = Form{batch, {}};
+    int axis = first;
+    for (size_t i = 0; i < form->groups.size(); axis += form->groups[i], i++) {
+        if (reduced[axis]) mat_axes->push_back((int)i);
+        if (keep || !reduced[axis]) to->groups.push_back(form->groups[i]);
+    }
+    return true;
+}
+
+// f32 for what only floats are reduced in.
+std::string widened(Op& op, Value* x, const std::string& blob) {
+    if (x->floats()) return blob;
+    op.c.note("reductions of integers are computed in float32");
+    ModelLayer& cast = op.emit("CastTo", {blob});
+    cast.set("to", 0);
+    return cast.outputs[0];
+}
+
+bool reduce(Op& op, int operation, int axes_input_since) {
+    Value* x = op.in(0);
+    const int rank = x->rank();
+    std::vector<int64_t> axes;
+    if (op.opset >= axes_input_since && op.has(1)) {
+        if (!op.ints(1, "axes", &axes)) return false;
+    } else {
+        axes = op.attr_ints("axes");
+    }
+    if (axes.empty() && op.attr("noop_with_empty_axes", 0) != 0) {
+        // Each value by itself: sums of one, and what is applied to sums.
+        if (operation == Reduction::kSum || operation == Reduction::kMean ||
+            operation == Reduction::kMax || operation == Reduction::kMin ||
+            operation == Reduction::kProd) {
+            op.alias(0, x);
+            return true;
+        }
+        const std::string from = op.blob(x);
+        if (from.empty()) return false;
+        ModelLayer& layer = op.emit("Reduction", {from});
+        layer.set("operation", operation);
+        layer.set("reduce_all", 0);
+        layer.set("fixbug0", 1);
+        op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
+        return true;
+    }
+    std::vector<char> reduced((size_t)rank, axes.empty());
+    for (int64_t a : axes) {
+        int axis = 0;
+        if (!op.axis(a, rank, &axis)) return false;
+        reduced[axis] = 1;
+    }
+    const bool keep = op.attr("keepdims", 1) != 0;
+    std::vector<Dim> shape;
+    for (int a = 0; a < rank; a++)
+        if (!reduced[a] || keep) shape.push_back(reduced[a] ? Dim(1) : x->shape[a]);
+    if (rank == 0) reduced.assign(1, 1);
+    Form form = Form::plain(0), to = Form::plain(0);
+    std::vector<int> mat_axes = {0};
+    if (rank > 0) {
+        mat_axes.clear();
+        if (!reduced_form(op, x, reduced, keep, &form, &mat_axes, &to)) return false;
+    }
+    std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    from = widened(op, x, from);
+    ModelLayer& layer = op.emit("Reduction", {from});
+    layer.set("operation", operation);
+    layer.set("reduce_all", 0);
+    layer.set("axes", mat_axes);
+    layer.set("keepdims", keep && rank > 0 ? 1 : 0);
+    layer.set("fixbug0", 1);
+    std::string out = layer.outputs[0];
+    if (!x->floats()) {
+        ModelLayer& cast = op.emit("CastTo", {out});
+        cast.set("to", cast_code(x->type));
+        out = cast.outputs[0];
+    }
+    op.set(0, x->type, shape, to, out);
+    return true;
+}
+
+template <int kOperation, int kAxesInput>
+bool reduce_op(Op& op) {
+    return reduce(op, kOperation, kAxesInput);
+}
+
+// Softmax and the like: along an axis, or, before opset 13, over all axes from one on.
+bool along_axis(Op& op, const char* layer_type) {
+    Value* x = op.in(0);
+    int axis = 0, mat_axis = 0;
+    const bool together = op.opset < 13;
+    if (!op.axis(op.attr("axis", together ? 1 : -1), std::max(1, x->rank()), &axis)) return false;
+    Form form = x->rank() == 0 ? Form::plain(0) : op.axis_form(x, axis, &mat_axis);
+    bool joined = false;
+    for (int a = axis + 1; a < x->rank() && together; a++) joined |= !x->shape[a].is(1);
+    if (joined) {
+        const bool batch = x->form.batch && axis > 0;
+        form = Form{batch, {}};
+        if (axis > (batch ? 1 : 0)) form.groups.push_back(axis - (batch ? 1 : 0));
+        form.groups.push_back(x->rank() - axis);
+        mat_axis = (int)form.groups.size() - 1;
+    }
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit(layer_type, {from});
+    layer.set("axis", mat_axis);
+    if (layer.type == "Softmax") layer.set("fixbug0", 1);
+    op.set(0, x->type, x->shape, form, layer.outputs[0]);
+    return true;
+}
+bool softmax(Op& op) { return along_axis(op, "Softmax"); }
+bool log_softmax(Op& op) { return along_axis(op, "LogSoftmax"); }
+bool hardmax(Op& op) { return along_axis(op, "Hardmax"); }
+
+bool lp_normalization(Op& op) {
+    Value* x = op.in(0);
+    int axis = 0, mat_axis = 0;
+    if (!op.axis(op.attr("axis", -1), x->rank(), &axis)) return false;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("LpNormalization", {from});
+    layer.set("axis", mat_axis);
+    layer.set("p", (int)op.attr("p", 2));
+    op.set(0, x->type, x->shape, form, layer.outputs[0]);
+    return true;
+}
+
+bool mean_variance(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> axes = op.attr_ints("axes");
+    if (!op.has_attr("axes")) axes = {0, 2, 3};
+    const std::string from = op.plain(x);
+    if (from.empty()) return false;
+    for (int64_t a : axes) {
+        int axis = 0;
+        if (!op.axis(a, x->rank(), &axis)) return false;
+    }
+    ModelLayer& layer = op.emit("MeanVarianceNormalization", {from});
+    layer.set("axes", to_ints(axes));
+    op.set(0, x->type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    return true;
+}
+
+bool cum_sum(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> axes;
+    int axis = 0, mat_axis = 0;
+    if (!op.ints(1, "axis", &axes) || axes.empty() || !op.axis(axes[0], x->rank(), &axis))
+        return axes.empty() ? op.fail("axis is not constant") : false;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("CumSum", {from});
+    layer.set("axis", mat_axis);
+    layer.set("exclusive", (int)op.attr("exclusive", 0));
+    layer.set("reverse", (int)op.attr("reverse", 0));
+    op.set(0, x->type, x->shape, form, layer.outputs[0]);
+    return true;
+}
+
+}  // namespace
+
+OpTable reduce_ops() {
+    const char* const axes = "constant axes";
+    return {
+        {"", "ReduceSum", 1, 0, reduce_op<Reduction::kSum, 13>, axes},
+        {"", "ReduceSumSquare", 1, 0, reduce_op<Reduction::kSumSq, 18>, axes},
+        {"", "ReduceMean", 1, 0, reduce_op<Reduction::kMean, 18>, axes},
+        {"", "ReduceMax", 1, 0, reduce_op<Reduction::kMax, 18>, axes},
+        {"", "ReduceMin", 1, 0, reduce_op<Reduction::kMin, 18>, axes},
+        {"", "ReduceProd", 1, 0, reduce_op<Reduction::kProd, 18>, axes},
+        {"", "ReduceL1", 1, 0, reduce_op<Reduction::kL1, 18>, axes},
+        {"", "ReduceL2", 1, 0, reduce_op<Reduction::kL2, 18>, axes},
+        {"", "ReduceLogSum", 1, 0, reduce_op<Reduction::kLogSum, 18>, axes},
+        {"", "ReduceLogSumExp", 1, 0, reduce_op<Reduction::kLogSumExp, 18>, axes},
+        {"", "Softmax", 1, 0, softmax, ""},
+        {"", "LogSoftmax", 1, 0, log_softmax, ""},
+        {"", "Hardmax", 1, 0, hardmax, ""},
+        {"", "LpNormalization", 1, 0, lp_normalization, ""},
+        {"", "MeanVarianceNormalization", 9, 0, mean_variance, "rank of at most 4"},
+        {"", "CumSum", 11, 0, cum_sum, "constant axis"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,463 @@
+// Operators that change a tensor's sizes and leave the order of its values, and Transpose.
+#include <algorithm>
+#include <numeric>
+
+#include "layer/permute.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// The values of x in another shape: no layer if the Mat can stay as it is.
+bool reshape_to(Op& op, Value* x, const std::vector<Dim>& shape) {
+    if (x->is_constant() && all_known(shape)) {
+        op.set_constant(0, x->constant->reshaped(values_of(shape)));
+        return true;
+    }
+    const int rank = (int)shape.size();
+    const bool keep_batch =
+        x->form.batch && rank >= 2 && x->rank() >= 2 && same(shape[0], x->shape[0]);
+    Form to = op.c.default_form(rank);
+    if (keep_batch && !to.batch)
+        to = rank <= 5 ? Form::batched(rank) : Form{true, {rank - 4, 1, 1, 1}};
+    Form from = x->form;
+    if (to.batch && !keep_batch) to = Form{false, {1, 1, 1, rank - 3}};
+    if (!to.batch && from.batch) from = op.c.default_form(x->rank());
+    if (!to.batch && from.batch) from = Form{false, {1, 1, 1, x->rank() - 3}};
+    const std::string blob = op.blob(x, from);
+    if (blob.empty()) return false;
+    const std::string out = op.c.regroup(blob, op.c.mat_dims(x->shape, from),
+                                         op.c.mat_dims(shape, to), x->floats(), op.node.outputs[0]);
+    if (out.empty()) return op.fail("%s", op.c.why.c_str());
+    op.set(0, x->type, shape, to, out);
+    if (x->has_content && rank <= 1) op.set_content(0, x->content);
+    return true;
+}
+
+// The target of Reshape with -1 and 0 resolved as far as symbols go.
+std::vector<Dim> resolve(Op& op, const Value* x, const std::vector<Dim>& wanted, bool allow_zero) {
+    Symbols& s = op.c.symbols;
+    std::vector<Dim> shape;
+    int rest = -1;
+    Dim others(1);
+    for (size_t i = 0; i < wanted.size(); i++) {
+        Dim d = wanted[i];
+        if (d.is(0) && !allow_zero) d = i < x->shape.size() ? x->shape[i] : Dim();
+        if (d.is(-1)) {
+            rest = (int)i;
+            d = Dim();
+        } else {
+            others = s.multiply(others, d);
+        }
+        shape.push_back(d);
+    }
+    if (rest >= 0) shape[rest] = s.divide(s.product(x->shape), others);
+    // A single size of which nothing is known is what the others leave.
+    int unknown = -1, count = 0;
+    Dim known(1);
+    for (size_t i = 0; i < shape.size(); i++) {
+        if (shape[i].symbol == 0)
+            unknown = (int)i, count++;
+        else
+            known = s.multiply(known, shape[i]);
+    }
+    if (count == 1) shape[unknown] = s.divide(s.product(x->shape), known);
+    return shape;
+}
+
+// The shape is known only at run time: a layer with two inputs.
+bool reshape_at_run_time(Op& op, Value* x, Value* sizes, const std::vector<Dim>& shape,
+                         bool allow_zero) {
+    if (shape.size() > 4 || x->rank() > 4)
+        return op.fail("to a shape known only at run time, of rank above 4");
+    const std::string data = op.plain(x), target = op.plain(sizes);
+    if (data.empty() || target.empty()) return false;
+    ModelLayer& layer = op.emit("ReshapeTo", {data, target});
+    layer.set("allowzero", allow_zero ? 1 : 0);
+    op.set(0, x->type, shape, Form::plain((int)shape.size()), layer.outputs[0]);
+    return true;
+}
+
+bool reshape(Op& op) {
+    Value *x = op.in(0), *sizes = op.in(1);
+    const bool allow_zero = op.attr("allowzero", 0) != 0;
+    if (!sizes) return op.fail("no shape");
+    if (!sizes->has_content) {
+        if (sizes->rank() != 1 || !sizes->shape[0].known())
+            return op.fail("to a shape of unknown length");
+        std::vector<Dim> shape((size_t)std::min<int64_t>(sizes->shape[0].value, 64));
+        return reshape_at_run_time(op, x, sizes, shape, allow_zero);
+    }
+    const std::vector<Dim> shape = resolve(op, x, sizes->content, allow_zero);
+    if (x->is_constant() && all_known(shape) &&
+        element_count(values_of(shape)) != (int64_t)x->constant->count())
+        return op.fail("the shape has another number of values");
+    const std::string before = op.reason;
+    if (reshape_to(op, x, shape)) return true;
+    op.reason = before;
+    return reshape_at_run_time(op, x, sizes, shape, allow_zero);
+}
+
+bool flatten(Op& op) {
+    Value* x = op.in(0);
+    int axis = 0;
+    const int64_t wanted = op.attr("axis", 1);
+    if (wanted == x->rank())
+        axis = x->rank();
+    else if (!op.axis(wanted, x->rank(), &axis))
+        return false;
+    Symbols& s = op.c.symbols;
+    const Dim rows = s.product({x->shape.begin(), x->shape.begin() + axis});
+    const Dim columns = s.product({x->shape.begin() + axis, x->shape.end()});
+    return reshape_to(op, x, {rows, columns});
+}
+
+bool squeeze(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> axes;
+    bool given = false;
+    if (!op.attr_or_input("axes", 1, &axes, &given)) return false;
+    std::vector<char> gone((size_t)x->rank(), 0);
+    for (int64_t a : axes) {
+        int axis = 0;
+        if (!op.axis(a, x->rank(), &axis)) return false;
+        gone[axis] = 1;
+    }
+    std::vector<Dim> shape;
+    for (int a = 0; a < x->rank(); a++)
+        if (!(given ? gone[a] != 0 : x->shape[a].is(1))) shape.push_back(x->shape[a]);
+    return reshape_to(op, x, shape);
+}
+
+bool unsqueeze(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> axes;
+    bool given = false;
+    if (!op.attr_or_input("axes", 1, &axes, &given)) return false;
+    const int rank = x->rank() + (int)axes.size();
+    std::vector<char> added((size_t)rank, 0);
+    for (int64_t a : axes) {
+        int axis = 0;
+        if (!op.axis(a, rank, &axis)) return false;
+        added[axis] = 1;
+    }
+    std::vector<Dim> shape;
+    size_t at = 0;
+    for (int a = 0; a < rank; a++)
+        shape.push_back(added[a] || at >= x->shape.size() ? Dim(1) : x->shape[at++]);
+    return reshape_to(op, x, shape);
+}
+
+// The order_type for output axis i being input axis source[i] (from the outermost); -1: none.
+int order_type(const std::vector<int>& source) {
+    Permute permute;
+    for (permute.order_type = 0; permute.order_type < 24; permute.order_type++) {
+        const int orders[] = {1, 1, 2, 6, 24};
+        if (permute.order_type >= orders[source.size()]) break;
+        int found[4];
+        if (permute.axis_order((int)source.size(), found) == 0 &&
+            std::equal(source.begin(), source.end(), found))
+            return permute.order_type;
+    }
+    return -1;
+}
+
+// Groups of input axes that stay neighbours. moved[i] is the group that
+// output group i is.
+struct Moves {
+    std::vector<int> in_groups, out_groups, moved;
+};
+
+Moves merge_axes(const std::vector<int>& perm, int first) {
+    // Runs of output axes whose input axes follow one another.
+    std::vector<std::vector<int>> runs;
+    for (size_t i = (size_t)first; i < perm.size(); i++) {
+        if (!runs.empty() && runs.back().back() + 1 == perm[i])
+            runs.back().push_back(perm[i]);
+        else
+            runs.push_back({perm[i]});
+    }
+    Moves moves;
+    std::vector<std::pair<int, int>> by_input;
+    for (size_t i = 0; i < runs.size(); i++) by_input.push_back({runs[i][0], (int)i});
+    std::sort(by_input.begin(), by_input.end());
+    std::vector<int> place(runs.size());
+    for (size_t i = 0; i < by_input.size(); i++) {
+        place[by_input[i].second] = (int)i;
+        moves.in_groups.push_back((int)runs[by_input[i].second].size());
+    }
+    for (size_t i = 0; i < runs.size(); i++) {
+        moves.out_groups.push_back((int)runs[i].size());
+        moves.moved.push_back(place[i]);
+    }
+    return moves;
+}
+
+bool permute_blob(Op& op, Value* x, const Form& from, const Form& to, const std::vector<int>& moved,
+                  const std::vector<Dim>& shape) {
+    const std::string blob = op.blob(x, from);
+    if (blob.empty()) return false;
+    const int type = order_type(moved);
+    if (type < 0) return op.fail("an order of %zu axes", moved.size());
+    ModelLayer& layer = op.emit("Permute", {blob});
+    layer.set("order_type", type);
+    op.set(0, x->type, shape, to, layer.outputs[0]);
+    return true;
+}
+
+// The orders to apply one after the other so that each moves at most four groups of axes.
+bool split_order(const std::vector<int>& perm, std::vector<std::vector<int>>* steps) {
+    if (merge_axes(perm, 0).in_groups.size() <= 4) {
+        steps->assign(1, perm);
+        return true;
+    }
+    std::vector<int> one((size_t)perm.size());
+    std::iota(one.begin(), one.end(), 0);
+    do {
+        if (merge_axes(one, 0).in_groups.size() > 4) continue;
+        // The second order makes of `one` what perm asks for.
+        std::vector<int> two;
+        for (int p : perm) two.push_back((int)(std::find(one.begin(), one.end(), p) - one.begin()));
+        if (merge_axes(two, 0).in_groups.size() > 4) continue;
+        steps->assign({one, two});
+        return true;
+    } while (std::next_permutation(one.begin(), one.end()));
+    return false;
+}
+
+// Any rank: axes of size 1 do not move anything, and of the others neighbours go together.
+bool transpose_groups(Op& op, Value* x, const std::vector<int>& perm, const std::vector<Dim>& shape,
+                      bool batch) {
+    const int rank = x->rank(), first = batch ? 1 : 0;
+    std::vector<int> place(perm.size(), -1), kept;
+    std::vector<Dim> dims;
+    for (int a = first; a < rank; a++) {
+        if (x->shape[a].is(1)) continue;
+        place[a] = (int)dims.size();
+        dims.push_back(x->shape[a]);
+    }
+    for (int p : perm)
+        if (place[p] >= 0) kept.push_back(place[p]);
+    std::vector<std::vector<int>> steps;
+    if (kept.size() > 7 || !split_order(kept, &steps))
+        return op.fail("it moves %zu axes", kept.size());
+    const bool flat = !batch && (x->form.batch || x->is_constant());
+    const Form source = flat ? Form{false, {rank}} : x->form;
+    std::string blob = op.blob(x, source);
+    std::vector<Dim> now = op.c.mat_dims(x->shape, source);
+    for (const std::vector<int>& step : steps) {
+        if (blob.empty()) return false;
+        const Moves moves = merge_axes(step, 0);
+        blob = op.c.regroup(blob, now, op.c.mat_dims(dims, Form{false, moves.in_groups}),
+                            x->floats(), x->name);
+        if (blob.empty()) return op.fail("%s", op.c.why.c_str());
+        ModelLayer& layer = op.emit("Permute", {blob});
+        layer.set("order_type", order_type(moves.moved));
+        blob = layer.outputs[0];
+        std::vector<Dim> moved;
+        for (int p : step) moved.push_back(dims[p]);
+        dims = moved;
+        now = op.c.mat_dims(dims, Form{false, moves.out_groups});
+    }
+    Form to = batch ? (rank <= 5 ? Form::batched(rank) : Form{true, {rank - 4, 1, 1, 1}})
+                    : op.c.default_form(rank);
+    if (!batch && to.batch) to = Form{false, {1, 1, 1, rank - 3}};
+    const std::string out =
+        op.c.regroup(blob, now, op.c.mat_dims(shape, to), x->floats(), op.node.outputs[0]);
+    if (out.empty()) return op.fail("%s", op.c.why.c_str());
+    op.set(0, x->type, shape, to, out);
+    return true;
+}
+
+bool transpose(Op& op) {
+    Value* x = op.in(0);
+    const int rank = x->rank();
+    std::vector<int> perm = to_ints(op.attr_ints("perm"));
+    if (perm.empty())
+        for (int a = rank - 1; a >= 0; a--) perm.push_back(a);
+    std::vector<char> seen((size_t)rank, 0);
+    for (int p : perm) {
+        if (p < 0 || p >= rank || seen[p]) return op.fail("perm is no order of %d axes", rank);
+        seen[p] = 1;
+    }
+    if ((int)perm.size() != rank) return op.fail("perm is no order of %d axes", rank);
+    if (x->is_constant() && is_supported(x->type)) {
+        op.set_constant(0, x->constant->transposed(perm));
+        return true;
+    }
+    std::vector<Dim> shape;
+    for (int p : perm) shape.push_back(x->shape[p]);
+    if (std::is_sorted(perm.begin(), perm.end())) {
+        op.alias(0, x);
+        return true;
+    }
+    const bool batch = x->form.batch && perm[0] == 0;
+    const int first = batch ? 1 : 0;
+    const Moves moves = merge_axes(perm, first);
+    const Form merged{batch, moves.in_groups};
+    const bool separate = rank - first <= 4;
+    if (separate && (x->form.separate() || moves.in_groups.size() > 4) && x->form != merged) {
+        std::vector<int> moved;
+        for (int a = first; a < rank; a++) moved.push_back(perm[a] - first);
+        const Form form = batch ? Form::batched(rank) : Form::plain(rank);
+        return permute_blob(op, x, form, form, moved, shape);
+    }
+    if (moves.in_groups.size() <= 4)
+        return permute_blob(op, x, merged, Form{batch, moves.out_groups}, moves.moved, shape);
+    return transpose_groups(op, x, perm, shape, batch);
+}
+
+bool shape_of(Op& op) {
+    Value* x = op.in(0);
+    const int rank = x->rank();
+    const auto clamp = [rank](int64_t v) {
+        if (v < 0) v += rank;
+        return (int)std::min<int64_t>(std::max<int64_t>(v, 0), rank);
+    };
+    const int start = clamp(op.attr("start", 0));
+    const int end = op.has_attr("end") ? clamp(op.attr("end", 0)) : rank;
+    std::vector<Dim> content;
+    for (int a = start; a < end; a++) content.push_back(x->shape[a]);
+    if (all_known(content)) {
+        op.set_constant(0, Tensor::of_ints(values_of(content)));
+        return true;
+    }
+    Form form = x->form;
+    if (!form.separate()) form = op.c.default_form(rank);
+    if (!form.separate()) return op.fail("of a tensor of rank %d with unknown sizes", rank);
+    const std::string blob = op.blob(x, form);
+    if (blob.empty()) return false;
+    ModelLayer& layer = op.emit("ShapeOf", {blob});
+    layer.set("start", start);
+    layer.set("end", end);
+    if (form.batch) layer.set("batch", 1);
+    op.set(0, ElementType::kInt64, {Dim((int64_t)content.size())}, Form::plain(1),
+           layer.outputs[0]);
+    op.set_content(0, content);
+    return true;
+}
+
+bool size_of(Op& op) {
+    Value* x = op.in(0);
+    const Dim product = op.c.symbols.product(x->shape);
+    if (product.known()) {
+        op.set_constant(0, Tensor::of_ints({product.value}, true));
+        return true;
+    }
+    Form form = x->form;
+    if (!form.separate()) form = op.c.default_form(x->rank());
+    const std::string blob = op.blob(x, form);
+    if (blob.empty()) return false;
+    ModelLayer& layer = op.emit("ShapeOf", {blob});
+    layer.set("product", 1);
+    if (form.batch) layer.set("batch", 1);
+    op.set(0, ElementType::kInt64, {}, Form::plain(0), layer.outputs[0]);
+    op.set_content(0, {product});
+    return true;
+}
+
+bool expand(Op& op) {
+    Value *x = op.in(0), *sizes = op.in(1);
+    if (!sizes->has_content) {
+        if (sizes->rank() != 1 || !sizes->shape[0].known())
+            return op.fail("to a shape of unknown length");
+        const int rank = std::max(x->rank(), (int)std::min<int64_t>(sizes->shape[0].value, 64));
+        const std::string data = op.plain(x), target = op.plain(sizes);
+        if (rank > 4) return op.fail("to a shape known only at run time, of rank %d", rank);
+        if (data.empty() || target.empty()) return false;
+        const std::string out = op.emit("Expand", {data, target}).outputs[0];
+        op.set(0, x->type, std::vector<Dim>((size_t)rank), Form::plain(rank), out);
+        return true;
+    }
+    Value wanted;
+    wanted.shape = sizes->content;
+    std::vector<Dim> shape;
+    if (!broadcast_shape(op, {x, &wanted}, &shape)) return false;
+    const int rank = (int)shape.size();
+    if (same(shape, x->shape)) {
+        op.alias(0, x);
+        return true;
+    }
+    if (all_known(shape)) {
+        // Axes that grow and axes that do not, merged to at most four.
+        Value target;
+        target.shape = shape;
+        std::vector<int> groups;
+        const auto grows = [&](int a) {
+            const int own = a - (rank - x->rank());
+            return (own < 0 || x->shape[own].is(1)) && !shape[a].is(1);
+        };
+        for (int a = 0; a < rank; a++) {
+            if (rank > 4 && a > 0 && grows(a) == grows(a - 1))
+                groups.back()++;
+            else
+                groups.push_back(1);
+        }
+        if (groups.size() > 4) return op.fail("rank %d", rank);
+        const Form form{false, groups};
+        const std::string data = op.blob(x, form, rank);
+        if (data.empty()) return false;
+        ModelLayer& layer = op.emit("Expand", {data});
+        layer.set("shape", to_ints(values_of(op.c.mat_dims(shape, form))));
+        op.set(0, x->type, shape, form, layer.outputs[0]);
+        if (x->has_content && rank == 1 && x->content.size() == 1)
+            op.set_content(
+                0, std::vector<Dim>((size_t)std::min<int64_t>(shape[0].value, 64), x->content[0]));
+        return true;
+    }
+    const std::string data = op.plain(x), target = op.plain(sizes);
+    if (rank > 4) return op.fail("to a shape known only at run time, of rank %d", rank);
+    if (data.empty() || target.empty()) return false;
+    const std::string out = op.emit("Expand", {data, target}).outputs[0];
+    op.set(0, x->type, shape, Form::plain(rank), out);
+    return true;
+}
+
+bool depth_space(Op& op, bool inverse) {
+    Value* x = op.in(0);
+    const int64_t b = op.attr("blocksize", 0);
+    if (x->rank() != 4 || b < 1 || b > 32768)
+        return op.fail("rank %d, blocksize %lld", x->rank(), (long long)b);
+    const std::string from = op.batched(x);
+    if (from.empty()) return false;
+    Symbols& s = op.c.symbols;
+    std::vector<Dim> shape = x->shape;
+    shape[1] = inverse ? s.multiply(shape[1], Dim(b * b)) : s.divide(shape[1], Dim(b * b));
+    for (int a = 2; a < 4; a++)
+        shape[a] = inverse ? s.divide(shape[a], Dim(b)) : s.multiply(shape[a], Dim(b));
+    const bool crd = op.attr_string("mode", "DCR") == "CRD";
+    const bool fast = !inverse && x->floats();
+    ModelLayer& layer = op.emit(fast ? "PixelShuffle" : "DepthToSpace", {from});
+    layer.set(fast ? "upscale_factor" : "blocksize", (int)b);
+    if (fast)
+        layer.set("mode", crd ? 0 : 1);
+    else
+        layer.set("mode", crd ? 1 : 0), layer.set("inverse", inverse ? 1 : 0);
+    op.set(0, x->type, shape, Form::batched(4), layer.outputs[0]);
+    return true;
+}
+bool depth_to_space(Op& op) { return depth_space(op, false); }
+bool space_to_depth(Op& op) { return depth_space(op, true); }
+
+}  // namespace
+
+OpTable shape_ops() {
+    return {
+        {"", "Reshape", 5, 0, reshape,
+         "one size may be unknown at conversion if the rank is above 4"},
+        {"", "Flatten", 1, 0, flatten, ""},
+        {"", "Squeeze", 1, 0, squeeze, "constant axes"},
+        {"", "Unsqueeze", 1, 0, unsqueeze, "constant axes"},
+        {"", "Transpose", 1, 0, transpose, "at most 7 axes that are not 1"},
+        {"", "Shape", 1, 0, shape_of, ""},
+        {"", "Size", 1, 0, size_of, ""},
+        {"", "Expand", 8, 0, expand, ""},
+        {"", "DepthToSpace", 1, 0, depth_to_space, ""},
+        {"", "SpaceToDepth", 1, 0, space_to_depth, ""},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

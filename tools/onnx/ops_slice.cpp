@@ -1,0 +1,455 @@
+// Cutting, joining, padding, repeating.
+#include <algorithm>
+
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// ONNX's rule for one axis of Slice.
+struct Cut {
+    int64_t start, end, step;
+};
+
+// The size of a cut, as far as it is known.
+Dim cut_size(Op& op, const Cut& cut, const Dim& size) {
+    const bool to_end = cut.end >= 2147483647;
+    if (!size.known()) {
+        Symbols& s = op.c.symbols;
+        if (cut.step == 1 && to_end && cut.start >= 0)
+            return cut.start == 0 ? size : s.subtract(size, Dim(cut.start));
+        if (cut.step == 1 && cut.start == 0 && cut.end < 0) return s.add(size, Dim(cut.end));
+        if (cut.step == 1 && cut.start < 0 && to_end) return Dim(-cut.start);
+        return Dim();
+    }
+    const int64_t n = size.value, low = cut.step > 0 ? 0 : -1, high = cut.step > 0 ? n : n - 1;
+    const auto limit = [&](int64_t i, int64_t least) {
+        return std::min(std::max(i < 0 ? i + n : i, least), high);
+    };
+    const int64_t span = (limit(cut.end, low) - limit(cut.start, 0)) * (cut.step > 0 ? 1 : -1);
+    const int64_t by = cut.step > 0 ? cut.step : -cut.step;
+    return Dim(span > 0 ? (span + by - 1) / by : 0);
+}
+
+std::vector<Dim> cut_content(const std::vector<Dim>& content, const Cut& cut) {
+    std::vector<Dim> out;
+    const int64_t n = (int64_t)content.size(), high = cut.step > 0 ? n : n - 1;
+    const auto limit = [&](int64_t i, int64_t least) {
+        return std::min(std::max(i < 0 ? i + n : i, least), high);
+    };
+    const int64_t start = limit(cut.start, 0), end = limit(cut.end, cut.step > 0 ? 0 : -1);
+    for (int64_t i = start; cut.step > 0 ? i < end : i > end; i += cut.step)
+        out.push_back(content[(size_t)i]);
+    return out;
+}
+
+bool slice_at_run_time(Op& op, Value* x) {
+    std::vector<std::string> from = {op.plain(x)};
+    if (from[0].empty()) return false;
+    std::vector<Dim> shape = x->shape;
+    std::vector<int64_t> axes;
+    const bool known_axes = op.has(3) && op.ints(3, "axes", &axes);
+    for (int a = 0; a < x->rank(); a++)
+        if (!known_axes || std::count_if(axes.begin(), axes.end(),
+                                         [&](int64_t b) { return b == a || b + x->rank() == a; }))
+            shape[a] = Dim();
+    for (int i = 1; i < op.inputs(); i++) {
+        if (!op.has(i))
+            return op.fail("starts known only at run time, without axes but with steps");
+        from.push_back(op.plain(op.in(i)));
+        if (from.back().empty()) return false;
+    }
+    const std::string out = op.emit("StridedSlice", from).outputs[0];
+    op.set(0, x->type, shape, Form::plain(x->rank()), out);
+    return true;
+}
+
+bool emit_slice(Op& op, Value* x, const std::vector<int>& axes, const std::vector<Cut>& cuts) {
+    std::vector<Dim> shape = x->shape;
+    Form form;
+    std::vector<int> mat_axes;
+    bool one_form = true;
+    for (size_t i = 0; i < axes.size(); i++) {
+        int mat_axis = 0;
+        const Form f = op.axis_form(x, axes[i], &mat_axis);
+        one_form = one_form && (i == 0 || f == form);
+        form = f;
+        mat_axes.push_back(mat_axis);
+        shape[axes[i]] = cut_size(op, cuts[i], x->shape[axes[i]]);
+    }
+    if (!one_form && x->rank() <= 4) {
+        form = Form::plain(x->rank());
+        mat_axes = axes;
+        one_form = true;
+    }
+    if (one_form) {
+        const std::string from = op.blob(x, form);
+        if (from.empty()) return false;
+        std::vector<int> starts, ends, steps;
+        for (const Cut& cut : cuts) {
+            starts.push_back(to_ints({cut.start})[0]);
+            ends.push_back(to_ints({cut.end})[0]);
+            steps.push_back(to_ints({cut.step})[0]);
+        }
+        ModelLayer& layer = op.emit("StridedSlice", {from});
+        layer.set("starts", starts);
+        layer.set("ends", ends);
+        layer.set("axes", mat_axes);
+        layer.set("steps", steps);
+        op.set(0, x->type, shape, form, layer.outputs[0]);
+        return true;
+    }
+    // One axis after the other, each in a form that has it.
+    Value part;
+    part.name = op.node.outputs[0], part.type = x->type;
+    Value* now = x;
+    for (size_t i = 0; i < axes.size(); i++) {
+        int mat_axis = 0;
+        const Form f = op.axis_form(now, axes[i], &mat_axis);
+        const std::string from = op.blob(now, f);
+        if (from.empty()) return false;
+        ModelLayer& layer = op.emit("StridedSlice", {from});
+        layer.set("starts", to_ints({cuts[i].start}));
+        layer.set("ends", to_ints({cuts[i].end}));
+        layer.set("axes", std::vector<int>{mat_axis});
+        layer.set("steps", to_ints({cuts[i].step}));
+        std::vector<Dim> cut_shape = now->shape;
+        cut_shape[axes[i]] = shape[axes[i]];
+        part.shape = cut_shape, part.form = f;
+        part.blobs.clear();
+        part.blobs[{0, f}] = layer.outputs[0];
+        now = &part;
+    }
+    op.set(0, x->type, part.shape, part.form, part.blobs[{0, part.form}]);
+    return true;
+}
+
+bool slice(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> starts, ends, axes, steps;
+    if (op.opset < 10) {
+        starts = op.attr_ints("starts"), ends = op.attr_ints("ends"), axes = op.attr_ints("axes");
+    } else {
+        const std::string before = op.reason;
+        if (!op.ints(1, "starts", &starts) || !op.ints(2, "ends", &ends)) {
+            op.reason = before;
+            return slice_at_run_time(op, x);
+        }
+        if (op.has(3) && !op.ints(3, "axes", &axes)) return false;
+        if (op.has(4) && !op.ints(4, "steps", &steps)) return false;
+    }
+    if (axes.empty())
+        for (size_t i = 0; i < starts.size(); i++) axes.push_back((int64_t)i);
+    if (steps.empty()) steps.assign(starts.size(), 1);
+    if (ends.size() != starts.size() || axes.size() != starts.size() ||
+        steps.size() != starts.size())
+        return op.fail("%zu starts, %zu ends, %zu axes, %zu steps", starts.size(), ends.size(),
+                       axes.size(), steps.size());
+    std::vector<int> cut_axes;
+    std::vector<Cut> cuts;
+    for (size_t i = 0; i < starts.size(); i++) {
+        int axis = 0;
+        if (!op.axis(axes[i], x->rank(), &axis)) return false;
+        if (steps[i] == 0) return op.fail("a step of 0");
+        const Cut cut = {starts[i], ends[i], steps[i]};
+        const bool all =
+            cut.start == 0 && cut.step == 1 &&
+            (cut.end >= 2147483647 || (x->shape[axis].known() && cut.end >= x->shape[axis].value));
+        if (all) continue;
+        cut_axes.push_back(axis);
+        cuts.push_back(cut);
+    }
+    if (cuts.empty()) {
+        op.alias(0, x);
+        return true;
+    }
+    if (!emit_slice(op, x, cut_axes, cuts)) return false;
+    if (x->has_content && x->rank() == 1) op.set_content(0, cut_content(x->content, cuts[0]));
+    return true;
+}
+
+// Sizes of the pieces: the attribute, the input, or equal ones.
+bool split_sizes(Op& op, Value* x, int axis, std::vector<int64_t>* sizes) {
+    bool given = false;
+    if (!op.attr_or_input("split", 1, sizes, &given)) return false;
+    const int count = op.outputs();
+    if (given) {
+        if ((int)sizes->size() != count)
+            return op.fail("%zu sizes for %d outputs", sizes->size(), count);
+        return true;
+    }
+    if (!x->shape[axis].known()) return op.fail("equal pieces of an unknown size");
+    const int64_t n = x->shape[axis].value, each = (n + count - 1) / count;
+    for (int i = 0; i < count; i++)
+        sizes->push_back(std::max<int64_t>(0, std::min(each, n - i * each)));
+    return true;
+}
+
+bool split(Op& op) {
+    Value* x = op.in(0);
+    int axis = 0, mat_axis = 0;
+    std::vector<int64_t> sizes;
+    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+    if (!split_sizes(op, x, axis, &sizes)) return false;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    int64_t total = 0;
+    bool zero = false;
+    for (int64_t s : sizes) total += s, zero |= s <= 0;
+    if (x->shape[axis].known() && total != x->shape[axis].value)
+        return op.fail("pieces of %lld in all, the axis has %lld", (long long)total,
+                       (long long)x->shape[axis].value);
+    if (zero) {
+        // Empty pieces are cut out one by one.
+        int64_t at = 0;
+        for (int i = 0; i < op.outputs(); at += sizes[i], i++) {
+            ModelLayer& layer = op.emit("StridedSlice", {from}, i);
+            layer.set("starts", to_ints({at}));
+            layer.set("ends", to_ints({at + sizes[i]}));
+            layer.set("axes", std::vector<int>{mat_axis});
+            std::vector<Dim> shape = x->shape;
+            shape[axis] = Dim(sizes[i]);
+            op.set(i, x->type, shape, form, layer.outputs[0]);
+        }
+        return true;
+    }
+    ModelLayer& layer = op.emit("Slice", {from}, 0, op.outputs());
+    layer.set("slices", to_ints(sizes));
+    layer.set("axis", mat_axis);
+    const std::vector<std::string> outs = layer.outputs;
+    for (int i = 0; i < op.outputs(); i++) {
+        std::vector<Dim> shape = x->shape;
+        shape[axis] = Dim(sizes[i]);
+        op.set(i, x->type, shape, form, outs[i]);
+    }
+    return true;
+}
+
+bool concat(Op& op) {
+    std::vector<Value*> all;
+    for (int i = 0; i < op.inputs(); i++) {
+        Value* v = op.in(i);
+        if (!v) continue;
+        // What has no values adds nothing.
+        const bool empty = v->rank() == 1 && v->shape[0].is(0) && op.inputs() > 1;
+        if (!empty) all.push_back(v);
+    }
+    if (all.empty()) return op.fail("no input");
+    Value* x = all[0];
+    for (Value* v : all)
+        if (!v->is_constant() && (x->is_constant() || (v->form.batch && !x->form.batch))) x = v;
+    int axis = 0, mat_axis = 0;
+    if (!op.axis(op.attr("axis", 1), x->rank(), &axis)) return false;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    std::vector<std::string> blobs;
+    std::vector<Dim> shape = x->shape, content;
+    bool has_content = x->rank() == 1;
+    shape[axis] = Dim(0);
+    for (Value* v : all) {
+        if (v->rank() != x->rank()) return op.fail("ranks %d and %d", v->rank(), x->rank());
+        shape[axis] = op.c.symbols.add(shape[axis], v->shape[axis]);
+        for (int a = 0; a < v->rank(); a++)
+            if (a != axis && !shape[a].known() && v->shape[a].known()) shape[a] = v->shape[a];
+        has_content = has_content && v->has_content;
+        content.insert(content.end(), v->content.begin(), v->content.end());
+    }
+    if (has_content && all_known(content) && !x->floats()) {
+        op.set_constant(0, Tensor::of_ints(values_of(content)).cast(x->type));
+        return true;
+    }
+    for (Value* v : all) {
+        blobs.push_back(op.blob(v, form));
+        if (blobs.back().empty()) return false;
+    }
+    ModelLayer& layer = op.emit("Concat", blobs);
+    layer.set("axis", mat_axis);
+    op.set(0, x->type, shape, form, layer.outputs[0]);
+    if (has_content && !x->floats()) op.set_content(0, content);
+    return true;
+}
+
+// Reflection and wrapping by cutting parts off and joining them.
+std::string joined_border(Op& op, const std::string& from, int mat_axis, int64_t before,
+                          int64_t behind, const std::string& mode, const Dim& size) {
+    std::vector<std::string> parts;
+    const auto cut = [&](int64_t start, int64_t end, int64_t step) {
+        ModelLayer& layer = op.emit("StridedSlice", {from});
+        layer.set("starts", to_ints({start}));
+        layer.set("ends", to_ints({end}));
+        layer.set("axes", std::vector<int>{mat_axis});
+        if (step != 1) layer.set("steps", to_ints({step}));
+        return layer.outputs[0];
+    };
+    (void)size;
+    if (before > 0)
+        parts.push_back(mode == "wrap" ? cut(-before, 2147483647, 1) : cut(before, 0, -1));
+    parts.push_back(from);
+    if (behind > 0) parts.push_back(mode == "wrap" ? cut(0, behind, 1) : cut(-2, -2 - behind, -1));
+    ModelLayer& layer = op.emit("Concat", parts);
+    layer.set("axis", mat_axis);
+    return layer.outputs[0];
+}
+
+// One axis of a border of any form: a Mat of outer, axis, inner.
+std::string pad_axis(Op& op, const std::string& from, const std::vector<Dim>& dims, int mat_axis,
+                     int64_t before, int64_t behind, const std::string& mode, float value) {
+    if (mode == "wrap" || (mode == "reflect" && mat_axis + 2 < (int)dims.size()))
+        return joined_border(op, from, mat_axis, before, behind, mode, dims[mat_axis]);
+    ModelLayer& layer = op.emit("Padding", {from});
+    const int place = (int)dims.size() - 1 - mat_axis;  // 0: w, 1: h, 2: d or c
+    static const char* const kBefore[] = {"left", "top", "front"};
+    static const char* const kBehind[] = {"right", "bottom", "behind"};
+    layer.set(kBefore[place], (int)before);
+    layer.set(kBehind[place], (int)behind);
+    layer.set("type", mode == "edge" ? 1 : mode == "reflect" ? 2 : 0);
+    if (mode == "constant") layer.set("value", value);
+    return layer.outputs[0];
+}
+
+bool pad(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> pads, axes;
+    float value = op.attr_float("value", 0.f);
+    const std::string mode = op.attr_string("mode", "constant");
+    if (op.opset < 11) {
+        pads = op.attr_ints("pads");
+    } else {
+        if (!op.ints(1, "pads", &pads)) return false;
+        if (op.has(2) && !uniform(op.in(2), &value))
+            return op.fail("constant_value is not constant");
+        if (op.has(3) && !op.ints(3, "axes", &axes)) return false;
+    }
+    if (axes.empty())
+        for (int a = 0; a < x->rank(); a++) axes.push_back(a);
+    if (pads.size() != 2 * axes.size())
+        return op.fail("%zu pads for %zu axes", pads.size(), axes.size());
+    Value part;
+    part.name = op.node.outputs[0], part.type = x->type;
+    Value* now = x;
+    for (size_t i = 0; i < axes.size(); i++) {
+        int axis = 0;
+        if (!op.axis(axes[i], x->rank(), &axis)) return false;
+        const int64_t before = pads[i], behind = pads[i + axes.size()];
+        if (before == 0 && behind == 0) continue;
+        if (std::max(before, behind) > 1 << 30 || std::min(before, behind) < -(1 << 30))
+            return op.fail("pads of %lld and %lld", (long long)before, (long long)behind);
+        int mat_axis = 0;
+        Form form = op.axis_form(now, axis, &mat_axis);
+        if (form.groups.size() == 4 && mat_axis == 0) {
+            form.groups = {1, 3};  // Padding has no place for a fourth axis
+            if (form.batch) form.groups = {1, (int)x->rank() - 2};
+        }
+        std::string blob = op.blob(now, form);
+        if (blob.empty()) return false;
+        std::vector<Dim> shape = now->shape;
+        if (before < 0 || behind < 0) {  // negative pads cut
+            ModelLayer& cut = op.emit("StridedSlice", {blob});
+            cut.set("starts", to_ints({std::max<int64_t>(0, -before)}));
+            cut.set("ends", to_ints({behind < 0 ? behind : 2147483647}));
+            cut.set("axes", std::vector<int>{mat_axis});
+            blob = cut.outputs[0];
+            shape[axis] = op.c.symbols.add(
+                shape[axis], Dim(std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0)));
+        }
+        const int64_t more = std::max<int64_t>(before, 0) + std::max<int64_t>(behind, 0);
+        if (more > 0)
+            blob =
+                pad_axis(op, blob, op.c.mat_dims(shape, form), mat_axis,
+                         std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0), mode, value);
+        shape[axis] = op.c.symbols.add(shape[axis], Dim(more));
+        part.shape = shape, part.form = form;
+        part.blobs.clear();
+        part.blobs[{0, form}] = blob;
+        now = &part;
+    }
+    if (now == x) {
+        op.alias(0, x);
+        return true;
+    }
+    op.set(0, x->type, part.shape, part.form, part.blobs[{0, part.form}]);
+    return true;
+}
+
+bool tile(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> repeats;
+    if (!op.ints(1, "repeats", &repeats)) return false;
+    if ((int)repeats.size() != x->rank())
+        return op.fail("%zu repeats for rank %d", repeats.size(), x->rank());
+    Value part;
+    part.name = op.node.outputs[0], part.type = x->type;
+    Value* now = x;
+    for (int a = 0; a < x->rank(); a++) {
+        if (repeats[a] == 1) continue;
+        if (repeats[a] < 1 || repeats[a] > 2147483647)
+            return op.fail("%lld repeats", (long long)repeats[a]);
+        int mat_axis = 0;
+        const Form form = op.axis_form(now, a, &mat_axis);
+        const std::string blob = op.blob(now, form);
+        if (blob.empty()) return false;
+        ModelLayer& layer = op.emit("Tile", {blob});
+        layer.set("axis", mat_axis);
+        layer.set("tiles", (int)repeats[a]);
+        std::vector<Dim> shape = now->shape;
+        shape[a] = op.c.symbols.multiply(shape[a], Dim(repeats[a]));
+        part.shape = shape, part.form = form;
+        part.blobs.clear();
+        part.blobs[{0, form}] = layer.outputs[0];
+        now = &part;
+    }
+    if (now == x) {
+        op.alias(0, x);
+        return true;
+    }
+    op.set(0, x->type, part.shape, part.form, part.blobs[{0, part.form}]);
+    return true;
+}
+
+bool reverse_sequence(Op& op) {
+    Value *x = op.in(0), *lengths = op.in(1);
+    const std::string data = op.plain(x), steps = op.plain(lengths);
+    if (data.empty() || steps.empty()) return false;
+    ModelLayer& layer = op.emit("ReverseSequence", {data, steps});
+    layer.set("batch_axis", (int)op.attr("batch_axis", 1));
+    layer.set("time_axis", (int)op.attr("time_axis", 0));
+    op.set(0, x->type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    return true;
+}
+
+bool trilu(Op& op) {
+    Value* x = op.in(0);
+    std::vector<int64_t> k(1, 0);
+    if (op.has(1) && (!op.ints(1, "k", &k) || k.empty())) return false;
+    if (x->rank() < 2) return op.fail("rank %d", x->rank());
+    int mat_axis = 0;
+    Form form = op.axis_form(x, x->rank() - 1, &mat_axis);
+    if (x->rank() > 4 && !form.batch) form = Form{false, {x->rank() - 2, 1, 1}};
+    if (form.batch && x->rank() == 2) form = Form::plain(2);
+    const std::string blob = op.blob(x, form);
+    if (blob.empty()) return false;
+    ModelLayer& layer = op.emit("Trilu", {blob});
+    layer.set("upper", (int)op.attr("upper", 1));
+    layer.set("k", to_ints({k[0]})[0]);
+    op.set(0, x->type, x->shape, form, layer.outputs[0]);
+    return true;
+}
+
+}  // namespace
+
+OpTable slice_ops() {
+    return {
+        {"", "Slice", 1, 0, slice, "axes and steps constant; at most 4 axes when starts are not"},
+        {"", "Split", 1, 0, split, "constant sizes"},
+        {"", "Concat", 1, 0, concat, ""},
+        {"", "Pad", 1, 0, pad, "constant pads"},
+        {"", "Tile", 6, 0, tile, "constant repeats"},
+        {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4"},
+        {"", "Trilu", 14, 0, trilu, "constant k"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

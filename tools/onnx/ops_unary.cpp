@@ -1,0 +1,336 @@
+// Functions of each value by itself.
+#include <float.h>
+#include <math.h>
+
+#include "layer/unaryop.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+bool need_float(Op& op, const Value* x) {
+    return x->floats() || op.fail("input of %s, expected a float type", type_name(x->type));
+}
+
+template <int kType>
+bool unary(Op& op) {
+    Value* x = op.in(0);
+    if (!need_float(op, x) || !elementwise(op, x, "UnaryOp")) return false;
+    op.c.model.layers.back().set("op_type", kType);
+    return true;
+}
+
+// Integers too.
+template <int kType, int kFloatType>
+bool tensor_unary(Op& op) {
+    Value* x = op.in(0);
+    const bool fast = kFloatType >= 0 && x->floats();
+    if (!elementwise(op, x, fast ? "UnaryOp" : "TensorUnary")) return false;
+    op.c.model.layers.back().set("op_type", fast ? kFloatType : kType);
+    return true;
+}
+
+bool relu(Op& op) {
+    Value* x = op.in(0);
+    if (x->floats()) return elementwise(op, x, "ReLU");
+    Broadcast b;
+    Value* zero = op.c.add_constant(op.c.unique("zero"), Tensor::of_ints({0}, true).cast(x->type));
+    if (!broadcast(op, {x, zero}, &b)) return false;
+    ModelLayer& layer = op.emit("TensorBinary", b.blobs);
+    layer.set("op_type", 7);
+    op.set(0, x->type, b.shape, b.form, layer.outputs[0]);
+    return true;
+}
+
+bool sigmoid(Op& op) { return need_float(op, op.in(0)) && elementwise(op, op.in(0), "Sigmoid"); }
+bool tanh_layer(Op& op) { return need_float(op, op.in(0)) && elementwise(op, op.in(0), "TanH"); }
+bool erf_layer(Op& op) { return need_float(op, op.in(0)) && elementwise(op, op.in(0), "Erf"); }
+bool softplus(Op& op) { return need_float(op, op.in(0)) && elementwise(op, op.in(0), "Softplus"); }
+bool mish(Op& op) { return need_float(op, op.in(0)) && elementwise(op, op.in(0), "Mish"); }
+
+bool with_alpha(Op& op, const char* layer, const char* param, float def) {
+    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), layer)) return false;
+    op.c.model.layers.back().set(param, op.attr_float("alpha", def));
+    return true;
+}
+bool leaky_relu(Op& op) { return with_alpha(op, "ReLU", "slope", 0.01f); }
+bool elu(Op& op) { return with_alpha(op, "ELU", "alpha", 1.f); }
+bool celu(Op& op) { return with_alpha(op, "CELU", "alpha", 1.f); }
+
+bool selu(Op& op) {
+    if (!with_alpha(op, "SELU", "alpha", 1.6732632f)) return false;
+    op.c.model.layers.back().set("lambda", op.attr_float("gamma", 1.050701f));
+    return true;
+}
+
+bool hard_sigmoid(Op& op) {
+    if (!with_alpha(op, "HardSigmoid", "alpha", 0.2f)) return false;
+    op.c.model.layers.back().set("beta", op.attr_float("beta", 0.5f));
+    return true;
+}
+
+bool hard_swish(Op& op) {
+    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "HardSwish")) return false;
+    op.c.model.layers.back().set("alpha", 1.f / 6.f);
+    op.c.model.layers.back().set("beta", 0.5f);
+    return true;
+}
+
+// x sigmoid(alpha x), ONNX opset 24
+bool swish(Op& op) {
+    Value* x = op.in(0);
+    const float alpha = op.attr_float("alpha", 1.f);
+    if (!need_float(op, x)) return false;
+    if (alpha == 1.f) return elementwise(op, x, "Swish");
+    const std::string from = op.blob(x);
+    if (from.empty()) return false;
+    const std::string scaled = scalar_op(op, from, kMul, alpha);
+    const std::string gate = op.emit("Sigmoid", {scaled}).outputs[0];
+    ModelLayer& layer = op.emit("BinaryOp", {from, gate});
+    layer.set("op_type", kMul);
+    op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
+    return true;
+}
+
+bool gelu(Op& op) {
+    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "GELU")) return false;
+    if (op.attr_string("approximate", "none") == "tanh")
+        op.c.model.layers.back().set("fast_gelu", 1);
+    return true;
+}
+
+bool fast_gelu(Op& op) {
+    if (op.has(1)) return op.fail("a bias input");
+    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "GELU")) return false;
+    op.c.model.layers.back().set("fast_gelu", 1);
+    return true;
+}
+
+bool shrink(Op& op) {
+    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "Shrink")) return false;
+    op.c.model.layers.back().set("bias", op.attr_float("bias", 0.f));
+    op.c.model.layers.back().set("lambd", op.attr_float("lambd", 0.5f));
+    return true;
+}
+
+// x / (1 + |x|)
+bool softsign(Op& op) {
+    Value* x = op.in(0);
+    if (!need_float(op, x)) return false;
+    const std::string from = op.blob(x);
+    if (from.empty()) return false;
+    ModelLayer& abs = op.emit("UnaryOp", {from});
+    abs.set("op_type", UnaryOp::ABS);
+    const std::string below = scalar_op(op, abs.outputs[0], kAdd, 1.f);
+    ModelLayer& layer = op.emit("BinaryOp", {from, below});
+    layer.set("op_type", kDiv);
+    op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
+    return true;
+}
+
+// x where x > alpha, else 0
+bool thresholded_relu(Op& op) {
+    Value* x = op.in(0);
+    if (!need_float(op, x)) return false;
+    const std::string from = op.blob(x);
+    if (from.empty()) return false;
+    ModelLayer& above = op.emit("Threshold", {from});
+    above.set("threshold", op.attr_float("alpha", 1.f));
+    ModelLayer& layer = op.emit("BinaryOp", {from, above.outputs[0]});
+    layer.set("op_type", kMul);
+    op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
+    return true;
+}
+
+// min(max(x, low), high) with bounds that are inputs
+bool clip_tensor(Op& op) {
+    Value* x = op.in(0);
+    std::string blob;
+    Form form = x->form;
+    std::vector<Dim> shape = x->shape;
+    for (int i = 1; i <= 2; i++) {
+        if (!op.has(i)) continue;
+        Broadcast b;
+        if (!broadcast(op, {x, op.in(i)}, &b)) return false;
+        if (!blob.empty()) b.blobs[0] = blob;
+        ModelLayer& layer = op.emit("TensorBinary", b.blobs);
+        layer.set("op_type", i == 1 ? 7 : 8);
+        blob = layer.outputs[0], form = b.form, shape = b.shape;
+    }
+    if (blob.empty()) {
+        op.alias(0, x);
+        return true;
+    }
+    op.set(0, x->type, shape, form, blob);
+    return true;
+}
+
+bool clip(Op& op) {
+    Value* x = op.in(0);
+    float low = op.attr_float("min", -FLT_MAX), high = op.attr_float("max", FLT_MAX);
+    const bool constant =
+        (!op.has(1) || uniform(op.in(1), &low)) && (!op.has(2) || uniform(op.in(2), &high));
+    if (!x->floats() || !constant || low > high) return clip_tensor(op);
+    if (low == 0.f && high == FLT_MAX) return elementwise(op, x, "ReLU");
+    if (!elementwise(op, x, "Clip")) return false;
+    op.c.model.layers.back().set("min", low);
+    op.c.model.layers.back().set("max", high);
+    return true;
+}
+
+// max(x, 0) + slope min(x, 0)
+bool prelu_tensor(Op& op, Value* x, Value* slope) {
+    Broadcast b;
+    if (!broadcast(op, {x, slope}, &b)) return false;
+    const std::string above = op.emit("ReLU", {b.blobs[0]}).outputs[0];
+    const std::string below = scalar_op(op, b.blobs[0], kMin, 0.f);
+    ModelLayer& scaled = op.emit("BinaryOp", {below, b.blobs[1]});
+    scaled.set("op_type", kMul);
+    ModelLayer& sum = op.emit("BinaryOp", {above, scaled.outputs[0]});
+    op.set(0, x->type, b.shape, b.form, sum.outputs[0]);
+    return true;
+}
+
+bool prelu(Op& op) {
+    Value *x = op.in(0), *slope = op.in(1);
+    if (!need_float(op, x)) return false;
+    // One slope, or one a channel of a batch of images.
+    const size_t count = slope->is_constant() ? slope->constant->count() : 0;
+    const int rank = x->rank();
+    const bool channels = rank >= 3 && rank <= 5 && slope->rank() == rank - 1 &&
+                          x->shape[1].is((int64_t)count) && slope->shape[0].is((int64_t)count);
+    if (count != 1 && !channels) return prelu_tensor(op, x, slope);
+    const Form form = count == 1 ? x->form : Form::batched(rank);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("PReLU", {from});
+    layer.set("num_slope", (int)count);
+    layer.set_weight("slope_data", slope->constant->weight());
+    op.c.keep(*slope->constant);
+    op.set(0, x->type, x->shape, form, layer.outputs[0]);
+    return true;
+}
+
+bool logical_not(Op& op) {
+    if (!elementwise(op, op.in(0), "TensorUnary")) return false;
+    op.c.model.layers.back().set("op_type", 6);
+    return true;
+}
+
+bool is_nan(Op& op) {
+    if (!elementwise(op, op.in(0), "TensorUnary", ElementType::kBool)) return false;
+    op.c.model.layers.back().set("op_type", 4);
+    return true;
+}
+
+bool is_inf(Op& op) {
+    if (!elementwise(op, op.in(0), "TensorUnary", ElementType::kBool)) return false;
+    ModelLayer& layer = op.c.model.layers.back();
+    layer.set("op_type", 5);
+    layer.set("detect_negative", (int)op.attr("detect_negative", 1));
+    layer.set("detect_positive", (int)op.attr("detect_positive", 1));
+    return true;
+}
+
+bool cast_to(Op& op, Value* x, ElementType to) {
+    if (!is_supported(to)) return op.fail("a cast to a type %s", type_name(to));
+    if (!is_supported(x->type)) return op.fail("a cast from a type %s", type_name(x->type));
+    if (x->is_constant()) {
+        op.set_constant(0, x->constant->cast(to));
+        return true;
+    }
+    const bool same_mat = mat_type(x->type) == mat_type(to) && to != ElementType::kBool;
+    if (same_mat) {
+        Value* out = op.alias(0, x);
+        if (out) out->type = to;
+        return true;
+    }
+    if (!elementwise(op, x, "CastTo", to)) return false;
+    op.c.model.layers.back().set("to", cast_code(to));
+    if (x->has_content && !is_float(to) && to != ElementType::kBool) op.set_content(0, x->content);
+    return true;
+}
+
+bool cast(Op& op) { return cast_to(op, op.in(0), (ElementType)op.attr("to", 1)); }
+bool cast_like(Op& op) { return cast_to(op, op.in(0), op.in(1)->type); }
+
+bool identity(Op& op) {
+    op.alias(0, op.in(0));
+    return true;
+}
+
+bool dropout(Op& op) {
+    float training = 0.f;
+    if (op.has(2) && (!uniform(op.in(2), &training) || training != 0.f))
+        return op.fail("training mode");
+    op.alias(0, op.in(0));
+    if (!op.wants(1)) return true;
+    Value* x = op.in(0);
+    if (!all_known(x->shape)) return op.fail("the mask of an input of unknown size");
+    Tensor mask(ElementType::kBool, values_of(x->shape));
+    for (size_t i = 0; i < mask.count(); i++) mask.set_int(i, 1);
+    op.set_constant(1, mask);
+    return true;
+}
+
+}  // namespace
+
+OpTable unary_ops() {
+    return {
+        {"", "Abs", 1, 0, tensor_unary<0, UnaryOp::ABS>, ""},
+        {"", "Neg", 1, 0, tensor_unary<1, UnaryOp::NEG>, ""},
+        {"", "Sign", 9, 0, tensor_unary<2, UnaryOp::SIGN>, ""},
+        {"", "Round", 11, 0, tensor_unary<3, UnaryOp::ROUND>, ""},
+        {"", "BitwiseNot", 18, 0, tensor_unary<7, -1>, ""},
+        {"", "Floor", 1, 0, unary<UnaryOp::FLOOR>, ""},
+        {"", "Ceil", 1, 0, unary<UnaryOp::CEIL>, ""},
+        {"", "Sqrt", 1, 0, unary<UnaryOp::SQRT>, ""},
+        {"", "Exp", 1, 0, unary<UnaryOp::EXP>, ""},
+        {"", "Log", 1, 0, unary<UnaryOp::LOG>, ""},
+        {"", "Sin", 7, 0, unary<UnaryOp::SIN>, ""},
+        {"", "Cos", 7, 0, unary<UnaryOp::COS>, ""},
+        {"", "Tan", 7, 0, unary<UnaryOp::TAN>, ""},
+        {"", "Asin", 7, 0, unary<UnaryOp::ASIN>, ""},
+        {"", "Acos", 7, 0, unary<UnaryOp::ACOS>, ""},
+        {"", "Atan", 7, 0, unary<UnaryOp::ATAN>, ""},
+        {"", "Reciprocal", 1, 0, unary<UnaryOp::RECIPROCAL>, ""},
+        {"", "Sinh", 9, 0, unary<UnaryOp::SINH>, ""},
+        {"", "Cosh", 9, 0, unary<UnaryOp::COSH>, ""},
+        {"", "Asinh", 9, 0, unary<UnaryOp::ASINH>, ""},
+        {"", "Acosh", 9, 0, unary<UnaryOp::ACOSH>, ""},
+        {"", "Atanh", 9, 0, unary<UnaryOp::ATANH>, ""},
+        {"", "Relu", 1, 0, relu, ""},
+        {"", "Sigmoid", 1, 0, sigmoid, ""},
+        {"", "Tanh", 1, 0, tanh_layer, ""},
+        {"", "Erf", 9, 0, erf_layer, ""},
+        {"", "Softplus", 1, 0, softplus, ""},
+        {"", "Mish", 18, 0, mish, ""},
+        {"", "LeakyRelu", 1, 0, leaky_relu, ""},
+        {"", "Elu", 1, 0, elu, ""},
+        {"", "Celu", 12, 0, celu, ""},
+        {"", "Selu", 1, 0, selu, ""},
+        {"", "HardSigmoid", 1, 0, hard_sigmoid, ""},
+        {"", "HardSwish", 14, 0, hard_swish, ""},
+        {"", "Swish", 24, 0, swish, ""},
+        {"", "Gelu", 20, 0, gelu, ""},
+        {"com.microsoft", "Gelu", 1, 0, gelu, ""},
+        {"com.microsoft", "FastGelu", 1, 0, fast_gelu, "no bias"},
+        {"", "Shrink", 9, 0, shrink, ""},
+        {"", "Softsign", 1, 0, softsign, ""},
+        {"", "ThresholdedRelu", 10, 0, thresholded_relu, ""},
+        {"", "Clip", 1, 0, clip, ""},
+        {"", "PRelu", 1, 0, prelu, ""},
+        {"", "Not", 1, 0, logical_not, ""},
+        {"", "IsNaN", 9, 0, is_nan, ""},
+        {"", "IsInf", 10, 0, is_inf, ""},
+        {"", "Cast", 1, 0, cast, "numeric types; float16, bfloat16 and double become float32"},
+        {"", "CastLike", 15, 0, cast_like, "as Cast"},
+        {"", "Identity", 1, 0, identity, "tensors"},
+        {"", "Dropout", 1, 0, dropout, "inference"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,196 @@
+// From protobuf to Graph.
+#include <errno.h>
+#include <fcntl.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/stubs/logging.h>
+#include <onnx/onnx_pb.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "onnx/functions.h"
+#include "onnx/graph.h"
+#include "onnx/tensor_reader.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+std::string Node::label() const {
+    if (!name.empty()) return name;
+    for (const std::string& output : outputs)
+        if (!output.empty()) return output;
+    return "unnamed";
+}
+
+namespace {
+
+// Subgraphs of subgraphs; protobuf itself ends at 100 levels.
+const int kMostLevels = 32;
+
+class Reader {
+public:
+    Reader(const std::string& folder, std::string* why) : tensors_(folder, why), why_(why) {}
+
+    bool graph(const onnx::GraphProto& from, int level, Graph* to);
+    bool node(const onnx::NodeProto& from, int level, Node* to);
+
+private:
+    bool fail(const std::string& why) {
+        *why_ = why;
+        return false;
+    }
+    bool attribute(const onnx::AttributeProto& from, int level, Attribute* to);
+    static ValueInfo info(const onnx::ValueInfoProto& from);
+
+    TensorReader tensors_;
+    std::string* why_;
+};
+
+ValueInfo Reader::info(const onnx::ValueInfoProto& from) {
+    ValueInfo to;
+    to.name = from.name();
+    to.is_tensor = from.type().has_tensor_type() || !from.has_type();
+    if (!from.type().has_tensor_type()) return to;
+    const onnx::TypeProto::Tensor& tensor = from.type().tensor_type();
+    to.type = (ElementType)tensor.elem_type();
+    to.has_shape = tensor.has_shape();
+    for (const auto& dim : tensor.shape().dim()) {
+        DimInfo d;
+        if (dim.has_dim_value() && dim.dim_value() >= 0) d.value = dim.dim_value();
+        if (dim.has_dim_param()) d.name = dim.dim_param();
+        to.shape.push_back(d);
+    }
+    return to;
+}
+
+bool Reader::attribute(const onnx::AttributeProto& from, int level, Attribute* to) {
+    to->reference = from.ref_attr_name();
+    to->f = from.f(), to->i = from.i(), to->s = from.s();
+    to->floats.assign(from.floats().begin(), from.floats().end());
+    to->ints.assign(from.ints().begin(), from.ints().end());
+    to->strings.assign(from.strings().begin(), from.strings().end());
+    switch (from.type()) {
+        case onnx::AttributeProto::FLOAT:
+            to->kind = Attribute::kFloat;
+            break;
+        case onnx::AttributeProto::INT:
+            to->kind = Attribute::kInt;
+            break;
+        case onnx::AttributeProto::STRING:
+            to->kind = Attribute::kString;
+            break;
+        case onnx::AttributeProto::FLOATS:
+            to->kind = Attribute::kFloats;
+            break;
+        case onnx::AttributeProto::INTS:
+            to->kind = Attribute::kInts;
+            break;
+        case onnx::AttributeProto::STRINGS:
+            to->kind = Attribute::kStrings;
+            break;
+        case onnx::AttributeProto::TENSOR:
+            to->kind = Attribute::kTensor;
+            if (from.has_t()) return tensors_.read(from.t(), &to->t);
+            return !to->reference.empty() || fail("attribute " + from.name() + " has no tensor");
+        case onnx::AttributeProto::GRAPH:
+            to->kind = Attribute::kGraph;
+            to->g = std::make_shared<Graph>();
+            return graph(from.g(), level + 1, to->g.get());
+        default:
+            to->kind = Attribute::kOther;
+    }
+    return true;
+}
+
+bool Reader::node(const onnx::NodeProto& from, int level, Node* to) {
+    to->name = from.name(), to->op = from.op_type();
+    to->domain = from.domain() == "ai.onnx" ? "" : from.domain();
+    to->inputs.assign(from.input().begin(), from.input().end());
+    to->outputs.assign(from.output().begin(), from.output().end());
+    while (!to->inputs.empty() && to->inputs.back().empty()) to->inputs.pop_back();
+    for (const auto& a : from.attribute())
+        if (!attribute(a, level, &to->attributes[a.name()]))
+            return fail("node " + to->label() + " (" + to->op + "): " + *why_);
+    return true;
+}
+
+bool Reader::graph(const onnx::GraphProto& from, int level, Graph* to) {
+    if (level > kMostLevels)
+        return fail("subgraphs are nested deeper than " + std::to_string(kMostLevels));
+    for (const auto& t : from.initializer())
+        if (!tensors_.read(t, &to->initializers[t.name()])) return false;
+    if (from.sparse_initializer_size() > 0)
+        return fail("sparse initializers (" + from.sparse_initializer(0).values().name() +
+                    ") are not supported");
+    for (const auto& n : from.node()) {
+        to->nodes.emplace_back();
+        if (!node(n, level, &to->nodes.back())) return false;
+    }
+    for (const auto& v : from.input()) to->inputs.push_back(info(v));
+    for (const auto& v : from.output()) to->outputs.push_back(info(v));
+    for (const auto& v : from.value_info()) to->infos.push_back(info(v));
+    return true;
+}
+
+bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* why) {
+    google::protobuf::SetLogHandler(nullptr);
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        *why = path + ": " + strerror(errno);
+        return false;
+    }
+    google::protobuf::io::FileInputStream stream(fd);
+    const bool parsed = proto->ParseFromZeroCopyStream(&stream);
+    const int error = stream.GetErrno();
+    close(fd);
+    if (error != 0)
+        *why = path + ": " + strerror(error);
+    else if (!parsed)
+        *why = path + ": no ONNX model, or one that is cut short (protobuf cannot be parsed)";
+    else if (!proto->has_graph())
+        *why = path + ": no ONNX model (it has no graph)";
+    else
+        return true;
+    return false;
+}
+
+}  // namespace
+
+bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
+    onnx::ModelProto proto;
+    if (!parse_file(path, &proto, why)) return false;
+    const size_t slash = path.rfind('/');
+    Reader reader(slash == std::string::npos ? "." : path.substr(0, slash), why);
+    model->producer = proto.producer_name();
+    for (const auto& set : proto.opset_import())
+        model->opsets[set.domain() == "ai.onnx" ? "" : set.domain()] =
+            (int)std::min<int64_t>(std::max<int64_t>(set.version(), 0), 1 << 20);
+    if (!model->opsets.count("")) model->opsets[""] = 1;
+    Functions functions;
+    for (const auto& f : proto.functions()) {
+        Function function;
+        function.inputs.assign(f.input().begin(), f.input().end());
+        function.outputs.assign(f.output().begin(), f.output().end());
+        for (const auto& n : f.node()) {
+            function.nodes.emplace_back();
+            if (!reader.node(n, 0, &function.nodes.back())) return false;
+        }
+        functions[f.domain() + "::" + f.name()] = function;
+        for (const auto& set : f.opset_import())
+            model->opsets.emplace(set.domain() == "ai.onnx" ? "" : set.domain(),
+                                  (int)set.version());
+    }
+    if (!reader.graph(proto.graph(), 0, &model->graph)) {
+        *why = path + ": " + *why;
+        return false;
+    }
+    proto.Clear();
+    if (inline_functions(functions, &model->graph, why)) return true;
+    *why = path + ": " + *why;
+    return false;
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

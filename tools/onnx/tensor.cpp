@@ -1,0 +1,225 @@
+#include "onnx/tensor.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace quoll {
+namespace onnx_tool {
+
+const char* type_name(ElementType type) {
+    static const struct {
+        ElementType type;
+        const char* name;
+    } kNames[] = {
+        {ElementType::kFloat, "float32"},  {ElementType::kUint8, "uint8"},
+        {ElementType::kInt8, "int8"},      {ElementType::kUint16, "uint16"},
+        {ElementType::kInt16, "int16"},    {ElementType::kInt32, "int32"},
+        {ElementType::kInt64, "int64"},    {ElementType::kString, "string"},
+        {ElementType::kBool, "bool"},      {ElementType::kFloat16, "float16"},
+        {ElementType::kDouble, "double"},  {ElementType::kUint32, "uint32"},
+        {ElementType::kUint64, "uint64"},  {ElementType::kBfloat16, "bfloat16"},
+        {ElementType::kUint4, "uint4"},    {ElementType::kInt4, "int4"},
+        {ElementType::kUndefined, "none"},
+    };
+    for (const auto& entry : kNames)
+        if (entry.type == type) return entry.name;
+    return "of an unknown type";
+}
+
+bool is_float(ElementType type) {
+    return type == ElementType::kFloat || type == ElementType::kFloat16 ||
+           type == ElementType::kBfloat16 || type == ElementType::kDouble;
+}
+
+bool is_byte(ElementType type) {
+    return type == ElementType::kUint8 || type == ElementType::kInt8 ||
+           type == ElementType::kUint4 || type == ElementType::kInt4 || type == ElementType::kBool;
+}
+
+static bool is_wide_int(ElementType type) {
+    return type == ElementType::kUint16 || type == ElementType::kInt16 ||
+           type == ElementType::kInt32 || type == ElementType::kInt64 ||
+           type == ElementType::kUint32 || type == ElementType::kUint64;
+}
+
+bool is_supported(ElementType type) { return is_float(type) || is_byte(type) || is_wide_int(type); }
+
+DType mat_type(ElementType type) {
+    if (type == ElementType::kInt8 || type == ElementType::kInt4) return DType::s8;
+    if (is_byte(type)) return DType::u8;
+    return is_float(type) ? DType::f32 : DType::s32;
+}
+
+int cast_code(ElementType type) {
+    if (type == ElementType::kBool) return 6;
+    const DType dtype = mat_type(type);
+    return dtype == DType::f32 ? 0 : dtype == DType::s32 ? 3 : dtype == DType::s8 ? 4 : 5;
+}
+
+int64_t element_count(const std::vector<int64_t>& dims) {
+    int64_t count = 1;
+    for (int64_t d : dims)
+        if (d < 0 || d > INT_MAX) return -1;
+    for (int64_t d : dims)
+        if (d == 0) return 0;
+    for (int64_t d : dims) {
+        count *= d;
+        if (count > INT_MAX) return -1;
+    }
+    return count;
+}
+
+Tensor::Tensor(ElementType type, const std::vector<int64_t>& dims)
+    : type(type), dims(dims), data_(std::make_shared<std::vector<unsigned char>>()) {
+    data_->resize(count() * value_size());
+}
+
+Tensor Tensor::of_ints(const std::vector<int64_t>& values, bool scalar) {
+    Tensor t(ElementType::kInt64,
+             scalar ? std::vector<int64_t>() : std::vector<int64_t>{(int64_t)values.size()});
+    for (size_t i = 0; i < values.size() && i < t.count(); i++) t.set_int(i, values[i]);
+    return t;
+}
+
+Tensor Tensor::of_float(float value) {
+    Tensor t(ElementType::kFloat, {});
+    t.set_float(0, value);
+    return t;
+}
+
+size_t Tensor::count() const { return (size_t)std::max<int64_t>(0, element_count(dims)); }
+
+size_t Tensor::value_size() const { return is_float(type) ? 4 : is_byte(type) ? 1 : 8; }
+
+int64_t Tensor::int_at(size_t i) const {
+    if (is_float(type)) {
+        const float v = f32()[i];
+        return v != v ? 0 : v >= 9.2e18f ? INT64_MAX : v <= -9.2e18f ? INT64_MIN : (int64_t)v;
+    }
+    if (!is_byte(type)) return ((const int64_t*)bytes())[i];
+    return mat_type(type) == DType::s8 ? (int64_t)(int8_t)bytes()[i] : (int64_t)bytes()[i];
+}
+
+float Tensor::float_at(size_t i) const { return is_float(type) ? f32()[i] : (float)int_at(i); }
+
+std::vector<int64_t> Tensor::ints() const {
+    std::vector<int64_t> values(count());
+    for (size_t i = 0; i < values.size(); i++) values[i] = int_at(i);
+    return values;
+}
+
+std::vector<float> Tensor::floats() const {
+    std::vector<float> values(count());
+    for (size_t i = 0; i < values.size(); i++) values[i] = float_at(i);
+    return values;
+}
+
+void Tensor::set_int(size_t i, int64_t value) {
+    if (is_float(type))
+        ((float*)bytes())[i] = (float)value;
+    else if (is_byte(type))
+        bytes()[i] = (unsigned char)value;
+    else
+        ((int64_t*)bytes())[i] = value;
+}
+
+void Tensor::set_float(size_t i, float value) {
+    if (is_float(type))
+        ((float*)bytes())[i] = value;
+    else
+        set_int(i, (int64_t)value);
+}
+
+Tensor Tensor::reshaped(const std::vector<int64_t>& new_dims) const {
+    Tensor t = *this;
+    t.dims = new_dims;
+    return t;
+}
+
+Tensor Tensor::cast(ElementType to) const {
+    Tensor t = *this;
+    t.type = to;
+    const bool same_storage = is_float(to) == is_float(type) && is_byte(to) == is_byte(type);
+    if (same_storage && !is_byte(to) && to != ElementType::kInt32) return t;
+    t = Tensor(to, dims);
+    for (size_t i = 0; i < count(); i++) {
+        if (is_float(to))
+            t.set_float(i, float_at(i));
+        else if (to == ElementType::kBool)
+            t.set_int(i, is_float(type) ? float_at(i) != 0.f : int_at(i) != 0);
+        else
+            t.set_int(i, to == ElementType::kInt32 ? (int64_t)(int32_t)int_at(i) : int_at(i));
+    }
+    return t;
+}
+
+Tensor Tensor::transposed(const std::vector<int>& perm) const {
+    const int n = rank();
+    std::vector<int64_t> sizes(n), steps(n, 1), index(n, 0);
+    std::vector<int64_t> in_steps(n, 1);
+    for (int i = n - 2; i >= 0; i--) in_steps[i] = in_steps[i + 1] * dims[i + 1];
+    for (int i = 0; i < n; i++) sizes[i] = dims[perm[i]], steps[i] = in_steps[perm[i]];
+    Tensor t(type, sizes);
+    const size_t bytes_each = value_size();
+    if (n == 2 && perm[0] == 1 && bytes_each == 4) {  // a matrix, in blocks that fit the cache
+        const int64_t kBlock = 32, rows = dims[0], columns = dims[1];
+        const uint32_t* from = (const uint32_t*)bytes();
+        uint32_t* to = (uint32_t*)t.bytes();
+        for (int64_t y = 0; y < rows; y += kBlock)
+            for (int64_t x = 0; x < columns; x += kBlock)
+                for (int64_t j = y; j < std::min(rows, y + kBlock); j++)
+                    for (int64_t i = x; i < std::min(columns, x + kBlock); i++)
+                        to[i * rows + j] = from[j * columns + i];
+        return t;
+    }
+    int64_t at = 0;
+    for (size_t i = 0; i < count(); i++) {
+        memcpy(t.bytes() + i * bytes_each, bytes() + at * bytes_each, bytes_each);
+        for (int a = n - 1; a >= 0; a--) {
+            at += steps[a];
+            if (++index[a] < sizes[a]) break;
+            at -= steps[a] * sizes[a];
+            index[a] = 0;
+        }
+    }
+    return t;
+}
+
+Mat Tensor::weight() const {
+    return Mat((int)count(), const_cast<unsigned char*>(bytes()), (size_t)4u);
+}
+
+Mat Tensor::bits(size_t* limited) const {
+    if (is_float(type)) return weight();
+    Mat m((int)count());
+    for (size_t i = 0; i < count() && !m.empty(); i++) {
+        const int64_t v = int_at(i);
+        const int64_t kept = std::min<int64_t>(std::max<int64_t>(v, INT32_MIN), INT32_MAX);
+        if (v != kept && limited) (*limited)++;
+        ((int32_t*)m.data)[i] = (int32_t)kept;
+    }
+    return m;
+}
+
+Tensor tensor_of_mat(const Mat& m, ElementType type, const std::vector<int64_t>& dims) {
+    Tensor t(type, dims);
+    const size_t plane = (size_t)m.w * m.h * m.d;
+    for (size_t i = 0; i < t.count(); i++) {
+        const size_t at = i / plane * m.cstep + i % plane;
+        if (m.dtype == DType::f32)
+            t.set_float(i, ((const float*)m.data)[at]);
+        else if (m.dtype == DType::s32)
+            t.set_int(i, ((const int32_t*)m.data)[at]);
+        else if (m.dtype == DType::s8)
+            t.set_int(i, ((const int8_t*)m.data)[at]);
+        else
+            t.set_int(i, ((const uint8_t*)m.data)[at]);
+    }
+    return t;
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

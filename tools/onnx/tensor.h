@@ -1,0 +1,97 @@
+// A constant tensor of an ONNX model on the host.
+#ifndef QUOLL_TOOLS_ONNX_TENSOR_H
+#define QUOLL_TOOLS_ONNX_TENSOR_H
+
+#include <stdint.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "mat.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+// Element types with the numbers of ONNX's TensorProto.DataType.
+enum class ElementType {
+    kUndefined = 0,
+    kFloat = 1,
+    kUint8 = 2,
+    kInt8 = 3,
+    kUint16 = 4,
+    kInt16 = 5,
+    kInt32 = 6,
+    kInt64 = 7,
+    kString = 8,
+    kBool = 9,
+    kFloat16 = 10,
+    kDouble = 11,
+    kUint32 = 12,
+    kUint64 = 13,
+    kBfloat16 = 16,
+    kUint4 = 21,
+    kInt4 = 22,
+};
+
+const char* type_name(ElementType type);  // "float32", ...
+bool is_float(ElementType type);          // float, float16, bfloat16, double: f32 here
+bool is_byte(ElementType type);           // uint8, int8, uint4, int4, bool
+bool is_supported(ElementType type);      // one that a Mat can stand for
+// The type of a Mat that stands for such a tensor; s32 for whole numbers of more than a byte.
+DType mat_type(ElementType type);
+// The number that layers CastTo, ConstantOfShape, EyeLike know the type by.
+int cast_code(ElementType type);
+
+// The product of sizes; -1 if one is negative or it passes 2^31 - 1, which no Mat may have.
+int64_t element_count(const std::vector<int64_t>& dims);
+
+// Values are held as float, int64_t or one byte, whatever the type; copies share them.
+class Tensor {
+public:
+    Tensor() {}
+    // Zeros. The element count of dims must have been checked.
+    Tensor(ElementType type, const std::vector<int64_t>& dims);
+    static Tensor of_ints(const std::vector<int64_t>& values, bool scalar = false);
+    static Tensor of_float(float value);
+
+    ElementType type = ElementType::kUndefined;
+    std::vector<int64_t> dims;
+
+    size_t count() const;
+    int rank() const { return (int)dims.size(); }
+    size_t value_size() const;  // bytes of one value as held
+
+    int64_t int_at(size_t i) const;  // of a float: truncated
+    float float_at(size_t i) const;
+    std::vector<int64_t> ints() const;
+    std::vector<float> floats() const;
+    void set_int(size_t i, int64_t value);
+    void set_float(size_t i, float value);
+
+    unsigned char* bytes() { return data_->data(); }
+    const unsigned char* bytes() const { return data_->data(); }
+    const float* f32() const { return (const float*)data_->data(); }  // is_float types only
+
+    // The same values with other sizes of the same product.
+    Tensor reshaped(const std::vector<int64_t>& new_dims) const;
+    Tensor cast(ElementType to) const;
+    Tensor transposed(const std::vector<int>& perm) const;
+
+    // 1-D f32 view of the values (which must be floats); valid as long as some copy of this is.
+    Mat weight() const;
+    // The values as the bits of 1-D f32: floats as they are, ints as 32-bit ints. *limited counts
+    // ints that did not fit.
+    Mat bits(size_t* limited) const;
+
+private:
+    std::shared_ptr<std::vector<unsigned char>> data_;
+};
+
+// From a planar Mat of an engine's run (n of 1).
+Tensor tensor_of_mat(const Mat& m, ElementType type, const std::vector<int64_t>& dims);
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,221 @@
+#include "onnx/tensor_reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <memory>
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// Bytes of `count` values as raw_data has them.
+size_t raw_size(ElementType type, size_t count) {
+    switch (type) {
+        case ElementType::kUint4:
+        case ElementType::kInt4:
+            return (count + 1) / 2;
+        case ElementType::kUint8:
+        case ElementType::kInt8:
+        case ElementType::kBool:
+            return count;
+        case ElementType::kUint16:
+        case ElementType::kInt16:
+        case ElementType::kFloat16:
+        case ElementType::kBfloat16:
+            return count * 2;
+        case ElementType::kDouble:
+        case ElementType::kInt64:
+        case ElementType::kUint64:
+            return count * 8;
+        default:
+            return count * 4;
+    }
+}
+
+template <class T>
+T load(const unsigned char* p) {
+    T v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+// Value number i of little-endian raw data into *to.
+void set_from_raw(const unsigned char* raw, size_t i, Tensor* to) {
+    switch (to->type) {
+        case ElementType::kDouble:
+            to->set_float(i, (float)load<double>(raw + i * 8));
+            break;
+        case ElementType::kFloat16:
+            to->set_float(i, float16_to_float32(load<uint16_t>(raw + i * 2)));
+            break;
+        case ElementType::kBfloat16:
+            to->set_float(i, bfloat16_to_float32(load<uint16_t>(raw + i * 2)));
+            break;
+        case ElementType::kInt32:
+            to->set_int(i, load<int32_t>(raw + i * 4));
+            break;
+        case ElementType::kUint32:
+            to->set_int(i, load<uint32_t>(raw + i * 4));
+            break;
+        case ElementType::kInt16:
+            to->set_int(i, load<int16_t>(raw + i * 2));
+            break;
+        case ElementType::kUint16:
+            to->set_int(i, load<uint16_t>(raw + i * 2));
+            break;
+        case ElementType::kUint4:
+            to->set_int(i, raw[i / 2] >> (i % 2 * 4) & 15);
+            break;
+        case ElementType::kInt4:
+            to->set_int(i, ((raw[i / 2] >> (i % 2 * 4) & 15) ^ 8) - 8);
+            break;
+        default:
+            break;
+    }
+}
+
+bool same_as_held(ElementType type) {
+    return type == ElementType::kFloat || type == ElementType::kInt64 ||
+           type == ElementType::kUint64 || type == ElementType::kUint8 ||
+           type == ElementType::kInt8 || type == ElementType::kBool;
+}
+
+// The fields that hold numbers outside of raw_data.
+size_t typed_count(const onnx::TensorProto& from, ElementType type) {
+    switch (type) {
+        case ElementType::kFloat:
+            return (size_t)from.float_data_size();
+        case ElementType::kDouble:
+            return (size_t)from.double_data_size();
+        case ElementType::kInt64:
+            return (size_t)from.int64_data_size();
+        case ElementType::kUint32:
+        case ElementType::kUint64:
+            return (size_t)from.uint64_data_size();
+        default:
+            return (size_t)from.int32_data_size();
+    }
+}
+
+void set_from_typed(const onnx::TensorProto& from, size_t n, Tensor* to) {
+    const int i = (int)n;
+    switch (to->type) {
+        case ElementType::kFloat:
+            to->set_float(n, from.float_data(i));
+            break;
+        case ElementType::kDouble:
+            to->set_float(n, (float)from.double_data(i));
+            break;
+        case ElementType::kInt64:
+            to->set_int(n, from.int64_data(i));
+            break;
+        case ElementType::kUint32:
+        case ElementType::kUint64:
+            to->set_int(n, (int64_t)from.uint64_data(i));
+            break;
+        case ElementType::kFloat16:
+            to->set_float(n, float16_to_float32((unsigned short)from.int32_data(i)));
+            break;
+        case ElementType::kBfloat16:
+            to->set_float(n, bfloat16_to_float32((unsigned short)from.int32_data(i)));
+            break;
+        default:
+            to->set_int(n, from.int32_data(i));
+    }
+}
+
+}  // namespace
+
+bool TensorReader::fail(const onnx::TensorProto& from, const std::string& why) {
+    *why_ = "tensor " + from.name() + ": " + why;
+    return false;
+}
+
+bool TensorReader::read(const onnx::TensorProto& from, Tensor* to) {
+    const ElementType type = (ElementType)from.data_type();
+    const std::vector<int64_t> dims(from.dims().begin(), from.dims().end());
+    if (!is_supported(type)) {
+        // Strings and the like are no error as long as nothing computes with them.
+        to->type = type;
+        to->dims = dims;
+        return true;
+    }
+    const int64_t count = element_count(dims);
+    if (count < 0) return fail(from, "negative sizes, or more than 2^31 - 1 values");
+    const size_t size = raw_size(type, (size_t)count);
+    if (from.data_location() == onnx::TensorProto::EXTERNAL) {
+        std::string bytes;
+        if (!external(from, size, &bytes)) return false;
+        *to = Tensor(type, dims);
+        return raw(from, bytes, to);
+    }
+    // Checked before anything is allocated: sizes of a damaged file may be absurd.
+    const bool packed4 = type == ElementType::kInt4 || type == ElementType::kUint4;
+    const size_t have = from.has_raw_data() ? from.raw_data().size() : typed_count(from, type);
+    const size_t need = from.has_raw_data() || packed4 ? size : (size_t)count;
+    if (have != need)
+        return fail(from, "needs " + std::to_string(need) +
+                              (from.has_raw_data() ? " bytes" : " values") + ", got " +
+                              std::to_string(have));
+    *to = Tensor(type, dims);
+    return from.has_raw_data() ? raw(from, from.raw_data(), to) : typed(from, to);
+}
+
+bool TensorReader::raw(const onnx::TensorProto& from, const std::string& bytes, Tensor* to) {
+    const size_t count = to->count(), size = raw_size(to->type, count);
+    if (bytes.size() != size)
+        return fail(
+            from, "needs " + std::to_string(size) + " bytes, got " + std::to_string(bytes.size()));
+    if (same_as_held(to->type)) {
+        if (size) memcpy(to->bytes(), bytes.data(), size);
+    } else {
+        for (size_t i = 0; i < count; i++) set_from_raw((const unsigned char*)bytes.data(), i, to);
+    }
+    if (to->type == ElementType::kBool)
+        for (size_t i = 0; i < count; i++) to->bytes()[i] = to->bytes()[i] != 0;
+    return true;
+}
+
+bool TensorReader::typed(const onnx::TensorProto& from, Tensor* to) {
+    if (to->type == ElementType::kInt4 || to->type == ElementType::kUint4) {
+        std::string bytes;
+        for (int v : from.int32_data()) bytes += (char)v;
+        return raw(from, bytes, to);
+    }
+    for (size_t i = 0; i < to->count(); i++) set_from_typed(from, i, to);
+    return true;
+}
+
+bool TensorReader::external(const onnx::TensorProto& from, size_t size, std::string* bytes) {
+    std::string location;
+    unsigned long long offset = 0, length = size;
+    for (const auto& entry : from.external_data()) {
+        if (entry.key() == "location") location = entry.value();
+        if (entry.key() == "offset") offset = strtoull(entry.value().c_str(), nullptr, 10);
+        if (entry.key() == "length") length = strtoull(entry.value().c_str(), nullptr, 10);
+    }
+    // A model may not make the converter read files elsewhere.
+    if (location.empty() || location[0] == '/' ||
+        ("/" + location + "/").find("/../") != std::string::npos)
+        return fail(from, "external data at '" + location + "': expected a file beside the model");
+    if (length != size)
+        return fail(from, "needs " + std::to_string(size) + " bytes, external data has " +
+                              std::to_string(length));
+    const std::string path = folder_ + "/" + location;
+    const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "rb"), fclose);
+    if (!file) return fail(from, "external data file " + path + " cannot be opened");
+    if (fseeko(file.get(), 0, SEEK_END) != 0 || (unsigned long long)ftello(file.get()) < size ||
+        (unsigned long long)ftello(file.get()) - size < offset)
+        return fail(from, "external data file " + path + " is too short");
+    bytes->resize(size);
+    if (fseeko(file.get(), (off_t)offset, SEEK_SET) != 0 ||
+        (size && fread(&(*bytes)[0], 1, size, file.get()) != size))
+        return fail(from, "external data file " + path + " cannot be read");
+    return true;
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,34 @@
+// Tensors from protobuf and from data files.
+#ifndef QUOLL_TOOLS_ONNX_TENSOR_READER_H
+#define QUOLL_TOOLS_ONNX_TENSOR_READER_H
+
+#include <onnx/onnx_pb.h>
+
+#include <string>
+
+#include "onnx/tensor.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+class TensorReader {
+public:
+    // folder: where data files lie.
+    TensorReader(const std::string& folder, std::string* why) : folder_(folder), why_(why) {}
+    // False, with a message, when sizes and data do not go together or the type is not supported.
+    bool read(const onnx::TensorProto& from, Tensor* to);
+
+private:
+    bool fail(const onnx::TensorProto& from, const std::string& why);
+    bool external(const onnx::TensorProto& from, size_t size, std::string* bytes);
+    bool raw(const onnx::TensorProto& from, const std::string& bytes, Tensor* to);
+    bool typed(const onnx::TensorProto& from, Tensor* to);
+
+    const std::string folder_;
+    std::string* why_;
+};
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif
