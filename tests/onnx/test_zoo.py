@@ -42,7 +42,8 @@ def load_graph(zoo, name, folder):
     model = folder / (name + '.onnx')
     onnx.save(expand.expand(onnx.load(packed / (name + '.onnx'), load_external_data=False)), model)
     z = np.load(packed / (name + '.npz'))
-    expected = {k: z[k] for k in z.files if k.startswith('out:')}
+    expected = {k: z[k] for k in z.files if k.startswith(('out:', 'val:'))}
+    expected.update({k: z[k] for k in z.files if k.startswith('idx:')})
     return model, expand.feeds_of(z), expected
 
 
@@ -59,11 +60,14 @@ def input_names(net):
 def check(net, inputs, expected, folder):
     got = run(net, inputs, output_names(net), folder)
     for name, want in expected.items():
-        key = name.removeprefix('out:')
+        if name.startswith('idx:'):
+            continue
+        key = name.removeprefix('out:').removeprefix('val:')
         assert key in got, f'{key} is none of {list(got)}'
-        assert got[key].shape == want.shape and got[key].dtype == want.dtype
+        have = got[key].ravel()[expected['idx:' + key]] if name.startswith('val:') else got[key]
+        assert have.shape == want.shape and have.dtype == want.dtype
         spread = max(float(want.max() - want.min()), 1e-6)
-        worst = float(np.abs(got[key].astype(np.float64) - want).max())
+        worst = float(np.abs(have.astype(np.float64) - want).max())
         assert worst <= TOLERANCE * spread, f'{key}: off by {worst / spread:.2e} of the range'
 
 

@@ -140,6 +140,25 @@ template <int kType>
 bool compare(Op& op) {
     return tensor_binary(op, kType, ElementType::kBool);
 }
+
+// Exporters ask of sizes whether they are -1: a size is not.
+bool equal(Op& op) {
+    if (!tensor_binary(op, 9, ElementType::kBool)) return false;
+    const Value *x = op.in(0), *y = op.in(1);
+    if (!x->has_content || !y->has_content || x->content.size() != y->content.size()) return true;
+    std::vector<Dim> content;
+    for (size_t i = 0; i < x->content.size(); i++) {
+        const Dim a = x->content[i], b = y->content[i];
+        if (same(a, b))
+            content.push_back(Dim(1));
+        else if ((a.known() && (b.known() || a.value < 0)) || (b.known() && b.value < 0))
+            content.push_back(Dim(0));
+        else
+            content.push_back(Dim());
+    }
+    op.set_content(0, content);
+    return true;
+}
 template <int kType>
 bool bitwise(Op& op) {
     return tensor_binary(op, kType, op.in(0)->type);
@@ -184,6 +203,17 @@ bool where(Op& op) {
     if (!broadcast(op, {op.in(0), op.in(1), op.in(2)}, &b)) return false;
     const std::string out = op.emit("Where", b.blobs).outputs[0];
     op.set(0, op.in(1)->type, b.shape, b.form, out);
+    const Value *choice = op.in(0), *x = op.in(1), *y = op.in(2);
+    const size_t n = choice->content.size();
+    if (!choice->has_content || !x->has_content || !y->has_content || x->content.size() != n ||
+        y->content.size() != n)
+        return true;
+    std::vector<Dim> content;
+    for (size_t i = 0; i < n; i++) {
+        const Dim c = choice->content[i];
+        content.push_back(!c.known() ? Dim() : c.value ? x->content[i] : y->content[i]);
+    }
+    op.set_content(0, content);
     return true;
 }
 
@@ -197,7 +227,7 @@ OpTable binary_ops() {
         {"", "Div", 7, 0, div, ""},
         {"", "Pow", 7, 0, pow, ""},
         {"", "Mod", 10, 0, mod, ""},
-        {"", "Equal", 7, 0, compare<9>, ""},
+        {"", "Equal", 7, 0, equal, ""},
         {"", "Less", 7, 0, compare<10>, ""},
         {"", "Greater", 7, 0, compare<11>, ""},
         {"", "LessOrEqual", 12, 0, compare<12>, ""},

@@ -55,6 +55,13 @@ bool slice_at_run_time(Op& op, Value* x) {
         if (!known_axes || std::count_if(axes.begin(), axes.end(),
                                          [&](int64_t b) { return b == a || b + x->rank() == a; }))
             shape[a] = Dim();
+    // [0 : n] of one axis: exporters cut to a size that is there.
+    const Value *start = op.in(1), *end = op.in(2);
+    if (known_axes && axes.size() == 1 && start->has_content && end->has_content &&
+        start->content[0].known() && start->content[0].value >= 0 && !end->content[0].known()) {
+        const int64_t a = axes[0] < 0 ? axes[0] + x->rank() : axes[0];
+        shape[(size_t)a] = op.c.symbols.subtract(end->content[0], start->content[0]);
+    }
     for (int i = 1; i < op.inputs(); i++) {
         if (!op.has(i))
             return op.fail("starts known only at run time, without axes but with steps");

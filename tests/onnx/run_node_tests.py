@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""Runs the official ONNX test cases through onnx2engine and enginerun.
+
+Usage: run_node_tests.py [--generated] [--jobs N] [--filter TEXT] [--list-failures] [FOLDER...]
+
+FOLDER holds cases as Debian's libonnx-testdata has them (default: node, simple, pytorch-operator and
+pytorch-converted of that package). --generated: the cases that the onnx Python package makes, besides.
+A case passes when every output has the declared type, shape and values at the case's tolerance (rtol 1e-3, atol
+1e-7 where it says none). expected_failures.txt lists those that are known not to, with the reason; a case that is
+listed and passes is an error, too, so that the list stays true. Exit code 0: all others pass.
+"""
+import argparse
+import concurrent.futures
+import fnmatch
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnx_run import Failure, convert, run
+
+DEBIAN = pathlib.Path('/usr/lib/python3/dist-packages/onnx/backend/test/data')
+GROUPS = ['node', 'simple', 'pytorch-operator', 'pytorch-converted']
+LIST = pathlib.Path(__file__).with_name('expected_failures.txt')
+
+
+class Case:
+    def __init__(self, name, load, rtol=1e-3, atol=1e-7):
+        self.name, self.load, self.rtol, self.atol = name, load, rtol, atol
+
+
+def read_value(path, info):
+    """The array of a .pb file, None when it is no tensor."""
+    if not info.type.HasField('tensor_type'):
+        return None
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString(path.read_bytes())
+    return numpy_helper.to_array(tensor)
+
+
+def folder_case(folder):
+    def load():
+        path = folder / 'model.onnx'
+        model = onnx.load(path)
+        sets = []
+        for data in sorted(folder.glob('test_data_set_*')):
+            given = [read_value(data / f'input_{i}.pb', v) for i, v in enumerate(model.graph.input)
+                     if (data / f'input_{i}.pb').exists()]
+            wanted = [read_value(data / f'output_{i}.pb', v) for i, v in enumerate(model.graph.output)]
+            sets.append((given, wanted))
+        return model, sets
+    return Case(folder.name, load)
+
+
+def generated_cases():
+    from onnx.backend.test.case.node import collect_testcases
+    for case in collect_testcases(None):
+        yield Case(case.name, lambda case=case: (case.model, case.data_sets), case.rtol, case.atol)
+
+
+def compare(name, have, want, case):
+    want = np.asarray(want)
+    if want.dtype.name == 'bfloat16':
+        want = want.astype(np.float32)
+    if have.dtype != want.dtype or have.shape != want.shape:
+        raise Failure(f'{name}: got {have.dtype}{list(have.shape)}, expected {want.dtype}{list(want.shape)}')
+    np.testing.assert_allclose(have.astype(np.float64), want.astype(np.float64), case.rtol, case.atol)
+
+
+def run_case(case):
+    """'' when the case passes, else what went wrong."""
+    try:
+        model, sets = case.load()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / 'model.onnx'
+            onnx.save(model, path)
+            net = convert(path, folder)
+            initialized = {t.name for t in model.graph.initializer}
+            names = [v.name for v in model.graph.input if v.name not in initialized]
+            for given, wanted in sets:
+                inputs = {n: a for n, a in zip([v.name for v in model.graph.input], given) if n in names}
+                have = run(net, inputs, [v.name for v in model.graph.output], folder)
+                for value, want in zip(model.graph.output, wanted):
+                    compare(value.name, have[value.name], want, case)
+    except Failure as e:
+        return str(e)
+    except AssertionError as e:
+        return ' '.join(str(e).split())[:300]
+    except Exception as e:  # a case that cannot be read is one that fails
+        return f'{type(e).__name__}: {e}'[:300]
+    return ''
+
+
+def expected_failures():
+    """Patterns of names, with the reason."""
+    expected = {}
+    for line in LIST.read_text().splitlines():
+        if line.strip() and not line.startswith('#'):
+            pattern, _, reason = line.partition(' ')
+            expected[pattern] = reason.strip()
+    return expected
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('folders', nargs='*', type=pathlib.Path)
+    parser.add_argument('--generated', action='store_true')
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--filter', default='')
+    parser.add_argument('--list-failures', action='store_true', help='every case that fails, expected or not')
+    arguments = parser.parse_args()
+    folders = arguments.folders or [DEBIAN / group for group in GROUPS]
+    cases = {case.name: case for root in folders for case in map(folder_case, sorted(root.iterdir()))}
+    if arguments.generated:
+        cases.update({case.name: case for case in generated_cases()})
+    chosen = [case for name, case in sorted(cases.items()) if arguments.filter in name]
+    expected = expected_failures()
+    passed, known, wrong = 0, 0, []
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for case, why in zip(chosen, pool.map(run_case, chosen)):
+            pattern = next((p for p in expected if fnmatch.fnmatch(case.name, p)), None)
+            if why and arguments.list_failures:
+                print(case.name, '|', why)
+            passed += not why
+            if why and pattern is not None:
+                known += 1
+            elif why:
+                wrong.append(f'{case.name}: {why}')
+            elif pattern == case.name:
+                wrong.append(f'{case.name}: passes, but is listed in {LIST.name}')
+    print(f'{len(chosen)} cases: {passed} pass, {known} fail as expected, {len(wrong)} wrong')
+    if not arguments.list_failures:
+        print('\n'.join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
