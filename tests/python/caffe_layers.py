@@ -109,6 +109,13 @@ def pooling(rng):
     return net
 
 
+def stochastic_pooling(rng):
+    net = net_of(rng, sizes(rng, None, 4, 12), low=0.1)
+    size = {'kernel_size': int(rng.integers(2, 4)), 'stride': 2} if flag(rng) else {'global_pooling': True}
+    net.add('Pooling', 'x', 'y', pooling_param={'pool': Word('STOCHASTIC'), **size})
+    return net
+
+
 def unpooling(rng):
     """SegNet: places of the maxima, used by an Upsample."""
     h, w = (int(s) for s in rng.integers(4, 12, 2))
@@ -216,6 +223,21 @@ def affine_of_blob(kind):
                 **{'scale_param' if kind == 'Scale' else 'bias_param': p})
         return net
     return make
+
+
+def batch_reindex(rng):
+    items, picked = (int(n) for n in rng.integers(1, 6, 2))
+    net = CaffeNet(rng, {'x': blob(rng, items, 3, 2), 'order': rng.integers(0, items, (picked, 1))})
+    net.add('BatchReindex', ['x', 'order'], 'y')
+    return net
+
+
+def filter_(rng):
+    selector = rng.integers(0, 2, (int(rng.integers(2, 7)), 1))
+    selector[rng.integers(len(selector))] = 1
+    net = CaffeNet(rng, {'x': blob(rng, len(selector), 4), 'z': blob(rng, len(selector), 2, 3), 'selector': selector})
+    net.add('Filter', ['x', 'z', 'selector'], ['y', 'yz'])
+    return net
 
 
 def axpy(rng):
@@ -548,6 +570,7 @@ def batch_axis(rng):
 
 CASES = {
     'AbsVal': plain('AbsVal'), 'ArgMax': arg_max, 'Axpy': axpy, 'BatchNorm': batch_norm, 'BatchAxis': batch_axis,
+    'BatchReindex': batch_reindex, 'Filter': filter_, 'StochasticPooling': stochastic_pooling,
     'Bias': affine('Bias'), 'Bias2': affine_of_blob('Bias'), 'BN': bn, 'BNLL': plain('BNLL'), 'Concat': concat,
     'Clip': clip, 'Convolution': convolution('Convolution'), 'Crop': crop,
     'ConvolutionDepthwise': convolution('ConvolutionDepthwise'), 'Deconvolution': convolution('Deconvolution'),

@@ -81,12 +81,15 @@ def pool(x, op, kernel, stride, pad, floor=False):
     counts = [pool_count(s, k, st, pd, max(pad) > 0, floor) for s, k, st, pd in zip((h, w), kernel, stride, pad)]
     y, mask = np.zeros((n, c, *counts)), np.zeros((n, c, *counts))
     for i in range(counts[0]):
-        top, left_out = i * stride[0] - pad[0], None
+        top = i * stride[0] - pad[0]
         bottom = min(top + kernel[0], h + pad[0])
         for j in range(counts[1]):
             left = j * stride[1] - pad[1]
             right = min(left + kernel[1], w + pad[1])
             part = x[:, :, max(top, 0):min(bottom, h), max(left, 0):min(right, w)]
+            if op == 'STOCHASTIC':
+                y[:, :, i, j] = (part * part).sum(axis=(2, 3)) / part.sum(axis=(2, 3))
+                continue
             if op == 'AVE':
                 y[:, :, i, j] = part.sum(axis=(2, 3)) / ((bottom - top) * (right - left))
                 continue
@@ -573,6 +576,8 @@ def clip(layer, x):
 
 
 LAYERS = {
+    'BatchReindex': lambda l, x, order: [x[order.ravel().astype(int)]],
+    'Filter': lambda l, *xs: [x[xs[-1].ravel() != 0] for x in xs[:-1]],
     'AbsVal': lambda l, x: [np.abs(x)], 'ArgMax': arg_max, 'Axpy': axpy, 'BatchNorm': batch_norm, 'Bias': bias, 'BN': bn,
     'BNLL': lambda l, x: [np.logaddexp(0, x)], 'Clip': clip, 'Concat': concat, 'Convolution': convolution,
     'ConvolutionDepthwise': convolution, 'Crop': crop, 'Deconvolution': deconvolution,

@@ -269,9 +269,9 @@ def refuse(folder, prototxt=None, caffemodel=None):
 def test_unsupported_layers_are_all_named(tmp_path):
     net = small_net()
     text = net.prototxt() + ''.join(f'layer {{ name: "odd{i}" type: "{kind}" bottom: "fc" top: "odd{i}" }}\n'
-                                    for i, kind in enumerate(('Strange', 'Python', 'Filter')))
+                                    for i, kind in enumerate(('Strange', 'Python', 'Warp')))
     message = refuse(tmp_path, text)
-    for i, kind in enumerate(('Strange', 'Python', 'Filter')):
+    for i, kind in enumerate(('Strange', 'Python', 'Warp')):
         assert f'error: {kind} odd{i}: ' in message
     assert '3 of 7 layers' in last_line(message)
 
@@ -341,7 +341,7 @@ def test_bad_parameters(kind, param, tmp_path):
 
 
 @pytest.mark.parametrize('param', [
-    'kernel_size: 0', 'kernel_size: 3 stride: 0', 'kernel_size: 2 pad: 2', 'kernel_size: 4294967295', 'pool: STOCHASTIC',
+    'kernel_size: 0', 'kernel_size: 3 stride: 0', 'kernel_size: 2 pad: 2', 'kernel_size: 4294967295', 'pool: STOCHASTIC kernel_size: 3 pad: 1',
     'kernel_size: 3 stride: 4294967295', 'kernel_size: 2147483647 pad: 2147483646', 'kernel_h: 3'])
 def test_bad_pooling(param, tmp_path):
     text = f'''input: "data" input_dim: [1, 3, 6, 6]

@@ -309,6 +309,33 @@ void map_upsample(CaffeLayer& l) {
     m.set("height_scale", (float)scale), m.set("width_scale", (float)scale);
 }
 
+// One value an item, as numbers of a type of CastTo.
+std::string emit_list(CaffeLayer& l, const std::string& from, int type) {
+    emit_reshape(l, from, l.between("list"), "_list", {-1});
+    l.emit("CastTo", {l.between("list")}, {l.between("numbers")}, "_numbers").set("to", type);
+    return l.between("numbers");
+}
+
+// The items that the last input names with numbers.
+void map_batch_reindex(CaffeLayer& l) {
+    if (l.in.size() != 2) return l.fail("expected 2 inputs");
+    l.unpack_batch();
+    l.emit("Gather", {l.in[0], emit_list(l, l.in[1], 3)}, l.out, "");
+}
+
+// The items of all inputs for which the last one is not 0.
+void map_filter(CaffeLayer& l) {
+    if (l.in.size() != l.out.size() + 1)
+        return l.fail("expected an input for each output, and the selector");
+    l.unpack_batch();
+    const std::string chosen = emit_list(l, l.in.back(), 6);
+    for (size_t i = 0; i < l.out.size(); i++) {
+        l.emit("Compress", {l.in[i], chosen}, {l.out[i]}, i ? "_" + std::to_string(i) : "")
+            .set("axis", 0);
+        l.set_shape(l.out[i], l.shape(i));  // so many items at most
+    }
+}
+
 // A constant whose first axis is the batch.
 void map_parameter(CaffeLayer& l) {
     const Mat data = l.blob(0);
@@ -327,8 +354,10 @@ void map_parameter(CaffeLayer& l) {
 
 CaffeMapper find_shape_mapper(const std::string& type) {
     static const std::pair<const char*, CaffeMapper> kTable[] = {
+        {"BatchReindex", map_batch_reindex},
         {"Concat", map_concat},
         {"Crop", map_crop},
+        {"Filter", map_filter},
         {"Flatten", map_flatten},
         {"Input", map_input},
         {"Interp", map_interp},

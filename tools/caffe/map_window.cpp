@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "caffe/converter.h"
+#include "layer/binaryop.h"
 
 namespace quoll {
 
@@ -152,15 +153,16 @@ void set_pool(ModelLayer& m, int type, const PoolAxis& h, const PoolAxis& w, int
     m.set("pad_top", pads[2]), m.set("pad_bottom", pads[3]);
 }
 
-void pool_all(CaffeLayer& l, int type) {
-    ModelLayer& m = l.emit("Pooling");
+void pool_all(CaffeLayer& l, int type, const std::string& suffix) {
+    ModelLayer& m = l.emit("Pooling", l.in, l.out, suffix);
     m.set("pooling_type", type), m.set("adaptive_pooling", 1);
     m.set("out_w", 1), m.set("out_h", 1);
 }
 
 // The windows of the engine's rounding up are those of Caffe unless Caffe drops some: then the
 // borders, which need a known size, say how many there are.
-void pool_windows(CaffeLayer& l, int type, bool floor, const PoolAxis& h, const PoolAxis& w) {
+void pool_windows(CaffeLayer& l, int type, bool floor, const PoolAxis& h, const PoolAxis& w,
+                  const std::string& suffix) {
     const bool border = h.pad > 0 || w.pad > 0;
     const bool known = h.known() && w.known();
     const bool clip = !floor && border && (h.may_clip() || w.may_clip());
@@ -183,7 +185,7 @@ void pool_windows(CaffeLayer& l, int type, bool floor, const PoolAxis& h, const 
         pads.assign(4, 0);
     }
     if (clip) pads[1] = std::max(0, pads[1] + tail_w), pads[3] = std::max(0, pads[3] + tail_h);
-    ModelLayer& m = l.emit("Pooling", from, l.out, "");
+    ModelLayer& m = l.emit("Pooling", from, l.out, suffix);
     set_pool(m, type, h, w, mode, pads);
     if (type == 1 && border && !split) m.set("avgpool_count_include_pad", 1);
 }
@@ -199,14 +201,33 @@ void pool_with_mask(CaffeLayer& l, bool floor, const PoolAxis& h, const PoolAxis
                       "' counts places through all channels, as int32; Upsample reads it so");
 }
 
+// Stochastic pooling when testing: the mean of the window's values, each weighted by itself.
+// average(suffix) emits the average pooling from l.in to l.out.
+template <class Average>
+void pool_by_chance(CaffeLayer& l, const Average& average) {
+    const std::vector<std::string> in = l.in, out = l.out;
+    const std::string squares = l.between("squares"), above = l.between("above");
+    const std::string below = l.between("below"), sum = l.between("sum");
+    l.emit("Power", in, {squares}, "_squares").set("power", 2.f);
+    l.in = {squares}, l.out = {above};
+    average("_above");
+    l.in = in, l.out = {below};
+    average("_below");
+    l.in = in, l.out = out;
+    ModelLayer& m = l.emit("BinaryOp", {below}, {sum}, "_positive");
+    m.set("op_type", BinaryOp::ADD), m.set("with_scalar", 1), m.set("b", 1e-30f);
+    l.emit("BinaryOp", {above, sum}, out, "").set("op_type", BinaryOp::DIV);
+}
+
 void map_pooling(CaffeLayer& l) {
     const caffe::PoolingParameter& p = l.p.pooling_param();
-    if (p.pool() == caffe::PoolingParameter::STOCHASTIC)
-        return l.fail("stochastic pooling is not supported");
+    const bool stochastic = p.pool() == caffe::PoolingParameter::STOCHASTIC;
     const int type = p.pool() == caffe::PoolingParameter::MAX ? 0 : 1;
     if (l.out.size() > 2 || (l.out.size() == 2 && (type || p.global_pooling())))
         return l.fail("expected 1 output, or 2 for the mask of a maximum");
-    if (p.global_pooling()) return pool_all(l, type);
+    if (p.global_pooling() && stochastic)
+        return pool_by_chance(l, [&](const char* suffix) { pool_all(l, 1, suffix); });
+    if (p.global_pooling()) return pool_all(l, type, "");
     const Shape s = l.shape(0);
     if (s.dims && s.dims != 3) return l.fail("expected an input of 3 axes besides the batch");
     const bool own_kernel = p.has_kernel_h() || p.has_kernel_w();
@@ -225,7 +246,9 @@ void map_pooling(CaffeLayer& l) {
                           ", and a pad below the kernel");
     const bool floor = p.round_mode() == caffe::PoolingParameter::FLOOR || !p.ceil_mode();
     if (l.out.size() == 2) return pool_with_mask(l, floor, h, w);
-    pool_windows(l, type, floor, h, w);
+    if (!stochastic) return pool_windows(l, type, floor, h, w, "");
+    if (h.pad > 0 || w.pad > 0) return l.fail("pad: expected 0 with stochastic pooling");
+    pool_by_chance(l, [&](const char* suffix) { pool_windows(l, 1, floor, h, w, suffix); });
 }
 
 // (inputs, outputs) as (outputs, inputs).
