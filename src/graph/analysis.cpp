@@ -65,6 +65,24 @@ std::vector<int> execution_order(const Model& model, const std::vector<std::stri
     return order;
 }
 
+int check_acyclic(const Model& model) {
+    std::vector<std::string> all;
+    for (const ModelLayer& layer : model.layers)
+        all.insert(all.end(), layer.outputs.begin(), layer.outputs.end());
+    std::set<std::string> made;
+    for (int index : execution_order(model, all)) {
+        const ModelLayer& layer = model.layers[index];
+        for (const std::string& blob : layer.inputs) {
+            if (made.count(blob)) continue;
+            QUOLL_LOGE("[%s %s] its inputs depend on its own output", layer.type.c_str(),
+                       layer.name.c_str());
+            return kError;
+        }
+        made.insert(layer.outputs.begin(), layer.outputs.end());
+    }
+    return kOk;
+}
+
 namespace {
 
 std::vector<Shape> shapes_of(const std::vector<std::string>& blobs, const BlobSizes& sizes) {

@@ -20,6 +20,9 @@ typedef std::map<std::string, Shape> BlobSizes;
 // The layers that `outputs` need, in the order in which an Extractor runs them; without outputs,
 // those that the blobs nobody reads need, one after another.
 std::vector<int> execution_order(const Model& model, const std::vector<std::string>& outputs = {});
+// An error, with a message, if a layer depends on its own output. What follows takes Models
+// without.
+int check_acyclic(const Model& model);
 // Blobs that no layer reads, in file order: what the model gives.
 std::vector<std::string> output_blobs(const Model& model);
 // Blobs of Input layers.

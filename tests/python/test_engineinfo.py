@@ -2,13 +2,14 @@
 import json
 import re
 import struct
+import subprocess
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 
-from conftest import ROOT, last_line, run_program
-from graphs import BUNDLED, SHARED, Graph, random_weights
+from conftest import BIN, ROOT, last_line, run_program
+from graphs import BUNDLED, SHARED, Graph
 
 DIGITS = ROOT / 'models' / 'digits'
 MOBILENET = ROOT / 'benchmark' / 'models' / 'mobilenet_v1.param'
@@ -178,6 +179,13 @@ def test_what_is_refused(net):
     (net / 'm.bin').write_bytes((net / 'm.bin').read_bytes()[:-4])
     assert '[InnerProduct f]' in refused(net, *model)
     refused(net, code=2)
+    with open('/dev/full', 'w') as full:
+        done = subprocess.run([BIN / 'engineinfo', net / 'm.param'], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and 'stdout cannot be written' in done.stderr
+    (net / 'm.param').write_text('7767517\n3 3\nInput in 0 1 in\nBinaryOp b 2 1 in y x\nReLU r 1 1 x y\n')
+    assert 'depend on its own output' in refused(net, net / 'm.param')
+    (net / 'm.param').write_text('7767517\n1 1\nNoop n 1 1 x x\n')
+    assert 'depend on its own output' in refused(net, net / 'm.param')
 
 
 def test_version():

@@ -55,6 +55,8 @@ def check_same(param, binary, folder, *args):
 @pytest.mark.parametrize('param', BUNDLED + SHARED, ids=lambda p: f'{p.parent.name}-{p.stem}')
 def test_graphs(param, tmp_path):
     check_same(param, random_weights(param, tmp_path), tmp_path)
+    for file in tmp_path.glob('*.bin'):  # pytest keeps the folder, and these are up to 500 MB each
+        file.unlink()
 
 
 def test_digits(tmp_path):

@@ -42,6 +42,7 @@ int load_model_files(const std::string& param, const std::string& bin, Model* mo
     if (ends_with(param, ".param.bin") ? model->load_param_bin(param.c_str())
                                        : model->load_param(param.c_str()))
         return -1;
+    if (check_acyclic(*model)) return -1;
     if (bin.empty()) return 0;
     std::vector<unsigned char> bytes;
     if (read_bytes(bin, &bytes)) return -1;

@@ -60,10 +60,14 @@ int print_diff(const Arguments& a, const Model& model, MessageLog* log) {
 
 int write_files(const Arguments& a, const ModelReport& report) {
     OutputFiles files({a.param, a.bin});
-    const auto target = [](const std::string& name) { return name == "-" ? "/dev/stdout" : name; };
-    if (!a.json.empty() && write_file(target(a.json), json_text(report), &files)) return -1;
-    if (!a.html.empty() && write_file(target(a.html), html_page(report), &files)) return -1;
-    if (!a.svg.empty() && write_file(target(a.svg), svg_picture(report), &files)) return -1;
+    const auto write = [&](const std::string& name, std::string (*text)(const ModelReport&)) {
+        if (name.empty()) return 0;
+        if (name != "-") return write_file(name, text(report), &files);
+        fputs(text(report).c_str(), stdout);
+        return 0;
+    };
+    if (write(a.json, json_text) || write(a.html, html_page) || write(a.svg, svg_picture))
+        return -1;
     return files.commit();
 }
 
