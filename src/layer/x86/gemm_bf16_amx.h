@@ -160,7 +160,7 @@ void finish_rows(const SplitTile& t, const float* sums) {
 }
 
 template <int tiles, int vectors>
-QUOLL_TILE_INLINE void finish(const SplitTile& t, const float* sums) {
+void finish(const SplitTile& t, const float* sums) {
     if (t.narrow)
         t.residual ? finish_rows<tiles, vectors, true, uint16_t>(t, sums)
                    : finish_rows<tiles, vectors, false, uint16_t>(t, sums);
@@ -304,6 +304,7 @@ constexpr SplitGemmKernels split_kernels() {
             &end_tiles,
             {{&split_tile<products, 1, 1>, &split_tile<products, 1, 2>},
              {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},
+            {{&finish<1, 1>, &finish<1, 2>}, {&finish<2, 1>, &finish<2, 2>}},
             {&split_input<products, 1>, &split_input<products, 4>, &split_input<products, 8>,
              &split_input<products, 16>},
             {copy_kernel<products, 1>(), copy_kernel<products, 4>(), copy_kernel<products, 8>(),

@@ -409,8 +409,9 @@ void SplitPlan::run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile
     const int32_t* places = tile->rows;
     tile->low = p.activation.low;
     tile->high = p.activation.high;
-    if (!panel.direct || (p.activation.pass && shape_.narrow_out))
+    if (!panel.direct || (p.activation.pass && shape_.narrow_out && p.residual))
         return run_through_buffer(p, panel, tile);
+    if (p.activation.pass && shape_.narrow_out) return run_with_pass(p, panel, tile);
     tile->narrow = shape_.narrow_out;
     tile->c = tile->narrow ? (void*)((uint16_t*)p.out + panel.c) : (float*)p.out + panel.c;
     tile->c_vector = panel.c_vector;
@@ -420,6 +421,29 @@ void SplitPlan::run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile
     for (size_t n = 0; p.activation.pass && n < panel.columns; n += 16)
         finish_rows(p.activation, (float*)tile->c + (n ? panel.c_vector : 0), places, rows,
                     std::min<size_t>(16, panel.columns - n));
+}
+
+// The same where f32 results need a pass before they are narrowed.
+void SplitPlan::run_with_pass(const Pointers& p, const Panel& panel, SplitTile* tile) const {
+    const int count = tile->a_tile ? kSplitTiles : 1, rows = count * tile_rows_;
+    const int full = panel.columns > 16, width = full ? kSplitColumns : kSplitColumns / 2;
+    alignas(64) float sums[kSplitTiles * kSplitRows * kSplitColumns];
+    int32_t own[kSplitTiles * kSplitRows];
+    for (int m = 0; m < rows; m++) own[m] = m * width;
+    SplitTile wide = *tile;
+    wide.c = sums;
+    wide.narrow = false;
+    wide.rows = own;
+    wide.c_vector = 16;
+    wide.columns = width;
+    wide.residual = nullptr;
+    panel.kernels[count - 1](wide);
+    p.activation.finish(sums, (size_t)rows * width);
+    tile->narrow = true;
+    tile->c = (uint16_t*)p.out + panel.c;
+    tile->c_vector = panel.c_vector;
+    tile->residual = nullptr;
+    kernels_.store[count - 1][full](*tile, sums);
 }
 
 // The same where the kernel's results are not yet what C holds.

@@ -93,6 +93,7 @@ private:
     Panel make_panel(const Pointers& p, size_t index) const;
     void run_panel(const Pointers& p, const uint16_t* a, size_t block, size_t index) const;
     void run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile) const;
+    void run_with_pass(const Pointers& p, const Panel& panel, SplitTile* tile) const;
     void run_through_buffer(const Pointers& p, const Panel& panel, SplitTile* tile) const;
     void store_row(const Pointers& p, const Panel& panel, const float* from, int32_t place) const;
 

@@ -60,6 +60,8 @@ struct SplitTile {
     size_t next_bytes;
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
+// The last part of that alone: sums (bias included) are [tiles * tile_rows][32, narrow panel: 16].
+typedef void (*SplitStoreKernel)(const SplitTile& tile, const float* sums);
 
 // Splits `pixels` pixels of up to 32 channels. Channel c of pixel p is
 // src[p * src_pixel + c / pack * src_block + c % pack]; its term t goes to
@@ -81,8 +83,9 @@ struct SplitGemmKernels {
     void (*begin)(int tile_rows);
     void (*end)();
     SplitTileKernel tile[kSplitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
-    SplitInputKernel input[4];             // for pack 1, 4, 8, 16
-    SplitInputKernel copy[4];              // of bf16 values; null where there are more terms
+    SplitStoreKernel store[kSplitTiles][2];
+    SplitInputKernel input[4];  // for pack 1, 4, 8, 16
+    SplitInputKernel copy[4];   // of bf16 values; null where there are more terms
     // What the speed of the units is measured with: that many tile multiplications (between begin
     // and end), and that many fused multiply-adds of the widest f32 vectors.
     void (*spin_tiles)(int count);
