@@ -173,7 +173,7 @@ ConvRunner::Form ConvRunner::best_form(const ConvShape& shape) const {
                        threads_;
         // Of several threads the slowest counts, and tile units are held back more often than
         // vectors are, which one start-up probe does not foresee.
-        const double margin = threads_ > 1 ? .6 : .95;
+        const double margin = threads_ > 1 ? .8 : .95;
         if (SplitPlan::cycles(*split_, split, threads_) < vectors * margin) return Form::kSplit;
     }
     return winograd ? Form::kWinograd : Form::kDirect;
