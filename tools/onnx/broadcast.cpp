@@ -111,6 +111,25 @@ bool broadcast(Op& op, const std::vector<Value*>& inputs, Broadcast* b, bool kee
     return true;
 }
 
+// Before opset 7 the second operand's axes stood on the first one's from `axis` on.
+Value* legacy_operand(Op& op, Value* x, Value* y) {
+    if (op.opset >= 7 || !op.attr("broadcast", 0) || !op.has_attr("axis")) return y;
+    const int64_t axis = op.attr("axis", 0);
+    const int behind = x->rank() - (int)(axis < 0 ? axis + x->rank() : axis) - y->rank();
+    if (behind <= 0) return y;
+    std::vector<Dim> shape = y->shape;
+    shape.resize(y->shape.size() + (size_t)behind, Dim(1));
+    const std::string name = op.c.unique(y->name + "_spread");
+    if (y->is_constant()) return op.c.add_constant(name, y->constant->reshaped(values_of(shape)));
+    const Form form{false, {(int)shape.size()}};
+    const std::string flat = op.blob(y, Form{false, {y->rank()}});
+    if (flat.empty()) return nullptr;
+    Value* out = op.c.add_value(name);
+    out->type = y->type, out->shape = shape, out->form = form;
+    out->blobs[{0, form}] = flat;
+    return out;
+}
+
 bool uniform(const Value* v, float* value) {
     if (!v->is_constant() || !is_supported(v->type)) return false;
     const Tensor& t = *v->constant;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/npy.h"
 #include "log.h"
 #include "onnx/converter.h"
 #include "status.h"
@@ -84,7 +85,18 @@ private:
         if (!info.is_tensor) return refuse("it is no tensor");
         if (!is_supported(info.type))
             return refuse(std::string("a tensor of type ") + type_name(info.type));
-        c.add_input(info.name, info.type, shape);
+        const auto constant = options_.constants.find(info.name);
+        if (constant == options_.constants.end()) return c.add_input(info.name, info.type, shape);
+        TensorSpec array;
+        array.rank = (int)shape.size(), array.element_type = (int)info.type;
+        Mat values;
+        if (read_npy(constant->second, array, &values) != 0)
+            return refuse(constant->second + " cannot be read");
+        std::vector<int64_t> dims;
+        const Shape have = values.logical_shape();
+        for (int a = 0; a < have.dims && a < array.rank; a++) dims.push_back(have.size(a));
+        if (array.rank > 4) return refuse("a constant of rank " + std::to_string(array.rank));
+        c.add_constant(info.name, tensor_of_mat(values, info.type, dims));
     }
 
     void add_inputs() {

@@ -16,6 +16,8 @@ namespace quoll {
 struct OnnxOptions {
     // Sizes of inputs, in place of what the file says. -1: not known.
     std::map<std::string, std::vector<int64_t>> shapes;
+    // Inputs that become constants, by the .npy files that hold them.
+    std::map<std::string, std::string> constants;
     // Values to take as inputs and outputs of the model; none: the file's.
     std::vector<std::string> inputs, outputs;
 };

@@ -14,7 +14,7 @@ namespace {
 
 struct Arguments {
     std::string onnx, param, bin, report, page_to_check;
-    std::vector<std::string> shapes, inputs, outputs;
+    std::vector<std::string> shapes, constants, inputs, outputs;
     bool operators = false;
 };
 
@@ -30,6 +30,8 @@ void add_options(CLI::App* app, Arguments* a) {
     app->add_option("MODEL.param", a->param, "the graph to write");
     app->add_option("MODEL.bin", a->bin, "the weights to write");
     app->add_option("--shape", a->shapes, "NAME=1,3,224,224: sizes of an input; -1: known later")
+        ->allow_extra_args(false);
+    app->add_option("--constant", a->constants, "NAME=FILE.npy: an input that becomes a constant")
         ->allow_extra_args(false);
     app->add_option("--input", a->inputs, "NAME: a value to take as input")
         ->allow_extra_args(false);
@@ -96,6 +98,15 @@ int run(const Arguments& a, MessageLog* log) {
     for (const std::string& text : a.shapes) {
         if (parse_shape(text, &options)) continue;
         fprintf(stderr, "onnx2engine: --shape %s: expected NAME=SIZE,SIZE,...\n", text.c_str());
+        return 2;
+    }
+    for (const std::string& text : a.constants) {
+        const size_t at = text.rfind('=');
+        if (at != std::string::npos && at > 0) {
+            options.constants[text.substr(0, at)] = text.substr(at + 1);
+            continue;
+        }
+        fprintf(stderr, "onnx2engine: --constant %s: expected NAME=FILE.npy\n", text.c_str());
         return 2;
     }
     OnnxResult result;

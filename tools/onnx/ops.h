@@ -38,6 +38,9 @@ bool broadcast(Op& op, const std::vector<Value*>& inputs, Broadcast* b, bool kee
 // Only the shape of it.
 bool broadcast_shape(Op& op, const std::vector<Value*>& inputs, std::vector<Dim>* shape);
 
+// The second operand of an operator of old opsets, with the axes of newer ones; null after fail().
+Value* legacy_operand(Op& op, Value* x, Value* y);
+
 // True for a constant whose values are all the same number, which is then in *value.
 bool uniform(const Value* v, float* value);
 // One layer for each value by itself: the output lies as the input does.

@@ -64,9 +64,10 @@ void set_binary_content(Op& op, int type, const Value* x, const Value* y) {
 bool all_constant(const Value* x, const Value* y) { return x->is_constant() && y->is_constant(); }
 
 bool arithmetic(Op& op, int type, int tensor_type) {
-    Value *x = op.in(0), *y = op.in(1);
+    Value *x = op.in(0), *y = legacy_operand(op, op.in(0), op.in(1));
     Broadcast b;
     std::string out;
+    if (!y) return false;
     if (x->floats() && y->floats() && !all_constant(x, y)) {
         if (!float_binary(op, type, x, y, &b, &out)) return false;
     } else {
@@ -221,11 +222,11 @@ bool where(Op& op) {
 
 OpTable binary_ops() {
     return {
-        {"", "Add", 7, 0, add, ""},
-        {"", "Sub", 7, 0, sub, ""},
-        {"", "Mul", 7, 0, mul, ""},
-        {"", "Div", 7, 0, div, ""},
-        {"", "Pow", 7, 0, pow, ""},
+        {"", "Add", 1, 0, add, ""},
+        {"", "Sub", 1, 0, sub, ""},
+        {"", "Mul", 1, 0, mul, ""},
+        {"", "Div", 1, 0, div, ""},
+        {"", "Pow", 1, 0, pow, ""},
         {"", "Mod", 10, 0, mod, ""},
         {"", "Equal", 7, 0, equal, ""},
         {"", "Less", 7, 0, compare<10>, ""},
@@ -239,10 +240,10 @@ OpTable binary_ops() {
         {"", "BitwiseOr", 18, 0, bitwise<18>, ""},
         {"", "BitwiseXor", 18, 0, bitwise<19>, ""},
         {"", "BitShift", 11, 0, bit_shift, "32 bits"},
-        {"", "Max", 8, 0, max, ""},
-        {"", "Min", 8, 0, min, ""},
-        {"", "Sum", 8, 0, sum, ""},
-        {"", "Mean", 8, 0, mean, ""},
+        {"", "Max", 1, 0, max, ""},
+        {"", "Min", 1, 0, min, ""},
+        {"", "Sum", 1, 0, sum, ""},
+        {"", "Mean", 1, 0, mean, ""},
         {"", "Where", 9, 0, where, ""},
     };
 }

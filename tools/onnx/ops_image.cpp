@@ -88,6 +88,25 @@ bool fast_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
     return true;
 }
 
+const std::initializer_list<const char*> kTransforms = {
+    "half_pixel", "pytorch_half_pixel", "align_corners",
+    "asymmetric", "tf_crop_and_resize", "half_pixel_symmetric"};
+
+void set_modes(Op& op, const std::string& mode, const std::string& transform,
+               const std::string& nearest, ModelLayer* layer) {
+    const std::string policy = op.attr_string("keep_aspect_ratio_policy", "stretch");
+    layer->set("mode", index_of(mode, {"nearest", "linear", "cubic"}));
+    layer->set("transform", index_of(transform, kTransforms));
+    layer->set("nearest_mode",
+               index_of(nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
+    layer->set("cubic_coeff_a", op.attr_float("cubic_coeff_a", -0.75f));
+    layer->set("exclude_outside", (int)op.attr("exclude_outside", 0));
+    layer->set("extrapolation_value", op.attr_float("extrapolation_value", 0.f));
+    layer->set("antialias", (int)op.attr("antialias", 0));
+    layer->set("keep_aspect_ratio_policy",
+               std::max(0, index_of(policy, {"stretch", "not_larger", "not_smaller"})));
+}
+
 bool emit_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
                  const std::string& transform, const std::string& nearest) {
     if (fast_resize(op, x, p, mode, transform, nearest)) return true;
@@ -122,24 +141,38 @@ bool emit_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
     const std::string from = op.blob(x, form);
     if (from.empty()) return false;
     ModelLayer& layer = op.emit("Resize", {from});
-    layer.set("mode", index_of(mode, {"nearest", "linear", "cubic"}));
-    layer.set("transform",
-              index_of(transform, {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                   "asymmetric", "tf_crop_and_resize", "half_pixel_symmetric"}));
-    layer.set("nearest_mode",
-              index_of(nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
-    layer.set("cubic_coeff_a", op.attr_float("cubic_coeff_a", -0.75f));
-    layer.set("exclude_outside", (int)op.attr("exclude_outside", 0));
-    layer.set("extrapolation_value", op.attr_float("extrapolation_value", 0.f));
-    layer.set("antialias", (int)op.attr("antialias", 0));
-    layer.set("keep_aspect_ratio_policy",
-              std::max(0, index_of(op.attr_string("keep_aspect_ratio_policy", "stretch"),
-                                   {"stretch", "not_larger", "not_smaller"})));
+    set_modes(op, mode, transform, nearest, &layer);
     layer.set("axes", axes);
     if (!scales.empty()) layer.set("scales", scales);
     if (!sizes.empty()) layer.set("sizes", sizes);
     if (!roi.empty()) layer.set("roi", roi);
     op.set(0, x->type, p.shape, form, layer.outputs[0]);
+    return true;
+}
+
+// Scales or sizes that are known only at run time: inputs of the layer, for all its axes.
+bool resize_at_run_time(Op& op, Value* x, Value* scales, Value* sizes, const std::string& mode,
+                        const std::string& transform, const std::string& nearest) {
+    if (transform == "tf_crop_and_resize" && op.has(1) && !op.in(1)->is_constant())
+        return op.fail("roi is not constant");
+    std::vector<int> axes = to_ints(op.attr_ints("axes"));
+    std::vector<std::string> from = {op.plain(x), op.plain(sizes ? sizes : scales)};
+    for (const std::string& blob : from)
+        if (blob.empty()) return false;
+    std::vector<Dim> shape = x->shape;
+    for (int a = 0; a < x->rank(); a++)
+        if (axes.empty() || std::count(axes.begin(), axes.end(), a) ||
+            std::count(axes.begin(), axes.end(), a - x->rank()))
+            shape[a] = Dim();
+    if (sizes && sizes->has_content && axes.empty() && sizes->content.size() == shape.size())
+        shape = sizes->content;
+    ModelLayer& layer = op.emit("Resize", from);
+    set_modes(op, mode, transform, nearest, &layer);
+    layer.set("inputs", sizes ? 4 : 2);
+    if (!axes.empty()) layer.set("axes", axes);
+    if (transform == "tf_crop_and_resize" && op.has(1))
+        layer.set("roi", op.in(1)->constant->floats());
+    op.set(0, x->type, shape, Form::plain(x->rank()), layer.outputs[0]);
     return true;
 }
 
@@ -174,10 +207,13 @@ bool resize(Op& op) {
         if (!op.in(1)->is_constant()) return op.fail("roi is not constant");
         p.roi = op.in(1)->constant->floats();
     }
-    if (index_of(transform, {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
-                             "tf_crop_and_resize", "half_pixel_symmetric"}) < 0)
+    if (index_of(transform, kTransforms) < 0)
         return op.fail("coordinate_transformation_mode %s", transform.c_str());
-    if (!plan_resize(op, x, scales, op.in(3), &p)) return false;
+    Value* sizes = op.in(3);
+    if ((scales && !scales->is_constant()) ||
+        (sizes && !(sizes->has_content && all_known(sizes->content))))
+        return resize_at_run_time(op, x, scales, sizes, mode, transform, nearest);
+    if (!plan_resize(op, x, scales, sizes, &p)) return false;
     if (!p.roi.empty() && p.roi.size() != 2 * p.axes.size())
         return op.fail("a roi of %zu values", p.roi.size());
     keep_aspect(op, x, &p);
@@ -310,7 +346,8 @@ bool col_to_im(Op& op) {
 
 OpTable image_ops() {
     return {
-        {"", "Resize", 10, 0, resize, "constant scales or sizes"},
+        {"", "Resize", 10, 0, resize,
+         "constant roi; rank of at most 4 when scales or sizes are not constant"},
         {"", "Upsample", 7, 9, upsample, "constant scales"},
         {"", "GridSample", 16, 0, grid_sample, "rank 4, or 5 without cubic"},
         {"", "AffineGrid", 20, 0, affine_grid, "constant size"},

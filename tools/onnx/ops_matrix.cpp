@@ -276,7 +276,7 @@ bool det(Op& op) {
 OpTable matrix_ops() {
     return {
         {"", "MatMul", 1, 0, matmul, "floats"},
-        {"", "Gemm", 7, 0, gemm, "floats"},
+        {"", "Gemm", 1, 0, gemm, "floats"},
         {"com.microsoft", "FusedMatMul", 1, 0, fused_matmul, "no transA, transBatchA, transBatchB"},
         {"", "Einsum", 12, 0, einsum, "floats, ranks of at most 4"},
         {"", "Det", 11, 0, det, "rank of at most 4"},

@@ -173,7 +173,8 @@ bool row_norm(Op& op, const char* type, Value* x, Value* scale, Value* bias, int
     const bool batch = x->form.batch && axis > 0;
     Form form{batch, {}};
     const int lead = axis - (batch ? 1 : 0);
-    if (x->form.batch == batch && x->form.separate() && axis == x->rank() - 1 &&
+    const bool at_run_time = (scale && !scale->is_constant()) || (bias && !bias->is_constant());
+    if (!at_run_time && x->form.batch == batch && x->form.separate() && axis == x->rank() - 1 &&
         x->form.groups.size() <= 3 && !x->form.groups.empty()) {
         form = x->form;
     } else {
@@ -296,8 +297,8 @@ bool lrn(Op& op) {
 
 OpTable norm_ops() {
     return {
-        {"", "BatchNormalization", 7, 0, batch_norm, "inference"},
-        {"", "InstanceNormalization", 6, 0, instance_norm, ""},
+        {"", "BatchNormalization", 1, 0, batch_norm, "inference"},
+        {"", "InstanceNormalization", 1, 0, instance_norm, ""},
         {"", "GroupNormalization", 18, 0, group_norm, ""},
         {"", "LayerNormalization", 1, 0, layer_norm, "normalised axes of known size"},
         {"", "SimplifiedLayerNormalization", 1, 0, rms_norm, ""},

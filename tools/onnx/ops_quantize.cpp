@@ -1,4 +1,4 @@
-// Quantised tensors.
+// Quantised tensors. Most operators are written as the ONNX operators that define them.
 #include <algorithm>
 
 #include "onnx/ops.h"
@@ -7,6 +7,248 @@ namespace quoll {
 namespace onnx_tool {
 
 namespace {
+
+// A vector along `axis` of a tensor of that rank; scalars stay. Null after fail().
+Value* along(Op& op, Value* v, int axis, int rank) {
+    if (v->rank() == 0 || (v->rank() == 1 && v->shape[0].is(1))) {
+        if (v->rank() == 0) return v;
+        axis = rank - 1;
+    }
+    if (v->rank() != 1) {
+        op.fail("scales of rank %d", v->rank());
+        return nullptr;
+    }
+    std::vector<Dim> shape((size_t)std::max(rank, 1), Dim(1));
+    shape[(size_t)std::max(axis, 0)] = v->shape[0];
+    const std::string name = op.c.unique(v->name + "_axis");
+    if (v->is_constant()) return op.c.add_constant(name, v->constant->reshaped(values_of(shape)));
+    const std::string from = op.plain(v);
+    if (from.empty()) return nullptr;
+    if (shape.size() > 4) {
+        op.fail("scales that are no constants, for rank %d", rank);
+        return nullptr;
+    }
+    Value* out = op.c.add_value(name);
+    out->type = v->type, out->shape = shape, out->form = Form::plain((int)shape.size());
+    const std::string blob = op.c.regroup(from, {v->shape[0]}, shape, v->floats(), name);
+    out->blobs[{0, out->form}] = blob;
+    return out;
+}
+
+// The value in f32 under another name.
+Value* as_float(Op& op, Value* v) {
+    if (v->floats()) return v;
+    const std::string name = op.c.unique(v->name + "_float");
+    if (v->is_constant()) return op.c.add_constant(name, v->constant->cast(ElementType::kFloat));
+    const std::string from = op.blob(v);
+    if (from.empty()) return nullptr;
+    ModelLayer& cast = op.emit("CastTo", {from});
+    cast.set("to", 0);
+    Value* out = op.c.add_value(name);
+    out->type = ElementType::kFloat, out->shape = v->shape, out->form = v->form;
+    out->blobs[{0, out->form}] = cast.outputs[0];
+    return out;
+}
+
+// f(x, y) of f32 values that lie anywhere.
+Value* binary(Op& op, int type, Value* x, Value* y) {
+    Broadcast b;
+    if (!x || !y || !broadcast(op, {x, y}, &b)) return nullptr;
+    ModelLayer& layer = op.emit("BinaryOp", b.blobs);
+    layer.set("op_type", type);
+    Value* out = op.c.add_value(op.c.unique(op.node.label() + "_value"));
+    out->type = ElementType::kFloat, out->shape = b.shape, out->form = b.form;
+    out->blobs[{0, b.form}] = layer.outputs[0];
+    return out;
+}
+
+bool limits(ElementType type, float* low, float* high) {
+    switch (type) {
+        case ElementType::kUint8:
+            *low = 0, *high = 255;
+            return true;
+        case ElementType::kInt8:
+            *low = -128, *high = 127;
+            return true;
+        case ElementType::kUint16:
+            *low = 0, *high = 65535;
+            return true;
+        case ElementType::kInt16:
+            *low = -32768, *high = 32767;
+            return true;
+        case ElementType::kUint4:
+            *low = 0, *high = 15;
+            return true;
+        case ElementType::kInt4:
+            *low = -8, *high = 7;
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool axis_of(Op& op, const Value* x, int* axis) {
+    *axis = 0;
+    if (op.attr("block_size", 0) != 0) return op.fail("block_size");
+    return op.in(1)->rank() == 0 || x->rank() == 0 || op.in(1)->shape[0].is(1) ||
+           op.axis(op.attr("axis", 1), x->rank(), axis);
+}
+
+// clamp(round(x / scale) + zero point)
+bool quantize_linear(Op& op) {
+    Value *x = as_float(op, op.in(0)), *zero = op.in(2);
+    ElementType type = zero ? zero->type : (ElementType)op.attr("output_dtype", 2);
+    if (type == ElementType::kUndefined) type = ElementType::kUint8;
+    float low, high;
+    int axis;
+    if (!x || !axis_of(op, x, &axis)) return false;
+    if (!limits(type, &low, &high)) return op.fail("to %s", type_name(type));
+    Value* scaled = binary(op, kDiv, x, along(op, as_float(op, op.in(1)), axis, x->rank()));
+    if (!scaled) return false;
+    ModelLayer& round = op.emit("UnaryOp", {scaled->blobs[{0, scaled->form}]});
+    round.set("op_type", 18);  // half to even
+    scaled->blobs[{0, scaled->form}] = round.outputs[0];
+    if (zero) scaled = binary(op, kAdd, scaled, along(op, as_float(op, zero), axis, x->rank()));
+    if (!scaled) return false;
+    ModelLayer& clip = op.emit("Clip", {scaled->blobs[{0, scaled->form}]});
+    clip.set("min", low);
+    clip.set("max", high);
+    ModelLayer& cast = op.emit("CastTo", {clip.outputs[0]});
+    cast.set("to", cast_code(type));
+    op.set(0, type, scaled->shape, scaled->form, cast.outputs[0]);
+    return true;
+}
+
+// (x - zero point) scale
+bool dequantize_linear(Op& op) {
+    int axis;
+    if (!axis_of(op, op.in(0), &axis)) return false;
+    const int rank = op.in(0)->rank();
+    Value* x = as_float(op, op.in(0));
+    if (x && op.has(2)) x = binary(op, kSub, x, along(op, as_float(op, op.in(2)), axis, rank));
+    if (x) x = binary(op, kMul, x, along(op, as_float(op, op.in(1)), axis, rank));
+    if (!x) return false;
+    op.set(0, ElementType::kFloat, x->shape, x->form, x->blobs[{0, x->form}]);
+    return true;
+}
+
+Attribute int_attribute(int64_t value) {
+    Attribute a;
+    a.kind = Attribute::kInt, a.i = value;
+    return a;
+}
+
+// Nodes that stand for one, between its inputs and outputs.
+class Expansion {
+public:
+    explicit Expansion(Op& op)
+        : op_(op), prefix_(op.node.label() + "/"), before_(op.c.problems.size()) {}
+
+    std::string run(const std::string& type, const std::vector<std::string>& inputs,
+                    const std::string& output = "",
+                    const std::map<std::string, Attribute>& attributes = {}) {
+        Node node;
+        node.name = prefix_ + type, node.op = type;
+        node.inputs = inputs;
+        while (!node.inputs.empty() && node.inputs.back().empty()) node.inputs.pop_back();
+        node.outputs = {output.empty() ? prefix_ + std::to_string(count_++) : output};
+        node.attributes = attributes;
+        op_.c.run_node(node);
+        return node.outputs[0];
+    }
+    std::string constant(const Tensor& t) {
+        return op_.c.add_constant(prefix_ + std::to_string(count_++), t)->name;
+    }
+    // What went wrong inside is a problem of this node.
+    bool done() {
+        if (op_.c.problems.size() == before_) return true;
+        const Problem inner = op_.c.problems[before_];
+        op_.c.problems.resize(before_);
+        return op_.fail("%s: %s", inner.op.c_str(), inner.reason.c_str());
+    }
+
+private:
+    Op& op_;
+    const std::string prefix_;
+    const size_t before_;
+    int count_ = 0;
+};
+
+std::string input(const Op& op, int i) { return i < op.inputs() ? op.node.inputs[i] : ""; }
+
+bool qlinear_conv(Op& op) {
+    if (op.inputs() < 8) return op.fail("%d inputs", op.inputs());
+    Expansion e(op);
+    const std::string x = e.run("DequantizeLinear", {input(op, 0), input(op, 1), input(op, 2)});
+    const std::map<std::string, Attribute> first = {{"axis", int_attribute(0)}};
+    const std::string w =
+        e.run("DequantizeLinear", {input(op, 3), input(op, 4), input(op, 5)}, "", first);
+    std::string bias;
+    if (op.has(8)) {
+        const std::string scale = e.run("Mul", {input(op, 1), input(op, 4)});
+        bias = e.run("DequantizeLinear", {input(op, 8), scale}, "", first);
+    }
+    const std::string y = e.run("Conv", {x, w, bias}, "", op.node.attributes);
+    e.run("QuantizeLinear", {y, input(op, 6), input(op, 7)}, op.node.outputs[0]);
+    return e.done();
+}
+
+bool qlinear_matmul(Op& op) {
+    if (op.inputs() < 8) return op.fail("%d inputs", op.inputs());
+    Expansion e(op);
+    const auto last = [](const Value* v) {
+        return std::map<std::string, Attribute>{{"axis", int_attribute(v->rank() - 1)}};
+    };
+    const auto before_last = [](const Value* v) {
+        return std::map<std::string, Attribute>{
+            {"axis", int_attribute(std::max(0, v->rank() - 2))}};
+    };
+    const std::string a = e.run("DequantizeLinear", {input(op, 0), input(op, 1), input(op, 2)}, "",
+                                before_last(op.in(0)));
+    const std::string b =
+        e.run("DequantizeLinear", {input(op, 3), input(op, 4), input(op, 5)}, "", last(op.in(3)));
+    const std::string y = e.run("MatMul", {a, b});
+    e.run("QuantizeLinear", {y, input(op, 6), input(op, 7)}, op.node.outputs[0]);
+    return e.done();
+}
+
+// com.microsoft: f of two dequantised inputs, quantised.
+template <bool kMultiply>
+bool qlinear_binary(Op& op) {
+    if (op.inputs() < 7) return op.fail("%d inputs", op.inputs());
+    Expansion e(op);
+    const std::string a = e.run("DequantizeLinear", {input(op, 0), input(op, 1), input(op, 2)});
+    const std::string b = e.run("DequantizeLinear", {input(op, 3), input(op, 4), input(op, 5)});
+    const std::string y = e.run(kMultiply ? "Mul" : "Add", {a, b});
+    e.run("QuantizeLinear", {y, input(op, 6), input(op, 7)}, op.node.outputs[0]);
+    return e.done();
+}
+
+bool bias_gelu(Op& op) {
+    Expansion e(op);
+    const std::string sum = e.run("Add", {input(op, 0), input(op, 1)});
+    if (!e.done()) return false;
+    Value* x = op.c.find_value(sum);
+    return elementwise(op, x, "GELU");
+}
+
+// Scale (max - min) / 255 over a range that holds 0, zero point round(-min / scale).
+bool dynamic_quantize_linear(Op& op) {
+    Expansion e(op);
+    const std::string x = input(op, 0);
+    const std::string none = e.constant(Tensor::of_float(0.f)),
+                      all = e.constant(Tensor::of_float(255.f));
+    const std::map<std::string, Attribute> drop = {{"keepdims", int_attribute(0)}};
+    const std::string high = e.run("Max", {e.run("ReduceMax", {x}, "", drop), none});
+    const std::string low = e.run("Min", {e.run("ReduceMin", {x}, "", drop), none});
+    const std::string scale = e.run("Div", {e.run("Sub", {high, low}), all}, op.node.outputs[1]);
+    const std::string zero = e.run(
+        "Clip", {e.run("Round", {e.run("Div", {e.run("Sub", {none, low}), scale})}), none, all});
+    const std::string point = e.run("Cast", {zero}, op.node.outputs[2],
+                                    {{"to", int_attribute((int)ElementType::kUint8)}});
+    e.run("QuantizeLinear", {x, scale, point}, op.node.outputs[0]);
+    return e.done();
+}
 
 bool matmul_integer(Op& op) {
     Value *a = op.in(0), *b = op.in(1);
@@ -31,11 +273,39 @@ bool matmul_integer(Op& op) {
     return true;
 }
 
+// A convolution of numbers less their zero points, in f32: sums stay exact below 2^24.
+bool conv_integer(Op& op) {
+    Expansion e(op);
+    const std::string one = e.constant(Tensor::of_float(1.f));
+    const std::string x = e.run("DequantizeLinear", {input(op, 0), one, input(op, 2)});
+    std::string scale = one;
+    if (op.has(3) && op.in(3)->rank() == 1 && op.in(3)->shape[0].known()) {
+        Tensor ones(ElementType::kFloat, {op.in(3)->shape[0].value});
+        for (size_t i = 0; i < ones.count(); i++) ones.set_float(i, 1.f);
+        scale = e.constant(ones);
+    }
+    const std::string w = e.run("DequantizeLinear", {input(op, 1), scale, input(op, 3)}, "",
+                                {{"axis", int_attribute(0)}});
+    const std::string y = e.run("Conv", {x, w}, "", op.node.attributes);
+    e.run("Cast", {y}, op.node.outputs[0], {{"to", int_attribute((int)ElementType::kInt32)}});
+    op.c.note("ConvInteger is computed in float32: sums beyond 2^24 are rounded");
+    return e.done();
+}
+
 }  // namespace
 
 OpTable quantize_ops() {
     return {
+        {"", "QuantizeLinear", 10, 0, quantize_linear, "no block_size; integer types"},
+        {"", "DequantizeLinear", 10, 0, dequantize_linear, "no block_size; integer types"},
+        {"", "DynamicQuantizeLinear", 11, 0, dynamic_quantize_linear, ""},
+        {"", "QLinearConv", 10, 0, qlinear_conv, "computed in float32"},
+        {"", "QLinearMatMul", 10, 0, qlinear_matmul, "computed in float32"},
+        {"com.microsoft", "QLinearAdd", 1, 0, qlinear_binary<false>, "computed in float32"},
+        {"com.microsoft", "QLinearMul", 1, 0, qlinear_binary<true>, "computed in float32"},
+        {"com.microsoft", "BiasGelu", 1, 0, bias_gelu, ""},
         {"", "MatMulInteger", 10, 0, matmul_integer, "ranks 2 to 4"},
+        {"", "ConvInteger", 10, 0, conv_integer, "computed in float32"},
     };
 }
 

@@ -241,6 +241,7 @@ bool transpose_groups(Op& op, Value* x, const std::vector<int>& perm, const std:
     for (int p : perm)
         if (place[p] >= 0) kept.push_back(place[p]);
     std::vector<std::vector<int>> steps;
+    if (std::is_sorted(kept.begin(), kept.end())) return reshape_to(op, x, shape);
     if (kept.size() > 7 || !split_order(kept, &steps))
         return op.fail("it moves %zu axes", kept.size());
     const bool flat = !batch && (x->form.batch || x->is_constant());

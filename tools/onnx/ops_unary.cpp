@@ -199,7 +199,8 @@ bool prelu(Op& op) {
     // One slope, or one a channel of a batch of images.
     const size_t count = slope->is_constant() ? slope->constant->count() : 0;
     const int rank = x->rank();
-    const bool channels = rank >= 3 && rank <= 5 && slope->rank() == rank - 1 &&
+    const bool old = op.opset < 7 && slope->rank() == 1;
+    const bool channels = rank >= 3 && rank <= 5 && (old || slope->rank() == rank - 1) &&
                           x->shape[1].is((int64_t)count) && slope->shape[0].is((int64_t)count);
     if (count != 1 && !channels) return prelu_tensor(op, x, slope);
     const Form form = count == 1 ? x->form : Form::batched(rank);
