@@ -78,13 +78,19 @@ def plain_array(array, info):
     return array.astype(np.float32)
 
 
+def used_inputs(net):
+    """Inputs that some layer reads: of the others only sizes and types mattered."""
+    layers = [line.split() for line in open(net[0]).read().splitlines()[2:]]
+    return {blob for words in layers for blob in words[4:4 + int(words[2])]}
+
+
 def convert_case(case, path, inputs, folder):
     """The net, and the names of inputs that were made constants: parameters such as axes and pads, which the converter
     has to know, are inputs of the official cases."""
     try:
         return convert(path, folder), []
     except Failure as e:
-        if 'is not constant' not in str(e) and 'is no constant' not in str(e):
+        if 'not constant' not in str(e) and 'no constant' not in str(e):
             raise
     first = onnx.load(path).graph.node[0].input[0]
     frozen = [n for n, a in inputs.items() if n != first and (a.size <= 16 or a.dtype.kind != 'f') and a.size > 0]
@@ -110,7 +116,7 @@ def run_case(case):
             for given, wanted in sets:
                 inputs = {v.name: plain_array(a, v) for v, a in zip(model.graph.input, given) if v.name in names}
                 net, frozen = convert_case(case, path, inputs, folder)
-                inputs = {n: a for n, a in inputs.items() if n not in frozen}
+                inputs = {n: a for n, a in inputs.items() if n not in frozen and n in used_inputs(net)}
                 have = run(net, inputs, [v.name for v in model.graph.output], folder)
                 for value, want in zip(model.graph.output, wanted):
                     compare(value.name, have[value.name], plain_array(want, value), case)

@@ -100,7 +100,7 @@ bool broadcast(Op& op, const std::vector<Value*>& inputs, Broadcast* b, bool kee
         std::string name;
         if (one) {
             const Tensor t = v->constant->reshaped(std::vector<int64_t>(form.groups.size(), 1));
-            name = op.blob(op.c.add_constant(op.c.unique(v->name), t),
+            name = op.blob(op.c.add_constant(op.c.unique_value(v->name), t),
                            Form::plain((int)form.groups.size()));
         } else {
             name = op.blob(v, b->form, (int)b->shape.size());
@@ -119,7 +119,7 @@ Value* legacy_operand(Op& op, Value* x, Value* y) {
     if (behind <= 0) return y;
     std::vector<Dim> shape = y->shape;
     shape.resize(y->shape.size() + (size_t)behind, Dim(1));
-    const std::string name = op.c.unique(y->name + "_spread");
+    const std::string name = op.c.unique_value(y->name + "_spread");
     if (y->is_constant()) return op.c.add_constant(name, y->constant->reshaped(values_of(shape)));
     const Form form{false, {(int)shape.size()}};
     const std::string flat = op.blob(y, Form{false, {y->rank()}});

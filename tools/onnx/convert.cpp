@@ -31,7 +31,12 @@ public:
         std::vector<const Node*> order;
         sort_nodes(&order);
         for (const Node* node : order) run_node(*node);
-        for (const ValueInfo& v : outputs()) c.add_output(v.name, v.type);
+        for (const ValueInfo& v : outputs()) {
+            std::vector<Dim> declared;
+            for (const DimInfo& d : v.shape)
+                declared.push_back(d.value >= 0 ? Dim(d.value) : Dim());
+            c.add_output(v.name, v.type, v.has_shape ? &declared : nullptr);
+        }
         for (const Problem& p : c.problems)
             result_->problems.push_back({p.node, p.op, p.reason, p.opset});
         result_->counts = report_.counts;

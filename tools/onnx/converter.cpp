@@ -41,6 +41,12 @@ std::string Converter::unique(const std::string& wish) {
     return name;
 }
 
+std::string Converter::unique_value(const std::string& wish) {
+    std::string name = unique(wish);
+    while (values_.count(name)) name = unique(wish);
+    return name;
+}
+
 ModelLayer& Converter::emit(const std::string& type, const std::vector<std::string>& inputs,
                             const std::string& wish, int outputs) {
     std::vector<std::string> names;
@@ -86,7 +92,8 @@ void Converter::add_input(const std::string& name, ElementType type,
     v->blobs[{0, v->form}] = name;
 }
 
-bool Converter::add_output(const std::string& name, ElementType type) {
+bool Converter::add_output(const std::string& name, ElementType type,
+                           const std::vector<Dim>* declared) {
     Value* v = find_value(name);
     if (!v || v->bad) {
         if (!v) problems.push_back({name, "output", "nothing makes it", opset("")});
@@ -103,7 +110,11 @@ bool Converter::add_output(const std::string& name, ElementType type) {
     }
     const std::string layer_name = unique("output_" + name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {name});
-    set_spec(&layer, type == ElementType::kUndefined ? v->type : type, v->shape, form.batch);
+    // One value: as many axes as the model declares.
+    const bool one = declared && symbols.product(v->shape).is(1) &&
+                     symbols.product(*declared).is(1) && (int)declared->size() != rank;
+    set_spec(&layer, type == ElementType::kUndefined ? v->type : type, one ? *declared : v->shape,
+             form.batch && !one);
     outputs_.push_back(name);
     return true;
 }

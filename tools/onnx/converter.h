@@ -88,7 +88,8 @@ public:
     Value* add_constant(const std::string& name, const Tensor& tensor);
     // Sizes of an input that the user or the file says; emits the Input layer.
     void add_input(const std::string& name, ElementType type, const std::vector<Dim>& shape);
-    bool add_output(const std::string& name, ElementType type);
+    // declared: its sizes as the file says; null if it does not.
+    bool add_output(const std::string& name, ElementType type, const std::vector<Dim>* declared);
 
     void run_node(const Node& node);
 
@@ -100,6 +101,8 @@ public:
 
     // A name that no other blob or layer has.
     std::string unique(const std::string& wish);
+    // A name that no other value has, either.
+    std::string unique_value(const std::string& wish);
     void reserve(const std::string& name) { names_.insert(name); }
     // A layer with one output; its blob is called like `wish`.
     ModelLayer& emit(const std::string& type, const std::vector<std::string>& inputs,

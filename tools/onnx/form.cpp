@@ -159,7 +159,7 @@ std::string Converter::constant_blob(Value* v, const Form& form, const std::vect
     if (t.count() == 0) {
         // A weight cannot be empty; a filled tensor can.
         const std::string sizes =
-            blob(add_constant(unique(v->name + "_sizes"), Tensor::of_ints(values_of(dims))),
+            blob(add_constant(unique_value(v->name + "_sizes"), Tensor::of_ints(values_of(dims))),
                  Form::plain(1));
         ModelLayer& fill = emit("ConstantOfShape", {sizes}, v->name);
         fill.set("type", cast_code(t.type));

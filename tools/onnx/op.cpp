@@ -53,6 +53,10 @@ bool Op::ints(int i, const char* what, std::vector<int64_t>* values) {
         *values = values_of(v->content);
         return true;
     }
+    if (!v->is_constant() && v->rank() == 1 && v->shape[0].is(0)) {
+        values->clear();
+        return true;
+    }
     if (!v->is_constant()) return fail("%s is not constant", what);
     *values = v->constant->ints();
     return true;

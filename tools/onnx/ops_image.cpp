@@ -111,7 +111,7 @@ bool emit_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
                  const std::string& transform, const std::string& nearest) {
     if (fast_resize(op, x, p, mode, transform, nearest)) return true;
     // Axis 0 stays as it is in most cases: then the items are images.
-    bool batch = x->form.batch && x->rank() <= 5;
+    bool batch = x->form.batch && x->rank() <= 5 && p.roi.empty();
     std::vector<int> axes;
     std::vector<size_t> used;
     for (size_t i = 0; i < p.axes.size(); i++) {
@@ -226,8 +226,11 @@ bool upsample(Op& op) {
         const std::vector<float> given = op.attr_floats("scales");
         Tensor t(ElementType::kFloat, {(int64_t)given.size()});
         for (size_t i = 0; i < given.size(); i++) t.set_float(i, given[i]);
-        scales = op.c.add_constant(op.c.unique("scales"), t);
+        scales = op.c.add_constant(op.c.unique_value("scales"), t);
     }
+    if (!scales->is_constant())
+        return resize_at_run_time(op, x, scales, nullptr, op.attr_string("mode", "nearest"),
+                                  "asymmetric", "floor");
     ResizePlan p;
     if (!plan_resize(op, x, scales, nullptr, &p)) return false;
     return emit_resize(op, x, p, op.attr_string("mode", "nearest"), "asymmetric", "floor");
@@ -302,7 +305,7 @@ bool non_max_suppression(Op& op) {
             if (!v) {
                 Tensor t =
                     i == 2 ? Tensor::of_ints({0}) : Tensor::of_float(limit[i - 2]).reshaped({1});
-                v = op.c.add_constant(op.c.unique("limit"), t);
+                v = op.c.add_constant(op.c.unique_value("limit"), t);
             }
             from.push_back(op.plain(v));
         }
@@ -348,7 +351,7 @@ OpTable image_ops() {
     return {
         {"", "Resize", 10, 0, resize,
          "constant roi; rank of at most 4 when scales or sizes are not constant"},
-        {"", "Upsample", 7, 9, upsample, "constant scales"},
+        {"", "Upsample", 7, 9, upsample, "rank of at most 4 when scales are not constant"},
         {"", "GridSample", 16, 0, grid_sample, "rank 4, or 5 without cubic"},
         {"", "AffineGrid", 20, 0, affine_grid, "constant size"},
         {"", "RoiAlign", 10, 0, roi_align, ""},

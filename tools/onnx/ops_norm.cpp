@@ -146,7 +146,7 @@ bool group_norm(Op& op) {
             const Tensor& t = *(k ? bias : scale)->constant;
             Tensor wide(ElementType::kFloat, {x->shape[1].value});
             for (size_t i = 0; i < wide.count(); i++) wide.set_float(i, t.float_at(i / each));
-            full[k] = op.c.add_constant(op.c.unique("group_scale"), wide);
+            full[k] = op.c.add_constant(op.c.unique_value("group_scale"), wide);
         }
         scale = full[0], bias = full[1];
     }
@@ -265,7 +265,7 @@ bool skip_norm(Op& op, bool simplified) {
     if (!broadcast(op, all, &b)) return false;
     std::string sum = binary(op, kAdd, b.blobs[0], b.blobs[1]);
     if (bias) sum = binary(op, kAdd, sum, b.blobs[2]);
-    Value* total = op.c.add_value(op.c.unique(op.node.label() + "_sum"));
+    Value* total = op.c.add_value(op.c.unique_value(op.node.label() + "_sum"));
     total->type = x->type, total->shape = b.shape, total->form = b.form;
     total->blobs[{0, b.form}] = sum;
     op.set(3, x->type, b.shape, b.form, sum);

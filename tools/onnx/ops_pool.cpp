@@ -139,20 +139,28 @@ bool max_unpool(Op& op) {
     for (int a = 0; a < w.axes; a++)
         shape[a + 2] = s.add(s.multiply(s.subtract(x->shape[a + 2], Dim(1)), Dim(w.stride[a])),
                              Dim(w.kernel[a] - w.before[a] - w.behind[a]));
-    if (op.has(2)) {
-        Value* sizes = op.in(2);
-        from.push_back(op.plain(sizes));
-        shape = sizes->has_content ? sizes->content : std::vector<Dim>((size_t)x->rank());
-        if ((int)shape.size() != x->rank())
-            return op.fail("output_shape of rank %zu", shape.size());
-    }
     for (const std::string& blob : from)
         if (blob.empty()) return false;
     ModelLayer& layer = op.emit("MaxUnpool", from);
     layer.set("kernel", to_ints(w.kernel));
     layer.set("strides", to_ints(w.stride));
     layer.set("pads", both(w));
-    op.set(0, x->type, shape, Form::batched(x->rank()), layer.outputs[0]);
+    std::string out = layer.outputs[0];
+    if (op.has(2)) {
+        // The places count in the size that follows from the window; the rest is filled up.
+        std::vector<int64_t> sizes;
+        if (!op.ints(2, "output_shape", &sizes)) return false;
+        if ((int)sizes.size() != x->rank() || !all_known(shape) || w.axes != 2)
+            return op.fail("output_shape of %zu axes", sizes.size());
+        const int64_t down = sizes[2] - shape[2].value, right = sizes[3] - shape[3].value;
+        if (down < 0 || right < 0) return op.fail("an output_shape that cuts");
+        ModelLayer& border = op.emit("Padding", {out});
+        border.set("bottom", (int)down);
+        border.set("right", (int)right);
+        out = border.outputs[0];
+        shape = dims_of(sizes);
+    }
+    op.set(0, x->type, shape, Form::batched(x->rank()), out);
     return true;
 }
 

@@ -15,12 +15,12 @@ Value* along(Op& op, Value* v, int axis, int rank) {
         axis = rank - 1;
     }
     if (v->rank() != 1) {
-        op.fail("scales of rank %d", v->rank());
+        op.fail("%s has rank %d, expected 0 or 1", v->name.c_str(), v->rank());
         return nullptr;
     }
     std::vector<Dim> shape((size_t)std::max(rank, 1), Dim(1));
     shape[(size_t)std::max(axis, 0)] = v->shape[0];
-    const std::string name = op.c.unique(v->name + "_axis");
+    const std::string name = op.c.unique_value(v->name + "_axis");
     if (v->is_constant()) return op.c.add_constant(name, v->constant->reshaped(values_of(shape)));
     const std::string from = op.plain(v);
     if (from.empty()) return nullptr;
@@ -38,7 +38,7 @@ Value* along(Op& op, Value* v, int axis, int rank) {
 // The value in f32 under another name.
 Value* as_float(Op& op, Value* v) {
     if (v->floats()) return v;
-    const std::string name = op.c.unique(v->name + "_float");
+    const std::string name = op.c.unique_value(v->name + "_float");
     if (v->is_constant()) return op.c.add_constant(name, v->constant->cast(ElementType::kFloat));
     const std::string from = op.blob(v);
     if (from.empty()) return nullptr;
@@ -56,7 +56,7 @@ Value* binary(Op& op, int type, Value* x, Value* y) {
     if (!x || !y || !broadcast(op, {x, y}, &b)) return nullptr;
     ModelLayer& layer = op.emit("BinaryOp", b.blobs);
     layer.set("op_type", type);
-    Value* out = op.c.add_value(op.c.unique(op.node.label() + "_value"));
+    Value* out = op.c.add_value(op.c.unique_value(op.node.label() + "_value"));
     out->type = ElementType::kFloat, out->shape = b.shape, out->form = b.form;
     out->blobs[{0, b.form}] = layer.outputs[0];
     return out;

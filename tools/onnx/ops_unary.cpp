@@ -36,7 +36,8 @@ bool relu(Op& op) {
     Value* x = op.in(0);
     if (x->floats()) return elementwise(op, x, "ReLU");
     Broadcast b;
-    Value* zero = op.c.add_constant(op.c.unique("zero"), Tensor::of_ints({0}, true).cast(x->type));
+    Value* zero =
+        op.c.add_constant(op.c.unique_value("zero"), Tensor::of_ints({0}, true).cast(x->type));
     if (!broadcast(op, {x, zero}, &b)) return false;
     ModelLayer& layer = op.emit("TensorBinary", b.blobs);
     layer.set("op_type", 7);
