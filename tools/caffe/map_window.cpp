@@ -321,7 +321,8 @@ void map_spp(CaffeLayer& l) {
     const Shape s = l.shape(0);
     if (p.pool() == caffe::SPPParameter::STOCHASTIC)
         return l.fail("stochastic pooling is not supported");
-    if (s.dims != 3) return l.fail("it needs the size of the input");
+    if (s.dims != 3 || std::max(s.h, s.w) > kMostPositions)
+        return l.fail("expected an input of a known size, with 3 axes");
     if (p.pyramid_height() < 1 || p.pyramid_height() > 12)
         return l.fail("pyramid_height: expected 1 to 12");
     std::vector<std::string> levels;
