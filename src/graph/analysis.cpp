@@ -175,7 +175,8 @@ private:
 
 // Outputs that are the input's memory under another name or shape.
 bool shares_memory(const ModelLayer& layer) {
-    for (const char* type : {"Split", "Noop", "Reshape", "Flatten", "Squeeze", "ExpandDims"})
+    for (const char* type :
+         {"Split", "Noop", "Output", "Reshape", "Flatten", "Squeeze", "ExpandDims"})
         if (layer.type == type) return true;
     return false;
 }

@@ -11,6 +11,7 @@
 #include "datareader.h"
 #include "datawriter.h"
 #include "graph/model.h"
+#include "graph/optimize.h"
 #include "layer_test_private.h"
 
 namespace quoll {
@@ -208,6 +209,19 @@ void check_params(const char* type, const LayerCase& c, const ParamDict& params,
     }
 }
 
+// The graph passes leave a layer that they have nothing to do with as it was, params and weights.
+void check_passes(const Model& model) {
+    const ModelLayer& layer = model.layers.back();
+    // Random bits may be weights that the operator refuses.
+    if (!layer.make_operator(true)) return;
+    Model passed = model;
+    OptimizeReport report;
+    ASSERT_EQ(0, run_graph_passes(&passed, {}, &report));
+    if (!report.empty()) return;
+    EXPECT_EQ(saved(model, kText), saved(passed, kText));
+    EXPECT_EQ(saved(model, kWeights), saved(passed, kWeights));
+}
+
 void check_weights(const char* type, const LayerCase& c, const ParamDict& params, Layer& op,
                    Random& random) {
     if (weight_bytes(op) > kMostWeightBytes) return;
@@ -216,6 +230,7 @@ void check_weights(const char* type, const LayerCase& c, const ParamDict& params
         const std::string weights = random_weights(op, random, form);
         ASSERT_EQ(0, load(&model, kWeights, weights));
         EXPECT_EQ(weights, saved(model, kWeights)) << "form " << form;
+        check_passes(model);
         if (weights.empty()) return;
         EXPECT_NE(0, load(&model, kWeights, weights.substr(0, weights.size() - 1)));
     }

@@ -158,6 +158,7 @@ int own_answers(const Arguments& a, const Model& model, const Blobs& inputs, Blo
     const Model* from = &model;
     RunOptions run;
     run.threads = a.run.threads;
+    run.no_fusion = a.run.no_fusion;
     if (!a.other.empty()) {
         if (load_model_files(a.other[0], a.other[1], &other)) return *why = a.other[0], -1;
         from = &other;
