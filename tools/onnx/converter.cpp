@@ -147,6 +147,14 @@ void Converter::run_node(const Node& node) {
             return;
         }
     }
+    bool complete = !node.outputs.empty();
+    for (int i = 0; i < required_inputs(node.op, version); i++)
+        complete = complete && i < (int)node.inputs.size() && !node.inputs[(size_t)i].empty();
+    if (!complete || (node.op == "DynamicQuantizeLinear" && node.outputs.size() != 3)) {
+        problems.push_back({node.label(), node.op, "it lacks inputs or outputs", version});
+        mark_outputs(node, true);
+        return;
+    }
     if (folding_ && fold(node, *entry)) return;
     Op op(*this, node, version);
     const bool converted = entry->convert(op);

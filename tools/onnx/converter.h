@@ -73,6 +73,8 @@ struct OpEntry {
 // The entry for an operator, null if there is none; and all of them, sorted by name.
 const OpEntry* find_op(const std::string& domain, const std::string& op, int opset);
 std::vector<const OpEntry*> all_ops();
+// Inputs that a node of this operator must have, by the operator's definition.
+int required_inputs(const std::string& op, int opset);
 
 class Converter {
 public:

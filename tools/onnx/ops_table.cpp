@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <map>
 
 #include "onnx/ops.h"
 
@@ -27,6 +28,86 @@ const OpEntry* find_op(const std::string& domain, const std::string& op, int ops
             (opset == 0 || (opset >= entry.since && (entry.until == 0 || opset <= entry.until))))
             return &entry;
     return nullptr;
+}
+
+int required_inputs(const std::string& op, int opset) {
+    static const std::map<std::string, int> kMoreThanOne = {
+        {"Add", 2},
+        {"Sub", 2},
+        {"Mul", 2},
+        {"Div", 2},
+        {"Pow", 2},
+        {"Mod", 2},
+        {"Equal", 2},
+        {"Less", 2},
+        {"Greater", 2},
+        {"LessOrEqual", 2},
+        {"GreaterOrEqual", 2},
+        {"And", 2},
+        {"Or", 2},
+        {"Xor", 2},
+        {"BitwiseAnd", 2},
+        {"BitwiseOr", 2},
+        {"BitwiseXor", 2},
+        {"BitShift", 2},
+        {"Where", 3},
+        {"PRelu", 2},
+        {"CastLike", 2},
+        {"CumSum", 2},
+        {"Expand", 2},
+        {"Tile", 2},
+        {"ReverseSequence", 2},
+        {"Gather", 2},
+        {"GatherElements", 2},
+        {"GatherND", 2},
+        {"Scatter", 3},
+        {"ScatterElements", 3},
+        {"ScatterND", 3},
+        {"Compress", 2},
+        {"Range", 3},
+        {"OneHot", 3},
+        {"Conv", 2},
+        {"ConvTranspose", 2},
+        {"MaxUnpool", 2},
+        {"MaxRoiPool", 2},
+        {"BatchNormalization", 5},
+        {"InstanceNormalization", 3},
+        {"GroupNormalization", 3},
+        {"LayerNormalization", 2},
+        {"SimplifiedLayerNormalization", 2},
+        {"RMSNormalization", 2},
+        {"SkipLayerNormalization", 3},
+        {"SkipSimplifiedLayerNormalization", 3},
+        {"MatMul", 2},
+        {"Gemm", 2},
+        {"FusedMatMul", 2},
+        {"GridSample", 2},
+        {"AffineGrid", 2},
+        {"RoiAlign", 3},
+        {"NonMaxSuppression", 2},
+        {"Col2Im", 3},
+        {"LSTM", 3},
+        {"GRU", 3},
+        {"RNN", 3},
+        {"QuantizeLinear", 2},
+        {"DequantizeLinear", 2},
+        {"QLinearConv", 8},
+        {"QLinearMatMul", 8},
+        {"QLinearAdd", 7},
+        {"QLinearMul", 7},
+        {"MatMulInteger", 2},
+        {"ConvInteger", 2},
+        {"BiasGelu", 2},
+    };
+    if (op == "Constant") return 0;
+    if (op == "Reshape" && opset >= 5) return 2;
+    if ((op == "TopK" || op == "Resize") && opset >= 10)
+        return op == "Resize" && opset > 10 ? 1 : 2;
+    if (op == "Upsample" && opset >= 9) return 2;
+    if (op == "Slice" && opset >= 10) return 3;
+    if (op == "Pad" && opset >= 11) return 2;
+    const auto found = kMoreThanOne.find(op);
+    return found == kMoreThanOne.end() ? 1 : found->second;
 }
 
 std::vector<const OpEntry*> all_ops() {
