@@ -8,7 +8,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from onnx_run import convert, run
+from onnx_run import Failure, convert, run
 
 DATA = os.environ.get('QUOLL_DATA')
 pytestmark = pytest.mark.skipif(not DATA, reason='QUOLL_DATA is not set')
@@ -87,3 +87,40 @@ def test_model(name, tmp_path):
     expected = {k: z[k] for k in z.files if k.removeprefix('out:') in output_names(net)}
     assert len(inputs) == len(names) and expected, f'{z.files} for {names}'
     check(net, inputs, expected, tmp_path)
+
+
+def test_sequence_lengths(zoo, tmp_path):
+    """One conversion, any length: the answer for a prefix does not depend on what the file was exported with."""
+    model, inputs, expected = load_graph(zoo, 'bert_tiny', tmp_path)
+    net = convert(model, tmp_path)
+    for length in (1, 7, 24, 128):
+        ids = np.resize(inputs['input_ids'], (1, length))
+        got = run(net, {'input_ids': ids, 'attention_mask': np.ones_like(ids)}, output_names(net), tmp_path)
+        assert all(np.isfinite(a).all() for a in got.values())
+        assert sorted(a.shape for a in got.values()) == sorted([(1, 128), (1, length, 128)])
+
+
+def test_batches(zoo, tmp_path):
+    """A batch larger than the model's gives each item's answer."""
+    model, inputs, expected = load_graph(zoo, 'squeezenet1_1', tmp_path)
+    net = convert(model, tmp_path)
+    image = next(iter(inputs.values()))
+    for count in (2, 5):
+        batch = np.concatenate([image * (i + 1) / count for i in range(count)])
+        name = next(iter(inputs))
+        got = run(net, {name: batch}, output_names(net), tmp_path)['view']
+        assert got.shape == (count, 1000)
+        for i in range(count):
+            single = run(net, {name: batch[i:i + 1]}, output_names(net), tmp_path)['view']
+            np.testing.assert_allclose(got[i], single[0], rtol=1e-5, atol=1e-6)
+
+
+def test_truncated(zoo, tmp_path):
+    """A file that is cut short is an error, and nothing is written."""
+    model, _, _ = load_graph(zoo, 'bert_tiny', tmp_path)
+    whole = model.read_bytes()
+    for size in (0, 1, 100, 5000, len(whole) // 2, len(whole) - 1):
+        model.write_bytes(whole[:size])
+        with pytest.raises(Failure, match='exit code 1'):
+            convert(model, tmp_path)
+        assert not (tmp_path / 'm.param').exists() and not (tmp_path / 'm.bin').exists()
