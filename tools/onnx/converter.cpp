@@ -227,6 +227,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
 }
 
 void Converter::finish() {
+    fuse();
     remove_unused();
     insert_splits();
 }

@@ -125,7 +125,8 @@ public:
     // Which tensors lie in a Mat without sharing axes, and how those that do not are held.
     Form default_form(int rank) const;
 
-    // Removes layers that no output needs, and puts a Split where a blob is read more than once.
+    // Fuses layers, removes those that no output needs, and puts a Split where a blob is read more
+    // than once.
     void finish();
     void set_folding(bool on) { folding_ = on; }
     bool folding() const { return folding_; }
@@ -140,6 +141,7 @@ private:
                         const Form& to, bool floats, const std::string& wish);
     bool fold(const Node& node, const OpEntry& entry);
     bool mark_outputs(const Node& node, bool bad);
+    void fuse();
     void remove_unused();
     void insert_splits();
 
