@@ -64,8 +64,8 @@ finish() {
 make_venv() {
     local venv=build/venv
     [ -x $venv/bin/python ] || python3 -m venv $venv || return 1
-    $venv/bin/python -c 'import ncnn, numpy, pytest' 2>/dev/null ||
-        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy pytest
+    $venv/bin/python -c 'import ncnn, numpy, onnx, pytest' 2>/dev/null ||
+        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx pytest
 }
 
 # emulate CPU LEVELS: the tests of the aarch64 build on an emulated processor.
@@ -89,6 +89,8 @@ for level in $levels; do
         -j "$(nproc)" -R '^layer[.]'
 done
 suite 'python' build/venv/bin/python -m pytest -p no:cacheprovider -q tests/python
+step 'official ONNX cases' build/venv/bin/python tests/onnx/run_node_tests.py
+suite 'ONNX graphs' build/venv/bin/python -m pytest -p no:cacheprovider -q tests/onnx
 
 if step 'build for aarch64' scripts/build.sh aarch64 -DQUOLL_WERROR=ON; then
     emulate cortex-a53 'scalar neon'
