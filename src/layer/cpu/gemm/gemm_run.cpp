@@ -213,8 +213,26 @@ void add_residual(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     }
 }
 
+// The columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length is a
+// move or two; the general loop below takes several times as long for short ones.
+template <size_t kPack>
+void scatter_blocks(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
+                    const float* tile) {
+    float* block = g.c + rows.c + column_offset(g, panel.n0, g.c_block);
+    for (size_t j = 0; j < panel.used; j += kPack, block += g.c_block) {
+        float* out = block;
+        const float* from = tile + j;
+        for (int m = 0; m < rows.rows; m++, out += rows.c_row, from += panel.width)
+            memcpy(out, from, kPack * sizeof(float));
+    }
+}
+
 // From a tile [rows][width] to where its columns lie in C.
 void scatter(const GemmProblem& g, const GemmRows& rows, const Panel& panel, const float* tile) {
+    if (g.c_pack == 1) return scatter_blocks<1>(g, rows, panel, tile);
+    const bool whole = panel.n0 % g.c_pack == 0 && panel.used % g.c_pack == 0;
+    if (whole && g.c_pack == 4) return scatter_blocks<4>(g, rows, panel, tile);
+    if (whole && g.c_pack == 8) return scatter_blocks<8>(g, rows, panel, tile);
     for (size_t j = 0; j < panel.used;) {
         const size_t inside = (panel.n0 + j) % g.c_pack;
         const size_t run = std::min(panel.used - j, g.c_pack - inside);
