@@ -191,14 +191,15 @@ TEST_F(ModelTest, WeightsKeepTheirStorage) {
          {words({0, 1, 2, 3, 4, 5}), words({0x0002C056, 1, 2, 3, 4, 5}),
           words({0x01306B47, 0x3c003c00, 0x3c003c00, 0x00003c00}),
           words({0x000D4B38, 0x01020304, 0x05}), table + words({0x01020304, 0x05})}) {
+        const std::string both = weight + bias;  // outlives the model, which refers to it
         Model model;
         ASSERT_EQ(load(&model, kText, param), 0);
-        ASSERT_EQ(load(&model, kWeights, weight + bias), 0) << g_log;
-        EXPECT_EQ(saved(model, kWeights), weight + bias);
+        ASSERT_EQ(load(&model, kWeights, both), 0) << g_log;
+        EXPECT_EQ(saved(model, kWeights), both);
         for (size_t size = 0; size < weight.size() + 4; size++) {
             Model cut;
             ASSERT_EQ(load(&cut, kText, param), 0);
-            EXPECT_LT(load(&cut, kWeights, (weight + bias).substr(0, size)), 0);
+            EXPECT_LT(load(&cut, kWeights, both.substr(0, size)), 0);
             EXPECT_TRUE(cut.layers.empty());
         }
     }
