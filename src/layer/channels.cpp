@@ -28,6 +28,13 @@ size_t normalized_run(const Shape& shape, int affine_size) {
     return (size_t)affine_size == plane ? plane : plane * shape.d;
 }
 
+int normalized_shape(const Layer& layer, int affine, int affine_size, const std::vector<Shape>& in,
+                     std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(channelwise_shape(layer, in, out, 0));
+    if (!affine || normalized_run(in[0], affine_size) == (size_t)affine_size) return kOk;
+    return layer.fail("affine_size %d does not fit %s", affine_size, shape_text(in[0]).c_str());
+}
+
 void normalize_runs(float* data, int runs, size_t size, size_t step, float eps) {
     const double count = (double)runs * (double)size;
     double sum = 0, squares = 0;

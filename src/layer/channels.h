@@ -42,6 +42,9 @@ int check_input(const Layer& layer, const Mat& blob);
 // Values that LayerNorm and RMSNorm take together: a row of a 1-D or 2-D blob, otherwise the
 // innermost axes that make up affine_size values, and a channel when none do.
 size_t normalized_run(const Shape& shape, int affine_size);
+// Their shape rule: with affine, the weights' affine_size values are those of a run.
+int normalized_shape(const Layer& layer, int affine, int affine_size, const std::vector<Shape>& in,
+                     std::vector<Shape>& out);
 
 // x = (x - mean) / sqrt(variance + eps) over `runs` runs of `size` values, `step` apart; mean and
 // variance are those of all these values.

@@ -20,9 +20,7 @@ void LayerNorm::weights(LayerNorm& s, WeightVisitor& v) {
 }
 
 int LayerNorm::shape(const LayerNorm& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
-    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, out, 0));
-    if (!s.affine || normalized_run(in[0], s.affine_size) == (size_t)s.affine_size) return kOk;
-    return s.fail("affine_size %d does not fit %s", s.affine_size, shape_text(in[0]).c_str());
+    return normalized_shape(s, s.affine, s.affine_size, in, out);
 }
 
 int LayerNorm::forward_inplace(Mat& blob, const Option&) const {

@@ -17,7 +17,7 @@ bool ends_with(const std::string& s, const std::string& end) {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
 
-static int read_bytes(const std::string& path, std::vector<unsigned char>* bytes) {
+int read_bytes(const std::string& path, std::vector<unsigned char>* bytes) {
     std::ifstream file(path, std::ios::binary | std::ios::ate);
     if (!file) {
         QUOLL_LOGE("%s cannot be opened: %s", path.c_str(), strerror(errno));

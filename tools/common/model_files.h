@@ -12,6 +12,9 @@ namespace quoll {
 
 bool ends_with(const std::string& s, const std::string& end);
 
+// A whole file. 0, or -1 after a message.
+int read_bytes(const std::string& path, std::vector<unsigned char>* bytes);
+
 // param: text, or binary if it ends in .param.bin. bin: "" where no weights are wanted, or none of
 // the layers has any. Bytes that the model does not read are a warning. 0, or -1 after a message.
 int load_model_files(const std::string& param, const std::string& bin, Model* model);

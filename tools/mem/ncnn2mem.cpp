@@ -2,11 +2,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "common/cli.h"
+#include "common/model_files.h"
 #include "common/output_files.h"
 #include "datareader.h"
 #include "datawriter.h"
@@ -49,20 +49,6 @@ void add_options(CLI::App* app, Arguments* a) {
         });
     app->add_flag("--external-weights", a->external_weights,
                   "leave the weights in MODEL.bin: MEM.h has the graph alone");
-}
-
-int read_bytes(const std::string& path, ByteVector* bytes) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) {
-        QUOLL_LOGE("%s cannot be opened: %s", path.c_str(), strerror(errno));
-        return -1;
-    }
-    const std::streamoff size = file.tellg();
-    if (size >= 0) bytes->resize((size_t)size);
-    file.seekg(0);
-    if (size >= 0 && file.read((char*)bytes->data(), size)) return 0;
-    QUOLL_LOGE("%s cannot be read", path.c_str());
-    return -1;
 }
 
 // Reads the graph and the weights, and makes sure that they belong together.
