@@ -1,122 +1,30 @@
 // bench_peak: the speed of a core's multipliers, from registers alone.
 //
-//   bench_peak [threads]
+//   bench_peak [threads] [units]
 //
-// For each unit that the processor has: nanoseconds an instruction, and operations a second of all
-// threads together. The line `tdpbf16ps` tells the state of the tile units: 16 cycles, 6.5 to 7.3
-// ns at 2.2 to 2.5 GHz, when they run at full speed; beyond 8 ns something holds them back, and
-// figures measured meanwhile stand for nothing.
-#include <stdint.h>
+// units: a regular expression on their names. For each unit that the processor has: nanoseconds an
+// instruction, and operations a second of all threads together. The line `tdpbf16ps` tells the
+// state of the tile units: 16 cycles, 6.5 to 7.3 ns at 2.2 to 2.5 GHz, when they run at full speed;
+// beyond 8 ns something holds them back, and figures measured meanwhile stand for nothing.
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <algorithm>
-#include <chrono>
+#include <regex>
 #include <thread>
 #include <vector>
 
-#include "cpu_features.h"
+#include "peak.h"
 
 using namespace quoll;
 
 namespace {
 
-// Twelve chains of one instruction, enough to hide its latency, ten times; x stands for the number
-// of the sum. Assembly: a compiler would need flags that not every machine can run.
-#define QUOLL_CHAINS(line, rest)                                                             \
-    line "0" rest line "1" rest line "2" rest line "3" rest line "4" rest line "5" rest line \
-         "6" rest line "7" rest line "8" rest line "9" rest line "10" rest line "11" rest
-#define QUOLL_VECTOR_LOOP(name, opcode, register)                                                  \
-    void name(int64_t count) {                                                                     \
-        int64_t loops = count / 12;                                                                \
-        asm volatile(                                                                              \
-            "vpxor %%xmm14, %%xmm14, %%xmm14\n vpxor %%xmm15, %%xmm15, %%xmm15\n"                  \
-            "1:\n" QUOLL_CHAINS(opcode " %%" register "14, %%" register "15, %%" register,         \
-                                "\n") "dec %0\n jnz 1b\n vzeroupper\n"                             \
-            : "+r"(loops)::"xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", \
-              "xmm9", "xmm10", "xmm11", "xmm14", "xmm15", "cc");                                   \
-    }
-QUOLL_VECTOR_LOOP(fma_avx2, "vfmadd231ps", "ymm")
-QUOLL_VECTOR_LOOP(fma_avx512, "vfmadd231ps", "zmm")
-QUOLL_VECTOR_LOOP(vnni_avx2, "%{vex%} vpdpbusd", "ymm")
-QUOLL_VECTOR_LOOP(vnni_avx512, "vpdpbusd", "zmm")
-QUOLL_VECTOR_LOOP(bf16_avx512, "vdpbf16ps", "zmm")
-
-struct alignas(64) TileConfig {
-    uint8_t palette = 1, start_row = 0, reserved[14] = {};
-    uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-    uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-// Operands of a tile: no zeros, with which units may run at a clock that they do not hold
-// otherwise.
-struct alignas(64) TileValues {
-    uint16_t values[512];
-    TileValues() {
-        for (int i = 0; i < 512; i++)
-            values[i] = (uint16_t)(0x3e80 + i * 97 % 256 + (i * 61 % 7 > 3 ? 0x8000 : 0));
-    }
-};
-#define QUOLL_TILE_LOOP(name, opcode)                                                    \
-    void name(int64_t count) {                                                           \
-        const TileConfig config;                                                         \
-        const TileValues operand;                                                        \
-        int64_t loops = count / 4, row = 64;                                             \
-        asm volatile(                                                                    \
-            "ldtilecfg %1\n tileloadd (%2,%3,1), %%tmm4\n tileloadd (%2,%3,1), %%tmm5\n" \
-            "tileloadd (%2,%3,1), %%tmm6\n tileloadd (%2,%3,1), %%tmm7\n 1:\n" opcode    \
-            " %%tmm6, %%tmm4, %%tmm0\n" opcode " %%tmm7, %%tmm4, %%tmm1\n" opcode        \
-            " %%tmm6, %%tmm5, %%tmm2\n" opcode                                           \
-            " %%tmm7, %%tmm5, %%tmm3\n"                                                  \
-            "dec %0\n jnz 1b\n tilerelease\n"                                            \
-            : "+r"(loops)                                                                \
-            : "m"(config), "r"(operand.values), "r"(row), "m"(operand)                   \
-            : "cc");                                                                     \
-    }
-QUOLL_TILE_LOOP(tile_bf16, "tdpbf16ps")
-QUOLL_TILE_LOOP(tile_int8, "tdpbusd")
-
-struct Unit {
-    const char* name;
-    CpuFeature feature;
-    void (*run)(int64_t count);
-    int operations;  // of one instruction, a multiplication and an addition being two
-    int64_t count;   // instructions of one sample, some 50 us
-};
-const Unit kUnits[] = {
-    {"vfmadd231ps ymm", CpuFeature::fma, fma_avx2, 16, 240000},
-    {"vfmadd231ps zmm", CpuFeature::avx512f, fma_avx512, 32, 240000},
-    {"vpdpbusd ymm", CpuFeature::avx_vnni, vnni_avx2, 64, 240000},
-    {"vpdpbusd zmm", CpuFeature::avx512_vnni, vnni_avx512, 128, 240000},
-    {"vdpbf16ps zmm", CpuFeature::avx512_bf16, bf16_avx512, 64, 240000},
-    {"tdpbf16ps", CpuFeature::amx_bf16, tile_bf16, 16 * 16 * 32 * 2, 8000},
-    {"tdpbusd", CpuFeature::amx_int8, tile_int8, 16 * 16 * 64 * 2, 8000},
-};
-
-double now_ns() {
-    const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::nano>(time).count();
-}
-
-// Nanoseconds an instruction: the median of 50 ms after a warm-up of 2 ms.
-double time_unit(const Unit& unit) {
-    std::vector<double> times;
-    const double begin = now_ns();
-    for (double last = begin; last < begin + 52e6;) {
-        unit.run(unit.count);
-        const double end = now_ns();
-        if (last > begin + 2e6) times.push_back((end - last) / (double)unit.count);
-        last = end;
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
-}
-
-void print_unit(const Unit& unit, int threads) {
+void print_unit(const PeakUnit& unit, int threads) {
     std::vector<double> ns(threads);
     std::vector<std::thread> workers;
-    for (int i = 1; i < threads; i++) workers.emplace_back([&, i] { ns[i] = time_unit(unit); });
-    ns[0] = time_unit(unit);
+    for (int i = 1; i < threads; i++) workers.emplace_back([&, i] { ns[i] = peak_time_ns(unit); });
+    ns[0] = peak_time_ns(unit);
     for (std::thread& worker : workers) worker.join();
     double speed = 0, slowest = 0;
     for (double t : ns) speed += unit.operations / t, slowest = std::max(slowest, t);
@@ -130,12 +38,18 @@ void print_unit(const Unit& unit, int threads) {
 int main(int argc, char** argv) {
     char* end = nullptr;
     const long threads = argc > 1 ? strtol(argv[1], &end, 10) : 1;
-    if (argc > 2 || threads < 1 || threads > 1024 || (end && *end)) {
-        fprintf(stderr, "usage: bench_peak [threads, 1 to 1024]\n");
+    if (argc > 3 || threads < 1 || threads > 1024 || (end && *end)) {
+        fprintf(stderr, "usage: bench_peak [threads, 1 to 1024] [units]\n");
         return 2;
     }
-    printf("threads = %ld; time of the slowest, speed of all\n", threads);
-    for (const Unit& unit : kUnits)
-        if (host_cpu_features().has(unit.feature)) print_unit(unit, (int)threads);
+    try {
+        const std::regex wanted(argc > 2 ? argv[2] : "");
+        printf("threads = %ld; time of the slowest, speed of all\n", threads);
+        for (const PeakUnit& unit : peak_units())
+            if (std::regex_search(unit.name, wanted)) print_unit(unit, (int)threads);
+    } catch (const std::regex_error& e) {
+        fprintf(stderr, "bench_peak: '%s': %s\n", argv[2], e.what());
+        return 2;
+    }
     return 0;
 }

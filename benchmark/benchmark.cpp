@@ -23,6 +23,7 @@
 #include "common/run_options.h"
 #include "cpu.h"
 #include "cpu_features.h"
+#include "memory_use.h"
 #include "random_weights.h"
 
 using namespace quoll;
@@ -204,14 +205,6 @@ bool keep_matching(const std::string& filter, std::vector<Task>* tasks, std::str
 double now_ms() {
     const auto time = std::chrono::steady_clock::now().time_since_epoch();
     return std::chrono::duration<double, std::milli>(time).count();
-}
-
-// The largest resident size of this process in MiB.
-double peak_memory() {
-    std::ifstream status("/proc/self/status");
-    for (std::string line; std::getline(status, line);)
-        if (starts_with(line, "VmHWM:")) return atof(line.c_str() + 6) / 1024;
-    return 0;
 }
 
 int load_weights(const Task& task, const Arguments& a, Net* net, std::string* why) {

@@ -55,6 +55,7 @@ class Graph:
     def __init__(self, width, height, channels=3):
         self.layers = []
         self.weights = []
+        self.shapes = {}  # of blobs by name
         self.macs = 0
         self.parameters = 0
         self.batch_norm_channels = 0
@@ -73,6 +74,7 @@ class Graph:
             number = self._numbers[stem] = self._numbers.get(stem, 0) + 1
             name = f"{stem}{number}"
         self.layers.append(Layer(kind, name, [b.name for b in bottoms], [name], params or {}))
+        self.shapes[name] = tuple(shape)
         return Blob(name, tuple(shape))
 
     def _add_weights(self, weight_count, outputs, macs):
@@ -150,6 +152,7 @@ class Graph:
         first = self._add("Slice", "slice", [x], (half, *x.shape[1:]), {0: [half, half], 1: 0})
         layer = self.layers[-1]
         layer.tops = [f"{layer.name}_a", f"{layer.name}_b"]
+        self.shapes.update({top: first.shape for top in layer.tops})
         return Blob(layer.tops[0], first.shape), Blob(layer.tops[1], first.shape)
 
     def second_half(self, x):

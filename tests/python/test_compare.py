@@ -1,0 +1,80 @@
+"""The comparison with other engines: export to ONNX, the double reference, the report, and a small run."""
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / 'benchmark'))
+
+import compare_report  # noqa: E402
+import double_reference  # noqa: E402
+import onnx_export  # noqa: E402
+import peer_install  # noqa: E402
+
+
+@pytest.mark.parametrize('name', ['squeezenet', 'shufflenet_v2', 'mobilenet_v3', 'efficientnet_b0', 'yolov4_tiny', 'googlenet'])
+def test_export_agrees_with_the_double_reference(name, tmp_path):
+    onnxruntime = pytest.importorskip('onnxruntime')
+    graph = onnx_export.write_model(name, tmp_path)
+    weights = onnx_export.read_weights(graph, tmp_path / f'{name}.bin')
+    data = np.random.default_rng(5).standard_normal(graph.data.shape, dtype=np.float32)
+    expected = double_reference.run_graph(graph, weights, data)[graph.output.name]
+    (out,) = onnxruntime.InferenceSession(tmp_path / f'{name}.onnx').run(None, {'data': data[None]})
+    assert out.shape == (1, *expected.shape) == (1, *graph.output.shape)
+    assert np.abs(out[0] - expected).max() < 2e-5 * np.ptp(expected)
+
+
+def result(times, tiles=None, errors=None):
+    lanes = {lane: {'times_ms': values, 'error': (errors or {}).get(lane, 1e-6)} for lane, values in times.items()}
+    count = len(next(iter(times.values())))
+    peaks = [{'tdpbf16ps': tile} for tile in tiles] if tiles else [{}] * count
+    return {'graph': 'net', 'threads': 1, 'macs': 1, 'lanes': lanes, 'peaks': peaks, 'absent': {}}
+
+
+def test_ratios_are_taken_round_by_round():
+    r = result({'quoll/fp32': [1, 2, 4], 'ncnn/fp32': [3, 4, 40], 'mnn/fp32': [2, 8, 8]})
+    ours, rows, best = compare_report.compare(r, 'fp32', 8)
+    assert ours == 2 and rows == {'ncnn': (4, 3), 'mnn': (8, 2)} and best == 'ncnn'
+
+
+def test_rounds_of_slow_tiles_are_left_out_unless_all_are():
+    times = {'quoll/fp32': [1, 9, 1], 'ncnn/fp32': [2, 9, 2]}
+    assert compare_report.compare(result(times, [6.5, 14, 6.6]), 'fp32', 8)[1]['ncnn'] == (2, 2)
+    assert compare_report.good_rounds(result(times, [14, 15, 16]), 8) == [0, 1, 2]
+
+
+def test_wrong_answers_do_not_count():
+    r = result({'quoll/fp32': [2], 'ncnn/fp32': [1], 'mnn/fp32': [4]}, errors={'ncnn/fp32': float('nan')})
+    assert compare_report.compare(r, 'fp32', 8)[1] == {'mnn': (4, 2)}
+    assert 'WRONG' in compare_report.one_result(r, 8)
+
+
+def test_slim_wheel(tmp_path):
+    import re
+    import zipfile
+    wheel = tmp_path / 'a-1-py3-none-any.whl'
+    with zipfile.ZipFile(wheel, 'w') as file:
+        file.writestr('a/big.so', 'x' * 1000)
+        file.writestr('a/small.py', 'y')
+        file.writestr('a-1.dist-info/RECORD', 'a/big.so,,\na/small.py,,\n')
+    peer_install.slim_wheel(wheel, re.compile('a/big'))
+    with zipfile.ZipFile(wheel) as file:
+        assert file.namelist() == ['a/small.py', 'a-1.dist-info/RECORD']
+        assert file.read('a-1.dist-info/RECORD') == b'a/small.py,,\n'
+
+
+def test_a_run(tmp_path):
+    pytest.importorskip('ncnn')
+    command = [sys.executable, ROOT / 'benchmark/compare.py', '--peers', 'ncnn', '--filter', '^squeezenet$', '--rounds', '2', '--loops', '1',
+               '--warmup', '1', '--load-rounds', '1', '--out', tmp_path, '--venv', tmp_path / 'venv', '--wheels', tmp_path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads((tmp_path / 'compare.json').read_text())['results']
+    assert set(found['lanes']) == {'quoll/fp32', 'ncnn/fp32'} and found['absent'] == {}
+    for row in found['lanes'].values():
+        assert len(row['times_ms']) == 2 and row['error'] < 1e-5 and row['load_ms'] > 0
+    assert '| squeezenet |' in (tmp_path / 'compare.md').read_text()
