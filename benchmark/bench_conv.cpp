@@ -112,7 +112,7 @@ void bench(const KernelSet& kernels, const ConvCase& l, int threads) {
         forms.push_back({"winograd",
                          WinogradPlan::cycles(kernels, s, threads),
                          [&] {
-                             winograd->run(in, winograd_weights, bias, bias, out, relu,
+                             winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
                                            winograd_workspace);
                          },
                          {}});

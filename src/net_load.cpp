@@ -195,7 +195,7 @@ int Net::Private::run_graph_passes(const Option& opt) {
     kept.resize(blobs.size(), 0);
     LayerGraph graph(layers, names, kept);
     const bool reference = opt.use_reference_layers;
-    const int status = run_passes(graph, [reference](const char* type) {
+    const int status = run_passes(graph, false, [reference](const char* type) {
         return reference ? create_layer_reference(type) : create_layer(type);
     });
     if (status != kOk) QUOLL_LOGE("[Net] out of memory for fused weights");

@@ -97,6 +97,8 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker&) {
         if (width < 0) return 0;
     const int next = graph.only_reader(index);
     if (pad->front != 0 || pad->behind != 0 || pad->bottoms.size() != 1 || next < 0) return 0;
+    // Weights and what is added are not padded.
+    if (graph.layer(next)->bottoms[0] != pad->tops[0]) return 0;
     ConvolutionFields* conv = padded_convolution(graph, next);
     // A 1x1 convolution may get a 1-D input, which Padding widens along another axis.
     if (!conv || (conv->kernel_w == 1 && conv->kernel_h == 1)) return 0;
@@ -126,10 +128,11 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     return 1;
 }
 
-int run_passes(LayerGraph& graph, const LayerMaker& make) {
-    const Pass passes[] = {eliminate_identity,   merge_gate,        fold_scalar_operand,
-                           reduction_to_pooling, eliminate_flatten, convolution_to_product,
-                           fold_padding,         fold_affine,       fuse_activation};
+int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
+    std::vector<Pass> passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
+                                reduction_to_pooling, eliminate_flatten, convolution_to_product,
+                                fold_padding,         fold_affine,       fuse_activation};
+    if (!for_file) passes.push_back(fuse_residual);
     for (bool changed = true; changed;) {
         changed = false;
         for (Pass pass : passes) {

@@ -81,9 +81,10 @@ private:
 // Makes a built-in layer in the form (fast or reference) that the graph is to hold.
 typedef std::function<Layer*(const char* type)> LayerMaker;
 
-// All passes, in their order, until nothing changes. 0, or a negative code after a message (only
-// when memory runs out); weights are then partly folded and the graph is of no use.
-int run_passes(LayerGraph& graph, const LayerMaker& make);
+// All passes, in their order, until nothing changes; for_file: only those whose results ncnn reads
+// too. 0, or a negative code after a message (only when memory runs out); weights are then partly
+// folded and the graph is of no use.
+int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make);
 
 }  // namespace quoll
 

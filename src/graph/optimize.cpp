@@ -221,7 +221,7 @@ public:
         for (const auto& op : operators_) layers.push_back(op.get());
         LayerGraph graph(layers, names_, kept_flags);
         QUOLL_RETURN_IF_ERROR(
-            run_passes(graph, [](const char* type) { return create_layer_reference(type); }));
+            run_passes(graph, true, [](const char* type) { return create_layer_reference(type); }));
         // Splits that are needed come back; the others are counted then.
         for (const std::string& what : graph.report())
             if (what != kSplitLeftOut) report->count(what);

@@ -30,6 +30,9 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchNorm, Scale, Bias, Dropout, linear Power and BinaryOp with constants into the weights of the
 // convolution, inner product or BatchNorm before them.
 int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
+// The sum of a convolution's output and another blob into the convolution (parameter add_input,
+// which ncnn lacks: of no use for files).
+int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
 

@@ -13,7 +13,7 @@ bool gives_channels(const LayerGraph& graph, int index) {
         if (layer.tops.size() != 1) return false;
         // Of these, 1x1 ones take and give single pixels in 1 axis, others channels only.
         if (const ConvolutionFields* s = convolution_fields(graph, index)) {
-            if (s->axes != 2) return false;
+            if (s->axes != 2 || s->add_input) return false;
             if (s->maxk() > 1) return true;
         } else if (const auto* s = graph.as<PoolingOperator>(index, "Pooling")) {
             return !s->global_pooling;

@@ -12,11 +12,12 @@ WeightedLayer of_fields(ConvFields& s, int int8_scale_term) {
     w.activation_type = &s.activation_type, w.activation_params = &s.activation_params;
     w.num_output = s.num_output;
     w.axes = s.axes;
-    w.folds = !s.dynamic_weight && int8_scale_term == 0 && s.weight_data.dtype == DType::f32 &&
-              s.activation_type == kActivationNone;
+    // What is added comes after the bias.
+    w.folds = !s.dynamic_weight && !s.add_input && int8_scale_term == 0 &&
+              s.weight_data.dtype == DType::f32 && s.activation_type == kActivationNone;
     // Above 100 the result is rounded to int8 after the activation.
     w.activates = s.activation_type == kActivationNone && int8_scale_term <= 100;
-    w.per_output = true;
+    w.per_output = !s.add_input;
     return w;
 }
 
@@ -32,6 +33,8 @@ bool input_is_no_matrix(const LayerGraph& graph, int index) {
     const Layer& layer = *graph.layer(index);
     if (layer.bottoms.size() != 1) return false;
     const int before = graph.producer(layer.bottoms[0]);
+    const ConvolutionFields* conv = convolution_fields(graph, before);
+    if (conv && conv->add_input) return false;  // the sum may have more axes
     for (const char* type : {"Flatten", "Convolution", "ConvolutionDepthWise", "Deconvolution",
                              "DeconvolutionDepthWise", "Pooling"})
         if (graph.is(before, type)) return true;

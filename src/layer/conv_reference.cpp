@@ -3,6 +3,9 @@
 #include <limits.h>
 
 #include <algorithm>
+#include <memory>
+
+#include "elementwise.h"
 
 namespace quoll {
 
@@ -78,7 +81,9 @@ int convolve(const Mat& in, const ConvGeometry& g, const T* weights, T pad_value
 
 int convolve_f32(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
                  const Mat& weight, const Mat& bias, Mat& top, const Option& opt) {
-    const Activation activation(s.activation_type, s.activation_params);
+    // What is added comes before the activation.
+    const Activation activation =
+        s.add_input ? Activation() : Activation(s.activation_type, s.activation_params);
     return convolve<float, double, float>(
         in, g, weight, s.pad_value, top, opt, [&](int p, double sum, float* out) {
             *out = activate((float)(sum + (bias.empty() ? 0.f : bias[p])), activation);
@@ -122,6 +127,31 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
 
 }  // namespace
 
+// The BinaryOp that adds; null, with a message, where the build lacks it.
+static std::unique_ptr<Layer> make_sum(const Layer& of, bool fast) {
+    std::unique_ptr<Layer> sum(fast ? create_layer("BinaryOp")
+                                    : create_layer_reference("BinaryOp"));
+    if (sum)
+        sum->name = of.name;
+    else
+        of.fail("add_input (29) needs BinaryOp, which this build lacks");
+    return sum;
+}
+
+int add_and_activate(const Layer& layer, const ConvFields& s, const Mat& a, const Mat& b, bool fast,
+                     Mat* top, const Option& opt) {
+    const std::unique_ptr<Layer> sum = make_sum(layer, fast);
+    if (!sum) return kError;
+    QUOLL_RETURN_IF_ERROR(sum->create_pipeline(opt));
+    std::vector<Mat> tops;
+    QUOLL_RETURN_IF_ERROR(sum->forward({a, b}, tops, opt));
+    *top = tops[0];
+    const Activation activation(s.activation_type, s.activation_params);
+    if (activation.type != kActivationNone)
+        for_each_value(*top, [&](float x) { return activate(x, activation); });
+    return kOk;
+}
+
 bool is_flat_input(const ConvFields& s, const Shape& input) {
     return s.axes == 2 && input.dims == 1 && !s.dynamic_weight && s.group == 1 && s.maxk() == 1 &&
            input.w == s.weight_data_size / s.num_output;
@@ -130,8 +160,9 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
                          const std::vector<Shape>& in, ConvGeometry* g) {
     const bool s8_input = s.int8_scale_term != 0;
-    if (in.size() == 1 && is_flat_input(s, in[0])) {
-        const std::vector<Shape> pixel(1, Shape(1, 1, in[0].w, in[0].dtype));
+    if (!s.dynamic_weight && !in.empty() && is_flat_input(s, in[0])) {
+        std::vector<Shape> pixel = in;
+        pixel[0] = Shape(1, 1, in[0].w, in[0].dtype);
         QUOLL_RETURN_IF_ERROR(conv_geometry(layer, s, pixel, false, s8_input, g));
         g->x.out = g->y.out = 1;
         return kOk;
@@ -160,6 +191,9 @@ void ConvolutionOperator::params(ConvolutionOperator& s, ParamVisitor& v) {
     if (s.axes < 3)
         v(19, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs",
           between(0, 1));
+    if (!s.grouped)
+        v(29, "add_input", s.add_input, 0,
+          "1: another input is added before the activation; not in ncnn", between(0, 1));
 }
 
 void ConvolutionOperator::weights(ConvolutionOperator& s, WeightVisitor& v) {
@@ -184,12 +218,21 @@ int ConvolutionOperator::shape(const ConvolutionOperator& s, const std::vector<S
     const bool flat = is_flat_input(s, in[0]);
     out.assign(1, flat ? Shape(g.num_output, dtype) : conv_output_shape(s, g, dtype));
     out[0].n = in[0].n;
+    if (!s.add_input || out[0] == in.back()) return kOk;
+    const std::unique_ptr<Layer> sum = make_sum(s, false);
+    return sum ? sum->infer_shapes({out[0], in.back()}, out) : (int)kError;
+}
+
+int ConvolutionOperator::check_inputs() {
+    one_blob_only = !dynamic_weight && !add_input;
+    if (add_input && (dynamic_weight || int8_scale_term))
+        return fail("add_input (29) with dynamic_weight (19) or int8_scale_term (8)");
     return kOk;
 }
 
 int ConvolutionOperator::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
-    one_blob_only = !dynamic_weight;
+    QUOLL_RETURN_IF_ERROR(check_inputs());
     const int term = int8_scale_term % 100;
     if (grouped && int8_scale_term != 0 && term != 1 && term != 2)
         return fail("int8_scale_term (8): expected 0, 1, 2, 101 or 102, got %d", int8_scale_term);
@@ -245,7 +288,9 @@ int ConvolutionOperator::forward(const std::vector<Mat>& bottoms, std::vector<Ma
         QUOLL_RETURN_IF_ERROR(convolve_f32(*this, g, bottom, weight, bias, channels, opt));
     }
     if (flat) tops[0] = tops[0].reshape(g.num_output, opt.blob_allocator);
-    return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
+    if (tops[0].empty()) return kOutOfMemory;
+    if (!add_input) return kOk;
+    return add_and_activate(*this, *this, tops[0], bottoms.back(), false, &tops[0], opt);
 }
 
 // The full output of an axis is (in - 1) * stride + extent + added; before and after are cut off.

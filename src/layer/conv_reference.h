@@ -36,7 +36,8 @@ int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
 // y = activation(correlation of the padded input with weight_data + bias), in `group` groups of
 // channels that do not mix. Input [w, h, d, num_input], output [outw, outh, outd, num_output];
 // without h and d where the operator has fewer axes. With dynamic_weight the weight, its axes in
-// the order of weight_data but one group after another, and the bias are inputs.
+// the order of weight_data but one group after another, and the bias are inputs. With add_input so
+// is a blob that is added before the activation, as BinaryOp adds, axes that differ included.
 class ConvolutionOperator : public Operator<ConvolutionOperator>, public ConvolutionFields {
 public:
     ConvolutionOperator(int axes, bool grouped);
@@ -51,7 +52,15 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    // After add_input, dynamic_weight or int8_scale_term changed: the flags that follow, or an
+    // error with a message for what does not go together.
+    int check_inputs();
 };
+
+// activation(a + b) on f32 blobs whose axes may differ as those of BinaryOp, into `top`. fast:
+// blobs of any elempack.
+int add_and_activate(const Layer& layer, const ConvFields& s, const Mat& a, const Mat& b, bool fast,
+                     Mat* top, const Option& opt);
 
 // Fields of the deconvolutions beyond the window's.
 struct DeconvolutionFields : ConvFields {

@@ -35,7 +35,8 @@ ConvFields::ConvFields(int axes, bool grouped)
       weight_data_size(0),
       group(1),
       activation_type(0),
-      dynamic_weight(0) {}
+      dynamic_weight(0),
+      add_input(0) {}
 
 void conv_params(ConvFields& s, ParamVisitor& v) {
     const bool has_h = s.axes >= 2, has_d = s.axes == 3;
@@ -131,7 +132,8 @@ static int dynamic_geometry(const Layer& layer, const ConvFields& s, const std::
 
 int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
                   bool deconvolution, bool s8_input, ConvGeometry* g) {
-    const size_t inputs = s.dynamic_weight ? s.bias_term ? 3 : 2 : 1;
+    const size_t weights = s.dynamic_weight ? s.bias_term ? 2 : 1 : 0;
+    const size_t inputs = 1 + weights + (s.add_input ? 1 : 0);
     if (in.size() != inputs) return layer.fail("expected %zu inputs, got %zu", inputs, in.size());
     if (in[0].dims < 1 || in[0].dims > s.axes + 1)
         return layer.fail("expected at most %d axes, got %s", s.axes + 1,

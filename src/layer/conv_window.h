@@ -31,6 +31,7 @@ struct ConvFields {
     int group;  // 1 unless grouped
     int activation_type;
     int dynamic_weight;  // weight, and bias if bias_term, come as inputs 1 and 2
+    int add_input;       // the last input is added before the activation; convolutions only
     Mat activation_params;
 
     Mat weight_data;  // 1-D f32 or s8: [group][num_output / group][num_input / group][d][h][w]

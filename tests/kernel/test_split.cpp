@@ -134,9 +134,9 @@ Activation make_activation(int type) {
     return Activation(type, params);
 }
 
-// in, out: bf16 values in place of those of `b` where its shape says so.
+// in, out, residual: bf16 values in place of those of `b` where its shape says so.
 void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_t* in = nullptr,
-         uint16_t* out = nullptr) {
+         uint16_t* out = nullptr, const uint16_t* residual = nullptr) {
     const int taps = t.kernel_w * t.kernel_h;
     ASSERT_TRUE(SplitPlan::takes(b.shape));
     const size_t size = SplitPlan::packed_size(kernels, t.in_c, taps, t.out_c);
@@ -147,7 +147,10 @@ void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_
     Guarded<float> workspace(plan.workspace());
     for (float& x : workspace) x = NAN;
     plan.run(in ? (const void*)in : b.in.data(), packed.data(), b.bias.data(),
-             out ? (void*)out : b.out.data(), t.residual ? b.residual.data() : nullptr,
+             out ? (void*)out : b.out.data(),
+             !t.residual ? nullptr
+             : residual  ? (const void*)residual
+                         : b.residual.data(),
              (ptrdiff_t)b.out_step,
              FusedActivation(host_kernel_set(), make_activation(t.activation)), workspace.data());
 }
@@ -306,16 +309,20 @@ TEST(SplitPlan, bf16_blobs) {
             SCOPED_TRACE("case " + std::to_string(i));
             const Case t = random_case();
             Blobs b(t);
-            Guarded<uint16_t> in(b.in.size()), out(b.out.size());
+            Guarded<uint16_t> in(b.in.size()), out(b.out.size()), residual(b.out.size());
             for (size_t j = 0; j < in.size(); j++) {
                 in[j] = bfloat_from_float(b.in[j]);
                 b.in[j] = float_from_bfloat(in[j]);
+            }
+            for (size_t j = 0; j < residual.size(); j++) {
+                residual[j] = bfloat_from_float(b.residual[j]);
+                b.residual[j] = float_from_bfloat(residual[j]);
             }
             run(*kernels, t, b);
             if (HasFatalFailure()) return;
             for (uint16_t& x : out) x = 0x425c;  // 55, as in b.out
             b.shape.narrow_in = b.shape.narrow_out = true;
-            run(*kernels, t, b, in.data(), out.data());
+            run(*kernels, t, b, in.data(), out.data(), residual.data());
             if (HasFatalFailure()) return;
             for (size_t j = 0; j < out.size(); j++)
                 ASSERT_EQ(out[j], bfloat_from_float(b.out[j])) << text(*kernels, t) << " at " << j;
@@ -458,7 +465,8 @@ Mat planar(const Mat& m) {
 
 // What the layer's results differ from the reference's with so many products (0: vectors).
 double layer_error(const char* type, const std::vector<std::pair<int, int>>& params,
-                   const std::vector<Mat>& weights, const std::vector<Mat>& inputs, int products) {
+                   const std::vector<Mat>& weights, const std::vector<Mat>& inputs, int products,
+                   const std::vector<Mat>& added) {
     Option opt;
     opt.num_threads = 1;
     opt.use_bf16_storage = products == 1;
@@ -468,19 +476,19 @@ double layer_error(const char* type, const std::vector<std::pair<int, int>>& par
     EXPECT_TRUE(reference && fast);
     if (!reference || !fast) return INFINITY;
     double worst = 0;
-    for (const Mat& in : inputs) {
-        Mat want, got;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        std::vector<Mat> in = {inputs[i]}, want(1), got(1);
+        if (i < added.size()) in.push_back(added[i]);
         EXPECT_EQ(0, reference->forward(in, want, opt));
         EXPECT_EQ(0, fast->forward(in, got, opt));
         if (testing::Test::HasFailure()) return INFINITY;
-        worst = std::max(worst, difference(planar(got), want));
+        worst = std::max(worst, difference(planar(got[0]), want[0]));
         if (!fast->support_bf16_storage) continue;
-        Mat narrow;
-        cast_float32_to_bfloat16(in, narrow);
-        EXPECT_EQ(0, fast->forward(narrow, got, opt));
-        EXPECT_EQ(got.dtype, DType::bf16);
-        cast_bfloat16_to_float32(got, got);
-        worst = std::max(worst, difference(planar(got), want));
+        for (Mat& m : in) cast_float32_to_bfloat16(m, m);
+        EXPECT_EQ(0, fast->forward(in, got, opt));
+        EXPECT_EQ(got[0].dtype, DType::bf16);
+        cast_bfloat16_to_float32(got[0], got[0]);
+        worst = std::max(worst, difference(planar(got[0]), want[0]));
     }
     return worst;
 }
@@ -488,12 +496,13 @@ double layer_error(const char* type, const std::vector<std::pair<int, int>>& par
 // On shapes for which the rule that chooses prefers split products. Errors tell which kernels ran:
 // those of three products are two orders above f32's, those of one two more.
 void check_layer(const char* type, const std::vector<std::pair<int, int>>& params,
-                 const std::vector<Mat>& weights, const std::vector<Mat>& inputs) {
+                 const std::vector<Mat>& weights, const std::vector<Mat>& inputs,
+                 const std::vector<Mat>& added = {}) {
     const Emulation emulation;
-    const double six = layer_error(type, params, weights, inputs, 6);
-    const double three = layer_error(type, params, weights, inputs, 3);
-    const double one = layer_error(type, params, weights, inputs, 1);
-    const double none = layer_error(type, params, weights, inputs, 0);
+    const double six = layer_error(type, params, weights, inputs, 6, added);
+    const double three = layer_error(type, params, weights, inputs, 3, added);
+    const double one = layer_error(type, params, weights, inputs, 1, added);
+    const double none = layer_error(type, params, weights, inputs, 0, added);
     EXPECT_LT(six, 2e-6) << type;
     EXPECT_LT(none, 1e-5) << type;
     EXPECT_NE(six, none) << type << ": the same kernels ran";
@@ -511,6 +520,17 @@ TEST(SplitLayers, Convolution) {
                     {random_mat(Shape(values)), random_mat(Shape(n))},
                     {random_mat(Shape(30, 29, c)), random_mat(Shape(33, 28, c))});
     }
+}
+
+// What is added has the output's size, or does not.
+TEST(SplitLayers, Convolution_with_a_sum) {
+    QUOLL_NEED_KERNELS();
+    const int c = 192, n = 208, values = c * n;
+    const std::vector<Mat> in = {random_mat(Shape(30, 29, c)), random_mat(Shape(33, 28, c))};
+    for (int activation : {0, 1, 5})
+        check_layer("Convolution", {{0, n}, {1, 1}, {6, values}, {9, activation}, {29, 1}},
+                    {random_mat(Shape(values))}, in,
+                    {random_mat(Shape(30, 29, n)), random_mat(Shape(n))});
 }
 
 // Layers that decided for split weights still take what does not suit them.

@@ -51,14 +51,18 @@ void check_output(WinogradOutput kernel, size_t lanes, Isa isa) {
     fill(bias);
     for (int h = 1; h <= 4; h++)
         for (int w = 1; w <= 4; w++) {
+            const bool adds = (w + h) % 2;
             const ptrdiff_t row = w * lanes + 2;
-            Guarded<float> out((h - 1) * row + w * lanes);
+            Guarded<float> out((h - 1) * row + w * lanes), added(out.size());
+            fill(added);
             for (float& x : out) x = 55.f;
-            kernel(in.data(), step, bias.data(), out.data(), row, w, h, -9.f, 8.f);
+            kernel(in.data(), step, bias.data(), adds ? added.data() : nullptr, out.data(), row, w,
+                   h, -9.f, 8.f);
             for (int i = 0; i < h; i++) {
                 for (int j = 0; j < w; j++)
                     for (size_t lane = 0; lane < lanes; lane++) {
                         double exact = bias[lane];
+                        if (adds) exact += added[i * row + j * lanes + lane];
                         for (int y = 0; y < 6; y++)
                             for (int x = 0; x < 6; x++)
                                 exact += kAT[i][y] * kAT[j][x] * in[(y * 6 + x) * step + lane];
@@ -80,7 +84,7 @@ TEST(Winograd, transforms) {
 }
 
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
-                int activation, int threads) {
+                int activation, int threads, bool adds = false) {
     const int lanes = kernels.lanes;
     ConvShape s;
     s.x = {w, w + 2 * pad - 2, 3, 1, 1, pad};
@@ -95,11 +99,13 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     Guarded<float> in(s.in_step * in_blocks - 4), out(s.out_step * out_blocks - 4),
         weights(9 * s.in_channels * s.out_channels),
         packed(WinogradPlan::packed_size(gemm, s.in_channels, s.out_channels)),
-        bias(s.out_channels), zeros(gemm_bias_size(gemm, s.out_channels));
+        bias(s.out_channels), zeros(gemm_bias_size(gemm, s.out_channels)),
+        added((s.out_step + 8) * out_blocks - 12);
     std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels));
     fill(in);
     fill(weights);
     fill(bias);
+    fill(added);
     for (float& x : out) x = 55.f;
     for (float& x : zeros) x = 0.f;
     WinogradPlan::pack(gemm, weights.data(), s.in_channels, s.out_channels, packed.data(),
@@ -110,14 +116,17 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     const WinogradPlan plan(kernels, s, threads);
     Guarded<float> workspace(plan.workspace());
     plan.run(in.data(), packed.data(), bias.data(), zeros.data(), out.data(),
-             FusedActivation(kernels, f), workspace.data());
+             adds ? added.data() : nullptr, s.out_step + 8, FusedActivation(kernels, f),
+             workspace.data());
     size_t kept = 0;
     for (float x : out) kept += x == 55.f;
     ASSERT_EQ(kept, (size_t)(out_blocks - 1) * 4) << "wrote between results";
     for (int oc = 0; oc < s.out_channels; oc += 3)
         for (int y = 0; y < s.y.out; y++)
             for (int x = 0; x < s.x.out; x++) {
+                const size_t at = (size_t)(y * s.x.out + x) * lanes + oc % lanes;
                 double sum = bias[oc];
+                if (adds) sum += added[oc / lanes * (s.out_step + 8) + at];
                 for (int c = 0; c < s.in_channels; c++)
                     for (int t = 0; t < 9; t++) {
                         const int ix = x + t % 3 - pad, iy = y + t / 3 - pad;
@@ -125,8 +134,7 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
                         sum += (double)weights[(oc * s.in_channels + c) * 9 + t] *
                                in[c / lanes * s.in_step + (iy * w + ix) * lanes + c % lanes];
                     }
-                const float got =
-                    out[oc / lanes * s.out_step + (y * s.x.out + x) * lanes + oc % lanes];
+                const float got = out[oc / lanes * s.out_step + at];
                 // Intermediate values are some ten times the inputs.
                 const double tolerance = 0x1p-23 * 20 * sqrt(9. * s.in_channels + 1);
                 ASSERT_NEAR(got, activate((float)sum, f), tolerance)
@@ -144,7 +152,7 @@ TEST(Winograd, shapes) {
                 for (int pad : {1, 2}) check_plan(kernels, w, h, 2, 3, pad, 1, 1);
         check_plan(kernels, 12, 13, 5, 1, 0, 0, 1);
         for (int activation = 0; activation <= 2; activation++)
-            check_plan(kernels, 9, 9, 1, 2, 1, activation, 1);
+            for (bool adds : {false, true}) check_plan(kernels, 9, 9, 1, 2, 1, activation, 1, adds);
         for (int threads : {2, 3, 8}) check_plan(kernels, 30, 30, 2, 2, 1, 2, threads);
         check_plan(kernels, 70, 70, 1, 1, 1, 0, 1);
     }

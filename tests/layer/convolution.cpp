@@ -12,6 +12,13 @@ static LayerCase conv(Shape in, int outputs, int kernel, const std::string& more
     return LayerCase({in}, params + " " + more).terms(in.c * maxk);
 }
 
+// With another input that is added.
+static LayerCase with_add(LayerCase layer, Shape added) {
+    layer.inputs.push_back(added);
+    layer.params += " 29=1";
+    return layer;
+}
+
 static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 1), 1, 1, "5=1"),
     conv(Shape(9, 7, 4), 8, 1),
@@ -35,6 +42,21 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(3, 3, 300), 4, 3, "4=1 8=1").int8_weights(),  // sums beyond 2^24
     LayerCase({Shape(9, 8, 4), Shape(3, 3, 4, 8), Shape(8)}, "1=3 4=1 5=1 19=1 9=1").terms(36),
     LayerCase({Shape(9, 8, 6), Shape(2, 1, 6, 5)}, "3=2 4=-233 19=1").terms(12),
+    // Direct, by Winograd's algorithm, planar, with activations that clamp and that do not.
+    with_add(conv(Shape(9, 7, 4), 8, 1), Shape(9, 7, 8)),
+    with_add(conv(Shape(10, 11, 16), 32, 1, "5=1 9=1"), Shape(10, 11, 32)),
+    with_add(conv(Shape(20, 21, 64), 64, 3, "5=1 4=1 9=1"), Shape(20, 21, 64)).error_growth(20),
+    with_add(conv(Shape(20, 21, 64), 48, 3, "4=1 9=4"), Shape(20, 21, 48)).error_growth(20),
+    with_add(conv(Shape(11, 12, 13), 7, 3, "3=2 5=1 9=3 -23310=2,-0.3,0.4"), Shape(5, 5, 7)),
+    with_add(conv(Shape(9, 9, 640), 24, 1, "5=1 9=6 -23310=2,0.2,0.5"), Shape(9, 9, 24)),
+    // Shapes that differ.
+    with_add(conv(Shape(9, 7, 16), 16, 3, "4=1 5=1 9=1"), Shape(1, 1, 16)),
+    with_add(conv(Shape(9, 7, 16), 16, 3, "4=1 5=1 9=4"), Shape(16)),
+    with_add(conv(Shape(9, 7, 16), 16, 1, "5=1"), Shape(9, 7, 1)),
+    with_add(conv(Shape(1, 1, 16), 8, 1, "5=1 9=1"), Shape(9, 7, 8)),
+    with_add(conv(Shape(5, 4, 16), 8, 1, "5=1 9=1"), Shape(3, 5, 4, 8)),
+    with_add(LayerCase({Shape(24)}, "0=5 1=1 5=1 6=120 9=1").terms(24), Shape(5)),
+    with_add(LayerCase({Shape(24)}, "0=16 1=1 6=384").terms(24), Shape(3, 16)),
 };
 QUOLL_LAYER_CASES(Convolution, kCases)
 
@@ -62,6 +84,22 @@ TEST(Convolution, channels_and_flat_input_by_hand) {
                   {mat_of(Shape(1, 1, 3), {1, 2, 3})}, mat_of(Shape(1, 1, 2), {14.5f, 0}));
     expect_values("Convolution", "0=2 1=1 5=1 6=6 9=1", {weight, bias},
                   {mat_of(Shape(3), {1, 2, 3})}, mat_of(Shape(2), {14.5f, 0}));
+}
+
+TEST(Convolution, sum_by_hand) {
+    const std::vector<Mat> weights = {mat_of(Shape(2), {1, 10})};
+    const Mat x = mat_of(Shape(2, 1, 2), {1, 2, 3, -4});
+    expect_values("Convolution", "0=1 1=1 6=2 9=1 29=1", weights,
+                  {x, mat_of(Shape(2, 1, 1), {0.5f, 37})}, mat_of(Shape(2, 1, 1), {31.5f, 0}));
+    // One value for all.
+    expect_values("Convolution", "0=1 1=1 6=2 9=1 29=1", weights, {x, mat_of(Shape(1), {40})},
+                  mat_of(Shape(2, 1, 1), {71, 2}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 19=1 29=1", {}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 8=1 29=1", {Mat(1), Mat(1), Mat(1)}));
+    const LayerPtr layer = make_layer("Convolution", "0=1 1=1 6=2 29=1", weights, 2);
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {x}).empty());
+    EXPECT_TRUE(run_layer(*layer, {x, mat_of(Shape(3, 1, 1), {1, 2, 3})}).empty());
 }
 
 TEST(Convolution, int8_by_hand) {

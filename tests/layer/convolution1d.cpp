@@ -13,6 +13,8 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(9)}, "0=4 1=3 6=12 4=1").terms(3),
     LayerCase({Shape(9, 4), Shape(3, 4, 8), Shape(8)}, "1=3 4=1 5=1 19=1 9=1").terms(12),
     LayerCase({Shape(9, 6), Shape(2, 6, 5)}, "3=2 4=-233 19=1").terms(12),
+    LayerCase({Shape(25, 8), Shape(25, 16)}, "0=16 1=3 4=1 5=1 6=384 9=1 29=1").terms(24),
+    LayerCase({Shape(25, 8), Shape(1, 16)}, "0=16 1=3 4=1 5=1 6=384 9=1 29=1").terms(24),
 };
 QUOLL_LAYER_CASES(Convolution1D, kCases)
 

@@ -305,6 +305,55 @@ TEST(Fusion, convolutions_of_one_pixel_are_inner_products) {
                  Weights().tagged(12).raw(4), Shape(7, 9, 3), 3);
 }
 
+TEST(Fusion, sums_into_convolutions) {
+    const std::string conv = "Convolution c 1 1 in a 0=16 1=3 4=1 5=1 6=2304\n";
+    const Weights weights = Weights().tagged(2304).raw(16);
+    const Shape in(9, 7, 16);
+    for (const char* sum : {"BinaryOp s 2 1 a in b\n", "BinaryOp s 2 1 in a b\n",
+                            "Eltwise s 2 1 a in b 0=1\n", "Eltwise s 2 1 in a b 0=1\n"})
+        for (const char* act : {"ReLU r 1 1 b out\n", "Sigmoid r 1 1 b out\n"})
+            expect_fused(conv + sum + act, weights, in, 2);
+    // Of two convolutions the later one; what is added may have an activation and other readers.
+    expect_fused(conv + "ReLU r 1 1 a b\nConvolution d 1 1 b c 0=16 1=1 5=1 6=256\n" +
+                     "BinaryOp s 2 1 c b out\n",
+                 Weights(weights).tagged(256).raw(16), in, 3);
+    expect_fused(conv + "Convolution d 1 1 in c 0=16 1=1 5=1 6=256\n" + "BinaryOp s 2 1 c a out\n",
+                 Weights(weights).tagged(256).raw(16), in, 3);
+    // Batch norm before the sum goes into the weights, behind it it stays.
+    expect_fused(conv + "BatchNorm n 1 1 a b 0=16\nBinaryOp s 2 1 b in out\n",
+                 Weights(weights).batchnorm(16), in, 2);
+    expect_fused(conv + "BinaryOp s 2 1 a in b\nBatchNorm n 1 1 b out 0=16\n",
+                 Weights(weights).batchnorm(16), in, 3);
+    // Shapes that differ give what BinaryOp gives.
+    expect_fused("Pooling p 1 1 in b 0=1 4=1\n" + conv + "BinaryOp s 2 1 b a c\nReLU r 1 1 c out\n",
+                 weights, in, 3);
+    expect_fused(
+        "Reduction r 1 1 in b 0=3 1=0 -23303=1,0 4=1 5=1\n" + conv + "BinaryOp s 2 1 b a out\n",
+        weights, in, 3);
+    // Padding of what is added is not the convolution's.
+    expect_fused(conv + "Padding p 1 1 in b 0=1 1=1 2=2 3=0\n" +
+                     "Convolution d 1 1 a c 0=16 1=1 4=2 14=2 5=1 6=256\n" +
+                     "Interp i 1 1 b e 0=1 3=11 4=13\n" + "Interp j 1 1 c f 0=1 3=11 4=13\n" +
+                     "BinaryOp s 2 1 f e out\n",
+                 Weights(weights).tagged(256).raw(16), in, 7);
+    expect_fused(conv + "Padding p 1 1 in b 0=1 1=1 2=1 3=1\n" +
+                     "Convolution d 1 1 a c 0=16 1=1 4=1 5=1 6=256\n" + "BinaryOp s 2 1 b c out\n",
+                 Weights(weights).tagged(256).raw(16), in, 4);
+}
+
+TEST(Fusion, sums_that_stay) {
+    const std::string conv = "Convolution c 1 1 in a 0=16 1=1 5=1 6=256\n";
+    const Weights weights = Weights().tagged(256).raw(16);
+    const Shape in(9, 7, 16);
+    for (const char* sum : {"BinaryOp s 2 1 a a out\n", "BinaryOp s 2 1 a in out 0=1\n",
+                            "Eltwise s 2 1 a in out 0=1 -23301=2,1.0,2.0\n",
+                            "Eltwise s 3 1 a in in out 0=1\n", "Eltwise s 2 1 a in out 0=2\n"})
+        expect_fused(conv + sum, weights, in, 3);
+    // An activation or another reader between.
+    expect_fused(conv + "ReLU r 1 1 a b\nBinaryOp s 2 1 b in out\n", weights, in, 3);
+    expect_fused(conv + "ReLU r 1 1 a b\nBinaryOp s 2 1 a b out\n", weights, in, 4);
+}
+
 TEST(Fusion, a_second_reader_keeps_the_blob) {
     expect_fused(std::string(kConv) + "ReLU relu 1 1 a b\nBinaryOp add 2 1 a b out 0=0\n",
                  conv_weights(), Shape(9, 7, 3), 4);

@@ -131,6 +131,13 @@ QUOLL_TILE_INLINE __mmask16 first_lanes(size_t columns) {
     return columns >= 16 ? 0xffff : (__mmask16)((1u << columns) - 1);
 }
 
+QUOLL_TILE_INLINE __m512 load_row(const float* c, __mmask16 mask) {
+    return _mm512_maskz_loadu_ps(mask, c);
+}
+QUOLL_TILE_INLINE __m512 load_row(const uint16_t* c, __mmask16 mask) {
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, c)), 16));
+}
 QUOLL_TILE_INLINE void store_row(float* c, __mmask16 mask, __m512 x) {
     _mm512_mask_storeu_ps(c, mask, x);
 }
@@ -151,7 +158,7 @@ void finish_rows(const SplitTile& t, const float* sums) {
             __m512 x = _mm512_load_ps(sums + v * 16);
             if constexpr (with_residual)
                 x = _mm512_add_ps(
-                    x, _mm512_maskz_loadu_ps(masks[v], t.residual + place + v * t.r_vector));
+                    x, load_row((const Value*)t.residual + place + v * t.r_vector, masks[v]));
             // A NaN is the second operand of both, which is what they then return.
             x = _mm512_min_ps(high, _mm512_max_ps(low, x));
             store_row((Value*)t.c + place + v * t.c_vector, masks[v], x);

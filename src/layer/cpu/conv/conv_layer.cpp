@@ -1,5 +1,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 
+#include "layer/cpu/cast/storage.h"
+
 namespace quoll {
 
 ConvolutionCpu::ConvolutionCpu(int axes) : ConvolutionOperator(axes, false) {
@@ -29,14 +31,51 @@ int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option&
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
     if (is_flat_input(*this, in[0]))
         return bottom_blob.dtype == DType::bf16
-                   ? runner_.forward_widened(*this, g, bottom_blob, top_blob, opt)
-                   : runner_.forward_flat(bottom_blob, top_blob, opt);
-    return runner_.forward(*this, g, bottom_blob, top_blob, opt);
+                   ? runner_.forward_widened(*this, g, bottom_blob, Mat(), top_blob, opt)
+                   : runner_.forward_flat(*this, bottom_blob, top_blob, opt);
+    return runner_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
+}
+
+namespace {
+
+// `m` as f32 in temporary memory.
+int widened(const Mat& m, const Option& opt, Mat* wide) {
+    *wide = m;
+    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, *wide, opt);
+    return wide->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+}  // namespace
+
+// Only what has the output's shape is added where the sums are made.
+int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* top,
+                                     const Option& opt) const {
+    const Shape in = bottom.logical_shape(), shape = added.logical_shape();
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, {in, shape}, &g));
+    const bool flat = is_flat_input(*this, in);
+    if (!flat && shape == conv_output_shape(*this, g, in.dtype))
+        return runner_.forward(*this, g, bottom, added, *top, opt);
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    temporary.use_bf16_storage = false;
+    Mat wide, wide_added, sums;
+    QUOLL_RETURN_IF_ERROR(widened(bottom, temporary, &wide));
+    QUOLL_RETURN_IF_ERROR(widened(added, temporary, &wide_added));
+    QUOLL_RETURN_IF_ERROR(flat ? runner_.forward_flat(*this, wide, sums, temporary)
+                               : runner_.forward(*this, g, wide, Mat(), sums, temporary));
+    if (bottom.dtype != DType::bf16)
+        return add_and_activate(*this, *this, sums, wide_added, true, top, opt);
+    QUOLL_RETURN_IF_ERROR(add_and_activate(*this, *this, sums, wide_added, true, &wide, temporary));
+    cast_float32_to_bfloat16(wide, *top, opt);
+    return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                             const Option& opt) const {
     top_blobs.resize(1);
+    if (runner_.created() && add_input && bottom_blobs.size() == 2)
+        return forward_with_add(bottom_blobs[0], bottom_blobs[1], &top_blobs[0], opt);
     if (runner_.created() && bottom_blobs.size() == 1)
         return forward(bottom_blobs[0], top_blobs[0], opt);
     std::vector<Mat> planar;

@@ -19,6 +19,8 @@ public:
     const char* algorithm() const { return runner_.created() ? runner_.algorithm() : ""; }
 
 private:
+    int forward_with_add(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;
+
     ConvRunner runner_;
     WholeConvolution int8_;
 };

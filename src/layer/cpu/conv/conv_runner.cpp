@@ -100,7 +100,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     split_ = s.axes < 3 ? split_kernels_for(opt) : nullptr;
     threads_ = opt.num_threads;
     narrow_ = opt.use_bf16_storage;
-    const bool hinted = layer.bottom_shapes.size() == 1;
+    const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);
     if ((!winograd_ && !split_) || (hinted && layer.bottom_shapes[0].dims == 1)) {
         status = pack_direct();
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
@@ -245,16 +245,34 @@ ConvShape ConvRunner::shape_of(const ConvGeometry& g) const {
     return shape;
 }
 
+// `added` as it is read: f32 or bf16, with this elempack.
+static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dtype, int pack,
+                         const Option& opt, Mat* m) {
+    *m = added;
+    if (added.empty()) return kOk;
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    if (dtype == DType::f32 && added.dtype == DType::bf16)
+        cast_bfloat16_to_float32(added, *m, temporary);
+    if (dtype == DType::bf16 && added.dtype == DType::f32)
+        cast_float32_to_bfloat16(added, *m, temporary);
+    if (m->empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(with_elempack(*m, pack, opt, m));
+    *m = conv_channels(s, *m);
+    return kOk;
+}
+
 int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry, const Mat& bottom,
-                        Mat& top, const Option& opt) const {
+                        const Mat& added, Mat& top, const Option& opt) const {
     ConvGeometry g = geometry;
-    Mat in, out;
+    Mat in, out, add;
     int status = kOk;
     const bool narrow = bottom.dtype == DType::bf16;
     if (narrow && !takes_bf16(s, g, &status))
-        return status != kOk ? status : forward_widened(s, g, bottom, top, opt);
+        return status != kOk ? status : forward_widened(s, g, bottom, added, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
+    QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
     QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, bottom.dtype, out_pack_, opt, &top, &out));
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
     if (odd_value || !ConvPlan::takes(shape_of(g)))
@@ -263,6 +281,14 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     ConvShape shape = shape_of(g);
     shape.in_step = in.cstep * in_pack_;
     shape.out_step = out.cstep * out_pack_;
+    const size_t size = dtype_size(in.dtype), out_blocks = out_channels_ / out_pack_;
+    Blobs blobs;
+    blobs.in = in.data, blobs.added = add.data, blobs.out = out.data;
+    blobs.added_step = add.cstep * out_pack_;
+    blobs.in_group = in_channels_ / in_pack_ * shape.in_step * size;
+    blobs.added_group = out_blocks * blobs.added_step * size;
+    blobs.out_group = out_blocks * shape.out_step * size;
+    if (!s.add_input || !add.empty()) blobs.activation = activation_;
     const double work =
         (double)g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
     const int threads = threads_for(opt, work);
@@ -271,66 +297,70 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     QUOLL_RETURN_IF_ERROR(prepare(shape, narrow, threads, &form, &plans));
     switch (form) {
         case Form::kSplit:
-            return run_split(
-                *plans.split, in.data,
-                in_channels_ / in_pack_ * shape.in_step * dtype_size(in.dtype), out.data,
-                out_channels_ / out_pack_ * shape.out_step * dtype_size(out.dtype), opt);
+            return run_split(*plans.split, blobs, opt);
         case Form::kWinograd:
-            return run_winograd(shape, in, out, threads, opt);
+            return run_winograd(shape, blobs, threads, opt);
         default:
-            return run_direct(*plans.direct, in, out, threads);
+            return run_direct(*plans.direct, blobs, threads);
     }
 }
 
 // A bf16 blob by way of f32.
 int ConvRunner::forward_widened(const ConvolutionFields& s, const ConvGeometry& g,
-                                const Mat& bottom, Mat& top, const Option& opt) const {
+                                const Mat& bottom, const Mat& added, Mat& top,
+                                const Option& opt) const {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     Mat wide, result;
     cast_bfloat16_to_float32(bottom, wide, temporary);
     if (wide.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(is_flat_input(s, wide.logical_shape())
-                              ? forward_flat(wide, result, temporary)
-                              : forward(s, g, wide, result, temporary));
+                              ? forward_flat(s, wide, result, temporary)
+                              : forward(s, g, wide, added, result, temporary));
     cast_float32_to_bfloat16(result, top, opt);
     return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-int ConvRunner::run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const {
+int ConvRunner::run_direct(const ConvPlan& plan, const Blobs& b, int threads) const {
     for (int i = 0; i < group_; i++) {
-        const Mat group_in = in.channel(i * (in_channels_ / in_pack_));
-        Mat group_out = top.channel(i * (out_channels_ / out_pack_));
-        plan.run(group_in, weights_.row(i), bias_.row(i), group_out, nullptr, 0, activation_,
+        const float* added = (const float*)b.added;
+        if (added) added += i * b.added_group / sizeof(float);
+        plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i), bias_.row(i),
+                 (float*)((char*)b.out + i * b.out_group), added, b.added_step, b.activation,
                  threads);
     }
     return kOk;
 }
 
-int ConvRunner::run_winograd(const ConvShape& shape, const Mat& in, Mat& top, int threads,
+int ConvRunner::run_winograd(const ConvShape& shape, const Blobs& b, int threads,
                              const Option& opt) const {
     const WinogradPlan plan(*kernels_, shape, threads);
     Mat workspace;
     if (plan.workspace() <= INT_MAX)
         workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
     if (workspace.empty()) return kOutOfMemory;
-    plan.run(in, weights_, bias_, zeros_, top, activation_, workspace);
+    plan.run((const float*)b.in, weights_, bias_, zeros_, (float*)b.out, (const float*)b.added,
+             b.added_step, b.activation, workspace);
     return kOk;
 }
 
-int ConvRunner::run_split(const SplitPlan& plan, const void* in, size_t in_group, void* out,
-                          size_t out_group, const Option& opt) const {
+int ConvRunner::run_split(const SplitPlan& plan, const Blobs& b, const Option& opt) const {
     Mat workspace;
     if (plan.workspace() <= INT_MAX)
         workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
     if (workspace.empty()) return kOutOfMemory;
-    for (int i = 0; i < group_; i++)
-        plan.run((const char*)in + i * in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
-                 (char*)out + i * out_group, nullptr, 0, activation_, workspace);
+    for (int i = 0; i < group_; i++) {
+        const char* added = (const char*)b.added;
+        if (added) added += i * b.added_group;
+        plan.run((const char*)b.in + i * b.in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
+                 (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step, b.activation,
+                 workspace);
+    }
     return kOk;
 }
 
-int ConvRunner::forward_flat(const Mat& bottom, Mat& top, const Option& opt) const {
+int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat& top,
+                             const Option& opt) const {
     // Channels of a 1-D blob follow each other whatever its elempack; with a 1x1 kernel that is the
     // order of the weights.
     top.create(Shape(out_channels_ * group_), out_pack_, opt.blob_allocator);
@@ -341,10 +371,13 @@ int ConvRunner::forward_flat(const Mat& bottom, Mat& top, const Option& opt) con
         if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(pack_direct());
         form = form_;
     }
+    const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
     if (form == Form::kSplit) {
         const SplitPlan plan(*split_, split_shape(1, out_channels_, in_channels_, 0, 0), 1);
-        return run_split(plan, bottom.data, in_channels_ * sizeof(float), top.data,
-                         out_channels_ * sizeof(float), opt);
+        return run_split(plan,
+                         {bottom.data, nullptr, top.data, in_channels_ * sizeof(float), 0,
+                          out_channels_ * sizeof(float), 0, activation},
+                         opt);
     }
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
@@ -358,7 +391,7 @@ int ConvRunner::forward_flat(const Mat& bottom, Mat& top, const Option& opt) con
         g.bias = bias_.row(i);
         g.c = (float*)top.data + (size_t)i * out_channels_;
         g.c_pack = out_channels_;
-        g.activation = activation_;
+        g.activation = activation;
         gemm_matrix(g, threads_for(opt, (double)in_channels_ * out_channels_));
     }
     return kOk;

@@ -23,15 +23,17 @@ public:
     bool created() const { return kernels_ != nullptr; }
     // "direct", "winograd" or "split" (bf16 parts on tile units); "" before the choice.
     const char* algorithm() const;
-    // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. top is
-    // created, of the same dtype.
-    int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
-                const Option& opt) const;
+    // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
+    // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
+    // activation is left out. top is created, of bottom's dtype.
+    int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
+                const Mat& added, Mat& top, const Option& opt) const;
     // The same for bf16 through f32.
     int forward_widened(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
-                        Mat& top, const Option& opt) const;
-    // A 1x1 convolution on the 1-D input of is_flat_input, which is f32.
-    int forward_flat(const Mat& bottom, Mat& top, const Option& opt) const;
+                        const Mat& added, Mat& top, const Option& opt) const;
+    // A 1x1 convolution on the 1-D input of is_flat_input, which is f32; nothing is added to it.
+    int forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat& top,
+                     const Option& opt) const;
 
 private:
     enum class Form { kUndecided, kDirect, kWinograd, kSplit };
@@ -50,12 +52,19 @@ private:
     int pack_split() const;
     bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
     int prepare(const ConvShape& shape, bool narrow, int threads, Form* form, Plans* plans) const;
-    int run_direct(const ConvPlan& plan, const Mat& in, Mat& top, int threads) const;
-    int run_winograd(const ConvShape& shape, const Mat& in, Mat& top, int threads,
+    // One call of forward: blobs with in_pack_ and out_pack_. added: null, or like out but for its
+    // step. Groups are so many bytes apart.
+    struct Blobs {
+        const void *in, *added;
+        void* out;
+        size_t in_group, added_group, out_group;
+        size_t added_step;  // values from one channel block to the next
+        FusedActivation activation;
+    };
+    int run_direct(const ConvPlan& plan, const Blobs& blobs, int threads) const;
+    int run_winograd(const ConvShape& shape, const Blobs& blobs, int threads,
                      const Option& opt) const;
-    // in_group, out_group: bytes from one group to the next.
-    int run_split(const SplitPlan& plan, const void* in, size_t in_group, void* out,
-                  size_t out_group, const Option& opt) const;
+    int run_split(const SplitPlan& plan, const Blobs& blobs, const Option& opt) const;
 
     const KernelSet* kernels_;
     const SplitGemmKernels* split_;  // null: not to be used

@@ -352,7 +352,7 @@ struct SplitPlan::Pointers {
     const uint16_t* weights;
     const float* bias;
     void* out;
-    const float* residual;
+    const void* residual;
     ptrdiff_t residual_block;
     const FusedActivation& activation;
 };
@@ -415,7 +415,8 @@ void SplitPlan::run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile
     tile->narrow = shape_.narrow_out;
     tile->c = tile->narrow ? (void*)((uint16_t*)p.out + panel.c) : (float*)p.out + panel.c;
     tile->c_vector = panel.c_vector;
-    tile->residual = p.residual ? p.residual + panel.residual : nullptr;
+    const size_t size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
+    tile->residual = p.residual ? (const char*)p.residual + panel.residual * size : nullptr;
     tile->r_vector = panel.r_vector;
     panel.kernels[count - 1](*tile);
     for (size_t n = 0; p.activation.pass && n < panel.columns; n += 16)
@@ -456,8 +457,7 @@ void SplitPlan::run_through_buffer(const Pointers& p, const Panel& panel, SplitT
     for (int m = 0; m < rows; m++) {
         own[m] = places[m] < 0 ? -1 : m * kSplitColumns;
         for (size_t j = 0; p.residual && places[m] >= 0 && j < panel.columns; j++)
-            residual[m * kSplitColumns + j] =
-                p.residual[places[m] + column_offset(shape_, panel.n0 + j, p.residual_block)];
+            residual[m * kSplitColumns + j] = residual_at(p, panel.n0 + j, places[m]);
     }
     tile->c = buffer;
     tile->narrow = false;
@@ -470,6 +470,12 @@ void SplitPlan::run_through_buffer(const Pointers& p, const Panel& panel, SplitT
         p.activation.finish(buffer + m * kSplitColumns, panel.columns);
         store_row(p, panel, buffer + m * kSplitColumns, places[m]);
     }
+}
+
+float SplitPlan::residual_at(const Pointers& p, size_t column, int32_t place) const {
+    const ptrdiff_t at = place + column_offset(shape_, column, p.residual_block);
+    return shape_.narrow_out ? float_from_bfloat(((const uint16_t*)p.residual)[at])
+                             : ((const float*)p.residual)[at];
 }
 
 // A row of a panel's columns to its place in C.
@@ -519,7 +525,7 @@ void SplitPlan::run_panel(const Pointers& p, const uint16_t* a, size_t block, si
 }
 
 void SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,
-                    const float* residual, ptrdiff_t residual_block,
+                    const void* residual, ptrdiff_t residual_block,
                     const FusedActivation& activation, float* workspace) const {
     const Pointers pointers = {weights, bias, out, residual, residual_block, activation};
     const int tasks = (int)(blocks_ * groups_);

@@ -55,9 +55,9 @@ public:
     SplitPlan(const SplitGemmKernels& kernels, const SplitShape& shape, int threads);
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return threads_ * (share_ / 2); }
-    // As ConvPlan::run.
+    // As ConvPlan::run; the residual is of the output's type.
     void run(const void* in, const uint16_t* weights, const float* bias, void* out,
-             const float* residual, ptrdiff_t residual_block, const FusedActivation& activation,
+             const void* residual, ptrdiff_t residual_block, const FusedActivation& activation,
              float* workspace) const;
     const SplitShape& shape() const { return shape_; }
     int threads() const { return wanted_threads_; }
@@ -95,6 +95,7 @@ private:
     void run_tiles(const Pointers& p, const Panel& panel, SplitTile* tile) const;
     void run_with_pass(const Pointers& p, const Panel& panel, SplitTile* tile) const;
     void run_through_buffer(const Pointers& p, const Panel& panel, SplitTile* tile) const;
+    float residual_at(const Pointers& p, size_t column, int32_t place) const;
     void store_row(const Pointers& p, const Panel& panel, const float* from, int32_t place) const;
 
     const SplitGemmKernels& kernels_;

@@ -189,8 +189,8 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
     const bool flat = is_flat_input(*this, in[0]);
     if (groups_.created())
-        return flat ? groups_.forward_flat(bottom_blob, top_blob, opt)
-                    : groups_.forward(*this, g, bottom_blob, top_blob, opt);
+        return flat ? groups_.forward_flat(*this, bottom_blob, top_blob, opt)
+                    : groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
     if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
     if (pack_ == 1) return forward_planar(bottom_blob, g, top_blob, opt);
     return forward_blocked(bottom_blob, g, top_blob, opt);

@@ -38,7 +38,7 @@ enum {
 //     c[p + v * c_vector + lane] = clamp(bias[16 v + lane] + sum + residual[p + v * r_vector +
 //     lane])
 // for the columns 16 v + lane < columns, rounded to bf16 if `narrow`. Nothing beyond these values
-// is written, and of A, B and bias all of the tiles and the panel is read. residual may be null.
+// is written, and of A, B and bias all of the tiles and the panel is read. residual may be null or c.
 struct SplitTile {
     const uint16_t* a;
     ptrdiff_t a_row, a_tile;
@@ -47,12 +47,12 @@ struct SplitTile {
     size_t num_steps;  // at least 1
     const uint16_t* b;
     const float* bias;  // 32 floats, 16 for a narrow panel
-    void* c;            // floats, or bf16 values
+    void* c;            // floats, or bf16 values if `narrow`; so is the residual
     bool narrow;
     const int32_t* rows;
     ptrdiff_t c_vector;
     size_t columns;
-    const float* residual;
+    const void* residual;
     ptrdiff_t r_vector;
     float low, high;  // a NaN sum stays NaN
     // What is fetched into the second-level cache meanwhile, a part of the next panel; or null.

@@ -55,8 +55,8 @@ void input(const float* in, ptrdiff_t row, float* out, size_t step) {
     }
 }
 
-void output(const float* in, size_t step, const float* bias, float* out, ptrdiff_t row, int w,
-            int h, float low, float high) {
+void output(const float* in, size_t step, const float* bias, const float* added, float* out,
+            ptrdiff_t row, int w, int h, float low, float high) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
     V columns[6][4];  // [x][y] after the pass over y
@@ -71,7 +71,8 @@ void output(const float* in, size_t step, const float* bias, float* out, ptrdiff
         for (size_t x = 0; x < 6; x++) m[x] = columns[x][y];
         output_1d(m, result);
         for (int x = 0; x < w; x++) {
-            const V value = result[x] + offset;
+            V value = result[x] + offset;
+            if (added) value = value + V::load(added + y * row + x * (ptrdiff_t)L);
             min(V::set(high), max(V::set(low), value)).store(out + y * row + x * (ptrdiff_t)L);
         }
     }

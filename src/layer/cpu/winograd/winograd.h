@@ -19,10 +19,10 @@ enum { kWinogradIn = 6, kWinogradOut = 4, kWinogradPoints = 36 };
 // other, rows are `row` floats apart. Point i goes to out + i * step.
 typedef void (*WinogradInput)(const float* in, ptrdiff_t row, float* out, size_t step);
 
-// clamp(A^T m A + bias), point i of m at in + i * step; the upper left w x h elements (1 to 4 each)
-// are written, rows `row` floats apart.
-typedef void (*WinogradOutput)(const float* in, size_t step, const float* bias, float* out,
-                               ptrdiff_t row, int w, int h, float low, float high);
+// clamp(A^T m A + bias + added), point i of m at in + i * step; the upper left w x h elements (1 to
+// 4 each) are written, rows `row` floats apart, as those of `added`, which may be null or out.
+typedef void (*WinogradOutput)(const float* in, size_t step, const float* bias, const float* added,
+                               float* out, ptrdiff_t row, int w, int h, float low, float high);
 
 struct WinogradKernels {
 #define QUOLL_WINOGRAD_INPUT(name) WinogradInput name;

@@ -110,16 +110,25 @@ size_t WinogradPlan::workspace() const {
     return threads_ * chunk_ * channels * kWinogradPoints;
 }
 
+struct WinogradPlan::Blobs {
+    const float *in, *weights, *bias, *zeros;
+    float* out;
+    const float* residual;
+    size_t residual_step;
+    const FusedActivation& activation;
+};
+
 void WinogradPlan::run(const float* in, const float* weights, const float* bias, const float* zeros,
-                       float* out, const FusedActivation& activation, float* workspace) const {
+                       float* out, const float* residual, size_t residual_step,
+                       const FusedActivation& activation, float* workspace) const {
+    const Blobs blobs = {in, weights, bias, zeros, out, residual, residual_step, activation};
     const size_t share = this->workspace() / threads_;
     const int chunks = (tiles_ + chunk_ - 1) / chunk_;
 #pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
     for (int i = 0; i < chunks; i++) {
         float* own = workspace + (threads_ > 1 ? get_omp_thread_num() * share : 0);
         const int first = i * chunk_;
-        run_tiles(in, weights, bias, zeros, out, activation, own, first,
-                  std::min(chunk_, tiles_ - first));
+        run_tiles(blobs, own, first, std::min(chunk_, tiles_ - first));
     }
 }
 
@@ -148,30 +157,32 @@ void WinogradPlan::transform_input(const float* in, int tile, float* to, size_t 
     }
 }
 
-void WinogradPlan::transform_output(const float* from, size_t step, const float* bias, int tile,
-                                    float* out, const FusedActivation& activation) const {
+void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step,
+                                    int tile) const {
     const size_t lanes = kernels_.lanes;
     const int x0 = tile % tiles_x_ * kWinogradOut, y0 = tile / tiles_x_ * kWinogradOut;
     const int w = std::min<int>(kWinogradOut, shape_.x.out - x0);
     const int h = std::min<int>(kWinogradOut, shape_.y.out - y0);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
     for (int c = 0; c < shape_.out_channels; c += (int)lanes) {
-        float* to = out + c / lanes * shape_.out_step + y0 * row + x0 * (ptrdiff_t)lanes;
-        kernels_.winograd->output(from + c, step, bias + c, to, row, w, h, activation.low,
-                                  activation.high);
-        for (int y = 0; activation.pass && y < h; y++) activation.finish(to + y * row, w * lanes);
+        const ptrdiff_t at = y0 * row + x0 * (ptrdiff_t)lanes;
+        float* to = b.out + c / lanes * shape_.out_step + at;
+        const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
+        kernels_.winograd->output(from + c, step, b.bias + c, added, to, row, w, h,
+                                  b.activation.low, b.activation.high);
+        for (int y = 0; b.activation.pass && y < h; y++)
+            b.activation.finish(to + y * row, w * lanes);
     }
 }
 
-void WinogradPlan::run_tiles(const float* in, const float* weights, const float* bias,
-                             const float* zeros, float* out, const FusedActivation& activation,
-                             float* workspace, int first, int count) const {
+void WinogradPlan::run_tiles(const Blobs& b, float* workspace, int first, int count) const {
     const size_t inputs = shape_.in_channels, outputs = shape_.out_channels;
     const size_t point = gemm_packed_size(*kernels_.gemm, outputs, inputs);
     // [point][tile][channel] of transformed inputs, then of sums.
     const size_t in_step = (size_t)count * inputs, out_step = (size_t)count * outputs;
     float* const sums = workspace + kWinogradPoints * in_step;
-    for (int t = 0; t < count; t++) transform_input(in, first + t, workspace + t * inputs, in_step);
+    for (int t = 0; t < count; t++)
+        transform_input(b.in, first + t, workspace + t * inputs, in_step);
     GemmMatrix g = {};
     g.kernels = &kernels_;
     g.a_row = (ptrdiff_t)inputs;
@@ -179,17 +190,16 @@ void WinogradPlan::run_tiles(const float* in, const float* weights, const float*
     g.m = count;
     g.n = outputs;
     g.k = inputs;
-    g.bias = zeros;
+    g.bias = b.zeros;
     g.c_row = (ptrdiff_t)outputs;
     g.c_pack = outputs;
     for (int i = 0; i < kWinogradPoints; i++) {
         g.a = workspace + i * in_step;
-        g.b = weights + i * point;
+        g.b = b.weights + i * point;
         g.c = sums + i * out_step;
         gemm_matrix(g, 1);
     }
-    for (int t = 0; t < count; t++)
-        transform_output(sums + t * outputs, out_step, bias, first + t, out, activation);
+    for (int t = 0; t < count; t++) transform_output(b, sums + t * outputs, out_step, first + t);
 }
 
 }  // namespace quoll

@@ -28,15 +28,14 @@ public:
     size_t workspace() const;
     // As ConvPlan::run. zeros: gemm_bias_size floats of zero.
     void run(const float* in, const float* weights, const float* bias, const float* zeros,
-             float* out, const FusedActivation& activation, float* workspace) const;
+             float* out, const float* residual, size_t residual_step,
+             const FusedActivation& activation, float* workspace) const;
 
 private:
-    void run_tiles(const float* in, const float* weights, const float* bias, const float* zeros,
-                   float* out, const FusedActivation& activation, float* workspace, int first,
-                   int count) const;
+    struct Blobs;
+    void run_tiles(const Blobs& blobs, float* workspace, int first, int count) const;
     void transform_input(const float* in, int tile, float* to, size_t step) const;
-    void transform_output(const float* from, size_t step, const float* bias, int tile, float* out,
-                          const FusedActivation& activation) const;
+    void transform_output(const Blobs& blobs, const float* from, size_t step, int tile) const;
 
     const KernelSet& kernels_;
     const ConvShape shape_;

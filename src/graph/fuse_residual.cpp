@@ -1,0 +1,41 @@
+#include "graph/passes.h"
+#include "layer/binaryop.h"
+#include "layer/eltwise.h"
+
+namespace quoll {
+
+namespace {
+
+// The layer is the plain sum of two blobs.
+bool adds_two(const LayerGraph& graph, int index) {
+    const auto* op = graph.as<BinaryOp>(index, "BinaryOp");
+    const auto* sum = graph.as<Eltwise>(index, "Eltwise");
+    const bool adds = (op && op->op_type == BinaryOp::ADD && !op->with_scalar) ||
+                      (sum && sum->op_type == Eltwise::SUM && sum->coeffs.empty());
+    if (!adds) return false;
+    const std::vector<int>& in = graph.layer(index)->bottoms;
+    return in.size() == 2 && in[0] != in[1] && graph.layer(index)->tops.size() == 1;
+}
+
+}  // namespace
+
+int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
+    const bool plain = graph.is(index, "Convolution") || graph.is(index, "Convolution1D") ||
+                       graph.is(index, "Convolution3D");
+    const int next = plain ? graph.only_reader(index) : -1;
+    if (next < 0 || !adds_two(graph, next)) return 0;
+    ConvolutionOperator& conv = *static_cast<ConvolutionOperator*>(graph.layer(index));
+    if (conv.activation_type != kActivationNone || conv.dynamic_weight || conv.add_input ||
+        conv.int8_scale_term != 0 || conv.bottoms.size() != 1)
+        return 0;
+    const std::vector<int>& in = graph.layer(next)->bottoms;
+    const int added = graph.producer(in[in[0] == conv.tops[0] ? 1 : 0]);
+    // Of two convolutions the later one takes the sum; constants belong into the bias.
+    if (added > index || graph.is(added, "MemoryData")) return 0;
+    const std::string what = graph.layer(next)->type + " into " + conv.type;
+    graph.absorb(index, next, true, what.c_str());
+    conv.add_input = 1;
+    return conv.check_inputs() == kOk ? 1 : (int)kError;
+}
+
+}  // namespace quoll
