@@ -108,12 +108,12 @@ const TilesEntry kTiles[] = {
 #define QUOLL_GEMM_TILES(name, vectors) {#name, &GemmKernels::name, vectors},
 #define QUOLL_GEMM_PACK(name)
 #define QUOLL_GEMM_VECTOR(name)
-#define QUOLL_GEMM_ADD(name)
+#define QUOLL_GEMM_START(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_ADD
+#undef QUOLL_GEMM_START
 };
 
 TEST(Gemm, tiles) {
@@ -200,12 +200,12 @@ const PackEntry kPacks[] = {
 #define QUOLL_GEMM_TILES(name, vectors)
 #define QUOLL_GEMM_PACK(name) {#name, &GemmKernels::name, name},
 #define QUOLL_GEMM_VECTOR(name)
-#define QUOLL_GEMM_ADD(name)
+#define QUOLL_GEMM_START(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_ADD
+#undef QUOLL_GEMM_START
 };
 
 TEST(Gemm, packs) {
@@ -267,17 +267,38 @@ TEST(Gemm, row_times_panels) {
     }
 }
 
-TEST(Gemm, add_clamp) {
-    for (Isa isa : available_isas()) {
-        for (size_t count = 0; count <= 70; count++) {
-            Guarded<float> c(count), r(count), expected(count);
-            fill(c);
+void check_start(GemmStartKernel kernel, size_t pack, Isa isa) {
+    for (int rows : {1, 2, 7})
+        for (size_t count = pack; count <= 3 * pack; count += pack) {
+            const size_t row = pack + 2, block = row * rows + 3, width = count + 5;
+            Guarded<float> r(block * (count / pack - 1) + row * (rows - 1) + pack), bias(count),
+                init(width * (rows - 1) + count);
             fill(r);
-            for (size_t i = 0; i < count; i++)
-                expected[i] = std::min(.75f, std::max(-.5f, c[i] + r[i]));
-            kernel_set(isa).gemm->add_clamp(c.data(), r.data(), count, -.5f, .75f);
-            for (size_t i = 0; i < count; i++) ASSERT_EQ(c[i], expected[i]) << isa_name(isa);
+            fill(bias);
+            for (float& x : init) x = 55.f;
+            kernel({r.data(), (ptrdiff_t)row, (ptrdiff_t)block, bias.data(), rows, count,
+                    init.data(), width});
+            for (size_t i = 0; i < init.size(); i++) {
+                const size_t m = i / width, j = i % width;
+                ASSERT_EQ(init[i],
+                          j < count ? bias[j] + r[m * row + j / pack * block + j % pack] : 55.f)
+                    << isa_name(isa) << " pack " << pack << " row " << m << " column " << j;
+            }
         }
+}
+
+TEST(Gemm, starts_from_residuals) {
+    for (Isa isa : available_isas()) {
+        const GemmKernels& kernels = *kernel_set(isa).gemm;
+#define QUOLL_GEMM_TILES(name, vectors)
+#define QUOLL_GEMM_PACK(name)
+#define QUOLL_GEMM_VECTOR(name)
+#define QUOLL_GEMM_START(name, pack) check_start(kernels.name, pack, isa);
+#include "layer/cpu/gemm/kernels.inc"
+#undef QUOLL_GEMM_TILES
+#undef QUOLL_GEMM_PACK
+#undef QUOLL_GEMM_VECTOR
+#undef QUOLL_GEMM_START
     }
 }
 

@@ -14,6 +14,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     if (int8_scale_term != 0) return int8_.create(*this, new ConvolutionCpu(axes), opt);
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage;
+    support_inplace = add_input != 0;
     weight_data.release();
     return kOk;
 }
@@ -34,6 +35,14 @@ int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option&
                    ? runner_.forward_widened(*this, g, bottom_blob, Mat(), top_blob, opt)
                    : runner_.forward_flat(*this, bottom_blob, top_blob, opt);
     return runner_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
+}
+
+int ConvolutionCpu::forward_inplace(std::vector<Mat>& blobs, const Option& opt) const {
+    if (!add_input || blobs.size() != 2) return fail("expected 2 inputs, got %zu", blobs.size());
+    Mat top = blobs[1];
+    QUOLL_RETURN_IF_ERROR(forward_with_add(blobs[0], blobs[1], &top, opt));
+    blobs.assign(1, top);
+    return kOk;
 }
 
 namespace {

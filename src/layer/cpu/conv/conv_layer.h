@@ -15,6 +15,8 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    // With add_input: over what is added, if it can be.
+    int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
     // Of f32 weights; "" for others, and before the first run of one that is yet undecided.
     const char* algorithm() const { return runner_.created() ? runner_.algorithm() : ""; }
 

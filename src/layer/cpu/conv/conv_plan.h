@@ -47,8 +47,8 @@ public:
     // in_channels must be a multiple of in_pack, out_channels of out_pack.
     ConvPlan(const KernelSet& kernels, const ConvShape& shape);
 
-    // weights: packed by gemm_pack_ordered. bias: see GemmProblem. residual: null, or a blob like
-    // the output but for its step.
+    // weights: packed by gemm_pack_ordered. bias: see GemmProblem. residual: null, a blob like the
+    // output but for its step, or the output, which is then written over it.
     void run(const float* in, const float* weights, const float* bias, float* out,
              const float* residual, size_t residual_step, const FusedActivation& activation,
              int threads) const;

@@ -273,7 +273,11 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
-    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, bottom.dtype, out_pack_, opt, &top, &out));
+    if (!added.empty() && top.data == added.data && top.dtype == bottom.dtype &&
+        top.elempack == out_pack_)
+        out = add;
+    else
+        QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, bottom.dtype, out_pack_, opt, &top, &out));
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
     if (odd_value || !ConvPlan::takes(shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));

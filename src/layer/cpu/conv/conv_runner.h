@@ -25,7 +25,8 @@ public:
     const char* algorithm() const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
     // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
-    // activation is left out. top is created, of bottom's dtype.
+    // activation is left out. top is created, of bottom's dtype, or is `added`, over which the
+    // output is written if its dtype and elempack are right.
     int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
                 const Mat& added, Mat& top, const Option& opt) const;
     // The same for bf16 through f32.

@@ -53,8 +53,19 @@ typedef void (*GemmVectorKernel)(const float* a, ptrdiff_t a_k, size_t k, const 
                                  size_t count, const float* init, float* out, float low,
                                  float high);
 
-// c[i] = clamp(c[i] + r[i]) for i < count.
-typedef void (*GemmAddClamp)(float* c, const float* r, size_t count, float low, float high);
+// What a tile with a residual starts from: init[m * init_row + j] = bias[j] + the residual's column
+// j, which is at r[m * r_row + j / pack * r_block + j % pack], for m < rows and j < count, a
+// multiple of pack.
+struct GemmStart {
+    const float* r;
+    ptrdiff_t r_row, r_block;
+    const float* bias;
+    int rows;
+    size_t count;
+    float* init;
+    size_t init_row;
+};
+typedef void (*GemmStartKernel)(const GemmStart& start);
 
 struct GemmKernels {
     int lanes;
@@ -63,12 +74,12 @@ struct GemmKernels {
 #define QUOLL_GEMM_TILES(name, vectors) GemmTileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_GEMM_PACK(name) GemmPackPanel name;
 #define QUOLL_GEMM_VECTOR(name) GemmVectorKernel name;
-#define QUOLL_GEMM_ADD(name) GemmAddClamp name;
+#define QUOLL_GEMM_START(name, pack) GemmStartKernel name;
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_ADD
+#undef QUOLL_GEMM_START
 };
 
 }  // namespace quoll

@@ -160,57 +160,66 @@ void start_from_bias(const GemmProblem& g, const Panel& panel, GemmTile* tile) {
     tile->init_vector = g.kernels->gemm->lanes;
 }
 
-// What follows the last section where C's vectors are whole.
-void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
+// A tile [rows][width] of bias and residual.
+void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
+                         float* init, GemmTile* tile) {
     const GemmKernels& kernels = *g.kernels->gemm;
-    const size_t lanes = kernels.lanes, vectors = panel.width / lanes;
-    // Rows of one vector that follow each other are one array.
-    const bool dense = rows.c_row == (ptrdiff_t)lanes;
-    const size_t count = dense ? rows.rows * lanes : lanes;
-    for (size_t v = 0; v < vectors; v++) {
-        for (int m = 0; m < (dense ? 1 : rows.rows); m++) {
-            float* out = c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row;
-            if (g.residual) {
-                const float* r = g.residual + rows.c + panel.residual +
-                                 (ptrdiff_t)v * panel.residual_vector + m * rows.c_row;
-                kernels.add_clamp(out, r, count, g.activation.low, g.activation.high);
-            }
-            g.activation.finish(out, count);
-        }
+    tile->init = init;
+    tile->init_row = panel.width;
+    tile->init_vector = kernels.lanes;
+    if (panel.used < panel.width) std::fill_n(init, rows.rows * panel.width, 0.f);
+    const float* r = g.residual + rows.c + panel.residual;
+    GemmStart start = {r,          rows.c_row, g.residual_block, g.bias + panel.n0, rows.rows,
+                       panel.used, init,       panel.width};
+    const GemmStartKernel whole = g.c_pack == 1    ? kernels.start_1
+                                  : g.c_pack == 4  ? kernels.start_4
+                                  : g.c_pack == 8  ? kernels.start_8
+                                  : g.c_pack == 16 ? kernels.start_16
+                                                   : nullptr;
+    if (whole && panel.n0 % g.c_pack == 0 && panel.used % g.c_pack == 0) return whole(start);
+    // The columns that lie within one block of C.
+    for (size_t j = 0; j < panel.used; j += start.count) {
+        const size_t n = panel.n0 + j;
+        start.r = g.residual + rows.c + column_offset(g, n, g.residual_block);
+        start.r_block = 1;
+        start.bias = g.bias + n;
+        start.init = init + j;
+        start.count = std::min(panel.used - j, g.c_pack - n % g.c_pack);
+        kernels.start_1(start);
     }
 }
 
+// Applies the activation where C's vectors are whole.
+void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
+    const size_t lanes = g.kernels->gemm->lanes, vectors = panel.width / lanes;
+    // Rows of one vector that follow each other are one array.
+    const bool dense = rows.c_row == (ptrdiff_t)lanes;
+    const size_t count = dense ? rows.rows * lanes : lanes;
+    for (size_t v = 0; v < vectors; v++)
+        for (int m = 0; m < (dense ? 1 : rows.rows); m++)
+            g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
+}
+
 void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section) {
+    alignas(64) float init[kMaxTile];
     GemmTile tile;
     tile.c = g.c + rows.c + panel.c;
     tile.c_row = rows.c_row;
     tile.c_vector = panel.c_vector;
-    if (section == 0) {
-        start_from_bias(g, panel, &tile);
-    } else {
+    if (section > 0) {
         tile.init = tile.c;
         tile.init_row = tile.c_row;
         tile.init_vector = tile.c_vector;
+    } else if (g.residual) {
+        start_from_residual(g, rows, panel, init, &tile);
+    } else {
+        start_from_bias(g, panel, &tile);
     }
     const bool last = section + 1 == g.num_sections;
-    const bool clamps = last && !g.residual;
-    tile.low = clamps ? g.activation.low : -INFINITY;
-    tile.high = clamps ? g.activation.high : INFINITY;
+    tile.low = last ? g.activation.low : -INFINITY;
+    tile.high = last ? g.activation.high : INFINITY;
     run_section(g, rows, panel, section, &tile);
-    if (last && (g.residual || g.activation.pass)) finish_direct(g, rows, panel, tile.c);
-}
-
-// Adds the residual to a tile [rows][width] and clamps.
-void add_residual(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* tile) {
-    for (int m = 0; m < rows.rows; m++) {
-        for (size_t j = 0; j < panel.used; j++) {
-            const ptrdiff_t at = column_offset(g, panel.n0 + j, g.residual_block);
-            float& x = tile[m * panel.width + j];
-            x += g.residual[rows.c + m * rows.c_row + at];
-            x = x < g.activation.low ? g.activation.low : x;
-            x = x > g.activation.high ? g.activation.high : x;
-        }
-    }
+    if (last && g.activation.pass) finish_direct(g, rows, panel, tile.c);
 }
 
 // The columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length is a
@@ -252,17 +261,19 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     tile.c = buffer;
     tile.c_row = panel.width;
     tile.c_vector = g.kernels->gemm->lanes;
-    start_from_bias(g, panel, &tile);
+    if (g.residual)
+        start_from_residual(g, rows, panel, buffer, &tile);
+    else
+        start_from_bias(g, panel, &tile);
     for (size_t s = 0; s < g.num_sections; s++) {
-        const bool clamps = s + 1 == g.num_sections && !g.residual;
-        tile.low = clamps ? g.activation.low : -INFINITY;
-        tile.high = clamps ? g.activation.high : INFINITY;
+        const bool last = s + 1 == g.num_sections;
+        tile.low = last ? g.activation.low : -INFINITY;
+        tile.high = last ? g.activation.high : INFINITY;
         run_section(g, rows, panel, s, &tile);
         tile.init = tile.c;
         tile.init_row = tile.c_row;
         tile.init_vector = tile.c_vector;
     }
-    if (g.residual) add_residual(g, rows, panel, buffer);
     g.activation.finish(buffer, rows.rows * panel.width);
     scatter(g, rows, panel, buffer);
 }

@@ -64,7 +64,8 @@ struct GemmProblem {
     float* c;
     size_t c_pack;
     ptrdiff_t c_block;
-    const float* residual;  // added before the activation: laid out as C but for the step; or null
+    const float*
+        residual;  // added before the activation: laid out as C but for the step; null; or c
     ptrdiff_t residual_block;
     FusedActivation activation;
     size_t chunk;  // entries of `rows` whose A and C together should stay in cache; 0: all

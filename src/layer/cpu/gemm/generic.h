@@ -170,12 +170,14 @@ void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, s
     }
 }
 
-void add_clamp(float* c, const float* r, size_t count, float low, float high) {
-    using V = s::vecf<s::kLanes>;
-    for (size_t i = 0; i < count; i += s::kLanes) {
-        const size_t n = count - i;
-        const V sum = V::load_n(c + i, n) + V::load_n(r + i, n);
-        min(V::set(high), max(V::set(low), sum)).store_n(c + i, n);
+template <size_t pack>
+void gemm_start(const GemmStart& t) {
+    using V = s::vecf<pack>;
+    const float* r = t.r;
+    for (size_t j = 0; j < t.count; j += pack, r += t.r_block) {
+        const V bias = V::load(t.bias + j);
+        for (int m = 0; m < t.rows; m++)
+            (bias + V::load(r + m * t.r_row)).store(t.init + m * t.init_row + j);
     }
 }
 

@@ -18,12 +18,12 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
      tile_or_null<vectors, 16>()},
 #define QUOLL_GEMM_PACK(name) &name,
 #define QUOLL_GEMM_VECTOR(name) &name,
-#define QUOLL_GEMM_ADD(name) &name,
+#define QUOLL_GEMM_START(name, pack) &gemm_start<pack>,
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_ADD
+#undef QUOLL_GEMM_START
 };
 
 }  // namespace quoll

@@ -38,7 +38,8 @@ enum {
 //     c[p + v * c_vector + lane] = clamp(bias[16 v + lane] + sum + residual[p + v * r_vector +
 //     lane])
 // for the columns 16 v + lane < columns, rounded to bf16 if `narrow`. Nothing beyond these values
-// is written, and of A, B and bias all of the tiles and the panel is read. residual may be null or c.
+// is written, and of A, B and bias all of the tiles and the panel is read. residual may be null or
+// c.
 struct SplitTile {
     const uint16_t* a;
     ptrdiff_t a_row, a_tile;
