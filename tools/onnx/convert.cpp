@@ -6,6 +6,7 @@
 #include "common/npy.h"
 #include "log.h"
 #include "onnx/converter.h"
+#include "onnx/fuse.h"
 #include "status.h"
 
 namespace quoll {
@@ -30,7 +31,8 @@ public:
             if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
         std::vector<const Node*> order;
         sort_nodes(&order);
-        for (const Node* node : order) run_node(*node);
+        Fusion fusion(graph_, options_.outputs, converter_.get());
+        for (const Node* node : order) run_node(*node, &fusion);
         for (const ValueInfo& v : outputs()) {
             std::vector<Dim> declared;
             for (const DimInfo& d : v.shape)
@@ -149,12 +151,12 @@ private:
         }
     }
 
-    void run_node(const Node& node) {
+    void run_node(const Node& node, Fusion* fusion) {
         // What lies before a cut is not converted.
         bool cut = !node.outputs.empty();
         for (const std::string& o : node.outputs) cut = cut && cut_.count(o) != 0;
         if (cut) return;
-        converter_->run_node(node);
+        if (!fusion->run(node)) converter_->run_node(node);
     }
 
     const OnnxOptions& options_;

@@ -163,6 +163,17 @@ void Converter::run_node(const Node& node) {
     if (converted) report_->counts["nodes converted"]++;
 }
 
+bool Converter::run_newest(const Node& node) {
+    const int kNewest = 1 << 20;
+    const OpEntry* entry = find_op(node.domain, node.op, kNewest);
+    if (!entry) return false;
+    for (const std::string& name : node.inputs)
+        if (!name.empty() && (!find_value(name) || find_value(name)->bad)) return false;
+    if (folding_ && fold(node, *entry)) return true;
+    Op op(*this, node, kNewest);
+    return entry->convert(op);
+}
+
 bool Converter::fold(const Node& node, const OpEntry& entry) {
     // A folded tensor may be larger than what it came from, but not by much.
     const size_t kMostGrowth = 1 << 22;
@@ -227,6 +238,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
 }
 
 void Converter::finish() {
+    remove_unused();
     fuse();
     remove_unused();
     insert_splits();

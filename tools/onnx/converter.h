@@ -94,6 +94,9 @@ public:
     bool add_output(const std::string& name, ElementType type, const std::vector<Dim>* declared);
 
     void run_node(const Node& node);
+    // Converts a node as the newest opset means it; false, without a problem on the list, when that
+    // is not possible.
+    bool run_newest(const Node& node);
 
     int opset(const std::string& domain) const;
     void count(const std::string& what) { report_->counts[what]++; }

@@ -110,6 +110,8 @@ std::string Converter::regroup(const std::string& blob, const std::vector<Dim>& 
 // A batched blob as a plain one, regrouped as far as that is free of charge.
 std::string Converter::unbatch(Value* v, const std::string& from, const Form& to) {
     const std::vector<Dim> dims = mat_dims(v->shape, v->form);
+    if (v->shape[0].is(1))  // n is 1: the items are the tensor
+        return regroup(from, dims, mat_dims(v->shape, to), v->floats(), v->name);
     Form item{true, {v->rank() - 1}};
     if (!to.groups.empty() && to.groups[0] == 1 && to.groups.size() > 1)
         item.groups.assign(to.groups.begin() + 1, to.groups.end());

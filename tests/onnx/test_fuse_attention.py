@@ -1,0 +1,68 @@
+"""Attention as exporters write it."""
+import numpy as np
+import pytest
+
+pytest.importorskip('onnx')
+from fuse_case import Case, functions_for  # noqa: E402
+
+HEADS = 'float[2,3,7,8] q, float[2,3,7,8] k, float[2,3,7,8] v'
+ROWS = 'float[2,7,24] x'
+
+
+def graph(body, constants='', inputs=HEADS, out='float[2,3,7,8]'):
+    return f'g ({inputs}) => ({out} y) <{constants}> {{ {body} }}'
+
+
+SCALED = 't = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) c = Mul(p, r) a = Add(c, mask) s = Softmax<axis = -1>(a) y = MatMul(s, v)'
+GONE = ['MatMul', 'Softmax', 'BinaryOp']
+SPLIT = ('qr = MatMul(x, wq) q4 = Reshape(qr, split) q = Transpose<perm = [0, 2, 1, 3]>(q4)'
+         ' kr = MatMul(x, wk) k4 = Reshape(kr, split) t = Transpose<perm = [0, 2, 3, 1]>(k4)'
+         ' vr = MatMul(x, wv) v4 = Reshape(vr, split) v = Transpose<perm = [0, 2, 1, 3]>(v4)'
+         ' p = MatMul(q, t) c = Div(p, r) s = Softmax<axis = -1>(c) o = MatMul(s, v)'
+         ' u = Transpose<perm = [0, 2, 1, 3]>(o) y = Reshape(u, whole)')
+SHAPES = 'int64[4] split = {0, 0, 3, 8}, int64[3] whole = {0, 0, 24}, float r = {2.8284271}'
+MATRICES = ('k3 = Reshape(k, rows) t3 = Transpose<perm = [0, 2, 1]>(k3) t = Reshape(t3, heads) qs = Mul(q, r)'
+            ' ts = Mul(t, r) p = MatMul(qs, ts) s = Softmax<axis = -1>(p) y = MatMul(s, v)')
+WINDOWS = ('qs = Mul(q, r) t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(qs, t) b = Add(p, bias)'
+           ' w = Reshape(b, wide) a = Add(w, mask) n = Reshape(a, heads) s = Softmax<axis = -1>(n) y = MatMul(s, v)')
+CAUSAL = np.where(np.tril(np.ones((7, 7))), 0, -np.inf).astype(np.float32)
+CASES = {
+    'scaled scores': Case(
+        graph(SCALED.replace(' a = Add(c, mask)', '').replace('>(a)', '>(c)'), 'float r = {0.3}'), ['SDPA'], GONE,
+        [('Softmax<axis = -1>', 'Softmax<axis = 2>'), ('Mul(p, r)', 'Add(p, r)')], 'p'),
+    'a causal mask': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 'c', {'mask': CAUSAL}),
+    'a mask for each head': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], 's', {'mask': (3, 7, 7)}),
+    'a mask for each item and head': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 3, 7, 7)}),
+    'a mask for each item': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 1, 7, 7)}),
+    'a mask of columns': Case(graph(SCALED, 'float r = {0.3}'), ['SDPA'], GONE, [], '', {'mask': (2, 1, 1, 7)}),
+    'an input as mask': Case(graph(SCALED, 'float r = {0.3}', HEADS + ', float[2,1,7,7] mask'), ['SDPA'], GONE, [], 'a'),
+    'a mask that is chosen': Case(
+        graph('t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) z = Greater(mask, zero) a = Where(z, p, low)'
+              ' s = Softmax<axis = -1>(a) y = MatMul(s, v)',
+              'float zero = {0.0}, float low = {-3.4028235e38}', HEADS + ', float[7,7] mask'),
+        ['SDPA'], ['MatMul', 'Softmax'], [('-3.4028235e38', '-3.0')], 'a'),
+    'projections with their transposes': Case(
+        graph(SPLIT, SHAPES, ROWS, 'float[2,7,24]'), ['SDPA'], GONE,
+        [], 'p', {w: (24, 24) for w in ('wq', 'wk', 'wv')}),
+    'projections of any length': Case(
+        graph(SPLIT, SHAPES, 'float[B,L,24] x', 'float[B,L,24]'), ['SDPA'], GONE, [], 't',
+        {w: (24, 24) for w in ('wq', 'wk', 'wv')}, sizes={'B': 2, 'L': 5}),
+    'keys transposed as matrices': Case(
+        graph(MATRICES, 'int64[3] rows = {-1, 7, 8}, int64[4] heads = {2, 3, 8, 7}, float r = {0.5}'), ['SDPA'], GONE,
+        [], 'ts'),
+    'heads as items': Case(
+        graph('t = Transpose<perm = [0, 2, 1]>(k) qs = Mul(q, r) p = MatMul(qs, t) s = Softmax<axis = -1>(p)'
+              ' y = MatMul(s, v)', 'float r = {0.5}', 'float[6,7,8] q, float[6,5,8] k, float[6,5,9] v', 'float[6,7,9]'),
+        ['SDPA'], GONE, [], 'qs'),
+    'shifted windows': Case(
+        graph(WINDOWS, 'int64[5] wide = {2, 2, 3, 7, 7}, int64[4] heads = {-1, 3, 7, 7}, float r = {0.5}',
+              HEADS.replace('[2,', '[4,'), 'float[4,3,7,8]'),
+        ['SDPA'], GONE, [], 'w', {'bias': (1, 3, 7, 7), 'mask': (2, 1, 7, 7)}),
+    'fewer heads of keys': Case(
+        graph('t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) s = Softmax<axis = -1>(p) y = MatMul(s, v)', '',
+              'float[2,3,7,8] q, float[2,1,7,8] k, float[2,1,7,8] v'), ['MatMul'], ['SDPA']),
+    'a softmax of other rows': Case(
+        graph('p = MatMul(q, k) s = Softmax<axis = 1>(p) y = MatMul(s, v)', '',
+              'float[2,3,7,8] q, float[2,3,8,7] k, float[2,3,7,8] v'), ['MatMul'], ['SDPA']),
+}
+test_fused, test_near_miss, test_second_reader = functions_for(CASES)

@@ -1,0 +1,126 @@
+// Patterns of nodes that together are one operator. A pattern is looked for when the last of its
+// nodes is converted: then sizes and constants are known, and what the others became is left out
+// because nothing reads it any more.
+#ifndef QUOLL_TOOLS_ONNX_FUSE_H
+#define QUOLL_TOOLS_ONNX_FUSE_H
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "onnx/converter.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+class Match;
+struct Pattern {
+    const char* last;            // operator of the node that it ends with
+    const char* name;            // as the report calls it
+    bool (*find)(Match& match);  // true when it was there and has been replaced
+};
+std::vector<Pattern> activation_patterns();
+std::vector<Pattern> norm_patterns();
+std::vector<Pattern> attention_patterns();
+
+// What makes the values of a graph and how often they are read, kept true as patterns are replaced.
+class Fusion {
+public:
+    Fusion(const Graph& graph, const std::vector<std::string>& outputs, Converter* converter);
+    // Whether the node was converted as the end of a pattern.
+    bool run(const Node& node);
+
+private:
+    friend class Match;
+    void count_graph(const Graph& graph);
+    void count_reads(const Node& node, int by);
+
+    Converter& c_;
+    std::map<std::string, const Node*> makers_;
+    std::map<std::string, int> readers_;
+    std::deque<Node> made_;
+};
+
+// A product of a number and values.
+struct Product {
+    double factor = 1;
+    std::vector<std::string> values;
+};
+
+// What a pattern asks of the nodes that lead to the last one, and how it replaces them.
+class Match {
+public:
+    Match(Fusion& fusion, const Node& last, const char* name)
+        : last(last), c(fusion.c_), f_(fusion), name_(name) {}
+    const Node& last;
+    Converter& c;
+
+    // The value behind Identity, Dropout and casts between float types.
+    std::string root(const std::string& value) const;
+    bool same(const std::string& a, const std::string& b) const { return root(a) == root(b); }
+    // The node that makes a value (of the operator, if one is named), null if there is none.
+    const Node* maker(const std::string& value) const;
+    const Node* maker(const std::string& value, const char* op) const;
+    const Value* value(const std::string& name) const { return c.find_value(name); }
+    const Tensor* constant(const std::string& name) const;
+    // A constant of one value.
+    bool number(const std::string& name, double* v) const;
+    // Whether it is that number, as exactly as the types of the pattern's constants can hold it.
+    bool is_number(const std::string& name, double v) const;
+    bool near(double have, double want) const;
+
+    // An operator of two inputs, one of them a number; *x is the other. Sub and Div only with the
+    // number behind.
+    bool with_number(const Node* node, const char* op, double* v, std::string* x) const;
+    // Value k x for this x.
+    bool multiple(const std::string& value, const std::string& x, double* k) const;
+    // All ways to see a value as a product.
+    std::vector<Product> products(const std::string& value, int depth = 3) const;
+    // Value k x^n for this x.
+    bool power(const std::string& value, const std::string& x, int n, double* k) const;
+    // Limits of x from below and above.
+    bool clipped(const std::string& value, double* low, double* high, std::string* x) const;
+
+    int64_t attr(const Node& node, const char* name, int64_t def) const;
+    float attr_float(const Node& node, const char* name, float def) const;
+    // Numbers of an attribute, or, in newer opsets, of an input.
+    bool ints(const Node& node, const char* name, size_t input, std::vector<int64_t>* values) const;
+
+    // A node of some opset's operator for use as replacement; it gets the last one's outputs.
+    Node node(const char* op, const std::vector<std::string>& inputs) const;
+    std::string add_constant(const Tensor& t);
+    // Converts a node ahead of the replacement; the name of its output, "" if that failed.
+    std::string emit(const char* op, const std::vector<std::string>& inputs,
+                     const std::function<void(Node*)>& set = nullptr);
+    // Whether the nodes between these inputs and the last one are read by one another only.
+    bool closed(const std::vector<std::string>& inputs) const;
+    // Puts a node in place of all those between its inputs and the last one. False when one of them
+    // is needed besides, or the node cannot be converted.
+    bool replace(const Node& node) { return replace(node, node.inputs); }
+    bool replace(const Node& node, const std::vector<std::string>& inputs);
+    // The same with a function in place of an operator's.
+    bool replace_by(const Node& node, const std::vector<std::string>& inputs,
+                    const std::function<bool(Op&)>& convert);
+
+private:
+    bool between(const std::vector<std::string>& inputs, std::set<const Node*>* nodes) const;
+    void commit(const Node& node, const std::set<const Node*>& gone);
+
+    Fusion& f_;
+    const char* name_;
+    // Relative; exporters write constants with six digits or more.
+    mutable double rounding_ = 1e-5;
+};
+
+void set_int(Node* node, const char* name, int64_t value);
+void set_float(Node* node, const char* name, float value);
+void set_string(Node* node, const char* name, const char* value);
+void set_ints(Node* node, const char* name, const std::vector<int64_t>& values);
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,297 @@
+// Attention: softmax(q k^T scale + mask) v as one layer.
+#include <algorithm>
+
+#include "onnx/fuse.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// What is added to a number of this size is lost in float32, unless it is as large.
+const double kAbsorbs = -1e38;
+
+struct Attention {
+    std::string q, k, v;
+    double scale = 1;
+    std::vector<std::string> masks;  // values that are added
+    std::vector<std::string> ends;   // values of the graph that these come from
+    // The keys as they are found: value k, with these axes moved if there are any.
+    std::vector<int64_t> k_perm;
+    std::vector<Dim> k_shape;  // if not empty: k is reshaped to this
+};
+
+// A number that a value is multiplied by goes into the scale.
+void take_scale(const Match& m, std::string* value, double* scale) {
+    double number = 0;
+    std::string x;
+    for (int i = 0; i < 4; i++) {
+        const Node* node = m.maker(m.root(*value));
+        if (m.with_number(node, "Mul", &number, &x))
+            *scale *= number;
+        else if (m.with_number(node, "Div", &number, &x) && number != 0)
+            *scale /= number;
+        else
+            return;
+        *value = x;
+    }
+}
+
+std::vector<int64_t> order_of(const Match& m, const Node& transpose) {
+    const auto found = transpose.attributes.find("perm");
+    const Value* x = m.value(transpose.inputs[0]);
+    std::vector<int64_t> perm;
+    if (found != transpose.attributes.end()) perm = found->second.ints;
+    for (int a = x ? x->rank() - 1 : -1; perm.empty() && a >= 0; a--) perm.push_back(a);
+    return perm;
+}
+
+// Keys behind reshapes to matrices, the transposed ones, and a reshape back.
+bool keys_of_matrices(const Match& m, const Value& transposed, Attention* a) {
+    const Node* back = m.maker(a->k, "Reshape");
+    const Node* t = back ? m.maker(back->inputs[0], "Transpose") : nullptr;
+    const Value* rows = t ? m.value(t->inputs[0]) : nullptr;
+    if (!rows || rows->rank() != 3 || order_of(m, *t) != std::vector<int64_t>({0, 2, 1}))
+        return false;
+    const int rank = transposed.rank();
+    if (!same(rows->shape[1], transposed.shape[(size_t)rank - 1]) ||
+        !same(rows->shape[2], transposed.shape[(size_t)rank - 2]))
+        return false;
+    std::vector<Dim> shape = transposed.shape;
+    std::swap(shape[(size_t)rank - 1], shape[(size_t)rank - 2]);
+    a->k = t->inputs[0];
+    const Node* split = m.maker(a->k, "Reshape");
+    const Value* source = split ? m.value(split->inputs[0]) : nullptr;
+    if (source && same(source->shape, shape))
+        a->k = split->inputs[0];
+    else if (all_known(shape))
+        a->k_shape = shape;
+    else
+        return false;
+    return true;
+}
+
+// The keys whose transposed ones are multiplied.
+bool take_keys(const Match& m, const std::string& transposed, Attention* a) {
+    a->k = transposed;
+    take_scale(m, &a->k, &a->scale);
+    const Value* value = m.value(a->k);
+    if (!value || value->rank() < 3) return false;
+    const size_t rank = (size_t)value->rank();
+    if (const Node* t = m.maker(a->k, "Transpose")) {
+        std::vector<int64_t> perm = order_of(m, *t);
+        if (perm.size() != rank) return false;
+        std::swap(perm[rank - 1], perm[rank - 2]);
+        a->k = t->inputs[0];
+        if (!std::is_sorted(perm.begin(), perm.end())) a->k_perm = perm;
+    } else if (!keys_of_matrices(m, *value, a)) {
+        for (size_t i = 0; i < rank; i++) a->k_perm.push_back((int64_t)i);
+        std::swap(a->k_perm[rank - 1], a->k_perm[rank - 2]);
+    }
+    if (a->k_shape.empty()) take_scale(m, &a->k, &a->scale);
+    return true;
+}
+
+bool take_scores(Match& m, const std::string& value, int depth, Attention* a);
+
+// Masks that are added to windows of items, as Swin has it: the sum in more axes.
+bool take_windows(Match& m, const Node& reshape, const std::string& value, int depth,
+                  Attention* a) {
+    const Node* sum = m.maker(reshape.inputs[0], "Add");
+    const Value *to = m.value(value), *wide = m.value(reshape.inputs[0]);
+    for (int i = 0; sum && i < 2; i++) {
+        const Node* split = m.maker(sum->inputs[i], "Reshape");
+        const Value* from = split ? m.value(split->inputs[0]) : nullptr;
+        const Tensor* mask = m.constant(sum->inputs[1 - i]);
+        if (!from || !mask || !wide || !same(from->shape, to->shape) || !all_known(wide->shape) ||
+            !take_scores(m, split->inputs[0], depth + 1, a))
+            continue;
+        const std::string full =
+            m.emit("Expand",
+                   {sum->inputs[1 - i], m.add_constant(Tensor::of_ints(values_of(wide->shape)))});
+        if (full.empty()) return false;
+        a->masks.push_back(
+            m.emit("Reshape", {full, m.add_constant(Tensor::of_ints(values_of(to->shape)))}));
+        return !a->masks.back().empty();
+    }
+    return false;
+}
+
+// Scores that are replaced by the lowest number where a condition does not hold.
+bool take_choice(Match& m, const Node& where, int depth, Attention* a) {
+    for (int i = 1; i <= 2; i++) {
+        double low = 0;
+        if (!m.number(where.inputs[3 - i], &low) || low > kAbsorbs ||
+            !take_scores(m, where.inputs[i], depth + 1, a))
+            continue;
+        std::vector<std::string> in = where.inputs;
+        in[i] = m.add_constant(Tensor::of_float(0));
+        a->ends.push_back(where.inputs[0]);
+        a->masks.push_back(m.emit("Where", in));
+        return !a->masks.back().empty();
+    }
+    return false;
+}
+
+// Value as q k^T scale, with masks added.
+bool take_scores(Match& m, const std::string& value, int depth, Attention* a) {
+    const Node* node = m.maker(m.root(value));
+    if (!node || !node->domain.empty() || depth > 6 || m.constant(value)) return false;
+    if (node->op == "MatMul") {
+        a->q = node->inputs[0];
+        take_scale(m, &a->q, &a->scale);
+        return take_keys(m, node->inputs[1], a);
+    }
+    double number = 0;
+    std::string x;
+    const bool product = m.with_number(node, "Mul", &number, &x);
+    if (product || (m.with_number(node, "Div", &number, &x) && number != 0)) {
+        a->scale *= product ? number : 1 / number;
+        return take_scores(m, x, depth + 1, a) && a->masks.empty();
+    }
+    if (node->op == "Add") {
+        for (int i = 0; i < 2; i++) {
+            if (!take_scores(m, node->inputs[i], depth + 1, a)) continue;
+            a->masks.push_back(node->inputs[1 - i]);
+            a->ends.push_back(node->inputs[1 - i]);
+            return true;
+        }
+        return false;
+    }
+    if (node->op == "Where") return take_choice(m, *node, depth, a);
+    return node->op == "Reshape" && take_windows(m, *node, m.root(value), depth, a);
+}
+
+// The sizes of an attention: [B][H][S][T], the first one or two as far as the rank has them.
+struct Sizes {
+    std::vector<Dim> lead;
+    Dim src, dst;
+};
+
+bool sizes_of(const Value* q, const Value* k, const Value* v, Sizes* s) {
+    const int rank = q->rank();
+    if ((rank != 3 && rank != 4) || k->rank() != rank || v->rank() != rank || !q->floats())
+        return false;
+    s->lead.assign(q->shape.begin(), q->shape.end() - 2);
+    s->src = q->shape[(size_t)rank - 2], s->dst = k->shape[(size_t)rank - 2];
+    for (const Value* other : {k, v})
+        if (!same(std::vector<Dim>(other->shape.begin(), other->shape.end() - 2), s->lead))
+            return false;
+    return same(q->shape.back(), k->shape.back()) && same(v->shape[(size_t)rank - 2], s->dst);
+}
+
+// The form in which a mask goes with queries of that form; false if it does not.
+bool mask_form(const Value& mask, const Sizes& s, const Form& form, Form* to) {
+    const int rank = mask.rank(), lead = (int)s.lead.size();
+    if (rank < 2 || rank - 2 > lead || !same(mask.shape[(size_t)rank - 2], s.src) ||
+        !same(mask.shape.back(), s.dst))
+        return false;
+    // Which of the leading axes, from the innermost, it has.
+    std::vector<char> has((size_t)lead, 0);
+    for (int i = 0; i < rank - 2; i++) {
+        const Dim &own = mask.shape[(size_t)(rank - 3 - i)], &all = s.lead[(size_t)(lead - 1 - i)];
+        has[(size_t)i] = !own.is(1);
+        if (!own.is(1) && !same(own, all)) return false;
+    }
+    const bool items = lead == 2 && has[1];
+    const bool heads = lead > 0 && has[0];
+    if (!form.batch) {  // all leading axes together are the heads
+        const bool all_or_none = lead < 2 || has[0] == has[1] || s.lead[has[0] ? 0 : 1].is(1);
+        const bool any = items || heads;
+        *to = any ? Form{false, {rank - 2, 1, 1}} : Form{false, {rank - 1, 1}};
+        return all_or_none;
+    }
+    if (lead == 1) {  // one head an item
+        *to = has[0] ? Form::batched(3) : Form{false, {rank - 1, 1}};
+        return true;
+    }
+    const int first = items ? 1 : 0;
+    to->batch = items;
+    to->groups =
+        heads ? std::vector<int>{rank - 2 - first, 1, 1} : std::vector<int>{rank - 1 - first, 1};
+    return true;
+}
+
+struct Operands {
+    Value *q, *k, *v, *mask;
+    double scale;
+};
+
+bool convert_attention(Op& op, const Operands& o) {
+    Sizes s;
+    if (!sizes_of(o.q, o.k, o.v, &s)) return op.fail("operands that do not go together");
+    const int rank = o.q->rank();
+    const bool batch =
+        o.q->form.batch || o.k->form.batch || o.v->form.batch || (rank == 4 && o.q->shape[0].is(1));
+    std::vector<Form> forms = {Form::batched(rank)};
+    if (!batch) forms.insert(forms.begin(), Form{false, {rank - 2, 1, 1}});
+    Form to;
+    while (o.mask && !forms.empty() && !mask_form(*o.mask, s, forms[0], &to))
+        forms.erase(forms.begin());
+    if (forms.empty()) return op.fail("a mask of another shape");
+    std::vector<std::string> from;
+    for (Value* v : {o.q, o.k, o.v}) from.push_back(op.blob(v, forms[0]));
+    if (o.mask) from.push_back(op.blob(o.mask, to));
+    for (const std::string& blob : from)
+        if (blob.empty()) return false;
+    ModelLayer& layer = op.emit("SDPA", from);
+    layer.set("scale", (float)o.scale);
+    if (o.mask) layer.set("attn_mask", 1);
+    std::vector<Dim> shape = o.q->shape;
+    shape.back() = o.v->shape.back();
+    op.set(0, o.q->type, shape, forms[0], layer.outputs[0]);
+    return true;
+}
+
+// The sum of all masks, with a row for each query; "" if there are none or that cannot be had.
+std::string sum_of_masks(Match& m, const Attention& a, const Sizes& s) {
+    std::string sum = a.masks[0];
+    for (size_t i = 1; i < a.masks.size() && !sum.empty(); i++)
+        sum = m.emit("Add", {sum, a.masks[i]});
+    const Value* v = sum.empty() ? nullptr : m.value(sum);
+    if (!v || !v->floats() || v->rank() < 1) return "";
+    const bool rows = v->rank() >= 2 && same(v->shape[(size_t)v->rank() - 2], s.src);
+    if (rows && same(v->shape.back(), s.dst)) return sum;
+    if (!s.src.known() || !s.dst.known()) return "";
+    const std::vector<int64_t> sizes = {s.src.value, s.dst.value};
+    return m.emit("Expand", {sum, m.add_constant(Tensor::of_ints(sizes))});
+}
+
+bool attention(Match& m) {
+    const Node* softmax = m.maker(m.last.inputs[0], "Softmax");
+    const Value* scores = softmax ? m.value(softmax->inputs[0]) : nullptr;
+    if (!scores || scores->rank() < 3) return false;
+    const int64_t axis = m.attr(*softmax, "axis", m.c.opset("") >= 13 ? -1 : 1);
+    Attention a;
+    a.v = m.last.inputs[1];
+    if ((axis != -1 && axis != scores->rank() - 1) || !take_scores(m, softmax->inputs[0], 0, &a) ||
+        a.scale == 0)
+        return false;
+    std::vector<std::string> ends = {a.q, a.k, a.v};
+    ends.insert(ends.end(), a.ends.begin(), a.ends.end());
+    if (!m.closed(ends)) return false;
+    if (!a.k_perm.empty())
+        a.k = m.emit("Transpose", {a.k}, [&](Node* t) { set_ints(t, "perm", a.k_perm); });
+    if (!a.k_shape.empty())
+        a.k = m.emit("Reshape", {a.k, m.add_constant(Tensor::of_ints(values_of(a.k_shape)))});
+    if (a.k.empty()) return false;
+    Operands o = {m.c.find_value(a.q), m.c.find_value(a.k), m.c.find_value(a.v), nullptr, a.scale};
+    Sizes s;
+    if (!o.q || !o.k || !o.v || !sizes_of(o.q, o.k, o.v, &s)) return false;
+    std::vector<std::string> inputs = {a.q, a.k, a.v};
+    if (!a.masks.empty()) {
+        inputs.push_back(sum_of_masks(m, a, s));
+        if (inputs.back().empty()) return false;
+        o.mask = m.c.find_value(inputs.back());
+    }
+    return m.replace_by(m.node("Attention", inputs), ends,
+                        [&](Op& op) { return convert_attention(op, o); });
+}
+
+}  // namespace
+
+std::vector<Pattern> attention_patterns() { return {{"MatMul", "SDPA", attention}}; }
+
+}  // namespace onnx_tool
+}  // namespace quoll

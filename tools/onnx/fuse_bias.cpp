@@ -1,0 +1,70 @@
+// Sums that are the bias of the layer before.
+#include <map>
+
+#include "onnx/converter.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+class Fuser {
+public:
+    explicit Fuser(Model* model) : model_(model) {
+        for (ModelLayer& layer : model->layers)
+            for (const std::string& blob : layer.outputs) producer_[blob] = &layer;
+    }
+
+    // A constant of one value an output that is added to an InnerProduct is its bias.
+    int fuse_bias() {
+        std::map<std::string, int> readers;
+        for (const ModelLayer& layer : model_->layers)
+            for (const std::string& blob : layer.inputs) readers[blob]++;
+        int count = 0;
+        for (ModelLayer& sum : model_->layers) {
+            if (sum.type != "BinaryOp" || sum.inputs.size() != 2 || sum.params.get(0, 0) != kAdd)
+                continue;
+            for (int i = 0; i < 2; i++) {
+                ModelLayer* product = const_cast<ModelLayer*>(maker(sum.inputs[i]));
+                const ModelLayer* bias = maker(sum.inputs[1 - i]);
+                if (!product || !bias || product->type != "InnerProduct" ||
+                    bias->type != "MemoryData" || product->params.get(1, 0) != 0 ||
+                    readers[sum.inputs[i]] != 1)
+                    continue;
+                const StoredWeight* values = bias->find_weight("data");
+                const int outputs = product->params.get(0, 0);
+                if (!values || bias->params.get(0, 0) != outputs || bias->params.get(22, 0) != 0 ||
+                    values->data.logical_shape().total() != (size_t)outputs)
+                    continue;
+                product->set("bias_term", 1);
+                product->set_weight("bias_data", values->data);
+                product->outputs = sum.outputs;
+                sum.inputs.clear(), sum.outputs.clear();  // nothing needs it any more
+                count++;
+                break;
+            }
+        }
+        return count;
+    }
+
+private:
+    const ModelLayer* maker(const std::string& blob) const {
+        const auto found = producer_.find(blob);
+        return found == producer_.end() ? nullptr : found->second;
+    }
+
+    Model* model_;
+    std::map<std::string, const ModelLayer*> producer_;
+};
+
+}  // namespace
+
+void Converter::fuse() {
+    Fuser fuser(&model);
+    const int biases = fuser.fuse_bias();
+    if (biases) report_->counts["biases into InnerProduct"] += biases;
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll
