@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
-    libprotobuf-dev protobuf-compiler libonnx-dev)
+    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev)
 case "${1:-}" in
     '') ;;
     --tests) packages+=(g++-aarch64-linux-gnu qemu-user pkgconf python3-venv ca-certificates libonnx-testdata) ;;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "graph/layer_graph.h"
@@ -107,6 +108,40 @@ int keep_layers(Model* model, const std::set<int>& keep, const std::vector<std::
     return removed;
 }
 
+// Takes out of `outputs` what does not come from `inputs`.
+void keep_reached(const Model& model, const std::vector<std::string>& inputs,
+                  std::vector<std::string>* outputs) {
+    std::set<std::string> reached(inputs.begin(), inputs.end());
+    std::vector<std::string> all;
+    for (const ModelLayer& layer : model.layers)
+        all.insert(all.end(), layer.outputs.begin(), layer.outputs.end());
+    for (int index : execution_order(model, all)) {
+        const ModelLayer& layer = model.layers[index];
+        for (const std::string& blob : layer.inputs)
+            if (reached.count(blob)) reached.insert(layer.outputs.begin(), layer.outputs.end());
+    }
+    const auto gone = [&](const std::string& blob) { return !reached.count(blob); };
+    outputs->erase(std::remove_if(outputs->begin(), outputs->end(), gone), outputs->end());
+}
+
+// Blobs that the model makes.
+int cut_between(Model* model, const std::vector<std::string>& from,
+                const std::vector<std::string>& to, OptimizeReport* report) {
+    const std::vector<int> needed = execution_order(*model, to);
+    const int removed = keep_layers(model, std::set<int>(needed.begin(), needed.end()), to);
+    if (removed > 0) report->count("layers outside the cut removed", removed);
+    for (const std::string& blob : from) {
+        const int producer = model->producer(blob);
+        const bool output = std::find(to.begin(), to.end(), blob) != to.end();
+        if (producer >= 0 && (output || !model->consumers(blob).empty())) continue;
+        std::string ends;
+        for (const std::string& end : to) ends += (ends.empty() ? "'" : ", '") + end + "'";
+        QUOLL_LOGE("[Model] cut: '%s' does not lead to %s", blob.c_str(), ends.c_str());
+        return kError;
+    }
+    return kOk;
+}
+
 }  // namespace
 
 int cut_model(Model* model, const std::string& start, const std::string& end,
@@ -116,32 +151,44 @@ int cut_model(Model* model, const std::string& start, const std::string& end,
     if (!start.empty()) {
         QUOLL_RETURN_IF_ERROR(find_place(*model, start, true, &from));
         make_inputs(model, from, sizes);
-        if (end.empty()) {
-            // Outputs that do not come from the start are none of the part.
-            std::set<std::string> reached(from.begin(), from.end());
-            std::vector<std::string> all;
-            for (const ModelLayer& layer : model->layers)
-                all.insert(all.end(), layer.outputs.begin(), layer.outputs.end());
-            for (int index : execution_order(*model, all))
-                for (const std::string& blob : model->layers[index].inputs)
-                    if (reached.count(blob))
-                        reached.insert(model->layers[index].outputs.begin(),
-                                       model->layers[index].outputs.end());
-            to.erase(std::remove_if(to.begin(), to.end(),
-                                    [&](const std::string& b) { return !reached.count(b); }),
-                     to.end());
+        if (end.empty()) keep_reached(*model, from, &to);
+    }
+    return cut_between(model, from, to, report);
+}
+
+int cut_model(Model* model, const std::vector<std::string>& inputs,
+              const std::vector<std::string>& outputs, const BlobSizes& sizes,
+              OptimizeReport* report) {
+    std::vector<std::string> to = outputs.empty() ? output_blobs(*model) : outputs;
+    for (const auto& blobs : {inputs, outputs}) {
+        for (const std::string& blob : blobs) {
+            if (model->producer(blob) >= 0) continue;
+            QUOLL_LOGE("[Model] cut: there is no blob '%s'", blob.c_str());
+            return kError;
         }
     }
-    const std::vector<int> needed = execution_order(*model, to);
-    const int removed = keep_layers(model, std::set<int>(needed.begin(), needed.end()), to);
-    if (removed > 0) report->count("layers outside the cut removed", removed);
-    for (const std::string& blob : from) {
-        if (!model->consumers(blob).empty()) continue;
-        QUOLL_LOGE("[Model] cut: '%s' does not lead from '%s' to '%s'", blob.c_str(), start.c_str(),
-                   end.c_str());
-        return kError;
+    make_inputs(model, inputs, sizes);
+    if (outputs.empty() && !inputs.empty()) keep_reached(*model, inputs, &to);
+    return cut_between(model, inputs, to, report);
+}
+
+void strip_names(Model* model, const std::vector<std::string>& kept) {
+    std::set<std::string> taken(kept.begin(), kept.end());
+    for (const std::string& blob : input_blobs(*model)) taken.insert(blob);
+    for (const std::string& blob : output_blobs(*model)) taken.insert(blob);
+    std::map<std::string, std::string> renamed;
+    for (const std::string& blob : taken) renamed[blob] = blob;
+    int number = 0, position = 0;
+    for (const std::string& blob : model->blob_names()) {
+        if (renamed.count(blob)) continue;
+        while (!taken.insert(std::to_string(number)).second) number++;
+        renamed[blob] = std::to_string(number);
     }
-    return kOk;
+    for (ModelLayer& layer : model->layers) {
+        layer.name = std::to_string(position++);
+        for (std::string& blob : layer.inputs) blob = renamed[blob];
+        for (std::string& blob : layer.outputs) blob = renamed[blob];
+    }
 }
 
 int remove_dead_layers(Model* model, OptimizeReport* report) {

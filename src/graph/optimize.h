@@ -31,6 +31,16 @@ private:
 int cut_model(Model* model, const std::string& start, const std::string& end,
               const BlobSizes& sizes, OptimizeReport* report);
 
+// The same between blobs: `inputs` become Input layers, `outputs` are all that the model gives. An
+// empty list stands for the model's own.
+int cut_model(Model* model, const std::vector<std::string>& inputs,
+              const std::vector<std::string>& outputs, const BlobSizes& sizes,
+              OptimizeReport* report);
+
+// Numbers instead of the names of all layers, and of the blobs that are neither input nor output
+// nor in `kept`.
+void strip_names(Model* model, const std::vector<std::string>& kept);
+
 // Removes layers that no output needs: those without outputs, constants that nobody reads, and what
 // only they read. An Input that nothing reads stays: callers give it.
 int remove_dead_layers(Model* model, OptimizeReport* report);

@@ -20,11 +20,37 @@ bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code) {
     return false;
 }
 
+// Bytes of the UTF-8 sequence at this place; 0 if there is none. (RFC 3629, but that surrogates and
+// overlong forms of three and four bytes pass.)
+static size_t sequence_at(const std::string& text, size_t at) {
+    const unsigned char first = (unsigned char)text[at];
+    const size_t size = first < 0x80   ? 1
+                        : first < 0xc2 ? 0
+                        : first < 0xe0 ? 2
+                        : first < 0xf0 ? 3
+                        : first < 0xf5 ? 4
+                                       : 0;
+    if (at + size > text.size()) return 0;
+    for (size_t i = 1; i < size; i++)
+        if (((unsigned char)text[at + i] & 0xc0) != 0x80) return 0;
+    return size;
+}
+
+std::string printable(std::string text) {
+    for (size_t i = 0, size; i < text.size(); i += size ? size : 1) {
+        size = sequence_at(text, i);
+        const unsigned char ch = (unsigned char)text[i];
+        if (size == 0 || ch == 0x7f || (ch < 0x20 && ch != '\n' && ch != '\t')) text[i] = '?';
+    }
+    return text;
+}
+
 static void collect(LogLevel level, const char* message, void* user) {
+    const std::string text = printable(message);
     if (level == kLogError)
-        static_cast<std::vector<std::string>*>(user)->push_back(message);
+        static_cast<std::vector<std::string>*>(user)->push_back(text);
     else
-        fprintf(stderr, "%s: %s\n", log_level_name(level), message);
+        fprintf(stderr, "%s: %s\n", log_level_name(level), text.c_str());
 }
 
 MessageLog::MessageLog() {
@@ -47,7 +73,7 @@ int MessageLog::fail(const std::string& program, const std::string& what) {
     for (size_t i = 2; i < errors_.size(); i++)
         fprintf(stderr, "%s: ... %s\n", program.c_str(), errors_[i].c_str());
     const std::string why = reason(), colon = what.empty() || why.empty() ? "" : ": ";
-    fprintf(stderr, "%s: %s\n", program.c_str(), (what + colon + why).c_str());
+    fprintf(stderr, "%s: %s\n", program.c_str(), printable(what + colon + why).c_str());
     errors_.clear();
     return 1;
 }

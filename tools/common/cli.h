@@ -12,6 +12,9 @@ namespace quoll {
 // and --version, 2 after a message whose last line says what is wrong.
 bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code);
 
+// The text for a terminal: control characters, and bytes that are no UTF-8, become '?'.
+std::string printable(std::string text);
+
 // Collects the library's messages, so that a program can end with the reason of a failure as the
 // last line of stderr. Warnings go to stderr at once.
 class MessageLog {

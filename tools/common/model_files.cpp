@@ -3,8 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <fstream>
+#include <sys/stat.h>
 
 #include "common/run_options.h"
 #include "datareader.h"
@@ -18,17 +17,32 @@ bool ends_with(const std::string& s, const std::string& end) {
 }
 
 int read_bytes(const std::string& path, std::vector<unsigned char>* bytes) {
-    std::ifstream file(path, std::ios::binary | std::ios::ate);
-    if (!file) {
+    FILE* fp = fopen(path.c_str(), "rb");
+    if (!fp) {
         QUOLL_LOGE("%s cannot be opened: %s", path.c_str(), strerror(errno));
         return -1;
     }
-    const std::streamoff size = file.tellg();
-    if (size >= 0) bytes->resize((size_t)size);
-    file.seekg(0);
-    if (size >= 0 && file.read((char*)bytes->data(), size)) return 0;
-    QUOLL_LOGE("%s cannot be read", path.c_str());
-    return -1;
+    struct stat st;
+    const bool known = fstat(fileno(fp), &st) == 0;
+    bool right = known && (S_ISREG(st.st_mode) || S_ISFIFO(st.st_mode));
+    if (!right)
+        QUOLL_LOGE("%s is %s, expected a file", path.c_str(),
+                   known && S_ISDIR(st.st_mode) ? "a folder" : "a device");
+    // A regular file may be longer than it says, in /proc.
+    bytes->resize(right && st.st_size > 0 ? (size_t)st.st_size + 1 : (size_t)1 << 16);
+    size_t size = 0;
+    while (right) {
+        size += fread(bytes->data() + size, 1, bytes->size() - size, fp);
+        if (size < bytes->size()) break;
+        bytes->resize(size * 2);
+    }
+    if (right && ferror(fp)) {
+        QUOLL_LOGE("%s cannot be read: %s", path.c_str(), strerror(errno));
+        right = false;
+    }
+    fclose(fp);
+    bytes->resize(size);
+    return right ? 0 : -1;
 }
 
 // Reads by copying: the bytes may go before the Model does.

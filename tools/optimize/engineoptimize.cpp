@@ -14,8 +14,8 @@ namespace {
 
 struct Arguments {
     std::string in_param, in_bin, out_param, out_bin, flag, cut_start, cut_end;
-    std::vector<std::string> keep, sizes;
-    bool no_fusion = false, no_hints = false;
+    std::vector<std::string> keep, sizes, inputs, outputs;
+    bool no_fusion = false, no_hints = false, strip_names = false;
 };
 
 const char kFooter[] =
@@ -39,6 +39,11 @@ void add_options(CLI::App* app, Arguments* a) {
         ->check(CLI::IsMember({"0", "1", "65536", "fp32", "fp16", "bf16"}));
     app->add_option("CUTSTART", a->cut_start, "where the part to keep begins");
     app->add_option("CUTEND", a->cut_end, "where it ends");
+    app->add_option("--input", a->inputs, "a blob that becomes an input, once for each")
+        ->allow_extra_args(false);
+    app->add_option("--output", a->outputs,
+                    "a blob that becomes an output, once for each; the others go")
+        ->allow_extra_args(false);
     app->add_option("--keep", a->keep, "a blob that stays as it is, once for each")
         ->allow_extra_args(false);
     app->add_option("--size", a->sizes,
@@ -47,6 +52,8 @@ void add_options(CLI::App* app, Arguments* a) {
         ->allow_extra_args(false);
     app->add_flag("--no-fusion", a->no_fusion, "leave the layers as they are");
     app->add_flag("--no-hints", a->no_hints, "write no sizes of blobs");
+    app->add_flag("--strip-names", a->strip_names,
+                  "numbers for names of layers and of blobs between them");
 }
 
 DType storage(const std::string& flag) {
@@ -76,10 +83,11 @@ void print_report(const Model& before, const ModelFacts& was, const Model& after
 }
 
 int optimize(const Arguments& a, Model* model, BlobSizes sizes, OptimizeReport* report) {
-    if (!a.cut_start.empty() || !a.cut_end.empty()) {
+    if (!a.cut_start.empty() || !a.cut_end.empty() || !a.inputs.empty() || !a.outputs.empty()) {
         BlobSizes all;
         infer_blob_sizes(*model, sizes, &all);
         if (cut_model(model, a.cut_start, a.cut_end, all, report)) return -1;
+        if (cut_model(model, a.inputs, a.outputs, all, report)) return -1;
     }
     if (remove_dead_layers(model, report)) return -1;
     if (!a.no_fusion && run_graph_passes(model, a.keep, report)) return -1;
@@ -104,6 +112,7 @@ int run(const Arguments& a, MessageLog* log) {
         log->clear();
     }
     if (optimize(a, &model, sizes, &report)) return fail("");
+    if (a.strip_names) strip_names(&model, a.keep);
     if (analyse_model(model, sizes, &is)) return fail("");
     log->clear();
     write_shape_hints(&model, a.no_hints ? BlobSizes() : is.sizes);

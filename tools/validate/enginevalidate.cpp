@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 #include <string>
@@ -21,7 +22,7 @@ namespace {
 
 struct Arguments {
     std::string param, bin;
-    std::vector<std::string> inputs, sizes, expected, other;
+    std::vector<std::string> inputs, sizes, expected, other, blobs;
     std::string folder, onnx, against, against_isa, python = "python3", log = "log.csv";
     std::vector<double> range = {-1, 1};
     unsigned seed = 1;
@@ -62,6 +63,8 @@ void add_options(CLI::App* app, Arguments* a) {
     app->add_option("--against-isa", a->against_isa, "the same model on another instruction set");
     app->add_option("--against-model", a->other, "OTHER.param OTHER.bin: another model's answers")
         ->expected(2);
+    app->add_option("--blob", a->blobs, "a blob to compare besides the outputs, once for each")
+        ->allow_extra_args(false);
     app->add_flag("--layers", a->layers, "compare every blob, write log.csv, find what is wrong");
     app->add_option("--log", a->log, "FILE for --layers, default log.csv");
     app->add_option("--threshold", a->threshold, "least similarity instead of the table's")
@@ -134,10 +137,13 @@ int make_inputs(const Arguments& a, const Model& model, Blobs* inputs, std::stri
     return 0;
 }
 
-// The blobs to ask for: all that layers make, or the outputs.
-std::vector<std::string> wanted_blobs(const Model& model, bool all) {
-    if (!all) return output_blobs(model);
-    std::vector<std::string> blobs;
+// The blobs to ask for: all that layers make, or the outputs and those of --blob.
+std::vector<std::string> wanted_blobs(const Arguments& a, const Model& model, bool all) {
+    std::vector<std::string> blobs = output_blobs(model);
+    for (const std::string& blob : a.blobs)
+        if (std::find(blobs.begin(), blobs.end(), blob) == blobs.end()) blobs.push_back(blob);
+    if (!all) return blobs;
+    blobs.clear();
     for (const ModelLayer& layer : model.layers)
         if (layer.type != "Input")
             blobs.insert(blobs.end(), layer.outputs.begin(), layer.outputs.end());
@@ -174,14 +180,14 @@ int own_answers(const Arguments& a, const Model& model, const Blobs& inputs, Blo
     for (const auto& input : inputs) {
         if (from->producer(input.first) >= 0) theirs.insert(input);
     }
-    return run_net(net, theirs, wanted_blobs(*from, a.layers), expected);
+    return run_net(net, theirs, wanted_blobs(a, *from, a.layers), expected);
 }
 
 int find_expected(const Arguments& a, const Model& model, const Blobs& inputs, Blobs* expected,
                   std::string* why) {
     if (!a.expected.empty() && read_blobs(a.expected, model, expected, why))
         return *why = "--expect " + *why, -1;
-    if (!a.folder.empty() && read_folder(a.folder, wanted_blobs(model, a.layers), expected))
+    if (!a.folder.empty() && read_folder(a.folder, wanted_blobs(a, model, a.layers), expected))
         return *why = "--expect-folder", -1;
     if (!a.onnx.empty()) {
         if (run_onnx(a.python, a.onnx, inputs, a.layers, expected)) return *why = "--onnx", -1;
@@ -256,7 +262,7 @@ int run(const Arguments& a, MessageLog* log) {
     if (make_inputs(a, model, &inputs, &why)) return fail(why);
     if (find_expected(a, model, inputs, &expected, &why)) return fail(why);
     std::vector<std::string> outputs;
-    for (const std::string& blob : wanted_blobs(model, false))
+    for (const std::string& blob : wanted_blobs(a, model, false))
         if (expected.count(blob)) outputs.push_back(blob);
     for (const auto& blob : expected)
         if (!a.layers && outputs.empty() && model.producer(blob.first) >= 0)

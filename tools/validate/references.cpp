@@ -1,21 +1,15 @@
 #include "validate/references.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 
 #include "common/npy.h"
+#include "common/process.h"
+#include "common/temporary_folder.h"
 #include "log.h"
-
-extern char** environ;
 
 namespace quoll {
 
@@ -94,54 +88,14 @@ except Exception as e:
     sys.exit('%s: %s' % (type(e).__name__, str(e).splitlines()[0] if str(e) else ''))
 )";
 
-// A folder that goes with all its files.
-class TemporaryFolder {
-public:
-    TemporaryFolder() {
-        const char* base = getenv("TMPDIR");
-        std::string name = std::string(base && *base ? base : "/tmp") + "/enginevalidate.XXXXXX";
-        if (mkdtemp(&name[0])) path_ = name;
-    }
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-    }
-    bool ok() const { return !path_.empty(); }
-    const std::string& path() const { return path_; }
-    std::string file(const std::string& name) const { return path_ + "/" + name; }
-
-private:
-    std::string path_;
-};
-
 // Runs the script; its last line on stderr is the reason of a failure.
 int run_python(const std::string& python, const std::vector<std::string>& args,
                const std::string& errors) {
-    std::vector<char*> argv;
     std::vector<std::string> words = {python, "-c", kScript};
     words.insert(words.end(), args.begin(), args.end());
-    for (std::string& word : words) argv.push_back(&word[0]);
-    argv.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC,
-                                     0600);
-    pid_t pid;
-    const int code = posix_spawnp(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (code != 0) {
-        QUOLL_LOGE("%s cannot be run: %s", python.c_str(), strerror(code));
-        return kError;
-    }
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return kOk;
-    std::ifstream file(errors);
-    std::string line, last;
-    while (std::getline(file, line))
-        if (!line.empty()) last = line;
-    QUOLL_LOGE("ONNX Runtime, in %s: %s", python.c_str(), last.c_str());
-    return kError;
+    const int code = run_process(words, "", errors);
+    if (code > 0) QUOLL_LOGE("ONNX Runtime, in %s: %s", python.c_str(), last_line(errors).c_str());
+    return code == 0 ? kOk : kError;
 }
 
 }  // namespace
@@ -153,11 +107,8 @@ int run_onnx(const std::string& python, const std::string& model, const Blobs& i
         QUOLL_LOGE("%s: %s", model.c_str(), strerror(errno));
         return kError;
     }
-    TemporaryFolder folder;
-    if (!folder.ok()) {
-        QUOLL_LOGE("a temporary folder cannot be made: %s", strerror(errno));
-        return kError;
-    }
+    TemporaryFolder folder("enginevalidate");
+    if (!folder.ok()) return kError;
     std::ofstream names(folder.file("names.txt"));
     int i = 0;
     for (const auto& input : inputs) {
