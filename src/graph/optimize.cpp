@@ -124,6 +124,32 @@ void keep_reached(const Model& model, const std::vector<std::string>& inputs,
     outputs->erase(std::remove_if(outputs->begin(), outputs->end(), gone), outputs->end());
 }
 
+// Outputs that layers read too become those of a Split, so that no pass takes them away.
+void split_outputs(Model* model, const std::vector<std::string>& outputs) {
+    std::set<std::string> names = layer_names(*model), taken;
+    for (const std::string& blob : model->blob_names()) taken.insert(blob);
+    for (const std::string& blob : outputs) {
+        const std::vector<int> readers = model->consumers(blob);
+        const int producer = model->producer(blob);
+        if (readers.empty() || producer < 0 || model->layers[producer].type == "Input") continue;
+        ModelLayer split;
+        split.type = "Split";
+        split.name = unique_name(blob + "_split", &names);
+        split.inputs = {unique_name(blob + "_whole", &taken)};
+        split.outputs = {blob};
+        std::vector<std::string>& made = model->layers[producer].outputs;
+        std::replace(made.begin(), made.end(), blob, split.inputs[0]);
+        for (int reader : readers) {
+            for (std::string& input : model->layers[reader].inputs) {
+                if (input != blob) continue;
+                input = unique_name(blob + "_read", &taken);
+                split.outputs.push_back(input);
+            }
+        }
+        model->layers.insert(model->layers.begin() + producer + 1, split);
+    }
+}
+
 // Blobs that the model makes.
 int cut_between(Model* model, const std::vector<std::string>& from,
                 const std::vector<std::string>& to, OptimizeReport* report) {
@@ -169,7 +195,9 @@ int cut_model(Model* model, const std::vector<std::string>& inputs,
     }
     make_inputs(model, inputs, sizes);
     if (outputs.empty() && !inputs.empty()) keep_reached(*model, inputs, &to);
-    return cut_between(model, inputs, to, report);
+    QUOLL_RETURN_IF_ERROR(cut_between(model, inputs, to, report));
+    split_outputs(model, outputs);
+    return kOk;
 }
 
 void strip_names(Model* model, const std::vector<std::string>& kept) {

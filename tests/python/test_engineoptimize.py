@@ -137,6 +137,34 @@ def test_cut(net, start, end, inputs, outputs):
     assert graph.inputs[inputs[0]] == whole[inputs[0]].shape
 
 
+@pytest.mark.parametrize('inputs, outputs, left', [
+    (['a'], ['c'], ['a']), ([], ['b', 'prob'], ['in']), (['c'], [], ['c']), (['d', 'e'], ['prob', 'out2'], ['d', 'e']),
+    (['b'], ['b', 'out2'], ['b'])])
+def test_cut_between_blobs(net, inputs, outputs, left):
+    options = [word for kind, blobs in (('--input', inputs), ('--output', outputs)) for blob in blobs for word in (kind, blob)]
+    param, binary, _ = optimize(net / 'm.param', net / 'm.bin', net, '0', *options)
+    graph, outputs = Graph(param), outputs or ['prob', 'out2']
+    assert sorted(graph.inputs) == left and set(outputs) <= set(graph.blobs)
+    x = np.random.default_rng(2).uniform(-1, 1, (3, 5, 6)).astype(np.float32)
+    whole = run_engine(net / 'm.param', net / 'm.bin', {'in': x}, set(left + outputs), '--no-fusion')
+    part = run_engine(param, binary, {name: whole[name] for name in left}, outputs, '--no-fusion')
+    for name in outputs:
+        assert difference(part[name], whole[name]) <= LIMIT
+
+
+def test_strip_names(net):
+    param, binary, _ = optimize(net / 'm.param', net / 'm.bin', net, '0', '--strip-names', '--keep', 'b', '--no-hints')
+    graph = Graph(param)
+    assert sorted(name for name in graph.blobs if not name.isdigit()) == ['b', 'in', 'out2', 'prob']
+    assert [words[1] for words in graph.lines] == [str(i) for i in range(len(graph.lines))]
+    x = {'in': np.random.default_rng(2).uniform(-1, 1, (3, 5, 6)).astype(np.float32)}
+    expected = run_engine(net / 'm.param', net / 'm.bin', x, ['prob', 'out2'])
+    for name, got in run_engine(param, binary, x, ['prob', 'out2']).items():
+        assert difference(got, expected[name]) <= LIMIT
+    again = optimize(param, binary, net, '0', '--strip-names', '--keep', 'b', '--no-hints', name='again')
+    assert param.read_bytes() == again[0].read_bytes() and binary.read_bytes() == again[1].read_bytes()
+
+
 def test_dead_layers(tmp_path):
     (tmp_path / 'm.param').write_text('7767517\n6 6\nInput in 0 1 in\nInput unused 0 1 unused\nMemoryData k 0 1 k 0=2\n'
                                       'ReLU r 1 1 in out\nSigmoid s 1 1 in z\nNoop sink 1 0 z\n')
@@ -217,6 +245,9 @@ def test_what_is_refused(net):
     assert 'no layer and no blob' in refused(net, *good, '0', 'nowhere')
     assert 'does not lead' in refused(net, *good, '0', 'fc', 'conv')
     assert "no blob 'q'" in refused(net, *good, '0', '--keep', 'q')
+    assert "no blob 'q'" in refused(net, *good, '0', '--input', 'q')
+    assert "no blob 'q'" in refused(net, *good, '0', '--output', 'q')
+    assert 'does not lead' in refused(net, *good, '0', '--input', 'c', '--output', 'b')
     assert "no blob 'q'" in refused(net, *good, '0', '--size', 'q=1,2,3')
     assert 'expected NAME=SIZES' in refused(net, *good, '0', '--size', 'in=1,2,x')
     refused(net, *good, '2', code=2)
