@@ -101,9 +101,11 @@ json Worker::write_output(const std::string& path) const {
 json Worker::command(const std::string& line) {
     double ms = 0;
     if (line == "memory") {
-        const size_t before = allocation_count();
+        const size_t blocks = block_allocations(), small = small_allocations();
         if (run_once(&ms)) return {{"error", "the run failed"}};
-        return {{"peak_mib", peak_memory()}, {"mallocs", allocation_count() - before}};
+        return {{"peak_mib", peak_memory()},
+                {"blocks", block_allocations() - blocks},
+                {"small", small_allocations() - small}};
     }
     if (line.compare(0, 7, "output ") == 0) return write_output(line.substr(7));
     const int count = line.compare(0, 4, "run ") == 0 ? atoi(line.c_str() + 4) : 0;

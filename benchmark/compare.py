@@ -116,7 +116,7 @@ class Bench:
                 memory = worker.ask('memory')
                 facts[lane].append(dict(load_ms=worker.facts['load_ms'], first_ms=worker.facts['first_ms'],
                                         memory_mib=memory['peak_mib'] - worker.facts['base_mib'],
-                                        mallocs=memory.get('mallocs'), version=worker.facts['version']))
+                                        blocks=memory.get('blocks'), small=memory.get('small'), version=worker.facts['version']))
                 worker.close()
         return {lane: {key: statistics.median(f[key] for f in found) if isinstance(found[0][key], float) else found[0][key]
                        for key in found[0]} for lane, found in facts.items() if found}

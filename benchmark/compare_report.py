@@ -89,8 +89,8 @@ def one_result(result, limit):
         more = ''
         if 'load_ms' in row:
             more = f"  load {row['load_ms']:8.1f}  first {row['first_ms']:8.1f}  memory {row['memory_mib']:7.1f} MiB"
-        if row.get('mallocs') is not None:
-            more += f"  {row['mallocs']} allocations a run"
+        if row.get('blocks') is not None:
+            more += f"  a run allocates {row['blocks']} blocks, {row['small']} small"
         if wrong(result, lane):
             more += '  WRONG ANSWER: does not count'
         lines.append(f"  {lane:18} {time_ms(result, lane, limit):9.2f} ms  error {row['error']:.1e}{more}")
@@ -150,11 +150,11 @@ def load_table(reports):
     if not rows:
         return []
     lines = ['## Load time and memory', '', '| graph | threads | engine | load ms | first run ms | memory MiB | of ncnn fp32: load, memory '
-             '| allocations a run |', '|---|---|---|---|---|---|---|---|']
+             '| a run allocates: blocks, small |', '|---|---|---|---|---|---|---|---|']
     for result, lane, row in rows:
         other = result['lanes'].get('ncnn/fp32', {})
         share = f"{row['load_ms'] / other['load_ms']:.2f}, {row['memory_mib'] / other['memory_mib']:.2f}" if 'load_ms' in other else ''
-        allocations = '' if row.get('mallocs') is None else row['mallocs']
+        allocations = '' if row.get('blocks') is None else f"{row['blocks']}, {row['small']}"
         lines.append(f"| {result['graph']} | {result['threads']} | {lane} | {row['load_ms']:.1f} | {row['first_ms']:.1f} | "
                      f"{row['memory_mib']:.1f} | {share} | {allocations} |")
     return lines + ['']

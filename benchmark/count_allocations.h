@@ -6,8 +6,10 @@
 
 namespace quoll {
 
-// Calls so far, in all threads, of operator new and of posix_memalign, which fast_malloc stands on.
-size_t allocation_count();
+// Calls so far, in all threads: of posix_memalign, which fast_malloc and so every Mat stands on;
+// and of operator new, for the lists of a few words that layers make on their way.
+size_t block_allocations();
+size_t small_allocations();
 
 }  // namespace quoll
 

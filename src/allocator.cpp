@@ -46,9 +46,13 @@ public:
     }
 
     void* take(size_t size) {
+        auto best = kept_.end();
         for (auto it = kept_.begin(); it != kept_.end(); ++it) {
             if (it->first < size || it->first * ratio > size) continue;
-            used_.splice(used_.end(), kept_, it);
+            if (best == kept_.end() || it->first < best->first) best = it;
+        }
+        if (best != kept_.end()) {
+            used_.splice(used_.end(), kept_, best);
             return used_.back().second;
         }
         if (kept_.size() >= drop_threshold) drop_one(size);

@@ -17,6 +17,10 @@ struct Extractor::Private {
     std::vector<char> is_input;  // blobs that the user gave
     std::vector<char> has_run;   // layers that have run at least once
     bool extracted = false;
+    // What a run needs on the way, kept so that the next finds it allocated.
+    std::vector<int> order, uses, stack;
+    std::vector<char> state;
+    std::vector<Mat> layer_inputs, layer_outputs;
 
     explicit Private(const Net* n) : net(n), pool(n->d->pool), opt(n->opt) {
         if (!opt.blob_allocator) opt.blob_allocator = pool.get();
@@ -33,8 +37,9 @@ struct Extractor::Private {
 
     int check_blob(int index, const char* what) const;
     int run_for(int blob);
-    std::vector<int> layers_needed(int blob, std::vector<int>* uses) const;
-    int run_layer(int index, std::vector<int>* uses, int wanted);
+    void find_layers_needed(int blob);
+    int run_layer(int index, int wanted);
+    int run_layer_on_blobs(int index, int wanted);
     int prepare_bottom(const Layer* layer, Mat* m) const;
     int forward(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops,
                 bool inplace) const;
@@ -156,6 +161,18 @@ private:
 };
 }  // namespace
 
+// Into the Mat that the last run filled, where it fits and is nobody else's.
+static void copy_out(const Mat& blob, Mat* feat) {
+    const bool reusable =
+        feat->refcount && feat->refcount->load() == 1 && feat->allocator != blob.allocator &&
+        feat->data != blob.data && feat->dtype == blob.dtype && feat->elempack == blob.elempack &&
+        feat->cstep == blob.cstep && feat->logical_shape() == blob.logical_shape();
+    if (reusable)
+        memcpy(feat->data, blob.data, blob.total() * blob.elemsize);
+    else
+        *feat = blob.clone();
+}
+
 int Extractor::extract(int index, Mat& feat, int type) {
     // A blob that was left out because it equals another.
     if (index >= 0 && (size_t)index < d->net->d->alias.size() && d->net->d->alias[index] >= 0)
@@ -167,30 +184,38 @@ int Extractor::extract(int index, Mat& feat, int type) {
         set_kmp_blocktime(d->opt.openmp_blocktime);
         QUOLL_RETURN_IF_ERROR(d->run_for(index));
     }
-    feat = d->blobs[index];
-    if (feat.empty()) return kOk;  // as a detection layer that found nothing
+    Mat blob = d->blobs[index];
+    if (blob.empty()) {  // as a detection layer that found nothing
+        feat = blob;
+        return kOk;
+    }
     Option opt = d->opt;
-    opt.blob_allocator = 0;  // what the user keeps must not sit in the Net's pool
-    if (type == 0 && is_storage_type(feat.dtype)) {
+    if (opt.blob_allocator != d->pool.get()) opt.blob_allocator = 0;
+    if (type == 0 && is_storage_type(blob.dtype)) {
         Mat wide;
-        widen(feat, &wide, opt);
-        feat = wide;
+        widen(blob, &wide, opt);
+        blob = wide;
     }
-    if (type == 0 && feat.elempack != 1) {
+    if (type == 0 && blob.elempack != 1) {
         Mat planar;
-        convert_packing(feat, planar, 1, opt);
-        feat = planar;
+        convert_packing(blob, planar, 1, opt);
+        blob = planar;
     }
-    if (feat.allocator == d->pool.get()) feat = feat.clone();
+    // What the user keeps must not sit in the Net's pool.
+    if (blob.allocator != d->pool.get())
+        feat = blob;
+    else
+        copy_out(blob, &feat);
     return feat.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// The layers to run, in order, and how often each blob is read on the way.
-std::vector<int> Extractor::Private::layers_needed(int blob, std::vector<int>* uses) const {
+// The layers to run, into `order`, and how often each blob is read on the way, into `uses`.
+void Extractor::Private::find_layers_needed(int blob) {
     const std::vector<Layer*>& layers = net->d->layers;
-    std::vector<int> order, stack(1, net->d->blobs[blob].producer);
-    std::vector<char> state(layers.size(), 0);  // 1: inputs asked for, 2: in the order
-    uses->assign(blobs.size(), 0);
+    order.clear();
+    stack.assign(1, net->d->blobs[blob].producer);
+    state.assign(layers.size(), 0);  // 1: inputs asked for, 2: in the order
+    uses.assign(blobs.size(), 0);
     while (!stack.empty()) {
         const int index = stack.back();
         if (state[index]) {
@@ -200,20 +225,18 @@ std::vector<int> Extractor::Private::layers_needed(int blob, std::vector<int>* u
             continue;
         }
         state[index] = 1;
-        const std::vector<int>& bottoms = layers[index]->bottoms;
-        for (size_t i = bottoms.size(); i-- > 0;) {
-            (*uses)[bottoms[i]]++;
-            const int producer = net->d->blobs[bottoms[i]].producer;
-            if (blobs[bottoms[i]].dims == 0 && state[producer] == 0) stack.push_back(producer);
+        const std::vector<int>& ids = layers[index]->bottoms;
+        for (size_t i = ids.size(); i-- > 0;) {
+            uses[ids[i]]++;
+            const int producer = net->d->blobs[ids[i]].producer;
+            if (blobs[ids[i]].dims == 0 && state[producer] == 0) stack.push_back(producer);
         }
     }
-    return order;
 }
 
 int Extractor::Private::run_for(int blob) {
-    std::vector<int> uses;
-    for (int index : layers_needed(blob, &uses))
-        QUOLL_RETURN_IF_ERROR(run_layer(index, &uses, blob));
+    find_layers_needed(blob);
+    for (int index : order) QUOLL_RETURN_IF_ERROR(run_layer(index, blob));
     return kOk;
 }
 
@@ -242,7 +265,7 @@ static bool owned_alone(const std::vector<Mat>& mats) {
     return true;
 }
 
-int Extractor::Private::run_layer(int index, std::vector<int>* uses, int wanted) {
+int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
     const Layer* layer = net->d->layers[index];
     if (layer->bottoms.empty() && layer->typeindex == layer_to_index("Input")) {
         for (int id : layer->tops) {
@@ -257,25 +280,26 @@ int Extractor::Private::run_layer(int index, std::vector<int>* uses, int wanted)
         }
         return kOk;
     }
-    std::vector<Mat> bottoms(layer->bottoms.size()), tops;
+    layer_inputs.resize(layer->bottoms.size());
     has_run[index] = 1;
     int batch = 1;
-    for (size_t i = 0; i < bottoms.size(); i++) {
+    for (size_t i = 0; i < layer_inputs.size(); i++) {
         const int id = layer->bottoms[i];
-        bottoms[i] = blobs[id];
+        layer_inputs[i] = blobs[id];
         const std::vector<int>& readers = net->d->consumers[id];
         const bool last =
-            --(*uses)[id] == 0 && id != wanted && !is_input[id] &&
+            --uses[id] == 0 && id != wanted && !is_input[id] &&
             std::all_of(readers.begin(), readers.end(), [&](int r) { return has_run[r]; });
         if (opt.lightmode && last) blobs[id].release();
-        QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &bottoms[i]));
-        batch = std::max(batch, bottoms[i].n);
+        QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i]));
+        batch = std::max(batch, layer_inputs[i].n);
     }
     int status = kOk;
     if (batch > 1 && !layer->support_batch)
-        status = forward_batch(layer, bottoms, batch, &tops);
+        status = forward_batch(layer, layer_inputs, batch, &layer_outputs);
     else
-        status = forward(layer, &bottoms, &tops, layer->support_inplace && owned_alone(bottoms));
+        status = forward(layer, &layer_inputs, &layer_outputs,
+                         layer->support_inplace && owned_alone(layer_inputs));
     if (status != kOk) {
         std::string shapes;
         for (int id : layer->bottoms) shapes += " '" + net->d->blobs[id].name + "'";
@@ -283,10 +307,19 @@ int Extractor::Private::run_layer(int index, std::vector<int>* uses, int wanted)
                     index);
         return status < 0 ? status : (int)kError;
     }
-    if (tops.size() != layer->tops.size())
-        return layer->fail("expected %zu outputs, got %zu", layer->tops.size(), tops.size());
-    for (size_t i = 0; i < tops.size(); i++) QUOLL_RETURN_IF_ERROR(store_top(layer, i, &tops[i]));
+    if (layer_outputs.size() != layer->tops.size())
+        return layer->fail("expected %zu outputs, got %zu", layer->tops.size(),
+                           layer_outputs.size());
+    for (size_t i = 0; i < layer_outputs.size(); i++)
+        QUOLL_RETURN_IF_ERROR(store_top(layer, i, &layer_outputs[i]));
     return kOk;
+}
+
+int Extractor::Private::run_layer(int index, int wanted) {
+    const int status = run_layer_on_blobs(index, wanted);
+    layer_inputs.clear();
+    layer_outputs.clear();
+    return status;
 }
 
 int Extractor::Private::forward(const Layer* layer, std::vector<Mat>* bottoms,

@@ -12,6 +12,13 @@
 
 namespace quoll {
 
+std::shared_ptr<PoolAllocator> Net::Private::new_pool() {
+    std::shared_ptr<PoolAllocator> pool = std::make_shared<PoolAllocator>();
+    pool->set_size_compare_ratio(0.f);
+    pool->set_size_drop_threshold(1);
+    return pool;
+}
+
 Net::Net() : d(new Private) {}
 
 Net::~Net() {

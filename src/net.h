@@ -118,7 +118,8 @@ public:
     // 0, or a negative code after a message in the log.
     int input(const char* blob_name, const Mat& in);
     int input(int blob_index, const Mat& in);
-    // type 0: f32 for storage types, elempack 1. type 1: as the engine has it.
+    // type 0: f32 for storage types, elempack 1. type 1: as the engine has it. A Mat of the right
+    // size that nobody else refers to is written over; any other becomes a new one.
     int extract(const char* blob_name, Mat& feat, int type = 0);
     int extract(int blob_index, Mat& feat, int type = 0);
 

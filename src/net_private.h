@@ -48,7 +48,12 @@ struct Net::Private {
     bool weights_loaded = false;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
     // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
-    std::shared_ptr<PoolAllocator> pool = std::make_shared<PoolAllocator>();
+    std::shared_ptr<PoolAllocator> pool = new_pool();
+
+    // Any kept block that is large enough serves, and one that is too small goes when a larger one is
+    // asked for: there are never more blocks than were in use at once, and runs of the same shapes
+    // soon find all they need.
+    static std::shared_ptr<PoolAllocator> new_pool();
 
     // Null, with a message, when no such layer exists.
     Layer* new_layer(const std::string& type, const Option& opt, layer_destroyer_func* destroyer);

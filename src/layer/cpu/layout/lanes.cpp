@@ -134,6 +134,8 @@ LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& s
 
 namespace {
 
+const int kQuads = 4;
+
 // Four neighbouring lanes of 4 bytes, gathered by one of a few shuffles for all elements.
 struct Quad {
     enum Form {
@@ -146,8 +148,9 @@ struct Quad {
     const unsigned char* from[4];
     unsigned char* to;
 
-    Quad(const Lanes& src, const int* source, size_t at, unsigned char* to) : to(to) {
+    void find(const Lanes& src, const int* source, size_t at, unsigned char* destination) {
         const int* s = source;
+        to = destination;
         for (int i = 0; i < 4; i++) from[i] = src.at(s[i], at);
         // Two or four neighbours are read at once: they have to lie in one element.
         const auto fits = [&](int lane, int count) {
@@ -214,13 +217,19 @@ struct Quad {
 
 // In pieces whose elements stay in cache while all lanes pass.
 void LaneGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
+    // As many at once as a vector of the widest ISA has, a piece after another, so that a piece's
+    // cache lines are written whole.
     const size_t kPiece = 64;
-    std::vector<Quad> quads;
-    for (int lane = block * dst_.pack; lane < (block + 1) * dst_.pack; lane += 4)
-        quads.emplace_back(src_, &source_[lane], from, dst_.at(lane, to));
-    for (size_t first = 0; first < n; first += kPiece)
-        for (const Quad& quad : quads)
-            quad.copy(first, std::min(kPiece, n - first), src_.pack * 4, dst_.pack * 4);
+    const int end = (block + 1) * dst_.pack;
+    for (int lane = block * dst_.pack; lane < end; lane += 4 * kQuads) {
+        Quad quads[kQuads];
+        const int count = std::min(kQuads, (end - lane) / 4);
+        for (int i = 0; i < count; i++)
+            quads[i].find(src_, &source_[lane + 4 * i], from, dst_.at(lane + 4 * i, to));
+        for (size_t first = 0; first < n; first += kPiece)
+            for (int i = 0; i < count; i++)
+                quads[i].copy(first, std::min(kPiece, n - first), src_.pack * 4, dst_.pack * 4);
+    }
 }
 
 void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
