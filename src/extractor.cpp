@@ -259,6 +259,24 @@ int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
     return m->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+// An f32 blob that the user gave, beside stored ones, is stored too where the layer takes both.
+static int store_like_others(std::vector<Mat>* bottoms, const Option& opt) {
+    DType stored = DType::f32;
+    for (const Mat& m : *bottoms)
+        if (is_storage_type(m.dtype)) stored = m.dtype;
+    for (Mat& m : *bottoms) {
+        if (m.dtype != DType::f32 || m.empty() || stored == DType::f32) continue;
+        Mat narrow;
+        if (stored == DType::f16)
+            cast_float32_to_float16(m, narrow, opt);
+        else
+            cast_float32_to_bfloat16(m, narrow, opt);
+        if (narrow.empty()) return kOutOfMemory;
+        m = narrow;
+    }
+    return kOk;
+}
+
 static bool owned_alone(const std::vector<Mat>& mats) {
     for (const Mat& m : mats)
         if (!m.refcount || m.refcount->load() != 1) return false;
@@ -294,6 +312,7 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
         QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i]));
         batch = std::max(batch, layer_inputs[i].n);
     }
+    QUOLL_RETURN_IF_ERROR(store_like_others(&bottoms, opt));
     int status = kOk;
     if (batch > 1 && !layer->support_batch)
         status = forward_batch(layer, layer_inputs, batch, &layer_outputs);

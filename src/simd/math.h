@@ -47,6 +47,20 @@ QUOLL_INLINE V power_of_two(I n) {
     return bit_cast<float>((n + I::set(127)).template shift_left<23>());
 }
 
+// p 2^n for whole n in [-150, 128].
+template <class V>
+QUOLL_INLINE V scale_exponent(V p, V n) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (V::kSize == kLanes) {
+        return {hn::Vec512<float>{_mm512_maskz_scalef_ps(0xffff, p.v.raw, n.v.raw)}};
+    }
+#endif
+    // Two factors, because n exceeds what one exponent field holds.
+    const auto whole = to_int(n);
+    const auto half = whole.template shift_right<1>();
+    return p * power_of_two<V>(half) * power_of_two<V>(whole - half);
+}
+
 // e^r - 1 for |r| <= ln(2) / 2, error 2^-28 e^r before rounding.
 template <class V>
 QUOLL_INLINE V expm1_reduced(V r) {
@@ -69,10 +83,7 @@ QUOLL_INLINE V exp(V x) {
     x = max(V::set(-104.f), min(V::set(89.f), x));
     V n;
     const V p = expm1_reduced(exp_reduce(x, &n)) + V::set(1.f);
-    // Two factors, because n in [-150, 128] exceeds what one exponent field holds.
-    const auto whole = to_int(n);
-    const auto half = whole.template shift_right<1>();
-    return p * power_of_two<V>(half) * power_of_two<V>(whole - half);
+    return scale_exponent(p, n);
 }
 
 // e^x - 1, exact for small x, too: 2^n (e^r - 1) + (2^n - 1).

@@ -261,6 +261,24 @@ TEST_F(NetTest, HalfStorage) {
     }
 }
 
+TEST_F(NetTest, InputsBesideStoredBlobs) {
+    for (bool half : {true, false})
+        for (const char* layer : {"BinaryOp b 2 1 a x y", "Eltwise b 2 1 x a y 0=1"}) {
+            Net net;
+            net.opt.use_fp16_storage = half;
+            net.opt.use_bf16_storage = !half;
+            const std::string text =
+                std::string("7767517\n3 3\nInput i 0 1 x\nReLU r 1 1 x a\n") + layer + "\n";
+            ASSERT_EQ(load_text(&net, text.c_str()), 0);
+            Extractor ex = net.create_extractor();
+            ASSERT_EQ(ex.input("x", vector_of({-1.f, 2.f})), 0);
+            Mat out;
+            ASSERT_EQ(ex.extract("y", out), 0) << layer;
+            EXPECT_EQ(out[0], -1.f);
+            EXPECT_EQ(out[1], 4.f);
+        }
+}
+
 TEST_F(NetTest, ManyThreadsOneNet) {
     Net net;
     register_layers(&net);

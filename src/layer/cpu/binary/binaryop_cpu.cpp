@@ -145,23 +145,48 @@ int BinaryOpCpu::make_operand(const Mat& m, int first, const Shape& out, int pac
 
 namespace {
 
-// A run of `count` elements: the values of an operand follow one another (`vector`), or are those
-// of one element.
+// A run of values of an operand that follow one another (`vector`), or are those of one element.
 struct Side {
-    const float* data;
+    const void* data;
     int lanes;
     bool vector;
+    bool stored;  // values of the storage type, otherwise floats
 };
 
 void apply(const BinaryForms& f, const Side& a, const Side& b, float* out, size_t n) {
     float pattern[kPatternSize];
-    if (a.vector && b.vector) return f.vectors(a.data, b.data, out, n);
+    if (a.vector && b.vector) return f.vectors((const float*)a.data, (const float*)b.data, out, n);
     const Side& repeated = a.vector ? b : a;
-    set_pattern(repeated.data, repeated.lanes, pattern);
+    set_pattern((const float*)repeated.data, repeated.lanes, pattern);
     if (a.vector)
-        f.vector_pattern(a.data, pattern, out, n);
+        f.vector_pattern((const float*)a.data, pattern, out, n);
     else
-        f.pattern_vector(pattern, b.data, out, n);
+        f.pattern_vector(pattern, (const float*)b.data, out, n);
+}
+
+// Values first to first + n - 1 of a side as floats.
+Side piece_of(const Side& side, size_t first, size_t n, const StorageKernels& storage,
+              float* wide) {
+    Side piece = side;
+    if (side.stored) {
+        storage.widen((const uint16_t*)side.data + first, wide, n);
+        piece.data = wide;
+    } else if (side.vector) {
+        piece.data = (const float*)side.data + first;
+    }
+    return piece;
+}
+
+void apply_stored(const BinaryForms& f, const Side& a, const Side& b, const StorageKernels& storage,
+                  uint16_t* out, size_t n) {
+    float x[Pieces::kPiece], y[Pieces::kPiece];
+    for (size_t first = 0; first < n; first += Pieces::kPiece) {
+        const size_t count = std::min<size_t>(Pieces::kPiece, n - first);
+        const Side pa = piece_of(a, first, count, storage, x);
+        const Side pb = piece_of(b, first, count, storage, y);
+        apply(f, pa, pb, x, count);
+        storage.narrow(x, out + first, count);
+    }
 }
 
 enum Layout { kDense, kConstant, kStrided };
@@ -193,6 +218,12 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
     for (int axis = 0; axis < 4; axis++) (axis < covered ? outer_rows : count) *= to.size[axis];
     const bool a_constant = layout_of(a.step, to.size, covered, pack) == kConstant;
     const bool b_constant = layout_of(b.step, to.size, covered, pack) == kConstant;
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
+    const auto side = [](const Operand& operand, size_t at, bool vector) {
+        const bool stored = operand.blob.dtype != DType::f32;
+        return Side{(const char*)operand.blob.data + at * (stored ? 2 : 4), operand.lanes, vector,
+                    stored};
+    };
     const int threads = threads_for(opt, (double)count * outer_rows * pack);
 #pragma omp parallel for num_threads(threads)
     for (int row = 0; row < (int)outer_rows; row++) {
@@ -201,57 +232,13 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
             const int i = rest % to.size[axis];
             at_a += i * a.step[axis], at_b += i * b.step[axis], at += i * to.step[axis] * pack;
         }
-        const Side sa = {(const float*)a.blob.data + at_a, a.lanes,
-                         !a_constant || (count == 1 && a.lanes == pack)};
-        const Side sb = {(const float*)b.blob.data + at_b, b.lanes,
-                         !b_constant || (count == 1 && b.lanes == pack)};
-        apply(*forms_, sa, sb, (float*)out.data + at, count * pack);
+        const Side sa = side(a, at_a, !a_constant || (count == 1 && a.lanes == pack));
+        const Side sb = side(b, at_b, !b_constant || (count == 1 && b.lanes == pack));
+        if (storage)
+            apply_stored(*forms_, sa, sb, *storage, (uint16_t*)out.data + at, count * pack);
+        else
+            apply(*forms_, sa, sb, (float*)out.data + at, count * pack);
     }
-}
-
-void BinaryOpCpu::run_narrow(const Mat& a, const Mat& b, Mat& out, const Option& opt) const {
-    const StorageKernels& storage = *storage_kernels(host_kernel_set(), out.dtype);
-    const Pieces pieces(out, gapless(a) && gapless(b) && gapless(out));
-    const int threads = threads_for(opt, (double)out.total() * out.elempack);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) {
-        const Piece p = pieces[i];
-        float x[Pieces::kPiece], y[Pieces::kPiece];
-        storage.widen(p.of<uint16_t>(a), x, p.count);
-        storage.widen(p.of<uint16_t>(b), y, p.count);
-        forms_->vectors(x, y, x, p.count);
-        storage.narrow(x, p.of<uint16_t>(out), p.count);
-    }
-}
-
-// Blobs of different shapes take the way of f32.
-int BinaryOpCpu::combine_narrow(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
-                                const Option& opt) const {
-    const Mat &a = bottoms[swapped_], &b = bottoms[!swapped_];
-    if (a.dtype == b.dtype && a.logical_shape() == b.logical_shape() && a.elempack == b.elempack) {
-        Mat result = bottoms[0];
-        if (!inplace) result = Mat();
-        if (!inplace) result.create_like(a, opt.blob_allocator);
-        if (result.empty()) return kOutOfMemory;
-        run_narrow(a, b, result, opt);
-        *top = result;
-        return kOk;
-    }
-    std::vector<Mat> wide = bottoms;
-    Option temporary = opt;
-    temporary.blob_allocator = opt.workspace_allocator;
-    for (Mat& m : wide) {
-        if (m.dtype == DType::f16) cast_float16_to_float32(m, m, temporary);
-        if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, m, temporary);
-        if (m.empty()) return kOutOfMemory;
-    }
-    Mat result;
-    QUOLL_RETURN_IF_ERROR(combine(wide, true, &result, temporary));
-    if (bottoms[0].dtype == DType::f16)
-        cast_float32_to_float16(result, *top, opt);
-    else
-        cast_float32_to_bfloat16(result, *top, opt);
-    return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
@@ -259,9 +246,8 @@ int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
-    if (forms_ && storage_kernels(host_kernel_set(), in[0].dtype))
-        return combine_narrow(bottoms, inplace, top, opt);
-    if (!forms_ || in[0].dtype != DType::f32) {
+    const bool stored = forms_ && storage_kernels(host_kernel_set(), in[0].dtype);
+    if (!forms_ || (in[0].dtype != DType::f32 && !stored)) {
         std::vector<Mat> planar(2), tops;
         for (int i = 0; i < 2; i++)
             QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], 1, opt, &planar[i]));
@@ -278,8 +264,13 @@ int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top
     // With one axis, elements and values lie in the same order: no need for lanes.
     if (out[0].dims == 1) pack = 1;
     Operand operands[2];
-    for (int i = 0; i < 2; i++)
-        QUOLL_RETURN_IF_ERROR(make_operand(bottoms[i], first[i], out[0], pack, opt, &operands[i]));
+    for (int i = 0; i < 2; i++) {
+        // What is spread over the output is small.
+        Mat m = bottoms[i];
+        if (in[i] != out[0] || m.elempack != pack || out[0].dims == 1)
+            QUOLL_RETURN_IF_ERROR(widened(m, opt, &m));
+        QUOLL_RETURN_IF_ERROR(make_operand(m, first[i], out[0], pack, opt, &operands[i]));
+    }
     Mat result;
     for (int i = 0; i < 2 && inplace; i++)
         if (in[i] == out[0] && bottoms[i].elempack == pack) result = bottoms[i];

@@ -19,8 +19,8 @@ public:
 private:
     // A side of the operation, as the output's four axes c, d, h, w see it.
     struct Operand {
-        Mat blob;
-        size_t step[4];  // floats; 0 where one value serves all indexes
+        Mat blob;        // f32; of the output's storage type if it is like the output
+        size_t step[4];  // values; 0 where one value serves all indexes
         int lanes;       // values at a place: the output's elempack, or 1 for all its lanes
     };
     // The result, written over an input that is like it if `inplace`.
@@ -30,10 +30,6 @@ private:
     int expand_lanes(Operand* operand, int pack, const Option& opt) const;
     void run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
-    // Blobs of one storage type, shape and elempack.
-    void run_narrow(const Mat& a, const Mat& b, Mat& out, const Option& opt) const;
-    int combine_narrow(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
-                       const Option& opt) const;
 
     const BinaryForms* forms_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                // f(b, a)

@@ -1,11 +1,14 @@
 #include "layer/cpu/binary/eltwise_cpu.h"
 
 #include "layer/cpu/binary/binary.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/packing.h"
 
 namespace quoll {
 
-EltwiseCpu::EltwiseCpu() { support_packing = support_inplace = true; }
+EltwiseCpu::EltwiseCpu() {
+    support_packing = support_inplace = support_fp16_storage = support_bf16_storage = true;
+}
 
 int EltwiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Eltwise::create_pipeline(opt));
@@ -17,22 +20,30 @@ void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Piece& piec
     const bool weighted = op_type == SUM && !coeffs.empty();
     const BinaryKernels& k = *kernels_->binary;
     const BinaryKernel f = (op_type == PROD ? k.mul : op_type == SUM ? k.add : k.max).vectors;
-    float* out = piece.of(top);
-    float scaled[Pieces::kPiece];
+    const StorageKernels* storage = storage_kernels(*kernels_, top.dtype);
+    float sum[Pieces::kPiece], wide[Pieces::kPiece], scaled[Pieces::kPiece];
+    float* out = storage ? sum : piece.of(top);
+    const float* first = out;
     for (size_t i = 0; i < inputs.size(); i++) {
         const float* in = piece.of(inputs[i]);
+        if (storage) {
+            float* to = i == 0 ? sum : wide;
+            storage->widen(piece.of<uint16_t>(inputs[i]), to, piece.count);
+            in = to;
+        }
         if (weighted) {
             const float params[2] = {coeffs[i], 0.f};
-            kernels_->unary->linear(in, i == 0 ? out : scaled, piece.count, params);
-            in = scaled;
+            float* to = i == 0 ? out : scaled;
+            kernels_->unary->linear(in, to, piece.count, params);
+            in = to;
         }
-        if (i == 1 && !weighted)
-            f(piece.of(inputs[0]), in, out, piece.count);
-        else if (i > 0)
-            f(out, in, out, piece.count);
-        else if (inputs.size() == 1 && !weighted && in != out)
-            std::copy(in, in + piece.count, out);
+        if (i == 0)
+            first = in;
+        else
+            f(i == 1 ? first : out, in, out, piece.count);
     }
+    if (inputs.size() == 1 && first != out) std::copy(first, first + piece.count, out);
+    if (storage) storage->narrow(sum, piece.of<uint16_t>(top), piece.count);
 }
 
 int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,

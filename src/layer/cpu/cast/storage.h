@@ -5,6 +5,8 @@
 #include "layer/cpu/cast/cast.h"
 #include "layer/cpu/kernel_set.h"
 #include "mat.h"
+#include "option.h"
+#include "status.h"
 
 namespace quoll {
 
@@ -13,6 +15,17 @@ inline const StorageKernels* storage_kernels(const KernelSet& kernels, DType dty
     return dtype == DType::f16    ? &kernels.cast->f16
            : dtype == DType::bf16 ? &kernels.cast->bf16
                                   : nullptr;
+}
+
+// `m` as f32: itself, or in temporary memory. A negative code when memory runs out.
+inline int widened(const Mat& m, const Option& opt, Mat* wide) {
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    const Mat from = m;
+    *wide = m;
+    if (m.dtype == DType::f16) cast_float16_to_float32(from, *wide, temporary);
+    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(from, *wide, temporary);
+    return wide->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 }  // namespace quoll

@@ -1,8 +1,22 @@
 #include "layer/cpu/channel/apply.h"
 
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/packing.h"
+#include "layer/cpu/pieces.h"
 
 namespace quoll {
+
+// A run of stored values, in pieces that stay in cache. whole: each value is a channel of its own.
+static void apply_stored(const StorageKernels& storage, ChannelKernel kernel, uint16_t* values,
+                         size_t count, size_t period, bool whole, const float* a, const float* b) {
+    float wide[Pieces::kPiece];
+    for (size_t first = 0; first < count; first += Pieces::kPiece) {
+        const size_t n = std::min<size_t>(Pieces::kPiece, count - first), at = whole ? first : 0;
+        storage.widen(values + first, wide, n);
+        kernel(wide, n, whole ? n : period, a ? a + at : nullptr, b ? b + at : nullptr);
+        storage.narrow(wide, values + first, n);
+    }
+}
 
 void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const float* b,
                        bool one_for_all, const Option& opt) {
@@ -13,11 +27,19 @@ void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const fl
     // Each value of a 1-D blob is a channel of its own.
     const size_t period = one_for_all ? 1 : blob.dims == 1 ? elements * pack : (size_t)pack;
     const size_t advance = one_for_all ? 0 : (size_t)pack;
+    const bool whole = !one_for_all && blob.dims == 1;
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), blob.dtype);
     const int threads = threads_for(opt, (double)elements * blocks * pack);
 #pragma omp parallel for num_threads(threads)
-    for (int q = 0; q < blocks; q++)
-        kernel((float*)blob.data + q * step * pack, elements * pack, period,
-               a ? a + q * advance : nullptr, b ? b + q * advance : nullptr);
+    for (int q = 0; q < blocks; q++) {
+        const float* own_a = a ? a + q * advance : nullptr;
+        const float* own_b = b ? b + q * advance : nullptr;
+        if (storage)
+            apply_stored(*storage, kernel, (uint16_t*)blob.data + q * step * pack, elements * pack,
+                         period, whole, own_a, own_b);
+        else
+            kernel((float*)blob.data + q * step * pack, elements * pack, period, own_a, own_b);
+    }
 }
 
 }  // namespace quoll

@@ -5,7 +5,9 @@
 
 namespace quoll {
 
-BatchNormCpu::BatchNormCpu() : kernels_(nullptr) { support_packing = true; }
+BatchNormCpu::BatchNormCpu() : kernels_(nullptr) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int BatchNormCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BatchNorm::create_pipeline(opt));

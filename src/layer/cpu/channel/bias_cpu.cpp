@@ -5,7 +5,9 @@
 
 namespace quoll {
 
-BiasCpu::BiasCpu() : kernels_(nullptr) { support_packing = true; }
+BiasCpu::BiasCpu() : kernels_(nullptr) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int BiasCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Bias::create_pipeline(opt));

@@ -5,7 +5,9 @@
 
 namespace quoll {
 
-PReLUCpu::PReLUCpu() : kernels_(nullptr) { support_packing = true; }
+PReLUCpu::PReLUCpu() : kernels_(nullptr) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int PReLUCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(PReLU::create_pipeline(opt));

@@ -1,12 +1,15 @@
 #include "layer/cpu/channel/scale_cpu.h"
 
 #include "layer/channels.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/channel/apply.h"
 #include "layer/cpu/packing.h"
 
 namespace quoll {
 
-ScaleCpu::ScaleCpu() : kernels_(nullptr) { support_packing = true; }
+ScaleCpu::ScaleCpu() : kernels_(nullptr) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int ScaleCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Scale::create_pipeline(opt));
@@ -29,6 +32,7 @@ int ScaleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
     Mat scales;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1], 1, opt, &scales));
+    QUOLL_RETURN_IF_ERROR(widened(scales, opt, &scales));
     scales = scales.reshape((int)in[1].total(), opt.workspace_allocator);
     tops.resize(out.size());
     tops[0] = bottoms[0].clone(opt.blob_allocator);

@@ -45,17 +45,6 @@ int ConvolutionCpu::forward_inplace(std::vector<Mat>& blobs, const Option& opt) 
     return kOk;
 }
 
-namespace {
-
-// `m` as f32 in temporary memory.
-int widened(const Mat& m, const Option& opt, Mat* wide) {
-    *wide = m;
-    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, *wide, opt);
-    return wide->empty() ? (int)kOutOfMemory : (int)kOk;
-}
-
-}  // namespace
-
 // Only what has the output's shape is added where the sums are made.
 int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* top,
                                      const Option& opt) const {

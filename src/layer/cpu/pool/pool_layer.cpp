@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/cpu/cast/storage.h"
 
 namespace quoll {
 
@@ -59,7 +60,7 @@ struct RowPooler {
 }  // namespace
 
 PoolingCpu::PoolingCpu(int axes) : PoolingOperator(axes), kernels_(nullptr) {
-    support_packing = true;
+    support_packing = support_fp16_storage = support_bf16_storage = true;
 }
 
 int PoolingCpu::create_pipeline(const Option& opt) {
@@ -78,33 +79,45 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     in = channels(in);
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
-    if (global_pooling) {
-        global(in, top_blob, opt);
-        return kOk;
-    }
+    if (global_pooling) return global(in, top_blob, opt);
     Axis x, y, z;
     QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
     Mat top = channels(top_blob);
     return windows(in, x, y, z, top, opt);
 }
 
-void PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
+int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
     const PoolKernels& k = *kernels_->pool;
     const PoolRunKernel run = (is_max() ? k.planar_max : k.planar_average).run;
     const PoolWindowsKernel blocked = select_pool_windows(k, is_max(), in.elempack, 0, 0);
     const int size = in.w * in.h * in.d;
     const float scale = is_max() ? -INFINITY : 1.f / (float)size;
-    const int threads = threads_for(opt, (double)size * in.c * in.elempack);
+    const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
+    const int pack = in.elempack;
+    const int threads = threads_for(opt, (double)size * in.c * pack);
+    Mat wide;  // a channel block of each thread
+    if (storage) {
+        wide.create(size, threads, (size_t)4u * pack, pack, opt.workspace_allocator);
+        if (wide.empty()) return kOutOfMemory;
+    }
 #pragma omp parallel for num_threads(threads)
     for (int q = 0; q < in.c; q++) {
-        const float* channel = (const float*)in.data + q * in.cstep * in.elempack;
-        float* out = (float*)top.data + (size_t)q * in.elempack;
-        if (in.elempack == 1) {
-            *out = run(channel, (size_t)size, scale);
-        } else {
-            blocked(PoolWindows{channel, 0, 1, size, 1, out, 1, scale});
+        const size_t at = q * in.cstep * pack;
+        const float* channel = (const float*)in.data + at;
+        float* out = (float*)top.data + (size_t)q * pack;
+        float result[kPoolPack[kPoolPacks - 1]];
+        if (storage) {
+            float* own = wide.row(get_omp_thread_num());
+            storage->widen((const uint16_t*)in.data + at, own, (size_t)size * pack);
+            channel = own, out = result;
         }
+        if (pack == 1)
+            *out = run(channel, (size_t)size, scale);
+        else
+            blocked(PoolWindows{channel, 0, 1, size, 1, out, 1, scale});
+        if (storage) storage->narrow(result, (uint16_t*)top.data + (size_t)q * pack, pack);
     }
+    return kOk;
 }
 
 int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axis& az, Mat& top,
@@ -126,10 +139,14 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
     const double values = (double)ax.out * ay.out * az.out;
     const double work = std::max((double)slice / pack * in.d, area * values) * in.c * pack;
     const int threads = threads_for(opt, work);
-    // Of each thread: slices that became one, and for planar data rows that did.
-    const size_t slice_floats = axes == 3 ? slice : 0, floats = slice_floats + in_row;
+    // Of each thread: slices that became one, for planar data rows that did, and for a storage type
+    // the channel block and a row of the output as floats.
+    const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
+    const size_t channel_floats = storage ? slice * in.d : 0, out_row = (size_t)ax.out * pack;
+    const size_t slice_floats = axes == 3 ? slice : 0;
+    const size_t floats = slice_floats + in_row + channel_floats + (storage ? out_row : 0);
     Mat scratch;
-    if (axes == 3 || pack == 1) {
+    if (axes == 3 || pack == 1 || storage) {
         if (floats <= INT_MAX) scratch.create((int)floats, threads, 4u, opt.workspace_allocator);
         if (scratch.empty()) return kOutOfMemory;
     }
@@ -140,12 +157,26 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
         const int q = bands.item(task) / az.out, z = bands.item(task) % az.out;
         float* memory = scratch.empty() ? nullptr : scratch.row(get_omp_thread_num());
         const Span depth = az.at(z);
-        const float* from = (const float*)in.data + q * in.cstep * pack + depth.from * slice;
+        const size_t at = q * in.cstep * pack + depth.from * slice;
+        const float* from = (const float*)in.data + at;
+        if (storage) {
+            float* wide = memory + slice_floats + in_row;
+            const Span low = ay.at(bands.begin(task)), high = ay.at(bands.end(task) - 1);
+            // The rows of this band; all where it begins or ends with windows of nothing.
+            const bool whole = depth.size != 1 || low.size < 1 || high.size < 1;
+            const int first = whole ? 0 : low.from;
+            const int last = whole ? in.h : high.from + high.size;
+            const size_t more = std::max(0, depth.size - 1) * slice;
+            storage->widen((const uint16_t*)in.data + at + first * in_row, wide + first * in_row,
+                           (last - first) * in_row + more);
+            from = wide;
+        }
         if (depth.size > 1) {
             planar.rows(from, slice, depth.size, memory, slice);
             from = memory;
         }
-        float* out = (float*)top.data + (q * top.cstep + (size_t)z * ay.out * ax.out) * pack;
+        const size_t to = q * top.cstep * pack + (size_t)z * ay.out * out_row;
+        float* out = (float*)top.data + to;
         for (int y = bands.begin(task); y < bands.end(task); y++) {
             const Span span = ay.at(y);
             PoolWindows w = {};
@@ -156,7 +187,9 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
                 planar.rows(w.in, w.row_step, w.rows, row, in_row);
                 w.in = row, w.rows = 1;
             }
-            pooler.run(w, span, depth, out + (size_t)y * ax.out * pack);
+            float* row = storage ? memory + floats - out_row : out + y * out_row;
+            pooler.run(w, span, depth, row);
+            if (storage) storage->narrow(row, (uint16_t*)top.data + to + y * out_row, out_row);
         }
     }
     return kOk;

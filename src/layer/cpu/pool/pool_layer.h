@@ -16,7 +16,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
 
 private:
-    void global(const Mat& in, Mat& top, const Option& opt) const;
+    int global(const Mat& in, Mat& top, const Option& opt) const;
     // Windows at any place: sliding and adaptive ones.
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                 const Option& opt) const;
