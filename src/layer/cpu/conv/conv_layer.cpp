@@ -11,7 +11,10 @@ ConvolutionCpu::ConvolutionCpu(int axes) : ConvolutionOperator(axes, false) {
 int ConvolutionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
     if (dynamic_weight) return kOk;
-    if (int8_scale_term != 0) return int8_.create(*this, new ConvolutionCpu(axes), opt);
+    if (int8_scale_term != 0) {
+        weight_data.release();  // weight_data_int8 is what all forms take
+        return int8_.create(*this, *this, opt);
+    }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage;
     support_inplace = add_input != 0;
@@ -20,7 +23,10 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
 }
 
 int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
-    if (int8_.created()) return int8_.forward(*this, bottom_blob, top_blob, opt);
+    if (int8_.created()) {
+        const int status = int8_.forward(*this, *this, bottom_blob, top_blob, opt);
+        if (status != Int8Conv::kUnsuitable) return status;
+    }
     if (!runner_.created()) {
         std::vector<Mat> tops(1);
         QUOLL_RETURN_IF_ERROR(forward(std::vector<Mat>(1, bottom_blob), tops, opt));

@@ -2,12 +2,12 @@
 #define QUOLL_LAYER_CPU_CONV_CONV_LAYER_H
 
 #include "layer/cpu/conv/conv_runner.h"
-#include "layer/cpu/int8/whole_numbers.h"
+#include "layer/cpu/int8/int8_conv.h"
 
 namespace quoll {
 
 // f32 convolutions as matrix products; create_pipeline repacks the weights and lets weight_data go.
-// So are int8 ones whose sums f32 holds exactly; others, and dynamic weights, run on the reference.
+// int8 ones run on int8 kernels, dynamic weights on the reference.
 class ConvolutionCpu : public ConvolutionOperator {
 public:
     explicit ConvolutionCpu(int axes);
@@ -24,7 +24,7 @@ private:
     int forward_with_add(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;
 
     ConvRunner runner_;
-    WholeConvolution int8_;
+    Int8Conv int8_;
 };
 
 }  // namespace quoll

@@ -130,7 +130,11 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
     pack_ = 0;
     if (dynamic_weight) return kOk;
-    if (int8_scale_term != 0) return int8_.create(*this, new ConvolutionDepthWiseCpu(axes), opt);
+    if (int8_scale_term != 0) {
+        weight_data.release();  // weight_data_int8 is what all forms take
+        if (depthwise()) QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
+        return int8_.created() ? (int)kOk : int8_groups_.create(*this, *this, opt);
+    }
     if (!depthwise()) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         weight_data.release();
@@ -183,31 +187,21 @@ int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
 
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                      const Option& opt) const {
-    if (int8_.created()) return int8_.forward(*this, bottom_blob, top_blob, opt);
+    if (int8_groups_.created()) {
+        const int status = int8_groups_.forward(*this, *this, bottom_blob, top_blob, opt);
+        if (status != Int8Conv::kUnsuitable) return status;
+    }
     const std::vector<Shape> in(1, bottom_blob.logical_shape());
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
     const bool flat = is_flat_input(*this, in[0]);
+    if (int8_.created() && !flat) return int8_.forward(*this, g, bottom_blob, top_blob, opt);
     if (groups_.created())
         return flat ? groups_.forward_flat(*this, bottom_blob, top_blob, opt)
                     : groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
     if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
     if (pack_ == 1) return forward_planar(bottom_blob, g, top_blob, opt);
     return forward_blocked(bottom_blob, g, top_blob, opt);
-}
-
-// What does not depend on the row.
-DwconvRow ConvolutionDepthWiseCpu::row_frame(const ConvGeometry& g) const {
-    DwconvRow frame = {};
-    frame.in_w = g.x.in, frame.out_w = g.x.out;
-    frame.kernel_w = kernel_w, frame.kernel_h = kernel_h;
-    frame.dilation_w = dilation_w, frame.stride_w = stride_w;
-    frame.out_step = 1;
-    frame.pad_left = g.x.before, frame.pad_value = pad_value;
-    frame.low = activation_.low, frame.high = activation_.high;
-    frame.row_step = (size_t)g.y.dilation * g.x.in * pack_;
-    inner_outputs(g.x, &frame.x_first, &frame.x_last);
-    return frame;
 }
 
 int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
@@ -217,7 +211,8 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
     in = conv_channels(*this, in);
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, bottom.dtype, pack_, opt, &top, &channels));
-    const DwconvRow frame = row_frame(g);
+    DwconvRow frame = dwconv_row_frame(g, pack_, pad_value);
+    frame.low = activation_.low, frame.high = activation_.high;
     const int threads = threads_for(opt, work_of(g));
     const Bands bands(channels.c, g.y.out, threads);
     if (storage) QUOLL_RETURN_IF_ERROR(StoredRows::memory(g, pack_, threads, opt, &memory));

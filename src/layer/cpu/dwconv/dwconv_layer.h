@@ -3,15 +3,15 @@
 
 #include "layer/cpu/conv/conv_runner.h"
 #include "layer/cpu/dwconv/dwconv.h"
-#include "layer/cpu/int8/whole_numbers.h"
+#include "layer/cpu/int8/int8_conv.h"
+#include "layer/cpu/int8/int8_depthwise.h"
 #include "layer/cpu/packing.h"
 
 namespace quoll {
 
 // One window a channel runs on dwconv kernels: on channel blocks where the channels divide into
-// them, otherwise on planar rows. Other groupings are a matrix product a group. So are int8 ones
-// whose sums f32 holds exactly. Other int8 ones, one 3-D window a channel and dynamic weights run
-// on the reference.
+// them, otherwise on planar rows. Other groupings are a matrix product a group. int8 ones have
+// kernels of their own. One 3-D window a channel and dynamic weights run on the reference.
 class ConvolutionDepthWiseCpu : public ConvolutionOperator {
 public:
     explicit ConvolutionDepthWiseCpu(int axes);
@@ -23,18 +23,18 @@ public:
 private:
     int repack_weights();
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
-    DwconvRow row_frame(const ConvGeometry& g) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                         const Option& opt) const;
     int forward_planar(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
 
     const KernelSet* kernels_;
-    WholeConvolution int8_;
-    ConvRunner groups_;    // created for other groupings
-    int pack_;             // of input and output of one window a channel; otherwise 0
-    DwconvRowKernel row_;  // for pack_ > 1
-    Mat packed_weight_;    // [channels / pack][kernel_h][kernel_w][pack]
-    Mat packed_bias_;      // [channels], zeros without bias
+    Int8Depthwise int8_;
+    Int8Conv int8_groups_;  // other int8 ones
+    ConvRunner groups_;     // created for other groupings
+    int pack_;              // of input and output of one window a channel; otherwise 0
+    DwconvRowKernel row_;   // for pack_ > 1
+    Mat packed_weight_;     // [channels / pack][kernel_h][kernel_w][pack]
+    Mat packed_bias_;       // [channels], zeros without bias
     FusedActivation activation_;
 };
 

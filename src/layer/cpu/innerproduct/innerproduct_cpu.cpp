@@ -10,19 +10,20 @@ InnerProductCpu::InnerProductCpu() : kernels_(nullptr), split_(nullptr) { suppor
 
 int InnerProductCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
-    const bool int8 = int8_scale_term != 0;
     const Activation activation(activation_type, activation_params);
-    Mat weight = weight_data;
-    if (int8) {
-        if (!sums_stay_exact(weight_data_int8, num_output)) return kOk;
-        weight = whole_weights(weight_data_int8);
-        QUOLL_RETURN_IF_ERROR(int8_.create(*this, num_output, bottom_blob_int8_scales[0],
-                                           weight_data_int8_scales, bias_data, activation, Mat()));
+    if (int8_scale_term != 0) {
+        if (!int8_sums_fit(weight_data_int8, num_output)) return kOk;
+        QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output,
+                                           bottom_blob_int8_scales[0], weight_data_int8_scales,
+                                           bias_data, activation));
+        weight_data.release();
+        weight_data_int8.release();
+        return kOk;
     }
     const KernelSet& kernels = host_kernel_set();
     const GemmKernels& gemm = *kernels.gemm;
     const size_t k = num_input();
-    if (!weight.empty()) packed_weight_ = gemm_packed(gemm, weight, k, false, num_output, k);
+    packed_weight_ = gemm_packed(gemm, weight_data, k, false, num_output, k);
     packed_bias_.create(
         (int)std::max(gemm_bias_size(gemm, num_output), SplitPlan::bias_size(num_output)));
     if (packed_weight_.empty() || packed_bias_.empty()) {
@@ -30,28 +31,25 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
         return kOutOfMemory;
     }
     packed_bias_.fill(0.f);
-    if (bias_term && !int8) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
-    if (!int8) activation_ = FusedActivation(kernels, activation);
+    if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
+    activation_ = FusedActivation(kernels, activation);
     kernels_ = &kernels;
-    split_ = int8 ? nullptr : split_kernels_for(opt);
+    split_ = split_kernels_for(opt);
     split_weight_.release();
     weight_data.release();
-    weight_data_int8.release();
     return kOk;
 }
 
 int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     Mat rows;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &rows));
-    if (!kernels_) return InnerProduct::forward(rows, top_blob, opt);
+    if (!kernels_ && !int8_.created()) return InnerProduct::forward(rows, top_blob, opt);
     std::vector<Shape> tops;
     QUOLL_RETURN_IF_ERROR(infer_shapes(std::vector<Shape>(1, rows.logical_shape()), tops));
-    if (int8_scale_term)
-        QUOLL_RETURN_IF_ERROR(whole_input(rows, bottom_blob_int8_scales, opt, &rows));
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
     top_blob.create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top_blob.empty()) return kOutOfMemory;
-
+    if (int8_.created()) return int8_.forward(rows, top_blob, opt);
     return prefers_split(rows.h, opt.num_threads) ? multiply_split(rows, top_blob, opt)
                                                   : multiply(rows, top_blob, opt);
 }
@@ -70,7 +68,7 @@ int InnerProductCpu::multiply(const Mat& rows, Mat& top_blob, const Option& opt)
     product.c_pack = num_output;
     product.activation = activation_;
     gemm_matrix(product, threads_for(opt, (double)rows.h * weight_data_size));
-    return int8_scale_term ? int8_.finish(top_blob, true, top_blob, opt) : (int)kOk;
+    return kOk;
 }
 
 // A few rows take no longer than reading the weights, which are larger when split.

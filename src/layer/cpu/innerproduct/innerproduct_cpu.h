@@ -4,14 +4,14 @@
 #include <mutex>
 
 #include "layer/cpu/conv/split_plan.h"
-#include "layer/cpu/int8/whole_numbers.h"
+#include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/packing.h"
 #include "layer/innerproduct.h"
 
 namespace quoll {
 
 // A matrix product with weights packed for the gemm kernels; create_pipeline lets weight_data go.
-// int8 arithmetic runs on it too where f32 holds the sums exactly, otherwise on the reference.
+// int8 arithmetic has int8 kernels; where an int32 might not hold a sum it runs on the reference.
 // Outputs have elempack 1.
 class InnerProductCpu : public InnerProduct {
 public:
@@ -30,7 +30,7 @@ private:
     Mat packed_weight_;              // panels of gemm_pack
     Mat packed_bias_;                // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
-    SumScaling int8_;           // when int8_scale_term is set
+    Int8Matrix int8_;           // when int8_scale_term is set
     mutable std::mutex lock_;   // of what follows
     mutable Mat split_weight_;  // for split_, from the first input with enough rows on
 };

@@ -1,0 +1,96 @@
+// Kernels of int8 matrix products with exact int32 sums, C = A B, and of what lies around them:
+// rounding and laying out the activations, and turning sums into f32 or int8.
+//
+// k runs in words of 32 bits, the operands of one lane of a dot product: four 8-bit values where
+// the machine multiplies those (VNNI: u8 by s8, so that activations carry an offset of 128 and
+// `init` takes it out again), else two 16-bit ones. A is read where it lies, B comes in panels, as
+// gemm.h describes, in words instead of floats.
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_H
+#define QUOLL_LAYER_CPU_INT8_INT8_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "layer/cpu/gemm/gemm.h"
+
+namespace quoll {
+
+// sums[m * width + n] = init[n] + sum over k of A(m, k) B(k, n), where width is that of the panel:
+// A's word k of row m is a[m * a_row + blocks[i].a + kk] and meets the panel's row blocks[i].k +
+// kk, each `width` words. At least one block of at least one word.
+struct Int8Tile {
+    const int32_t* a;
+    ptrdiff_t a_row;
+    const GemmBlock* blocks;
+    size_t num_blocks, block_k;
+    const int32_t *b, *init;
+    int32_t* sums;
+};
+typedef void (*Int8TileKernel)(const Int8Tile& tile);
+
+// A tile's results to where they belong: y = clamp((float)sum * scale[n] + bias[n]), each step
+// rounded, for the columns n < used; as f32, or as int8 of y * top_scale. Row m, column n goes to
+// c[m * c_row + columns[n]]; `whole`: used is a multiple of the lanes, whose columns are
+// neighbours. The scale_ kernels take sums in f32, the store_ kernels y itself. c may be the sums.
+struct Int8Store {
+    const void* sums;  // [rows][width]
+    int rows;
+    size_t width, used;
+    const float *scale, *bias;  // [width]
+    float low, high, top_scale;
+    void* c;
+    ptrdiff_t c_row;
+    const ptrdiff_t* columns;
+    bool whole;
+};
+typedef void (*Int8StoreKernel)(const Int8Store& store);
+
+// `pixels` pixels of `channels` channels as elements of words: value (p, c) at
+// src[p * src_pixel + c / pack * src_block + c % pack] (pack is the kernel's) goes to
+// dst[p * dst_pixel + c / dst_pack * dst_block + c % dst_pack]. f32 is rounded with `scale` as
+// float2int8 does. channels is a multiple of pack and dst_pack one of pack and word_k; for pack 1
+// the last word of a pixel is completed by zeros.
+struct Int8Input {
+    const void* src;
+    ptrdiff_t src_pixel, src_block;
+    int channels;
+    size_t pixels;
+    float scale;
+    void* dst;
+    ptrdiff_t dst_pixel, dst_block;
+    int dst_pack;
+};
+typedef void (*Int8InputKernel)(const Int8Input& input);
+
+// out[i] = in[i] * scale rounded as float2int8 does, as a float; in may be out. And out[i] = in[i].
+typedef void (*Int8WholeKernel)(const float* in, size_t n, float scale, float* out);
+typedef void (*Int8WidenKernel)(const int8_t* in, size_t n, float* out);
+
+struct Int8Kernels {
+    const char* name;
+    int lanes;
+    int vectors;   // of a full panel; a narrow one has a single vector
+    int max_rows;  // tiles with 1 to max_rows rows exist
+    int word_k;    // values of a word, 4 or 2; an element of A has 4 / word_k bytes
+    int offset;    // added to activations
+#define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
+#define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
+#define QUOLL_INT8(type, name) type name;
+#include "layer/cpu/int8/kernels.inc"
+#undef QUOLL_INT8_TILES
+#undef QUOLL_INT8_INPUT
+#undef QUOLL_INT8
+};
+
+// The best kernels for this machine as host_cpu_features() sees it.
+const Int8Kernels& int8_kernels();
+// All that it can run, for tests.
+struct Int8KernelList {
+    const Int8Kernels* kernels[8];
+    int count;
+};
+Int8KernelList available_int8_kernels();
+
+}  // namespace quoll
+
+#endif

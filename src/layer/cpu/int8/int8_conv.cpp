@@ -1,0 +1,230 @@
+#include "layer/cpu/int8/int8_conv.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
+
+// Bytes of an element of A.
+int element_bytes(const Int8Kernels& kernels) { return 4 / kernels.word_k; }
+
+// Channels of a block: a cache line of elements at most, whole words and whole source packs.
+int block_channels(const Int8Kernels& kernels, int channels, int pack) {
+    const int unit = std::max(pack, kernels.word_k), most = 64 / element_bytes(kernels);
+    const int blocks = (channels + most - 1) / most;
+    return round_up((channels + blocks - 1) / blocks, unit);
+}
+
+// The order in which the words of the laid out input meet the weights of an output,
+// [channels][taps].
+std::vector<int> weight_order(int channels, int block, int taps) {
+    std::vector<int> order;
+    for (int c0 = 0; c0 < channels; c0 += block)
+        for (int t = 0; t < taps; t++)
+            for (int c = c0; c < c0 + block; c++) order.push_back(c < channels ? c * taps + t : -1);
+    return order;
+}
+
+int input_index(int pack) { return pack == 1 ? 0 : pack == 4 ? 1 : pack == 8 ? 2 : 3; }
+
+void fill(char* to, size_t elements, int value, int bytes) {
+    if (bytes == 1) {
+        memset(to, value, elements);
+    } else {
+        std::fill_n((int16_t*)to, elements, (int16_t)value);
+    }
+}
+
+}  // namespace
+
+Int8Conv::Axis::Axis(const WindowAxis& a) {
+    const bool point = a.kernel == 1;
+    step = point ? a.stride : 1;
+    stride = point ? 1 : a.stride;
+    before = a.before;
+    const int64_t all = point ? a.out : (int64_t)(a.out - 1) * a.stride + a.extent();
+    size = (int)std::min<int64_t>(all, INT_MAX);
+}
+
+int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
+    weights_.clear();
+    if (!int8_sums_fit(s.weight_data_int8, s.num_output)) return kOk;
+    const KernelSet& kernels = host_kernel_set();
+    kernels_ = &int8_kernels();
+    const int taps = s.maxk();
+    in_channels_ = s.weight_data_size / taps / s.num_output;
+    out_channels_ = s.num_output / s.group;
+    in_pack_ = best_elempack(kernels, in_channels_, opt);
+    out_pack_ = best_elempack(kernels, out_channels_, opt);
+    block_ = block_channels(*kernels_, in_channels_, in_pack_);
+    blocks_ = (in_channels_ + block_ - 1) / block_;
+    runs_ = blocks_ == 1 && s.dilation_w == 1;
+    pad_value_ = int8_pad_value(s.pad_value);
+    input_scale_ = s.bottom_blob_int8_scales[0];
+    top_scale_ = s.int8_output() ? s.top_blob_int8_scales[0] : 0.f;
+    activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
+
+    const Mat& weight_scales = s.weight_data_int8_scales;
+    std::vector<float> scales(s.num_output);
+    for (int p = 0; p < s.num_output; p++)
+        scales[p] = dequantize_scale(input_scale_,
+                                     weight_scales[(int64_t)p * weight_scales.w / s.num_output]);
+    const std::vector<int> order = weight_order(in_channels_, block_, taps);
+    const size_t ld = (size_t)in_channels_ * taps;
+    std::vector<Int8Weights> weights(s.group);
+    for (int g = 0; g < s.group; g++) {
+        const int first = g * out_channels_;
+        const float* bias = s.bias_data.empty() ? nullptr : (const float*)s.bias_data + first;
+        if (weights[g].create(*kernels_, (const signed char*)s.weight_data_int8.data + first * ld,
+                              ld, order, out_channels_, scales.data() + first, bias) != kOk) {
+            layer.fail("out of memory for %d int8 weights", s.weight_data_size);
+            return kOutOfMemory;
+        }
+    }
+    weights_.swap(weights);
+    return kOk;
+}
+
+// Row `row` of group `group`: all its channel blocks.
+void Int8Conv::lay_out_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y,
+                           int group, int row, char* to) const {
+    const int bytes = element_bytes(*kernels_), pad = pad_value_ + kernels_->offset;
+    const int64_t line = (int64_t)x.size * block_, sy = (int64_t)row * y.step - y.before;
+    const int64_t plane = line * y.size;
+    // Positions [first, last) hold input, the others padding.
+    const int64_t first =
+        std::min<int64_t>(x.size, x.before <= 0 ? 0 : (x.before + x.step - 1) / x.step);
+    int64_t last = ((int64_t)g.x.in - 1 + x.before) / x.step + 1;
+    last = sy < 0 || sy >= g.y.in ? first : std::max(first, std::min<int64_t>(last, x.size));
+    for (int b = 0; b < blocks_; b++) {
+        char* at = to + (b * plane + row * line) * bytes;
+        fill(at, (size_t)(first * block_), pad, bytes);
+        fill(at + last * block_ * bytes, (size_t)((x.size - last) * block_), pad, bytes);
+    }
+    if (first == last) return;
+    const size_t scalar = dtype_size(in.dtype);
+    const int64_t sx = first * x.step - x.before;
+    Int8Input input = {};
+    input.src_block = (ptrdiff_t)(in.dims == 1 ? 1 : in.cstep) * in_pack_;
+    input.src =
+        (const char*)in.data + ((int64_t)group * (in_channels_ / in_pack_) * input.src_block +
+                                (sy * g.x.in + sx) * in_pack_) *
+                                   (int64_t)scalar;
+    input.src_pixel = (ptrdiff_t)x.step * in_pack_;
+    input.channels = in_channels_;
+    input.pixels = (size_t)(last - first);
+    input.scale = input_scale_;
+    input.dst = to + (row * line + first * block_) * bytes;
+    input.dst_pixel = block_;
+    input.dst_block = (ptrdiff_t)plane;
+    input.dst_pack = block_;
+    const Int8InputKernel* kernel =
+        in.dtype == DType::s8 ? kernels_->input_s8 : kernels_->input_f32;
+    kernel[input_index(in_pack_)](input);
+}
+
+void Int8Conv::lay_out(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
+                       int threads) const {
+    const size_t group_bytes =
+        (size_t)x.size * y.size * block_ * blocks_ * element_bytes(*kernels_);
+    const int64_t rows = (int64_t)g.group * y.size;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t i = 0; i < rows; i++)
+        lay_out_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size),
+                    to + i / y.size * group_bytes);
+}
+
+// Lines of outputs, cut into tiles.
+std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, const Axis& y) const {
+    const ptrdiff_t pixel = block_ / kernels_->word_k;  // words
+    const bool flat = x.size == g.x.out && x.stride == 1 && y.stride == 1;
+    const int width = flat ? g.x.out * g.y.out : g.x.out, height = flat ? 1 : g.y.out;
+    const int pieces = (width + kernels_->max_rows - 1) / kernels_->max_rows;
+    std::vector<GemmRows> rows;
+    rows.reserve((size_t)pieces * height);
+    for (int j = 0; j < height; j++) {
+        for (int i = 0; i < pieces; i++) {
+            const ptrdiff_t at = (ptrdiff_t)piece_begin(width, pieces, i);
+            GemmRows r = {};
+            r.a = ((ptrdiff_t)j * y.stride * x.size + at * x.stride) * pixel;
+            r.a_row = x.stride * pixel;
+            r.c = ((ptrdiff_t)j * g.x.out + at) * out_pack_;
+            r.c_row = out_pack_;
+            r.rows = (int)piece_length(width, pieces, i);
+            rows.push_back(r);
+        }
+    }
+    return rows;
+}
+
+std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axis& x, const Axis& y,
+                                      size_t* block_k) const {
+    const ptrdiff_t pixel = block_ / kernels_->word_k;
+    const int columns = runs_ ? 1 : g.x.kernel;
+    *block_k = (size_t)pixel * (runs_ ? g.x.kernel : 1);
+    std::vector<GemmBlock> blocks;
+    for (ptrdiff_t b = 0; b < blocks_; b++)
+        for (ptrdiff_t ky = 0; ky < g.y.kernel; ky++)
+            for (ptrdiff_t kx = 0; kx < columns; kx++)
+                blocks.push_back(
+                    {((b * y.size + ky * g.y.dilation) * x.size + kx * g.x.dilation) * pixel,
+                     blocks.size() * *block_k});
+    return blocks;
+}
+
+int Int8Conv::forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
+                      const Option& opt) const {
+    const Shape shape = bottom.logical_shape();
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, std::vector<Shape>(1, shape), &g));
+    const Axis x(g.x), y(g.y);
+    const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
+    const double bytes =
+        (double)x.size * y.size * block_ * blocks_ * g.group * element_bytes(*kernels_);
+    if ((double)x.size * y.size > most || bytes > INT_MAX) return kUnsuitable;
+
+    Mat in = bottom, channels;
+    const bool flat = is_flat_input(s, shape);
+    if (!flat) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
+    const DType dtype = s.int8_output() ? DType::s8 : DType::f32;
+    if (flat) {
+        top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
+        channels = top;
+    } else {
+        QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, out_pack_, opt, &top, &channels));
+    }
+    Mat words((int)bytes, (size_t)1u, opt.workspace_allocator);
+    if (top.empty() || words.empty()) return kOutOfMemory;
+    const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
+    const int threads = threads_for(opt, work / 4);
+    lay_out(in, g, x, y, (char*)words.data, threads);
+
+    const std::vector<GemmRows> rows = lines(g, x, y);
+    Int8Problem p = {};
+    const std::vector<GemmBlock> blocks = taps(g, x, y, &p.block_k);
+    const size_t group_words = (size_t)bytes / 4 / g.group;
+    const size_t c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
+    p.rows = rows.data(), p.num_rows = rows.size();
+    p.blocks = blocks.data(), p.num_blocks = blocks.size();
+    p.c_pack = out_pack_;
+    p.c_block = (ptrdiff_t)c_block;
+    p.narrow = s.int8_output();
+    p.top_scale = top_scale_;
+    p.activation = &activation_;
+    p.row_words = group_words / rows.size() + 1;
+    for (int i = 0; i < g.group; i++) {
+        p.weights = &weights_[i];
+        p.a = (const int32_t*)words.data + i * group_words;
+        p.c = (char*)top.data + i * (out_channels_ / out_pack_) * c_block * dtype_size(dtype);
+        int8_run(p, threads);
+    }
+    return kOk;
+}
+
+}  // namespace quoll

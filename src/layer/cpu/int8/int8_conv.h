@@ -1,0 +1,50 @@
+// int8 convolution in any number of groups: the input rounded and laid out once, with its padding,
+// then one matrix product a group that reads it through a list of taps.
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_CONV_H
+#define QUOLL_LAYER_CPU_INT8_INT8_CONV_H
+
+#include "layer/conv_reference.h"
+#include "layer/cpu/int8/int8_product.h"
+
+namespace quoll {
+
+class Int8Conv {
+public:
+    // Takes the int8 weights and scales of `s`, which has two axes. Leaves created() false when a
+    // sum might exceed an int32. Logs and returns a negative code.
+    int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
+    bool created() const { return !weights_.empty(); }
+    // bottom: as convolution_geometry accepts it, any elempack, f32 or s8. top is created.
+    // kUnsuitable, with nothing done: the padded input would dwarf what is in it.
+    enum { kUnsuitable = 1 };
+    int forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
+                const Option& opt) const;
+
+private:
+    // An axis of the laid out input: position i holds input i * step - before.
+    struct Axis {
+        int size, step, before, stride;  // stride: of the windows on it
+        explicit Axis(const WindowAxis& axis);
+    };
+    void lay_out(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
+                 int threads) const;
+    void lay_out_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, int group,
+                     int row, char* to) const;
+    std::vector<GemmRows> lines(const ConvGeometry& g, const Axis& x, const Axis& y) const;
+    std::vector<GemmBlock> taps(const ConvGeometry& g, const Axis& x, const Axis& y,
+                                size_t* block_k) const;
+
+    std::vector<Int8Weights> weights_;  // of each group
+    const Int8Kernels* kernels_ = nullptr;
+    int in_channels_ = 0, out_channels_ = 0;  // of a group
+    int in_pack_ = 1, out_pack_ = 1;
+    int blocks_ = 0, block_ = 0;  // of channels in the laid out input
+    bool runs_ = false;           // the taps of a kernel row are one run
+    signed char pad_value_ = 0;
+    float input_scale_ = 1.f, top_scale_ = 0.f;
+    FusedActivation activation_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,142 @@
+#include "layer/cpu/int8/int8_depthwise.h"
+
+#include <limits.h>
+
+#include <algorithm>
+
+#include "cpu.h"
+#include "layer/cpu/dwconv/window_taps.h"
+#include "layer/cpu/int8/int8_product.h"
+
+namespace quoll {
+
+namespace {
+
+// Values that are scaled at once: a multiple of every elempack and of the lanes.
+enum { kRun = 16 };
+
+}  // namespace
+
+int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
+    pack_ = 0;
+    kernels_ = &host_kernel_set();
+    int8_ = &int8_kernels();
+    const int pack = best_elempack(*kernels_, s.num_output, opt), maxk = s.maxk();
+    row_ = select_dwconv_row(*kernels_->dwconv, pack, s.kernel_w, s.stride_w, s.dilation_w);
+    if (!row_ || (int64_t)maxk * 128 * 128 > 1 << 24) return kOk;
+    const int blocks = s.num_output / pack;
+    weight_.create(s.weight_data_size);
+    scale_.create(kRun, blocks);
+    bias_.create(kRun, blocks);
+    zeros_.create(pack);
+    if (weight_.empty() || scale_.empty() || bias_.empty() || zeros_.empty()) {
+        layer.fail("out of memory for %d weights", s.weight_data_size);
+        return kOutOfMemory;
+    }
+    zeros_.fill(0.f);
+    input_scale_ = s.bottom_blob_int8_scales[0];
+    narrow_ = s.int8_output();
+    top_scale_ = narrow_ ? s.top_blob_int8_scales[0] : 0.f;
+    activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
+    const Mat& scales = s.weight_data_int8_scales;
+    const signed char* from = s.weight_data_int8;
+    for (int p = 0; p < s.num_output; p++) {
+        const int q = p / pack;
+        float* block = (float*)weight_ + (size_t)q * pack * maxk + p % pack;
+        for (int k = 0; k < maxk; k++) block[(size_t)k * pack] = *from++;
+        const float scale =
+            dequantize_scale(input_scale_, scales[(int64_t)p * scales.w / s.num_output]);
+        for (int i = p % pack; i < kRun; i += pack) {
+            scale_.row(q)[i] = scale;
+            bias_.row(q)[i] = s.bias_data.empty() ? 0.f : s.bias_data[p];
+        }
+    }
+    pack_ = pack;
+    return kOk;
+}
+
+// The `count` sums of a row of block q; there is room for whole runs.
+void Int8Depthwise::finish_row(int q, float* sums, size_t count, void* out) const {
+    static const ptrdiff_t in_order[kRun] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    Int8Store store = {};
+    store.sums = sums;
+    store.width = kRun;
+    store.scale = scale_.row(q);
+    store.bias = bias_.row(q);
+    store.low = activation_.low, store.high = activation_.high;
+    store.top_scale = top_scale_;
+    store.c_row = kRun;
+    store.columns = in_order;
+    Int8StoreKernel kernel = narrow_ ? int8_->scale_s8 : int8_->scale_f32;
+    const size_t size = narrow_ ? 1 : sizeof(float);
+    if (activation_.pass) {
+        store.c = sums;
+        store.used = kRun, store.whole = true;
+        store.rows = (int)((count + kRun - 1) / kRun);
+        int8_->scale_f32(store);
+        activation_.finish(sums, count);
+        kernel = narrow_ ? int8_->store_s8 : int8_->store_f32;
+    }
+    store.c = out;
+    store.used = kRun, store.whole = true;
+    store.rows = (int)(count / kRun);
+    kernel(store);
+    const size_t done = count / kRun * kRun;
+    if (done == count) return;
+    store.sums = sums + done;
+    store.c = (char*)out + done * size;
+    store.used = count - done, store.whole = false;
+    store.rows = 1;
+    kernel(store);
+}
+
+int Int8Depthwise::forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
+                           Mat& top, const Option& opt) const {
+    const DType dtype = narrow_ ? DType::s8 : DType::f32;
+    const double work = (double)g.x.out * g.y.out * g.maxk() * g.num_output;
+    const int threads = threads_for(opt, work);
+    const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
+    // Of each thread: a row of sums, then the rows of a channel block.
+    const size_t out_room = (out_row + kRun - 1) / kRun * kRun, room = out_room + in_row * g.y.in;
+    Mat in, channels, memory;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
+    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, pack_, opt, &top, &channels));
+    if (room <= INT_MAX) memory.create((int)room, threads, (size_t)4u, opt.workspace_allocator);
+    if (memory.empty()) return kOutOfMemory;
+    const DwconvRow frame = dwconv_row_frame(g, pack_, int8_pad_value(s.pad_value));
+    const Bands bands(channels.c, g.y.out, threads);
+    const size_t in_size = dtype_size(in.dtype), out_size = dtype_size(dtype);
+#pragma omp parallel for num_threads(threads)
+    for (int task = 0; task < channels.c * bands.per_item; task++) {
+        const int q = bands.item(task);
+        const char* const from = (const char*)in.data + q * in.cstep * pack_ * in_size;
+        char* const to = (char*)channels.data + q * channels.cstep * pack_ * out_size;
+        float* const sums = memory.row(get_omp_thread_num());
+        float* const rows = sums + out_room;
+        int64_t ready = std::max<int64_t>(0, (int64_t)bands.begin(task) * g.y.stride - g.y.before);
+        DwconvRow row = frame;
+        row.weight = (const float*)weight_ + (size_t)q * g.maxk() * pack_;
+        row.bias = zeros_;
+        row.out = sums;
+        for (int y = bands.begin(task); y < bands.end(task); y++) {
+            const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
+            const bool taps = row.ky_first < row.ky_last;
+            const int64_t last = start + (int64_t)(row.ky_last - 1) * g.y.dilation;
+            for (; taps && ready <= last; ready++) {
+                const void* source = from + ready * in_row * in_size;
+                if (in.dtype == DType::s8) {
+                    int8_->widen((const int8_t*)source, in_row, rows + ready * in_row);
+                } else {
+                    int8_->whole((const float*)source, in_row, input_scale_, rows + ready * in_row);
+                }
+            }
+            const int64_t first = start + (int64_t)row.ky_first * g.y.dilation;
+            row.in = taps ? rows + first * in_row : nullptr;
+            row_(row);
+            finish_row(q, sums, out_row, to + (size_t)y * out_row * out_size);
+        }
+    }
+    return kOk;
+}
+
+}  // namespace quoll

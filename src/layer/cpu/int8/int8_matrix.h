@@ -1,0 +1,32 @@
+// Rows times a constant int8 matrix, the int8 form of an inner product.
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
+#define QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
+
+#include "layer.h"
+#include "layer/cpu/int8/int8_product.h"
+
+namespace quoll {
+
+class Int8Matrix {
+public:
+    // weights: s8 [outputs][inputs], whose sums int8_sums_fit. bias may be empty. Logs for `layer`
+    // and returns a negative code.
+    int create(const Layer& layer, const Mat& weights, int outputs, float input_scale,
+               const Mat& weight_scales, const Mat& bias, const Activation& activation);
+    bool created() const { return created_; }
+    // rows: f32 or s8 [inputs, h], elempack 1. top: f32, as many rows of `outputs`.
+    int forward(const Mat& rows, Mat& top, const Option& opt) const;
+
+private:
+    void lay_out(const Mat& rows, int y, char* to) const;
+
+    bool created_ = false;
+    Int8Weights weights_;
+    int inputs_ = 0;
+    float input_scale_ = 1.f;
+    FusedActivation activation_;
+};
+
+}  // namespace quoll
+
+#endif

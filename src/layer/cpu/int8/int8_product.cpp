@@ -1,0 +1,156 @@
+#include "layer/cpu/int8/int8_product.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace quoll {
+
+bool int8_sums_fit(const Mat& weights, int outputs) {
+    const signed char* w = weights;
+    const int each = weights.w / outputs;
+    for (int p = 0; p < outputs; p++) {
+        int64_t sum = 0;
+        for (int i = 0; i < each; i++) sum += abs(*w++);
+        if (sum * 128 > INT32_MAX) return false;
+    }
+    return true;
+}
+
+int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
+                        const std::vector<int>& order, int n, const float* scales,
+                        const float* bias) {
+    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, word_k = kernels.word_k;
+    kernels_ = &kernels;
+    n_ = n;
+    words_ = order.size() / word_k;
+    const size_t rest = n_ % full;
+    const size_t columns = n_ - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full);
+    packed_.create((int)lanes, (int)(columns / lanes * words_));
+    init_.create((int)columns);
+    scale_.create((int)columns);
+    bias_.create((int)columns);
+    if (packed_.empty() || init_.empty() || scale_.empty() || bias_.empty()) return kOutOfMemory;
+    for (size_t j = 0; j < columns; j++) {
+        const size_t p = j / full, width = std::min(full, columns - p * full);
+        char* to = (char*)packed_.data + 4 * (p * full * words_ + j % full);
+        int64_t sum = 0;
+        for (size_t k = 0; k < order.size(); k++) {
+            const int w = j < n_ && order[k] >= 0 ? weights[j * ld + order[k]] : 0;
+            char* word = to + k / word_k * width * 4;
+            sum += w;
+            if (word_k == 4) {
+                word[k % 4] = (char)w;
+            } else {
+                const int16_t wide = (int16_t)w;
+                memcpy(word + k % 2 * 2, &wide, 2);
+            }
+        }
+        ((int32_t*)init_.data)[j] = (int32_t)(-sum * kernels.offset);
+        scale_[j] = j < n_ ? scales[j] : 0.f;
+        bias_[j] = j < n_ && bias ? bias[j] : 0.f;
+    }
+    return kOk;
+}
+
+// A panel of B and where its columns lie in C.
+struct Int8Panel {
+    const int32_t *b, *init;
+    const Int8TileKernel* tiles;
+    Int8Store store;
+    ptrdiff_t columns[kGemmMaxRows * 4];
+
+    Int8Panel(const Int8Problem& g, size_t p);
+};
+
+Int8Panel::Int8Panel(const Int8Problem& g, size_t p) : store() {
+    const Int8Weights& w = *g.weights;
+    const Int8Kernels& kernels = w.kernels();
+    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, n0 = p * full;
+    store.used = std::min(full, w.n() - n0);
+    store.width = store.used <= lanes ? lanes : full;
+    tiles = store.width <= lanes ? kernels.tile_narrow : kernels.tile;
+    b = (const int32_t*)w.packed_.data + n0 * w.words();
+    init = (const int32_t*)w.init_.data + n0;
+    store.scale = (const float*)w.scale_ + n0;
+    store.bias = (const float*)w.bias_ + n0;
+    store.low = g.activation->low, store.high = g.activation->high;
+    store.top_scale = g.top_scale;
+    for (size_t i = 0; i < store.used; i++)
+        columns[i] =
+            (ptrdiff_t)((n0 + i) / g.c_pack) * g.c_block + (ptrdiff_t)((n0 + i) % g.c_pack);
+    store.columns = columns;
+    store.whole = store.used % lanes == 0;
+    for (size_t i = 1; store.whole && i < store.used; i++)
+        store.whole = i % lanes == 0 || columns[i] == columns[i - 1] + 1;
+}
+
+namespace {
+
+// Words of the activations that stay close to a core while all panels meet them.
+const size_t kChunkWords = 128 * 1024;
+
+void finish(const Int8Kernels& kernels, const Int8Problem& g, Int8Panel* panel,
+            const GemmRows& rows, int32_t* sums, const ptrdiff_t* in_order) {
+    Int8Store& store = panel->store;
+    const bool narrow = g.narrow;
+    Int8StoreKernel last = narrow ? kernels.finish_s8 : kernels.finish_f32;
+    store.sums = sums;
+    store.rows = rows.rows;
+    if (g.activation->pass) {
+        Int8Store floats = store;
+        floats.used = store.width;
+        floats.c = sums;
+        floats.c_row = (ptrdiff_t)store.width;
+        floats.columns = in_order;
+        floats.whole = true;
+        kernels.finish_f32(floats);
+        g.activation->finish((float*)sums, rows.rows * store.width);
+        last = narrow ? kernels.store_s8 : kernels.store_f32;
+    }
+    store.c = narrow ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
+    store.c_row = rows.c_row;
+    last(store);
+}
+
+void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
+    const Int8Kernels& kernels = g.weights->kernels();
+    alignas(64) int32_t sums[kGemmMaxRows * kGemmMaxRows * 4];
+    ptrdiff_t in_order[kGemmMaxRows * 4];
+    for (int i = 0; i < kGemmMaxRows * 4; i++) in_order[i] = i;
+    Int8Panel panel(g, p);
+    Int8Tile tile = {};
+    tile.blocks = g.blocks;
+    tile.num_blocks = g.num_blocks;
+    tile.block_k = g.block_k;
+    tile.b = panel.b, tile.init = panel.init;
+    tile.sums = sums;
+    for (size_t i = first; i < last; i++) {
+        const GemmRows& rows = g.rows[i];
+        tile.a = g.a + rows.a;
+        tile.a_row = rows.a_row;
+        panel.tiles[rows.rows - 1](tile);
+        finish(kernels, g, &panel, rows, sums, in_order);
+    }
+}
+
+}  // namespace
+
+void int8_run(const Int8Problem& g, int threads) {
+    const Int8Kernels& kernels = g.weights->kernels();
+    const size_t columns = (size_t)kernels.lanes * kernels.vectors;
+    const size_t panels = (g.weights->n() + columns - 1) / columns;
+    // Pieces of A for the cache, and enough tasks for all threads.
+    size_t pieces = (g.num_rows * g.row_words + kChunkWords - 1) / kChunkWords;
+    if (threads > 1) pieces = std::max(pieces, (size_t)threads * 2 / panels);
+    pieces = std::max<size_t>(1, std::min(pieces, g.num_rows));
+    const int64_t tasks = (int64_t)(pieces * panels);
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t task = 0; task < tasks; task++) {
+        const size_t piece = task / panels, first = piece_begin(g.num_rows, pieces, piece);
+        run_panel(g, task % panels, first, first + piece_length(g.num_rows, pieces, piece));
+    }
+}
+
+}  // namespace quoll

@@ -1,0 +1,56 @@
+// The driver of the int8 kernels: packed weights with what becomes of their sums, cache blocking,
+// threads.
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_PRODUCT_H
+#define QUOLL_LAYER_CPU_INT8_INT8_PRODUCT_H
+
+#include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/int8/int8.h"
+
+namespace quoll {
+
+// Whether the sum over an equal share of the s8 weights for each of `outputs` stays within an int32
+// whatever the s8 inputs are.
+bool int8_sums_fit(const Mat& weights, int outputs);
+
+// The s8 weights of one product, n columns, and for each column the factor and the bias that turn
+// its sums into values.
+class Int8Weights {
+public:
+    Int8Weights() : kernels_(nullptr), n_(0), words_(0) {}
+    // Value (k, n) at weights[n * ld + order[k]]; where order[k] is negative it is zero. k is a
+    // multiple of word_k. scales: of column n; bias may be null. Returns kOk or kOutOfMemory.
+    int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
+               const std::vector<int>& order, int n, const float* scales, const float* bias);
+    const Int8Kernels& kernels() const { return *kernels_; }
+    size_t n() const { return n_; }
+    size_t words() const { return words_; }
+
+private:
+    friend struct Int8Panel;
+    const Int8Kernels* kernels_;
+    size_t n_, words_;
+    Mat packed_;               // words: panels as those of gemm_pack
+    Mat init_, scale_, bias_;  // of n rounded up to whole panels
+};
+
+// C as in GemmProblem, of f32, or of s8 if `narrow`. A's offsets count words.
+struct Int8Problem {
+    const Int8Weights* weights;
+    const int32_t* a;
+    const GemmRows* rows;
+    size_t num_rows;
+    const GemmBlock* blocks;
+    size_t num_blocks, block_k;
+    void* c;
+    size_t c_pack;
+    ptrdiff_t c_block;
+    bool narrow;
+    float top_scale;
+    const FusedActivation* activation;
+    size_t row_words;  // words of A behind an entry of `rows`
+};
+void int8_run(const Int8Problem& problem, int threads);
+
+}  // namespace quoll
+
+#endif

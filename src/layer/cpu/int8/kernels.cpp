@@ -1,0 +1,29 @@
+// Compiled once per ISA, and once more for each that has dot products of 8-bit values.
+#include "layer/cpu/int8/generic.h"
+#include "layer/cpu/isa_table.h"
+
+namespace quoll {
+
+#define QUOLL_INT8_TEXT_1(name) #name
+#define QUOLL_INT8_TEXT(name) QUOLL_INT8_TEXT_1(name)
+
+extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
+const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
+    QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset,
+#define QUOLL_INT8_TILES(name, vectors)                                                     \
+    {tile_or_null<vectors, 1>(),  tile_or_null<vectors, 2>(),  tile_or_null<vectors, 3>(),  \
+     tile_or_null<vectors, 4>(),  tile_or_null<vectors, 5>(),  tile_or_null<vectors, 6>(),  \
+     tile_or_null<vectors, 7>(),  tile_or_null<vectors, 8>(),  tile_or_null<vectors, 9>(),  \
+     tile_or_null<vectors, 10>(), tile_or_null<vectors, 11>(), tile_or_null<vectors, 12>(), \
+     tile_or_null<vectors, 13>(), tile_or_null<vectors, 14>(), tile_or_null<vectors, 15>(), \
+     tile_or_null<vectors, 16>()},
+#define QUOLL_INT8_INPUT(name, type) \
+    {&input_planar<type>, &input_packed<type, 4>, &input_packed<type, 8>, &input_packed<type, 16>},
+#define QUOLL_INT8(type, name) &name,
+#include "layer/cpu/int8/kernels.inc"
+#undef QUOLL_INT8_TILES
+#undef QUOLL_INT8_INPUT
+#undef QUOLL_INT8
+};
+
+}  // namespace quoll

@@ -1,0 +1,56 @@
+// Products of small integers, summed in twos and fours: the lanes of a and b are words of two
+// signed 16-bit or four 8-bit values.
+#pragma once
+
+#include "simd/vec.h"
+
+namespace quoll {
+namespace simd {
+namespace {
+
+// sum + a.low * b.low + a.high * b.high in each lane, of s16 values.
+template <size_t N>
+QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
+    if constexpr (N > native_lanes<int32_t>()) {
+        return {dot_s16(sum.lo, a.lo, b.lo), dot_s16(sum.hi, a.hi, b.hi)};
+    } else {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+        // As assembly: gcc 12 keeps the sums of tiles in memory too when they go through vectors of
+        // other types.
+        auto product = a.v.raw;
+        __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"
+                : "+v"(sum.v.raw), "=&v"(product)
+                : "v"(a.v.raw), "v"(b.v.raw));
+        return sum;
+#elif HWY_TARGET == HWY_SSE4
+        return sum + veci<N>{{_mm_madd_epi16(a.v.raw, b.v.raw)}};
+#else
+        const auto low = [](veci<N> x) {
+            return x.template shift_left<16>().template shift_right<16>();
+        };
+        return sum + low(a) * low(b) + a.template shift_right<16>() * b.template shift_right<16>();
+#endif
+    }
+}
+
+// sum + the four products of the u8 values of a with the s8 values of b, in each lane.
+#if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
+constexpr bool kHasDotU8S8 = true;
+#else
+constexpr bool kHasDotU8S8 = false;
+#endif
+// Assembly as above.
+template <class V>
+QUOLL_INLINE V dot_u8s8(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
+    static_assert(V::kSize == kLanes, "one whole register");
+#if defined(__AVX512VNNI__)
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.v.raw) : "v"(a.v.raw), "v"(b.v.raw));
+#elif defined(__AVXVNNI__)
+    __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v.raw) : "x"(a.v.raw), "x"(b.v.raw));
+#endif
+    return sum;
+}
+
+}  // namespace
+}  // namespace simd
+}  // namespace quoll

@@ -1,0 +1,274 @@
+// The int8 kernels on every ISA, against sums in int64 and float2int8.
+#include <gtest/gtest.h>
+#include <math.h>
+#include <string.h>
+
+#include <random>
+#include <vector>
+
+#include "guarded.h"
+#include "layer/cpu/int8/int8.h"
+#include "mat.h"
+
+using namespace quoll;
+
+namespace {
+
+std::mt19937 g_rng(5);
+int uniform(int low, int high) { return std::uniform_int_distribution<int>(low, high)(g_rng); }
+
+template <class F>
+void for_all(F f) {
+    const Int8KernelList list = available_int8_kernels();
+    for (int i = 0; i < list.count; i++) {
+        SCOPED_TRACE(list.kernels[i]->name);
+        f(*list.kernels[i]);
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+// A word of activations, offset included, or of weights.
+int32_t word_of(const Int8Kernels& kernels, const std::vector<int>& values, bool activation) {
+    int32_t word = 0;
+    for (int e = 0; e < kernels.word_k; e++) {
+        const int v = values[e] + (activation ? kernels.offset : 0);
+        if (kernels.word_k == 4) {
+            ((uint8_t*)&word)[e] = (uint8_t)v;
+        } else {
+            ((int16_t*)&word)[e] = (int16_t)v;
+        }
+    }
+    return word;
+}
+
+// Extreme values half of the time: their products must not saturate.
+int value() { return uniform(0, 1) ? (uniform(0, 1) ? 127 : -128) : uniform(-128, 127); }
+
+void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
+                size_t num_blocks, size_t block_k, bool at_end) {
+    const size_t columns = vectors * kernels.lanes, words = num_blocks * block_k;
+    const size_t a_row = words + 3;
+    Guarded<int32_t> a((rows - 1) * a_row + words, at_end), b(words * columns, at_end);
+    Guarded<int32_t> init(columns, at_end), sums(rows * columns, at_end);
+    std::vector<int64_t> want(rows * columns, 0);
+    std::vector<std::vector<int>> x(a.size()), w(b.size());
+    for (auto* values : {&x, &w})
+        for (auto& word : *values)
+            for (int e = 0; e < kernels.word_k; e++) word.push_back(value());
+    for (size_t i = 0; i < a.size(); i++) a[i] = word_of(kernels, x[i], true);
+    for (size_t i = 0; i < b.size(); i++) b[i] = word_of(kernels, w[i], false);
+    // Blocks of B in another order than those of A.
+    std::vector<GemmBlock> blocks;
+    for (size_t i = 0; i < num_blocks; i++)
+        blocks.push_back({(ptrdiff_t)(i * block_k), (num_blocks - 1 - i) * block_k});
+    for (size_t n = 0; n < columns; n++) {
+        int64_t total = 0;
+        for (size_t k = 0; k < words; k++) {
+            const size_t at = (num_blocks - 1 - k / block_k) * block_k + k % block_k;
+            for (int e = 0; e < kernels.word_k; e++) {
+                const int weight = w[at * columns + n][e];
+                total += weight;
+                for (size_t m = 0; m < rows; m++)
+                    want[m * columns + n] += (int64_t)x[m * a_row + k][e] * weight;
+            }
+        }
+        init[n] = (int32_t)(7 - total * kernels.offset);
+    }
+    const Int8Tile tile = {a.data(), (ptrdiff_t)a_row, blocks.data(), num_blocks,
+                           block_k,  b.data(),         init.data(),   sums.data()};
+    kernel(tile);
+    for (size_t i = 0; i < want.size(); i++)
+        ASSERT_EQ(want[i] + 7, sums[i]) << "row " << i / columns << " column " << i % columns;
+}
+
+// Ties, values next to them, what lies outside, and numbers between.
+std::vector<float> samples(size_t n) {
+    std::vector<float> values = {0.5f,    -0.5f, 0.49999997f, -0.49999997f, 1.5f,      2.5f,
+                                 -126.5f, 127.f, 127.5f,      -128.f,       -INFINITY, INFINITY,
+                                 NAN,     1e30f, 126.49999f,  -0.f,         254.f,     -255.f};
+    while (values.size() < n)
+        values.push_back(std::uniform_real_distribution<float>(-140.f, 140.f)(g_rng));
+    values.resize(n);
+    return values;
+}
+
+int element(const Int8Kernels& kernels, const void* p, size_t i) {
+    return kernels.word_k == 4 ? ((const uint8_t*)p)[i] : ((const int16_t*)p)[i];
+}
+
+template <class T>
+void check_input(const Int8Kernels& kernels, Int8InputKernel kernel, int pack, int channels,
+                 int dst_pack, size_t pixels, size_t stride, bool at_end) {
+    const size_t blocks = (channels + dst_pack - 1) / dst_pack, bytes = 4 / kernels.word_k;
+    const size_t src_block = (pixels - 1) * stride * pack + pack;
+    Guarded<T> src(src_block * (channels / pack), at_end);
+    const std::vector<float> values = samples(src.size());
+    for (size_t i = 0; i < src.size(); i++)
+        src[i] = sizeof(T) == 1 ? (T)(i * 37) : (T)values[i * 7 % values.size()];
+    const size_t filled = (channels + kernels.word_k - 1) / kernels.word_k * kernels.word_k;
+    Guarded<char> dst(bytes * pixels * dst_pack * blocks, at_end);
+    const float scale = .7f;
+    const Int8Input input = {src.data(),
+                             (ptrdiff_t)(stride * pack),
+                             (ptrdiff_t)src_block,
+                             channels,
+                             pixels,
+                             scale,
+                             dst.data(),
+                             dst_pack,
+                             (ptrdiff_t)(pixels * dst_pack),
+                             dst_pack};
+    kernel(input);
+    for (size_t p = 0; p < pixels; p++) {
+        for (size_t c = 0; c < filled; c++) {
+            int want = kernels.offset;
+            if (c < (size_t)channels) {
+                const T x = src[p * stride * pack + c / pack * src_block + c % pack];
+                want += sizeof(T) == 1 ? (int)x : (int)float2int8((float)x * scale);
+            }
+            const size_t at = c / dst_pack * pixels * dst_pack + p * dst_pack + c % dst_pack;
+            ASSERT_EQ(want, element(kernels, dst.data(), at)) << "pixel " << p << " channel " << c;
+        }
+    }
+}
+
+}  // namespace
+
+TEST(Int8Kernels, tiles_are_exact) {
+    for_all([](const Int8Kernels& kernels) {
+        const size_t kTileVectors = kernels.vectors;
+        for (size_t rows = 1; rows <= (size_t)kernels.max_rows; rows++) {
+            const size_t shapes[][2] = {{1, 1}, {3, 5}, {1, 200}};  // blocks, words of each
+            for (const size_t(&k)[2] : shapes) {
+                SCOPED_TRACE(rows);
+#define QUOLL_INT8_TILES(name, vectors) \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1], rows % 2);
+#define QUOLL_INT8_INPUT(name, type)
+#define QUOLL_INT8(type, name)
+#include "layer/cpu/int8/kernels.inc"
+#undef QUOLL_INT8_TILES
+#undef QUOLL_INT8_INPUT
+#undef QUOLL_INT8
+                if (testing::Test::HasFatalFailure()) return;
+            }
+        }
+    });
+}
+
+TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
+    const int packs[] = {1, 4, 8, 16};
+    for_all([&](const Int8Kernels& kernels) {
+        for (int i = 0; i < 4; i++) {
+            const int pack = packs[i], unit = pack < 4 ? 4 : pack;
+            for (size_t pixels : {1, 3, 37}) {
+                for (size_t stride : {1, 2}) {
+                    for (int channels : {pack, 3 * pack, 7 * pack}) {
+#define QUOLL_INT8_TILES(name, vectors)
+#define QUOLL_INT8_INPUT(name, type)                                                         \
+    check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true); \
+    check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false);
+#define QUOLL_INT8(type, name)
+#include "layer/cpu/int8/kernels.inc"
+#undef QUOLL_INT8_TILES
+#undef QUOLL_INT8_INPUT
+#undef QUOLL_INT8
+                        if (testing::Test::HasFatalFailure()) return;
+                    }
+                }
+            }
+        }
+    });
+}
+
+namespace {
+
+// What a kernel of an Int8Store is to make of one value, as a float; round: to int8.
+struct StoreCase {
+    Int8StoreKernel kernel;
+    bool sums, scaled, round;
+};
+
+void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bool whole) {
+    const size_t lanes = kernels.lanes, width = (used + lanes - 1) / lanes * lanes;
+    const int rows = 5;
+    const float low = -60.f, high = 90.f, top_scale = 1.3f;
+    Guarded<float> in(rows * width), scale(width), bias(width);
+    std::vector<float> values = samples(in.size());
+    for (size_t i = 0; i < width; i++) scale[i] = .01f * (i + 1), bias[i] = .5f * i - 3;
+    for (size_t i = 0; i < in.size(); i++) {
+        const int32_t sum = uniform(-9000, 9000);
+        if (t.sums) memcpy(&in[i], &sum, 4);
+        if (!t.sums) in[i] = t.scaled ? (float)sum : values[i];
+    }
+    // Columns in pairs that lie apart, or one after another.
+    std::vector<ptrdiff_t> columns(used);
+    const size_t c_row = whole ? used : 2;
+    for (size_t n = 0; n < used; n++)
+        columns[n] = whole ? (ptrdiff_t)n : (ptrdiff_t)(n / 2 * rows * 2 + n % 2);
+    const size_t size = t.round ? 1 : 4;
+    Guarded<char> c(size * (used + used % 2) * rows);
+    const Int8Store store = {in.data(), rows, width,     used,     scale.data(),     bias.data(),
+                             low,       high, top_scale, c.data(), (ptrdiff_t)c_row, columns.data(),
+                             whole};
+    t.kernel(store);
+    for (size_t m = 0; m < (size_t)rows; m++) {
+        for (size_t n = 0; n < used; n++) {
+            float y = in[m * width + n];
+            int32_t sum;
+            memcpy(&sum, &in[m * width + n], 4);
+            if (t.sums) y = (float)sum;
+            if (t.scaled) {
+                volatile float product = y * scale[n];
+                y = std::min(high, std::max(low, product + bias[n]));
+            }
+            const size_t at = m * c_row + (size_t)columns[n];
+            if (t.round) {
+                ASSERT_EQ(float2int8(y * top_scale), (signed char)c[at]) << y;
+            } else {
+                float got;
+                memcpy(&got, c.data() + 4 * at, 4);
+                ASSERT_TRUE(got == y || (isnan(got) && isnan(y))) << got << " for " << y;
+            }
+        }
+    }
+}
+
+}  // namespace
+
+TEST(Int8Kernels, results_are_scaled_and_stored) {
+    for_all([](const Int8Kernels& kernels) {
+        const StoreCase cases[] = {
+            {kernels.finish_f32, true, true, false},  {kernels.finish_s8, true, true, true},
+            {kernels.scale_f32, false, true, false},  {kernels.scale_s8, false, true, true},
+            {kernels.store_f32, false, false, false}, {kernels.store_s8, false, false, true}};
+        for (const StoreCase& t : cases) {
+            for (size_t used : {1, 2, 5, 16, 21, 32}) {
+                SCOPED_TRACE(used);
+                check_store(kernels, t, used, false);
+                if (used % kernels.lanes == 0) check_store(kernels, t, used, true);
+                if (testing::Test::HasFatalFailure()) return;
+            }
+        }
+    });
+}
+
+TEST(Int8Kernels, whole_numbers) {
+    for_all([](const Int8Kernels& kernels) {
+        for (size_t n = 0; n <= 70; n++) {
+            for (float scale : {1.f, 0.5f, 3.7f}) {
+                Guarded<float> in(n, n % 2), out(n, n % 2);
+                Guarded<int8_t> small(n, n % 2);
+                const std::vector<float> values = samples(n);
+                std::copy(values.begin(), values.end(), in.begin());
+                kernels.whole(in.data(), n, scale, out.data());
+                for (size_t i = 0; i < n; i++)
+                    ASSERT_EQ((float)float2int8(values[i] * scale), out[i]) << values[i];
+                kernels.whole(in.data(), n, scale, in.data());
+                for (size_t i = 0; i < n; i++) ASSERT_EQ(out[i], in[i]) << "in place";
+                for (size_t i = 0; i < n; i++) small[i] = (int8_t)(i * 37);
+                kernels.widen(small.data(), n, out.data());
+                for (size_t i = 0; i < n; i++) ASSERT_EQ((float)small[i], out[i]);
+            }
+        }
+    });
+}
