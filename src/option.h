@@ -30,7 +30,7 @@ public:
     // Convolutions and inner products of fp32 blobs may run on units that multiply bfloat16 (AMX),
     // each value being the sum of such: with 6 products of their terms as good as fp32 arithmetic
     // (and not while the units are found to run at a fraction of their speed), with 3 to about 16
-    // bits, with 1 to 8; 0: never. An infinite value becomes NaN there. int8 takes 1, exactly.
+    // bits, with 1 to 8; 0: never. An infinite value becomes NaN there.
     int use_fp32_split;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
