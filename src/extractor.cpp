@@ -312,7 +312,7 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
         QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i]));
         batch = std::max(batch, layer_inputs[i].n);
     }
-    QUOLL_RETURN_IF_ERROR(store_like_others(&bottoms, opt));
+    QUOLL_RETURN_IF_ERROR(store_like_others(&layer_inputs, opt));
     int status = kOk;
     if (batch > 1 && !layer->support_batch)
         status = forward_batch(layer, layer_inputs, batch, &layer_outputs);
