@@ -24,6 +24,7 @@
 #include "cpu.h"
 #include "cpu_features.h"
 #include "memory_use.h"
+#include "onnx/load_onnx.h"
 #include "random_weights.h"
 
 using namespace quoll;
@@ -147,7 +148,9 @@ bool read_words(Arguments* a, std::vector<Task>* tasks, std::string* why) {
         return task.bin.empty() && task.shapes.empty();
     }
     task.name = base_name(task.param);
-    if (task.bin.empty()) task.bin = bin_beside(task.param);
+    *why = "an ONNX model has no bin=";
+    if (is_onnx(task.param) && !task.bin.empty()) return false;
+    if (task.bin.empty() && !is_onnx(task.param)) task.bin = bin_beside(task.param);
     tasks->push_back(task);
     return true;
 }
@@ -269,7 +272,11 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     net.opt.blob_allocator = &blobs;
     net.opt.workspace_allocator = &workspace;
     const double begin = now_ms();
-    if (net.load_param(task.param.c_str()) || load_weights(task, a, &net, why)) return -1;
+    if (is_onnx(task.param)) {
+        if (load_onnx_or_say(task.param, &net)) return -1;
+    } else if (net.load_param(task.param.c_str()) || load_weights(task, a, &net, why)) {
+        return -1;
+    }
     const double load = now_ms() - begin;
     std::vector<Mat> inputs;
     if (a.run.check(net, why) || make_inputs(task, net, &inputs, why)) return -1;

@@ -14,7 +14,8 @@ class Failure(Exception):
 
 
 def run_program(arguments, timeout=300):
-    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=timeout)
+    done = subprocess.run([str(a) for a in arguments], capture_output=True, text=True, errors='replace',
+                          timeout=timeout)
     if done.returncode:
         raise Failure(f'{pathlib.Path(arguments[0]).name}: exit code {done.returncode}: '
                       + done.stderr.strip()[-600:])

@@ -124,3 +124,24 @@ def test_truncated(zoo, tmp_path):
         with pytest.raises(Failure, match='exit code 1'):
             convert(model, tmp_path)
         assert not (tmp_path / 'm.param').exists() and not (tmp_path / 'm.bin').exists()
+
+
+@pytest.mark.parametrize('name', ['bert_tiny', 'crnn_lstm', 'yolo_head'])
+def test_damaged(zoo, name, tmp_path):
+    """Flipped bits give a model or an error, no crash, and an error leaves nothing behind."""
+    model, _, _ = load_graph(zoo, name, tmp_path)
+    whole = model.read_bytes()
+    rng = np.random.default_rng(11)
+    for i in range(40):
+        # The nodes come first, the weights later.
+        at = int(rng.integers(0, len(whole) if i % 4 == 0 else min(len(whole), 40000)))
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(0, 8))
+        model.write_bytes(damaged)
+        try:
+            convert(model, tmp_path)
+        except Failure as e:
+            assert 'exit code 1:' in str(e), f'byte {at}: {e}'
+            assert not (tmp_path / 'm.param').exists() and not (tmp_path / 'm.bin').exists()
+        else:
+            os.remove(tmp_path / 'm.param'), os.remove(tmp_path / 'm.bin')

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "common/npy.h"
+#include "graph/optimize.h"
 #include "log.h"
+#include "net.h"
 #include "onnx/converter.h"
 #include "onnx/fuse.h"
 #include "status.h"
@@ -25,14 +27,19 @@ public:
 
     int run() {
         Converter& c = *converter_;
+        c.set_keep_names(options_.keep_names);
         for (const ValueInfo& v : outputs()) c.reserve(v.name);
         add_inputs();
         for (const auto& t : graph_.initializers)
             if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
         std::vector<const Node*> order;
         sort_nodes(&order);
-        Fusion fusion(graph_, options_.outputs, converter_.get());
-        for (const Node* node : order) run_node(*node, &fusion);
+        Fusion fusion(graph_, options_.outputs, cut_, converter_.get());
+        for (size_t i = 0; i < order.size(); i++) {
+            if (options_.progress) options_.progress(i, order.size());
+            run_node(*order[i], &fusion);
+        }
+        if (options_.progress) options_.progress(order.size(), order.size());
         for (const ValueInfo& v : outputs()) {
             std::vector<Dim> declared;
             for (const DimInfo& d : v.shape)
@@ -41,11 +48,15 @@ public:
         }
         for (const Problem& p : c.problems)
             result_->problems.push_back({p.node, p.op, p.reason, p.opset});
+        if (result_->problems.empty()) c.finish();
         result_->counts = report_.counts;
         result_->notes.assign(report_.notes.begin(), report_.notes.end());
         if (!result_->problems.empty()) return kError;
-        c.finish();
         if (c.model.check() != 0 || c.model.check_weights() != 0) return kError;
+        OptimizeReport stored;
+        if (options_.storage != DType::f32 &&
+            store_weights(&c.model, options_.storage, &stored) != 0)
+            return kError;
         result_->model = std::move(c.model);
         result_->storage = converter_;
         return kOk;
@@ -106,6 +117,23 @@ private:
         c.add_constant(info.name, tensor_of_mat(values, info.type, dims));
     }
 
+    // A value within the graph of which the file says nothing: floats, of the sizes given.
+    void add_untyped_input(const std::string& name) {
+        const bool made = std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& n) {
+            return std::count(n.outputs.begin(), n.outputs.end(), name) != 0;
+        });
+        const bool sized = options_.shapes.count(name) != 0;
+        if (!made || !sized) {
+            converter_->problems.push_back(
+                {name, "input",
+                 made ? "its sizes are not known; give them with --shape" : "no such value", 0});
+            return;
+        }
+        ValueInfo info;
+        info.name = name, info.type = ElementType::kFloat;
+        add_input(info);
+    }
+
     void add_inputs() {
         std::set<std::string> wanted(options_.inputs.begin(), options_.inputs.end());
         for (const ValueInfo& v : graph_.inputs)
@@ -116,9 +144,35 @@ private:
                                          [&](const ValueInfo& v) { return v.name == name; });
             if (at != graph_.infos.end())
                 add_input(*at);
-            else if (!options_.inputs.empty())
-                converter_->problems.push_back({name, "input", "no such value of known type", 0});
+            else
+                add_untyped_input(name);
             cut_.insert(name);
+        }
+    }
+
+    // What a node reads, its subgraphs included.
+    static void add_reads(const Node& node, std::vector<std::string>* names) {
+        names->insert(names->end(), node.inputs.begin(), node.inputs.end());
+        for (const auto& a : node.attributes) {
+            if (!a.second.g) continue;
+            for (const Node& n : a.second.g->nodes) add_reads(n, names);
+            for (const ValueInfo& v : a.second.g->outputs) names->push_back(v.name);
+        }
+    }
+
+    // The nodes that some output needs.
+    void find_needed(std::set<const Node*>* needed) const {
+        std::map<std::string, const Node*> makers;
+        for (const Node& n : graph_.nodes)
+            for (const std::string& o : n.outputs) makers[o] = &n;
+        std::vector<std::string> open;
+        for (const ValueInfo& v : outputs()) open.push_back(v.name);
+        while (!open.empty()) {
+            const std::string name = open.back();
+            open.pop_back();
+            const auto found = makers.find(name);
+            if (name.empty() || cut_.count(name) || found == makers.end()) continue;
+            if (needed->insert(found->second).second) add_reads(*found->second, &open);
         }
     }
 
@@ -128,8 +182,11 @@ private:
         for (const auto& t : graph_.initializers) known.insert(t.first);
         for (const ValueInfo& v : graph_.inputs) known.insert(v.name);
         known.insert(cut_.begin(), cut_.end());
+        std::set<const Node*> needed;
+        find_needed(&needed);
         std::vector<const Node*> left;
-        for (const Node& n : graph_.nodes) left.push_back(&n);
+        for (const Node& n : graph_.nodes)
+            if (needed.count(&n)) left.push_back(&n);
         while (!left.empty()) {
             std::vector<const Node*> later;
             for (const Node* n : left) {
@@ -177,6 +234,26 @@ int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult
         return kError;
     }
     return Conversion(options, source, result).run();
+}
+
+int convert_onnx(const void* data, size_t size, const std::string& folder,
+                 const OnnxOptions& options, OnnxResult* result) {
+    OnnxModel source;
+    std::string why;
+    if (!read_onnx(data, size, folder, &source, &why)) {
+        QUOLL_LOGE("[onnx] %s", why.c_str());
+        return kError;
+    }
+    return Conversion(options, source, result).run();
+}
+
+int load_onnx(const std::string& path, const OnnxOptions& options, Net* net) {
+    OnnxResult result;
+    const int status = convert_onnx(path, options, &result);
+    for (const OnnxProblem& p : result.problems)
+        QUOLL_LOGE("[onnx] %s (%s, opset %d): %s", p.node.c_str(), p.op.c_str(), p.opset,
+                   p.reason.c_str());
+    return status != 0 ? status : result.model.make_net(net);
 }
 
 std::string onnx_operator_page() {

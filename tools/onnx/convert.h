@@ -1,9 +1,24 @@
-// ONNX models as quoll models.
+// ONNX models as quoll models, for programs that load them directly. Library quoll_onnx, where
+// libonnx and protobuf are there.
+//
+//   quoll::OnnxOptions options;
+//   options.shapes["x"] = {1, 3, 224, 224};  // if the file leaves sizes open that shall be fixed
+//   quoll::Net net;
+//   if (quoll::load_onnx("model.onnx", options, &net)) return 1;
+//   quoll::Extractor ex = net.create_extractor();
+//   ex.input("x", image);  // f32 as (c,h,w), the batch axis being the Mat's n
+//
+// A tensor of rank 3 or 4 and of floats lies in a Mat with its first axis as the batch count n; of
+// others each axis is one of the Mat, from the outermost on. Integers of more than a byte are s32,
+// bool is u8. Input::array and Output::array (layer/input.h, layer/output.h) say rank, sizes and
+// element type as ONNX has them.
 #ifndef QUOLL_TOOLS_ONNX_CONVERT_H
 #define QUOLL_TOOLS_ONNX_CONVERT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +35,12 @@ struct OnnxOptions {
     std::map<std::string, std::string> constants;
     // Values to take as inputs and outputs of the model; none: the file's.
     std::vector<std::string> inputs, outputs;
+    // How weights are stored: f32, f16 or bf16. f16 only where it can hold the values.
+    DType storage = DType::f32;
+    // Layers are called after the nodes that they come from, not after their first output.
+    bool keep_names = false;
+    // Told how many of the nodes have been converted; from the thread that converts.
+    std::function<void(size_t done, size_t total)> progress;
 };
 
 // A node, or an input or output, that stands in the way.
@@ -38,8 +59,15 @@ struct OnnxResult {
 };
 
 // Reads and converts a file. 0, or a negative code: then the reason is in the log, or every node
-// that cannot be converted is in result->problems.
+// that cannot be converted is in result->problems. Data files that the model names must lie in its
+// folder or below.
 int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result);
+// The same from memory; `folder` is where data files lie, "" if there may be none.
+int convert_onnx(const void* data, size_t size, const std::string& folder,
+                 const OnnxOptions& options, OnnxResult* result);
+
+// Converts a file into a Net whose options are set; problems go to the log, one line each.
+int load_onnx(const std::string& path, const OnnxOptions& options, Net* net);
 
 // The page docs/onnx.md: which operators are supported, and how far.
 std::string onnx_operator_page();

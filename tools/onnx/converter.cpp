@@ -32,10 +32,15 @@ Value* Converter::add_constant(const std::string& name, const Tensor& tensor) {
     return v;
 }
 
+// A name that a .param file can hold.
+static std::string clean(const std::string& wish) {
+    std::string name;
+    for (char ch : wish) name += ch == ' ' || ch == '"' || (unsigned char)ch < 32 ? '_' : ch;
+    return name.empty() ? "blob" : name;
+}
+
 std::string Converter::unique(const std::string& wish) {
-    std::string base;
-    for (char ch : wish) base += ch == ' ' || ch == '"' || (unsigned char)ch < 32 ? '_' : ch;
-    if (base.empty()) base = "blob";
+    const std::string base = clean(wish);
     std::string name = base;
     for (int i = 1; !names_.insert(name).second; i++) name = base + "_" + std::to_string(i);
     return name;
@@ -51,7 +56,13 @@ ModelLayer& Converter::emit(const std::string& type, const std::vector<std::stri
                             const std::string& wish, int outputs) {
     std::vector<std::string> names;
     for (int i = 0; i < outputs; i++) names.push_back(unique(wish));
-    return model.add(type, names.empty() ? unique(wish) : names[0], inputs, names);
+    std::string name = names.empty() ? unique(wish) : names[0];
+    if (keep_names_ && !node_name_.empty()) {
+        name = node_name_;
+        for (int i = 1; !layer_names_.insert(name).second; i++)
+            name = node_name_ + "_" + std::to_string(i);
+    }
+    return model.add(type, name, inputs, names);
 }
 
 int Converter::opset(const std::string& domain) const {
@@ -79,6 +90,7 @@ void Converter::add_input(const std::string& name, ElementType type,
     v->form = is_float(type) && (rank == 3 || rank == 4) && default_batch_ ? Form::batched(rank)
                                                                            : default_form(rank);
     reserve(name);
+    layer_names_.insert(name);
     ModelLayer& layer = model.add("Input", name, {}, {name});
     const std::vector<Dim> dims = mat_dims(shape, v->form);
     const int n = (int)dims.size();
@@ -109,6 +121,7 @@ bool Converter::add_output(const std::string& name, ElementType type,
         return false;
     }
     const std::string layer_name = unique("output_" + name);
+    layer_names_.insert(layer_name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {name});
     // One value: as many axes as the model declares.
     const bool one = declared && symbols.product(v->shape).is(1) &&
@@ -127,6 +140,7 @@ bool Converter::mark_outputs(const Node& node, bool bad) {
 }
 
 void Converter::run_node(const Node& node) {
+    node_name_ = clean(node.label());
     const int version = opset(node.domain);
     const OpEntry* entry = find_op(node.domain, node.op, version);
     if (!entry) {
@@ -142,7 +156,11 @@ void Converter::run_node(const Node& node) {
         if (!name.empty() && !v)
             problems.push_back(
                 {node.label(), node.op, "input " + name + " is made by nothing", version});
-        if (!name.empty() && (!v || v->bad)) {
+        const bool strange = v && v->is_constant() && !is_supported(v->type);
+        if (strange)
+            problems.push_back({node.label(), node.op,
+                                "input " + name + " is a tensor " + type_name(v->type), version});
+        if (!name.empty() && (!v || v->bad || strange)) {
             mark_outputs(node, true);
             return;
         }
@@ -164,6 +182,7 @@ void Converter::run_node(const Node& node) {
 }
 
 bool Converter::run_newest(const Node& node) {
+    node_name_ = clean(node.label());
     const int kNewest = 1 << 20;
     const OpEntry* entry = find_op(node.domain, node.op, kNewest);
     if (!entry) return false;

@@ -134,6 +134,8 @@ public:
     void set_folding(bool on) { folding_ = on; }
     bool folding() const { return folding_; }
     void set_default_batch(bool on) { default_batch_ = on; }
+    // Layers are called after their nodes.
+    void set_keep_names(bool on) { keep_names_ = on; }
     void keep(const Tensor& t) { kept_.push_back(t); }
 
 private:
@@ -154,7 +156,9 @@ private:
     std::set<std::string> names_;
     std::vector<Tensor> kept_;
     std::vector<std::string> outputs_;
-    bool folding_ = true, default_batch_ = true;
+    bool folding_ = true, default_batch_ = true, keep_names_ = false;
+    std::string node_name_;  // of the node that is being converted
+    std::set<std::string> layer_names_;
 };
 
 // A node being converted. Converters return false after fail().

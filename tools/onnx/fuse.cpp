@@ -22,14 +22,23 @@ const std::multimap<std::string, Pattern>& patterns() {
     return all;
 }
 
+// Patterns look at the inputs that the operator must have.
+bool complete(const Node& node, int opset) {
+    if (node.outputs.empty() || node.inputs.empty()) return false;
+    for (int i = 0; i < required_inputs(node.op, opset); i++)
+        if (i >= (int)node.inputs.size() || node.inputs[(size_t)i].empty()) return false;
+    return true;
+}
+
 }  // namespace
 
-Fusion::Fusion(const Graph& graph, const std::vector<std::string>& outputs, Converter* converter)
+Fusion::Fusion(const Graph& graph, const std::vector<std::string>& outputs,
+               const std::set<std::string>& cut, Converter* converter)
     : c_(*converter) {
     count_graph(graph);
     for (const Node& node : graph.nodes)
         for (const std::string& o : node.outputs)
-            if (!o.empty()) makers_[o] = &node;
+            if (!o.empty() && !cut.count(o) && complete(node, c_.opset(""))) makers_[o] = &node;
     for (const ValueInfo& v : graph.outputs) readers_[v.name]++;
     for (const std::string& o : outputs) readers_[o]++;
 }
@@ -51,7 +60,7 @@ void Fusion::count_reads(const Node& node, int by) {
 }
 
 bool Fusion::run(const Node& node) {
-    if (!node.domain.empty() || node.outputs.empty()) return false;
+    if (!node.domain.empty() || !complete(node, c_.opset(""))) return false;
     const auto range = patterns().equal_range(node.op);
     if (range.first == range.second) return false;
     bool constant = true;
@@ -97,7 +106,7 @@ const Node* Match::maker(const std::string& value, const char* op) const {
 
 const Tensor* Match::constant(const std::string& name) const {
     const Value* v = name.empty() ? nullptr : c.find_value(name);
-    return v && v->is_constant() ? v->constant.get() : nullptr;
+    return v && v->is_constant() && is_supported(v->type) ? v->constant.get() : nullptr;
 }
 
 bool Match::number(const std::string& name, double* v) const {

@@ -29,7 +29,9 @@ std::vector<Pattern> attention_patterns();
 // What makes the values of a graph and how often they are read, kept true as patterns are replaced.
 class Fusion {
 public:
-    Fusion(const Graph& graph, const std::vector<std::string>& outputs, Converter* converter);
+    // outputs: values that are read besides. cut: values that are inputs now, whatever makes them.
+    Fusion(const Graph& graph, const std::vector<std::string>& outputs,
+           const std::set<std::string>& cut, Converter* converter);
     // Whether the node was converted as the end of a pattern.
     bool run(const Node& node);
 

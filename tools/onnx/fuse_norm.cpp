@@ -201,6 +201,7 @@ bool affine_dims(const Match& m, const Node& norm, const Tensor& t, std::vector<
     const bool rows = norm.op == "LayerNormalization" || norm.op == "RMSNormalization";
     int axis = rows ? (int)m.attr(norm, "axis", -1) : 1;
     if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return false;
     std::vector<int64_t> all((size_t)(rank - t.rank()), 1);
     all.insert(all.end(), t.dims.begin(), t.dims.end());
     // A norm of planes, with one number a channel: an InstanceNormalization.

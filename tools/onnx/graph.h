@@ -2,6 +2,8 @@
 #ifndef QUOLL_TOOLS_ONNX_GRAPH_H
 #define QUOLL_TOOLS_ONNX_GRAPH_H
 
+#include <stddef.h>
+
 #include <map>
 #include <memory>
 #include <string>
@@ -67,6 +69,9 @@ struct OnnxModel {
 // put in place of the nodes that call them. False, with a message in *why, for what is no such
 // file.
 bool read_onnx(const std::string& path, OnnxModel* model, std::string* why);
+// The same from memory; no data files are read if `folder` is "".
+bool read_onnx(const void* data, size_t size, const std::string& folder, OnnxModel* model,
+               std::string* why);
 
 }  // namespace onnx_tool
 }  // namespace quoll

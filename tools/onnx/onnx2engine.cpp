@@ -1,11 +1,21 @@
 // onnx2engine: converts an ONNX model.
+#include <errno.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/cli.h"
 #include "common/output_files.h"
+#include "common/sha256.h"
+#include "log.h"
+#include "onnx/check_script.h"
 #include "onnx/convert.h"
 
 using namespace quoll;
@@ -15,7 +25,8 @@ namespace {
 struct Arguments {
     std::string onnx, param, bin, report, page_to_check;
     std::vector<std::string> shapes, constants, inputs, outputs;
-    bool operators = false;
+    bool operators = false, fp16 = false, bf16 = false, keep_names = false, check = false;
+    bool sha256 = false;
 };
 
 const char kFooter[] =
@@ -37,6 +48,17 @@ void add_options(CLI::App* app, Arguments* a) {
         ->allow_extra_args(false);
     app->add_option("--output", a->outputs, "NAME: a value to take as output")
         ->allow_extra_args(false);
+    CLI::Option* fp16 = app->add_flag("--fp16", a->fp16,
+                                      "store weights as float16 where it can "
+                                      "hold them");
+    app->add_flag("--bf16", a->bf16, "store weights as bfloat16")->excludes(fp16);
+    app->add_flag("--keep-names", a->keep_names,
+                  "call layers after the nodes that they come from, not after their outputs");
+    app->add_flag(
+        "--check", a->check,
+        "run the model in ONNX Runtime (Python packages onnxruntime and numpy) and in "
+        "enginerun, and print cosine, max error and SQNR of the outputs; 1 if they differ");
+    app->add_flag("--sha256", a->sha256, "print the SHA-256 of the three files");
     app->add_option("--report", a->report, "FILE: what was done, and how often");
     app->add_flag("--operators", a->operators, "print the table of supported operators");
     app->add_option("--check-operators", a->page_to_check,
@@ -73,10 +95,71 @@ int list_problems(const std::vector<OnnxProblem>& problems) {
 int write_report(const OnnxResult& result, const std::string& path) {
     FILE* fp = fopen(path.c_str(), "w");
     if (!fp) return -1;
+    bool written = true;
     for (const auto& entry : result.counts)
-        fprintf(fp, "%d %s\n", entry.second, entry.first.c_str());
-    for (const std::string& note : result.notes) fprintf(fp, "note: %s\n", note.c_str());
-    return fclose(fp);
+        written = fprintf(fp, "%d %s\n", entry.second, entry.first.c_str()) > 0 && written;
+    for (const std::string& note : result.notes)
+        written = fprintf(fp, "note: %s\n", note.c_str()) > 0 && written;
+    if (fclose(fp) == 0 && written) return 0;
+    QUOLL_LOGE("%s: %s", path.c_str(), strerror(errno));
+    return -1;
+}
+
+// Big models only, and only where somebody looks.
+std::function<void(size_t, size_t)> progress_bar(const std::string& path) {
+    const int64_t kBig = 16 << 20;
+    struct stat st;
+    if (!isatty(STDERR_FILENO) || stat(path.c_str(), &st) != 0 || st.st_size < kBig) return nullptr;
+    fprintf(stderr, "reading %s", path.c_str());
+    auto shown = std::make_shared<int>(-1);
+    return [shown](size_t done, size_t total) {
+        const int kWidth = 40, percent = total ? (int)(done * 100 / total) : 100;
+        if (percent == *shown) return;
+        *shown = percent;
+        const std::string full((size_t)(percent * kWidth / 100), '#');
+        fprintf(stderr, "\r\033[K[%-*s] %d %%", kWidth, full.c_str(), percent);
+        if (done == total) fprintf(stderr, "\r\033[K");
+    };
+}
+
+int print_sums(const std::vector<std::string>& paths) {
+    for (const std::string& path : paths) {
+        const std::string sum = sha256_of_file(path);
+        if (sum.empty()) return -1;
+        printf("%s  %s\n", sum.c_str(), path.c_str());
+    }
+    return 0;
+}
+
+// enginerun beside this program.
+std::string runner() {
+    char exe[4096];
+    const ssize_t length = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    const std::string path(exe, length > 0 ? (size_t)length : 0);
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "enginerun" : path.substr(0, slash + 1) + "enginerun";
+}
+
+int check_model(const Arguments& a) {
+    std::vector<std::string> words = {"python3", "-c",    kCheckScript, runner(),
+                                      a.onnx,    a.param, a.bin};
+    words.insert(words.end(), a.shapes.begin(), a.shapes.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(&word[0]);
+    argv.push_back(nullptr);
+    fflush(nullptr);
+    pid_t pid = 0;
+    int status = 0;
+    const int error = posix_spawnp(&pid, "python3", nullptr, nullptr, argv.data(), environ);
+    if (error != 0) {
+        fprintf(stderr, "onnx2engine: --check needs python3: %s\n", strerror(error));
+        return 1;
+    }
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return 1;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+    fprintf(stderr, "onnx2engine: --check failed\n");
+    return 1;
 }
 
 int check_page(const std::string& path) {
@@ -95,6 +178,8 @@ int run(const Arguments& a, MessageLog* log) {
     OnnxOptions options;
     options.inputs = a.inputs;
     options.outputs = a.outputs;
+    options.storage = a.fp16 ? DType::f16 : a.bf16 ? DType::bf16 : DType::f32;
+    options.keep_names = a.keep_names;
     for (const std::string& text : a.shapes) {
         if (parse_shape(text, &options)) continue;
         fprintf(stderr, "onnx2engine: --shape %s: expected NAME=SIZE,SIZE,...\n", text.c_str());
@@ -110,7 +195,10 @@ int run(const Arguments& a, MessageLog* log) {
         return 2;
     }
     OnnxResult result;
-    if (convert_onnx(a.onnx, options, &result) != 0) {
+    options.progress = progress_bar(a.onnx);
+    const int status = convert_onnx(a.onnx, options, &result);
+    if (options.progress) fprintf(stderr, "\r\033[K");
+    if (status != 0) {
         if (result.problems.empty()) return log->fail("onnx2engine", "cannot convert " + a.onnx);
         return list_problems(result.problems);
     }
@@ -118,11 +206,16 @@ int run(const Arguments& a, MessageLog* log) {
     OutputFiles files({a.onnx});
     const std::string param = files.add(a.param), bin = files.add(a.bin);
     if (param.empty() || bin.empty() || result.model.save_param(param.c_str()) != 0 ||
-        result.model.save_model(bin.c_str()) != 0 || files.commit() != 0)
+        result.model.save_model(bin.c_str()) != 0)
         return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
-    if (!a.report.empty() && write_report(result, a.report) != 0)
+    const std::string report = a.report.empty() ? "" : files.add(a.report);
+    if (!a.report.empty() && (report.empty() || write_report(result, report) != 0))
         return log->fail("onnx2engine", "cannot write " + a.report);
-    return 0;
+    if (files.commit() != 0)
+        return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
+    if (a.sha256 && print_sums({a.onnx, a.param, a.bin}) != 0)
+        return log->fail("onnx2engine", "--sha256");
+    return a.check ? check_model(a) : 0;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 #include <google/protobuf/stubs/logging.h>
+#include <limits.h>
 #include <onnx/onnx_pb.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,15 +34,16 @@ class Reader {
 public:
     Reader(const std::string& folder, std::string* why) : tensors_(folder, why), why_(why) {}
 
-    bool graph(const onnx::GraphProto& from, int level, Graph* to);
-    bool node(const onnx::NodeProto& from, int level, Node* to);
+    // Takes the data of tensors away as it goes, so that it is not held twice.
+    bool graph(onnx::GraphProto* from, int level, Graph* to);
+    bool node(onnx::NodeProto* from, int level, Node* to);
 
 private:
     bool fail(const std::string& why) {
         *why_ = why;
         return false;
     }
-    bool attribute(const onnx::AttributeProto& from, int level, Attribute* to);
+    bool attribute(onnx::AttributeProto* from, int level, Attribute* to);
     static ValueInfo info(const onnx::ValueInfoProto& from);
 
     TensorReader tensors_;
@@ -65,13 +67,13 @@ ValueInfo Reader::info(const onnx::ValueInfoProto& from) {
     return to;
 }
 
-bool Reader::attribute(const onnx::AttributeProto& from, int level, Attribute* to) {
-    to->reference = from.ref_attr_name();
-    to->f = from.f(), to->i = from.i(), to->s = from.s();
-    to->floats.assign(from.floats().begin(), from.floats().end());
-    to->ints.assign(from.ints().begin(), from.ints().end());
-    to->strings.assign(from.strings().begin(), from.strings().end());
-    switch (from.type()) {
+bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to) {
+    to->reference = from->ref_attr_name();
+    to->f = from->f(), to->i = from->i(), to->s = from->s();
+    to->floats.assign(from->floats().begin(), from->floats().end());
+    to->ints.assign(from->ints().begin(), from->ints().end());
+    to->strings.assign(from->strings().begin(), from->strings().end());
+    switch (from->type()) {
         case onnx::AttributeProto::FLOAT:
             to->kind = Attribute::kFloat;
             break;
@@ -92,45 +94,47 @@ bool Reader::attribute(const onnx::AttributeProto& from, int level, Attribute* t
             break;
         case onnx::AttributeProto::TENSOR:
             to->kind = Attribute::kTensor;
-            if (from.has_t()) return tensors_.read(from.t(), &to->t);
-            return !to->reference.empty() || fail("attribute " + from.name() + " has no tensor");
+            if (from->has_t()) return tensors_.read(from->t(), &to->t);
+            return !to->reference.empty() || fail("attribute " + from->name() + " has no tensor");
         case onnx::AttributeProto::GRAPH:
             to->kind = Attribute::kGraph;
             to->g = std::make_shared<Graph>();
-            return graph(from.g(), level + 1, to->g.get());
+            return graph(from->mutable_g(), level + 1, to->g.get());
         default:
             to->kind = Attribute::kOther;
     }
     return true;
 }
 
-bool Reader::node(const onnx::NodeProto& from, int level, Node* to) {
-    to->name = from.name(), to->op = from.op_type();
-    to->domain = from.domain() == "ai.onnx" ? "" : from.domain();
-    to->inputs.assign(from.input().begin(), from.input().end());
-    to->outputs.assign(from.output().begin(), from.output().end());
+bool Reader::node(onnx::NodeProto* from, int level, Node* to) {
+    to->name = from->name(), to->op = from->op_type();
+    to->domain = from->domain() == "ai.onnx" ? "" : from->domain();
+    to->inputs.assign(from->input().begin(), from->input().end());
+    to->outputs.assign(from->output().begin(), from->output().end());
     while (!to->inputs.empty() && to->inputs.back().empty()) to->inputs.pop_back();
-    for (const auto& a : from.attribute())
-        if (!attribute(a, level, &to->attributes[a.name()]))
+    for (auto& a : *from->mutable_attribute())
+        if (!attribute(&a, level, &to->attributes[a.name()]))
             return fail("node " + to->label() + " (" + to->op + "): " + *why_);
     return true;
 }
 
-bool Reader::graph(const onnx::GraphProto& from, int level, Graph* to) {
+bool Reader::graph(onnx::GraphProto* from, int level, Graph* to) {
     if (level > kMostLevels)
         return fail("subgraphs are nested deeper than " + std::to_string(kMostLevels));
-    for (const auto& t : from.initializer())
+    for (auto& t : *from->mutable_initializer()) {
         if (!tensors_.read(t, &to->initializers[t.name()])) return false;
-    if (from.sparse_initializer_size() > 0)
-        return fail("sparse initializers (" + from.sparse_initializer(0).values().name() +
-                    ") are not supported");
-    for (const auto& n : from.node()) {
-        to->nodes.emplace_back();
-        if (!node(n, level, &to->nodes.back())) return false;
+        delete t.release_raw_data();
     }
-    for (const auto& v : from.input()) to->inputs.push_back(info(v));
-    for (const auto& v : from.output()) to->outputs.push_back(info(v));
-    for (const auto& v : from.value_info()) to->infos.push_back(info(v));
+    if (from->sparse_initializer_size() > 0)
+        return fail("sparse initializers (" + from->sparse_initializer(0).values().name() +
+                    ") are not supported");
+    for (auto& n : *from->mutable_node()) {
+        to->nodes.emplace_back();
+        if (!node(&n, level, &to->nodes.back())) return false;
+    }
+    for (const auto& v : from->input()) to->inputs.push_back(info(v));
+    for (const auto& v : from->output()) to->outputs.push_back(info(v));
+    for (const auto& v : from->value_info()) to->infos.push_back(info(v));
     return true;
 }
 
@@ -158,38 +162,52 @@ bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* w
 
 }  // namespace
 
-bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
-    onnx::ModelProto proto;
-    if (!parse_file(path, &proto, why)) return false;
-    const size_t slash = path.rfind('/');
-    Reader reader(slash == std::string::npos ? "." : path.substr(0, slash), why);
-    model->producer = proto.producer_name();
-    for (const auto& set : proto.opset_import())
+static bool read_model(onnx::ModelProto* proto, const std::string& folder, OnnxModel* model,
+                       std::string* why) {
+    Reader reader(folder, why);
+    model->producer = proto->producer_name();
+    for (const auto& set : proto->opset_import())
         model->opsets[set.domain() == "ai.onnx" ? "" : set.domain()] =
             (int)std::min<int64_t>(std::max<int64_t>(set.version(), 0), 1 << 20);
     if (!model->opsets.count("")) model->opsets[""] = 1;
     Functions functions;
-    for (const auto& f : proto.functions()) {
+    for (auto& f : *proto->mutable_functions()) {
         Function function;
         function.inputs.assign(f.input().begin(), f.input().end());
         function.outputs.assign(f.output().begin(), f.output().end());
-        for (const auto& n : f.node()) {
+        for (auto& n : *f.mutable_node()) {
             function.nodes.emplace_back();
-            if (!reader.node(n, 0, &function.nodes.back())) return false;
+            if (!reader.node(&n, 0, &function.nodes.back())) return false;
         }
         functions[f.domain() + "::" + f.name()] = function;
         for (const auto& set : f.opset_import())
             model->opsets.emplace(set.domain() == "ai.onnx" ? "" : set.domain(),
                                   (int)set.version());
     }
-    if (!reader.graph(proto.graph(), 0, &model->graph)) {
-        *why = path + ": " + *why;
-        return false;
-    }
-    proto.Clear();
-    if (inline_functions(functions, &model->graph, why)) return true;
+    if (!reader.graph(proto->mutable_graph(), 0, &model->graph)) return false;
+    proto->Clear();
+    return inline_functions(functions, &model->graph, why);
+}
+
+bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
+    onnx::ModelProto proto;
+    if (!parse_file(path, &proto, why)) return false;
+    const size_t slash = path.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    if (read_model(&proto, folder.empty() ? "/" : folder, model, why)) return true;
     *why = path + ": " + *why;
     return false;
+}
+
+bool read_onnx(const void* data, size_t size, const std::string& folder, OnnxModel* model,
+               std::string* why) {
+    google::protobuf::SetLogHandler(nullptr);
+    onnx::ModelProto proto;
+    if (size > INT_MAX || !proto.ParseFromArray(data, (int)size) || !proto.has_graph()) {
+        *why = "no ONNX model, or one that is cut short";
+        return false;
+    }
+    return read_model(&proto, folder, model, why);
 }
 
 }  // namespace onnx_tool

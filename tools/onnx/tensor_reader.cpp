@@ -189,6 +189,15 @@ bool TensorReader::typed(const onnx::TensorProto& from, Tensor* to) {
     return true;
 }
 
+// Symbolic links resolved. A file that is not there is another error.
+static bool lies_within(const std::string& path, const std::string& folder) {
+    const std::unique_ptr<char, void (*)(void*)> file(realpath(path.c_str(), nullptr), free);
+    const std::unique_ptr<char, void (*)(void*)> top(realpath(folder.c_str(), nullptr), free);
+    if (!file || !top) return file == nullptr;
+    const std::string below = std::string(top.get()) == "/" ? "/" : std::string(top.get()) + "/";
+    return std::string(file.get()).compare(0, below.size(), below) == 0;
+}
+
 bool TensorReader::external(const onnx::TensorProto& from, size_t size, std::string* bytes) {
     std::string location;
     unsigned long long offset = 0, length = size;
@@ -198,6 +207,7 @@ bool TensorReader::external(const onnx::TensorProto& from, size_t size, std::str
         if (entry.key() == "length") length = strtoull(entry.value().c_str(), nullptr, 10);
     }
     // A model may not make the converter read files elsewhere.
+    if (folder_.empty()) return fail(from, "external data of a model without a folder");
     if (location.empty() || location[0] == '/' ||
         ("/" + location + "/").find("/../") != std::string::npos)
         return fail(from, "external data at '" + location + "': expected a file beside the model");
@@ -205,6 +215,9 @@ bool TensorReader::external(const onnx::TensorProto& from, size_t size, std::str
         return fail(from, "needs " + std::to_string(size) + " bytes, external data has " +
                               std::to_string(length));
     const std::string path = folder_ + "/" + location;
+    if (!lies_within(path, folder_))
+        return fail(from, "external data at '" + location +
+                              "', a symbolic link: expected a file beside the model");
     const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "rb"), fclose);
     if (!file) return fail(from, "external data file " + path + " cannot be opened");
     if (fseeko(file.get(), 0, SEEK_END) != 0 || (unsigned long long)ftello(file.get()) < size ||

@@ -14,6 +14,7 @@
 #include "layer/input.h"
 #include "layer/output.h"
 #include "net.h"
+#include "onnx/load_onnx.h"
 
 using namespace quoll;
 
@@ -50,7 +51,8 @@ const char kFooter[] =
 
 void add_options(CLI::App* app, Arguments* a) {
     app->footer(kFooter);
-    app->add_option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
+    app->add_option("MODEL.param", a->param,
+                    "the graph; binary when it ends in .param.bin; or an ONNX model, MODEL.onnx")
         ->required();
     app->add_option("MODEL.bin", a->bin, "the weights; may be missing when no layer has any");
     app->add_option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input")
@@ -181,9 +183,12 @@ int run(const Arguments& a, MessageLog* log) {
     if (a.run.apply(&net.opt, &what)) return fail(what);
     net.opt.lightmode = !a.no_light_mode;
     const bool binary = ends_with(a.param, ".param.bin");
-    if (binary ? net.load_param_bin(a.param.c_str()) : net.load_param(a.param.c_str()))
+    if (is_onnx(a.param)) {
+        if (!a.bin.empty()) return fail("an ONNX model has no MODEL.bin");
+        if (load_onnx_or_say(a.param, &net)) return fail("cannot load " + a.param);
+    } else if (binary ? net.load_param_bin(a.param.c_str()) : net.load_param(a.param.c_str()))
         return fail("cannot load " + a.param);
-    if (load_weights(&net, a.bin, &what)) return fail(what);
+    if (!is_onnx(a.param) && load_weights(&net, a.bin, &what)) return fail(what);
     if (a.run.check(net, &what)) return fail(what);
     if (a.show_io) show_io(net);
 
