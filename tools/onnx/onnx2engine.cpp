@@ -1,10 +1,8 @@
 // onnx2engine: converts an ONNX model.
 #include <errno.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <memory>
@@ -13,6 +11,7 @@
 
 #include "common/cli.h"
 #include "common/output_files.h"
+#include "common/process.h"
 #include "common/sha256.h"
 #include "log.h"
 #include "onnx/check_script.h"
@@ -140,24 +139,14 @@ std::string runner() {
     return slash == std::string::npos ? "enginerun" : path.substr(0, slash + 1) + "enginerun";
 }
 
-int check_model(const Arguments& a) {
+int check_model(const Arguments& a, MessageLog* log) {
     std::vector<std::string> words = {"python3", "-c",    kCheckScript, runner(),
                                       a.onnx,    a.param, a.bin};
     words.insert(words.end(), a.shapes.begin(), a.shapes.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(&word[0]);
-    argv.push_back(nullptr);
     fflush(nullptr);
-    pid_t pid = 0;
-    int status = 0;
-    const int error = posix_spawnp(&pid, "python3", nullptr, nullptr, argv.data(), environ);
-    if (error != 0) {
-        fprintf(stderr, "onnx2engine: --check needs python3: %s\n", strerror(error));
-        return 1;
-    }
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return 1;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+    const int code = run_process(words, "", "");
+    if (code == 0) return 0;
+    if (code < 0) return log->fail("onnx2engine", "--check needs python3");
     fprintf(stderr, "onnx2engine: --check failed\n");
     return 1;
 }
@@ -215,7 +204,7 @@ int run(const Arguments& a, MessageLog* log) {
         return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
     if (a.sha256 && print_sums({a.onnx, a.param, a.bin}) != 0)
         return log->fail("onnx2engine", "--sha256");
-    return a.check ? check_model(a) : 0;
+    return a.check ? check_model(a, log) : 0;
 }
 
 }  // namespace
