@@ -15,7 +15,8 @@ const size_t kMostProducts = 64;
 const std::multimap<std::string, Pattern>& patterns() {
     static const std::multimap<std::string, Pattern> all = [] {
         std::multimap<std::string, Pattern> found;
-        for (const auto& family : {activation_patterns(), norm_patterns(), attention_patterns()})
+        for (const auto& family : {activation_patterns(), norm_patterns(), attention_patterns(),
+                                   layout_patterns(), conv_patterns()})
             for (const Pattern& p : family) found.emplace(p.last, p);
         return found;
     }();
@@ -39,6 +40,8 @@ Fusion::Fusion(const Graph& graph, const std::vector<std::string>& outputs,
     for (const Node& node : graph.nodes)
         for (const std::string& o : node.outputs)
             if (!o.empty() && !cut.count(o) && complete(node, c_.opset(""))) makers_[o] = &node;
+    for (const Node& node : graph.nodes)
+        for (const std::string& i : node.inputs) reading_[i].push_back(&node);
     for (const ValueInfo& v : graph.outputs) readers_[v.name]++;
     for (const std::string& o : outputs) readers_[o]++;
 }
@@ -257,6 +260,12 @@ bool Match::clipped(const std::string& name, double* low, double* high, std::str
     return any;
 }
 
+const std::vector<const Node*>& Match::readers(const std::string& value) const {
+    static const std::vector<const Node*> none;
+    const auto found = f_.reading_.find(value);
+    return found == f_.reading_.end() ? none : found->second;
+}
+
 int64_t Match::attr(const Node& node, const char* name, int64_t def) const {
     const auto found = node.attributes.find(name);
     return found == node.attributes.end() ? def : found->second.i;
@@ -358,6 +367,12 @@ bool Match::replace(const Node& node, const std::vector<std::string>& inputs) {
     std::set<const Node*> nodes;
     if (!between(inputs, &nodes) || !c.run_newest(node)) return false;
     commit(node, nodes);
+    return true;
+}
+
+bool Match::replace_open(const Node& node) {
+    if (!c.run_newest(node)) return false;
+    commit(node, {&last});
     return true;
 }
 

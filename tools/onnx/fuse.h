@@ -25,6 +25,8 @@ struct Pattern {
 std::vector<Pattern> activation_patterns();
 std::vector<Pattern> norm_patterns();
 std::vector<Pattern> attention_patterns();
+std::vector<Pattern> layout_patterns();
+std::vector<Pattern> conv_patterns();
 
 // What makes the values of a graph and how often they are read, kept true as patterns are replaced.
 class Fusion {
@@ -43,6 +45,7 @@ private:
     Converter& c_;
     std::map<std::string, const Node*> makers_;
     std::map<std::string, int> readers_;
+    std::map<std::string, std::vector<const Node*>> reading_;  // of the graph as it was
     std::deque<Node> made_;
 };
 
@@ -66,6 +69,8 @@ public:
     // The node that makes a value (of the operator, if one is named), null if there is none.
     const Node* maker(const std::string& value) const;
     const Node* maker(const std::string& value, const char* op) const;
+    // The nodes of the graph that read a value.
+    const std::vector<const Node*>& readers(const std::string& value) const;
     const Value* value(const std::string& name) const { return c.find_value(name); }
     const Tensor* constant(const std::string& name) const;
     // A constant of one value.
@@ -103,7 +108,9 @@ public:
     // is needed besides, or the node cannot be converted.
     bool replace(const Node& node) { return replace(node, node.inputs); }
     bool replace(const Node& node, const std::vector<std::string>& inputs);
-    // The same with a function in place of an operator's.
+    // The same whoever else reads what lies between: for a replacement that costs less anyway.
+    bool replace_open(const Node& node);
+    // replace() with a function in place of an operator's.
     bool replace_by(const Node& node, const std::vector<std::string>& inputs,
                     const std::function<bool(Op&)>& convert);
 

@@ -52,24 +52,28 @@ bool keys_of_matrices(const Match& m, const Value& transposed, Attention* a) {
     const Node* back = m.maker(a->k, "Reshape");
     const Node* t = back ? m.maker(back->inputs[0], "Transpose") : nullptr;
     const Value* rows = t ? m.value(t->inputs[0]) : nullptr;
-    if (!rows || rows->rank() != 3 || order_of(m, *t) != std::vector<int64_t>({0, 2, 1}))
-        return false;
+    std::vector<int64_t> perm = t ? order_of(m, *t) : std::vector<int64_t>();
+    if (!rows || rows->rank() != 3 || perm.size() != 3) return false;
+    std::swap(perm[1], perm[2]);
+    for (int64_t p : perm)
+        if (p < 0 || p > 2) return false;
     const int rank = transposed.rank();
-    if (!same(rows->shape[1], transposed.shape[(size_t)rank - 1]) ||
-        !same(rows->shape[2], transposed.shape[(size_t)rank - 2]))
+    if (!same(rows->shape[(size_t)perm[1]], transposed.shape[(size_t)rank - 1]) ||
+        !same(rows->shape[(size_t)perm[2]], transposed.shape[(size_t)rank - 2]))
         return false;
     std::vector<Dim> shape = transposed.shape;
     std::swap(shape[(size_t)rank - 1], shape[(size_t)rank - 2]);
     a->k = t->inputs[0];
-    const Node* split = m.maker(a->k, "Reshape");
+    const bool moved = !std::is_sorted(perm.begin(), perm.end());
+    const Node* split = moved ? nullptr : m.maker(a->k, "Reshape");
     const Value* source = split ? m.value(split->inputs[0]) : nullptr;
-    if (source && same(source->shape, shape))
+    if (source && same(source->shape, shape)) {
         a->k = split->inputs[0];
-    else if (all_known(shape))
-        a->k_shape = shape;
-    else
-        return false;
-    return true;
+        return true;
+    }
+    if (moved) a->k_perm = perm;
+    a->k_shape = shape;
+    return all_known(shape);
 }
 
 // The keys whose transposed ones are multiplied.
@@ -86,6 +90,7 @@ bool take_keys(const Match& m, const std::string& transposed, Attention* a) {
         a->k = t->inputs[0];
         if (!std::is_sorted(perm.begin(), perm.end())) a->k_perm = perm;
     } else if (!keys_of_matrices(m, *value, a)) {
+        a->k_perm.clear(), a->k_shape.clear();
         for (size_t i = 0; i < rank; i++) a->k_perm.push_back((int64_t)i);
         std::swap(a->k_perm[rank - 1], a->k_perm[rank - 2]);
     }

@@ -1,4 +1,4 @@
-// Sums that are the bias of the layer before.
+// Layers that one before takes over: a sum that is its bias, a reshape of what it reshaped.
 #include <map>
 
 #include "onnx/converter.h"
@@ -48,6 +48,36 @@ public:
         return count;
     }
 
+    // Neither reorders values nor moves the batch axis.
+    static bool plain_reshape(const ModelLayer& layer) {
+        bool plain = true;
+        for (int id : {3, 6, 12, 13})
+            plain = plain && (layer.type != "Reshape" || layer.params.type(id) == 0);
+        return plain;
+    }
+
+    // A reshape of a reshape is one.
+    int merge_reshapes() {
+        std::map<std::string, int> readers;
+        for (const ModelLayer& layer : model_->layers)
+            for (const std::string& blob : layer.inputs) readers[blob]++;
+        int count = 0;
+        for (ModelLayer& layer : model_->layers) {
+            if (layer.type != "Reshape" || layer.inputs.size() != 1) continue;
+            bool copies = false;  // a size of the input
+            for (int id : {0, 1, 2, 11}) copies |= layer.params.get(id, -233) == 0;
+            const ModelLayer* first = copies ? nullptr : maker(layer.inputs[0]);
+            if (!first || !plain_reshape(layer) || !plain_reshape(*first) ||
+                readers[layer.inputs[0]] != 1 || first->inputs.size() != 1 ||
+                (first->type != "Reshape" && first->type != "Squeeze" &&
+                 first->type != "ExpandDims"))
+                continue;
+            layer.inputs = first->inputs;
+            count++;
+        }
+        return count;
+    }
+
 private:
     const ModelLayer* maker(const std::string& blob) const {
         const auto found = producer_.find(blob);
@@ -64,6 +94,8 @@ void Converter::fuse() {
     Fuser fuser(&model);
     const int biases = fuser.fuse_bias();
     if (biases) report_->counts["biases into InnerProduct"] += biases;
+    const int reshapes = fuser.merge_reshapes();
+    if (reshapes) report_->counts["reshapes of reshapes"] += reshapes;
 }
 
 }  // namespace onnx_tool

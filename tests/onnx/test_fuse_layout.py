@@ -1,0 +1,69 @@
+"""Reshapes, transposes and grouped convolutions as exporters write them."""
+import pytest
+
+pytest.importorskip('onnx')
+from fuse_case import Case, functions_for  # noqa: E402
+
+
+def graph(body, constants='', shape='float[2,12,4,6]', out='float[A,B,C,D]'):
+    return f'g ({shape} x) => ({out} y) <{constants}> {{ {body} }}'
+
+
+def chain(perm, middle, last):
+    return graph(f'a = Reshape(x, m) t = Transpose<perm = {perm}>(a) y = Reshape(t, l)',
+                 f'int64[{middle.count(",") + 1}] m = {{{middle}}}, int64[4] l = {{{last}}}')
+
+
+NHWC = ('t = Transpose<perm = [0, 3, 1, 2]>(x) c = Conv<pads = [1, 1, 1, 1]>(t, w) b = Transpose<perm = [0, 2, 3, 1]>(c)'
+        ' r = Relu(b) u = Transpose<perm = [0, 3, 1, 2]>(r) d = Conv<pads = [1, 1, 1, 1]>(u, v)'
+        ' e = Transpose<perm = [0, 2, 3, 1]>(d) s = Add(e, b) f = Sigmoid(s) h = Transpose<perm = [0, 3, 1, 2]>(f)'
+        ' y = Conv(h, v)')
+PARTS = ('p, q, r = Split<axis = 1>(x) a = Conv<pads = [1, 1, 1, 1]>(p, w0, b0) b = Conv<pads = [1, 1, 1, 1]>(q, w1, b1)'
+         ' c = Conv<pads = [1, 1, 1, 1]>(r, w2, b2) y = Concat<axis = 1>(a, b, c)')
+SLICES = ('p = Slice(x, n0, n6, one) q = Slice(x, n6, n12, one) a = Conv(p, w0) b = Conv(q, w1)'
+          ' y = Concat<axis = 1>(a, b)')
+WEIGHTS = {'w0': (2, 4, 3, 3), 'w1': (2, 4, 3, 3), 'w2': (2, 4, 3, 3), 'b0': (2,), 'b1': (2,), 'b2': (2,)}
+CASES = {
+    'two transposes that cancel': Case(
+        graph('a = Transpose<perm = [0, 2, 3, 1]>(x) y = Transpose<perm = [0, 3, 1, 2]>(a)'), ['Output'], ['Permute']),
+    'two transposes as one': Case(
+        graph('a = Transpose<perm = [0, 2, 3, 1]>(x) b = Transpose<perm = [0, 2, 1, 3]>(a) y = Relu(b)'),
+        ['Permute'], ['Reshape']),
+    'channels last': Case(
+        graph(NHWC, '', 'float[1,5,7,4]'), ['Convolution'], [], [], '',
+        {'w': (6, 4, 3, 3), 'v': (6, 6, 3, 3)}, tolerance=1e-4),
+    'reshapes as one': Case(
+        graph('a = Reshape(x, m) b = Unsqueeze(a, z) y = Reshape(b, l)',
+              'int64[2] m = {-1, 6}, int64[1] z = {0}, int64[4] l = {2, 3, 16, 6}'), ['Reshape'], ['ExpandDims']),
+    'shuffled channels': Case(
+        chain('[0, 2, 1, 3, 4]', '2, 3, 4, 4, 6', '2, 12, 4, 6'), ['ShuffleChannel'], ['Permute', 'Reshape'],
+        [('[0, 2, 1, 3, 4]', '[0, 2, 1, 4, 3]'), ('2, 3, 4, 4, 6', '2, 3, 4, 6, 4')], 't'),
+    'pixel shuffle': Case(
+        chain('[0, 1, 4, 2, 5, 3]', '2, 3, 2, 2, 4, 6', '2, 3, 8, 12'), ['PixelShuffle'], ['Permute'],
+        [('[0, 1, 4, 2, 5, 3]', '[0, 1, 4, 3, 5, 2]'), ('2, 3, 2, 2, 4, 6', '2, 3, 1, 4, 4, 6')], 'a'),
+    'pixel shuffle of TensorFlow': Case(
+        chain('[0, 3, 4, 1, 5, 2]', '2, 2, 2, 3, 4, 6', '2, 3, -1, 12'), ['PixelShuffle'], ['Permute'],
+        [('2, 2, 2, 3, 4, 6', '2, 4, 1, 3, 4, 6')], 't'),
+    'space to depth': Case(
+        chain('[0, 3, 5, 1, 2, 4]', '2, 12, 2, 2, 3, 2', '2, 48, 2, 3'), ['Reorg'], ['Permute'],
+        [('2, 12, 2, 2, 3, 2', '2, 12, 4, 1, 3, 2')], 't'),
+    'pixel unshuffle': Case(
+        chain('[0, 1, 3, 5, 2, 4]', '2, 12, 2, 2, 3, 2', '2, 48, 2, 3'), ['Reorg'], ['Permute'],
+        [('[0, 1, 3, 5, 2, 4]', '[0, 1, 5, 3, 2, 4]')], 'a'),
+    'a convolution of parts': Case(
+        graph(PARTS), ['ConvolutionDepthWise'], ['Concat', 'Slice', 'Convolution'],
+        [('Concat<axis = 1>(a, b, c)', 'Concat<axis = 1>(a, c, b)'), ('[1, 1, 1, 1]>(r', '[2, 1, 0, 1]>(r'),
+         ('axis = 1>(a', 'axis = 0>(a')], 'b', WEIGHTS, opset=12),
+    'a convolution of slices': Case(
+        graph(SLICES, 'int64[1] n0 = {0}, int64[1] n6 = {6}, int64[1] n12 = {12}, int64[1] one = {1}'),
+        ['ConvolutionDepthWise'], ['Concat', 'Convolution'], [('Slice(x, n6, n12, one)', 'Slice(x, n0, n6, one)')], 'q',
+        {'w0': (3, 6, 1, 1), 'w1': (3, 6, 1, 1)}),
+}
+test_fused, test_near_miss, test_second_reader = functions_for(CASES)
+
+
+def test_transposes_of_channels_last(tmp_path):
+    """Only the one in front is left."""
+    from fuse_case import check
+    case = CASES['channels last']
+    assert check(case, case.text, tmp_path).count('Permute') == 1
