@@ -144,10 +144,14 @@ TEST(Int8Kernels, tiles_are_exact) {
 #define QUOLL_INT8_TILES(name, vectors) \
     check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1], rows % 2);
 #define QUOLL_INT8_INPUT(name, type)
+#define QUOLL_BLOCK_TILES(name)
+#define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
+#undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                 if (testing::Test::HasFatalFailure()) return;
             }
@@ -167,10 +171,14 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
 #define QUOLL_INT8_INPUT(name, type)                                                         \
     check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true); \
     check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false);
+#define QUOLL_BLOCK_TILES(name)
+#define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
+#undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                         if (testing::Test::HasFatalFailure()) return;
                     }
@@ -268,6 +276,70 @@ TEST(Int8Kernels, whole_numbers) {
                 for (size_t i = 0; i < n; i++) small[i] = (int8_t)(i * 37);
                 kernels.widen(small.data(), n, out.data());
                 for (size_t i = 0; i < n; i++) ASSERT_EQ((float)small[i], out[i]);
+            }
+        }
+    });
+}
+
+namespace {
+
+// The value at k of column n.
+struct BlockWeights {
+    int bits;
+    size_t k, lanes;
+    std::vector<int> values;  // [k][lanes]
+    std::vector<int32_t> words;
+
+    BlockWeights(int bits, size_t k, size_t lanes) : bits(bits), k(k), lanes(lanes) {
+        const size_t each = 32 / bits;
+        words.assign(k / each * lanes, 0);
+        for (size_t i = 0; i < k * lanes; i++) {
+            values.push_back(uniform(-(1 << (bits - 1)), (1 << (bits - 1)) - 1));
+            const size_t kk = i / lanes, n = i % lanes;
+            const uint32_t part = (uint32_t)values[i] & ((1u << bits) - 1);
+            words[kk / each * lanes + n] |= (int32_t)(part << kk % each * bits);
+        }
+    }
+};
+
+}  // namespace
+
+TEST(Int8Kernels, weights_in_blocks) {
+    for_all([](const Int8Kernels& kernels) {
+        const size_t lanes = kernels.lanes;
+        for (size_t k : {8, 32, 104, 256}) {
+            for (size_t block : {32, 128}) {
+                for (int bits : {4, 8}) {
+                    const BlockWeights w(bits, k, lanes);
+                    const size_t blocks = (k + block - 1) / block, a_row = k + 5;
+                    Guarded<float> a(3 * a_row + k), scale(blocks * lanes);
+                    Guarded<int32_t> b(w.words.size());
+                    std::copy(w.words.begin(), w.words.end(), b.begin());
+                    for (float& x : a) x = (float)uniform(-100, 100) / 128;
+                    for (float& x : scale) x = (float)uniform(1, 64) / 256;
+                    for (size_t rows = 1; rows <= kBlockRows; rows++) {
+                        Guarded<float> out(rows * lanes);
+                        kernels.block_tile[rows - 1][bits / 8]({a.data(), (ptrdiff_t)a_row,
+                                                                b.data(), scale.data(), k, block,
+                                                                out.data(), (ptrdiff_t)lanes});
+                        for (size_t i = 0; i < out.size(); i++) {
+                            double want = 0, magnitude = 0;
+                            for (size_t kk = 0; kk < k; kk++) {
+                                const double y = (double)a[i / lanes * a_row + kk] *
+                                                 w.values[kk * lanes + i % lanes] *
+                                                 scale[kk / block * lanes + i % lanes];
+                                want += y, magnitude += fabs(y);
+                            }
+                            ASSERT_NEAR(want, out[i], magnitude * 0x1p-20) << rows;
+                        }
+                    }
+                    Guarded<float> unpacked(k * lanes);
+                    kernels.block_unpack[bits / 8]({nullptr, 0, b.data(), scale.data(), k, block,
+                                                    unpacked.data(), (ptrdiff_t)lanes});
+                    for (size_t i = 0; i < k * lanes; i++)
+                        ASSERT_EQ((float)w.values[i] * scale[i / lanes / block * lanes + i % lanes],
+                                  unpacked[i]);
+                }
             }
         }
     });

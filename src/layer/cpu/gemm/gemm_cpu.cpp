@@ -2,14 +2,15 @@
 
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/int8/block_matrix.h"
 
 namespace quoll {
 
 namespace {
 
 // A constant matrix is packed once, by create_pipeline, which lets the original go: B, or A where
-// only that is constant (the product is then computed as its transpose). Quantised weights run on
-// the reference.
+// only that is constant (the product is then computed as its transpose). Weights quantised in
+// blocks are packed too, other int8 forms run on the reference.
 class GemmCpu : public Gemm {
 public:
     int create_pipeline(const Option& opt) override;
@@ -21,7 +22,7 @@ private:
     // The constant C is a bias of the packed matrix' columns.
     bool c_is_bias() const {
         const int type = constant_broadcast_type_C;
-        return (constantA || constantB) && constantC &&
+        return !packed_.empty() && constantC &&
                (type == kScalar || (swapped() ? type == kRow1 || type == kRow : type == kColumn));
     }
     Mat make_bias(Allocator* allocator) const;
@@ -31,6 +32,7 @@ private:
 
     const KernelSet* kernels_ = nullptr;  // null: the reference runs
     Mat packed_, bias_;
+    BlockMatrix blocks_;  // instead of packed_, for weights quantised in blocks
 };
 
 Mat GemmCpu::make_bias(Allocator* allocator) const {
@@ -45,8 +47,16 @@ Mat GemmCpu::make_bias(Allocator* allocator) const {
 
 int GemmCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Gemm::create_pipeline(opt));
-    if (quantize_term) return kOk;
+    if (const BlockQuant quant = BlockQuant(quantize_term)) {
+        QUOLL_RETURN_IF_ERROR(blocks_.create(*this, quant, B_data, B_data_quantize_scales,
+                                             B_data_input_scales, constantN, constantK));
+        B_data.release();
+        B_data_quantize_scales.release();
+    } else if (quantize_term) {
+        return kOk;
+    }
     kernels_ = &host_kernel_set();
+    if (blocks_.created()) return kOk;
     if (!constantA && !constantB) return kOk;
     const GemmKernels& gemm = *kernels_->gemm;
     // The columns of the packed matrix are A's rows, or B's columns.
@@ -80,6 +90,8 @@ void GemmCpu::multiply_row(const Product& p, Mat& top, const Option& opt) const 
 }
 
 int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
+    if (blocks_.created())
+        return blocks_.multiply(*p.a.blob, p.a.row_step, p.m, top, p.top_step, opt);
     const GemmKernels& gemm = *kernels_->gemm;
     if (!constantA && !constantB && p.m == 1 && p.a.column_step == 1 && !output_transpose) {
         multiply_row(p, top, opt);

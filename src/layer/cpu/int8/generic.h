@@ -239,5 +239,63 @@ void scale_s8(const Int8Store& t) { store_tile<int8_t, Held::kWholeSums>(t); }
 void store_f32(const Int8Store& t) { store_tile<float, Held::kValues>(t); }
 void store_s8(const Int8Store& t) { store_tile<int8_t, Held::kValues>(t); }
 
+// ---------------------------------------------------------------- weights in blocks
+
+template <int bits, size_t rows>
+void block_tile(const BlockTile& t) {
+    using V = s::vecf<s::kLanes>;
+    using I = s::veci<s::kLanes>;
+    constexpr size_t values = 32 / bits;
+    constexpr size_t chains = 4 / rows;  // running sums of a row, for the latency of fma
+    V total[rows];
+    s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
+    const float* a[rows];
+    s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.a + (ptrdiff_t)m() * t.a_row; });
+    const float* scale = t.scale;
+    const int32_t* b = t.b;
+    for (size_t left = t.k; left > 0; scale += s::kLanes) {
+        size_t words = s::min_size(left, t.block) / values;
+        left -= words * values;
+        V sum[rows * chains];
+        s::unroll<rows * chains>([&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = V::zero(); });
+        do {
+            const I word = I::load(b);
+            s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
+                const V x = s::signed_part<bits, (int)decltype(i)::value>(word);
+                s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+                    const V y = V::set(a[m][i]);
+                    sum[m * chains + i % chains] = fma(y, x, sum[m * chains + i % chains]);
+                });
+            });
+            b += s::kLanes;
+            s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] += values; });
+        } while (--words);
+        const V factor = V::load(scale);
+        s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+            V all = sum[m * chains];
+            s::unroll<chains - 1>([&](auto i)
+                                      QUOLL_INLINE_LAMBDA { all = all + sum[m * chains + i + 1]; });
+            total[m] = fma(all, factor, total[m]);
+        });
+    }
+    s::unroll<rows>(
+        [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
+}
+
+template <int bits>
+void block_unpack(const BlockTile& t) {
+    constexpr size_t values = 32 / bits;
+    const int32_t* b = t.b;
+    float* out = t.out;
+    for (size_t k = 0; k < t.k; k += values, b += s::kLanes) {
+        const auto factor = s::vecf<s::kLanes>::load(t.scale + k / t.block * s::kLanes);
+        const auto word = s::veci<s::kLanes>::load(b);
+        s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
+            (s::signed_part<bits, (int)decltype(i)::value>(word) * factor).store(out);
+            out += t.out_row;
+        });
+    }
+}
+
 }  // namespace
 }  // namespace quoll

@@ -66,6 +66,23 @@ typedef void (*Int8InputKernel)(const Int8Input& input);
 typedef void (*Int8WholeKernel)(const float* in, size_t n, float scale, float* out);
 typedef void (*Int8WidenKernel)(const int8_t* in, size_t n, float* out);
 
+// Weights that share a scale in blocks of k, by f32 values: for `lanes` columns n
+//     out[m * out_row + n] = sum over blocks of scale[block][n] * sum of a[m * a_row + k] * B(k, n)
+// where b has a word a column for every 32 / bits of k: [k / (32 / bits)][lanes], the values of a
+// word in order. k and block are multiples of 8.
+struct BlockTile {
+    const float* a;
+    ptrdiff_t a_row;
+    const int32_t* b;
+    const float* scale;  // [blocks][lanes]
+    size_t k, block;
+    float* out;
+    ptrdiff_t out_row;
+};
+typedef void (*BlockTileKernel)(const BlockTile& tile);
+// out[k * out_row + n] = scale[block][n] * B(k, n); a is not read.
+enum { kBlockRows = 4 };
+
 struct Int8Kernels {
     const char* name;
     int lanes;
@@ -75,10 +92,15 @@ struct Int8Kernels {
     int offset;    // added to activations
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
+// For weights of 4 and of 8 bits.
+#define QUOLL_BLOCK_TILES(name) BlockTileKernel name[kBlockRows][2];  // [rows - 1]
+#define QUOLL_BLOCK_UNPACK(name) BlockTileKernel name[2];
 #define QUOLL_INT8(type, name) type name;
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
+#undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };
 

@@ -1,0 +1,141 @@
+#include "layer/cpu/int8/block_matrix.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "cpu.h"
+#include "layer/cpu/gemm/gemm_run.h"
+
+namespace quoll {
+
+namespace {
+
+// Values of k that a word of the smallest weights has; a multiple of it fits all.
+enum { kWord = 8 };
+// From so many rows on unpacked weights are worth their memory.
+enum { kManyRows = 9 };
+}  // namespace
+
+int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& packed,
+                        const Mat& scales, const Mat& inputs, int n, int k) {
+    int8_ = &int8_kernels();
+    n_ = n;
+    inputs_count_ = k;
+    k_ = (k + kWord - 1) / kWord * kWord;
+    bits_ = quant.bits == 4 ? 4 : 8;
+    block_ = quant.block;
+    const int lanes = int8_->lanes, panels = (n + lanes - 1) / lanes;
+    const int64_t blocks = quant.blocks(k);
+    // Rows of a word's columns, as the number of words may exceed an int.
+    weights_.create(lanes, (int)(panels * (panel_words() / lanes)));
+    scales_.create(lanes, (int)(panels * blocks));
+    zeros_ = gemm_bias(*host_kernel_set().gemm, nullptr, n_);
+    if (weights_.empty() || scales_.empty() || zeros_.empty()) {
+        layer.fail("out of memory for %d x %d weights of %d bits", n, k, bits_);
+        return kOutOfMemory;
+    }
+    weights_.fill(0);
+    scales_.fill(0.f);
+    if (quant.input_scales) inputs_ = inputs;
+    for (int j = 0; j < n; j++) pack_column(quant, packed, scales, j, k);
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j,
+                              int k) {
+    const int lanes = int8_->lanes, each = 32 / bits_;
+    const int64_t blocks = quant.blocks(k), bytes = quant.row_bytes(k);
+    const unsigned char* from = (const unsigned char*)packed.data + j * bytes;
+    const float* scale = (const float*)scales.data + j * blocks;
+    float* to = (float*)scales_.data + j / lanes * blocks * lanes + j % lanes;
+    for (int64_t i = 0; i < blocks; i++) to[i * lanes] = 1.f / scale[i];
+    uint32_t* word = (uint32_t*)weights_.data + j / lanes * panel_words() + j % lanes;
+    const unsigned mask = (1u << quant.bits) - 1, sign = 1u << (quant.bits - 1);
+    for (int i = 0; i < k; i++) {
+        const int64_t bit = (int64_t)i * quant.bits, at = bit / 8;
+        unsigned value = from[at];
+        if (at + 1 < bytes) value |= (unsigned)from[at + 1] << 8;
+        value = ((value >> bit % 8 & mask) ^ sign) - sign;
+        word[(size_t)(i / each) * lanes] |= (value & ((1u << bits_) - 1)) << i % each * bits_;
+    }
+}
+
+BlockTile BlockMatrix::panel(size_t p) const {
+    const size_t lanes = int8_->lanes, blocks = (k_ + block_ - 1) / block_;
+    BlockTile tile = {};
+    tile.b = (const int32_t*)weights_.data + p * panel_words();
+    tile.scale = (const float*)scales_.data + p * blocks * lanes;
+    tile.k = k_, tile.block = block_;
+    return tile;
+}
+
+void BlockMatrix::few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row) const {
+    const size_t lanes = int8_->lanes, n0 = p * lanes, used = std::min(lanes, (size_t)n_ - n0);
+    float part[kBlockRows * 64];
+    BlockTile tile = panel(p);
+    tile.a_row = a.w;
+    for (int i = 0; i < m; i += kBlockRows) {
+        const int rows = std::min<int>(kBlockRows, m - i);
+        tile.a = a.row(i);
+        tile.out = used == lanes ? c + i * c_row + n0 : part;
+        tile.out_row = used == lanes ? (ptrdiff_t)c_row : (ptrdiff_t)lanes;
+        int8_->block_tile[rows - 1][bits_ / 8](tile);
+        for (int r = 0; used < lanes && r < rows; r++)
+            memcpy(c + (i + r) * c_row + n0, part + r * lanes, used * sizeof(float));
+    }
+}
+
+// Panel p of the gemm kernels, through memory for its columns.
+void BlockMatrix::many_rows(const Mat& a, int m, size_t p, float* unpacked, float* c,
+                            size_t c_row) const {
+    const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
+    const size_t n0 = p * full, n = std::min(full, (size_t)n_ - n0);
+    const size_t width = n <= lanes ? lanes : full;
+    for (size_t v = 0; v < width; v += lanes) {
+        BlockTile tile = panel(std::min(n0 + v, (size_t)n_ - 1) / lanes);
+        tile.out = unpacked + v;
+        tile.out_row = (ptrdiff_t)width;
+        int8_->block_unpack[bits_ / 8](tile);
+    }
+    GemmMatrix g = {};
+    g.kernels = kernels_;
+    g.a = a, g.a_row = a.w, g.a_k = 1;
+    g.m = m, g.n = n, g.k = k_;
+    g.b = unpacked, g.bias = zeros_;
+    g.c = c + n0, g.c_row = (ptrdiff_t)c_row, g.c_pack = n;
+    gemm_matrix(g, 1);
+}
+
+int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t c_row,
+                          const Option& opt) const {
+    // With whole words, and times the factors of the inputs.
+    Mat rows(k_, m, (size_t)4u, opt.workspace_allocator);
+    if (rows.empty()) return kOutOfMemory;
+    for (int i = 0; i < m; i++) {
+        float* to = rows.row(i);
+        std::copy_n(a + i * a_row, inputs_count_, to);
+        std::fill(to + inputs_count_, to + k_, 0.f);
+        for (int k = 0; k < inputs_.w; k++) to[k] *= inputs_[k];
+    }
+    const int threads = threads_for(opt, (double)m * n_ * k_);
+    const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
+    const size_t width = m < kManyRows ? lanes : full, panels = (n_ + width - 1) / width;
+    Mat unpacked;
+    if (m >= kManyRows) {
+        unpacked.create((int)full, k_, threads, (size_t)4u, opt.workspace_allocator);
+        if (unpacked.empty()) return kOutOfMemory;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t p = 0; p < (int64_t)panels; p++) {
+        if (m < kManyRows) {
+            few_rows(rows, m, p, c, c_row);
+        } else {
+            many_rows(rows, m, p, unpacked.channel(get_omp_thread_num()), c, c_row);
+        }
+    }
+    return kOk;
+}
+
+}  // namespace quoll

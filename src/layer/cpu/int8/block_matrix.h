@@ -1,0 +1,43 @@
+// Rows of f32 times a constant matrix whose weights are small integers with a scale for each block
+// (layer/block_quant.h): few rows by kernels that unpack weights in registers, many by the gemm
+// kernels on panels that are unpacked as they go.
+#ifndef QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
+#define QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
+
+#include "layer/block_quant.h"
+#include "layer/cpu/int8/int8.h"
+#include "layer/cpu/packing.h"
+
+namespace quoll {
+
+class BlockMatrix {
+public:
+    // The n columns of k weights each that unpack_row reads. Logs for `layer` and returns a
+    // negative code.
+    int create(const Layer& layer, const BlockQuant& quant, const Mat& packed, const Mat& scales,
+               const Mat& inputs, int n, int k);
+    bool created() const { return kernels_ != nullptr; }
+    // c[i * c_row + j] = row i of a, which begins at a + i * a_row, by column j.
+    int multiply(const float* a, size_t a_row, int m, float* c, size_t c_row,
+                 const Option& opt) const;
+
+private:
+    size_t panel_words() const { return (size_t)k_ / 32 * bits_ * int8_->lanes; }
+    void pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j, int k);
+    BlockTile panel(size_t p) const;
+    void few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row) const;
+    void many_rows(const Mat& a, int m, size_t p, float* unpacked, float* c, size_t c_row) const;
+
+    const KernelSet* kernels_ = nullptr;
+    const Int8Kernels* int8_ = nullptr;
+    int n_ = 0, inputs_count_ = 0, k_ = 0;  // k_: rounded up to whole words
+    int bits_ = 0, block_ = 0;              // 4 or 8
+    Mat weights_;                           // words [columns / lanes][k_ / (32 / bits)][lanes]
+    Mat scales_;  // what blocks are multiplied by, [columns / lanes][blocks][lanes]
+    Mat inputs_;  // empty, or a factor for each value of a row
+    Mat zeros_;   // a bias for the gemm kernels
+};
+
+}  // namespace quoll
+
+#endif
