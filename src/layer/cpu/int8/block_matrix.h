@@ -22,7 +22,7 @@ public:
                  const Option& opt) const;
 
 private:
-    size_t panel_words() const { return (size_t)k_ / 32 * bits_ * int8_->lanes; }
+    size_t panel_words() const { return (size_t)k_ * bits_ / 32 * int8_->lanes; }
     void pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j, int k);
     BlockTile panel(size_t p) const;
     void few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row) const;

@@ -241,6 +241,9 @@ void store_s8(const Int8Store& t) { store_tile<int8_t, Held::kValues>(t); }
 
 // ---------------------------------------------------------------- weights in blocks
 
+// Words from what is read to what is fetched.
+constexpr size_t kAhead = 1024;
+
 template <int bits, size_t rows>
 void block_tile(const BlockTile& t) {
     using V = s::vecf<s::kLanes>;
@@ -260,6 +263,8 @@ void block_tile(const BlockTile& t) {
         s::unroll<rows * chains>([&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = V::zero(); });
         do {
             const I word = I::load(b);
+            // One stream does not saturate the memory; a prefetch does no harm behind the end.
+            if (rows == 1) __builtin_prefetch(b + kAhead);
             s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
                 const V x = s::signed_part<bits, (int)decltype(i)::value>(word);
                 s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
