@@ -158,6 +158,36 @@ TEST(Winograd, shapes) {
     }
 }
 
+// Whatever the number of tiles a thread gets.
+TEST(Winograd, results_do_not_depend_on_threads) {
+    const KernelSet& kernels = host_kernel_set();
+    const int lanes = kernels.lanes;
+    if (lanes == 1) GTEST_SKIP() << "no channel blocks";
+    for (int w : {4, 8, 20, 28, 52}) {
+        const int h = w > 20 ? 4 : 12, c = 3 * lanes;
+        const ConvShape s = {{w, w, 3, 1, 1, 1},    {h, h, 3, 1, 1, 1},   c, c, lanes, lanes,
+                             (size_t)w * h * lanes, (size_t)w * h * lanes};
+        ASSERT_TRUE(WinogradPlan::takes(kernels, s));
+        Guarded<float> in((size_t)w * h * c),
+            packed(WinogradPlan::packed_size(*kernels.gemm, c, c)), bias(c),
+            zeros(gemm_bias_size(*kernels.gemm, c));
+        fill(in);
+        fill(packed);
+        fill(bias);
+        for (float& x : zeros) x = 0.f;
+        std::vector<float> once;
+        for (int threads : {1, 2, 3, 4, 5, 7, 16}) {
+            const WinogradPlan plan(kernels, s, threads);
+            Guarded<float> workspace(plan.workspace()), out(in.size());
+            plan.run(in.data(), packed.data(), bias.data(), zeros.data(), out.data(), nullptr, 0,
+                     FusedActivation(), workspace.data());
+            if (once.empty()) once.assign(out.begin(), out.end());
+            for (size_t i = 0; i < out.size(); i++)
+                ASSERT_EQ(out[i], once[i]) << threads << " threads, " << w << " x " << h;
+        }
+    }
+}
+
 TEST(Winograd, refuses_other_shapes) {
     const KernelSet& kernels = host_kernel_set();
     const int lanes = std::max(4, kernels.lanes);

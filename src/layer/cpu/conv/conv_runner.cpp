@@ -158,29 +158,31 @@ int ConvRunner::pack_split() const {
     return kOk;
 }
 
-ConvRunner::Form ConvRunner::best_form(const ConvShape& shape) const {
-    const bool winograd = winograd_ && WinogradPlan::prefers(*kernels_, shape, threads_);
-    const SplitShape split = split_shape(shape);
-    if (split_ && SplitPlan::takes(split)) {
+ConvForm choose_conv_form(const KernelSet& kernels, bool may_winograd,
+                          const SplitGemmKernels* split, const ConvShape& s, int threads,
+                          bool narrow) {
+    const bool winograd = may_winograd && WinogradPlan::prefers(kernels, s, threads);
+    const SplitShape shape = split_shape(s);
+    if (split && SplitPlan::takes(shape)) {
         // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how
         // its stages wait for memory.
-        double vectors = winograd ? WinogradPlan::cycles(*kernels_, shape, threads_) * 1.3
-                                  : ConvPlan::cycles(*kernels_, shape, threads_);
+        double vectors = winograd ? WinogradPlan::cycles(kernels, s, threads) * 1.3
+                                  : ConvPlan::cycles(kernels, s, threads);
         // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
-        if (narrow_)
-            vectors += ((double)shape.x.in * shape.y.in * in_channels_ +
-                        (double)shape.x.out * shape.y.out * out_channels_) /
-                       threads_;
+        if (narrow)
+            vectors += ((double)s.x.in * s.y.in * s.in_channels +
+                        (double)s.x.out * s.y.out * s.out_channels) /
+                       threads;
         // Of several threads the slowest counts, and tile units are held back more often than
         // vectors are, which one start-up probe does not foresee.
-        const double margin = threads_ > 1 ? .8 : .95;
-        if (SplitPlan::cycles(*split_, split, threads_) < vectors * margin) return Form::kSplit;
+        const double margin = threads > 1 ? .8 : .95;
+        if (SplitPlan::cycles(*split, shape, threads) < vectors * margin) return ConvForm::kSplit;
     }
-    return winograd ? Form::kWinograd : Form::kDirect;
+    return winograd ? ConvForm::kWinograd : ConvForm::kDirect;
 }
 
 int ConvRunner::decide(const ConvShape& shape) const {
-    switch (best_form(shape)) {
+    switch (choose_conv_form(*kernels_, winograd_, split_, shape, threads_, narrow_)) {
         case Form::kSplit:
             return pack_split();
         case Form::kWinograd:

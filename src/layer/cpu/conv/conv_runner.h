@@ -12,6 +12,12 @@
 
 namespace quoll {
 
+enum class ConvForm { kUndecided, kDirect, kWinograd, kSplit };
+// The form that is expected to be the fastest. winograd: it may be used; split: the kernels that
+// may be, or null; narrow: blobs are bf16.
+ConvForm choose_conv_form(const KernelSet& kernels, bool winograd, const SplitGemmKernels* split,
+                          const ConvShape& shape, int threads, bool narrow);
+
 // An f32 convolution in any number of groups. create() once, then forward() from any thread.
 class ConvRunner {
 public:
@@ -37,7 +43,7 @@ public:
                      const Option& opt) const;
 
 private:
-    enum class Form { kUndecided, kDirect, kWinograd, kSplit };
+    typedef ConvForm Form;
     // The one that the form needs.
     struct Plans {
         std::shared_ptr<const ConvPlan> direct;
@@ -47,7 +53,6 @@ private:
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
     ConvShape shape_of(const ConvGeometry& g) const;
     int decide(const ConvShape& shape) const;
-    Form best_form(const ConvShape& shape) const;
     int pack_direct() const;
     int pack_winograd() const;
     int pack_split() const;

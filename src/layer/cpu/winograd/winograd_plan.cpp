@@ -89,20 +89,33 @@ void WinogradPlan::pack(const GemmKernels& kernels, const float* weights, size_t
     }
 }
 
+// Chunks of tiles whose transformed data take half a megabyte, unless the weights are so many that
+// streaming them again for each chunk would cost more than data that overflow the second-level
+// cache.
+static int chunks_for(int tiles, size_t channels, size_t weights, int max_rows) {
+    const size_t budget = (weights > 64 * 64 ? 512 : 128) * 1024;
+    const size_t wanted = std::max<size_t>(1, budget / (kWinogradPoints * channels) / max_rows);
+    const int fitting = (int)((tiles + wanted * max_rows - 1) / (wanted * max_rows));
+    // As few as 16 MB of data each allow. All data then go to the third-level cache and come back,
+    // at some 8 bytes a cycle; weights come from beyond at some 5.
+    const double megabytes = (double)tiles * kWinogradPoints * channels * sizeof(float) / 0x1p20;
+    const int least = (int)ceil(megabytes / 16);
+    const double streams = (fitting - least) * (double)weights / 5;
+    return streams > 2. * tiles * (double)channels / 8 ? least : fitting;
+}
+
 WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int threads)
     : kernels_(kernels), shape_(shape), threads_(std::max(1, threads)) {
     tiles_x_ = tiles_along(shape.x.out);
     tiles_ = tiles_x_ * tiles_along(shape.y.out);
     const size_t channels = (size_t)shape.in_channels + shape.out_channels;
-    // Half a megabyte of transformed data, unless the weights are so many that streaming them again
-    // for each chunk would cost more than data that overflow the cache.
     const size_t weights = (size_t)shape.in_channels * shape.out_channels;
-    const size_t budget = (weights > 64 * 64 ? 512 : 128) * 1024;
-    const int max_rows = kernels.gemm->max_rows;
-    const int wanted = (int)std::max<size_t>(1, budget / (kWinogradPoints * channels) / max_rows);
-    chunk_ = std::min(tiles_, wanted * max_rows);
-    chunk_ = std::min(chunk_, (tiles_ + threads_ - 1) / threads_);
-    threads_ = std::min(threads_, (tiles_ + chunk_ - 1) / chunk_);
+    chunks_ = chunks_for(tiles_, channels, weights, kernels.gemm->max_rows);
+    // At least two tiles each: products of one row are summed in another order, and results must
+    // not depend on the number of threads.
+    chunks_ = std::max(1, std::min(std::max(chunks_, threads_), tiles_ / 2));
+    chunk_ = (tiles_ + chunks_ - 1) / chunks_;
+    threads_ = std::min(threads_, chunks_);
 }
 
 size_t WinogradPlan::workspace() const {
@@ -123,12 +136,11 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
                        const FusedActivation& activation, float* workspace) const {
     const Blobs blobs = {in, weights, bias, zeros, out, residual, residual_step, activation};
     const size_t share = this->workspace() / threads_;
-    const int chunks = (tiles_ + chunk_ - 1) / chunk_;
 #pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
-    for (int i = 0; i < chunks; i++) {
+    for (int i = 0; i < chunks_; i++) {
         float* own = workspace + (threads_ > 1 ? get_omp_thread_num() * share : 0);
-        const int first = i * chunk_;
-        run_tiles(blobs, own, first, std::min(chunk_, tiles_ - first));
+        run_tiles(blobs, own, (int)piece_begin(tiles_, chunks_, i),
+                  (int)piece_length(tiles_, chunks_, i));
     }
 }
 

@@ -41,7 +41,7 @@ private:
     const ConvShape shape_;
     int threads_;
     int tiles_x_, tiles_;
-    int chunk_;  // tiles whose transformed inputs and outputs stay in cache together
+    int chunks_, chunk_;  // of tiles that are transformed together; tiles of the largest
 };
 
 }  // namespace quoll
