@@ -26,7 +26,24 @@ MATRICES = ('k3 = Reshape(k, rows) t3 = Transpose<perm = [0, 2, 1]>(k3) t = Resh
 WINDOWS = ('qs = Mul(q, r) t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(qs, t) b = Add(p, bias)'
            ' w = Reshape(b, wide) a = Add(w, mask) n = Reshape(a, heads) s = Softmax<axis = -1>(n) y = MatMul(s, v)')
 CAUSAL = np.where(np.tril(np.ones((7, 7))), 0, -np.inf).astype(np.float32)
+ROTARY = ('lo = Slice(x, n0, n4, last) hi = Slice(x, n4, end, last) n = Neg(hi) t = Concat<axis = -1>(n, lo)'
+          ' a = Mul(x, c) b = Mul(t, s) y = Add(a, b)')
+HALVES = ('lo, hi = Split<axis = -1>(x) n = Neg(hi) t = Concat<axis = 3>(n, lo) a = Mul(c, x) b = Mul(s, t)'
+          ' y = Add(b, a)')
+BOUNDS = 'int64[1] n0 = {0}, int64[1] n4 = {4}, int64[1] end = {9223372036854775807}, int64[1] last = {3}'
+TURNED = 'float[2,3,7,8] x'
 CASES = {
+    'rotary embedding': Case(
+        graph(ROTARY, BOUNDS, TURNED), ['RotaryEmbed'], ['Concat', 'BinaryOp', 'StridedSlice'],
+        [('Concat<axis = -1>(n, lo)', 'Concat<axis = -1>(lo, n)'), ('Neg(hi)', 'Abs(hi)'),
+         ('hi = Slice(x, n4, end, last)', 'hi = Slice(x, n0, n4, last)'), ('Mul(x, c)', 'Mul(t, c)')], 't',
+        {'c': (1, 1, 7, 8), 's': (1, 1, 7, 8)}),
+    'rotary embedding, split': Case(
+        graph(HALVES, '', TURNED), ['RotaryEmbed'], ['Concat', 'BinaryOp'], [], 'n', {'c': (7, 8), 's': (7, 8)}, opset=12),
+    'rotary embedding, angles of items': Case(
+        graph(ROTARY, BOUNDS, TURNED + ', float[2,1,7,8] c, float[2,1,7,8] s'), ['RotaryEmbed'], ['Concat'], [], 'b'),
+    'angles of heads': Case(graph(ROTARY, BOUNDS, TURNED), ['Concat'], ['RotaryEmbed'], [], '',
+                            {'c': (3, 7, 8), 's': (3, 7, 8)}),
     'scaled scores': Case(
         graph(SCALED.replace(' a = Add(c, mask)', '').replace('>(a)', '>(c)'), 'float r = {0.3}'), ['SDPA'], GONE,
         [('Softmax<axis = -1>', 'Softmax<axis = 2>'), ('Mul(p, r)', 'Add(p, r)')], 'p'),

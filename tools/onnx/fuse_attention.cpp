@@ -294,9 +294,87 @@ bool attention(Match& m) {
                         [&](Op& op) { return convert_attention(op, o); });
 }
 
+// One half of the last axis of x.
+bool is_half(const Match& m, const std::string& part, const std::string& x, bool second) {
+    const Value *v = m.value(part), *whole = m.value(x);
+    if (!v || !whole || v->rank() < 2 || v->rank() != whole->rank()) return false;
+    const int64_t rank = v->rank();
+    const Dim &own = v->shape.back(), &all = whole->shape.back();
+    if (!all.known() || all.value % 2 != 0 || !own.is(all.value / 2)) return false;
+    if (const Node* split = m.maker(part, "Split")) {
+        const int64_t axis = m.attr(*split, "axis", 0);
+        return m.same(split->inputs[0], x) && (axis == -1 || axis == rank - 1) &&
+               split->outputs.size() == 2 && split->outputs[second ? 1 : 0] == m.root(part);
+    }
+    const Node* slice = m.maker(part, "Slice");
+    std::vector<int64_t> starts, axes, steps = {1};
+    if (!slice || !m.same(slice->inputs[0], x) || !m.ints(*slice, "starts", 1, &starts) ||
+        !m.ints(*slice, "axes", 3, &axes) || starts.size() != 1 || axes.size() != 1 ||
+        (slice->inputs.size() > 4 && !m.ints(*slice, "steps", 4, &steps)))
+        return false;
+    const int64_t begin = starts[0] < 0 ? starts[0] + all.value : starts[0];
+    return (axes[0] == -1 || axes[0] == rank - 1) && steps == std::vector<int64_t>{1} &&
+           begin == (second ? all.value / 2 : 0);
+}
+
+// The halves of x exchanged, the first one negated.
+bool is_turned(const Match& m, const std::string& value, const std::string& x) {
+    const Node* joined = m.maker(value, "Concat");
+    const Value* v = m.value(x);
+    if (!joined || !v || joined->inputs.size() != 2) return false;
+    const int64_t axis = m.attr(*joined, "axis", 0);
+    const Node* negative = m.maker(joined->inputs[0], "Neg");
+    return (axis == -1 || axis == v->rank() - 1) && negative &&
+           is_half(m, negative->inputs[0], x, true) && is_half(m, joined->inputs[1], x, false);
+}
+
+bool convert_rotary(Op& op) {
+    Value* x = op.in(0);
+    const int rank = x->rank();
+    if ((rank != 3 && rank != 4) || !x->floats()) return op.fail("rank %d", rank);
+    const Sizes s = {
+        {x->shape.begin(), x->shape.end() - 2}, x->shape[(size_t)rank - 2], x->shape.back()};
+    const bool batch = x->form.batch || rank == 4;
+    const Form form = batch ? Form::batched(rank) : Form::plain(rank);
+    std::vector<std::string> from = {op.blob(x, form)};
+    for (int i = 1; i <= 2; i++) {
+        const Value* angle = op.in(i);
+        Form to;
+        // Those of all heads are the same.
+        const bool heads =
+            rank == 4 && angle->rank() >= 3 && !angle->shape[(size_t)angle->rank() - 3].is(1);
+        if (heads || !mask_form(*angle, s, form, &to) || to.groups.size() != 2)
+            return op.fail("cosines and sines of another shape");
+        from.push_back(op.blob(op.in(i), to));
+    }
+    for (const std::string& blob : from)
+        if (blob.empty()) return false;
+    const std::string out = op.emit("RotaryEmbed", from).outputs[0];
+    op.set(0, x->type, x->shape, form, out);
+    return true;
+}
+
+// x cos + turned(x) sin
+bool rotary(Match& m) {
+    for (int i = 0; i < 8; i++) {
+        const Node* straight = m.maker(m.last.inputs[i & 1], "Mul");
+        const Node* turned = m.maker(m.last.inputs[1 - (i & 1)], "Mul");
+        if (!straight || !turned) return false;
+        const int a = i >> 1 & 1, b = i >> 2;
+        const std::string x = straight->inputs[a], cosine = straight->inputs[1 - a],
+                          sine = turned->inputs[1 - b];
+        if (is_turned(m, turned->inputs[b], x))
+            return m.replace_by(m.node("RotaryEmbed", {x, cosine, sine}), {x, cosine, sine},
+                                convert_rotary);
+    }
+    return false;
+}
+
 }  // namespace
 
-std::vector<Pattern> attention_patterns() { return {{"MatMul", "SDPA", attention}}; }
+std::vector<Pattern> attention_patterns() {
+    return {{"MatMul", "SDPA", attention}, {"Add", "RotaryEmbed", rotary}};
+}
 
 }  // namespace onnx_tool
 }  // namespace quoll
