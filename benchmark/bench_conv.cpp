@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cli.h"
 #include "graph/analysis.h"
 #include "layer/cpu/conv/conv_runner.h"
 
@@ -239,34 +240,38 @@ bool is_model(const std::string& word) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const int threads = argc > 1 ? atoi(argv[1]) : 1;
+    int threads = 1;
+    std::vector<std::string> words;
+    CLI::App app("Times the forms of convolution layers.", "bench_conv");
+    app.add_option("THREADS", threads, "default 1")->check(CLI::Range(1, 1024));
+    app.add_option("LAYERS", words,
+                   "w,h,in,out,kernel,stride, or MODEL.param; default: those of well-known "
+                   "networks");
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
     std::vector<ConvCase> layers;
-    std::vector<const char*> models;
-    for (int i = 2; i < argc; i++) {
+    std::vector<std::string> models;
+    for (const std::string& word : words) {
         ConvCase l;
-        if (is_model(argv[i])) {
-            models.push_back(argv[i]);
+        if (is_model(word)) {
+            models.push_back(word);
             continue;
         }
-        if (sscanf(argv[i], "%d,%d,%d,%d,%d,%d", &l.w, &l.h, &l.in, &l.out, &l.kernel, &l.stride) !=
-                6 ||
+        if (sscanf(word.c_str(), "%d,%d,%d,%d,%d,%d", &l.w, &l.h, &l.in, &l.out, &l.kernel,
+                   &l.stride) != 6 ||
             std::min({l.w, l.h, l.in, l.out, l.kernel, l.stride}) < 1) {
             fprintf(stderr, "bench_conv: '%s': expected w,h,in,out,kernel,stride or MODEL.param\n",
-                    argv[i]);
+                    word.c_str());
             return 2;
         }
         layers.push_back(l);
-    }
-    if (threads < 1 || threads > 1024) {
-        fprintf(stderr, "bench_conv: threads: expected 1 to 1024\n");
-        return 2;
     }
     if (layers.empty() && models.empty()) layers.assign(std::begin(kLayers), std::end(kLayers));
     const KernelSet& kernels = host_kernel_set();
     printf("isa %s, %d threads, tile %.2f ns, vector %.3f ns\n", isa_name(kernels.isa), threads,
            split_gemm_speed().tile_ns, split_gemm_speed().vector_ns);
     for (const ConvCase& layer : layers) bench(kernels, shape_of(kernels, layer), threads);
-    for (const char* model : models)
-        if (bench_model(kernels, model, threads)) return 1;
+    for (const std::string& model : models)
+        if (bench_model(kernels, model.c_str(), threads)) return 1;
     return 0;
 }

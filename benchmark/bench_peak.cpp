@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/cli.h"
 #include "peak.h"
 
 using namespace quoll;
@@ -36,19 +37,20 @@ void print_unit(const PeakUnit& unit, int threads) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    char* end = nullptr;
-    const long threads = argc > 1 ? strtol(argv[1], &end, 10) : 1;
-    if (argc > 3 || threads < 1 || threads > 1024 || (end && *end)) {
-        fprintf(stderr, "usage: bench_peak [threads, 1 to 1024] [units]\n");
-        return 2;
-    }
+    int threads = 1;
+    std::string units;
+    CLI::App app("Measures the speed of the processor's units.", "bench_peak");
+    app.add_option("THREADS", threads, "default 1")->check(CLI::Range(1, 1024));
+    app.add_option("UNITS", units, "regular expression on their names; default: all");
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
     try {
-        const std::regex wanted(argc > 2 ? argv[2] : "");
-        printf("threads = %ld; time of the slowest, speed of all\n", threads);
+        const std::regex wanted(units);
+        printf("threads = %d; time of the slowest, speed of all\n", threads);
         for (const PeakUnit& unit : peak_units())
-            if (std::regex_search(unit.name, wanted)) print_unit(unit, (int)threads);
+            if (std::regex_search(unit.name, wanted)) print_unit(unit, threads);
     } catch (const std::regex_error& e) {
-        fprintf(stderr, "bench_peak: '%s': %s\n", argv[2], e.what());
+        fprintf(stderr, "bench_peak: '%s': %s\n", units.c_str(), e.what());
         return 2;
     }
     return 0;

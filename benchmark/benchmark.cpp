@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/model_files.h"
 #include "common/run_options.h"
 #include "cpu.h"
 #include "cpu_features.h"
@@ -214,15 +215,18 @@ int load_weights(const Task& task, const Arguments& a, Net* net, std::string* wh
     if (!task.bin.empty()) return net->load_model(task.bin.c_str());
     if (a.save_weights.empty()) return net->load_model(RandomWeights());
     const std::string path = a.save_weights + "/" + task.name + ".bin";
-    FILE* copy = fopen(path.c_str(), "wb");
-    *why = path + ": " + strerror(errno);
+    OutputFiles files;
+    const std::string part = files.add(path);
+    FILE* copy = part.empty() ? nullptr : fopen(part.c_str(), "wb");
+    *why = part.empty() ? "" : path + ": " + strerror(errno);
     if (!copy) return -1;
     RandomWeights weights(copy);
     *why = "";
     const int status = net->load_model(weights);
-    if (fclose(copy) == 0 && weights.copied()) return status;
     *why = path + " cannot be written";
-    return -1;
+    if (fclose(copy) != 0 || !weights.copied()) return -1;
+    *why = "";
+    return status ? status : files.commit();
 }
 
 // Blobs of random numbers for all inputs of the net.
@@ -436,10 +440,9 @@ int run(Arguments* a, MessageLog* log) {
         failed |= report["rows"].back().contains("error");
     }
     if (a->json_file.empty()) return failed;
-    std::ofstream file(a->json_file);
-    file << to_text(report, 2) << "\n";
-    file.close();
-    if (file.fail()) return log->fail("benchmark", a->json_file + " cannot be written");
+    OutputFiles files;
+    if (write_file(a->json_file, to_text(report, 2) + "\n", &files) || files.commit())
+        return log->fail("benchmark", "");
     return failed;
 }
 

@@ -224,6 +224,7 @@ int main(int argc, char** argv) {
     if (read_image(a.image, &image)) return log.fail("classify", "");
     if (a.grid ? classify_sheet(classifier, &image) : classify_picture(classifier, &image))
         return log.fail("classify", "");
-    if (!a.out.empty() && write_png(a.out, image)) return log.fail("classify", "");
+    if (!a.out.empty() && write_png(a.out, image, {a.param, a.bin, a.image, a.names, a.labels}))
+        return log.fail("classify", "");
     return 0;
 }

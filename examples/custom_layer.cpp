@@ -5,6 +5,8 @@
 #include <quoll/layer.h>
 #include <quoll/net.h>
 
+#include "usage.h"
+
 using namespace quoll;
 
 // x = (x + eps) * gamma, one gamma for each channel.
@@ -82,7 +84,10 @@ static const char kParam[] =
     "ReLU     relu    1 1 mylayer0 relu\n";
 static const float kGamma[2] = {2.f, -1.f};
 
-int main() {
+int main(int argc, char** argv) {
+    int code;
+    if (usage(argc, argv, argc == 1, "usage: custom_layer\nRuns a layer of its own.\n", &code))
+        return code;
     Net net;
     net.register_custom_layer("MyLayer", MyLayer_layer_creator);
     if (net.load_param_mem(kParam)) return 1;

@@ -156,6 +156,7 @@ int main(int argc, char** argv) {
         return log.fail("detect_faces", "");
     show(faces, &image);
     printf("%zu faces in %s\n", faces.size(), photo.c_str());
-    if (!out.empty() && write_png(out, image)) return log.fail("detect_faces", "");
+    if (!out.empty() && write_png(out, image, {param, bin, photo}))
+        return log.fail("detect_faces", "");
     return 0;
 }

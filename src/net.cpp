@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "datareader.h"
+#include "file_private.h"
 #include "log.h"
 #include "net_private.h"
 
@@ -139,7 +140,7 @@ namespace {
 // A file that closes itself; says why it could not be opened.
 struct File {
     FILE* fp;
-    File(const char* path, const char* what) : fp(fopen(path, "rb")) {
+    File(const char* path, const char* what) : fp(open_to_read(path)) {
         if (!fp) QUOLL_LOGE("[Net] %s: cannot open %s: %s", what, path, strerror(errno));
     }
     ~File() {

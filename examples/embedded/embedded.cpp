@@ -4,10 +4,15 @@
 #include <quoll/net.h>
 
 #include "../digit_picture.h"
+#include "../usage.h"
 #include "digits.id.h"
 #include "digits.mem.h"
 
-int main() {
+int main(int argc, char** argv) {
+    int code;
+    if (usage(argc, argv, argc == 1, "usage: embedded\nReads a digit with the model inside.\n",
+              &code))
+        return code;
     quoll::Net net;
     // The sizes guard against a header that was cut; the weights are used where they lie.
     if (net.load_param(digits_param_bin, sizeof(digits_param_bin)) == 0) return 1;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "../digit_picture.h"
+#include "../usage.h"
 #include "chacha20.h"
 
 // Reads a sealed file from its beginning to its end.
@@ -93,15 +94,16 @@ static int run(const unsigned char* key, const char* param, const char* bin) {
     return show_digit(out) == 2 ? 0 : 1;
 }
 
+static const char kUsage[] =
+    "usage: encrypted seal KEY PLAIN SEALED\n"
+    "       encrypted run KEY MODEL.param.sealed MODEL.bin.sealed\n"
+    "KEY is 64 hexadecimal digits in lower case.\n";
+
 int main(int argc, char** argv) {
     unsigned char key[ChaCha20::kKeySize];
     const std::string command = argc == 5 ? argv[1] : "";
-    if ((command != "seal" && command != "run") || !parse_key(argv[2], key)) {
-        fprintf(stderr,
-                "usage: encrypted seal KEY PLAIN SEALED\n"
-                "       encrypted run KEY MODEL.param.sealed MODEL.bin.sealed\n"
-                "KEY is 64 hexadecimal digits in lower case.\n");
-        return 2;
-    }
+    const bool right = (command == "seal" || command == "run") && parse_key(argv[2], key);
+    int code;
+    if (usage(argc, argv, right, kUsage, &code)) return code;
     return command == "seal" ? seal(key, argv[3], argv[4]) : run(key, argv[3], argv[4]);
 }

@@ -5,6 +5,7 @@
 
 #include "datareader.h"
 #include "datawriter.h"
+#include "file_private.h"
 #include "graph/model.h"
 #include "graph/param_file.h"
 #include "layer/schema.h"
@@ -227,7 +228,8 @@ namespace {
 
 // A file opened for reading or writing that closes itself.
 struct File {
-    File(const char* path, const char* mode, const char* what) : fp(fopen(path, mode)) {
+    File(const char* path, bool read, const char* what)
+        : fp(read ? open_to_read(path) : fopen(path, "wb")) {
         if (!fp) QUOLL_LOGE("[Model] %s: cannot open %s: %s", what, path, strerror(errno));
     }
     ~File() { close(); }
@@ -242,13 +244,13 @@ struct File {
 
 template <class Load>
 int load_path(const char* path, const char* what, const Load& load) {
-    File file(path, "rb", what);
+    File file(path, true, what);
     return file.fp ? load(DataReaderFromStdio(file.fp)) : (int)kError;
 }
 
 template <class Save>
 int save_path(const char* path, const char* what, const Save& save) {
-    File file(path, "wb", what);
+    File file(path, false, what);
     if (!file.fp) return kError;
     struct stat st;
     const bool regular = fstat(fileno(file.fp), &st) == 0 && S_ISREG(st.st_mode);

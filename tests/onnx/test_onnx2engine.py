@@ -238,7 +238,7 @@ def test_progress(tmp_path):
     except OSError:  # the other end is closed
         pass
     os.close(master)
-    assert process.wait() == 0 and b'100 %' in said and b'[' in said
+    assert process.wait() == 0 and b'100%' in said and b'[' in said
 
 
 def test_help_and_version():

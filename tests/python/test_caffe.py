@@ -5,6 +5,7 @@ import pytest
 from caffe_net import CaffeNet, blob_bytes, chunk, text_of, varint
 from caffe_layers import CASES
 from caffe_zoo import ZOO
+from caffe_zoo_more import MORE
 from conftest import BIN, last_line, run_program
 from engine import difference, run_engine
 
@@ -65,6 +66,11 @@ def test_layer(name, tmp_path):
 @pytest.mark.parametrize('name', ZOO)
 def test_classic_net(name, tmp_path):
     check(ZOO[name](np.random.default_rng(len(name))), tmp_path)
+
+
+@pytest.mark.parametrize('name', MORE)
+def test_public_net(name, tmp_path):
+    check(MORE[name](np.random.default_rng(len(name))), tmp_path)
 
 
 def test_a_batch_gives_what_its_items_give(tmp_path):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/progress.h"
 #include "layer.h"
 
 namespace quoll {
@@ -180,7 +181,10 @@ public:
 
     void run() {
         count_versions();
+        Progress progress("convert", net_.layer_size());
+        int done = 0;
         for (const caffe::LayerParameter& layer : net_.layer()) {
+            progress.update(done++, layer.name());
             if (is_data(layer.type()))
                 add_data(layer);
             else if (is_for_training(layer.type()))

@@ -1,12 +1,31 @@
 #include "cli.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "common/progress.h"
 #include "log.h"
 
 namespace quoll {
 
+static std::string program_name;
+
+// What was printed has to have arrived: a full disk is an error of any program.
+static void check_stdout() {
+    if (fflush(stdout) == 0 && !ferror(stdout)) return;
+    fprintf(stderr, "%s: stdout cannot be written: %s\n", program_name.c_str(), strerror(errno));
+    _exit(1);
+}
+
 bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code) {
+    program_name = app.get_name();
+    atexit(check_stdout);
+    // A file that may not grow any more is a failed write, not the end of the program.
+    signal(SIGXFSZ, SIG_IGN);
     app.set_version_flag("--version", "quoll " QUOLL_VERSION_TEXT);
     try {
         app.parse(argc, argv);
@@ -47,6 +66,7 @@ std::string printable(std::string text) {
 
 static void collect(LogLevel level, const char* message, void* user) {
     const std::string text = printable(message);
+    Progress::hide();
     if (level == kLogError)
         static_cast<std::vector<std::string>*>(user)->push_back(text);
     else

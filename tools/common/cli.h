@@ -9,7 +9,8 @@
 namespace quoll {
 
 // Parses the command line. When it returns false the program ends with *exit_code: 0 after --help
-// and --version, 2 after a message whose last line says what is wrong.
+// and --version, 2 after a message whose last line says what is wrong. When the program ends and
+// stdout could not be written, its exit code is 1, after a message.
 bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code);
 
 // The text for a terminal: control characters, and bytes that are no UTF-8, become '?'.

@@ -1,5 +1,6 @@
 #include "image_file.h"
 
+#include "common/model_files.h"
 #include "log.h"
 #include "status.h"
 
@@ -29,11 +30,21 @@ int read_image(const std::string& path, Image* image) {
     return kOk;
 }
 
-int write_png(const std::string& path, const Image& image) {
-    if (stbi_write_png(path.c_str(), image.w, image.h, 3, image.rgb.data(), image.w * 3))
-        return kOk;
-    QUOLL_LOGE("[image %s] cannot be written", path.c_str());
-    return kError;
+int write_png(const std::string& path, const Image& image, const std::vector<std::string>& inputs) {
+    OutputFiles files(inputs);
+    const std::string part = files.add(path);
+    if (part.empty()) return kError;
+    std::vector<unsigned char> png;
+    const auto append = [](void* to, void* data, int size) {
+        unsigned char* p = (unsigned char*)data;
+        std::vector<unsigned char>* bytes = (std::vector<unsigned char>*)to;
+        bytes->insert(bytes->end(), p, p + size);
+    };
+    if (!stbi_write_png_to_func(append, &png, image.w, image.h, 3, image.rgb.data(), image.w * 3)) {
+        QUOLL_LOGE("[image %s] cannot be encoded", path.c_str());
+        return kError;
+    }
+    return write_bytes(png, part, path) ? kError : files.commit();
 }
 
 }  // namespace quoll

@@ -16,7 +16,9 @@ struct Image {
 // JPEG, PNG, BMP, PNM, TGA or GIF; grey and alpha are converted to RGB. 0, or a negative code after
 // a message in the log.
 int read_image(const std::string& path, Image* image);
-int write_png(const std::string& path, const Image& image);
+// Whole or not at all; `inputs`: files that must not be overwritten.
+int write_png(const std::string& path, const Image& image,
+              const std::vector<std::string>& inputs = {});
 
 }  // namespace quoll
 

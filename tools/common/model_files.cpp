@@ -71,9 +71,8 @@ int load_model_files(const std::string& param, const std::string& bin, Model* mo
     return 0;
 }
 
-// Writes bytes to what OutputFiles gave for `target`.
-static int write_bytes(const std::vector<unsigned char>& bytes, const std::string& path,
-                       const std::string& target) {
+int write_bytes(const std::vector<unsigned char>& bytes, const std::string& path,
+                const std::string& target) {
     FILE* fp = path.empty() ? nullptr : fopen(path.c_str(), "wb");
     if (!fp && !path.empty())
         QUOLL_LOGE("%s cannot be opened: %s", target.c_str(), strerror(errno));

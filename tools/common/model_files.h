@@ -23,6 +23,9 @@ int load_model_files(const std::string& param, const std::string& bin, Model* mo
 int save_model_files(const Model& model, const std::string& param, const std::string& bin,
                      OutputFiles* files);
 
+// Writes bytes to what OutputFiles gave for `target`, or fails without a word if that is "".
+int write_bytes(const std::vector<unsigned char>& bytes, const std::string& path,
+                const std::string& target);
 // Writes a text file that the caller commits.
 int write_file(const std::string& target, const std::string& text, OutputFiles* files);
 

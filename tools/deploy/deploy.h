@@ -15,7 +15,8 @@ struct DeployOptions {
     std::string programs;  // folder of the other programs, with a '/' behind it
     std::string work;      // folder for what is made on the way
     std::string python = "python3";
-    std::vector<std::string> sdks;  // ABI=PREFIX
+    std::vector<std::string> inputs;  // files that the archive must not overwrite
+    std::vector<std::string> sdks;    // ABI=PREFIX
     int rounds = 10, threads = 0;
     bool validate = true, benchmark = true;
 };

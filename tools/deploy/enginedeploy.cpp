@@ -133,6 +133,9 @@ int main(int argc, char** argv) {
     if (read_config(a.config, &config, &log)) return 1;
     if (a.check) return 0;
     a.options.programs = own_folder();
+    a.options.inputs = {a.config};
+    for (const DeployModel& model : config.models)
+        a.options.inputs.insert(a.options.inputs.end(), {model.graph, model.weights});
     a.options.validate = !a.no_validate;
     a.options.benchmark = !a.no_benchmark;
     if (!a.keep.empty()) {

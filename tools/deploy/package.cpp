@@ -11,6 +11,7 @@
 #include "deploy/deploy.h"
 #include "log.h"
 #include "mem/embed.h"
+#include "platform.h"
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -137,7 +138,7 @@ int fill_stage(const DeployConfig& config, const DeployOptions& options,
     fs::remove_all(stage, error);  // of a run before this one
     fs::create_directories(stage + "/model", error);
     json report = {{"library", config.library},
-                   {"version", QUOLL_VERSION_TEXT},
+                   {"version", QUOLL_VERSION_STRING},
                    {"abis", config.abis},
                    {"models", json::array()}};
     for (const ModelDeployment* model : models) {
@@ -182,7 +183,7 @@ DeployStatus write_package(const DeployConfig& config, const DeployOptions& opti
     const std::string stages = options.work + "/package";
     if (fill_stage(config, options, models, stages + "/" + config.library, what))
         return kDeployFailed;
-    OutputFiles files;
+    OutputFiles files(options.inputs);
     const std::string file = files.add(archive), errors = options.work + "/tar-errors.txt";
     *what = "";
     if (file.empty()) return kDeployFailed;

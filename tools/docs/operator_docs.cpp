@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/cli.h"
+#include "common/model_files.h"
 #include "layer.h"
 #include "layer/schema.h"
 #include "operator_sources.h"
@@ -157,20 +159,28 @@ std::string document(const OperatorSources& sources) {
 
 }  // namespace
 
+using namespace quoll;
+
 int main(int argc, char** argv) {
-    const bool check = argc == 4 && strcmp(argv[1], "--check") == 0;
-    if (argc != 3 && !check)
-        return fprintf(stderr, "usage: operator_docs [--check] SOURCES FILE\n"), 2;
-    const char *folder = argv[argc - 2], *path = argv[argc - 1];
+    std::string folder, path;
+    bool check = false;
+    CLI::App app("Writes the table of operators from their definitions.", "operator_docs");
+    app.add_option("SOURCES", folder, "the folder src/layer")->required();
+    app.add_option("FILE", path, "the page to write")->required();
+    app.add_flag("--check", check, "compare with FILE instead: exit code 1 if it is out of date");
+    int exit_code = 0;
+    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    MessageLog log;
     OperatorSources sources;
-    if (!read_operator_sources(folder, &sources)) return 1;
+    if (!read_operator_sources(folder.c_str(), &sources))
+        return log.fail("operator_docs", folder + " cannot be read");
     const std::string text = document(sources);
-    if (!check) {
-        std::ofstream(path) << text;
-        return 0;
-    }
-    std::ifstream in(path);
-    const std::string have((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    if (have == text) return 0;
-    return fprintf(stderr, "%s is out of date: run operator_docs %s %s\n", path, folder, path), 1;
+    OutputFiles files;
+    if (!check)
+        return write_file(path, text, &files) || files.commit() ? log.fail("operator_docs", "") : 0;
+    std::vector<unsigned char> have;
+    if (read_bytes(path, &have)) return log.fail("operator_docs", "");
+    if (std::string(have.begin(), have.end()) == text) return 0;
+    return log.fail("operator_docs",
+                    path + " is out of date: run operator_docs " + folder + " " + path);
 }

@@ -7,6 +7,7 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
+#include "common/progress.h"
 
 using namespace quoll;
 
@@ -91,7 +92,9 @@ int run(const Arguments& a, MessageLog* log) {
     Model whole;
     Taken taken;
     const std::vector<std::string> inputs(a.files.begin(), a.files.end() - 2);
+    Progress progress("merge", (long long)models);
     for (size_t i = 0; i < models; i++) {
+        progress.update((long long)i, a.files[2 * i]);
         Model part;
         if (load_model_files(a.files[2 * i], a.files[2 * i + 1], &part))
             return fail("cannot load " + a.files[2 * i]);
@@ -101,6 +104,7 @@ int run(const Arguments& a, MessageLog* log) {
     OutputFiles files(inputs);
     const std::string &param = a.files[2 * models], &bin = a.files[2 * models + 1];
     if (save_model_files(whole, param, bin, &files) || files.commit()) return fail("");
+    Progress::hide();
     printf("%zu models, %zu layers, %zu blobs\n", models, whole.layers.size(),
            whole.blob_names().size());
     return 0;

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <memory>
@@ -12,6 +11,7 @@
 #include "common/cli.h"
 #include "common/output_files.h"
 #include "common/process.h"
+#include "common/progress.h"
 #include "common/sha256.h"
 #include "log.h"
 #include "onnx/check_script.h"
@@ -61,7 +61,8 @@ void add_options(CLI::App* app, Arguments* a) {
     app->add_option("--report", a->report, "FILE: what was done, and how often");
     app->add_flag("--operators", a->operators, "print the table of supported operators");
     app->add_option("--check-operators", a->page_to_check,
-                    "FILE: compare it with the table of supported operators");
+                    "FILE: compare it with the table of supported operators")
+        ->group("");  // for the tests
 }
 
 bool parse_shape(const std::string& text, OnnxOptions* options) {
@@ -104,20 +105,13 @@ int write_report(const OnnxResult& result, const std::string& path) {
     return -1;
 }
 
-// Big models only, and only where somebody looks.
-std::function<void(size_t, size_t)> progress_bar(const std::string& path) {
-    const int64_t kBig = 16 << 20;
-    struct stat st;
-    if (!isatty(STDERR_FILENO) || stat(path.c_str(), &st) != 0 || st.st_size < kBig) return nullptr;
-    fprintf(stderr, "reading %s", path.c_str());
-    auto shown = std::make_shared<int>(-1);
-    return [shown](size_t done, size_t total) {
-        const int kWidth = 40, percent = total ? (int)(done * 100 / total) : 100;
-        if (percent == *shown) return;
-        *shown = percent;
-        const std::string full((size_t)(percent * kWidth / 100), '#');
-        fprintf(stderr, "\r\033[K[%-*s] %d %%", kWidth, full.c_str(), percent);
-        if (done == total) fprintf(stderr, "\r\033[K");
+// Gone when the last node is done.
+std::function<void(size_t, size_t)> progress_bar() {
+    auto bar = std::make_shared<std::unique_ptr<Progress>>();
+    return [bar](size_t done, size_t total) {
+        if (!*bar) bar->reset(new Progress("convert", (long long)total));
+        (*bar)->update((long long)done);
+        if (done == total) bar->reset();
     };
 }
 
@@ -184,7 +178,7 @@ int run(const Arguments& a, MessageLog* log) {
         return 2;
     }
     OnnxResult result;
-    options.progress = progress_bar(a.onnx);
+    options.progress = progress_bar();
     const int status = convert_onnx(a.onnx, options, &result);
     if (options.progress) fprintf(stderr, "\r\033[K");
     if (status != 0) {

@@ -6,6 +6,7 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
+#include "common/progress.h"
 #include "graph/optimize.h"
 
 using namespace quoll;
@@ -111,13 +112,18 @@ int run(const Arguments& a, MessageLog* log) {
         fprintf(stderr, "engineoptimize: sizes are not all known: %s\n", log->reason().c_str());
         log->clear();
     }
+    Progress progress("optimize", 4);
+    progress.update(1, "graph");
     if (optimize(a, &model, sizes, &report)) return fail("");
+    progress.update(2, "sizes");
     if (a.strip_names) strip_names(&model, a.keep);
     if (analyse_model(model, sizes, &is)) return fail("");
     log->clear();
     write_shape_hints(&model, a.no_hints ? BlobSizes() : is.sizes);
     OutputFiles files({a.in_param, a.in_bin});
+    progress.update(3, "write");
     if (save_model_files(model, a.out_param, a.out_bin, &files) || files.commit()) return fail("");
+    Progress::hide();
     print_report(before, was, model, is, report);
     return 0;
 }

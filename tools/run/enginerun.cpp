@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "common/npy.h"
+#include "common/output_files.h"
+#include "common/progress.h"
 #include "common/run_options.h"
 #include "datareader.h"
 #include "layer/input.h"
@@ -169,7 +171,12 @@ int run_all(const Net& net, const Arguments& a, const std::vector<Port>& inputs,
     QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &ms));
     if (a.repeat < 1) return kOk;
     std::vector<double> times(a.repeat);
-    for (double& time : times) QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &time));
+    Progress progress("run", a.repeat);
+    for (size_t i = 0; i < times.size(); i++) {
+        progress.update((long long)i);
+        QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &times[i]));
+    }
+    Progress::hide();
     std::sort(times.begin(), times.end());
     printf("first run %.3f ms; %d runs more: min %.3f median %.3f max %.3f ms\n", ms, a.repeat,
            times.front(), times[times.size() / 2], times.back());
@@ -203,12 +210,16 @@ int run(const Arguments& a, MessageLog* log) {
     }
     if (outputs.empty()) return a.show_io ? 0 : fail("nothing to do: give --output or --show-io");
     if (run_all(net, a, inputs, &outputs)) return fail("");
+    std::vector<std::string> read = {a.param, a.bin};
+    for (const Port& port : inputs) read.push_back(port.file);
+    OutputFiles files(read);
     for (const Port& port : outputs) {
         const TensorSpec* array = array_of(net, port.blob);
-        if (array ? write_npy(port.file, *array, port.mat) : write_npy(port.file, port.mat))
+        const std::string file = files.add(port.file);
+        if (file.empty() || (array ? write_npy(file, *array, port.mat) : write_npy(file, port.mat)))
             return fail("--output " + blob_label(net, port.blob));
     }
-    return 0;
+    return files.commit() ? fail("") : 0;
 }
 
 }  // namespace

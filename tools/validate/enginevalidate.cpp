@@ -1,8 +1,6 @@
 // enginevalidate: are a model's answers right, and if not, where do they go wrong?
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -13,6 +11,7 @@
 #include "common/cli.h"
 #include "common/model_files.h"
 #include "common/npy.h"
+#include "common/progress.h"
 #include "common/run_options.h"
 #include "validate/layers.h"
 
@@ -197,10 +196,8 @@ int find_expected(const Arguments& a, const Model& model, const Blobs& inputs, B
     return 0;
 }
 
-bool on_terminal() { return isatty(1) && !getenv("NO_COLOR"); }
-
 void print_verdict(bool right, const std::string& text) {
-    const char* colour = !on_terminal() ? "" : right ? "\033[32m" : "\033[31m";
+    const char* colour = !coloured(1) ? "" : right ? "\033[32m" : "\033[31m";
     printf("%s%s%s %s\n", colour, right ? "PASS" : "FAIL", *colour ? "\033[0m" : "", text.c_str());
 }
 

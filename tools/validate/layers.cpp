@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "common/progress.h"
 #include "log.h"
 
 namespace quoll {
@@ -63,7 +64,9 @@ public:
         QUOLL_RETURN_IF_ERROR(run_net(net_, inputs, wanted, &got));
         for (const std::string& blob : wanted)
             fed_[blob] = as_shaped(expected_.at(blob), got[blob]);
+        Progress progress("compare layers", (long long)wanted.size());
         for (const std::string& blob : wanted) {
+            progress.update((long long)checks->size(), blob);
             BlobCheck check;
             check.blob = blob;
             Blobs given = inputs;
