@@ -382,6 +382,20 @@ def permute(rng):
     return net
 
 
+def transpose(rng):
+    shape = any_rank(rng)
+    net = net_of(rng, shape)
+    net.add('Transpose', 'x', 'y', transpose_param={'dim': [0] + [int(a) + 1 for a in rng.permutation(len(shape) - 1)]})
+    return net
+
+
+def reverse(rng):
+    shape = any_rank(rng)
+    net = net_of(rng, shape)
+    net.add('Reverse', 'x', 'y', reverse_param={'axis': int(rng.integers(-len(shape) + 1, len(shape)))})
+    return net
+
+
 def crop(rng):
     shape = any_rank(rng, 3)
     axis = int(rng.integers(1, len(shape)))
@@ -589,5 +603,5 @@ CASES = {
     'Scale2': affine_of_blob('Scale'), 'Sequence': sequence, 'ShuffleChannel': shuffle_channel, 'Sigmoid': plain('Sigmoid'),
     'Slice': slices, 'Softmax': softmax, 'SPP': spp, 'Swish': plain('Swish', swish_param={'beta': real(0.5, 2)}),
     'TanH': plain('TanH'), 'Threshold': plain('Threshold', threshold_param={'threshold': real(-1, 1)}), 'Tile': tile,
-    'Unpooling': unpooling, 'Upsample': upsample,
+    'Transpose': transpose, 'Reverse': reverse, 'Unpooling': unpooling, 'Upsample': upsample,
 }

@@ -288,6 +288,12 @@ def permute(layer, x):
     return [x.transpose(order + [a for a in range(x.ndim) if a not in order])]
 
 
+def continuation_indicator(layer, x):
+    marks = np.ones(x.shape[:2])
+    marks[0] = 0
+    return [marks]
+
+
 def crop(layer, x, like):
     p = layer.param('crop_param')
     axis, offset = p.get('axis', 2) % x.ndim, np.ravel(p.get('offset', 0))
@@ -579,14 +585,17 @@ LAYERS = {
     'BatchReindex': lambda l, x, order: [x[order.ravel().astype(int)]],
     'Filter': lambda l, *xs: [x[xs[-1].ravel() != 0] for x in xs[:-1]],
     'AbsVal': lambda l, x: [np.abs(x)], 'ArgMax': arg_max, 'Axpy': axpy, 'BatchNorm': batch_norm, 'Bias': bias, 'BN': bn,
-    'BNLL': lambda l, x: [np.logaddexp(0, x)], 'Clip': clip, 'Concat': concat, 'Convolution': convolution,
+    'BNLL': lambda l, x: [np.logaddexp(0, x)], 'Clip': clip, 'Concat': concat,
+    'ContinuationIndicator': continuation_indicator, 'Convolution': convolution,
     'ConvolutionDepthwise': convolution, 'Crop': crop, 'Deconvolution': deconvolution,
     'DepthwiseConvolution': convolution, 'DetectionOutput': detection_output, 'Dropout': lambda l, x: [x], 'ELU': elu,
     'Eltwise': eltwise, 'Embed': embed, 'Exp': exp, 'Flatten': flatten, 'Im2col': im2col, 'InnerProduct': inner_product,
     'Interp': interp, 'Log': log, 'LRN': lrn, 'LSTM': lstm, 'MVN': mvn, 'Normalize': normalize,
     'Parameter': lambda l: [l.blobs[0]], 'Permute': permute, 'Pooling': pooling, 'Power': power, 'PReLU': prelu,
     'PriorBox': prior_box, 'Proposal': proposal, 'PSROIPooling': psroi_pooling, 'Reduction': reduction, 'ReLU': relu,
-    'ReLU6': lambda l, x: [x.clip(0, 6)], 'Reorg': reorg, 'Reshape': reshape, 'RNN': rnn, 'ROIPooling': roi_pooling,
+    'ReLU6': lambda l, x: [x.clip(0, 6)], 'Reorg': reorg, 'Reshape': reshape,
+    'Reverse': lambda l, x: [np.flip(x, l.param('reverse_param').get('axis', 0))],
+    'Transpose': lambda l, x: [x.transpose(l.param('transpose_param')['dim'])], 'RNN': rnn, 'ROIPooling': roi_pooling,
     'Scale': scale, 'ShuffleChannel': shuffle_channel, 'Sigmoid': lambda l, x: [sigmoid(x)], 'Slice': slices,
     'Softmax': softmax, 'Split': lambda l, x: [x] * len(l.top), 'SPP': spp,
     'Swish': lambda l, x: [x * sigmoid(l.param('swish_param').get('beta', 1.0) * x)], 'TanH': lambda l, x: [np.tanh(x)],

@@ -171,6 +171,25 @@ def crnn(rng):
     return n
 
 
+def crnn_both_ways(rng):
+    """The fork for text that has layers of its own: each LSTM runs forwards and backwards."""
+    n = image_net(rng, 16)
+    x = n.relu(n.conv('data', 'conv1', 8, 3, pad=1))
+    x = n.relu(n.conv(x, 'conv2', 12, (16, 1), pad_h=0, pad_w=0, stride_h=1, stride_w=1))
+    x = n.add('Transpose', x, 'steps4', transpose_param={'dim': [3, 0, 1, 2]})
+    x = n.add('Reshape', x, 'blstm_input', reshape_param={'shape': {'dim': [0, 0, -1]}})
+    marks = n.add('ContinuationIndicator', x, 'indicator', continuation_indicator_param={'axis': 0})
+    lstm = lambda x, name: n.add('LSTM', [x, marks], name, [n.random(40, n.values[x].shape[2], scale=0.3), n.random(40, scale=0.1),
+                                                           n.random(40, 10, scale=0.3)], recurrent_param={'num_output': 10})
+    for i in (1, 2):
+        forward = lstm(x, f'lstm{i}')
+        back = lstm(n.add('Reverse', x, f'lstm{i}_reverse_input', reverse_param={'axis': 0}), f'rlstm{i}')
+        back = n.add('Reverse', back, f'lstm{i}_reversed', reverse_param={'axis': 0})
+        x = n.add('Concat', [forward, back], f'blstm{i}', concat_param={'axis': 2})
+    n.add('Softmax', n.fc(x, 'fc1x', 11, axis=2), 'probs', softmax_param={'axis': 2})
+    return n
+
+
 def mtcnn(rng, stage='P'):
     n = image_net(rng, {'P': 33, 'R': 24, 'O': 48}[stage])
     prelu = lambda x: n.add('PReLU', x, None, [n.random(n.values[x].shape[1], low=0.1, scale=0.4)])
@@ -327,7 +346,7 @@ def two_streams(rng):
 
 MORE = {
     'FCN-8s': fcn8s, 'SegNet': segnet, 'DenseNet': densenet, 'Inception-ResNet': inception_resnet, 'SENet-Axpy': senet,
-    'SENet-Scale': lambda rng: senet(rng, 'Scale'), 'YOLOv2': yolo_v2, 'YOLOv3': yolo_v3, 'CRNN': crnn, 'MTCNN-P': mtcnn,
+    'SENet-Scale': lambda rng: senet(rng, 'Scale'), 'YOLOv2': yolo_v2, 'YOLOv3': yolo_v3, 'CRNN': crnn, 'CRNN-both-ways': crnn_both_ways, 'MTCNN-P': mtcnn,
     'MTCNN-R': lambda rng: mtcnn(rng, 'R'), 'MTCNN-O': lambda rng: mtcnn(rng, 'O'), 'OpenPose': openpose, 'DeepLab-PSPNet': deeplab,
     'HED': hed, 'FaceBoxes': face_boxes, 'SphereFace': sphere_face, 'RetinaFace': retina_face, 'Two-streams': two_streams,
 }

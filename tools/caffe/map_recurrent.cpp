@@ -67,11 +67,18 @@ void map_rnn(CaffeLayer& l) {
     emit_items(l, l.between("outputs"));
 }
 
+// The markers say that all steps are one sequence, which is how sequences are taken here.
+void map_continuation_indicator(CaffeLayer& l) {
+    l.notes.push_back("left out: what reads '" + l.p.top(0) + "' takes one sequence");
+}
+
 }  // namespace
 
 CaffeMapper find_recurrent_mapper(const std::string& type) {
-    static const std::pair<const char*, CaffeMapper> kTable[] = {{"LSTM", map_lstm},
-                                                                 {"RNN", map_rnn}};
+    static const std::pair<const char*, CaffeMapper> kTable[] = {
+        {"ContinuationIndicator", map_continuation_indicator},
+        {"LSTM", map_lstm},
+        {"RNN", map_rnn}};
     return find_in(kTable, type);
 }
 

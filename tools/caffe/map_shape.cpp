@@ -169,8 +169,7 @@ void map_reshape(CaffeLayer& l) {
     set_sizes(l, l.emit("Reshape"), sizes);
 }
 
-void map_permute(CaffeLayer& l) {
-    std::vector<int> order(l.p.permute_param().order().begin(), l.p.permute_param().order().end());
+void emit_permute(CaffeLayer& l, std::vector<int> order) {
     const int dims = l.shape(0).dims;
     // Axes that are not named follow in their order.
     for (int a = 0; a <= (dims ? dims : 3); a++)
@@ -197,6 +196,24 @@ void map_permute(CaffeLayer& l) {
         }
     }
     l.fail("order: expected each axis once");
+}
+
+void map_permute(CaffeLayer& l) {
+    const auto& order = l.p.permute_param().order();
+    emit_permute(l, std::vector<int>(order.begin(), order.end()));
+}
+
+void map_transpose(CaffeLayer& l) {
+    const auto& dims = l.p.transpose_param().dim();
+    if (l.shape(0).dims && dims.size() != l.shape(0).dims + 1)
+        return l.fail("dim: expected one for each axis");
+    emit_permute(l, std::vector<int>(dims.begin(), dims.end()));
+}
+
+void map_reverse(CaffeLayer& l) {
+    const int axis = l.p.reverse_param().axis();
+    if (l.is_batch(axis)) l.unpack_batch();
+    l.emit("Flip").set("axes", std::vector<int>{l.axis(axis, l.shape(0).dims)});
 }
 
 // The sizes are those of the second input when the net runs.
@@ -364,10 +381,12 @@ CaffeMapper find_shape_mapper(const std::string& type) {
         {"Parameter", map_parameter},
         {"Permute", map_permute},
         {"Reshape", map_reshape},
+        {"Reverse", map_reverse},
         {"ShuffleChannel", map_shuffle_channel},
         {"Slice", map_slice},
         {"Split", map_split},
         {"Tile", map_tile},
+        {"Transpose", map_transpose},
         {"Upsample", map_upsample},
     };
     return find_in(kTable, type);
