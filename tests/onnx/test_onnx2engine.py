@@ -229,7 +229,7 @@ def test_progress(tmp_path):
     done = subprocess.run(arguments, capture_output=True)
     assert done.returncode == 0 and done.stderr == b''
     master, slave = pty.openpty()
-    process = subprocess.Popen(arguments, stderr=slave)
+    process = subprocess.Popen(arguments, stderr=slave, env={**os.environ, 'TERM': 'xterm'})
     os.close(slave)
     said = b''
     try:

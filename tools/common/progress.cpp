@@ -28,10 +28,7 @@ void Progress::hide() {
 }
 
 Progress::Progress(const std::string& title, long long total)
-    : title_(title),
-      total_(total > 0 ? total : 1),
-      shown_(on_terminal(2)),
-      next_(Clock::now()) {
+    : title_(title), total_(total > 0 ? total : 1), shown_(on_terminal(2)), next_(Clock::now()) {
     shown_bar = this;
 }
 

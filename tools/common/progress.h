@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// Drawn on stderr, if that is a terminal (TERM is not "dumb"), ten times a second at most; gone when the
-// object goes. Elsewhere nothing is written.
+// Drawn on stderr, if that is a terminal (TERM is not "dumb"), ten times a second at most; gone
+// when the object goes. Elsewhere nothing is written.
 class Progress {
 public:
     Progress(const std::string& title, long long total);

@@ -77,9 +77,6 @@ private:
     nlohmann::json report_;
 };
 
-// The SHA-256 of a file as sha256sum prints it. 0, or -1 after a message.
-int sha256_of(const std::string& path, const std::string& work, std::string* sum);
-
 // Writes the archive: libraries and headers for each ABI, the models' files, a header that loads
 // them, report.json.
 DeployStatus write_package(const DeployConfig& config, const DeployOptions& options,

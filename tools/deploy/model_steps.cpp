@@ -11,6 +11,7 @@
 #include "common/npy.h"
 #include "common/process.h"
 #include "common/run_options.h"
+#include "common/sha256.h"
 #include "deploy/deploy.h"
 #include "deploy/tensors.h"
 #include "log.h"
@@ -37,8 +38,7 @@ static void pass_on(const std::string& path) {
 DeployStatus ModelDeployment::run(std::vector<std::string> words, const std::string& out,
                                   int allowed, int* code) {
     const std::string program = words[0], errors = path("errors.txt");
-    if (program.find('/') == std::string::npos && program != "sha256sum")
-        words[0] = options_.programs + program;
+    words[0] = options_.programs + program;
     *code = run_process(words, out.empty() ? path("out.txt") : out, errors);
     if (*code < 0) return fail(model_.place + "models." + model_.tag);
     pass_on(errors);
@@ -49,23 +49,11 @@ DeployStatus ModelDeployment::run(std::vector<std::string> words, const std::str
     return fail(model_.place + "models." + model_.tag + ": " + why);
 }
 
-int sha256_of(const std::string& path, const std::string& work, std::string* sum) {
-    const std::string out = work + "/sha256.txt", errors = work + "/sha256-errors.txt";
-    const int code = run_process({"sha256sum", "-b", "--", path}, out, errors);
-    if (code < 0) return -1;
-    std::string line = last_line(out);
-    if (!line.empty() && line[0] == '\\') line.erase(0, 1);  // the name has odd characters
-    *sum = line.substr(0, 64);
-    if (code == 0 && sum->size() == 64) return 0;
-    QUOLL_LOGE("%s", last_line(errors).c_str());
-    return -1;
-}
-
 DeployStatus ModelDeployment::check_sum(const std::string& file, const std::string& sum,
                                         const std::string& key) {
-    std::string got;
+    const std::string got = sha256_of_file(file);
     const std::string where = model_.place + "models." + model_.tag + "." + key;
-    if (sha256_of(file, folder_, &got)) return fail(where);
+    if (got.empty()) return fail(where);
     report_["sources"].push_back({{"file", file.substr(file.rfind('/') + 1)}, {"sha256", got}});
     if (sum.empty() || got == sum) return kDeployed;
     return fail(where + ": expected " + sum + ", " + file + " has " + got);
@@ -397,10 +385,9 @@ DeployStatus ModelDeployment::embed() {
     if (config_.graph_as_code)
         if (DeployStatus s = run(words, "", 0, &code)) return s;
     for (const std::string& file : files()) {
-        std::string sum;
+        const std::string sum = sha256_of_file(path(file));
         struct stat st;
-        if (sha256_of(path(file), folder_, &sum) || stat(path(file).c_str(), &st))
-            return fail(path(file));
+        if (sum.empty() || stat(path(file).c_str(), &st)) return fail(path(file));
         report_["files"].push_back(
             {{"file", file}, {"sha256", sum}, {"bytes", (long long)st.st_size}});
     }
