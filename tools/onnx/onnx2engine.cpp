@@ -180,7 +180,7 @@ int run(const Arguments& a, MessageLog* log) {
     OnnxResult result;
     options.progress = progress_bar();
     const int status = convert_onnx(a.onnx, options, &result);
-    if (options.progress) fprintf(stderr, "\r\033[K");
+    Progress::hide();  // it stopped at a node that cannot be converted
     if (status != 0) {
         if (result.problems.empty()) return log->fail("onnx2engine", "cannot convert " + a.onnx);
         return list_problems(result.problems);
