@@ -28,6 +28,7 @@ void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]) {
     const unsigned char* s = (const unsigned char*)src.data;
     unsigned char* t = (unsigned char*)dst.data;
     const size_t bytes = block.size[3] * src.elemsize;
+    if (bytes == 0) return;
     for (int i = 0; i < block.size[0]; i++) {
         for (int j = 0; j < block.size[1]; j++) {
             for (int k = 0; k < block.size[2]; k++) {

@@ -251,12 +251,14 @@ int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
     return kOk;
 }
 
-int refuse_empty(const Layer& layer, const std::vector<Shape>& bottoms) {
+int check_input_sizes(const Layer& layer, const std::vector<Shape>& bottoms) {
     for (size_t i = 0; i < bottoms.size(); i++) {
         const Shape& s = bottoms[i];
         const bool allowed = s.dims == 0 ? layer.support_absent_inputs : layer.support_zero_size;
         if (s.total() == 0 && !allowed)
             return layer.fail("input %zu is empty: %s", i, shape_text(s).c_str());
+        if ((double)s.w * s.h * s.d * s.c * s.n > (double)(INT64_MAX / 64))
+            return layer.fail("input %zu is too large: %s", i, shape_text(s).c_str());
     }
     return kOk;
 }

@@ -99,9 +99,9 @@ int weight_count(const Layer& layer, const char* name, const WeightSize& size, i
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
                 std::vector<Mat>& top_blobs, const Option& opt);
 
-// An error, with a message, if an input that may not be empty is: see Layer::support_absent_inputs
-// and support_zero_size.
-int refuse_empty(const Layer& layer, const std::vector<Shape>& bottoms);
+// An error, with a message, if an input that may not be empty is (see Layer::support_absent_inputs
+// and support_zero_size), or one is larger than any memory, so that shape rules can multiply sizes.
+int check_input_sizes(const Layer& layer, const std::vector<Shape>& bottoms);
 
 // Base of every built-in operator. T's constructor sets one_blob_only, support_inplace and the
 // like.
@@ -112,9 +112,9 @@ public:
     int load_model(const ModelBin& mb) override { return load_weights_by_schema(*this, mb); }
     void visit_params(ParamVisitor& v) override { T::params(static_cast<T&>(*this), v); }
     void visit_weights(WeightVisitor& v) override { T::weights(static_cast<T&>(*this), v); }
-    // shape() sees no empty inputs but those that the operator supports.
+    // shape() sees no empty inputs but those that the operator supports, and no impossible ones.
     int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const override {
-        QUOLL_RETURN_IF_ERROR(refuse_empty(*this, bottoms));
+        QUOLL_RETURN_IF_ERROR(check_input_sizes(*this, bottoms));
         return T::shape(static_cast<const T&>(*this), bottoms, tops);
     }
 };

@@ -41,6 +41,7 @@ int DepthToSpace::forward(const Mat& bottom, Mat& top, const Option& opt) const 
     std::vector<Mat> tops;
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, {bottom}, tops, opt));
     top = tops[0];
+    if (top.empty()) return kOk;
     const Mat& deep = inverse ? top : bottom;
     const Mat& wide = inverse ? bottom : top;
     const int size = blocksize, channels = wide.c;

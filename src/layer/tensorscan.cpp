@@ -26,6 +26,7 @@ static int along_axis_shape(const Layer& layer, int axis, const std::vector<Shap
 // f(from, to, size, step) for each line of values along an axis; both lie `step` apart.
 template <class T, class F>
 static void for_each_line(const Mat& in, Mat& out, int axis, F f) {
+    if (out.empty()) return;
     const AlongAxis along(in, axis < 0 ? axis + in.dims : axis);
     for (size_t o = 0; o < along.outer; o++) {
         const T* from = (const T*)in.data + along.start(o);
@@ -105,6 +106,7 @@ int Trilu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
     const Mat& m = bottoms[0];
     const int64_t diagonal = bottoms.size() == 2 ? *(const int32_t*)bottoms[1].data : k;
+    if (m.empty()) return kOk;
     const Axes4 over = axes_of(m);
     const Steps steps[] = {steps_of(m)};
     const int w = over.size[3], h = over.size[2];

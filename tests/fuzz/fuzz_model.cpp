@@ -1,23 +1,19 @@
-// Hostile weights: the first byte picks one of the nets of nets.inc, the rest is its .bin.
+// Hostile weights: a text param up to the first NUL, then its .bin.
 #include "harness.h"
 
-namespace {
-const char* const kNets[] = {
-#include "nets.inc"
-};
-}  // namespace
-
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    if (size == 0) return 0;
+    const uint8_t* end = (const uint8_t*)memchr(data, 0, size);
+    if (!end) return 0;
+    const size_t left = size - (size_t)(end + 1 - data);
     fuzz::quiet();
     fuzz::LimitedAllocator allocator;
     quoll::Net net;
     net.opt.num_threads = 1;
-    if (net.load_param_mem(kNets[data[0] % (sizeof(kNets) / sizeof(kNets[0]))]) != 0) return 0;
-    std::vector<uint32_t> aligned(size / 4 + 1);
-    memcpy(aligned.data(), data + 1, size - 1);
+    if (net.load_param_mem((const char*)data) != 0) return 0;
+    std::vector<uint32_t> aligned(left / 4 + 1);
+    std::copy(end + 1, data + size, (uint8_t*)aligned.data());
     const unsigned char* p = (const unsigned char*)aligned.data();
-    if (net.load_model(quoll::DataReaderFromMemory(p, size - 1)) != 0) return 0;
+    if (net.load_model(quoll::DataReaderFromMemory(p, left)) != 0) return 0;
     fuzz::run(net, &allocator);
     return 0;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes the seed corpora of the fuzzers from nets.inc: make_corpus.py [FOLDER] (default: corpus/ beside this script).
 
-param: each net as text. param_bin: the same in binary form. model: the number of the net and a .bin of zeros, which is a
-valid f32 weight of any length. Files found by fuzzing (crash-*, or any other name) are left alone.
+param: each net as text. param_bin: the same in binary form. model: the text, a NUL and a .bin of zeros, which is a
+valid f32 weight of any length. layer_tests writes more seeds: see tests/layer/layer_test_nets.cpp.
+Files found by fuzzing (crash-*, or any other name) are left alone.
 """
 import pathlib
 import re
@@ -60,7 +61,7 @@ def main():
     indexes = type_indexes()
     for i, text in enumerate(nets()):
         name = f'seed-{i:02d}'
-        files = {'param': text.encode(), 'param_bin': to_binary(text, indexes), 'model': bytes([i]) + bytes(4096)}
+        files = {'param': text.encode(), 'param_bin': to_binary(text, indexes), 'model': text.encode() + bytes(4097)}
         for kind, data in files.items():
             (folder / kind).mkdir(parents=True, exist_ok=True)
             (folder / kind / name).write_bytes(data)

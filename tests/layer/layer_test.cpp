@@ -522,6 +522,7 @@ bool add_layer_tests(const char* type, const std::vector<LayerCase>& cases, cons
         {"matches_reference", check_matches_reference},
         {"storage", check_storage},
         {"round_trip", check_round_trip},
+        {"in_a_net", check_in_a_net},
         {"saving", check_saving},
         {"allocation_failure", check_allocation_failure},
         {"odd_inputs", check_odd_inputs},

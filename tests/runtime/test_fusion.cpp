@@ -34,8 +34,8 @@ public:
     }
     // Aligned, as load_model from memory wants it.
     const unsigned char* data() {
-        words_.assign((bytes_.size() + 3) / 4, 0);
-        memcpy(words_.data(), bytes_.data(), bytes_.size());
+        words_.assign((bytes_.size() + 3) / 4 + 1, 0);  // not empty, so that there is an address
+        std::copy(bytes_.begin(), bytes_.end(), (unsigned char*)words_.data());
         return (const unsigned char*)words_.data();
     }
     size_t size() const { return bytes_.size(); }
@@ -365,6 +365,8 @@ void keep_message(LogLevel, const char* message, void*) { g_messages->push_back(
 TEST(Fusion, blobs_between) {
     const std::string text = std::string("Input in 0 1 in\n") + kConv +
                              "Dropout d 1 1 a b\nReLU relu 1 1 b c\nSoftmax s 1 1 c out\n";
+    Weights weights = conv_weights();  // the nets refer to its bytes
+    const unsigned char* bytes = weights.data();
     Net fused, kept, plain;
     for (Net* net : {&fused, &kept, &plain}) {
         net->opt.use_graph_fusion = net != &plain;
@@ -373,8 +375,6 @@ TEST(Fusion, blobs_between) {
         if (net == &kept) {
             ASSERT_EQ(net->keep_blob("a"), kOk);
         }
-        Weights weights = conv_weights();
-        const unsigned char* bytes = weights.data();
         ASSERT_EQ(net->load_model(DataReaderFromMemory(bytes, weights.size())), kOk);
     }
     const Mat in = image(Shape(9, 7, 3));
