@@ -69,6 +69,7 @@ int ROIAlign::bins_of(float from, float to, int count, int size, std::vector<Bin
 
 int ROIAlign::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const {
+    if (bottoms.size() != 2) return fail("expected a map and a region, got %zu", bottoms.size());
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(
         shape(*this, {bottoms[0].logical_shape(), bottoms[1].logical_shape()}, out));

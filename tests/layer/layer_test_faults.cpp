@@ -243,8 +243,11 @@ std::vector<Shape> odd_shapes(const Shape& shape) {
 
 }  // namespace
 
+size_t heap_limit = SIZE_MAX;
+
 extern "C" int __real_posix_memalign(void** block, size_t alignment, size_t size);
 extern "C" int __wrap_posix_memalign(void** block, size_t alignment, size_t size) {
+    if (size > heap_limit) return ENOMEM;
     if (g_heap_left >= 0 && g_heap_left-- == 0) {
         g_heap_failed = true;
         return ENOMEM;

@@ -105,7 +105,21 @@ public:
     }
 
 private:
+    // Other numbers of inputs than the case has.
+    void try_counts(const Layer& layer, const PreparedCase& p) {
+        if (layer.one_blob_only) return;  // the Net checks those
+        const Mat any = view_of(Shape(4, 4, 16), block_);
+        for (size_t count = 0; count <= p.inputs.size() + 2; count++) {
+            // No spare capacity, so that a read of an input too many is seen.
+            std::vector<Mat> inputs(count, p.inputs.empty() ? any : p.inputs[0]);
+            std::copy_n(p.inputs.begin(), std::min(count, p.inputs.size()), inputs.begin());
+            forward(layer, inputs);
+            infer(layer, logical_shapes(inputs));
+        }
+    }
+
     void try_all(const Layer& layer, const PreparedCase& p) {
+        try_counts(layer, p);
         const std::vector<Mat> odd = small_inputs(block_);
         for (size_t j = 0; j < std::max<size_t>(p.inputs.size(), 1); j++) {
             for (const Mat& m : odd) {
@@ -171,6 +185,7 @@ private:
 };
 
 void limit_memory() {
+    heap_limit = kMostMemory;
 #if QUOLL_TESTS_LIMIT_MEMORY
     size_t pages = 0;
     if (FILE* f = fopen("/proc/self/statm", "r")) {

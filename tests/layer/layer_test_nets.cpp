@@ -1,6 +1,6 @@
-// Each case as a net of its own: the Net reads it from text and weights, and the Extractor gives what
-// the reference forward gives. With QUOLL_FUZZ_SEEDS=FOLDER the nets are written there, seeds for
-// fuzz_param (FOLDER/param) and fuzz_model (FOLDER/model).
+// Each case as a net of its own: the Net reads it from text and weights, and the Extractor gives
+// what the reference forward gives. With QUOLL_FUZZ_SEEDS=FOLDER the nets are written there, seeds
+// for fuzz_param (FOLDER/param) and fuzz_model (FOLDER/model).
 #include <stdlib.h>
 
 #include <fstream>

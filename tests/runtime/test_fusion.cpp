@@ -366,7 +366,7 @@ TEST(Fusion, blobs_between) {
     const std::string text = std::string("Input in 0 1 in\n") + kConv +
                              "Dropout d 1 1 a b\nReLU relu 1 1 b c\nSoftmax s 1 1 c out\n";
     Weights weights = conv_weights();  // the nets refer to its bytes
-    const unsigned char* bytes = weights.data();
+    const unsigned char* const first = weights.data();
     Net fused, kept, plain;
     for (Net* net : {&fused, &kept, &plain}) {
         net->opt.use_graph_fusion = net != &plain;
@@ -375,6 +375,7 @@ TEST(Fusion, blobs_between) {
         if (net == &kept) {
             ASSERT_EQ(net->keep_blob("a"), kOk);
         }
+        const unsigned char* bytes = first;
         ASSERT_EQ(net->load_model(DataReaderFromMemory(bytes, weights.size())), kOk);
     }
     const Mat in = image(Shape(9, 7, 3));

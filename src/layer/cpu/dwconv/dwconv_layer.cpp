@@ -238,7 +238,7 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
             const size_t at = out_at + (size_t)y * g.x.out * pack_;
             const bool taps = row.ky_first < row.ky_last;
             if (storage && taps) rows.widen(y_last);
-            row.in = taps ? channel + y_in * g.x.in * pack_ : nullptr;
+            row.in = taps ? channel + y_in * g.x.in * pack_ : channel;
             row.out = storage ? rows.out() : (float*)channels.data + at;
             row_(row);
             activation_.finish(row.out, (size_t)g.x.out * pack_);

@@ -148,6 +148,7 @@ void DeconvolutionDepthWiseCpu::run(const Mat& in, const ConvGeometry& g, Mat& t
                 row.low = activation_.low, row.high = activation_.high;
                 row.row_step = (size_t)down.axis.dilation * g.x.in * pack_;
                 inner_outputs(along.axis, &row.x_first, &row.x_last);
+                row.in = channel;
                 if (reached) {
                     const int64_t start =
                         taps_inside(down.axis, y / g.y.stride, &row.ky_first, &row.ky_last);
