@@ -1,5 +1,6 @@
 // Scalar conversions between f32, IEEE half, bfloat16 and s8 without branches, so that loops over
-// them vectorise; not installed. They hold with denormals flushed to zero too.
+// them vectorise; not installed. They hold with denormals flushed to zero too. Static: files compiled
+// for one ISA include this, and the linker must not share their copies.
 #ifndef QUOLL_SCALAR_PRIVATE_H
 #define QUOLL_SCALAR_PRIVATE_H
 
@@ -8,13 +9,13 @@
 
 namespace quoll {
 
-inline uint32_t bits_of(float v) {
+static inline uint32_t bits_of(float v) {
     uint32_t u;
     memcpy(&u, &v, 4);
     return u;
 }
 
-inline float float_of(uint32_t u) {
+static inline float float_of(uint32_t u) {
     float v;
     memcpy(&v, &u, 4);
     return v;
@@ -22,13 +23,13 @@ inline float float_of(uint32_t u) {
 
 // test ? yes : no, from values that both are computed: the compiler must not hide floating-point
 // work behind a branch.
-inline int32_t pick(bool test, int32_t yes, int32_t no) {
+static inline int32_t pick(bool test, int32_t yes, int32_t no) {
     const int32_t mask = -(int32_t)test;
     return (yes & mask) | (no & ~mask);
 }
 
 // Rounds to nearest even; NaN gives the quiet NaN 0x7e00 with its sign.
-inline unsigned short half_from_float(float value) {
+static inline unsigned short half_from_float(float value) {
     const uint32_t u = bits_of(value), sign = u >> 16 & 0x8000, odd = u >> 13 & 1;
     const int32_t magnitude = (int32_t)(u & 0x7fffffff);
     // a half denormal: the FPU rounds in units of 2^-24, the ulp of [0.5, 1)
@@ -41,7 +42,7 @@ inline unsigned short half_from_float(float value) {
     return (unsigned short)(sign | (uint32_t)half);
 }
 
-inline float float_from_half(unsigned short value) {
+static inline float float_from_half(unsigned short value) {
     const uint32_t sign = (uint32_t)(value & 0x8000) << 16;
     const int32_t magnitude = value & 0x7fff;
     const int32_t denormal = (int32_t)bits_of((float)magnitude * (1.f / 16777216.f));  // exact
@@ -51,16 +52,16 @@ inline float float_from_half(unsigned short value) {
 }
 
 // Rounds to nearest even; NaN stays NaN, made quiet.
-inline unsigned short bfloat_from_float(float value) {
+static inline unsigned short bfloat_from_float(float value) {
     const uint32_t u = bits_of(value), rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
     const bool nan = (int32_t)(u & 0x7fffffff) > 0x7f800000;
     return (unsigned short)(nan ? u >> 16 | 0x40 : rounded);
 }
 
-inline float float_from_bfloat(unsigned short value) { return float_of((uint32_t)value << 16); }
+static inline float float_from_bfloat(unsigned short value) { return float_of((uint32_t)value << 16); }
 
 // Rounds half away from zero and clamps to [-127, 127]; NaN gives 0.
-inline signed char int8_from_float(float value) {
+static inline signed char int8_from_float(float value) {
     const int32_t bits = (int32_t)bits_of(value), low = (int32_t)bits_of(-127.f),
                   high = (int32_t)bits_of(127.f);
     const int32_t clamped = pick(value < 127.f, pick(value > -127.f, bits, low), high);

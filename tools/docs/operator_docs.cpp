@@ -1,5 +1,7 @@
 // Writes docs/operators/README.md from the operators' own definitions, or checks that it is up to
 // date: operator_docs [--check] SOURCES FILE, SOURCES being src/layer.
+#include <math.h>
+
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -27,7 +29,7 @@ struct Row {
 };
 
 std::string number(double value) {
-    if (value == (double)(long long)value) return std::to_string((long long)value);
+    if (fabs(value) < 1e15 && value == floor(value)) return std::to_string((long long)value);
     return quoll::float_to_text((float)value);
 }
 
