@@ -344,3 +344,37 @@ TEST(Int8Kernels, weights_in_blocks) {
         }
     });
 }
+
+TEST(Int8Kernels, weights_of_16_bits) {
+    for_all([](const Int8Kernels& kernels) {
+        const size_t lanes = kernels.lanes;
+        for (size_t k : {8, 104}) {
+            for (int form = 0; form < 2; form++) {  // f16, bf16
+                Guarded<float> a(3 * k + k), unpacked(k * lanes);
+                Guarded<uint16_t> b(k * lanes);
+                for (float& x : a) x = (float)uniform(-100, 100) / 128;
+                for (uint16_t& w : b) {
+                    const float x = (float)uniform(-100, 100) / 64;
+                    w = form ? float32_to_bfloat16(x) : float32_to_float16(x);
+                }
+                kernels.half_unpack[form](
+                    {nullptr, 0, b.data(), nullptr, k, k, unpacked.data(), (ptrdiff_t)lanes});
+                for (size_t i = 0; i < k * lanes; i++)
+                    ASSERT_EQ(form ? bfloat16_to_float32(b[i]) : float16_to_float32(b[i]),
+                              unpacked[i]);
+                for (size_t rows = 1; rows <= kBlockRows; rows++) {
+                    Guarded<float> out(rows * lanes);
+                    kernels.half_tile[rows - 1][form]({a.data(), (ptrdiff_t)k, b.data(), nullptr, k,
+                                                       k, out.data(), (ptrdiff_t)lanes});
+                    for (size_t i = 0; i < out.size(); i++) {
+                        double want = 0;
+                        for (size_t kk = 0; kk < k; kk++)
+                            want +=
+                                (double)a[i / lanes * k + kk] * unpacked[kk * lanes + i % lanes];
+                        ASSERT_NEAR(want, out[i], (double)k * 0x1p-20) << rows;
+                    }
+                }
+            }
+        }
+    });
+}

@@ -1,5 +1,9 @@
 #include "layer/gemm.h"
 
+#include <math.h>
+
+#include <algorithm>
+
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/int8/block_matrix.h"
@@ -26,6 +30,7 @@ private:
                (type == kScalar || (swapped() ? type == kRow1 || type == kRow : type == kColumn));
     }
     Mat make_bias(Allocator* allocator) const;
+    int pack_blocks(const Option& opt);
     int multiply(const Product& p, Mat& top, const Option& opt) const;
     void multiply_row(const Product& p, Mat& top, const Option& opt) const;
     void finish(const Product& p, Mat& top) const;
@@ -45,16 +50,32 @@ Mat GemmCpu::make_bias(Allocator* allocator) const {
     return gemm_bias(*kernels_->gemm, values, n);
 }
 
-int GemmCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Gemm::create_pipeline(opt));
+// Makes blocks_ where B is quantised in blocks, or is to be kept in 16 bits as blobs are.
+int GemmCpu::pack_blocks(const Option& opt) {
     if (const BlockQuant quant = BlockQuant(quantize_term)) {
         QUOLL_RETURN_IF_ERROR(blocks_.create(*this, quant, B_data, B_data_quantize_scales,
                                              B_data_input_scales, constantN, constantK));
-        B_data.release();
         B_data_quantize_scales.release();
-    } else if (quantize_term) {
-        return kOk;
+    } else {
+        const bool half = opt.use_fp16_storage || opt.use_bf16_storage;
+        if (!half || quantize_term || !constantB || constantA || transA || output_transpose)
+            return kOk;
+        const float* b = B_data;
+        const size_t count = (size_t)constantN * constantK;
+        const auto large = [](float x) { return !(fabsf(x) <= 65504.f); };
+        if (!opt.use_bf16_storage && std::any_of(b, b + count, large)) return kOk;
+        QUOLL_RETURN_IF_ERROR(blocks_.create(*this, opt.use_bf16_storage ? DType::bf16 : DType::f16,
+                                             b, transB ? constantK : 1, transB ? 1 : constantN,
+                                             constantN, constantK));
     }
+    B_data.release();
+    return kOk;
+}
+
+int GemmCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Gemm::create_pipeline(opt));
+    QUOLL_RETURN_IF_ERROR(pack_blocks(opt));
+    if (quantize_term && !blocks_.created()) return kOk;
     kernels_ = &host_kernel_set();
     if (blocks_.created()) return kOk;
     if (!constantA && !constantB) return kOk;

@@ -17,16 +17,12 @@ enum { kWord = 8 };
 enum { kManyRows = 9 };
 }  // namespace
 
-int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& packed,
-                        const Mat& scales, const Mat& inputs, int n, int k) {
+int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
     int8_ = &int8_kernels();
     n_ = n;
     inputs_count_ = k;
     k_ = (k + kWord - 1) / kWord * kWord;
-    bits_ = quant.bits == 4 ? 4 : 8;
-    block_ = quant.block;
     const int lanes = int8_->lanes, panels = (n + lanes - 1) / lanes;
-    const int64_t blocks = quant.blocks(k);
     // Rows of a word's columns, as the number of words may exceed an int.
     weights_.create(lanes, (int)(panels * (panel_words() / lanes)));
     scales_.create(lanes, (int)(panels * blocks));
@@ -37,8 +33,35 @@ int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& 
     }
     weights_.fill(0);
     scales_.fill(0.f);
+    return kOk;
+}
+
+int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& packed,
+                        const Mat& scales, const Mat& inputs, int n, int k) {
+    bits_ = quant.bits == 4 ? 4 : 8;
+    form_ = bits_ / 8;
+    block_ = quant.block;
+    QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, quant.blocks(k)));
     if (quant.input_scales) inputs_ = inputs;
     for (int j = 0; j < n; j++) pack_column(quant, packed, scales, j, k);
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int BlockMatrix::create(const Layer& layer, DType storage, const float* weights, size_t n_step,
+                        size_t k_step, int n, int k) {
+    bits_ = 16;
+    form_ = storage == DType::bf16;
+    block_ = std::max(k, 1);
+    QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, 1));
+    const size_t lanes = int8_->lanes;
+    for (int j = 0; j < n; j++) {
+        uint16_t* to = (uint16_t*)((int32_t*)weights_.data + j / lanes * panel_words()) + j % lanes;
+        for (int i = 0; i < k; i++) {
+            const float w = weights[j * n_step + i * k_step];
+            to[i * lanes] = form_ ? float32_to_bfloat16(w) : float32_to_float16(w);
+        }
+    }
     kernels_ = &host_kernel_set();
     return kOk;
 }
@@ -81,7 +104,7 @@ void BlockMatrix::few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row
         tile.a = a.row(i);
         tile.out = used == lanes ? c + i * c_row + n0 : part;
         tile.out_row = used == lanes ? (ptrdiff_t)c_row : (ptrdiff_t)lanes;
-        int8_->block_tile[rows - 1][bits_ / 8](tile);
+        (bits_ == 16 ? int8_->half_tile : int8_->block_tile)[rows - 1][form_](tile);
         for (int r = 0; used < lanes && r < rows; r++)
             memcpy(c + (i + r) * c_row + n0, part + r * lanes, used * sizeof(float));
     }
@@ -97,7 +120,7 @@ void BlockMatrix::many_rows(const Mat& a, int m, size_t p, float* unpacked, floa
         BlockTile tile = panel(std::min(n0 + v, (size_t)n_ - 1) / lanes);
         tile.out = unpacked + v;
         tile.out_row = (ptrdiff_t)width;
-        int8_->block_unpack[bits_ / 8](tile);
+        (bits_ == 16 ? int8_->half_unpack : int8_->block_unpack)[form_](tile);
     }
     GemmMatrix g = {};
     g.kernels = kernels_;

@@ -1,6 +1,6 @@
-// Rows of f32 times a constant matrix whose weights are small integers with a scale for each block
-// (layer/block_quant.h): few rows by kernels that unpack weights in registers, many by the gemm
-// kernels on panels that are unpacked as they go.
+// Rows of f32 times a constant matrix whose weights are 16-bit floats, or small integers with a
+// scale for each block (layer/block_quant.h): few rows by kernels that unpack weights in registers,
+// many by the gemm kernels on panels that are unpacked as they go.
 #ifndef QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 #define QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 
@@ -16,6 +16,9 @@ public:
     // negative code.
     int create(const Layer& layer, const BlockQuant& quant, const Mat& packed, const Mat& scales,
                const Mat& inputs, int n, int k);
+    // f32 weights, value (k, n) at weights[n * n_step + k * k_step], kept as f16 or bf16.
+    int create(const Layer& layer, DType storage, const float* weights, size_t n_step,
+               size_t k_step, int n, int k);
     bool created() const { return kernels_ != nullptr; }
     // c[i * c_row + j] = row i of a, which begins at a + i * a_row, by column j.
     int multiply(const float* a, size_t a_row, int m, float* c, size_t c_row,
@@ -23,6 +26,7 @@ public:
 
 private:
     size_t panel_words() const { return (size_t)k_ * bits_ / 32 * int8_->lanes; }
+    int reserve(const Layer& layer, int n, int k, int64_t blocks);
     void pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j, int k);
     BlockTile panel(size_t p) const;
     void few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row) const;
@@ -31,7 +35,8 @@ private:
     const KernelSet* kernels_ = nullptr;
     const Int8Kernels* int8_ = nullptr;
     int n_ = 0, inputs_count_ = 0, k_ = 0;  // k_: rounded up to whole words
-    int bits_ = 0, block_ = 0;              // 4 or 8
+    int bits_ = 0, block_ = 0;              // 4 or 8; 16: the half_ kernels
+    int form_ = 0;                          // index of the kernels
     Mat weights_;                           // words [columns / lanes][k_ / (32 / bits)][lanes]
     Mat scales_;  // what blocks are multiplied by, [columns / lanes][blocks][lanes]
     Mat inputs_;  // empty, or a factor for each value of a row

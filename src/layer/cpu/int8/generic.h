@@ -255,7 +255,7 @@ void block_tile(const BlockTile& t) {
     const float* a[rows];
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.a + (ptrdiff_t)m() * t.a_row; });
     const float* scale = t.scale;
-    const int32_t* b = t.b;
+    const int32_t* b = (const int32_t*)t.b;
     for (size_t left = t.k; left > 0; scale += s::kLanes) {
         size_t words = s::min_size(left, t.block) / values;
         left -= words * values;
@@ -290,7 +290,7 @@ void block_tile(const BlockTile& t) {
 template <int bits>
 void block_unpack(const BlockTile& t) {
     constexpr size_t values = 32 / bits;
-    const int32_t* b = t.b;
+    const int32_t* b = (const int32_t*)t.b;
     float* out = t.out;
     for (size_t k = 0; k < t.k; k += values, b += s::kLanes) {
         const auto factor = s::vecf<s::kLanes>::load(t.scale + k / t.block * s::kLanes);
@@ -300,6 +300,52 @@ void block_unpack(const BlockTile& t) {
             out += t.out_row;
         });
     }
+}
+
+// kind: 4 for f16, 8 for bf16, the places of these in the table.
+template <int kind>
+QUOLL_INLINE s::vecf<s::kLanes> load_half(const uint16_t* p) {
+    if constexpr (kind == 4) {
+        return s::load_f16<s::kLanes>(p);
+    } else {
+        return s::load_bf16<s::kLanes>(p);
+    }
+}
+
+template <int kind, size_t rows>
+void half_tile(const BlockTile& t) {
+    using V = s::vecf<s::kLanes>;
+    constexpr size_t step = 8, chains = 4 / rows;
+    const float* a[rows];
+    s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.a + (ptrdiff_t)m() * t.a_row; });
+    const uint16_t* b = (const uint16_t*)t.b;
+    V sum[rows * chains];
+    s::unroll<rows * chains>([&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = V::zero(); });
+    for (size_t k = 0; k < t.k; k += step, b += step * s::kLanes) {
+        s::unroll<step>([&](auto i) QUOLL_INLINE_LAMBDA {
+            if (rows == 1 && i() * s::kLanes % 32 == 0)
+                __builtin_prefetch(b + i() * s::kLanes + 2 * kAhead);
+            const V x = load_half<kind>(b + i() * s::kLanes);
+            s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+                sum[m * chains + i % chains] =
+                    fma(V::set(a[m][i]), x, sum[m * chains + i % chains]);
+            });
+        });
+        s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] += step; });
+    }
+    s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+        V all = sum[m * chains];
+        s::unroll<chains - 1>([&](auto i)
+                                  QUOLL_INLINE_LAMBDA { all = all + sum[m * chains + i + 1]; });
+        all.store(t.out + (ptrdiff_t)m() * t.out_row);
+    });
+}
+
+template <int kind>
+void half_unpack(const BlockTile& t) {
+    const uint16_t* b = (const uint16_t*)t.b;
+    for (size_t k = 0; k < t.k; k++, b += s::kLanes)
+        load_half<kind>(b).store(t.out + (ptrdiff_t)k * t.out_row);
 }
 
 }  // namespace

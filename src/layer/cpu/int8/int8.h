@@ -73,14 +73,15 @@ typedef void (*Int8WidenKernel)(const int8_t* in, size_t n, float* out);
 struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
-    const int32_t* b;
+    const void* b;
     const float* scale;  // [blocks][lanes]
     size_t k, block;
     float* out;
     ptrdiff_t out_row;
 };
 typedef void (*BlockTileKernel)(const BlockTile& tile);
-// out[k * out_row + n] = scale[block][n] * B(k, n); a is not read.
+// An unpack kernel: out[k * out_row + n] = scale[block][n] * B(k, n); a is not read. The half_
+// kernels read 16-bit floats, b as [k][lanes] of them, and no scales.
 enum { kBlockRows = 4 };
 
 struct Int8Kernels {
@@ -92,7 +93,7 @@ struct Int8Kernels {
     int offset;    // added to activations
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
-// For weights of 4 and of 8 bits.
+// For weights of 4 and of 8 bits; the half_ ones for f16 and bf16.
 #define QUOLL_BLOCK_TILES(name) BlockTileKernel name[kBlockRows][2];  // [rows - 1]
 #define QUOLL_BLOCK_UNPACK(name) BlockTileKernel name[2];
 #define QUOLL_INT8(type, name) type name;
