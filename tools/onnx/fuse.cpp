@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace quoll {
 namespace onnx_tool {
@@ -288,6 +289,19 @@ bool Match::ints(const Node& node, const char* name, size_t input,
     if (!t || is_float(t->type)) return false;
     *values = t->ints();
     return true;
+}
+
+std::vector<int64_t> Match::order_of(const Node& transpose) const {
+    const Value* x = value(transpose.inputs[0]);
+    const auto found = transpose.attributes.find("perm");
+    std::vector<int64_t> perm;
+    if (!x) return perm;
+    if (found != transpose.attributes.end()) perm = found->second.ints;
+    for (int a = x->rank() - 1; perm.empty() && a >= 0; a--) perm.push_back(a);
+    std::vector<int64_t> sorted = perm, all(perm.size());
+    std::sort(sorted.begin(), sorted.end());
+    std::iota(all.begin(), all.end(), 0);
+    return sorted == all && (int)perm.size() == x->rank() ? perm : std::vector<int64_t>();
 }
 
 Node Match::node(const char* op, const std::vector<std::string>& inputs) const {

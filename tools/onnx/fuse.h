@@ -96,6 +96,9 @@ public:
     // Numbers of an attribute, or, in newer opsets, of an input.
     bool ints(const Node& node, const char* name, size_t input, std::vector<int64_t>* values) const;
 
+    // The axes of a Transpose; empty if they are no order of its input's.
+    std::vector<int64_t> order_of(const Node& transpose) const;
+
     // A node of some opset's operator for use as replacement; it gets the last one's outputs.
     Node node(const char* op, const std::vector<std::string>& inputs) const;
     std::string add_constant(const Tensor& t);

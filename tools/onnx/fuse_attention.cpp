@@ -38,25 +38,14 @@ void take_scale(const Match& m, std::string* value, double* scale) {
     }
 }
 
-std::vector<int64_t> order_of(const Match& m, const Node& transpose) {
-    const auto found = transpose.attributes.find("perm");
-    const Value* x = m.value(transpose.inputs[0]);
-    std::vector<int64_t> perm;
-    if (found != transpose.attributes.end()) perm = found->second.ints;
-    for (int a = x ? x->rank() - 1 : -1; perm.empty() && a >= 0; a--) perm.push_back(a);
-    return perm;
-}
-
 // Keys behind reshapes to matrices, the transposed ones, and a reshape back.
 bool keys_of_matrices(const Match& m, const Value& transposed, Attention* a) {
     const Node* back = m.maker(a->k, "Reshape");
     const Node* t = back ? m.maker(back->inputs[0], "Transpose") : nullptr;
     const Value* rows = t ? m.value(t->inputs[0]) : nullptr;
-    std::vector<int64_t> perm = t ? order_of(m, *t) : std::vector<int64_t>();
+    std::vector<int64_t> perm = t ? m.order_of(*t) : std::vector<int64_t>();
     if (!rows || rows->rank() != 3 || perm.size() != 3) return false;
     std::swap(perm[1], perm[2]);
-    for (int64_t p : perm)
-        if (p < 0 || p > 2) return false;
     const int rank = transposed.rank();
     if (!same(rows->shape[(size_t)perm[1]], transposed.shape[(size_t)rank - 1]) ||
         !same(rows->shape[(size_t)perm[2]], transposed.shape[(size_t)rank - 2]))
@@ -84,7 +73,7 @@ bool take_keys(const Match& m, const std::string& transposed, Attention* a) {
     if (!value || value->rank() < 3) return false;
     const size_t rank = (size_t)value->rank();
     if (const Node* t = m.maker(a->k, "Transpose")) {
-        std::vector<int64_t> perm = order_of(m, *t);
+        std::vector<int64_t> perm = m.order_of(*t);
         if (perm.size() != rank) return false;
         std::swap(perm[rank - 1], perm[rank - 2]);
         a->k = t->inputs[0];

@@ -1,6 +1,5 @@
 // Reshapes and transposes that undo one another, or that together are one layer.
 #include <algorithm>
-#include <numeric>
 
 #include "onnx/fuse.h"
 #include "onnx/ops.h"
@@ -12,20 +11,6 @@ namespace {
 
 typedef std::vector<int64_t> Order;
 
-// The order of a Transpose; empty if it is none.
-Order order_of(const Match& m, const Node& transpose) {
-    const Value* x = m.value(transpose.inputs[0]);
-    const auto found = transpose.attributes.find("perm");
-    Order perm;
-    if (!x) return perm;
-    if (found != transpose.attributes.end()) perm = found->second.ints;
-    for (int a = x->rank() - 1; perm.empty() && a >= 0; a--) perm.push_back(a);
-    Order sorted = perm, all(perm.size());
-    std::sort(sorted.begin(), sorted.end());
-    std::iota(all.begin(), all.end(), 0);
-    return sorted == all && (int)perm.size() == x->rank() ? perm : Order();
-}
-
 Order inverse(const Order& perm) {
     Order back(perm.size());
     for (size_t i = 0; i < perm.size(); i++) back[(size_t)perm[i]] = (int64_t)i;
@@ -36,7 +21,7 @@ Order inverse(const Order& perm) {
 bool transposes(Match& m) {
     const Node* first = m.maker(m.last.inputs[0], "Transpose");
     if (!first) return false;
-    const Order one = order_of(m, *first), two = order_of(m, m.last);
+    const Order one = m.order_of(*first), two = m.order_of(m.last);
     if (one.empty() || one.size() != two.size()) return false;
     Order both;
     for (int64_t p : two) both.push_back(one[(size_t)p]);
@@ -79,7 +64,7 @@ bool find_chain(const Match& m, Chain* c) {
                 *sizes = m.last.inputs.size() > 1 ? m.value(m.last.inputs[1]) : nullptr;
     if (!middle || !x || !sizes || !sizes->has_content || x->rank() != 4 || !x->floats())
         return false;
-    c->perm = order_of(m, *t);
+    c->perm = m.order_of(*t);
     c->x = split->inputs[0];
     c->from = x->shape, c->middle = middle->shape, c->to = sizes->content;
     return !c->perm.empty() && same(c->from[0], c->middle[0]) && c->to.size() == 4;
@@ -171,7 +156,7 @@ bool elementwise_op(const std::string& op) {
 bool meets_inverse(const Match& m, const std::string& value, const Order& perm, int depth) {
     for (const Node* reader : m.readers(value)) {
         if (!reader->domain.empty()) continue;
-        if (reader->op == "Transpose" && order_of(m, *reader) == inverse(perm)) return true;
+        if (reader->op == "Transpose" && m.order_of(*reader) == inverse(perm)) return true;
         const auto found = reader->attributes.find("perm");
         if (reader->op == "Transpose" && found != reader->attributes.end() &&
             found->second.ints == inverse(perm))
@@ -195,7 +180,7 @@ bool sink(Match& m) {
         const Node* t = m.maker(inputs[i], "Transpose");
         const Value* v = m.value(inputs[i]);
         if (t) {
-            const Order own = order_of(m, *t);
+            const Order own = m.order_of(*t);
             if (own.empty() || (!perm.empty() && own != perm)) return false;
             perm = own;
             inputs[i] = t->inputs[0];
