@@ -197,6 +197,8 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
     // A folded tensor may be larger than what it came from, but not by much.
     const size_t kMostGrowth = 1 << 22;
     if (node.inputs.empty()) return false;
+    for (const auto& attribute : node.attributes)
+        if (attribute.second.g) return false;  // a subgraph reads more than the node's inputs
     size_t values = 0;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : find_value(name);

@@ -99,6 +99,7 @@ public:
     bool run_newest(const Node& node);
 
     int opset(const std::string& domain) const;
+    void set_opset(int version) { opsets_[""] = version; }
     void count(const std::string& what) { report_->counts[what]++; }
     void note(const std::string& what) { report_->notes.insert(what); }
     Report* report() const { return report_; }

@@ -25,6 +25,7 @@ public:
             const auto found = functions_.find(node.domain + "::" + node.op);
             if (found == functions_.end()) {
                 out->push_back(node);
+                if (!run_subgraphs(level, &out->back())) return false;
             } else {
                 std::vector<Node> body = instantiate(found->second, node);
                 if (!run(body, level + 1, out)) return false;
@@ -38,6 +39,19 @@ public:
     }
 
 private:
+    bool run_subgraphs(int level, Node* node) {
+        for (auto& attribute : node->attributes) {
+            if (!attribute.second.g) continue;
+            // A copy: the subgraph is shared with the function that it stands in.
+            auto graph = std::make_shared<Graph>(*attribute.second.g);
+            std::vector<Node> nodes;
+            if (!run(graph->nodes, level + 1, &nodes)) return false;
+            graph->nodes.swap(nodes);
+            attribute.second.g = graph;
+        }
+        return true;
+    }
+
     std::vector<Node> instantiate(const Function& function, const Node& call) {
         const std::string prefix = call.label() + "/" + std::to_string(calls_++) + "/";
         Names names;
@@ -48,35 +62,16 @@ private:
                                              ? call.outputs[i]
                                              : prefix + function.outputs[i];
         std::vector<Node> body = function.nodes;
+        for (const Node& node : body)
+            for (const auto* list : {&node.inputs, &node.outputs})
+                for (const std::string& name : *list)
+                    if (!name.empty()) names.emplace(name, prefix + name);
         for (Node& node : body) {
             node.name = prefix + node.label();
-            rename(&node, prefix, &names);
+            rename_values(names, &node);
             set_attributes(&node, call);
         }
         return body;
-    }
-
-    static void rename(Node* node, const std::string& prefix, Names* names) {
-        for (auto* list : {&node->inputs, &node->outputs}) {
-            for (std::string& name : *list) {
-                if (name.empty()) continue;
-                name = names->emplace(name, prefix + name).first->second;
-            }
-        }
-        for (auto& attribute : node->attributes) {
-            if (!attribute.second.g) continue;
-            // A deep copy: the subgraph is shared with the function.
-            auto graph = std::make_shared<Graph>(*attribute.second.g);
-            Names inner = *names;
-            for (const auto& t : graph->initializers) inner[t.first] = t.first;
-            for (const ValueInfo& v : graph->inputs) inner[v.name] = v.name;
-            for (Node& n : graph->nodes)
-                for (const std::string& o : n.outputs) inner[o] = o;
-            for (Node& n : graph->nodes) rename(&n, prefix, &inner);
-            for (ValueInfo& v : graph->outputs)
-                if (inner.count(v.name)) v.name = inner[v.name];
-            attribute.second.g = graph;
-        }
     }
 
     // Attributes that stand for the call's; those that it does not give are absent.
@@ -103,6 +98,28 @@ private:
 };
 
 }  // namespace
+
+void rename_values(const Names& names, Node* node) {
+    for (auto* list : {&node->inputs, &node->outputs}) {
+        for (std::string& name : *list) {
+            const auto found = names.find(name);
+            if (found != names.end() && !name.empty()) name = found->second;
+        }
+    }
+    for (auto& attribute : node->attributes) {
+        if (!attribute.second.g) continue;
+        auto graph = std::make_shared<Graph>(*attribute.second.g);  // others may share it
+        Names inner = names;
+        for (const auto& t : graph->initializers) inner.erase(t.first);
+        for (const ValueInfo& v : graph->inputs) inner.erase(v.name);
+        for (const Node& n : graph->nodes)
+            for (const std::string& o : n.outputs) inner.erase(o);
+        for (Node& n : graph->nodes) rename_values(inner, &n);
+        for (ValueInfo& v : graph->outputs)
+            if (inner.count(v.name)) v.name = inner[v.name];
+        attribute.second.g = graph;
+    }
+}
 
 bool inline_functions(const Functions& functions, Graph* graph, std::string* why) {
     if (functions.empty()) return true;

@@ -17,6 +17,10 @@ typedef std::map<std::string, Function> Functions;  // by "domain::name"
 // included. False, with a message, when a function calls itself or grows without bound.
 bool inline_functions(const Functions& functions, Graph* graph, std::string* why);
 
+// Gives a node's inputs and outputs other names, and those that its subgraphs take from outside;
+// names that the map lacks stay.
+void rename_values(const std::map<std::string, std::string>& names, Node* node);
+
 }  // namespace onnx_tool
 }  // namespace quoll
 

@@ -25,6 +25,7 @@ OpTable matrix_ops();
 OpTable image_ops();
 OpTable recurrent_ops();
 OpTable quantize_ops();
+OpTable control_ops();
 
 // Inputs spread to a common shape, as NumPy broadcasts.
 struct Broadcast {

@@ -9,9 +9,10 @@ namespace onnx_tool {
 static const OpTable& table() {
     static const OpTable all = [] {
         OpTable t;
-        for (OpTable family : {unary_ops(), binary_ops(), reduce_ops(), shape_ops(), slice_ops(),
-                               gather_ops(), fill_ops(), conv_ops(), pool_ops(), norm_ops(),
-                               matrix_ops(), image_ops(), recurrent_ops(), quantize_ops()})
+        for (OpTable family :
+             {unary_ops(), binary_ops(), reduce_ops(), shape_ops(), slice_ops(), gather_ops(),
+              fill_ops(), conv_ops(), pool_ops(), norm_ops(), matrix_ops(), image_ops(),
+              recurrent_ops(), quantize_ops(), control_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = std::string(a.domain).compare(b.domain);
@@ -99,7 +100,7 @@ int required_inputs(const std::string& op, int opset) {
         {"ConvInteger", 2},
         {"BiasGelu", 2},
     };
-    if (op == "Constant") return 0;
+    if (op == "Constant" || op == "Loop" || op == "Scan") return 0;
     if (op == "Reshape" && opset >= 5) return 2;
     if ((op == "TopK" || op == "Resize") && opset >= 10)
         return op == "Resize" && opset > 10 ? 1 : 2;

@@ -1,0 +1,266 @@
+// If, Loop and Scan: subgraphs put in place of the node, once or once an iteration.
+#include <algorithm>
+
+#include "onnx/functions.h"
+#include "onnx/nodes.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// Nodes that unrolling may make. Decoders of some hundred steps stay below it.
+const int64_t kMostNodes = 1 << 15;
+
+typedef std::vector<std::string> Strings;
+
+// Converts a subgraph's nodes under names of their own; its inputs are values of the outer graph,
+// of which there may be fewer. False after op.fail().
+bool run_body(Op& op, const Graph& body, const Strings& inputs, Strings* outputs) {
+    std::map<std::string, std::string> names;
+    const std::string prefix = op.node.label() + "/";
+    for (size_t i = 0; i < body.inputs.size() && i < inputs.size(); i++)
+        names[body.inputs[i].name] = inputs[i];
+    for (const auto& t : body.initializers) {
+        if (names.count(t.first)) continue;
+        names[t.first] = op.c.unique_value(prefix + t.first);
+        op.c.add_constant(names[t.first], t.second);
+    }
+    for (const Node& node : body.nodes)
+        for (const std::string& name : node.outputs)
+            if (!name.empty()) names[name] = op.c.unique_value(prefix + name);
+    std::vector<Problem>& problems = op.c.problems;
+    const size_t before = problems.size();
+    for (const Node& node : body.nodes) {
+        Node copy = node;
+        copy.name = prefix + node.label();
+        rename_values(names, &copy);
+        op.c.run_node(copy);
+        if (problems.size() == before) continue;
+        const Problem p = problems[before];
+        problems.resize(before);
+        return op.fail("%s (%s): %s", p.node.c_str(), p.op.c_str(), p.reason.c_str());
+    }
+    for (const ValueInfo& v : body.outputs) {
+        const auto found = names.find(v.name);
+        const std::string name = found == names.end() ? v.name : found->second;
+        const Value* made = op.c.find_value(name);
+        if (!made || made->bad)
+            return op.fail("its subgraph's output %s is made by nothing", v.name.c_str());
+        outputs->push_back(name);
+    }
+    return true;
+}
+
+const Graph* subgraph(Op& op, const char* name) {
+    const auto found = op.node.attributes.find(name);
+    return found == op.node.attributes.end() ? nullptr : found->second.g.get();
+}
+
+// A single truth or number that is known; false if it is not.
+bool known_number(const Value* v, int64_t* value) {
+    if (!v) return false;
+    if (v->is_constant() && v->constant->count() == 1) {
+        *value = v->constant->int_at(0);
+        return true;
+    }
+    if (!v->has_content || v->content.size() != 1 || !v->content[0].known()) return false;
+    *value = v->content[0].value;
+    return true;
+}
+
+bool if_else(Op& op) {
+    const Graph *yes = subgraph(op, "then_branch"), *no = subgraph(op, "else_branch");
+    if (!yes || !no) return op.fail("it lacks a branch");
+    int64_t condition = 0;
+    if (!known_number(op.in(0), &condition))
+        return op.fail(
+            "the condition %s is known only at run time; fixed sizes (--shape) or a constant "
+            "(--constant) may decide it",
+            op.node.inputs[0].c_str());
+    Strings outputs;
+    if (!run_body(op, condition ? *yes : *no, {}, &outputs)) return false;
+    if ((int)outputs.size() < op.outputs())
+        return op.fail("a branch of %zu outputs", outputs.size());
+    for (int i = 0; i < op.outputs(); i++) op.alias(i, op.c.find_value(outputs[i]));
+    op.c.count("branches of If chosen");
+    return true;
+}
+
+// The parts of each iteration one behind the other along a new axis.
+std::string stack(Nodes& nodes, const Strings& parts, int64_t axis) {
+    Strings rows;
+    for (const std::string& part : parts)
+        rows.push_back(nodes.add("Unsqueeze", {part, nodes.ints({axis})}));
+    return rows.size() == 1 ? rows[0] : nodes.add("Concat", rows, {{"axis", attribute_of(axis)}});
+}
+
+// What a scan that never runs gives.
+bool no_rows(Op& op, int output, const ValueInfo& declared) {
+    std::vector<int64_t> dims(1, 0);
+    if (!declared.has_shape || !is_supported(declared.type))
+        return op.fail("no iteration, and the type of %s is not said", declared.name.c_str());
+    for (const DimInfo& d : declared.shape) dims.push_back(std::max<int64_t>(0, d.value));
+    op.set_constant(output, Tensor(declared.type, dims));
+    return true;
+}
+
+bool loop(Op& op) {
+    const Graph* body = subgraph(op, "body");
+    if (!body) return op.fail("it lacks a body");
+    const int states = std::max(0, op.inputs() - 2);
+    if ((int)body->inputs.size() != states + 2 || (int)body->outputs.size() < states + 1)
+        return op.fail("a body of %zu inputs and %zu outputs for %d states", body->inputs.size(),
+                       body->outputs.size(), states);
+    int64_t count = INT64_MAX, going = 1;
+    if (op.has(0) && !known_number(op.in(0), &count))
+        return op.fail("the trip count %s is not constant", op.node.inputs[0].c_str());
+    if (op.has(1) && !known_number(op.in(1), &going))
+        return op.fail("the condition %s is not constant", op.node.inputs[1].c_str());
+    const size_t scans = body->outputs.size() - 1 - (size_t)states;
+    Strings state(op.node.inputs.begin() + std::min(2, op.inputs()), op.node.inputs.end());
+    std::vector<Strings> rows(scans);
+    const int64_t most = kMostNodes / (int64_t)std::max<size_t>(1, body->nodes.size());
+    Tensor truth(ElementType::kBool, {});
+    truth.set_int(0, 1);
+    for (int64_t i = 0; i < count && going; i++) {
+        if (i >= most) return op.fail("more than %lld iterations", (long long)most);
+        Strings inputs = {op.c.unique_value(op.node.label() + "/iteration"),
+                          op.c.unique_value(op.node.label() + "/condition")};
+        op.c.add_constant(inputs[0], Tensor::of_ints({i}, true));
+        op.c.add_constant(inputs[1], truth);
+        inputs.insert(inputs.end(), state.begin(), state.end());
+        Strings outputs;
+        if (!run_body(op, *body, inputs, &outputs)) return false;
+        if (!known_number(op.c.find_value(outputs[0]), &going))
+            return op.fail("whether it goes on after iteration %lld is not constant", (long long)i);
+        state.assign(outputs.begin() + 1, outputs.begin() + 1 + states);
+        for (size_t k = 0; k < scans; k++) rows[k].push_back(outputs[1 + (size_t)states + k]);
+    }
+    Nodes nodes(op);
+    for (int i = 0; i < op.outputs(); i++) {
+        if (!op.wants(i)) continue;
+        if (i < states) {
+            op.alias(i, op.c.find_value(state[i]));
+        } else if ((size_t)(i - states) >= scans) {
+            return op.fail("%d outputs of a body with %zu", op.outputs(), body->outputs.size());
+        } else if (rows[i - states].empty()) {
+            if (!no_rows(op, i, body->outputs[1 + (size_t)i])) return false;
+        } else if (!nodes.set(i, stack(nodes, rows[i - states], 0))) {
+            return false;
+        }
+    }
+    op.c.count("loops unrolled");
+    return true;
+}
+
+struct ScanPlan {
+    const Graph* body;
+    int states, scans, results;
+    std::vector<int64_t> in_axes, in_back, out_axes, out_back;
+};
+
+// One run over the sequences of `values`: states first. Gives final states and stacked results.
+bool run_scan(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values, Strings* results) {
+    int64_t length = -1;
+    for (int k = 0; k < p.scans; k++) {
+        const Value* v = nodes.value(values[p.states + k]);
+        int axis = 0;
+        if (!op.axis(p.in_axes[k], v->rank(), &axis)) return false;
+        if (!v->shape[axis].known())
+            return op.fail("the length of %s is known only at run time; give it with --shape",
+                           v->name.c_str());
+        length = v->shape[axis].value;
+    }
+    if (length < 1 || length > kMostNodes / (int64_t)std::max<size_t>(1, p.body->nodes.size()))
+        return op.fail("%lld iterations", (long long)length);
+    Strings state(values.begin(), values.begin() + p.states);
+    std::vector<Strings> rows((size_t)p.results);
+    for (int64_t i = 0; i < length; i++) {
+        Strings inputs = state, outputs;
+        for (int k = 0; k < p.scans; k++) {
+            const std::string at =
+                nodes.constant(Tensor::of_ints({p.in_back[k] ? length - 1 - i : i}, true));
+            inputs.push_back(nodes.add("Gather", {values[p.states + k], at},
+                                       {{"axis", attribute_of(p.in_axes[k])}}));
+            if (inputs.back().empty()) return false;
+        }
+        op.c.set_opset(op.opset);
+        const bool made = run_body(op, *p.body, inputs, &outputs);
+        op.c.set_opset(18);
+        if (!made) return false;
+        state.assign(outputs.begin(), outputs.begin() + p.states);
+        for (int k = 0; k < p.results; k++) rows[k].push_back(outputs[p.states + k]);
+    }
+    results->assign(state.begin(), state.end());
+    for (int k = 0; k < p.results; k++) {
+        if (p.out_back[k]) std::reverse(rows[k].begin(), rows[k].end());
+        int64_t axis = p.out_axes[k];
+        if (axis < 0) axis += nodes.value(rows[k][0])->rank() + 1;
+        results->push_back(stack(nodes, rows[k], axis));
+    }
+    return nodes.ok();
+}
+
+std::vector<int64_t> padded(std::vector<int64_t> values, int count) {
+    values.resize((size_t)count);
+    return values;
+}
+
+bool scan(Op& op) {
+    ScanPlan p;
+    p.body = subgraph(op, "body");
+    const int first = op.opset < 9 ? 1 : 0;  // opset 8: sequence lengths, and a batch axis
+    if (!p.body) return op.fail("it lacks a body");
+    p.scans = (int)op.attr("num_scan_inputs", 0);
+    p.states = op.inputs() - first - p.scans;
+    p.results = (int)p.body->outputs.size() - p.states;
+    if (p.scans < 1 || p.states < 0 || p.results < 0 ||
+        (int)p.body->inputs.size() != p.states + p.scans || op.outputs() > p.states + p.results)
+        return op.fail("%d inputs for a body of %zu and %zu", op.inputs(), p.body->inputs.size(),
+                       p.body->outputs.size());
+    if (first && op.has(0)) return op.fail("sequence_lens");
+    p.in_axes = padded(op.attr_ints("scan_input_axes"), p.scans);
+    p.in_back = padded(op.attr_ints(first ? "directions" : "scan_input_directions"), p.scans);
+    p.out_axes = padded(op.attr_ints("scan_output_axes"), p.results);
+    p.out_back = padded(op.attr_ints("scan_output_directions"), p.results);
+    Nodes nodes(op);
+    const Strings values(op.node.inputs.begin() + first, op.node.inputs.end());
+    std::vector<Strings> results(1);
+    if (!first) {
+        if (!run_scan(op, nodes, p, values, &results[0])) return false;
+    } else {
+        const Dim items = op.in(1)->rank() ? op.in(1)->shape[0] : Dim();
+        if (!items.known() || items.value < 1 || items.value > 64)
+            return op.fail("a batch of unknown size");
+        results.resize((size_t)items.value);
+        for (int64_t b = 0; b < items.value; b++) {
+            Strings item;
+            for (const std::string& v : values)
+                item.push_back(
+                    nodes.add("Gather", {v, nodes.constant(Tensor::of_ints({b}, true))}));
+            if (!nodes.ok() || !run_scan(op, nodes, p, item, &results[b])) return false;
+        }
+    }
+    for (int i = 0; i < op.outputs(); i++) {
+        Strings items;
+        for (const Strings& r : results) items.push_back(r[i]);
+        if (op.wants(i) && !nodes.set(i, first ? stack(nodes, items, 0) : items[0])) return false;
+    }
+    op.c.count("scans unrolled");
+    return true;
+}
+
+}  // namespace
+
+OpTable control_ops() {
+    return {
+        {"", "If", 1, 0, if_else, "a condition that is known at conversion"},
+        {"", "Loop", 1, 0, loop, "a trip count that is known at conversion; unrolled"},
+        {"", "Scan", 8, 0, scan, "a length that is known at conversion; unrolled"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll
