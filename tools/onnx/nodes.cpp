@@ -24,7 +24,7 @@ Attribute attribute_of(const std::vector<int64_t>& values) {
     return a;
 }
 
-Nodes::Nodes(Op& op) : op_(op), opset_(op.c.opset("")) { op.c.set_opset(18); }
+Nodes::Nodes(Op& op) : op_(op), opset_(op.c.opset("")) { op.c.set_opset(20); }
 Nodes::~Nodes() { op_.c.set_opset(opset_); }
 
 std::string Nodes::in(int i) const { return op_.has(i) ? op_.node.inputs[i] : ""; }

@@ -17,7 +17,7 @@ Attribute attribute_of(float value);
 Attribute attribute_of(const std::string& value);
 Attribute attribute_of(const std::vector<int64_t>& values);
 
-// While it lives, ai.onnx nodes have the meaning of opset 18. Values go by their names; "" is one
+// While it lives, ai.onnx nodes have the meaning of opset 20. Values go by their names; "" is one
 // that could not be made, and everything made of it is "", too. The first failure becomes the
 // reason of the node that is being converted.
 class Nodes {

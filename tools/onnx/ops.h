@@ -26,6 +26,8 @@ OpTable image_ops();
 OpTable recurrent_ops();
 OpTable quantize_ops();
 OpTable control_ops();
+OpTable attention_ops();
+OpTable contrib_ops();
 
 // Inputs spread to a common shape, as NumPy broadcasts.
 struct Broadcast {

@@ -188,7 +188,7 @@ bool run_scan(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values, St
         }
         op.c.set_opset(op.opset);
         const bool made = run_body(op, *p.body, inputs, &outputs);
-        op.c.set_opset(18);
+        op.c.set_opset(20);
         if (!made) return false;
         state.assign(outputs.begin(), outputs.begin() + p.states);
         for (int k = 0; k < p.results; k++) rows[k].push_back(outputs[p.states + k]);

@@ -151,37 +151,6 @@ bool gemm(Op& op) {
     return true;
 }
 
-// The product of com.microsoft with operands that may be transposed.
-bool fused_matmul(Op& op) {
-    Value *a = op.in(0), *b = op.in(1);
-    const float alpha = op.attr_float("alpha", 1.f);
-    if (op.attr("transBatchA", 0) || op.attr("transBatchB", 0) || op.attr("transA", 0))
-        return op.fail("transA, transBatchA or transBatchB");
-    if (op.attr("transB", 0)) {
-        const int rank = std::max(a->rank(), b->rank());
-        if (a->rank() < 2 || b->rank() < 2) return op.fail("rank 1");
-        std::vector<Dim> shape;
-        Form form;
-        if (!product_form(op, a, b, rank, &shape, &form)) return false;
-        const std::string x = op.blob(a, form, rank), y = op.blob(b, form, rank);
-        if (x.empty() || y.empty()) return false;
-        ModelLayer& layer = op.emit("MatMul", {x, y});
-        layer.set("transB", 1);
-        std::string out = layer.outputs[0];
-        if (alpha != 1.f) out = scalar_op(op, out, kMul, alpha);
-        shape.push_back(a->shape[a->rank() - 2]);
-        shape.push_back(b->shape[b->rank() - 2]);
-        op.set(0, a->type, shape, form, out);
-        return true;
-    }
-    if (!matmul_values(op, a, b, a->type)) return false;
-    if (alpha == 1.f) return true;
-    Value* out = op.c.find_value(op.node.outputs[0]);
-    const std::string scaled = scalar_op(op, out->blobs[{0, out->form}], kMul, alpha);
-    op.set(0, a->type, out->shape, out->form, scaled);
-    return true;
-}
-
 // Letters of an equation with its ellipsis written out, and the implied output.
 bool expand_equation(Op& op, std::string text, std::vector<std::string>* terms, std::string* out) {
     text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
@@ -277,7 +246,6 @@ OpTable matrix_ops() {
     return {
         {"", "MatMul", 1, 0, matmul, "floats"},
         {"", "Gemm", 1, 0, gemm, "floats"},
-        {"com.microsoft", "FusedMatMul", 1, 0, fused_matmul, "no transA, transBatchA, transBatchB"},
         {"", "Einsum", 12, 0, einsum, "floats, ranks of at most 4"},
         {"", "Det", 11, 0, det, "rank of at most 4"},
     };

@@ -12,7 +12,7 @@ static const OpTable& table() {
         for (OpTable family :
              {unary_ops(), binary_ops(), reduce_ops(), shape_ops(), slice_ops(), gather_ops(),
               fill_ops(), conv_ops(), pool_ops(), norm_ops(), matrix_ops(), image_ops(),
-              recurrent_ops(), quantize_ops(), control_ops()})
+              recurrent_ops(), quantize_ops(), control_ops(), attention_ops(), contrib_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = std::string(a.domain).compare(b.domain);
@@ -99,8 +99,24 @@ int required_inputs(const std::string& op, int opset) {
         {"MatMulInteger", 2},
         {"ConvInteger", 2},
         {"BiasGelu", 2},
+        {"RotaryEmbedding", 3},
+        {"EmbedLayerNormalization", 7},
+        {"FusedConv", 2},
+        {"FusedGemm", 2},
+        {"GroupNorm", 3},
+        {"MatMulNBits", 3},
+        {"DynamicQuantizeMatMul", 3},
+        {"MatMulIntegerToFloat", 4},
+        {"QLinearSigmoid", 4},
+        {"QLinearLeakyRelu", 4},
+        {"QLinearGlobalAveragePool", 4},
+        {"QLinearAveragePool", 4},
+        {"QLinearSoftmax", 4},
+        {"QLinearConcat", 5},
+        {"QGemm", 6},
     };
     if (op == "Constant" || op == "Loop" || op == "Scan") return 0;
+    if (op == "Attention") return 2;  // com.microsoft; ONNX's third is checked by its converter
     if (op == "Reshape" && opset >= 5) return 2;
     if ((op == "TopK" || op == "Resize") && opset >= 10)
         return op == "Resize" && opset > 10 ? 1 : 2;

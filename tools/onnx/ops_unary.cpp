@@ -102,13 +102,6 @@ bool gelu(Op& op) {
     return true;
 }
 
-bool fast_gelu(Op& op) {
-    if (op.has(1)) return op.fail("a bias input");
-    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "GELU")) return false;
-    op.c.model.layers.back().set("fast_gelu", 1);
-    return true;
-}
-
 bool shrink(Op& op) {
     if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "Shrink")) return false;
     op.c.model.layers.back().set("bias", op.attr_float("bias", 0.f));
@@ -318,7 +311,6 @@ OpTable unary_ops() {
         {"", "Swish", 24, 0, swish, ""},
         {"", "Gelu", 20, 0, gelu, ""},
         {"com.microsoft", "Gelu", 1, 0, gelu, ""},
-        {"com.microsoft", "FastGelu", 1, 0, fast_gelu, "no bias"},
         {"", "Shrink", 9, 0, shrink, ""},
         {"", "Softsign", 1, 0, softsign, ""},
         {"", "ThresholdedRelu", 10, 0, thresholded_relu, ""},

@@ -1,0 +1,466 @@
+// Attention, in ONNX's form and those of com.microsoft, written as products and Softmax; rotary
+// embeddings.
+#include <math.h>
+
+#include <limits>
+
+#include "onnx/nodes.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+const float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// A size as a scalar of int64.
+std::string size_of(Nodes& n, const std::string& x, int axis) {
+    const Value* v = n.value(x);
+    if (v && axis < v->rank() && v->shape[axis].known())
+        return n.constant(Tensor::of_ints({v->shape[axis].value}, true));
+    return n.add("Gather", {n.add("Shape", {x}), n.constant(Tensor::of_ints({axis}, true))});
+}
+
+// 0, 1, ... up to a scalar.
+std::string count_to(Nodes& n, const std::string& end) {
+    return n.add("Range", {n.constant(Tensor::of_ints({0}, true)), end,
+                           n.constant(Tensor::of_ints({1}, true))});
+}
+
+std::string unsqueeze(Nodes& n, const std::string& x, const std::vector<int64_t>& axes) {
+    return n.add("Unsqueeze", {x, n.ints(axes)});
+}
+
+// batch, length, heads * size as batch, heads, length, size.
+std::string split_heads(Nodes& n, const std::string& x, int64_t heads) {
+    return n.transpose(n.reshape(x, {0, 0, heads, -1}), {0, 2, 1, 3});
+}
+
+std::string join_heads(Nodes& n, const std::string& x) {
+    return n.reshape(n.transpose(x, {0, 2, 1, 3}), {0, 0, -1});
+}
+
+// Each head of keys and values as often as queries share it.
+std::string repeat_heads(Op& op, Nodes& n, const std::string& x, int64_t times) {
+    const Value* v = n.value(x);
+    if (!v || times == 1) return x;
+    if (!v->shape[1].known()) {
+        op.fail("an unknown number of heads");
+        return "";
+    }
+    std::vector<int64_t> heads;
+    for (int64_t h = 0; h < v->shape[1].value * times; h++) heads.push_back(h / times);
+    return n.add("Gather", {x, n.ints(heads)}, {{"axis", attribute_of((int64_t)1)}});
+}
+
+struct Scores {
+    std::string q, k, v;  // batch, heads, length, size
+    float scale = 0;      // 0: 1 / sqrt(size)
+    float softcap = 0;
+    // Which positions see which: j <= i + offset; -window <= j - i - offset <= window.
+    bool causal = false;
+    int64_t left = -1, right = -1;
+    std::string offset;                // a scalar, or batch x 1 x 1 x 1; "": 0
+    std::vector<std::string> bias;     // added to scores
+    std::vector<std::string> allowed;  // bool; false: as if minus infinity was added
+    float masked = kMinusInfinity;
+    bool guard = false;  // rows that see nothing give 0
+    // What came of it.
+    std::string raw, capped, biased, weights, out;
+};
+
+void add_window(Nodes& n, Scores* s) {
+    if (!s->causal && s->left < 0 && s->right < 0) return;
+    std::string rows = unsqueeze(n, count_to(n, size_of(n, s->q, 2)), {1});
+    if (!s->offset.empty()) rows = n.add("Add", {rows, s->offset});
+    const std::string columns = count_to(n, size_of(n, s->k, 2));
+    const auto bound = [&](const char* compare, int64_t by) {
+        const std::string at =
+            by ? n.add("Add", {rows, n.constant(Tensor::of_ints({by}, true))}) : rows;
+        s->allowed.push_back(n.add(compare, {columns, at}));
+    };
+    if (s->causal) bound("LessOrEqual", 0);
+    if (s->left >= 0) bound("GreaterOrEqual", -s->left);
+    if (s->right >= 0) bound("LessOrEqual", s->right);
+}
+
+// Some row of a mask that is known allows nothing, or the mask is not known.
+bool may_see_nothing(const Value* mask) {
+    if (!mask || !mask->is_constant() || mask->rank() < 1) return true;
+    const Tensor& t = *mask->constant;
+    const size_t row = (size_t)t.dims.back();
+    for (size_t at = 0; row > 0 && at < t.count(); at += row) {
+        bool any = false;
+        for (size_t i = 0; i < row; i++) any = any || t.float_at(at + i) != 0.f;
+        if (!any) return true;
+    }
+    return row == 0;
+}
+
+// False when something could not be made.
+bool attend(Op& op, Nodes& n, Scores* s) {
+    const Value *q = n.value(s->q), *k = n.value(s->k), *v = n.value(s->v);
+    if (!n.ok() || !q || !k || !v) return false;
+    if (q->rank() != 4 || k->rank() != 4 || v->rank() != 4) return op.fail("rank %d", q->rank());
+    const Dim heads = q->shape[1], shared = k->shape[1];
+    if (heads.known() && shared.known()) {
+        if (shared.value < 1 || heads.value % shared.value != 0)
+            return op.fail("%lld heads of queries and %lld of keys", (long long)heads.value,
+                           (long long)shared.value);
+        const int64_t times = heads.value / shared.value;
+        s->k = repeat_heads(op, n, s->k, times);
+        s->v = repeat_heads(op, n, s->v, times);
+    }
+    float scale = s->scale;
+    if (scale == 0.f) {
+        if (!q->shape[3].known()) return op.fail("heads of unknown size");
+        scale = 1.f / sqrtf((float)q->shape[3].value);
+    }
+    s->raw =
+        n.add("Mul", {n.add("MatMul", {s->q, n.transpose(s->k, {0, 1, 3, 2})}), n.scalar(scale)});
+    s->capped = s->raw;
+    if (s->softcap != 0.f) {
+        const std::string cap = n.scalar(s->softcap);
+        s->capped = n.add("Mul", {n.add("Tanh", {n.add("Div", {s->raw, cap})}), cap});
+    }
+    add_window(n, s);
+    std::string scores = s->capped, mask;
+    for (const std::string& b : s->bias) scores = n.add("Add", {scores, b});
+    for (const std::string& a : s->allowed) mask = mask.empty() ? a : n.add("And", {mask, a});
+    if (!mask.empty()) scores = n.add("Where", {mask, scores, n.scalar(s->masked)});
+    s->biased = scores;
+    s->weights = n.add("Softmax", {scores}, {{"axis", attribute_of((int64_t)-1)}});
+    if (s->guard && !mask.empty() && may_see_nothing(n.value(mask))) {
+        const std::string any =
+            n.add("ReduceMax", {n.cast(mask, ElementType::kInt32), n.ints({-1})});
+        s->weights = n.add("Where", {n.cast(any, ElementType::kBool), s->weights, n.scalar(0.f)});
+    }
+    s->out = n.add("MatMul", {s->weights, s->v});
+    return n.ok();
+}
+
+// A mask that is shorter than the keys hides the rest of them.
+std::string lengthen_mask(Nodes& n, const std::string& mask, const std::string& k, bool truth) {
+    const Value *m = n.value(mask), *keys = n.value(k);
+    if (!m || !keys || m->rank() < 1 || !m->shape.back().known() || !keys->shape[2].known())
+        return mask;
+    const int64_t more = keys->shape[2].value - m->shape.back().value;
+    if (more <= 0 || m->shape.back().is(1)) return mask;
+    std::vector<int64_t> pads(2 * (size_t)m->rank(), 0);
+    pads.back() = more;
+    if (!truth) return n.add("Pad", {mask, n.ints(pads), n.scalar(kMinusInfinity)});
+    const std::string wide =
+        n.add("Pad", {n.cast(mask, ElementType::kInt32), n.ints(pads),
+                      n.constant(Tensor::of_ints({0}, true).cast(ElementType::kInt32))});
+    return n.cast(wide, ElementType::kBool);
+}
+
+// ONNX Attention, opsets 23 on.
+bool attention(Op& op) {
+    const int64_t q_heads = op.attr("q_num_heads", 0), kv_heads = op.attr("kv_num_heads", 0);
+    const int rank = op.in(0)->rank();
+    if (!op.has(2) || op.has(4) != op.has(5))
+        return op.fail("it lacks values or one of two caches");
+    if (rank == 3 && (q_heads < 1 || kv_heads < 1)) return op.fail("q_num_heads, kv_num_heads");
+    Nodes n(op);
+    Scores s;
+    s.q = rank == 3 ? split_heads(n, n.in(0), q_heads) : n.in(0);
+    s.k = rank == 3 ? split_heads(n, n.in(1), kv_heads) : n.in(1);
+    s.v = rank == 3 ? split_heads(n, n.in(2), kv_heads) : n.in(2);
+    if (op.has(4)) {
+        s.offset = size_of(n, n.in(4), 2);
+        s.k = n.add("Concat", {n.in(4), s.k}, {{"axis", attribute_of((int64_t)2)}});
+        s.v = n.add("Concat", {n.in(5), s.v}, {{"axis", attribute_of((int64_t)2)}});
+    }
+    const std::string present_k = s.k, present_v = s.v;
+    s.scale = op.attr_float("scale", 0.f);
+    s.softcap = op.attr_float("softcap", 0.f);
+    s.causal = op.attr("is_causal", 0) != 0;
+    s.left = op.attr("left_window_size", -1), s.right = op.attr("right_window_size", -1);
+    if (op.has(3)) {
+        const bool truth = op.in(3)->type == ElementType::kBool;
+        const std::string mask = lengthen_mask(n, n.in(3), s.k, truth);
+        (truth ? s.allowed : s.bias).push_back(mask);
+        s.guard = true;
+        // Minus infinity in the mask is a position that is hidden, whatever its score is.
+        if (!truth)
+            s.allowed.push_back(
+                n.add("Greater", {mask, n.scalar(-std::numeric_limits<float>::max())}));
+        if (!truth)
+            s.bias.back() = n.add("Max", {mask, n.scalar(-std::numeric_limits<float>::max())});
+    }
+    if (op.has(6)) {
+        const std::string lengths = unsqueeze(n, n.in(6), {1, 2, 3});
+        s.allowed.push_back(n.add("Less", {count_to(n, size_of(n, s.k, 2)), lengths}));
+        if (!op.has(4)) s.offset = n.add("Sub", {lengths, size_of(n, s.q, 2)});
+    }
+    s.guard = s.guard || op.has(6) || s.left >= 0 || s.right >= 0;
+    if (!attend(op, n, &s)) return false;
+    const int64_t mode = op.attr("qk_matmul_output_mode", 0);
+    return n.set(0, rank == 3 ? join_heads(n, s.out) : s.out) && n.set(1, present_k) &&
+           n.set(2, present_v) &&
+           n.set(3, mode == 0   ? s.raw
+                    : mode == 1 ? s.capped
+                    : mode == 2 ? s.biased
+                                : s.weights);
+}
+
+// com.microsoft's mask_index or key_padding_mask; false after op.fail().
+bool padding_mask(Op& op, Nodes& n, int input, Scores* s) {
+    if (!op.has(input)) return true;
+    const Value* m = op.in(input);
+    const std::string mask = n.in(input);
+    if (m->rank() == 1) {  // keys of each item
+        if (!same(m->shape[0], n.value(s->q)->shape[0]))
+            return op.fail("a mask of rank 1 that is not one length an item");
+        s->allowed.push_back(
+            n.add("Less", {count_to(n, size_of(n, s->k, 2)),
+                           n.cast(unsqueeze(n, mask, {1, 2, 3}), ElementType::kInt64)}));
+        return n.ok();
+    }
+    if (m->rank() < 2 || m->rank() > 3) return op.fail("a mask of rank %d", m->rank());
+    const std::vector<int64_t> axes =
+        m->rank() == 2 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1};
+    s->allowed.push_back(n.cast(unsqueeze(n, mask, axes), ElementType::kBool));
+    return n.ok();
+}
+
+// com.microsoft Attention: the projection to queries, keys and values included.
+bool ms_attention(Op& op) {
+    const Value *x = op.in(0), *w = op.in(1);
+    const int64_t heads = op.attr("num_heads", 0);
+    if (x->rank() != 3 || w->rank() != 2 || !w->shape[1].known() || heads < 1)
+        return op.fail("rank %d, %lld heads", x->rank(), (long long)heads);
+    if (op.attr("do_rotary", 0)) return op.fail("do_rotary");
+    std::vector<int64_t> sizes = op.attr_ints("qkv_hidden_sizes");
+    if (sizes.empty()) sizes.assign(3, w->shape[1].value / 3);
+    if (sizes.size() != 3 || sizes[0] + sizes[1] + sizes[2] != w->shape[1].value || sizes[0] < 1 ||
+        sizes[2] < 1)
+        return op.fail("qkv_hidden_sizes");
+    Nodes n(op);
+    std::string all = n.add("MatMul", {n.in(0), n.in(1)});
+    if (op.has(2)) all = n.add("Add", {all, n.in(2)});
+    const std::vector<std::string> parts =
+        n.add_many("Split", {all, n.ints(sizes)}, {{"axis", attribute_of((int64_t)-1)}}, 3);
+    Scores s;
+    s.q = split_heads(n, parts[0], heads);
+    s.k = split_heads(n, parts[1], heads);
+    s.v = split_heads(n, parts[2], heads);
+    if (op.has(4)) {  // 2 x batch x heads x length x size
+        for (int64_t i = 0; i < 2; i++) {
+            const std::string past =
+                n.add("Gather", {n.in(4), n.constant(Tensor::of_ints({i}, true))});
+            std::string& now = i ? s.v : s.k;
+            if (i == 0) s.offset = size_of(n, past, 2);
+            now = n.add("Concat", {past, now}, {{"axis", attribute_of((int64_t)2)}});
+        }
+    }
+    const std::string k = s.k, v = s.v;
+    s.scale = op.attr_float("scale", 0.f);
+    s.causal = op.attr("unidirectional", 0) != 0;
+    s.masked = op.attr_float("mask_filter_value", -10000.f);
+    if (s.masked > -1e4f) return op.fail("mask_filter_value %g", s.masked);
+    if (!n.ok() || !padding_mask(op, n, 3, &s)) return false;
+    if (op.has(5)) s.bias.push_back(n.in(5));
+    if (!attend(op, n, &s) || !n.set(0, join_heads(n, s.out))) return false;
+    if (!op.wants(1)) return true;
+    return n.set(1, n.add("Concat", {unsqueeze(n, k, {0}), unsqueeze(n, v, {0})},
+                          {{"axis", attribute_of((int64_t)0)}}));
+}
+
+// com.microsoft MultiHeadAttention: query, key, value, bias, key_padding_mask, attention_bias,
+// past_key, past_value.
+bool multi_head_attention(Op& op) {
+    const int64_t heads = op.attr("num_heads", 0);
+    if (heads < 1) return op.fail("num_heads");
+    Nodes n(op);
+    Scores s;
+    if (op.in(0)->rank() != 3) return op.fail("packed queries, keys and values");
+    if (!op.has(1) || !op.has(2)) return op.fail("it lacks keys or values");
+    std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
+    if (op.has(3)) {
+        int64_t at = 0;
+        for (int i = 0; i < 3; i++) {
+            const Value* v = n.value(parts[i]);
+            if (v->rank() != 3) continue;
+            if (!v->shape[2].known()) return op.fail("heads of unknown size");
+            const int64_t end = at + v->shape[2].value;
+            parts[i] = n.add("Add", {parts[i], n.slice(n.in(3), 0, at, end)});
+            at = end;
+        }
+    }
+    if (!n.ok()) return false;
+    for (int i = 0; i < 3; i++)
+        if (n.value(parts[i])->rank() == 3) parts[i] = split_heads(n, parts[i], heads);
+    s.q = parts[0], s.k = parts[1], s.v = parts[2];
+    if (op.has(6)) {
+        s.offset = size_of(n, n.in(6), 2);
+        s.k = n.add("Concat", {n.in(6), s.k}, {{"axis", attribute_of((int64_t)2)}});
+        s.v = n.add("Concat", {n.in(7), s.v}, {{"axis", attribute_of((int64_t)2)}});
+    }
+    const std::string k = s.k, v = s.v;
+    s.scale = op.attr_float("scale", 0.f);
+    s.causal = op.attr("unidirectional", 0) != 0;
+    s.masked = op.attr_float("mask_filter_value", -10000.f);
+    if (!n.ok() || !padding_mask(op, n, 4, &s)) return false;
+    if (op.has(5)) s.bias.push_back(n.in(5));
+    return attend(op, n, &s) && n.set(0, join_heads(n, s.out)) && n.set(1, k) && n.set(2, v);
+}
+
+struct Rotation {
+    std::string cos, sin;   // length x size / 2, or those of each position
+    std::string positions;  // batch x length; "": the caches are those of each position
+    int64_t heads = 0, size = 0;
+    bool interleaved = false;
+};
+
+// x: batch, heads, length, size.
+std::string rotate(Op& op, Nodes& n, const std::string& x, const Rotation& r) {
+    const Value* v = n.value(x);
+    if (!n.ok() || !v) return "";
+    if (v->rank() != 4 || !v->shape[3].known()) {
+        op.fail("heads of unknown size");
+        return "";
+    }
+    const int64_t all = v->shape[3].value, size = r.size ? r.size : all;
+    std::string caches[2] = {r.cos, r.sin};
+    for (std::string& cache : caches) {
+        if (!r.positions.empty()) cache = n.add("Gather", {cache, r.positions});
+        cache = unsqueeze(n, cache, {1});
+        const Value* c = n.value(cache);
+        if (c && c->shape.back().known() && c->shape.back().value > size / 2)
+            cache = n.slice(cache, -1, 0, size / 2);
+    }
+    const std::string part = size < all ? n.slice(x, 3, 0, size) : x;
+    std::string halves[2];
+    for (int64_t i = 0; i < 2; i++)
+        halves[i] =
+            r.interleaved
+                ? n.add("Slice", {part, n.ints({i}), n.ints({size}), n.ints({3}), n.ints({2})})
+                : n.slice(part, 3, i * (size / 2), (i + 1) * (size / 2));
+    std::string real =
+        n.add("Sub", {n.add("Mul", {halves[0], caches[0]}), n.add("Mul", {halves[1], caches[1]})});
+    std::string imaginary =
+        n.add("Add", {n.add("Mul", {halves[0], caches[1]}), n.add("Mul", {halves[1], caches[0]})});
+    std::string turned;
+    const Attributes last = {{"axis", attribute_of((int64_t)3)}};
+    if (r.interleaved) {
+        // Columns 0, size / 2, 1, size / 2 + 1, ... of the halves side by side.
+        std::vector<int64_t> order;
+        for (int64_t i = 0; i < size; i++) order.push_back(i / 2 + (i % 2) * (size / 2));
+        turned = n.add("Gather", {n.add("Concat", {real, imaginary}, last), n.ints(order)}, last);
+    } else {
+        turned = n.add("Concat", {real, imaginary}, last);
+    }
+    if (size == all) return turned;
+    return n.add("Concat", {turned, n.slice(x, 3, size, all)}, last);
+}
+
+// Positions from one number that is the first's, or batch x length as they are.
+std::string positions_of(Nodes& n, const std::string& given, const std::string& x) {
+    const Value* v = n.value(given);
+    if (!v || v->rank() > 1) return given;
+    return unsqueeze(n, n.add("Add", {count_to(n, size_of(n, x, 2)), given}), {0});
+}
+
+bool rotary(Op& op, const std::string& positions, const std::string& cos, const std::string& sin,
+            Nodes& n) {
+    Rotation r;
+    r.cos = cos, r.sin = sin;
+    r.heads = op.attr("num_heads", 0), r.size = op.attr("rotary_embedding_dim", 0);
+    r.interleaved = op.attr("interleaved", 0) != 0;
+    const bool flat = op.in(0)->rank() == 3;
+    if (flat && r.heads < 1 && r.size < 1) {
+        const Value* c = n.value(cos);
+        if (!c->shape.back().known()) return op.fail("num_heads");
+        r.size = 2 * c->shape.back().value;
+        r.heads = op.in(0)->shape[2].known() ? op.in(0)->shape[2].value / r.size : 0;
+    }
+    if (flat && r.heads < 1) return op.fail("num_heads");
+    const std::string x = flat ? split_heads(n, n.in(0), r.heads) : n.in(0);
+    if (!n.ok()) return false;
+    if (!positions.empty()) r.positions = positions_of(n, positions, x);
+    const std::string out = rotate(op, n, x, r);
+    return n.set(0, flat && !out.empty() ? join_heads(n, out) : out);
+}
+
+bool rotary_embedding(Op& op) {
+    Nodes n(op);
+    return rotary(op, n.in(3), n.in(1), n.in(2), n);
+}
+
+bool ms_rotary_embedding(Op& op) {
+    if (op.attr_float("scale", 1.f) != 1.f) return op.fail("scale");
+    Nodes n(op);
+    return rotary(op, n.in(1), n.in(2), n.in(3), n);
+}
+
+// com.microsoft GroupQueryAttention: query, key, value, past_key, past_value, seqlens_k,
+// total_sequence_length, cos_cache, sin_cache.
+bool group_query_attention(Op& op) {
+    const int64_t heads = op.attr("num_heads", 0), shared = op.attr("kv_num_heads", 0);
+    if (heads < 1 || shared < 1 || op.in(0)->rank() != 3) return op.fail("num_heads, kv_num_heads");
+    Nodes n(op);
+    std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
+    if (!op.has(1)) {
+        const Dim width = op.in(0)->shape[2];
+        if (!width.known()) return op.fail("heads of unknown size");
+        const int64_t size = width.value / (heads + 2 * shared);
+        const std::vector<std::string> split =
+            n.add_many("Split", {n.in(0), n.ints({heads * size, shared * size, shared * size})},
+                       {{"axis", attribute_of((int64_t)-1)}}, 3);
+        for (int i = 0; i < 3; i++) parts[i] = split[i];
+    }
+    Scores s;
+    s.q = split_heads(n, parts[0], heads);
+    s.k = split_heads(n, parts[1], shared);
+    s.v = split_heads(n, parts[2], shared);
+    if (!n.ok()) return false;
+    const bool past = op.has(3) && !op.in(3)->shape[2].is(0);
+    if (past) s.offset = size_of(n, n.in(3), 2);
+    if (op.attr("do_rotary", 0)) {
+        Rotation r;
+        r.cos = n.in(7), r.sin = n.in(8), r.interleaved = op.attr("rotary_interleaved", 0) != 0;
+        const Value* cache = op.in(7);
+        if (!cache || !op.has(8) || !cache->shape.back().known()) return op.fail("its caches");
+        r.size = 2 * cache->shape.back().value;
+        std::string at = count_to(n, size_of(n, s.q, 2));
+        if (past) at = n.add("Add", {at, s.offset});
+        r.positions = op.has(9) ? n.in(9) : unsqueeze(n, at, {0});
+        s.q = rotate(op, n, s.q, r), s.k = rotate(op, n, s.k, r);
+    }
+    if (past) {
+        s.k = n.add("Concat", {n.in(3), s.k}, {{"axis", attribute_of((int64_t)2)}});
+        s.v = n.add("Concat", {n.in(4), s.v}, {{"axis", attribute_of((int64_t)2)}});
+    }
+    const std::string k = s.k, v = s.v;
+    s.scale = op.attr_float("scale", 0.f);
+    s.softcap = op.attr_float("softcap", 0.f);
+    s.causal = true;
+    const int64_t window = op.attr("local_window_size", -1);
+    if (window > 0) s.left = window - 1;
+    if (op.has(10)) s.bias.push_back(n.in(10));
+    return n.ok() && attend(op, n, &s) && n.set(0, join_heads(n, s.out)) && n.set(1, k) &&
+           n.set(2, v);
+}
+
+}  // namespace
+
+OpTable attention_ops() {
+    const char* const ms = "com.microsoft";
+    return {
+        {"", "Attention", 23, 0, attention, "softmax in float32"},
+        {"", "RotaryEmbedding", 23, 0, rotary_embedding, ""},
+        {ms, "Attention", 1, 0, ms_attention,
+         "no do_rotary; masks of rank 2, 3, or a length an item"},
+        {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
+         "queries, keys and values apart; masks of rank 2, 3, or a length an item"},
+        {ms, "GroupQueryAttention", 1, 0, group_query_attention,
+         "caches that grow; all items of a batch of one length"},
+        {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale"},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,326 @@
+// Operators of com.microsoft that are others in one node.
+#include <math.h>
+
+#include "onnx/nodes.h"
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+bool fast_gelu(Op& op) {
+    Nodes n(op);
+    const std::string x = op.has(1) ? n.add("Add", {n.in(0), n.in(1)}) : n.in(0);
+    return n.set(0, n.add("Gelu", {x}, {{"approximate", attribute_of(std::string("tanh"))}}));
+}
+
+bool quick_gelu(Op& op) {
+    Nodes n(op);
+    const float alpha = op.attr_float("alpha", 1.702f);
+    const std::string gate = n.add("Sigmoid", {n.add("Mul", {n.in(0), n.scalar(alpha)})});
+    return n.set(0, n.add("Mul", {n.in(0), gate}));
+}
+
+// The activation of FusedConv and FusedGemm; `x` as it is if there is none.
+std::string activate(Op& op, Nodes& n, const std::string& x) {
+    const std::string type = op.attr_string("activation", "");
+    std::vector<float> p = op.attr_floats("activation_params");
+    if (type.empty()) return x;
+    if (type == "Clip") {
+        if (p.size() != 2) p = {-3.4e38f, 3.4e38f};
+        return n.add("Clip", {x, n.scalar(p[0]), n.scalar(p[1])});
+    }
+    Attributes attributes;
+    if (op.has_attr("activation_alpha")) p = {op.attr_float("activation_alpha", 0.f)};
+    if (op.has_attr("activation_beta"))
+        p.resize(1), p.push_back(op.attr_float("activation_beta", 0.f));
+    if (p.size() > 0) attributes["alpha"] = attribute_of(p[0]);
+    if (p.size() > 1) attributes["beta"] = attribute_of(p[1]);
+    return n.add(type, {x}, attributes);
+}
+
+Attributes without_activation(const Op& op) {
+    Attributes kept = op.node.attributes;
+    for (const char* name :
+         {"activation", "activation_params", "activation_alpha", "activation_beta"})
+        kept.erase(name);
+    return kept;
+}
+
+bool fused_conv(Op& op) {
+    Nodes n(op);
+    std::vector<std::string> inputs = {n.in(0), n.in(1)};
+    if (op.has(2)) inputs.push_back(n.in(2));
+    std::string out = n.add("Conv", inputs, without_activation(op));
+    if (op.has(3)) out = n.add("Add", {out, n.in(3)});
+    return n.set(0, activate(op, n, out));
+}
+
+bool fused_gemm(Op& op) {
+    Nodes n(op);
+    std::vector<std::string> inputs = {n.in(0), n.in(1)};
+    if (op.has(2)) inputs.push_back(n.in(2));
+    return n.set(0, activate(op, n, n.add("Gemm", inputs, without_activation(op))));
+}
+
+// Operands whose last two axes are swapped (trans), or whose first axes go behind all of the batch
+// (transBatch): axes 0, 1, ..., r - 2, r - 1 stand as 1, ..., r - 2, 0, r - 1.
+std::string operand(Op& op, Nodes& n, int input, bool swapped, bool batch) {
+    const int rank = op.in(input)->rank();
+    if (rank < 2 || (!swapped && !batch)) return n.in(input);
+    std::vector<int64_t> perm;
+    for (int64_t a = 0; a < rank; a++) perm.push_back(a);
+    if (batch) {
+        for (int a = 0; a + 2 < rank; a++) perm[a] = a + 1;
+        perm[rank - 2] = 0;
+    }
+    if (swapped) std::swap(perm[rank - 2], perm[rank - 1]);
+    return n.transpose(n.in(input), perm);
+}
+
+bool fused_matmul(Op& op) {
+    Nodes n(op);
+    const std::string a =
+        operand(op, n, 0, op.attr("transA", 0) != 0, op.attr("transBatchA", 0) != 0);
+    const std::string b =
+        operand(op, n, 1, op.attr("transB", 0) != 0, op.attr("transBatchB", 0) != 0);
+    const float alpha = op.attr_float("alpha", 1.f);
+    const std::string out = n.add("MatMul", {a, b});
+    return n.set(0, alpha == 1.f ? out : n.add("Mul", {out, n.scalar(alpha)}));
+}
+
+// input_ids, segment_ids, word, position and segment embeddings, gamma, beta, mask, position_ids.
+bool embed_layer_norm(Op& op) {
+    if (op.in(0)->rank() != 2) return op.fail("rank %d", op.in(0)->rank());
+    for (int i : {2, 3, 5, 6})
+        if (!op.has(i)) return op.fail("it lacks input %d", i);
+    Nodes n(op);
+    std::string sum = n.add("Gather", {n.in(2), n.in(0)}), at = n.in(8);
+    if (at.empty()) {
+        const std::string zero = n.constant(Tensor::of_ints({0}, true));
+        const std::string one = n.constant(Tensor::of_ints({1}, true));
+        const std::string length = n.add("Gather", {n.add("Shape", {n.in(0)}), one});
+        at = n.add("Unsqueeze", {n.add("Range", {zero, length, one}), n.ints({0})});
+    }
+    sum = n.add("Add", {sum, n.add("Gather", {n.in(3), at})});
+    if (op.has(1) && op.has(4)) sum = n.add("Add", {sum, n.add("Gather", {n.in(4), n.in(1)})});
+    const float eps = op.attr_float("epsilon", 1e-12f);
+    if (!n.set(0, n.add("LayerNormalization", {sum, n.in(5), n.in(6)},
+                        {{"epsilon", attribute_of(eps)}})))
+        return false;
+    if (op.wants(1)) {
+        if (!op.has(7)) {
+            const Dim items = op.in(0)->shape[0];
+            if (!items.known()) return op.fail("mask_index without a mask");
+            op.set_constant(1, Tensor(ElementType::kInt32, {items.value}));
+        } else if (!n.set(1, n.add("ReduceSum", {n.in(7), n.ints({1})},
+                                   {{"keepdims", attribute_of((int64_t)0)}}))) {
+            return false;
+        }
+    }
+    return !op.wants(2) || n.set(2, sum);
+}
+
+// GroupNorm of channels-last images, with Swish behind it if asked.
+bool ms_group_norm(Op& op) {
+    const int rank = op.in(0)->rank();
+    if (rank < 3) return op.fail("rank %d", rank);
+    Nodes n(op);
+    const bool last = op.attr("channels_last", 1) != 0;
+    std::vector<int64_t> front = {0, rank - 1}, back = {0};
+    for (int64_t a = 1; a + 1 < rank; a++) front.push_back(a), back.push_back(a + 1);
+    back.push_back(1);
+    const std::string x = last ? n.transpose(n.in(0), front) : n.in(0);
+    std::string out = n.add("GroupNormalization", {x, n.in(1), n.in(2)},
+                            {{"num_groups", attribute_of(op.attr("groups", 1))},
+                             {"epsilon", attribute_of(op.attr_float("epsilon", 1e-5f))}});
+    if (op.attr("activation", 0)) out = n.add("Mul", {out, n.add("Sigmoid", {out})});
+    return n.set(0, last && n.ok() ? n.transpose(out, back) : out);
+}
+
+// Weights of 2, 4 or 8 bits, one scale a block of a row.
+bool unpack_weights(Op& op, Tensor* w) {
+    const int64_t k = op.attr("K", 0), rows = op.attr("N", 0), bits = op.attr("bits", 4),
+                  block = op.attr("block_size", 32);
+    for (int i : {1, 2, 3})
+        if (op.has(i) && !op.in(i)->is_constant()) return op.fail("weights that are not constant");
+    if (k < 1 || rows < 1 || block < 1 || block > 1 << 20 || (bits != 2 && bits != 4 && bits != 8))
+        return op.fail("K %lld, N %lld, block_size %lld, bits %lld", (long long)k, (long long)rows,
+                       (long long)block, (long long)bits);
+    const int64_t blocks = (k + block - 1) / block, bytes = block * bits / 8, each = 8 / bits;
+    const Tensor &data = *op.in(1)->constant, &scales = *op.in(2)->constant;
+    const Tensor* zeros = op.has(3) ? op.in(3)->constant.get() : nullptr;
+    if (element_count({rows, k}) < 0 ||
+        (int64_t)data.count() != element_count({rows, blocks, bytes}) ||
+        (int64_t)scales.count() != rows * blocks || data.type != ElementType::kUint8)
+        return op.fail("weights of other sizes than N, K and block_size say");
+    const int64_t zero_bytes = (blocks * bits + 7) / 8;
+    const bool packed = zeros && !is_float(zeros->type);
+    if (zeros && (int64_t)zeros->count() != rows * (packed ? zero_bytes : blocks))
+        return op.fail("zero points of other sizes than N, K and block_size say");
+    const int64_t mask = (1 << bits) - 1;
+    *w = Tensor(ElementType::kFloat, {k, rows});
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < k; i++) {
+            const int64_t b = i / block, in = i % block;
+            const int64_t byte = data.int_at((size_t)((r * blocks + b) * bytes + in / each));
+            const int64_t q = (byte >> (in % each * bits)) & mask;
+            float zero = (float)(1 << (bits - 1));
+            if (packed)
+                zero = (float)((zeros->int_at((size_t)(r * zero_bytes + b / each)) >>
+                                (b % each * bits)) &
+                               mask);
+            else if (zeros)
+                zero = zeros->float_at((size_t)(r * blocks + b));
+            w->set_float((size_t)(i * rows + r),
+                         ((float)q - zero) * scales.float_at((size_t)(r * blocks + b)));
+        }
+    }
+    return true;
+}
+
+bool matmul_n_bits(Op& op) {
+    if (op.has(4)) return op.fail("g_idx");
+    Tensor w;
+    if (!unpack_weights(op, &w)) return false;
+    op.c.note("weights of few bits are held as float32 (MatMulNBits)");
+    Nodes n(op);
+    std::string out = n.add("MatMul", {n.in(0), n.constant(w)});
+    if (op.has(5)) out = n.add("Add", {out, n.in(5)});
+    return n.set(0, out);
+}
+
+// b_zero_point or another operand of a quantized product: floats that the bytes stand for.
+std::string dequantized(Nodes& n, const std::string& x, const std::string& scale,
+                        const std::string& zero) {
+    std::vector<std::string> inputs = {x, scale};
+    if (!zero.empty()) inputs.push_back(zero);
+    return n.add("DequantizeLinear", inputs);
+}
+
+// A vector of scales and zero points goes along the last axis.
+std::string dequantized_matrix(Op& op, Nodes& n, int x, int scale, int zero) {
+    std::vector<std::string> inputs = {n.in(x), n.in(scale)};
+    if (op.has(zero)) inputs.push_back(n.in(zero));
+    const bool rows = op.has(scale) && op.in(scale)->rank() == 1 && !op.in(scale)->shape[0].is(1);
+    return n.add("DequantizeLinear", inputs,
+                 {{"axis", attribute_of((int64_t)(rows ? op.in(x)->rank() - 1 : 0))}});
+}
+
+bool dynamic_quantize_matmul(Op& op) {
+    Nodes n(op);
+    const std::vector<std::string> q = n.add_many("DynamicQuantizeLinear", {n.in(0)}, {}, 3);
+    const std::string a = dequantized(n, q[0], q[1], q[2]);
+    std::string out = n.add("MatMul", {a, dequantized_matrix(op, n, 1, 2, 3)});
+    if (op.has(4)) out = n.add("Add", {out, n.in(4)});
+    return n.set(0, out);
+}
+
+// A, B, a_scale, b_scale, a_zero_point, b_zero_point, bias.
+bool matmul_integer_to_float(Op& op) {
+    Nodes n(op);
+    if (op.in(2)->rank() == 1 && !op.in(2)->shape[0].is(1)) return op.fail("a scale for each row");
+    std::string out = n.add(
+        "MatMul", {dequantized(n, n.in(0), n.in(2), n.in(4)), dequantized_matrix(op, n, 1, 3, 5)});
+    if (op.has(6)) out = n.add("Add", {out, n.in(6)});
+    return n.set(0, out);
+}
+
+std::string quantized(Nodes& n, const std::string& x, const std::string& scale,
+                      const std::string& zero) {
+    std::vector<std::string> inputs = {x, scale};
+    if (!zero.empty()) inputs.push_back(zero);
+    return n.add("QuantizeLinear", inputs);
+}
+
+// X, x_scale, x_zero_point, y_scale, y_zero_point: another operator between the two.
+bool q_linear(Op& op, const char* type) {
+    Nodes n(op);
+    Attributes attributes = op.node.attributes;
+    const bool last = op.attr("channels_last", 0) != 0;
+    const int64_t opset = op.attr("opset", 13);
+    attributes.erase("channels_last"), attributes.erase("opset");
+    std::string x = dequantized(n, n.in(0), n.in(1), n.in(2));
+    const int rank = op.in(0)->rank();
+    std::vector<int64_t> front = {0, rank - 1}, back = {0};
+    for (int64_t a = 1; a + 1 < rank; a++) front.push_back(a), back.push_back(a + 1);
+    back.push_back(1);
+    if (last && n.ok()) x = n.transpose(x, front);
+    std::string y;
+    if (std::string(type) == "Softmax" && opset < 13) {
+        int axis = 0;
+        if (!op.axis(op.attr("axis", 1), rank, &axis)) return false;
+        if (axis != rank - 1) return op.fail("Softmax over several axes");
+    }
+    y = n.add(type, {x}, attributes);
+    if (last && n.ok()) y = n.transpose(y, back);
+    return n.set(0, quantized(n, y, n.in(3), n.in(4)));
+}
+bool q_sigmoid(Op& op) { return q_linear(op, "Sigmoid"); }
+bool q_leaky_relu(Op& op) { return q_linear(op, "LeakyRelu"); }
+bool q_global_average_pool(Op& op) { return q_linear(op, "GlobalAveragePool"); }
+bool q_average_pool(Op& op) { return q_linear(op, "AveragePool"); }
+bool q_softmax(Op& op) { return q_linear(op, "Softmax"); }
+
+// y_scale, y_zero_point, then x, scale and zero point of each input.
+bool q_concat(Op& op) {
+    if (op.inputs() < 5 || (op.inputs() - 2) % 3 != 0) return op.fail("%d inputs", op.inputs());
+    Nodes n(op);
+    std::vector<std::string> parts;
+    for (int i = 2; i + 2 < op.inputs(); i += 3)
+        parts.push_back(dequantized(n, n.in(i), n.in(i + 1), n.in(i + 2)));
+    const std::string y = n.add("Concat", parts, {{"axis", attribute_of(op.attr("axis", 0))}});
+    return n.set(0, quantized(n, y, n.in(0), n.in(1)));
+}
+
+// A, a_scale, a_zero_point, B, b_scale, b_zero_point, C (s32), y_scale, y_zero_point.
+bool q_gemm(Op& op) {
+    Nodes n(op);
+    const std::string a = dequantized(n, n.in(0), n.in(1), n.in(2));
+    const bool swapped = op.attr("transB", 0) != 0;
+    std::vector<std::string> inputs = {n.in(3), n.in(4)};
+    if (op.has(5)) inputs.push_back(n.in(5));
+    const bool rows = op.in(4)->rank() == 1 && !op.in(4)->shape[0].is(1);
+    const std::string b = n.add("DequantizeLinear", inputs,
+                                {{"axis", attribute_of((int64_t)(rows && !swapped ? 1 : 0))}});
+    std::string y = n.add("Gemm", {a, b},
+                          {{"transA", attribute_of(op.attr("transA", 0))},
+                           {"transB", attribute_of(op.attr("transB", 0))}});
+    if (op.has(6)) {
+        const std::string scale = n.add("Mul", {n.in(1), n.in(4)});
+        y = n.add("Add", {y, n.add("Mul", {n.cast(n.in(6), ElementType::kFloat), scale})});
+    }
+    const float alpha = op.attr_float("alpha", 1.f);
+    if (alpha != 1.f) y = n.add("Mul", {y, n.scalar(alpha)});
+    return n.set(0, op.has(7) ? quantized(n, y, n.in(7), n.in(8)) : y);
+}
+
+}  // namespace
+
+OpTable contrib_ops() {
+    const char* const ms = "com.microsoft";
+    const char* const slow = "computed in float32";
+    return {
+        {ms, "FastGelu", 1, 0, fast_gelu, ""},
+        {ms, "QuickGelu", 1, 0, quick_gelu, ""},
+        {ms, "FusedConv", 1, 0, fused_conv, ""},
+        {ms, "FusedGemm", 1, 0, fused_gemm, ""},
+        {ms, "FusedMatMul", 1, 0, fused_matmul, ""},
+        {ms, "EmbedLayerNormalization", 1, 0, embed_layer_norm, ""},
+        {ms, "GroupNorm", 1, 0, ms_group_norm, ""},
+        {ms, "MatMulNBits", 1, 0, matmul_n_bits, "constant weights, held as float32; no g_idx"},
+        {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, slow},
+        {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, slow},
+        {ms, "QLinearSigmoid", 1, 0, q_sigmoid, slow},
+        {ms, "QLinearLeakyRelu", 1, 0, q_leaky_relu, slow},
+        {ms, "QLinearGlobalAveragePool", 1, 0, q_global_average_pool, slow},
+        {ms, "QLinearAveragePool", 1, 0, q_average_pool, slow},
+        {ms, "QLinearSoftmax", 1, 0, q_softmax, slow},
+        {ms, "QLinearConcat", 1, 0, q_concat, slow},
+        {ms, "QGemm", 1, 0, q_gemm, slow},
+    };
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll
