@@ -102,6 +102,7 @@ void Converter::add_input(const std::string& name, ElementType type,
     }
     set_spec(&layer, type, shape, v->form.batch);
     v->blobs[{0, v->form}] = name;
+    add_sizes(name, shape, v->form);
 }
 
 bool Converter::add_output(const std::string& name, ElementType type,

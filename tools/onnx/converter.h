@@ -124,6 +124,14 @@ public:
     // A reshape, if one is needed, of each item of a blob. "" when sizes are not known well enough.
     std::string regroup(const std::string& blob, const std::vector<Dim>& from,
                         const std::vector<Dim>& to, bool floats, const std::string& wish);
+    // A reshape whose sizes are taken at run time from blobs that have them. "" if there are none.
+    std::string regroup_at_run_time(const std::string& blob, const std::vector<Dim>& from,
+                                    const std::vector<Dim>& to, const std::string& wish);
+    // Remembers that an axis of this blob has a size that is known only at run time.
+    void add_sizes(const std::string& blob, const std::vector<Dim>& shape, const Form& form);
+    // A size, or several one behind the other, as a blob of s32. "" if no blob has it.
+    std::string size_blob(const Dim& size);
+    std::string size_blob(const std::vector<Dim>& sizes);
     std::string change_ones(const std::string& blob, const std::vector<Dim>& from,
                             const std::vector<Dim>& to, const std::string& wish);
     // Which tensors lie in a Mat without sharing axes, and how those that do not are held.
@@ -155,6 +163,14 @@ private:
     Report* report_;
     std::map<std::string, std::unique_ptr<Value>> values_;
     std::set<std::string> names_;
+    // By symbol: a blob with an axis of that size, and the blob that holds the size itself.
+    struct SizeSource {
+        std::string blob;
+        int axis;
+        bool batch;
+    };
+    std::map<int, SizeSource> size_sources_;
+    std::map<int, std::string> size_blobs_;
     std::vector<Tensor> kept_;
     std::vector<std::string> outputs_;
     bool folding_ = true, default_batch_ = true, keep_names_ = false;

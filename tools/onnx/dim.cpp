@@ -153,6 +153,20 @@ Dim Symbols::product(const std::vector<Dim>& dims) {
     return all;
 }
 
+bool Symbols::parts_of(const Dim& size, int64_t* factor, std::vector<Dim>* parts,
+                       int64_t* offset) const {
+    if (size.symbol <= 0) return false;
+    const Entry& entry = entries_[size.symbol];
+    if (entry.parts.empty() || (entry.parts.size() == 1 && entry.parts[0] == size.symbol))
+        return false;
+    *factor = entry.factor, *offset = entry.offset;
+    for (int part : entry.parts) {
+        parts->emplace_back();
+        parts->back().symbol = part;
+    }
+    return true;
+}
+
 std::string Symbols::text(const Dim& d) const {
     if (d.known()) return std::to_string(d.value);
     return d.symbol ? entries_[d.symbol].text : "?";

@@ -41,6 +41,8 @@ public:
     Dim function(const std::string& text, const Dim& a);
     Dim product(const std::vector<Dim>& dims);
     std::string text(const Dim& d) const;
+    // size = factor * the product of the parts + offset; false if it is no such expression.
+    bool parts_of(const Dim& size, int64_t* factor, std::vector<Dim>* parts, int64_t* offset) const;
 
 private:
     // factor * the product of the symbols + offset; a symbol without parts is its own.

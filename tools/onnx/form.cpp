@@ -87,7 +87,8 @@ std::string Converter::regroup(const std::string& blob, const std::vector<Dim>& 
         copied = 0;
     }
     if (unknown > 1 || (zero && copied)) {
-        const std::string moved = change_ones(blob, from, to, wish);
+        std::string moved = change_ones(blob, from, to, wish);
+        if (moved.empty() && !zero) moved = regroup_at_run_time(blob, from, to, wish);
         if (!moved.empty()) return moved;
         why = "a reshape with more than one size that is not known";
         return "";
@@ -105,6 +106,78 @@ std::string Converter::regroup(const std::string& blob, const std::vector<Dim>& 
     layer.set("shape", sizes);
     if (zero) layer.set("allowzero", 1);
     return layer.outputs[0];
+}
+
+void Converter::add_sizes(const std::string& blob, const std::vector<Dim>& shape,
+                          const Form& form) {
+    const std::vector<Dim> dims = mat_dims(shape, form);
+    for (size_t a = 0; a < dims.size(); a++)
+        if (dims[a].symbol > 0)
+            size_sources_.emplace(dims[a].symbol,
+                                  SizeSource{blob, (int)a + (form.batch ? 1 : 0), form.batch});
+    if (form.batch && shape[0].symbol > 0)
+        size_sources_.emplace(shape[0].symbol, SizeSource{blob, 0, true});
+}
+
+std::string Converter::size_blob(const Dim& size) {
+    if (size.known())
+        return blob(add_constant(unique_value("size"), Tensor::of_ints({size.value})),
+                    Form::plain(1));
+    const auto found = size_blobs_.find(size.symbol);
+    if (found != size_blobs_.end()) return found->second;
+    std::string made;
+    const auto source = size_sources_.find(size.symbol);
+    if (source != size_sources_.end()) {
+        ModelLayer& layer = emit("ShapeOf", {source->second.blob}, "size");
+        layer.set("start", source->second.axis);
+        layer.set("end", source->second.axis + 1);
+        if (source->second.batch) layer.set("batch", 1);
+        made = layer.outputs[0];
+    } else {
+        int64_t factor = 1, offset = 0;
+        std::vector<Dim> parts;
+        if (!symbols.parts_of(size, &factor, &parts, &offset)) return "";
+        const auto combine = [&](const Dim& with, int op_type) {
+            const std::string other = size_blob(with);
+            if (other.empty() || made.empty()) return made = std::string();
+            ModelLayer& layer = emit("TensorBinary", {made, other}, "size");
+            layer.set("op_type", op_type);
+            return made = layer.outputs[0];
+        };
+        made = size_blob(parts[0]);
+        for (size_t i = 1; i < parts.size(); i++) combine(parts[i], 2);
+        if (factor != 1) combine(Dim(factor), 2);
+        if (offset != 0) combine(Dim(offset), 0);
+    }
+    if (!made.empty()) size_blobs_[size.symbol] = made;
+    return made;
+}
+
+std::string Converter::size_blob(const std::vector<Dim>& sizes) {
+    std::vector<std::string> parts;
+    for (const Dim& size : sizes) {
+        parts.push_back(size_blob(size));
+        if (parts.back().empty()) return "";
+    }
+    if (parts.size() == 1) return parts[0];
+    ModelLayer& layer = emit("Concat", parts, "sizes");
+    layer.set("axis", 0);
+    return layer.outputs[0];
+}
+
+std::string Converter::regroup_at_run_time(const std::string& blob, const std::vector<Dim>& from,
+                                           const std::vector<Dim>& to, const std::string& wish) {
+    std::vector<Dim> sizes;
+    int rest = 0;
+    for (size_t i = 0; i < to.size(); i++) {
+        const bool copy = !to[i].known() && i < from.size() && same(from[i], to[i]);
+        const bool missing = !copy && size_blob(to[i]).empty();
+        sizes.push_back(copy ? Dim(0) : missing ? Dim(-1) : to[i]);
+        rest += missing;
+    }
+    if (rest > 1) return "";
+    const std::string target = size_blob(sizes);
+    return target.empty() ? "" : emit("ReshapeTo", {blob, target}, wish).outputs[0];
 }
 
 // A batched blob as a plain one, regrouped as far as that is free of charge.

@@ -134,6 +134,7 @@ Value* Op::set(int i, ElementType type, const std::vector<Dim>& shape, const For
     v->shape = shape;
     v->form = form;
     v->blobs[{0, form}] = blob;
+    c.add_sizes(blob, shape, form);
     return v;
 }
 

@@ -326,7 +326,15 @@ bool shape_of(Op& op) {
         return true;
     }
     Form form = x->form;
-    if (!form.separate()) form = op.c.default_form(rank);
+    if (!form.separate()) {
+        const std::string sizes = content.empty() ? "" : op.c.size_blob(content);
+        if (!sizes.empty()) {
+            op.set(0, ElementType::kInt64, {Dim((int64_t)content.size())}, Form::plain(1), sizes);
+            op.set_content(0, content);
+            return true;
+        }
+        form = op.c.default_form(rank);
+    }
     if (!form.separate()) return op.fail("of a tensor of rank %d with unknown sizes", rank);
     const std::string blob = op.blob(x, form);
     if (blob.empty()) return false;
