@@ -111,12 +111,25 @@ bool gather_nd(Op& op) {
                        (long long)length, x->rank());
     std::vector<Dim> shape(indices->shape.begin(), indices->shape.end() - 1);
     shape.insert(shape.end(), x->shape.begin() + batch_dims + length, x->shape.end());
-    const std::string data = op.plain(x), at = op.plain(indices);
+    Form form = Form::plain((int)shape.size()), rows = Form::plain(q);
+    if ((q > 4 || shape.size() > 4) && batch_dims == 0 && q > 1) {
+        // The axes of the indices, and those that follow the ones indexed, as one each.
+        rows.groups = {q - 1, 1};
+        form.groups = {q - 1};
+        if ((int)shape.size() >= q) form.groups.push_back((int)shape.size() - q + 1);
+    }
+    Form whole = Form::plain(x->rank());
+    if (form.groups.size() == 2 && (int)shape.size() > q) {
+        whole.groups.resize((size_t)length);
+        whole.groups.push_back(x->rank() - (int)length);
+    }
+    if (whole.groups.size() > 4 || rows.groups.size() > 4 || form.groups.size() > 4)
+        return op.fail("ranks %d and %d", x->rank(), q);
+    const std::string data = op.blob(x, whole), at = op.blob(indices, rows);
     if (data.empty() || at.empty()) return false;
-    if (shape.size() > 4) return op.fail("an output of rank %zu", shape.size());
     ModelLayer& layer = op.emit("GatherND", {data, at});
     layer.set("batch_dims", (int)batch_dims);
-    op.set(0, x->type, shape, Form::plain((int)shape.size()), layer.outputs[0]);
+    op.set(0, x->type, shape, form, layer.outputs[0]);
     return true;
 }
 

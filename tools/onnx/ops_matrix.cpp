@@ -1,6 +1,7 @@
 // Products of matrices.
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -201,6 +202,54 @@ bool expand_equation(Op& op, std::string text, std::vector<std::string>* terms, 
     return true;
 }
 
+// Two operands as a product of matrices: axes that both and the output have are its batch, those
+// that only one has its rows and columns, and what is summed over is their common axis.
+struct Pair {
+    std::string both, left, right, summed;
+};
+
+bool classify(const std::vector<std::string>& terms, const std::string& out, Pair* p) {
+    if (terms.size() != 2) return false;
+    for (int t = 0; t < 2; t++) {
+        for (char ch : terms[t]) {
+            if (std::count(terms[t].begin(), terms[t].end(), ch) != 1) return false;
+            const bool shared = terms[1 - t].find(ch) != std::string::npos;
+            const bool kept = out.find(ch) != std::string::npos;
+            if (!shared && !kept) return false;
+            if (shared && t == 1) continue;
+            (shared ? (kept ? p->both : p->summed) : t == 0 ? p->left : p->right) += ch;
+        }
+    }
+    return out.size() == p->both.size() + p->left.size() + p->right.size();
+}
+
+bool einsum_as_product(Op& op, const std::vector<std::string>& terms, const std::string& out,
+                       const Pair& p, const std::map<char, Dim>& sizes) {
+    Nodes n(op);
+    std::string from[2];
+    const int batch = (int)p.both.size(), left = (int)p.left.size(), right = (int)p.right.size(),
+              summed = (int)p.summed.size();
+    const std::string order[2] = {p.both + p.left + p.summed, p.both + p.summed + p.right};
+    for (int t = 0; t < 2; t++) {
+        std::vector<int64_t> perm;
+        for (char ch : order[t]) perm.push_back((int64_t)terms[t].find(ch));
+        const std::string x = n.transpose(n.in(t), perm);
+        if (x.empty()) return false;
+        from[t] = op.blob(n.value(x), Form{false, t ? std::vector<int>{batch, summed, right}
+                                                    : std::vector<int>{batch, left, summed}});
+        if (from[t].empty()) return false;
+    }
+    const std::string made = p.both + p.left + p.right;
+    Value* product = op.c.add_value(op.c.unique_value(op.node.label() + "/product"));
+    product->type = op.in(0)->type;
+    for (char ch : made) product->shape.push_back(sizes.at(ch));
+    product->form = Form{false, {batch, left, right}};
+    product->blobs[{0, product->form}] = op.emit("MatMul", {from[0], from[1]}).outputs[0];
+    std::vector<int64_t> perm;
+    for (char ch : out) perm.push_back((int64_t)made.find(ch));
+    return n.set(0, n.transpose(product->name, perm));
+}
+
 bool einsum(Op& op) {
     std::vector<std::string> terms, from;
     std::string out;
@@ -214,10 +263,14 @@ bool einsum(Op& op) {
             Dim& d = sizes[terms[i][a]];
             if (d.symbol == 0) d = v->shape[a];
         }
-        from.push_back(op.plain(v));
+    }
+    Pair pair;
+    if (classify(terms, out, &pair)) return einsum_as_product(op, terms, out, pair, sizes);
+    if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
+    for (int i = 0; i < op.inputs(); i++) {
+        from.push_back(op.plain(op.in(i)));
         if (from.back().empty()) return false;
     }
-    if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
     std::vector<Dim> shape;
     for (char ch : out) shape.push_back(sizes[ch]);
     std::string equation;
@@ -246,7 +299,7 @@ OpTable matrix_ops() {
     return {
         {"", "MatMul", 1, 0, matmul, "floats"},
         {"", "Gemm", 1, 0, gemm, "floats"},
-        {"", "Einsum", 12, 0, einsum, "floats, ranks of at most 4"},
+        {"", "Einsum", 12, 0, einsum, "floats; ranks of at most 4 unless it is a product of two"},
         {"", "Det", 11, 0, det, "rank of at most 4"},
     };
 }

@@ -367,6 +367,45 @@ bool size_of(Op& op) {
     return true;
 }
 
+// Expand to a shape that is known, or made of sizes that blobs have: axes that grow and axes that
+// do not, merged to at most four. 1: done, 0: it cannot be told which axes grow, -1: op.fail().
+int expand_groups(Op& op, Value* x, const std::vector<Dim>& shape) {
+    const int rank = (int)shape.size();
+    std::vector<char> grows;
+    for (int a = 0; a < rank; a++) {
+        const int own = a - (rank - x->rank());
+        const bool one = own < 0 || x->shape[own].is(1);
+        if (!one && !x->shape[own].known() && !same(x->shape[own], shape[a])) return 0;
+        grows.push_back(one && !shape[a].is(1));
+    }
+    Form form{false, {}};
+    std::vector<Dim> target;
+    for (int a = 0; a < rank; a++) {
+        if (rank > 4 && a > 0 && grows[a] == grows[a - 1])
+            form.groups.back()++;
+        else
+            form.groups.push_back(1), target.push_back(Dim(1));
+        if (grows[a]) target.back() = op.c.symbols.multiply(target.back(), shape[a]);
+    }
+    if (form.groups.size() > 4) return op.fail("rank %d", rank), -1;
+    std::string sizes;
+    if (!all_known(target)) {
+        sizes = op.c.size_blob(target);
+        if (sizes.empty()) return 0;
+    }
+    const std::string data = op.blob(x, form, rank);
+    if (data.empty()) return -1;
+    std::vector<std::string> inputs = {data};
+    if (!sizes.empty()) inputs.push_back(sizes);
+    ModelLayer& layer = op.emit("Expand", inputs);
+    if (sizes.empty()) layer.set("shape", to_ints(values_of(target)));
+    op.set(0, x->type, shape, form, layer.outputs[0]);
+    if (x->has_content && rank == 1 && x->content.size() == 1 && shape[0].known())
+        op.set_content(
+            0, std::vector<Dim>((size_t)std::min<int64_t>(shape[0].value, 64), x->content[0]));
+    return 1;
+}
+
 bool expand(Op& op) {
     Value *x = op.in(0), *sizes = op.in(1);
     if (!sizes->has_content) {
@@ -389,33 +428,8 @@ bool expand(Op& op) {
         op.alias(0, x);
         return true;
     }
-    if (all_known(shape)) {
-        // Axes that grow and axes that do not, merged to at most four.
-        Value target;
-        target.shape = shape;
-        std::vector<int> groups;
-        const auto grows = [&](int a) {
-            const int own = a - (rank - x->rank());
-            return (own < 0 || x->shape[own].is(1)) && !shape[a].is(1);
-        };
-        for (int a = 0; a < rank; a++) {
-            if (rank > 4 && a > 0 && grows(a) == grows(a - 1))
-                groups.back()++;
-            else
-                groups.push_back(1);
-        }
-        if (groups.size() > 4) return op.fail("rank %d", rank);
-        const Form form{false, groups};
-        const std::string data = op.blob(x, form, rank);
-        if (data.empty()) return false;
-        ModelLayer& layer = op.emit("Expand", {data});
-        layer.set("shape", to_ints(values_of(op.c.mat_dims(shape, form))));
-        op.set(0, x->type, shape, form, layer.outputs[0]);
-        if (x->has_content && rank == 1 && x->content.size() == 1)
-            op.set_content(
-                0, std::vector<Dim>((size_t)std::min<int64_t>(shape[0].value, 64), x->content[0]));
-        return true;
-    }
+    const int grown = expand_groups(op, x, shape);
+    if (grown != 0) return grown > 0;
     const std::string data = op.plain(x), target = op.plain(sizes);
     if (rank > 4) return op.fail("to a shape known only at run time, of rank %d", rank);
     if (data.empty() || target.empty()) return false;

@@ -237,13 +237,17 @@ bool split(Op& op) {
 
 bool concat(Op& op) {
     std::vector<Value*> all;
+    Value* empty = nullptr;
     for (int i = 0; i < op.inputs(); i++) {
         Value* v = op.in(i);
         if (!v) continue;
         // What has no values adds nothing.
-        const bool empty = v->rank() == 1 && v->shape[0].is(0) && op.inputs() > 1;
-        if (!empty) all.push_back(v);
+        if (!std::any_of(v->shape.begin(), v->shape.end(), [](const Dim& d) { return d.is(0); }))
+            all.push_back(v);
+        else
+            empty = v;
     }
+    if (all.empty() && empty) all.push_back(empty);
     if (all.empty()) return op.fail("no input");
     Value* x = all[0];
     for (Value* v : all)
@@ -380,31 +384,68 @@ bool pad(Op& op) {
     return true;
 }
 
+// Repeats along an axis as often as a blob says: L x D, L being the axes in front, as L x 1 x D,
+// then L x times x D. "" after op.fail().
+std::string tile_at_run_time(Op& op, Value* x, int axis, const Dim& times, Form* form) {
+    *form = Form{false, {}};
+    if (axis > 0) form->groups.push_back(axis);
+    form->groups.push_back(x->rank() - axis);
+    const std::string sizes = op.c.size_blob(axis > 0 ? std::vector<Dim>{Dim(1), times, Dim(1)}
+                                                      : std::vector<Dim>{times, Dim(1)});
+    if (sizes.empty()) return op.fail("repeats is not constant"), "";
+    const std::string from = op.blob(x, *form);
+    if (from.empty()) return "";
+    const std::vector<Dim> dims = op.c.mat_dims(x->shape, *form);
+    std::vector<Dim> grown = dims;
+    grown.insert(grown.end() - 1, times);
+    ModelLayer& spread = op.emit("ExpandDims", {from});
+    spread.set("axes", std::vector<int>{axis > 0 ? 1 : 0});
+    const std::string wide = op.emit("Expand", {spread.outputs[0], sizes}).outputs[0];
+    std::vector<Dim> to = dims;
+    to.back() = op.c.symbols.multiply(times, dims.back());
+    const std::string out = op.c.regroup(wide, grown, to, x->floats(), x->name);
+    if (out.empty()) op.fail("%s", op.c.why.c_str());
+    return out;
+}
+
 bool tile(Op& op) {
     Value* x = op.in(0);
-    std::vector<int64_t> repeats;
-    if (!op.ints(1, "repeats", &repeats)) return false;
+    std::vector<Dim> repeats;
+    if (op.has(1) && op.in(1)->has_content) {
+        repeats = op.in(1)->content;
+    } else {
+        std::vector<int64_t> known;
+        if (!op.ints(1, "repeats", &known)) return false;
+        repeats = dims_of(known);
+    }
     if ((int)repeats.size() != x->rank())
         return op.fail("%zu repeats for rank %d", repeats.size(), x->rank());
     Value part;
     part.name = op.node.outputs[0], part.type = x->type;
     Value* now = x;
     for (int a = 0; a < x->rank(); a++) {
-        if (repeats[a] == 1) continue;
-        if (repeats[a] < 1 || repeats[a] > 2147483647)
-            return op.fail("%lld repeats", (long long)repeats[a]);
+        if (repeats[a].is(1)) continue;
+        if (repeats[a].known() && (repeats[a].value < 1 || repeats[a].value > 2147483647))
+            return op.fail("%lld repeats", (long long)repeats[a].value);
         int mat_axis = 0;
-        const Form form = op.axis_form(now, a, &mat_axis);
-        const std::string blob = op.blob(now, form);
-        if (blob.empty()) return false;
-        ModelLayer& layer = op.emit("Tile", {blob});
-        layer.set("axis", mat_axis);
-        layer.set("tiles", (int)repeats[a]);
+        Form form = op.axis_form(now, a, &mat_axis);
+        std::string out;
+        if (repeats[a].known()) {
+            const std::string blob = op.blob(now, form);
+            if (blob.empty()) return false;
+            ModelLayer& layer = op.emit("Tile", {blob});
+            layer.set("axis", mat_axis);
+            layer.set("tiles", (int)repeats[a].value);
+            out = layer.outputs[0];
+        } else {
+            out = tile_at_run_time(op, now, a, repeats[a], &form);
+        }
+        if (out.empty()) return false;
         std::vector<Dim> shape = now->shape;
-        shape[a] = op.c.symbols.multiply(shape[a], Dim(repeats[a]));
+        shape[a] = op.c.symbols.multiply(shape[a], repeats[a]);
         part.shape = shape, part.form = form;
         part.blobs.clear();
-        part.blobs[{0, form}] = layer.outputs[0];
+        part.blobs[{0, form}] = out;
         now = &part;
     }
     if (now == x) {
@@ -452,7 +493,7 @@ OpTable slice_ops() {
         {"", "Split", 1, 0, split, "constant sizes"},
         {"", "Concat", 1, 0, concat, ""},
         {"", "Pad", 1, 0, pad, "constant pads"},
-        {"", "Tile", 6, 0, tile, "constant repeats"},
+        {"", "Tile", 6, 0, tile, "repeats that are constant or sizes of inputs"},
         {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4"},
         {"", "Trilu", 14, 0, trilu, "constant k"},
     };
