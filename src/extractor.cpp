@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/select.h"
 #include "log.h"
 #include "net_private.h"
 
@@ -38,6 +39,7 @@ struct Extractor::Private {
     int check_blob(int index, const char* what) const;
     int run_for(int blob);
     void find_layers_needed(int blob);
+    int run_choice(const Select& layer);
     int run_layer(int index, int wanted);
     int run_layer_on_blobs(int index, int wanted);
     int prepare_bottom(const Layer* layer, Mat* m) const;
@@ -209,6 +211,13 @@ int Extractor::extract(int index, Mat& feat, int type) {
     return feat.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+// Its inputs behind the first are computed only when they are chosen.
+static const Select* as_select(const Layer* layer) {
+    static const int index = layer_to_index("Select");
+    const bool is = layer->typeindex == index && !layer->bottoms.empty();
+    return is ? static_cast<const Select*>(layer) : 0;
+}
+
 // The layers to run, into `order`, and how often each blob is read on the way, into `uses`.
 void Extractor::Private::find_layers_needed(int blob) {
     const std::vector<Layer*>& layers = net->d->layers;
@@ -226,7 +235,7 @@ void Extractor::Private::find_layers_needed(int blob) {
         }
         state[index] = 1;
         const std::vector<int>& ids = layers[index]->bottoms;
-        for (size_t i = ids.size(); i-- > 0;) {
+        for (size_t i = as_select(layers[index]) ? 1 : ids.size(); i-- > 0;) {
             uses[ids[i]]++;
             const int producer = net->d->blobs[ids[i]].producer;
             if (blobs[ids[i]].dims == 0 && state[producer] == 0) stack.push_back(producer);
@@ -236,8 +245,40 @@ void Extractor::Private::find_layers_needed(int blob) {
 
 int Extractor::Private::run_for(int blob) {
     find_layers_needed(blob);
-    for (int index : order) QUOLL_RETURN_IF_ERROR(run_layer(index, blob));
+    for (size_t i = 0; i < order.size(); i++) {
+        const Layer* layer = net->d->layers[order[i]];
+        // What a choice had computed in the meantime is there.
+        const bool done = std::all_of(layer->tops.begin(), layer->tops.end(),
+                                      [&](int id) { return blobs[id].dims != 0; });
+        if (done && !layer->tops.empty()) continue;
+        const Select* select = as_select(layer);
+        if (select) QUOLL_RETURN_IF_ERROR(run_choice(*select));
+        QUOLL_RETURN_IF_ERROR(run_layer(order[i], blob));
+    }
     return kOk;
+}
+
+// Computes the input that a Select wants, now that its condition is there.
+int Extractor::Private::run_choice(const Select& layer) {
+    if (layer.bottoms.size() != 3)
+        return layer.fail("expected 3 inputs, got %zu", layer.bottoms.size());
+    Mat condition = blobs[layer.bottoms[0]];
+    QUOLL_RETURN_IF_ERROR(prepare_bottom(&layer, &condition));
+    const int chosen = layer.choose_input(condition);
+    if (chosen < 0) return chosen;
+    const int blob = layer.bottoms[(size_t)chosen];
+    if (blobs[blob].dims != 0) return kOk;
+    std::vector<int> outer_order, outer_uses;
+    outer_order.swap(order);
+    outer_uses.swap(uses);
+    // Layers outside the branch may still want what it computes on the way.
+    const bool lightmode = opt.lightmode;
+    opt.lightmode = false;
+    const int status = run_for(blob);
+    opt.lightmode = lightmode;
+    order.swap(outer_order);
+    uses.swap(outer_uses);
+    return status;
 }
 
 int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {

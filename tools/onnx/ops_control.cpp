@@ -70,15 +70,39 @@ bool known_number(const Value* v, int64_t* value) {
     return true;
 }
 
+// Both branches, of which the one that is chosen at run time will be computed.
+bool choose_at_run_time(Op& op, const Graph& yes, const Graph& no) {
+    Strings made[2];
+    if (!run_body(op, yes, {}, &made[0]) || !run_body(op, no, {}, &made[1])) return false;
+    const std::string condition = op.plain(op.in(0));
+    if (condition.empty()) return false;
+    for (int i = 0; i < op.outputs(); i++) {
+        if ((size_t)i >= std::min(made[0].size(), made[1].size()))
+            return op.fail("branches of %zu and %zu outputs", made[0].size(), made[1].size());
+        Value *a = op.c.find_value(made[0][i]), *b = op.c.find_value(made[1][i]);
+        if (a->rank() != b->rank() || mat_type(a->type) != mat_type(b->type))
+            return op.fail(
+                "its branches give ranks %d and %d, and the condition %s is known only at run "
+                "time; fixed sizes (--shape) or a constant (--constant) may decide it",
+                a->rank(), b->rank(), op.node.inputs[0].c_str());
+        const Form form = a->is_constant() ? b->form : a->form;
+        const std::string from[2] = {op.blob(a, form), op.blob(b, form)};
+        if (from[0].empty() || from[1].empty()) return false;
+        std::vector<Dim> shape = a->shape;
+        for (size_t d = 0; d < shape.size(); d++)
+            if (!same(shape[d], b->shape[d])) shape[d] = Dim();
+        op.set(i, a->type, shape, form,
+               op.emit("Select", {condition, from[0], from[1]}, i).outputs[0]);
+    }
+    op.c.count("conditions left to run time");
+    return true;
+}
+
 bool if_else(Op& op) {
     const Graph *yes = subgraph(op, "then_branch"), *no = subgraph(op, "else_branch");
     if (!yes || !no) return op.fail("it lacks a branch");
     int64_t condition = 0;
-    if (!known_number(op.in(0), &condition))
-        return op.fail(
-            "the condition %s is known only at run time; fixed sizes (--shape) or a constant "
-            "(--constant) may decide it",
-            op.node.inputs[0].c_str());
+    if (!known_number(op.in(0), &condition)) return choose_at_run_time(op, *yes, *no);
     Strings outputs;
     if (!run_body(op, condition ? *yes : *no, {}, &outputs)) return false;
     if ((int)outputs.size() < op.outputs())
@@ -256,7 +280,8 @@ bool scan(Op& op) {
 
 OpTable control_ops() {
     return {
-        {"", "If", 1, 0, if_else, "a condition that is known at conversion"},
+        {"", "If", 1, 0, if_else,
+         "branches of the same rank, unless the condition is known at conversion"},
         {"", "Loop", 1, 0, loop, "a trip count that is known at conversion; unrolled"},
         {"", "Scan", 8, 0, scan, "a length that is known at conversion; unrolled"},
     };
