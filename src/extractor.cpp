@@ -112,7 +112,8 @@ int Extractor::input(const char* blob_name, const Mat& in) {
 int Extractor::input(int index, const Mat& in) {
     QUOLL_RETURN_IF_ERROR(d->check_blob(index, "input"));
     const char* name = d->net->d->blobs[index].name.c_str();
-    if (in.empty()) {
+    // One with an axis of size 0 has no values, but sizes.
+    if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
         QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty", name, index);
         return kError;
     }
@@ -333,7 +334,7 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
                 id != wanted && std::all_of(readers.begin(), readers.end(), [&](int r) {
                     return net->d->layers[r]->support_absent_inputs;
                 });
-            if (blobs[id].empty() && !optional)
+            if (blobs[id].dims == 0 && !optional)
                 return layer->fail("input '%s' (%d) was not given", net->d->blobs[id].name.c_str(),
                                    id);
         }

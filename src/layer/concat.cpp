@@ -3,10 +3,11 @@
 #include <limits.h>
 
 #include "blocks.h"
+#include "tensor.h"
 
 namespace quoll {
 
-Concat::Concat() { support_fp16_storage = support_bf16_storage = true; }
+Concat::Concat() { support_fp16_storage = support_bf16_storage = support_zero_size = true; }
 
 void Concat::params(Concat& s, ParamVisitor& v) {
     v(0, "axis", s.axis, 0, "axis, 0: outermost, -1: innermost", between(-4, 3));
@@ -36,8 +37,26 @@ int Concat::shape(const Concat& s, const std::vector<Shape>& in, std::vector<Sha
     return kOk;
 }
 
+bool Concat::join_others(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
+                         int* status) const {
+    std::vector<Mat> others;
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) {
+        in.push_back(m.logical_shape());
+        if (in.back().total() > 0) others.push_back(m);
+    }
+    if (others.size() == bottoms.size()) return false;
+    *status = infer_shapes(in, out);
+    if (*status != kOk) return true;
+    tops.resize(1);
+    *status = others.empty() ? create_tensor(out[0], &tops[0], opt) : forward(others, tops, opt);
+    return true;
+}
+
 int Concat::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     const Option& opt) const {
+    int status = kOk;
+    if (join_others(bottoms, tops, opt, &status)) return status;
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
     const int dims = bottoms[0].dims;
     const int along = axis_of_four(axis < 0 ? axis + dims : axis, dims);

@@ -6,7 +6,7 @@
 namespace quoll {
 
 // One output: the inputs one behind the other along an axis. All have the same number of axes and
-// the same size on the other axes.
+// the same size on the other axes; some may have no values, their size on the axis being 0.
 class Concat : public Operator<Concat> {
 public:
     Concat();
@@ -17,6 +17,11 @@ public:
                 const Option& opt) const override;
 
     int axis = 0;
+
+protected:
+    // True if an input has no values: then the others alone have been joined, with *status.
+    bool join_others(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
+                     int* status) const;
 };
 
 }  // namespace quoll

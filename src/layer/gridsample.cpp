@@ -13,6 +13,8 @@ void GridSample::params(GridSample& s, ParamVisitor& v) {
     v(1, "padding_mode", s.padding_mode, 1, "1 zeros, 2 border, 3 reflection", between(1, 3));
     v(2, "align_corner", s.align_corner, 0, "1: -1 and 1 are centres of pixels, 0: edges");
     v(3, "permute_fusion", s.permute_fusion, 0, "1: coordinates are the channels of the grid");
+    v(4, "exact", s.exact, 0, "1: reflected as often as needed, ties to even; 0: once, ties up",
+      between(0, 1));
 }
 
 void GridSample::weights(GridSample&, WeightVisitor&) {}
@@ -43,7 +45,7 @@ namespace {
 // How coordinates of one axis of the image are made: float throughout, so that ties of nearest
 // sampling fall as in ncnn.
 struct AxisRule {
-    int size, padding_mode, align_corner;
+    int size, padding_mode, align_corner, exact;
 
     float from_grid(float x) const {
         return align_corner ? (x + 1) / 2.f * (size - 1) : ((x + 1) * size - 1) / 2.f;
@@ -51,9 +53,18 @@ struct AxisRule {
     float clamp(float x) const { return std::min((float)(size - 1), std::max(x, 0.f)); }
     // Once only, as in ncnn: points further out than a whole image stay outside.
     static float reflect(float x, int high) { return high - fabsf(fabsf(x) - high); }
+    // Again and again, as in ONNX.
+    static float reflect_often(float x, int high) {
+        if (high == 0) return 0.f;
+        const float at = fmodf(fabsf(x), 2.f * high);
+        return at > high ? 2.f * high - at : at;
+    }
     float pad(float x) const {
         if (padding_mode == GridSample::kBorder) return clamp(x);
         if (padding_mode != GridSample::kReflection) return x;
+        if (exact)
+            return align_corner ? reflect_often(x, size - 1)
+                                : clamp(reflect_often(x + 0.5f, size) - 0.5f);
         return align_corner ? reflect(x, size - 1) : clamp(reflect(x + 0.5f, size) - 0.5f);
     }
     // A whole coordinate as an index; -1 where there is no pixel (NaN too).
@@ -83,7 +94,8 @@ Taps taps_of(float grid, const AxisRule& axis, int sample_type) {
     const float x = axis.from_grid(grid);
     if (sample_type == GridSample::kNearest) {
         t.count = 1;
-        t.index[0] = axis.index(floorf(axis.pad(x) + 0.5f));
+        const float p = axis.pad(x);
+        t.index[0] = axis.index(axis.exact ? nearbyintf(p) : floorf(p + 0.5f));
         t.weight[0] = 1.f;
     } else if (sample_type == GridSample::kBilinear) {
         t.count = 2;
@@ -124,9 +136,9 @@ int GridSample::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& 
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottom_blobs, top_blobs, opt));
     const Mat &image = bottom_blobs[0], &grid = bottom_blobs[1];
     Mat& top = top_blobs[0];
-    const AxisRule across = {image.w, padding_mode, align_corner};
-    const AxisRule down = {image.h, padding_mode, align_corner};
-    const AxisRule deep = {image.d, padding_mode, align_corner};
+    const AxisRule across = {image.w, padding_mode, align_corner, exact};
+    const AxisRule down = {image.h, padding_mode, align_corner, exact};
+    const AxisRule deep = {image.d, padding_mode, align_corner, exact};
     const size_t points = (size_t)top.w * top.h * top.d;
     const int axes = image.dims - 1;
     // Points of one channel of the grid when its rows hold the coordinates.

@@ -24,6 +24,7 @@ public:
     int padding_mode;
     int align_corner;  // 1: -1 and 1 are the centres of the outer pixels, 0: their edges
     int permute_fusion;
+    int exact;
 };
 
 }  // namespace quoll

@@ -14,7 +14,7 @@ void Resize::params(Resize& s, ParamVisitor& v) {
     v(0, "mode", s.mode, 0, "0 nearest, 1 linear, 2 cubic", between(kNearest, kCubic));
     v(1, "transform", s.transform, 0,
       "0 half_pixel, 1 pytorch_half_pixel, 2 align_corners, 3 asymmetric, 4 tf_crop_and_resize, "
-      "5 half_pixel_symmetric",
+      "5 half_pixel_symmetric, 6 tf_half_pixel_for_nn",
       between(0, kTransformCount - 1));
     v(2, "nearest_mode", s.nearest_mode, 0,
       "0 round_prefer_floor, 1 round_prefer_ceil, 2 floor, 3 ceil",
@@ -116,6 +116,8 @@ double Resize::position(const AxisPlan& axis, int i) const {
         case kPytorchHalfPixel:
             if (out == 1) return -0.5;
             break;
+        case kTfHalfPixelForNn:
+            return (i + 0.5) / axis.scale;
         case kHalfPixelSymmetric:
             return in / 2 * (1 - axis.out / out) + (i + 0.5) / axis.scale - 0.5;
     }

@@ -20,6 +20,7 @@ public:
         kAsymmetric,
         kTfCropAndResize,
         kHalfPixelSymmetric,
+        kTfHalfPixelForNn,  // of opset 11
         kTransformCount
     };
     enum NearestMode { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil };

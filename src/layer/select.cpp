@@ -24,6 +24,8 @@ int Select::choose_input(const Mat& condition) const {
     if (condition.dtype == DType::s32) return *(const int32_t*)condition.data != 0 ? 1 : 2;
     if (condition.dtype == DType::u8 || condition.dtype == DType::s8)
         return *(const uint8_t*)condition.data != 0 ? 1 : 2;
+    if (condition.dtype == DType::f16 || condition.dtype == DType::bf16)
+        return (*(const uint16_t*)condition.data & 0x7fff) != 0 ? 1 : 2;
     return fail("a condition of type %s", dtype_name(condition.dtype));
 }
 

@@ -33,4 +33,23 @@ TEST(Concat, by_hand) {
     EXPECT_TRUE(run_layer(*layer, {b, Mat(Shape(2, 2, DType::s32))}).empty());
 }
 
+static Mat no_rows(int w) {
+    Mat m;
+    m.dims = 2, m.w = w, m.h = 0, m.d = m.c = 1;
+    m.elemsize = 4, m.elempack = 1;
+    return m;
+}
+
+TEST(Concat, inputs_without_values) {
+    const LayerPtr layer = make_layer("Concat", "0=0", {}, 3);
+    ASSERT_NE(nullptr, layer);
+    const Mat x = mat_of(Shape(2, 1), {1, 2}), y = mat_of(Shape(2, 2), {3, 4, 5, 6});
+    const std::vector<Mat> out = run_layer(*layer, {x, no_rows(2), y});
+    ASSERT_EQ(1u, out.size());
+    ASSERT_EQ(Shape(2, 3), out[0].logical_shape());
+    EXPECT_EQ(6.f, out[0].row(2)[1]);
+    // Its other axes have to fit nevertheless.
+    EXPECT_TRUE(run_layer(*layer, {x, no_rows(3), y}).empty());
+}
+
 }  // namespace quoll

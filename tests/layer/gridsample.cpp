@@ -45,8 +45,22 @@ TEST(GridSample, by_hand) {
                   mat_of(Shape(1, 1, 1), {30 * 19 / 32.f}));
 }
 
+// With exact=1 a point is mirrored at both borders until it is inside, and ties go to even pixels.
+TEST(GridSample, exact) {
+    const Mat x = mat_of(Shape(4, 1, 1), {10, 20, 30, 40});
+    // Pixels 6, 7, -5 with centres at -1 and 1: mirrored at 3 and 0.
+    const Mat far = mat_of(Shape(2, 3, 1), {3, 0, 11 / 3.f, 0, -13 / 3.f, 0});
+    expect_values("GridSample", "0=1 1=3 2=1 4=1", {}, {x, far},
+                  mat_of(Shape(3, 1, 1), {10, 20, 20}));
+    // Pixels 0.5, 1.5, 2.5.
+    const Mat ties = mat_of(Shape(2, 3, 1), {-0.5f, 0, 0, 0, 0.5f, 0});
+    expect_values("GridSample", "0=2 1=1 2=0 4=1", {}, {x, ties},
+                  mat_of(Shape(3, 1, 1), {10, 30, 30}));
+}
+
 TEST(GridSample, survives_points_that_are_no_numbers) {
-    for (const char* params : {"0=1", "0=2", "0=3", "0=2 1=2", "0=2 1=3", "0=3 1=3 2=1"}) {
+    for (const char* params :
+         {"0=1", "0=2", "0=3", "0=2 1=2", "0=2 1=3", "0=3 1=3 2=1", "0=1 1=3 4=1", "0=2 4=1"}) {
         const LayerPtr layer = make_layer("GridSample", params, {}, 2);
         ASSERT_NE(nullptr, layer);
         const Mat grid = mat_of(Shape(2, 3, 1), {NAN, 0, INFINITY, -INFINITY, 1e30f, -1e30f});

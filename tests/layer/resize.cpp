@@ -7,7 +7,7 @@ static std::vector<LayerCase> resizes() {
     const char* const sizes[] = {" -23309=2,1,2 -23311=2,5,9", " -23309=1,-1 -23310=1,0.6",
                                  " -23309=2,-1,-2 -23310=2,1.5,2.0"};
     for (int mode = 0; mode <= 2; mode++)
-        for (int transform = 0; transform <= 5; transform++)
+        for (int transform = 0; transform <= 6; transform++)
             for (const char* s : sizes) {
                 std::string params =
                     "0=" + std::to_string(mode) + " 1=" + std::to_string(transform) + s;

@@ -18,8 +18,8 @@ TEST(Select, leaves_the_other_branch_alone) {
         "UnaryOp neg 1 1 z n 0=1\nSelect choice 3 1 c y n out\n";
     Net net;
     ASSERT_EQ(0, net.load_param_mem(text));
-    const unsigned char none = 0;
-    ASSERT_GE(net.load_model(&none), 0);
+    const float none = 0;
+    ASSERT_EQ(0, net.load_model((const unsigned char*)&none));
     for (int condition = 0; condition < 2; condition++) {
         for (int given = 0; given < 2; given++) {
             Mat c(1), x(3), m(3), out;
@@ -27,7 +27,9 @@ TEST(Select, leaves_the_other_branch_alone) {
             Extractor ex = net.create_extractor();
             ASSERT_EQ(0, ex.input("c", c));
             ASSERT_EQ(0, ex.input("x", x));
-            if (given) ASSERT_EQ(0, ex.input("m", m));
+            if (given) {
+                ASSERT_EQ(0, ex.input("m", m));
+            }
             const int status = ex.extract("out", out);
             if (!condition && !given) {
                 EXPECT_LT(status, 0);

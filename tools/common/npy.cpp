@@ -262,10 +262,10 @@ int make_shape(const std::string& path, const Header& header, const TensorSpec& 
     if (axes.size() != (size_t)array.rank)
         return fail(path, "shape " + shape_of(header) + ": expected " + std::to_string(array.rank) +
                               " axes");
-    for (uint64_t v : axes)
-        if (v == 0 || v > INT_MAX)
-            return fail(path,
-                        "shape " + shape_of(header) + ": each axis must have 1 to 2^31-1 elements");
+    for (const uint64_t& v : axes)
+        if (v > INT_MAX || (v == 0 && array.batch && &v == &axes[0]))
+            return fail(path, "shape " + shape_of(header) +
+                                  ": each axis must have at most 2^31-1 elements");
     *shape = Shape(1, 1, 1, 1, dtype);
     if (array.batch && !axes.empty()) {
         shape->n = (int)axes[0];
@@ -273,7 +273,7 @@ int make_shape(const std::string& path, const Header& header, const TensorSpec& 
     }
     if (axes.empty()) axes.push_back(1);
     while (axes.size() > 4) {  // the outermost ones share an axis of the blob
-        if (axes[0] > INT_MAX / axes[1])
+        if (axes[1] != 0 && axes[0] > INT_MAX / axes[1])
             return fail(path, "shape " + shape_of(header) + " is too large");
         axes[1] *= axes[0];
         axes.erase(axes.begin());
@@ -294,6 +294,13 @@ int read_values(const std::string& path, FILE* fp, const Header& header, const E
         snprintf(text, sizeof(text), "shape %s needs %.0f bytes, but only %llu follow the header",
                  shape_of(header).c_str(), bytes, (unsigned long long)left);
         return fail(path, text);
+    }
+    if (shape.total() == 0) {  // an array without values: sizes alone
+        *mat = Mat();
+        mat->dims = shape.dims, mat->w = shape.w, mat->h = shape.h, mat->d = shape.d;
+        mat->c = shape.c, mat->n = shape.n;
+        mat->dtype = shape.dtype, mat->elemsize = dtype_size(shape.dtype), mat->elempack = 1;
+        return kOk;
     }
     mat->create(shape);
     if (mat->empty()) return fail(path, "out of memory");

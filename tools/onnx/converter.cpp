@@ -87,8 +87,10 @@ void Converter::add_input(const std::string& name, ElementType type,
     v->type = type;
     v->shape = shape;
     const int rank = v->rank();
-    v->form = is_float(type) && (rank == 3 || rank == 4) && default_batch_ ? Form::batched(rank)
-                                                                           : default_form(rank);
+    const bool items = rank > 0 && !shape[0].is(0);
+    v->form = is_float(type) && (rank == 3 || rank == 4) && default_batch_ && items
+                  ? Form::batched(rank)
+                  : default_form(rank);
     reserve(name);
     layer_names_.insert(name);
     ModelLayer& layer = model.add("Input", name, {}, {name});
@@ -105,6 +107,16 @@ void Converter::add_input(const std::string& name, ElementType type,
     add_sizes(name, shape, v->form);
 }
 
+std::string Converter::round_to_bfloat16(const std::string& blob) {
+    ModelLayer& narrow = emit("Cast", {blob}, blob);
+    narrow.set("type_from", 1);
+    narrow.set("type_to", 4);
+    ModelLayer& wide = emit("Cast", {narrow.outputs[0]}, blob);
+    wide.set("type_from", 4);
+    wide.set("type_to", 1);
+    return wide.outputs[0];
+}
+
 bool Converter::add_output(const std::string& name, ElementType type,
                            const std::vector<Dim>* declared) {
     Value* v = find_value(name);
@@ -116,11 +128,12 @@ bool Converter::add_output(const std::string& name, ElementType type,
     Form form = v->form;
     if (!form.separate() || (form.batch && rank > 5) || v->is_constant())
         form = form.batch && rank <= 5 ? Form::batched(rank) : default_form(rank);
-    const std::string from = blob(v, form);
+    std::string from = blob(v, form);
     if (from.empty()) {
         problems.push_back({name, "output", why, opset("")});
         return false;
     }
+    if (v->type == ElementType::kBfloat16) from = round_to_bfloat16(from);
     const std::string layer_name = unique("output_" + name);
     layer_names_.insert(layer_name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {name});

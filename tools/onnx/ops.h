@@ -28,6 +28,9 @@ OpTable quantize_ops();
 OpTable control_ops();
 OpTable attention_ops();
 OpTable contrib_ops();
+OpTable signal_ops();
+OpTable newer_ops();
+OpTable deform_ops();
 
 // Inputs spread to a common shape, as NumPy broadcasts.
 struct Broadcast {

@@ -1,4 +1,5 @@
 // Functions of several values, with broadcasting.
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -167,7 +168,24 @@ bool bitwise(Op& op) {
 
 bool mod(Op& op) { return tensor_binary(op, op.attr("fmod", 0) ? 5 : 4, op.in(0)->type); }
 
+// Of a negative x: ~(~x >> n), the layer's shift being that of unsigned numbers.
+bool arithmetic_shift(Op& op) {
+    Nodes n(op);
+    const Attributes logical = {{"direction", attribute_of(std::string("RIGHT"))},
+                                {"logical", attribute_of((int64_t)1)}};
+    Tensor zero(op.in(0)->type, {});
+    const std::string negative = n.add("Less", {n.in(0), n.constant(zero)});
+    const std::string moved = n.add("BitShift", {n.add("BitwiseNot", {n.in(0)}), n.in(1)}, logical);
+    return n.set(0, n.add("Where", {negative, n.add("BitwiseNot", {moved}),
+                                    n.add("BitShift", {n.in(0), n.in(1)}, logical)}));
+}
+
 bool bit_shift(Op& op) {
+    const ElementType type = op.in(0)->type;
+    const bool has_sign = type == ElementType::kInt8 || type == ElementType::kInt16 ||
+                          type == ElementType::kInt32 || type == ElementType::kInt64;
+    if (has_sign && op.attr_string("direction", "") == "RIGHT" && !op.attr("logical", 0))
+        return arithmetic_shift(op);
     return tensor_binary(op, op.attr_string("direction", "") == "LEFT" ? 20 : 21, op.in(0)->type);
 }
 

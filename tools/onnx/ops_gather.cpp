@@ -150,13 +150,55 @@ bool scatter_elements(Op& op) {
     return true;
 }
 
+// Indices of several axes as those of one that they are merged to.
+Value* linear_indices(Op& op, const Tensor& indices, const std::vector<Dim>& shape) {
+    const int64_t length = indices.dims.back();
+    std::vector<int64_t> dims = indices.dims;
+    dims.back() = 1;
+    Tensor merged(ElementType::kInt64, dims);
+    for (size_t i = 0; i < merged.count(); i++) {
+        int64_t at = 0;
+        for (int64_t a = 0; a < length; a++) {
+            const int64_t v = indices.int_at(i * (size_t)length + (size_t)a), n = shape[a].value;
+            at = at * n + (v < 0 ? v + n : v);
+        }
+        merged.set_int(i, at);
+    }
+    return op.c.add_constant(op.c.unique_value(op.node.label() + "/indices"), merged);
+}
+
 bool scatter_nd(Op& op) {
-    Value* x = op.in(0);
-    const std::string data = op.plain(x), at = op.plain(op.in(1)), updates = op.plain(op.in(2));
+    Value *x = op.in(0), *indices = op.in(1), *parts = op.in(2);
+    const int q = indices->rank(), rank = x->rank();
+    if (q < 1 || !indices->shape[q - 1].known()) return op.fail("indices of unknown length");
+    int64_t length = indices->shape[q - 1].value;
+    for (const Dim& d : indices->shape)
+        if (d.is(0)) return op.alias(0, x) != nullptr;  // nothing is written
+    if (length < 1 || length > rank || parts->rank() != q - 1 + rank - (int)length)
+        return op.fail("indices of %lld for rank %d", (long long)length, rank);
+    Form whole = Form::plain(rank), rows = Form::plain(q), some = Form::plain(parts->rank());
+    if (rank > 4 || q > 4 || parts->rank() > 4) {
+        // The axes of the indices, and those that follow the ones indexed, as one each.
+        const int behind = rank - (int)length;
+        if (length + (behind > 0) > 4) {
+            if (!indices->is_constant() || !all_known(x->shape))
+                return op.fail("indices of %lld that are not constant", (long long)length);
+            indices = linear_indices(op, *indices->constant, x->shape);
+            length = 1, whole.groups = {rank - behind};
+        } else {
+            whole.groups.assign((size_t)length, 1);
+        }
+        if (behind > 0) whole.groups.push_back(behind);
+        rows.groups = {q - 1, 1};
+        some.groups = {q - 1};
+        if (behind > 0) some.groups.push_back(behind);
+    }
+    const std::string data = op.blob(x, whole), at = op.blob(indices, rows),
+                      updates = op.blob(parts, some);
     if (data.empty() || at.empty() || updates.empty()) return false;
     ModelLayer& layer = op.emit("ScatterND", {data, at, updates});
     layer.set("reduction", reduction_of(op.attr_string("reduction", "none")));
-    op.set(0, x->type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    op.set(0, x->type, x->shape, whole, layer.outputs[0]);
     return true;
 }
 

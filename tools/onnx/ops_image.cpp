@@ -89,8 +89,8 @@ bool fast_resize(Op& op, Value* x, const ResizePlan& p, const std::string& mode,
 }
 
 const std::initializer_list<const char*> kTransforms = {
-    "half_pixel", "pytorch_half_pixel", "align_corners",
-    "asymmetric", "tf_crop_and_resize", "half_pixel_symmetric"};
+    "half_pixel",         "pytorch_half_pixel",   "align_corners",       "asymmetric",
+    "tf_crop_and_resize", "half_pixel_symmetric", "tf_half_pixel_for_nn"};
 
 void set_modes(Op& op, const std::string& mode, const std::string& transform,
                const std::string& nearest, ModelLayer* layer) {
@@ -250,6 +250,7 @@ bool grid_sample(Op& op) {
     layer.set("sample_type", type);
     layer.set("padding_mode", pads == "border" ? 2 : pads == "reflection" ? 3 : 1);
     layer.set("align_corner", (int)op.attr("align_corners", 0));
+    layer.set("exact", 1);
     std::vector<Dim> shape = {x->shape[0], x->shape[1]};
     shape.insert(shape.end(), grid->shape.begin() + 1, grid->shape.end() - 1);
     op.set(0, x->type, shape, Form::batched(x->rank()), layer.outputs[0]);
@@ -353,6 +354,7 @@ OpTable image_ops() {
          "constant roi; rank of at most 4 when scales or sizes are not constant"},
         {"", "Upsample", 7, 9, upsample, "rank of at most 4 when scales are not constant"},
         {"", "GridSample", 16, 0, grid_sample, "rank 4, or 5 without cubic"},
+        {"com.microsoft", "GridSample", 1, 0, grid_sample, "rank 4"},
         {"", "AffineGrid", 20, 0, affine_grid, "constant size"},
         {"", "RoiAlign", 10, 0, roi_align, ""},
         {"", "NonMaxSuppression", 10, 0, non_max_suppression, ""},

@@ -265,6 +265,12 @@ bool einsum(Op& op) {
         }
     }
     Pair pair;
+    if (terms.size() == 1 && terms[0] == out) return op.alias(0, op.in(0)) != nullptr;
+    const bool scalars = terms.size() == 2 && terms[0].empty() && terms[1].empty();
+    if (scalars) {
+        Nodes n(op);
+        return n.set(0, n.add("Mul", {n.in(0), n.in(1)}));
+    }
     if (classify(terms, out, &pair)) return einsum_as_product(op, terms, out, pair, sizes);
     if (out.size() > 4) return op.fail("an output of rank %zu", out.size());
     for (int i = 0; i < op.inputs(); i++) {

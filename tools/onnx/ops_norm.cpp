@@ -2,6 +2,7 @@
 #include <math.h>
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -58,11 +59,39 @@ bool dynamic_batch_norm(Op& op, Value* x, float eps) {
     return true;
 }
 
+// With the mean and variance of the input itself. Exporters write weight standardization so.
+bool batch_norm_of_itself(Op& op, float eps) {
+    Nodes n(op);
+    std::vector<int64_t> axes = {0}, spread;
+    for (int64_t a = 2; a < op.in(0)->rank(); a++) axes.push_back(a), spread.push_back(a - 1);
+    const auto along = [&](const std::string& v) {
+        return spread.empty() ? v : n.add("Unsqueeze", {v, n.ints(spread)});
+    };
+    const std::string mean = n.add("ReduceMean", {n.in(0), n.ints(axes)});
+    const std::string centred = n.add("Sub", {n.in(0), mean});
+    const std::string variance =
+        n.add("ReduceMean", {n.add("Mul", {centred, centred}), n.ints(axes)});
+    const std::string root = n.add("Sqrt", {n.add("Add", {variance, n.scalar(eps)})});
+    const std::string scaled = n.add("Mul", {n.add("Div", {centred, root}), along(n.in(1))});
+    if (!n.set(0, n.add("Add", {scaled, along(n.in(2))}))) return false;
+    const float momentum = op.attr_float("momentum", 0.9f);
+    for (int i = 1; i < 3; i++) {
+        if (!op.wants(i)) continue;
+        const std::string now = n.reshape(i == 1 ? mean : variance, {-1});
+        if (!n.set(i, n.add("Add", {n.add("Mul", {n.in(i + 2), n.scalar(momentum)}),
+                                    n.add("Mul", {now, n.scalar(1.f - momentum)})})))
+            return false;
+    }
+    return true;
+}
+
 bool batch_norm(Op& op) {
     Value* x = op.in(0);
     const float eps = op.attr_float("epsilon", 1e-5f);
-    if (op.attr("training_mode", 0) != 0 || op.wants(1)) return op.fail("training mode");
     if (x->rank() < 2) return op.fail("rank %d", x->rank());
+    const bool training = op.attr("training_mode", 0) != 0;
+    if (training && op.opset >= 14) return batch_norm_of_itself(op, eps);
+    if (training || op.wants(1)) return op.fail("training mode");
     for (int i = 1; i <= 4; i++)
         if (!op.has(i) || op.in(i)->rank() != 1 || !op.in(i)->floats())
             return op.fail("expected four vectors of float");
@@ -297,7 +326,7 @@ bool lrn(Op& op) {
 
 OpTable norm_ops() {
     return {
-        {"", "BatchNormalization", 1, 0, batch_norm, "inference"},
+        {"", "BatchNormalization", 1, 0, batch_norm, "training mode from opset 14 on"},
         {"", "InstanceNormalization", 1, 0, instance_norm, ""},
         {"", "GroupNormalization", 18, 0, group_norm, ""},
         {"", "LayerNormalization", 1, 0, layer_norm, "normalised axes of known size"},

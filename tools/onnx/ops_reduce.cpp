@@ -1,5 +1,6 @@
 // Along axes: reductions, softmax and their like.
 #include <algorithm>
+#include <limits>
 
 #include "layer/reduction.h"
 #include "onnx/ops.h"
@@ -44,6 +45,27 @@ std::string widened(Op& op, Value* x, const std::string& blob) {
     return cast.outputs[0];
 }
 
+// What the operators give for no values at all.
+bool reduce_nothing(Op& op, const Value* x, int operation, const std::vector<int64_t>& shape) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    float value = 0.f;
+    if (operation == Reduction::kProd) value = 1.f;
+    if (operation == Reduction::kMax || operation == Reduction::kLogSum ||
+        operation == Reduction::kLogSumExp)
+        value = -infinity;
+    if (operation == Reduction::kMin) value = infinity;
+    if (operation == Reduction::kMean) value = std::numeric_limits<float>::quiet_NaN();
+    if (element_count(shape) < 0 || element_count(shape) > 1 << 20) return op.fail("its size");
+    const bool least = value == -infinity;
+    if (!x->floats() && value != 0.f && value != 1.f && x->type != ElementType::kBool)
+        return op.fail("no value of %s is the %s of none", type_name(x->type), op.node.op.c_str());
+    Tensor t(x->type, shape);
+    for (size_t i = 0; i < t.count(); i++)
+        x->type == ElementType::kBool ? t.set_int(i, least ? 0 : 1) : t.set_float(i, value);
+    op.set_constant(0, t);
+    return true;
+}
+
 bool reduce(Op& op, int operation, int axes_input_since) {
     Value* x = op.in(0);
     const int rank = x->rank();
@@ -80,6 +102,9 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     std::vector<Dim> shape;
     for (int a = 0; a < rank; a++)
         if (!reduced[a] || keep) shape.push_back(reduced[a] ? Dim(1) : x->shape[a]);
+    bool nothing = false;
+    for (int a = 0; a < rank; a++) nothing = nothing || (reduced[a] && x->shape[a].is(0));
+    if (nothing && all_known(shape)) return reduce_nothing(op, x, operation, values_of(shape));
     if (rank == 0) reduced.assign(1, 1);
     Form form = Form::plain(0), to = Form::plain(0);
     std::vector<int> mat_axes = {0};

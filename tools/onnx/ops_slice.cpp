@@ -238,21 +238,22 @@ bool split(Op& op) {
 bool concat(Op& op) {
     std::vector<Value*> all;
     Value* empty = nullptr;
+    int axis = 0, mat_axis = 0;
     for (int i = 0; i < op.inputs(); i++) {
         Value* v = op.in(i);
         if (!v) continue;
-        // What has no values adds nothing.
-        if (!std::any_of(v->shape.begin(), v->shape.end(), [](const Dim& d) { return d.is(0); }))
-            all.push_back(v);
-        else
+        if (!op.axis(op.attr("axis", 1), v->rank(), &axis)) return false;
+        // What has no values along the axis adds nothing.
+        if (v->shape[axis].is(0))
             empty = v;
+        else
+            all.push_back(v);
     }
     if (all.empty() && empty) all.push_back(empty);
     if (all.empty()) return op.fail("no input");
     Value* x = all[0];
     for (Value* v : all)
         if (!v->is_constant() && (x->is_constant() || (v->form.batch && !x->form.batch))) x = v;
-    int axis = 0, mat_axis = 0;
     if (!op.axis(op.attr("axis", 1), x->rank(), &axis)) return false;
     const Form form = op.axis_form(x, axis, &mat_axis);
     std::vector<std::string> blobs;

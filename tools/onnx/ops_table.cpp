@@ -10,9 +10,10 @@ static const OpTable& table() {
     static const OpTable all = [] {
         OpTable t;
         for (OpTable family :
-             {unary_ops(), binary_ops(), reduce_ops(), shape_ops(), slice_ops(), gather_ops(),
-              fill_ops(), conv_ops(), pool_ops(), norm_ops(), matrix_ops(), image_ops(),
-              recurrent_ops(), quantize_ops(), control_ops(), attention_ops(), contrib_ops()})
+             {unary_ops(),     binary_ops(),  reduce_ops(),    shape_ops(),    slice_ops(),
+              gather_ops(),    fill_ops(),    conv_ops(),      pool_ops(),     norm_ops(),
+              matrix_ops(),    image_ops(),   recurrent_ops(), quantize_ops(), control_ops(),
+              attention_ops(), contrib_ops(), signal_ops(),    newer_ops(),    deform_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = std::string(a.domain).compare(b.domain);
@@ -99,6 +100,15 @@ int required_inputs(const std::string& op, int opset) {
         {"MatMulInteger", 2},
         {"ConvInteger", 2},
         {"BiasGelu", 2},
+        {"DeformConv", 3},
+        {"SwiGLU", 2},
+        {"CausalConvWithState", 2},
+        {"LinearAttention", 3},
+        {"STFT", 2},
+        {"MelWeightMatrix", 5},
+        {"CenterCropPad", 2},
+        {"TensorScatter", 2},
+        {"CumProd", 2},
         {"RotaryEmbedding", 3},
         {"EmbedLayerNormalization", 7},
         {"FusedConv", 2},

@@ -56,6 +56,8 @@ int ConcatCpu::along_inner(const std::vector<Mat>& bottoms, const Shape& out, in
 
 int ConcatCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
+    int status = kOk;
+    if (join_others(bottoms, tops, opt, &status)) return status;
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));

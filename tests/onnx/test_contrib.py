@@ -1,0 +1,271 @@
+"""com.microsoft's operators against closed forms, and against ONNX Runtime where it is installed."""
+import math
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip('onnx')
+from onnx import helper, numpy_helper  # noqa: E402
+
+from onnx_run import convert, run  # noqa: E402
+
+RNG = np.random.default_rng(7)
+
+
+def rand(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def norm(x, scale, bias=0., eps=1e-5, simple=False):
+    centred = x if simple else x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred ** 2).mean(-1, keepdims=True) + eps) * scale + bias
+
+
+def heads(x, n):
+    return x.reshape(*x.shape[:2], n, -1).transpose(0, 2, 1, 3)
+
+
+def attend(q, k, v, mask=0., scale=None):
+    scores = q @ k.transpose(0, 1, 3, 2) * (scale or 1 / math.sqrt(q.shape[-1])) + mask
+    out = softmax(scores) @ v
+    return out.transpose(0, 2, 1, 3).reshape(out.shape[0], out.shape[2], -1)
+
+
+def causal(queries, keys):
+    return np.where(np.arange(keys) <= np.arange(queries)[:, None] + keys - queries, 0, -1e9).astype(np.float32)
+
+
+def check(tmp_path, op, inputs, constants, attributes, wants, output_types=None, tolerance=1e-4):
+    """inputs, constants: by name, in the order of the operator's inputs; None: absent. wants: one array an output."""
+    names = [n if a is not None else '' for n, a in {**inputs, **constants}.items()]
+    order = attributes.pop('order', None)
+    names = [n if ({**inputs, **constants}).get(n) is not None else '' for n in order] if order else names
+    outputs = [f'y{i}' if w is not None else '' for i, w in enumerate(wants)]
+    node = helper.make_node(op, names, outputs, domain='com.microsoft', **attributes)
+    kind = lambda a: helper.np_dtype_to_tensor_dtype(a.dtype)
+    graph = helper.make_graph(
+        [node], 'g', [helper.make_tensor_value_info(n, kind(a), a.shape) for n, a in inputs.items() if a is not None],
+        [helper.make_tensor_value_info(f'y{i}', kind(w), w.shape) for i, w in enumerate(wants) if w is not None],
+        [numpy_helper.from_array(a, n) for n, a in constants.items() if a is not None])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17),
+                                                    helper.make_opsetid('com.microsoft', 1)], ir_version=8)
+    path = tmp_path / 'model.onnx'
+    onnx.save(model, path)
+    feeds = {n: a for n, a in inputs.items() if a is not None}
+    have = run(convert(path, tmp_path), feeds, [o for o in outputs if o], tmp_path)
+    expected = {o: w for o, w in zip(outputs, wants) if o}
+    results = [('closed form', expected)]
+    try:
+        import onnxruntime
+        session = onnxruntime.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider'])
+        results.append(('ONNX Runtime', dict(zip(expected, session.run(list(expected), feeds)))))
+    except ImportError:
+        pass
+    for oracle, values in results:
+        for name, want in values.items():
+            assert have[name].shape == want.shape and have[name].dtype == want.dtype, f'{name} ({oracle})'
+            a, b = have[name].astype(np.float64), want.astype(np.float64)
+            limit = 1 if want.dtype.kind in 'iu' else tolerance * max(1., np.abs(b).max())
+            assert np.abs(a - b).max() <= limit, f'{name} ({oracle}): off by {np.abs(a - b).max():.2e}'
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
+
+
+@pytest.mark.parametrize('bias', [False, True])
+def test_fast_gelu(bias, tmp_path):
+    x, b = rand(2, 3, 8), rand(8) if bias else None
+    check(tmp_path, 'FastGelu', {'x': x}, {'b': b} if bias else {}, {}, [gelu_tanh(x + (b if bias else 0))])
+
+
+def test_bias_gelu(tmp_path):
+    x, b = rand(2, 3, 8), rand(8)
+    erf = np.vectorize(math.erf)
+    want = (0.5 * (x + b) * (1 + erf((x + b) / math.sqrt(2)))).astype(np.float32)
+    check(tmp_path, 'BiasGelu', {'x': x}, {'b': b}, {}, [want])
+
+
+def test_quick_gelu(tmp_path):
+    x = rand(2, 3, 8)
+    check(tmp_path, 'QuickGelu', {'x': x}, {}, {'alpha': 1.702}, [x * sigmoid(1.702 * x)])
+
+
+@pytest.mark.parametrize('flags', [{}, {'transA': 1}, {'transB': 1}, {'transA': 1, 'transB': 1}, {'transBatchA': 1},
+                                   {'transBatchB': 1, 'transB': 1}])
+def test_fused_matmul(flags, tmp_path):
+    a, b = rand(3, 4, 5), rand(3, 5, 6)
+
+    def stored(x, swapped, batch):
+        # The flags say how the operand is to be read: this is the other way.
+        x = x.transpose(0, 2, 1) if swapped else x
+        return np.ascontiguousarray(x.transpose(1, 0, 2) if batch else x)
+    ta, tb = flags.get('transA', 0), flags.get('transB', 0)
+    inputs = {'a': stored(a, ta, flags.get('transBatchA', 0)), 'b': stored(b, tb, flags.get('transBatchB', 0))}
+    check(tmp_path, 'FusedMatMul', inputs, {}, {'alpha': 0.5, **flags}, [(0.5 * a @ b).astype(np.float32)])
+
+
+@pytest.mark.parametrize('activation', ['Relu', 'LeakyRelu', 'Sigmoid', 'Clip', 'HardSigmoid'])
+def test_fused_conv(activation, tmp_path):
+    x, w, b = rand(1, 4, 5, 5), rand(6, 4, 1, 1), rand(6)
+    y = np.einsum('nchw,oc->nohw', x, w[:, :, 0, 0]) + b[:, None, None]
+    params = {'LeakyRelu': [0.1], 'Clip': [-0.5, 0.5], 'HardSigmoid': [0.3, 0.4]}.get(activation)
+    want = {'Relu': np.maximum(y, 0), 'LeakyRelu': np.where(y < 0, 0.1 * y, y), 'Sigmoid': sigmoid(y),
+            'Clip': np.clip(y, -0.5, 0.5), 'HardSigmoid': np.clip(0.3 * y + 0.4, 0, 1)}[activation]
+    attributes = {'activation': activation, **({'activation_params': params} if params else {})}
+    check(tmp_path, 'FusedConv', {'x': x}, {'w': w, 'b': b}, attributes, [want.astype(np.float32)])
+
+
+@pytest.mark.parametrize('simple', [False, True])
+def test_skip_norm(simple, tmp_path):
+    x, skip, scale, beta, bias = rand(2, 3, 8), rand(2, 3, 8), rand(8), rand(8), rand(8)
+    total = x + skip + bias
+    constants = {'scale': scale, 'beta': None if simple else beta, 'bias': bias}
+    order = ['x', 'skip', 'scale', 'bias'] if simple else ['x', 'skip', 'scale', 'beta', 'bias']
+    check(tmp_path, 'SkipSimplifiedLayerNormalization' if simple else 'SkipLayerNormalization',
+          {'x': x, 'skip': skip}, constants, {'order': order, 'epsilon': 1e-5},
+          [norm(total, scale, 0 if simple else beta, simple=simple), None, None, total])
+
+
+def test_embed_layer_norm(tmp_path):
+    ids, segments = RNG.integers(0, 11, (2, 5)).astype(np.int32), RNG.integers(0, 2, (2, 5)).astype(np.int32)
+    word, position, segment, gamma, beta = rand(11, 8), rand(6, 8), rand(2, 8), rand(8), rand(8)
+    mask = np.int32([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    want = norm(word[ids] + position[:5] + segment[segments], gamma, beta, 1e-12)
+    check(tmp_path, 'EmbedLayerNormalization', {'ids': ids, 'segments': segments, 'mask': mask},
+          {'word': word, 'position': position, 'segment': segment, 'gamma': gamma, 'beta': beta},
+          {'order': ['ids', 'segments', 'word', 'position', 'segment', 'gamma', 'beta', 'mask'], 'epsilon': 1e-12},
+          [want, np.int32([3, 5])])
+
+
+@pytest.mark.parametrize('mask', ['none', 'rows', 'causal'])
+def test_attention(mask, tmp_path):
+    x, w, b = rand(2, 5, 8), rand(8, 24), rand(24)
+    q, k, v = (heads(p, 2) for p in np.split(x @ w + b, 3, -1))
+    rows = np.int32([[1, 1, 1, 0, 0], [1, 1, 1, 1, 0]])
+    bias = {'none': 0., 'rows': np.where(rows, 0, -1e9)[:, None, None], 'causal': causal(5, 5)}[mask]
+    inputs = {'x': x, **({'mask': rows} if mask == 'rows' else {})}
+    check(tmp_path, 'Attention', inputs, {'w': w, 'b': b},
+          {'order': ['x', 'w', 'b', 'mask'], 'num_heads': 2, 'unidirectional': int(mask == 'causal')},
+          [attend(q, k, v, bias).astype(np.float32)])
+
+
+@pytest.mark.parametrize('past', [False, True])
+def test_multi_head_attention(past, tmp_path):
+    q, k, v, bias = rand(2, 3, 8), rand(2, 5, 8), rand(2, 5, 8), rand(24)
+    extra = rand(1, 2, 3, 7 if past else 5)
+    old_k, old_v = (rand(2, 2, 2, 4), rand(2, 2, 2, 4)) if past else (None, None)
+    parts = [heads(x + b, 2) for x, b in zip((q, k, v), np.split(bias, 3))]
+    if past:
+        parts[1], parts[2] = (np.concatenate([o, n], 2) for o, n in zip((old_k, old_v), parts[1:]))
+    wants = [attend(*parts, extra)] + ([parts[1], parts[2]] if past else [])
+    check(tmp_path, 'MultiHeadAttention', {'q': q, 'k': k, 'v': v, 'extra': extra, 'old_k': old_k, 'old_v': old_v},
+          {'bias': bias}, {'order': ['q', 'k', 'v', 'bias', 'padding', 'extra', 'old_k', 'old_v'], 'num_heads': 2}, wants)
+
+
+def rotated(x, cos, sin, interleaved=False):
+    """x: batch, heads, length, size; cos and sin: length, size / 2."""
+    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else np.split(x, 2, -1)
+    real, imaginary = a * cos - b * sin, a * sin + b * cos
+    if interleaved:
+        return np.stack([real, imaginary], -1).reshape(x.shape)
+    return np.concatenate([real, imaginary], -1)
+
+
+@pytest.mark.parametrize('interleaved', [0, 1])
+def test_rotary_embedding(interleaved, tmp_path):
+    x, angles = rand(2, 2, 5, 6), rand(9, 3)
+    cos, sin = np.cos(angles), np.sin(angles)
+    positions = RNG.integers(0, 9, (2, 5)).astype(np.int64)
+    want = rotated(x, cos[positions][:, None], sin[positions][:, None], interleaved)
+    check(tmp_path, 'RotaryEmbedding', {'x': x, 'positions': positions}, {'cos': cos, 'sin': sin},
+          {'interleaved': interleaved}, [want])
+
+
+@pytest.mark.parametrize('past', [0, 3])
+def test_group_query_attention(past, tmp_path):
+    steps = 1 if past else 4
+    q, k, v = rand(1, steps, 64), rand(1, steps, 32), rand(1, steps, 32)
+    old_k, old_v = (rand(1, 2, past, 16), rand(1, 2, past, 16)) if past else (None, None)
+    angles = rand(16, 8)
+    cos, sin = np.cos(angles), np.sin(angles)
+    at = slice(past, past + steps)
+    rq, rk, hv = rotated(heads(q, 4), cos[at], sin[at]), rotated(heads(k, 2), cos[at], sin[at]), heads(v, 2)
+    if past:
+        rk, hv = np.concatenate([old_k, rk], 2), np.concatenate([old_v, hv], 2)
+    total = past + steps
+    want = attend(rq, rk.repeat(2, 1), hv.repeat(2, 1), causal(steps, total))
+    names = ['q', 'k', 'v', 'old_k', 'old_v', 'lengths', 'total', 'cos', 'sin']
+    check(tmp_path, 'GroupQueryAttention', {'q': q, 'k': k, 'v': v, 'old_k': old_k, 'old_v': old_v},
+          {'lengths': np.int32([total - 1]), 'total': np.int32(total), 'cos': cos, 'sin': sin},
+          {'order': names, 'num_heads': 4, 'kv_num_heads': 2, 'do_rotary': 1}, [want, rk, hv])
+
+
+@pytest.mark.parametrize('zeros', [False, True])
+def test_matmul_n_bits(zeros, tmp_path):
+    k, n, block = 40, 6, 16
+    x, blocks = rand(2, 3, k), 3
+    q = RNG.integers(0, 16, (n, blocks * block)).astype(np.uint8)
+    scales = np.abs(rand(n, blocks)) + 0.1
+    zero = RNG.integers(0, 16, (n, blocks)).astype(np.uint8) if zeros else np.full((n, blocks), 8, np.uint8)
+    packed = (q[:, 0::2] | q[:, 1::2] << 4).reshape(n, blocks, block // 2)
+    padded = np.concatenate([zero, np.zeros((n, 1), np.uint8)], 1)
+    packed_zero = (padded[:, 0::2] | padded[:, 1::2] << 4).reshape(-1) if zeros else None
+    w = (q.reshape(n, blocks, block).astype(np.float32) - zero[..., None]) * scales[..., None]
+    check(tmp_path, 'MatMulNBits', {'x': x}, {'q': packed, 'scales': scales.reshape(-1), 'zero': packed_zero},
+          {'K': k, 'N': n, 'bits': 4, 'block_size': block}, [x @ w.reshape(n, -1)[:, :k].T], tolerance=1e-3)
+
+
+def quantized(x, scale, zero):
+    return np.clip(np.rint(x / np.float32(scale)) + zero, 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize('op', ['QLinearSigmoid', 'QLinearLeakyRelu', 'QLinearGlobalAveragePool', 'QLinearSoftmax'])
+def test_q_linear(op, tmp_path):
+    x = RNG.integers(0, 256, (1, 4, 3, 5)).astype(np.uint8)
+    real = (x.astype(np.float32) - 120) * np.float32(0.05)
+    f, attributes = {'QLinearSigmoid': (sigmoid, {}),
+                     'QLinearLeakyRelu': (lambda v: np.where(v < 0, 0.2 * v, v), {'alpha': 0.2}),
+                     'QLinearGlobalAveragePool': (lambda v: v.mean((2, 3), keepdims=True), {'channels_last': 0}),
+                     'QLinearSoftmax': (softmax, {'axis': -1, 'opset': 13})}[op]
+    constants = {'xs': np.float32(0.05), 'xz': np.uint8(120), 'ys': np.float32(1 / 128), 'yz': np.uint8(100)}
+    check(tmp_path, op, {'x': x}, constants, attributes, [quantized(f(real), 1 / 128, 100)])
+
+
+def test_q_linear_concat(tmp_path):
+    a, b = (RNG.integers(0, 256, (2, n)).astype(np.uint8) for n in (3, 4))
+    real = np.concatenate([(a.astype(np.float32) - 9) * np.float32(0.1), (b.astype(np.float32) - 30) * np.float32(0.2)], 1)
+    constants = {'ys': np.float32(0.25), 'yz': np.uint8(60), 'as': np.float32(0.1), 'az': np.uint8(9),
+                 'bs': np.float32(0.2), 'bz': np.uint8(30)}
+    check(tmp_path, 'QLinearConcat', {'a': a, 'b': b}, constants,
+          {'order': ['ys', 'yz', 'a', 'as', 'az', 'b', 'bs', 'bz'], 'axis': 1}, [quantized(real, 0.25, 60)])
+
+
+def test_dynamic_quantize_matmul(tmp_path):
+    x, w, scale, bias = rand(3, 8), RNG.integers(-127, 128, (8, 5)).astype(np.int8), np.float32([0.02]), rand(5)
+    low, high = min(0., x.min()), max(0., x.max())
+    step = np.float32((high - low) / 255)
+    zero = np.clip(np.rint(-low / step), 0, 255)
+    near = (np.clip(np.rint(x / step) + zero, 0, 255) - zero) * step
+    want = (near @ (w * scale) + bias).astype(np.float32)
+    check(tmp_path, 'DynamicQuantizeMatMul', {'x': x}, {'w': w, 'scale': scale, 'zero': np.int8([0]), 'bias': bias}, {},
+          [want], tolerance=1e-3)
+
+
+def test_q_gemm(tmp_path):
+    a, b = RNG.integers(0, 256, (3, 6)).astype(np.uint8), RNG.integers(0, 256, (4, 6)).astype(np.uint8)
+    c = RNG.integers(-500, 500, 4).astype(np.int32)
+    real = ((a.astype(np.int32) - 100) @ (b.astype(np.int32) - 128).T + c) * np.float32(0.02 * 0.03)
+    constants = {'as': np.float32(0.02), 'az': np.uint8(100), 'b': b, 'bs': np.float32(0.03), 'bz': np.uint8(128),
+                 'c': c, 'ys': np.float32(0.3), 'yz': np.uint8(110)}
+    check(tmp_path, 'QGemm', {'a': a}, constants, {'order': ['a', *constants], 'transB': 1, 'alpha': 1.},
+          [quantized(real, 0.3, 110)])
