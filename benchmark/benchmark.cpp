@@ -22,10 +22,13 @@
 
 #include "common/model_files.h"
 #include "common/run_options.h"
+#include "count_allocations.h"
 #include "cpu.h"
 #include "cpu_features.h"
 #include "memory_use.h"
 #include "onnx/load_onnx.h"
+#include "profile.h"
+#include "profile_report.h"
 #include "random_weights.h"
 
 using namespace quoll;
@@ -37,7 +40,8 @@ const int kCoolingSeconds = 10;
 
 struct Arguments {
     std::vector<std::string> words;  // positional: numbers and key=value
-    std::string models, filter, json_file, save_weights;
+    std::string models, filter, json_file, save_weights, profile_file;
+    bool report = false;
     RunOptions run;
     int loops = 4, warmup = 2, powersave = 0, cooling = 0;
 };
@@ -206,11 +210,6 @@ bool keep_matching(const std::string& filter, std::vector<Task>* tasks, std::str
     return !tasks->empty();
 }
 
-double now_ms() {
-    const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::milli>(time).count();
-}
-
 int load_weights(const Task& task, const Arguments& a, Net* net, std::string* why) {
     if (!task.bin.empty()) return net->load_model(task.bin.c_str());
     if (a.save_weights.empty()) return net->load_model(RandomWeights());
@@ -256,25 +255,66 @@ int make_inputs(const Task& task, const Net& net, std::vector<Mat>* inputs, std:
     return 0;
 }
 
-int time_once(const Net& net, const std::vector<Mat>& inputs, double* ms) {
-    const double begin = now_ms();
+int run_once(const Net& net, const std::vector<Mat>& inputs, LayerProfile* profile, Mat* out) {
     Extractor ex = net.create_extractor();
+    ex.set_layer_observer(profile);
     for (size_t i = 0; i < inputs.size(); i++)
         QUOLL_RETURN_IF_ERROR(ex.input(net.input_indexes()[i], inputs[i]));
-    Mat out;
-    for (int index : net.output_indexes()) QUOLL_RETURN_IF_ERROR(ex.extract(index, out));
-    *ms = now_ms() - begin;
+    for (int index : net.output_indexes()) QUOLL_RETURN_IF_ERROR(ex.extract(index, *out));
     return kOk;
+}
+
+int time_runs(const Net& net, const std::vector<Mat>& inputs, int count,
+              std::vector<double>* times) {
+    Mat out;
+    for (int i = 0; i < count; i++) {
+        const double begin = now_ms();
+        QUOLL_RETURN_IF_ERROR(run_once(net, inputs, nullptr, &out));
+        times->push_back(now_ms() - begin);
+    }
+    return kOk;
+}
+
+// What one more run allocates: blocks for values, and small objects.
+int count_allocations(const Net& net, const std::vector<Mat>& inputs, json* row) {
+    Mat out;
+    QUOLL_RETURN_IF_ERROR(run_once(net, inputs, nullptr, &out));
+    const size_t blocks = block_allocations(), small = small_allocations();
+    QUOLL_RETURN_IF_ERROR(run_once(net, inputs, nullptr, &out));
+    (*row)["blocks"] = block_allocations() - blocks;
+    (*row)["small_allocations"] = small_allocations() - small;
+    return kOk;
+}
+
+int profile_runs(const Net& net, const std::vector<Mat>& inputs, int count, json* row) {
+    LayerProfile profile(net);
+    Mat out;
+    for (int i = 0; i < count; i++) {
+        profile.begin_run();
+        QUOLL_RETURN_IF_ERROR(run_once(net, inputs, &profile, &out));
+        profile.end_run();
+    }
+    (*row)["profile"] = profile.to_json();
+    return kOk;
+}
+
+void put_times(const std::vector<double>& times, json* row) {
+    (*row)["times_ms"] = times;
+    std::vector<double> sorted = times;
+    std::sort(sorted.begin(), sorted.end());
+    double sum = 0;
+    for (double time : sorted) sum += time;
+    const size_t half = sorted.size() / 2;
+    (*row)["min_ms"] = sorted.front();
+    (*row)["max_ms"] = sorted.back();
+    (*row)["avg_ms"] = sum / (double)sorted.size();
+    (*row)["median_ms"] = sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 // Times one network in this process and fills its row.
 int time_model(const Task& task, const Arguments& a, json* row, std::string* why) {
-    UnlockedPoolAllocator blobs;
-    PoolAllocator workspace;
     Net net;
     if (set_cpu_powersave(a.powersave) || a.run.apply(&net.opt, why)) return -1;
-    net.opt.blob_allocator = &blobs;
-    net.opt.workspace_allocator = &workspace;
     const double begin = now_ms();
     if (is_onnx(task.param)) {
         if (load_onnx_or_say(task.param, &net)) return -1;
@@ -285,22 +325,17 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     std::vector<Mat> inputs;
     if (a.run.check(net, why) || make_inputs(task, net, &inputs, why)) return -1;
 
-    double ms = 0;
-    std::vector<double> times(a.loops);
-    for (int i = 0; i < a.warmup; i++) QUOLL_RETURN_IF_ERROR(time_once(net, inputs, &ms));
-    for (double& time : times) QUOLL_RETURN_IF_ERROR(time_once(net, inputs, &time));
-    (*row)["times_ms"] = times;
-    std::sort(times.begin(), times.end());
-    double sum = 0;
-    for (double time : times) sum += time;
-    const size_t half = times.size() / 2;
-    (*row)["min_ms"] = times.front();
-    (*row)["max_ms"] = times.back();
-    (*row)["avg_ms"] = sum / (double)times.size();
-    (*row)["median_ms"] = times.size() % 2 ? times[half] : (times[half - 1] + times[half]) / 2;
+    std::vector<double> warmup, times;
+    QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.warmup, &warmup));
+    QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.loops, &times));
+    put_times(times, row);
+    (*row)["warmup_ms"] = warmup;
     (*row)["load_ms"] = load;
     (*row)["peak_mib"] = peak_memory();
     for (const Mat& m : inputs) (*row)["inputs"].push_back(axes_text(m.logical_shape()));
+    QUOLL_RETURN_IF_ERROR(count_allocations(net, inputs, row));
+    if (a.report || !a.profile_file.empty())
+        QUOLL_RETURN_IF_ERROR(profile_runs(net, inputs, a.loops, row));
     return 0;
 }
 
@@ -322,8 +357,10 @@ int child(const Task& task, const Arguments& a, int pipe) {
         }
     }
     const std::string text = to_text(row, -1);
-    const bool written = write(pipe, text.data(), text.size()) == (ssize_t)text.size();
-    return written && !row.contains("error") ? 0 : 1;
+    size_t done = 0;
+    for (ssize_t got; done < text.size(); done += (size_t)got)
+        if ((got = write(pipe, text.data() + done, text.size() - done)) <= 0) break;
+    return done == text.size() && !row.contains("error") ? 0 : 1;
 }
 
 // A process for each network: peak memory is its own, and a crash is one failed row.
@@ -417,13 +454,43 @@ void add_options(CLI::App* app, Arguments* a) {
     app->add_option("--json", a->json_file, "write machine, options and rows to this file");
     app->add_option("--save-weights", a->save_weights,
                     "folder that gets the random weights as MODEL.bin");
+    app->add_flag(
+        "--report", a->report,
+        "tables of the layers of each model: by order, time, type and multiply-accumulates");
+    app->add_option(
+        "--profile", a->profile_file,
+        "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
+        "as a page");
     a->run.add_to(app);
+}
+
+bool ends_with(const std::string& s, const std::string& end) {
+    return s.size() > end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
+}
+
+// All or none.
+int write_files(const Arguments& a, const json& report, MessageLog* log) {
+    OutputFiles files;
+    int status = 0;
+    if (!a.profile_file.empty())
+        status = write_file(a.profile_file,
+                            ends_with(a.profile_file, ".html") ? profile_page(report["rows"])
+                                                               : chrome_trace(report["rows"]),
+                            &files);
+    if (status == 0 && !a.json_file.empty())
+        status = write_file(a.json_file, to_text(report, 2) + "\n", &files);
+    if (status != 0 || files.commit()) return log->fail("benchmark", "");
+    return 0;
 }
 
 int run(Arguments* a, MessageLog* log) {
     std::vector<Task> tasks;
     std::string why;
     if (!read_words(a, &tasks, &why)) return log->fail("benchmark", why), 2;
+    if (!a->profile_file.empty() && !ends_with(a->profile_file, ".json") &&
+        !ends_with(a->profile_file, ".html"))
+        return log->fail("benchmark", "--profile " + a->profile_file + ": expected .json or .html"),
+               2;
     if (tasks.empty() && !find_models(*a, &tasks, &why)) return log->fail("benchmark", why);
     if (!keep_matching(a->filter, &tasks, &why)) return log->fail("benchmark", why);
     Option opt;
@@ -437,13 +504,11 @@ int run(Arguments* a, MessageLog* log) {
         if (a->cooling) std::this_thread::sleep_for(std::chrono::seconds(kCoolingSeconds));
         report["rows"].push_back(run_in_child(task, *a));
         print_row(report["rows"].back());
+        if (a->report && report["rows"].back().contains("profile"))
+            fputs(profile_report(report["rows"].back()).c_str(), stdout);
         failed |= report["rows"].back().contains("error");
     }
-    if (a->json_file.empty()) return failed;
-    OutputFiles files;
-    if (write_file(a->json_file, to_text(report, 2) + "\n", &files) || files.commit())
-        return log->fail("benchmark", "");
-    return failed;
+    return write_files(*a, report, log) | failed;
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ struct Extractor::Private {
     std::vector<char> is_input;  // blobs that the user gave
     std::vector<char> has_run;   // layers that have run at least once
     bool extracted = false;
+    LayerObserver* observer = nullptr;
     // What a run needs on the way, kept so that the next finds it allocated.
     std::vector<int> order, uses, stack;
     std::vector<char> state;
@@ -76,6 +77,8 @@ void Extractor::set_blob_allocator(Allocator* allocator) {
 void Extractor::set_workspace_allocator(Allocator* allocator) {
     d->opt.workspace_allocator = allocator ? allocator : d->pool.get();
 }
+
+void Extractor::set_layer_observer(LayerObserver* observer) { d->observer = observer; }
 
 int Extractor::Private::check_blob(int index, const char* what) const {
     if (!net->d->weights_loaded) {
@@ -325,9 +328,13 @@ static bool owned_alone(const std::vector<Mat>& mats) {
     return true;
 }
 
+static bool is_input_layer(const Layer& layer) {
+    return layer.bottoms.empty() && layer.typeindex == layer_to_index("Input");
+}
+
 int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
     const Layer* layer = net->d->layers[index];
-    if (layer->bottoms.empty() && layer->typeindex == layer_to_index("Input")) {
+    if (is_input_layer(*layer)) {
         for (int id : layer->tops) {
             const std::vector<int>& readers = net->d->consumers[id];
             const bool optional =
@@ -377,7 +384,11 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
 }
 
 int Extractor::Private::run_layer(int index, int wanted) {
+    const Layer& layer = *net->d->layers[index];
+    const bool observed = observer && !is_input_layer(layer);
+    if (observed) observer->before(layer);
     const int status = run_layer_on_blobs(index, wanted);
+    if (observed && status == kOk) observer->after(layer, layer_outputs);
     layer_inputs.clear();
     layer_outputs.clear();
     return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "net.h"
 
 namespace quoll {
 
@@ -20,6 +21,9 @@ Layer::Layer()
       userdata(0),
       typeindex(-1) {}
 Layer::~Layer() {}
+
+// Of net.h; here, where run-time type information is made for applications' classes.
+LayerObserver::~LayerObserver() {}
 
 int Layer::load_param(const ParamDict&) { return kOk; }
 int Layer::load_model(const ModelBin&) { return kOk; }

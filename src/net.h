@@ -97,6 +97,17 @@ private:
     Private* const d;
 };
 
+// For profilers, see Extractor::set_layer_observer. Called on the thread that runs the Extractor,
+// around each layer's work and the conversions of its blobs; not for Input layers. It has to
+// outlive the runs and, where several Extractors run at once, to be safe for that.
+class LayerObserver {
+public:
+    virtual ~LayerObserver();
+    virtual void before(const Layer& layer) = 0;
+    // outputs: as the layer made them. Not called for a layer that failed.
+    virtual void after(const Layer& layer, const std::vector<Mat>& outputs) = 0;
+};
+
 // One inference: give the inputs, ask for blobs. Only the layers that an asked blob needs are run;
 // results are kept, so that asking again, or asking for another blob, runs the rest only.
 // For the next image make a new Extractor (it is cheap) or call clear(). Not for several threads at
@@ -114,6 +125,8 @@ public:
     void set_num_threads(int num_threads);
     void set_blob_allocator(Allocator* allocator);
     void set_workspace_allocator(Allocator* allocator);
+    // Told of every layer that runs from now on; null, the default: nobody, at no cost.
+    void set_layer_observer(LayerObserver* observer);
 
     // 0, or a negative code after a message in the log.
     int input(const char* blob_name, const Mat& in);

@@ -101,3 +101,46 @@ def test_default_models_are_found_from_anywhere(tmp_path):
     done = run_program('benchmark', '1', '--warmup', '0', '--filter', '^squeezenet$')
     assert 'squeezenet' in done.stdout, done.stderr
     assert (ROOT / 'benchmark' / 'models' / 'squeezenet.param').exists()
+
+
+def test_mobilenet_counts_the_published_multiply_accumulates(tmp_path):
+    """568,741,376 with 1001 classes, as in TensorFlow's form; the bundled graph has 1000 classes, 1024 fewer."""
+    text = (ROOT / 'benchmark/models/mobilenet_v1.param').read_text()
+    assert '0=1000 1=1 2=1024000' in text
+    net = tmp_path / 'mobilenet.param'
+    net.write_text(text.replace('0=1000 1=1 2=1024000', '0=1001 1=1 2=1025024'))
+    stdout, result = report('1', '1', f'param={net}', '--report', tmp_path=tmp_path)
+    layers = result['rows'][0]['profile']['layers']
+    assert sum(layer['macs'] for layer in layers) == 568741376
+    assert '568741376' in stdout
+
+
+def test_report_of_layers(net, tmp_path):
+    stdout, result = report('3', '1', f'param={net}', '--report', tmp_path=tmp_path)
+    for head in ('1. Warm Up', '2. Run without statistics', '3. Run with statistics', '4. Sort by Run Order',
+                 '5. Sort by Computation Time (top-10)', '6. Stat by Op Type', '7. Stat by MACs', "8. Summary of Ops' Stat"):
+        assert f'\n{head}' in stdout
+    (row,) = result['rows']
+    layers = row['profile']['layers']
+    assert [layer['type'] for layer in layers] == ['Convolution', 'InnerProduct']  # ReLU is fused
+    assert [layer['macs'] for layer in layers] == [32 * 27 * 64, 6144]
+    assert layers[0]['filter'] == '32x3x3x3' and layers[0]['pad'] == '1x1' and layers[0]['output'] == '(32,8,8)'
+    assert layers[1]['filter'] == '3x2048'
+    assert row['blocks'] == 0 and row['peak_mib'] > 1
+    for i, run in enumerate(row['profile']['runs_ms']):
+        assert sum(layer['ms'][i] for layer in layers) <= run
+        assert layers[0]['start_ms'][i] + layers[0]['ms'][i] <= layers[1]['start_ms'][i]
+
+
+def test_profile_files(net, tmp_path):
+    trace, page = tmp_path / 'p.json', tmp_path / 'p.html'
+    assert run_program('benchmark', '2', '1', f'param={net}', '--profile', trace).returncode == 0
+    events = [e for e in json.loads(trace.read_text())['traceEvents'] if e['ph'] == 'X']
+    assert [e['name'] for e in events] == ['conv', 'fc'] * 2
+    assert all(a['ts'] + a['dur'] <= b['ts'] + 1e-3 for a, b in zip(events, events[1:]))
+    assert run_program('benchmark', '2', '1', f'param={net}', '--profile', page).returncode == 0
+    text = page.read_text()
+    assert text.startswith('<!DOCTYPE html>') and 'Convolution conv' in text and 'http' not in text
+    done = run_program('benchmark', '1', f'param={net}', '--profile', 'p.txt')
+    assert done.returncode == 2 and 'expected .json or .html' in last_line(done.stderr)
+    assert run_program('benchmark', '1', f'param={net}', '--profile', tmp_path / 'no' / 'p.html').returncode == 1

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "common/layer_fields.h"
 #include "common/model_files.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/kernel_set.h"
@@ -37,29 +38,6 @@ std::string layout_text(const Mat& m) {
 int outermost(const Mat& m) {
     const Shape shape = m.logical_shape();
     return shape.dims ? shape.size(0) : 0;
-}
-
-// The fields of a layer by their names, whatever the operator.
-class IntField : public ParamVisitor {
-public:
-    explicit IntField(const char* name) : name_(name) {}
-    int value = 0;
-    void operator()(int, const char* name, int& field, int, const char*, Range) override {
-        if (strcmp(name, name_) == 0) value = field;
-    }
-    void operator()(int, const char*, float&, float, const char*, Range) override {}
-    void ints(int, const char*, Mat&, const char*, Range) override {}
-    void floats(int, const char*, Mat&, const char*, Range) override {}
-    void operator()(int, const char*, std::string&, const char*, const char*) override {}
-
-private:
-    const char* name_;
-};
-
-int int_field(Layer* layer, const char* name) {
-    IntField field(name);
-    layer->visit_params(field);
-    return field.value;
 }
 
 class Planner {

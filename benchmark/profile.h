@@ -1,0 +1,50 @@
+// Times of each layer over many runs.
+#ifndef QUOLL_BENCHMARK_PROFILE_H
+#define QUOLL_BENCHMARK_PROFILE_H
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "net.h"
+
+namespace quoll {
+
+// Collects what Extractors of one Net do, one run after another on one thread.
+class LayerProfile : public LayerObserver {
+public:
+    explicit LayerProfile(const Net& net);
+    // Around each run.
+    void begin_run();
+    void end_run();
+    void before(const Layer& layer) override;
+    void after(const Layer& layer, const std::vector<Mat>& outputs) override;
+
+    // {runs_ms: [of each run], layers: [in the order in which they ran: {type, name, macs, stride,
+    // pad, dilation, filter, output: texts, "" where the operator has none; start_ms, ms: [of each
+    // run]}]}
+    nlohmann::json to_json() const;
+
+private:
+    struct Record {
+        const Layer* layer;
+        std::vector<double> starts, times;
+        std::vector<Shape> outputs;
+    };
+    nlohmann::json describe(const Record& record) const;
+    Shape input_of(const Layer& layer) const;
+
+    const Net& net_;
+    double run_begin_ = 0, layer_begin_ = 0;
+    std::vector<double> runs_;
+    std::vector<Record> records_;
+    std::unordered_map<const Layer*, size_t> record_of_;
+    std::unordered_map<int, Shape> shapes_;  // of blobs that layers made
+};
+
+double now_ms();
+
+}  // namespace quoll
+
+#endif

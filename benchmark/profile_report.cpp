@@ -1,0 +1,285 @@
+#include "profile_report.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+namespace quoll {
+
+using nlohmann::json;
+
+namespace {
+
+typedef std::vector<std::string> Cells;
+
+std::string number(double value, int digits = 3) {
+    char text[64];
+    snprintf(text, sizeof(text), "%.*f", digits, value);
+    return text;
+}
+
+struct Statistics {
+    double first = 0, last = 0, least = 0, most = 0, mean = 0, deviation = 0;
+    explicit Statistics(const std::vector<double>& v) {
+        if (v.empty()) return;
+        first = v.front(), last = v.back();
+        least = *std::min_element(v.begin(), v.end()), most = *std::max_element(v.begin(), v.end());
+        for (double x : v) mean += x / (double)v.size();
+        for (double x : v) deviation += (x - mean) * (x - mean) / (double)v.size();
+        deviation = sqrt(deviation);
+    }
+};
+
+// Columns as wide as their widest cell; texts in the last one are not padded.
+std::string table(const std::string& title, const Cells& head, const std::vector<Cells>& rows) {
+    std::vector<size_t> widths;
+    for (const std::string& cell : head) widths.push_back(cell.size());
+    for (const Cells& row : rows)
+        for (size_t i = 0; i < row.size(); i++) widths[i] = std::max(widths[i], row[i].size());
+    const auto line = [&](const Cells& row) {
+        std::string text;
+        for (size_t i = 0; i < row.size(); i++) {
+            const std::string space(widths[i] - row[i].size(), ' ');
+            text += (i ? " | " : "") + (i + 1 == row.size() ? row[i] : space + row[i]);
+        }
+        return text + "\n";
+    };
+    std::string text = "\n" + title + "\n" + line(head);
+    for (const Cells& row : rows) text += line(row);
+    return text;
+}
+
+std::string runs_table(const std::string& title, const std::vector<double>& ms) {
+    const Statistics s(ms);
+    return table(title,
+                 {"round", "first(ms)", "curr(ms)", "min(ms)", "max(ms)", "avg(ms)", "std(ms)"},
+                 {{std::to_string(ms.size()), number(s.first), number(s.last), number(s.least),
+                   number(s.most), number(s.mean), number(s.deviation)}});
+}
+
+double mean(const json& values) { return Statistics(values.get<std::vector<double>>()).mean; }
+
+// 1e9 multiply-accumulates a second.
+std::string speed(double macs, double ms) {
+    return macs > 0 && ms > 0 ? number(macs / ms * 1e-6) : "0.000";
+}
+
+double total_ms(const json& layers) {
+    double sum = 0;
+    for (const json& layer : layers) sum += mean(layer["ms"]);
+    return std::max(sum, 1e-12);
+}
+
+std::string layers_table(const std::string& title, const std::vector<json>& layers, double total) {
+    std::vector<Cells> rows;
+    double sum = 0;
+    for (const json& layer : layers) {
+        const double ms = mean(layer["ms"]);
+        sum += ms;
+        rows.push_back({layer["type"], number(mean(layer["start_ms"])),
+                        number(layer["ms"][0].get<double>()), number(ms), number(100 * ms / total),
+                        number(100 * sum / total), speed(layer["macs"].get<double>(), ms),
+                        layer["stride"], layer["pad"], layer["filter"], layer["output"],
+                        layer["dilation"], layer["name"]});
+    }
+    return table(title,
+                 {"Op Type", "Start", "First", "Avg(ms)", "%", "cdf%", "GMACPS", "Stride", "Pad",
+                  "Filter Shape", "Output Shape", "Dilation", "name"},
+                 rows);
+}
+
+struct TypeSum {
+    int count = 0;
+    double ms = 0;
+    int64_t macs = 0;
+    size_t calls = 0;
+};
+
+std::vector<std::pair<std::string, TypeSum>> by_type(const json& layers) {
+    std::map<std::string, TypeSum> sums;
+    for (const json& layer : layers) {
+        TypeSum& sum = sums[layer["type"].get<std::string>()];
+        sum.count++, sum.ms += mean(layer["ms"]), sum.macs += layer["macs"].get<int64_t>();
+        sum.calls += layer["ms"].size();
+    }
+    std::vector<std::pair<std::string, TypeSum>> sorted(sums.begin(), sums.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.ms > b.second.ms; });
+    return sorted;
+}
+
+std::string types_table(const json& layers, double total) {
+    std::vector<Cells> rows;
+    double sum = 0;
+    for (const auto& type : by_type(layers)) {
+        const TypeSum& t = type.second;
+        sum += t.ms;
+        rows.push_back({type.first, std::to_string(t.count), number(t.ms),
+                        number(100 * t.ms / total), number(100 * sum / total),
+                        std::to_string(t.macs), speed((double)t.macs, t.ms),
+                        std::to_string(t.calls)});
+    }
+    return table("6. Stat by Op Type",
+                 {"Op Type", "Count", "Avg(ms)", "%", "cdf%", "MACs", "GMACPS", "Called times"},
+                 rows);
+}
+
+int64_t total_macs(const json& layers) {
+    int64_t sum = 0;
+    for (const json& layer : layers) sum += layer["macs"].get<int64_t>();
+    return sum;
+}
+
+std::string macs_table(const json& layers, const std::vector<double>& runs) {
+    const int64_t macs = total_macs(layers);
+    std::vector<double> speeds;
+    for (double ms : runs) speeds.push_back((double)macs / ms * 1e-6);
+    const Statistics s(speeds);
+    return table("7. Stat by MACs (Multiply-Accumulation)",
+                 {"total", "round", "first(G/s)", "avg(G/s)", "std(G/s)"},
+                 {{std::to_string(macs), std::to_string(runs.size()), number(s.first),
+                   number(s.mean), number(s.deviation)}});
+}
+
+// The layers' times of each run added up: a run without what lies between layers.
+std::vector<double> sums_of_runs(const json& layers, size_t runs) {
+    std::vector<double> sums(runs);
+    for (const json& layer : layers)
+        for (size_t i = 0; i < runs && i < layer["ms"].size(); i++)
+            sums[i] += layer["ms"][i].get<double>();
+    return sums;
+}
+
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (char c : text) {
+        if (c == '<')
+            out += "&lt;";
+        else if (c == '&')
+            out += "&amp;";
+        else if (c == '"')
+            out += "&quot;";
+        else
+            out += c;
+    }
+    return out;
+}
+
+// A colour for each type of layer, from its name, light enough for dark text.
+std::string colour(const std::string& type) {
+    unsigned hash = 2166136261u;  // FNV-1a
+    for (char c : type) hash = (hash ^ (unsigned char)c) * 16777619u;
+    return "hsl(" + std::to_string(hash % 360) + ",60%,70%)";
+}
+
+std::string bar_of_layers(const json& layers, double total) {
+    std::string text = "<div class=bar>";
+    for (const json& layer : layers) {
+        const double ms = mean(layer["ms"]);
+        const std::string type = layer["type"], name = layer["name"];
+        text += "<div style=\"flex:" + number(ms / total, 6) + ";background:" + colour(type) +
+                "\" title=\"" + escaped(type + " " + name) + ": " + number(ms) + " ms, " +
+                number(100 * ms / total, 1) + " %, " + speed(layer["macs"].get<double>(), ms) +
+                " GMAC/s, " + escaped(layer["filter"].get<std::string>()) + " -&gt; " +
+                escaped(layer["output"].get<std::string>()) + "\"></div>";
+    }
+    return text + "</div>\n";
+}
+
+std::string bars_of_types(const json& layers, double total) {
+    std::string text = "<table><tr><th>type<th>layers<th>ms<th>%<th>GMAC/s<th></tr>\n";
+    for (const auto& type : by_type(layers)) {
+        const TypeSum& t = type.second;
+        text += "<tr><td>" + escaped(type.first) + "<td>" + std::to_string(t.count) + "<td>" +
+                number(t.ms) + "<td>" + number(100 * t.ms / total, 1) + "<td>" +
+                speed((double)t.macs, t.ms) +
+                "<td class=wide><div style=\"height:1em;width:" + number(100 * t.ms / total, 2) +
+                "%;background:" + colour(type.first) + "\"></div></tr>\n";
+    }
+    return text + "</table>\n";
+}
+
+}  // namespace
+
+std::string profile_report(const json& row) {
+    const json& profile = row["profile"];
+    const json& layers = profile["layers"];
+    const double total = total_ms(layers);
+    const std::vector<double> runs = profile["runs_ms"];
+    std::vector<json> ordered(layers.begin(), layers.end());
+    std::string text = "\n---- " + row["model"].get<std::string>() + " ----\n" +
+                       runs_table("1. Warm Up", row["warmup_ms"]) +
+                       runs_table("2. Run without statistics", row["times_ms"]) +
+                       runs_table("3. Run with statistics", runs) +
+                       layers_table("4. Sort by Run Order", ordered, total);
+    std::stable_sort(ordered.begin(), ordered.end(),
+                     [](const json& a, const json& b) { return mean(a["ms"]) > mean(b["ms"]); });
+    if (ordered.size() > 10) ordered.resize(10);
+    text += layers_table("5. Sort by Computation Time (top-10)", ordered, total);
+    text += types_table(layers, total);
+    text += macs_table(layers, runs);
+    text += runs_table("8. Summary of Ops' Stat", sums_of_runs(layers, runs.size()));
+    return text + "\nload " + number(row["load_ms"].get<double>()) + " ms, peak memory " +
+           number(row["peak_mib"].get<double>(), 1) + " MiB, a run allocates " +
+           std::to_string(row["blocks"].get<size_t>()) + " blocks and " +
+           std::to_string(row["small_allocations"].get<size_t>()) + " small objects\n";
+}
+
+std::string chrome_trace(const json& rows) {
+    json events = json::array();
+    int process = 0;
+    for (const json& row : rows) {
+        if (!row.contains("profile")) continue;
+        process++;
+        events.push_back({{"name", "process_name"},
+                          {"ph", "M"},
+                          {"pid", process},
+                          {"args", {{"name", row["model"]}}}});
+        const std::vector<double> runs = row["profile"]["runs_ms"];
+        double begin = 0;
+        for (size_t i = 0; i < runs.size(); begin += runs[i++])
+            for (const json& layer : row["profile"]["layers"]) {
+                if (i >= layer["ms"].size()) continue;
+                // Microseconds, as the format wants them.
+                events.push_back({{"name", layer["name"]},
+                                  {"cat", layer["type"]},
+                                  {"ph", "X"},
+                                  {"pid", process},
+                                  {"tid", 1},
+                                  {"ts", (begin + layer["start_ms"][i].get<double>()) * 1e3},
+                                  {"dur", layer["ms"][i].get<double>() * 1e3},
+                                  {"args",
+                                   {{"type", layer["type"]},
+                                    {"macs", layer["macs"]},
+                                    {"filter", layer["filter"]},
+                                    {"output", layer["output"]}}}});
+            }
+    }
+    return json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump(
+               -1, ' ', false, json::error_handler_t::replace) +
+           "\n";
+}
+
+std::string profile_page(const json& rows) {
+    std::string text =
+        "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>quoll profile</title><style>\n"
+        "body{font-family:sans-serif;margin:2em}.bar{display:flex;height:4em;width:100%}\n"
+        ".bar div{min-width:0;border-right:1px solid white}.bar div:hover{filter:brightness(0.8)}\n"
+        "td,th{padding:0 .6em;text-align:right}td:first-child,td.wide{text-align:left}\n"
+        "table{width:100%}.wide{width:50%}</style></head><body>\n";
+    for (const json& row : rows) {
+        if (!row.contains("profile")) continue;
+        const json& layers = row["profile"]["layers"];
+        const double total = total_ms(layers);
+        text += "<h2>" + escaped(row["model"].get<std::string>()) + ": " + number(total) +
+                " ms in " + std::to_string(layers.size()) + " layers, " +
+                std::to_string(total_macs(layers)) + " multiply-accumulates</h2>\n" +
+                bar_of_layers(layers, total) + bars_of_types(layers, total);
+    }
+    return text + "</body></html>\n";
+}
+
+}  // namespace quoll
