@@ -8,6 +8,8 @@
 #include "common/layer_fields.h"
 #include "common/model_files.h"
 #include "layer/cpu/conv/conv_layer.h"
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/int8/int8.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/registry.h"
 #include "log.h"
@@ -76,11 +78,15 @@ private:
             p->notes.push_back("weights that are inputs run on the reference");
             return;
         }
-        if (int_field(layer, "int8_scale_term") != 0)
-            p->notes.push_back("int8 values in f32 kernels where sums stay exact, else reference");
+        if (int_field(layer, "int8_scale_term") != 0) {
+            p->kernels += std::string(" int8 ") + int8_kernels().name;
+            p->notes.push_back("int8 products; the reference where a sum may not fit in 32 bits");
+            return;
+        }
         if (layer->type != "Convolution") return;
         const char* algorithm = static_cast<const ConvolutionCpu*>(layer)->algorithm();
         if (*algorithm) p->kernels += std::string(" ") + algorithm;
+        if (*algorithm && strcmp(algorithm, "split") != 0) p->notes.push_back(why_no_tiles());
         const bool candidate =
             int_field(layer, "kernel_w") == 3 && int_field(layer, "stride_w") == 1 &&
             int_field(layer, "kernel_h") == 3 && int_field(layer, "stride_h") == 1;
@@ -88,6 +94,15 @@ private:
             p->notes.push_back(net_.opt.use_winograd_convolution
                                    ? "no Winograd: dilated, or direct is faster at this size"
                                    : "no Winograd: the option is off");
+    }
+
+    // Of an f32 or bf16 convolution that runs on vectors.
+    std::string why_no_tiles() const {
+        const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
+        if (products == 0) return "no tiles: the option is off";
+        if (!split_gemm_kernels(products)) return "no tiles: the processor has none";
+        if (!usable_split_gemm_kernels(products)) return "no tiles: measured to be slow now";
+        return "no tiles: vectors are expected to be faster at this size";
     }
 
     void note_inputs(const Layer* layer, LayerPlan* p) const {
