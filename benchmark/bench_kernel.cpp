@@ -1,0 +1,324 @@
+// bench_kernel: kernels by themselves and operators one at a time, with Google Benchmark.
+//
+//   bench_kernel [--benchmark_filter=REGEX] [--benchmark_format=json] ...
+//
+// gemm/..., split/..., int8/...: micro-kernels of each instruction set on operands in cache; the
+// column peak% is their share of what bench_peak's loop of the same instruction reaches on this
+// core. gemm_driver/...: whole products, B packed beforehand. op/...: a layer in a Net of its own
+// on one thread, named TYPE_inputs_parameters; GMACPS is 1e9 multiply-accumulates a second, Input
+// the input bytes a second.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/analysis.h"
+#include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/int8/int8.h"
+#include "layer/cpu/kernel_set.h"
+#include "net.h"
+#include "peak.h"
+#include "random_weights.h"
+
+using namespace quoll;
+using benchmark::Counter;
+using benchmark::State;
+
+namespace {
+
+// Operations a nanosecond that the unit of this name reaches, 0 without it; measured once.
+double peak_of(const std::string& name) {
+    static std::vector<std::pair<std::string, double>> known;
+    for (const auto& entry : known)
+        if (entry.first == name) return entry.second;
+    double speed = 0;
+    for (const PeakUnit& unit : peak_units())
+        if (name == unit.name) speed = unit.operations / peak_time_ns(unit);
+    known.emplace_back(name, speed);
+    return speed;
+}
+
+// The multiply-add of an instruction set; "" where peak.h has no loop for it.
+const char* unit_of(Isa isa) {
+    return isa == Isa::avx512 ? "vfmadd231ps zmm" : isa == Isa::avx2 ? "vfmadd231ps ymm" : "";
+}
+
+// Gop/s and the share of the peak, for so many operations an iteration.
+void count_operations(State& state, double operations, const std::string& unit) {
+    const double peak = peak_of(unit);
+    state.counters["Gop/s"] = Counter(operations * 1e-9, Counter::kIsIterationInvariantRate);
+    if (peak > 0)
+        state.counters["peak%"] =
+            Counter(100 * operations * 1e-9 / peak, Counter::kIsIterationInvariantRate);
+}
+
+std::vector<float> noise(size_t count) {
+    std::vector<float> values(count);
+    uint64_t state = 1;
+    fill_random(values.data(), count, -1.f, 1.f, &state);
+    return values;
+}
+
+const size_t kDepth = 256;  // k of a tile: A and B stay in the first-level cache
+
+void gemm_tile(State& state, Isa isa, GemmTileKernel kernel, size_t rows, size_t columns) {
+    const GemmKernels& kernels = *kernel_set(isa).gemm;
+    const std::vector<float> a = noise(rows * kDepth), b = noise(columns * kDepth),
+                             init = noise(columns);
+    std::vector<float> c(rows * columns);
+    const GemmBlock block = {0, 0};
+    GemmTile tile = {};
+    tile.a = a.data(), tile.a_row = kDepth, tile.a_k = 1;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = kDepth;
+    tile.b = b.data(), tile.init = init.data(), tile.init_vector = kernels.lanes;
+    tile.c = c.data(), tile.c_row = (ptrdiff_t)columns, tile.c_vector = kernels.lanes;
+    tile.low = -1e30f, tile.high = 1e30f;
+    for (auto _ : state) {
+        kernel(tile);
+        benchmark::ClobberMemory();
+    }
+    count_operations(state, 2. * (double)(rows * columns * kDepth), unit_of(isa));
+}
+
+void gemm_vector(State& state, Isa isa, GemmVectorKernel kernel, size_t columns) {
+    const size_t k = kDepth;
+    const std::vector<float> a = noise(k), b = noise(columns * k), init = noise(columns);
+    std::vector<float> c(columns);
+    for (auto _ : state) {
+        kernel(a.data(), 1, k, b.data(), columns, init.data(), c.data(), -1e30f, 1e30f);
+        benchmark::ClobberMemory();
+    }
+    count_operations(state, 2. * (double)(columns * k), unit_of(isa));
+}
+
+void gemm_packing(State& state, Isa isa, GemmPackPanel kernel, bool row_major) {
+    const GemmKernels& kernels = *kernel_set(isa).gemm;
+    const size_t columns = (size_t)kernels.lanes * kernels.vectors;
+    const std::vector<float> b = noise(columns * kDepth);
+    std::vector<float> panel(columns * kDepth);
+    for (auto _ : state) {
+        kernel(b.data(), row_major ? columns : kDepth, kDepth, columns, columns, panel.data());
+        benchmark::ClobberMemory();
+    }
+    state.SetBytesProcessed((int64_t)state.iterations() * (int64_t)(columns * kDepth * 4));
+}
+
+// A square product on all vectors of an instruction set, B packed.
+void gemm_driver(State& state, Isa isa, size_t size) {
+    const KernelSet& set = kernel_set(isa);
+    const std::vector<float> a = noise(size * size), b = noise(size * size);
+    std::vector<float> c(size * size);
+    const Mat packed = gemm_packed(*set.gemm, b.data(), size, true, size, size);
+    const Mat bias = gemm_bias(*set.gemm, nullptr, size);
+    GemmMatrix m = {};
+    m.kernels = &set, m.a = a.data(), m.a_row = (ptrdiff_t)size, m.a_k = 1;
+    m.m = m.n = m.k = size;
+    m.b = packed, m.bias = bias, m.c = c.data();
+    m.c_row = (ptrdiff_t)size, m.c_pack = size, m.activation = FusedActivation(set, Activation());
+    for (auto _ : state) {
+        gemm_matrix(m, 1);
+        benchmark::ClobberMemory();
+    }
+    count_operations(state, 2. * (double)size * (double)size * (double)size, unit_of(isa));
+}
+
+// Two tiles of rows by a full panel; operations are those of the bf16 products.
+void split_tile(State& state, const SplitGemmKernels& kernels) {
+    const size_t steps = 16, terms = (size_t)kernels.terms;
+    const size_t rows = kSplitTiles * kSplitRows, row = steps * terms * kSplitK;
+    const std::unique_ptr<uint16_t[]> memory(new uint16_t[(rows + kSplitColumns) * row + 64]);
+    uint16_t* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) / 2;
+    for (size_t i = 0; i < (rows + kSplitColumns) * row; i++)
+        a[i] = (uint16_t)(0x3e80 + i * 97 % 256);
+    std::vector<ptrdiff_t> places(steps);
+    for (size_t i = 0; i < steps; i++) places[i] = (ptrdiff_t)(i * terms * kSplitK);
+    std::vector<int32_t> targets(rows);
+    for (size_t i = 0; i < rows; i++) targets[i] = (int32_t)(i * kSplitColumns);
+    std::vector<float> c(rows * kSplitColumns), bias(kSplitColumns);
+    SplitTile tile = {};
+    tile.a = a, tile.a_row = (ptrdiff_t)row, tile.a_tile = (ptrdiff_t)(row * kSplitRows);
+    tile.tile_rows = kSplitRows, tile.steps = places.data(), tile.num_steps = steps;
+    tile.b = a + rows * row, tile.bias = bias.data(), tile.c = c.data();
+    tile.rows = targets.data(), tile.c_vector = 16, tile.columns = kSplitColumns;
+    tile.low = -1e30f, tile.high = 1e30f;
+    kernels.begin(kSplitRows);
+    for (auto _ : state) {
+        kernels.tile[kSplitTiles - 1][1](tile);
+        benchmark::ClobberMemory();
+    }
+    kernels.end();
+    count_operations(state,
+                     2. * (double)(rows * kSplitColumns * steps * kSplitK) * kernels.products,
+                     "tdpbf16ps");
+}
+
+// As a tile of the int8 family; operations are those of 8-bit values.
+void int8_tile(State& state, const Int8Kernels& kernels, size_t rows) {
+    const size_t width = (size_t)kernels.lanes * kernels.vectors, words = 64;
+    std::vector<int32_t> a(rows * words, 0x01020304), b(width * words, 0x03020105), init(width),
+        sums(rows * width);
+    const GemmBlock block = {0, 0};
+    Int8Tile tile = {};
+    tile.a = a.data(), tile.a_row = (ptrdiff_t)words;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = words;
+    tile.b = b.data(), tile.init = init.data(), tile.sums = sums.data();
+    for (auto _ : state) {
+        kernels.tile[rows - 1](tile);
+        benchmark::ClobberMemory();
+    }
+    count_operations(state, 2. * (double)(rows * width * words) * kernels.word_k,
+                     kernels.word_k < 4    ? ""
+                     : kernels.lanes == 16 ? "vpdpbusd zmm"
+                                           : "vpdpbusd ymm");
+}
+
+struct OperatorCase {
+    const char* type;
+    const char* params;
+    std::vector<Shape> inputs;
+};
+const OperatorCase kOperators[] = {
+    {"Convolution", "0=64 1=7 3=2 4=3 5=1 6=9408", {Shape(224, 224, 3)}},
+    {"Convolution", "0=64 1=3 4=1 5=1 6=36864", {Shape(56, 56, 64)}},
+    {"Convolution", "0=256 1=3 4=1 5=1 6=589824", {Shape(14, 14, 256)}},
+    {"Convolution", "0=256 1=1 5=1 6=16384", {Shape(56, 56, 64)}},
+    {"Convolution", "0=1024 1=1 5=1 6=1048576", {Shape(7, 7, 1024)}},
+    {"ConvolutionDepthWise", "0=128 1=3 4=1 5=1 6=1152 7=128", {Shape(56, 56, 128)}},
+    {"ConvolutionDepthWise", "0=512 1=3 3=2 4=1 5=1 6=4608 7=512", {Shape(14, 14, 512)}},
+    {"ConvolutionDepthWise", "0=240 1=5 4=2 5=1 6=6000 7=240", {Shape(14, 14, 240)}},
+    {"Deconvolution", "0=32 1=4 3=2 4=1 5=1 6=32768", {Shape(28, 28, 64)}},
+    {"InnerProduct", "0=1000 1=1 2=2048000", {Shape(2048)}},
+    {"Gemm", "2=0 3=0", {Shape(256, 256), Shape(256, 256)}},
+    {"MatMul", "", {Shape(64, 128, 8), Shape(128, 64, 8)}},
+    {"LSTM", "0=128 1=65536 2=0", {Shape(128, 32)}},
+    {"Pooling", "0=0 1=3 2=2 3=1", {Shape(112, 112, 64)}},
+    {"Pooling", "0=1 4=1", {Shape(7, 7, 2048)}},
+    {"ReLU", "", {Shape(56, 56, 256)}},
+    {"Sigmoid", "", {Shape(56, 56, 64)}},
+    {"Swish", "", {Shape(56, 56, 64)}},
+    {"GELU", "", {Shape(768, 197)}},
+    {"Softmax", "0=1 1=1", {Shape(197, 197, 12)}},
+    {"LayerNorm", "0=768 1=0.00001 2=1", {Shape(768, 197)}},
+    {"BatchNorm", "0=64", {Shape(56, 56, 64)}},
+    {"BinaryOp", "0=0", {Shape(56, 56, 256), Shape(56, 56, 256)}},
+    {"Concat", "0=0", {Shape(28, 28, 64), Shape(28, 28, 128)}},
+    {"ShuffleChannel", "0=2", {Shape(28, 28, 116)}},
+    {"Permute", "0=3", {Shape(56, 56, 64)}},
+    {"Interp", "0=2 1=2.0 2=2.0", {Shape(26, 26, 128)}},
+    {"LRN", "0=0 1=5 2=0.0001 3=0.75", {Shape(27, 27, 256)}},
+};
+
+std::string joined_axes(const Shape& shape) {
+    std::string text;
+    for (int i = 0; i < shape.dims; i++) text += (i ? "x" : "") + std::to_string(shape.size(i));
+    return text;
+}
+
+std::string name_of(const OperatorCase& op) {
+    std::string text = std::string("op/") + op.type;
+    for (const Shape& shape : op.inputs) text += "_" + joined_axes(shape);
+    std::string params = op.params;
+    for (char& c : params) c = c == ' ' ? '_' : c;
+    return params.empty() ? text : text + "_" + params;
+}
+
+std::string param_text(const OperatorCase& op) {
+    const std::string count = std::to_string(op.inputs.size());
+    std::string text = "7767517\n" + std::to_string(op.inputs.size() + 1) + " " +
+                       std::to_string(op.inputs.size() + 1) + "\n",
+                bottoms;
+    for (size_t i = 0; i < op.inputs.size(); i++) {
+        const std::string name = "in" + std::to_string(i);
+        text += "Input " + name + " 0 1 " + name + "\n";
+        bottoms += " " + name;
+    }
+    return text + op.type + " op " + count + " 1" + bottoms + " out " + op.params + "\n";
+}
+
+void run_operator(State& state, const OperatorCase& op, bool bf16) {
+    Net net;
+    net.opt.num_threads = 1;
+    net.opt.use_bf16_storage = bf16;
+    if (net.load_param_mem(param_text(op).c_str()) || net.load_model(RandomWeights()))
+        return state.SkipWithError("does not load");
+    std::vector<Mat> inputs;
+    size_t bytes = 0;
+    uint64_t seed = 1;
+    for (const Shape& shape : op.inputs) {
+        inputs.push_back(Mat(shape));
+        fill_random(inputs.back(), inputs.back().total(), -1.f, 1.f, &seed);
+        bytes += (size_t)shape.total() * (bf16 ? 2 : 4);
+    }
+    Extractor ex = net.create_extractor();
+    Mat out;
+    const auto run = [&] {
+        ex.clear();
+        for (size_t i = 0; i < inputs.size(); i++) ex.input(net.input_indexes()[i], inputs[i]);
+        return ex.extract(net.output_indexes()[0], out, 1);
+    };
+    if (run() != 0) return state.SkipWithError("does not run");
+    const Shape made = out.logical_shape();
+    for (auto _ : state) run();
+    const double macs = (double)count_macs(*net.layers().back(), op.inputs, {made});
+    state.counters["GMACPS"] = Counter(macs * 1e-9, Counter::kIsIterationInvariantRate);
+    state.counters["Input"] =
+        Counter((double)bytes, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1024);
+}
+
+void add_gemm(Isa isa) {
+    const GemmKernels& kernels = *kernel_set(isa).gemm;
+    const size_t lanes = (size_t)kernels.lanes, full = lanes * kernels.vectors;
+    const std::string where = std::string("/") + isa_name(isa) + "/";
+    const auto tiles = [&](const char* name, const GemmTileKernel* table, size_t columns) {
+        for (int rows = 1; rows <= kernels.max_rows; rows++)
+            benchmark::RegisterBenchmark(
+                ("gemm/" + (name + where) + std::to_string(rows) + "x" + std::to_string(columns))
+                    .c_str(),
+                gemm_tile, isa, table[rows - 1], (size_t)rows, columns);
+    };
+    const size_t kTileVectors = (size_t)kernels.vectors;
+#define QUOLL_GEMM_TILES(name, vectors) tiles(#name, kernels.name, lanes*(vectors));
+#define QUOLL_GEMM_PACK(name)                                                            \
+    benchmark::RegisterBenchmark(("gemm/" + (#name + where)).c_str(), gemm_packing, isa, \
+                                 kernels.name, #name == std::string("pack_row_major"));
+#define QUOLL_GEMM_VECTOR(name)                                                         \
+    benchmark::RegisterBenchmark(("gemm/" + (#name + where)).c_str(), gemm_vector, isa, \
+                                 kernels.name, 4 * full);
+#define QUOLL_GEMM_START(name, pack)
+#include "layer/cpu/gemm/kernels.inc"
+#undef QUOLL_GEMM_TILES
+#undef QUOLL_GEMM_PACK
+#undef QUOLL_GEMM_VECTOR
+#undef QUOLL_GEMM_START
+    for (size_t size : {128, 512, 1024})
+        benchmark::RegisterBenchmark(("gemm_driver" + where + std::to_string(size)).c_str(),
+                                     gemm_driver, isa, size);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    for (Isa isa : available_isas()) add_gemm(isa);
+    for (int products : {6, 3, 1})
+        if (const SplitGemmKernels* kernels = split_gemm_kernels(products))
+            benchmark::RegisterBenchmark(
+                ("split/tile/amx/" + std::to_string(products) + "_products").c_str(),
+                [kernels](State& state) { split_tile(state, *kernels); });
+    const Int8KernelList int8 = available_int8_kernels();
+    for (int i = 0; i < int8.count; i++)
+        for (int rows = 1; rows <= int8.kernels[i]->max_rows; rows++)
+            benchmark::RegisterBenchmark(
+                (std::string("int8/tile/") + int8.kernels[i]->name + "/" + std::to_string(rows))
+                    .c_str(),
+                int8_tile, *int8.kernels[i], (size_t)rows);
+    for (const OperatorCase& op : kOperators)
+        for (bool bf16 : {false, true})
+            benchmark::RegisterBenchmark((name_of(op) + (bf16 ? "_bf16" : "_float")).c_str(),
+                                         run_operator, op, bf16);
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+    benchmark::RunSpecifiedBenchmarks();
+    return 0;
+}
