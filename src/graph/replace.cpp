@@ -39,6 +39,7 @@ bool reduces_channels(const Reduction& s) {
     unsigned mask = 0;
     for (int i = 0; i < s.axes.w && !s.reduce_all; i++) {
         const int axis = ((const int*)s.axes.data)[i];
+        if (axis < -3 || axis > 2) return false;
         mask |= 1u << (axis < 0 ? axis + 3 : axis);
     }
     return !s.reduce_all && mask == 6;  // h and w

@@ -5,6 +5,10 @@
 namespace quoll {
 namespace onnx_tool {
 
+// False if the result is no 64-bit integer: the size is then an unknown one.
+static bool add_to(int64_t* a, int64_t b) { return !__builtin_add_overflow(*a, b, a); }
+static bool multiply_by(int64_t* a, int64_t b) { return !__builtin_mul_overflow(*a, b, a); }
+
 bool same(const Dim& a, const Dim& b) {
     return a.symbol == b.symbol && a.symbol != 0 && (!a.known() || a.value == b.value);
 }
@@ -59,7 +63,10 @@ Dim Symbols::intern(const Entry& entry) {
     std::string text;
     std::vector<int> parts = entry.parts;
     std::sort(parts.begin(), parts.end());
-    if (parts.empty()) return Dim(entry.factor + entry.offset);
+    if (parts.empty()) {
+        int64_t value = entry.factor;
+        return add_to(&value, entry.offset) ? Dim(value) : Dim();
+    }
     for (int part : parts) text += (text.empty() ? "" : "*") + entries_[part].text;
     if (entry.factor != 1) text = std::to_string(entry.factor) + "*" + text;
     if (entry.offset) text = "(" + text + "+" + std::to_string(entry.offset) + ")";
@@ -86,12 +93,11 @@ Dim Symbols::add(const Dim& a, const Dim& b) {
         if (p != q)
             return named("(" + std::min(text(a), text(b)) + "+" + std::max(text(a), text(b)) + ")");
         Entry sum = x;
-        sum.factor += y.factor, sum.offset += y.offset;
-        return intern(sum);
+        const bool fits = add_to(&sum.factor, y.factor) && add_to(&sum.offset, y.offset);
+        return fits ? intern(sum) : Dim();
     }
     Entry sum = a.known() ? expand(b) : expand(a);
-    sum.offset += a.known() ? a.value : b.value;
-    return intern(sum);
+    return add_to(&sum.offset, a.known() ? a.value : b.value) ? intern(sum) : Dim();
 }
 
 Dim Symbols::subtract(const Dim& a, const Dim& b) { return add(a, multiply(b, Dim(-1))); }
@@ -99,12 +105,14 @@ Dim Symbols::subtract(const Dim& a, const Dim& b) { return add(a, multiply(b, Di
 Dim Symbols::multiply(const Dim& a, const Dim& b) {
     if (a.is(0) || b.is(0)) return Dim(0);
     if (a.symbol == 0 || b.symbol == 0) return Dim();
-    if (a.known() && b.known()) return Dim(a.value * b.value);
+    if (a.known() && b.known()) {
+        int64_t value = a.value;
+        return multiply_by(&value, b.value) ? Dim(value) : Dim();
+    }
     if (a.known() || b.known()) {
         Entry e = expand(a.known() ? b : a);
         const int64_t k = a.known() ? a.value : b.value;
-        e.factor *= k, e.offset *= k;
-        return intern(e);
+        return multiply_by(&e.factor, k) && multiply_by(&e.offset, k) ? intern(e) : Dim();
     }
     // A sum is a factor of its own.
     const auto atom = [&](const Dim& d) {
@@ -116,13 +124,14 @@ Dim Symbols::multiply(const Dim& a, const Dim& b) {
     };
     Entry x = atom(a);
     const Entry y = atom(b);
-    x.factor *= y.factor;
+    if (!multiply_by(&x.factor, y.factor)) return Dim();
     x.parts.insert(x.parts.end(), y.parts.begin(), y.parts.end());
     return intern(x);
 }
 
 Dim Symbols::divide(const Dim& a, const Dim& b) {
     if (a.symbol == 0 || b.symbol == 0 || b.is(0)) return Dim();
+    if (b.is(-1)) return multiply(a, b);  // the least integer has no positive counterpart
     if (a.known() && b.known()) {
         const int64_t q = a.value / b.value;
         return Dim(q - (a.value % b.value != 0 && (a.value < 0) != (b.value < 0)));
@@ -131,7 +140,7 @@ Dim Symbols::divide(const Dim& a, const Dim& b) {
     Entry x = expand(a), y = expand(b);
     if (b.known()) y.factor = b.value, y.offset = 0;
     if (a.known()) x.factor = a.value, x.offset = 0;
-    bool divides = y.offset == 0 && y.factor != 0 && x.factor % y.factor == 0 &&
+    bool divides = y.offset == 0 && (y.factor > 0 || y.factor < -1) && x.factor % y.factor == 0 &&
                    (x.offset == 0 || (y.parts.empty() && x.offset % y.factor == 0));
     for (int part : y.parts) {
         const auto at = std::find(x.parts.begin(), x.parts.end(), part);

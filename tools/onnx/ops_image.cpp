@@ -1,4 +1,5 @@
 // Resampling and boxes.
+#include <limits.h>
 #include <math.h>
 #include <algorithm>
 
@@ -56,6 +57,9 @@ bool plan_resize(Op& op, Value* x, Value* scales, Value* sizes, ResizePlan* p) {
         double factor = scale;
         if (!p->roi.empty()) factor *= (double)p->roi[n + i] - p->roi[i];
         if (factor == 1) continue;
+        // No size is larger than that, and every one of them is exact in double.
+        if (!(fabs(factor) < INT_MAX) || (d.known() && fabs((double)d.value * factor) > INT_MAX))
+            return op.fail("a scale of %g for a size of %s", factor, op.c.symbols.text(d).c_str());
         if (d.known())
             d = Dim((int64_t)floor((double)d.value * factor));
         else if (factor == floor(factor))
