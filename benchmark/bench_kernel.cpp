@@ -1,6 +1,6 @@
 // bench_kernel: kernels by themselves and operators one at a time, with Google Benchmark.
 //
-//   bench_kernel [--benchmark_filter=REGEX] [--benchmark_format=json] ...
+//   bench_kernel [--benchmark_filter=REGEX] [--benchmark_format=json] ...  (--help has more)
 //
 // gemm/..., split/..., int8/...: micro-kernels of each instruction set on operands in cache; the
 // column peak% is their share of what bench_peak's loop of the same instruction reaches on this
@@ -8,11 +8,13 @@
 // on one thread, named TYPE_inputs_parameters; GMACPS is 1e9 multiply-accumulates a second, Input
 // the input bytes a second.
 #include <benchmark/benchmark.h>
+#include <string.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/cli.h"
 #include "graph/analysis.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/gemm/split_gemm.h"
@@ -297,15 +299,15 @@ void add_gemm(Isa isa) {
                                      gemm_driver, isa, size);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    for (Isa isa : available_isas()) add_gemm(isa);
+void add_split() {
     for (int products : {6, 3, 1})
         if (const SplitGemmKernels* kernels = split_gemm_kernels(products))
             benchmark::RegisterBenchmark(
                 ("split/tile/amx/" + std::to_string(products) + "_products").c_str(),
                 [kernels](State& state) { split_tile(state, *kernels); });
+}
+
+void add_int8() {
     const Int8KernelList int8 = available_int8_kernels();
     for (int i = 0; i < int8.count; i++)
         for (int rows = 1; rows <= int8.kernels[i]->max_rows; rows++)
@@ -313,12 +315,41 @@ int main(int argc, char** argv) {
                 (std::string("int8/tile/") + int8.kernels[i]->name + "/" + std::to_string(rows))
                     .c_str(),
                 int8_tile, *int8.kernels[i], (size_t)rows);
+}
+
+void add_operators() {
     for (const OperatorCase& op : kOperators)
         for (bool bf16 : {false, true})
             benchmark::RegisterBenchmark((name_of(op) + (bf16 ? "_bf16" : "_float")).c_str(),
                                          run_operator, op, bf16);
-    benchmark::Initialize(&argc, argv);
-    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-    benchmark::RunSpecifiedBenchmarks();
-    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    // Google Benchmark reads the options of its own, the others are as every program's.
+    std::vector<char*> own = {argv[0]}, framework = {argv[0]};
+    for (int i = 1; i < argc; i++)
+        (strncmp(argv[i], "--benchmark_", 12) == 0 ? framework : own).push_back(argv[i]);
+    CLI::App app("Measures kernels by themselves and operators one at a time, on one thread.",
+                 "bench_kernel");
+    app.footer(
+        "Options of Google Benchmark:\n"
+        "  --benchmark_filter=REGEX         those of these names; default: all\n"
+        "  --benchmark_list_tests=true      their names only\n"
+        "  --benchmark_min_time=SECONDS     of each; default 0.5\n"
+        "  --benchmark_repetitions=N        with the mean and the median of them\n"
+        "  --benchmark_format=json          or csv; default console\n"
+        "  --benchmark_out=FILE             also there, as JSON");
+    int exit_code = 0;
+    if (!parse_command_line(app, (int)own.size(), own.data(), &exit_code)) return exit_code;
+    int count = (int)framework.size();
+    benchmark::Initialize(&count, framework.data());
+    if (benchmark::ReportUnrecognizedArguments(count, framework.data())) return 2;
+    for (Isa isa : available_isas()) add_gemm(isa);
+    add_split();
+    add_int8();
+    add_operators();
+    // A filter that names nothing has been reported.
+    return benchmark::RunSpecifiedBenchmarks() > 0 ? 0 : 2;
 }

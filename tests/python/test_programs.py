@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='the sa
 
 PROGRAMS = sorted(p.name for p in BIN.iterdir() if p.is_file() and os.access(p, os.X_OK)) if BIN.exists() else []
 # Programs that work without arguments.
-NO_ARGUMENTS = {'bench_conv', 'bench_peak', 'benchmark', 'custom_layer', 'embedded'}
+NO_ARGUMENTS = {'bench_conv', 'bench_kernel', 'bench_peak', 'benchmark', 'custom_layer', 'embedded'}
 DIGITS = ROOT / 'models' / 'digits'
 
 # 'in:' stands before files that are read, 'out:' before those that are written.
