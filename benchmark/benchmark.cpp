@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "common/model_files.h"
+#include "common/progress.h"
 #include "common/run_options.h"
 #include "count_allocations.h"
 #include "cpu.h"
@@ -500,9 +501,13 @@ int run(Arguments* a, MessageLog* log) {
         "loop_count = %d\nnum_threads = %d\npowersave = %d\ngpu_device = -1\ncooling_down = %d\n",
         a->loops, opt.num_threads, a->powersave, a->cooling);
     bool failed = false;
-    for (const Task& task : tasks) {
+    Progress progress("timing", (long long)tasks.size());
+    for (size_t i = 0; i < tasks.size(); i++) {
+        const Task& task = tasks[i];
+        progress.update((long long)i, task.name);
         if (a->cooling) std::this_thread::sleep_for(std::chrono::seconds(kCoolingSeconds));
         report["rows"].push_back(run_in_child(task, *a));
+        Progress::hide();
         print_row(report["rows"].back());
         if (a->report && report["rows"].back().contains("profile"))
             fputs(profile_report(report["rows"].back()).c_str(), stdout);

@@ -55,7 +55,12 @@ static int seal(const unsigned char* key, const char* plain, const char* sealed)
     ChaCha20 cipher(key, nonce, 0);
 
     std::ifstream in(plain, std::ios::binary);
+    if (in.peek() == std::ifstream::traits_type::eof()) {
+        fprintf(stderr, "encrypted: %s is empty or cannot be read\n", plain);
+        return 1;
+    }
     std::ofstream out(sealed, std::ios::binary);
+    const bool opened = out.is_open();
     out.write((const char*)nonce, sizeof(nonce));
     unsigned char chunk[4096];
     while (in && out) {
@@ -65,6 +70,7 @@ static int seal(const unsigned char* key, const char* plain, const char* sealed)
     }
     out.close();
     if (in.eof() && out) return 0;
+    if (opened) remove(sealed);  // no half of a file
     fprintf(stderr, "encrypted: %s cannot be read, or %s cannot be written\n", plain, sealed);
     return 1;
 }
