@@ -64,8 +64,8 @@ finish() {
 make_venv() {
     local venv=build/venv
     [ -x $venv/bin/python ] || python3 -m venv $venv || return 1
-    $venv/bin/python -c 'import ncnn, numpy, onnx, pytest' 2>/dev/null ||
-        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx pytest
+    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest' 2>/dev/null ||
+        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx onnxruntime pytest
 }
 
 # emulate CPU LEVELS CTEST_ARGUMENTS...: the tests of the aarch64 build on an emulated processor.

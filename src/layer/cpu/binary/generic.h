@@ -47,24 +47,30 @@ void binary_vectors(const float* a, const float* b, float* out, size_t n) {
         F::apply(V::load_n(a + i, n - i), V::load_n(b + i, n - i)).store_n(out + i, n - i);
 }
 
+// Register by register, not on a vector of the whole pattern: that holds every function of the
+// family as often as the pattern has registers, which is 16 times at the scalar level.
+static_assert(kPatternSize % s::kLanes == 0, "a pattern is whole registers");
+
 template <class F>
 void binary_vector_pattern(const float* a, const float* b, float* out, size_t n) {
-    using V = s::vecf<kPatternSize>;
-    const V pattern = V::load(b);
+    using V = s::vecf<s::kLanes>;
     size_t i = 0;
     for (; i + kPatternSize <= n; i += kPatternSize)
-        F::apply(V::load(a + i), pattern).store(out + i);
-    if (i < n) F::apply(V::load_n(a + i, n - i), pattern).store_n(out + i, n - i);
+        for (size_t j = 0; j < kPatternSize; j += s::kLanes)
+            F::apply(V::load(a + i + j), V::load(b + j)).store(out + i + j);
+    for (size_t j = 0; i < n; i += s::kLanes, j += s::kLanes)
+        F::apply(V::load_n(a + i, n - i), V::load(b + j)).store_n(out + i, n - i);
 }
 
 template <class F>
 void binary_pattern_vector(const float* a, const float* b, float* out, size_t n) {
-    using V = s::vecf<kPatternSize>;
-    const V pattern = V::load(a);
+    using V = s::vecf<s::kLanes>;
     size_t i = 0;
     for (; i + kPatternSize <= n; i += kPatternSize)
-        F::apply(pattern, V::load(b + i)).store(out + i);
-    if (i < n) F::apply(pattern, V::load_n(b + i, n - i)).store_n(out + i, n - i);
+        for (size_t j = 0; j < kPatternSize; j += s::kLanes)
+            F::apply(V::load(a + j), V::load(b + i + j)).store(out + i + j);
+    for (size_t j = 0; i < n; i += s::kLanes, j += s::kLanes)
+        F::apply(V::load(a + j), V::load_n(b + i, n - i)).store_n(out + i, n - i);
 }
 
 }  // namespace

@@ -100,9 +100,6 @@ template <class Op>
 void norm_reduce(const float* data, size_t n, size_t period, const float* about, float* out) {
     constexpr size_t L = s::kLanes;
     if (L % period == 0) return reduce_lanes<Op, L>(data, n, period, about, out);
-    if (L < 4 && period == 4) return reduce_lanes<Op, 4>(data, n, period, about, out);
-    if (L < 8 && period == 8) return reduce_lanes<Op, 8>(data, n, period, about, out);
-    if (L < 16 && period == 16) return reduce_lanes<Op, 16>(data, n, period, about, out);
     using Scalar = s::vecf<1>;
     for (size_t j = 0; j < period; j++) {
         Scalar whole = Scalar::set(Op::kFirst);
@@ -215,44 +212,48 @@ void lrn_planar(const LrnAcross& t) {
 }
 
 // Channels of a block are neighbours: the squares of a pixel's channels lie in a row between zeros.
+// N channels at a time; N divides the channels of a block.
 template <size_t N>
 void lrn_blocked(const LrnAcross& t) {
     using V = s::vecf<N>;
-    const size_t half = t.half, channels = (size_t)t.blocks * N, length = channels + 2 * half;
+    const size_t half = t.half, pack = t.pack, channels = t.blocks * pack;
+    const size_t length = channels + 2 * half;
     for (size_t p = 0; p < kLrnPixels; p++) {
         float* squares = t.scratch + p * length;
         for (size_t i = 0; i < half; i++) squares[i] = squares[half + channels + i] = 0.f;
     }
     for (size_t start = 0; start < t.pixels; start += kLrnPixels) {
         const size_t pixels = s::min_size(kLrnPixels, t.pixels - start);
+        // f(channel, its place in the blobs) for every N channels of a pixel.
+        const auto each = [&](size_t p, auto f) QUOLL_INLINE_LAMBDA {
+            for (int q = 0; q < t.blocks; q++)
+                for (size_t j = 0; j < pack; j += N)
+                    f(q * pack + j, q * t.step + (start + p) * pack + j);
+        };
         for (size_t p = 0; p < pixels; p++) {
-            for (int q = 0; q < t.blocks; q++) {
-                const V x = V::load(t.in + q * t.step + (start + p) * N);
-                (x * x).store(t.scratch + p * length + half + q * N);
-            }
+            each(p, [&](size_t c, size_t place) QUOLL_INLINE_LAMBDA {
+                const V x = V::load(t.in + place);
+                (x * x).store(t.scratch + p * length + half + c);
+            });
         }
         for (size_t p = 0; p < pixels; p++) {
-            const float* squares = t.scratch + p * length;
-            for (int q = 0; q < t.blocks; q++, squares += N) {
+            each(p, [&](size_t c, size_t place) QUOLL_INLINE_LAMBDA {
+                const float* squares = t.scratch + p * length + c;
                 V sum = V::load(squares);
                 for (size_t d = 1; d <= 2 * half; d++) sum = sum + V::load(squares + d);
-                const size_t at = q * t.step + (start + p) * N;
-                lrn_value(t, V::load(t.in + at), sum).store(t.out + at);
-            }
+                lrn_value(t, V::load(t.in + place), sum).store(t.out + place);
+            });
         }
     }
 }
 
 void lrn_across(const LrnAcross& t) {
-    switch (t.pack) {
-        case 4:
-            return lrn_blocked<4>(t);
-        case 8:
-            return lrn_blocked<8>(t);
-        case 16:
-            return lrn_blocked<16>(t);
+    if (t.pack == 1) return lrn_planar(t);
+    if (t.pack % s::kLanes == 0) return lrn_blocked<s::kLanes>(t);
+    if constexpr (s::kLanes > 4) {
+        if (t.pack == 4) return lrn_blocked<4>(t);
     }
-    lrn_planar(t);
+    if constexpr (s::kLanes > 8) lrn_blocked<8>(t);
 }
 
 }  // namespace
