@@ -10,6 +10,7 @@
 #include <new>
 
 #include "ascii_private.h"
+#include "log_private.h"
 
 namespace quoll {
 namespace {
@@ -22,6 +23,7 @@ const char* const kLevelNames[] = {"debug", "info", "warn", "error", "off"};
 
 std::atomic<int> g_level{kLevelUnset};
 thread_local bool t_in_sink = false;
+thread_local int t_muted = 0;
 
 struct SinkState {
     std::recursive_mutex mutex;  // recursive: a sink may call set_log_sink
@@ -102,7 +104,12 @@ void set_log_sink(LogSink sink, void* user) {
     state.user = sink ? user : nullptr;
 }
 
-bool log_enabled(LogLevel level) { return level < kLogOff && level >= current_level(); }
+LogMute::LogMute() { t_muted++; }
+LogMute::~LogMute() { t_muted--; }
+
+bool log_enabled(LogLevel level) {
+    return t_muted == 0 && level < kLogOff && level >= current_level();
+}
 
 void log_message(LogLevel level, const char* format, ...) {
     const int saved_errno = errno;

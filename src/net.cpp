@@ -9,6 +9,7 @@
 #include "datareader.h"
 #include "file_private.h"
 #include "log.h"
+#include "mapped_file_private.h"
 #include "net_private.h"
 
 namespace quoll {
@@ -119,20 +120,22 @@ int Net::load_param_bin(const DataReader& dr) {
     return status;
 }
 
-int Net::load_model(const DataReader& dr) {
-    if (d->layers.empty()) {
+int Net::Private::load_model(const ModelBin& mb, const Option& opt) {
+    if (layers.empty()) {
         QUOLL_LOGE("[Net] load_model: load_param has to come first, and to succeed");
         return kError;
     }
-    if (d->weights_loaded) {
+    if (weights_loaded) {
         QUOLL_LOGE(
             "[Net] load_model: the weights are already loaded; clear() comes before another model");
         return kError;
     }
-    const int status = d->load_weights(dr, opt);
+    const int status = load_weights(mb, opt);
     if (status != kOk) clear();
     return status;
 }
+
+int Net::load_model(const DataReader& dr) { return d->load_model(ModelBinFromDataReader(dr), opt); }
 
 #if QUOLL_STDIO
 namespace {
@@ -165,6 +168,11 @@ int Net::load_param_bin(const char* path) {
 }
 
 int Net::load_model(const char* path) {
+    if (MappedFile* const mapped = MappedFile::open(path)) {
+        const int status = d->load_model(ModelBinFromMappedFile(mapped), opt);
+        mapped->close();
+        return status;
+    }
     File file(path, "load_model");
     return file.fp ? load_model(file.fp) : (int)kError;
 }

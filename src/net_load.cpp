@@ -1,11 +1,14 @@
 // Reading params and weights into a Net.
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 
 #include "datareader.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "log.h"
+#include "log_private.h"
 #include "net_private.h"
 
 namespace quoll {
@@ -25,6 +28,9 @@ struct OwnedLayer {
         return l;
     }
 };
+
+// Below this starting threads takes longer than what they do.
+const int kFewLayers = 16;
 
 // Parameter 30: [dims, w, h, c] of each output, or [dims, w, h, d, c] with 4 axes. Ignored if odd.
 void read_shape_hints(const ParamDict& pd, Layer* layer) {
@@ -177,8 +183,7 @@ int Net::Private::check_acyclic() const {
     return kError;
 }
 
-int Net::Private::load_layer_weights(const DataReader& dr) {
-    ModelBinFromDataReader mb(dr);
+int Net::Private::load_layer_weights(const ModelBin& mb) {
     for (size_t i = 0; i < layers.size(); i++) {
         const int status = layers[i]->load_model(mb);
         if (status == kOk) continue;
@@ -217,25 +222,65 @@ int Net::Private::run_graph_passes(const Option& opt) {
     return status == kOk ? finish_graph() : status;
 }
 
-int Net::Private::create_pipelines(const Option& opt) {
-    for (size_t i = 0; i < layers.size(); i++) {
-        const int status = is_folded(*layers[i]) ? kOk : layers[i]->create_pipeline(opt);
-        if (status == kOk) continue;
-        QUOLL_LOGE("[%s %s] preparing it failed (layer %zu of %zu)", layers[i]->type.c_str(),
-                   layers[i]->name.c_str(), i + 1, layers.size());
-        // The pipelines made so far go first; clear() then must not touch them.
-        for (size_t made = 0; made <= i; made++)
-            if (!is_folded(*layers[made])) layers[made]->destroy_pipeline(opt);
-        return status;
+// Sizes of blobs that follow from those of Input layers, for the choices that layers make when they
+// are prepared. What does not fit is found out, and said, when it runs.
+void Net::Private::infer_missing_hints() {
+    LogMute quiet;
+    std::vector<Shape> shapes;
+    for (const Blob& blob : blobs) shapes.push_back(blob.shape);
+    for (Layer* layer : layers) {  // files have them in an order in which they can run
+        std::vector<Shape> in, tops;
+        for (int id : layer->bottoms) in.push_back(shapes[id]);
+        const bool known =
+            std::all_of(in.begin(), in.end(), [](const Shape& s) { return s.dims != 0; });
+        if (!known || is_folded(*layer) || layer->infer_shapes(in, tops) != kOk) continue;
+        layer->bottom_shapes = in;
+        for (size_t i = 0; i < tops.size() && i < layer->tops.size(); i++) {
+            Shape& shape = shapes[layer->tops[i]];
+            if (shape.dims == 0) shape = tops[i];
+        }
     }
-    return kOk;
 }
 
-int Net::Private::load_weights(const DataReader& dr, const Option& opt) {
+int Net::Private::create_pipelines(const Option& opt) {
+    const int count = (int)layers.size();
+    const int kNotTried = 1;
+    std::vector<int> status(count, kNotTried);
+    std::atomic<bool> failed(false);
+    const auto create = [&](int i) {
+        if (failed || is_folded(*layers[i])) return;
+        status[i] = layers[i]->create_pipeline(opt);
+        if (status[i] != kOk) failed = true;
+    };
+    // Layers of the application are not asked to be ready for that.
+    const int threads = count < kFewLayers ? 1 : opt.num_threads;
+#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
+    for (int i = 0; i < count; i++)
+        if (layers[i]->typeindex >= 0) create(i);
+    for (int i = 0; i < count; i++)
+        if (layers[i]->typeindex < 0) create(i);
+    if (!failed) return kOk;
+    int result = kOk;
+    for (int i = 0; i < count; i++) {
+        if (status[i] == kNotTried) continue;
+        // The pipelines made so far go first; clear() then must not touch them.
+        layers[i]->destroy_pipeline(opt);
+        if (status[i] == kOk || result != kOk) continue;
+        QUOLL_LOGE("[%s %s] preparing it failed (layer %d of %d)", layers[i]->type.c_str(),
+                   layers[i]->name.c_str(), i + 1, count);
+        result = status[i];
+    }
+    return result;
+}
+
+int Net::Private::load_weights(const ModelBin& mb, const Option& opt) {
     loaded_opt = opt;
-    int status = load_layer_weights(dr);
+    int status = load_layer_weights(mb);
     if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
-    if (status == kOk) status = create_pipelines(opt);
+    if (status == kOk) {
+        infer_missing_hints();
+        status = create_pipelines(opt);
+    }
     weights_loaded = status == kOk;
     return status <= 0 ? status : (int)kError;
 }

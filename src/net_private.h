@@ -50,9 +50,9 @@ struct Net::Private {
     // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
     std::shared_ptr<PoolAllocator> pool = new_pool();
 
-    // Any kept block that is large enough serves, and one that is too small goes when a larger one is
-    // asked for: there are never more blocks than were in use at once, and runs of the same shapes
-    // soon find all they need.
+    // Any kept block that is large enough serves, and one that is too small goes when a larger one
+    // is asked for: there are never more blocks than were in use at once, and runs of the same
+    // shapes soon find all they need.
     static std::shared_ptr<PoolAllocator> new_pool();
 
     // Null, with a message, when no such layer exists.
@@ -67,9 +67,12 @@ struct Net::Private {
     // Checks producers and cycles, collects consumers, inputs and outputs.
     int finish_graph();
     int check_acyclic() const;
-    int load_weights(const DataReader& dr, const Option& opt);
-    int load_layer_weights(const DataReader& dr);
+    // Once, after load_graph; on failure everything is unloaded.
+    int load_model(const ModelBin& mb, const Option& opt);
+    int load_weights(const ModelBin& mb, const Option& opt);
+    int load_layer_weights(const ModelBin& mb);
     int run_graph_passes(const Option& opt);
+    void infer_missing_hints();
     int create_pipelines(const Option& opt);
     void clear();
 };

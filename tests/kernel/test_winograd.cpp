@@ -74,9 +74,35 @@ void check_output(WinogradOutput kernel, size_t lanes, Isa isa) {
         }
 }
 
+void check_weights(WinogradWeights kernel, Isa isa) {
+    const double points[] = {0, kA, -kA, kB, -kB}, scales[] = {1, -1.5, -1.5, 6, 6};
+    double g[6][3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 1}};
+    for (int i = 0; i < 5; i++)
+        for (int x = 0; x < 3; x++) g[i][x] = pow(points[i], x) / scales[i];
+    for (size_t count : {1, 7, 8, 19}) {
+        const size_t step = count + 3;
+        Guarded<float> windows(9 * count), out(35 * step + count);
+        fill(windows);
+        for (float& x : out) x = 55.f;
+        kernel(windows.data(), count, out.data(), step);
+        for (size_t p = 0; p < count; p++)
+            for (int i = 0; i < 6; i++)
+                for (int j = 0; j < 6; j++) {
+                    double exact = 0;
+                    for (int y = 0; y < 3; y++)
+                        for (int x = 0; x < 3; x++)
+                            exact += g[i][y] * g[j][x] * windows[p * 9 + y * 3 + x];
+                    ASSERT_NEAR(out[(i * 6 + j) * step + p], exact, 2e-7) << isa_name(isa);
+                }
+        for (size_t i = 0; i < 35 * step + count; i++)
+            ASSERT_EQ(out[i] == 55.f, i % step >= count) << isa_name(isa);
+    }
+}
+
 TEST(Winograd, transforms) {
     for (Isa isa : available_isas()) {
         const KernelSet& kernels = kernel_set(isa);
+#define QUOLL_WINOGRAD_WEIGHTS(name) check_weights(kernels.winograd->name, isa);
 #define QUOLL_WINOGRAD_INPUT(name) check_input(kernels.winograd->name, kernels.lanes, isa);
 #define QUOLL_WINOGRAD_OUTPUT(name) check_output(kernels.winograd->name, kernels.lanes, isa);
 #include "layer/cpu/winograd/kernels.inc"
@@ -108,7 +134,7 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     fill(added);
     for (float& x : out) x = 55.f;
     for (float& x : zeros) x = 0.f;
-    WinogradPlan::pack(gemm, weights.data(), s.in_channels, s.out_channels, packed.data(),
+    WinogradPlan::pack(kernels, weights.data(), s.in_channels, s.out_channels, packed.data(),
                        scratch.data());
     Mat params(1);
     params[0] = .2f;

@@ -120,11 +120,17 @@ int ConvRunner::pack_direct() const {
     const size_t floats = gemm_packed_size(gemm, out_channels_, k);
     if (floats <= INT_MAX) weights_.create((int)floats, group_);
     if (weights_.empty()) return kOutOfMemory;
-    const std::vector<int> order =
-        conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_ * kernel_d_);
+    const bool in_order = kernel_w_ * kernel_h_ * kernel_d_ == 1;
+    std::vector<int> order;
+    if (!in_order)
+        order = conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_ * kernel_d_);
     const float* from = raw_weights_;
-    for (int g = 0; g < group_; g++, from += out_channels_ * k)
-        gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, weights_.row(g));
+    for (int g = 0; g < group_; g++, from += out_channels_ * k) {
+        if (in_order)
+            gemm_pack(gemm, from, k, false, out_channels_, k, weights_.row(g));
+        else
+            gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, weights_.row(g));
+    }
     form_ = Form::kDirect;
     raw_weights_.release();
     return kOk;
@@ -138,7 +144,7 @@ int ConvRunner::pack_winograd() const {
     if (floats <= INT_MAX) weights_.create((int)floats, 1);
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (weights_.empty() || scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(gemm, raw_weights_, in_channels_, out_channels_, weights_, scratch);
+    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, weights_, scratch);
     form_ = Form::kWinograd;
     raw_weights_.release();
     return kOk;

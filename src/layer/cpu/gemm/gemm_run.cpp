@@ -48,13 +48,19 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
 
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed) {
+    // A part of a panel, column by column in its new order, then as any column-major matrix.
+    enum { kPart = 64, kMaxColumns = 32 };
+    float part[kMaxColumns * kPart];
     const size_t columns = panel_columns(kernels);
-    for (size_t p = 0; p * columns < n; p++) {
-        const size_t width = panel_width(kernels, n, p), n0 = p * columns;
-        float* panel = packed + n0 * k;
-        for (size_t i = 0; i < k; i++) {
-            for (size_t j = 0; j < width; j++)
-                panel[i * width + j] = n0 + j < n ? src[(n0 + j) * ld + order[i]] : 0.f;
+    for (size_t n0 = 0; n0 < n; n0 += columns) {
+        const size_t count = std::min(columns, n - n0);
+        const size_t width = panel_width(kernels, n, n0 / columns);
+        for (size_t k0 = 0; k0 < k; k0 += kPart) {
+            const size_t rows = std::min<size_t>(kPart, k - k0);
+            for (size_t j = 0; j < count; j++)
+                for (size_t i = 0; i < rows; i++)
+                    part[j * rows + i] = src[(n0 + j) * ld + order[k0 + i]];
+            kernels.pack_column_major(part, rows, rows, count, width, packed + n0 * k + k0 * width);
         }
     }
 }

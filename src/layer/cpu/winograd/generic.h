@@ -1,4 +1,4 @@
-// The two transforms of data; that of the weights is done once, in winograd_plan.cpp.
+// The transforms of the weights, of the input and of the sums.
 #pragma once
 
 #include "layer/cpu/winograd/winograd.h"
@@ -36,6 +36,39 @@ QUOLL_INLINE void output_1d(const V (&m)[6], V (&y)[4]) {
     y[1] = fma(V::set(kB), difference_b, V::set(kA) * difference_a);
     y[2] = fma(V::set(2.f), sum_b, V::set(.5f) * sum_a);
     y[3] = fma(V::set(2.f * kB), difference_b, fma(V::set(.5f * kA), difference_a, m[5]));
+}
+
+constexpr size_t kWindows = 8;  // that share a register of doubles, or a few
+
+// G w: row i of G is [1, p, p^2] / M'(p) for point p of M(x) = x (x^2 - 1/2) (x^2 - 2). Points p
+// and -p share the sums of even and of odd powers.
+QUOLL_INLINE void weights_1d(const double (*w)[kWindows], size_t w_step, double (*t)[kWindows],
+                             size_t t_step) {
+    constexpr double a = 0.70710678118654752440, b = 1.41421356237309504880;
+    for (size_t i = 0; i < kWindows; i++) {
+        const double w0 = w[0][i], w1 = w[w_step][i], w2 = w[2 * w_step][i];
+        const double even_a = (w0 + .5 * w2) / -1.5, odd_a = w1 * (a / -1.5);
+        const double even_b = (w0 + 2 * w2) / 6, odd_b = w1 * (b / 6);
+        t[0][i] = w0;
+        t[t_step][i] = even_a + odd_a;
+        t[2 * t_step][i] = even_a - odd_a;
+        t[3 * t_step][i] = even_b + odd_b;
+        t[4 * t_step][i] = even_b - odd_b;
+        t[5 * t_step][i] = w2;
+    }
+}
+
+void weights(const float* windows, size_t count, float* out, size_t step) {
+    for (size_t p = 0; p < count; p += kWindows) {
+        const size_t n = s::min_size(kWindows, count - p);
+        double w[9][kWindows] = {}, rows[18][kWindows], u[kWinogradPoints][kWindows];
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < 9; j++) w[j][i] = windows[(p + i) * 9 + j];
+        for (size_t x = 0; x < 3; x++) weights_1d(w + x, 3, rows + x, 3);
+        for (size_t y = 0; y < 6; y++) weights_1d(rows + 3 * y, 1, u + 6 * y, 1);
+        for (size_t j = 0; j < kWinogradPoints; j++)
+            for (size_t i = 0; i < n; i++) out[j * step + p + i] = (float)u[j][i];
+    }
 }
 
 void input(const float* in, ptrdiff_t row, float* out, size_t step) {

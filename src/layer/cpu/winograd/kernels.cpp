@@ -6,9 +6,11 @@ namespace quoll {
 
 extern const WinogradKernels QUOLL_ISA_TABLE(winograd_kernels);
 const WinogradKernels QUOLL_ISA_TABLE(winograd_kernels) = {
+#define QUOLL_WINOGRAD_WEIGHTS(name) &name,
 #define QUOLL_WINOGRAD_INPUT(name) &name,
 #define QUOLL_WINOGRAD_OUTPUT(name) &name,
 #include "layer/cpu/winograd/kernels.inc"
+#undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
 };

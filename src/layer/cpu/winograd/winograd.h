@@ -24,10 +24,16 @@ typedef void (*WinogradInput)(const float* in, ptrdiff_t row, float* out, size_t
 typedef void (*WinogradOutput)(const float* in, size_t step, const float* bias, const float* added,
                                float* out, ptrdiff_t row, int w, int h, float low, float high);
 
+// G w G^T of `count` windows of 9 floats that follow each other; point i of window p goes to
+// out[i * step + p]. In double arithmetic, rounded once.
+typedef void (*WinogradWeights)(const float* windows, size_t count, float* out, size_t step);
+
 struct WinogradKernels {
+#define QUOLL_WINOGRAD_WEIGHTS(name) WinogradWeights name;
 #define QUOLL_WINOGRAD_INPUT(name) WinogradInput name;
 #define QUOLL_WINOGRAD_OUTPUT(name) WinogradOutput name;
 #include "layer/cpu/winograd/kernels.inc"
+#undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
 };

@@ -13,24 +13,6 @@ namespace {
 
 int tiles_along(int out) { return (out + kWinogradOut - 1) / kWinogradOut; }
 
-// G w G^T; row i of G is [1, p, p^2] / M'(p) for point p of M(x) = x (x^2 - 1/2) (x^2 - 2).
-void transform_window(const float* w, double* u) {
-    const double a = sqrt(.5), b = sqrt(2.);
-    const double g[6][3] = {{1, 0, 0},
-                            {1 / -1.5, a / -1.5, .5 / -1.5},
-                            {1 / -1.5, -a / -1.5, .5 / -1.5},
-                            {1 / 6., b / 6, 2 / 6.},
-                            {1 / 6., -b / 6, 2 / 6.},
-                            {0, 0, 1}};
-    double rows[6][3];
-    for (int i = 0; i < 6; i++)
-        for (int x = 0; x < 3; x++)
-            rows[i][x] = g[i][0] * w[x] + g[i][1] * w[3 + x] + g[i][2] * w[6 + x];
-    for (int i = 0; i < 6; i++)
-        for (int j = 0; j < 6; j++)
-            u[i * 6 + j] = rows[i][0] * g[j][0] + rows[i][1] * g[j][1] + rows[i][2] * g[j][2];
-}
-
 }  // namespace
 
 bool WinogradPlan::takes(const KernelSet& kernels, const ConvShape& s) {
@@ -66,26 +48,32 @@ size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
     return kWinogradPoints * gemm_packed_size(kernels, out_channels, in_channels);
 }
 
+// Input channels whose transformed windows stay in the second-level cache until they are packed.
+static const size_t kPackChannels = 64;
+
 size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels) {
-    return kWinogradPoints * in_channels * kernels.lanes * kernels.vectors;
+    return kWinogradPoints * std::min(in_channels, kPackChannels) * kernels.lanes * kernels.vectors;
 }
 
-void WinogradPlan::pack(const GemmKernels& kernels, const float* weights, size_t in_channels,
+void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_channels,
                         size_t out_channels, float* packed, float* scratch) {
+    const GemmKernels& kernels = *set.gemm;
     const size_t columns = (size_t)kernels.lanes * kernels.vectors;
     const size_t point = gemm_packed_size(kernels, out_channels, in_channels);
-    const size_t step = columns * in_channels;
     for (size_t n0 = 0; n0 < out_channels; n0 += columns) {
-        // scratch: [point][output][input] of one panel.
         const size_t count = std::min(columns, out_channels - n0);
-        for (size_t p = 0; p < count * in_channels; p++) {
-            double u[kWinogradPoints];
-            transform_window(weights + (n0 * in_channels + p) * 9, u);
-            for (int i = 0; i < kWinogradPoints; i++) scratch[i * step + p] = (float)u[i];
+        const size_t width = gemm_packed_size(kernels, count, 1);
+        for (size_t c0 = 0; c0 < in_channels; c0 += kPackChannels) {
+            // scratch: [point][output][input] of a part of one panel.
+            const size_t inputs = std::min(kPackChannels, in_channels - c0);
+            const size_t step = count * inputs;
+            for (size_t n = 0; n < count; n++)
+                set.winograd->weights(weights + ((n0 + n) * in_channels + c0) * 9, inputs,
+                                      scratch + n * inputs, step);
+            for (int i = 0; i < kWinogradPoints; i++)
+                gemm_pack(kernels, scratch + i * step, inputs, false, count, inputs,
+                          packed + i * point + n0 * in_channels + c0 * width);
         }
-        for (int i = 0; i < kWinogradPoints; i++)
-            gemm_pack(kernels, scratch + i * step, in_channels, false, count, in_channels,
-                      packed + i * point + n0 * in_channels);
     }
 }
 

@@ -18,7 +18,7 @@ public:
 
     // Transformed weights: floats, and from [out_channels][in_channels][3][3].
     static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels);
-    static void pack(const GemmKernels& kernels, const float* weights, size_t in_channels,
+    static void pack(const KernelSet& kernels, const float* weights, size_t in_channels,
                      size_t out_channels, float* packed, float* scratch);
     // Floats of pack()'s scratch.
     static size_t pack_scratch(const GemmKernels& kernels, size_t in_channels);
