@@ -19,6 +19,7 @@
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/int8/int8_units.h"
 #include "layer/cpu/kernel_set.h"
 #include "net.h"
 #include "peak.h"
@@ -129,31 +130,55 @@ void gemm_driver(State& state, Isa isa, size_t size) {
 // Two tiles of rows by a full panel; operations are those of the bf16 products.
 void split_tile(State& state, const SplitGemmKernels& kernels) {
     const size_t steps = 16, terms = (size_t)kernels.terms;
-    const size_t rows = kSplitTiles * kSplitRows, row = steps * terms * kSplitK;
-    const std::unique_ptr<uint16_t[]> memory(new uint16_t[(rows + kSplitColumns) * row + 64]);
+    const size_t rows = kUnitTiles * kUnitRows, row = steps * terms * kSplitK;
+    const std::unique_ptr<uint16_t[]> memory(new uint16_t[(rows + kUnitColumns) * row + 64]);
     uint16_t* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) / 2;
-    for (size_t i = 0; i < (rows + kSplitColumns) * row; i++)
+    for (size_t i = 0; i < (rows + kUnitColumns) * row; i++)
         a[i] = (uint16_t)(0x3e80 + i * 97 % 256);
     std::vector<ptrdiff_t> places(steps);
-    for (size_t i = 0; i < steps; i++) places[i] = (ptrdiff_t)(i * terms * kSplitK);
+    for (size_t i = 0; i < steps; i++) places[i] = (ptrdiff_t)(i * terms * kUnitRowBytes);
     std::vector<int32_t> targets(rows);
-    for (size_t i = 0; i < rows; i++) targets[i] = (int32_t)(i * kSplitColumns);
-    std::vector<float> c(rows * kSplitColumns), bias(kSplitColumns);
+    for (size_t i = 0; i < rows; i++) targets[i] = (int32_t)(i * kUnitColumns);
+    std::vector<float> c(rows * kUnitColumns), bias(kUnitColumns);
     SplitTile tile = {};
-    tile.a = a, tile.a_row = (ptrdiff_t)row, tile.a_tile = (ptrdiff_t)(row * kSplitRows);
-    tile.tile_rows = kSplitRows, tile.steps = places.data(), tile.num_steps = steps;
-    tile.b = a + rows * row, tile.bias = bias.data(), tile.c = c.data();
-    tile.rows = targets.data(), tile.c_vector = 16, tile.columns = kSplitColumns;
+    tile.a = (const char*)a, tile.a_row = (ptrdiff_t)(row * sizeof(uint16_t));
+    tile.a_tile = tile.a_row * kUnitRows;
+    tile.tile_rows = kUnitRows, tile.steps = places.data(), tile.num_steps = steps;
+    tile.b = (const char*)(a + rows * row), tile.bias = bias.data(), tile.c = c.data();
+    tile.rows = targets.data(), tile.c_vector = 16, tile.columns = kUnitColumns;
     tile.low = -1e30f, tile.high = 1e30f;
-    kernels.begin(kSplitRows);
+    kernels.begin(kUnitRows);
     for (auto _ : state) {
-        kernels.tile[kSplitTiles - 1][1](tile);
+        kernels.tile[kUnitTiles - 1][1](tile);
         benchmark::ClobberMemory();
     }
     kernels.end();
-    count_operations(state,
-                     2. * (double)(rows * kSplitColumns * steps * kSplitK) * kernels.products,
+    count_operations(state, 2. * (double)(rows * kUnitColumns * steps * kSplitK) * kernels.products,
                      "tdpbf16ps");
+}
+
+// The same of int8 sums.
+void int8_unit_tile(State& state, const Int8UnitKernels& kernels) {
+    const size_t steps = 16, rows = kUnitTiles * kUnitRows, row = steps * kUnitRowBytes;
+    const size_t size = (rows + kUnitColumns) * row;
+    const std::unique_ptr<char[]> memory(new char[size + 64]);
+    char* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) % 64;
+    for (size_t i = 0; i < size; i++) a[i] = (char)(i * 97 % 251);
+    std::vector<ptrdiff_t> places(steps);
+    for (size_t i = 0; i < steps; i++) places[i] = (ptrdiff_t)(i * kUnitRowBytes);
+    std::vector<int32_t> sums(rows * kUnitColumns), init(kUnitColumns);
+    Int8UnitTile tile = {};
+    tile.a = a, tile.a_row = (ptrdiff_t)row, tile.a_tile = tile.a_row * kUnitRows;
+    tile.tile_rows = kUnitRows, tile.steps = places.data(), tile.num_steps = steps;
+    tile.b = a + rows * row, tile.step_words = kUnitRowBytes / 4;
+    tile.init = init.data(), tile.sums = sums.data();
+    kernels.begin(kUnitRows, kUnitRowBytes);
+    for (auto _ : state) {
+        kernels.sums[kUnitTiles - 1][1](tile);
+        benchmark::ClobberMemory();
+    }
+    kernels.end();
+    count_operations(state, 2. * (double)(rows * kUnitColumns * row), "tdpbusd");
 }
 
 // As a tile of the int8 family; operations are those of 8-bit values.
@@ -308,6 +333,9 @@ void add_split() {
 }
 
 void add_int8() {
+    if (const Int8UnitKernels* kernels = int8_unit_kernels())
+        benchmark::RegisterBenchmark("int8/tile/amx",
+                                     [kernels](State& state) { int8_unit_tile(state, *kernels); });
     const Int8KernelList int8 = available_int8_kernels();
     for (int i = 0; i < int8.count; i++)
         for (int rows = 1; rows <= int8.kernels[i]->max_rows; rows++)

@@ -110,7 +110,7 @@ set(quoll_amx_flags ${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -
 separate_arguments(quoll_amx_flags)
 set(quoll_have_amx OFF)
 if("avx512" IN_LIST quoll_enabled_isas)
-    check_cxx_compiler_flag("-mamx-tile -mamx-bf16 -mavx512bf16" QUOLL_COMPILER_HAS_AMX)
+    check_cxx_compiler_flag("-mamx-tile -mamx-bf16 -mamx-int8 -mavx512bf16" QUOLL_COMPILER_HAS_AMX)
     set(quoll_have_amx ${QUOLL_COMPILER_HAS_AMX})
 endif()
 
@@ -124,7 +124,7 @@ function(quoll_add_amx_objects target)
     add_library(${library} OBJECT ${ARGN})
     # gcc 12's intrinsics start from `__m512 y = y;` and are blamed for it.
     target_compile_options(${library} PRIVATE ${quoll_amx_flags} -mamx-tile -mamx-bf16
-        ${quoll_isa_common} $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
+        -mamx-int8 ${quoll_isa_common} $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${library} PRIVATE quoll_warnings)
     set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${library})

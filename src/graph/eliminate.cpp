@@ -132,7 +132,7 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     std::vector<Pass> passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
                                 reduction_to_pooling, eliminate_flatten, convolution_to_product,
                                 fold_padding,         fold_affine,       fuse_activation};
-    if (!for_file) passes.push_back(fuse_residual);
+    if (!for_file) passes.insert(passes.end(), {fuse_residual, keep_int8});
     for (bool changed = true; changed;) {
         changed = false;
         for (Pass pass : passes) {

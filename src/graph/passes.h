@@ -35,6 +35,10 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
+// The output of an int8 convolution that only int8 convolutions with one input scale read: rounded
+// by the former (int8_scale_term above 100) instead of by the latter, with the same results. Of no
+// use for files, whose blobs must stay what they are.
+int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 
 // What the passes see of a layer with weights in the order of its outputs.
 struct WeightedLayer {

@@ -10,11 +10,9 @@
 
 #include "cpu_features.h"
 #include "guarded.h"
-#include "layer.h"
 #include "layer/cpu/conv/split_plan.h"
-#include "modelbin.h"
-#include "paramdict.h"
 #include "scalar_private.h"
+#include "tile_cases.h"
 
 using namespace quoll;
 
@@ -50,9 +48,6 @@ std::vector<const SplitGemmKernels*> all_kernels() {
 #define QUOLL_NEED_KERNELS() \
     if (all_kernels().empty()) GTEST_SKIP() << "neither AMX nor AVX-512, to emulate it"
 
-std::mt19937 g_rng(21);
-float uniform() { return std::uniform_real_distribution<float>(-1, 1)(g_rng); }
-int pick(int low, int high) { return low + (int)(g_rng() % (high - low + 1)); }
 template <class C>
 void fill(C& values) {
     for (float& v : values) v = uniform();
@@ -71,41 +66,14 @@ double tolerance(int products, size_t steps, double spread, double more) {
     return 1.75 * left_out * spread + 0x1p-24 * 2 * (1 + sqrt(additions)) * (spread + more);
 }
 
-struct Case {
-    int in_w, in_h, in_c, out_c;
-    int kernel_w, kernel_h, stride_w, stride_h, dilation_w, dilation_h;
-    int left, right, top, bottom;
-    int in_pack = 16, out_pack = 16, activation = 0, threads = 1;
-    bool residual = false;
-};
-
-ConvAxis make_axis(int in, int kernel, int stride, int dilation, int before, int after) {
-    const int extent = dilation * (kernel - 1) + 1;
-    return {in, (in + before + after - extent) / stride + 1, kernel, stride, dilation, before};
-}
-
-size_t step_of(int w, int h, int pack) { return (size_t)w * h * pack + (pack == 1 ? 3 : 4); }
-
 // Blobs of one case; their last value touches an inaccessible page.
 struct Blobs {
-    SplitShape shape;
+    TileShape shape;
     size_t out_step;
     Guarded<float> in, weights, bias, out, residual;
 
     static size_t size(int w, int h, int c, int pack) {
         return (c / pack - 1) * step_of(w, h, pack) + (size_t)w * h * pack;
-    }
-    static SplitShape shape_of(const Case& t) {
-        ConvShape s = {};
-        s.x = make_axis(t.in_w, t.kernel_w, t.stride_w, t.dilation_w, t.left, t.right);
-        s.y = make_axis(t.in_h, t.kernel_h, t.stride_h, t.dilation_h, t.top, t.bottom);
-        s.in_channels = t.in_c;
-        s.out_channels = t.out_c;
-        s.in_pack = t.in_pack;
-        s.out_pack = t.out_pack;
-        s.in_step = step_of(t.in_w, t.in_h, t.in_pack);
-        s.out_step = step_of(s.x.out, s.y.out, t.out_pack);
-        return split_shape(s);
     }
     explicit Blobs(const Case& t)
         : shape(shape_of(t)),
@@ -126,13 +94,6 @@ struct Blobs {
                c % t.out_pack;
     }
 };
-
-Activation make_activation(int type) {
-    Mat params(2);
-    params[0] = type == kActivationClip ? -.5f : type == kActivationHardSwish ? 1 / 6.f : .1f;
-    params[1] = .5f;
-    return Activation(type, params);
-}
 
 // in, out, residual: bf16 values in place of those of `b` where its shape says so.
 void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_t* in = nullptr,
@@ -178,15 +139,7 @@ Sum convolve(const Case& t, const Blobs& b, int ox, int oy, int oc) {
 }
 
 std::string text(const SplitGemmKernels& kernels, const Case& t) {
-    std::string s = std::to_string(kernels.products) + " products; in " + std::to_string(t.in_w) +
-                    "x" + std::to_string(t.in_h) + "x" + std::to_string(t.in_c) + " kernel " +
-                    std::to_string(t.kernel_w) + "x" + std::to_string(t.kernel_h) + " stride " +
-                    std::to_string(t.stride_w) + "," + std::to_string(t.stride_h) + " dilation " +
-                    std::to_string(t.dilation_w) + "," + std::to_string(t.dilation_h) + " pad " +
-                    std::to_string(t.left) + "," + std::to_string(t.top) + " to " +
-                    std::to_string(t.out_c) + " packs " + std::to_string(t.in_pack) + "," +
-                    std::to_string(t.out_pack) + " threads " + std::to_string(t.threads);
-    return s;
+    return std::to_string(kernels.products) + " products; " + text(t);
 }
 
 // The largest error relative to its tolerance.
@@ -266,25 +219,6 @@ TEST(SplitPlan, residuals_activations_threads) {
                 check(*kernels, t);
                 if (HasFatalFailure()) return;
             }
-}
-
-Case random_case() {
-    Case t = {};
-    t.kernel_w = pick(1, 5), t.kernel_h = pick(1, 5);
-    t.stride_w = pick(1, 3), t.stride_h = pick(1, 3);
-    t.dilation_w = pick(1, 3), t.dilation_h = pick(1, 3);
-    t.left = pick(0, 4), t.right = pick(0, 4), t.top = pick(0, 4), t.bottom = pick(0, 4);
-    t.in_w = std::max(1, t.dilation_w * (t.kernel_w - 1) + 1 - t.left - t.right) + pick(0, 25);
-    t.in_h = std::max(1, t.dilation_h * (t.kernel_h - 1) + 1 - t.top - t.bottom) + pick(0, 12);
-    const int packs[] = {1, 4, 8, 16};
-    t.in_pack = packs[pick(0, 3)];
-    t.out_pack = packs[pick(0, 3)];
-    t.in_c = t.in_pack * pick(1, 80 / t.in_pack);
-    t.out_c = t.out_pack * pick(1, 80 / t.out_pack);
-    t.activation = pick(0, 6);
-    t.residual = pick(0, 3) == 0;
-    t.threads = pick(1, 3);
-    return t;
 }
 
 TEST(SplitPlan, random_shapes) {
@@ -388,7 +322,7 @@ TEST(SplitPlan, matrices) {
                     Guarded<float> a((m - 1) * a_row + k), w(n * k), bias(SplitPlan::bias_size(n)),
                         c((m - 1) * c_row + n);
                     fill(a), fill(w), fill(bias);
-                    const SplitShape shape = split_shape(m, n, k, a_row, c_row);
+                    const TileShape shape = tile_shape(m, n, k, a_row, c_row);
                     Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, (int)k, 1, (int)n));
                     SplitPlan::pack(*kernels, w.data(), (int)k, 1, (int)n, packed.data());
                     const SplitPlan plan(*kernels, shape, 2);
@@ -422,29 +356,6 @@ struct Emulation {
     }
     ~Emulation() { override_split_gemm_kernels(nullptr); }
 };
-
-struct DeleteLayer {
-    void operator()(Layer* layer) const { delete layer; }
-};
-typedef std::unique_ptr<Layer, DeleteLayer> LayerPtr;
-
-LayerPtr make_layer(const char* type, const std::vector<std::pair<int, int>>& params,
-                    const std::vector<Mat>& weights, bool reference, const Option& opt) {
-    LayerPtr layer(reference ? create_layer_reference(type) : create_layer(type));
-    ParamDict pd;
-    for (const auto& p : params) pd.set(p.first, p.second);
-    const ModelBinFromMatArray model(weights.data());
-    if (layer->load_param(pd) || layer->load_model(model) || layer->create_pipeline(opt))
-        layer.reset();
-    return layer;
-}
-
-Mat random_mat(const Shape& shape) {
-    Mat m(shape);
-    for (int c = 0; c < m.c; c++)
-        for (int i = 0; i < m.w * m.h; i++) m.channel(c)[i] = uniform();
-    return m;
-}
 
 // The largest difference, in units of the largest value.
 double difference(const Mat& a, const Mat& b) {
@@ -589,7 +500,7 @@ TEST(SplitPlan, terms_keep_24_bits) {
             one[0] = 1;
             Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, 1, 1, 1));
             SplitPlan::pack(*kernels, one.data(), 1, 1, 1, packed.data());
-            const SplitPlan plan(*kernels, split_shape(m, 1, 1, 1, 1), 1);
+            const SplitPlan plan(*kernels, tile_shape(m, 1, 1, 1, 1), 1);
             Guarded<float> workspace(plan.workspace());
             plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0, FusedActivation(),
                      workspace.data());

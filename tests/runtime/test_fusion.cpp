@@ -104,6 +104,51 @@ void expect_fused(const std::string& text, Weights weights, const Shape& shape, 
 const char kConv[] = "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n";
 Weights conv_weights() { return Weights().tagged(216).raw(8); }
 
+// int8 convolutions whose input scale is `scale`.
+Weights& int8_weights(Weights& w, int count, int channels, int scales, float scale) {
+    return w.tagged(count).raw(channels).raw(scales, 80, 120).raw(1, scale, scale);
+}
+
+DType type_of(const Net& net, const Mat& in, const char* blob) {
+    Extractor ex = net.create_extractor();
+    Mat m;
+    EXPECT_EQ(ex.input("in", in), kOk);
+    EXPECT_EQ(ex.extract(blob, m, 1), kOk);
+    return m.dtype;
+}
+
+// a goes into one that reads it alone, b into two of one scale, d and e into one another's sum.
+TEST(Fusion, int8_stays_between_convolutions) {
+    const std::string text =
+        "Input in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=8 1=3 4=1 5=1 6=216 8=1 9=1\n"
+        "ConvolutionDepthWise c2 1 1 a b 0=8 1=3 4=1 5=1 6=72 7=8 8=1\nReLU r 1 1 b c\n"
+        "Split s 1 2 c c1 c2\n"
+        "Convolution c3 1 1 c1 d 0=8 1=1 5=1 6=64 8=2\n"
+        "Convolution c4 1 1 c2 e 0=8 1=1 5=1 6=64 8=2\n"
+        "BinaryOp sum 2 1 d e out 0=0\n";
+    const Mat in = image(Shape(9, 7, 3));
+    for (float second : {30.f, 31.f}) {
+        Weights weights;
+        int8_weights(weights, 216, 8, 8, 60);
+        int8_weights(weights, 72, 8, 8, 20);
+        int8_weights(weights, 64, 8, 8, 30);
+        int8_weights(weights, 64, 8, 8, second);
+        Weights again = weights, kept = weights;
+        Net plain, fused, keeping;
+        ASSERT_EQ(load(&plain, text, &weights, false), kOk);
+        ASSERT_EQ(load(&fused, text, &again, true), kOk);
+        const Mat want = run(plain, in), got = run(fused, in);
+        for (int q = 0; q < want.c; q++)
+            for (int i = 0; i < want.w * want.h; i++)
+                ASSERT_EQ(want.channel(q)[i], got.channel(q)[i]) << q << " " << i;
+        EXPECT_EQ(type_of(fused, in, "a"), DType::s8);
+        EXPECT_EQ(type_of(fused, in, "c"), second == 30.f ? DType::s8 : DType::f32);
+        EXPECT_EQ(type_of(fused, in, "d"), DType::f32);
+        EXPECT_EQ(type_of(plain, in, "a"), DType::f32);
+    }
+}
+
 TEST(Fusion, batchnorm_scale_relu_into_convolution) {
     expect_fused(std::string(kConv) +
                      "BatchNorm bn 1 1 a b 0=8 1=0.001\nScale scale 1 1 b c 0=8 1=1\nReLU relu 1 1 "

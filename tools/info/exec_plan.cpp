@@ -9,7 +9,8 @@
 #include "common/model_files.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/gemm/split_gemm.h"
-#include "layer/cpu/int8/int8.h"
+#include "layer/cpu/innerproduct/innerproduct_cpu.h"
+#include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/registry.h"
 #include "log.h"
@@ -79,8 +80,7 @@ private:
             return;
         }
         if (int_field(layer, "int8_scale_term") != 0) {
-            p->kernels += std::string(" int8 ") + int8_kernels().name;
-            p->notes.push_back("int8 products; the reference where a sum may not fit in 32 bits");
+            choose_int8_kernels(layer, p);
             return;
         }
         if (layer->type != "Convolution") return;
@@ -94,6 +94,19 @@ private:
             p->notes.push_back(net_.opt.use_winograd_convolution
                                    ? "no Winograd: dilated, or direct is faster at this size"
                                    : "no Winograd: the option is off");
+    }
+
+    void choose_int8_kernels(Layer* layer, LayerPlan* p) const {
+        const bool conv = layer->type == "Convolution", product = layer->type == "InnerProduct";
+        const char* name = conv      ? static_cast<const ConvolutionCpu*>(layer)->int8_kernels()
+                           : product ? static_cast<const InnerProductCpu*>(layer)->int8_kernels()
+                                     : int8_kernels().name;
+        p->kernels += std::string(" int8 ") + name;
+        if (!*name) p->notes.push_back("the reference: a sum may not fit in 32 bits");
+        if (!(conv || product) || !*name || strcmp(name, "amx") == 0) return;
+        p->notes.push_back(int8_unit_kernels()
+                               ? "no tiles: vectors are expected to be faster at this size"
+                               : "no tiles: the processor has none for int8");
     }
 
     // Of an f32 or bf16 convolution that runs on vectors.

@@ -1,130 +1,33 @@
 // The kernels of split_gemm.h on AMX, for any number of products.
-//
-// Up to 2 x 2 tiles of sums (tiles 0 to 3) meet two tiles of A (4, 5) and two of B (6, 7). From
-// step to step of the products one operand changes, so that six products take 14 loads for 24
-// multiplications.
 #ifndef QUOLL_LAYER_X86_GEMM_BF16_AMX_H
 #define QUOLL_LAYER_X86_GEMM_BF16_AMX_H
 
 #include "layer/cpu/gemm/split_gemm.h"
-#include "layer/x86/tile_unit.h"
+#include "layer/x86/tile_loop.h"
 
 namespace quoll {
 namespace {
-
-constexpr int kTileBytes = 1024;  // of B: 16 pairs of k by 16 columns
 
 template <int products>
 constexpr int kTerms = products == 6   ? 3
                        : products == 3 ? 2
                                        : 1;
 
-void begin_tiles(int tile_rows) {
-    TileConfig config = {};
-    config.palette = 1;
-    for (int i = 0; i < 8; i++) {
-        config.row_bytes[i] = 64;
-        config.rows[i] = (uint8_t)(i < 6 ? tile_rows : 16);
+// The panels of split_gemm.h: tiles one after another.
+struct Bf16 {
+    template <int vectors>
+    static constexpr ptrdiff_t kRowBytesOfB = 64;
+    template <int vectors>
+    static constexpr ptrdiff_t b_place(int term, int vector) {
+        return (term * vectors + vector) * kTileBytes;
     }
-    tile_configure(config);
-}
-
-void end_tiles() { tile_release(); }
-
-// The operands of one step of k. Loads stand directly before their first use, and multiplications
-// in an order that is done first with the tile that is loaded next.
-template <int tiles, int vectors>
-struct Step {
-    const uint16_t* a;
-    const uint16_t* b;
-    ptrdiff_t a_row_bytes, a_tile;
-
-    template <int tile, int term>
-    QUOLL_TILE_INLINE void load_a() const {
-        if constexpr (tile < tiles)
-            tile_load<4 + tile>(a + tile * a_tile + term * kSplitK, a_row_bytes);
-    }
-    template <int vector, int term>
-    QUOLL_TILE_INLINE void load_b() const {
-        if constexpr (vector < vectors) {
-            const char* from = (const char*)b + (term * vectors + vector) * kTileBytes;
-            tile_load<6 + vector>(from, 64);
-        }
-    }
-    template <int tile, int vector>
-    QUOLL_TILE_INLINE void dot() const {
-        if constexpr (tile < tiles && vector < vectors)
-            tile_dot<tile * 2 + vector, 4 + tile, 6 + vector>();
-    }
-    // New tiles of one operand; the name says what changes next.
-    template <int term>
-    QUOLL_TILE_INLINE void a_before_b() const {
-        load_a<0, term>(), dot<0, 0>(), load_a<1, term>(), dot<1, 0>(), dot<0, 1>(), dot<1, 1>();
-    }
-    template <int term>
-    QUOLL_TILE_INLINE void b_before_a() const {
-        load_b<0, term>(), dot<0, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 0>(), dot<1, 1>();
-    }
-    template <int term>
-    QUOLL_TILE_INLINE void b_before_b() const {
-        load_b<0, term>(), dot<0, 0>(), dot<1, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 1>();
-    }
-    template <int a_term>
-    QUOLL_TILE_INLINE void first() const {
-        load_b<0, 0>(), load_a<0, a_term>(), dot<0, 0>(), load_b<1, 0>(), dot<0, 1>();
-        load_a<1, a_term>(), dot<1, 0>(), dot<1, 1>();
-    }
-    template <int products>
-    QUOLL_TILE_INLINE void run() const {
-        if constexpr (products == 6) {
-            first<2>(), a_before_b<1>(), b_before_a<1>(), a_before_b<0>(), b_before_b<0>(),
-                b_before_b<2>();
-        } else if constexpr (products == 3) {
-            first<1>(), a_before_b<0>(), b_before_b<1>();
-        } else {
-            first<0>();
-        }
+    template <int sum, int a, int b>
+    QUOLL_TILE_INLINE static void dot() {
+        tile_dot_bf16<sum, a, b>();
     }
 };
 
-// Fetches a range into the second-level cache in equal parts, from four places at once: a single
-// stream does not saturate the memory.
-struct Fetcher {
-    const char* at;
-    size_t quarter, left, part;  // lines
-
-    Fetcher(const char* from, size_t bytes, size_t parts)
-        : at(from), quarter(from ? bytes / 256 : 0), left(quarter) {
-        part = (quarter + parts - 1) / parts;
-    }
-    QUOLL_TILE_INLINE void fetch() {
-        for (size_t i = 0; i < part && left; i++, left--, at += 64) {
-            _mm_prefetch(at, _MM_HINT_T1);
-            _mm_prefetch(at + quarter * 64, _MM_HINT_T1);
-            _mm_prefetch(at + quarter * 128, _MM_HINT_T1);
-            _mm_prefetch(at + quarter * 192, _MM_HINT_T1);
-        }
-    }
-};
-
-template <int tiles, int vectors>
-QUOLL_TILE_INLINE void start_sums(const float* from) {
-    tile_load<0>(from, 0);
-    if constexpr (vectors == 2) tile_load<1>(from + 16, 0);
-    if constexpr (tiles == 2) tile_load<2>(from, 0);
-    if constexpr (tiles == 2 && vectors == 2) tile_load<3>(from + 16, 0);
-}
-
-template <int tiles, int vectors>
-QUOLL_TILE_INLINE void store_sums(float* to, int tile_rows) {
-    constexpr ptrdiff_t row = vectors * 64;
-    float* second = to + tile_rows * vectors * 16;
-    // The order in which they are complete.
-    tile_store<0>(to, row);
-    if constexpr (tiles == 2) tile_store<2>(second, row);
-    if constexpr (vectors == 2) tile_store<1>(to + 16, row);
-    if constexpr (tiles == 2 && vectors == 2) tile_store<3>(second + 16, row);
-}
+void begin_bf16(int tile_rows) { begin_tiles(tile_rows, kUnitRowBytes); }
 
 // `columns` of 16 columns, as a mask.
 QUOLL_TILE_INLINE __mmask16 first_lanes(size_t columns) {
@@ -178,9 +81,9 @@ void finish(const SplitTile& t, const float* sums) {
 
 template <int products, int tiles, int vectors>
 void split_tile(const SplitTile& t) {
-    constexpr size_t size = tiles * kSplitRows * vectors * 16;
+    constexpr size_t size = tiles * kUnitRows * vectors * 16;
     alignas(64) float sums[size];
-    Step<tiles, vectors> step = {nullptr, t.b, t.a_row * 2, t.a_tile};
+    Step<Bf16, tiles, vectors> step = {nullptr, t.b, t.a_row, t.a_tile};
     Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
     const size_t sections = (t.num_steps + kSplitSection - 1) / kSplitSection;
     size_t s = 0;
@@ -194,7 +97,7 @@ void split_tile(const SplitTile& t) {
         for (; s < end; s++) {
             step.a = t.a + t.steps[s];
             step.template run<products>();
-            step.b += kTerms<products> * vectors * (kTileBytes / 2);
+            step.b += kTerms<products> * vectors * kTileBytes;
             fetcher.fetch();
         }
         if (section == 0) {
@@ -279,10 +182,10 @@ void spin_tiles(int count) {
     tile_load<4>(values, 64), tile_load<5>(values, 64);
     tile_load<6>(values, 64), tile_load<7>(values, 64);
     for (int i = 0; i < count; i += 4) {
-        tile_dot<0, 4, 6>();
-        tile_dot<1, 4, 7>();
-        tile_dot<2, 5, 6>();
-        tile_dot<3, 5, 7>();
+        tile_dot_bf16<0, 4, 6>();
+        tile_dot_bf16<1, 4, 7>();
+        tile_dot_bf16<2, 5, 6>();
+        tile_dot_bf16<3, 5, 7>();
     }
 }
 
@@ -307,7 +210,7 @@ template <int products>
 constexpr SplitGemmKernels split_kernels() {
     return {products,
             kTerms<products>,
-            &begin_tiles,
+            &begin_bf16,
             &end_tiles,
             {{&split_tile<products, 1, 1>, &split_tile<products, 1, 2>},
              {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},

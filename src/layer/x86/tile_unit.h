@@ -1,8 +1,8 @@
 // The tile unit (AMX) as a few functions, tile numbers being template arguments.
 //
-// With QUOLL_EMULATE_TILES they are plain code with the unit's rounding, so that the kernels above
-// are tested on machines without one. Assembly rather than the compiler's intrinsics: gcc 12's
-// tileload declares no memory operand, so that stores before it may be moved behind it.
+// With QUOLL_EMULATE_TILES they are plain code with the unit's arithmetic, so that the kernels
+// above are tested on machines without one. Assembly rather than the compiler's intrinsics: gcc
+// 12's tileload declares no memory operand, so that stores before it may be moved behind it.
 #ifndef QUOLL_LAYER_X86_TILE_UNIT_H
 #define QUOLL_LAYER_X86_TILE_UNIT_H
 
@@ -43,8 +43,13 @@ QUOLL_TILE_INLINE void tile_zero() {
 }
 // sum += a b for bf16 a [row][k], b [k / 2][column][k % 2].
 template <int sum, int a, int b>
-QUOLL_TILE_INLINE void tile_dot() {
+QUOLL_TILE_INLINE void tile_dot_bf16() {
     asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sum), "i"(a), "i"(b));
+}
+// sum += a b for u8 a [row][k], s8 b [k / 4][column][k % 4], s32 sums that wrap around.
+template <int sum, int a, int b>
+QUOLL_TILE_INLINE void tile_dot_u8s8() {
+    asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sum), "i"(a), "i"(b));
 }
 // 32 values to bf16, to nearest.
 QUOLL_TILE_INLINE __m512i to_bf16(__m512 first, __m512 second) {
@@ -84,7 +89,7 @@ inline __m512 half_of_pair(__m512i pairs, bool high) {
 // TDPBF16PS (Intel SDM vol. 2): the even and the odd k are added up from zero, then both sums to
 // the tile.
 template <int sum, int a, int b>
-void tile_dot() {
+void tile_dot_bf16() {
     const int pairs = t_config.row_bytes[a] / 4;
     for (int r = 0; r < t_config.rows[sum]; r++) {
         __m512 even = _mm512_setzero_ps(), odd = even;
@@ -96,6 +101,25 @@ void tile_dot() {
         }
         float* out = t_tiles[sum][r];
         _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), _mm512_add_ps(even, odd)));
+    }
+}
+// TDPBUSD (Intel SDM vol. 2): nothing saturates.
+template <int sum, int a, int b>
+void tile_dot_u8s8() {
+    const int words = t_config.row_bytes[a] / 4;
+    for (int r = 0; r < t_config.rows[sum]; r++) {
+        __m512i total = _mm512_loadu_si512(t_tiles[sum][r]);
+        for (int k = 0; k < words; k++) {
+            const __m512i x = _mm512_castps_si512(_mm512_set1_ps(t_tiles[a][r][k]));
+            const __m512i y = _mm512_loadu_si512(t_tiles[b][k]);
+            const __m512i even = _mm512_madd_epi16(
+                _mm512_and_si512(x, _mm512_set1_epi16(0xff)),
+                _mm512_srai_epi16(_mm512_slli_epi16(y, 8), 8));
+            const __m512i odd =
+                _mm512_madd_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(y, 8));
+            total = _mm512_add_epi32(total, _mm512_add_epi32(even, odd));
+        }
+        _mm512_storeu_si512(t_tiles[sum][r], total);
     }
 }
 inline __m256i to_bf16(__m512 x) {

@@ -19,6 +19,8 @@ public:
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
     // Of f32 weights; "" for others, and before the first run of one that is yet undecided.
     const char* algorithm() const { return runner_.created() ? runner_.algorithm() : ""; }
+    // Of int8 weights, as Int8Conv::kernels(); "" for others.
+    const char* int8_kernels() const { return int8_.created() ? int8_.kernels() : ""; }
 
 private:
     int forward_with_add(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;

@@ -168,7 +168,7 @@ ConvForm choose_conv_form(const KernelSet& kernels, bool may_winograd,
                           const SplitGemmKernels* split, const ConvShape& s, int threads,
                           bool narrow) {
     const bool winograd = may_winograd && WinogradPlan::prefers(kernels, s, threads);
-    const SplitShape shape = split_shape(s);
+    const TileShape shape = tile_shape(s);
     if (split && SplitPlan::takes(shape)) {
         // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how
         // its stages wait for memory.
@@ -231,7 +231,7 @@ int ConvRunner::prepare(const ConvShape& shape, bool narrow, int threads, Form* 
         if (!plans_.direct || !(plans_.direct->shape() == shape))
             plans_.direct = std::make_shared<const ConvPlan>(*kernels_, shape);
     } else if (form_ == Form::kSplit) {
-        SplitShape split = split_shape(shape);
+        TileShape split = tile_shape(shape);
         split.narrow_in = split.narrow_out = narrow;
         if (!plans_.split || !(plans_.split->shape() == split) ||
             plans_.split->threads() != threads)
@@ -385,7 +385,7 @@ int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat&
     }
     const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
     if (form == Form::kSplit) {
-        const SplitPlan plan(*split_, split_shape(1, out_channels_, in_channels_, 0, 0), 1);
+        const SplitPlan plan(*split_, tile_shape(1, out_channels_, in_channels_, 0, 0), 1);
         return run_split(plan,
                          {bottom.data, nullptr, top.data, in_channels_ * sizeof(float), 0,
                           out_channels_ * sizeof(float), 0, activation},

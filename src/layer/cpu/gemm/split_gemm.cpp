@@ -60,7 +60,7 @@ SplitSpeed measure() {
     if (!kernels) return {0, 0};
     SplitSpeed speed;
     speed.vector_ns = time_of(kernels->spin_vectors, 1 << 17);
-    kernels->begin(kSplitRows);
+    kernels->begin(kUnitRows);
     kernels->spin_tiles(1 << 16);  // the units take up to 0.4 ms to wake
     speed.tile_ns = time_of(kernels->spin_tiles, 1 << 12);
     kernels->end();
@@ -124,9 +124,9 @@ size_t split_packed_size(int terms, size_t n, size_t steps) {
 
 void split_pack(int terms, const float* src, size_t ld, const int* order, size_t n, size_t steps,
                 uint16_t* packed) {
-    for (size_t n0 = 0; n0 < n; n0 += kSplitColumns) {
+    for (size_t n0 = 0; n0 < n; n0 += kUnitColumns) {
         const size_t vectors = n - n0 > 16 ? 2 : 1;
-        uint16_t* panel = packed + n0 / kSplitColumns * split_panel_size(terms, steps);
+        uint16_t* panel = packed + n0 / kUnitColumns * split_panel_size(terms, steps);
         for (size_t j = 0; j < vectors * 16; j++) {
             const float* column = src + (n0 + j) * ld;
             for (size_t k = 0; k < steps * kSplitK; k++) {

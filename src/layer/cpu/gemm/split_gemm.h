@@ -10,43 +10,33 @@
 // lost. An infinite value, or one that rounds to infinity (from 3.39e38), gives NaN where the
 // number of products is not 1.
 //
-// The contract is that of gemm.h with both operands split: B is packed into panels, A is read
-// through a list of places, one for each 32 of k, so that the taps of a convolution's window are
-// places in one split copy of its input.
+// The contract is that of gemm.h with both operands split and laid out as tile_operands.h says.
 #ifndef QUOLL_LAYER_CPU_GEMM_SPLIT_GEMM_H
 #define QUOLL_LAYER_CPU_GEMM_SPLIT_GEMM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "layer/cpu/gemm/tile_operands.h"
+
 namespace quoll {
 
 enum {
-    kSplitK = 32,        // k of one step
-    kSplitColumns = 32,  // of a full panel; a narrow one has 16
-    kSplitRows = 16,     // rows of a tile at most
-    kSplitTiles = 2,     // tiles of rows that a kernel takes at most
+    kSplitK = 32,  // k of one step
     // Steps whose sum is one chain of additions; longer sums are added up from several.
     kSplitSection = 32
 };
 
-// One call computes tiles * tile_rows rows by the columns of a panel. With `terms` as in
-// SplitGemmKernels, A's value of row m of tile i, step s, term t and index k (< 32) is
-//     a[i * a_tile + m * a_row + steps[s] + t * 32 + k]
-// and the panel [step][term][column / 16][k / 2][column % 16][k % 2]. The row i * tile_rows + m
-// with the place p = rows[i * tile_rows + m] gives, unless p is negative,
+// One call computes tiles * tile_rows rows by the columns of a panel. A's 64 bytes of a step are 32
+// values of a term, those of the next terms follow. The panel is
+// [step][term][column / 16][k / 2][column % 16][k % 2]. The row i * tile_rows + m with the place
+// p = rows[i * tile_rows + m] gives, unless p is negative,
 //     c[p + v * c_vector + lane] = clamp(bias[16 v + lane] + sum + residual[p + v * r_vector +
 //     lane])
 // for the columns 16 v + lane < columns, rounded to bf16 if `narrow`. Nothing beyond these values
 // is written, and of A, B and bias all of the tiles and the panel is read. residual may be null or
 // c.
-struct SplitTile {
-    const uint16_t* a;
-    ptrdiff_t a_row, a_tile;
-    int tile_rows;
-    const ptrdiff_t* steps;
-    size_t num_steps;  // at least 1
-    const uint16_t* b;
+struct SplitTile : TileOperands {
     const float* bias;  // 32 floats, 16 for a narrow panel
     void* c;            // floats, or bf16 values if `narrow`; so is the residual
     bool narrow;
@@ -56,9 +46,6 @@ struct SplitTile {
     const void* residual;
     ptrdiff_t r_vector;
     float low, high;  // a NaN sum stays NaN
-    // What is fetched into the second-level cache meanwhile, a part of the next panel; or null.
-    const char* next;
-    size_t next_bytes;
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
 // The last part of that alone: sums (bias included) are [tiles * tile_rows][32, narrow panel: 16].
@@ -83,8 +70,8 @@ struct SplitGemmKernels {
     // Before the first tile in a thread, with the tile_rows of all that follow, and after the last.
     void (*begin)(int tile_rows);
     void (*end)();
-    SplitTileKernel tile[kSplitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
-    SplitStoreKernel store[kSplitTiles][2];
+    SplitTileKernel tile[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
+    SplitStoreKernel store[kUnitTiles][2];
     SplitInputKernel input[4];  // for pack 1, 4, 8, 16
     SplitInputKernel copy[4];   // of bf16 values; null where there are more terms
     // What the speed of the units is measured with: that many tile multiplications (between begin

@@ -75,7 +75,7 @@ int InnerProductCpu::multiply(const Mat& rows, Mat& top_blob, const Option& opt)
 bool InnerProductCpu::prefers_split(int rows, int threads) const {
     if (!split_ || rows < 8) return false;
     const int k = num_input();
-    const SplitShape shape = split_shape(rows, num_output, k, k, num_output);
+    const TileShape shape = tile_shape(rows, num_output, k, k, num_output);
     ConvShape conv = {};
     conv.x = shape.x, conv.y = shape.y;
     conv.in_channels = k, conv.out_channels = num_output;
@@ -104,7 +104,7 @@ int InnerProductCpu::multiply_split(const Mat& rows, Mat& top_blob, const Option
     Mat weights, workspace;
     QUOLL_RETURN_IF_ERROR(split_weights(opt, &weights));
     const int k = num_input();
-    const SplitPlan plan(*split_, split_shape(rows.h, num_output, k, k, num_output),
+    const SplitPlan plan(*split_, tile_shape(rows.h, num_output, k, k, num_output),
                          threads_for(opt, (double)rows.h * weight_data_size));
     workspace.create(16, (int)(plan.workspace() / 16), 4u, opt.workspace_allocator);
     if (workspace.empty()) return kOutOfMemory;

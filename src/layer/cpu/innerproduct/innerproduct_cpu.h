@@ -18,6 +18,8 @@ public:
     InnerProductCpu();
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    // Of int8 weights, as Int8Matrix::kernels(); "" for others.
+    const char* int8_kernels() const { return int8_.created() ? int8_.kernels() : ""; }
 
 private:
     int multiply(const Mat& rows, Mat& top_blob, const Option& opt) const;

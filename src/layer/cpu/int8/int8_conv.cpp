@@ -57,6 +57,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     if (!int8_sums_fit(s.weight_data_int8, s.num_output)) return kOk;
     const KernelSet& kernels = host_kernel_set();
     kernels_ = &int8_kernels();
+    units_ = int8_unit_kernels();
+    plan_.reset();
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
     out_channels_ = s.num_output / s.group;
@@ -140,10 +142,15 @@ void Int8Conv::lay_out(const Mat& in, const ConvGeometry& g, const Axis& x, cons
                     to + i / y.size * group_bytes);
 }
 
+// Whether outputs are one line.
+bool Int8Conv::is_flat(const ConvGeometry& g, const Axis& x, const Axis& y) {
+    return x.size == g.x.out && x.stride == 1 && y.stride == 1;
+}
+
 // Lines of outputs, cut into tiles.
 std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, const Axis& y) const {
     const ptrdiff_t pixel = block_ / kernels_->word_k;  // words
-    const bool flat = x.size == g.x.out && x.stride == 1 && y.stride == 1;
+    const bool flat = is_flat(g, x, y);
     const int width = flat ? g.x.out * g.y.out : g.x.out, height = flat ? 1 : g.y.out;
     const int pieces = (width + kernels_->max_rows - 1) / kernels_->max_rows;
     std::vector<GemmRows> rows;
@@ -178,53 +185,117 @@ std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axis& x, cons
     return blocks;
 }
 
-int Int8Conv::forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
-                      const Option& opt) const {
-    const Shape shape = bottom.logical_shape();
-    ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, std::vector<Shape>(1, shape), &g));
+Int8Result Int8Conv::result(const Blobs& b, int group) const {
+    const size_t size = b.narrow ? 1 : sizeof(float);
+    Int8Result r = {};
+    r.weights = &weights_[group];
+    r.c = (char*)b.c + group * (out_channels_ / out_pack_) * b.c_block * size;
+    r.c_pack = out_pack_;
+    r.c_block = (ptrdiff_t)b.c_block;
+    r.narrow = b.narrow;
+    r.top_scale = top_scale_;
+    r.activation = &activation_;
+    return r;
+}
+
+// Null where tile units are missing or slower.
+std::shared_ptr<const Int8TilePlan> Int8Conv::tile_plan(const ConvGeometry& g, const Blobs& b,
+                                                        int threads) const {
+    if (!units_) return nullptr;
+    const auto axis = [](const WindowAxis& a) {
+        return ConvAxis{a.in, a.out, a.kernel, a.stride, a.dilation, a.before};
+    };
+    ConvShape conv = {};
+    conv.x = axis(g.x), conv.y = axis(g.y);
+    conv.in_channels = in_channels_, conv.out_channels = out_channels_;
+    conv.in_pack = in_pack_, conv.out_pack = out_pack_;
+    conv.in_step = (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_;
+    conv.out_step = b.c_block;
+    TileShape shape = tile_shape(conv);
+    shape.narrow_in = b.in.dtype == DType::s8;
+    shape.narrow_out = b.narrow;
+    if (!Int8TilePlan::takes(shape)) return nullptr;
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!plan_ || !(plan_->shape() == shape) || plan_->threads() != threads) {
+        plan_ = std::make_shared<const Int8TilePlan>(*units_, shape, block_, threads);
+        const Axis x(g.x), y(g.y);
+        const size_t pixels = (size_t)g.x.out * g.y.out;
+        use_plan_ = is_flat(g, x, y) ? plan_->beats_vectors(pixels, 1)
+                                     : plan_->beats_vectors(g.x.out, g.y.out);
+    }
+    return use_plan_ ? plan_ : nullptr;
+}
+
+const char* Int8Conv::kernels() const {
+    std::lock_guard<std::mutex> lock(lock_);
+    return plan_ && use_plan_ ? "amx" : int8_kernels().name;
+}
+
+int Int8Conv::run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
+                        const Option& opt) const {
+    Mat workspace;
+    if (plan.workspace() <= INT_MAX)
+        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    if (workspace.empty()) return kOutOfMemory;
+    const size_t in_group = (size_t)(in_channels_ / in_pack_) * plan.shape().in_block;
+    for (int i = 0; i < g.group; i++)
+        plan.run(result(b, i), (const char*)b.in.data + i * in_group * dtype_size(b.in.dtype),
+                 input_scale_, pad_value_, workspace);
+    return kOk;
+}
+
+int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
+                          const Option& opt) const {
     const Axis x(g.x), y(g.y);
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
     const double bytes =
         (double)x.size * y.size * block_ * blocks_ * g.group * element_bytes(*kernels_);
     if ((double)x.size * y.size > most || bytes > INT_MAX) return kUnsuitable;
+    Mat words((int)bytes, (size_t)1u, opt.workspace_allocator);
+    if (words.empty()) return kOutOfMemory;
+    lay_out(b.in, g, x, y, (char*)words.data, threads);
 
-    Mat in = bottom, channels;
+    const std::vector<GemmRows> rows = lines(g, x, y);
+    Int8Problem p = {};
+    const std::vector<GemmBlock> blocks = taps(g, x, y, &p.block_k);
+    const size_t group_words = (size_t)bytes / 4 / g.group;
+    p.rows = rows.data(), p.num_rows = rows.size();
+    p.blocks = blocks.data(), p.num_blocks = blocks.size();
+    p.row_words = group_words / rows.size() + 1;
+    for (int i = 0; i < g.group; i++) {
+        (Int8Result&)p = result(b, i);
+        p.a = (const int32_t*)words.data + i * group_words;
+        int8_run(p, threads);
+    }
+    return kOk;
+}
+
+int Int8Conv::forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
+                      const Option& opt) const {
+    const Shape shape = bottom.logical_shape();
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, std::vector<Shape>(1, shape), &g));
+    Mat channels;
+    Blobs b;
+    b.in = bottom;
+    b.narrow = s.int8_output();
     const bool flat = is_flat_input(s, shape);
-    if (!flat) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
-    const DType dtype = s.int8_output() ? DType::s8 : DType::f32;
+    if (!flat) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &b.in));
+    const DType dtype = b.narrow ? DType::s8 : DType::f32;
     if (flat) {
         top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
         channels = top;
     } else {
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, out_pack_, opt, &top, &channels));
     }
-    Mat words((int)bytes, (size_t)1u, opt.workspace_allocator);
-    if (top.empty() || words.empty()) return kOutOfMemory;
+    if (top.empty()) return kOutOfMemory;
+    b.c = top.data;
+    b.c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
     const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
     const int threads = threads_for(opt, work / 4);
-    lay_out(in, g, x, y, (char*)words.data, threads);
-
-    const std::vector<GemmRows> rows = lines(g, x, y);
-    Int8Problem p = {};
-    const std::vector<GemmBlock> blocks = taps(g, x, y, &p.block_k);
-    const size_t group_words = (size_t)bytes / 4 / g.group;
-    const size_t c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
-    p.rows = rows.data(), p.num_rows = rows.size();
-    p.blocks = blocks.data(), p.num_blocks = blocks.size();
-    p.c_pack = out_pack_;
-    p.c_block = (ptrdiff_t)c_block;
-    p.narrow = s.int8_output();
-    p.top_scale = top_scale_;
-    p.activation = &activation_;
-    p.row_words = group_words / rows.size() + 1;
-    for (int i = 0; i < g.group; i++) {
-        p.weights = &weights_[i];
-        p.a = (const int32_t*)words.data + i * group_words;
-        p.c = (char*)top.data + i * (out_channels_ / out_pack_) * c_block * dtype_size(dtype);
-        int8_run(p, threads);
-    }
-    return kOk;
+    if (const std::shared_ptr<const Int8TilePlan> plan = tile_plan(g, b, threads))
+        return run_tiles(*plan, g, b, opt);
+    return run_vectors(g, b, threads, opt);
 }
 
 }  // namespace quoll

@@ -3,8 +3,11 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 #define QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 
+#include <memory>
+#include <mutex>
+
 #include "layer/conv_reference.h"
-#include "layer/cpu/int8/int8_product.h"
+#include "layer/cpu/int8/int8_tiles.h"
 
 namespace quoll {
 
@@ -15,10 +18,12 @@ public:
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return !weights_.empty(); }
     // bottom: as convolution_geometry accepts it, any elempack, f32 or s8. top is created.
-    // kUnsuitable, with nothing done: the padded input would dwarf what is in it.
+    // kUnsuitable, and top is of no use: the padded input would dwarf what is in it.
     enum { kUnsuitable = 1 };
     int forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
                 const Option& opt) const;
+    // What multiplied in the last run: "amx", or the name of the kernels of int8.h.
+    const char* kernels() const;
 
 private:
     // An axis of the laid out input: position i holds input i * step - before.
@@ -26,10 +31,24 @@ private:
         int size, step, before, stride;  // stride: of the windows on it
         explicit Axis(const WindowAxis& axis);
     };
+    // The blobs of one run: in with in_pack_, c of the output's channels or values.
+    struct Blobs {
+        Mat in;
+        void* c;
+        size_t c_block;  // values
+        bool narrow;
+    };
+    Int8Result result(const Blobs& b, int group) const;
+    std::shared_ptr<const Int8TilePlan> tile_plan(const ConvGeometry& g, const Blobs& b,
+                                                  int threads) const;
+    int run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
+                  const Option& opt) const;
+    int run_vectors(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     void lay_out(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
                  int threads) const;
     void lay_out_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, int group,
                      int row, char* to) const;
+    static bool is_flat(const ConvGeometry& g, const Axis& x, const Axis& y);
     std::vector<GemmRows> lines(const ConvGeometry& g, const Axis& x, const Axis& y) const;
     std::vector<GemmBlock> taps(const ConvGeometry& g, const Axis& x, const Axis& y,
                                 size_t* block_k) const;
@@ -43,6 +62,11 @@ private:
     signed char pad_value_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;
     FusedActivation activation_;
+    const Int8UnitKernels* units_ = nullptr;
+
+    mutable std::mutex lock_;                           // of what follows
+    mutable std::shared_ptr<const Int8TilePlan> plan_;  // of the last shape
+    mutable bool use_plan_ = false;                     // it is faster than vectors
 };
 
 }  // namespace quoll

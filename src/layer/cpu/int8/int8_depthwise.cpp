@@ -1,6 +1,7 @@
 #include "layer/cpu/int8/int8_depthwise.h"
 
 #include <limits.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -15,17 +16,36 @@ namespace {
 // Values that are scaled at once: a multiple of every elempack and of the lanes.
 enum { kRun = 16 };
 
+// Channels of a block: what divides them, or what the last one is completed to.
+int block_channels(const KernelSet& kernels, int channels, const Option& opt) {
+    int pack = best_elempack(kernels, channels, opt);
+    if (pack > 1) return pack;
+    while (pack < channels && pack < kernels.lanes) pack *= 2;
+    return pack == 2 ? 4 : pack;
+}
+
+// The first channels of one planar blob over those of another; what is left of that is zero.
+void copy_channels(const Mat& from, Mat* to) {
+    for (int q = 0; q < to->c; q++) {
+        const size_t bytes = (size_t)to->w * to->h * dtype_size(to->dtype);
+        if (q < from.c)
+            memcpy((void*)to->channel(q), (const void*)from.channel(q), bytes);
+        else
+            memset((void*)to->channel(q), 0, bytes);
+    }
+}
+
 }  // namespace
 
 int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     pack_ = 0;
     kernels_ = &host_kernel_set();
     int8_ = &int8_kernels();
-    const int pack = best_elempack(*kernels_, s.num_output, opt), maxk = s.maxk();
+    const int pack = block_channels(*kernels_, s.num_output, opt), maxk = s.maxk();
     row_ = select_dwconv_row(*kernels_->dwconv, pack, s.kernel_w, s.stride_w, s.dilation_w);
     if (!row_ || (int64_t)maxk * 128 * 128 > 1 << 24) return kOk;
-    const int blocks = s.num_output / pack;
-    weight_.create(s.weight_data_size);
+    const int blocks = (s.num_output + pack - 1) / pack;
+    weight_.create(blocks * pack * maxk);
     scale_.create(kRun, blocks);
     bias_.create(kRun, blocks);
     zeros_.create(pack);
@@ -33,7 +53,7 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
         layer.fail("out of memory for %d weights", s.weight_data_size);
         return kOutOfMemory;
     }
-    zeros_.fill(0.f);
+    for (Mat* m : {&weight_, &scale_, &bias_, &zeros_}) m->fill(0.f);
     input_scale_ = s.bottom_blob_int8_scales[0];
     narrow_ = s.int8_output();
     top_scale_ = narrow_ ? s.top_blob_int8_scales[0] : 0.f;
@@ -92,15 +112,42 @@ void Int8Depthwise::finish_row(int q, float* sums, size_t count, void* out) cons
 
 int Int8Depthwise::forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
                            Mat& top, const Option& opt) const {
+    if (s.num_output % pack_ != 0) return forward_completed(s, g, bottom, top, opt);
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
+    QUOLL_RETURN_IF_ERROR(
+        create_conv_top(s, g, narrow_ ? DType::s8 : DType::f32, pack_, opt, &top, &channels));
+    return run(s, g, in, channels, opt);
+}
+
+int Int8Depthwise::forward_completed(const ConvolutionFields& s, const ConvGeometry& g,
+                                     const Mat& bottom, Mat& top, const Option& opt) const {
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    const int all = (s.num_output + pack_ - 1) / pack_ * pack_;
+    const DType dtype = narrow_ ? DType::s8 : DType::f32;
+    Mat in, planar(Shape(g.x.in, g.y.in, all, bottom.dtype), 1, temporary.blob_allocator), channels;
+    Mat out(Shape(g.x.out, g.y.out, all, dtype), pack_, temporary.blob_allocator);
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &in));
+    if (planar.empty() || out.empty()) return kOutOfMemory;
+    copy_channels(in, &planar);
+    QUOLL_RETURN_IF_ERROR(with_elempack(planar, pack_, opt, &in));
+    QUOLL_RETURN_IF_ERROR(run(s, g, in, out, opt));
+    QUOLL_RETURN_IF_ERROR(with_elempack(out, 1, opt, &planar));
+    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, 1, opt, &top, &channels));
+    copy_channels(planar, &channels);
+    return kOk;
+}
+
+int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
+                       Mat& channels, const Option& opt) const {
     const DType dtype = narrow_ ? DType::s8 : DType::f32;
     const double work = (double)g.x.out * g.y.out * g.maxk() * g.num_output;
     const int threads = threads_for(opt, work);
     const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
     // Of each thread: a row of sums, then the rows of a channel block.
     const size_t out_room = (out_row + kRun - 1) / kRun * kRun, room = out_room + in_row * g.y.in;
-    Mat in, channels, memory;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
-    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, pack_, opt, &top, &channels));
+    Mat memory;
     if (room <= INT_MAX) memory.create((int)room, threads, (size_t)4u, opt.workspace_allocator);
     if (memory.empty()) return kOutOfMemory;
     const DwconvRow frame = dwconv_row_frame(g, pack_, int8_pad_value(s.pad_value));

@@ -14,8 +14,8 @@ namespace quoll {
 class Int8Depthwise {
 public:
     // Takes the int8 weights and scales of `s`, which is depthwise() and has two axes. Leaves
-    // created() false when sums might not be exact or the channels do not divide into blocks. Logs
-    // and returns a negative code.
+    // created() false when sums might not be exact or vectors have a single lane. Logs and returns
+    // a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return pack_ != 0; }
     // bottom: as convolution_geometry accepted it for `g`, 3-D, any elempack, f32 or s8. top is
@@ -24,6 +24,12 @@ public:
                 const Option& opt) const;
 
 private:
+    // On blobs in whole channel blocks.
+    int run(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in, Mat& channels,
+            const Option& opt) const;
+    // Channels that do not divide into blocks: completed in copies of the blobs.
+    int forward_completed(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
+                          Mat& top, const Option& opt) const;
     void finish_row(int q, float* sums, size_t count, void* out) const;
 
     const KernelSet* kernels_ = nullptr;

@@ -14,6 +14,14 @@ namespace {
 // Values that an input kernel takes at once.
 enum { kRun = 16 };
 
+// Below so many rows reading the weights takes as long as all the rest.
+enum { kManyRows = 8 };
+
+// Of rows of so many values for the plan on tile units; 0: rows do not divide.
+int row_pack(int inputs) {
+    return inputs % 16 == 0 ? 16 : inputs % 8 == 0 ? 8 : inputs % 4 == 0 ? 4 : 0;
+}
+
 }  // namespace
 
 int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, float input_scale,
@@ -21,7 +29,12 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     inputs_ = weights.w / outputs;
     input_scale_ = input_scale;
     activation_ = FusedActivation(host_kernel_set(), activation);
-    std::vector<int> order((inputs_ + kRun - 1) / kRun * (size_t)kRun, -1);
+    units_ = row_pack(inputs_) ? int8_unit_kernels() : nullptr;
+    plan_.reset();
+    const size_t runs = (inputs_ + kRun - 1) / kRun;
+    const size_t run_step = units_ ? std::min<size_t>(runs, kUnitRowBytes / kRun) : 1;
+    step_ = (int)run_step * kRun;
+    std::vector<int> order((runs + run_step - 1) / run_step * step_, -1);
     for (int i = 0; i < inputs_; i++) order[i] = i;
     std::vector<float> scales(outputs);
     for (int p = 0; p < outputs; p++)
@@ -56,12 +69,44 @@ void Int8Matrix::lay_out(const Mat& rows, int y, char* to) const {
     kernel(input);
 }
 
-int Int8Matrix::forward(const Mat& rows, Mat& top, const Option& opt) const {
+// Null where tile units are missing or slower.
+std::shared_ptr<const Int8TilePlan> Int8Matrix::tile_plan(const Mat& rows, int threads) const {
+    if (!units_ || rows.h < kManyRows) return nullptr;
+    const int n = (int)weights_.n();
+    TileShape shape = tile_shape(rows.h, n, inputs_, inputs_, n);
+    shape.in_pack = row_pack(inputs_);
+    shape.in_block = shape.in_pack;
+    shape.narrow_in = rows.dtype == DType::s8;
+    if (!Int8TilePlan::takes(shape)) return nullptr;
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!plan_ || !(plan_->shape() == shape) || plan_->threads() != threads) {
+        plan_ = std::make_shared<const Int8TilePlan>(*units_, shape, step_, threads);
+        use_plan_ = plan_->beats_vectors(rows.h, 1);
+    }
+    return use_plan_ ? plan_ : nullptr;
+}
+
+const char* Int8Matrix::kernels() const {
+    std::lock_guard<std::mutex> lock(lock_);
+    return plan_ && use_plan_ ? "amx" : weights_.kernels().name;
+}
+
+int Int8Matrix::run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8Result& result,
+                          const Option& opt) const {
+    Mat workspace;
+    if (plan.workspace() <= INT_MAX)
+        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    if (workspace.empty()) return kOutOfMemory;
+    plan.run(result, rows.data, input_scale_, 0, workspace);
+    return kOk;
+}
+
+int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threads,
+                            const Option& opt) const {
     const Int8Kernels& kernels = weights_.kernels();
     const size_t words = weights_.words();
     Mat a((int)words, rows.h, (size_t)4u, opt.workspace_allocator);
     if (a.empty()) return kOutOfMemory;
-    const int threads = threads_for(opt, (double)rows.h * inputs_ * weights_.n() / 4);
 #pragma omp parallel for num_threads(rows.h > 1 ? threads : 1)
     for (int y = 0; y < rows.h; y++) lay_out(rows, y, a.row<char>(y));
 
@@ -71,24 +116,33 @@ int Int8Matrix::forward(const Mat& rows, Mat& top, const Option& opt) const {
         const ptrdiff_t first = (ptrdiff_t)piece_begin(rows.h, pieces, i);
         tiles[i].a = first * (ptrdiff_t)words;
         tiles[i].a_row = (ptrdiff_t)words;
-        tiles[i].c = first * top.w;
-        tiles[i].c_row = top.w;
+        tiles[i].c = first * (ptrdiff_t)weights_.n();
+        tiles[i].c_row = (ptrdiff_t)weights_.n();
         tiles[i].rows = (int)piece_length(rows.h, pieces, i);
         tiles[i].table = 0;
     }
     const GemmBlock block = {0, 0};
     Int8Problem p = {};
-    p.weights = &weights_;
+    (Int8Result&)p = result;
     p.a = (const int32_t*)a.data;
     p.rows = tiles.data(), p.num_rows = tiles.size();
     p.blocks = &block, p.num_blocks = 1;
     p.block_k = words;
-    p.c = top.data;
-    p.c_pack = weights_.n();
-    p.activation = &activation_;
     p.row_words = words * kernels.max_rows;
     int8_run(p, threads);
     return kOk;
+}
+
+int Int8Matrix::forward(const Mat& rows, Mat& top, const Option& opt) const {
+    Int8Result result = {};
+    result.weights = &weights_;
+    result.c = top.data;
+    result.c_pack = weights_.n();
+    result.activation = &activation_;
+    const int threads = threads_for(opt, (double)rows.h * inputs_ * weights_.n() / 4);
+    if (const std::shared_ptr<const Int8TilePlan> plan = tile_plan(rows, threads))
+        return run_tiles(*plan, rows, result, opt);
+    return run_vectors(rows, result, threads, opt);
 }
 
 }  // namespace quoll

@@ -54,36 +54,50 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
     return kOk;
 }
 
-// A panel of B and where its columns lie in C.
-struct Int8Panel {
-    const int32_t *b, *init;
-    const Int8TileKernel* tiles;
-    Int8Store store;
-    ptrdiff_t columns[kGemmMaxRows * 4];
-
-    Int8Panel(const Int8Problem& g, size_t p);
-};
-
-Int8Panel::Int8Panel(const Int8Problem& g, size_t p) : store() {
-    const Int8Weights& w = *g.weights;
+Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), store_() {
+    const Int8Weights& w = *result.weights;
     const Int8Kernels& kernels = w.kernels();
-    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, n0 = p * full;
-    store.used = std::min(full, w.n() - n0);
-    store.width = store.used <= lanes ? lanes : full;
-    tiles = store.width <= lanes ? kernels.tile_narrow : kernels.tile;
-    b = (const int32_t*)w.packed_.data + n0 * w.words();
-    init = (const int32_t*)w.init_.data + n0;
-    store.scale = (const float*)w.scale_ + n0;
-    store.bias = (const float*)w.bias_ + n0;
-    store.low = g.activation->low, store.high = g.activation->high;
-    store.top_scale = g.top_scale;
-    for (size_t i = 0; i < store.used; i++)
-        columns[i] =
-            (ptrdiff_t)((n0 + i) / g.c_pack) * g.c_block + (ptrdiff_t)((n0 + i) % g.c_pack);
-    store.columns = columns;
-    store.whole = store.used % lanes == 0;
-    for (size_t i = 1; store.whole && i < store.used; i++)
-        store.whole = i % lanes == 0 || columns[i] == columns[i - 1] + 1;
+    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, n0 = index * full;
+    store_.used = std::min(full, w.n() - n0);
+    store_.width = store_.used <= lanes ? lanes : full;
+    tiles_ = store_.width <= lanes ? kernels.tile_narrow : kernels.tile;
+    b_ = w.packed() + n0 * w.words();
+    init_ = (const int32_t*)w.init_.data + n0;
+    store_.scale = (const float*)w.scale_ + n0;
+    store_.bias = (const float*)w.bias_ + n0;
+    store_.low = result.activation->low, store_.high = result.activation->high;
+    store_.top_scale = result.top_scale;
+    for (size_t i = 0; i < store_.used; i++)
+        columns_[i] = (ptrdiff_t)((n0 + i) / result.c_pack) * result.c_block +
+                      (ptrdiff_t)((n0 + i) % result.c_pack);
+    store_.columns = columns_;
+    store_.whole = store_.used % lanes == 0;
+    for (size_t i = 1; store_.whole && i < store_.used; i++)
+        store_.whole = i % lanes == 0 || columns_[i] == columns_[i - 1] + 1;
+}
+
+void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
+    const Int8Result& g = result_;
+    const Int8Kernels& kernels = g.weights->kernels();
+    Int8StoreKernel last = g.narrow ? kernels.finish_s8 : kernels.finish_f32;
+    store_.sums = sums;
+    store_.rows = rows.rows;
+    if (g.activation->pass) {
+        ptrdiff_t in_order[kGemmMaxRows * 4];
+        for (size_t i = 0; i < store_.width; i++) in_order[i] = (ptrdiff_t)i;
+        Int8Store floats = store_;
+        floats.used = store_.width;
+        floats.c = sums;
+        floats.c_row = (ptrdiff_t)store_.width;
+        floats.columns = in_order;
+        floats.whole = true;
+        kernels.finish_f32(floats);
+        g.activation->finish((float*)sums, rows.rows * store_.width);
+        last = g.narrow ? kernels.store_s8 : kernels.store_f32;
+    }
+    store_.c = g.narrow ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
+    store_.c_row = rows.c_row;
+    last(store_);
 }
 
 namespace {
@@ -91,47 +105,21 @@ namespace {
 // Words of the activations that stay close to a core while all panels meet them.
 const size_t kChunkWords = 128 * 1024;
 
-void finish(const Int8Kernels& kernels, const Int8Problem& g, Int8Panel* panel,
-            const GemmRows& rows, int32_t* sums, const ptrdiff_t* in_order) {
-    Int8Store& store = panel->store;
-    const bool narrow = g.narrow;
-    Int8StoreKernel last = narrow ? kernels.finish_s8 : kernels.finish_f32;
-    store.sums = sums;
-    store.rows = rows.rows;
-    if (g.activation->pass) {
-        Int8Store floats = store;
-        floats.used = store.width;
-        floats.c = sums;
-        floats.c_row = (ptrdiff_t)store.width;
-        floats.columns = in_order;
-        floats.whole = true;
-        kernels.finish_f32(floats);
-        g.activation->finish((float*)sums, rows.rows * store.width);
-        last = narrow ? kernels.store_s8 : kernels.store_f32;
-    }
-    store.c = narrow ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
-    store.c_row = rows.c_row;
-    last(store);
-}
-
 void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
-    const Int8Kernels& kernels = g.weights->kernels();
     alignas(64) int32_t sums[kGemmMaxRows * kGemmMaxRows * 4];
-    ptrdiff_t in_order[kGemmMaxRows * 4];
-    for (int i = 0; i < kGemmMaxRows * 4; i++) in_order[i] = i;
     Int8Panel panel(g, p);
     Int8Tile tile = {};
     tile.blocks = g.blocks;
     tile.num_blocks = g.num_blocks;
     tile.block_k = g.block_k;
-    tile.b = panel.b, tile.init = panel.init;
+    tile.b = panel.b(), tile.init = panel.init();
     tile.sums = sums;
     for (size_t i = first; i < last; i++) {
         const GemmRows& rows = g.rows[i];
         tile.a = g.a + rows.a;
         tile.a_row = rows.a_row;
-        panel.tiles[rows.rows - 1](tile);
-        finish(kernels, g, &panel, rows, sums, in_order);
+        panel.tile(rows.rows)(tile);
+        panel.finish(rows, sums);
     }
 }
 

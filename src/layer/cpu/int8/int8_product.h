@@ -24,29 +24,54 @@ public:
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
     size_t words() const { return words_; }
+    const int32_t* packed() const { return (const int32_t*)packed_.data; }
 
 private:
-    friend struct Int8Panel;
+    friend class Int8Panel;
     const Int8Kernels* kernels_;
     size_t n_, words_;
     Mat packed_;               // words: panels as those of gemm_pack
     Mat init_, scale_, bias_;  // of n rounded up to whole panels
 };
 
-// C as in GemmProblem, of f32, or of s8 if `narrow`. A's offsets count words.
-struct Int8Problem {
+// C as in GemmProblem, of f32, or of s8 if `narrow`.
+struct Int8Result {
     const Int8Weights* weights;
-    const int32_t* a;
-    const GemmRows* rows;
-    size_t num_rows;
-    const GemmBlock* blocks;
-    size_t num_blocks, block_k;
     void* c;
     size_t c_pack;
     ptrdiff_t c_block;
     bool narrow;
     float top_scale;
     const FusedActivation* activation;
+};
+
+// A panel of the weights, and what becomes of its sums.
+class Int8Panel {
+public:
+    Int8Panel(const Int8Result& result, size_t index);
+    const int32_t* b() const { return b_; }
+    const int32_t* init() const { return init_; }
+    size_t width() const { return store_.width; }
+    // The tile for so many rows.
+    Int8TileKernel tile(int rows) const { return tiles_[rows - 1]; }
+    // sums: [rows][width], which are lost. Of `rows` only the place in C counts.
+    void finish(const GemmRows& rows, int32_t* sums);
+
+private:
+    const Int8Result& result_;
+    const int32_t *b_, *init_;
+    const Int8TileKernel* tiles_;
+    Int8Store store_;
+    ptrdiff_t columns_[kGemmMaxRows * 4];
+};
+
+// A's offsets count words.
+struct Int8Problem : Int8Result {
+    const int32_t* a;
+    const GemmRows* rows;
+    size_t num_rows;
+    const GemmBlock* blocks;
+    size_t num_blocks, block_k;
     size_t row_words;  // words of A behind an entry of `rows`
 };
 void int8_run(const Int8Problem& problem, int threads);

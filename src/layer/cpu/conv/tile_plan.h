@@ -1,0 +1,132 @@
+// Convolutions, and products of matrices as 1x1 convolutions, on tile units: what does not depend
+// on the type of the values.
+//
+// A thread takes a block of output pixels: it lays out the input that they need in a buffer of its
+// own, padding included, and multiplies that with panel after panel of the weights. In the buffer
+// the columns and rows of each residue modulo the stride are a plane of their own, so that
+// neighbouring outputs always read neighbouring pixels, and the outputs of several rows are one
+// run: what lies between two rows' outputs is computed and thrown away.
+#ifndef QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
+#define QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
+
+#include <vector>
+
+#include "layer/cpu/conv/conv_plan.h"
+#include "layer/cpu/gemm/tile_operands.h"
+
+namespace quoll {
+
+// Input value (x, y, channel c) lies at x * in_pixel + y * in_row + c / in_pack * in_block +
+// c % in_pack; likewise the output. All strides in values: floats, or where `narrow` is set those
+// of the smaller type that the kernels know.
+struct TileShape {
+    ConvAxis x, y;
+    int in_channels, out_channels;
+    int in_pack;
+    ptrdiff_t in_pixel, in_row, in_block;
+    size_t out_pack;
+    ptrdiff_t out_pixel, out_row, out_block;
+    bool narrow_in, narrow_out;
+};
+bool operator==(const TileShape& a, const TileShape& b);
+TileShape tile_shape(const ConvShape& conv);
+// Row-major A of m rows and k columns, C of m rows and n columns.
+TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_row);
+
+class TilePlan {
+public:
+    // What one step of the sums is on certain kernels, and what it is expected to cost in cycles.
+    struct Unit {
+        int step_channels;      // input channels that a step takes of a position
+        size_t position_bytes;  // of these in the buffer, a multiple of 64
+        size_t step_bytes;      // of a full panel's weights for a step
+        double step_cycles;     // a tile of 16 rows
+        double value_cycles;    // laying out one value of the input
+        double finish_cycles;   // the way of a tile to C
+        double row_cycles;      // and of a row of a panel's columns, besides
+    };
+    // What is done for one run. Offsets count positions and values, not bytes.
+    class Work {
+    public:
+        // Before the first tile in a thread, and after the last.
+        virtual void begin(int tile_rows) const = 0;
+        virtual void end() const = 0;
+        // So many positions of padding.
+        virtual void pad(char* to, size_t positions) const = 0;
+        // Channels from `channel` on of `pixels` pixels, from the input's value `at` on.
+        virtual void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const = 0;
+        // All tiles of a block, whose input lies at `a`.
+        virtual void multiply(const char* a, size_t block, size_t panel) const = 0;
+
+    protected:
+        ~Work() = default;
+    };
+
+    // Whether offsets fit the plan's integers and the lists are of sensible length.
+    static bool takes(const TileShape& shape);
+    TilePlan(const Unit& unit, const TileShape& shape, int threads);
+
+    const TileShape& shape() const { return shape_; }
+    int threads() const { return wanted_threads_; }
+    double cycles() const { return cycles_; }  // from begin to end, as expected
+    // Of these those for reading so many bytes of weights once.
+    static double weight_cycles(double bytes, int threads);
+    // Floats of run()'s workspace, which must be aligned to 64 bytes.
+    size_t workspace() const { return threads_ * (share_ / sizeof(float)); }
+    void run(const Work& work, float* workspace) const;
+
+    // For Work::multiply. Pair i of a block: its tiles (or last single one), and where their rows
+    // of C lie, negative: nowhere. weights: all panels.
+    struct Pair {
+        TileOperands operands;
+        int tiles, rows;
+        const int32_t* places;
+    };
+    size_t pairs(size_t block) const;
+    Pair pair(const char* a, const char* weights, size_t block, size_t panel, size_t i) const;
+
+private:
+    // How an axis' positions form planes: position q of the plane of phase p is the input's
+    // q * stride + phase - before.
+    struct Axis {
+        ConvAxis axis;
+        std::vector<int> phases;  // those that taps use
+        int shift;                // the largest distance from an output to its tap's position
+        int length;               // positions that outputs read
+        explicit Axis(const ConvAxis& axis);
+        int plane(int tap) const;
+        // The positions of a plane that lie in the input.
+        void inside(int phase, int* begin, int* end) const;
+    };
+
+    void choose_tiles();
+    void add_tiles(int rows, bool by_line);
+    void add_steps();
+    void choose_blocks();
+    size_t block_positions(size_t pairs) const;
+    double task_cycles(size_t pairs, size_t positions, size_t panels) const;
+    size_t panel_bytes() const;
+    void block_tiles(size_t block, size_t* first, size_t* last) const;
+    void lay_out_block(const Work& work, size_t block, char* to) const;
+    void lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
+                      char* to) const;
+
+    const Unit unit_;
+    const TileShape shape_;
+    const Axis x_, y_;
+    int wanted_threads_, threads_;
+    int pitch_;                    // positions from one row of a plane to the next
+    int tile_rows_;                // rows of C in a tile
+    std::vector<int32_t> starts_;  // a tile's first position
+    std::vector<int32_t> places_;  // [tile][tile_rows_]: where a row of C lies, negative: nowhere
+    std::vector<ptrdiff_t> steps_;
+    size_t channel_blocks_, planes_, panels_;
+    size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
+    size_t plane_length_;     // positions in the buffer
+    size_t share_;            // bytes of a thread's buffer
+    double cycles_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,169 @@
+#include "layer/cpu/int8/int8_tiles.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cpu_features.h"
+#include "layer/cpu/gemm/split_gemm.h"
+
+namespace quoll {
+
+#if defined(QUOLL_AMX)
+extern const Int8UnitKernels gemm_int8_32x32_amx;
+#endif
+
+namespace {
+
+std::atomic<const Int8UnitKernels*> g_override{nullptr};
+
+// Cycles of laying out a value, and of a vector of 16 sums on its way to C: instructions of the
+// loops in generic.h, three a cycle.
+double value_cycles(const TileShape& s) { return s.narrow_in ? .1 : .3; }
+double vector_cycles(const TileShape& s) { return s.narrow_out ? 6.5 : 3; }
+
+TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
+    TilePlan::Unit unit;
+    unit.step_channels = step_channels;
+    unit.position_bytes = kUnitRowBytes;
+    unit.step_bytes = (size_t)step_channels * kUnitColumns;
+    // What bench_conv found for one bf16 product on Sapphire Rapids: the loads and multiplications
+    // are the same in number and take the same time.
+    unit.step_cycles = 36;
+    unit.value_cycles = value_cycles(shape);
+    // A tile is started and stored besides, in 16 cycles each and the latency of the last step.
+    unit.finish_cycles = 60 + kUnitRows * vector_cycles(shape);
+    unit.row_cycles = 0;
+    return unit;
+}
+
+// How much slower than usual the units are: a multiplication takes 16 cycles, a vector multiply-add
+// half a cycle (two ports), and up to 2.6 times as long while something outside holds the units
+// back.
+double slowness() {
+    if (g_override.load()) return 1;
+    const SplitSpeed& speed = split_gemm_speed();
+    return speed.vector_ns > 0 ? std::max(1., speed.tile_ns / (32 * speed.vector_ns)) : 1;
+}
+
+// The panels that int8_sums reads.
+bool has_panels_for_units(const Int8Kernels& kernels) {
+    return kernels.word_k == 4 && kernels.lanes * kernels.vectors == kUnitColumns &&
+           kernels.vectors == 2;
+}
+
+}  // namespace
+
+void override_int8_unit_kernels(const Int8UnitKernels* kernels) { g_override.store(kernels); }
+
+const Int8UnitKernels* int8_unit_kernels() {
+    if (!has_panels_for_units(int8_kernels())) return nullptr;
+    if (const Int8UnitKernels* replaced = g_override.load()) return replaced;
+#if defined(QUOLL_AMX)
+    const CpuFeatures& features = host_cpu_features();
+    if (best_isa(features) == Isa::avx512 && features.has(CpuFeature::amx_tile) &&
+        features.has(CpuFeature::amx_int8))
+        return &gemm_int8_32x32_amx;
+#endif
+    return nullptr;
+}
+
+Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape,
+                           int step_channels, int threads)
+    : kernels_(kernels),
+      step_channels_(step_channels),
+      plan_(unit_of(shape, step_channels), shape, threads) {}
+
+bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
+    const TileShape& s = shape();
+    const Int8Kernels& vectors = int8_kernels();
+    const size_t pieces = (line + vectors.max_rows - 1) / vectors.max_rows;
+    const double rows = (double)line / pieces;
+    const size_t blocks = (s.in_channels + step_channels_ - 1) / step_channels_;
+    const double words = (double)blocks * step_channels_ / 4 * s.x.kernel * s.y.kernel;
+    const double halves = (s.out_channels + vectors.lanes - 1) / vectors.lanes;
+    // A row's dot products of four take half a cycle each (two ports), but a chain of them five
+    // cycles a word.
+    const double products = (double)lines * pieces * words * halves / 2 * std::max(rows, 5.);
+    const double others = (double)s.x.in * s.y.in * s.in_channels * value_cycles(s) +
+                          (double)line * lines * halves * vector_cycles(s);
+    const double bytes = words * 4 * halves * vectors.lanes;
+    const double time =
+        (products + others) / std::max(1, threads()) + TilePlan::weight_cycles(bytes, threads());
+    // As for choose_conv_form: the slowest of several threads counts.
+    return plan_.cycles() * slowness() < time * (threads() > 1 ? .8 : .95);
+}
+
+// ---------------------------------------------------------------- one run
+
+class Int8TilePlan::Work final : public TilePlan::Work {
+public:
+    Work(const Int8TilePlan& plan, const Int8Result& result) : own(plan), result(result) {}
+    void begin(int tile_rows) const override { own.kernels_.begin(tile_rows, own.step_channels_); }
+    void end() const override { own.kernels_.end(); }
+    void pad(char* to, size_t positions) const override {
+        memset(to, pad_value + kernels().offset, positions * kUnitRowBytes);
+    }
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const override;
+    void multiply(const char* a, size_t block, size_t panel) const override;
+
+    const Int8TilePlan& own;
+    const Int8Result& result;
+    const void* in;
+    float input_scale;
+    int pad_value;
+
+private:
+    const Int8Kernels& kernels() const { return result.weights->kernels(); }
+};
+
+void Int8TilePlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const {
+    const TileShape& s = own.shape();
+    const int pack = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
+    Int8Input input = {};
+    input.src = s.narrow_in ? (const void*)((const int8_t*)in + at) : (const float*)in + at;
+    input.src_pixel = s.x.stride * s.in_pixel;
+    input.src_block = s.in_block;
+    input.channels = std::min(own.step_channels_, s.in_channels - channel);
+    input.pixels = pixels;
+    input.scale = input_scale;
+    input.dst = to;
+    input.dst_pixel = kUnitRowBytes;
+    input.dst_pack = kUnitRowBytes;
+    (s.narrow_in ? kernels().input_s8 : kernels().input_f32)[pack](input);
+}
+
+void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t index) const {
+    alignas(64) int32_t sums[kUnitTiles * kUnitRows * kUnitColumns];
+    const ptrdiff_t pixel = own.shape().out_pixel;
+    Int8Panel panel(result, index);
+    Int8UnitTile tile = {};
+    tile.step_words = own.step_channels_ / 4;
+    tile.init = panel.init();
+    tile.sums = sums;
+    for (size_t i = 0; i < own.plan_.pairs(block); i++) {
+        const TilePlan::Pair pair =
+            own.plan_.pair(a, (const char*)result.weights->packed(), block, index, i);
+        (TileOperands&)tile = pair.operands;
+        own.kernels_.sums[pair.tiles - 1][panel.width() > 16](tile);
+        // Rows whose places are a pixel apart are stored together.
+        for (int m = 0, end; m < pair.rows; m = end) {
+            end = m + 1;
+            if (pair.places[m] < 0) continue;
+            while (end < pair.rows && pair.places[end] == pair.places[end - 1] + pixel) end++;
+            panel.finish({0, pair.places[m], 0, pixel, end - m, 0}, sums + m * panel.width());
+        }
+    }
+}
+
+void Int8TilePlan::run(const Int8Result& result, const void* in, float input_scale, int pad,
+                       float* workspace) const {
+    Work work(*this, result);
+    work.in = in;
+    work.input_scale = input_scale;
+    work.pad_value = pad;
+    plan_.run(work, workspace);
+}
+
+}  // namespace quoll

@@ -1,0 +1,41 @@
+// Convolutions, and products of matrices as 1x1 convolutions, on the kernels of int8_units.h.
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_TILES_H
+#define QUOLL_LAYER_CPU_INT8_INT8_TILES_H
+
+#include "layer/cpu/conv/tile_plan.h"
+#include "layer/cpu/int8/int8_product.h"
+#include "layer/cpu/int8/int8_units.h"
+
+namespace quoll {
+
+// Of one group.
+class Int8TilePlan {
+public:
+    // The narrow values of the shape are s8. step_channels: of the weights' order, which is blocks
+    // of so many input channels, in each the taps, in each of these the channels; a multiple of 4
+    // and of in_pack, 64 at most.
+    Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
+                 int threads);
+    static bool takes(const TileShape& shape) { return TilePlan::takes(shape); }
+    const TileShape& shape() const { return plan_.shape(); }
+    int threads() const { return plan_.threads(); }
+    // Whether it is expected to take less time than int8_run(), whose tiles have the lines of
+    // `line` rows of C each.
+    bool beats_vectors(size_t line, size_t lines) const;
+    // Floats of run()'s workspace, which must be aligned to 64 bytes.
+    size_t workspace() const { return plan_.workspace(); }
+    // in: f32, which input_scale makes s8, or s8; pad: the s8 value around it.
+    void run(const Int8Result& result, const void* in, float input_scale, int pad,
+             float* workspace) const;
+
+private:
+    class Work;
+
+    const Int8UnitKernels& kernels_;
+    const int step_channels_;
+    const TilePlan plan_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,39 @@
+// int8 products on tile units that multiply bytes and add int32 (AMX): the sums alone. Weights,
+// what becomes of sums and the rounding of activations are those of the other int8 kernels, so that
+// results are the same.
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_UNITS_H
+#define QUOLL_LAYER_CPU_INT8_INT8_UNITS_H
+
+#include <stdint.h>
+
+#include "layer/cpu/gemm/tile_operands.h"
+
+namespace quoll {
+
+// sums[(i * tile_rows + m) * width + n] = init[n] + A B for row m of tile i, with the width of the
+// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of words of four: `step_words`
+// rows of it for each step, which has four times as many bytes.
+struct Int8UnitTile : TileOperands {
+    size_t step_words;    // 16 at most
+    const int32_t* init;  // of the panel's width, as the sums a multiple of 64 bytes
+    int32_t* sums;
+};
+typedef void (*Int8UnitKernel)(const Int8UnitTile& tile);
+
+struct Int8UnitKernels {
+    // Before the first tile in a thread, with the tile_rows and the bytes of a step of all that
+    // follow, and after the last.
+    void (*begin)(int tile_rows, int k_bytes);
+    void (*end)();
+    Int8UnitKernel sums[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
+};
+
+// The kernels of this machine; null where host_cpu_features() lacks the units, or where
+// int8_kernels() have panels of another form.
+const Int8UnitKernels* int8_unit_kernels();
+// For tests: those that it answers instead; null ends that.
+void override_int8_unit_kernels(const Int8UnitKernels* kernels);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,52 @@
+// The kernels of int8_units.h on AMX.
+#include "layer/cpu/int8/int8_units.h"
+#include "layer/x86/tile_loop.h"
+
+namespace quoll {
+
+namespace {
+
+// The panels of int8.h: the vectors of a word of k one after another.
+struct U8S8 {
+    template <int vectors>
+    static constexpr ptrdiff_t kRowBytesOfB = vectors * 64;
+    template <int vectors>
+    static constexpr ptrdiff_t b_place(int, int vector) {
+        return vector * 64;
+    }
+    template <int sum, int a, int b>
+    QUOLL_TILE_INLINE static void dot() {
+        tile_dot_u8s8<sum, a, b>();
+    }
+};
+
+template <int tiles, int vectors>
+void int8_sums(const Int8UnitTile& t) {
+    Step<U8S8, tiles, vectors> step = {nullptr, t.b, t.a_row, t.a_tile};
+    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    start_sums<tiles, vectors>(t.init);
+    for (size_t s = 0; s < t.num_steps; s++) {
+        step.a = t.a + t.steps[s];
+        step.template run<1>();
+        step.b += t.step_words * vectors * 64;
+        fetcher.fetch();
+    }
+    store_sums<tiles, vectors>(t.sums, t.tile_rows);
+}
+
+constexpr Int8UnitKernels kKernels = {
+    &begin_tiles,
+    &end_tiles,
+    {{&int8_sums<1, 1>, &int8_sums<1, 2>}, {&int8_sums<2, 1>, &int8_sums<2, 2>}}};
+
+}  // namespace
+
+#if !defined(QUOLL_EMULATE_TILES)
+extern const Int8UnitKernels gemm_int8_32x32_amx;
+const Int8UnitKernels gemm_int8_32x32_amx = kKernels;
+#else
+extern const Int8UnitKernels gemm_int8_32x32_emulated;
+const Int8UnitKernels gemm_int8_32x32_emulated = kKernels;
+#endif
+
+}  // namespace quoll

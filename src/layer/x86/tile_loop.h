@@ -1,0 +1,130 @@
+// What the kernels on AMX share, whatever the values are.
+//
+// Up to 2 x 2 tiles of sums (tiles 0 to 3) meet two tiles of A (4, 5) and two of B (6, 7). From
+// step to step of the products one operand changes, so that six products take 14 loads for 24
+// multiplications.
+#ifndef QUOLL_LAYER_X86_TILE_LOOP_H
+#define QUOLL_LAYER_X86_TILE_LOOP_H
+
+#include "layer/cpu/gemm/tile_operands.h"
+#include "layer/x86/tile_unit.h"
+
+namespace quoll {
+namespace {
+
+constexpr int kTileBytes = 1024;  // of B: 64 bytes of k by 16 columns
+
+// k_bytes: those of a row of A that count, a multiple of 4.
+void begin_tiles(int tile_rows, int k_bytes) {
+    TileConfig config = {};
+    config.palette = 1;
+    for (int i = 0; i < 8; i++) {
+        const bool is_a = i == 4 || i == 5, is_b = i > 5;
+        config.row_bytes[i] = (uint16_t)(is_a ? k_bytes : 64);
+        config.rows[i] = (uint8_t)(is_b ? k_bytes / 4 : tile_rows);
+    }
+    tile_configure(config);
+}
+
+void end_tiles() { tile_release(); }
+
+// The operands of one step of k. Loads stand directly before their first use, and multiplications
+// in an order that is done first with the tile that is loaded next.
+// Values: how B lies, and how it is multiplied.
+template <class Values, int tiles, int vectors>
+struct Step {
+    const char *a, *b;
+    ptrdiff_t a_row_bytes, a_tile;
+
+    template <int tile, int term>
+    QUOLL_TILE_INLINE void load_a() const {
+        if constexpr (tile < tiles)
+            tile_load<4 + tile>(a + tile * a_tile + term * kUnitRowBytes, a_row_bytes);
+    }
+    template <int vector, int term>
+    QUOLL_TILE_INLINE void load_b() const {
+        if constexpr (vector < vectors) {
+            tile_load<6 + vector>(b + Values::template b_place<vectors>(term, vector),
+                                  Values::template kRowBytesOfB<vectors>);
+        }
+    }
+    template <int tile, int vector>
+    QUOLL_TILE_INLINE void dot() const {
+        if constexpr (tile < tiles && vector < vectors)
+            Values::template dot<tile * 2 + vector, 4 + tile, 6 + vector>();
+    }
+    // New tiles of one operand; the name says what changes next.
+    template <int term>
+    QUOLL_TILE_INLINE void a_before_b() const {
+        load_a<0, term>(), dot<0, 0>(), load_a<1, term>(), dot<1, 0>(), dot<0, 1>(), dot<1, 1>();
+    }
+    template <int term>
+    QUOLL_TILE_INLINE void b_before_a() const {
+        load_b<0, term>(), dot<0, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 0>(), dot<1, 1>();
+    }
+    template <int term>
+    QUOLL_TILE_INLINE void b_before_b() const {
+        load_b<0, term>(), dot<0, 0>(), dot<1, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 1>();
+    }
+    template <int a_term>
+    QUOLL_TILE_INLINE void first() const {
+        load_b<0, 0>(), load_a<0, a_term>(), dot<0, 0>(), load_b<1, 0>(), dot<0, 1>();
+        load_a<1, a_term>(), dot<1, 0>(), dot<1, 1>();
+    }
+    template <int products>
+    QUOLL_TILE_INLINE void run() const {
+        if constexpr (products == 6) {
+            first<2>(), a_before_b<1>(), b_before_a<1>(), a_before_b<0>(), b_before_b<0>(),
+                b_before_b<2>();
+        } else if constexpr (products == 3) {
+            first<1>(), a_before_b<0>(), b_before_b<1>();
+        } else {
+            first<0>();
+        }
+    }
+};
+
+// Fetches a range into the second-level cache in equal parts, from four places at once: a single
+// stream does not saturate the memory.
+struct Fetcher {
+    const char* at;
+    size_t quarter, left, part;  // lines
+
+    Fetcher(const char* from, size_t bytes, size_t parts)
+        : at(from), quarter(from ? bytes / 256 : 0), left(quarter) {
+        part = (quarter + parts - 1) / parts;
+    }
+    QUOLL_TILE_INLINE void fetch() {
+        for (size_t i = 0; i < part && left; i++, left--, at += 64) {
+            _mm_prefetch(at, _MM_HINT_T1);
+            _mm_prefetch(at + quarter * 64, _MM_HINT_T1);
+            _mm_prefetch(at + quarter * 128, _MM_HINT_T1);
+            _mm_prefetch(at + quarter * 192, _MM_HINT_T1);
+        }
+    }
+};
+
+template <int tiles, int vectors>
+QUOLL_TILE_INLINE void start_sums(const void* bias) {
+    const char* from = (const char*)bias;
+    tile_load<0>(from, 0);
+    if constexpr (vectors == 2) tile_load<1>(from + 64, 0);
+    if constexpr (tiles == 2) tile_load<2>(from, 0);
+    if constexpr (tiles == 2 && vectors == 2) tile_load<3>(from + 64, 0);
+}
+
+template <int tiles, int vectors>
+QUOLL_TILE_INLINE void store_sums(void* sums, int tile_rows) {
+    constexpr ptrdiff_t row = vectors * 64;
+    char *to = (char*)sums, *second = to + tile_rows * row;
+    // The order in which they are complete.
+    tile_store<0>(to, row);
+    if constexpr (tiles == 2) tile_store<2>(second, row);
+    if constexpr (vectors == 2) tile_store<1>(to + 64, row);
+    if constexpr (tiles == 2 && vectors == 2) tile_store<3>(second + 64, row);
+}
+
+}  // namespace
+}  // namespace quoll
+
+#endif

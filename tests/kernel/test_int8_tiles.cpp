@@ -1,0 +1,334 @@
+// Int8TilePlan and the kernels of int8_units.h against sums of integers, and the int8 layers that
+// use them against those that do not: on the machine's units, and on emulated ones where it has
+// what else they need.
+#include <gtest/gtest.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "guarded.h"
+#include "layer/cpu/conv/conv_layer.h"
+#include "layer/cpu/innerproduct/innerproduct_cpu.h"
+#include "layer/cpu/int8/int8_tiles.h"
+#include "tile_cases.h"
+
+using namespace quoll;
+
+namespace quoll {
+#if defined(QUOLL_EMULATED_TILES)
+extern const Int8UnitKernels gemm_int8_32x32_emulated;
+#endif
+}  // namespace quoll
+
+namespace {
+
+// Units for all that is made while one of these lives: the machine's, else emulated ones.
+struct Units {
+    Units() {
+#if defined(QUOLL_EMULATED_TILES)
+        if (!int8_unit_kernels()) override_int8_unit_kernels(&gemm_int8_32x32_emulated);
+#endif
+        kernels = int8_unit_kernels();
+    }
+    ~Units() { override_int8_unit_kernels(nullptr); }
+    const Int8UnitKernels* kernels;
+};
+
+#define QUOLL_NEED_UNITS(units) \
+    if (!units.kernels) GTEST_SKIP() << "neither AMX nor AVX-512 VNNI beside the emulation"
+
+int whole() { return pick(0, 2) ? pick(-127, 127) : pick(0, 1) ? 127 : -127; }
+
+struct Quantized {
+    Case t;
+    bool narrow_in, narrow_out;
+    int step_channels, pad;
+};
+
+// One case: its blobs end at inaccessible pages.
+struct Problem {
+    Quantized q;
+    TileShape shape;
+    std::vector<signed char> weights,
+        values;  // [out_c][in_c][taps]; the input's values, as rounded
+    std::vector<float> scales, bias;
+    Guarded<char> in, out;
+
+    static TileShape shape_for(const Quantized& q) {
+        TileShape s = shape_of(q.t);
+        s.narrow_in = q.narrow_in;
+        s.narrow_out = q.narrow_out;
+        return s;
+    }
+    static size_t count(int w, int h, int c, int pack) {
+        return (c / pack - 1) * step_of(w, h, pack) + (size_t)w * h * pack;
+    }
+    explicit Problem(const Quantized& q)
+        : q(q),
+          shape(shape_for(q)),
+          weights((size_t)q.t.out_c * q.t.in_c * q.t.kernel_w * q.t.kernel_h),
+          values(count(q.t.in_w, q.t.in_h, q.t.in_c, q.t.in_pack)),
+          scales(q.t.out_c),
+          bias(q.t.out_c),
+          in(values.size() * (q.narrow_in ? 1 : 4)),
+          out(count(shape.x.out, shape.y.out, q.t.out_c, q.t.out_pack) * (q.narrow_out ? 1 : 4)) {
+        for (signed char& w : weights) w = (signed char)whole();
+        for (float& s : scales) s = .0001f * (float)(1 + pick(0, 50));
+        for (float& b : bias) b = uniform();
+        for (char& c : out) c = 99;
+        for (size_t i = 0; i < values.size(); i++) {
+            const float x = q.narrow_in ? (float)whole() : 5 * uniform();
+            values[i] = q.narrow_in ? (signed char)x : float2int8(x * kScale);
+            if (q.narrow_in) in[i] = (char)values[i];
+            if (!q.narrow_in) memcpy(&in[4 * i], &x, 4);
+        }
+    }
+    static constexpr float kScale = 29.3f, kTopScale = 40.f;
+
+    int64_t sum(int ox, int oy, int oc) const {
+        const Case& t = q.t;
+        int64_t total = 0;
+        for (int c = 0; c < t.in_c; c++)
+            for (int ky = 0; ky < t.kernel_h; ky++)
+                for (int kx = 0; kx < t.kernel_w; kx++) {
+                    const int x = ox * t.stride_w - t.left + kx * t.dilation_w;
+                    const int y = oy * t.stride_h - t.top + ky * t.dilation_h;
+                    const bool inside = x >= 0 && x < t.in_w && y >= 0 && y < t.in_h;
+                    const int value = inside ? values[c / t.in_pack * shape.in_block +
+                                                      (y * t.in_w + x) * t.in_pack + c % t.in_pack]
+                                             : q.pad;
+                    total +=
+                        value * weights[((oc * t.in_c + c) * t.kernel_h + ky) * t.kernel_w + kx];
+                }
+        return total;
+    }
+};
+
+// The order of the weights for blocks of so many channels.
+std::vector<int> order_of(const Quantized& q) {
+    const int taps = q.t.kernel_w * q.t.kernel_h;
+    std::vector<int> order;
+    for (int c0 = 0; c0 < q.t.in_c; c0 += q.step_channels)
+        for (int tap = 0; tap < taps; tap++)
+            for (int c = c0; c < c0 + q.step_channels; c++)
+                order.push_back(c < q.t.in_c ? c * taps + tap : -1);
+    return order;
+}
+
+void run(const Int8UnitKernels& kernels, Problem& p) {
+    const Case& t = p.q.t;
+    Int8Weights weights;
+    ASSERT_EQ(0, weights.create(int8_kernels(), p.weights.data(),
+                                (size_t)t.in_c * t.kernel_w * t.kernel_h, order_of(p.q), t.out_c,
+                                p.scales.data(), p.bias.data()));
+    const Int8TilePlan plan(kernels, p.shape, p.q.step_channels, t.threads);
+    ASSERT_EQ(plan.workspace() % 16, 0u);
+    Guarded<float> workspace(plan.workspace());
+    memset(workspace.data(), 0x5a, plan.workspace() * sizeof(float));
+    const FusedActivation activation(host_kernel_set(), make_activation(t.activation));
+    Int8Result result = {};
+    result.weights = &weights;
+    result.c = p.out.data();
+    result.c_pack = t.out_pack;
+    result.c_block = p.shape.out_block;
+    result.narrow = p.q.narrow_out;
+    result.top_scale = Problem::kTopScale;
+    result.activation = &activation;
+    plan.run(result, p.in.data(), Problem::kScale, p.q.pad, workspace.data());
+}
+
+std::string text(const Quantized& q) {
+    return text(q.t) + " steps of " + std::to_string(q.step_channels) +
+           (q.narrow_in ? " from s8" : " from f32") + (q.narrow_out ? " to s8" : " to f32");
+}
+
+void check(const Int8UnitKernels& kernels, const Quantized& q) {
+    SCOPED_TRACE(text(q));
+    ASSERT_TRUE(Int8TilePlan::takes(Problem::shape_for(q)));
+    Problem p(q);
+    run(kernels, p);
+    if (testing::Test::HasFatalFailure()) return;
+    const Activation f = make_activation(q.t.activation);
+    const size_t size = q.narrow_out ? 1 : 4;
+    std::vector<bool> written(p.out.size(), false);
+    for (int oc = 0; oc < q.t.out_c; oc++)
+        for (int y = 0; y < p.shape.y.out; y++)
+            for (int x = 0; x < p.shape.x.out; x++) {
+                const size_t at =
+                    size * (oc / q.t.out_pack * p.shape.out_block +
+                            ((size_t)y * p.shape.x.out + x) * q.t.out_pack + oc % q.t.out_pack);
+                for (size_t i = 0; i < size; i++) written[at + i] = true;
+                volatile float product = (float)p.sum(x, y, oc) * p.scales[oc];
+                const float want = activate(product + p.bias[oc], f);
+                if (q.narrow_out) {
+                    ASSERT_EQ(float2int8(want * Problem::kTopScale), (signed char)p.out[at])
+                        << x << " " << y << " channel " << oc;
+                } else {
+                    float got;
+                    memcpy(&got, &p.out[at], 4);
+                    ASSERT_EQ(want, got) << x << " " << y << " channel " << oc;
+                }
+            }
+    for (size_t i = 0; i < p.out.size(); i++)
+        ASSERT_TRUE(written[i] || p.out[i] == 99) << "wrote between results";
+}
+
+Quantized random_quantized() {
+    Quantized q;
+    q.t = random_case();
+    q.t.activation = pick(0, 3);  // those that are exact: none, ReLU, leaky, Clip
+    q.t.in_c = q.t.in_pack * pick(1, 160 / q.t.in_pack);
+    q.narrow_in = pick(0, 1), q.narrow_out = pick(0, 1);
+    const int unit = std::max(4, q.t.in_pack);
+    q.step_channels = unit * pick(1, 64 / unit);
+    q.pad = pick(0, 1) ? pick(-127, 127) : 0;
+    return q;
+}
+
+TEST(Int8TilePlan, random_shapes) {
+    const Units units;
+    QUOLL_NEED_UNITS(units);
+    for (int i = 0; i < 300; i++) {
+        SCOPED_TRACE("case " + std::to_string(i));
+        check(*units.kernels, random_quantized());
+        if (HasFatalFailure()) return;
+    }
+}
+
+TEST(Int8TilePlan, maps_of_networks) {
+    const Units units;
+    QUOLL_NEED_UNITS(units);
+    const Case cases[] = {
+        {1, 1, 64, 32, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // one pixel
+        {14, 14, 64, 64, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},   // pointwise
+        {14, 14, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // tiles of one row each
+        {7, 7, 128, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    // a small map, a narrow panel
+        {28, 28, 64, 64, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},   // stride 2
+        {56, 40, 128, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  // several blocks
+        {33, 20, 3, 16, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3},    // an image
+    };
+    for (Case t : cases)
+        for (bool narrow : {false, true}) {
+            if (t.in_c == 3) t.in_pack = 1;
+            check(*units.kernels, {t, narrow, narrow, t.in_c == 3 ? 4 : 64, 0});
+            if (HasFatalFailure()) return;
+        }
+}
+
+// ---------------------------------------------------------------- layers
+
+// A whole matrix as a Mat, in s8 with the first `count` values.
+Mat whole_mat(int count) {
+    Mat m(count, (size_t)1u);
+    m.dtype = DType::s8;
+    for (int i = 0; i < count; i++) ((signed char*)m.data)[i] = (signed char)whole();
+    return m;
+}
+
+Mat filled(int count, float low, float high) {
+    Mat m(count);
+    for (int i = 0; i < count; i++) m[i] = low + (high - low) * (uniform() * .5f + .5f);
+    return m;
+}
+
+typedef std::vector<std::pair<int, int>> Params;
+
+Mat forward(Layer& layer, const Mat& in, const Option& opt) {
+    Mat top, planar;
+    EXPECT_EQ(0, layer.forward(in, top, opt));
+    convert_packing(top, planar, 1);
+    return planar;
+}
+
+void expect_same(const Mat& a, const Mat& b) {
+    ASSERT_EQ(a.dtype, b.dtype);
+    ASSERT_EQ(a.w * a.h * a.c, b.w * b.h * b.c);
+    for (int q = 0; q < a.c; q++)
+        ASSERT_EQ(0, memcmp(a.channel(q), b.channel(q), (size_t)a.w * a.h * dtype_size(a.dtype)))
+            << "channel " << q;
+}
+
+// What multiplied in the last run.
+std::string kernels_of(const Layer& layer) {
+    if (layer.type == "Convolution") return ((const ConvolutionCpu&)layer).int8_kernels();
+    if (layer.type == "InnerProduct") return ((const InnerProductCpu&)layer).int8_kernels();
+    return "amx";
+}
+
+// Layers with and without units give the same, and as the reference does where its activation is
+// exact. The last input is large enough for units.
+void check_layer(const char* type, const Params& params, const std::vector<Mat>& weights,
+                 const std::vector<Mat>& inputs, bool exact) {
+    for (int threads : {1, 2}) {
+        Option opt;
+        opt.num_threads = threads;
+        const LayerPtr reference = make_layer(type, params, weights, true, opt);
+        const LayerPtr vectors = make_layer(type, params, weights, false, opt);
+        const Units units;
+        const LayerPtr tiles = make_layer(type, params, weights, false, opt);
+        ASSERT_TRUE(reference && vectors && tiles);
+        for (const Mat& in : inputs) {
+            const Mat want = forward(*vectors, in, opt), got = forward(*tiles, in, opt);
+            expect_same(want, got);
+            if (exact && !testing::Test::HasFailure())
+                expect_same(forward(*reference, in, opt), got);
+            if (testing::Test::HasFailure()) return;
+        }
+        EXPECT_EQ("amx", kernels_of(*tiles));
+    }
+}
+
+// weight, bias, scales of weights, of the input and, for terms above 100, of the output.
+std::vector<Mat> int8_weights(int count, int outputs, int scales, bool to_s8) {
+    std::vector<Mat> all = {whole_mat(count), random_mat(Shape(outputs)), filled(scales, 80, 120),
+                            filled(1, 25, 30)};
+    if (to_s8) all.push_back(filled(1, 10, 30));
+    return all;
+}
+
+TEST(Int8TileLayers, Convolution) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    const int c = 256, n = 96;
+    for (int kernel : {1, 3})
+        for (int term : {1, 101})
+            for (int activation : {0, 1, 4, 5}) {
+                const int count = c * n * kernel * kernel;
+                check_layer("Convolution",
+                            {{0, n},
+                             {1, kernel},
+                             {3, kernel / 2 + 1},
+                             {4, kernel / 2},
+                             {5, 1},
+                             {6, count},
+                             {8, term},
+                             {9, activation}},
+                            int8_weights(count, n, n, term > 100),
+                            {random_mat(Shape(1, 1, c)), random_mat(Shape(14, 14, c)),
+                             random_mat(Shape(22, 21, c))},
+                            activation < 4);
+                if (HasFailure()) return;
+            }
+}
+
+TEST(Int8TileLayers, grouped_Convolution) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    const int c = 128, n = 128, group = 2, count = c / group * n * 9;
+    check_layer("ConvolutionDepthWise",
+                {{0, n}, {1, 3}, {4, 1}, {5, 1}, {6, count}, {7, group}, {8, 1}, {9, 1}},
+                int8_weights(count, n, group, false), {random_mat(Shape(28, 29, c))}, true);
+}
+
+TEST(Int8TileLayers, InnerProduct) {
+    if (const Units units; !units.kernels) GTEST_SKIP();
+    for (int k : {136, 416, 1000}) {
+        const int n = 270, count = k * n;
+        check_layer("InnerProduct", {{0, n}, {1, 1}, {2, count}, {8, 1}, {9, 1}},
+                    int8_weights(count, n, n, false),
+                    {random_mat(Shape(k)), random_mat(Shape(k, 1)), random_mat(Shape(k, 64)),
+                     random_mat(Shape(k, 300))},
+                    true);
+        if (HasFailure()) return;
+    }
+}
+
+}  // namespace
