@@ -9,8 +9,8 @@ namespace {
 // The scale with which a layer rounds its input to int8; 0: it does not, or not alone.
 float input_scale(const LayerGraph& graph, int index) {
     const ConvolutionFields* conv = convolution_fields(graph, index);
-    const bool rounds = conv && conv->int8_scale_term != 0 && !conv->dynamic_weight &&
-                        graph.layer(index)->bottoms.size() == 1;
+    const bool rounds = conv && conv->int8_scale_term != 0 && !conv->int8_affine &&
+                        !conv->dynamic_weight && graph.layer(index)->bottoms.size() == 1;
     return rounds && conv->bottom_blob_int8_scales.w == 1 ? conv->bottom_blob_int8_scales[0] : 0.f;
 }
 
@@ -18,8 +18,8 @@ float input_scale(const LayerGraph& graph, int index) {
 
 int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
     ConvolutionFields* conv = convolution_fields(graph, index);
-    if (!conv || conv->int8_scale_term == 0 || conv->int8_output() || conv->dynamic_weight ||
-        graph.layer(index)->tops.size() != 1)
+    if (!conv || conv->int8_scale_term == 0 || conv->int8_affine || conv->int8_output() ||
+        conv->dynamic_weight || graph.layer(index)->tops.size() != 1)
         return 0;
     const int blob = graph.layer(index)->tops[0];
     const std::vector<int>& readers = graph.readers(blob);

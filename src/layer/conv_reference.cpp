@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "affine8.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -95,7 +96,13 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
     const Activation activation(s.activation_type, s.activation_params);
     const float input_scale = s.bottom_blob_int8_scales[0];
     const int scales = s.weight_data_int8_scales.w;
+    const signed char* weights = s.weight_data_int8;
+    std::vector<int64_t> moved(g.num_output, 0);  // of the sums by the zero point
+    const int each = s.weight_data_size / g.num_output;
+    for (int i = 0; i < each * g.num_output; i++)
+        moved[i / each] += (int64_t)weights[i] * s.bottom_zero_point;
     const auto value = [&](int p, int64_t sum) {
+        sum -= moved[p];
         const float scale = s.weight_data_int8_scales[(int64_t)p * scales / g.num_output];
         const float x = (float)sum * dequantize_scale(input_scale, scale);
         return activate(s.bias_data.empty() ? x : x + s.bias_data[p], activation);
@@ -112,8 +119,7 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
             for (int i = 0; i < in.w * in.h * in.d; i++) to[i] = float2int8(from[i] * input_scale);
         }
     }
-    const signed char* weights = s.weight_data_int8;
-    const signed char pad_value = int8_pad_value(s.pad_value);
+    const signed char pad_value = s.int8_padding();
     if (!s.int8_output())
         return convolve<signed char, int64_t, float>(
             in, g, weights, pad_value, top, opt,
@@ -121,7 +127,8 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
     const float top_scale = s.top_blob_int8_scales[0];
     return convolve<signed char, int64_t, signed char>(
         in, g, weights, pad_value, top, opt, [&](int p, int64_t sum, signed char* out) {
-            *out = float2int8(value(p, sum) * top_scale);
+            const float y = value(p, sum) * top_scale;
+            *out = s.int8_affine ? affine_int8(y, s.top_zero_point) : float2int8(y);
         });
 }
 
@@ -160,6 +167,9 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
                          const std::vector<Shape>& in, ConvGeometry* g) {
     const bool s8_input = s.int8_scale_term != 0;
+    if (s.int8_affine && !in.empty() && in[0].dtype != DType::s8)
+        return layer.fail("int8_affine (26): expected an input of s8, got %s",
+                          dtype_name(in[0].dtype));
     if (!s.dynamic_weight && !in.empty() && is_flat_input(s, in[0])) {
         std::vector<Shape> pixel = in;
         pixel[0] = Shape(1, 1, in[0].w, in[0].dtype);
@@ -188,6 +198,15 @@ void ConvolutionOperator::params(ConvolutionOperator& s, ParamVisitor& v) {
         v(8, "int8_scale_term", s.int8_scale_term, 0,
           "not 0: int8 arithmetic; above 100: int8 output",
           s.grouped ? between(0, 102) : at_least(0));
+    if (s.axes == 2) {
+        v(26, "int8_affine", s.int8_affine, 0,
+          "1: int8 values have zero points and are rounded half to even; not in ncnn",
+          between(0, 1));
+        v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
+          between(-128, 127));
+        v(28, "top_zero_point", s.top_zero_point, 0, "int8_affine: of an int8 output",
+          between(-128, 127));
+    }
     if (s.axes < 3)
         v(19, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs",
           between(0, 1));
@@ -200,9 +219,11 @@ void ConvolutionOperator::weights(ConvolutionOperator& s, WeightVisitor& v) {
     conv_weights(s, v);
     if (s.axes != 2) return;
     const bool int8 = s.int8_scale_term != 0 && !s.dynamic_weight;
-    const int scales = !s.grouped ? s.num_output : s.int8_scale_term % 100 == 1 ? s.group : 1;
+    const int scales = !s.grouped || s.int8_affine    ? s.num_output
+                       : s.int8_scale_term % 100 == 1 ? s.group
+                                                      : 1;
     v(int8, "weight_data_int8_scales", s.weight_data_int8_scales, scales, WeightKind::kRaw,
-      s.grouped ? "[group] or [1]" : "[num_output]");
+      s.grouped ? "[group] or [1], with int8_affine [num_output]" : "[num_output]");
     v(int8, "bottom_blob_int8_scales", s.bottom_blob_int8_scales, 1, WeightKind::kRaw, "[1]");
     v(int8 && s.int8_output(), "top_blob_int8_scales", s.top_blob_int8_scales, 1, WeightKind::kRaw,
       "[1]");
@@ -236,6 +257,11 @@ int ConvolutionOperator::load_param(const ParamDict& pd) {
     const int term = int8_scale_term % 100;
     if (grouped && int8_scale_term != 0 && term != 1 && term != 2)
         return fail("int8_scale_term (8): expected 0, 1, 2, 101 or 102, got %d", int8_scale_term);
+    if (int8_affine && (int8_scale_term == 0 || pad_value != 0.f))
+        return fail("int8_affine (26) with int8_scale_term (8) %d, pad_value (18) %g",
+                    int8_scale_term, pad_value);
+    if (!int8_affine && (bottom_zero_point || top_zero_point))
+        return fail("zero points (27, 28) without int8_affine (26)");
     if (dynamic_weight && int8_scale_term)
         return fail("int8_scale_term (8) %d with dynamic_weight (19)", int8_scale_term);
     return check_conv_params(*this, *this);

@@ -17,14 +17,25 @@ struct ConvolutionFields : ConvFields {
     // output is rounded to int8 too. With groups 1 and 101 mean a weight scale for each group, 2
     // and 102 one for all.
     int int8_scale_term;
+    // 1: int8 values have zero points, as affine8.h describes; the input is s8, its padding 0 (the
+    // zero point), and each output channel has a weight scale, with groups, too.
+    int int8_affine, bottom_zero_point, top_zero_point;
     Mat weight_data_int8_scales;  // one an output channel or group
     Mat bottom_blob_int8_scales;  // one
     Mat top_blob_int8_scales;     // one, when int8_scale_term > 100
     Mat weight_data_int8;         // s8 weights, made by create_pipeline
 
     ConvolutionFields(int axes, bool grouped)
-        : ConvFields(axes, grouped), pad_value(0.f), int8_scale_term(0) {}
+        : ConvFields(axes, grouped),
+          pad_value(0.f),
+          int8_scale_term(0),
+          int8_affine(0),
+          bottom_zero_point(0),
+          top_zero_point(0) {}
     bool int8_output() const { return int8_scale_term > 100; }
+    signed char int8_padding() const {
+        return int8_affine ? (signed char)bottom_zero_point : int8_pad_value(pad_value);
+    }
 };
 
 // True for the 1-D input that a 1x1 convolution takes as a single pixel of `w` channels; its output

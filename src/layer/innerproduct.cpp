@@ -6,7 +6,13 @@
 namespace quoll {
 
 InnerProduct::InnerProduct()
-    : num_output(0), bias_term(0), weight_data_size(0), int8_scale_term(0), activation_type(0) {
+    : num_output(0),
+      bias_term(0),
+      weight_data_size(0),
+      int8_scale_term(0),
+      int8_affine(0),
+      bottom_zero_point(0),
+      activation_type(0) {
     one_blob_only = true;
 }
 
@@ -15,6 +21,10 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
     v(1, "bias_term", s.bias_term, 0, "1: bias_data is there", between(0, 1));
     v(2, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(1));
     v(8, "int8_scale_term", s.int8_scale_term, 0, "not 0: int8 arithmetic", at_least(0));
+    v(26, "int8_affine", s.int8_affine, 0, "1: an s8 input with a zero point; not in ncnn",
+      between(0, 1));
+    v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
+      between(-128, 127));
     activation_lines(s.activation_type, s.activation_params, v);
 }
 
@@ -33,6 +43,10 @@ int InnerProduct::load_param(const ParamDict& pd) {
     if (weight_data_size % num_output != 0)
         return fail("weight_data_size (2): expected a multiple of num_output %d, got %d",
                     num_output, weight_data_size);
+    if (int8_affine && int8_scale_term == 0)
+        return fail("int8_affine (26) without int8_scale_term (8)");
+    if (!int8_affine && bottom_zero_point)
+        return fail("bottom_zero_point (27) without int8_affine (26)");
     return check_activation(*this, activation_type, activation_params);
 }
 
@@ -58,6 +72,8 @@ int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
     if (!takes_float(s, in[0].dtype) && !(s.int8_scale_term && in[0].dtype == DType::s8))
         return s.fail("expected an input of %s, got %s", s.int8_scale_term ? "f32 or s8" : "f32",
                       dtype_name(in[0].dtype));
+    if (s.int8_affine && in[0].dtype != DType::s8)
+        return s.fail("int8_affine (26): expected an input of s8, got %s", dtype_name(in[0].dtype));
     out.assign(1, Shape(s.num_output, dtype));
     if (in[0].dims == 2 && in[0].w == s.num_input())
         out[0] = Shape(s.num_output, in[0].h, dtype);
@@ -81,7 +97,7 @@ int InnerProduct::forward_s8(const Mat& rows, Mat& top, const Option& opt) const
         for (int p = 0; p < num_output; p++) {
             const signed char* k = (const signed char*)weight_data_int8 + (size_t)p * count;
             int64_t sum = 0;
-            for (int i = 0; i < count; i++) sum += k[i] * x[i];
+            for (int i = 0; i < count; i++) sum += k[i] * (x[i] - bottom_zero_point);
             float value = (float)sum * dequantize_scale(input_scale, weight_data_int8_scales[p]);
             if (bias_term) value += bias_data[p];
             top.row(y)[p] = activate(value, activation);

@@ -25,6 +25,8 @@ public:
     int bias_term;
     int weight_data_size;
     int int8_scale_term;  // not 0: the input is rounded to int8 with its scale, sums are int32
+    // 1: the input is s8 with this zero point, as affine8.h describes.
+    int int8_affine, bottom_zero_point;
     int activation_type;
     Mat activation_params;
 

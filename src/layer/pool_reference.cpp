@@ -152,7 +152,11 @@ int PoolingOperator::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const 
 
 int PoolingOperator::shape(const PoolingOperator& s, const std::vector<Shape>& in,
                            std::vector<Shape>& out) {
-    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, out, 0));
+    // Maxima of s8 are taken, too.
+    std::vector<Shape> floats = in;
+    for (Shape& shape : floats)
+        if (s.is_max() && shape.dtype == DType::s8) shape.dtype = DType::f32;
+    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, floats, out, 0));
     const Shape& m = in[0];
     if (m.dims > s.axes + 1)
         return s.fail("expected at most %d axes, got %s", s.axes + 1, shape_text(m).c_str());
@@ -204,6 +208,20 @@ static float pool_window(const Mat& channel, const PoolingOperator::Span& x,
     return counted > 0 ? (float)(sum / counted) : 0.f;
 }
 
+// The largest s8 value of a window, -128 where it is empty.
+static signed char largest_s8(const Mat& channel, const PoolingOperator::Span& x,
+                              const PoolingOperator::Span& y, const PoolingOperator::Span& z) {
+    signed char most = -128;
+    for (int k = 0; k < z.size; k++) {
+        for (int j = 0; j < y.size; j++) {
+            const signed char* row =
+                channel.depth(z.from + k).row<signed char>(y.from + j) + x.from;
+            for (int i = 0; i < x.size; i++) most = std::max(most, row[i]);
+        }
+    }
+    return most;
+}
+
 int PoolingOperator::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     std::vector<Mat> tops;
     QUOLL_RETURN_IF_ERROR(create_tops(*this, std::vector<Mat>(1, bottom_blob), tops, opt));
@@ -215,10 +233,17 @@ int PoolingOperator::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     for (int q = 0; q < in.c; q++) {
         const Mat channel = in.channel(q);
         float* out = (float*)top_blob.data + q * step;
-        for (int z = 0; z < az.out; z++)
-            for (int y = 0; y < ay.out; y++)
-                for (int x = 0; x < ax.out; x++)
-                    *out++ = pool_window(channel, ax.at(x), ay.at(y), az.at(z), is_max());
+        signed char* out_s8 = (signed char*)top_blob.data + q * step;
+        for (int z = 0; z < az.out; z++) {
+            for (int y = 0; y < ay.out; y++) {
+                for (int x = 0; x < ax.out; x++) {
+                    if (in.dtype == DType::s8)
+                        *out_s8++ = largest_s8(channel, ax.at(x), ay.at(y), az.at(z));
+                    else
+                        *out++ = pool_window(channel, ax.at(x), ay.at(y), az.at(z), is_max());
+                }
+            }
+        }
     }
     return kOk;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "guarded.h"
+#include "layer/affine8.h"
 #include "layer/cpu/int8/int8.h"
 #include "mat.h"
 
@@ -194,11 +195,12 @@ namespace {
 struct StoreCase {
     Int8StoreKernel kernel;
     bool sums, scaled, round;
+    bool affine = false;
 };
 
 void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bool whole) {
     const size_t lanes = kernels.lanes, width = (used + lanes - 1) / lanes * lanes;
-    const int rows = 5;
+    const int rows = 5, top_zero = t.affine ? -17 : 0;
     const float low = -60.f, high = 90.f, top_scale = 1.3f;
     Guarded<float> in(rows * width), scale(width), bias(width);
     std::vector<float> values = samples(in.size());
@@ -215,9 +217,9 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bo
         columns[n] = whole ? (ptrdiff_t)n : (ptrdiff_t)(n / 2 * rows * 2 + n % 2);
     const size_t size = t.round ? 1 : 4;
     Guarded<char> c(size * (used + used % 2) * rows);
-    const Int8Store store = {in.data(), rows, width,     used,     scale.data(),     bias.data(),
-                             low,       high, top_scale, c.data(), (ptrdiff_t)c_row, columns.data(),
-                             whole};
+    const Int8Store store = {
+        in.data(), rows,     width,    used,     scale.data(),     bias.data(),    low,  high,
+        top_scale, t.affine, top_zero, c.data(), (ptrdiff_t)c_row, columns.data(), whole};
     t.kernel(store);
     for (size_t m = 0; m < (size_t)rows; m++) {
         for (size_t n = 0; n < used; n++) {
@@ -231,7 +233,9 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bo
             }
             const size_t at = m * c_row + (size_t)columns[n];
             if (t.round) {
-                ASSERT_EQ(float2int8(y * top_scale), (signed char)c[at]) << y;
+                const signed char want =
+                    t.affine ? affine_int8(y * top_scale, top_zero) : float2int8(y * top_scale);
+                ASSERT_EQ(want, (signed char)c[at]) << y;
             } else {
                 float got;
                 memcpy(&got, c.data() + 4 * at, 4);
@@ -245,10 +249,15 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bo
 
 TEST(Int8Kernels, results_are_scaled_and_stored) {
     for_all([](const Int8Kernels& kernels) {
-        const StoreCase cases[] = {
-            {kernels.finish_f32, true, true, false},  {kernels.finish_s8, true, true, true},
-            {kernels.scale_f32, false, true, false},  {kernels.scale_s8, false, true, true},
-            {kernels.store_f32, false, false, false}, {kernels.store_s8, false, false, true}};
+        const StoreCase cases[] = {{kernels.finish_f32, true, true, false},
+                                   {kernels.finish_s8, true, true, true},
+                                   {kernels.scale_f32, false, true, false},
+                                   {kernels.scale_s8, false, true, true},
+                                   {kernels.store_f32, false, false, false},
+                                   {kernels.store_s8, false, false, true},
+                                   {kernels.finish_s8, true, true, true, true},
+                                   {kernels.scale_s8, false, true, true, true},
+                                   {kernels.store_s8, false, false, true, true}};
         for (const StoreCase& t : cases) {
             for (size_t used : {1, 2, 5, 16, 21, 32}) {
                 SCOPED_TRACE(used);
@@ -276,6 +285,63 @@ TEST(Int8Kernels, whole_numbers) {
                 for (size_t i = 0; i < n; i++) small[i] = (int8_t)(i * 37);
                 kernels.widen(small.data(), n, out.data());
                 for (size_t i = 0; i < n; i++) ASSERT_EQ((float)small[i], out[i]);
+            }
+        }
+    });
+}
+
+TEST(Int8Kernels, zero_points) {
+    for_all([](const Int8Kernels& kernels) {
+        for (size_t n = 0; n <= 70; n++) {
+            for (int zero : {0, -128, 127, 9}) {
+                Guarded<float> x(n, n % 2);
+                Guarded<int8_t> a(n, n % 2), b(n, n % 2), out(n, n % 2);
+                const std::vector<float> values = samples(n);
+                std::copy(values.begin(), values.end(), x.begin());
+                kernels.to_affine(x.data(), n, 0.7f, zero, out.data());
+                for (size_t i = 0; i < n; i++)
+                    ASSERT_EQ(affine_int8(values[i] / 0.7f, zero), out[i]) << values[i];
+                for (size_t i = 0; i < n; i++) a[i] = (int8_t)(i * 37), b[i] = (int8_t)(i * 53 - 9);
+                kernels.from_affine(a.data(), n, 0.7f, zero, x.data());
+                for (size_t i = 0; i < n; i++) ASSERT_EQ((float)(a[i] - zero) * 0.7f, x[i]);
+                kernels.largest(a.data(), b.data(), n, out.data());
+                for (size_t i = 0; i < n; i++) ASSERT_EQ(std::max(a[i], b[i]), out[i]);
+            }
+        }
+    });
+}
+
+namespace {
+
+// y of a and b, in double, before it is rounded.
+double affine_value(const Int8Affine& t, size_t i) {
+    double y = (t.a[i] - t.zero_a) * (double)t.scale_a;
+    const double b = t.b ? (t.b[i] - t.zero_b) * (double)t.scale_b : 0;
+    if (t.b) y = t.multiply ? y * b : y + b;
+    return std::min<double>(t.high, std::max<double>(t.low, y)) * t.top_scale;
+}
+
+}  // namespace
+
+TEST(Int8Kernels, sums_and_products_with_zero_points) {
+    for_all([](const Int8Kernels& kernels) {
+        for (size_t n = 0; n <= 70; n++) {
+            for (int kind = 0; kind < 3; kind++) {
+                Guarded<int8_t> a(n, n % 2), b(n, n % 2), out(n, n % 2);
+                for (size_t i = 0; i < n; i++) a[i] = (int8_t)value(), b[i] = (int8_t)value();
+                Int8Affine t = {};
+                t.a = a.data(), t.b = kind == 0 ? nullptr : b.data();
+                t.n = n, t.multiply = kind == 2;
+                t.zero_a = 3, t.zero_b = -128, t.top_zero = 11;
+                t.scale_a = 0.37f, t.scale_b = 0.11f, t.top_scale = 1.7f;
+                t.low = -60.f, t.high = 50.f;
+                t.out = out.data();
+                kernels.affine(t);
+                for (size_t i = 0; i < n; i++) {
+                    const double want = affine_value(t, i) + t.top_zero;
+                    const double limited = std::min(127., std::max(-128., want));
+                    ASSERT_NEAR(limited, out[i], 0.5001) << i;
+                }
             }
         }
     });

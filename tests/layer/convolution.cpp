@@ -12,6 +12,11 @@ static LayerCase conv(Shape in, int outputs, int kernel, const std::string& more
     return LayerCase({in}, params + " " + more).terms(in.c * maxk);
 }
 
+// s8 with zero points, which spread the sums wider.
+static LayerCase affine(LayerCase layer) {
+    return layer.range(-128, 127).int8_weights().weights("top_blob_int8_scales", 0.2f, 0.4f);
+}
+
 // With another input that is added.
 static LayerCase with_add(LayerCase layer, Shape added) {
     layer.inputs.push_back(added);
@@ -40,6 +45,11 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(10, 8, 8, DType::s8), 8, 2, "4=1 8=102 5=1").range(-127, 127).int8_weights(),
     conv(Shape(10, 8, 32, DType::s8), 16, 3, "4=1 8=1 5=1 18=-3.7").range(-128, 127).int8_weights(),
     conv(Shape(3, 3, 300), 4, 3, "4=1 8=1").int8_weights(),  // sums beyond 2^24
+    // Zero points; the padding is the input's.
+    affine(conv(Shape(10, 8, 16, DType::s8), 24, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
+    affine(conv(Shape(10, 8, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128 9=1")),
+    affine(conv(Shape(11, 8, 32, DType::s8), 12, 1, "8=101 26=1 27=-128 28=127 9=4")),
+    affine(conv(Shape(9, 8, 64, DType::s8), 16, 3, "4=-233 3=2 8=101 26=1 27=100 28=-5")),
     LayerCase({Shape(9, 8, 4), Shape(3, 3, 4, 8), Shape(8)}, "1=3 4=1 5=1 19=1 9=1").terms(36),
     LayerCase({Shape(9, 8, 6), Shape(2, 1, 6, 5)}, "3=2 4=-233 19=1").terms(12),
     // Direct, by Winograd's algorithm, planar, with activations that clamp and that do not.
@@ -96,6 +106,8 @@ TEST(Convolution, sum_by_hand) {
                   mat_of(Shape(2, 1, 1), {71, 2}));
     EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 19=1 29=1", {}));
     EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 8=1 29=1", {Mat(1), Mat(1), Mat(1)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 26=1", {Mat(1)}));
+    EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 27=3", {Mat(1)}));
     const LayerPtr layer = make_layer("Convolution", "0=1 1=1 6=2 29=1", weights, 2);
     ASSERT_NE(nullptr, layer);
     EXPECT_TRUE(run_layer(*layer, {x}).empty());
@@ -130,6 +142,24 @@ TEST(Convolution, refuses_what_does_not_fit) {
     EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 3)}).empty());
     EXPECT_TRUE(run_layer(*layer, {Mat(2, 5, 2)}).empty());
     EXPECT_FALSE(run_layer(*layer, {mat_of(Shape(3, 3, 2), std::vector<float>(18))}).empty());
+}
+
+TEST(Convolution, zero_points_by_hand) {
+    // Steps of 0.5 (x) and 0.25 (w) around the zero point 3, which is what the padding holds.
+    Mat weight(2, (size_t)1u);
+    ((signed char*)weight.data)[0] = 1, ((signed char*)weight.data)[1] = -2;
+    const Mat one = mat_of(Shape(1), {4}), two = mat_of(Shape(1), {2});
+    const Mat x = mat_of(Shape(2, 1, 1, DType::s8), {-128, 127});
+    // 0.125 (-131 * -2, -131 - 2 * 124, 124)
+    expect_values("Convolution", "0=1 1=2 11=1 4=1 14=0 6=2 8=1 26=1 27=3", {weight, one, two}, {x},
+                  mat_of(Shape(3, 1, 1), {32.75f, -47.375f, 15.5f}));
+    // In halves of that, rounded to even, from -5.
+    expect_values("Convolution", "0=1 1=2 11=1 4=1 14=0 6=2 8=101 26=1 27=3 28=-5",
+                  {weight, one, two, two}, {x}, mat_of(Shape(3, 1, 1, DType::s8), {61, -100, 26}));
+    const LayerPtr layer =
+        make_layer("Convolution", "0=1 1=2 11=1 4=1 14=0 6=2 8=1 26=1 27=3", {weight, one, two});
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(2, 1, 1)}).empty());
 }
 
 }  // namespace quoll

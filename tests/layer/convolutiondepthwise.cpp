@@ -10,6 +10,11 @@ static LayerCase conv(Shape in, int outputs, int group, int kernel, const std::s
         .terms(terms);
 }
 
+// s8 with zero points, which spread the sums wider.
+static LayerCase affine(LayerCase layer) {
+    return layer.range(-128, 127).int8_weights().weights("top_blob_int8_scales", 0.2f, 0.4f);
+}
+
 static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 1), 1, 1, 1, "5=1"),
     conv(Shape(9, 7, 15), 15, 15, 1, "5=1 9=6 -23310=2,0.2,0.5"),
@@ -31,6 +36,11 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 16), 16, 16, 3, "4=1 8=2"),
     conv(Shape(9, 7, 8), 8, 2, 3, "4=1 5=1 8=101").weights("top_blob_int8_scales", 20, 30),
     conv(Shape(9, 7, 8, DType::s8), 8, 8, 3, "4=1 5=1 8=102").range(-127, 127).int8_weights(),
+    // Zero points, with a weight scale for each channel, however many a group has.
+    affine(conv(Shape(9, 7, 16, DType::s8), 16, 16, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
+    affine(conv(Shape(9, 7, 24, DType::s8), 24, 24, 3, "4=1 3=2 8=101 26=1 27=20 28=-128")),
+    affine(conv(Shape(9, 7, 7, DType::s8), 7, 7, 5, "4=2 5=1 8=102 26=1 27=-128 28=127 9=4")),
+    affine(conv(Shape(9, 7, 16, DType::s8), 8, 2, 3, "4=1 5=1 8=101 26=1 27=-3 28=5")),
     LayerCase({Shape(9, 8, 8), Shape(3, 3, 1, 8), Shape(8)}, "4=1 5=1 7=8 19=1").terms(9),
     LayerCase({Shape(9, 8, 8), Shape(2, 3, 4, 6)}, "3=2 7=2 19=1 9=1").terms(24),
 };

@@ -26,6 +26,9 @@ static const std::vector<LayerCase> kCases = {
     product(Shape(20, 8), 12, 20, "1=1 8=1 9=1"),
     product(Shape(4, 5, 3), 7, 60, "8=2").int8_weights(),
     product(Shape(24, 4, DType::s8), 8, 24, "1=1 8=1").range(-127, 127).int8_weights(),
+    product(Shape(35, 4, DType::s8), 9, 35, "1=1 8=1 26=1 27=-128 9=1")
+        .range(-128, 127)
+        .int8_weights(),
 };
 QUOLL_LAYER_CASES(InnerProduct, kCases)
 

@@ -24,6 +24,10 @@ static std::vector<LayerCase> cases() {
         add(Shape(4, 3, 12), "7=1 8=7", 1);
         add(Shape(9, 7), "1=2 2=2", 4);
     }
+    for (const char* params :
+         {"1=3 2=2 3=1", "1=2 2=2 5=1", "1=3 2=1 5=2", "1=3 2=4", "4=1", "7=1 8=4 18=3"})
+        for (int channels : {3, 4, 8, 16})
+            all.push_back(LayerCase({Shape(9, 7, channels, DType::s8)}, params).range(-128, 127));
     return all;
 }
 static const std::vector<LayerCase> kCases = cases();

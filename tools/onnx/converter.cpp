@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "onnx/quantized.h"
 #include "onnx/run_model.h"
 
 namespace quoll {
@@ -191,6 +192,7 @@ void Converter::run_node(const Node& node) {
     Op op(*this, node, version);
     const bool converted = entry->convert(op);
     if (!converted) problems.push_back({node.label(), node.op, op.reason, version});
+    if (converted && folding_) follow_quantized(*this, node);
     mark_outputs(node, !converted);
     if (converted) report_->counts["nodes converted"]++;
 }
@@ -204,7 +206,9 @@ bool Converter::run_newest(const Node& node) {
         if (!name.empty() && (!find_value(name) || find_value(name)->bad)) return false;
     if (folding_ && fold(node, *entry)) return true;
     Op op(*this, node, kNewest);
-    return entry->convert(op);
+    if (!entry->convert(op)) return false;
+    if (folding_) follow_quantized(*this, node);
+    return true;
 }
 
 bool Converter::fold(const Node& node, const OpEntry& entry) {
@@ -268,6 +272,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
         }
     }
     for (size_t i = 0; i < names.size(); i++) add_constant(names[i], results[i]);
+    if (node.op == "DequantizeLinear") remember_weight(*this, node);
     report_->counts["nodes folded into constants"]++;
     return true;
 }

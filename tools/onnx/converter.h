@@ -33,6 +33,10 @@ bool operator==(const Form& a, const Form& b);
 inline bool operator!=(const Form& a, const Form& b) { return !(a == b); }
 bool operator<(const Form& a, const Form& b);
 
+struct Quantized;
+struct QuantizedWeight;
+struct Int8Source;
+
 struct Value {
     std::string name;
     ElementType type = ElementType::kUndefined;
@@ -45,6 +49,11 @@ struct Value {
     Form form;         // in which the producer made it
     // Blobs by form, of the tensor with `first` axes of size 1 added in front.
     std::map<std::pair<int, Form>, std::string> blobs;
+    // See quantized.h. coded: of a uint8 value, the int8 one that is less by 128.
+    std::string coded;
+    std::shared_ptr<const Quantized> quantized;
+    std::shared_ptr<const QuantizedWeight> quantized_weight;
+    std::shared_ptr<const Int8Source> int8_source;
 
     int rank() const { return (int)shape.size(); }
     bool is_constant() const { return constant != nullptr; }

@@ -152,6 +152,9 @@ Value* Op::alias(int i, Value* v) {
     out->blobs = v->blobs;
     out->content = v->content;
     out->has_content = v->has_content;
+    out->coded = v->coded;
+    out->quantized = v->quantized;
+    out->int8_source = v->int8_source;
     return out;
 }
 

@@ -301,6 +301,7 @@ bool q_gemm(Op& op) {
 OpTable contrib_ops() {
     const char* const ms = "com.microsoft";
     const char* const slow = "computed in float32";
+    const char* const int8 = "int8 as docs/tools/onnx2engine.md says; else in float32";
     return {
         {ms, "FastGelu", 1, 0, fast_gelu, ""},
         {ms, "QuickGelu", 1, 0, quick_gelu, ""},
@@ -317,8 +318,8 @@ OpTable contrib_ops() {
         {ms, "QLinearGlobalAveragePool", 1, 0, q_global_average_pool, slow},
         {ms, "QLinearAveragePool", 1, 0, q_average_pool, slow},
         {ms, "QLinearSoftmax", 1, 0, q_softmax, slow},
-        {ms, "QLinearConcat", 1, 0, q_concat, slow},
-        {ms, "QGemm", 1, 0, q_gemm, slow},
+        {ms, "QLinearConcat", 1, 0, q_concat, int8},
+        {ms, "QGemm", 1, 0, q_gemm, int8},
     };
 }
 

@@ -55,7 +55,8 @@ bool pool(Op& op, int type) {
     const std::string from = op.batched(x);
     if (from.empty()) return false;
     const Form form = Form::batched(x->rank());
-    if (!op.wants(1) && type != 3 && x->floats() &&
+    if (!op.wants(1) && type != 3 &&
+        (x->floats() || (type == 0 && x->type == ElementType::kInt8)) &&
         is_plain(w, average, ceil_mode, x->shape, shape)) {
         ModelLayer& layer = op.emit(kPooling[w.axes], {from});
         layer.set("pooling_type", average ? 1 : 0);

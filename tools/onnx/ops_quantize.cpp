@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "onnx/ops.h"
+#include "onnx/quantized.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -101,6 +102,7 @@ bool quantize_linear(Op& op) {
     if (type == ElementType::kUndefined) type = ElementType::kUint8;
     float low, high;
     int axis;
+    if (quantize_as_int8(op, type)) return true;
     if (!x || !axis_of(op, x, &axis)) return false;
     if (!limits(type, &low, &high)) return op.fail("to %s", type_name(type));
     Value* scaled = binary(op, kDiv, x, along(op, as_float(op, op.in(1)), axis, x->rank()));
@@ -122,6 +124,7 @@ bool quantize_linear(Op& op) {
 // (x - zero point) scale
 bool dequantize_linear(Op& op) {
     int axis;
+    if (dequantize_int8(op)) return true;
     if (!axis_of(op, op.in(0), &axis)) return false;
     const int rank = op.in(0)->rank();
     Value* x = as_float(op, op.in(0));
@@ -295,14 +298,15 @@ bool conv_integer(Op& op) {
 }  // namespace
 
 OpTable quantize_ops() {
+    const char* const int8 = "int8 as docs/tools/onnx2engine.md says; else in float32";
     return {
         {"", "QuantizeLinear", 10, 0, quantize_linear, "no block_size; integer types"},
         {"", "DequantizeLinear", 10, 0, dequantize_linear, "no block_size; integer types"},
         {"", "DynamicQuantizeLinear", 11, 0, dynamic_quantize_linear, ""},
-        {"", "QLinearConv", 10, 0, qlinear_conv, "computed in float32"},
-        {"", "QLinearMatMul", 10, 0, qlinear_matmul, "computed in float32"},
-        {"com.microsoft", "QLinearAdd", 1, 0, qlinear_binary<false>, "computed in float32"},
-        {"com.microsoft", "QLinearMul", 1, 0, qlinear_binary<true>, "computed in float32"},
+        {"", "QLinearConv", 10, 0, qlinear_conv, int8},
+        {"", "QLinearMatMul", 10, 0, qlinear_matmul, int8},
+        {"com.microsoft", "QLinearAdd", 1, 0, qlinear_binary<false>, int8},
+        {"com.microsoft", "QLinearMul", 1, 0, qlinear_binary<true>, int8},
         {"com.microsoft", "BiasGelu", 1, 0, bias_gelu, ""},
         {"", "MatMulInteger", 10, 0, matmul_integer, "ranks 2 to 4"},
         {"", "ConvInteger", 10, 0, conv_integer, "computed in float32"},

@@ -12,10 +12,10 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
     const Activation activation(activation_type, activation_params);
     if (int8_scale_term != 0) {
-        if (!int8_sums_fit(weight_data_int8, num_output)) return kOk;
+        if (!int8_sums_fit(weight_data_int8, num_output, int8_affine != 0)) return kOk;
         QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output,
                                            bottom_blob_int8_scales[0], weight_data_int8_scales,
-                                           bias_data, activation));
+                                           bias_data, activation, bottom_zero_point));
         weight_data.release();
         weight_data_int8.release();
         return kOk;

@@ -95,6 +95,15 @@ QUOLL_INLINE s::veci<N> round_limited(s::vecf<N> x) {
     return trunc_int(limited + copysign(V::set(0.49999997f), limited));
 }
 
+// affine_int8().
+template <size_t N>
+QUOLL_INLINE s::veci<N> round_affine(s::vecf<N> x, int zero) {
+    using V = s::vecf<N>;
+    const V finite = select(x == x, x, V::zero());
+    const V low = V::set((float)(-128 - zero)), high = V::set((float)(127 - zero));
+    return to_int(min(high, max(low, finite))) + s::veci<N>::set(zero);
+}
+
 // f(std::integral_constant<size_t, N>(), i) for steps of a register, then for single values.
 template <class F>
 QUOLL_INLINE void for_steps(size_t n, F f) {
@@ -114,6 +123,46 @@ void widen(const int8_t* in, size_t n, float* out) {
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         to_float(s::load_s8<decltype(lanes)::value>(in + i)).store(out + i);
     });
+}
+
+// ---------------------------------------------------------------- zero points
+
+template <size_t N>
+QUOLL_INLINE s::vecf<N> affine_value(const int8_t* p, s::veci<N> zero, s::vecf<N> scale) {
+    return to_float(s::load_s8<N>(p) - zero) * scale;
+}
+
+void to_affine(const float* in, size_t n, float scale, int zero, int8_t* out) {
+    for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+        using V = s::vecf<decltype(lanes)::value>;
+        s::store_s8(round_affine(V::load(in + i) / V::set(scale), zero), out + i);
+    });
+}
+
+void from_affine(const int8_t* in, size_t n, float scale, int zero, float* out) {
+    for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+        constexpr size_t N = decltype(lanes)::value;
+        affine_value(in + i, s::veci<N>::set(zero), s::vecf<N>::set(scale)).store(out + i);
+    });
+}
+
+void affine(const Int8Affine& t) {
+    for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+        constexpr size_t N = decltype(lanes)::value;
+        using V = s::vecf<N>;
+        using I = s::veci<N>;
+        V x = affine_value(t.a + i, I::set(t.zero_a), V::set(t.scale_a));
+        if (t.b) {
+            const V y = affine_value(t.b + i, I::set(t.zero_b), V::set(t.scale_b));
+            x = t.multiply ? x * y : x + y;
+        }
+        x = min(V::set(t.high), max(V::set(t.low), x));
+        s::store_s8(round_affine(x * V::set(t.top_scale), t.top_zero), t.out + i);
+    });
+}
+
+void largest(const int8_t* a, const int8_t* b, size_t n, int8_t* out) {
+    for (size_t i = 0; i < n; i++) out[i] = a[i] > b[i] ? a[i] : b[i];
 }
 
 // ---------------------------------------------------------------- A
@@ -222,7 +271,8 @@ QUOLL_INLINE void store_tile(const Int8Store& t) {
             alignas(64) Out part[L];
             Out* to = t.whole ? c : part;
             if constexpr (sizeof(Out) == 1) {
-                s::store_s8(round_limited(y * top_scale), to);
+                const V x = y * top_scale;
+                s::store_s8(t.affine ? round_affine(x, t.top_zero) : round_limited(x), to);
             } else {
                 y.store(to);
             }

@@ -38,6 +38,8 @@ struct Int8Store {
     size_t width, used;
     const float *scale, *bias;  // [width]
     float low, high, top_scale;
+    bool affine;  // int8 as affine8.h has it, with top_zero
+    int top_zero;
     void* c;
     ptrdiff_t c_row;
     const ptrdiff_t* columns;
@@ -65,6 +67,24 @@ typedef void (*Int8InputKernel)(const Int8Input& input);
 // out[i] = in[i] * scale rounded as float2int8 does, as a float; in may be out. And out[i] = in[i].
 typedef void (*Int8WholeKernel)(const float* in, size_t n, float scale, float* out);
 typedef void (*Int8WidenKernel)(const int8_t* in, size_t n, float* out);
+
+// Values with zero points (affine8.h): out[i] = int8 of in[i] / scale; out[i] = (in[i] - zero) *
+// scale.
+typedef void (*Int8ToAffineKernel)(const float* in, size_t n, float scale, int zero, int8_t* out);
+typedef void (*Int8FromAffineKernel)(const int8_t* in, size_t n, float scale, int zero, float* out);
+// out[i] = int8 of clamp(x op y) * top_scale, x = (a[i] - zero_a) * scale_a and y alike; without b,
+// of clamp(x). out may be a or b.
+struct Int8Affine {
+    const int8_t *a, *b;
+    size_t n;
+    bool multiply;
+    int zero_a, zero_b, top_zero;
+    float scale_a, scale_b, top_scale, low, high;
+    int8_t* out;
+};
+typedef void (*Int8AffineKernel)(const Int8Affine& t);
+// out[i] = max(a[i], b[i]); out may be one of them.
+typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t* out);
 
 // Weights that share a scale in blocks of k, by f32 values: for `lanes` columns n
 //     out[m * out_row + n] = sum over blocks of scale[block][n] * sum of a[m * a_row + k] * B(k, n)

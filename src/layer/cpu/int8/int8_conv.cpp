@@ -54,7 +54,7 @@ Int8Conv::Axis::Axis(const WindowAxis& a) {
 
 int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     weights_.clear();
-    if (!int8_sums_fit(s.weight_data_int8, s.num_output)) return kOk;
+    if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
     kernels_ = &int8_kernels();
     units_ = int8_unit_kernels();
@@ -67,9 +67,10 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     block_ = block_channels(*kernels_, in_channels_, in_pack_);
     blocks_ = (in_channels_ + block_ - 1) / block_;
     runs_ = blocks_ == 1 && s.dilation_w == 1;
-    pad_value_ = int8_pad_value(s.pad_value);
+    pad_value_ = s.int8_padding();
     input_scale_ = s.bottom_blob_int8_scales[0];
     top_scale_ = s.int8_output() ? s.top_blob_int8_scales[0] : 0.f;
+    affine_ = s.int8_affine != 0, top_zero_ = s.top_zero_point;
     activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
 
     const Mat& weight_scales = s.weight_data_int8_scales;
@@ -84,7 +85,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
         const int first = g * out_channels_;
         const float* bias = s.bias_data.empty() ? nullptr : (const float*)s.bias_data + first;
         if (weights[g].create(*kernels_, (const signed char*)s.weight_data_int8.data + first * ld,
-                              ld, order, out_channels_, scales.data() + first, bias) != kOk) {
+                              ld, order, out_channels_, scales.data() + first, bias,
+                              s.bottom_zero_point) != kOk) {
             layer.fail("out of memory for %d int8 weights", s.weight_data_size);
             return kOutOfMemory;
         }
@@ -194,6 +196,7 @@ Int8Result Int8Conv::result(const Blobs& b, int group) const {
     r.c_block = (ptrdiff_t)b.c_block;
     r.narrow = b.narrow;
     r.top_scale = top_scale_;
+    r.affine = affine_, r.top_zero = top_zero_;
     r.activation = &activation_;
     return r;
 }

@@ -61,6 +61,8 @@ private:
     bool runs_ = false;           // the taps of a kernel row are one run
     signed char pad_value_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;
+    bool affine_ = false;
+    int top_zero_ = 0;
     FusedActivation activation_;
     const Int8UnitKernels* units_ = nullptr;
 

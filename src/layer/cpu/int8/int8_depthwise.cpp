@@ -43,27 +43,33 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
     int8_ = &int8_kernels();
     const int pack = block_channels(*kernels_, s.num_output, opt), maxk = s.maxk();
     row_ = select_dwconv_row(*kernels_->dwconv, pack, s.kernel_w, s.stride_w, s.dilation_w);
-    if (!row_ || (int64_t)maxk * 128 * 128 > 1 << 24) return kOk;
+    if (!row_ || (int64_t)maxk * 128 * (s.int8_affine ? 256 : 128) > 1 << 24) return kOk;
     const int blocks = (s.num_output + pack - 1) / pack;
     weight_.create(blocks * pack * maxk);
     scale_.create(kRun, blocks);
     bias_.create(kRun, blocks);
-    zeros_.create(pack);
-    if (weight_.empty() || scale_.empty() || bias_.empty() || zeros_.empty()) {
+    start_.create(blocks * pack);
+    if (weight_.empty() || scale_.empty() || bias_.empty() || start_.empty()) {
         layer.fail("out of memory for %d weights", s.weight_data_size);
         return kOutOfMemory;
     }
-    for (Mat* m : {&weight_, &scale_, &bias_, &zeros_}) m->fill(0.f);
+    for (Mat* m : {&weight_, &scale_, &bias_, &start_}) m->fill(0.f);
     input_scale_ = s.bottom_blob_int8_scales[0];
     narrow_ = s.int8_output();
     top_scale_ = narrow_ ? s.top_blob_int8_scales[0] : 0.f;
+    affine_ = s.int8_affine != 0, top_zero_ = s.top_zero_point;
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
     const Mat& scales = s.weight_data_int8_scales;
     const signed char* from = s.weight_data_int8;
     for (int p = 0; p < s.num_output; p++) {
         const int q = p / pack;
         float* block = (float*)weight_ + (size_t)q * pack * maxk + p % pack;
-        for (int k = 0; k < maxk; k++) block[(size_t)k * pack] = *from++;
+        int sum = 0;
+        for (int k = 0; k < maxk; k++) {
+            sum += *from;
+            block[(size_t)k * pack] = *from++;
+        }
+        start_[p] = (float)(-sum * s.bottom_zero_point);
         const float scale =
             dequantize_scale(input_scale_, scales[(int64_t)p * scales.w / s.num_output]);
         for (int i = p % pack; i < kRun; i += pack) {
@@ -85,6 +91,7 @@ void Int8Depthwise::finish_row(int q, float* sums, size_t count, void* out) cons
     store.bias = bias_.row(q);
     store.low = activation_.low, store.high = activation_.high;
     store.top_scale = top_scale_;
+    store.affine = affine_, store.top_zero = top_zero_;
     store.c_row = kRun;
     store.columns = in_order;
     Int8StoreKernel kernel = narrow_ ? int8_->scale_s8 : int8_->scale_f32;
@@ -150,7 +157,7 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
     Mat memory;
     if (room <= INT_MAX) memory.create((int)room, threads, (size_t)4u, opt.workspace_allocator);
     if (memory.empty()) return kOutOfMemory;
-    const DwconvRow frame = dwconv_row_frame(g, pack_, int8_pad_value(s.pad_value));
+    const DwconvRow frame = dwconv_row_frame(g, pack_, s.int8_padding());
     const Bands bands(channels.c, g.y.out, threads);
     const size_t in_size = dtype_size(in.dtype), out_size = dtype_size(dtype);
 #pragma omp parallel for num_threads(threads)
@@ -163,7 +170,7 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
         int64_t ready = std::max<int64_t>(0, (int64_t)bands.begin(task) * g.y.stride - g.y.before);
         DwconvRow row = frame;
         row.weight = (const float*)weight_ + (size_t)q * g.maxk() * pack_;
-        row.bias = zeros_;
+        row.bias = (const float*)start_ + (size_t)q * pack_;
         row.out = sums;
         for (int y = bands.begin(task); y < bands.end(task); y++) {
             const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);

@@ -38,8 +38,9 @@ private:
     DwconvRowKernel row_ = nullptr;
     Mat weight_;        // f32 [channels / pack][kernel_h][kernel_w][pack]
     Mat scale_, bias_;  // [channels / pack][16]: those of a block, repeated
-    Mat zeros_;         // [pack]
-    bool narrow_ = false;
+    Mat start_;         // [channels]: of the sums, what the zero point leaves
+    bool narrow_ = false, affine_ = false;
+    int top_zero_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;
     FusedActivation activation_;
 };

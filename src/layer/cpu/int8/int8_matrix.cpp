@@ -25,7 +25,8 @@ int row_pack(int inputs) {
 }  // namespace
 
 int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, float input_scale,
-                       const Mat& weight_scales, const Mat& bias, const Activation& activation) {
+                       const Mat& weight_scales, const Mat& bias, const Activation& activation,
+                       int zero) {
     inputs_ = weights.w / outputs;
     input_scale_ = input_scale;
     activation_ = FusedActivation(host_kernel_set(), activation);
@@ -41,7 +42,7 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
         scales[p] =
             dequantize_scale(input_scale, weight_scales[(int64_t)p * weight_scales.w / outputs]);
     created_ = weights_.create(int8_kernels(), weights, inputs_, order, outputs, scales.data(),
-                               bias.empty() ? nullptr : (const float*)bias) == kOk;
+                               bias.empty() ? nullptr : (const float*)bias, zero) == kOk;
     if (created_) return kOk;
     layer.fail("out of memory for %d int8 weights", weights.w);
     return kOutOfMemory;

@@ -12,10 +12,11 @@ namespace quoll {
 
 class Int8Matrix {
 public:
-    // weights: s8 [outputs][inputs], whose sums int8_sums_fit. bias may be empty. Logs for `layer`
-    // and returns a negative code.
+    // weights: s8 [outputs][inputs], whose sums int8_sums_fit. bias may be empty. zero: zero point
+    // of s8 inputs. Logs for `layer` and returns a negative code.
     int create(const Layer& layer, const Mat& weights, int outputs, float input_scale,
-               const Mat& weight_scales, const Mat& bias, const Activation& activation);
+               const Mat& weight_scales, const Mat& bias, const Activation& activation,
+               int zero = 0);
     bool created() const { return created_; }
     // rows: f32 or s8 [inputs, h], elempack 1. top: f32, as many rows of `outputs`.
     int forward(const Mat& rows, Mat& top, const Option& opt) const;

@@ -7,20 +7,20 @@
 
 namespace quoll {
 
-bool int8_sums_fit(const Mat& weights, int outputs) {
+bool int8_sums_fit(const Mat& weights, int outputs, bool affine) {
     const signed char* w = weights;
     const int each = weights.w / outputs;
     for (int p = 0; p < outputs; p++) {
         int64_t sum = 0;
         for (int i = 0; i < each; i++) sum += abs(*w++);
-        if (sum * 128 > INT32_MAX) return false;
+        if (sum * (affine ? 256 : 128) > INT32_MAX) return false;
     }
     return true;
 }
 
 int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                         const std::vector<int>& order, int n, const float* scales,
-                        const float* bias) {
+                        const float* bias, int zero) {
     const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, word_k = kernels.word_k;
     kernels_ = &kernels;
     n_ = n;
@@ -47,7 +47,7 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
                 memcpy(word + k % 2 * 2, &wide, 2);
             }
         }
-        ((int32_t*)init_.data)[j] = (int32_t)(-sum * kernels.offset);
+        ((int32_t*)init_.data)[j] = (int32_t)(-sum * (kernels.offset + zero));
         scale_[j] = j < n_ ? scales[j] : 0.f;
         bias_[j] = j < n_ && bias ? bias[j] : 0.f;
     }
@@ -67,6 +67,7 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), 
     store_.bias = (const float*)w.bias_ + n0;
     store_.low = result.activation->low, store_.high = result.activation->high;
     store_.top_scale = result.top_scale;
+    store_.affine = result.affine, store_.top_zero = result.top_zero;
     for (size_t i = 0; i < store_.used; i++)
         columns_[i] = (ptrdiff_t)((n0 + i) / result.c_pack) * result.c_block +
                       (ptrdiff_t)((n0 + i) % result.c_pack);

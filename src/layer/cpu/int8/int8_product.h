@@ -9,8 +9,8 @@
 namespace quoll {
 
 // Whether the sum over an equal share of the s8 weights for each of `outputs` stays within an int32
-// whatever the s8 inputs are.
-bool int8_sums_fit(const Mat& weights, int outputs);
+// whatever the s8 inputs are, less their zero point if `affine`.
+bool int8_sums_fit(const Mat& weights, int outputs, bool affine = false);
 
 // The s8 weights of one product, n columns, and for each column the factor and the bias that turn
 // its sums into values.
@@ -18,9 +18,11 @@ class Int8Weights {
 public:
     Int8Weights() : kernels_(nullptr), n_(0), words_(0) {}
     // Value (k, n) at weights[n * ld + order[k]]; where order[k] is negative it is zero. k is a
-    // multiple of word_k. scales: of column n; bias may be null. Returns kOk or kOutOfMemory.
+    // multiple of word_k. scales: of column n; bias may be null. zero: zero point of the inputs.
+    // Returns kOk or kOutOfMemory.
     int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
-               const std::vector<int>& order, int n, const float* scales, const float* bias);
+               const std::vector<int>& order, int n, const float* scales, const float* bias,
+               int zero = 0);
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
     size_t words() const { return words_; }
@@ -42,6 +44,8 @@ struct Int8Result {
     ptrdiff_t c_block;
     bool narrow;
     float top_scale;
+    bool affine;  // of narrow: int8 as affine8.h has it, with top_zero
+    int top_zero;
     const FusedActivation* activation;
 };
 

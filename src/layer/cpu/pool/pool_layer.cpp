@@ -79,6 +79,7 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     in = channels(in);
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
+    if (in.dtype == DType::s8) return forward_s8(in, top_blob, opt);
     if (global_pooling) return global(in, top_blob, opt);
     Axis x, y, z;
     QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));

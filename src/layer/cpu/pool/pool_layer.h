@@ -17,6 +17,8 @@ public:
 
 private:
     int global(const Mat& in, Mat& top, const Option& opt) const;
+    // Maxima of s8.
+    int forward_s8(const Mat& in, Mat& top, const Option& opt) const;
     // Windows at any place: sliding and adaptive ones.
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                 const Option& opt) const;

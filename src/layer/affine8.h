@@ -1,0 +1,20 @@
+// int8 values that stand for scale * (q - zero_point), q in [-128, 127]: the quantisation of ONNX,
+// where u8 values are held less 128, as are their zero points. (ncnn's has no zero point, rounds
+// half away from zero and leaves out -128.)
+#ifndef QUOLL_LAYER_AFFINE8_H
+#define QUOLL_LAYER_AFFINE8_H
+
+#include <math.h>
+
+namespace quoll {
+
+// The q of x = value / scale: rounded half to even. NaN gives the zero point.
+inline signed char affine_int8(float x, int zero_point) {
+    const float low = (float)(-128 - zero_point), high = (float)(127 - zero_point);
+    const float limited = x == x ? (x > low ? (x < high ? x : high) : low) : 0.f;
+    return (signed char)((int)nearbyintf(limited) + zero_point);
+}
+
+}  // namespace quoll
+
+#endif

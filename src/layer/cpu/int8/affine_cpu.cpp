@@ -1,0 +1,106 @@
+// The elementwise operators on int8 values with zero points.
+#include "layer/activation.h"
+#include "layer/affine.h"
+#include "layer/cpu/int8/int8.h"
+#include "layer/cpu/packing.h"
+#include "layer/cpu/pieces.h"
+
+namespace quoll {
+
+namespace {
+
+// A blob of another type, with the elempack of `like`, as `layer` infers it.
+int create_as(const Layer& layer, const Mat& like, Mat* top, const Option& opt) {
+    std::vector<Shape> out;
+    QUOLL_RETURN_IF_ERROR(layer.infer_shapes({like.logical_shape()}, out));
+    top->create(out[0], like.elempack, opt.blob_allocator);
+    return top->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+class AffineQuantizeCpu : public AffineQuantize {
+public:
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
+        QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
+        const Int8Kernels& kernels = int8_kernels();
+        const Pieces pieces(bottom, top);
+        const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
+#pragma omp parallel for num_threads(threads)
+        for (int i = 0; i < pieces.count(); i++) {
+            const Piece p = pieces[i];
+            kernels.to_affine(p.of(bottom), p.count, scale, zero_point, p.of<int8_t>(top));
+        }
+        return kOk;
+    }
+};
+
+class AffineDequantizeCpu : public AffineDequantize {
+public:
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
+        QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
+        const Int8Kernels& kernels = int8_kernels();
+        const Pieces pieces(bottom, top);
+        const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
+#pragma omp parallel for num_threads(threads)
+        for (int i = 0; i < pieces.count(); i++) {
+            const Piece p = pieces[i];
+            kernels.from_affine(p.of<int8_t>(bottom), p.count, scale, zero_point, p.of(top));
+        }
+        return kOk;
+    }
+};
+
+class AffineBinaryCpu : public AffineBinary {
+public:
+    AffineBinaryCpu() { support_packing = true; }
+
+    int create_pipeline(const Option& opt) override {
+        QUOLL_RETURN_IF_ERROR(AffineBinary::create_pipeline(opt));
+        activation_ =
+            FusedActivation(host_kernel_set(), Activation(activation_type, activation_params));
+        return kOk;
+    }
+
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override {
+        std::vector<Shape> in, out;
+        for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+        QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
+        tops.resize(1);
+        if (activation_.pass || (in.size() == 2 && !(in[0] == in[1])))
+            return forward_f32(bottoms, true, &tops[0], opt);
+        const Mat& a = bottoms[0];
+        Mat b;
+        if (in.size() == 2) QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1], a.elempack, opt, &b));
+        Mat& top = tops[0];
+        top.create(out[0], a.elempack, opt.blob_allocator);
+        if (top.empty()) return kOutOfMemory;
+        Int8Affine all = {};
+        all.multiply = op_type == 1;
+        all.zero_a = a_zero_point, all.zero_b = b_zero_point, all.top_zero = top_zero_point;
+        all.scale_a = a_scale, all.scale_b = b_scale, all.top_scale = 1.f / top_scale;
+        all.low = activation_.low, all.high = activation_.high;
+        const Pieces pieces(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
+        const int threads = threads_for(opt, (double)top.total() * top.elempack);
+#pragma omp parallel for num_threads(threads)
+        for (int i = 0; i < pieces.count(); i++) {
+            const Piece p = pieces[i];
+            Int8Affine part = all;
+            part.a = p.of<int8_t>(a), part.b = b.empty() ? nullptr : p.of<int8_t>(b);
+            part.n = p.count;
+            part.out = p.of<int8_t>(top);
+            int8_kernels().affine(part);
+        }
+        return kOk;
+    }
+
+private:
+    FusedActivation activation_;
+};
+
+}  // namespace
+
+Layer* create_AffineQuantize_fast_layer() { return new AffineQuantizeCpu; }
+Layer* create_AffineDequantize_fast_layer() { return new AffineDequantizeCpu; }
+Layer* create_AffineBinary_fast_layer() { return new AffineBinaryCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,69 @@
+#include "layer_test.h"
+
+namespace quoll {
+
+static const Shape kBytes(9, 7, 16, DType::s8);
+
+static const std::vector<LayerCase> kQuantizeCases = {
+    LayerCase({Shape(9)}, "0=0.01 1=3"),
+    LayerCase({Shape(9, 8)}, "0=0.004 1=-128"),
+    LayerCase({Shape(5, 4, 12)}, "0=0.02 1=127"),
+    LayerCase({Shape(5, 4, 3, 16)}, ""),
+};
+QUOLL_LAYER_CASES(AffineQuantize, kQuantizeCases)
+
+static const std::vector<LayerCase> kDequantizeCases = {
+    LayerCase({Shape(9, DType::s8)}, "0=0.01 1=3").range(-128, 127),
+    LayerCase({Shape(9, 8, DType::s8)}, "0=0.004 1=-128").range(-128, 127),
+    LayerCase({Shape(5, 4, 12, DType::s8)}, "0=0.02 1=127").range(-128, 127),
+    LayerCase({Shape(5, 4, 3, 16, DType::s8)}, "").range(-128, 127),
+};
+QUOLL_LAYER_CASES(AffineDequantize, kDequantizeCases)
+
+static const std::vector<LayerCase> kBinaryCases = {
+    LayerCase({kBytes, kBytes}, "1=0.03 2=-7 3=0.05 4=9 5=0.06 6=-128 9=1").range(-128, 127),
+    LayerCase({kBytes, kBytes}, "0=1 1=0.03 2=-7 3=0.05 4=9 5=0.2 6=3").range(-128, 127),
+    LayerCase({kBytes, kBytes}, "1=0.03 3=0.05 5=0.06 9=3 -23310=2,0,2").range(-128, 127),
+    LayerCase({kBytes, kBytes}, "1=0.03 3=0.05 5=0.06 9=4").range(-128, 127),
+    LayerCase({kBytes}, "1=0.03 2=5 5=0.02 6=-4").range(-128, 127),
+    LayerCase({kBytes, Shape(1, 1, 16, DType::s8)}, "0=1 1=0.03 2=-7 3=0.05 4=9 5=0.2 6=3")
+        .range(-128, 127),
+    LayerCase({Shape(13, DType::s8), Shape(13, DType::s8)}, "1=0.5 3=0.25").range(-128, 127),
+};
+QUOLL_LAYER_CASES(AffineBinary, kBinaryCases)
+
+TEST(AffineQuantize, by_hand) {
+    // Half to even; 0 becomes the zero point; limits are those of int8.
+    const Mat x = mat_of(Shape(4, 2), {0, 0.25f, 0.75f, -0.25f, -0.75f, 1.3f, 100, -100});
+    expect_values("AffineQuantize", "0=0.5 1=10", {}, {x},
+                  mat_of(Shape(4, 2, DType::s8), {10, 10, 12, 10, 8, 13, 127, -128}));
+}
+
+TEST(AffineDequantize, by_hand) {
+    expect_values("AffineDequantize", "0=0.5 1=-128", {},
+                  {mat_of(Shape(3, DType::s8), {-128, 0, 127})}, mat_of(Shape(3), {0, 64, 127.5f}));
+}
+
+TEST(AffineBinary, by_hand) {
+    const Mat a = mat_of(Shape(3, DType::s8), {-128, 0, 20});
+    const Mat b = mat_of(Shape(3, DType::s8), {3, -128, 127});
+    // 0.5 (a + 128) + 0.25 (b - 3), in steps of 1 from -100.
+    expect_values("AffineBinary", "1=0.5 2=-128 3=0.25 4=3 5=1 6=-100", {}, {a, b},
+                  mat_of(Shape(3, DType::s8), {-100, -69, 5}));
+    // At least 0 before it is rounded: 0.5 a.
+    expect_values("AffineBinary", "1=0.5 5=1 6=-100 9=1", {}, {a},
+                  mat_of(Shape(3, DType::s8), {-100, -100, -90}));
+}
+
+TEST(AffineQuantize, refuses_what_does_not_fit) {
+    EXPECT_EQ(nullptr, make_layer("AffineQuantize", "0=0"));
+    EXPECT_EQ(nullptr, make_layer("AffineQuantize", "1=128"));
+    const LayerPtr layer = make_layer("AffineQuantize", "");
+    ASSERT_NE(nullptr, layer);
+    EXPECT_TRUE(run_layer(*layer, {Mat(Shape(4, 2, DType::s8))}).empty());
+    const LayerPtr binary = make_layer("AffineBinary", "");
+    ASSERT_NE(nullptr, binary);
+    EXPECT_TRUE(run_layer(*binary, {Mat(4, 2)}).empty());
+}
+
+}  // namespace quoll

@@ -1,0 +1,189 @@
+"""Quantised models as ONNX Runtime's own tools write them: int8 layers with the model's scales, and its answers
+within a step of the quantisation."""
+import os
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip('onnx')
+ort = pytest.importorskip('onnxruntime')
+quantization = pytest.importorskip('onnxruntime.quantization')
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from onnx_run import convert, run  # noqa: E402
+from test_zoo import load_graph, zoo  # noqa: E402, F401
+
+U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
+QDQ, QOP = quantization.QuantFormat.QDQ, quantization.QuantFormat.QOperator
+KINDS = {'qdq_u8s8': (QDQ, U8, S8, False), 'qdq_u8s8_channels': (QDQ, U8, S8, True),
+         'qdq_s8s8': (QDQ, S8, S8, False), 'qdq_s8s8_channels': (QDQ, S8, S8, True),
+         'qop_u8s8': (QOP, U8, S8, False), 'qop_s8s8_channels': (QOP, S8, S8, True),
+         'qdq_u8u8': (QDQ, U8, U8, False)}
+
+
+class Calibration(quantization.CalibrationDataReader):
+    def __init__(self, batches):
+        self.batches = iter(batches)
+
+    def get_next(self):
+        return next(self.batches, None)
+
+
+def quantise(model, folder, kind, batches):
+    """The path of the quantised model; batch norms are folded first, as the tool's own preparation does."""
+    form, activations, weights, per_channel = KINDS[kind]
+    prepared, out = str(folder / 'prepared.onnx'), str(folder / (kind + '.onnx'))
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    options.optimized_model_filepath = prepared
+    options.log_severity_level = 4
+    ort.InferenceSession(str(model), options, providers=['CPUExecutionProvider'])
+    quantization.quantize_static(prepared, out, Calibration(batches), quant_format=form, activation_type=activations,
+                                 weight_type=weights, per_channel=per_channel,
+                                 extra_options={'ActivationSymmetric': activations == S8})
+    return out
+
+
+def reference(model, inputs):
+    """Outputs by name, node by node: fusions of the runtime round differently."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = ort.InferenceSession(str(model), options, providers=['CPUExecutionProvider'])
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, inputs)))
+
+
+def layers(net):
+    return [line.split() for line in open(net[0]).read().splitlines()[2:]]
+
+
+def count(net, layer):
+    return sum(words[0] == layer for words in layers(net))
+
+
+def int8_layers(net, layer):
+    """Those of this type that take int8 with zero points."""
+    return sum(words[0] == layer and '26=1' in words for words in layers(net))
+
+
+def output_step(model):
+    """The largest step of what the model gives, 0 where no QuantizeLinear is near."""
+    graph = onnx.load(model).graph
+    scales = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
+    last = [n for n in graph.node if n.op_type == 'DequantizeLinear' and n.output[0] in {o.name for o in graph.output}]
+    return max([float(scales[n.input[1]].max()) for n in last], default=0)
+
+
+def compare(model, inputs, folder, steps=1):
+    net = convert(model, folder)
+    want = reference(model, inputs)
+    got = run(net, inputs, list(want), folder)
+    for name, array in want.items():
+        error = np.abs(got[name].astype(np.float64) - array.astype(np.float64)).max()
+        assert got[name].shape == array.shape
+        assert error <= max(steps * output_step(model) * 1.001, 2e-3 * np.ptp(array)), name
+    return net
+
+
+def save(nodes, inputs, outputs, constants, path, opset=18, domains=()):
+    graph = helper.make_graph(nodes, 'g', inputs, outputs, [numpy_helper.from_array(a, n) for n, a in constants.items()])
+    opsets = [helper.make_opsetid('', opset)] + [helper.make_opsetid(d, 1) for d in domains]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
+    return path
+
+
+def float_info(name, shape):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+
+def small_net(path, rng):
+    """Convolutions of every kind that int8 has, a residual, a concatenation, a pool and a product."""
+    def w(*shape):
+        return (rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+    constants = {'w1': w(16, 3, 3, 3), 'b1': w(16), 'w2': w(16, 1, 3, 3), 'w3': w(32, 8, 1, 1), 'b3': w(32),
+                 'w4': w(16, 32, 1, 1), 'b4': w(16), 'fc': w(32 * 36, 10), 'fb': w(10), 'low': np.float32(0),
+                 'high': np.float32(6), 'shape': np.array([1, -1], np.int64)}
+    nodes = [helper.make_node('Conv', ['x', 'w1', 'b1'], ['c1'], pads=[1, 1, 1, 1]),
+             helper.make_node('Relu', ['c1'], ['r1']),
+             helper.make_node('Conv', ['r1', 'w2'], ['c2'], pads=[1, 0, 1, 2], group=16),
+             helper.make_node('Clip', ['c2', 'low', 'high'], ['r2']),
+             helper.make_node('Conv', ['r2', 'w3', 'b3'], ['c3'], group=2),
+             helper.make_node('Conv', ['c3', 'w4', 'b4'], ['c4']),
+             helper.make_node('Add', ['c4', 'r1'], ['sum']),
+             helper.make_node('Concat', ['sum', 'c2'], ['both'], axis=1),
+             helper.make_node('MaxPool', ['both'], ['pooled'], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+             helper.make_node('Reshape', ['pooled', 'shape'], ['flat']),
+             helper.make_node('Gemm', ['flat', 'fc', 'fb'], ['y'])]
+    return save(nodes, [float_info('x', [1, 3, 12, 12])], [float_info('y', [1, 10])], constants, path)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_small_net(kind, tmp_path):
+    rng = np.random.default_rng(3)
+    model = small_net(tmp_path / 'small.onnx', rng)
+    batches = [{'x': rng.standard_normal((1, 3, 12, 12)).astype(np.float32)} for _ in range(3)]
+    path = quantise(model, tmp_path, kind, batches)
+    net = compare(path, batches[0], tmp_path)
+    if kind == 'qdq_u8u8':  # such weights less their zero point are no int8: float32
+        assert int8_layers(net, 'Convolution') == 0
+        return
+    assert int8_layers(net, 'Convolution') == 2 and int8_layers(net, 'ConvolutionDepthWise') == 2
+    assert int8_layers(net, 'InnerProduct') == 1
+    assert count(net, 'AffineBinary') >= 1 and count(net, 'Concat') == 1
+    # From the input to the sum of products all is int8.
+    assert count(net, 'AffineDequantize') <= 1
+
+
+def test_report_counts(tmp_path):
+    rng = np.random.default_rng(4)
+    model = small_net(tmp_path / 'small.onnx', rng)
+    path = quantise(model, tmp_path, 'qdq_u8s8', [{'x': rng.standard_normal((1, 3, 12, 12)).astype(np.float32)}])
+    convert(path, tmp_path, '--report', tmp_path / 'report')
+    report = (tmp_path / 'report').read_text()
+    for line in ('4 int8: Conv', '1 int8: Gemm and MatMul', '1 int8: MaxPool', '1 int8: Concat', '1 int8: Reshape'):
+        assert line in report, report
+
+
+@pytest.mark.parametrize('kind', ['qdq_u8s8', 'qdq_s8s8_channels'])
+def test_matmul_of_rows(kind, tmp_path):
+    """A MatMul with a bias added, as in transformers, on rank 3."""
+    rng = np.random.default_rng(5)
+    constants = {'w': rng.standard_normal((24, 40)).astype(np.float32), 'b': rng.standard_normal(40).astype(np.float32)}
+    nodes = [helper.make_node('MatMul', ['x', 'w'], ['p']), helper.make_node('Add', ['p', 'b'], ['y'])]
+    model = save(nodes, [float_info('x', [2, 7, 24])], [float_info('y', [2, 7, 40])], constants, tmp_path / 'm.onnx')
+    inputs = {'x': rng.standard_normal((2, 7, 24)).astype(np.float32)}
+    net = compare(quantise(model, tmp_path, kind, [inputs]), inputs, tmp_path)
+    assert int8_layers(net, 'InnerProduct') == 1
+
+
+def test_values_that_other_nodes_read(tmp_path):
+    """uint8 values that the model gives, that a MaxPool of uint8 takes, and two scales of one value."""
+    s = {'s': np.float32(0.05), 'z': np.uint8(100), 't': np.float32(0.07), 'v': np.uint8(3)}
+    nodes = [helper.make_node('QuantizeLinear', ['x', 's', 'z'], ['q']),
+             helper.make_node('MaxPool', ['q'], ['m'], kernel_shape=[2, 2]),
+             helper.make_node('DequantizeLinear', ['m', 's', 'z'], ['d']),
+             helper.make_node('QuantizeLinear', ['d', 't', 'v'], ['e']),
+             helper.make_node('Transpose', ['e'], ['f'], perm=[0, 2, 3, 1])]
+    path = save(nodes, [float_info('x', [1, 4, 5, 6])],
+                [helper.make_tensor_value_info('q', TensorProto.UINT8, [1, 4, 5, 6]),
+                 helper.make_tensor_value_info('f', TensorProto.UINT8, [1, 4, 5, 4]), float_info('d', [1, 4, 4, 5])],
+                s, tmp_path / 'u8.onnx')
+    inputs = {'x': (np.random.default_rng(6).standard_normal((1, 4, 5, 6)) * 4).astype(np.float32)}
+    net = convert(path, tmp_path)
+    want = reference(path, inputs)
+    got = run(net, inputs, list(want), tmp_path)
+    for name in want:
+        np.testing.assert_allclose(got[name], want[name], atol=1e-6, err_msg=name)
+
+
+@pytest.mark.skipif(not os.environ.get('QUOLL_DATA'), reason='QUOLL_DATA is not set')
+@pytest.mark.parametrize('name', ['squeezenet1_1', 'mobilenet_v2', 'resnet18', 'googlenet', 'shufflenet_v2_x1_0'])
+@pytest.mark.parametrize('kind', ['qdq_u8s8_channels', 'qdq_s8s8_channels', 'qop_u8s8'])
+def test_graphs(name, kind, zoo, tmp_path):  # noqa: F811
+    model, inputs, _ = load_graph(zoo, name, tmp_path)
+    path = quantise(model, tmp_path, kind, [inputs])
+    convolutions = sum(n.op_type in ('Conv', 'QLinearConv') for n in onnx.load(path).graph.node)
+    # What one layer rounds the other way is seen by all that follow.
+    net = compare(path, inputs, tmp_path, steps=3)
+    assert int8_layers(net, 'Convolution') + int8_layers(net, 'ConvolutionDepthWise') == convolutions

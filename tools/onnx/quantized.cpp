@@ -1,0 +1,414 @@
+#include "onnx/quantized.h"
+
+#include <float.h>
+#include <math.h>
+
+#include <algorithm>
+
+#include "onnx/ops.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+bool is_int8(ElementType type) { return type == ElementType::kInt8 || type == ElementType::kUint8; }
+
+bool usable_scale(float scale) { return scale > 1e-30f && scale < 1e30f; }
+
+Mat one_value(float value) {
+    Mat m(1);
+    m[0] = value;
+    return m;
+}
+
+// An int8 value of the converter's own.
+Value* add_int8(Op& op, const std::vector<Dim>& shape, const Form& form, const std::string& blob) {
+    Value* v = op.c.add_value(op.c.unique_value(op.node.label() + "_int8"));
+    v->type = ElementType::kInt8, v->shape = shape, v->form = form;
+    v->blobs[{0, form}] = blob;
+    return v;
+}
+
+// A quantised value as int8: u8 ones get a twin that is less by 128. Null if that fails.
+Value* as_int8(Op& op, Value* x) {
+    if (x->type == ElementType::kInt8) return x;
+    if (Value* twin = x->coded.empty() ? nullptr : op.c.find_value(x->coded)) return twin;
+    const std::string from = op.blob(x);
+    if (from.empty()) return nullptr;
+    ModelLayer& cast = op.emit("CastTo", {from});
+    cast.set("to", 0);
+    const std::string floats = cast.outputs[0];
+    ModelLayer& layer = op.emit("AffineQuantize", {floats});
+    layer.set("zero_point", -128);
+    Value* twin = add_int8(op, x->shape, x->form, layer.outputs[0]);
+    x->coded = twin->name;
+    return twin;
+}
+
+// The node's output is `q`, as int8 or as uint8.
+bool publish(Op& op, ElementType type, Value* q) {
+    if (type == ElementType::kInt8) return op.alias(0, q) != nullptr;
+    const std::string from = op.blob(q);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("AffineDequantize", {from});
+    layer.set("zero_point", -128);
+    const std::string floats = layer.outputs[0];
+    ModelLayer& cast = op.emit("CastTo", {floats});
+    cast.set("to", cast_code(type));
+    Value* out = op.set(0, type, q->shape, q->form, cast.outputs[0]);
+    if (out) out->coded = q->name;
+    return out != nullptr;
+}
+
+// Converts a node whose outputs have names of their own; null if that fails.
+Value* convert(Converter& c, const Node& node) {
+    const OpEntry* entry = find_op(node.domain, node.op, c.opset(node.domain));
+    Op op(c, node, c.opset(node.domain));
+    if (!entry || !entry->convert(op)) return nullptr;
+    return c.find_value(node.outputs[0]);
+}
+
+void set_top(ModelLayer* layer, const AffineScale& top) {
+    layer->set("top_zero_point", top.zero);
+    if (layer->type == "AffineBinary") {
+        layer->set("top_scale", top.scale);
+        return;
+    }
+    layer->set("int8_scale_term", 101);
+    layer->set_weight("top_blob_int8_scales", one_value(1.f / top.scale));
+}
+
+ModelLayer& emit_copy(Op& op, const ModelLayer& layer) {
+    ModelLayer& made = op.emit(layer.type.c_str(), layer.inputs);
+    made.params = layer.params;
+    made.weights = layer.weights;
+    return made;
+}
+
+ModelLayer requantize(const AffineScale& from, const std::string& blob) {
+    ModelLayer layer;
+    layer.type = "AffineBinary";
+    layer.inputs = {blob};
+    layer.set("a_scale", from.scale);
+    layer.set("a_zero_point", from.zero);
+    return layer;
+}
+
+// A Concat of int8 values of the same scale.
+Value* concat_int8(Op& op, const Node& concat, const AffineScale& top) {
+    Node node = concat;
+    for (std::string& name : node.inputs) {
+        const Value* x = op.c.find_value(name);
+        Value* q = x && x->quantized ? op.c.find_value(x->quantized->q) : nullptr;
+        if (!q) return nullptr;
+        if (!(x->quantized->affine == top)) {
+            const std::string from = op.blob(q);
+            if (from.empty()) return nullptr;
+            ModelLayer& layer = emit_copy(op, requantize(x->quantized->affine, from));
+            set_top(&layer, top);
+            q = add_int8(op, q->shape, q->form, layer.outputs[0]);
+        }
+        name = q->name;
+    }
+    node.outputs = {op.c.unique_value(op.node.label() + "_int8")};
+    return convert(op.c, node);
+}
+
+// The int8 value that QuantizeLinear makes of x. Null after fail().
+Value* quantized(Op& op, Value* x, const AffineScale& top) {
+    if (x->quantized && x->quantized->affine == top)
+        if (Value* q = op.c.find_value(x->quantized->q)) return q;
+    if (x->int8_source && x->int8_source->concat) {
+        Value* q = concat_int8(op, *x->int8_source->concat, top);
+        if (q) op.c.count("int8: Concat");
+        if (q) return q;
+    } else if (x->int8_source) {
+        const Int8Source source = *x->int8_source;
+        ModelLayer& layer = emit_copy(op, source.layer);
+        set_top(&layer, top);
+        if (layer.type == "AffineBinary") op.c.count("int8: Add, Mul and activations");
+        return add_int8(op, x->shape, source.form, layer.outputs[0]);
+    }
+    const std::string from = op.blob(x);
+    if (from.empty()) return nullptr;
+    ModelLayer& layer = op.emit("AffineQuantize", {from});
+    layer.set("scale", top.scale);
+    layer.set("zero_point", top.zero);
+    return add_int8(op, x->shape, op.form_of(x), layer.outputs[0]);
+}
+
+}  // namespace
+
+bool read_affine(Op& op, ElementType type, AffineScale* affine) {
+    const Value *scale = op.in(1), *zero = op.in(2);
+    const auto single = [](const Value* v) {
+        return v->is_constant() && v->constant->count() == 1;
+    };
+    if (!is_int8(type) || !scale || !single(scale) || !scale->floats() || (zero && !single(zero)) ||
+        op.attr("block_size", 0) != 0)
+        return false;
+    affine->scale = scale->constant->float_at(0);
+    affine->zero = zero ? (int)zero->constant->int_at(0) : 0;
+    if (type == ElementType::kUint8) affine->zero -= 128;
+    return usable_scale(affine->scale) && affine->zero >= -128 && affine->zero <= 127;
+}
+
+bool quantize_as_int8(Op& op, ElementType type) {
+    Value* x = op.in(0);
+    AffineScale top;
+    if (x->is_constant() || !x->floats() || !read_affine(op, type, &top)) return false;
+    Value* q = quantized(op, x, top);
+    return q && publish(op, type, q);
+}
+
+bool dequantize_int8(Op& op) {
+    Value* x = op.in(0);
+    AffineScale from;
+    if (x->is_constant() || !read_affine(op, x->type, &from)) return false;
+    Value* q = as_int8(op, x);
+    const std::string blob = q ? op.blob(q) : "";
+    if (blob.empty()) return false;
+    ModelLayer& layer = op.emit("AffineDequantize", {blob});
+    layer.set("scale", from.scale);
+    layer.set("zero_point", from.zero);
+    Value* out = op.set(0, ElementType::kFloat, q->shape, op.form_of(q), layer.outputs[0]);
+    if (!out) return false;
+    out->quantized = std::make_shared<Quantized>(Quantized{q->name, from});
+    return true;
+}
+
+void remember_weight(Converter& c, const Node& node) {
+    const auto tensor = [&](size_t i) -> const Tensor* {
+        const Value* v = i < node.inputs.size() && !node.inputs[i].empty()
+                             ? c.find_value(node.inputs[i])
+                             : nullptr;
+        return v && v->is_constant() ? v->constant.get() : nullptr;
+    };
+    const Tensor *x = tensor(0), *scale = tensor(1), *zero = tensor(2);
+    Value* out = node.outputs.empty() ? nullptr : c.find_value(node.outputs[0]);
+    if (!x || !scale || !out || !is_int8(x->type) || x->rank() < 1 || !is_float(scale->type) ||
+        scale->rank() > 1 || node.attributes.count("block_size") ||
+        (zero && zero->count() != scale->count()))
+        return;
+    auto weight = std::make_shared<QuantizedWeight>();
+    const auto axis = node.attributes.find("axis");
+    int64_t along = axis == node.attributes.end() ? 1 : axis->second.i;
+    if (along < 0) along += x->rank();
+    const bool whole = scale->count() == 1;
+    if (!whole &&
+        (along < 0 || along >= x->rank() || x->dims[(size_t)along] != (int64_t)scale->count()))
+        return;
+    weight->axis = whole ? -1 : (int)along;
+    size_t inner = 1;
+    for (int a = (int)along + 1; !whole && a < x->rank(); a++) inner *= (size_t)x->dims[(size_t)a];
+    weight->scales = scale->floats();
+    for (float s : weight->scales)
+        if (!usable_scale(s)) return;
+    weight->values = Tensor(ElementType::kInt8, x->dims);
+    for (size_t i = 0; i < x->count(); i++) {
+        const size_t at = whole ? 0 : i / inner % scale->count();
+        const int64_t value = x->int_at(i) - (zero ? zero->int_at(at) : 0);
+        if (value < -128 || value > 127) return;
+        weight->values.set_int(i, value);
+    }
+    out->quantized_weight = weight;
+}
+
+namespace {
+
+// A node that has been converted, and what its first input and output are.
+struct Converted {
+    Converter& c;
+    const Node& node;
+    Op op;
+    Value *x, *y;
+
+    Converted(Converter& c, const Node& node)
+        : c(c), node(node), op(c, node, c.opset(node.domain)), x(op.in(0)), y(nullptr) {
+        y = node.outputs.empty() ? nullptr : c.find_value(node.outputs[0]);
+    }
+    // A copy of the layer that made y and came last; false if it is another.
+    bool last_layer(const std::string& type, ModelLayer* layer) const {
+        if (c.model.layers.empty()) return false;
+        ModelLayer& last = c.model.layers.back();
+        const auto blob = y->blobs.find({0, y->form});
+        if (last.type.compare(0, type.size(), type) != 0 || last.inputs.size() != 1 ||
+            last.outputs.size() != 1 || blob == y->blobs.end() || last.outputs[0] != blob->second)
+            return false;
+        *layer = last;
+        return true;
+    }
+};
+
+// s8 weights with their scales, and what the input is.
+void set_int8(ModelLayer* layer, const Tensor& weights, const std::vector<float>& scales,
+              int outputs, const AffineScale& input) {
+    Mat values((int)weights.count(), (size_t)1u), factors(outputs);
+    for (size_t i = 0; i < weights.count(); i++)
+        ((signed char*)values.data)[i] = (signed char)weights.int_at(i);
+    for (int p = 0; p < outputs; p++) factors[p] = 1.f / scales[scales.size() == 1 ? 0 : (size_t)p];
+    layer->set_weight("weight_data", values);
+    layer->set_weight("weight_data_int8_scales", factors);
+    layer->set_weight("bottom_blob_int8_scales", one_value(1.f / input.scale));
+    layer->set("int8_scale_term", 1);
+    layer->set("int8_affine", 1);
+    layer->set("bottom_zero_point", input.zero);
+}
+
+// Puts the int8 form of the last layer into its place.
+bool replace_last(const Converted& t, ModelLayer layer, const Form& form) {
+    Value* q = t.c.find_value(t.x->quantized->q);
+    if (!q || q->rank() != t.x->rank()) return false;
+    t.c.model.layers.pop_back();
+    const std::string from = t.c.blob(q, form);
+    layer.inputs = {from};
+    if (!from.empty()) t.c.model.layers.push_back(layer);
+    return !from.empty();
+}
+
+void conv(const Converted& t) {
+    const Value* w = t.op.in(1);
+    ModelLayer layer;
+    if (!t.x->quantized || !w || !w->quantized_weight || w->quantized_weight->axis > 0 ||
+        !t.last_layer("Convolution", &layer) ||
+        (layer.type != "Convolution" && layer.type != "ConvolutionDepthWise"))
+        return;
+    const QuantizedWeight& weight = *w->quantized_weight;
+    const ModelLayer before = layer;
+    set_int8(&layer, weight.values, weight.scales, (int)weight.values.dims[0],
+             t.x->quantized->affine);
+    const Form form = Form::batched(t.x->rank());
+    if (!replace_last(t, layer, form)) {
+        t.c.model.layers.push_back(before);
+        return;
+    }
+    auto source = std::make_shared<Int8Source>();
+    source->layer = t.c.model.layers.back();
+    source->form = t.y->form;
+    t.y->int8_source = source;
+    t.c.count("int8: Conv");
+}
+
+void product(const Converted& t) {
+    const Value* w = t.op.in(1);
+    ModelLayer layer;
+    const bool transposed = t.op.attr("transB", 0) != 0;
+    if (!t.x->quantized || !w || !w->quantized_weight || w->rank() != 2 ||
+        t.op.attr_float("alpha", 1.f) != 1.f || !t.last_layer("InnerProduct", &layer))
+        return;
+    const QuantizedWeight& weight = *w->quantized_weight;
+    const int columns = transposed ? 0 : 1;
+    if (weight.axis >= 0 && weight.axis != columns) return;
+    const ModelLayer before = layer;
+    const Tensor values = transposed ? weight.values : weight.values.transposed({1, 0});
+    set_int8(&layer, values, weight.scales, (int)values.dims[0], t.x->quantized->affine);
+    if (!replace_last(t, layer, t.y->form)) {
+        t.c.model.layers.push_back(before);
+        return;
+    }
+    t.c.count("int8: Gemm and MatMul");
+}
+
+bool limit(const Converted& t, const char* name, int i, float* value) {
+    const Value* v = t.op.in(i);
+    if (t.op.has_attr(name)) *value = t.op.attr_float(name, *value);
+    if (!v) return true;
+    if (!v->is_constant() || !v->floats() || v->constant->count() != 1) return false;
+    *value = v->constant->float_at(0);
+    return true;
+}
+
+void activation(const Converted& t) {
+    auto source = std::make_shared<Int8Source>();
+    if (t.x->int8_source && !t.x->int8_source->concat) {
+        *source = *t.x->int8_source;
+    } else if (t.x->quantized) {
+        Value* q = t.c.find_value(t.x->quantized->q);
+        const std::string from = q ? t.c.blob(q, t.y->form) : "";
+        if (from.empty()) return;
+        source->layer = requantize(t.x->quantized->affine, from);
+        source->form = t.y->form;
+    } else {
+        return;
+    }
+    // Parameter 9 of all of these.
+    if (source->layer.params.type(9) != 0) return;
+    float low = -FLT_MAX, high = FLT_MAX;
+    if (t.node.op == "Relu") {
+        source->layer.set("activation_type", 1);
+    } else {
+        if (!limit(t, "min", 1, &low) || !limit(t, "max", 2, &high)) return;
+        source->layer.set("activation_type", 3);
+        source->layer.set("activation_params", std::vector<float>{low, high});
+    }
+    t.y->int8_source = source;
+}
+
+void binary(Converted& t) {
+    Value* b = t.op.in(1);
+    if (!t.x->quantized || !b || !b->quantized) return;
+    Value *qa = t.c.find_value(t.x->quantized->q), *qb = t.c.find_value(b->quantized->q);
+    Broadcast lined;
+    if (!qa || !qb || !broadcast(t.op, {qa, qb}, &lined) || lined.blobs.size() != 2 ||
+        lined.blobs[0].empty() || lined.blobs[1].empty())
+        return;
+    auto source = std::make_shared<Int8Source>();
+    source->layer = requantize(t.x->quantized->affine, lined.blobs[0]);
+    source->layer.inputs.push_back(lined.blobs[1]);
+    source->layer.set("op_type", t.node.op == "Mul" ? 1 : 0);
+    source->layer.set("b_scale", b->quantized->affine.scale);
+    source->layer.set("b_zero_point", b->quantized->affine.zero);
+    source->form = lined.form;
+    t.y->int8_source = source;
+}
+
+void concat(const Converted& t) {
+    for (int i = 0; i < t.op.inputs(); i++)
+        if (!t.op.in(i) || !t.op.in(i)->quantized) return;
+    auto source = std::make_shared<Int8Source>();
+    source->concat = std::make_shared<Node>(t.node);
+    t.y->int8_source = source;
+}
+
+// Operators that only move values (or choose the largest) do so with int8 as well.
+void move(const Converted& t) {
+    if (t.node.op == "MaxPool" && t.node.outputs.size() > 1) return;
+    const std::string from = t.x->quantized ? t.x->quantized->q : t.x->coded;
+    if (from.empty() || !t.c.find_value(from)) return;
+    Node node = t.node;
+    node.inputs[0] = from;
+    for (std::string& name : node.outputs)
+        if (!name.empty()) name = t.c.unique_value(name + "_int8");
+    if (!convert(t.c, node)) return;
+    for (size_t i = 0; i < node.outputs.size(); i++) {
+        const Value* q = t.c.find_value(node.outputs[i]);
+        Value* y = t.c.find_value(t.node.outputs[i]);
+        if (!q || !y || q->type != ElementType::kInt8) continue;
+        if (t.x->quantized)
+            y->quantized = std::make_shared<Quantized>(Quantized{q->name, t.x->quantized->affine});
+        else
+            y->coded = q->name;
+    }
+    t.c.count("int8: " + t.node.op);
+}
+
+}  // namespace
+
+void follow_quantized(Converter& c, const Node& node) {
+    static const char* const kMoves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
+                                         "Squeeze", "Unsqueeze", "Slice",   "Split"};
+    if (!node.domain.empty() || node.inputs.empty()) return;
+    Converted t(c, node);
+    if (!t.x || t.x->is_constant() || !t.y || t.y->is_constant()) return;
+    if (node.op == "Conv") conv(t);
+    if (node.op == "MatMul" || node.op == "Gemm") product(t);
+    if (node.op == "Relu" || node.op == "Clip") activation(t);
+    if (node.op == "Add" || node.op == "Mul") binary(t);
+    if (node.op == "Concat") concat(t);
+    for (const char* name : kMoves)
+        if (node.op == name) move(t);
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll
