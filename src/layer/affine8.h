@@ -15,6 +15,19 @@ inline signed char affine_int8(float x, int zero_point) {
     return (signed char)((int)nearbyintf(limited) + zero_point);
 }
 
+// The scale and zero point for values from low <= 0 to high >= 0, as ONNX's DynamicQuantizeLinear
+// defines them.
+struct AffineRange {
+    float scale = 1.f;
+    int zero_point = -128;
+
+    AffineRange(float low, float high) {
+        if (!(high > low)) return;
+        scale = (high - low) / 255.f;
+        zero_point = affine_int8(-low / scale, -128);
+    }
+};
+
 }  // namespace quoll
 
 #endif

@@ -1,6 +1,9 @@
 #include "innerproduct.h"
 
+#include <algorithm>
+
 #include "activation.h"
+#include "affine8.h"
 #include "conv_window.h"
 
 namespace quoll {
@@ -21,8 +24,9 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
     v(1, "bias_term", s.bias_term, 0, "1: bias_data is there", between(0, 1));
     v(2, "weight_data_size", s.weight_data_size, 0, "scalars of weight_data", at_least(1));
     v(8, "int8_scale_term", s.int8_scale_term, 0, "not 0: int8 arithmetic", at_least(0));
-    v(26, "int8_affine", s.int8_affine, 0, "1: an s8 input with a zero point; not in ncnn",
-      between(0, 1));
+    v(26, "int8_affine", s.int8_affine, 0,
+      "1: an s8 input with a zero point, 2: an f32 one, rounded by its range; not in ncnn",
+      between(0, 2));
     v(27, "bottom_zero_point", s.bottom_zero_point, 0, "int8_affine: of the input",
       between(-128, 127));
     activation_lines(s.activation_type, s.activation_params, v);
@@ -35,7 +39,8 @@ void InnerProduct::weights(InnerProduct& s, WeightVisitor& v) {
     v(s.bias_term != 0, "bias_data", s.bias_data, s.num_output, WeightKind::kRaw, "[num_output]");
     v(int8, "weight_data_int8_scales", s.weight_data_int8_scales, s.num_output, WeightKind::kRaw,
       "[num_output]");
-    v(int8, "bottom_blob_int8_scales", s.bottom_blob_int8_scales, 1, WeightKind::kRaw, "[1]");
+    v(int8 && s.int8_affine != 2, "bottom_blob_int8_scales", s.bottom_blob_int8_scales, 1,
+      WeightKind::kRaw, "[1]");
 }
 
 int InnerProduct::load_param(const ParamDict& pd) {
@@ -45,8 +50,8 @@ int InnerProduct::load_param(const ParamDict& pd) {
                     num_output, weight_data_size);
     if (int8_affine && int8_scale_term == 0)
         return fail("int8_affine (26) without int8_scale_term (8)");
-    if (!int8_affine && bottom_zero_point)
-        return fail("bottom_zero_point (27) without int8_affine (26)");
+    if (int8_affine != 1 && bottom_zero_point)
+        return fail("bottom_zero_point (27): expected int8_affine (26) 1, got %d", int8_affine);
     return check_activation(*this, activation_type, activation_params);
 }
 
@@ -72,8 +77,9 @@ int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
     if (!takes_float(s, in[0].dtype) && !(s.int8_scale_term && in[0].dtype == DType::s8))
         return s.fail("expected an input of %s, got %s", s.int8_scale_term ? "f32 or s8" : "f32",
                       dtype_name(in[0].dtype));
-    if (s.int8_affine && in[0].dtype != DType::s8)
-        return s.fail("int8_affine (26): expected an input of s8, got %s", dtype_name(in[0].dtype));
+    if (s.int8_affine && (in[0].dtype == DType::s8) != (s.int8_affine == 1))
+        return s.fail("int8_affine (26) %d: expected an input of %s, got %s", s.int8_affine,
+                      s.int8_affine == 1 ? "s8" : "f32", dtype_name(in[0].dtype));
     out.assign(1, Shape(s.num_output, dtype));
     if (in[0].dims == 2 && in[0].w == s.num_input())
         out[0] = Shape(s.num_output, in[0].h, dtype);
@@ -85,7 +91,14 @@ int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
 
 int InnerProduct::forward_s8(const Mat& rows, Mat& top, const Option& opt) const {
     const int count = num_input();
-    const float input_scale = bottom_blob_int8_scales[0];
+    const bool ranged = int8_affine == 2;
+    float low = 0.f, high = 0.f;
+    for (int y = 0; ranged && y < rows.h; y++)
+        for (int i = 0; i < count; i++)
+            low = std::min(low, rows.row(y)[i]), high = std::max(high, rows.row(y)[i]);
+    const AffineRange range(low, high);
+    const float input_scale = ranged ? 1.f : (float)bottom_blob_int8_scales[0];
+    const int zero = ranged ? range.zero_point : bottom_zero_point;
     const Activation activation(activation_type, activation_params);
     Mat row(Shape(count, DType::s8), 1, opt.workspace_allocator);
     if (row.empty()) return kOutOfMemory;
@@ -93,12 +106,15 @@ int InnerProduct::forward_s8(const Mat& rows, Mat& top, const Option& opt) const
     for (int y = 0; y < rows.h; y++) {
         for (int i = 0; i < count; i++)
             x[i] = rows.dtype == DType::s8 ? rows.row<signed char>(y)[i]
+                   : ranged                ? affine_int8(rows.row(y)[i] / range.scale, zero)
                                            : float2int8(rows.row(y)[i] * input_scale);
         for (int p = 0; p < num_output; p++) {
             const signed char* k = (const signed char*)weight_data_int8 + (size_t)p * count;
             int64_t sum = 0;
-            for (int i = 0; i < count; i++) sum += k[i] * (x[i] - bottom_zero_point);
-            float value = (float)sum * dequantize_scale(input_scale, weight_data_int8_scales[p]);
+            for (int i = 0; i < count; i++) sum += k[i] * (x[i] - zero);
+            float scale = dequantize_scale(input_scale, weight_data_int8_scales[p]);
+            if (ranged) scale *= range.scale;
+            float value = (float)sum * scale;
             if (bias_term) value += bias_data[p];
             top.row(y)[p] = activate(value, activation);
         }

@@ -25,7 +25,8 @@ public:
     int bias_term;
     int weight_data_size;
     int int8_scale_term;  // not 0: the input is rounded to int8 with its scale, sums are int32
-    // 1: the input is s8 with this zero point, as affine8.h describes.
+    // As affine8.h describes. 1: the input is s8 with this zero point; 2: it is f32, rounded with
+    // the scale and zero point of its own range (AffineRange of all its values).
     int int8_affine, bottom_zero_point;
     int activation_type;
     Mat activation_params;

@@ -306,6 +306,12 @@ TEST(Int8Kernels, zero_points) {
                 for (size_t i = 0; i < n; i++) ASSERT_EQ((float)(a[i] - zero) * 0.7f, x[i]);
                 kernels.largest(a.data(), b.data(), n, out.data());
                 for (size_t i = 0; i < n; i++) ASSERT_EQ(std::max(a[i], b[i]), out[i]);
+                std::copy(values.begin(), values.end(), x.begin());
+                float want[2] = {-1.f, 2.f}, limits[2] = {-1.f, 2.f};
+                for (float v : values)
+                    want[0] = std::min(want[0], v), want[1] = std::max(want[1], v);
+                kernels.range(x.data(), n, limits);
+                ASSERT_TRUE(want[0] == limits[0] && want[1] == limits[1]);
             }
         }
     });

@@ -26,6 +26,8 @@ static const std::vector<LayerCase> kCases = {
     product(Shape(20, 8), 12, 20, "1=1 8=1 9=1"),
     product(Shape(4, 5, 3), 7, 60, "8=2").int8_weights(),
     product(Shape(24, 4, DType::s8), 8, 24, "1=1 8=1").range(-127, 127).int8_weights(),
+    product(Shape(20, 8), 12, 20, "1=1 8=1 26=2 9=1").int8_weights(),
+    product(Shape(4, 5, 3), 7, 60, "8=2 26=2").int8_weights().range(0.5f, 3),
     product(Shape(35, 4, DType::s8), 9, 35, "1=1 8=1 26=1 27=-128 9=1")
         .range(-128, 127)
         .int8_weights(),
@@ -59,6 +61,19 @@ TEST(InnerProduct, refuses_what_does_not_fit) {
     ASSERT_NE(nullptr, layer);
     EXPECT_TRUE(run_layer(*layer, {Mat(4)}).empty());
     EXPECT_TRUE(run_layer(*layer, {Mat(2, 2, 1)}).empty());
+}
+
+TEST(InnerProduct, range_by_hand) {
+    Mat weight(4, (size_t)1u);
+    for (int i = 0; i < 4; i++) ((signed char*)weight.data)[i] = (signed char)(i - 1);
+    const Mat scales = mat_of(Shape(2), {1, 2});
+    // -1 to 1.55 in steps of 0.01 from zero point 100 (u8): 0, 150, 200 and 255.
+    expect_values("InnerProduct", "0=2 2=4 8=1 26=2", {weight, scales},
+                  {mat_of(Shape(2, 2), {-1, 0.5f, 1, 1.55f})},
+                  mat_of(Shape(2, 2), {1, 0, -1, 2.05f}));
+    expect_values("InnerProduct", "0=2 2=4 8=1 26=2", {weight, scales},
+                  {mat_of(Shape(2, 1), {0, 0})}, mat_of(Shape(2, 1), {0, 0}));
+    EXPECT_EQ(nullptr, make_layer("InnerProduct", "0=2 2=4 8=1 26=2 27=3", {weight, scales}));
 }
 
 }  // namespace quoll

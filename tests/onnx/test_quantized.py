@@ -187,3 +187,52 @@ def test_graphs(name, kind, zoo, tmp_path):  # noqa: F811
     # What one layer rounds the other way is seen by all that follow.
     net = compare(path, inputs, tmp_path, steps=3)
     assert int8_layers(net, 'Convolution') + int8_layers(net, 'ConvolutionDepthWise') == convolutions
+
+
+def dynamic(model, folder, **options):
+    out = str(folder / 'dynamic.onnx')
+    quantization.quantize_dynamic(model, out, **options)
+    return out
+
+
+@pytest.mark.parametrize('weights', [S8, U8])
+@pytest.mark.parametrize('per_channel', [False, True])
+@pytest.mark.parametrize('shape', [(1, 7, 24), (3, 5, 24), (6, 24)])
+def test_quantised_at_run_time(weights, per_channel, shape, tmp_path):
+    """Two products of one input, as the queries and keys of a transformer, one with a bias."""
+    rng = np.random.default_rng(8)
+    constants = {'w': rng.standard_normal((24, 40)).astype(np.float32), 'v': rng.random((24, 16)).astype(np.float32),
+                 'b': rng.standard_normal(40).astype(np.float32)}
+    nodes = [helper.make_node('MatMul', ['x', 'w'], ['p']), helper.make_node('Add', ['p', 'b'], ['y']),
+             helper.make_node('MatMul', ['x', 'v'], ['z'])]
+    model = save(nodes, [float_info('x', ['n', *shape[1:]])],
+                 [float_info('y', ['n', *shape[1:-1], 40]), float_info('z', ['n', *shape[1:-1], 16])],
+                 constants, tmp_path / 'm.onnx')
+    path = dynamic(model, tmp_path, weight_type=weights, per_channel=per_channel)
+    assert any(n.op_type == 'MatMulInteger' for n in onnx.load(path).graph.node)
+    net = convert(path, tmp_path)
+    for inputs in ({'x': (rng.standard_normal(shape) * 3 + 1).astype(np.float32)}, {'x': np.zeros(shape, np.float32)}):
+        want = reference(path, inputs)
+        got = run(net, inputs, list(want), tmp_path)
+        for name, array in want.items():
+            # A value half way between two steps may fall on either side.
+            assert np.abs(got[name] - array).max() <= 0.0101 * max(np.abs(array).max(), 1), name
+            assert np.abs(got[name] - array).mean() <= 1e-3 * max(np.abs(array).max(), 1), name
+    if weights == S8:
+        assert sum(words[0] == 'InnerProduct' and '26=2' in words for words in layers(net)) == 2
+        assert [words[0] for words in layers(net)][-4:].count('BinaryOp') == 0
+
+
+@pytest.mark.skipif(not os.environ.get('QUOLL_DATA'), reason='QUOLL_DATA is not set')
+@pytest.mark.parametrize('name', ['bert_tiny', 'gpt2_tiny'])
+def test_transformers_quantised_at_run_time(name, zoo, tmp_path):  # noqa: F811
+    model, inputs, _ = load_graph(zoo, name, tmp_path)
+    path = dynamic(model, tmp_path, op_types_to_quantize=['MatMul'])
+    integer = sum(n.op_type == 'MatMulInteger' for n in onnx.load(path).graph.node)
+    net = convert(path, tmp_path)
+    constant = sum(words[0] == 'InnerProduct' and '26=2' in words for words in layers(net))
+    assert integer > 0 and constant > 0
+    want = reference(path, inputs)
+    got = run(net, inputs, list(want), tmp_path)
+    for key, array in want.items():
+        assert np.abs(got[key] - array).max() <= 0.03 * np.ptp(array), key

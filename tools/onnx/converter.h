@@ -54,6 +54,7 @@ struct Value {
     std::shared_ptr<const Quantized> quantized;
     std::shared_ptr<const QuantizedWeight> quantized_weight;
     std::shared_ptr<const Int8Source> int8_source;
+    std::string range_of;  // of the uint8 output of DynamicQuantizeLinear: its input
 
     int rank() const { return (int)shape.size(); }
     bool is_constant() const { return constant != nullptr; }

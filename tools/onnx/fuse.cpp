@@ -17,7 +17,7 @@ const std::multimap<std::string, Pattern>& patterns() {
     static const std::multimap<std::string, Pattern> all = [] {
         std::multimap<std::string, Pattern> found;
         for (const auto& family : {activation_patterns(), norm_patterns(), attention_patterns(),
-                                   layout_patterns(), conv_patterns()})
+                                   layout_patterns(), conv_patterns(), quantized_patterns()})
             for (const Pattern& p : family) found.emplace(p.last, p);
         return found;
     }();
@@ -67,18 +67,18 @@ bool Fusion::run(const Node& node) {
     if (!node.domain.empty() || !complete(node, c_.opset(""))) return false;
     const auto range = patterns().equal_range(node.op);
     if (range.first == range.second) return false;
-    bool constant = true;
+    bool constant = true, scalars = false;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : c_.find_value(name);
         if (!name.empty() && !v) return false;
         // Numbers that patterns have do not change the rank of anything else.
-        if (v && !v->is_constant() && v->rank() == 0) return false;
+        scalars = scalars || (v && !v->is_constant() && v->rank() == 0);
         constant = constant && (!v || v->is_constant());
     }
     if (constant) return false;
     for (auto p = range.first; p != range.second; ++p) {
         Match match(*this, node, p->second.name);
-        if (p->second.find(match)) return true;
+        if ((!scalars || p->second.scalars) && p->second.find(match)) return true;
     }
     return false;
 }

@@ -21,12 +21,14 @@ struct Pattern {
     const char* last;            // operator of the node that it ends with
     const char* name;            // as the report calls it
     bool (*find)(Match& match);  // true when it was there and has been replaced
+    bool scalars = false;        // the last node's inputs may have rank 0 without being constants
 };
 std::vector<Pattern> activation_patterns();
 std::vector<Pattern> norm_patterns();
 std::vector<Pattern> attention_patterns();
 std::vector<Pattern> layout_patterns();
 std::vector<Pattern> conv_patterns();
+std::vector<Pattern> quantized_patterns();
 
 // What makes the values of a graph and how often they are read, kept true as patterns are replaced.
 class Fusion {

@@ -155,6 +155,7 @@ Value* Op::alias(int i, Value* v) {
     out->coded = v->coded;
     out->quantized = v->quantized;
     out->int8_source = v->int8_source;
+    out->range_of = v->range_of;
     return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
+#include "onnx/quantized.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -209,6 +210,7 @@ std::string dequantized_matrix(Op& op, Nodes& n, int x, int scale, int zero) {
 }
 
 bool dynamic_quantize_matmul(Op& op) {
+    if (int8_product_by_range(op, op.in(1), op.in(2), op.in(3), op.in(4))) return true;
     Nodes n(op);
     const std::vector<std::string> q = n.add_many("DynamicQuantizeLinear", {n.in(0)}, {}, 3);
     const std::string a = dequantized(n, q[0], q[1], q[2]);
@@ -219,6 +221,16 @@ bool dynamic_quantize_matmul(Op& op) {
 
 // A, B, a_scale, b_scale, a_zero_point, b_zero_point, bias.
 bool matmul_integer_to_float(Op& op) {
+    const Value* x = op.c.find_value(op.in(0)->range_of);
+    if (x && x->floats()) {
+        Node whole = op.node;
+        whole.inputs = {x->name, op.node.inputs[1], op.node.inputs[3]};
+        for (int i : {5, 6}) whole.inputs.push_back(op.has(i) ? op.node.inputs[(size_t)i] : "");
+        Op product(op.c, whole, op.opset);
+        if (int8_product_by_range(product, product.in(1), product.in(2), product.in(3),
+                                  product.in(4)))
+            return true;
+    }
     Nodes n(op);
     if (op.in(2)->rank() == 1 && !op.in(2)->shape[0].is(1)) return op.fail("a scale for each row");
     std::string out = n.add(
@@ -311,8 +323,8 @@ OpTable contrib_ops() {
         {ms, "EmbedLayerNormalization", 1, 0, embed_layer_norm, ""},
         {ms, "GroupNorm", 1, 0, ms_group_norm, ""},
         {ms, "MatMulNBits", 1, 0, matmul_n_bits, "constant weights, held as float32; no g_idx"},
-        {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, slow},
-        {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, slow},
+        {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8},
+        {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, int8},
         {ms, "QLinearSigmoid", 1, 0, q_sigmoid, slow},
         {ms, "QLinearLeakyRelu", 1, 0, q_leaky_relu, slow},
         {ms, "QLinearGlobalAveragePool", 1, 0, q_global_average_pool, slow},

@@ -250,7 +250,9 @@ bool dynamic_quantize_linear(Op& op) {
     const std::string point = e.run("Cast", {zero}, op.node.outputs[2],
                                     {{"to", int_attribute((int)ElementType::kUint8)}});
     e.run("QuantizeLinear", {x, scale, point}, op.node.outputs[0]);
-    return e.done();
+    if (!e.done()) return false;
+    if (Value* q = op.c.find_value(op.node.outputs[0])) q->range_of = x;
+    return true;
 }
 
 bool matmul_integer(Op& op) {

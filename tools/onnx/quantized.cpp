@@ -178,6 +178,31 @@ bool dequantize_int8(Op& op) {
     return true;
 }
 
+std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor& scale,
+                                                   const Tensor* zero, int64_t axis) {
+    const size_t scales = scale.count(), zeros = zero ? zero->count() : 1;
+    if (axis < 0) axis += x.rank();
+    if (!is_int8(x.type) || x.rank() < 1 || !is_float(scale.type) || axis < 0 || axis >= x.rank())
+        return nullptr;
+    const size_t size = (size_t)x.dims[(size_t)axis];
+    if ((scales != 1 && scales != size) || (zeros != 1 && zeros != size)) return nullptr;
+    size_t inner = 1;
+    for (int a = (int)axis + 1; a < x.rank(); a++) inner *= (size_t)x.dims[(size_t)a];
+    auto weight = std::make_shared<QuantizedWeight>();
+    weight->axis = scales == 1 ? -1 : (int)axis;
+    weight->scales = scale.floats();
+    for (float s : weight->scales)
+        if (!usable_scale(s)) return nullptr;
+    weight->values = Tensor(ElementType::kInt8, x.dims);
+    for (size_t i = 0; i < x.count(); i++) {
+        const size_t at = zeros == 1 ? 0 : i / inner % zeros;
+        const int64_t value = x.int_at(i) - (zero ? zero->int_at(at) : 0);
+        if (value < -128 || value > 127) return nullptr;
+        weight->values.set_int(i, value);
+    }
+    return weight;
+}
+
 void remember_weight(Converter& c, const Node& node) {
     const auto tensor = [&](size_t i) -> const Tensor* {
         const Value* v = i < node.inputs.size() && !node.inputs[i].empty()
@@ -185,34 +210,15 @@ void remember_weight(Converter& c, const Node& node) {
                              : nullptr;
         return v && v->is_constant() ? v->constant.get() : nullptr;
     };
-    const Tensor *x = tensor(0), *scale = tensor(1), *zero = tensor(2);
+    const Tensor *x = tensor(0), *scale = tensor(1);
     Value* out = node.outputs.empty() ? nullptr : c.find_value(node.outputs[0]);
-    if (!x || !scale || !out || !is_int8(x->type) || x->rank() < 1 || !is_float(scale->type) ||
-        scale->rank() > 1 || node.attributes.count("block_size") ||
-        (zero && zero->count() != scale->count()))
-        return;
-    auto weight = std::make_shared<QuantizedWeight>();
     const auto axis = node.attributes.find("axis");
-    int64_t along = axis == node.attributes.end() ? 1 : axis->second.i;
-    if (along < 0) along += x->rank();
-    const bool whole = scale->count() == 1;
-    if (!whole &&
-        (along < 0 || along >= x->rank() || x->dims[(size_t)along] != (int64_t)scale->count()))
-        return;
-    weight->axis = whole ? -1 : (int)along;
-    size_t inner = 1;
-    for (int a = (int)along + 1; !whole && a < x->rank(); a++) inner *= (size_t)x->dims[(size_t)a];
-    weight->scales = scale->floats();
-    for (float s : weight->scales)
-        if (!usable_scale(s)) return;
-    weight->values = Tensor(ElementType::kInt8, x->dims);
-    for (size_t i = 0; i < x->count(); i++) {
-        const size_t at = whole ? 0 : i / inner % scale->count();
-        const int64_t value = x->int_at(i) - (zero ? zero->int_at(at) : 0);
-        if (value < -128 || value > 127) return;
-        weight->values.set_int(i, value);
-    }
-    out->quantized_weight = weight;
+    if (!x || !scale || !out || scale->rank() > 1 || node.attributes.count("block_size")) return;
+    // One scale for all has no axis.
+    const int64_t along = scale->count() == 1             ? 0
+                          : axis == node.attributes.end() ? 1
+                                                          : axis->second.i;
+    out->quantized_weight = read_weight(*x, *scale, tensor(2), along);
 }
 
 namespace {
@@ -241,17 +247,22 @@ struct Converted {
     }
 };
 
-// s8 weights with their scales, and what the input is.
-void set_int8(ModelLayer* layer, const Tensor& weights, const std::vector<float>& scales,
-              int outputs, const AffineScale& input) {
+// s8 weights with their scales.
+void set_weights(ModelLayer* layer, const Tensor& weights, const std::vector<float>& scales,
+                 int outputs) {
     Mat values((int)weights.count(), (size_t)1u), factors(outputs);
     for (size_t i = 0; i < weights.count(); i++)
         ((signed char*)values.data)[i] = (signed char)weights.int_at(i);
     for (int p = 0; p < outputs; p++) factors[p] = 1.f / scales[scales.size() == 1 ? 0 : (size_t)p];
     layer->set_weight("weight_data", values);
     layer->set_weight("weight_data_int8_scales", factors);
-    layer->set_weight("bottom_blob_int8_scales", one_value(1.f / input.scale));
     layer->set("int8_scale_term", 1);
+}
+
+void set_int8(ModelLayer* layer, const Tensor& weights, const std::vector<float>& scales,
+              int outputs, const AffineScale& input) {
+    set_weights(layer, weights, scales, outputs);
+    layer->set_weight("bottom_blob_int8_scales", one_value(1.f / input.scale));
     layer->set("int8_affine", 1);
     layer->set("bottom_zero_point", input.zero);
 }
@@ -394,6 +405,43 @@ void move(const Converted& t) {
 }
 
 }  // namespace
+
+bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Value* zero,
+                           const Value* bias) {
+    Value* x = op.in(0);
+    const bool constants = w->is_constant() && scale->is_constant() &&
+                           (!zero || zero->is_constant()) && (!bias || bias->is_constant());
+    if (!constants || x->is_constant() || !x->floats() || x->rank() < 1 || w->rank() != 2 ||
+        w->constant->count() == 0)
+        return false;
+    const auto weight =
+        read_weight(*w->constant, *scale->constant, zero ? zero->constant.get() : nullptr, 1);
+    const Tensor values = weight ? weight->values.transposed({1, 0}) : Tensor();
+    const int n = weight ? (int)values.dims[0] : 0, rank = x->rank();
+    if (!weight || (bias && (int)bias->constant->count() != n)) return false;
+    // One range for all items of a batch.
+    Form form{x->form.batch && rank > 1 && x->shape[0].is(1), {}};
+    const int lead = rank - 1 - (form.batch ? 1 : 0);
+    if (lead > 0) form.groups.push_back(lead);
+    form.groups.push_back(1);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("InnerProduct", {from});
+    layer.set("num_output", n);
+    layer.set("weight_data_size", (int)values.count());
+    set_weights(&layer, values, weight->scales, n);
+    layer.set("int8_affine", 2);
+    if (bias) {
+        layer.set("bias_term", 1);
+        layer.set_weight("bias_data", bias->constant->weight());
+        op.c.keep(*bias->constant);
+    }
+    std::vector<Dim> shape = x->shape;
+    shape.back() = Dim(n);
+    op.set(0, ElementType::kFloat, shape, form, layer.outputs[0]);
+    op.c.count("int8: MatMulInteger of a quantised range");
+    return true;
+}
 
 void follow_quantized(Converter& c, const Node& node) {
     static const char* const kMoves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",

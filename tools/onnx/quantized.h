@@ -48,6 +48,14 @@ bool quantize_as_int8(Op& op, ElementType type);
 bool dequantize_int8(Op& op);
 // After a node was converted: what its outputs have to do with int8.
 void follow_quantized(Converter& c, const Node& node);
+// Weights of int8 or uint8 with a scale and maybe a zero point for all or for each index of `axis`;
+// null if they do not fit int8 without the zero point.
+std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor& scale,
+                                                   const Tensor* zero, int64_t axis);
+// Input 0, quantised by its range (DynamicQuantizeLinear), times constant weights [K][N], plus bias
+// [N] (or null), as one layer. False, with nothing done, for what it does not hold.
+bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Value* zero,
+                           const Value* bias);
 // After a DequantizeLinear of constants was computed.
 void remember_weight(Converter& c, const Node& node);
 

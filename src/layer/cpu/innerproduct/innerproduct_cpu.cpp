@@ -13,9 +13,10 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     const Activation activation(activation_type, activation_params);
     if (int8_scale_term != 0) {
         if (!int8_sums_fit(weight_data_int8, num_output, int8_affine != 0)) return kOk;
-        QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output,
-                                           bottom_blob_int8_scales[0], weight_data_int8_scales,
-                                           bias_data, activation, bottom_zero_point));
+        const float input_scale = int8_affine == 2 ? 1.f : (float)bottom_blob_int8_scales[0];
+        QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output, input_scale,
+                                           weight_data_int8_scales, bias_data, activation,
+                                           bottom_zero_point));
         weight_data.release();
         weight_data_int8.release();
         return kOk;
@@ -49,7 +50,9 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
     top_blob.create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top_blob.empty()) return kOutOfMemory;
-    if (int8_.created()) return int8_.forward(rows, top_blob, opt);
+    if (int8_.created())
+        return int8_affine == 2 ? int8_.forward_ranged(rows, top_blob, opt)
+                                : int8_.forward(rows, top_blob, opt);
     return prefers_split(rows.h, opt.num_threads) ? multiply_split(rows, top_blob, opt)
                                                   : multiply(rows, top_blob, opt);
 }

@@ -161,6 +161,24 @@ void affine(const Int8Affine& t) {
     });
 }
 
+void range(const float* in, size_t n, float* limits) {
+    using V = s::vecf<s::kLanes>;
+    V low = V::set(limits[0]), high = V::set(limits[1]);
+    size_t i = 0;
+    for (; i + s::kLanes <= n; i += s::kLanes) {
+        const V x = V::load(in + i);
+        low = select(x < low, x, low), high = select(high < x, x, high);
+    }
+    alignas(64) float lows[s::kLanes], highs[s::kLanes];
+    low.store(lows), high.store(highs);
+    const auto take = [&](float x, float y) {
+        if (x < limits[0]) limits[0] = x;
+        if (y > limits[1]) limits[1] = y;
+    };
+    for (size_t l = 0; l < s::kLanes; l++) take(lows[l], highs[l]);
+    for (; i < n; i++) take(in[i], in[i]);
+}
+
 void largest(const int8_t* a, const int8_t* b, size_t n, int8_t* out) {
     for (size_t i = 0; i < n; i++) out[i] = a[i] > b[i] ? a[i] : b[i];
 }

@@ -83,6 +83,8 @@ struct Int8Affine {
     int8_t* out;
 };
 typedef void (*Int8AffineKernel)(const Int8Affine& t);
+// range[0] = min(range[0], in[i]), range[1] = max(range[1], in[i]); NaN is passed over.
+typedef void (*Int8RangeKernel)(const float* in, size_t n, float* range);
 // out[i] = max(a[i], b[i]); out may be one of them.
 typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t* out);
 

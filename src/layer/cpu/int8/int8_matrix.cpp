@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "layer/affine8.h"
 #include "layer/conv_window.h"
 
 namespace quoll {
@@ -13,6 +14,8 @@ namespace {
 
 // Values that an input kernel takes at once.
 enum { kRun = 16 };
+// Values that a thread rounds at once.
+enum { kPiece = 4096 };
 
 // Below so many rows reading the weights takes as long as all the rest.
 enum { kManyRows = 8 };
@@ -135,8 +138,35 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
 }
 
 int Int8Matrix::forward(const Mat& rows, Mat& top, const Option& opt) const {
+    return multiply(rows, nullptr, nullptr, top, opt);
+}
+
+int Int8Matrix::forward_ranged(const Mat& rows, Mat& top, const Option& opt) const {
+    const Int8Kernels& kernels = weights_.kernels();
+    const int columns = (int)weights_.columns();
+    Mat narrow(Shape(rows.w, rows.h, DType::s8), 1, opt.workspace_allocator);
+    Mat factors(columns, 2, (size_t)4u, opt.workspace_allocator);
+    if (narrow.empty() || factors.empty()) return kOutOfMemory;
+    const size_t count = (size_t)rows.w * rows.h, pieces = (count + kPiece - 1) / kPiece;
+    const auto size = [&](size_t i) { return std::min<size_t>(kPiece, count - i * kPiece); };
+    float limits[2] = {0.f, 0.f};
+    for (size_t i = 0; i < pieces; i++)
+        kernels.range((const float*)rows.data + i * kPiece, size(i), limits);
+    const AffineRange range(limits[0], limits[1]);
+    const int threads = threads_for(opt, (double)count);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < (int64_t)pieces; i++)
+        kernels.to_affine((const float*)rows.data + i * kPiece, size(i), range.scale,
+                          range.zero_point, (int8_t*)narrow.data + i * kPiece);
+    weights_.rescale(range.zero_point, range.scale, factors.row<int32_t>(0), factors.row(1));
+    return multiply(narrow, factors.row<int32_t>(0), factors.row(1), top, opt);
+}
+
+int Int8Matrix::multiply(const Mat& rows, const int32_t* init, const float* scale, Mat& top,
+                         const Option& opt) const {
     Int8Result result = {};
     result.weights = &weights_;
+    result.init = init, result.scale = scale;
     result.c = top.data;
     result.c_pack = weights_.n();
     result.activation = &activation_;

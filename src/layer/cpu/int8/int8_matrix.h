@@ -20,10 +20,15 @@ public:
     bool created() const { return created_; }
     // rows: f32 or s8 [inputs, h], elempack 1. top: f32, as many rows of `outputs`.
     int forward(const Mat& rows, Mat& top, const Option& opt) const;
+    // The same for f32 rows that are rounded with the scale and zero point of their range; the
+    // input_scale and zero of create() were 1 and 0.
+    int forward_ranged(const Mat& rows, Mat& top, const Option& opt) const;
     // What multiplied in the last run: "amx", or the name of the kernels of int8.h.
     const char* kernels() const;
 
 private:
+    int multiply(const Mat& rows, const int32_t* init, const float* scale, Mat& top,
+                 const Option& opt) const;
     void lay_out(const Mat& rows, int y, char* to) const;
     std::shared_ptr<const Int8TilePlan> tile_plan(const Mat& rows, int threads) const;
     int run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8Result& result,

@@ -29,9 +29,11 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
     const size_t columns = n_ - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full);
     packed_.create((int)lanes, (int)(columns / lanes * words_));
     init_.create((int)columns);
+    sums_.create((int)columns);
     scale_.create((int)columns);
     bias_.create((int)columns);
-    if (packed_.empty() || init_.empty() || scale_.empty() || bias_.empty()) return kOutOfMemory;
+    if (packed_.empty() || init_.empty() || sums_.empty() || scale_.empty() || bias_.empty())
+        return kOutOfMemory;
     for (size_t j = 0; j < columns; j++) {
         const size_t p = j / full, width = std::min(full, columns - p * full);
         char* to = (char*)packed_.data + 4 * (p * full * words_ + j % full);
@@ -47,11 +49,20 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
                 memcpy(word + k % 2 * 2, &wide, 2);
             }
         }
+        ((int32_t*)sums_.data)[j] = (int32_t)sum;
         ((int32_t*)init_.data)[j] = (int32_t)(-sum * (kernels.offset + zero));
         scale_[j] = j < n_ ? scales[j] : 0.f;
         bias_[j] = j < n_ && bias ? bias[j] : 0.f;
     }
     return kOk;
+}
+
+void Int8Weights::rescale(int zero, float scale, int32_t* init, float* scales) const {
+    for (size_t j = 0; j < columns(); j++) {
+        const int64_t sum = ((const int32_t*)sums_.data)[j];
+        init[j] = (int32_t)(-sum * (kernels_->offset + zero));
+        scales[j] = scale_[j] * scale;
+    }
 }
 
 Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), store_() {
@@ -62,8 +73,8 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), 
     store_.width = store_.used <= lanes ? lanes : full;
     tiles_ = store_.width <= lanes ? kernels.tile_narrow : kernels.tile;
     b_ = w.packed() + n0 * w.words();
-    init_ = (const int32_t*)w.init_.data + n0;
-    store_.scale = (const float*)w.scale_ + n0;
+    init_ = (result.init ? result.init : (const int32_t*)w.init_.data) + n0;
+    store_.scale = (result.scale ? result.scale : (const float*)w.scale_) + n0;
     store_.bias = (const float*)w.bias_ + n0;
     store_.low = result.activation->low, store_.high = result.activation->high;
     store_.top_scale = result.top_scale;

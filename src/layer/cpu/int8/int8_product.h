@@ -23,6 +23,10 @@ public:
     int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                const std::vector<int>& order, int n, const float* scales, const float* bias,
                int zero = 0);
+    // Of weights made for zero point 0: what they need to be multiplied by inputs of that zero
+    // point whose step is `scale` times as large. columns() values each.
+    void rescale(int zero, float scale, int32_t* init, float* scales) const;
+    size_t columns() const { return (size_t)sums_.w; }
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
     size_t words() const { return words_; }
@@ -34,6 +38,7 @@ private:
     size_t n_, words_;
     Mat packed_;               // words: panels as those of gemm_pack
     Mat init_, scale_, bias_;  // of n rounded up to whole panels
+    Mat sums_;                 // of the weights of a column, s32
 };
 
 // C as in GemmProblem, of f32, or of s8 if `narrow`.
@@ -44,6 +49,9 @@ struct Int8Result {
     ptrdiff_t c_block;
     bool narrow;
     float top_scale;
+    // Null, or those of the weights for another scale and zero point of A (Int8Weights::rescale).
+    const int32_t* init;
+    const float* scale;
     bool affine;  // of narrow: int8 as affine8.h has it, with top_zero
     int top_zero;
     const FusedActivation* activation;
