@@ -2,6 +2,9 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
 #include <list>
 #include <mutex>
@@ -15,10 +18,20 @@ namespace quoll {
 // it.
 static const size_t kMaxBlock = SIZE_MAX / 4;
 
+// Large blocks begin on pages of this size, where the system has them: fewer faults when they are
+// touched first, and fewer misses when addresses are translated.
+static const size_t kHugePage = 2 << 20;
+
 void* fast_malloc(size_t size) {
     if (size > kMaxBlock) return nullptr;
     void* ptr = nullptr;
-    if (posix_memalign(&ptr, kMallocAlign, size + kMallocOverread)) return nullptr;
+    const bool huge = size >= kHugePage;
+    if (posix_memalign(&ptr, huge ? kHugePage : (size_t)kMallocAlign, size + kMallocOverread))
+        return nullptr;
+#if defined(MADV_HUGEPAGE)
+    // Whole pages only: what is behind the block would take memory too.
+    if (huge) madvise(ptr, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
     return ptr;
 }
 
