@@ -4,9 +4,9 @@
 //
 // gemm/..., split/..., int8/...: micro-kernels of each instruction set on operands in cache; the
 // column peak% is their share of what bench_peak's loop of the same instruction reaches on this
-// core. gemm_driver/...: whole products, B packed beforehand. op/...: a layer in a Net of its own
-// on one thread, named TYPE_inputs_parameters; GMACPS is 1e9 multiply-accumulates a second, Input
-// the input bytes a second.
+// core. gemm_driver/...: whole products, B packed beforehand; gemm_packing_driver/...: B packed
+// each time. op/...: a layer in a Net of its own on one thread, named TYPE_inputs_parameters;
+// GMACPS is 1e9 multiply-accumulates a second, Input the input bytes a second.
 #include <benchmark/benchmark.h>
 #include <string.h>
 
@@ -108,12 +108,12 @@ void gemm_packing(State& state, Isa isa, GemmPackPanel kernel, bool row_major) {
     state.SetBytesProcessed((int64_t)state.iterations() * (int64_t)(columns * kDepth * 4));
 }
 
-// A square product on all vectors of an instruction set, B packed.
-void gemm_driver(State& state, Isa isa, size_t size) {
+// A square product on all vectors of an instruction set, B packed before or each time.
+void gemm_driver(State& state, Isa isa, size_t size, bool packs) {
     const KernelSet& set = kernel_set(isa);
     const std::vector<float> a = noise(size * size), b = noise(size * size);
     std::vector<float> c(size * size);
-    const Mat packed = gemm_packed(*set.gemm, b.data(), size, true, size, size);
+    Mat packed = gemm_packed(*set.gemm, b.data(), size, true, size, size);
     const Mat bias = gemm_bias(*set.gemm, nullptr, size);
     GemmMatrix m = {};
     m.kernels = &set, m.a = a.data(), m.a_row = (ptrdiff_t)size, m.a_k = 1;
@@ -121,6 +121,7 @@ void gemm_driver(State& state, Isa isa, size_t size) {
     m.b = packed, m.bias = bias, m.c = c.data();
     m.c_row = (ptrdiff_t)size, m.c_pack = size, m.activation = FusedActivation(set, Activation());
     for (auto _ : state) {
+        if (packs) gemm_pack(*set.gemm, b.data(), size, true, size, size, packed);
         gemm_matrix(m, 1);
         benchmark::ClobberMemory();
     }
@@ -320,8 +321,11 @@ void add_gemm(Isa isa) {
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_START
     for (size_t size : {128, 512, 1024})
-        benchmark::RegisterBenchmark(("gemm_driver" + where + std::to_string(size)).c_str(),
-                                     gemm_driver, isa, size);
+        for (bool packs : {false, true})
+            benchmark::RegisterBenchmark(
+                ((packs ? "gemm_packing_driver" : "gemm_driver") + where + std::to_string(size))
+                    .c_str(),
+                gemm_driver, isa, size, packs);
 }
 
 void add_split() {

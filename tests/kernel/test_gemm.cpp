@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/kernel_set.h"
 
 using namespace quoll;
@@ -299,6 +299,50 @@ TEST(Gemm, starts_from_residuals) {
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_START
+    }
+}
+
+// C of m x n for rows of A so far apart; row-major, or in blocks of a register's width.
+std::vector<float> product(const KernelSet& set, size_t m, size_t n, size_t k, size_t a_row,
+                           bool blocked, int threads) {
+    std::mt19937 rng(7);
+    const auto value = [&] { return (float)(rng() % 2001) / 1000 - 1; };
+    Guarded<float> a((m - 1) * a_row + k), b(n * k), bias(gemm_bias_size(*set.gemm, n));
+    for (float& x : b) x = value();
+    for (size_t i = 0; i < bias.size(); i++) bias[i] = i < n ? value() : 0;
+    for (size_t i = 0; i < m; i++)
+        for (size_t j = 0; j < k; j++) a[i * a_row + j] = value();
+    const Mat packed = gemm_packed(*set.gemm, b.data(), k, false, n, k);
+    const size_t lanes = set.lanes, padded = blocked ? align_size(n, lanes) : n;
+    Guarded<float> c(m * padded);
+    for (float& x : c) x = 55.f;
+    GemmMatrix g = {};
+    g.kernels = &set, g.a = a.data(), g.a_row = (ptrdiff_t)a_row, g.a_k = 1;
+    g.m = m, g.n = n, g.k = k, g.b = packed, g.bias = bias.data(), g.c = c.data();
+    g.c_row = (ptrdiff_t)(blocked ? lanes : n), g.c_pack = blocked ? lanes : n;
+    g.c_block = (ptrdiff_t)(m * lanes);
+    g.activation = FusedActivation(set, Activation());
+    g.activation.low = -20.f;
+    gemm_matrix(g, threads);
+    return std::vector<float>(c.begin(), c.end());
+}
+
+// Such rows are copied; neither that nor threads change a sum.
+TEST(Gemm, rows_a_power_of_two_apart) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        const size_t rows = set.gemm->max_rows, lanes = set.gemm->lanes;
+        const size_t columns = lanes * set.gemm->vectors;
+        for (size_t k : {37, 1024, 1300})
+            for (size_t n : {5 * columns, 5 * columns + lanes, 6 * columns - 1})
+                for (bool blocked : {false, true}) {
+                    const size_t m = 5 * rows + 2, a_row = align_size(k, 1024);
+                    const auto expected = product(set, m, n, k, a_row + 3, blocked, 1);
+                    ASSERT_EQ(product(set, m, n, k, a_row, blocked, 1), expected)
+                        << isa_name(isa) << " k " << k << " n " << n;
+                    ASSERT_EQ(product(set, m, n, k, a_row, blocked, 3), expected)
+                        << isa_name(isa) << " k " << k << " n " << n;
+                }
     }
 }
 

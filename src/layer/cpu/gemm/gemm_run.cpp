@@ -378,12 +378,112 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
     g.activation.finish(g.c, g.n);
 }
 
+// Tile i of `tiles` nearly equal ones.
+GemmRows matrix_rows(const GemmMatrix& g, size_t tiles, size_t i) {
+    const ptrdiff_t m0 = (ptrdiff_t)piece_begin(g.m, tiles, i);
+    return {m0 * g.a_row, m0 * g.c_row, g.a_row, g.c_row, (int)piece_length(g.m, tiles, i), 0};
+}
+
+GemmProblem matrix_problem(const GemmMatrix& g) {
+    GemmProblem problem = {};
+    problem.kernels = g.kernels;
+    problem.a = g.a;
+    problem.a_k = g.a_k;
+    problem.b = g.b;
+    problem.n = g.n;
+    problem.k = g.k;
+    problem.bias = g.bias;
+    problem.c = g.c;
+    problem.c_pack = g.c_pack;
+    problem.c_block = g.c_block;
+    problem.activation = g.activation;
+    return problem;
+}
+
+// Large matrices whose rows of A are a power of two apart push each other out of the first-level
+// cache: a copy of the rows of some tiles, for one section of k, does not. It fits on the stack of
+// any thread, and so many columns of C stay in the second-level cache with it.
+enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
+
+// The kernels must be able to write all columns but those of the last panel.
+bool takes_blocks(const GemmMatrix& g) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    return g.k > 0 && g.a_k == 1 && g.a_row % 1024 == 0 && g.m >= 2 * (size_t)kernels.max_rows &&
+           g.n >= 4 * panel_columns(kernels) &&
+           (g.c_pack >= g.n || panel_columns(kernels) % g.c_pack == 0) &&
+           make_panel(matrix_problem(g), 0).direct;
+}
+
+// A's rows from m0 to m1, their part for one section of k.
+void copy_rows(const GemmMatrix& g, size_t k0, size_t k, size_t m0, size_t m1, float* to) {
+    for (size_t m = m0; m < m1; m++, to += kBlockStep)
+        std::copy_n(g.a + (ptrdiff_t)m * g.a_row + k0, k, to);
+}
+
+// Tiles [first, last) of `tiles` by panels [0, panels).
+void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, size_t panels) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    alignas(64) float copied[kBlockTiles * kGemmMaxRows * kBlockStep];
+    const size_t group = std::max<size_t>(1, kBlockColumns / panel_columns(kernels));
+    const size_t sections = (g.k + kBlockK - 1) / kBlockK;
+    // The first section, those between, and the last one differ in what they do besides.
+    GemmBlock block = {0, 0};
+    GemmSection kinds[3];
+    GemmProblem part = matrix_problem(g);
+    part.a = copied;
+    part.sections = kinds, part.num_sections = std::min<size_t>(3, sections);
+    const auto run_tiles = [&](size_t r, size_t section, size_t p0) {
+        const size_t end = std::min(r + kBlockTiles, last);
+        const size_t kind = section == 0 ? 0 : section + 1 == sections ? part.num_sections - 1 : 1;
+        block.k = piece_begin(g.k, sections, section);
+        kinds[kind] = {&block, 1, piece_length(g.k, sections, section)};
+        const size_t m0 = piece_begin(g.m, tiles, r);
+        copy_rows(g, block.k, kinds[kind].block_k, m0, piece_begin(g.m, tiles, end), copied);
+        for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
+            const Panel panel = make_panel(part, p);
+            for (size_t i = r; i < end; i++) {
+                GemmRows rows = matrix_rows(g, tiles, i);
+                rows.a = (ptrdiff_t)((piece_begin(g.m, tiles, i) - m0) * kBlockStep);
+                rows.a_row = kBlockStep;
+                run_direct(part, rows, panel, kind);
+            }
+        }
+    };
+    for (size_t p0 = 0; p0 < panels; p0 += group)
+        for (size_t r = first; r < last; r += kBlockTiles)
+            for (size_t section = 0; section < sections; section++) run_tiles(r, section, p0);
+}
+
+// As gemm_matrix; the sums are the same, and in the same order.
+void multiply_blocks(const GemmMatrix& g, int threads) {
+    const GemmKernels& kernels = *g.kernels->gemm;
+    const size_t columns = panel_columns(kernels), left = g.n % columns;
+    const bool ragged = left != 0 && left != (size_t)kernels.lanes;
+    const size_t panels = panel_count(kernels, g.n) - ragged;
+    const size_t tiles = (g.m + kernels.max_rows - 1) / kernels.max_rows;
+    const int pieces = (int)std::min<size_t>(std::max(threads, 1), tiles);
+#pragma omp parallel for num_threads(pieces) if (pieces > 1)
+    for (int t = 0; t < pieces; t++) {
+        const size_t first = piece_begin(tiles, pieces, t);
+        run_blocks(g, tiles, first, first + piece_length(tiles, pieces, t), panels);
+    }
+    if (!ragged) return;
+    GemmMatrix rest = g;
+    const size_t n0 = panels * columns;
+    rest.n = g.n - n0;
+    rest.b += n0 * g.k;
+    rest.bias += n0;
+    rest.c += column_offset(matrix_problem(g), n0, g.c_block);
+    gemm_matrix(rest, threads);
+}
+
 }  // namespace
 
 void gemm_matrix(const GemmMatrix& g, int threads) {
     if (g.m == 0 || g.n == 0) return;
     if (g.m == 1 && (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
         return row_times_matrix(g, threads);
+    if (takes_blocks(g)) return multiply_blocks(g, threads);
     // Lists of fixed size, so that nothing is allocated.
     enum { kMaxSections = 64, kMaxRows = 128 };
     const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
@@ -397,33 +497,14 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
     }
     GemmRows rows[kMaxRows];
     const size_t pieces = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
-    GemmProblem problem = {};
-    problem.kernels = g.kernels;
-    problem.a = g.a;
-    problem.a_k = g.a_k;
+    GemmProblem problem = matrix_problem(g);
     problem.sections = sections;
     problem.num_sections = num_sections;
     problem.rows = rows;
-    problem.b = g.b;
-    problem.n = g.n;
-    problem.k = g.k;
-    problem.bias = g.bias;
-    problem.c = g.c;
-    problem.c_pack = g.c_pack;
-    problem.c_block = g.c_block;
-    problem.activation = g.activation;
     problem.chunk = gemm_chunk(*g.kernels->gemm, g.k, num_sections > 1 ? g.n : 0);
     for (size_t first = 0; first < pieces; first += kMaxRows) {
         problem.num_rows = std::min<size_t>(kMaxRows, pieces - first);
-        for (size_t i = 0; i < problem.num_rows; i++) {
-            const ptrdiff_t m0 = (ptrdiff_t)piece_begin(g.m, pieces, first + i);
-            rows[i] = {m0 * g.a_row,
-                       m0 * g.c_row,
-                       g.a_row,
-                       g.c_row,
-                       (int)piece_length(g.m, pieces, first + i),
-                       0};
-        }
+        for (size_t i = 0; i < problem.num_rows; i++) rows[i] = matrix_rows(g, pieces, first + i);
         gemm_run(problem, threads);
     }
 }
