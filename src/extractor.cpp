@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/loop.h"
 #include "layer/select.h"
+#include "layer/tensor.h"
 #include "log.h"
 #include "net_private.h"
+#include "zero_size.h"
 
 namespace quoll {
 
@@ -17,6 +20,7 @@ struct Extractor::Private {
     std::vector<Mat> blobs;
     std::vector<char> is_input;  // blobs that the user gave
     std::vector<char> has_run;   // layers that have run at least once
+    int loop_depth = 0;
     bool extracted = false;
     LayerObserver* observer = nullptr;
     // What a run needs on the way, kept so that the next finds it allocated.
@@ -41,11 +45,20 @@ struct Extractor::Private {
     int run_for(int blob);
     void find_layers_needed(int blob);
     int run_choice(const Select& layer);
+    int run_within(int blob);
+    const LoopEnd* as_loop(const Layer* layer) const;
+    std::vector<int> blobs_of_body(const Layer& start, const Layer& end) const;
+    int run_loop(int index, const LoopEnd& end);
+    int run_iteration(const Layer& start, const LoopEnd& end, int number,
+                      const std::vector<int>& body, double* going,
+                      std::vector<std::vector<Mat>>* scans);
     int run_layer(int index, int wanted);
     int run_layer_on_blobs(int index, int wanted);
     int prepare_bottom(const Layer* layer, Mat* m) const;
     int forward(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops,
                 bool inplace) const;
+    int forward_without_values(const Layer* layer, const std::vector<Mat>& bottoms,
+                               std::vector<Mat>* tops) const;
     int forward_batch(const Layer* layer, const std::vector<Mat>& bottoms, int n,
                       std::vector<Mat>* tops) const;
     int store_top(const Layer* layer, size_t i, Mat* m);
@@ -222,6 +235,16 @@ static const Select* as_select(const Layer* layer) {
     return is ? static_cast<const Select*>(layer) : 0;
 }
 
+// The end of a loop whose start is there: the other inputs are made by each iteration. Without a
+// start it is a layer as any other.
+const LoopEnd* Extractor::Private::as_loop(const Layer* layer) const {
+    static const int end = layer_to_index("LoopEnd"), start = layer_to_index("LoopStart");
+    if (layer->typeindex != end || layer->bottoms.size() < 2) return 0;
+    const Layer* first = net->d->layers[net->d->blobs[layer->bottoms[0]].producer];
+    const bool is = first->typeindex == start && first->tops[0] == layer->bottoms[0];
+    return is ? static_cast<const LoopEnd*>(layer) : 0;
+}
+
 // The layers to run, into `order`, and how often each blob is read on the way, into `uses`.
 void Extractor::Private::find_layers_needed(int blob) {
     const std::vector<Layer*>& layers = net->d->layers;
@@ -239,7 +262,8 @@ void Extractor::Private::find_layers_needed(int blob) {
         }
         state[index] = 1;
         const std::vector<int>& ids = layers[index]->bottoms;
-        for (size_t i = as_select(layers[index]) ? 1 : ids.size(); i-- > 0;) {
+        const bool only_first = as_select(layers[index]) || as_loop(layers[index]);
+        for (size_t i = only_first ? 1 : ids.size(); i-- > 0;) {
             uses[ids[i]]++;
             const int producer = net->d->blobs[ids[i]].producer;
             if (blobs[ids[i]].dims == 0 && state[producer] == 0) stack.push_back(producer);
@@ -257,7 +281,8 @@ int Extractor::Private::run_for(int blob) {
         if (done && !layer->tops.empty()) continue;
         const Select* select = as_select(layer);
         if (select) QUOLL_RETURN_IF_ERROR(run_choice(*select));
-        QUOLL_RETURN_IF_ERROR(run_layer(order[i], blob));
+        const LoopEnd* loop = as_loop(layer);
+        QUOLL_RETURN_IF_ERROR(loop ? run_loop(order[i], *loop) : run_layer(order[i], blob));
     }
     return kOk;
 }
@@ -271,6 +296,11 @@ int Extractor::Private::run_choice(const Select& layer) {
     const int chosen = layer.choose_input(condition);
     if (chosen < 0) return chosen;
     const int blob = layer.bottoms[(size_t)chosen];
+    return run_within(blob);
+}
+
+// Computes a blob while another one is being computed.
+int Extractor::Private::run_within(int blob) {
     if (blobs[blob].dims != 0) return kOk;
     std::vector<int> outer_order, outer_uses;
     outer_order.swap(order);
@@ -283,6 +313,99 @@ int Extractor::Private::run_choice(const Select& layer) {
     order.swap(outer_order);
     uses.swap(outer_uses);
     return status;
+}
+
+// Iterations after which a loop is taken for one that never ends, and loops within loops.
+static const int kMostIterations = 1 << 20;
+static const int kDeepestLoop = 32;
+
+// The blobs that depend on what a loop's start gives, its end aside.
+std::vector<int> Extractor::Private::blobs_of_body(const Layer& start, const Layer& end) const {
+    std::vector<char> seen(net->d->layers.size(), 0);
+    std::vector<int> open = start.tops, found;
+    while (!open.empty()) {
+        const int blob = open.back();
+        open.pop_back();
+        for (int reader : net->d->consumers[blob]) {
+            const Layer* layer = net->d->layers[reader];
+            if (layer == &end || seen[reader]) continue;
+            seen[reader] = 1;
+            open.insert(open.end(), layer->tops.begin(), layer->tops.end());
+            found.insert(found.end(), layer->tops.begin(), layer->tops.end());
+        }
+    }
+    return found;
+}
+
+// Runs the body of a loop as often as its count and condition say.
+int Extractor::Private::run_loop(int index, const LoopEnd& end) {
+    const Layer& start = *net->d->layers[net->d->blobs[end.bottoms[0]].producer];
+    const size_t most = end.bottoms.size() - 2;
+    const size_t states = most - std::min(most, (size_t)end.scans);
+    if (start.tops.size() != states + 3 || end.tops.size() != states + (size_t)end.scans)
+        return end.fail("its LoopStart has %zu outputs, expected %zu", start.tops.size(),
+                        states + 3);
+    if (loop_depth >= kDeepestLoop) return end.fail("more than %d loops in loops", kDeepestLoop);
+    // What the start gives, and what was computed from it, is that of iteration 0 whenever no
+    // iteration runs.
+    std::vector<Mat> first, before;
+    for (int id : start.tops) first.push_back(blobs[id]);
+    double count = 0, going = 0;
+    QUOLL_RETURN_IF_ERROR(read_number(start, first[0], &count));
+    QUOLL_RETURN_IF_ERROR(read_number(start, first[2], &going));
+    const std::vector<int> body = blobs_of_body(start, end);
+    for (int id : body) before.push_back(blobs[id]);
+    std::vector<std::vector<Mat>> scans((size_t)end.scans);
+    int status = kOk;
+    loop_depth++;
+    for (int i = 0; status == kOk && i < count && going != 0; i++) {
+        if (i >= kMostIterations)
+            status = end.fail("more than %d iterations", kMostIterations);
+        else
+            status = run_iteration(start, end, i, body, &going, &scans);
+    }
+    loop_depth--;
+    std::vector<Mat> carried;
+    for (size_t i = 0; i < states; i++) carried.push_back(blobs[start.tops[3 + i]]);
+    for (size_t i = 0; i < first.size(); i++) blobs[start.tops[i]] = first[i];
+    for (size_t i = 0; i < body.size(); i++) blobs[body[i]] = before[i];
+    QUOLL_RETURN_IF_ERROR(status);
+    has_run[index] = 1;
+    for (size_t i = 0; i < states; i++) blobs[end.tops[i]] = carried[i];
+    for (size_t i = 0; i < scans.size(); i++) {
+        Mat all;
+        QUOLL_RETURN_IF_ERROR(end.stack(scans[i], (int)i, &all, opt));
+        QUOLL_RETURN_IF_ERROR(store_top(&end, states + i, &all));
+    }
+    return kOk;
+}
+
+int Extractor::Private::run_iteration(const Layer& start, const LoopEnd& end, int number,
+                                      const std::vector<int>& body, double* going,
+                                      std::vector<std::vector<Mat>>* scans) {
+    if (number > 0)
+        for (int id : body)
+            if (!is_input[id]) blobs[id].release();
+    Mat& at = blobs[start.tops[1]];
+    QUOLL_RETURN_IF_ERROR(create_tensor(Shape(1, DType::s32), &at, opt));
+    *(int32_t*)at.data = number;
+    std::vector<Mat> made;
+    for (size_t i = 1; i < end.bottoms.size(); i++) {
+        QUOLL_RETURN_IF_ERROR(run_within(end.bottoms[i]));
+        made.push_back(blobs[end.bottoms[i]]);
+    }
+    Mat condition = made[0];
+    QUOLL_RETURN_IF_ERROR(prepare_bottom(&end, &condition));
+    QUOLL_RETURN_IF_ERROR(read_number(end, condition, going));
+    blobs[start.tops[2]] = made[0];
+    const size_t states = start.tops.size() - 3;
+    for (size_t i = 0; i < states; i++) blobs[start.tops[3 + i]] = made[1 + i];
+    for (size_t i = 0; i < scans->size(); i++) {
+        Mat& part = made[1 + states + i];
+        QUOLL_RETURN_IF_ERROR(prepare_bottom(&end, &part));
+        (*scans)[i].push_back(part);
+    }
+    return kOk;
 }
 
 int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
@@ -332,6 +455,12 @@ static bool is_input_layer(const Layer& layer) {
     return layer.bottoms.empty() && layer.typeindex == layer_to_index("Input");
 }
 
+// An empty blob that is more than the layer knows how to deal with.
+static bool lacks_values(const Layer& layer, const Mat& m) {
+    return m.dims > 0 && m.logical_shape().total() == 0 &&
+           (!layer.support_zero_size || (m.n == 0 && !layer.support_batch));
+}
+
 int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
     const Layer* layer = net->d->layers[index];
     if (is_input_layer(*layer)) {
@@ -350,6 +479,8 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
     layer_inputs.resize(layer->bottoms.size());
     has_run[index] = 1;
     int batch = 1;
+    bool without_values = false;
+    for (int id : layer->bottoms) without_values |= lacks_values(*layer, blobs[id]);
     for (size_t i = 0; i < layer_inputs.size(); i++) {
         const int id = layer->bottoms[i];
         layer_inputs[i] = blobs[id];
@@ -358,12 +489,14 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
             --uses[id] == 0 && id != wanted && !is_input[id] &&
             std::all_of(readers.begin(), readers.end(), [&](int r) { return has_run[r]; });
         if (opt.lightmode && last) blobs[id].release();
-        QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i]));
+        if (!without_values) QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i]));
         batch = std::max(batch, layer_inputs[i].n);
     }
     QUOLL_RETURN_IF_ERROR(store_like_others(&layer_inputs, opt));
     int status = kOk;
-    if (batch > 1 && !layer->support_batch)
+    if (without_values)
+        status = forward_without_values(layer, layer_inputs, &layer_outputs);
+    else if (batch > 1 && !layer->support_batch)
         status = forward_batch(layer, layer_inputs, batch, &layer_outputs);
     else
         status = forward(layer, &layer_inputs, &layer_outputs,
@@ -408,6 +541,18 @@ int Extractor::Private::forward(const Layer* layer, std::vector<Mat>* bottoms,
     }
     tops->resize(layer->tops.size());
     return layer->forward(*bottoms, *tops, opt);
+}
+
+// Outputs without values, of the sizes that go with the inputs'.
+int Extractor::Private::forward_without_values(const Layer* layer, const std::vector<Mat>& bottoms,
+                                               std::vector<Mat>* tops) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shapes_without_values(*layer, in, &out));
+    tops->resize(out.size());
+    for (size_t i = 0; i < out.size(); i++)
+        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &(*tops)[i], opt));
+    return kOk;
 }
 
 // Runs the layer for each item and stacks the results; inputs with n = 1 serve every item.

@@ -117,12 +117,101 @@ def test_loop_that_a_condition_ends(tmp_path):
     check(model, {'x': np.float32([1, -2])}, tmp_path)
 
 
-def test_loop_of_unknown_length_is_refused(tmp_path):
+def test_loop_of_unknown_length(tmp_path):
+    """One conversion, several trip counts; without iterations the scans are empty."""
     node = helper.make_node('Loop', ['trips', '', 'x'], ['sum', 'rows', 'numbers'], body=accumulate(), name='decoder')
-    model = model_of([node], [info('x', [2, 3]), info('trips', [], TensorProto.INT64)],
-                     [info('sum', [2, 3])])
+    outputs = [info('sum', [2, 3]), info('rows', None), info('numbers', None, TensorProto.INT64)]
+    model = model_of([node], [info('x', [2, 3]), info('trips', [], TensorProto.INT64)], outputs)
     onnx.save(model, tmp_path / 'model.onnx')
-    with pytest.raises(Failure, match='decoder .*trip count trips is not constant'):
+    net = convert(tmp_path / 'model.onnx', tmp_path)
+    x = np.random.rand(2, 3).astype(np.float32)
+    for trips in (3, 1, 0):
+        have = run(net, {'x': x, 'trips': np.int64(trips)}, ['sum', 'rows', 'numbers'], tmp_path)
+        rows = np.stack([x * np.float32(i + 2) for i in range(trips)]) if trips else np.zeros((0, 2, 3), np.float32)
+        assert have['rows'].shape == rows.shape
+        np.testing.assert_allclose(have['rows'], rows, rtol=1e-5)
+        np.testing.assert_allclose(have['sum'], rows[-1] if trips else x, rtol=1e-5)
+        assert have['numbers'].tolist() == list(range(trips))
+
+
+def test_loop_that_its_values_end(tmp_path):
+    """while max(abs(x)) > 1: x = x / 2, as PyTorch's script exporter writes it."""
+    body = helper.make_graph(
+        [helper.make_node('Mul', ['s', 'half'], ['s_out']), helper.make_node('Add', ['k', 'one'], ['k_out']),
+         helper.make_node('Abs', ['s_out'], ['a']), helper.make_node('ReduceMax', ['a'], ['m'], keepdims=0),
+         helper.make_node('Greater', ['m', 'most'], ['g']), helper.make_node('Cast', ['g'], ['c_out'], to=TensorProto.BOOL)],
+        'body', [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL), info('s', [3, 4]),
+                 info('k', [], TensorProto.INT64)],
+        [info('c_out', [], TensorProto.BOOL), info('s_out', [3, 4]), info('k_out', [], TensorProto.INT64)])
+    nodes = [helper.make_node('Abs', ['x'], ['a0']), helper.make_node('ReduceMax', ['a0'], ['m0'], keepdims=0),
+             helper.make_node('Greater', ['m0', 'most'], ['c0']),
+             helper.make_node('Loop', ['trips', 'c0', 'x', 'zero'], ['y', 'steps'], body=body)]
+    model = model_of(nodes, [info('x', [3, 4])], [info('y', [3, 4]), info('steps', [], TensorProto.INT64)],
+                     [constant('trips', np.int64(2 ** 63 - 1)), constant('half', np.float32(0.5)),
+                      constant('one', np.int64(1)), constant('zero', np.int64(0)), constant('most', np.float32(1))])
+    net = None
+    for scale in (0.5, 9, 70):
+        net = check(model, {'x': np.float32(scale) * np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4)}, tmp_path, net)
+
+
+def test_loop_whose_state_grows(tmp_path):
+    """A decoder: each step appends a row to its output, and a branch within it depends on the state."""
+    then = helper.make_graph([helper.make_node('Mul', ['h1', 'w9'], ['t'])], 'then', [], [info('t', [2, 4])])
+    other = helper.make_graph([helper.make_node('Identity', ['h1'], ['e'])], 'other', [], [info('e', [2, 4])])
+    body = helper.make_graph(
+        [helper.make_node('MatMul', ['h', 'w'], ['hw']), helper.make_node('Gather', ['x', 'i'], ['row'], axis=0),
+         helper.make_node('Add', ['hw', 'row'], ['sum']), helper.make_node('Tanh', ['sum'], ['h1']),
+         helper.make_node('ReduceMean', ['h1'], ['mean'], keepdims=0), helper.make_node('Greater', ['mean', 'none'], ['up']),
+         helper.make_node('If', ['up'], ['h_out'], then_branch=then, else_branch=other),
+         helper.make_node('Concat', ['out', 'h_out'], ['out1'], axis=0), helper.make_node('Identity', ['c'], ['c_out'])],
+        'body', [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL), info('h', [2, 4]), info('out', None)],
+        [info('c_out', [], TensorProto.BOOL), info('h_out', [2, 4]), info('out1', None)])
+    nodes = [helper.make_node('Shape', ['x'], ['sizes']), helper.make_node('Gather', ['sizes', 'first'], ['t'], axis=0),
+             helper.make_node('Loop', ['t', 'yes', 'h0', 'empty'], ['last', 'all'], body=body)]
+    model = model_of(nodes, [info('x', ['t', 2, 4]), info('h0', [2, 4])], [info('last', [2, 4]), info('all', ['r', 4])],
+                     [constant('first', np.int64(0)), constant('yes', np.bool_(True)), constant('w9', np.float32(0.9)),
+                      constant('none', np.float32(0)), constant('empty', np.zeros((0, 4), np.float32)),
+                      constant('w', np.random.default_rng(2).normal(0, 1, (4, 4)).astype(np.float32))])
+    net = None
+    for steps in (3, 6, 1):
+        rng = np.random.default_rng(steps)
+        feeds = {'x': rng.normal(0, 1, (steps, 2, 4)).astype(np.float32), 'h0': rng.normal(0, 1, (2, 4)).astype(np.float32)}
+        net = check(model, feeds, tmp_path, net)
+
+
+def test_loops_in_a_loop(tmp_path):
+    """Counts of both are known only at run time; the inner one begins anew each time."""
+    inner = helper.make_graph(
+        [helper.make_node('Add', ['u', 'x'], ['u_out']), helper.make_node('Identity', ['d'], ['d_out'])], 'inner',
+        [info('j', [], TensorProto.INT64), info('d', [], TensorProto.BOOL), info('u', [3])],
+        [info('d_out', [], TensorProto.BOOL), info('u_out', [3])])
+    body = helper.make_graph(
+        [helper.make_node('Loop', ['i', '', 'x'], ['v'], body=inner), helper.make_node('Add', ['s', 'v'], ['s_out']),
+         helper.make_node('Identity', ['c'], ['c_out'])], 'body',
+        [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL), info('s', [3])],
+        [info('c_out', [], TensorProto.BOOL), info('s_out', [3]), info('v', [3])])
+    node = helper.make_node('Loop', ['n', '', 'x'], ['y', 'rows'], body=body)
+    model = model_of([node], [info('x', [3]), info('n', [], TensorProto.INT64)], [info('y', [3]), info('rows', None)])
+    onnx.save(model, tmp_path / 'model.onnx')
+    net = convert(tmp_path / 'model.onnx', tmp_path)
+    x = np.float32([1, -2, 0.5])
+    for n in (4, 2):
+        have = run(net, {'x': x, 'n': np.int64(n)}, ['y', 'rows'], tmp_path)
+        rows = np.stack([x * np.float32(i + 1) for i in range(n)])
+        np.testing.assert_allclose(have['rows'], rows, rtol=1e-6)
+        np.testing.assert_allclose(have['y'], x + rows.sum(0), rtol=1e-6)
+
+
+def test_loop_that_changes_a_rank_is_refused(tmp_path):
+    body = helper.make_graph(
+        [helper.make_node('Unsqueeze', ['s', 'axes'], ['s_out']), helper.make_node('Identity', ['c'], ['c_out'])], 'body',
+        [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL), info('s', None)],
+        [info('c_out', [], TensorProto.BOOL), info('s_out', None)])
+    node = helper.make_node('Loop', ['trips', '', 'x'], ['y'], body=body, name='grow')
+    model = model_of([node], [info('x', [2]), info('trips', [], TensorProto.INT64)], [info('y', None)],
+                     [constant('axes', np.int64([0]))])
+    onnx.save(model, tmp_path / 'model.onnx')
+    with pytest.raises(Failure, match='grow .*changes its rank'):
         convert(tmp_path / 'model.onnx', tmp_path)
     assert not (tmp_path / 'm.param').exists()
 

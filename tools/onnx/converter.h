@@ -137,8 +137,24 @@ public:
     // A reshape whose sizes are taken at run time from blobs that have them. "" if there are none.
     std::string regroup_at_run_time(const std::string& blob, const std::vector<Dim>& from,
                                     const std::vector<Dim>& to, const std::string& wish);
+    // Where sizes that are known only at run time come from, by symbol: an axis of a blob, the blob
+    // that holds the size itself, an element of an integer value.
+    struct SizeSource {
+        std::string blob;
+        int axis;
+        bool batch;
+    };
+    struct Sizes {
+        std::map<int, SizeSource> axes;
+        std::map<int, std::string> blobs;
+        std::map<int, std::pair<std::string, int>> values;
+    };
+    const Sizes& sizes() const { return sizes_; }
+    void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
     // Remembers that an axis of this blob has a size that is known only at run time.
     void add_sizes(const std::string& blob, const std::vector<Dim>& shape, const Form& form);
+    // Remembers that element `at` of an integer tensor of rank 0 or 1 is this size.
+    void add_size_value(const Dim& size, const std::string& value, int at);
     // A size, or several one behind the other, as a blob of s32. "" if no blob has it.
     std::string size_blob(const Dim& size);
     std::string size_blob(const std::vector<Dim>& sizes);
@@ -165,6 +181,7 @@ private:
     std::string unbatch(Value* v, const std::string& from, const Form& to);
     std::string embatch(const std::string& from, const std::vector<Dim>& shape, const Form& source,
                         const Form& to, bool floats, const std::string& wish);
+    std::string computed_size(const Dim& size);
     bool fold(const Node& node, const OpEntry& entry);
     bool mark_outputs(const Node& node, bool bad);
     void fuse();
@@ -175,14 +192,7 @@ private:
     Report* report_;
     std::map<std::string, std::unique_ptr<Value>> values_;
     std::set<std::string> names_;
-    // By symbol: a blob with an axis of that size, and the blob that holds the size itself.
-    struct SizeSource {
-        std::string blob;
-        int axis;
-        bool batch;
-    };
-    std::map<int, SizeSource> size_sources_;
-    std::map<int, std::string> size_blobs_;
+    Sizes sizes_;
     std::vector<Tensor> kept_;
     std::vector<std::string> outputs_;
     bool folding_ = true, default_batch_ = true, keep_names_ = false;

@@ -156,6 +156,11 @@ Dim Symbols::function(const std::string& name, const Dim& a) {
     return a.symbol == 0 ? Dim() : named(name + "(" + text(a) + ")");
 }
 
+Dim Symbols::function(const std::string& name, const Dim& a, const Dim& b) {
+    return a.symbol == 0 || b.symbol == 0 ? Dim()
+                                          : named(name + "(" + text(a) + "," + text(b) + ")");
+}
+
 Dim Symbols::product(const std::vector<Dim>& dims) {
     Dim all(1);
     for (const Dim& d : dims) all = multiply(all, d);

@@ -33,12 +33,16 @@ class Symbols {
 public:
     Symbols() : entries_(1) {}
     Dim named(const std::string& name);
+    // A size that is nowhere else yet.
+    Dim fresh() { return named("?" + std::to_string(entries_.size())); }
     Dim add(const Dim& a, const Dim& b);
     Dim subtract(const Dim& a, const Dim& b);
     Dim multiply(const Dim& a, const Dim& b);
     Dim divide(const Dim& a, const Dim& b);  // rounded down
+    int count() const { return (int)entries_.size(); }
     // Any other function of sizes, known by its text.
     Dim function(const std::string& text, const Dim& a);
+    Dim function(const std::string& text, const Dim& a, const Dim& b);
     Dim product(const std::vector<Dim>& dims);
     std::string text(const Dim& d) const;
     // size = factor * the product of the parts + offset; false if it is no such expression.

@@ -113,26 +113,48 @@ void Converter::add_sizes(const std::string& blob, const std::vector<Dim>& shape
     const std::vector<Dim> dims = mat_dims(shape, form);
     for (size_t a = 0; a < dims.size(); a++)
         if (dims[a].symbol > 0)
-            size_sources_.emplace(dims[a].symbol,
-                                  SizeSource{blob, (int)a + (form.batch ? 1 : 0), form.batch});
+            sizes_.axes.emplace(dims[a].symbol,
+                                SizeSource{blob, (int)a + (form.batch ? 1 : 0), form.batch});
     if (form.batch && shape[0].symbol > 0)
-        size_sources_.emplace(shape[0].symbol, SizeSource{blob, 0, true});
+        sizes_.axes.emplace(shape[0].symbol, SizeSource{blob, 0, true});
+}
+
+void Converter::add_size_value(const Dim& size, const std::string& value, int at) {
+    if (size.symbol > 0) sizes_.values.emplace(size.symbol, std::make_pair(value, at));
+}
+
+// A size that the graph itself computed.
+std::string Converter::computed_size(const Dim& size) {
+    const auto found = sizes_.values.find(size.symbol);
+    if (found == sizes_.values.end()) return "";
+    Value* v = find_value(found->second.first);
+    if (!v || v->bad || v->rank() > 1 || is_float(v->type)) return "";
+    const std::string from = blob(v, Form::plain(v->rank()));
+    const int at = found->second.second;
+    if (from.empty() || v->rank() == 0 || v->shape[0].is(1)) return from;
+    ModelLayer& layer = emit("StridedSlice", {from}, "size");
+    layer.set("starts", std::vector<int>{at});
+    layer.set("ends", std::vector<int>{at + 1});
+    layer.set("axes", std::vector<int>{0});
+    return layer.outputs[0];
 }
 
 std::string Converter::size_blob(const Dim& size) {
     if (size.known())
         return blob(add_constant(unique_value("size"), Tensor::of_ints({size.value})),
                     Form::plain(1));
-    const auto found = size_blobs_.find(size.symbol);
-    if (found != size_blobs_.end()) return found->second;
+    const auto found = sizes_.blobs.find(size.symbol);
+    if (found != sizes_.blobs.end()) return found->second;
     std::string made;
-    const auto source = size_sources_.find(size.symbol);
-    if (source != size_sources_.end()) {
+    const auto source = sizes_.axes.find(size.symbol);
+    if (source != sizes_.axes.end()) {
         ModelLayer& layer = emit("ShapeOf", {source->second.blob}, "size");
         layer.set("start", source->second.axis);
         layer.set("end", source->second.axis + 1);
         if (source->second.batch) layer.set("batch", 1);
         made = layer.outputs[0];
+    } else if (sizes_.values.count(size.symbol)) {
+        made = computed_size(size);
     } else {
         int64_t factor = 1, offset = 0;
         std::vector<Dim> parts;
@@ -149,7 +171,7 @@ std::string Converter::size_blob(const Dim& size) {
         if (factor != 1) combine(Dim(factor), 2);
         if (offset != 0) combine(Dim(offset), 0);
     }
-    if (!made.empty()) size_blobs_[size.symbol] = made;
+    if (!made.empty()) sizes_.blobs[size.symbol] = made;
     return made;
 }
 

@@ -132,9 +132,11 @@ Value* Op::set(int i, ElementType type, const std::vector<Dim>& shape, const For
     Value* v = c.add_value(node.outputs[i]);
     v->type = type;
     v->shape = shape;
+    for (Dim& d : v->shape)
+        if (d.symbol == 0) d = c.symbols.fresh();
     v->form = form;
     v->blobs[{0, form}] = blob;
-    c.add_sizes(blob, shape, form);
+    c.add_sizes(blob, v->shape, form);
     return v;
 }
 
@@ -162,11 +164,19 @@ Value* Op::alias(int i, Value* v) {
 void Op::set_content(int i, const std::vector<Dim>& content) {
     Value* v = wants(i) ? c.find_value(node.outputs[i]) : nullptr;
     if (!v || v->is_constant()) return;
+    const Dim count = c.symbols.product(v->shape);
+    if (!count.is((int64_t)content.size())) return;
     v->has_content = true;
     v->content = content;
-    if (!all_known(content) || is_float(v->type)) return;
+    if (is_float(v->type)) return;
+    if (!all_known(content)) {
+        for (size_t at = 0; at < content.size(); at++)
+            c.add_size_value(content[at], v->name, (int)at);
+        return;
+    }
     // Known after all: a constant from now on.
-    const Tensor t = Tensor::of_ints(values_of(content), v->rank() == 0).cast(v->type);
+    const Tensor t =
+        Tensor::of_ints(values_of(content)).reshaped(values_of(v->shape)).cast(v->type);
     c.add_constant(node.outputs[i], t);
 }
 

@@ -16,6 +16,7 @@ OpTable binary_ops();
 OpTable reduce_ops();
 OpTable shape_ops();
 OpTable slice_ops();
+OpTable pad_ops();
 OpTable gather_ops();
 OpTable fill_ops();
 OpTable conv_ops();

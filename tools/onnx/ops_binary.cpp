@@ -56,7 +56,9 @@ void set_binary_content(Op& op, int type, const Value* x, const Value* y) {
                           : type == kSub          ? s.subtract(a, b)
                           : type == kMul          ? s.multiply(a, b)
                           : type == kDiv && sizes ? s.divide(a, b)
-                                                  : Dim());
+                          : a.known() && b.known()
+                              ? Dim()
+                              : s.function("binary" + std::to_string(type), a, b));
     }
     op.set_content(0, content);
 }
@@ -166,7 +168,13 @@ bool bitwise(Op& op) {
     return tensor_binary(op, kType, op.in(0)->type);
 }
 
-bool mod(Op& op) { return tensor_binary(op, op.attr("fmod", 0) ? 5 : 4, op.in(0)->type); }
+bool mod(Op& op) {
+    if (!tensor_binary(op, op.attr("fmod", 0) ? 5 : 4, op.in(0)->type)) return false;
+    const int kFmod = 101, kMod = 100;  // no BinaryType
+    if (!op.in(0)->floats())
+        set_binary_content(op, op.attr("fmod", 0) ? kFmod : kMod, op.in(0), op.in(1));
+    return true;
+}
 
 // Of a negative x: ~(~x >> n), the layer's shift being that of unsigned numbers.
 bool arithmetic_shift(Op& op) {
@@ -210,6 +218,7 @@ bool variadic(Op& op, int type, int tensor_type, bool mean) {
     }
     if (mean) sum = scalar_op(op, sum, kMul, 1.f / (float)all.size());
     op.set(0, all[0]->type, b.shape, b.form, sum);
+    if (!floats && all.size() == 2) set_binary_content(op, type, all[0], all[1]);
     return true;
 }
 bool max(Op& op) { return variadic(op, kMax, 7, false); }

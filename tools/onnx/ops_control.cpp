@@ -1,5 +1,8 @@
-// If, Loop and Scan: subgraphs put in place of the node, once or once an iteration.
+// If, Loop and Scan: subgraphs put in place of the node, once or once an iteration, or between the
+// layers of a loop that the net runs.
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "onnx/functions.h"
 #include "onnx/nodes.h"
@@ -130,6 +133,168 @@ bool no_rows(Op& op, int output, const ValueInfo& declared) {
     return true;
 }
 
+// The body of a loop as values of the outer graph: from the number of the iteration, the condition
+// and the carried values to whether it goes on, the carried values and what it adds.
+typedef std::function<bool(const Strings& inputs, Strings* outputs)> Body;
+
+struct LoopPlan {
+    std::string count, condition;  // values; "": no limit, true
+    Strings states;
+    size_t scans;
+    Body body;
+};
+
+std::string plain_number(Op& op, const std::string& name, ElementType type, int64_t missing) {
+    if (!name.empty()) return op.plain(op.c.find_value(name));
+    Tensor number(type, {});
+    number.set_int(0, missing);
+    return op.plain(op.c.add_constant(op.c.unique_value(op.node.label() + "/constant"), number));
+}
+
+// The values that an iteration begins with, carried ones of the given shapes; their names.
+bool start_loop(Op& op, const LoopPlan& p, const std::vector<std::vector<Dim>>& shapes,
+                Strings* names, std::string* token) {
+    const std::string label = op.node.label();
+    Strings inputs = {plain_number(op, p.count, ElementType::kInt64, 2147483647),
+                      plain_number(op, p.condition, ElementType::kBool, 1)};
+    for (const std::string& state : p.states) inputs.push_back(op.plain(op.c.find_value(state)));
+    for (const std::string& blob : inputs)
+        if (blob.empty()) return false;
+    const ModelLayer& layer =
+        op.c.emit("LoopStart", inputs, label + "/start", (int)inputs.size() + 1);
+    const Strings blobs = layer.outputs;
+    *token = blobs[0];
+    for (size_t i = 1; i < blobs.size(); i++) {
+        Value* v = op.c.add_value(op.c.unique_value(label + "/iteration"));
+        v->type = i == 1   ? ElementType::kInt64
+                  : i == 2 ? ElementType::kBool
+                           : op.c.find_value(p.states[i - 3])->type;
+        if (i > 2) v->shape = shapes[i - 3];
+        v->form = Form::plain(v->rank());
+        v->blobs[{0, v->form}] = blobs[i];
+        op.c.add_sizes(blobs[i], v->shape, v->form);
+        names->push_back(v->name);
+    }
+    return true;
+}
+
+// Sizes that differ from one iteration to the next become unknown ones. 1: all are as assumed, 0:
+// not yet, -1: op.fail().
+int settle_shapes(Op& op, const Strings& outputs, const LoopPlan& p, const std::set<int>& own,
+                  std::vector<std::vector<Dim>>* shapes) {
+    bool settled = true;
+    for (size_t i = 0; i < p.states.size(); i++) {
+        const Value* v = op.c.find_value(outputs[1 + i]);
+        std::vector<Dim>& assumed = (*shapes)[i];
+        const Value* state = op.c.find_value(p.states[i]);
+        if (v->shape.size() != assumed.size() || mat_type(v->type) != mat_type(state->type))
+            return op.fail("%s changes its rank or type from one iteration to the next",
+                           p.states[i].c_str()),
+                   -1;
+        for (size_t d = 0; d < assumed.size(); d++) {
+            if (same(v->shape[d], assumed[d]) || own.count(assumed[d].symbol)) continue;
+            assumed[d] = Dim();
+            settled = false;
+        }
+    }
+    return settled ? 1 : 0;
+}
+
+// A size outside the loop: symbols that the loop brought along mean nothing there.
+Dim outside(const Dim& d, int symbols) { return d.known() || d.symbol < symbols ? d : Dim(); }
+
+bool end_loop(Op& op, const LoopPlan& p, const std::string& token, const Strings& outputs,
+              const std::vector<std::vector<Dim>>& shapes, int symbols) {
+    const size_t states = p.states.size();
+    Strings inputs(1, token);
+    std::vector<int> ranks, types, sizes;
+    for (size_t i = 0; i < outputs.size(); i++) {
+        Value* v = op.c.find_value(outputs[i]);
+        inputs.push_back(op.plain(v));
+        if (inputs.back().empty()) return false;
+        if (i <= states) continue;
+        if (v->rank() > 3)
+            return op.fail("%s, of rank %d, cannot be stacked", v->name.c_str(), v->rank());
+        ranks.push_back(v->rank());
+        types.push_back(is_float(v->type) ? 0 : std::min(cast_code(v->type), 5));
+        for (const Dim& d : v->shape) sizes.push_back(d.known() ? (int)d.value : 0);
+    }
+    const int count = (int)outputs.size() - 1;
+    ModelLayer& layer = op.emit("LoopEnd", inputs, 0, count);
+    if (p.scans) {
+        layer.set("scans", (int)p.scans);
+        layer.set("ranks", ranks);
+        layer.set("types", types);
+        if (!sizes.empty()) layer.set("sizes", sizes);
+    }
+    const Strings blobs = layer.outputs;
+    for (int i = 0; i < count && i < op.outputs(); i++) {
+        const Value* v = op.c.find_value(outputs[1 + (size_t)i]);
+        std::vector<Dim> shape;
+        if ((size_t)i >= states) shape.push_back(Dim());
+        for (const Dim& d : (size_t)i < states ? shapes[(size_t)i] : v->shape)
+            shape.push_back(outside(d, symbols));
+        op.set(i, v->type, shape, Form::plain((int)shape.size()), blobs[(size_t)i]);
+    }
+    op.c.count("loops run by the net");
+    return true;
+}
+
+// The body once, between layers that run it again and again.
+bool loop_at_run_time(Op& op, const LoopPlan& p) {
+    std::vector<std::vector<Dim>> shapes;
+    for (const std::string& state : p.states) {
+        const Value* v = op.c.find_value(state);
+        if (v->rank() > 4) return op.fail("it carries %s of rank %d", state.c_str(), v->rank());
+        shapes.push_back(v->shape);
+    }
+    const int symbols = op.c.symbols.count();
+    std::set<int> own;
+    const Converter::Sizes known = op.c.sizes();
+    for (;;) {
+        for (std::vector<Dim>& shape : shapes) {
+            for (Dim& d : shape) {
+                if (d.symbol != 0) continue;
+                d = op.c.symbols.fresh();
+                own.insert(d.symbol);
+            }
+        }
+        Strings inputs, outputs;
+        std::string token;
+        if (!start_loop(op, p, shapes, &inputs, &token) || !p.body(inputs, &outputs)) return false;
+        if (outputs.size() != 1 + p.states.size() + p.scans)
+            return op.fail("a body of %zu outputs", outputs.size());
+        const int settled = settle_shapes(op, outputs, p, own, &shapes);
+        const bool ended = settled > 0 && end_loop(op, p, token, outputs, shapes, symbols);
+        // Blobs of the body tell sizes to nothing else.
+        op.c.set_sizes(known);
+        if (settled != 0) return ended;
+    }
+}
+
+// An unrolled loop: what it gives at the end. 1: done, 0: how often it runs is not known, -1:
+// op.fail().
+int unroll(Op& op, const Graph& body, size_t states, int64_t count, int64_t going, Strings* state,
+           std::vector<Strings>* rows) {
+    const int64_t most = kMostNodes / (int64_t)std::max<size_t>(1, body.nodes.size());
+    Tensor truth(ElementType::kBool, {});
+    truth.set_int(0, 1);
+    for (int64_t i = 0; i < count && going; i++) {
+        if (i >= most) return 0;
+        Strings inputs = {op.c.unique_value(op.node.label() + "/iteration"),
+                          op.c.unique_value(op.node.label() + "/condition")};
+        op.c.add_constant(inputs[0], Tensor::of_ints({i}, true));
+        op.c.add_constant(inputs[1], truth);
+        inputs.insert(inputs.end(), state->begin(), state->end());
+        Strings outputs;
+        if (!run_body(op, body, inputs, &outputs)) return -1;
+        if (!known_number(op.c.find_value(outputs[0]), &going)) return 0;
+        state->assign(outputs.begin() + 1, outputs.begin() + 1 + (ptrdiff_t)states);
+        for (size_t k = 0; k < rows->size(); k++) (*rows)[k].push_back(outputs[1 + states + k]);
+    }
+    return 1;
+}
+
 bool loop(Op& op) {
     const Graph* body = subgraph(op, "body");
     if (!body) return op.fail("it lacks a body");
@@ -137,38 +302,32 @@ bool loop(Op& op) {
     if ((int)body->inputs.size() != states + 2 || (int)body->outputs.size() < states + 1)
         return op.fail("a body of %zu inputs and %zu outputs for %d states", body->inputs.size(),
                        body->outputs.size(), states);
-    int64_t count = INT64_MAX, going = 1;
-    if (op.has(0) && !known_number(op.in(0), &count))
-        return op.fail("the trip count %s is not constant", op.node.inputs[0].c_str());
-    if (op.has(1) && !known_number(op.in(1), &going))
-        return op.fail("the condition %s is not constant", op.node.inputs[1].c_str());
     const size_t scans = body->outputs.size() - 1 - (size_t)states;
+    if (op.outputs() > states + (int)scans)
+        return op.fail("%d outputs of a body with %zu", op.outputs(), body->outputs.size());
+    int64_t count = INT64_MAX, going = 1;
     Strings state(op.node.inputs.begin() + std::min(2, op.inputs()), op.node.inputs.end());
     std::vector<Strings> rows(scans);
-    const int64_t most = kMostNodes / (int64_t)std::max<size_t>(1, body->nodes.size());
-    Tensor truth(ElementType::kBool, {});
-    truth.set_int(0, 1);
-    for (int64_t i = 0; i < count && going; i++) {
-        if (i >= most) return op.fail("more than %lld iterations", (long long)most);
-        Strings inputs = {op.c.unique_value(op.node.label() + "/iteration"),
-                          op.c.unique_value(op.node.label() + "/condition")};
-        op.c.add_constant(inputs[0], Tensor::of_ints({i}, true));
-        op.c.add_constant(inputs[1], truth);
-        inputs.insert(inputs.end(), state.begin(), state.end());
-        Strings outputs;
-        if (!run_body(op, *body, inputs, &outputs)) return false;
-        if (!known_number(op.c.find_value(outputs[0]), &going))
-            return op.fail("whether it goes on after iteration %lld is not constant", (long long)i);
-        state.assign(outputs.begin() + 1, outputs.begin() + 1 + states);
-        for (size_t k = 0; k < scans; k++) rows[k].push_back(outputs[1 + (size_t)states + k]);
+    const bool known = (!op.has(0) || known_number(op.in(0), &count)) &&
+                       (!op.has(1) || known_number(op.in(1), &going));
+    const int unrolled = known ? unroll(op, *body, (size_t)states, count, going, &state, &rows) : 0;
+    if (unrolled < 0) return false;
+    if (unrolled == 0) {
+        LoopPlan plan;
+        plan.count = op.has(0) ? op.node.inputs[0] : "";
+        plan.condition = op.has(1) ? op.node.inputs[1] : "";
+        plan.states.assign(op.node.inputs.begin() + std::min(2, op.inputs()), op.node.inputs.end());
+        plan.scans = scans;
+        plan.body = [&](const Strings& inputs, Strings* outputs) {
+            return run_body(op, *body, inputs, outputs);
+        };
+        return loop_at_run_time(op, plan);
     }
     Nodes nodes(op);
     for (int i = 0; i < op.outputs(); i++) {
         if (!op.wants(i)) continue;
         if (i < states) {
             op.alias(i, op.c.find_value(state[i]));
-        } else if ((size_t)(i - states) >= scans) {
-            return op.fail("%d outputs of a body with %zu", op.outputs(), body->outputs.size());
         } else if (rows[i - states].empty()) {
             if (!no_rows(op, i, body->outputs[1 + (size_t)i])) return false;
         } else if (!nodes.set(i, stack(nodes, rows[i - states], 0))) {
@@ -282,7 +441,8 @@ OpTable control_ops() {
     return {
         {"", "If", 1, 0, if_else,
          "branches of the same rank, unless the condition is known at conversion"},
-        {"", "Loop", 1, 0, loop, "a trip count that is known at conversion; unrolled"},
+        {"", "Loop", 1, 0, loop,
+         "unrolled where the trip count is known; otherwise carried values of rank at most 4"},
         {"", "Scan", 8, 0, scan, "a length that is known at conversion; unrolled"},
     };
 }

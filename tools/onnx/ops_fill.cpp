@@ -69,9 +69,8 @@ bool range(Op& op) {
         if (from.back().empty()) return false;
     }
     const Value *start = op.in(0), *limit = op.in(1), *step = op.in(2);
-    if (start->has_content && limit->has_content && step->has_content && start->content[0].is(0) &&
-        step->content[0].is(1))
-        count = limit->content[0];
+    if (start->has_content && limit->has_content && step->has_content && step->content[0].is(1))
+        count = op.c.symbols.subtract(limit->content[0], start->content[0]);
     if (count.known() && count.value < 0) count = Dim(0);
     const std::string out = op.emit("Range", from).outputs[0];
     op.set(0, start->type, {count}, Form::plain(1), out);

@@ -32,7 +32,7 @@ bool reshape_to(Op& op, Value* x, const std::vector<Dim>& shape) {
                                          op.c.mat_dims(shape, to), x->floats(), op.node.outputs[0]);
     if (out.empty()) return op.fail("%s", op.c.why.c_str());
     op.set(0, x->type, shape, to, out);
-    if (x->has_content && rank <= 1) op.set_content(0, x->content);
+    if (x->has_content) op.set_content(0, x->content);
     return true;
 }
 
@@ -272,6 +272,43 @@ bool transpose_groups(Op& op, Value* x, const std::vector<int>& perm, const std:
     return true;
 }
 
+// The numbers of a small integer tensor, in the order of the transposed one.
+void transpose_content(Op& op, const Value* x, const std::vector<int>& perm) {
+    if (!x->has_content || x->content.empty() || !all_known(x->shape)) return;
+    const size_t rank = perm.size();
+    std::vector<int64_t> sizes = values_of(x->shape), steps(rank, 1), at(rank, 0);
+    for (size_t a = rank - 1; a > 0; a--) steps[a - 1] = steps[a] * sizes[a];
+    std::vector<Dim> content;
+    while (content.size() < x->content.size()) {
+        int64_t from = 0;
+        for (size_t a = 0; a < rank; a++) from += at[a] * steps[(size_t)perm[a]];
+        content.push_back(x->content[(size_t)from]);
+        for (size_t a = rank; a-- > 0;) {
+            if (++at[a] < sizes[(size_t)perm[a]]) break;
+            at[a] = 0;
+        }
+    }
+    op.set_content(0, content);
+}
+
+bool transpose_blob(Op& op, Value* x, const std::vector<int>& perm, const std::vector<Dim>& shape) {
+    const int rank = x->rank();
+    const bool batch = x->form.batch && perm[0] == 0;
+    const int first = batch ? 1 : 0;
+    const Moves moves = merge_axes(perm, first);
+    const Form merged{batch, moves.in_groups};
+    const bool separate = rank - first <= 4;
+    if (separate && (x->form.separate() || moves.in_groups.size() > 4) && x->form != merged) {
+        std::vector<int> moved;
+        for (int a = first; a < rank; a++) moved.push_back(perm[a] - first);
+        const Form form = batch ? Form::batched(rank) : Form::plain(rank);
+        return permute_blob(op, x, form, form, moved, shape);
+    }
+    if (moves.in_groups.size() <= 4)
+        return permute_blob(op, x, merged, Form{batch, moves.out_groups}, moves.moved, shape);
+    return transpose_groups(op, x, perm, shape, batch);
+}
+
 bool transpose(Op& op) {
     Value* x = op.in(0);
     const int rank = x->rank();
@@ -294,20 +331,9 @@ bool transpose(Op& op) {
         op.alias(0, x);
         return true;
     }
-    const bool batch = x->form.batch && perm[0] == 0;
-    const int first = batch ? 1 : 0;
-    const Moves moves = merge_axes(perm, first);
-    const Form merged{batch, moves.in_groups};
-    const bool separate = rank - first <= 4;
-    if (separate && (x->form.separate() || moves.in_groups.size() > 4) && x->form != merged) {
-        std::vector<int> moved;
-        for (int a = first; a < rank; a++) moved.push_back(perm[a] - first);
-        const Form form = batch ? Form::batched(rank) : Form::plain(rank);
-        return permute_blob(op, x, form, form, moved, shape);
-    }
-    if (moves.in_groups.size() <= 4)
-        return permute_blob(op, x, merged, Form{batch, moves.out_groups}, moves.moved, shape);
-    return transpose_groups(op, x, perm, shape, batch);
+    if (!transpose_blob(op, x, perm, shape)) return false;
+    transpose_content(op, x, perm);
+    return true;
 }
 
 bool shape_of(Op& op) {

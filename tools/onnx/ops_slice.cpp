@@ -1,4 +1,4 @@
-// Cutting, joining, padding, repeating.
+// Cutting, joining, repeating.
 #include <algorithm>
 
 #include "onnx/ops.h"
@@ -133,6 +133,19 @@ bool emit_slice(Op& op, Value* x, const std::vector<int>& axes, const std::vecto
     return true;
 }
 
+// The numbers of a small integer tensor of which the outermost axis is cut.
+std::vector<Dim> cut_rows(const Value* x, const Cut& cut) {
+    std::vector<Dim> rows, content;
+    if (!x->shape[0].known() || x->shape[0].value < 1) return content;
+    const size_t width = x->content.size() / (size_t)x->shape[0].value;
+    for (int64_t i = 0; i < x->shape[0].value; i++) rows.push_back(Dim(i));
+    for (const Dim& row : cut_content(rows, cut)) {
+        const auto from = x->content.begin() + (ptrdiff_t)(width * (size_t)row.value);
+        content.insert(content.end(), from, from + (ptrdiff_t)width);
+    }
+    return content;
+}
+
 bool slice(Op& op) {
     Value* x = op.in(0);
     std::vector<int64_t> starts, ends, axes, steps;
@@ -174,6 +187,8 @@ bool slice(Op& op) {
     }
     if (!emit_slice(op, x, cut_axes, cuts)) return false;
     if (x->has_content && x->rank() == 1) op.set_content(0, cut_content(x->content, cuts[0]));
+    if (x->has_content && x->rank() > 1 && cut_axes.size() == 1 && cut_axes[0] == 0)
+        op.set_content(0, cut_rows(x, cuts[0]));
     return true;
 }
 
@@ -227,10 +242,16 @@ bool split(Op& op) {
     layer.set("slices", to_ints(sizes));
     layer.set("axis", mat_axis);
     const std::vector<std::string> outs = layer.outputs;
+    size_t end = 0;
     for (int i = 0; i < op.outputs(); i++) {
         std::vector<Dim> shape = x->shape;
         shape[axis] = Dim(sizes[i]);
         op.set(i, x->type, shape, form, outs[i]);
+        const size_t begin = end;
+        end += (size_t)std::max<int64_t>(0, sizes[i]);
+        if (x->has_content && x->rank() == 1 && end <= x->content.size())
+            op.set_content(
+                i, {x->content.begin() + (ptrdiff_t)begin, x->content.begin() + (ptrdiff_t)end});
     }
     return true;
 }
@@ -280,108 +301,6 @@ bool concat(Op& op) {
     layer.set("axis", mat_axis);
     op.set(0, x->type, shape, form, layer.outputs[0]);
     if (has_content && !x->floats()) op.set_content(0, content);
-    return true;
-}
-
-// Reflection and wrapping by cutting parts off and joining them.
-std::string joined_border(Op& op, const std::string& from, int mat_axis, int64_t before,
-                          int64_t behind, const std::string& mode, const Dim& size) {
-    std::vector<std::string> parts;
-    const auto cut = [&](int64_t start, int64_t end, int64_t step) {
-        ModelLayer& layer = op.emit("StridedSlice", {from});
-        layer.set("starts", to_ints({start}));
-        layer.set("ends", to_ints({end}));
-        layer.set("axes", std::vector<int>{mat_axis});
-        if (step != 1) layer.set("steps", to_ints({step}));
-        return layer.outputs[0];
-    };
-    (void)size;
-    if (before > 0)
-        parts.push_back(mode == "wrap" ? cut(-before, 2147483647, 1) : cut(before, 0, -1));
-    parts.push_back(from);
-    if (behind > 0) parts.push_back(mode == "wrap" ? cut(0, behind, 1) : cut(-2, -2 - behind, -1));
-    ModelLayer& layer = op.emit("Concat", parts);
-    layer.set("axis", mat_axis);
-    return layer.outputs[0];
-}
-
-// One axis of a border of any form: a Mat of outer, axis, inner.
-std::string pad_axis(Op& op, const std::string& from, const std::vector<Dim>& dims, int mat_axis,
-                     int64_t before, int64_t behind, const std::string& mode, float value) {
-    if (mode == "wrap" || (mode == "reflect" && mat_axis + 2 < (int)dims.size()))
-        return joined_border(op, from, mat_axis, before, behind, mode, dims[mat_axis]);
-    ModelLayer& layer = op.emit("Padding", {from});
-    const int place = (int)dims.size() - 1 - mat_axis;  // 0: w, 1: h, 2: d or c
-    static const char* const kBefore[] = {"left", "top", "front"};
-    static const char* const kBehind[] = {"right", "bottom", "behind"};
-    layer.set(kBefore[place], (int)before);
-    layer.set(kBehind[place], (int)behind);
-    layer.set("type", mode == "edge" ? 1 : mode == "reflect" ? 2 : 0);
-    if (mode == "constant") layer.set("value", value);
-    return layer.outputs[0];
-}
-
-bool pad(Op& op) {
-    Value* x = op.in(0);
-    std::vector<int64_t> pads, axes;
-    float value = op.attr_float("value", 0.f);
-    const std::string mode = op.attr_string("mode", "constant");
-    if (op.opset < 11) {
-        pads = op.attr_ints("pads");
-    } else {
-        if (!op.ints(1, "pads", &pads)) return false;
-        if (op.has(2) && !uniform(op.in(2), &value))
-            return op.fail("constant_value is not constant");
-        if (op.has(3) && !op.ints(3, "axes", &axes)) return false;
-    }
-    if (axes.empty())
-        for (int a = 0; a < x->rank(); a++) axes.push_back(a);
-    if (pads.size() != 2 * axes.size())
-        return op.fail("%zu pads for %zu axes", pads.size(), axes.size());
-    Value part;
-    part.name = op.node.outputs[0], part.type = x->type;
-    Value* now = x;
-    for (size_t i = 0; i < axes.size(); i++) {
-        int axis = 0;
-        if (!op.axis(axes[i], x->rank(), &axis)) return false;
-        const int64_t before = pads[i], behind = pads[i + axes.size()];
-        if (before == 0 && behind == 0) continue;
-        if (std::max(before, behind) > 1 << 30 || std::min(before, behind) < -(1 << 30))
-            return op.fail("pads of %lld and %lld", (long long)before, (long long)behind);
-        int mat_axis = 0;
-        Form form = op.axis_form(now, axis, &mat_axis);
-        if (form.groups.size() == 4 && mat_axis == 0) {
-            form.groups = {1, 3};  // Padding has no place for a fourth axis
-            if (form.batch) form.groups = {1, (int)x->rank() - 2};
-        }
-        std::string blob = op.blob(now, form);
-        if (blob.empty()) return false;
-        std::vector<Dim> shape = now->shape;
-        if (before < 0 || behind < 0) {  // negative pads cut
-            ModelLayer& cut = op.emit("StridedSlice", {blob});
-            cut.set("starts", to_ints({std::max<int64_t>(0, -before)}));
-            cut.set("ends", to_ints({behind < 0 ? behind : 2147483647}));
-            cut.set("axes", std::vector<int>{mat_axis});
-            blob = cut.outputs[0];
-            shape[axis] = op.c.symbols.add(
-                shape[axis], Dim(std::min<int64_t>(before, 0) + std::min<int64_t>(behind, 0)));
-        }
-        const int64_t more = std::max<int64_t>(before, 0) + std::max<int64_t>(behind, 0);
-        if (more > 0)
-            blob =
-                pad_axis(op, blob, op.c.mat_dims(shape, form), mat_axis,
-                         std::max<int64_t>(before, 0), std::max<int64_t>(behind, 0), mode, value);
-        shape[axis] = op.c.symbols.add(shape[axis], Dim(more));
-        part.shape = shape, part.form = form;
-        part.blobs.clear();
-        part.blobs[{0, form}] = blob;
-        now = &part;
-    }
-    if (now == x) {
-        op.alias(0, x);
-        return true;
-    }
-    op.set(0, x->type, part.shape, part.form, part.blobs[{0, part.form}]);
     return true;
 }
 
@@ -493,7 +412,6 @@ OpTable slice_ops() {
         {"", "Slice", 1, 0, slice, "axes and steps constant; at most 4 axes when starts are not"},
         {"", "Split", 1, 0, split, "constant sizes"},
         {"", "Concat", 1, 0, concat, ""},
-        {"", "Pad", 1, 0, pad, "constant pads"},
         {"", "Tile", 6, 0, tile, "repeats that are constant or sizes of inputs"},
         {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4"},
         {"", "Trilu", 14, 0, trilu, "constant k"},

@@ -1,0 +1,132 @@
+"""Sizes that are known only when the net runs: one conversion, many sizes, against the reference evaluator."""
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+from onnx.reference import ReferenceEvaluator
+
+from onnx_run import convert, run
+
+
+def check(text, feeds, tmp_path, tolerance=1e-5, **constants):
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    for name, values in constants.items():
+        model.graph.initializer.append(numpy_helper.from_array(np.asarray(values), name))
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    names = [o.name for o in model.graph.output]
+    evaluator = ReferenceEvaluator(model)
+    for feed in feeds:
+        have = run(net, feed, names, tmp_path)
+        for name, want in zip(names, evaluator.run(None, feed)):
+            assert have[name].shape == want.shape, name
+            np.testing.assert_allclose(have[name], want, rtol=tolerance, atol=tolerance)
+    return net
+
+
+def rand(*shape):
+    return np.random.default_rng(sum(shape)).normal(0, 1, shape).astype(np.float32)
+
+
+# PyTorch's F.pad to a multiple of 4: the pads as pairs from the last axis on, turned round.
+PAD = '''g (float[n,3,h,w] x) => (float[n,3,p,q] y) {
+    s = Shape(x)
+    h = Gather <axis = 0> (s, two)
+    w = Gather <axis = 0> (s, three)
+    hm = Mod(h, four)
+    wm = Mod(w, four)
+    hn = Sub(four, hm)
+    wn = Sub(four, wm)
+    ph = Mod(hn, four)
+    pw = Mod(wn, four)
+    phu = Unsqueeze(ph, axes)
+    pwu = Unsqueeze(pw, axes)
+    some = Concat <axis = 0> (none, pwu, none, phu)
+    rest = ConstantOfShape <value = int64[1] {0}> (more)
+    all = Concat <axis = 0> (some, rest)
+    pairs = Reshape(all, by_two)
+    back = Slice(pairs, last, least, axes, step)
+    turned = Transpose <perm = [1, 0]> (back)
+    flat = Reshape(turned, minus)
+    pads = Cast <to = 7> (flat)
+    y = Pad <mode = "MODE"> (x, pads)
+}'''
+NUMBERS = dict(two=np.int64(2), three=np.int64(3), four=np.int64(4), axes=np.int64([0]), none=np.int64([0]),
+               more=np.int64([4]), by_two=np.int64([-1, 2]), last=np.int64([-1]), least=np.int64([-2 ** 63 + 1]),
+               step=np.int64([-1]), minus=np.int64([-1]))
+
+
+@pytest.mark.parametrize('mode', ['constant', 'reflect', 'edge'])
+def test_pad(mode, tmp_path):
+    shapes = [(2, 3, 5, 6), (1, 3, 8, 7), (1, 3, 8, 12), (3, 3, 9, 9)]
+    net = check(PAD.replace('MODE', mode), [{'x': rand(*s)} for s in shapes], tmp_path, **NUMBERS)
+    assert 'sizes=' not in net[0].read_text()
+
+
+def test_pads_that_are_an_input(tmp_path):
+    """Negative ones cut; the fill is given."""
+    text = 'g (float[a,b] x, int64[4] pads, float fill) => (float[c,d] y) { y = Pad(x, pads, fill) }'
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 17]> {text}')
+    onnx.save(model, tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    x = rand(4, 5)
+    have = run(net, {'x': x, 'pads': np.int64([1, 0, 2, 3]), 'fill': np.float32(7)}, ['y'], tmp_path)['y']
+    np.testing.assert_array_equal(have, np.pad(x, ((1, 2), (0, 3)), constant_values=7))
+    have = run(net, {'x': x, 'pads': np.int64([-1, 2, 0, -1]), 'fill': np.float32(7)}, ['y'], tmp_path)['y']
+    np.testing.assert_array_equal(have, np.pad(x[1:, :-1], ((0, 0), (2, 0)), constant_values=7))
+
+
+# Swin's windows of 4 x 4: reshapes to rank 6 whose sizes the graph computes.
+WINDOWS = '''g (float[n,3,h,w] x) => (float[n,3,h,w] y) {
+    s = Shape(x)
+    n = Slice(s, zero, one, zero)
+    h = Slice(s, two, three, zero)
+    w = Slice(s, three, four, zero)
+    hq = Div(h, size)
+    wq = Div(w, size)
+    to = Concat <axis = 0> (n, c, hq, size, wq, size)
+    a = Reshape(x, to)
+    b = Transpose <perm = [0, 2, 4, 3, 5, 1]> (a)
+    rows = Reshape(b, to_rows)
+    t = Transpose <perm = [0, 2, 1]> (rows)
+    m = MatMul(rows, t)
+    p = Softmax <axis = -1> (m)
+    o = MatMul(p, rows)
+    from = Concat <axis = 0> (n, hq, wq, size, size, c)
+    d = Reshape(o, from)
+    e = Transpose <perm = [0, 5, 1, 3, 2, 4]> (d)
+    end = Concat <axis = 0> (n, c, h, w)
+    y = Reshape(e, end)
+}'''
+
+
+def test_windows(tmp_path):
+    check(WINDOWS, [{'x': rand(*s)} for s in ((2, 3, 8, 12), (1, 3, 4, 8), (1, 3, 16, 4))], tmp_path,
+          zero=np.int64([0]), one=np.int64([1]), two=np.int64([2]), three=np.int64([3]), four=np.int64([4]),
+          size=np.int64([4]), c=np.int64([3]), to_rows=np.int64([-1, 16, 3]))
+
+
+# What a detector does with the boxes that it keeps, which may be none: a head of dense layers and convolutions.
+KEEP = '''g (float[n,8] x) => (float[m,3] scores, float[m,2,2,4] maps, int64[m] best) {
+    s = Gather <axis = 1> (x, zero)
+    over = Greater(s, limit)
+    found = NonZero(over)
+    at = Squeeze(found, axes)
+    kept = Gather <axis = 0> (x, at)
+    h = Gemm <transB = 1> (kept, w1, b1)
+    r = Relu(h)
+    l = Gemm <transB = 1> (r, w2, b2)
+    scores = Softmax <axis = -1> (l)
+    best = ArgMax <axis = 1, keepdims = 0> (scores)
+    image = Reshape(r, to_image)
+    c = Conv <kernel_shape = [1, 1]> (image, w3)
+    maps = Transpose <perm = [0, 2, 3, 1]> (c)
+}'''
+
+
+def test_nothing_is_found(tmp_path):
+    some, none = rand(7, 8), rand(7, 8)
+    none[:, 0] = -1
+    check(KEEP, [{'x': some}, {'x': none}, {'x': some[:2]}], tmp_path, zero=np.int64(0), limit=np.float32(0),
+          axes=np.int64([0]), w1=rand(12, 8), b1=rand(12), w2=rand(3, 12), b2=rand(3), to_image=np.int64([-1, 3, 2, 2]),
+          w3=rand(4, 3, 1, 1))
