@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "layer/scratch.h"
+
 namespace quoll {
 
 int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out,
@@ -18,8 +20,9 @@ int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vec
 }
 
 int check_input(const Layer& layer, const Mat& blob) {
-    std::vector<Shape> out;
-    return layer.infer_shapes(std::vector<Shape>(1, blob.logical_shape()), out);
+    const ShapeList in(blob);
+    ShapeList out;
+    return layer.infer_shapes(*in, *out);
 }
 
 size_t normalized_run(const Shape& shape, int affine_size) {

@@ -2,6 +2,8 @@
 
 #include <limits.h>
 
+#include <algorithm>
+
 #include "blocks.h"
 #include "tensor.h"
 
@@ -39,13 +41,14 @@ int Concat::shape(const Concat& s, const std::vector<Shape>& in, std::vector<Sha
 
 bool Concat::join_others(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                          int* status) const {
+    const auto has_values = [](const Mat& m) { return m.logical_shape().total() > 0; };
+    if (std::all_of(bottoms.begin(), bottoms.end(), has_values)) return false;
     std::vector<Mat> others;
     std::vector<Shape> in, out;
     for (const Mat& m : bottoms) {
         in.push_back(m.logical_shape());
-        if (in.back().total() > 0) others.push_back(m);
+        if (has_values(m)) others.push_back(m);
     }
-    if (others.size() == bottoms.size()) return false;
     *status = infer_shapes(in, out);
     if (*status != kOk) return true;
     tops.resize(1);

@@ -7,6 +7,7 @@
 
 #include "channels.h"
 #include "extremes.h"
+#include "scratch.h"
 
 namespace quoll {
 
@@ -152,11 +153,12 @@ int PoolingOperator::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const 
 
 int PoolingOperator::shape(const PoolingOperator& s, const std::vector<Shape>& in,
                            std::vector<Shape>& out) {
+    ShapeList floats;
+    *floats = in;
     // Maxima of s8 are taken, too.
-    std::vector<Shape> floats = in;
-    for (Shape& shape : floats)
+    for (Shape& shape : *floats)
         if (s.is_max() && shape.dtype == DType::s8) shape.dtype = DType::f32;
-    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, floats, out, 0));
+    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, *floats, out, 0));
     const Shape& m = in[0];
     if (m.dims > s.axes + 1)
         return s.fail("expected at most %d axes, got %s", s.axes + 1, shape_text(m).c_str());

@@ -32,7 +32,8 @@ TEST_P(Allocations, NoneInSteadyState) {
     const std::string param = std::string("benchmark/models/") + c.graph + ".param";
     ASSERT_EQ(net.load_param(param.c_str()), 0) << "run from the source tree";
     ASSERT_EQ(net.load_model(quoll::RandomWeights()), 0);
-    Mat in(64, 64, 3), out;
+    const int size = c.graph == std::string("googlenet") ? 224 : 64;  // its last window is 7 wide
+    Mat in(size, size, 3), out;
     in.fill(0.25f);
     quoll::Extractor kept = net.create_extractor();
     size_t blocks = 0, small = 0;
@@ -48,15 +49,20 @@ TEST_P(Allocations, NoneInSteadyState) {
         blocks = quoll::block_allocations() - blocks, small = quoll::small_allocations() - small;
         if (i >= 3) {
             EXPECT_EQ(blocks, 0u) << "run " << i;
-            // Lists of shapes and the like: some for each layer, however large the blobs.
-            EXPECT_LE(small, 10 * net.layers().size()) << "run " << i;
+            // An Extractor has lists of its own, whatever the number of layers.
+            EXPECT_LE(small, c.one_extractor ? 0u : 32u) << "run " << i;
         }
     }
 }
 
-const Case kCases[] = {{"squeezenet", 1, false, false},   {"squeezenet", 2, true, false},
-                       {"mobilenet_v3", 1, false, true},  {"shufflenet_v2", 1, false, false},
-                       {"shufflenet_v2", 2, false, true}, {"resnet18", 1, true, true}};
+const Case kCases[] = {
+    {"squeezenet", 1, false, false},   {"squeezenet", 2, false, true},
+    {"squeezenet", 2, true, false},    {"mobilenet_v3", 1, false, true},
+    {"mobilenet_v3", 2, true, true},   {"shufflenet_v2", 1, false, false},
+    {"shufflenet_v2", 1, false, true}, {"shufflenet_v2", 2, false, true},
+    {"resnet18", 1, false, true},      {"resnet18", 1, true, true},
+    {"googlenet", 1, false, true},     {"efficientnet_b0", 1, false, true},
+};
 INSTANTIATE_TEST_SUITE_P(Graphs, Allocations, testing::ValuesIn(kCases));
 
 // The counters count.

@@ -6,6 +6,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/packing.h"
 #include "layer/cpu/pieces.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -243,9 +244,9 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
 
 int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                          const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
-    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    const ShapeList in(bottoms);
+    ShapeList out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, *in, *out));
     const bool stored = forms_ && storage_kernels(host_kernel_set(), in[0].dtype);
     if (!forms_ || (in[0].dtype != DType::f32 && !stored)) {
         std::vector<Mat> planar(2), tops;

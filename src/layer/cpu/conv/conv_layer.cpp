@@ -1,6 +1,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 
 #include "layer/cpu/cast/storage.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -33,9 +34,9 @@ int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option&
         top_blob = tops[0];
         return kOk;
     }
-    const std::vector<Shape> in(1, bottom_blob.logical_shape());
+    const ShapeList in(bottom_blob);
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
     if (is_flat_input(*this, in[0]))
         return bottom_blob.dtype == DType::bf16
                    ? runner_.forward_widened(*this, g, bottom_blob, Mat(), top_blob, opt)
@@ -56,7 +57,9 @@ int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* t
                                      const Option& opt) const {
     const Shape in = bottom.logical_shape(), shape = added.logical_shape();
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, {in, shape}, &g));
+    ShapeList both(bottom);
+    both->push_back(shape);
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *both, &g));
     const bool flat = is_flat_input(*this, in);
     if (!flat && shape == conv_output_shape(*this, g, in.dtype))
         return runner_.forward(*this, g, bottom, added, *top, opt);

@@ -48,16 +48,22 @@ std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, i
     return order;
 }
 
+// The taps of output i whose inputs exist.
+void ConvPlan::taps_inside(const ConvAxis& axis, int i, int* first, int* last) {
+    // Tap t reads at origin + t * dilation.
+    const int64_t origin = (int64_t)i * axis.stride - axis.before, d = axis.dilation;
+    const int64_t low = origin < 0 ? (-origin + d - 1) / d : 0;
+    const int64_t high = origin < axis.in ? (axis.in - 1 - origin) / d + 1 : 0;
+    *first = (int)std::min<int64_t>(low, axis.kernel);
+    *last = (int)std::min<int64_t>(high, axis.kernel);
+    if (*first >= *last) *first = *last = 0;
+}
+
 std::vector<ConvPlan::Range> ConvPlan::split_axis(const ConvAxis& axis) {
     std::vector<Range> ranges;
     for (int i = 0; i < axis.out; i++) {
-        // Tap t reads at origin + t * dilation.
-        const int64_t origin = (int64_t)i * axis.stride - axis.before, d = axis.dilation;
-        const int64_t low = origin < 0 ? (-origin + d - 1) / d : 0;
-        const int64_t high = origin < axis.in ? (axis.in - 1 - origin) / d + 1 : 0;
-        int first = (int)std::min<int64_t>(low, axis.kernel);
-        int last = (int)std::min<int64_t>(high, axis.kernel);
-        if (first >= last) first = last = 0;
+        int first, last;
+        taps_inside(axis, i, &first, &last);
         if (!ranges.empty() && ranges.back().tap_first == first && ranges.back().tap_last == last) {
             ranges.back().last++;
         } else {
@@ -67,9 +73,20 @@ std::vector<ConvPlan::Range> ConvPlan::split_axis(const ConvAxis& axis) {
     return ranges;
 }
 
+// What split_axis has.
+int ConvPlan::count_ranges(const ConvAxis& axis) {
+    int count = 0, first = -1, last = -1;
+    for (int i = 0; i < axis.out; i++) {
+        const int old_first = first, old_last = last;
+        taps_inside(axis, i, &first, &last);
+        count += first != old_first || last != old_last;
+    }
+    return count;
+}
+
 bool ConvPlan::takes(const ConvShape& s) {
-    const double lists = (double)split_axis(s.x).size() * (double)split_axis(s.y).size() *
-                         (double)split_axis(s.z).size();
+    const double lists =
+        (double)count_ranges(s.x) * (double)count_ranges(s.y) * (double)count_ranges(s.z);
     const double blocks = (double)s.x.kernel * s.y.kernel * s.z.kernel * s.in_channels / s.in_pack;
     return lists == 1 || lists * blocks <= 1 << 20;
 }

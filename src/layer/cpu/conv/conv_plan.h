@@ -64,7 +64,9 @@ private:
         int x_first, x_last, y_first, y_last, z_first, z_last;  // taps
     };
 
+    static void taps_inside(const ConvAxis& axis, int i, int* first, int* last);
     static std::vector<Range> split_axis(const ConvAxis& axis);
+    static int count_ranges(const ConvAxis& axis);
     int table(const Range& x, const Range& y, const Range& z);
     void add_blocks(const Table& taps, int outer);
     void add_rectangle(const Range& x, const Range& y, int z, int table);

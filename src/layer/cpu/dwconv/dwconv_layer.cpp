@@ -5,6 +5,7 @@
 #include "cpu.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/dwconv/window_taps.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -191,9 +192,9 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
         const int status = int8_groups_.forward(*this, *this, bottom_blob, top_blob, opt);
         if (status != Int8Conv::kUnsuitable) return status;
     }
-    const std::vector<Shape> in(1, bottom_blob.logical_shape());
+    const ShapeList in(bottom_blob);
     ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, in, &g));
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
     const bool flat = is_flat_input(*this, in[0]);
     if (int8_.created() && !flat) return int8_.forward(*this, g, bottom_blob, top_blob, opt);
     if (groups_.created())

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "layer/cpu/gemm/gemm_run.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -45,8 +46,9 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     Mat rows;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &rows));
     if (!kernels_ && !int8_.created()) return InnerProduct::forward(rows, top_blob, opt);
-    std::vector<Shape> tops;
-    QUOLL_RETURN_IF_ERROR(infer_shapes(std::vector<Shape>(1, rows.logical_shape()), tops));
+    const ShapeList in(rows);
+    ShapeList tops;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *tops));
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
     top_blob.create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top_blob.empty()) return kOutOfMemory;

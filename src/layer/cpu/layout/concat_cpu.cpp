@@ -58,9 +58,9 @@ int ConcatCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
     int status = kOk;
     if (join_others(bottoms, tops, opt, &status)) return status;
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
-    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    const ShapeList in(bottoms);
+    ShapeList out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, *in, *out));
     tops.resize(1);
     const int dims = out[0].dims, along = axis < 0 ? axis + dims : axis;
     if (bottoms.size() == 1) {

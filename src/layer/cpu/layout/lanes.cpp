@@ -123,12 +123,13 @@ bool share_lanes(const Mat& m, int first, int count, Mat* out) {
 }
 
 LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source)
-    : src_(src), dst_(dst), source_(source) {
+    : src_(src), dst_(dst) {
+    *source_ = source;
     for (int i = 0; i < dst_.count; i += dst_.pack) {
         const int width = common_width(&source_[i], dst_.pack, src_.pack);
         const bool whole = *std::min_element(&source_[i], &source_[i] + dst_.pack) >= 0;
         const bool quads = width == 1 && whole && src_.scalar == 4 && dst_.pack % 4 == 0;
-        plans_.push_back(Plan{width, quads});
+        plans_->push_back(Plan{width, quads});
     }
 }
 
@@ -251,9 +252,10 @@ void LaneGather::copy_all(const Option& opt) const {
 void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt) {
     const Lanes from(src), to(dst);
     if (from.pack != to.pack) {
-        std::vector<int> source(to.count, -1);
+        Scratch<int> source;
+        source->assign(to.count, -1);
         for (int i = 0; i < from.count; i++) source[first + i] = i;
-        LaneGather(src, dst, source).copy_all(opt);
+        LaneGather(src, dst, *source).copy_all(opt);
         return;
     }
     const size_t bytes = from.row * src.elemsize;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "layer/blocks.h"
+#include "layer/scratch.h"
 #include "option.h"
 
 namespace quoll {
@@ -56,7 +57,7 @@ public:
     LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source);
 
     // Blocks of lanes that make an element of the destination.
-    int blocks() const { return (int)plans_.size(); }
+    int blocks() const { return (int)(*plans_).size(); }
     // For the lanes of one block: n elements from `from` on in the source's rows become those from
     // `to` on in the destination's.
     void copy(int block, size_t from, size_t to, size_t n) const;
@@ -72,8 +73,8 @@ private:
     void copy_quads(int block, size_t from, size_t to, size_t n) const;
 
     const Lanes src_, dst_;
-    std::vector<int> source_;
-    std::vector<Plan> plans_;  // for each block
+    Scratch<int> source_;
+    Scratch<Plan> plans_;  // for each block
 };
 
 // All lanes of src to those of dst from `first` on, which is a multiple of dst's elempack, as the

@@ -13,14 +13,16 @@ public:
 };
 
 int ShuffleChannelCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
-    std::vector<Shape> out;
-    QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
+    const ShapeList in(bottom);
+    ShapeList out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, *in, *out));
     const int channels = out[0].c, groups = reverse ? channels / group : group;
-    std::vector<int> source(channels);
-    for (int i = 0; i < channels; i++) source[i] = i % groups * (channels / groups) + i / groups;
+    Scratch<int> source;
+    for (int i = 0; i < channels; i++)
+        source->push_back(i % groups * (channels / groups) + i / groups);
     top.create_like(bottom, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
-    LaneGather(bottom, top, source).copy_all(opt);
+    LaneGather(bottom, top, *source).copy_all(opt);
     return kOk;
 }
 

@@ -15,24 +15,24 @@ public:
 
 int SliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
-    QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
+    const ShapeList in(bottoms);
+    ShapeList out;
+    QUOLL_RETURN_IF_ERROR(shape(*this, *in, *out));
     const Mat& bottom = bottoms[0];
     const int dims = bottom.dims, along = axis < 0 ? axis + dims : axis;
     if (dims == 1) return Slice::forward({planar_view(bottom)}, tops, opt);
-    tops.resize(out.size());
+    tops.resize(out->size());
     const int to[4] = {0, 0, 0, 0};
-    for (int i = 0, start = 0; i < (int)out.size(); start += out[i].size(along), i++) {
+    for (int i = 0, start = 0; i < (int)out->size(); start += out[i].size(along), i++) {
         const int size = out[i].size(along);
         if (along == 0 && share_lanes(bottom, start, size, &tops[i])) continue;
         const int pack = along == 0 ? pack_within(bottom.elempack, size) : bottom.elempack;
         tops[i].create(out[i], pack, opt.blob_allocator);
         if (tops[i].empty()) return kOutOfMemory;
         if (along == 0) {
-            std::vector<int> source(size);
-            for (int k = 0; k < size; k++) source[k] = start + k;
-            LaneGather(bottom, tops[i], source).copy_all(opt);
+            Scratch<int> source;
+            for (int k = 0; k < size; k++) source->push_back(start + k);
+            LaneGather(bottom, tops[i], *source).copy_all(opt);
         } else {
             Block block = whole_block(tops[i]);
             block.start[axis_of_four(along, dims)] = start;

@@ -8,6 +8,7 @@
 
 #include "cpu.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -70,9 +71,10 @@ int PoolingCpu::create_pipeline(const Option& opt) {
 }
 
 int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
-    std::vector<Shape> out;
-    const Shape shape = bottom_blob.logical_shape();
-    QUOLL_RETURN_IF_ERROR(infer_shapes(std::vector<Shape>(1, shape), out));
+    const ShapeList in_shapes(bottom_blob);
+    const Shape shape = in_shapes[0];
+    ShapeList out;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(*in_shapes, *out));
     const int pack = best_elempack(*kernels_, axes == 1 ? shape.h : shape.c, opt);
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
