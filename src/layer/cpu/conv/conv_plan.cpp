@@ -136,8 +136,11 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
         }
     }
     for (size_t i = 0; i < sections_.size(); i++) sections_[i].blocks = blocks_.data() + begins[i];
-    chunk_ = gemm_chunk(*kernels.gemm, (size_t)s.in_channels * s.x.stride * s.y.stride * s.z.stride,
-                        num_sections_ > 1 ? s.out_channels : 0);
+    const size_t full =
+        gemm_chunk(*kernels.gemm, (size_t)s.in_channels * s.x.stride * s.y.stride * s.z.stride,
+                   num_sections_ > 1 ? s.out_channels : 0);
+    // That is of full tiles; of shorter ones so many more take the same room.
+    chunk_ = std::max(full, (size_t)((double)full * kernels.gemm->max_rows / pixels));
 }
 
 // The blocks of channel block (or, with taps outermost, of tap) `outer`. A block's k is its place
