@@ -571,9 +571,14 @@ int Extractor::Private::forward_batch(const Layer* layer, const std::vector<Mat>
             if (b == 0) {
                 Shape shape = m.logical_shape();
                 shape.n = n;
+                if (m.dims > 0 && shape.total() == 0) {
+                    QUOLL_RETURN_IF_ERROR(create_tensor(shape, &all, opt));
+                    continue;
+                }
                 if (!m.empty()) all.create(shape, m.elempack, opt.blob_allocator);
                 if (all.empty()) return kOutOfMemory;
             }
+            if (m.empty() && all.empty() && m.dims == all.dims) continue;
             Mat slot = all.batch(b);
             if (m.logical_shape() != slot.logical_shape() || m.elempack != slot.elempack)
                 return layer->fail("output %zu has another shape for batch item %d", i, b);

@@ -130,3 +130,9 @@ def test_nothing_is_found(tmp_path):
     check(KEEP, [{'x': some}, {'x': none}, {'x': some[:2]}], tmp_path, zero=np.int64(0), limit=np.float32(0),
           axes=np.int64([0]), w1=rand(12, 8), b1=rand(12), w2=rand(3, 12), b2=rand(3), to_image=np.int64([-1, 3, 2, 2]),
           w3=rand(4, 3, 1, 1))
+
+
+def test_axes_that_take_turns(tmp_path):
+    """Rank 6, of which each operand has every second axis: more than four groups of axes."""
+    check('g (float[2,1,3,1,4,1] x, float[1,2,1,3,1,4] y) => (float[2,2,3,3,4,4] z) { z = Add(x, y) }',
+          [{'x': rand(2, 1, 3, 1, 4, 1), 'y': rand(1, 2, 1, 3, 1, 4)}], tmp_path)

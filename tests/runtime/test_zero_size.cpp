@@ -42,6 +42,25 @@ TEST(zero_size, a_batch_of_none) {
     EXPECT_EQ(Shape(4, 5, 2, 0), sizes_for(text, Shape(4, 5, 3, 0)));
 }
 
+TEST(zero_size, in_each_item_of_a_batch) {
+    Net net;
+    ASSERT_EQ(0, net.load_param_mem("7767517\n2 2\nInput x 0 1 x\n"
+                                    "StridedSlice s 1 1 x out -23300=1,0 -23301=1,0 -23302=1,1\n"));
+    const float none = 0;
+    ASSERT_LE(0, net.load_model((const unsigned char*)&none));
+    Mat x, out;
+    Shape shape(4, 3);
+    shape.n = 2;
+    x.create(shape, 1, nullptr);
+    x.fill(1.f);
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(0, ex.input("x", x));
+    ASSERT_EQ(0, ex.extract("out", out));
+    EXPECT_EQ(2, out.n);
+    EXPECT_EQ(0, out.w);
+    EXPECT_EQ(3, out.h);
+}
+
 TEST(zero_size, is_refused_where_a_result_would_have_values) {
     EXPECT_EQ(Shape(), sizes_for("7767517\n2 2\nInput x 0 1 x\nReduction r 1 1 x out 0=0 1=1\n",
                                  Shape(5, 0)));

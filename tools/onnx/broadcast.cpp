@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -85,8 +86,32 @@ bool choose_form(Op& op, const std::vector<Value*>& inputs, Broadcast* b) {
 
 }  // namespace
 
-bool broadcast(Op& op, const std::vector<Value*>& inputs, Broadcast* b, bool keep_scalar) {
-    if (!broadcast_shape(op, inputs, &b->shape) || !choose_form(op, inputs, b)) return false;
+// The value spread to a shape, one axis after the other; null if sizes are not known.
+static Value* spread(Op& op, Value* v, const std::vector<Dim>& shape) {
+    if (!all_known(shape) || (v->is_constant() && v->constant->count() == 1)) return v;
+    Nodes n(op);
+    std::string now = v->name;
+    const int rank = (int)shape.size();
+    for (int a = 0; a < rank; a++) {
+        if (same(size_at(v, a, rank), shape[a])) continue;
+        std::vector<int64_t> to((size_t)rank, 1);
+        to[(size_t)a] = shape[a].value;
+        now = n.add("Expand", {now, n.ints(to)});
+        if (now.empty()) return nullptr;
+    }
+    return n.value(now);
+}
+
+bool broadcast(Op& op, const std::vector<Value*>& given, Broadcast* b, bool keep_scalar) {
+    std::vector<Value*> inputs = given;
+    if (!broadcast_shape(op, inputs, &b->shape)) return false;
+    if (!choose_form(op, inputs, b)) {
+        // Too many axes that only some of the inputs have.
+        for (Value*& v : inputs)
+            if (!(v = spread(op, v, b->shape))) return false;
+        if (!choose_form(op, inputs, b)) return false;
+        op.reason.clear();
+    }
     for (Value* v : inputs) {
         float value;
         if (keep_scalar && uniform(v, &value) && v->constant->count() == 1) {
