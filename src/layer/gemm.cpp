@@ -22,6 +22,7 @@ Gemm::Gemm()
       output_elemtype(0),
       output_transpose(0),
       quantize_term(0),
+      quantize_zeros(0),
       constant_TILE_M(0),
       constant_TILE_N(0),
       constant_TILE_K(0) {}
@@ -45,9 +46,10 @@ void Gemm::params(Gemm& s, ParamVisitor& v) {
     v(14, "output_transpose", s.output_transpose, 0, "1: the output is [N][M]", between(0, 1));
     v(18, "quantize_term", s.quantize_term, 0,
       "not 0: int8 arithmetic; 4xy, 6xy, 8xy: weights of 4, 6, 8 bits, x 1: with input scales, y "
-      "0, "
-      "1, 2: 32, 64, 128 values share a scale",
+      "0, 1, 2: 32, 64, 128 values share a scale, 3: 16, not in ncnn",
       at_least(0));
+    v(23, "quantize_zeros", s.quantize_zeros, 0,
+      "1: blocks of weights of few bits have zero points; not in ncnn", between(0, 1));
     v(20, "constant_TILE_M", s.constant_TILE_M, 0, "no effect");
     v(21, "constant_TILE_N", s.constant_TILE_N, 0, "no effect");
     v(22, "constant_TILE_K", s.constant_TILE_K, 0, "no effect");
@@ -71,6 +73,8 @@ void Gemm::weights(Gemm& s, WeightVisitor& v) {
       tagged, "[1], [M], [M][N] or [N]");
     v(!!quant, "B_data_quantize_scales", s.B_data_quantize_scales, n * quant.blocks(k), raw,
       "[N][blocks of K]");
+    v(quant && s.quantize_zeros, "B_data_quantize_zeros", s.B_data_quantize_zeros,
+      n * quant.blocks(k), raw, "[N][blocks of K]");
     v(quant && quant.input_scales, "B_data_input_scales", s.B_data_input_scales, k, raw, "[K]");
     v(int8 && s.constantA, "A_data_int8_scales", s.A_data_int8_scales, m, raw, "[M]");
     v(int8 && s.constantB, "B_data_int8_scale", s.B_data_int8_scale, 1, raw, "[1]");
@@ -85,6 +89,9 @@ int Gemm::load_param(const ParamDict& pd) {
             "quantize_term (18) %d: expected constantB 1, transB 1, and constantA, transA, "
             "output_N1M, output_transpose 0",
             quantize_term);
+    if (quantize_zeros && !BlockQuant(quantize_term))
+        return fail("quantize_zeros (23): expected weights in blocks, got quantize_term (18) %d",
+                    quantize_term);
     return kOk;
 }
 
@@ -190,7 +197,8 @@ int Gemm::forward_blocks(const Product& p, Mat& top, const Option& opt) const {
     Mat column(Shape(p.k), 1, opt.workspace_allocator);
     if (column.empty()) return kOutOfMemory;
     for (int j = 0; j < p.n; j++) {
-        unpack_row(quant, B_data, B_data_quantize_scales, B_data_input_scales, j, p.k, column);
+        unpack_row(quant, B_data, B_data_quantize_scales, B_data_quantize_zeros,
+                   B_data_input_scales, j, p.k, column);
         for (int i = 0; i < p.m; i++) {
             const float* a = (const float*)p.a.blob->data + i * p.a.row_step;
             double sum = 0;

@@ -30,12 +30,14 @@ public:
     int output_elempack, output_elemtype;  // hints, not needed here
     int output_transpose;
     int quantize_term;
+    int quantize_zeros;                                     // 1: blocks of weights have zero points
     int constant_TILE_M, constant_TILE_N, constant_TILE_K;  // hints, not needed here
 
     Mat A_data, B_data, C_data;
     Mat A_data_int8_scales;      // [M]
     Mat B_data_int8_scale;       // [1]
     Mat B_data_quantize_scales;  // [N][blocks of K], see BlockQuant
+    Mat B_data_quantize_zeros;   // the same, with quantize_zeros
     Mat B_data_input_scales;     // [K]
 
 protected:

@@ -204,7 +204,8 @@ int MultiHeadAttention::project(const Mat& x, const Projection& p, float factor,
     for (int j = 0; j < p.out; j++) {
         const float* w = (const float*)p.weight_data.data + (size_t)j * p.in;
         if (quant) {
-            unpack_row(quant, p.weight_data, p.quantize_scales, p.input_scales, j, p.in, weight);
+            unpack_row(quant, p.weight_data, p.quantize_scales, Mat(), p.input_scales, j, p.in,
+                       weight);
             w = weight;
         }
         const signed char* w8 = (const signed char*)p.weight_data.data + (size_t)j * p.in;

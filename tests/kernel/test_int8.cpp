@@ -380,8 +380,10 @@ TEST(Int8Kernels, weights_in_blocks) {
     for_all([](const Int8Kernels& kernels) {
         const size_t lanes = kernels.lanes;
         for (size_t k : {8, 32, 104, 256}) {
-            for (size_t block : {32, 128}) {
-                for (int bits : {4, 8}) {
+            for (size_t block : {16, 32, 128}) {
+                for (int form : {0, 1, 2, 3}) {
+                    const int bits = form % 2 ? 8 : 4;
+                    const bool zeros = form >= 2;
                     const BlockWeights w(bits, k, lanes);
                     const size_t blocks = (k + block - 1) / block, a_row = k + 5;
                     Guarded<float> a(3 * a_row + k), scale(blocks * lanes);
@@ -389,28 +391,39 @@ TEST(Int8Kernels, weights_in_blocks) {
                     std::copy(w.words.begin(), w.words.end(), b.begin());
                     for (float& x : a) x = (float)uniform(-100, 100) / 128;
                     for (float& x : scale) x = (float)uniform(1, 64) / 256;
+                    Guarded<float> offset(blocks * lanes), sums(kBlockRows * blocks);
+                    for (float& x : offset) x = zeros ? (float)uniform(-64, 64) / 16 : 0.f;
+                    for (float& x : sums) x = 0.f;
+                    for (size_t i = 0; i < kBlockRows * k; i++)
+                        sums[i / k * blocks + i % k / block] += a[i / k * a_row + i % k];
+                    const auto value = [&](size_t kk, size_t n) {
+                        const size_t at = kk / block * lanes + n;
+                        return w.values[kk * lanes + n] * (double)scale[at] + offset[at];
+                    };
+                    BlockTile tile = {};
+                    tile.a = a.data(), tile.a_row = (ptrdiff_t)a_row;
+                    tile.b = b.data(), tile.scale = scale.data();
+                    tile.offset = zeros ? offset.data() : nullptr;
+                    tile.a_sum = sums.data(), tile.a_sum_row = (ptrdiff_t)blocks;
+                    tile.k = k, tile.block = block;
                     for (size_t rows = 1; rows <= kBlockRows; rows++) {
                         Guarded<float> out(rows * lanes);
-                        kernels.block_tile[rows - 1][bits / 8]({a.data(), (ptrdiff_t)a_row,
-                                                                b.data(), scale.data(), k, block,
-                                                                out.data(), (ptrdiff_t)lanes});
+                        tile.out = out.data(), tile.out_row = (ptrdiff_t)lanes;
+                        kernels.block_tile[rows - 1][bits / 8](tile);
                         for (size_t i = 0; i < out.size(); i++) {
                             double want = 0, magnitude = 0;
                             for (size_t kk = 0; kk < k; kk++) {
-                                const double y = (double)a[i / lanes * a_row + kk] *
-                                                 w.values[kk * lanes + i % lanes] *
-                                                 scale[kk / block * lanes + i % lanes];
-                                want += y, magnitude += fabs(y);
+                                const double x = a[i / lanes * a_row + kk];
+                                want += x * value(kk, i % lanes), magnitude += fabs(x) * 40;
                             }
                             ASSERT_NEAR(want, out[i], magnitude * 0x1p-20) << rows;
                         }
                     }
                     Guarded<float> unpacked(k * lanes);
-                    kernels.block_unpack[bits / 8]({nullptr, 0, b.data(), scale.data(), k, block,
-                                                    unpacked.data(), (ptrdiff_t)lanes});
+                    tile.out = unpacked.data();
+                    kernels.block_unpack[bits / 8](tile);
                     for (size_t i = 0; i < k * lanes; i++)
-                        ASSERT_EQ((float)w.values[i] * scale[i / lanes / block * lanes + i % lanes],
-                                  unpacked[i]);
+                        ASSERT_EQ((float)value(i / lanes, i % lanes), unpacked[i]);
                 }
             }
         }
@@ -429,15 +442,18 @@ TEST(Int8Kernels, weights_of_16_bits) {
                     const float x = (float)uniform(-100, 100) / 64;
                     w = form ? float32_to_bfloat16(x) : float32_to_float16(x);
                 }
-                kernels.half_unpack[form](
-                    {nullptr, 0, b.data(), nullptr, k, k, unpacked.data(), (ptrdiff_t)lanes});
+                BlockTile tile = {};
+                tile.a = a.data(), tile.a_row = (ptrdiff_t)k, tile.b = b.data();
+                tile.k = tile.block = k;
+                tile.out = unpacked.data(), tile.out_row = (ptrdiff_t)lanes;
+                kernels.half_unpack[form](tile);
                 for (size_t i = 0; i < k * lanes; i++)
                     ASSERT_EQ(form ? bfloat16_to_float32(b[i]) : float16_to_float32(b[i]),
                               unpacked[i]);
                 for (size_t rows = 1; rows <= kBlockRows; rows++) {
                     Guarded<float> out(rows * lanes);
-                    kernels.half_tile[rows - 1][form]({a.data(), (ptrdiff_t)k, b.data(), nullptr, k,
-                                                       k, out.data(), (ptrdiff_t)lanes});
+                    tile.out = out.data();
+                    kernels.half_tile[rows - 1][form](tile);
                     for (size_t i = 0; i < out.size(); i++) {
                         double want = 0;
                         for (size_t kk = 0; kk < k; kk++)

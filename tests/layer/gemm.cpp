@@ -27,6 +27,16 @@ static const std::vector<LayerCase> kCases = {
         .weights("B_data_quantize_scales", 5, 10)
         .term_magnitude(30)
         .terms(46),
+    LayerCase({Shape(45, 6)}, "3=1 5=1 6=1 8=37 9=45 10=4 18=413 23=1")
+        .weights("B_data_quantize_scales", 5, 10)
+        .weights("B_data_quantize_zeros", -8, 7)
+        .term_magnitude(30)
+        .terms(46),
+    LayerCase({Shape(70, 12)}, "3=1 5=1 6=1 8=19 9=70 10=-1 18=800 23=1")
+        .weights("B_data_quantize_scales", 50, 100)
+        .weights("B_data_quantize_zeros", -128, 127)
+        .term_magnitude(30)
+        .terms(71),
     LayerCase({Shape(150, 3), Shape(7, 3)}, "3=1 5=1 8=7 9=150 18=602")
         .weights("B_data_quantize_scales", 5, 10)
         .term_magnitude(30)
@@ -70,12 +80,17 @@ TEST(Gemm, blocks_of_four_bits_by_hand) {
     expect_values("Gemm", "3=1 5=1 6=1 8=1 9=3 10=-1 18=410",
                   {b, mat_of(Shape(1), {2}), mat_of(Shape(3), {1, 2, 3})},
                   {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {1.5f - 2 - 12}));
+    // Less a zero point of 5.
+    expect_values("Gemm", "3=1 5=1 6=1 8=1 9=3 10=-1 18=403 23=1",
+                  {b, mat_of(Shape(1), {2}), mat_of(Shape(1), {5})},
+                  {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {-1 - 3.5f - 6.5f}));
 }
 
 TEST(Gemm, refuses_what_does_not_fit) {
     EXPECT_EQ(nullptr, make_layer("Gemm", "5=1 8=3", {Mat(3)}));
     EXPECT_EQ(nullptr, make_layer("Gemm", "18=5", {}));
-    EXPECT_EQ(nullptr, make_layer("Gemm", "18=403", {}));
+    EXPECT_EQ(nullptr, make_layer("Gemm", "18=404", {}));
+    EXPECT_EQ(nullptr, make_layer("Gemm", "23=1", {}));
     EXPECT_EQ(nullptr, make_layer("Gemm", "5=1 6=1 8=2 9=2 10=-1 18=400", {Mat(1), Mat(2)}));
     const LayerPtr layer = make_layer("Gemm", "", {}, 2);
     EXPECT_TRUE(run_layer(*layer, {Mat(2, 3), Mat(2, 3)}).empty());

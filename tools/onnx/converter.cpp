@@ -272,7 +272,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
         }
     }
     for (size_t i = 0; i < names.size(); i++) add_constant(names[i], results[i]);
-    if (node.op == "DequantizeLinear") remember_weight(*this, node);
+    remember_weight(*this, node);
     report_->counts["nodes folded into constants"]++;
     return true;
 }

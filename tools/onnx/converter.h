@@ -36,6 +36,7 @@ bool operator<(const Form& a, const Form& b);
 struct Quantized;
 struct QuantizedWeight;
 struct Int8Source;
+struct BlockWeight;
 
 struct Value {
     std::string name;
@@ -54,6 +55,7 @@ struct Value {
     std::shared_ptr<const Quantized> quantized;
     std::shared_ptr<const QuantizedWeight> quantized_weight;
     std::shared_ptr<const Int8Source> int8_source;
+    std::shared_ptr<const BlockWeight> block_weight;  // see block_weights.h
     std::string range_of;  // of the uint8 output of DynamicQuantizeLinear: its input
 
     int rank() const { return (int)shape.size(); }

@@ -1,6 +1,7 @@
 // Operators of com.microsoft that are others in one node.
 #include <math.h>
 
+#include "onnx/block_weights.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
 #include "onnx/quantized.h"
@@ -183,6 +184,7 @@ bool unpack_weights(Op& op, Tensor* w) {
 
 bool matmul_n_bits(Op& op) {
     if (op.has(4)) return op.fail("g_idx");
+    if (block_product(op)) return true;
     Tensor w;
     if (!unpack_weights(op, &w)) return false;
     op.c.note("weights of few bits are held as float32 (MatMulNBits)");
@@ -322,7 +324,9 @@ OpTable contrib_ops() {
         {ms, "FusedMatMul", 1, 0, fused_matmul, ""},
         {ms, "EmbedLayerNormalization", 1, 0, embed_layer_norm, ""},
         {ms, "GroupNorm", 1, 0, ms_group_norm, ""},
-        {ms, "MatMulNBits", 1, 0, matmul_n_bits, "constant weights, held as float32; no g_idx"},
+        {ms, "MatMulNBits", 1, 0, matmul_n_bits,
+         "constant weights, kept as they are with blocks of 16, 32, 64 or a multiple of 128; no "
+         "g_idx"},
         {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8},
         {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, int8},
         {ms, "QLinearSigmoid", 1, 0, q_sigmoid, slow},

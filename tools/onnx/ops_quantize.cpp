@@ -1,6 +1,7 @@
 // Quantised tensors. Most operators are written as the ONNX operators that define them.
 #include <algorithm>
 
+#include "onnx/block_weights.h"
 #include "onnx/ops.h"
 #include "onnx/quantized.h"
 
@@ -124,6 +125,7 @@ bool quantize_linear(Op& op) {
 // (x - zero point) scale
 bool dequantize_linear(Op& op) {
     int axis;
+    if (op.attr("block_size", 0) != 0) return dequantize_blocks(op);
     if (dequantize_int8(op)) return true;
     if (!axis_of(op, op.in(0), &axis)) return false;
     const int rank = op.in(0)->rank();
@@ -303,7 +305,8 @@ OpTable quantize_ops() {
     const char* const int8 = "int8 as docs/tools/onnx2engine.md says; else in float32";
     return {
         {"", "QuantizeLinear", 10, 0, quantize_linear, "no block_size; integer types"},
-        {"", "DequantizeLinear", 10, 0, dequantize_linear, "no block_size; integer types"},
+        {"", "DequantizeLinear", 10, 0, dequantize_linear,
+         "block_size with constants; integer types"},
         {"", "DynamicQuantizeLinear", 11, 0, dynamic_quantize_linear, ""},
         {"", "QLinearConv", 10, 0, qlinear_conv, int8},
         {"", "QLinearMatMul", 10, 0, qlinear_matmul, int8},

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "onnx/block_weights.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -212,8 +213,21 @@ void remember_weight(Converter& c, const Node& node) {
     };
     const Tensor *x = tensor(0), *scale = tensor(1);
     Value* out = node.outputs.empty() ? nullptr : c.find_value(node.outputs[0]);
-    const auto axis = node.attributes.find("axis");
-    if (!x || !scale || !out || scale->rank() > 1 || node.attributes.count("block_size")) return;
+    const auto axis = node.attributes.find("axis"), blocks = node.attributes.find("block_size");
+    if (node.op == "Transpose" && x && out && x->rank() == 2 && out->rank() == 2) {
+        const Value* from = c.find_value(node.inputs[0]);
+        const auto perm = node.attributes.find("perm");
+        const bool turned =
+            perm == node.attributes.end() || perm->second.ints == std::vector<int64_t>{1, 0};
+        if (from->block_weight)
+            out->block_weight = turned ? transposed(*from->block_weight) : from->block_weight;
+    }
+    if (node.op != "DequantizeLinear" || !x || !scale || !out) return;
+    if (blocks != node.attributes.end() && blocks->second.i != 0) {
+        out->block_weight = read_block_weight(c, node);
+        return;
+    }
+    if (scale->rank() > 1) return;
     // One scale for all has no axis.
     const int64_t along = scale->count() == 1             ? 0
                           : axis == node.attributes.end() ? 1
@@ -301,9 +315,25 @@ void conv(const Converted& t) {
     t.c.count("int8: Conv");
 }
 
+// A product with weights of few bits, in place of the last layer.
+void block_rows(const Converted& t, const BlockWeight& weight) {
+    ModelLayer before;
+    if (weight.columns == (t.op.attr("transB", 0) != 0) || t.op.attr_float("alpha", 1.f) != 1.f ||
+        t.y->form.groups.size() != 2 || !t.last_layer("InnerProduct", &before))
+        return;
+    ModelLayer layer;
+    layer.type = "Gemm", layer.name = before.name;
+    layer.inputs = before.inputs, layer.outputs = before.outputs;
+    const StoredWeight* bias = before.find_weight("bias_data");
+    set_block_product(&layer, weight, bias ? &bias->data : nullptr);
+    t.c.model.layers.back() = layer;
+    t.c.count("weights in blocks of few bits");
+}
+
 void product(const Converted& t) {
     const Value* w = t.op.in(1);
     ModelLayer layer;
+    if (w && w->block_weight) return block_rows(t, *w->block_weight);
     const bool transposed = t.op.attr("transB", 0) != 0;
     if (!t.x->quantized || !w || !w->quantized_weight || w->rank() != 2 ||
         t.op.attr_float("alpha", 1.f) != 1.f || !t.last_layer("InnerProduct", &layer))

@@ -56,7 +56,7 @@ std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor
 // [N] (or null), as one layer. False, with nothing done, for what it does not hold.
 bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Value* zero,
                            const Value* bias);
-// After a DequantizeLinear of constants was computed.
+// After a node of constants was computed: where it makes weights.
 void remember_weight(Converter& c, const Node& node);
 
 }  // namespace onnx_tool

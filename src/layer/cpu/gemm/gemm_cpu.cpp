@@ -54,8 +54,10 @@ Mat GemmCpu::make_bias(Allocator* allocator) const {
 int GemmCpu::pack_blocks(const Option& opt) {
     if (const BlockQuant quant = BlockQuant(quantize_term)) {
         QUOLL_RETURN_IF_ERROR(blocks_.create(*this, quant, B_data, B_data_quantize_scales,
-                                             B_data_input_scales, constantN, constantK));
+                                             B_data_quantize_zeros, B_data_input_scales, constantN,
+                                             constantK));
         B_data_quantize_scales.release();
+        B_data_quantize_zeros.release();
     } else {
         const bool half = opt.use_fp16_storage || opt.use_bf16_storage;
         if (!half || quantize_term || !constantB || constantA || transA || output_transpose)

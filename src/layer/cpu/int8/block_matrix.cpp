@@ -37,12 +37,25 @@ int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
 }
 
 int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& packed,
-                        const Mat& scales, const Mat& inputs, int n, int k) {
+                        const Mat& scales, const Mat& zeros, const Mat& inputs, int n, int k) {
     bits_ = quant.bits == 4 ? 4 : 8;
     form_ = bits_ / 8;
     block_ = quant.block;
     QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, quant.blocks(k)));
     if (quant.input_scales) inputs_ = inputs;
+    if (!zeros.empty()) {
+        offsets_.create(scales_.w, scales_.h);
+        if (offsets_.empty()) {
+            layer.fail("out of memory for %d zero points", zeros.w);
+            return kOutOfMemory;
+        }
+        offsets_.fill(0.f);
+        const size_t lanes = int8_->lanes, count = quant.blocks(k);
+        for (int j = 0; j < n; j++)
+            for (size_t i = 0; i < count; i++)
+                offsets_[(j / lanes * count + i) * lanes + j % lanes] =
+                    -zeros[j * count + i] * (1.f / scales[j * count + i]);
+    }
     for (int j = 0; j < n; j++) pack_column(quant, packed, scales, j, k);
     kernels_ = &host_kernel_set();
     return kOk;
@@ -86,15 +99,31 @@ void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const 
 }
 
 BlockTile BlockMatrix::panel(size_t p) const {
-    const size_t lanes = int8_->lanes, blocks = (k_ + block_ - 1) / block_;
+    const size_t lanes = int8_->lanes, first = p * blocks() * lanes;
     BlockTile tile = {};
     tile.b = (const int32_t*)weights_.data + p * panel_words();
-    tile.scale = (const float*)scales_.data + p * blocks * lanes;
+    tile.scale = (const float*)scales_.data + first;
+    tile.offset = offsets_.empty() ? nullptr : (const float*)offsets_.data + first;
     tile.k = k_, tile.block = block_;
     return tile;
 }
 
-void BlockMatrix::few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row) const {
+int BlockMatrix::sum_blocks(const Mat& a, const Option& opt, Mat* sums) const {
+    if (offsets_.empty()) return kOk;
+    sums->create(blocks(), a.h, (size_t)4u, opt.workspace_allocator);
+    if (sums->empty()) return kOutOfMemory;
+    for (int i = 0; i < a.h; i++) {
+        for (int b = 0; b < blocks(); b++) {
+            float sum = 0.f;
+            for (int k = b * block_; k < std::min(k_, (b + 1) * block_); k++) sum += a.row(i)[k];
+            sums->row(i)[b] = sum;
+        }
+    }
+    return kOk;
+}
+
+void BlockMatrix::few_rows(const Mat& a, const Mat& sums, int m, size_t p, float* c,
+                           size_t c_row) const {
     const size_t lanes = int8_->lanes, n0 = p * lanes, used = std::min(lanes, (size_t)n_ - n0);
     float part[kBlockRows * 64];
     BlockTile tile = panel(p);
@@ -102,6 +131,7 @@ void BlockMatrix::few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row
     for (int i = 0; i < m; i += kBlockRows) {
         const int rows = std::min<int>(kBlockRows, m - i);
         tile.a = a.row(i);
+        if (tile.offset) tile.a_sum = sums.row(i), tile.a_sum_row = sums.w;
         tile.out = used == lanes ? c + i * c_row + n0 : part;
         tile.out_row = used == lanes ? (ptrdiff_t)c_row : (ptrdiff_t)lanes;
         (bits_ == 16 ? int8_->half_tile : int8_->block_tile)[rows - 1][form_](tile);
@@ -145,7 +175,8 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
     const int threads = threads_for(opt, (double)m * n_ * k_);
     const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
     const size_t width = m < kManyRows ? lanes : full, panels = (n_ + width - 1) / width;
-    Mat unpacked;
+    Mat unpacked, sums;
+    if (m < kManyRows) QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
     if (m >= kManyRows) {
         unpacked.create((int)full, k_, threads, (size_t)4u, opt.workspace_allocator);
         if (unpacked.empty()) return kOutOfMemory;
@@ -153,7 +184,7 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t p = 0; p < (int64_t)panels; p++) {
         if (m < kManyRows) {
-            few_rows(rows, m, p, c, c_row);
+            few_rows(rows, sums, m, p, c, c_row);
         } else {
             many_rows(rows, m, p, unpacked.channel(get_omp_thread_num()), c, c_row);
         }

@@ -15,7 +15,7 @@ public:
     // The n columns of k weights each that unpack_row reads. Logs for `layer` and returns a
     // negative code.
     int create(const Layer& layer, const BlockQuant& quant, const Mat& packed, const Mat& scales,
-               const Mat& inputs, int n, int k);
+               const Mat& zeros, const Mat& inputs, int n, int k);
     // f32 weights, value (k, n) at weights[n * n_step + k * k_step], kept as f16 or bf16.
     int create(const Layer& layer, DType storage, const float* weights, size_t n_step,
                size_t k_step, int n, int k);
@@ -26,10 +26,13 @@ public:
 
 private:
     size_t panel_words() const { return (size_t)k_ * bits_ / 32 * int8_->lanes; }
+    int blocks() const { return (k_ + block_ - 1) / block_; }
     int reserve(const Layer& layer, int n, int k, int64_t blocks);
     void pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j, int k);
     BlockTile panel(size_t p) const;
-    void few_rows(const Mat& a, int m, size_t p, float* c, size_t c_row) const;
+    // [blocks, a.h]: the sums of a's values in each block; empty where no zero points need them.
+    int sum_blocks(const Mat& a, const Option& opt, Mat* sums) const;
+    void few_rows(const Mat& a, const Mat& sums, int m, size_t p, float* c, size_t c_row) const;
     void many_rows(const Mat& a, int m, size_t p, float* unpacked, float* c, size_t c_row) const;
 
     const KernelSet* kernels_ = nullptr;
@@ -38,9 +41,10 @@ private:
     int bits_ = 0, block_ = 0;              // 4 or 8; 16: the half_ kernels
     int form_ = 0;                          // index of the kernels
     Mat weights_;                           // words [columns / lanes][k_ / (32 / bits)][lanes]
-    Mat scales_;  // what blocks are multiplied by, [columns / lanes][blocks][lanes]
-    Mat inputs_;  // empty, or a factor for each value of a row
-    Mat zeros_;   // a bias for the gemm kernels
+    Mat scales_;   // what blocks are multiplied by, [columns / lanes][blocks][lanes]
+    Mat offsets_;  // empty, or what the zero points leave, as scales_
+    Mat inputs_;   // empty, or a factor for each value of a row
+    Mat zeros_;    // a bias for the gemm kernels
 };
 
 }  // namespace quoll

@@ -322,7 +322,7 @@ void block_tile(const BlockTile& t) {
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
     const float* a[rows];
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.a + (ptrdiff_t)m() * t.a_row; });
-    const float* scale = t.scale;
+    const float *scale = t.scale, *offset = t.offset, *a_sum = t.a_sum;
     const int32_t* b = (const int32_t*)t.b;
     for (size_t left = t.k; left > 0; scale += s::kLanes) {
         size_t words = s::min_size(left, t.block) / values;
@@ -350,6 +350,13 @@ void block_tile(const BlockTile& t) {
                                       QUOLL_INLINE_LAMBDA { all = all + sum[m * chains + i + 1]; });
             total[m] = fma(all, factor, total[m]);
         });
+        if (offset) {
+            const V more = V::load(offset);
+            s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+                total[m] = fma(V::set(a_sum[(ptrdiff_t)m() * t.a_sum_row]), more, total[m]);
+            });
+            offset += s::kLanes, a_sum++;
+        }
     }
     s::unroll<rows>(
         [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
@@ -361,10 +368,13 @@ void block_unpack(const BlockTile& t) {
     const int32_t* b = (const int32_t*)t.b;
     float* out = t.out;
     for (size_t k = 0; k < t.k; k += values, b += s::kLanes) {
-        const auto factor = s::vecf<s::kLanes>::load(t.scale + k / t.block * s::kLanes);
+        using V = s::vecf<s::kLanes>;
+        const size_t at = k / t.block * s::kLanes;
+        const V factor = V::load(t.scale + at);
+        const V offset = t.offset ? V::load(t.offset + at) : V::zero();
         const auto word = s::veci<s::kLanes>::load(b);
         s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
-            (s::signed_part<bits, (int)decltype(i)::value>(word) * factor).store(out);
+            fma(s::signed_part<bits, (int)decltype(i)::value>(word), factor, offset).store(out);
             out += t.out_row;
         });
     }

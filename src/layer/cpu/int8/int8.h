@@ -90,19 +90,23 @@ typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t
 
 // Weights that share a scale in blocks of k, by f32 values: for `lanes` columns n
 //     out[m * out_row + n] = sum over blocks of scale[block][n] * sum of a[m * a_row + k] * B(k, n)
+// plus, where there are offsets, offset[block][n] * a_sum[m * a_sum_row + block];
 // where b has a word a column for every 32 / bits of k: [k / (32 / bits)][lanes], the values of a
 // word in order. k and block are multiples of 8.
 struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
     const void* b;
-    const float* scale;  // [blocks][lanes]
+    const float *scale, *offset;  // [blocks][lanes]; offset may be null
+    const float* a_sum;
+    ptrdiff_t a_sum_row;
     size_t k, block;
     float* out;
     ptrdiff_t out_row;
 };
 typedef void (*BlockTileKernel)(const BlockTile& tile);
-// An unpack kernel: out[k * out_row + n] = scale[block][n] * B(k, n); a is not read. The half_
+// An unpack kernel: out[k * out_row + n] = scale[block][n] * B(k, n) + offset[block][n]; a is not
+// read. The half_
 // kernels read 16-bit floats, b as [k][lanes] of them, and no scales.
 enum { kBlockRows = 4 };
 

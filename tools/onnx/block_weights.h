@@ -1,0 +1,38 @@
+// Constant matrices of few bits with a scale for each block of values: those of MatMulNBits, and of
+// DequantizeLinear with block_size. Products with them are Gemm layers that keep the bits
+// (layer/block_quant.h).
+#ifndef QUOLL_TOOLS_ONNX_BLOCK_WEIGHTS_H
+#define QUOLL_TOOLS_ONNX_BLOCK_WEIGHTS_H
+
+#include "onnx/converter.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+// values [rows][k], each `scale * (value - zero)`; scales and zeros [rows][blocks of k].
+struct BlockWeight {
+    int bits = 4, block = 32;  // 4 or 8
+    int64_t rows = 0, k = 0;
+    std::vector<signed char> values;
+    std::vector<float> scales, zeros;  // zeros: empty if all are 0
+    bool columns = false;              // the tensor that it stands for is [k][rows]
+
+    // Whether Gemm has blocks of this size; larger ones are cut into such.
+    static bool takes(int bits, int64_t block);
+    int64_t blocks() const { return (k + block - 1) / block; }
+};
+
+// Those of a DequantizeLinear of constants with block_size; null for what Gemm does not hold.
+std::shared_ptr<const BlockWeight> read_block_weight(const Converter& c, const Node& node);
+std::shared_ptr<const BlockWeight> transposed(const BlockWeight& weight);
+// The layer that multiplies rows of k values by the weights; bias (of f32) may be null.
+void set_block_product(ModelLayer* layer, const BlockWeight& weight, const Mat* bias);
+// f32 values of DequantizeLinear with block_size; false after fail().
+bool dequantize_blocks(Op& op);
+// MatMulNBits; false, with nothing done, for what Gemm does not hold.
+bool block_product(Op& op);
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif
