@@ -81,8 +81,8 @@ struct Blocks {
 }  // namespace
 
 bool BlockWeight::takes(int bits, int64_t block) {
-    return (bits == 4 || bits == 8) &&
-           (block == 16 || block == 32 || block == 64 || (block > 0 && block % kLargest == 0));
+    return (bits == 4 || bits == 8) && (block == 16 || block == 32 || block == 64 ||
+                                        (block > 0 && block <= 1 << 20 && block % kLargest == 0));
 }
 
 bool dequantize_blocks(Op& op) {
@@ -219,7 +219,7 @@ bool block_product(Op& op) {
     w.rows = op.attr("N", 0), w.k = op.attr("K", 0);
     w.bits = bits == 2 ? 4 : (int)bits;
     const int rank = x->rank();
-    if (w.rows < 1 || w.k < 1 || (bits != 2 && bits != 4 && bits != 8) || block > 1 << 20 ||
+    if (w.rows < 1 || w.k < 1 || (bits != 2 && bits != 4 && bits != 8) ||
         !BlockWeight::takes(w.bits, block) || op.has(4) || rank < 2 || x->is_constant() ||
         !x->floats() || !same(x->shape[(size_t)rank - 1], Dim(w.k)) ||
         !has_sizes(op, bits, block, w))
