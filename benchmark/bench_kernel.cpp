@@ -57,10 +57,11 @@ void count_operations(State& state, double operations, const std::string& unit) 
             Counter(100 * operations * 1e-9 / peak, Counter::kIsIterationInvariantRate);
 }
 
-std::vector<float> noise(size_t count) {
-    std::vector<float> values(count);
+// In a Mat, as the library has its operands: vectors that begin on a cache line are not split.
+Mat noise(size_t count) {
+    Mat values((int)count);
     uint64_t state = 1;
-    fill_random(values.data(), count, -1.f, 1.f, &state);
+    fill_random(values, count, -1.f, 1.f, &state);
     return values;
 }
 
@@ -68,15 +69,14 @@ const size_t kDepth = 256;  // k of a tile: A and B stay in the first-level cach
 
 void gemm_tile(State& state, Isa isa, GemmTileKernel kernel, size_t rows, size_t columns) {
     const GemmKernels& kernels = *kernel_set(isa).gemm;
-    const std::vector<float> a = noise(rows * kDepth), b = noise(columns * kDepth),
-                             init = noise(columns);
-    std::vector<float> c(rows * columns);
+    const Mat a = noise(rows * kDepth), b = noise(columns * kDepth), init = noise(columns);
+    Mat c((int)(rows * columns));
     const GemmBlock block = {0, 0};
     GemmTile tile = {};
-    tile.a = a.data(), tile.a_row = kDepth, tile.a_k = 1;
+    tile.a = a, tile.a_row = kDepth, tile.a_k = 1;
     tile.blocks = &block, tile.num_blocks = 1, tile.block_k = kDepth;
-    tile.b = b.data(), tile.init = init.data(), tile.init_vector = kernels.lanes;
-    tile.c = c.data(), tile.c_row = (ptrdiff_t)columns, tile.c_vector = kernels.lanes;
+    tile.b = b, tile.init = init, tile.init_vector = kernels.lanes;
+    tile.c = c, tile.c_row = (ptrdiff_t)columns, tile.c_vector = kernels.lanes;
     tile.low = -1e30f, tile.high = 1e30f;
     for (auto _ : state) {
         kernel(tile);
@@ -87,10 +87,10 @@ void gemm_tile(State& state, Isa isa, GemmTileKernel kernel, size_t rows, size_t
 
 void gemm_vector(State& state, Isa isa, GemmVectorKernel kernel, size_t columns) {
     const size_t k = kDepth;
-    const std::vector<float> a = noise(k), b = noise(columns * k), init = noise(columns);
-    std::vector<float> c(columns);
+    const Mat a = noise(k), b = noise(columns * k), init = noise(columns);
+    Mat c((int)columns);
     for (auto _ : state) {
-        kernel(a.data(), 1, k, b.data(), columns, init.data(), c.data(), -1e30f, 1e30f);
+        kernel(a, 1, k, b, columns, init, c, -1e30f, 1e30f);
         benchmark::ClobberMemory();
     }
     count_operations(state, 2. * (double)(columns * k), unit_of(isa));
@@ -99,10 +99,10 @@ void gemm_vector(State& state, Isa isa, GemmVectorKernel kernel, size_t columns)
 void gemm_packing(State& state, Isa isa, GemmPackPanel kernel, bool row_major) {
     const GemmKernels& kernels = *kernel_set(isa).gemm;
     const size_t columns = (size_t)kernels.lanes * kernels.vectors;
-    const std::vector<float> b = noise(columns * kDepth);
-    std::vector<float> panel(columns * kDepth);
+    const Mat b = noise(columns * kDepth);
+    Mat panel((int)(columns * kDepth));
     for (auto _ : state) {
-        kernel(b.data(), row_major ? columns : kDepth, kDepth, columns, columns, panel.data());
+        kernel(b, row_major ? columns : kDepth, kDepth, columns, columns, panel);
         benchmark::ClobberMemory();
     }
     state.SetBytesProcessed((int64_t)state.iterations() * (int64_t)(columns * kDepth * 4));
@@ -111,17 +111,17 @@ void gemm_packing(State& state, Isa isa, GemmPackPanel kernel, bool row_major) {
 // A square product on all vectors of an instruction set, B packed before or each time.
 void gemm_driver(State& state, Isa isa, size_t size, bool packs) {
     const KernelSet& set = kernel_set(isa);
-    const std::vector<float> a = noise(size * size), b = noise(size * size);
-    std::vector<float> c(size * size);
-    Mat packed = gemm_packed(*set.gemm, b.data(), size, true, size, size);
+    const Mat a = noise(size * size), b = noise(size * size);
+    Mat c((int)(size * size));
+    Mat packed = gemm_packed(*set.gemm, b, size, true, size, size);
     const Mat bias = gemm_bias(*set.gemm, nullptr, size);
     GemmMatrix m = {};
-    m.kernels = &set, m.a = a.data(), m.a_row = (ptrdiff_t)size, m.a_k = 1;
+    m.kernels = &set, m.a = a, m.a_row = (ptrdiff_t)size, m.a_k = 1;
     m.m = m.n = m.k = size;
-    m.b = packed, m.bias = bias, m.c = c.data();
+    m.b = packed, m.bias = bias, m.c = c;
     m.c_row = (ptrdiff_t)size, m.c_pack = size, m.activation = FusedActivation(set, Activation());
     for (auto _ : state) {
-        if (packs) gemm_pack(*set.gemm, b.data(), size, true, size, size, packed);
+        if (packs) gemm_pack(*set.gemm, b, size, true, size, size, packed);
         gemm_matrix(m, 1);
         benchmark::ClobberMemory();
     }
