@@ -239,3 +239,55 @@ def test_scan(attributes, tmp_path):
         np.testing.assert_allclose(have, 2 * want, rtol=1e-5)
     else:
         check(model, {'x': np.random.rand(3, 4).astype(np.float32)}, tmp_path)
+
+
+def appending(combine):
+    """A loop that appends a row of x, cumulated, to a list: what PyTorch's script exporter writes for list.append()."""
+    body = helper.make_graph(
+        [helper.make_node('Gather', ['x', 'i'], ['row'], axis=0), helper.make_node('CumSum', ['row', 'first'], ['sum']),
+         helper.make_node('SequenceInsert', ['list', 'sum'], ['longer']), helper.make_node('Identity', ['c'], ['c_out'])],
+        'body', [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL),
+                 helper.make_tensor_sequence_value_info('list', TensorProto.FLOAT, None)],
+        [info('c_out', [], TensorProto.BOOL), helper.make_tensor_sequence_value_info('longer', TensorProto.FLOAT, None)])
+    return [helper.make_node('Shape', ['x'], ['sizes']), helper.make_node('Gather', ['sizes', 'first'], ['n'], axis=0),
+            helper.make_node('SequenceEmpty', [], ['none']),
+            helper.make_node('Loop', ['n', 'yes', 'none'], ['rows'], body=body), *combine]
+
+
+LISTS = {
+    'stacked': [helper.make_node('ConcatFromSequence', ['rows'], ['y'], axis=0, new_axis=1)],
+    'stacked behind': [helper.make_node('ConcatFromSequence', ['rows'], ['y'], axis=1, new_axis=1)],
+    'joined': [helper.make_node('ConcatFromSequence', ['rows'], ['y'], axis=0)],
+    'joined behind': [helper.make_node('ConcatFromSequence', ['rows'], ['y'], axis=1)],
+    'one': [helper.make_node('SequenceAt', ['rows', 'at'], ['y'])],
+}
+
+
+@pytest.mark.parametrize('sizes', [[2, 3, 4], ['n', 3, 4]], ids=['unrolled', 'at run time'])
+@pytest.mark.parametrize('name', LISTS)
+def test_loop_that_appends_to_a_list(name, sizes, tmp_path):
+    model = model_of(appending(LISTS[name]), [info('x', sizes)], [info('y', None)],
+                     [constant('first', np.int64(0)), constant('at', np.int64(1)), constant('yes', np.bool_(True))])
+    net = None
+    for n in (2,) if sizes[0] == 2 else (2, 5):
+        net = check(model, {'x': np.random.default_rng(n).normal(0, 1, (n, 3, 4)).astype(np.float32)}, tmp_path, net)
+
+
+def test_lists(tmp_path):
+    """Split, exchanged, joined; the length is a constant."""
+    nodes = [helper.make_node('SplitToSequence', ['x', 'two'], ['parts'], axis=1),
+             helper.make_node('SequenceAt', ['parts', 'one'], ['b']), helper.make_node('SequenceErase', ['parts', 'one'], ['less']),
+             helper.make_node('SequenceInsert', ['less', 'b', 'zero'], ['turned']),
+             helper.make_node('SequenceLength', ['turned'], ['length']),
+             helper.make_node('ConcatFromSequence', ['turned'], ['y'], axis=1)]
+    model = model_of(nodes, [info('x', [2, 5])], [info('y', None), info('length', [], TensorProto.INT64)],
+                     [constant(n, np.int64(i)) for i, n in enumerate(['zero', 'one', 'two'])])
+    check(model, {'x': np.random.rand(2, 5).astype(np.float32)}, tmp_path)
+
+
+def test_a_sequence_as_output_is_refused(tmp_path):
+    nodes = [helper.make_node('SequenceConstruct', ['x', 'x'], ['y'])]
+    model = model_of(nodes, [info('x', [2, 5])], [helper.make_tensor_sequence_value_info('y', TensorProto.FLOAT, None)])
+    onnx.save(model, tmp_path / 'model.onnx')
+    with pytest.raises(Failure, match='y .*a sequence'):
+        convert(tmp_path / 'model.onnx', tmp_path)

@@ -125,6 +125,10 @@ bool Converter::add_output(const std::string& name, ElementType type,
         if (!v) problems.push_back({name, "output", "nothing makes it", opset("")});
         return false;
     }
+    if (v->sequence) {
+        problems.push_back({name, "output", "a sequence", opset("")});
+        return false;
+    }
     const int rank = v->rank();
     Form form = v->form;
     if (!form.separate() || (form.batch && rank > 5) || v->is_constant())
@@ -176,6 +180,14 @@ void Converter::run_node(const Node& node) {
             problems.push_back({node.label(), node.op,
                                 "input " + name + " is a tensor " + type_name(v->type), version});
         if (!name.empty() && (!v || v->bad || strange)) {
+            mark_outputs(node, true);
+            return;
+        }
+        const bool takes = node.op.find("Sequence") != std::string::npos || node.op == "Loop" ||
+                           node.op == "Identity";
+        if (v && v->sequence && !takes) {
+            problems.push_back(
+                {node.label(), node.op, "input " + name + " is a sequence", version});
             mark_outputs(node, true);
             return;
         }

@@ -47,7 +47,13 @@ struct Value {
     std::vector<Dim> content;
     bool has_content = false;
     bool bad = false;  // its node could not be converted
-    Form form;         // in which the producer made it
+    // A sequence of tensors: the values that are its items; or, where a loop at run time makes
+    // them, one value of all, stacked along a new axis in front. An open one is being made by the
+    // body of such a loop, and can only be appended to.
+    bool sequence = false, open = false;
+    std::vector<std::string> items;
+    std::string stacked;
+    Form form;  // in which the producer made it
     // Blobs by form, of the tensor with `first` axes of size 1 added in front.
     std::map<std::pair<int, Form>, std::string> blobs;
     // See quantized.h. coded: of a uint8 value, the int8 one that is less by 128.

@@ -277,6 +277,10 @@ std::string Converter::constant_blob(Value* v, const Form& form, const std::vect
 }
 
 std::string Converter::blob(Value* v, const Form& form, int rank) {
+    if (v->sequence) {
+        why = "a sequence";
+        return "";
+    }
     const int first = rank > v->rank() ? rank - v->rank() : 0;
     const std::pair<int, Form> key(first, form);
     const auto found = v->blobs.find(key);

@@ -154,6 +154,8 @@ Value* Op::alias(int i, Value* v) {
     out->blobs = v->blobs;
     out->content = v->content;
     out->has_content = v->has_content;
+    out->sequence = v->sequence, out->open = v->open;
+    out->items = v->items, out->stacked = v->stacked;
     out->coded = v->coded;
     out->quantized = v->quantized;
     out->int8_source = v->int8_source;

@@ -32,6 +32,7 @@ OpTable contrib_ops();
 OpTable signal_ops();
 OpTable newer_ops();
 OpTable deform_ops();
+OpTable sequence_ops();
 
 // Inputs spread to a common shape, as NumPy broadcasts.
 struct Broadcast {

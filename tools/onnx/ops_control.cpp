@@ -83,6 +83,11 @@ bool choose_at_run_time(Op& op, const Graph& yes, const Graph& no) {
         if ((size_t)i >= std::min(made[0].size(), made[1].size()))
             return op.fail("branches of %zu and %zu outputs", made[0].size(), made[1].size());
         Value *a = op.c.find_value(made[0][i]), *b = op.c.find_value(made[1][i]);
+        if (a->sequence || b->sequence)
+            return op.fail(
+                "its branches give sequences, and the condition %s is known only at run "
+                "time",
+                op.node.inputs[0].c_str());
         if (a->rank() != b->rank() || mat_type(a->type) != mat_type(b->type))
             return op.fail(
                 "its branches give ranks %d and %d, and the condition %s is known only at run "
@@ -142,6 +147,10 @@ struct LoopPlan {
     Strings states;
     size_t scans;
     Body body;
+    // Which output each carried value and scan is.
+    std::vector<int> outputs;
+    // Scans from this one on are sequences to which every iteration appends.
+    size_t first_sequence;
 };
 
 std::string plain_number(Op& op, const std::string& name, ElementType type, int64_t missing) {
@@ -185,6 +194,7 @@ int settle_shapes(Op& op, const Strings& outputs, const LoopPlan& p, const std::
     bool settled = true;
     for (size_t i = 0; i < p.states.size(); i++) {
         const Value* v = op.c.find_value(outputs[1 + i]);
+        if (v->sequence) return op.fail("%s becomes a sequence", p.states[i].c_str()), -1;
         std::vector<Dim>& assumed = (*shapes)[i];
         const Value* state = op.c.find_value(p.states[i]);
         if (v->shape.size() != assumed.size() || mat_type(v->type) != mat_type(state->type))
@@ -228,13 +238,26 @@ bool end_loop(Op& op, const LoopPlan& p, const std::string& token, const Strings
         if (!sizes.empty()) layer.set("sizes", sizes);
     }
     const Strings blobs = layer.outputs;
-    for (int i = 0; i < count && i < op.outputs(); i++) {
-        const Value* v = op.c.find_value(outputs[1 + (size_t)i]);
+    for (size_t i = 0; i < (size_t)count; i++) {
+        const Value* v = op.c.find_value(outputs[1 + i]);
         std::vector<Dim> shape;
-        if ((size_t)i >= states) shape.push_back(Dim());
-        for (const Dim& d : (size_t)i < states ? shapes[(size_t)i] : v->shape)
-            shape.push_back(outside(d, symbols));
-        op.set(i, v->type, shape, Form::plain((int)shape.size()), blobs[(size_t)i]);
+        if (i >= states) shape.push_back(Dim());
+        for (const Dim& d : i < states ? shapes[i] : v->shape) shape.push_back(outside(d, symbols));
+        const Form form = Form::plain((int)shape.size());
+        const int output = p.outputs[i];
+        if (!op.wants(output)) continue;
+        if (i < states + p.first_sequence) {
+            op.set(output, v->type, shape, form, blobs[i]);
+            continue;
+        }
+        Value* all = op.c.add_value(op.c.unique_value(op.node.label() + "/stacked"));
+        for (Dim& d : shape)
+            if (d.symbol == 0) d = op.c.symbols.fresh();
+        all->type = v->type, all->shape = shape, all->form = form;
+        all->blobs[{0, form}] = blobs[i];
+        op.c.add_sizes(blobs[i], shape, form);
+        Value* list = op.c.add_value(op.node.outputs[(size_t)output]);
+        list->sequence = true, list->stacked = all->name;
     }
     op.c.count("loops run by the net");
     return true;
@@ -295,6 +318,60 @@ int unroll(Op& op, const Graph& body, size_t states, int64_t count, int64_t goin
     return 1;
 }
 
+// A loop at run time. Sequences that it carries begin empty, and each iteration appends one item:
+// they are scans.
+bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, size_t scans) {
+    LoopPlan plan;
+    plan.count = op.has(0) ? op.node.inputs[0] : "";
+    plan.condition = op.has(1) ? op.node.inputs[1] : "";
+    std::vector<int> sequences;
+    for (size_t i = 0; i < carried.size(); i++) {
+        const Value* v = op.c.find_value(carried[i]);
+        if (!v->sequence) {
+            plan.states.push_back(carried[i]);
+            plan.outputs.push_back((int)i);
+        } else if (!v->items.empty() || v->open || !v->stacked.empty()) {
+            return op.fail("it carries the sequence %s, which is not empty", v->name.c_str());
+        } else {
+            sequences.push_back((int)i);
+        }
+    }
+    plan.first_sequence = scans;
+    plan.scans = scans + sequences.size();
+    for (size_t k = 0; k < scans; k++) plan.outputs.push_back((int)(carried.size() + k));
+    plan.outputs.insert(plan.outputs.end(), sequences.begin(), sequences.end());
+    plan.body = [&](const Strings& inputs, Strings* outputs) {
+        Strings all(inputs.begin(), inputs.begin() + 2), made, items;
+        size_t next = 2;
+        for (const std::string& name : carried) {
+            if (!op.c.find_value(name)->sequence) {
+                all.push_back(inputs[next++]);
+                continue;
+            }
+            Value* open = op.c.add_value(op.c.unique_value(name + "/open"));
+            open->sequence = open->open = true;
+            all.push_back(open->name);
+        }
+        if (!run_body(op, body, all, &made)) return false;
+        outputs->push_back(made[0]);
+        for (size_t i = 0; i < carried.size(); i++) {
+            const Value* v = op.c.find_value(made[1 + i]);
+            if (!op.c.find_value(carried[i])->sequence) {
+                outputs->push_back(made[1 + i]);
+            } else if (!v->open || v->items.size() != 1) {
+                return op.fail("an iteration appends %zu items to %s, expected one",
+                               v->items.size(), carried[i].c_str());
+            } else {
+                items.push_back(v->items[0]);
+            }
+        }
+        outputs->insert(outputs->end(), made.begin() + 1 + (ptrdiff_t)carried.size(), made.end());
+        outputs->insert(outputs->end(), items.begin(), items.end());
+        return true;
+    };
+    return loop_at_run_time(op, plan);
+}
+
 bool loop(Op& op) {
     const Graph* body = subgraph(op, "body");
     if (!body) return op.fail("it lacks a body");
@@ -313,15 +390,8 @@ bool loop(Op& op) {
     const int unrolled = known ? unroll(op, *body, (size_t)states, count, going, &state, &rows) : 0;
     if (unrolled < 0) return false;
     if (unrolled == 0) {
-        LoopPlan plan;
-        plan.count = op.has(0) ? op.node.inputs[0] : "";
-        plan.condition = op.has(1) ? op.node.inputs[1] : "";
-        plan.states.assign(op.node.inputs.begin() + std::min(2, op.inputs()), op.node.inputs.end());
-        plan.scans = scans;
-        plan.body = [&](const Strings& inputs, Strings* outputs) {
-            return run_body(op, *body, inputs, outputs);
-        };
-        return loop_at_run_time(op, plan);
+        state.assign(op.node.inputs.begin() + std::min(2, op.inputs()), op.node.inputs.end());
+        return loop_of_unknown_length(op, *body, state, scans);
     }
     Nodes nodes(op);
     for (int i = 0; i < op.outputs(); i++) {

@@ -10,11 +10,11 @@ static const OpTable& table() {
     static const OpTable all = [] {
         OpTable t;
         for (OpTable family :
-             {unary_ops(),   binary_ops(),    reduce_ops(),  shape_ops(),     slice_ops(),
-              pad_ops(),     gather_ops(),    fill_ops(),    conv_ops(),      pool_ops(),
-              norm_ops(),    matrix_ops(),    image_ops(),   recurrent_ops(), quantize_ops(),
-              control_ops(), attention_ops(), contrib_ops(), signal_ops(),    newer_ops(),
-              deform_ops()})
+             {unary_ops(),    binary_ops(),  reduce_ops(),    shape_ops(),   sequence_ops(),
+              slice_ops(),    pad_ops(),     gather_ops(),    fill_ops(),    conv_ops(),
+              pool_ops(),     norm_ops(),    matrix_ops(),    image_ops(),   recurrent_ops(),
+              quantize_ops(), control_ops(), attention_ops(), contrib_ops(), signal_ops(),
+              newer_ops(),    deform_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = std::string(a.domain).compare(b.domain);
@@ -125,8 +125,10 @@ int required_inputs(const std::string& op, int opset) {
         {"QLinearSoftmax", 4},
         {"QLinearConcat", 5},
         {"QGemm", 6},
+        {"SequenceInsert", 2},
+        {"SequenceAt", 2},
     };
-    if (op == "Constant" || op == "Loop" || op == "Scan") return 0;
+    if (op == "Constant" || op == "Loop" || op == "Scan" || op == "SequenceEmpty") return 0;
     if (op == "Attention") return 2;  // com.microsoft; ONNX's third is checked by its converter
     if (op == "Reshape" && opset >= 5) return 2;
     if ((op == "TopK" || op == "Resize") && opset >= 10)
