@@ -346,6 +346,34 @@ TEST(SplitPlan, matrices) {
                 }
 }
 
+// The kernels that pack a matrix do it as split_pack does.
+TEST(SplitPlan, matrices_are_packed) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (size_t n : {1, 15, 16, 17, 32})
+            for (size_t k : {1, 2, 16, 31, 32, 33, 75})
+                for (bool row_major : {false, true}) {
+                    const size_t k_step = row_major ? n + 3 : 1, n_step = row_major ? 1 : k + 2;
+                    Guarded<float> b((k - 1) * k_step + (n - 1) * n_step + 1);
+                    fill(b);
+                    const size_t steps = split_steps(k);
+                    std::vector<float> columns(n * k);
+                    for (size_t i = 0; i < n * k; i++)
+                        columns[i] = b[i % k * k_step + i / k * n_step];
+                    std::vector<int> order(steps * kSplitK, -1);
+                    for (size_t i = 0; i < k; i++) order[i] = (int)i;
+                    Guarded<uint16_t> want(split_packed_size(kernels->terms, n, steps)),
+                        got(want.size());
+                    split_pack(kernels->terms, columns.data(), k, order.data(), n, steps,
+                               want.data());
+                    kernels->pack({b.data(), k_step, n_step, k, n, got.data()});
+                    for (size_t i = 0; i < want.size(); i++)
+                        ASSERT_EQ(want[i], got[i])
+                            << kernels->products << " products, n " << n << " k " << k
+                            << (row_major ? " rows" : " columns") << " at " << i;
+                }
+}
+
 // ---------------------------------------------------------------- layers
 
 // Layers that are created while one of these lives run on emulated tiles where the machine has no
@@ -374,10 +402,11 @@ Mat planar(const Mat& m) {
     return out;
 }
 
-// What the layer's results differ from the reference's with so many products (0: vectors).
+// What the layer's results differ from the reference's with so many products (0: vectors). added: a
+// second input of each run; others: those that all runs have.
 double layer_error(const char* type, const std::vector<std::pair<int, int>>& params,
                    const std::vector<Mat>& weights, const std::vector<Mat>& inputs, int products,
-                   const std::vector<Mat>& added) {
+                   const std::vector<Mat>& added, const std::vector<Mat>& others = {}) {
     Option opt;
     opt.num_threads = 1;
     opt.use_bf16_storage = products == 1;
@@ -390,6 +419,7 @@ double layer_error(const char* type, const std::vector<std::pair<int, int>>& par
     for (size_t i = 0; i < inputs.size(); i++) {
         std::vector<Mat> in = {inputs[i]}, want(1), got(1);
         if (i < added.size()) in.push_back(added[i]);
+        in.insert(in.end(), others.begin(), others.end());
         EXPECT_EQ(0, reference->forward(in, want, opt));
         EXPECT_EQ(0, fast->forward(in, got, opt));
         if (testing::Test::HasFailure()) return INFINITY;
@@ -467,6 +497,85 @@ TEST(SplitLayers, InnerProduct) {
     check_layer("InnerProduct", {{0, n}, {1, 1}, {2, k * n}},
                 {random_mat(Shape(k * n)), random_mat(Shape(n))},
                 {random_mat(Shape(k, 1)), random_mat(Shape(k, 300)), random_mat(Shape(k, 64))});
+}
+
+TEST(SplitLayers, Gemm) {
+    QUOLL_NEED_KERNELS();
+    const int m = 150, n = 550, k = 410;
+    for (int trans : {0, 1}) {
+        const Mat a = random_mat(Shape(k, m));
+        const Mat b = trans ? random_mat(Shape(k, n)) : random_mat(Shape(n, k));
+        check_layer("Gemm", {{3, trans}}, {}, {a}, {b});
+        check_layer("Gemm", {{3, trans}, {5, 1}, {6, 1}, {8, n}, {9, k}, {10, 4}},
+                    {random_mat(Shape(n * k)), random_mat(Shape(n))},
+                    {random_mat(Shape(k)), a, random_mat(Shape(k, 64))});
+    }
+}
+
+// Weights of 8 bits with a scale for 64 of them, unpacked in two groups of columns.
+TEST(SplitLayers, Gemm_of_blocks) {
+    QUOLL_NEED_KERNELS();
+    const int n = 530, k = 400, blocks = (k + 63) / 64;
+    Mat weights(n * k, (size_t)1u), scales = random_mat(Shape(n * blocks));
+    weights.dtype = DType::s8;
+    for (int i = 0; i < n * k; i++) ((signed char*)weights.data)[i] = (signed char)pick(-127, 127);
+    for (int i = 0; i < n * blocks; i++) scales[i] = 127 * (1.5f + scales[i]);
+    check_layer("Gemm", {{3, 1}, {5, 1}, {6, 1}, {8, n}, {9, k}, {10, -1}, {18, 801}},
+                {weights, scales},
+                {random_mat(Shape(k)), random_mat(Shape(k, 150)), random_mat(Shape(k, 64))});
+}
+
+TEST(SplitLayers, MatMul) {
+    QUOLL_NEED_KERNELS();
+    for (int trans : {0, 1}) {
+        const auto b = [&](int w, int h, int c) {
+            if (trans) std::swap(w, h);
+            return c ? random_mat(Shape(w, h, c)) : random_mat(Shape(w, h));
+        };
+        check_layer("MatMul", {{0, trans}}, {},
+                    {random_mat(Shape(300, 130, 5)), random_mat(Shape(300, 130, 5)),
+                     random_mat(Shape(300, 130))},
+                    {b(160, 300, 5), b(160, 300, 0), b(160, 300, 5)});
+    }
+}
+
+// A softmax lies between: what its inputs lack in accuracy is not what its sums do.
+void check_attention(const char* type, const std::vector<std::pair<int, int>>& params,
+                     const std::vector<Mat>& weights, const std::vector<Mat>& inputs) {
+    const Emulation emulation;
+    const auto error = [&](int products) {
+        return layer_error(type, params, weights, {inputs[0]}, products, {},
+                           {inputs.begin() + 1, inputs.end()});
+    };
+    const double six = error(6), three = error(3), one = error(1), none = error(0);
+    EXPECT_LT(six, 2e-6) << type;
+    EXPECT_LT(none, 1e-5) << type;
+    EXPECT_NE(six, none) << type << ": the same kernels ran";
+    EXPECT_TRUE(three > 2 * six && three < 1e-4) << type << ": " << three;
+    EXPECT_TRUE(one > 5 * three && one < 2e-2) << type << ": " << one;
+}
+
+TEST(SplitLayers, MultiHeadAttention) {
+    QUOLL_NEED_KERNELS();
+    const int embed = 192, values = embed * embed;
+    std::vector<Mat> weights;
+    for (int i = 0; i < 4; i++) {
+        weights.push_back(random_mat(Shape(values)));
+        for (int j = 0; j < values; j++) weights.back()[j] *= .15f;
+        weights.push_back(random_mat(Shape(embed)));
+    }
+    for (int src : {48, 101})
+        check_attention("MultiHeadAttention", {{0, embed}, {1, 3}, {2, values}}, weights,
+                        {random_mat(Shape(embed, src)), random_mat(Shape(embed, 130)),
+                         random_mat(Shape(embed, 130))});
+}
+
+TEST(SplitLayers, SDPA) {
+    QUOLL_NEED_KERNELS();
+    for (int src : {128, 140})
+        check_attention("SDPA", {}, {},
+                        {random_mat(Shape(192, src, 4)), random_mat(Shape(192, 300, 2)),
+                         random_mat(Shape(160, 300, 2))});
 }
 
 TEST(SplitLayers, options_turn_it_off) {

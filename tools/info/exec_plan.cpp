@@ -83,6 +83,11 @@ private:
             choose_int8_kernels(layer, p);
             return;
         }
+        if (layer->type == "InnerProduct") {
+            const char* algorithm = static_cast<const InnerProductCpu*>(layer)->algorithm();
+            if (*algorithm) p->kernels += std::string(" ") + algorithm;
+            if (strcmp(algorithm, "vectors") == 0) p->notes.push_back(why_no_tiles());
+        }
         if (layer->type != "Convolution") return;
         const char* algorithm = static_cast<const ConvolutionCpu*>(layer)->algorithm();
         if (*algorithm) p->kernels += std::string(" ") + algorithm;
@@ -109,7 +114,7 @@ private:
                                : "no tiles: the processor has none for int8");
     }
 
-    // Of an f32 or bf16 convolution that runs on vectors.
+    // Of an f32 or bf16 layer that runs on vectors.
     std::string why_no_tiles() const {
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";

@@ -173,6 +173,70 @@ void copy_input(const SplitInput& t) {
     }
 }
 
+// Rows become columns: in each step the halves of neighbouring groups of `distance` are exchanged.
+QUOLL_TILE_INLINE void transpose(__m512* rows) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (int distance = 8; distance; distance /= 2) {
+        const __m512i d = _mm512_set1_epi32(distance), sixteen = _mm512_set1_epi32(16);
+        const __mmask16 upper = _mm512_test_epi32_mask(lane, d);
+        const __m512i first =
+            _mm512_mask_add_epi32(lane, upper, _mm512_sub_epi32(lane, d), sixteen);
+        const __m512i second =
+            _mm512_mask_add_epi32(_mm512_add_epi32(lane, d), upper, lane, sixteen);
+        for (int i = 0; i < 16; i++) {
+            if (i & distance) continue;
+            const __m512 a = rows[i], b = rows[i + distance];
+            rows[i] = _mm512_permutex2var_ps(a, first, b);
+            rows[i + distance] = _mm512_permutex2var_ps(a, second, b);
+        }
+    }
+}
+
+// Rows k0 to k0 + 31 of 16 columns of B from column n0 on, zeros beyond the matrix.
+QUOLL_TILE_INLINE void load_columns(const SplitPanel& t, size_t k0, size_t n0, __m512* rows) {
+    const size_t columns = t.columns - n0, left = t.k - k0;
+    const float* from = t.src + k0 * t.k_step + n0 * t.n_step;
+    if (t.n_step == 1) {
+        for (size_t i = 0; i < kSplitK; i++)
+            rows[i] = i < left ? _mm512_maskz_loadu_ps(first_lanes(columns), from + i * t.k_step)
+                               : _mm512_setzero_ps();
+        return;
+    }
+    for (size_t half = 0; half < 2; half++, rows += 16) {
+        const __mmask16 mask = half * 16 < left ? first_lanes(left - half * 16) : 0;
+        for (size_t j = 0; j < 16; j++)
+            rows[j] = mask && j < columns
+                          ? _mm512_maskz_loadu_ps(mask, from + j * t.n_step + half * 16)
+                          : _mm512_setzero_ps();
+        transpose(rows);
+    }
+}
+
+template <int products>
+void pack_panel(const SplitPanel& t) {
+    const size_t vectors = t.columns > 16 ? 2 : 1, tile = kTileBytes / sizeof(uint16_t);
+    alignas(64) uint16_t pairs[kSplitK];
+    for (int i = 0; i < kSplitK; i++) pairs[i] = (uint16_t)(i / 2 + i % 2 * 16);
+    const __m512i by_pairs = _mm512_load_si512(pairs);
+    uint16_t* to = t.dst;
+    for (size_t k = 0; k < t.k; k += kSplitK, to += kTerms<products> * vectors * tile) {
+        for (size_t v = 0; v < vectors; v++) {
+            __m512 rows[kSplitK];
+            load_columns(t, k, v * 16, rows);
+            for (int i = 0; i < kSplitK; i += 2) {
+                __m512 x = rows[i], y = rows[i + 1];
+                for (int term = 0; term < kTerms<products>; term++) {
+                    const __m512i half = to_bf16(x, y);
+                    _mm512_store_si512(to + (term * vectors + v) * tile + i * 16,
+                                       _mm512_permutexvar_epi16(by_pairs, half));
+                    x = _mm512_sub_ps(x, first_of_bf16(half));
+                    y = _mm512_sub_ps(y, second_of_bf16(half));
+                }
+            }
+        }
+    }
+}
+
 // Any normal values: units that multiply zeros may run at a clock that they do not hold otherwise.
 void spin_tiles(int count) {
     alignas(64) uint16_t values[kTileBytes / 2];
@@ -219,6 +283,7 @@ constexpr SplitGemmKernels split_kernels() {
              &split_input<products, 16>},
             {copy_kernel<products, 1>(), copy_kernel<products, 4>(), copy_kernel<products, 8>(),
              copy_kernel<products, 16>()},
+            &pack_panel<products>,
             &spin_tiles,
             &spin_vectors};
 }

@@ -1,7 +1,10 @@
 #include "layer/cpu/attention/attend.h"
 
+#include <algorithm>
+
+#include "cpu.h"
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
 
 namespace quoll {
@@ -10,8 +13,9 @@ namespace {
 
 // Fewer queries than this do not pay for packing keys and values.
 enum { kFewQueries = 4 };
-// Queries whose scores are computed together; they stay in cache up to the second product.
-enum { kBlock = 48 };
+// Queries whose scores are computed together; they stay in cache up to the second product. On tile
+// units whole pairs of tiles.
+enum { kBlock = 48, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
 void softmax_scores(const KernelSet& kernels, const AttentionHead& h, int query, float scale,
                     float* scores) {
@@ -40,35 +44,65 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
         k.dot_rows(scores, h.dst, h.v.data, h.v.column, h.out_size, 1.f, out);
 }
 
-// B [k][n] whose value (k, n) is b(k, n) of a Strided, in panels.
-void pack(const GemmKernels& gemm, const float* data, ptrdiff_t k_step, ptrdiff_t n_step, size_t n,
-          size_t k, float* packed) {
-    const bool row_major = n_step == 1;
-    gemm_pack(gemm, data, row_major ? k_step : n_step, row_major, n, k, packed);
-}
+// What blocks of so many queries take: scores, then their sums of values.
+struct BlockPlan {
+    GemmMatrix scores_of, sums_of;
+    ProductPlan scores, sums;
 
-// Queries [first, first + count): scores [count][dst].
-void attend_block(const KernelSet& kernels, const AttentionHead& h, int first, int count,
-                  const float* keys, const float* values, const float* zeros, float* scores) {
-    GemmMatrix g = {};
-    g.kernels = &kernels;
+    static GemmMatrix scores_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
+        GemmMatrix g = {};
+        g.kernels = &kernels;
+        g.a_row = h.q.row, g.a_k = 1;
+        g.m = count, g.n = h.dst, g.k = h.size;
+        g.c_row = g.c_pack = h.dst;
+        return g;
+    }
+    static GemmMatrix sums_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
+        GemmMatrix g = {};
+        g.kernels = &kernels;
+        g.a_row = h.dst, g.a_k = 1;
+        g.m = count, g.n = h.out_size, g.k = h.dst;
+        g.c_row = h.out_row;
+        g.c_pack = h.out_size;
+        return g;
+    }
+    // packings: see ProductPlan.
+    BlockPlan(const KernelSet& kernels, const SplitGemmKernels* split, const AttentionHead& h,
+              int count, double packings)
+        : scores_of(scores_matrix(kernels, h, count)),
+          sums_of(sums_matrix(kernels, h, count)),
+          scores(split, scores_of, packings, 1),
+          sums(split, sums_of, packings, 1) {}
+    // For another number of queries, with the same packed keys and values.
+    BlockPlan(const BlockPlan& like, const AttentionHead& h, int count)
+        : scores_of(scores_matrix(*like.scores_of.kernels, h, count)),
+          sums_of(sums_matrix(*like.scores_of.kernels, h, count)),
+          scores(like.scores, scores_of),
+          sums(like.sums, sums_of) {}
+    size_t workspace() const { return std::max(scores.workspace(), sums.workspace()); }
+};
+
+// Packed keys and values of a head, and a thread's memory.
+struct BlockMemory {
+    const float *keys, *values, *zeros;
+    float *scores, *workspace;
+};
+
+// Queries from `first` on.
+void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
+                  int first, const BlockMemory& memory) {
+    GemmMatrix g = plan.scores_of;
     g.a = h.q.data + first * h.q.row;
-    g.a_row = h.q.row, g.a_k = 1;
-    g.m = count, g.n = h.dst, g.k = h.size;
-    g.b = keys, g.bias = zeros;
-    g.c = scores;
-    g.c_row = g.c_pack = h.dst;
-    gemm_matrix(g, 1);
-    for (int i = 0; i < count; i++)
-        softmax_scores(kernels, h, first + i, h.scale, scores + (size_t)i * h.dst);
-    g.a = scores;
-    g.a_row = h.dst;
-    g.n = h.out_size, g.k = h.dst;
-    g.b = values;
+    g.b = memory.keys, g.bias = memory.zeros;
+    g.c = memory.scores;
+    plan.scores.run(g, memory.workspace);
+    for (size_t i = 0; i < g.m; i++)
+        softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * h.dst);
+    g = plan.sums_of;
+    g.a = memory.scores;
+    g.b = memory.values, g.bias = memory.zeros;
     g.c = h.out + first * h.out_row;
-    g.c_row = h.out_row;
-    g.c_pack = h.out_size;
-    gemm_matrix(g, 1);
+    plan.sums.run(g, memory.workspace);
 }
 
 struct Work {  // pieces of it: (head, block of queries)
@@ -78,50 +112,62 @@ struct Work {  // pieces of it: (head, block of queries)
     }
 };
 
+// One query a piece.
+int attend_queries(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int threads,
+                   const Option& opt) {
+    const int src = heads[0].src, count = (int)heads.size() * src;
+    Mat scores(heads[0].dst, threads, (size_t)4u, opt.workspace_allocator);
+    if (scores.empty()) return kOutOfMemory;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (int i = 0; i < count; i++)
+        attend_query(kernels, heads[i / src], i % src, scores.row(get_omp_thread_num()));
+    return kOk;
+}
+
 }  // namespace
 
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
                 const Option& opt) {
     const AttentionHead& h0 = heads[0];
-    const GemmKernels& gemm = *kernels.gemm;
-    const bool few = h0.src < kFewQueries;
-    const int count = (int)heads.size(), groups = count / per_group, block = few ? 1 : kBlock;
+    const int count = (int)heads.size(), groups = count / per_group;
+    const SplitGemmKernels* split = split_kernels_for(opt);
+    const int block = h0.src < kFewQueries ? 1 : split ? kTileBlock : kBlock;
     const double work = (double)count * h0.src * h0.dst * (h0.size + h0.out_size);
     const Work pieces(count, h0.src, block);
     const int threads = std::min(threads_for(opt, work), pieces.count);
-    Mat scores(h0.dst, std::min(block, h0.src), threads, (size_t)4u, opt.workspace_allocator);
-    if (scores.empty()) return kOutOfMemory;
-    const size_t key_rows = gemm_packed_size(gemm, h0.dst, h0.size) / gemm.lanes;
-    const size_t value_rows = gemm_packed_size(gemm, h0.out_size, h0.dst) / gemm.lanes;
-    Mat keys, values, zeros;
-    if (!few) {
-        keys.create(gemm.lanes, (int)key_rows, groups, (size_t)4u, opt.workspace_allocator);
-        values.create(gemm.lanes, (int)value_rows, groups, (size_t)4u, opt.workspace_allocator);
-        zeros = gemm_bias(gemm, nullptr, std::max(h0.dst, h0.out_size), opt.workspace_allocator);
-        if (keys.empty() || values.empty() || zeros.empty()) return kOutOfMemory;
+    if (h0.src < kFewQueries) return attend_queries(kernels, heads, threads, opt);
+
+    const double packings = 1. / (pieces.blocks * per_group);
+    const int rows = std::min<int>(block, h0.src), rest = h0.src % rows ? h0.src % rows : rows;
+    const BlockPlan whole(kernels, split, h0, rows, packings), last(whole, h0, rest);
+    Allocator* const allocator = opt.workspace_allocator;
+    Mat scores(h0.dst, rows, threads, (size_t)4u, allocator), keys, values, workspaces;
+    const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
+    if (scores.empty() || zeros.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(product_memory(whole.scores.packed_size(), groups, allocator, &keys));
+    QUOLL_RETURN_IF_ERROR(product_memory(whole.sums.packed_size(), groups, allocator, &values));
+    QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), threads,
+                                         allocator, &workspaces));
 #pragma omp parallel for num_threads(threads) if (threads > 1)
-        for (int i = 0; i < 2 * groups; i++) {
-            const AttentionHead& h = heads[i / 2 * per_group];
-            if (i % 2)
-                pack(gemm, h.v.data, h.v.row, h.v.column, h.out_size, h.dst, values.channel(i / 2));
-            else
-                pack(gemm, h.k.data, h.k.column, h.k.row, h.dst, h.size, keys.channel(i / 2));
-        }
+    for (int i = 0; i < 2 * groups; i++) {
+        const AttentionHead& h = heads[i / 2 * per_group];
+        if (i % 2)
+            whole.sums.pack(h.v.data, h.v.row, h.v.column, 1, values.channel(i / 2));
+        else
+            whole.scores.pack(h.k.data, h.k.column, h.k.row, 1, keys.channel(i / 2));
     }
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int t = 0; t < threads; t++) {
-        float* own = scores.channel(t);
+        BlockMemory memory = {nullptr, nullptr, zeros, scores.channel(t),
+                              (float*)workspaces.data + t * workspaces.cstep};
         const int end =
             (int)(piece_begin(pieces.count, threads, t) + piece_length(pieces.count, threads, t));
         for (int i = (int)piece_begin(pieces.count, threads, t); i < end; i++) {
-            const int head = i / pieces.blocks, first = i % pieces.blocks * block;
-            const AttentionHead& h = heads[head];
-            if (few)
-                attend_query(kernels, h, first, own);
-            else
-                attend_block(kernels, h, first, std::min(block, h.src - first),
-                             keys.channel(head / per_group), values.channel(head / per_group),
-                             zeros, own);
+            const int head = i / pieces.blocks, b = i % pieces.blocks;
+            memory.keys = keys.channel(head / per_group);
+            memory.values = values.channel(head / per_group);
+            attend_block(kernels, heads[head], b + 1 < pieces.blocks ? whole : last, b * block,
+                         memory);
         }
     }
     return kOk;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/int8/block_matrix.h"
 
 namespace quoll {
@@ -24,30 +24,39 @@ public:
 private:
     bool swapped() const { return constantA && !constantB; }
     // The constant C is a bias of the packed matrix' columns.
-    bool c_is_bias() const {
+    bool c_is_bias() const { return matrix_.created() && constantC && c_suits_columns(); }
+    bool c_suits_columns() const {
         const int type = constant_broadcast_type_C;
-        return !packed_.empty() && constantC &&
-               (type == kScalar || (swapped() ? type == kRow1 || type == kRow : type == kColumn));
+        return type == kScalar || (swapped() ? type == kRow1 || type == kRow : type == kColumn);
     }
-    Mat make_bias(Allocator* allocator) const;
+    int pack_constant(const Option& opt);
     int pack_blocks(const Option& opt);
     int multiply(const Product& p, Mat& top, const Option& opt) const;
+    int multiply_variable(const Operand& b, GemmMatrix g, const Option& opt) const;
     void multiply_row(const Product& p, Mat& top, const Option& opt) const;
     void finish(const Product& p, Mat& top) const;
 
     const KernelSet* kernels_ = nullptr;  // null: the reference runs
-    Mat packed_, bias_;
-    BlockMatrix blocks_;  // instead of packed_, for weights quantised in blocks
+    const SplitGemmKernels* split_ = nullptr;
+    ConstantMatrix matrix_;
+    BlockMatrix blocks_;  // instead, for weights quantised in blocks
 };
 
-Mat GemmCpu::make_bias(Allocator* allocator) const {
-    const int n = swapped() ? constantM : constantN;
-    Mat values(n, (size_t)4u, allocator);
-    if (values.empty()) return values;
+int GemmCpu::pack_constant(const Option& opt) {
+    // The columns of the packed matrix are A's rows, or B's columns.
+    const int n = swapped() ? constantM : constantN, k = constantK;
+    Mat& weight = swapped() ? A_data : B_data;
+    const bool row_major = swapped() ? transA : !transB;
+    Mat bias(n, (size_t)4u, opt.workspace_allocator);
+    if (bias.empty()) return kOutOfMemory;
+    const int type = constant_broadcast_type_C;
+    const bool one = type == kScalar, is_bias = constantC && c_suits_columns();
     const float* c = C_data;
-    for (int i = 0; i < n; i++)
-        values[i] = c_is_bias() ? beta * c[constant_broadcast_type_C == kScalar ? 0 : i] : 0.f;
-    return gemm_bias(*kernels_->gemm, values, n);
+    for (int i = 0; i < n; i++) bias[i] = is_bias ? beta * c[one ? 0 : i] : 0.f;
+    QUOLL_RETURN_IF_ERROR(
+        matrix_.create(*this, weight, row_major ? n : k, row_major, n, k, bias, opt));
+    weight.release();
+    return kOk;
 }
 
 // Makes blocks_ where B is quantised in blocks, or is to be kept in 16 bits as blobs are.
@@ -80,20 +89,8 @@ int GemmCpu::create_pipeline(const Option& opt) {
     if (quantize_term && !blocks_.created()) return kOk;
     kernels_ = &host_kernel_set();
     if (blocks_.created()) return kOk;
-    if (!constantA && !constantB) return kOk;
-    const GemmKernels& gemm = *kernels_->gemm;
-    // The columns of the packed matrix are A's rows, or B's columns.
-    const int n = swapped() ? constantM : constantN, k = constantK;
-    Mat& weight = swapped() ? A_data : B_data;
-    const bool row_major = swapped() ? transA : !transB;
-    packed_ = gemm_packed(gemm, weight, row_major ? n : k, row_major, n, k);
-    bias_ = make_bias(opt.workspace_allocator);
-    if (packed_.empty() || bias_.empty()) {
-        fail("out of memory for a matrix of %d x %d", n, k);
-        return kOutOfMemory;
-    }
-    weight.release();
-    return kOk;
+    split_ = split_kernels_for(opt);
+    return constantA || constantB ? pack_constant(opt) : (int)kOk;
 }
 
 // One row by a matrix that is read where it lies.
@@ -115,7 +112,6 @@ void GemmCpu::multiply_row(const Product& p, Mat& top, const Option& opt) const 
 int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
     if (blocks_.created())
         return blocks_.multiply(*p.a.blob, p.a.row_step, p.m, top, p.top_step, opt);
-    const GemmKernels& gemm = *kernels_->gemm;
     if (!constantA && !constantB && p.m == 1 && p.a.column_step == 1 && !output_transpose) {
         multiply_row(p, top, opt);
         return kOk;
@@ -128,15 +124,6 @@ int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
     g.a_row = swapped() ? a.column_step : a.row_step;
     g.a_k = swapped() ? a.row_step : a.column_step;
     g.m = swapped() ? p.n : p.m, g.n = swapped() ? p.m : p.n;
-    Mat packed = packed_, bias = bias_;
-    if (packed.empty()) {
-        const bool row_major = p.b.column_step == 1;
-        const size_t ld = row_major ? p.b.row_step : p.b.column_step;
-        packed = gemm_packed(gemm, *p.b.blob, ld, row_major, p.n, p.k, opt.workspace_allocator);
-        bias = gemm_bias(gemm, nullptr, p.n, opt.workspace_allocator);
-        if (packed.empty() || bias.empty()) return kOutOfMemory;
-    }
-    g.b = packed, g.bias = bias;
     g.c = top;
     if ((output_transpose != 0) == swapped()) {  // rows of the product are rows of the output
         g.c_row = p.top_step;
@@ -145,7 +132,21 @@ int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
         g.c_row = g.c_pack = 1;
         g.c_block = p.top_step;
     }
-    gemm_matrix(g, threads_for(opt, (double)p.m * p.n * p.k));
+    return matrix_.created() ? matrix_.multiply(g, opt) : multiply_variable(p.b, g, opt);
+}
+
+// B comes with the call.
+int GemmCpu::multiply_variable(const Operand& b, GemmMatrix g, const Option& opt) const {
+    const int threads = threads_for(opt, (double)g.m * g.n * g.k);
+    const ProductPlan plan(split_, g, 1, threads);
+    const Mat bias = product_bias(*kernels_, nullptr, g.n, opt.workspace_allocator);
+    Mat packed, workspace;
+    QUOLL_RETURN_IF_ERROR(product_memory(plan.packed_size(), 1, opt.workspace_allocator, &packed));
+    QUOLL_RETURN_IF_ERROR(product_memory(plan.workspace(), 1, opt.workspace_allocator, &workspace));
+    if (bias.empty()) return kOutOfMemory;
+    plan.pack(*b.blob, b.row_step, b.column_step, threads, packed);
+    g.b = packed, g.bias = bias;
+    plan.run(g, workspace);
     return kOk;
 }
 

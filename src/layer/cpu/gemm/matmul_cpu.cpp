@@ -1,7 +1,7 @@
 #include "layer/matmul.h"
 
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/gemm/product_plan.h"
 
 namespace quoll {
 
@@ -13,6 +13,7 @@ class MatMulCpu : public MatMul {
 public:
     int create_pipeline(const Option& opt) override {
         kernels_ = &host_kernel_set();
+        split_ = split_kernels_for(opt);
         return MatMul::create_pipeline(opt);
     }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -25,15 +26,12 @@ private:
         float* out;
     };
     void multiply_vector(const Product& p, const Task& t, int threads) const;
-    void multiply(const Product& p, const Task& t, const float* packed, const float* bias,
-                  int threads) const;
-    void pack(const Product& p, const float* b, float* packed) const {
-        const bool row_major = p.b.column_step == 1;
-        gemm_pack(*kernels_->gemm, b, row_major ? p.b.row_step : p.b.column_step, row_major, p.n,
-                  p.k, packed);
-    }
+    GemmMatrix matrix_of(const Product& p) const;
+    int multiply_all(const Product& p, const std::vector<Task>& tasks, bool shared,
+                     const Option& opt) const;
 
     const KernelSet* kernels_ = nullptr;
+    const SplitGemmKernels* split_ = nullptr;
 };
 
 void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) const {
@@ -51,17 +49,46 @@ void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) co
     }
 }
 
-void MatMulCpu::multiply(const Product& p, const Task& t, const float* packed, const float* bias,
-                         int threads) const {
+// Without the operands themselves.
+GemmMatrix MatMulCpu::matrix_of(const Product& p) const {
     GemmMatrix g = {};
     g.kernels = kernels_;
-    g.a = t.a;
     g.a_row = p.a.row_step, g.a_k = p.a.column_step;
     g.m = p.m, g.n = p.n, g.k = p.k;
-    g.b = packed, g.bias = bias;
-    g.c = t.out;
     g.c_row = g.c_pack = p.n;
-    gemm_matrix(g, threads);
+    return g;
+}
+
+// Many matrices: one a thread; few: all threads together at each.
+int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bool shared,
+                            const Option& opt) const {
+    const int count = (int)tasks.size();
+    const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
+    const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
+    const GemmMatrix matrix = matrix_of(p);
+    const ProductPlan plan(split_, matrix, shared ? 1. / count : 1, inner);
+    const Mat bias = product_bias(*kernels_, nullptr, p.n, opt.workspace_allocator);
+    Mat panels, workspaces;
+    QUOLL_RETURN_IF_ERROR(
+        product_memory(plan.packed_size(), shared ? 1 : outer, opt.workspace_allocator, &panels));
+    QUOLL_RETURN_IF_ERROR(
+        product_memory(plan.workspace(), outer, opt.workspace_allocator, &workspaces));
+    if (bias.empty()) return kOutOfMemory;
+    if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, threads, panels);
+#pragma omp parallel for num_threads(outer) if (outer > 1)
+    for (int t = 0; t < outer; t++) {
+        float* packed = (float*)panels.data + (shared ? 0 : t * panels.cstep);
+        GemmMatrix g = matrix;
+        g.b = packed, g.bias = bias;
+        const int end = (int)(piece_begin(count, outer, t) + piece_length(count, outer, t));
+        for (int i = (int)piece_begin(count, outer, t); i < end; i++) {
+            if (!shared) plan.pack(tasks[i].b, p.b.row_step, p.b.column_step, inner, packed);
+            g.a = tasks[i].a;
+            g.c = tasks[i].out;
+            plan.run(g, (float*)workspaces.data + t * workspaces.cstep);
+        }
+    }
+    return kOk;
 }
 
 int MatMulCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -69,37 +96,19 @@ int MatMulCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     Product p;
     Operand result;
     QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &p, &result));
-    const GemmKernels& gemm = *kernels_->gemm;
-    const int count = p.c * p.d, threads = threads_for(opt, (double)count * p.m * p.n * p.k);
-    // Many matrices: one a thread; few: all threads together at each.
+    std::vector<Task> tasks;
+    for (int i = 0; i < p.c * p.d; i++) {
+        const int q = i / p.d, z = i % p.d;
+        tasks.push_back({(const float*)bottoms[0].data + p.a.at(q, z),
+                         (const float*)bottoms[1].data + p.b.at(q, z),
+                         (float*)tops[0].data + result.at(q, z)});
+    }
+    if (p.n > 1 && p.m > 1) return multiply_all(p, tasks, p.b.c == 1 && p.b.d == 1, opt);
+    const int count = (int)tasks.size();
+    const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
     const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
-    const bool vector = p.n == 1 || p.m == 1, shared = p.b.c == 1 && p.b.d == 1;
-    const size_t packed_rows = gemm_packed_size(gemm, p.n, p.k) / gemm.lanes;
-    Mat bias, panels;
-    if (!vector) {
-        bias = gemm_bias(gemm, nullptr, p.n, opt.workspace_allocator);
-        panels.create(gemm.lanes, (int)packed_rows, shared ? 1 : outer, (size_t)4u,
-                      opt.workspace_allocator);
-        if (bias.empty() || panels.empty()) return kOutOfMemory;
-        if (shared) pack(p, bottoms[1], panels);
-    }
 #pragma omp parallel for num_threads(outer) if (outer > 1)
-    for (int t = 0; t < outer; t++) {
-        float* packed = vector ? nullptr : (float*)panels.data + (shared ? 0 : t * panels.cstep);
-        const int end = (int)(piece_begin(count, outer, t) + piece_length(count, outer, t));
-        for (int i = (int)piece_begin(count, outer, t); i < end; i++) {
-            const int q = i / p.d, z = i % p.d;
-            const Task task = {(const float*)bottoms[0].data + p.a.at(q, z),
-                               (const float*)bottoms[1].data + p.b.at(q, z),
-                               (float*)tops[0].data + result.at(q, z)};
-            if (vector) {
-                multiply_vector(p, task, inner);
-                continue;
-            }
-            if (!shared) pack(p, task.b, packed);
-            multiply(p, task, packed, bias, inner);
-        }
-    }
+    for (int i = 0; i < count; i++) multiply_vector(p, tasks[i], inner);
     return kOk;
 }
 

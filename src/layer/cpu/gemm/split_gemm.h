@@ -65,6 +65,16 @@ struct SplitInput {
 };
 typedef void (*SplitInputKernel)(const SplitInput& input);
 
+// Packs the panel of `columns` columns of B, of k values each: value (k, n) at src[k * k_step + n *
+// n_step], where one of the steps is 1. Zeros beyond, up to whole steps and 32 columns, or 16 where
+// there are no more. dst is aligned to 64 bytes.
+struct SplitPanel {
+    const float* src;
+    size_t k_step, n_step, k, columns;
+    uint16_t* dst;
+};
+typedef void (*SplitPackKernel)(const SplitPanel& panel);
+
 struct SplitGemmKernels {
     int products, terms;  // 6 of 3 terms, 3 of 2, 1 of 1
     // Before the first tile in a thread, with the tile_rows of all that follow, and after the last.
@@ -74,6 +84,7 @@ struct SplitGemmKernels {
     SplitStoreKernel store[kUnitTiles][2];
     SplitInputKernel input[4];  // for pack 1, 4, 8, 16
     SplitInputKernel copy[4];   // of bf16 values; null where there are more terms
+    SplitPackKernel pack;
     // What the speed of the units is measured with: that many tile multiplications (between begin
     // and end), and that many fused multiply-adds of the widest f32 vectors.
     void (*spin_tiles)(int count);

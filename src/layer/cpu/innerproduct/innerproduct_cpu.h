@@ -1,9 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 #define QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 
-#include <mutex>
-
-#include "layer/cpu/conv/split_plan.h"
+#include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/packing.h"
 #include "layer/innerproduct.h"
@@ -21,20 +19,13 @@ public:
     // Of int8 weights, as Int8Matrix::kernels(); "" for others.
     const char* int8_kernels() const { return int8_.created() ? int8_.kernels() : ""; }
 
-private:
-    int multiply(const Mat& rows, Mat& top_blob, const Option& opt) const;
-    bool prefers_split(int rows, int threads) const;
-    int split_weights(const Option& opt, Mat* weights) const;
-    int multiply_split(const Mat& rows, Mat& top_blob, const Option& opt) const;
+    // Of others, as ConstantMatrix::algorithm().
+    const char* algorithm() const { return matrix_.algorithm(); }
 
-    const KernelSet* kernels_;       // null: the reference runs
-    const SplitGemmKernels* split_;  // null: not to be used
-    Mat packed_weight_;              // panels of gemm_pack
-    Mat packed_bias_;                // gemm_bias_size floats, zeros without bias
+private:
+    ConstantMatrix matrix_;
     FusedActivation activation_;
-    Int8Matrix int8_;           // when int8_scale_term is set
-    mutable std::mutex lock_;   // of what follows
-    mutable Mat split_weight_;  // for split_, from the first input with enough rows on
+    Int8Matrix int8_;  // when int8_scale_term is set
 };
 
 }  // namespace quoll

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "cpu.h"
-#include "layer/cpu/gemm/gemm_run.h"
 
 namespace quoll {
 
@@ -15,6 +14,10 @@ namespace {
 enum { kWord = 8 };
 // From so many rows on unpacked weights are worth their memory.
 enum { kManyRows = 9 };
+// Columns whose unpacked weights meet all rows before the next ones are unpacked, on tile units: so
+// many that laying out the rows again for each group hardly counts.
+enum { kTileGroup = 512 };
+
 }  // namespace
 
 int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
@@ -26,7 +29,7 @@ int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
     // Rows of a word's columns, as the number of words may exceed an int.
     weights_.create(lanes, (int)(panels * (panel_words() / lanes)));
     scales_.create(lanes, (int)(panels * blocks));
-    zeros_ = gemm_bias(*host_kernel_set().gemm, nullptr, n_);
+    zeros_ = product_bias(host_kernel_set(), nullptr, n_);
     if (weights_.empty() || scales_.empty() || zeros_.empty()) {
         layer.fail("out of memory for %d x %d weights of %d bits", n, k, bits_);
         return kOutOfMemory;
@@ -140,18 +143,50 @@ void BlockMatrix::few_rows(const Mat& a, const Mat& sums, int m, size_t p, float
     }
 }
 
+// Rows of k with `width` columns from n0 on; those beyond the last may hold anything.
+void BlockMatrix::unpack(size_t n0, size_t width, float* out) const {
+    const size_t lanes = int8_->lanes;
+    for (size_t v = 0; v < width; v += lanes) {
+        BlockTile tile = panel(std::min(n0 + v, (size_t)n_ - 1) / lanes);
+        tile.out = out + v;
+        tile.out_row = (ptrdiff_t)width;
+        (bits_ == 16 ? int8_->half_unpack : int8_->block_unpack)[form_](tile);
+    }
+}
+
+// plan: for the first group of columns.
+int BlockMatrix::multiply_on_tiles(const GemmMatrix& matrix, const ProductPlan& plan, int threads,
+                                   const Option& opt) const {
+    Mat packed, workspace;
+    Mat unpacked(kUnitColumns, k_, threads, (size_t)4u, opt.workspace_allocator);
+    QUOLL_RETURN_IF_ERROR(product_memory(plan.packed_size(), 1, opt.workspace_allocator, &packed));
+    if (unpacked.empty()) return kOutOfMemory;
+    for (int n0 = 0; n0 < n_; n0 += kTileGroup) {
+        GemmMatrix g = matrix;
+        g.n = std::min<size_t>(kTileGroup, n_ - n0);
+        const ProductPlan own(plan, g);
+        const int panels = (int)(g.n + kUnitColumns - 1) / kUnitColumns;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+        for (int p = 0; p < panels; p++) {
+            float* columns = unpacked.channel(get_omp_thread_num());
+            unpack((size_t)n0 + p * kUnitColumns, kUnitColumns, columns);
+            own.pack_panel(columns, kUnitColumns, 1, p, packed);
+        }
+        QUOLL_RETURN_IF_ERROR(
+            product_memory(own.workspace(), 1, opt.workspace_allocator, &workspace));
+        g.b = packed, g.bias = zeros_;
+        g.c = matrix.c + n0;
+        own.run(g, workspace);
+    }
+    return kOk;
+}
+
 // Panel p of the gemm kernels, through memory for its columns.
 void BlockMatrix::many_rows(const Mat& a, int m, size_t p, float* unpacked, float* c,
                             size_t c_row) const {
     const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
     const size_t n0 = p * full, n = std::min(full, (size_t)n_ - n0);
-    const size_t width = n <= lanes ? lanes : full;
-    for (size_t v = 0; v < width; v += lanes) {
-        BlockTile tile = panel(std::min(n0 + v, (size_t)n_ - 1) / lanes);
-        tile.out = unpacked + v;
-        tile.out_row = (ptrdiff_t)width;
-        (bits_ == 16 ? int8_->half_unpack : int8_->block_unpack)[form_](tile);
-    }
+    unpack(n0, n <= lanes ? lanes : full, unpacked);
     GemmMatrix g = {};
     g.kernels = kernels_;
     g.a = a, g.a_row = a.w, g.a_k = 1;
@@ -178,6 +213,13 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
     Mat unpacked, sums;
     if (m < kManyRows) QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
     if (m >= kManyRows) {
+        GemmMatrix g = {};
+        g.kernels = kernels_;
+        g.a = rows, g.a_row = rows.w, g.a_k = 1;
+        g.m = m, g.n = std::min<size_t>(n_, kTileGroup), g.k = k_;
+        g.c = c, g.c_row = (ptrdiff_t)c_row, g.c_pack = n_;
+        const ProductPlan plan(split_kernels_for(opt), g, 1, threads);
+        if (plan.on_tiles()) return multiply_on_tiles(g, plan, threads, opt);
         unpacked.create((int)full, k_, threads, (size_t)4u, opt.workspace_allocator);
         if (unpacked.empty()) return kOutOfMemory;
     }

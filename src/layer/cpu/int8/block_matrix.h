@@ -5,6 +5,7 @@
 #define QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 
 #include "layer/block_quant.h"
+#include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/packing.h"
 
@@ -33,6 +34,9 @@ private:
     // [blocks, a.h]: the sums of a's values in each block; empty where no zero points need them.
     int sum_blocks(const Mat& a, const Option& opt, Mat* sums) const;
     void few_rows(const Mat& a, const Mat& sums, int m, size_t p, float* c, size_t c_row) const;
+    void unpack(size_t n0, size_t width, float* out) const;
+    int multiply_on_tiles(const GemmMatrix& matrix, const ProductPlan& plan, int threads,
+                          const Option& opt) const;
     void many_rows(const Mat& a, int m, size_t p, float* unpacked, float* c, size_t c_row) const;
 
     const KernelSet* kernels_ = nullptr;

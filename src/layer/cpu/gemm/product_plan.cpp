@@ -1,0 +1,155 @@
+#include "layer/cpu/gemm/product_plan.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+// Below so many rows reading B takes as long as all the rest, and tiles are mostly empty.
+enum { kManyRows = 8 };
+
+// Cycles of packing a value: instructions of the loops, at two and a half a cycle.
+double tile_pack_cycles(int terms) { return .1 + .15 * terms; }
+const double kVectorPackCycles = .2;
+
+TileShape shape_of(const GemmMatrix& g) {
+    TileShape s = tile_shape(g.m, g.n, g.k, g.a_row, g.c_row);
+    s.out_pack = g.c_pack;
+    s.out_block = g.c_block;
+    return s;
+}
+
+bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings,
+                   int threads) {
+    if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
+    const TileShape shape = shape_of(g);
+    if (!SplitPlan::takes(shape)) return false;
+    ConvShape conv = {};
+    conv.x = shape.x, conv.y = shape.y;
+    conv.in_channels = shape.in_channels, conv.out_channels = shape.out_channels;
+    const double packed = packings * (double)g.n * (double)g.k / std::max(1, threads);
+    const double tiles =
+        SplitPlan::cycles(split, shape, threads) + packed * tile_pack_cycles(split.terms);
+    const double vectors = ConvPlan::cycles(*g.kernels, conv, threads) + packed * kVectorPackCycles;
+    // As for choose_conv_form: the slowest of several threads counts.
+    return tiles < vectors * (threads > 1 ? .8 : .95);
+}
+
+}  // namespace
+
+ProductPlan::ProductPlan(const SplitGemmKernels* split, const GemmMatrix& g, double packings,
+                         int threads)
+    : kernels_(*g.kernels), split_(split), n_(g.n), k_(g.k), threads_(threads) {
+    if (split && beats_vectors(*split, g, packings, threads))
+        plan_.reset(new SplitPlan(*split, shape_of(g), threads));
+}
+
+ProductPlan::ProductPlan(const ProductPlan& like, const GemmMatrix& g)
+    : kernels_(like.kernels_),
+      split_(like.split_),
+      n_(g.n),
+      k_(g.k),
+      threads_(like.threads_) {
+    if (like.plan_) plan_.reset(new SplitPlan(*split_, shape_of(g), threads_));
+}
+
+size_t ProductPlan::packed_size() const {
+    if (plan_) return split_packed_size(split_->terms, n_, split_steps(k_)) / 2;
+    return (gemm_packed_size(*kernels_.gemm, n_, k_) + 15) / 16 * 16;
+}
+
+void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads,
+                       float* packed) const {
+    if (!plan_) {
+        const bool row_major = n_step == 1;
+        return gemm_pack(*kernels_.gemm, b, row_major ? k_step : n_step, row_major, n_, k_, packed);
+    }
+    const int64_t panels = (int64_t)((n_ + kUnitColumns - 1) / kUnitColumns);
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int64_t p = 0; p < panels; p++)
+        pack_panel(b + p * kUnitColumns * n_step, k_step, n_step, (size_t)p, packed);
+}
+
+void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,
+                             float* packed) const {
+    const size_t size = split_panel_size(split_->terms, split_steps(k_));
+    const size_t columns = std::min<size_t>(kUnitColumns, n_ - panel * kUnitColumns);
+    split_->pack({b, k_step, n_step, k_, columns, (uint16_t*)packed + panel * size});
+}
+
+void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
+    if (!plan_) return gemm_matrix(g, threads_);
+    plan_->run(g.a, (const uint16_t*)g.b, g.bias, g.c, nullptr, 0, g.activation, workspace);
+}
+
+Mat product_bias(const KernelSet& kernels, const float* bias, size_t n, Allocator* allocator) {
+    const size_t floats = std::max(gemm_bias_size(*kernels.gemm, n), SplitPlan::bias_size(n));
+    Mat m((int)floats, (size_t)4u, allocator);
+    if (m.empty()) return m;
+    m.fill(0.f);
+    if (bias) std::copy_n(bias, n, (float*)m);
+    return m;
+}
+
+int product_memory(size_t floats, int count, Allocator* allocator, Mat* memory) {
+    // Rows of 16 floats, as the number of floats may exceed an int.
+    if (floats == 0) return kOk;
+    const size_t rows = (floats + 15) / 16;
+    if (rows <= INT_MAX) memory->create(16, (int)rows, count, (size_t)4u, allocator);
+    return memory->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+// ---------------------------------------------------------------- constant matrices
+
+int ConstantMatrix::create(const Layer& layer, const float* b, size_t ld, bool row_major, size_t n,
+                           size_t k, const float* bias, const Option& opt) {
+    kernels_ = &host_kernel_set();
+    split_ = split_kernels_for(opt);
+    n_ = n, k_ = k;
+    tile_weights_.release();
+    weights_ = gemm_packed(*kernels_->gemm, b, ld, row_major, n, k);
+    bias_ = product_bias(*kernels_, bias, n);
+    if (!weights_.empty() && !bias_.empty()) return kOk;
+    weights_.release();
+    layer.fail("out of memory for a matrix of %zu x %zu", n, k);
+    return kOutOfMemory;
+}
+
+int ConstantMatrix::tile_weights(const ProductPlan& plan, int threads, const Option& opt,
+                                 Mat* weights) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (tile_weights_.empty()) {
+        Mat plain, packed;
+        QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));
+        QUOLL_RETURN_IF_ERROR(product_memory(plan.packed_size(), 1, nullptr, &packed));
+        gemm_unpack(*kernels_->gemm, weights_, n_, k_, plain);
+        plan.pack(plain, 1, k_, threads, packed);
+        tile_weights_ = packed;
+    }
+    *weights = tile_weights_;
+    return kOk;
+}
+
+int ConstantMatrix::multiply(GemmMatrix g, const Option& opt) const {
+    const int threads = threads_for(opt, (double)g.m * (double)n_ * (double)k_);
+    g.kernels = kernels_;
+    g.n = n_, g.k = k_;
+    g.b = weights_, g.bias = bias_;
+    const ProductPlan plan(split_, g, 0, threads);
+    algorithm_ = plan.on_tiles() ? "split" : "vectors";
+    Mat weights, workspace;
+    if (plan.on_tiles()) {
+        QUOLL_RETURN_IF_ERROR(tile_weights(plan, threads, opt, &weights));
+        QUOLL_RETURN_IF_ERROR(
+            product_memory(plan.workspace(), 1, opt.workspace_allocator, &workspace));
+        g.b = weights;
+    }
+    plan.run(g, workspace);
+    return kOk;
+}
+
+}  // namespace quoll
