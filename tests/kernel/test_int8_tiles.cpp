@@ -195,6 +195,25 @@ TEST(Int8TilePlan, random_shapes) {
     }
 }
 
+// Those whose kernel rows are a step each.
+TEST(Int8TilePlan, few_channels) {
+    const Units units;
+    QUOLL_NEED_UNITS(units);
+    for (int i = 0; i < 150; i++) {
+        SCOPED_TRACE("case " + std::to_string(i));
+        Quantized q = random_quantized();
+        q.t.in_pack = pick(0, 1) ? 1 : 4;
+        q.t.in_c = q.t.in_pack * pick(1, 16 / q.t.in_pack);
+        q.t.kernel_w = pick(2, 7);
+        q.t.dilation_w = pick(0, 4) ? 1 : 2;
+        q.t.in_w += q.t.kernel_w * 2;
+        q.t.stride_w = pick(0, 9) ? pick(1, 3) : 2000;
+        q.step_channels = (q.t.in_c + 3) / 4 * 4;
+        check(*units.kernels, q);
+        if (HasFatalFailure()) return;
+    }
+}
+
 TEST(Int8TilePlan, maps_of_networks) {
     const Units units;
     QUOLL_NEED_UNITS(units);

@@ -43,32 +43,36 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
 
 ProductPlan::ProductPlan(const SplitGemmKernels* split, const GemmMatrix& g, double packings,
                          int threads)
-    : kernels_(*g.kernels), split_(split), n_(g.n), k_(g.k), threads_(threads) {
+    : shape_(g), split_(split), threads_(threads) {
     if (split && beats_vectors(*split, g, packings, threads))
         plan_.reset(new SplitPlan(*split, shape_of(g), threads));
 }
 
 ProductPlan::ProductPlan(const ProductPlan& like, const GemmMatrix& g)
-    : kernels_(like.kernels_),
-      split_(like.split_),
-      n_(g.n),
-      k_(g.k),
-      threads_(like.threads_) {
+    : shape_(g), split_(like.split_), threads_(like.threads_) {
     if (like.plan_) plan_.reset(new SplitPlan(*split_, shape_of(g), threads_));
 }
 
+bool ProductPlan::suits(const GemmMatrix& g, int threads) const {
+    const GemmMatrix& s = shape_;
+    return s.m == g.m && s.n == g.n && s.k == g.k && s.a_row == g.a_row && s.a_k == g.a_k &&
+           s.c_row == g.c_row && s.c_pack == g.c_pack && s.c_block == g.c_block &&
+           threads_ == threads;
+}
+
 size_t ProductPlan::packed_size() const {
-    if (plan_) return split_packed_size(split_->terms, n_, split_steps(k_)) / 2;
-    return (gemm_packed_size(*kernels_.gemm, n_, k_) + 15) / 16 * 16;
+    if (plan_) return split_packed_size(split_->terms, shape_.n, split_steps(shape_.k)) / 2;
+    return (gemm_packed_size(*shape_.kernels->gemm, shape_.n, shape_.k) + 15) / 16 * 16;
 }
 
 void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads,
                        float* packed) const {
     if (!plan_) {
         const bool row_major = n_step == 1;
-        return gemm_pack(*kernels_.gemm, b, row_major ? k_step : n_step, row_major, n_, k_, packed);
+        return gemm_pack(*shape_.kernels->gemm, b, row_major ? k_step : n_step, row_major, shape_.n,
+                         shape_.k, packed);
     }
-    const int64_t panels = (int64_t)((n_ + kUnitColumns - 1) / kUnitColumns);
+    const int64_t panels = (int64_t)((shape_.n + kUnitColumns - 1) / kUnitColumns);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int64_t p = 0; p < panels; p++)
         pack_panel(b + p * kUnitColumns * n_step, k_step, n_step, (size_t)p, packed);
@@ -76,9 +80,9 @@ void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads
 
 void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,
                              float* packed) const {
-    const size_t size = split_panel_size(split_->terms, split_steps(k_));
-    const size_t columns = std::min<size_t>(kUnitColumns, n_ - panel * kUnitColumns);
-    split_->pack({b, k_step, n_step, k_, columns, (uint16_t*)packed + panel * size});
+    const size_t size = split_panel_size(split_->terms, split_steps(shape_.k));
+    const size_t columns = std::min<size_t>(kUnitColumns, shape_.n - panel * kUnitColumns);
+    split_->pack({b, k_step, n_step, shape_.k, columns, (uint16_t*)packed + panel * size});
 }
 
 void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
@@ -110,6 +114,7 @@ int ConstantMatrix::create(const Layer& layer, const float* b, size_t ld, bool r
     kernels_ = &host_kernel_set();
     split_ = split_kernels_for(opt);
     n_ = n, k_ = k;
+    plan_.reset();
     tile_weights_.release();
     weights_ = gemm_packed(*kernels_->gemm, b, ld, row_major, n, k);
     bias_ = product_bias(*kernels_, bias, n);
@@ -134,21 +139,37 @@ int ConstantMatrix::tile_weights(const ProductPlan& plan, int threads, const Opt
     return kOk;
 }
 
+std::shared_ptr<const ProductPlan> ConstantMatrix::plan_for(const GemmMatrix& g,
+                                                            int threads) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!plan_ || !plan_->suits(g, threads))
+        plan_ = std::make_shared<const ProductPlan>(split_, g, 0, threads);
+    return plan_;
+}
+
+int ConstantMatrix::multiply_on_tiles(const ProductPlan& plan, GemmMatrix g, int threads,
+                                      const Option& opt) const {
+    Mat weights, workspace;
+    QUOLL_RETURN_IF_ERROR(tile_weights(plan, threads, opt, &weights));
+    QUOLL_RETURN_IF_ERROR(product_memory(plan.workspace(), 1, opt.workspace_allocator, &workspace));
+    g.b = weights;
+    plan.run(g, workspace);
+    return kOk;
+}
+
 int ConstantMatrix::multiply(GemmMatrix g, const Option& opt) const {
     const int threads = threads_for(opt, (double)g.m * (double)n_ * (double)k_);
     g.kernels = kernels_;
     g.n = n_, g.k = k_;
     g.b = weights_, g.bias = bias_;
-    const ProductPlan plan(split_, g, 0, threads);
-    algorithm_ = plan.on_tiles() ? "split" : "vectors";
-    Mat weights, workspace;
-    if (plan.on_tiles()) {
-        QUOLL_RETURN_IF_ERROR(tile_weights(plan, threads, opt, &weights));
-        QUOLL_RETURN_IF_ERROR(
-            product_memory(plan.workspace(), 1, opt.workspace_allocator, &workspace));
-        g.b = weights;
+    if (split_ && g.m >= kManyRows) {
+        const std::shared_ptr<const ProductPlan> plan = plan_for(g, threads);
+        algorithm_ = plan->on_tiles() ? "split" : "vectors";
+        if (plan->on_tiles()) return multiply_on_tiles(*plan, g, threads, opt);
+    } else {
+        algorithm_ = "vectors";
     }
-    plan.run(g, workspace);
+    gemm_matrix(g, threads);
     return kOk;
 }
 

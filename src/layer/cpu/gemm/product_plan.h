@@ -21,6 +21,7 @@ public:
     ProductPlan(const SplitGemmKernels* split, const GemmMatrix& g, double packings, int threads);
     // On the kernels that `like` runs on.
     ProductPlan(const ProductPlan& like, const GemmMatrix& g);
+    bool suits(const GemmMatrix& g, int threads) const;
     bool on_tiles() const { return plan_ != nullptr; }
     // Floats of a packed B, a multiple of 16, and of run()'s workspace, 0 on vectors. Both must be
     // aligned to 64 bytes.
@@ -34,9 +35,8 @@ public:
     void run(const GemmMatrix& g, float* workspace) const;
 
 private:
-    const KernelSet& kernels_;
+    const GemmMatrix shape_;
     const SplitGemmKernels* const split_;
-    const size_t n_, k_;
     const int threads_;
     std::unique_ptr<const SplitPlan> plan_;  // null: on vectors
 };
@@ -61,6 +61,9 @@ public:
     const char* algorithm() const { return algorithm_; }
 
 private:
+    int multiply_on_tiles(const ProductPlan& plan, GemmMatrix g, int threads,
+                          const Option& opt) const;
+    std::shared_ptr<const ProductPlan> plan_for(const GemmMatrix& g, int threads) const;
     int tile_weights(const ProductPlan& plan, int threads, const Option& opt, Mat* weights) const;
 
     const KernelSet* kernels_ = nullptr;
@@ -70,6 +73,7 @@ private:
 
     mutable std::atomic<const char*> algorithm_{""};
     mutable std::mutex lock_;
+    mutable std::shared_ptr<const ProductPlan> plan_;  // of the last product
     mutable Mat tile_weights_;  // from the first product that runs on tiles on
 };
 

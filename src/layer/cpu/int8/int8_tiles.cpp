@@ -38,6 +38,22 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     return unit;
 }
 
+bool takes_windows(const TileShape& s, int channels) {
+    return s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= channels &&
+           s.x.kernel * channels <= kUnitRowBytes;
+}
+
+// The input value of window x in row y is "at" x + y * x.out.
+TileShape shape_of_windows(const TileShape& s, int channels) {
+    TileShape windows = s;
+    windows.x = {s.x.out, s.x.out, 1, 1, 1, 0};
+    windows.in_channels = windows.in_pack = s.x.kernel * channels;
+    windows.in_pixel = 1;
+    windows.in_row = s.x.out;
+    windows.in_block = 0;
+    return windows;
+}
+
 // How much slower than usual the units are: a multiplication takes 16 cycles, a vector multiply-add
 // half a cycle (two ports), and up to 2.6 times as long while something outside holds the units
 // back.
@@ -72,16 +88,20 @@ const Int8UnitKernels* int8_unit_kernels() {
 Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape,
                            int step_channels, int threads)
     : kernels_(kernels),
-      step_channels_(step_channels),
-      plan_(unit_of(shape, step_channels), shape, threads) {}
+      shape_(shape),
+      channels_(step_channels),
+      windows_(takes_windows(shape, step_channels)),
+      step_(windows_ ? shape.x.kernel * step_channels : step_channels),
+      plan_(unit_of(shape, step_), windows_ ? shape_of_windows(shape, channels_) : shape, threads) {
+}
 
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
     const Int8Kernels& vectors = int8_kernels();
     const size_t pieces = (line + vectors.max_rows - 1) / vectors.max_rows;
     const double rows = (double)line / pieces;
-    const size_t blocks = (s.in_channels + step_channels_ - 1) / step_channels_;
-    const double words = (double)blocks * step_channels_ / 4 * s.x.kernel * s.y.kernel;
+    const size_t blocks = (s.in_channels + channels_ - 1) / channels_;
+    const double words = (double)blocks * channels_ / 4 * s.x.kernel * s.y.kernel;
     const double halves = (s.out_channels + vectors.lanes - 1) / vectors.lanes;
     // A row's dot products of four take half a cycle each (two ports), but a chain of them five
     // cycles a word.
@@ -100,12 +120,17 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
 class Int8TilePlan::Work final : public TilePlan::Work {
 public:
     Work(const Int8TilePlan& plan, const Int8Result& result) : own(plan), result(result) {}
-    void begin(int tile_rows) const override { own.kernels_.begin(tile_rows, own.step_channels_); }
+    void begin(int tile_rows) const override { own.kernels_.begin(tile_rows, own.step_); }
     void end() const override { own.kernels_.end(); }
     void pad(char* to, size_t positions) const override {
         memset(to, pad_value + kernels().offset, positions * kUnitRowBytes);
     }
-    void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const override;
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const override {
+        if (own.windows_)
+            lay_out_windows(at / own.shape_.x.out, at % own.shape_.x.out, pixels, to);
+        else
+            lay_out_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
+    }
     void multiply(const char* a, size_t block, size_t panel) const override;
 
     const Int8TilePlan& own;
@@ -115,23 +140,53 @@ public:
     int pad_value;
 
 private:
+    void lay_out_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride, char* to,
+                        size_t to_pixel) const;
+    void lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
     const Int8Kernels& kernels() const { return result.weights->kernels(); }
 };
 
-void Int8TilePlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const {
-    const TileShape& s = own.shape();
+// Pixels `stride` apart, from channel `channel` on.
+void Int8TilePlan::Work::lay_out_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride,
+                                        char* to, size_t to_pixel) const {
+    const TileShape& s = own.shape_;
     const int pack = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
     Int8Input input = {};
     input.src = s.narrow_in ? (const void*)((const int8_t*)in + at) : (const float*)in + at;
-    input.src_pixel = s.x.stride * s.in_pixel;
+    input.src_pixel = stride * s.in_pixel;
     input.src_block = s.in_block;
-    input.channels = std::min(own.step_channels_, s.in_channels - channel);
+    input.channels = std::min(own.channels_, s.in_channels - channel);
     input.pixels = pixels;
     input.scale = input_scale;
     input.dst = to;
-    input.dst_pixel = kUnitRowBytes;
-    input.dst_pack = kUnitRowBytes;
+    input.dst_pixel = (ptrdiff_t)to_pixel;
+    input.dst_pack = (int)to_pixel;
     (s.narrow_in ? kernels().input_s8 : kernels().input_f32)[pack](input);
+}
+
+// Windows x to x + count of row y, by way of the pixels that they cover.
+void Int8TilePlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const {
+    enum { kRoom = 4096 };
+    char line[kRoom + kUnitRowBytes];
+    const TileShape& s = own.shape_;
+    const size_t pixel = own.channels_, kernel = s.x.kernel, stride = s.x.stride;
+    const size_t most = (kRoom / pixel - kernel) / stride + 1;
+    const int padding = pad_value + kernels().offset;
+    for (size_t done = 0; done < count; done += most) {
+        const size_t windows = std::min(most, count - done);
+        const ptrdiff_t pixels = (ptrdiff_t)((windows - 1) * stride + kernel);
+        const ptrdiff_t first = (ptrdiff_t)((x + done) * stride) - s.x.before;
+        const ptrdiff_t left = std::min(pixels, std::max<ptrdiff_t>(0, -first));
+        const ptrdiff_t right = std::max(left, std::min<ptrdiff_t>(pixels, s.x.in - first));
+        memset(line, padding, left * pixel);
+        memset(line + right * pixel, padding, (pixels - right) * pixel);
+        if (left < right)
+            lay_out_pixels(y * s.in_row + (first + left) * s.in_pixel, 0, right - left, 1,
+                           line + left * pixel, pixel);
+        // Of the 64 bytes only the window's count.
+        for (size_t i = 0; i < windows; i++)
+            memcpy(to + (done + i) * kUnitRowBytes, line + i * stride * pixel, kUnitRowBytes);
+    }
 }
 
 void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t index) const {
@@ -139,7 +194,7 @@ void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t index) con
     const ptrdiff_t pixel = own.shape().out_pixel;
     Int8Panel panel(result, index);
     Int8UnitTile tile = {};
-    tile.step_words = own.step_channels_ / 4;
+    tile.step_words = own.step_ / 4;
     tile.init = panel.init();
     tile.sums = sums;
     for (size_t i = 0; i < own.plan_.pairs(block); i++) {

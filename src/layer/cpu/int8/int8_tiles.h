@@ -17,7 +17,7 @@ public:
     Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
                  int threads);
     static bool takes(const TileShape& shape) { return TilePlan::takes(shape); }
-    const TileShape& shape() const { return plan_.shape(); }
+    const TileShape& shape() const { return shape_; }
     int threads() const { return plan_.threads(); }
     // Whether it is expected to take less time than int8_run(), whose tiles have the lines of
     // `line` rows of C each.
@@ -32,7 +32,12 @@ private:
     class Work;
 
     const Int8UnitKernels& kernels_;
-    const int step_channels_;
+    const TileShape shape_;
+    const int channels_;  // of a position
+    // The taps of a kernel row whose channels fit in a step together are one: what the plan has as
+    // input are then windows, a row of the kernel high.
+    const bool windows_;
+    const int step_;  // bytes of k
     const TilePlan plan_;
 };
 
