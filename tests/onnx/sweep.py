@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Exports models of torchvision, timm and transformers and small modules with random weights, converts them with
+onnx2engine, and compares enginerun with ONNX Runtime.
+
+Usage: sweep.py GROUP... [--filter TEXT] [--exporter ts,dynamo] [--opset N] [--work DIR] [--table FILE] [--keep]
+
+GROUP: torchvision, detection, timm, transformers, modules (sweep_*.py beside this file). Needs the Python packages
+torch, torchvision, timm, transformers, onnx, onnxscript, onnxruntime; nothing is downloaded. A line a model and
+exporter: `ok` when every output's worst error is at most 1e-4 of its range and integers are equal; `noise` when they are
+not, but ONNX Runtime's own optimisations change them about as much; else where it failed: export, ort (ONNX Runtime
+refuses the file), time, convert, run, wrong. Lines are appended to the table as JSON, files of failures stay in --work.
+Exit code 1 if a conversion or a run failed or was wrong.
+"""
+import argparse
+import dataclasses
+import importlib
+import inspect
+import json
+import os
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+
+import numpy as np
+
+from onnx_run import Failure, convert, run
+
+TOLERANCE = 1e-4
+
+
+@dataclasses.dataclass
+class Model:
+    """make() gives a module and a list of input sets; the model is exported with the first, and run with all.
+    `dynamic`: for each input {axis: name}. `slow`: not for the dynamo exporter."""
+    make: object
+    dynamic: list = None
+    exporters: tuple = ('ts', 'dynamo')
+    opset: int = 0
+
+
+def export(module, inputs, model, exporter, opset, path):
+    import torch
+    names = [f'x{i}' for i in range(len(inputs))]
+    axes = {n: a for n, a in zip(names, model.dynamic or []) if a}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter('ignore')
+        if exporter == 'ts':
+            torch.onnx.export(module, inputs, str(path), dynamo=False, input_names=names, dynamic_axes=axes or None,
+                              opset_version=model.opset or opset or 17)
+        else:
+            shapes = None
+            if axes:
+                shapes = tuple({k: torch.export.Dim.DYNAMIC for k in a} if a else None for a in model.dynamic)
+                kinds = [p.kind for p in inspect.signature(module.forward).parameters.values()]
+                shapes = (shapes,) if inspect.Parameter.VAR_POSITIONAL in kinds else shapes
+            torch.onnx.export(module, inputs, str(path), dynamo=True, input_names=names, dynamic_shapes=shapes,
+                              opset_version=model.opset or opset or 18, verbose=False, external_data=False)
+
+
+def error_of(have, want):
+    """The worst error in units of the range; a message where the arrays cannot be compared."""
+    if have.shape != want.shape or have.dtype != want.dtype:
+        return f'{have.dtype}{list(have.shape)} for {want.dtype}{list(want.shape)}'
+    if want.size == 0:
+        return 0.
+    if want.dtype.kind in 'iub':
+        return 0. if np.array_equal(have, want) else f'{int((have != want).sum())} of {want.size} integers differ'
+    finite = np.isfinite(want)
+    if not np.array_equal(np.nan_to_num(have[~finite]), np.nan_to_num(want[~finite])):
+        return 'infinite or no numbers differ'
+    if not finite.any():
+        return 0.
+    spread = max(float(np.ptp(want[finite])), 0.05 * float(np.abs(want[finite]).max()), 1e-20)
+    difference = np.abs(have[finite].astype(np.float64) - want[finite])
+    return float(difference.max() / spread) if not np.isnan(difference).any() else 'not a number'
+
+
+def session_of(path, level):
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = level
+    return onnxruntime.InferenceSession(str(path), options)
+
+
+def is_noise(path, feed, have, want, outputs):
+    """Whether ONNX Runtime's own optimisations change the outputs as much: models whose values explode or cancel, and
+    detections whose scores are all alike."""
+    import onnxruntime
+    other = session_of(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL).run(outputs, feed)
+    for name, a, b in zip(outputs, want, other):
+        mine, theirs = error_of(have[name], a), error_of(b, a)
+        if isinstance(mine, str):
+            if isinstance(theirs, str) and a.shape == b.shape and a.shape == have[name].shape:
+                continue
+            return False
+        if mine > TOLERANCE and (isinstance(theirs, str) or mine > 10 * theirs):
+            return isinstance(theirs, str)
+    return True
+
+
+def check(model, exporter, opset, folder):
+    """(status, detail) of one model and exporter."""
+    import torch
+    import onnxruntime
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    path = folder / 'model.onnx'
+    try:
+        module, sets = model.make()
+        module = module.eval()
+        export(module, tuple(sets[0]), model, exporter, opset, path)
+    except Exception as e:
+        return 'export', f'{type(e).__name__}: {" ".join(str(e).split())[:300]}'
+    del module
+    try:
+        session = session_of(path, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC)
+        names = [i.name for i in session.get_inputs()]
+        outputs = [o.name for o in session.get_outputs()]
+        flat = [[np.asarray(t) for t in torch.utils._pytree.tree_leaves(s) if t is not None] for s in sets]
+        every = [f'x{i}' for i in range(len(flat[0]))]
+        if exporter == 'dynamo' and len(names) == len(every):
+            every = names
+        feeds = [{n: a for n, a in zip(every, s) if n in names} for s in flat]
+        wants = [session.run(outputs, f) for f in feeds]
+    except Exception as e:
+        return 'ort', f'{type(e).__name__}: {" ".join(str(e).split())[:300]}'
+    del session
+    np.savez(folder / 'data.npz', **{f'{k}.{n}': a for k, f in enumerate(feeds) for n, a in f.items()},
+             **{f'{k}.out.{n}': a for k, w in enumerate(wants) for n, a in zip(outputs, w)})
+    began = time.time()
+    try:
+        net = convert(path, folder)
+    except Exception as e:
+        return 'convert', ' '.join(str(e).split())[-600:]
+    took = time.time() - began
+    worst = 0.
+    for feed, want in zip(feeds, wants):
+        try:
+            have = run(net, feed, outputs, folder)
+        except Exception as e:
+            return 'run', ' '.join(str(e).split())[-400:]
+        errors = {name: error_of(have[name], array) for name, array in zip(outputs, want)}
+        text = next((f'{name}: {e}' for name, e in errors.items() if isinstance(e, str)), '')
+        worst = max([worst, *[e for e in errors.values() if not isinstance(e, str)]])
+        if text or worst > TOLERANCE:
+            sizes = [list(a.shape) for a in feed.values()]
+            noise = is_noise(path, feed, have, want, outputs)
+            return 'noise' if noise else 'wrong', f'sizes {sizes}: {text or f"{worst:.1e}"}'
+    return 'ok', f'{worst:.1e}, converted in {took:.1f} s'
+
+
+def in_child(name, model, exporter, arguments):
+    """check() in a process of its own, which a fault of the exporter or a time-out ends."""
+    folder = arguments.work / f'{name}.{exporter}'
+    folder.mkdir(parents=True, exist_ok=True)
+    result = folder / 'result.json'
+    result.unlink(missing_ok=True)
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        log = os.open(folder / 'log.txt', os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(log, 1), os.dup2(log, 2)
+        try:
+            answer = check(model, exporter, arguments.opset, folder)
+        except BaseException:
+            answer = 'sweep', traceback.format_exc()[-400:]
+        result.write_text(json.dumps(answer))
+        os._exit(0)
+    began = time.time()
+    while os.waitpid(child, os.WNOHANG)[0] == 0:
+        if time.time() - began > arguments.limit:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return 'time', f'more than {arguments.limit} s'
+        time.sleep(0.05)
+    status, detail = json.loads(result.read_text()) if result.exists() else ('export', 'the process ended')
+    if not (arguments.keep or status in ('convert', 'run', 'wrong')):
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+    return status, detail
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('groups', nargs='+')
+    parser.add_argument('--filter', default='', help='only models whose names hold one of these, by commas')
+    parser.add_argument('--exporter', default='ts,dynamo')
+    parser.add_argument('--opset', type=int, default=0)
+    parser.add_argument('--limit', type=int, default=300, help='seconds a model')
+    parser.add_argument('--work', type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / 'sweep')
+    parser.add_argument('--table', type=pathlib.Path)
+    parser.add_argument('--keep', action='store_true', help='keep the files of models that pass, too')
+    arguments = parser.parse_args()
+    bad = 0
+    for group in arguments.groups:
+        models = importlib.import_module(f'sweep_{group}').models(Model)
+        for name, model in models.items():
+            if not any(part in name for part in arguments.filter.split(',')):
+                continue
+            for exporter in arguments.exporter.split(','):
+                if exporter not in model.exporters:
+                    continue
+                began = time.time()
+                status, detail = in_child(name, model, exporter, arguments)
+                bad += status not in ('ok', 'noise', 'export', 'ort')
+                print(f'{group} {name} {exporter} {status} {time.time() - began:.0f}s {detail}', flush=True)
+                if arguments.table:
+                    line = dict(group=group, name=name, exporter=exporter, status=status, detail=detail)
+                    with arguments.table.open('a') as table:
+                        table.write(json.dumps(line) + '\n')
+    return 1 if bad else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
