@@ -64,17 +64,20 @@ finish() {
 make_venv() {
     local venv=build/venv
     [ -x $venv/bin/python ] || python3 -m venv $venv || return 1
-    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest' 2>/dev/null ||
-        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx onnxruntime pytest
+    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest, xdist' 2>/dev/null ||
+        $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx onnxruntime \
+            pytest pytest-xdist
 }
+
+# Files are written under tmp_path only, and each program that is run takes a thread or two.
+pytest=(build/venv/bin/python -m pytest -p no:cacheprovider -q -n "$(nproc)")
 
 # emulate CPU LEVELS CTEST_ARGUMENTS...: the tests of the aarch64 build on an emulated processor.
 emulate() {
     suite "aarch64 tests on $1" env QEMU_CPU="$1" ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
         -j "$(nproc)" "${@:3}"
     suite "aarch64 models on $1" env QEMU_CPU="$1" QUOLL_LEVELS="$2" QUOLL_BIN=build-aarch64/bin \
-        ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' build/venv/bin/python -m pytest \
-        -p no:cacheprovider -q tests/python/test_models.py -k 'trained or digits'
+        ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
 
 mkdir -p $logs
@@ -88,9 +91,9 @@ for level in $levels; do
     suite "layers at $level" env QUOLL_CPU_MASK="$level" ctest --test-dir build --output-on-failure --timeout 900 \
         -j "$(nproc)" -R '^layer[.]'
 done
-suite 'python' build/venv/bin/python -m pytest -p no:cacheprovider -q tests/python
+suite 'python' "${pytest[@]}" tests/python
 step 'official ONNX cases' build/venv/bin/python tests/onnx/run_node_tests.py
-suite 'ONNX graphs' build/venv/bin/python -m pytest -p no:cacheprovider -q tests/onnx
+suite 'ONNX graphs' "${pytest[@]}" tests/onnx
 
 if step 'build for aarch64' scripts/build.sh aarch64 -DQUOLL_WERROR=ON; then
     emulate cortex-a53 'scalar neon'
