@@ -44,8 +44,9 @@ def causal(queries, keys):
     return np.where(np.arange(keys) <= np.arange(queries)[:, None] + keys - queries, 0, -1e9).astype(np.float32)
 
 
-def check(tmp_path, op, inputs, constants, attributes, wants, output_types=None, tolerance=1e-4):
-    """inputs, constants: by name, in the order of the operator's inputs; None: absent. wants: one array an output."""
+def check(tmp_path, op, inputs, constants, attributes, wants, tolerance=1e-4, layer=None):
+    """inputs, constants: by name, in the order of the operator's inputs; None: absent. wants: one array an output.
+    layer: a type that the net has to have."""
     names = [n if a is not None else '' for n, a in {**inputs, **constants}.items()]
     order = attributes.pop('order', None)
     names = [n if ({**inputs, **constants}).get(n) is not None else '' for n in order] if order else names
@@ -61,7 +62,9 @@ def check(tmp_path, op, inputs, constants, attributes, wants, output_types=None,
     path = tmp_path / 'model.onnx'
     onnx.save(model, path)
     feeds = {n: a for n, a in inputs.items() if a is not None}
-    have = run(convert(path, tmp_path), feeds, [o for o in outputs if o], tmp_path)
+    net = convert(path, tmp_path)
+    assert layer is None or any(line.startswith(f'{layer} ') for line in net[0].read_text().splitlines())
+    have = run(net, feeds, [o for o in outputs if o], tmp_path)
     expected = {o: w for o, w in zip(outputs, wants) if o}
     results = [('closed form', expected)]
     try:
@@ -156,7 +159,7 @@ def test_attention(mask, tmp_path):
     inputs = {'x': x, **({'mask': rows} if mask == 'rows' else {})}
     check(tmp_path, 'Attention', inputs, {'w': w, 'b': b},
           {'order': ['x', 'w', 'b', 'mask'], 'num_heads': 2, 'unidirectional': int(mask == 'causal')},
-          [attend(q, k, v, bias).astype(np.float32)])
+          [attend(q, k, v, bias).astype(np.float32)], layer='SDPA')
 
 
 @pytest.mark.parametrize('past', [False, True])
@@ -169,7 +172,8 @@ def test_multi_head_attention(past, tmp_path):
         parts[1], parts[2] = (np.concatenate([o, n], 2) for o, n in zip((old_k, old_v), parts[1:]))
     wants = [attend(*parts, extra)] + ([parts[1], parts[2]] if past else [])
     check(tmp_path, 'MultiHeadAttention', {'q': q, 'k': k, 'v': v, 'extra': extra, 'old_k': old_k, 'old_v': old_v},
-          {'bias': bias}, {'order': ['q', 'k', 'v', 'bias', 'padding', 'extra', 'old_k', 'old_v'], 'num_heads': 2}, wants)
+          {'bias': bias}, {'order': ['q', 'k', 'v', 'bias', 'padding', 'extra', 'old_k', 'old_v'], 'num_heads': 2}, wants,
+          layer='SDPA')
 
 
 def rotated(x, cos, sin, interleaved=False):
@@ -207,7 +211,7 @@ def test_group_query_attention(past, tmp_path):
     names = ['q', 'k', 'v', 'old_k', 'old_v', 'lengths', 'total', 'cos', 'sin']
     check(tmp_path, 'GroupQueryAttention', {'q': q, 'k': k, 'v': v, 'old_k': old_k, 'old_v': old_v},
           {'lengths': np.int32([total - 1]), 'total': np.int32(total), 'cos': cos, 'sin': sin},
-          {'order': names, 'num_heads': 4, 'kv_num_heads': 2, 'do_rotary': 1}, [want, rk, hv])
+          {'order': names, 'num_heads': 4, 'kv_num_heads': 2, 'do_rotary': 1}, [want, rk, hv], layer='SDPA')
 
 
 @pytest.mark.parametrize('zeros', [False, True])

@@ -3,6 +3,7 @@
 
 #include "onnx/fuse.h"
 #include "onnx/ops.h"
+#include "onnx/sdpa.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -207,26 +208,36 @@ bool mask_form(const Value& mask, const Sizes& s, const Form& form, Form* to) {
     return true;
 }
 
-struct Operands {
-    Value *q, *k, *v, *mask;
-    double scale;
-};
-
-bool convert_attention(Op& op, const Operands& o) {
+// The forms in which queries, keys and values, and the mask, go into the layer; false: in none.
+bool forms_of(const AttentionOperands& o, Form* form, Form* mask) {
     Sizes s;
-    if (!sizes_of(o.q, o.k, o.v, &s)) return op.fail("operands that do not go together");
+    if (!sizes_of(o.q, o.k, o.v, &s)) return false;
     const int rank = o.q->rank();
     const bool batch =
         o.q->form.batch || o.k->form.batch || o.v->form.batch || (rank == 4 && o.q->shape[0].is(1));
     std::vector<Form> forms = {Form::batched(rank)};
     if (!batch) forms.insert(forms.begin(), Form{false, {rank - 2, 1, 1}});
-    Form to;
-    while (o.mask && !forms.empty() && !mask_form(*o.mask, s, forms[0], &to))
-        forms.erase(forms.begin());
-    if (forms.empty()) return op.fail("a mask of another shape");
+    for (const Form& f : forms) {
+        if (o.mask && !mask_form(*o.mask, s, f, mask)) continue;
+        *form = f;
+        return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+bool is_attention(const AttentionOperands& o) {
+    Form form, mask;
+    return forms_of(o, &form, &mask);
+}
+
+bool convert_attention(Op& op, const AttentionOperands& o) {
+    Form form, mask;
+    if (!forms_of(o, &form, &mask)) return op.fail("operands that do not go together");
     std::vector<std::string> from;
-    for (Value* v : {o.q, o.k, o.v}) from.push_back(op.blob(v, forms[0]));
-    if (o.mask) from.push_back(op.blob(o.mask, to));
+    for (Value* v : {o.q, o.k, o.v}) from.push_back(op.blob(v, form));
+    if (o.mask) from.push_back(op.blob(o.mask, mask));
     for (const std::string& blob : from)
         if (blob.empty()) return false;
     ModelLayer& layer = op.emit("SDPA", from);
@@ -234,9 +245,11 @@ bool convert_attention(Op& op, const Operands& o) {
     if (o.mask) layer.set("attn_mask", 1);
     std::vector<Dim> shape = o.q->shape;
     shape.back() = o.v->shape.back();
-    op.set(0, o.q->type, shape, forms[0], layer.outputs[0]);
+    op.set(0, o.q->type, shape, form, layer.outputs[0]);
     return true;
 }
+
+namespace {
 
 // The sum of all masks, with a row for each query; "" if there are none or that cannot be had.
 std::string sum_of_masks(Match& m, const Attention& a, const Sizes& s) {
@@ -270,7 +283,8 @@ bool attention(Match& m) {
     if (!a.k_shape.empty())
         a.k = m.emit("Reshape", {a.k, m.add_constant(Tensor::of_ints(values_of(a.k_shape)))});
     if (a.k.empty()) return false;
-    Operands o = {m.c.find_value(a.q), m.c.find_value(a.k), m.c.find_value(a.v), nullptr, a.scale};
+    AttentionOperands o = {m.c.find_value(a.q), m.c.find_value(a.k), m.c.find_value(a.v), nullptr,
+                           a.scale};
     Sizes s;
     if (!o.q || !o.k || !o.v || !sizes_of(o.q, o.k, o.v, &s)) return false;
     std::vector<std::string> inputs = {a.q, a.k, a.v};

@@ -51,16 +51,31 @@ bool Nodes::run(const Node& node) {
     return ok_ = false;
 }
 
-std::vector<std::string> Nodes::add_many(const std::string& type,
-                                         const std::vector<std::string>& inputs,
-                                         const Attributes& attributes, int outputs) {
+Node Nodes::node_of(const std::string& type, int outputs) const {
     Node node;
-    node.op = type, node.inputs = inputs, node.attributes = attributes;
+    node.op = type;
     const std::string own = op_.node.outputs.empty() || op_.node.outputs[0].empty()
                                 ? op_.node.label()
                                 : op_.node.outputs[0];
     node.name = op_.c.unique_value(op_.node.label() + "/" + type);
     for (int i = 0; i < outputs; i++) node.outputs.push_back(op_.c.unique_value(own + "/" + type));
+    return node;
+}
+
+std::string Nodes::emit(const std::string& type, const std::function<bool(Op&)>& convert) {
+    if (!ok_) return "";
+    const Node node = node_of(type, 1);
+    Op op(op_.c, node, op_.c.opset(""));
+    ok_ = convert(op);
+    if (!ok_) op_.fail("%s: %s", type.c_str(), op.reason.c_str());
+    return ok_ ? node.outputs[0] : "";
+}
+
+std::vector<std::string> Nodes::add_many(const std::string& type,
+                                         const std::vector<std::string>& inputs,
+                                         const Attributes& attributes, int outputs) {
+    Node node = node_of(type, outputs);
+    node.inputs = inputs, node.attributes = attributes;
     if (run(node)) return node.outputs;
     return std::vector<std::string>((size_t)outputs);
 }

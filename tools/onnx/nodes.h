@@ -2,6 +2,7 @@
 #ifndef QUOLL_TOOLS_ONNX_NODES_H
 #define QUOLL_TOOLS_ONNX_NODES_H
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ public:
                                       const Attributes& attributes, int outputs);
     // Converts a node as it stands, its outputs included.
     bool run(const Node& node);
+    // The answer of a layer that no operator of ONNX is.
+    std::string emit(const std::string& type, const std::function<bool(Op&)>& convert);
 
     std::string constant(const Tensor& tensor);
     std::string ints(const std::vector<int64_t>& values) {
@@ -54,6 +57,8 @@ public:
     bool ok() const { return ok_; }
 
 private:
+    Node node_of(const std::string& type, int outputs) const;
+
     Op& op_;
     int opset_;
     bool ok_ = true;

@@ -1,11 +1,12 @@
-// Attention, in ONNX's form and those of com.microsoft, written as products and Softmax; rotary
-// embeddings.
+// Attention, in ONNX's form and those of com.microsoft, as SDPA, or as products and Softmax where
+// it cannot be had so; rotary embeddings.
 #include <math.h>
 
 #include <limits>
 
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
+#include "onnx/sdpa.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -98,6 +99,46 @@ bool may_see_nothing(const Value* mask) {
     return row == 0;
 }
 
+std::string all_allowed(Nodes& n, const Scores& s) {
+    std::string mask;
+    for (const std::string& a : s.allowed) mask = mask.empty() ? a : n.add("And", {mask, a});
+    return mask;
+}
+
+// A mask with a row for each query, which may be one for all; "": not with sizes as they are known.
+std::string mask_of_rows(Nodes& n, const std::string& mask, const Value& q, const Value& k) {
+    const Value* v = n.value(mask);
+    if (!v || v->rank() < 1) return "";
+    const Dim rows = q.shape[2], columns = k.shape[2];
+    if (v->rank() >= 2 && same(v->shape[(size_t)v->rank() - 2], rows) &&
+        same(v->shape.back(), columns))
+        return mask;
+    if (!rows.known() || !columns.known()) return "";
+    return n.add("Expand", {mask, n.ints({rows.value, columns.value})});
+}
+
+// As one layer, if nothing between its products is asked for; false: it takes several. Rows that
+// see nothing take several too, if they are to give 0.
+bool attend_at_once(Op& op, Nodes& n, float scale, Scores* s) {
+    if (s->softcap != 0.f || op.wants(3)) return false;
+    const std::string allowed = all_allowed(n, *s);
+    if (s->guard && !allowed.empty() && may_see_nothing(n.value(allowed))) return false;
+    std::string mask;
+    if (!allowed.empty()) mask = n.add("Where", {allowed, n.scalar(0.f), n.scalar(s->masked)});
+    for (const std::string& b : s->bias) mask = mask.empty() ? b : n.add("Add", {mask, b});
+    AttentionOperands o = {n.value(s->q), n.value(s->k), n.value(s->v), nullptr, scale};
+    if (!n.ok() || !o.q || !o.k || !o.v) return false;
+    if (!mask.empty()) {
+        mask = mask_of_rows(n, mask, *o.q, *o.k);
+        o.mask = mask.empty() ? nullptr : n.value(mask);
+        if (!o.mask) return false;
+    }
+    if (!is_attention(o)) return false;
+    s->out = n.emit("SDPA", [&](Op& layer) { return convert_attention(layer, o); });
+    if (n.ok()) op.c.count("fused: SDPA");
+    return n.ok();
+}
+
 // False when something could not be made.
 bool attend(Op& op, Nodes& n, Scores* s) {
     const Value *q = n.value(s->q), *k = n.value(s->k), *v = n.value(s->v);
@@ -112,11 +153,13 @@ bool attend(Op& op, Nodes& n, Scores* s) {
         s->k = repeat_heads(op, n, s->k, times);
         s->v = repeat_heads(op, n, s->v, times);
     }
+    add_window(n, s);
     float scale = s->scale;
     if (scale == 0.f) {
         if (!q->shape[3].known()) return op.fail("heads of unknown size");
         scale = 1.f / sqrtf((float)q->shape[3].value);
     }
+    if (attend_at_once(op, n, scale, s)) return true;
     s->raw =
         n.add("Mul", {n.add("MatMul", {s->q, n.transpose(s->k, {0, 1, 3, 2})}), n.scalar(scale)});
     s->capped = s->raw;
@@ -124,10 +167,9 @@ bool attend(Op& op, Nodes& n, Scores* s) {
         const std::string cap = n.scalar(s->softcap);
         s->capped = n.add("Mul", {n.add("Tanh", {n.add("Div", {s->raw, cap})}), cap});
     }
-    add_window(n, s);
-    std::string scores = s->capped, mask;
+    std::string scores = s->capped;
+    const std::string mask = all_allowed(n, *s);
     for (const std::string& b : s->bias) scores = n.add("Add", {scores, b});
-    for (const std::string& a : s->allowed) mask = mask.empty() ? a : n.add("And", {mask, a});
     if (!mask.empty()) scores = n.add("Where", {mask, scores, n.scalar(s->masked)});
     s->biased = scores;
     s->weights = n.add("Softmax", {scores}, {{"axis", attribute_of((int64_t)-1)}});
@@ -198,12 +240,13 @@ bool attention(Op& op) {
     s.guard = s.guard || op.has(6) || s.left >= 0 || s.right >= 0;
     if (!attend(op, n, &s)) return false;
     const int64_t mode = op.attr("qk_matmul_output_mode", 0);
-    return n.set(0, rank == 3 ? join_heads(n, s.out) : s.out) && n.set(1, present_k) &&
-           n.set(2, present_v) &&
-           n.set(3, mode == 0   ? s.raw
-                    : mode == 1 ? s.capped
-                    : mode == 2 ? s.biased
-                                : s.weights);
+    if (!n.set(0, rank == 3 ? join_heads(n, s.out) : s.out) || !n.set(1, present_k) ||
+        !n.set(2, present_v))
+        return false;
+    return !op.wants(3) || n.set(3, mode == 0   ? s.raw
+                                    : mode == 1 ? s.capped
+                                    : mode == 2 ? s.biased
+                                                : s.weights);
 }
 
 // com.microsoft's mask_index or key_padding_mask; false after op.fail().
