@@ -8,6 +8,7 @@
 #include "layer/hardswish.h"
 #include "layer/prelu.h"
 #include "layer/relu.h"
+#include "layer/swish.h"
 
 namespace quoll {
 
@@ -36,7 +37,8 @@ bool activation_of_layer(const LayerGraph& graph, int index, FoundActivation* f)
         f->type = kActivationSigmoid;
     } else if (graph.is(index, "Mish")) {
         f->type = kActivationMish;
-    } else if (graph.is(index, "Swish")) {
+    } else if (const auto* s = graph.as<Swish>(index, "Swish")) {
+        if (s->beta != 1.f) return false;
         f->type = kActivationSwish;
     } else {
         return false;

@@ -7,10 +7,13 @@
 
 namespace quoll {
 
-// y = x / (1 + exp(-x)), also called SiLU.
+// y = x / (1 + exp(-beta * x)); with beta 1 also called SiLU, with 1.702 QuickGELU.
 class Swish : public ElementwiseOperator<Swish> {
 public:
-    float value(float x) const { return x / (1.f + expf(-x)); }
+    static void params(Swish& s, ParamVisitor& v);
+    float value(float x) const { return x / (1.f + expf(-beta * x)); }
+
+    float beta = 1.f;
 };
 
 }  // namespace quoll

@@ -73,7 +73,8 @@ REFERENCE(atan, F(atan(x)), {}, -8, 8, 3, 0, 0, true)
 REFERENCE(tanh, F(tanh(x)), {}, -11, 11, 3, 0, 0, true)
 REFERENCE(erf, F(erf(x)), {}, -5, 5, 2, 0, 0, true)
 REFERENCE(sigmoid, F(1 / (1 + exp(-x))), {}, -90, 40, 4, 1e-38, 0, true)
-REFERENCE(swish, F(isinf(x) && x < 0 ? 0 : x / (1 + exp(-x))), {}, -90, 40, 4, 1e-36, 0, true)
+REFERENCE(swish, F(isinf(x) && x < 0 ? 0 : x / (1 + exp(-(double)(float)(p[0] * x)))), {1.25f}, -70,
+          40, 4, 1e-36, 0, true)
 REFERENCE(mish, F(isinf(x) && x < 0 ? 0 : x * tanh(log1p(exp(x)))), {}, -90, 40, 6, 1e-36, 0, true)
 REFERENCE(softplus, F(x > 0 ? x + log1p(exp(-x)) : log1p(exp(x))), {}, -90, 90, 4, 0, 0, true)
 REFERENCE(gelu, F(isinf(x) && x < 0 ? 0 : x * .5 * (1 + erf(x * M_SQRT1_2))), {}, -6, 6, 3, 0,

@@ -42,6 +42,9 @@ CASES = {
         ['GELU'], ['TanH', 'BinaryOp'], [('0.044715', '0.05')], 'u'),
     'swish': Case(graph('s = Sigmoid(x) y = Mul(x, s)'), ['Swish'], ['Sigmoid', 'BinaryOp'],
                   [('Mul(x, s)', 'Mul(s, s)'), ('y = Mul(x, s)', 'y = Add(x, s)')], 's'),
+    'gelu by sigmoid': Case(
+        graph('a = Mul(x, k) s = Sigmoid(a) y = Mul(x, s)', 'float k = {1.702}'), ['Swish'], ['Sigmoid', 'BinaryOp'],
+        [('Mul(x, s)', 'Mul(s, s)'), ('{1.702}', '{-1.702}')], 's'),
     'swish as a quotient': Case(
         graph('n = Neg(x) e = Exp(n) s = Add(e, one) y = Div(x, s)', 'float one = {1.0}'), ['Swish'], ['UnaryOp'],
         [('1.0', '2.0'), ('Exp(n)', 'Exp(x)')], 'e'),

@@ -33,18 +33,7 @@ void map_tanh(CaffeLayer& l) { l.emit("TanH"); }
 void map_absval(CaffeLayer& l) { l.emit("AbsVal"); }
 void map_bnll(CaffeLayer& l) { l.emit("BNLL"); }
 
-// x * sigmoid(beta * x)
-void map_swish(CaffeLayer& l) {
-    const float beta = l.p.swish_param().beta();
-    if (beta == 1.f) {
-        l.emit("Swish");
-        return;
-    }
-    const std::string scaled = l.between("scaled"), gate = l.between("gate");
-    l.emit("Power", l.in, {scaled}, "_beta").set("scale", beta);
-    l.emit("Sigmoid", {scaled}, {gate}, "_gate");
-    l.emit("Eltwise", {l.in[0], gate}, l.out, "").set("op_type", 0);
-}
+void map_swish(CaffeLayer& l) { l.emit("Swish").set("beta", l.p.swish_param().beta()); }
 
 void map_threshold(CaffeLayer& l) {
     l.emit("Threshold").set("threshold", l.p.threshold_param().threshold());

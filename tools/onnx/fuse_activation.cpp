@@ -65,10 +65,15 @@ bool gelu(Match& m) {
     });
 }
 
+// x sigmoid(k x): SiLU, or GELU by a sigmoid.
 bool swish(Match& m) {
     return gated(m, 1, [&](const std::string& x, const std::string& gate) {
         const Node* sigmoid = m.maker(gate, "Sigmoid");
-        return sigmoid && m.same(sigmoid->inputs[0], x) && m.replace(m.node("Swish", {x}));
+        double k = 0;
+        if (!sigmoid || !m.multiple(sigmoid->inputs[0], x, &k) || k <= 0) return false;
+        Node node = m.node("Swish", {x});
+        if (k != 1) set_float(&node, "alpha", (float)k);
+        return m.replace(node);
     });
 }
 

@@ -17,13 +17,6 @@ bool fast_gelu(Op& op) {
     return n.set(0, n.add("Gelu", {x}, {{"approximate", attribute_of(std::string("tanh"))}}));
 }
 
-bool quick_gelu(Op& op) {
-    Nodes n(op);
-    const float alpha = op.attr_float("alpha", 1.702f);
-    const std::string gate = n.add("Sigmoid", {n.add("Mul", {n.in(0), n.scalar(alpha)})});
-    return n.set(0, n.add("Mul", {n.in(0), gate}));
-}
-
 // The activation of FusedConv and FusedGemm; `x` as it is if there is none.
 std::string activate(Op& op, Nodes& n, const std::string& x) {
     const std::string type = op.attr_string("activation", "");
@@ -318,7 +311,6 @@ OpTable contrib_ops() {
     const char* const int8 = "int8 as docs/tools/onnx2engine.md says; else in float32";
     return {
         {ms, "FastGelu", 1, 0, fast_gelu, ""},
-        {ms, "QuickGelu", 1, 0, quick_gelu, ""},
         {ms, "FusedConv", 1, 0, fused_conv, ""},
         {ms, "FusedGemm", 1, 0, fused_gemm, ""},
         {ms, "FusedMatMul", 1, 0, fused_matmul, ""},

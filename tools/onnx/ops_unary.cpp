@@ -79,21 +79,15 @@ bool hard_swish(Op& op) {
     return true;
 }
 
-// x sigmoid(alpha x), ONNX opset 24
-bool swish(Op& op) {
-    Value* x = op.in(0);
-    const float alpha = op.attr_float("alpha", 1.f);
-    if (!need_float(op, x)) return false;
-    if (alpha == 1.f) return elementwise(op, x, "Swish");
-    const std::string from = op.blob(x);
-    if (from.empty()) return false;
-    const std::string scaled = scalar_op(op, from, kMul, alpha);
-    const std::string gate = op.emit("Sigmoid", {scaled}).outputs[0];
-    ModelLayer& layer = op.emit("BinaryOp", {from, gate});
-    layer.set("op_type", kMul);
-    op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
+bool swish_of(Op& op, float alpha) {
+    if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "Swish")) return false;
+    op.c.model.layers.back().set("beta", alpha);
     return true;
 }
+
+// x sigmoid(alpha x)
+bool swish(Op& op) { return swish_of(op, op.attr_float("alpha", 1.f)); }
+bool quick_gelu(Op& op) { return swish_of(op, op.attr_float("alpha", 1.702f)); }
 
 bool gelu(Op& op) {
     if (!need_float(op, op.in(0)) || !elementwise(op, op.in(0), "GELU")) return false;
@@ -309,6 +303,7 @@ OpTable unary_ops() {
         {"", "HardSigmoid", 1, 0, hard_sigmoid, ""},
         {"", "HardSwish", 14, 0, hard_swish, ""},
         {"", "Swish", 24, 0, swish, ""},
+        {"com.microsoft", "QuickGelu", 1, 0, quick_gelu, ""},
         {"", "Gelu", 20, 0, gelu, ""},
         {"com.microsoft", "Gelu", 1, 0, gelu, ""},
         {"", "Shrink", 9, 0, shrink, ""},

@@ -26,6 +26,7 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
             break;
         case kActivationSwish:
             pass = kernels.unary->swish;
+            params[0] = 1.f;
             break;
         case kActivationGelu:
             pass = f.a != 0.f ? kernels.unary->gelu_fast : kernels.unary->gelu;

@@ -52,10 +52,18 @@ QUOLL_UNARY_FUNCTOR(Acosh, s::acosh(x))
 QUOLL_UNARY_FUNCTOR(Atanh, s::atanh(x))
 QUOLL_UNARY_FUNCTOR(Erf, s::erf(x))
 QUOLL_UNARY_FUNCTOR(Sigmoid, s::sigmoid(x))
-// The division by an infinite 1 + e^-x gives -0 as it should, except at -inf.
-QUOLL_UNARY_FUNCTOR(Swish,
-                    select(x == V::set(-INFINITY), V::zero(), x / (V::set(1.f) + s::exp(-x))))
 #undef QUOLL_UNARY_FUNCTOR
+
+struct Swish {
+    float beta;
+    explicit QUOLL_INLINE Swish(const float* p) : beta(p[0]) {}
+    template <class V>
+    QUOLL_INLINE V operator()(V x) const {
+        // The division by an infinite 1 + e^-x gives -0 as it should, except at -inf.
+        const V y = x / (V::set(1.f) + s::exp(V::set(-beta) * x));
+        return select(x == V::set(-INFINITY), V::zero(), y);
+    }
+};
 
 struct Softplus : NoParams {
     using NoParams::NoParams;

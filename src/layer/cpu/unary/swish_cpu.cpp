@@ -6,7 +6,10 @@ namespace quoll {
 
 namespace {
 class SwishCpu : public UnaryLayer<Swish> {
-    UnaryKernel select(const UnaryKernels& k, float*) override { return k.swish; }
+    UnaryKernel select(const UnaryKernels& k, float* params) override {
+        params[0] = beta;
+        return k.swish;
+    }
 };
 }  // namespace
 
