@@ -247,18 +247,21 @@ int Net::Private::create_pipelines(const Option& opt) {
     const int kNotTried = 1;
     std::vector<int> status(count, kNotTried);
     std::atomic<bool> failed(false);
-    const auto create = [&](int i) {
+    const auto create = [&](int i, const Option& with) {
         if (failed || is_folded(*layers[i])) return;
-        status[i] = layers[i]->create_pipeline(opt);
+        status[i] = layers[i]->create_pipeline(with);
         if (status[i] != kOk) failed = true;
     };
     // Layers of the application are not asked to be ready for that.
     const int threads = count < kFewLayers ? 1 : opt.num_threads;
+    // The application's allocators may be such as serve one thread only.
+    Option shared = opt;
+    if (threads > 1) shared.blob_allocator = shared.workspace_allocator = nullptr;
 #pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
     for (int i = 0; i < count; i++)
-        if (layers[i]->typeindex >= 0) create(i);
+        if (layers[i]->typeindex >= 0) create(i, shared);
     for (int i = 0; i < count; i++)
-        if (layers[i]->typeindex < 0) create(i);
+        if (layers[i]->typeindex < 0) create(i, opt);
     if (!failed) return kOk;
     int result = kOk;
     for (int i = 0; i < count; i++) {

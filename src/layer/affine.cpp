@@ -5,6 +5,7 @@
 #include "activation.h"
 #include "affine8.h"
 #include "elementwise.h"
+#include "sublayer.h"
 
 namespace quoll {
 
@@ -87,8 +88,6 @@ int AffineDequantize::forward(const Mat& bottom, Mat& top, const Option& opt) co
         [this](signed char q) { return (float)(q - zero_point) * scale; });
 }
 
-AffineBinary::AffineBinary() {}
-
 void AffineBinary::params(AffineBinary& s, ParamVisitor& v) {
     v(0, "op_type", s.op_type, 0, "0 sum, 1 product", between(0, 1));
     v(1, "a_scale", s.a_scale, 1.f, "step of the first input's values", scales());
@@ -102,22 +101,12 @@ void AffineBinary::params(AffineBinary& s, ParamVisitor& v) {
 
 int AffineBinary::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+    operation_ = make_binaryop(*this, "it", op_type == 1 ? 2 : 0, fast_);
+    if (!operation_) return kError;
     return check_activation(*this, activation_type, activation_params);
 }
 
-// The BinaryOp on f32; null, with a message, where the build lacks it.
-std::unique_ptr<Layer> AffineBinary::make_operation(bool fast) const {
-    std::unique_ptr<Layer> made(fast ? create_layer("BinaryOp")
-                                     : create_layer_reference("BinaryOp"));
-    ParamDict pd;
-    pd.set(0, op_type == 1 ? 2 : 0);
-    if (!made || made->load_param(pd)) {
-        fail("it needs BinaryOp, which this build lacks");
-        return nullptr;
-    }
-    made->name = name;
-    return made;
-}
+int AffineBinary::create_pipeline(const Option& opt) { return operation_->create_pipeline(opt); }
 
 int AffineBinary::shape(const AffineBinary& s, const std::vector<Shape>& in,
                         std::vector<Shape>& out) {
@@ -130,16 +119,14 @@ int AffineBinary::shape(const AffineBinary& s, const std::vector<Shape>& in,
     }
     out.assign(1, floats[0]);
     if (in.size() == 2 && !(in[0] == in[1])) {
-        const std::unique_ptr<Layer> operation = s.make_operation(false);
-        if (!operation) return kError;
-        QUOLL_RETURN_IF_ERROR(operation->infer_shapes(floats, out));
+        if (!s.operation_) return s.fail("its parameters are not loaded");
+        QUOLL_RETURN_IF_ERROR(s.operation_->infer_shapes(floats, out));
     }
     out[0].dtype = DType::s8;
     return kOk;
 }
 
-int AffineBinary::forward_f32(const std::vector<Mat>& bottoms, bool fast, Mat* top,
-                              const Option& opt) const {
+int AffineBinary::forward_f32(const std::vector<Mat>& bottoms, Mat* top, const Option& opt) const {
     std::vector<Mat> floats(bottoms.size()), sums;
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
@@ -151,12 +138,7 @@ int AffineBinary::forward_f32(const std::vector<Mat>& bottoms, bool fast, Mat* t
                                                           opt.workspace_allocator, value)));
     }
     sums = floats;
-    if (floats.size() == 2) {
-        const std::unique_ptr<Layer> operation = make_operation(fast);
-        if (!operation) return kError;
-        QUOLL_RETURN_IF_ERROR(operation->create_pipeline(temporary));
-        QUOLL_RETURN_IF_ERROR(operation->forward(floats, sums, temporary));
-    }
+    if (floats.size() == 2) QUOLL_RETURN_IF_ERROR(operation_->forward(floats, sums, temporary));
     const Activation activation(activation_type, activation_params);
     const float factor = 1.f / top_scale;
     return mapped<float, signed char>(sums[0], DType::s8, top, opt.blob_allocator, [&](float x) {
@@ -170,7 +152,7 @@ int AffineBinary::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
     tops.resize(1);
-    return forward_f32(bottoms, false, &tops[0], opt);
+    return forward_f32(bottoms, &tops[0], opt);
 }
 
 QUOLL_DEFINE_LAYER(AffineQuantize)

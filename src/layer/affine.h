@@ -40,11 +40,13 @@ public:
 // activation(a) of one, quantised anew. Axes may differ as those of BinaryOp.
 class AffineBinary : public Operator<AffineBinary> {
 public:
-    AffineBinary();
+    // fast: on the fast BinaryOp, where axes differ.
+    explicit AffineBinary(bool fast = false) : fast_(fast) {}
     static void params(AffineBinary& s, ParamVisitor& v);
     static void weights(AffineBinary&, WeightVisitor&) {}
     static int shape(const AffineBinary& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
+    int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
@@ -55,9 +57,12 @@ public:
     Mat activation_params;
 
 protected:
-    std::unique_ptr<Layer> make_operation(bool fast) const;
     // By way of f32, for axes that differ.
-    int forward_f32(const std::vector<Mat>& bottoms, bool fast, Mat* top, const Option& opt) const;
+    int forward_f32(const std::vector<Mat>& bottoms, Mat* top, const Option& opt) const;
+
+private:
+    const bool fast_;
+    std::unique_ptr<Layer> operation_;  // on f32
 };
 
 }  // namespace quoll

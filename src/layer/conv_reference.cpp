@@ -7,6 +7,7 @@
 
 #include "affine8.h"
 #include "elementwise.h"
+#include "sublayer.h"
 
 namespace quoll {
 
@@ -134,15 +135,8 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
 
 }  // namespace
 
-// The BinaryOp that adds; null, with a message, where the build lacks it.
 static std::unique_ptr<Layer> make_sum(const Layer& of, bool fast) {
-    std::unique_ptr<Layer> sum(fast ? create_layer("BinaryOp")
-                                    : create_layer_reference("BinaryOp"));
-    if (sum)
-        sum->name = of.name;
-    else
-        of.fail("add_input (29) needs BinaryOp, which this build lacks");
-    return sum;
+    return make_binaryop(of, "add_input (29)", 0, fast);
 }
 
 int add_and_activate(const Layer& layer, const ConvFields& s, const Mat& a, const Mat& b, bool fast,

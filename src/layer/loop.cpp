@@ -12,8 +12,10 @@ int read_number(const Layer& layer, const Mat& m, double* value) {
         *value = *(const float*)m.data;
     else if (m.dtype == DType::s32)
         *value = *(const int32_t*)m.data;
-    else if (m.dtype == DType::u8 || m.dtype == DType::s8)
+    else if (m.dtype == DType::u8)
         *value = *(const uint8_t*)m.data;
+    else if (m.dtype == DType::s8)
+        *value = *(const int8_t*)m.data;
     else
         *value = (*(const uint16_t*)m.data & 0x7fff) != 0;
     return kOk;

@@ -336,12 +336,12 @@ TEST(Gemm, rows_a_power_of_two_apart) {
         for (size_t k : {37, 1024, 1300})
             for (size_t n : {5 * columns, 5 * columns + lanes, 6 * columns - 1})
                 for (bool blocked : {false, true}) {
-                    const size_t m = 5 * rows + 2, a_row = align_size(k, 1024);
+                    const size_t m = 10 * rows + 2, a_row = align_size(k, 1024);
                     const auto expected = product(set, m, n, k, a_row + 3, blocked, 1);
-                    ASSERT_EQ(product(set, m, n, k, a_row, blocked, 1), expected)
-                        << isa_name(isa) << " k " << k << " n " << n;
-                    ASSERT_EQ(product(set, m, n, k, a_row, blocked, 3), expected)
-                        << isa_name(isa) << " k " << k << " n " << n;
+                    // Ten tiles are enough for three threads, and too few for five.
+                    for (int threads : {1, 3, 5})
+                        ASSERT_EQ(product(set, m, n, k, a_row, blocked, threads), expected)
+                            << isa_name(isa) << " k " << k << " n " << n << " " << threads;
                 }
     }
 }

@@ -2,6 +2,7 @@
 // calls.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -105,6 +106,36 @@ const char kDiamond[] =
     "AddConstant c 1 1 b c 0=100.0\n"
     "AddConstant d 1 1 a1 d 0=1000.0\n"
     "AddTwo e 2 1 c d e\n";
+
+// For one thread, as UnlockedPoolAllocator; slow enough for others to be seen.
+class OwnThreadAllocator : public quoll::Allocator {
+public:
+    void* fastMalloc(size_t size) override {
+        if (std::this_thread::get_id() != owner) foreign = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return quoll::fast_malloc(size);
+    }
+    void fastFree(void* ptr) override { quoll::fast_free(ptr); }
+    const std::thread::id owner = std::this_thread::get_id();
+    std::atomic<bool> foreign{false};
+};
+
+TEST_F(NetTest, PreparesLayersInParallelWithoutTheAllocatorsOfOneThread) {
+    const int layers = 32, size = 8;
+    std::string text = "7767517\n" + std::to_string(layers + 1) + " " + std::to_string(layers + 1) +
+                       "\nInput b0 0 1 b0\n";
+    for (int i = 1; i <= layers; i++) {
+        const std::string from = " b" + std::to_string(i - 1), to = " b" + std::to_string(i);
+        text += "Gemm g" + std::to_string(i) + " 1 1" + from + to + " 5=1 6=1 8=8 9=8 10=-1\n";
+    }
+    const std::string weights(layers * (4 + size * size * sizeof(float)), '\0');
+    OwnThreadAllocator allocator;
+    Net net;
+    net.opt.num_threads = 4;
+    net.opt.blob_allocator = net.opt.workspace_allocator = &allocator;
+    ASSERT_EQ(load_text(&net, text, weights), 0);
+    EXPECT_FALSE(allocator.foreign);
+}
 
 TEST_F(NetTest, RunsOnlyWhatIsNeededAndKeepsResults) {
     for (bool light : {true, false}) {

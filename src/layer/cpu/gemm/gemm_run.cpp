@@ -405,9 +405,11 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
 // any thread, and so many columns of C stay in the second-level cache with it.
 enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
 
-// The kernels must be able to write all columns but those of the last panel.
-bool takes_blocks(const GemmMatrix& g) {
+// The kernels must be able to write all columns but those of the last panel. Threads share the rows
+// alone, so that each needs several tiles; with fewer gemm_run cuts the columns too.
+bool takes_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
+    if (threads > 1 && g.m < 3 * (size_t)threads * kernels.max_rows) return false;
     return g.k > 0 && g.a_k == 1 && g.a_row % 1024 == 0 && g.m >= 2 * (size_t)kernels.max_rows &&
            g.n >= 4 * panel_columns(kernels) &&
            (g.c_pack >= g.n || panel_columns(kernels) % g.c_pack == 0) &&
@@ -483,7 +485,7 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
     if (g.m == 0 || g.n == 0) return;
     if (g.m == 1 && (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
         return row_times_matrix(g, threads);
-    if (takes_blocks(g)) return multiply_blocks(g, threads);
+    if (takes_blocks(g, threads)) return multiply_blocks(g, threads);
     // Lists of fixed size, so that nothing is allocated.
     enum { kMaxSections = 64, kMaxRows = 128 };
     const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;

@@ -51,7 +51,7 @@ public:
 
 class AffineBinaryCpu : public AffineBinary {
 public:
-    AffineBinaryCpu() { support_packing = true; }
+    AffineBinaryCpu() : AffineBinary(true) { support_packing = true; }
 
     int create_pipeline(const Option& opt) override {
         QUOLL_RETURN_IF_ERROR(AffineBinary::create_pipeline(opt));
@@ -67,7 +67,7 @@ public:
         QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
         tops.resize(1);
         if (activation_.pass || (in.size() == 2 && !(in[0] == in[1])))
-            return forward_f32(bottoms, true, &tops[0], opt);
+            return forward_f32(bottoms, &tops[0], opt);
         const Mat& a = bottoms[0];
         Mat b;
         if (in.size() == 2) QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1], a.elempack, opt, &b));
