@@ -61,6 +61,7 @@ public:
     int load_param_bin(FILE* fp);
     int load_param_bin(const char* path);
     int load_model(FILE* fp);
+    // The file must keep its length until this returns; afterwards it may change or go.
     int load_model(const char* path);
 #endif
     // From memory that is 4-byte aligned; return the bytes consumed, 0 on failure. The weights are
