@@ -23,6 +23,10 @@ namespace {
 void softmax_of(float* scores, int count) {
     float most = scores[0];
     for (int j = 1; j < count; j++) most = std::max(most, scores[j]);
+    if (most == -HUGE_VALF) {  // nothing is seen
+        std::fill_n(scores, count, 0.f);
+        return;
+    }
     double sum = 0;
     for (int j = 0; j < count; j++) sum += exp((double)scores[j] - most);
     for (int j = 0; j < count; j++) scores[j] = (float)(exp((double)scores[j] - most) / sum);

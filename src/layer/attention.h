@@ -17,7 +17,9 @@ struct AttentionHead {
     int src, dst;        // queries; keys and values
     int size, out_size;  // values of a query or key; of a value
     Strided q, k, v;     // [src][size], [dst][size], [dst][out_size]
-    const float* mask;   // [src][dst], added to the scaled products; null: none
+    // [src][dst], added to the scaled products; null: none. A query of which all are minus infinity
+    // gives 0.
+    const float* mask;
     float scale;
     float* out;  // value (i, j) at out[i * out_row + j * out_column]
     ptrdiff_t out_row, out_column;

@@ -6,7 +6,8 @@
 
 namespace quoll {
 
-// Scaled dot-product attention, softmax(q k^T * scale + mask) v, a head each channel. Inputs:
+// Scaled dot-product attention, softmax(q k^T * scale + mask) v, a head each channel; 0 for a query
+// whose mask is all minus infinity. Inputs:
 // query [heads][src][size], key [groups][cur][size], value [groups][cur][out_size], heads a
 // multiple of groups (neighbouring heads share a group); with attn_mask the mask [src][dst] or
 // [heads][src][dst]; with kv_cache the keys and values so far, [groups][past][size] and

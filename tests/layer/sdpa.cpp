@@ -44,6 +44,20 @@ TEST(SDPA, by_hand) {
     expect_values("SDPA", "5=1", {}, {two, k, v, mask}, mat_of(Shape(2, 1, 2), {5, 0.25f, 8, 1}));
 }
 
+TEST(SDPA, a_query_that_sees_nothing) {
+    // One query at a time, blocks of them, int8.
+    for (int src : {2, 60}) {
+        Mat q(Shape(1, src, 1)), mask(Shape(2, src));
+        q.fill(1.f), mask.fill(0.f);
+        mask.row(1)[0] = mask.row(1)[1] = -INFINITY;
+        const Mat k = mat_of(Shape(1, 2, 1), {2, 2}), v = mat_of(Shape(1, 2, 1), {3, 5});
+        Mat want(Shape(1, src, 1));
+        want.fill(4.f);
+        want.row(1)[0] = 0;
+        expect_values("SDPA", "5=1", {}, {q, k, v, mask}, want);
+    }
+}
+
 TEST(SDPA, cache_by_hand) {
     const Mat q = mat_of(Shape(1, 1, 1), {1}), k = mat_of(Shape(1, 1, 1), {logf(3)}),
               v = mat_of(Shape(1, 1, 1), {8}), past_k = mat_of(Shape(1, 1, 1), {0}),

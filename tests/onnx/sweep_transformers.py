@@ -800,9 +800,17 @@ def models(Model):
         layers = 2
         found[name] = Model(decoder(model, kind, config, False, [(2, 7, 0), (1, 12, 0)]), [{0: 'n', 1: 't'}] * 2)
         if name not in ('bloom', 'mixtral'):
+            cache = [{0: 'n', 2: 'p'}] * (2 * layers)
             found[name + '-past'] = Model(
                 decoder(model, kind, config, True, [(2, 1, 6), (1, 3, 4)]),
-                [{0: 'n', 1: 't'}, {0: 'n', 1: 'a'}] + [{0: 'n', 2: 'p'}] * (2 * layers),
+                [{0: 'n', 1: 't'}, {0: 'n', 1: 'a'}] + cache,
+                ('ts',),
+            )
+            # torch.export cannot tell whether attention to a cache is causal when tokens are many or one.
+            found[name + '-step'] = Model(
+                decoder(model, kind, config, True, [(2, 1, 6), (3, 1, 4)]),
+                [{0: 'n'}, {0: 'n', 1: 'a'}] + cache,
+                ('dynamo',),
             )
     for name, (model, kind, config, size) in VISION.items():
         found[name] = Model(vision(model, kind, config, size), [{0: 'n'}])

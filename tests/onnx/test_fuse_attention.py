@@ -32,7 +32,59 @@ HALVES = ('lo, hi = Split<axis = -1>(x) n = Neg(hi) t = Concat<axis = 3>(n, lo) 
           ' y = Add(b, a)')
 BOUNDS = 'int64[1] n0 = {0}, int64[1] n4 = {4}, int64[1] end = {9223372036854775807}, int64[1] last = {3}'
 TURNED = 'float[2,3,7,8] x'
+SHARED = ('k5 = Unsqueeze(k, two) ke = Expand(k5, wide) kr = Reshape(ke, heads) v5 = Unsqueeze(v, two)'
+          ' ve = Expand(v5, wide) vr = Reshape(ve, heads) t = Transpose<perm = [0, 1, 3, 2]>(kr) p = MatMul(q, t)'
+          ' s = Softmax<axis = -1>(p) y = MatMul(s, vr)')
+GUARDED = ('t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) z = Greater(mask, zero) w = Where(z, zero, low)'
+           ' a = Add(p, w) s = Softmax<axis = -1>(a) bad = IsNaN(s) g = Where(bad, zero, s) y = MatMul(g, v)')
+GUARDED_GRAPH = graph(GUARDED, 'float zero = {0.0}, float one = {1.0}',
+                      'float[B,3,L,8] q, float[B,3,L,8] k, float[B,3,L,8] v, float[B,1,L,M] mask', 'float[B,3,L,8]')
+ATTEND = (' t = Transpose<perm = [0, 1, 3, 2]>(k) d = MatMul(q, t) c = Mul(d, f) s = Softmax<axis = -1>(c)'
+          ' o = MatMul(s, v) u = Transpose<perm = [0, 2, 1, 3]>(o) h = Reshape(u, whole) y = MatMul(h, w2)')
+UNBOUND = ('p = MatMul(x, w) l = Add(p, b) r = Reshape(l, parts) a = Transpose<perm = [2, 0, 3, 1, 4]>(r)'
+           ' q1 = Slice(a, n0, n1, n0) q = Squeeze(q1, n0) k1 = Slice(a, n1, n2, n0) k = Squeeze(k1, n0)'
+           ' v1 = Slice(a, n2, n3, n0) v = Squeeze(v1, n0)' + ATTEND)
+PIECES = ('p = MatMul(x, w) l = Add(p, b) a, e, g = Split<axis = 2>(l)'
+          ' qr = Reshape(a, heads) q = Transpose<perm = [0, 2, 1, 3]>(qr)'
+          ' kr = Reshape(e, heads) k = Transpose<perm = [0, 2, 1, 3]>(kr)'
+          ' vr = Reshape(g, heads) v = Transpose<perm = [0, 2, 1, 3]>(vr)' + ATTEND)
+PACKED = ('xt = Transpose<perm = [1, 0, 2]>(x) p = MatMul(xt, w) l = Add(p, b) r = Reshape(l, parts) e = Unsqueeze(r, n0)'
+          ' a = Transpose<perm = [3, 1, 2, 0, 4]>(e) z = Squeeze(a, n3) q1 = Gather<axis = 0>(z, i0)'
+          ' k1 = Gather<axis = 0>(z, i1) v1 = Gather<axis = 0>(z, i2) q2 = Reshape(q1, rows) q3 = Transpose<perm = [1, 0, 2]>(q2)'
+          ' k2 = Reshape(k1, rows) k3 = Transpose<perm = [1, 0, 2]>(k2) v2 = Reshape(v1, rows)'
+          ' v3 = Transpose<perm = [1, 0, 2]>(v2) q = Reshape(q3, heads) v = Reshape(v3, heads)'
+          ' t3 = Transpose<perm = [0, 2, 1]>(k3) t = Reshape(t3, turned) qs = Mul(q, f) ts = Mul(t, f) d = MatMul(qs, ts)'
+          ' s = Softmax<axis = -1>(d) o = MatMul(s, v) u = Transpose<perm = [2, 0, 1, 3]>(o) h = Reshape(u, whole)'
+          ' y = MatMul(h, w2)')
+PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 = {3}, float f = {0.3}'
+INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
+JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
 CASES = {
+    'heads of keys that queries share': Case(
+        graph(SHARED, 'int64[1] two = {2}, int64[5] wide = {2, 2, 3, 5, 8}, int64[4] heads = {2, 6, 5, 8}',
+              'float[2,6,7,8] q, float[2,2,5,8] k, float[2,2,5,8] v', 'float[2,6,7,8]'), ['SDPA'], [*GONE, 'Expand']),
+    'rows that see everything or nothing': Case(
+        GUARDED_GRAPH, ['SDPA'], ['MatMul', 'Softmax'], [('Where(bad, zero, s)', 'Where(bad, one, s)')], 'g',
+        {'low': np.float32(-np.inf)}, sizes={'B': 2, 'L': 5, 'M': 1}),
+    'rows that may see nothing': Case(
+        GUARDED_GRAPH, ['SDPA'], ['MatMul', 'Softmax'], [], '', {'low': np.float32(-np.inf)},
+        sizes={'B': 2, 'L': 2, 'M': 2}),
+    'one product for queries, keys and values': Case(
+        graph(UNBOUND, f'{PLACES}, int64[5] parts = {{1, 7, 3, 3, 4}}, int64[3] whole = {{1, 7, 12}}',
+              'float[1,7,16] x', 'float[1,7,16]'), ['MultiHeadAttention'],
+        [*GONE, 'SDPA', 'StridedSlice', 'Permute', 'Reshape'], [('[2, 0, 3, 1, 4]', '[3, 0, 2, 1, 4]')], 'p', JOINED),
+    'one product, any length': Case(
+        graph(UNBOUND, f'{PLACES}, int64[5] parts = {{0, 0, 3, 3, 4}}, int64[3] whole = {{0, 0, 12}}',
+              'float[B,L,16] x', 'float[B,L,16]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'StridedSlice'], [], 'u',
+        JOINED, sizes={'B': 2, 'L': 5}),
+    'one product in pieces': Case(
+        graph(PIECES, 'float f = {0.3}, int64[4] heads = {1, 7, 3, 4}, int64[3] whole = {1, 7, 12}',
+              'float[1,7,16] x', 'float[1,7,16]'), ['MultiHeadAttention'],
+        [*GONE, 'SDPA', 'Slice', 'Permute', 'Reshape'], [], 'l', JOINED),
+    'one product of torch.nn.MultiheadAttention': Case(
+        graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 2, 3, 12}}, int64[3] rows = {{5, 6, 4}}, '
+              'int64[4] heads = {2, 3, 5, 4}, int64[4] turned = {2, 3, 4, 5}, int64[2] whole = {10, 12}',
+              'float[2,5,16] x', 'float[10,16]'), ['SDPA'], [*GONE, 'StridedSlice'], [], 's', JOINED),
     'rotary embedding': Case(
         graph(ROTARY, BOUNDS, TURNED), ['RotaryEmbed'], ['Concat', 'BinaryOp', 'StridedSlice'],
         [('Concat<axis = -1>(n, lo)', 'Concat<axis = -1>(lo, n)'), ('Neg(hi)', 'Abs(hi)'),
@@ -75,9 +127,9 @@ CASES = {
         graph(WINDOWS, 'int64[5] wide = {2, 2, 3, 7, 7}, int64[4] heads = {-1, 3, 7, 7}, float r = {0.5}',
               HEADS.replace('[2,', '[4,'), 'float[4,3,7,8]'),
         ['SDPA'], GONE, [], 'w', {'bias': (1, 3, 7, 7), 'mask': (2, 1, 7, 7)}),
-    'fewer heads of keys': Case(
+    'one head of keys': Case(
         graph('t = Transpose<perm = [0, 1, 3, 2]>(k) p = MatMul(q, t) s = Softmax<axis = -1>(p) y = MatMul(s, v)', '',
-              'float[2,3,7,8] q, float[2,1,7,8] k, float[2,1,7,8] v'), ['MatMul'], ['SDPA']),
+              'float[2,3,7,8] q, float[2,1,7,8] k, float[2,1,7,8] v'), ['SDPA'], GONE),
     'a softmax of other rows': Case(
         graph('p = MatMul(q, k) s = Softmax<axis = 1>(p) y = MatMul(s, v)', '',
               'float[2,3,7,8] q, float[2,3,8,7] k, float[2,3,7,8] v'), ['MatMul'], ['SDPA']),

@@ -136,3 +136,26 @@ def test_axes_that_take_turns(tmp_path):
     """Rank 6, of which each operand has every second axis: more than four groups of axes."""
     check('g (float[2,1,3,1,4,1] x, float[1,2,1,3,1,4] y) => (float[2,2,3,3,4,4] z) { z = Add(x, y) }',
           [{'x': rand(2, 1, 3, 1, 4, 1), 'y': rand(1, 2, 1, 3, 1, 4)}], tmp_path)
+
+
+# FNet's mixing as PyTorch exports it: a transform along an axis of known size, and one along the other.
+MIX = '''g (float[n,t,6] x) => (float[n,t,6] y, float[n,t,6,2] z) {
+    e = Unsqueeze(x, last)
+    s = Shape(e)
+    i = Expand(zero, s)
+    c = Concat <axis = -1> (e, i)
+    a = DFT <axis = 2> (c)
+    b = DFT <axis = 1> (a)
+    y = Gather <axis = -1> (b, first)
+    z = DFT <axis = 1, inverse = 1> (b)
+}'''
+
+
+def test_transform_of_any_length(tmp_path):
+    check(MIX, [{'x': rand(*s)} for s in ((2, 5, 6), (1, 1, 6), (3, 12, 6))], tmp_path, 1e-4, last=np.int64([-1]),
+          zero=np.float32([0]), first=np.int64(0))
+
+
+def test_half_of_a_transform_of_any_length(tmp_path):
+    check('g (float[n,t,1] x) => (float[n,m,2] y) { y = DFT <axis = 1, onesided = 1> (x) }',
+          [{'x': rand(*s)} for s in ((2, 5, 1), (1, 8, 1))], tmp_path, 1e-4)

@@ -16,8 +16,9 @@ const size_t kMostProducts = 64;
 const std::multimap<std::string, Pattern>& patterns() {
     static const std::multimap<std::string, Pattern> all = [] {
         std::multimap<std::string, Pattern> found;
-        for (const auto& family : {activation_patterns(), norm_patterns(), attention_patterns(),
-                                   layout_patterns(), conv_patterns(), quantized_patterns()})
+        for (const auto& family :
+             {activation_patterns(), norm_patterns(), attention_patterns(), layout_patterns(),
+              part_patterns(), conv_patterns(), quantized_patterns()})
             for (const Pattern& p : family) found.emplace(p.last, p);
         return found;
     }();
@@ -314,7 +315,24 @@ Node Match::node(const char* op, const std::vector<std::string>& inputs) const {
 }
 
 std::string Match::add_constant(const Tensor& t) {
+    if (!is_float(t.type) && t.rank() == 1 && t.count() == 1) {  // sizes, of which there are many
+        std::string& name = f_.emitted_["size " + std::to_string(t.int_at(0))];
+        if (name.empty()) name = c.add_constant(c.unique_value(last.label() + "_size"), t)->name;
+        return name;
+    }
     return c.add_constant(c.unique_value(last.label() + "_constant"), t)->name;
+}
+
+// What tells a node with one output from others; "" if that takes more than numbers.
+static std::string text_of(const Node& node) {
+    std::string text = node.op;
+    for (const std::string& i : node.inputs) text += " " + i;
+    for (const auto& a : node.attributes) {
+        if (a.second.kind != Attribute::kInt && a.second.kind != Attribute::kInts) return "";
+        text += " " + a.first + "=" + std::to_string(a.second.i);
+        for (int64_t i : a.second.ints) text += "," + std::to_string(i);
+    }
+    return text;
 }
 
 std::string Match::emit(const char* op, const std::vector<std::string>& inputs,
@@ -322,14 +340,43 @@ std::string Match::emit(const char* op, const std::vector<std::string>& inputs,
     Node n = node(op, inputs);
     n.outputs.assign(1, c.unique_value(last.label() + "_" + op));
     if (set) set(&n);
+    const std::string key = text_of(n);
+    if (!key.empty() && f_.emitted_.count(key)) return f_.emitted_[key];
     if (!c.run_newest(n)) return "";
+    if (!key.empty()) f_.emitted_[key] = n.outputs[0];
     f_.made_.push_back(n);
     f_.count_reads(f_.made_.back(), 1);
     f_.makers_[n.outputs[0]] = &f_.made_.back();
     return n.outputs[0];
 }
 
-// All nodes that lead from the inputs to the last one; false when they are read elsewhere.
+// Operators whose inputs behind the first say sizes and places.
+static bool has_sizes(const Node& node) {
+    static const std::set<std::string> all = {"Reshape", "Expand",    "Slice",
+                                              "Squeeze", "Unsqueeze", "Tile"};
+    return node.domain.empty() && all.count(node.op) != 0;
+}
+
+// Whether what a node makes of sizes ends as sizes for these nodes.
+bool Match::only_sizes(const Node& node, const std::set<const Node*>& nodes, int depth) const {
+    const int kDeepest = 16;
+    for (const std::string& o : node.outputs) {
+        if (o.empty() || constant(o)) continue;
+        const Value* v = value(o);
+        const auto readers = f_.readers_.find(o);
+        const bool output =
+            readers != f_.readers_.end() && readers->second > (int)this->readers(o).size();
+        if (!v || v->floats() || v->rank() > 1 || output || depth > kDeepest) return false;
+        for (const Node* reader : this->readers(o)) {
+            const bool inner = nodes.count(reader) && has_sizes(*reader) && reader->inputs[0] != o;
+            if (!inner && !only_sizes(*reader, nodes, depth + 1)) return false;
+        }
+    }
+    return true;
+}
+
+// All nodes that lead from the inputs to the last one, but for those that make sizes of what is
+// between; false when they are read elsewhere.
 bool Match::between(const std::vector<std::string>& inputs, std::set<const Node*>* nodes) const {
     const size_t kMostNodes = 256;
     std::set<std::string> ends;
@@ -340,8 +387,10 @@ bool Match::between(const std::vector<std::string>& inputs, std::set<const Node*
     while (!open.empty()) {
         const Node* node = open.back();
         open.pop_back();
-        for (const std::string& name : node->inputs) {
+        for (size_t i = 0; i < node->inputs.size(); i++) {
+            const std::string& name = node->inputs[i];
             if (name.empty() || constant(name) || ends.count(root(name))) continue;
+            if (i > 0 && has_sizes(*node)) continue;
             reads[name]++;
             const Node* from = maker(name);
             if (!from || nodes->size() > kMostNodes) return false;
@@ -352,7 +401,10 @@ bool Match::between(const std::vector<std::string>& inputs, std::set<const Node*
         if (node == &last) continue;
         for (const std::string& name : node->outputs) {
             const auto found = f_.readers_.find(name);
-            if (found != f_.readers_.end() && found->second > reads[name]) return false;
+            int others = found == f_.readers_.end() ? 0 : found->second - reads[name];
+            for (const Node* reader : readers(name))
+                if (others > 0 && reader->op == "Shape") others -= only_sizes(*reader, *nodes, 0);
+            if (others > 0) return false;
         }
     }
     return true;

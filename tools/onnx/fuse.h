@@ -27,6 +27,7 @@ std::vector<Pattern> activation_patterns();
 std::vector<Pattern> norm_patterns();
 std::vector<Pattern> attention_patterns();
 std::vector<Pattern> layout_patterns();
+std::vector<Pattern> part_patterns();
 std::vector<Pattern> conv_patterns();
 std::vector<Pattern> quantized_patterns();
 
@@ -49,6 +50,7 @@ private:
     std::map<std::string, int> readers_;
     std::map<std::string, std::vector<const Node*>> reading_;  // of the graph as it was
     std::deque<Node> made_;
+    std::map<std::string, std::string> emitted_;  // what a node is made of, and its output
 };
 
 // A product of a number and values.
@@ -104,7 +106,9 @@ public:
     // A node of some opset's operator for use as replacement; it gets the last one's outputs.
     Node node(const char* op, const std::vector<std::string>& inputs) const;
     std::string add_constant(const Tensor& t);
-    // Converts a node ahead of the replacement; the name of its output, "" if that failed.
+    // Converts a node ahead of the replacement, unless there is one like it; the name of its
+    // output,
+    // "" if that failed.
     std::string emit(const char* op, const std::vector<std::string>& inputs,
                      const std::function<void(Node*)>& set = nullptr);
     // Whether the nodes between these inputs and the last one are read by one another only.
@@ -121,6 +125,7 @@ public:
 
 private:
     bool between(const std::vector<std::string>& inputs, std::set<const Node*>* nodes) const;
+    bool only_sizes(const Node& node, const std::set<const Node*>& nodes, int depth) const;
     void commit(const Node& node, const std::set<const Node*>& gone);
 
     Fusion& f_;

@@ -164,16 +164,27 @@ struct Sizes {
     Dim src, dst;
 };
 
+// Neighbouring heads of queries may share one of keys.
+bool shares(const std::vector<Dim>& queries, std::vector<Dim> keys) {
+    const Dim heads = queries.back(), groups = keys.back();
+    if (queries.size() == 2 && heads.known() && groups.known() && groups.value > 0 &&
+        heads.value % groups.value == 0)
+        keys.back() = heads;
+    return same(keys, queries);
+}
+
 bool sizes_of(const Value* q, const Value* k, const Value* v, Sizes* s) {
     const int rank = q->rank();
     if ((rank != 3 && rank != 4) || k->rank() != rank || v->rank() != rank || !q->floats())
         return false;
     s->lead.assign(q->shape.begin(), q->shape.end() - 2);
     s->src = q->shape[(size_t)rank - 2], s->dst = k->shape[(size_t)rank - 2];
-    for (const Value* other : {k, v})
-        if (!same(std::vector<Dim>(other->shape.begin(), other->shape.end() - 2), s->lead))
-            return false;
-    return same(q->shape.back(), k->shape.back()) && same(v->shape[(size_t)rank - 2], s->dst);
+    const std::vector<Dim> keys(k->shape.begin(), k->shape.end() - 2),
+        values(v->shape.begin(), v->shape.end() - 2);
+    if (!same(keys, values) || !shares(s->lead, keys)) return false;
+    const Dim& values_of = v->shape[(size_t)rank - 2];  // the product asks for as many
+    return same(q->shape.back(), k->shape.back()) &&
+           (same(values_of, s->dst) || !values_of.known() || !s->dst.known());
 }
 
 // The form in which a mask goes with queries of that form; false if it does not.
@@ -251,22 +262,95 @@ bool convert_attention(Op& op, const AttentionOperands& o) {
 
 namespace {
 
-// The sum of all masks, with a row for each query; "" if there are none or that cannot be had.
+// A size of a value, from the innermost axis on, as a tensor of one.
+std::string size_from_end(Match& m, const std::string& of, const Dim& size, int64_t axis) {
+    if (size.known()) return m.add_constant(Tensor::of_ints({size.value}));
+    const int64_t start = m.value(of)->rank() - axis;
+    return m.emit("Shape", {of}, [&](Node* n) {
+        set_int(n, "start", start);
+        set_int(n, "end", start + 1);
+    });
+}
+
+// A mask with a row for each query and a column for each key; leading axes are 1 or as the queries
+// have them. "" if it cannot be had.
+std::string whole_mask(Match& m, const Attention& a, const Sizes& s, const std::string& mask) {
+    const Value* v = m.value(mask);
+    if (!v || !v->floats() || v->rank() < 1 || v->rank() > m.value(a.q)->rank()) return "";
+    const int64_t rank = std::max(2, v->rank());
+    std::vector<Dim> wanted = s.lead, shape;
+    wanted.push_back(s.src), wanted.push_back(s.dst);
+    std::vector<std::string> sizes;
+    bool fits = rank == v->rank();
+    for (int64_t i = rank; i >= 1; i--) {  // from the end
+        const Dim own = i > v->rank() ? Dim(1) : v->shape[(size_t)(v->rank() - i)];
+        const Dim& full = wanted[wanted.size() - (size_t)i];
+        const bool stays = same(own, full) || (i > 2 && own.is(1));
+        fits = fits && stays;
+        shape.push_back(stays ? own : full);
+        sizes.push_back(size_from_end(m, i == 1 ? a.k : a.q, shape.back(), i == 1 ? 2 : i));
+        if (sizes.back().empty()) return "";
+    }
+    if (fits) return mask;
+    std::string all = m.emit("Concat", sizes, [](Node* n) { set_int(n, "axis", 0); });
+    if (!all.empty()) all = m.emit("Expand", {mask, all});
+    if (!all.empty()) m.c.find_value(all)->shape = shape;  // whichever sizes were 1
+    return all;
+}
+
+// The sum of all masks; "" if that cannot be had.
 std::string sum_of_masks(Match& m, const Attention& a, const Sizes& s) {
     std::string sum = a.masks[0];
     for (size_t i = 1; i < a.masks.size() && !sum.empty(); i++)
         sum = m.emit("Add", {sum, a.masks[i]});
-    const Value* v = sum.empty() ? nullptr : m.value(sum);
-    if (!v || !v->floats() || v->rank() < 1) return "";
-    const bool rows = v->rank() >= 2 && same(v->shape[(size_t)v->rank() - 2], s.src);
-    if (rows && same(v->shape.back(), s.dst)) return sum;
-    if (!s.src.known() || !s.dst.known()) return "";
-    const std::vector<int64_t> sizes = {s.src.value, s.dst.value};
-    return m.emit("Expand", {sum, m.add_constant(Tensor::of_ints(sizes))});
+    return sum.empty() ? "" : whole_mask(m, a, s, sum);
+}
+
+// Heads of keys or values that are repeated for the queries that share them; the heads themselves
+// and how often.
+bool take_shared(const Match& m, std::string* name, int64_t* times) {
+    const Node* joined = m.maker(*name, "Reshape");
+    const Node* wide = joined ? m.maker(joined->inputs[0], "Expand") : nullptr;
+    const Node* split = wide ? m.maker(wide->inputs[0]) : nullptr;
+    if (!split || !split->domain.empty() || (split->op != "Unsqueeze" && split->op != "Reshape"))
+        return false;
+    const Value *x = m.value(split->inputs[0]), *one = m.value(wide->inputs[0]),
+                *many = m.value(joined->inputs[0]), *y = m.value(*name);
+    if (!x || !one || !many || !y || x->rank() != 4 || y->rank() != 4 || many->rank() != 5 ||
+        !many->shape[2].known() || !x->shape[1].known())
+        return false;
+    std::vector<Dim> groups = x->shape, heads = x->shape;
+    groups.insert(groups.begin() + 2, Dim(1));
+    heads[1] = Dim(x->shape[1].value * many->shape[2].value);
+    if (!same(one->shape, groups) || !same(y->shape, heads)) return false;
+    groups[2] = many->shape[2];
+    *times = many->shape[2].value;
+    *name = split->inputs[0];
+    return same(many->shape, groups);
+}
+
+void take_groups(const Match& m, Attention* a) {
+    std::string k = a->k, v = a->v;
+    int64_t of_keys = 0, of_values = 0;
+    if (!a->k_perm.empty() || !a->k_shape.empty() || !take_shared(m, &k, &of_keys) ||
+        !take_shared(m, &v, &of_values) || of_keys != of_values)
+        return;
+    a->k = k, a->v = v;
+}
+
+// The Softmax whose answers these are. PyTorch puts 0 where they are no numbers, which SDPA does by
+// itself: where a query sees nothing.
+const Node* softmax_of(const Match& m, const std::string& name) {
+    const Node* where = m.maker(name, "Where");
+    if (!where) return m.maker(name, "Softmax");
+    const Node* bad = m.maker(where->inputs[0], "IsNaN");
+    const bool guard =
+        bad && m.is_number(where->inputs[1], 0) && m.same(bad->inputs[0], where->inputs[2]);
+    return guard ? m.maker(where->inputs[2], "Softmax") : nullptr;
 }
 
 bool attention(Match& m) {
-    const Node* softmax = m.maker(m.last.inputs[0], "Softmax");
+    const Node* softmax = softmax_of(m, m.last.inputs[0]);
     const Value* scores = softmax ? m.value(softmax->inputs[0]) : nullptr;
     if (!scores || scores->rank() < 3) return false;
     const int64_t axis = m.attr(*softmax, "axis", m.c.opset("") >= 13 ? -1 : 1);
@@ -275,6 +359,7 @@ bool attention(Match& m) {
     if ((axis != -1 && axis != scores->rank() - 1) || !take_scores(m, softmax->inputs[0], 0, &a) ||
         a.scale == 0)
         return false;
+    take_groups(m, &a);
     std::vector<std::string> ends = {a.q, a.k, a.v};
     ends.insert(ends.end(), a.ends.begin(), a.ends.end());
     if (!m.closed(ends)) return false;

@@ -1,4 +1,6 @@
 // Layers that one before takes over: a sum that is its bias, a reshape of what it reshaped.
+#include "onnx/fuse_layers.h"
+
 #include <map>
 
 #include "onnx/converter.h"
@@ -91,11 +93,13 @@ private:
 }  // namespace
 
 void Converter::fuse() {
-    Fuser fuser(&model);
-    const int biases = fuser.fuse_bias();
-    if (biases) report_->counts["biases into InnerProduct"] += biases;
-    const int reshapes = fuser.merge_reshapes();
-    if (reshapes) report_->counts["reshapes of reshapes"] += reshapes;
+    const auto count = [&](const char* what, int times) {
+        if (times) report_->counts[what] += times;
+    };
+    count("biases into InnerProduct", Fuser(&model).fuse_bias());
+    count("products split", split_products(&model));
+    count("reshapes of reshapes", Fuser(&model).merge_reshapes());
+    count("fused: MultiHeadAttention", fuse_heads(&model));
 }
 
 }  // namespace onnx_tool

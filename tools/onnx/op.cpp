@@ -104,6 +104,12 @@ std::string Op::batched(Value* v) {
 
 Form Op::axis_form(Value* v, int axis, int* mat_axis) {
     const int rank = v->rank();
+    int at = v->form.batch ? 1 : 0;
+    for (size_t g = 0; g < v->form.groups.size() && !v->is_constant(); at += v->form.groups[g++]) {
+        if (at != axis || v->form.groups[g] != 1) continue;
+        *mat_axis = (int)g;  // as it lies
+        return v->form;
+    }
     if (v->form.batch && axis > 0 && rank <= 5) {
         *mat_axis = axis - 1;
         return Form::batched(rank);

@@ -117,12 +117,13 @@ std::string mask_of_rows(Nodes& n, const std::string& mask, const Value& q, cons
     return n.add("Expand", {mask, n.ints({rows.value, columns.value})});
 }
 
-// As one layer, if nothing between its products is asked for; false: it takes several. Rows that
-// see nothing take several too, if they are to give 0.
+// As one layer, if nothing between its products is asked for; false: it takes several. SDPA gives 0
+// for rows of minus infinity, but not for those of some other number.
 bool attend_at_once(Op& op, Nodes& n, float scale, Scores* s) {
     if (s->softcap != 0.f || op.wants(3)) return false;
     const std::string allowed = all_allowed(n, *s);
-    if (s->guard && !allowed.empty() && may_see_nothing(n.value(allowed))) return false;
+    const bool guarded = s->masked == kMinusInfinity;
+    if (s->guard && !guarded && !allowed.empty() && may_see_nothing(n.value(allowed))) return false;
     std::string mask;
     if (!allowed.empty()) mask = n.add("Where", {allowed, n.scalar(0.f), n.scalar(s->masked)});
     for (const std::string& b : s->bias) mask = mask.empty() ? b : n.add("Add", {mask, b});
@@ -149,9 +150,6 @@ bool attend(Op& op, Nodes& n, Scores* s) {
         if (shared.value < 1 || heads.value % shared.value != 0)
             return op.fail("%lld heads of queries and %lld of keys", (long long)heads.value,
                            (long long)shared.value);
-        const int64_t times = heads.value / shared.value;
-        s->k = repeat_heads(op, n, s->k, times);
-        s->v = repeat_heads(op, n, s->v, times);
     }
     add_window(n, s);
     float scale = s->scale;
@@ -160,6 +158,10 @@ bool attend(Op& op, Nodes& n, Scores* s) {
         scale = 1.f / sqrtf((float)q->shape[3].value);
     }
     if (attend_at_once(op, n, scale, s)) return true;
+    if (heads.known() && shared.known()) {
+        s->k = repeat_heads(op, n, s->k, heads.value / shared.value);
+        s->v = repeat_heads(op, n, s->v, heads.value / shared.value);
+    }
     s->raw =
         n.add("Mul", {n.add("MatMul", {s->q, n.transpose(s->k, {0, 1, 3, 2})}), n.scalar(scale)});
     s->capped = s->raw;

@@ -28,6 +28,39 @@ Tensor wave(bool sine, int64_t rows, int64_t columns, int64_t length, double fac
     return t;
 }
 
+// The matrices of a transform, by whose factor and sign the inverse differs.
+struct Waves {
+    std::string cosine, sine;
+};
+
+Waves constant_waves(Nodes& n, int64_t rows, int64_t columns, int64_t length, bool inverse) {
+    const double factor = inverse ? 1.0 / (double)length : 1.0;
+    return {n.constant(wave(false, rows, columns, length, factor)),
+            n.constant(wave(true, rows, columns, length, inverse ? -factor : factor))};
+}
+
+// The same for as many values as x has along an axis, known only at run time.
+Waves waves_at_run_time(Nodes& n, const std::string& x, int64_t axis, bool half, bool inverse) {
+    const auto number = [&](int64_t v) { return n.constant(Tensor::of_ints({v}, true)); };
+    const std::string zero = number(0), one = number(1);
+    const std::string length = n.add("Gather", {n.add("Shape", {x}), number(axis)});
+    const std::string bins = n.add("Add", {n.add("Div", {length, number(2)}), one});
+    const std::string rows = n.add("Range", {zero, length, one});
+    const std::string columns = half ? n.add("Range", {zero, bins, one}) : rows;
+    // Whole turns are taken off while the numbers are integers.
+    const std::string steps = n.add("Mul", {n.add("Unsqueeze", {rows, n.ints({1})}), columns});
+    const std::string part = n.cast(n.add("Mod", {steps, length}), ElementType::kFloat);
+    const std::string points = n.cast(length, ElementType::kFloat);
+    const std::string angle =
+        n.add("Div", {n.add("Mul", {part, n.scalar((float)(2 * M_PI))}), points});
+    Waves waves = {n.add("Cos", {angle}), n.add("Sin", {angle})};
+    if (inverse) {
+        waves.cosine = n.add("Div", {waves.cosine, points});
+        waves.sine = n.add("Neg", {n.add("Div", {waves.sine, points})});
+    }
+    return waves;
+}
+
 bool dft(Op& op) {
     const Value* x = op.in(0);
     const int rank = x->rank();
@@ -42,18 +75,18 @@ bool dft(Op& op) {
     if (!op.axis(wanted, rank, &axis)) return false;
     if (rank < 2 || axis == rank - 1 || !x->shape[rank - 1].known())
         return op.fail("axis %d of rank %d", axis, rank);
+    const Dim size = x->shape[axis];
     if (op.has(1)) {
         if (!op.ints(1, "dft_length", &given) || given.empty()) return false;
         length = given[0];
-    } else if (x->shape[axis].known()) {
-        length = x->shape[axis].value;
+        if (!size.known()) return op.fail("dft_length of an axis of unknown size");
+    } else if (size.known()) {
+        length = size.value;
     }
-    if (!x->shape[axis].known() || length < 1 || length > kMostPoints)
+    if (size.known() && (length < 1 || length > kMostPoints))
         return op.fail("a length of %lld", (long long)length);
     const bool inverse = op.attr("inverse", 0) != 0, half = op.attr("onesided", 0) != 0;
     if (inverse && half) return op.fail("inverse and onesided");
-    const int64_t rows = std::min(length, x->shape[axis].value),
-                  columns = half ? length / 2 + 1 : length;
     Nodes n(op);
     std::vector<int64_t> perm;
     for (int64_t a = 0; a < rank - 1; a++)
@@ -66,17 +99,17 @@ bool dft(Op& op) {
         const std::string at = n.constant(Tensor::of_ints({p}, true));
         parts[p] = n.add("Gather", {n.in(0), at}, {{"axis", attribute_of((int64_t)rank - 1)}});
         parts[p] = n.transpose(parts[p], perm);
-        if (rows < x->shape[axis].value) parts[p] = n.slice(parts[p], -1, 0, rows);
+        if (size.known() && length < size.value) parts[p] = n.slice(parts[p], -1, 0, length);
     }
-    const double factor = inverse ? 1.0 / (double)length : 1.0;
-    const std::string cosine = n.constant(wave(false, rows, columns, length, factor));
-    const std::string sine =
-        n.constant(wave(true, rows, columns, length, inverse ? -factor : factor));
-    std::string real = n.add("MatMul", {parts[0], cosine});
-    std::string imaginary = n.add("Neg", {n.add("MatMul", {parts[0], sine})});
+    const Waves waves = size.known()
+                            ? constant_waves(n, std::min(length, size.value),
+                                             half ? length / 2 + 1 : length, length, inverse)
+                            : waves_at_run_time(n, n.in(0), axis, half, inverse);
+    std::string real = n.add("MatMul", {parts[0], waves.cosine});
+    std::string imaginary = n.add("Neg", {n.add("MatMul", {parts[0], waves.sine})});
     if (!parts[1].empty()) {
-        real = n.add("Add", {real, n.add("MatMul", {parts[1], sine})});
-        imaginary = n.add("Add", {imaginary, n.add("MatMul", {parts[1], cosine})});
+        real = n.add("Add", {real, n.add("MatMul", {parts[1], waves.sine})});
+        imaginary = n.add("Add", {imaginary, n.add("MatMul", {parts[1], waves.cosine})});
     }
     const std::string last = n.ints({-1});
     std::vector<std::string> both;
@@ -298,7 +331,8 @@ bool cum_prod(Op& op) {
 
 OpTable signal_ops() {
     return {
-        {"", "DFT", 17, 0, dft, "lengths known at conversion; not both inverse and onesided"},
+        {"", "DFT", 17, 0, dft,
+         "a constant dft_length, of an axis of known size; not both inverse and onesided"},
         {"", "STFT", 17, 0, stft, "real signals; constant window and lengths"},
         {"", "HannWindow", 17, 0, hann, ""},
         {"", "HammingWindow", 17, 0, hamming, ""},

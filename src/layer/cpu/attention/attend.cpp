@@ -1,5 +1,7 @@
 #include "layer/cpu/attention/attend.h"
 
+#include <math.h>
+
 #include <algorithm>
 
 #include "cpu.h"
@@ -17,10 +19,18 @@ enum { kFewQueries = 4 };
 // units whole pairs of tiles.
 enum { kBlock = 48, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
+bool sees_nothing(const float* mask, int count) {
+    return std::all_of(mask, mask + count, [](float m) { return m == -HUGE_VALF; });
+}
+
 void softmax_scores(const KernelSet& kernels, const AttentionHead& h, int query, float scale,
                     float* scores) {
     if (h.mask) {
         const float* mask = h.mask + (size_t)query * h.dst;
+        if (sees_nothing(mask, h.dst)) {
+            std::fill_n(scores, h.dst, 0.f);
+            return;
+        }
         for (int j = 0; j < h.dst; j++) scores[j] = scores[j] * scale + mask[j];
     } else if (scale != 1.f) {
         for (int j = 0; j < h.dst; j++) scores[j] *= scale;

@@ -1,0 +1,158 @@
+// Attention between heads of projected rows as one layer.
+#include "onnx/fuse_layers.h"
+
+#include <map>
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+// Rows that a product makes of others.
+struct Projection {
+    const ModelLayer* product = nullptr;
+    int inputs = 0, outputs = 0;
+};
+
+class Heads {
+public:
+    explicit Heads(Model* model) : model_(model) {
+        for (ModelLayer& layer : model->layers) {
+            for (const std::string& blob : layer.outputs) makers_[blob] = &layer;
+            for (const std::string& blob : layer.inputs) readers_[blob].push_back(&layer);
+        }
+    }
+
+    int run() {
+        int count = 0;
+        for (ModelLayer& layer : model_->layers) count += layer.type == "SDPA" && replace(layer);
+        return count;
+    }
+
+private:
+    // The layer that makes a blob, of that type and for one reader.
+    const ModelLayer* maker(const std::string& blob, const char* type) const {
+        const auto found = makers_.find(blob);
+        const auto readers = readers_.find(blob);
+        const bool once = readers != readers_.end() && readers->second.size() == 1;
+        return found != makers_.end() && once && found->second->type == type ? found->second
+                                                                             : nullptr;
+    }
+
+    ModelLayer* reader(const std::string& blob, const char* type) const {
+        const auto found = readers_.find(blob);
+        if (found == readers_.end() || found->second.size() != 1) return nullptr;
+        return found->second[0]->type == type ? found->second[0] : nullptr;
+    }
+
+    static bool is_projection(const ModelLayer* layer, Projection* p) {
+        const StoredWeight* weights = layer ? layer->find_weight("weight_data") : nullptr;
+        if (!weights || weights->data.elemsize != 4u || layer->params.get(8, 0) != 0 ||
+            layer->params.get(9, 0) != 0)
+            return false;
+        p->product = layer;
+        p->outputs = layer->params.get(0, 0);
+        const size_t count = weights->data.logical_shape().total();
+        if (p->outputs < 1 || count % (size_t)p->outputs != 0) return false;
+        p->inputs = (int)(count / (size_t)p->outputs);
+        return true;
+    }
+
+    // Exchanges rows and heads, of three axes.
+    static bool exchanges(const ModelLayer* permute) {
+        return permute && permute->params.get(0, 0) == 2;
+    }
+
+    // [rows][heads][size]. One row may be a vector elsewhere.
+    static bool splits(const ModelLayer* reshape, int* heads, int* size) {
+        const int kSize = 0, kHeads = 1, kDepth = 11, kRows = 2, kNone = -233;
+        if (!reshape || reshape->inputs.size() != 1) return false;
+        *size = reshape->params.get(kSize, kNone), *heads = reshape->params.get(kHeads, kNone);
+        const int rows = reshape->params.get(kRows, kNone);
+        return *size > 0 && *heads > 0 && rows != 1 && rows != 0 && rows != kNone &&
+               reshape->params.get(kDepth, kNone) == kNone;
+    }
+
+    // [rows][heads * size].
+    static bool joins(const ModelLayer* reshape, int width) {
+        if (!reshape || reshape->inputs.size() != 1) return false;
+        const int rows = reshape->params.get(1, -233);
+        return reshape->params.get(0, -233) == width && rows != 0 && rows != -233 &&
+               reshape->params.get(2, -233) == -233 && reshape->params.get(11, -233) == -233;
+    }
+
+    // The projection behind heads of rows.
+    bool find_projection(const std::string& blob, int* heads, Projection* p) const {
+        const ModelLayer* permute = maker(blob, "Permute");
+        const ModelLayer* reshape = permute ? maker(permute->inputs[0], "Reshape") : nullptr;
+        int count = 0, size = 0;
+        if (!exchanges(permute) || !splits(reshape, &count, &size) ||
+            !is_projection(maker(reshape->inputs[0], "InnerProduct"), p) ||
+            (*heads != 0 && *heads != count) || (int64_t)count * size != p->outputs)
+            return false;
+        *heads = count;
+        return true;
+    }
+
+    static void set_projection(const Projection& p, const std::string& name, ModelLayer* to) {
+        to->set_weight((name + "_weight_data").c_str(),
+                       p.product->find_weight("weight_data")->data);
+        const StoredWeight* bias = p.product->find_weight("bias_data");
+        Mat values = bias ? bias->data : Mat(p.outputs);
+        if (!bias) values.fill(0.f);
+        to->set_weight((name + "_bias_data").c_str(), values);
+    }
+
+    bool replace(const ModelLayer& sdpa) {
+        const bool mask = sdpa.params.get(5, 0) != 0;
+        if (sdpa.inputs.size() != (mask ? 4u : 3u) || sdpa.params.get(7, 0) != 0 ||
+            sdpa.params.get(18, 0) != 0)
+            return false;
+        Projection in[3], out;
+        int heads = 0;
+        for (int i = 0; i < 3; i++)
+            if (!find_projection(sdpa.inputs[(size_t)i], &heads, &in[i])) return false;
+        const int width = in[0].outputs;
+        const ModelLayer* permute = reader(sdpa.outputs[0], "Permute");
+        const ModelLayer* reshape = permute ? reader(permute->outputs[0], "Reshape") : nullptr;
+        if (in[1].outputs != width || in[2].outputs != width || !exchanges(permute) ||
+            !joins(reshape, width))
+            return false;
+        ModelLayer* last = reader(reshape->outputs[0], "InnerProduct");
+        if (!is_projection(last, &out) || out.outputs != in[0].inputs) return false;
+        std::vector<std::string> inputs;
+        for (const Projection& p : in) inputs.push_back(p.product->inputs[0]);
+        if (inputs[1] == inputs[2]) inputs.pop_back();
+        if (inputs.size() == 2 && inputs[0] == inputs[1]) inputs.pop_back();
+        if (mask) inputs.push_back(sdpa.inputs[3]);
+
+        ModelLayer made;
+        made.type = "MultiHeadAttention";
+        made.name = last->name;
+        made.inputs = inputs, made.outputs = last->outputs;
+        made.set("embed_dim", width);
+        made.set("num_heads", heads);
+        made.set("weight_data_size", width * in[0].inputs);
+        made.set("kdim", in[1].inputs);
+        made.set("vdim", in[2].inputs);
+        made.set("attn_mask", mask ? 1 : 0);
+        const float scale = sdpa.params.get(6, 0.f);
+        if (scale != 0.f) made.set("scale", scale);
+        const char* const kNames[] = {"q", "k", "v"};
+        for (int i = 0; i < 3; i++) set_projection(in[i], kNames[i], &made);
+        set_projection(out, "out", &made);
+        *last = made;
+        return true;
+    }
+
+    Model* model_;
+    std::map<std::string, const ModelLayer*> makers_;
+    std::map<std::string, std::vector<ModelLayer*>> readers_;
+};
+
+}  // namespace
+
+int fuse_heads(Model* model) { return Heads(model).run(); }
+
+}  // namespace onnx_tool
+}  // namespace quoll

@@ -1,0 +1,23 @@
+// Layers that together are others.
+#ifndef QUOLL_TOOLS_ONNX_FUSE_LAYERS_H
+#define QUOLL_TOOLS_ONNX_FUSE_LAYERS_H
+
+#include "graph/model.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+// Layers that are replaced stay where they are, with nothing that reads them.
+
+// Products of rows of which only ranges of columns are read, as a product for each range; how many
+// were there.
+int split_products(Model* model);
+
+// Puts a MultiHeadAttention where rows are projected to queries, keys and values, split into heads,
+// attended to by SDPA, joined, and projected again; how many it made.
+int fuse_heads(Model* model);
+
+}  // namespace onnx_tool
+}  // namespace quoll
+
+#endif

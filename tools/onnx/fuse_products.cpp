@@ -1,0 +1,132 @@
+// Products of which parts are cut out, as one product for each part.
+#include <map>
+
+#include "onnx/fuse_layers.h"
+
+namespace quoll {
+namespace onnx_tool {
+
+namespace {
+
+typedef std::map<std::string, std::vector<ModelLayer*>> Readers;
+
+Readers readers_of(Model* model) {
+    Readers readers;
+    for (ModelLayer& layer : model->layers)
+        for (const std::string& blob : layer.inputs) readers[blob].push_back(&layer);
+    return readers;
+}
+
+// One in fp32, whose columns are rows of the weights.
+bool is_product(const ModelLayer& layer) {
+    const StoredWeight* weights = layer.find_weight("weight_data");
+    return layer.type == "InnerProduct" && layer.outputs.size() == 1 && weights &&
+           weights->data.elemsize == 4u && layer.params.get(0, 0) > 0 &&
+           layer.params.get(8, 0) == 0;
+}
+
+// The pieces of a Slice of columns as a StridedSlice each.
+std::vector<ModelLayer> cuts_of(const ModelLayer& slice) {
+    std::vector<ModelLayer> cuts;
+    const Mat sizes = slice.params.get_ints(0, Mat());
+    if (slice.params.get(1, 0) != 1 || sizes.w != (int)slice.outputs.size()) return cuts;
+    int begin = 0;
+    for (int i = 0; i < sizes.w; i++) {
+        const int size = ((const int*)sizes)[i];
+        if (size < 1) return {};
+        ModelLayer cut;
+        cut.type = "StridedSlice", cut.name = slice.outputs[(size_t)i];
+        cut.inputs = slice.inputs, cut.outputs = {slice.outputs[(size_t)i]};
+        cut.set("starts", std::vector<int>{begin});
+        cut.set("ends", std::vector<int>{begin + size});
+        cut.set("axes", std::vector<int>{1});
+        begin += size;
+        cuts.push_back(std::move(cut));
+    }
+    return cuts;
+}
+
+void part_slices(Model* model) {
+    std::map<const ModelLayer*, std::vector<ModelLayer>> parted;
+    const Readers readers = readers_of(model);
+    for (const ModelLayer& layer : model->layers) {
+        if (!is_product(layer)) continue;
+        const auto found = readers.find(layer.outputs[0]);
+        if (found == readers.end() || found->second.size() != 1) continue;
+        const ModelLayer* slice = found->second[0];
+        if (slice->type == "Slice") parted[slice] = cuts_of(*slice);
+    }
+    std::deque<ModelLayer> all;
+    for (ModelLayer& layer : model->layers) {
+        const auto found = parted.find(&layer);
+        if (found == parted.end() || found->second.empty())
+            all.push_back(std::move(layer));
+        else
+            for (ModelLayer& cut : found->second) all.push_back(std::move(cut));
+    }
+    model->layers.swap(all);
+}
+
+struct Range {
+    int begin = 0, end = 0;
+};
+
+// The columns of a product of rows that a layer cuts out; false if it does anything else.
+bool range_of_columns(const ModelLayer& cut, int columns, Range* range) {
+    const int kStarts = 0, kEnds = 1, kAxes = 2, kSteps = 3;
+    const auto one = [&](int id, int def) {
+        const Mat values = cut.params.get_ints(id, Mat());
+        return values.empty() ? def : values.w == 1 ? ((const int*)values)[0] : -1;
+    };
+    if (cut.type != "StridedSlice" || cut.inputs.size() != 1 || one(kAxes, 0) != 1 ||
+        one(kSteps, 1) != 1)
+        return false;
+    range->begin = one(kStarts, -1), range->end = one(kEnds, -1);
+    return range->begin >= 0 && range->begin < range->end && range->end <= columns;
+}
+
+// Makes the cut the product with those columns.
+void take_columns(const ModelLayer& product, const Range& range, ModelLayer* cut) {
+    const int columns = range.end - range.begin;
+    const Mat weights = product.find_weight("weight_data")->data;
+    const int inputs = (int)(weights.logical_shape().total() / (size_t)product.params.get(0, 0));
+    const StoredWeight* bias = product.find_weight("bias_data");
+    const auto part = [&](Mat all, int width) {
+        float* values = all;  // which the tensors that the converter keeps hold
+        return Mat(columns * width, values + (size_t)range.begin * (size_t)width);
+    };
+    cut->type = "InnerProduct";
+    cut->inputs = product.inputs;
+    cut->params = product.params;
+    cut->set("num_output", columns);
+    cut->set("weight_data_size", columns * inputs);
+    cut->set_weight("weight_data", part(weights, inputs));
+    if (bias) cut->set_weight("bias_data", part(bias->data, 1));
+}
+
+}  // namespace
+
+int split_products(Model* model) {
+    part_slices(model);
+    Readers readers = readers_of(model);
+    int count = 0;
+    for (ModelLayer& product : model->layers) {
+        if (!is_product(product)) continue;
+        const std::vector<ModelLayer*>& cuts = readers[product.outputs[0]];
+        const int all = product.params.get(0, 0);
+        std::vector<Range> ranges(cuts.size());
+        int columns = 0;
+        bool only = cuts.size() > 1;
+        for (size_t i = 0; i < cuts.size() && only; i++) {
+            only = range_of_columns(*cuts[i], all, &ranges[i]);
+            columns += ranges[i].end - ranges[i].begin;
+        }
+        if (!only || columns > all) continue;
+        for (size_t i = 0; i < cuts.size(); i++) take_columns(product, ranges[i], cuts[i]);
+        count++;
+    }
+    return count;
+}
+
+}  // namespace onnx_tool
+}  // namespace quoll
