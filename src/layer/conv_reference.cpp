@@ -201,9 +201,7 @@ void ConvolutionOperator::params(ConvolutionOperator& s, ParamVisitor& v) {
         v(28, "top_zero_point", s.top_zero_point, 0, "int8_affine: of an int8 output",
           between(-128, 127));
     }
-    if (s.axes < 3)
-        v(19, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs",
-          between(0, 1));
+    v(19, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs", between(0, 1));
     if (!s.grouped)
         v(29, "add_input", s.add_input, 0,
           "1: another input is added before the activation; not in ncnn", between(0, 1));
@@ -420,9 +418,7 @@ void DeconvolutionOperator::params(DeconvolutionOperator& s, ParamVisitor& v) {
     if (has_h)
         v(has_d ? 26 : 21, "output_h", s.output_h, s.output_w, "height to cut down to", size);
     if (has_d) v(27, "output_d", s.output_d, s.output_w, "depth to cut down to", size);
-    if (!has_d)
-        v(28, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs",
-          between(0, 1));
+    v(28, "dynamic_weight", s.dynamic_weight, 0, "1: weight (and bias) are inputs", between(0, 1));
 }
 
 void DeconvolutionOperator::weights(DeconvolutionOperator& s, WeightVisitor& v) {

@@ -110,17 +110,24 @@ int check_conv_params(const Layer& layer, const ConvFields& s) {
     return kOk;
 }
 
-// The weight input: the kernel's axes, then two channel counts.
+// The weight input: the kernel's axes, then two channel counts, which share an axis where the
+// kernel has three; num_output says then how many are which.
 static int dynamic_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
                             bool deconvolution, ConvGeometry* g) {
     const Shape& weight = in[1];
-    if (weight.dims != s.axes + 2 || weight.dtype != DType::f32)
-        return layer.fail("input 1, the weight: expected %d axes of f32, got %s of %s", s.axes + 2,
+    const int dims = std::min(s.axes + 2, 4);
+    if (weight.dims != dims || weight.dtype != DType::f32)
+        return layer.fail("input 1, the weight: expected %d axes of f32, got %s of %s", dims,
                           shape_text(weight).c_str(), dtype_name(weight.dtype));
     g->x.kernel = weight.w, g->y.kernel = s.axes == 1 ? 1 : weight.h;
-    const int64_t outer = weight.size(0), inner = (int64_t)weight.size(1) * s.group;
+    int64_t outer = weight.size(0), inner = (int64_t)weight.size(1) * s.group;
+    if (s.axes == 3) {
+        g->z.kernel = weight.d;
+        outer = deconvolution ? g->num_input : s.num_output;
+        inner = outer < 1 || weight.c % outer != 0 ? 0 : (int64_t)weight.c / outer * s.group;
+    }
     const int64_t inputs = deconvolution ? outer : inner, outputs = deconvolution ? inner : outer;
-    if (inputs != g->num_input || outputs > INT_MAX || outer % s.group != 0)
+    if (inputs != g->num_input || outputs < 1 || outputs > INT_MAX || outer % s.group != 0)
         return layer.fail("input 1, the weight %s in %d groups: does not fit %d input channels",
                           shape_text(weight).c_str(), s.group, g->num_input);
     g->num_output = (int)outputs;

@@ -82,8 +82,8 @@ struct ConvGeometry {
 
 // Weight counts and kernel sizes of `s`, taken from the weight input when dynamic_weight: its
 // outermost axis is num_output, for deconvolutions num_input, and the next one the other count
-// divided by group. Checks the number, axes and dtypes of the inputs. s8_input: the first may be
-// int8. Leaves out the sizes of the output.
+// divided by group (of 3-D operators one axis holds both). Checks the number, axes and dtypes of
+// the inputs. s8_input: the first may be int8. Leaves out the sizes of the output.
 int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Shape>& in,
                   bool deconvolution, bool s8_input, ConvGeometry* g);
 

@@ -6,37 +6,9 @@
 #include <type_traits>
 
 #include "integer.h"
+#include "valuewise.h"
 
 namespace quoll {
-
-// Both layers work value by value, whatever the packing and batch.
-static void set_valuewise(Layer& layer) {
-    layer.one_blob_only = true;
-    layer.support_packing = layer.support_batch = true;
-}
-
-// A blob like m, of another type.
-static int create_like(const Mat& m, DType dtype, Mat* top, const Option& opt) {
-    Shape shape = m.logical_shape();
-    shape.dtype = dtype;
-    if (shape.total() == 0) return create_tensor(shape, top, opt);
-    top->create(shape, m.elempack, opt.blob_allocator);
-    return top->empty() ? (int)kOutOfMemory : (int)kOk;
-}
-
-// top[i] = f(bottom[i]) for all values.
-template <class T, class R, class F>
-static void map_values(const Mat& bottom, Mat& top, F f) {
-    const size_t count = (size_t)bottom.w * bottom.h * bottom.d * bottom.elempack;
-    for (int b = 0; b < bottom.n && count; b++) {
-        for (int q = 0; q < bottom.c; q++) {
-            const T* from =
-                (const T*)bottom.data + (b * bottom.nstep + q * bottom.cstep) * bottom.elempack;
-            R* to = (R*)top.data + (b * top.nstep + q * top.cstep) * top.elempack;
-            for (size_t i = 0; i < count; i++) to[i] = f(from[i]);
-        }
-    }
-}
 
 TensorUnary::TensorUnary() { set_valuewise(*this); }
 

@@ -12,6 +12,7 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(5, 6, 7, 16), 16, 3, "4=2 22=2 12=1 18=-1 9=3 -23310=2,-0.3,0.4"),
     LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
     LayerCase({Shape(6, 5, 3)}, "0=4 1=3 11=3 21=1 6=108 4=1 24=0").terms(27),
+    LayerCase({Shape(9, 8, 6, 6), Shape(2, 3, 3, 24), Shape(4)}, "0=4 3=2 5=1 19=1 9=1").terms(108),
 };
 QUOLL_LAYER_CASES(Convolution3D, kCases)
 

@@ -9,6 +9,7 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(7, 6, 8, 8), 8, 2, "3=2 4=1 24=0 17=2 16=2 5=1 18=0.5 9=4", 8),
     conv_case(Shape(9, 8, 7, 12), 8, 3, "2=2 4=-233 9=6 -23310=2,0.2,0.5", 4),
     conv_case(Shape(8, 6, 10, 4), 12, 2, "3=2 13=1 23=3 4=-234 5=1 9=5", 2),
+    LayerCase({Shape(6, 5, 4, 6), Shape(2, 2, 3, 12)}, "0=4 7=2 19=1 4=1").terms(36),
 };
 QUOLL_LAYER_CASES(ConvolutionDepthWise3D, kCases)
 

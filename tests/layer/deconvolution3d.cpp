@@ -10,8 +10,19 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(4, 3, 5, 4), 4, 2, "3=2 4=-233 25=7 26=5 27=9 9=6 -23310=2,0.2,0.5"),
     conv_case(Shape(4, 3, 5, 4), 4, 2, "3=2 4=-234 25=7 26=5 27=9 5=1 9=5"),
     conv_case(Shape(3, 3, 3, 4), 6, 3, "3=3 4=-234 18=2 19=1 20=0"),
+    LayerCase({Shape(4, 3, 5, 4), Shape(3, 2, 2, 24), Shape(6)}, "0=6 3=2 5=1 28=1 9=1").terms(48),
 };
 QUOLL_LAYER_CASES(Deconvolution3D, kCases)
+
+// Channels of the weight: of input 0 for output 0 and 1, of input 1 for the same.
+TEST(Deconvolution3D, weight_input) {
+    const Mat x = mat_of(Shape(1, 1, 1, 2), {1, 2});
+    const Mat weight = mat_of(Shape(1, 1, 2, 4), {1, 10, 2, 20, 3, 30, 4, 40});
+    expect_values("Deconvolution3D", "0=2 28=1", {}, {x, weight},
+                  mat_of(Shape(1, 1, 2, 2), {7, 70, 10, 100}));
+    const LayerPtr layer = make_layer("Deconvolution3D", "0=2 28=1", {}, 2);
+    EXPECT_TRUE(run_layer(*layer, {x, mat_of(Shape(1, 1, 1, 3), {1, 2, 3})}).empty());
+}
 
 TEST(Deconvolution3D, by_hand) {
     const Mat x = mat_of(Shape(1, 1, 2, 1), {1, 2});

@@ -8,6 +8,7 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(4, 5, 3, 7), 7, 3, "3=2 13=1 23=3 4=1 5=1 9=2 -23310=1,0.1", 7),
     conv_case(Shape(3, 4, 5, 6), 9, 3, "2=2 4=1 24=2 17=0 16=2 5=1 9=4", 3),
     conv_case(Shape(4, 3, 5, 8), 4, 2, "3=2 4=-233 25=7 26=5 27=9 9=6 -23310=2,0.2,0.5", 2),
+    LayerCase({Shape(3, 4, 2, 6), Shape(2, 2, 3, 12)}, "0=4 7=2 28=1 3=2").terms(36),
 };
 QUOLL_LAYER_CASES(DeconvolutionDepthWise3D, kCases)
 

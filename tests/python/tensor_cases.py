@@ -304,6 +304,43 @@ def cast_to(rng):
     return Case(f'0={to}', [x], [want], node, [0, 1e-3, 1e-2, 0, 0, 0, 0][to])
 
 
+# ONNX's number: exponent bits, mantissa bits, bias, largest value, what is beyond it without saturate.
+FLOAT_FORMATS = {
+    10: (5, 10, 15, 65504, np.inf), 16: (8, 7, 127, 255 * 2.0**120, np.inf), 17: (4, 3, 7, 448, np.nan), 18: (4, 3, 8, 240, np.nan),
+    19: (5, 2, 15, 57344, np.inf), 20: (5, 2, 16, 57344, np.nan), 23: (2, 1, 1, 6, 6), 27: (2, 3, 1, 7.5, 7.5), 28: (3, 2, 3, 28, 28),
+}
+INT_TYPES = {4: (16, False, np.int32), 5: (16, True, np.int32), 21: (4, False, np.uint8), 22: (4, True, np.int8),
+             25: (2, False, np.uint8), 26: (2, True, np.int8)}
+
+
+def narrow_to(rng):
+    if rng.random() < 0.4:
+        kind = pick(rng, *INT_TYPES)
+        bits, signed, dtype = INT_TYPES[kind]
+        x = rng.integers(-2**31 if dtype is np.int32 else -128, 2**31 if dtype is np.int32 else 128, sizes(rng)).astype(dtype)
+        low = wide(x) & (2**bits - 1)
+        return Case(f'0={kind}', [x], [np.where(signed & (low >> (bits - 1) == 1), low - 2**bits, low).astype(dtype)])
+    kind, saturate, mode = pick(rng, *FLOAT_FORMATS), int(rng.integers(2)), int(rng.integers(3))
+    _, mantissa, bias, largest, beyond = FLOAT_FORMATS[kind]
+    x = (rng.uniform(-2, 2, sizes(rng)) * 2.0**rng.integers(-20, 20)).astype(np.float32)
+    step = 2.0**(np.maximum(np.frexp(np.abs(x).astype(np.float64))[1] - 1, 1 - bias) - mantissa)
+    want = np.copysign((np.rint, np.ceil, np.floor)[mode](np.abs(x) / step) * step, x)
+    want = np.where(np.abs(want) > largest, np.copysign(largest if saturate else beyond, x), want).astype(np.float32)
+    return Case(f'0={kind} 1={saturate} 2={mode}', [x], [want])
+
+
+def bit_cast(rng):
+    kinds = {1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 10: np.float16}
+    held = {np.uint16: np.int32, np.int16: np.int32, np.float16: np.float32}
+    source = pick(rng, *kinds)
+    target = pick(rng, *[k for k, t in kinds.items() if np.dtype(t).itemsize == np.dtype(kinds[source]).itemsize])
+    x = values(rng, sizes(rng), np.float32 if kinds[source] in held else kinds[source])
+    x = x.astype(np.int32).astype(kinds[source]) if source in (4, 5) else x.astype(kinds[source])
+    want = x.view(kinds[target])
+    plain = [a.astype(held.get(kinds[k], kinds[k])) for a, k in ((x, source), (want, target))]
+    return Case(f'0={source} 1={target}', [plain[0]], [plain[1]])
+
+
 # Tensors out of little
 
 def constant_of_shape(rng):
@@ -543,6 +580,7 @@ GENERATORS = {
     'ShapeOf': shape_of, 'Expand': expand, 'ReshapeTo': reshape_to, 'Gather': gather, 'GatherElements': gather_elements,
     'GatherND': gather_nd, 'Compress': compress, 'ScatterElements': scatter_elements, 'ScatterND': scatter_nd,
     'TensorBinary': tensor_binary, 'Where': where, 'TensorUnary': tensor_unary, 'CastTo': cast_to,
+    'NarrowTo': narrow_to, 'BitCast': bit_cast,
     'ConstantOfShape': constant_of_shape, 'Range': range_of, 'EyeLike': eye_like, 'OneHot': one_hot, 'NonZero': non_zero,
     'ArgReduce': arg_reduce, 'TopK': top_k, 'Unique': unique, 'CumSum': cum_sum, 'Trilu': trilu, 'LogSoftmax': log_softmax,
     'Hardmax': hardmax, 'LpNormalization': lp_normalization, 'MeanVarianceNormalization': mean_variance, 'Det': det,

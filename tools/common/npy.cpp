@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
+#include "layer/elementtype.h"
 #include "log.h"
 #include "status.h"
 
@@ -317,23 +319,46 @@ int open_array(const std::string& path, File* file, Header* header) {
     return read_header(path, file->get(), header);
 }
 
-// The element types of arrays: numpy's name, and the blob's type.
-struct ArrayType {
-    int onnx;
-    const char* descr;
-    DType dtype;
-};
-const ArrayType kArrayTypes[] = {
-    {1, "<f4", DType::f32},  {2, "|u1", DType::u8},   {3, "|i1", DType::s8},
-    {4, "<u2", DType::s32},  {5, "<i2", DType::s32},  {6, "<i4", DType::s32},
-    {7, "<i8", DType::s32},  {9, "|b1", DType::u8},   {10, "<f2", DType::f32},
-    {11, "<f8", DType::f32}, {12, "<u4", DType::s32}, {13, "<u8", DType::s32},
-    {16, "<f4", DType::f32}, {21, "|u1", DType::u8},  {22, "|i1", DType::s8},
-};
-const ArrayType* array_type(int onnx) {
-    for (const ArrayType& t : kArrayTypes)
-        if (t.onnx == onnx) return &t;
-    return nullptr;
+// NumPy's name for an array's element type. Those that NumPy lacks are the values as float32, or as
+// integers of a byte.
+std::string descr_of(const ElementInfo& type) {
+    const bool floats = type.dtype == DType::f32, half = type.number == 10;
+    const int bytes = floats ? std::max(half ? 2 : 4, type.bits / 8) : std::max(1, type.bits / 8);
+    const char kind = floats ? 'f' : type.number == 9 ? 'b' : type.is_signed ? 'i' : 'u';
+    return std::string(bytes == 1 ? "|" : "<") + kind + std::to_string(bytes);
+}
+
+// The number of the first value that the type cannot be; -1: none.
+template <class T>
+int64_t first_misfit(const T* values, size_t count, const ElementInfo& type) {
+    for (size_t i = 0; i < count; i++) {
+        const T v = values[i];
+        const T kept = type.dtype == DType::f32 ? (T)type.format.round((float)v, true)
+                                                : (T)low_bits(type, (uint32_t)v);
+        if (v != kept && v == v) return (int64_t)i;
+    }
+    return -1;
+}
+
+// An error if a value is not one of a type of few bits.
+int expect_values_of(const std::string& path, const ElementInfo& type, const Mat& m) {
+    const bool checked = type.dtype == DType::f32 ? type.has_format() && type.bits <= 8
+                                                  : type.bits <= 16 && type.bits != 8;
+    const size_t count = (size_t)m.w * m.h * m.d;
+    for (int b = 0; b < m.n && checked && !m.empty(); b++) {
+        for (int q = 0; q < m.c; q++) {
+            const void* p = channel_data(m, b, q);
+            const int64_t at =
+                m.dtype == DType::f32   ? first_misfit((const float*)p, count, type)
+                : m.dtype == DType::s32 ? first_misfit((const int32_t*)p, count, type)
+                : m.dtype == DType::s8  ? first_misfit((const int8_t*)p, count, type)
+                                        : first_misfit((const uint8_t*)p, count, type);
+            if (at >= 0)
+                return fail(path, "element " + std::to_string(((size_t)b * m.c + q) * count + at) +
+                                      " is no value of " + type.name);
+        }
+    }
+    return kOk;
 }
 
 }  // namespace
@@ -353,16 +378,17 @@ int read_npy(const std::string& path, const TensorSpec& array, Mat* mat) {
     File file;
     Header header;
     QUOLL_RETURN_IF_ERROR(open_array(path, &file, &header));
-    const ArrayType* wanted = array_type(array.element_type);
+    const ElementInfo* wanted = element_info(array.element_type);
     const ElementType* type = nullptr;
     for (const ElementType& t : kElementTypes)
         if (header.descr == t.descr && wanted && t.dtype == wanted->dtype) type = &t;
     if (!type)
         return fail(path, "elements of type '" + header.descr + "': expected '" +
-                              (wanted ? wanted->descr : "?") + "' or one of its kind");
+                              (wanted ? descr_of(*wanted) : "?") + "' or one of its kind");
     Shape shape;
     QUOLL_RETURN_IF_ERROR(make_shape(path, header, array, type->dtype, &shape));
-    return read_values(path, file.get(), header, *type, shape, mat);
+    QUOLL_RETURN_IF_ERROR(read_values(path, file.get(), header, *type, shape, mat));
+    return expect_values_of(path, *wanted, *mat);
 }
 
 // "{'descr': '<f4', ...}" padded so that the data begins at a multiple of 64 bytes.
@@ -457,10 +483,10 @@ int write_npy(const std::string& path, const Mat& mat) {
 int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat) {
     Mat m;
     QUOLL_RETURN_IF_ERROR(prepare(path, mat, &m));
-    const ArrayType* type = array_type(array.element_type);
+    const ElementInfo* type = element_info(array.element_type);
     if (!type || type->dtype != m.dtype)
-        return fail(path, std::string("a blob of ") + dtype_name(m.dtype) + " for an array of '" +
-                              (type ? type->descr : "?") + "'");
+        return fail(path, std::string("a blob of ") + dtype_name(m.dtype) + " for an array of " +
+                              (type ? type->name : "an unknown type"));
     std::vector<int> axes = axes_of_blob(m, array.batch != 0);
     int64_t total = 1, known = 1;
     for (int v : axes) total *= v;
@@ -482,7 +508,7 @@ int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat) 
             return fail(path,
                         std::to_string(total) + " values for an array of " + std::to_string(known));
     }
-    return write_array(path, m, type->descr, axes);
+    return write_array(path, m, descr_of(*type), axes);
 }
 
 }  // namespace quoll

@@ -24,7 +24,9 @@ int write_npy(const std::string& path, const Mat& mat);
 
 // The same for the blob of an Input or Output layer that says what array it stands for: read_npy
 // takes arrays of that rank, float64, int16, uint16, uint32 and uint64, too, of which each value
-// must fit; write_npy gives the array its rank and element type back (bfloat16 as float32).
+// must fit; write_npy gives the array its rank and element type back. Types that NumPy lacks are
+// arrays of their values: bfloat16 and floats of 8 bits and less as float32, integers of 4 and 2
+// bits as int8 or uint8.
 int read_npy(const std::string& path, const TensorSpec& array, Mat* mat);
 int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat);
 

@@ -27,7 +27,8 @@ std::shared_ptr<const BlockWeight> read_block_weight(const Converter& c, const N
 std::shared_ptr<const BlockWeight> transposed(const BlockWeight& weight);
 // The layer that multiplies rows of k values by the weights; bias (of f32) may be null.
 void set_block_product(ModelLayer* layer, const BlockWeight& weight, const Mat* bias);
-// f32 values of DequantizeLinear with block_size; false after fail().
+// f32 values of DequantizeLinear with block_size; false, with nothing done, unless all its inputs
+// are constants, of integers.
 bool dequantize_blocks(Op& op);
 // MatMulNBits; false, with nothing done, for what Gemm does not hold.
 bool block_product(Op& op);

@@ -263,7 +263,8 @@ std::string onnx_operator_page() {
         "this "
         "page is out of date.\n"
         "Models of opset 7 and newer are read. Types: float16, bfloat16 and double become float32; "
-        "integers wider than a byte become 32-bit ones.\n"
+        "so do floats of 8, 6 and 4 bits, to which Cast and QuantizeLinear round. Integers wider "
+        "than a byte become 32-bit ones, those of 4 and 2 bits lie in a byte.\n"
         "Blobs have four axes and a batch; tensors of higher rank are held with neighbouring axes "
         "merged.\n\n"
         "| operator | opsets | limits |\n|---|---|---|\n";

@@ -108,14 +108,12 @@ void Converter::add_input(const std::string& name, ElementType type,
     add_sizes(name, shape, v->form);
 }
 
-std::string Converter::round_to_bfloat16(const std::string& blob) {
-    ModelLayer& narrow = emit("Cast", {blob}, blob);
-    narrow.set("type_from", 1);
-    narrow.set("type_to", 4);
-    ModelLayer& wide = emit("Cast", {narrow.outputs[0]}, blob);
-    wide.set("type_from", 4);
-    wide.set("type_to", 1);
-    return wide.outputs[0];
+std::string Converter::narrow(const std::string& blob, ElementType type) {
+    ModelLayer& layer = emit("NarrowTo", {blob}, blob);
+    layer.set("element_type", (int)type);
+    // As ONNX Cast: floats of 16 bits that are too large become infinite.
+    if (is_float(type) && !is_small_float(type)) layer.set("saturate", 0);
+    return layer.outputs[0];
 }
 
 bool Converter::add_output(const std::string& name, ElementType type,
@@ -138,7 +136,7 @@ bool Converter::add_output(const std::string& name, ElementType type,
         problems.push_back({name, "output", why, opset("")});
         return false;
     }
-    if (v->type == ElementType::kBfloat16) from = round_to_bfloat16(from);
+    if (v->type == ElementType::kBfloat16) from = narrow(from, v->type);
     const std::string layer_name = unique("output_" + name);
     layer_names_.insert(layer_name);
     ModelLayer& layer = model.add("Output", layer_name, {from}, {name});

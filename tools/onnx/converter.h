@@ -166,8 +166,8 @@ public:
     // A size, or several one behind the other, as a blob of s32. "" if no blob has it.
     std::string size_blob(const Dim& size);
     std::string size_blob(const std::vector<Dim>& sizes);
-    // Values of f32 as bfloat16 would hold them.
-    std::string round_to_bfloat16(const std::string& blob);
+    // The blob's values as this type of few bits would hold them (NarrowTo).
+    std::string narrow(const std::string& blob, ElementType type);
     std::string change_ones(const std::string& blob, const std::vector<Dim>& from,
                             const std::vector<Dim>& to, const std::string& wish);
     // Which tensors lie in a Mat without sharing axes, and how those that do not are held.

@@ -57,6 +57,17 @@ bool elementwise(Op& op, Value* x, const char* layer);
 // A blob of f32 arithmetic: y = op(x, b), op_type as in BinaryOp.
 std::string scalar_op(Op& op, const std::string& blob, int op_type, float b);
 
+// The blob's values as a type of few bits would hold them, floats as the attributes saturate and
+// round_mode of Cast and QuantizeLinear say. "" after fail().
+std::string narrow(Op& op, const std::string& blob, ElementType to);
+
+// Converts a subgraph's nodes under names of their own; its inputs are values of the outer graph,
+// of which there may be fewer. False after op.fail().
+bool run_body(Op& op, const Graph& body, const std::vector<std::string>& inputs,
+              std::vector<std::string>* outputs);
+// The subgraph that is an attribute; null if there is none.
+const Graph* subgraph(Op& op, const char* name);
+
 // The op_type of BinaryOp, TensorBinary.
 enum BinaryType { kAdd, kSub, kMul, kDiv, kMax, kMin, kPow, kRsub, kRdiv, kRpow };
 

@@ -2,6 +2,7 @@
 // it cannot be had so; rotary embeddings.
 #include <math.h>
 
+#include <functional>
 #include <limits>
 
 #include "onnx/nodes.h"
@@ -67,6 +68,8 @@ struct Scores {
     std::vector<std::string> allowed;  // bool; false: as if minus infinity was added
     float masked = kMinusInfinity;
     bool guard = false;  // rows that see nothing give 0
+    // What a subgraph makes of scores, and of weights; if there is one.
+    std::function<std::string(const std::string&)> change_scores, change_weights;
     // What came of it.
     std::string raw, capped, biased, weights, out;
 };
@@ -120,7 +123,7 @@ std::string mask_of_rows(Nodes& n, const std::string& mask, const Value& q, cons
 // As one layer, if nothing between its products is asked for; false: it takes several. SDPA gives 0
 // for rows of minus infinity, but not for those of some other number.
 bool attend_at_once(Op& op, Nodes& n, float scale, Scores* s) {
-    if (s->softcap != 0.f || op.wants(3)) return false;
+    if (s->softcap != 0.f || op.wants(3) || s->change_scores || s->change_weights) return false;
     const std::string allowed = all_allowed(n, *s);
     const bool guarded = s->masked == kMinusInfinity;
     if (s->guard && !guarded && !allowed.empty() && may_see_nothing(n.value(allowed))) return false;
@@ -173,6 +176,7 @@ bool attend(Op& op, Nodes& n, Scores* s) {
     const std::string mask = all_allowed(n, *s);
     for (const std::string& b : s->bias) scores = n.add("Add", {scores, b});
     if (!mask.empty()) scores = n.add("Where", {mask, scores, n.scalar(s->masked)});
+    if (s->change_scores) scores = s->change_scores(scores);
     s->biased = scores;
     s->weights = n.add("Softmax", {scores}, {{"axis", attribute_of((int64_t)-1)}});
     if (s->guard && !mask.empty() && may_see_nothing(n.value(mask))) {
@@ -180,8 +184,9 @@ bool attend(Op& op, Nodes& n, Scores* s) {
             n.add("ReduceMax", {n.cast(mask, ElementType::kInt32), n.ints({-1})});
         s->weights = n.add("Where", {n.cast(any, ElementType::kBool), s->weights, n.scalar(0.f)});
     }
+    if (s->change_weights) s->weights = s->change_weights(s->weights);
     s->out = n.add("MatMul", {s->weights, s->v});
-    return n.ok();
+    return n.ok() && !s->out.empty();
 }
 
 // A mask that is shorter than the keys hides the rest of them.
@@ -249,6 +254,31 @@ bool attention(Op& op) {
                                     : mode == 1 ? s.capped
                                     : mode == 2 ? s.biased
                                                 : s.weights);
+}
+
+// ai.onnx.preview FlexAttention: attention of which subgraphs change the scores and the weights.
+bool flex_attention(Op& op) {
+    if (!op.has(2)) return op.fail("it lacks values");
+    const int model_opset = op.c.opset("");
+    Nodes n(op);
+    Scores s;
+    s.q = n.in(0), s.k = n.in(1), s.v = n.in(2);
+    s.scale = op.attr_float("scale", 0.f);
+    const auto change = [&](const char* name) -> std::function<std::string(const std::string&)> {
+        const Graph* graph = subgraph(op, name);
+        if (!graph) return nullptr;
+        return [&op, &n, graph, model_opset](const std::string& x) -> std::string {
+            const int opset = op.c.opset("");
+            std::vector<std::string> made;
+            op.c.set_opset(model_opset);
+            const bool done = n.ok() && !x.empty() && run_body(op, *graph, {x}, &made);
+            op.c.set_opset(opset);
+            if (done && made.size() != 1) op.fail("a subgraph of %zu outputs", made.size());
+            return done && made.size() == 1 ? made[0] : "";
+        };
+    };
+    s.change_scores = change("score_mod"), s.change_weights = change("prob_mod");
+    return attend(op, n, &s) && n.set(0, s.out);
 }
 
 // com.microsoft's mask_index or key_padding_mask; false after op.fail().
@@ -497,6 +527,7 @@ OpTable attention_ops() {
     return {
         {"", "Attention", 23, 0, attention, "softmax in float32"},
         {"", "RotaryEmbedding", 23, 0, rotary_embedding, ""},
+        {"ai.onnx.preview", "FlexAttention", 1, 0, flex_attention, "softmax in float32"},
         {ms, "Attention", 1, 0, ms_attention,
          "no do_rotary; masks of rank 2, 3, or a length an item"},
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,

@@ -11,15 +11,8 @@
 namespace quoll {
 namespace onnx_tool {
 
-namespace {
-
-// Nodes that unrolling may make. Decoders of some hundred steps stay below it.
-const int64_t kMostNodes = 1 << 15;
-
 typedef std::vector<std::string> Strings;
 
-// Converts a subgraph's nodes under names of their own; its inputs are values of the outer graph,
-// of which there may be fewer. False after op.fail().
 bool run_body(Op& op, const Graph& body, const Strings& inputs, Strings* outputs) {
     std::map<std::string, std::string> names;
     const std::string prefix = op.node.label() + "/";
@@ -60,6 +53,11 @@ const Graph* subgraph(Op& op, const char* name) {
     const auto found = op.node.attributes.find(name);
     return found == op.node.attributes.end() ? nullptr : found->second.g.get();
 }
+
+namespace {
+
+// Nodes that unrolling may make. Decoders of some hundred steps stay below it.
+const int64_t kMostNodes = 1 << 15;
 
 // A single truth or number that is known; false if it is not.
 bool known_number(const Value* v, int64_t* value) {

@@ -34,10 +34,15 @@ void set_output_pads(const std::vector<int64_t>& pads, ModelLayer* layer) {
     for (size_t i = 0; i < pads.size(); i++) layer->set(kNames[i], (int)pads[pads.size() - 1 - i]);
 }
 
-// Weights that are inputs: layers take them for 1 or 2 axes. from: x, weights and maybe bias.
-bool emit_dynamic(Op& op, const std::string& type, const char* flag,
-                  const std::vector<std::string>& from, const Window& w, int64_t group,
+// Weights that are inputs.
+bool emit_dynamic(Op& op, const std::string& type, const char* flag, const Window& w, int64_t group,
                   const std::vector<Dim>& shape, const std::vector<int64_t>* output_pads) {
+    const bool volume = w.axes == 3;  // whose weights have an axis for both channel counts
+    if (volume && !shape[1].known()) return op.fail("an unknown number of output channels");
+    std::vector<std::string> from = {
+        op.batched(op.in(0)),
+        volume ? op.blob(op.in(1), Form{false, {2, 1, 1, 1}}) : op.plain(op.in(1))};
+    if (op.has(2)) from.push_back(op.plain(op.in(2)));
     for (const std::string& blob : from)
         if (blob.empty()) return false;
     ModelLayer& layer = op.emit(type.c_str(), from);
@@ -79,13 +84,8 @@ bool conv(Op& op) {
     if (group < 1 || (shape[1].known() && shape[1].value % group != 0))
         return op.fail("%lld groups", (long long)group);
     const std::string kind = group > 1 ? "ConvolutionDepthWise" : "Convolution";
-    if (!weight->is_constant() || (bias && !bias->is_constant())) {
-        if (w.axes == 3) return op.fail("weights that are no constants, of 3 spatial axes");
-        std::vector<std::string> from = {op.batched(x), op.plain(weight)};
-        if (bias) from.push_back(op.plain(bias));
-        return emit_dynamic(op, kind + kSuffix[w.axes], "dynamic_weight", from, w, group, shape,
-                            nullptr);
-    }
+    if (!weight->is_constant() || (bias && !bias->is_constant()))
+        return emit_dynamic(op, kind + kSuffix[w.axes], "dynamic_weight", w, group, shape, nullptr);
     if (x->shape[1].known() && weight->shape[1].value * group != x->shape[1].value)
         return op.fail("weights for %lld channels, the input has %lld",
                        (long long)(weight->shape[1].value * group), (long long)x->shape[1].value);
@@ -164,13 +164,8 @@ bool conv_transpose(Op& op) {
     if (!bias_is_usable(op, bias, shape[1])) return false;
     const bool dynamic = !weight->is_constant() || (bias && !bias->is_constant());
     const std::string kind = group > 1 ? "DeconvolutionDepthWise" : "Deconvolution";
-    if (dynamic) {
-        if (w.axes == 3) return op.fail("weights that are no constants, of 3 spatial axes");
-        std::vector<std::string> from = {op.batched(x), op.plain(weight)};
-        if (bias) from.push_back(op.plain(bias));
-        return emit_dynamic(op, kind + kSuffix[w.axes], "dynamic_weight", from, w, group, shape,
-                            &d.out);
-    }
+    if (dynamic)
+        return emit_dynamic(op, kind + kSuffix[w.axes], "dynamic_weight", w, group, shape, &d.out);
     if (group < 1 || weight->shape[0].value % group != 0)
         return op.fail("%lld groups", (long long)group);
     const std::string from = op.batched(x);
@@ -190,8 +185,8 @@ bool conv_transpose(Op& op) {
 
 OpTable conv_ops() {
     return {
-        {"", "Conv", 1, 0, conv, "1 to 3 spatial axes; 1 or 2 if weights are no constants"},
-        {"", "ConvTranspose", 1, 0, conv_transpose, "1 to 3 spatial axes; constant weights"},
+        {"", "Conv", 1, 0, conv, "1 to 3 spatial axes"},
+        {"", "ConvTranspose", 1, 0, conv_transpose, "1 to 3 spatial axes"},
     };
 }
 

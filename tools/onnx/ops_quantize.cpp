@@ -1,7 +1,12 @@
 // Quantised tensors. Most operators are written as the ONNX operators that define them.
+#include <math.h>
+
 #include <algorithm>
 
+#include "layer/elementtype.h"
+#include "layer/unaryop.h"
 #include "onnx/block_weights.h"
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 #include "onnx/quantized.h"
 
@@ -10,12 +15,51 @@ namespace onnx_tool {
 
 namespace {
 
-// A vector along `axis` of a tensor of that rank; scalars stay. Null after fail().
-Value* along(Op& op, Value* v, int axis, int rank) {
-    if (v->rank() == 0 || (v->rank() == 1 && v->shape[0].is(1))) {
-        if (v->rank() == 0) return v;
-        axis = rank - 1;
+// Which scale, or zero point, each value of a tensor has.
+struct Granularity {
+    int axis = 0;       // of a vector of scales
+    int64_t block = 0;  // > 0: one for so many neighbours along the axis
+};
+
+// False after fail().
+bool read_granularity(Op& op, Granularity* g) {
+    const Value *x = op.in(0), *scale = op.in(1);
+    g->block = op.attr("block_size", 0);
+    const bool one = scale->rank() == 0 || x->rank() == 0 || scale->shape[0].is(1);
+    if (g->block < 0) return op.fail("block_size %lld", (long long)g->block);
+    if (one && g->block == 0) return true;
+    return op.axis(op.attr("axis", 1), x->rank(), &g->axis);
+}
+
+// The scales of blocks, each as often as there are values in its block. Null after fail().
+Value* along_blocks(Op& op, Value* v, const Granularity& g, const std::vector<Dim>& shape) {
+    const Dim size = shape[(size_t)g.axis];
+    if (v->rank() != (int)shape.size() || !size.known()) {
+        op.fail("%s: block_size along an axis of unknown size, or scales of another rank",
+                v->name.c_str());
+        return nullptr;
     }
+    if (!v->shape[(size_t)g.axis].is((size.value + g.block - 1) / g.block)) {
+        op.fail("%s: expected a size of %lld on axis %d", v->name.c_str(),
+                (long long)((size.value + g.block - 1) / g.block), g.axis);
+        return nullptr;
+    }
+    std::vector<int64_t> blocks;
+    for (int64_t i = 0; i < size.value; i++) blocks.push_back(i / g.block);
+    Nodes n(op);
+    const std::string out =
+        n.add("Gather", {v->name, n.ints(blocks)}, {{"axis", attribute_of((int64_t)g.axis)}});
+    return n.ok() ? n.value(out) : nullptr;
+}
+
+// Scales, or zero points, so that they broadcast with a tensor of that shape. Null after fail().
+Value* along(Op& op, Value* v, const Granularity& g, const std::vector<Dim>& tensor) {
+    const int rank = (int)tensor.size();
+    int axis = g.axis;
+    if (!v) return nullptr;
+    if (g.block > 0) return along_blocks(op, v, g, tensor);
+    if (v->rank() == 0) return v;
+    if (v->rank() == 1 && v->shape[0].is(1)) axis = rank - 1;
     if (v->rank() != 1) {
         op.fail("%s has rank %d, expected 0 or 1", v->name.c_str(), v->rank());
         return nullptr;
@@ -64,74 +108,58 @@ Value* binary(Op& op, int type, Value* x, Value* y) {
     return out;
 }
 
+// The least and the largest value of an integer type of at most 16 bits.
 bool limits(ElementType type, float* low, float* high) {
-    switch (type) {
-        case ElementType::kUint8:
-            *low = 0, *high = 255;
-            return true;
-        case ElementType::kInt8:
-            *low = -128, *high = 127;
-            return true;
-        case ElementType::kUint16:
-            *low = 0, *high = 65535;
-            return true;
-        case ElementType::kInt16:
-            *low = -32768, *high = 32767;
-            return true;
-        case ElementType::kUint4:
-            *low = 0, *high = 15;
-            return true;
-        case ElementType::kInt4:
-            *low = -8, *high = 7;
-            return true;
-        default:
-            return false;
-    }
+    const ElementInfo* info = element_info((int)type);
+    if (!info || is_float(type) || info->bits > 16 || type == ElementType::kBool) return false;
+    *low = info->is_signed ? -ldexpf(1.f, info->bits - 1) : 0.f;
+    *high = ldexpf(1.f, info->bits - (info->is_signed ? 1 : 0)) - 1.f;
+    return true;
 }
 
-bool axis_of(Op& op, const Value* x, int* axis) {
-    *axis = 0;
-    if (op.attr("block_size", 0) != 0) return op.fail("block_size");
-    return op.in(1)->rank() == 0 || x->rank() == 0 || op.in(1)->shape[0].is(1) ||
-           op.axis(op.attr("axis", 1), x->rank(), axis);
-}
-
-// clamp(round(x / scale) + zero point)
+// clamp(round(x / scale) + zero point); to a float type round(x / scale).
 bool quantize_linear(Op& op) {
     Value *x = as_float(op, op.in(0)), *zero = op.in(2);
     ElementType type = zero ? zero->type : (ElementType)op.attr("output_dtype", 2);
     if (type == ElementType::kUndefined) type = ElementType::kUint8;
-    float low, high;
-    int axis;
-    if (quantize_as_int8(op, type)) return true;
-    if (!x || !axis_of(op, x, &axis)) return false;
-    if (!limits(type, &low, &high)) return op.fail("to %s", type_name(type));
-    Value* scaled = binary(op, kDiv, x, along(op, as_float(op, op.in(1)), axis, x->rank()));
-    if (!scaled) return false;
-    ModelLayer& round = op.emit("UnaryOp", {scaled->blobs[{0, scaled->form}]});
-    round.set("op_type", 18);  // half to even
-    scaled->blobs[{0, scaled->form}] = round.outputs[0];
-    if (zero) scaled = binary(op, kAdd, scaled, along(op, as_float(op, zero), axis, x->rank()));
-    if (!scaled) return false;
-    ModelLayer& clip = op.emit("Clip", {scaled->blobs[{0, scaled->form}]});
+    float low = 0, high = 0;
+    Granularity g;
+    if (op.attr("block_size", 0) == 0 && quantize_as_int8(op, type)) return true;
+    if (!x || !read_granularity(op, &g)) return false;
+    const std::vector<Dim> shape = x->shape;
+    if (!is_small_float(type) && !limits(type, &low, &high))
+        return op.fail("to %s", type_name(type));
+    Value* y = binary(op, kDiv, x, along(op, as_float(op, op.in(1)), g, shape));
+    if (!y) return false;
+    std::string blob = y->blobs[{0, y->form}];
+    if (is_small_float(type)) {  // whose zero point is 0
+        blob = narrow(op, blob, type);
+        return !blob.empty() && (op.set(0, type, y->shape, y->form, blob), true);
+    }
+    ModelLayer& round = op.emit("UnaryOp", {blob});
+    round.set("op_type", UnaryOp::ROUND);  // half to even
+    y->blobs[{0, y->form}] = round.outputs[0];
+    if (zero) y = binary(op, kAdd, y, along(op, as_float(op, zero), g, shape));
+    if (!y) return false;
+    ModelLayer& clip = op.emit("Clip", {y->blobs[{0, y->form}]});
     clip.set("min", low);
     clip.set("max", high);
     ModelLayer& cast = op.emit("CastTo", {clip.outputs[0]});
     cast.set("to", cast_code(type));
-    op.set(0, type, scaled->shape, scaled->form, cast.outputs[0]);
+    op.set(0, type, y->shape, y->form, cast.outputs[0]);
     return true;
 }
 
 // (x - zero point) scale
 bool dequantize_linear(Op& op) {
-    int axis;
-    if (op.attr("block_size", 0) != 0) return dequantize_blocks(op);
-    if (dequantize_int8(op)) return true;
-    if (!axis_of(op, op.in(0), &axis)) return false;
-    const int rank = op.in(0)->rank();
+    Granularity g;
+    if (!read_granularity(op, &g)) return false;
+    if (g.block > 0 && dequantize_blocks(op)) return true;
+    if (g.block == 0 && dequantize_int8(op)) return true;
+    const std::vector<Dim> shape = op.in(0)->shape;
     Value* x = as_float(op, op.in(0));
-    if (x && op.has(2)) x = binary(op, kSub, x, along(op, as_float(op, op.in(2)), axis, rank));
-    if (x) x = binary(op, kMul, x, along(op, as_float(op, op.in(1)), axis, rank));
+    if (x && op.has(2)) x = binary(op, kSub, x, along(op, as_float(op, op.in(2)), g, shape));
+    if (x) x = binary(op, kMul, x, along(op, as_float(op, op.in(1)), g, shape));
     if (!x) return false;
     op.set(0, ElementType::kFloat, x->shape, x->form, x->blobs[{0, x->form}]);
     return true;
@@ -304,9 +332,8 @@ bool conv_integer(Op& op) {
 OpTable quantize_ops() {
     const char* const int8 = "int8 as docs/tools/onnx2engine.md says; else in float32";
     return {
-        {"", "QuantizeLinear", 10, 0, quantize_linear, "no block_size; integer types"},
-        {"", "DequantizeLinear", 10, 0, dequantize_linear,
-         "block_size with constants; integer types"},
+        {"", "QuantizeLinear", 10, 0, quantize_linear, "computed in float32"},
+        {"", "DequantizeLinear", 10, 0, dequantize_linear, ""},
         {"", "DynamicQuantizeLinear", 11, 0, dynamic_quantize_linear, ""},
         {"", "QLinearConv", 10, 0, qlinear_conv, int8},
         {"", "QLinearMatMul", 10, 0, qlinear_matmul, int8},

@@ -33,20 +33,76 @@ struct Waves {
     std::string cosine, sine;
 };
 
-Waves constant_waves(Nodes& n, int64_t rows, int64_t columns, int64_t length, bool inverse) {
-    const double factor = inverse ? 1.0 / (double)length : 1.0;
-    return {n.constant(wave(false, rows, columns, length, factor)),
-            n.constant(wave(true, rows, columns, length, inverse ? -factor : factor))};
+// What a transform does, as far as it is known at conversion.
+struct Transform {
+    int axis = 0;
+    bool inverse = false, half = false, known = false;  // known: the sizes that follow
+    int64_t length = 0, rows = 0, columns = 0;          // rows are read, columns are made
+    bool to_real() const { return inverse && half; }
+};
+
+// False after fail().
+bool read_transform(Op& op, Transform* t) {
+    const Value* x = op.in(0);
+    const int rank = x->rank();
+    int64_t wanted = op.attr("axis", 1);
+    std::vector<int64_t> given;
+    if (op.opset >= 20) {
+        wanted = -2;
+        if (op.has(2) && (!op.ints(2, "axis", &given) || given.empty())) return false;
+        if (op.has(2)) wanted = given[0];
+    }
+    if (!op.axis(wanted, rank, &t->axis)) return false;
+    if (rank < 2 || t->axis == rank - 1 || !x->shape[rank - 1].known())
+        return op.fail("axis %d of rank %d", t->axis, rank);
+    t->inverse = op.attr("inverse", 0) != 0, t->half = op.attr("onesided", 0) != 0;
+    const Dim size = x->shape[t->axis];
+    t->known = size.known();
+    if (!t->known && op.has(1)) return op.fail("dft_length of an axis of unknown size");
+    if (!t->known && t->to_real())
+        return op.fail("inverse and onesided of an axis of unknown size");
+    if (!t->known) return true;
+    t->length = t->to_real() ? 2 * (size.value - 1) : size.value;
+    if (op.has(1)) {
+        if (!op.ints(1, "dft_length", &given) || given.empty()) return false;
+        t->length = given[0];
+    }
+    if (t->length < 1 || t->length > kMostPoints)
+        return op.fail("a length of %lld", (long long)t->length);
+    const int64_t bins = t->half ? t->length / 2 + 1 : t->length;
+    t->rows = std::min(t->inverse ? bins : t->length, size.value);
+    t->columns = t->inverse ? t->length : bins;
+    return true;
+}
+
+// Half of the spectrum of a real signal is given: each line but those that are their own mirror
+// images stands for two.
+void count_twice(int64_t length, Tensor* wave) {
+    const int64_t rows = wave->dims[0], columns = wave->dims[1];
+    for (int64_t i = 1; i < rows; i++) {
+        for (int64_t k = 0; k < columns && 2 * i != length; k++) {
+            const size_t at = (size_t)(i * columns + k);
+            wave->set_float(at, 2.f * wave->float_at(at));
+        }
+    }
+}
+
+Waves constant_waves(Nodes& n, const Transform& t) {
+    const double factor = t.inverse ? 1.0 / (double)t.length : 1.0;
+    Tensor cosine = wave(false, t.rows, t.columns, t.length, factor);
+    Tensor sine = wave(true, t.rows, t.columns, t.length, t.inverse ? -factor : factor);
+    if (t.to_real()) count_twice(t.length, &cosine), count_twice(t.length, &sine);
+    return {n.constant(cosine), n.constant(sine)};
 }
 
 // The same for as many values as x has along an axis, known only at run time.
-Waves waves_at_run_time(Nodes& n, const std::string& x, int64_t axis, bool half, bool inverse) {
+Waves waves_at_run_time(Nodes& n, const std::string& x, const Transform& t) {
     const auto number = [&](int64_t v) { return n.constant(Tensor::of_ints({v}, true)); };
     const std::string zero = number(0), one = number(1);
-    const std::string length = n.add("Gather", {n.add("Shape", {x}), number(axis)});
+    const std::string length = n.add("Gather", {n.add("Shape", {x}), number(t.axis)});
     const std::string bins = n.add("Add", {n.add("Div", {length, number(2)}), one});
     const std::string rows = n.add("Range", {zero, length, one});
-    const std::string columns = half ? n.add("Range", {zero, bins, one}) : rows;
+    const std::string columns = t.half ? n.add("Range", {zero, bins, one}) : rows;
     // Whole turns are taken off while the numbers are integers.
     const std::string steps = n.add("Mul", {n.add("Unsqueeze", {rows, n.ints({1})}), columns});
     const std::string part = n.cast(n.add("Mod", {steps, length}), ElementType::kFloat);
@@ -54,7 +110,7 @@ Waves waves_at_run_time(Nodes& n, const std::string& x, int64_t axis, bool half,
     const std::string angle =
         n.add("Div", {n.add("Mul", {part, n.scalar((float)(2 * M_PI))}), points});
     Waves waves = {n.add("Cos", {angle}), n.add("Sin", {angle})};
-    if (inverse) {
+    if (t.inverse) {
         waves.cosine = n.add("Div", {waves.cosine, points});
         waves.sine = n.add("Neg", {n.add("Div", {waves.sine, points})});
     }
@@ -62,36 +118,15 @@ Waves waves_at_run_time(Nodes& n, const std::string& x, int64_t axis, bool half,
 }
 
 bool dft(Op& op) {
+    Transform t;
+    if (!read_transform(op, &t)) return false;
     const Value* x = op.in(0);
     const int rank = x->rank();
-    int64_t wanted = op.attr("axis", 1), length = 0;
-    std::vector<int64_t> given;
-    if (op.opset >= 20) {
-        wanted = -2;
-        if (op.has(2) && (!op.ints(2, "axis", &given) || given.empty())) return false;
-        if (op.has(2)) wanted = given[0];
-    }
-    int axis = 0;
-    if (!op.axis(wanted, rank, &axis)) return false;
-    if (rank < 2 || axis == rank - 1 || !x->shape[rank - 1].known())
-        return op.fail("axis %d of rank %d", axis, rank);
-    const Dim size = x->shape[axis];
-    if (op.has(1)) {
-        if (!op.ints(1, "dft_length", &given) || given.empty()) return false;
-        length = given[0];
-        if (!size.known()) return op.fail("dft_length of an axis of unknown size");
-    } else if (size.known()) {
-        length = size.value;
-    }
-    if (size.known() && (length < 1 || length > kMostPoints))
-        return op.fail("a length of %lld", (long long)length);
-    const bool inverse = op.attr("inverse", 0) != 0, half = op.attr("onesided", 0) != 0;
-    if (inverse && half) return op.fail("inverse and onesided");
     Nodes n(op);
     std::vector<int64_t> perm;
     for (int64_t a = 0; a < rank - 1; a++)
-        if (a != axis) perm.push_back(a);
-    perm.push_back(axis);
+        if (a != t.axis) perm.push_back(a);
+    perm.push_back(t.axis);
     std::vector<int64_t> back(perm.size());
     for (size_t i = 0; i < perm.size(); i++) back[(size_t)perm[i]] = (int64_t)i;
     std::string parts[2];
@@ -99,23 +134,21 @@ bool dft(Op& op) {
         const std::string at = n.constant(Tensor::of_ints({p}, true));
         parts[p] = n.add("Gather", {n.in(0), at}, {{"axis", attribute_of((int64_t)rank - 1)}});
         parts[p] = n.transpose(parts[p], perm);
-        if (size.known() && length < size.value) parts[p] = n.slice(parts[p], -1, 0, length);
+        if (t.known && t.rows < x->shape[t.axis].value) parts[p] = n.slice(parts[p], -1, 0, t.rows);
     }
-    const Waves waves = size.known()
-                            ? constant_waves(n, std::min(length, size.value),
-                                             half ? length / 2 + 1 : length, length, inverse)
-                            : waves_at_run_time(n, n.in(0), axis, half, inverse);
-    std::string real = n.add("MatMul", {parts[0], waves.cosine});
-    std::string imaginary = n.add("Neg", {n.add("MatMul", {parts[0], waves.sine})});
-    if (!parts[1].empty()) {
-        real = n.add("Add", {real, n.add("MatMul", {parts[1], waves.sine})});
-        imaginary = n.add("Add", {imaginary, n.add("MatMul", {parts[1], waves.cosine})});
-    }
+    const Waves waves = t.known ? constant_waves(n, t) : waves_at_run_time(n, n.in(0), t);
     const std::string last = n.ints({-1});
-    std::vector<std::string> both;
-    for (const std::string& p : {real, imaginary})
-        both.push_back(n.add("Unsqueeze", {n.transpose(p, back), last}));
-    return n.set(0, n.add("Concat", both, {{"axis", attribute_of((int64_t)-1)}}));
+    const auto part = [&](const std::string& p) {
+        return n.add("Unsqueeze", {n.transpose(p, back), last});
+    };
+    std::string real = n.add("MatMul", {parts[0], waves.cosine});
+    if (!parts[1].empty()) real = n.add("Add", {real, n.add("MatMul", {parts[1], waves.sine})});
+    if (t.to_real()) return n.set(0, part(real));
+    std::string imaginary = n.add("Neg", {n.add("MatMul", {parts[0], waves.sine})});
+    if (!parts[1].empty())
+        imaginary = n.add("Add", {imaginary, n.add("MatMul", {parts[1], waves.cosine})});
+    return n.set(
+        0, n.add("Concat", {part(real), part(imaginary)}, {{"axis", attribute_of((int64_t)-1)}}));
 }
 
 // signal, frame_step, window, frame_length: a convolution with waves under the window.
@@ -332,7 +365,8 @@ bool cum_prod(Op& op) {
 OpTable signal_ops() {
     return {
         {"", "DFT", 17, 0, dft,
-         "a constant dft_length, of an axis of known size; not both inverse and onesided"},
+         "an axis of known size if it has a dft_length, which is constant, or is inverse and "
+         "onesided"},
         {"", "STFT", 17, 0, stft, "real signals; constant window and lengths"},
         {"", "HannWindow", 17, 0, hann, ""},
         {"", "HammingWindow", 17, 0, hamming, ""},

@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "layer/elementtype.h"
 #include "layer/unaryop.h"
 #include "onnx/ops.h"
 
@@ -223,27 +224,62 @@ bool is_inf(Op& op) {
     return true;
 }
 
+// Whether values of one type may need rounding or wrapping to be some of another, of the same Mat
+// type after CastTo.
+bool narrows(ElementType from, ElementType to) {
+    if (from == to || to == ElementType::kBool) return false;
+    if (is_float(to)) return is_small_float(to);
+    const ElementInfo &a = *element_info((int)from), &b = *element_info((int)to);
+    const int room = b.bits - (b.is_signed && !a.is_signed ? 1 : 0);
+    const bool fits = !is_float(from) && a.bits <= room && (b.is_signed || !a.is_signed);
+    return b.bits <= 16 && b.bits != 8 && !fits;
+}
+
 bool cast_to(Op& op, Value* x, ElementType to) {
     if (!is_supported(to)) return op.fail("a cast to a type %s", type_name(to));
     if (!is_supported(x->type)) return op.fail("a cast from a type %s", type_name(x->type));
-    if (x->is_constant()) {
+    const bool narrowed = narrows(x->type, to);
+    if (x->is_constant() && !(narrowed && is_float(to))) {
         op.set_constant(0, x->constant->cast(to));
         return true;
     }
     const bool same_mat = mat_type(x->type) == mat_type(to) && to != ElementType::kBool;
-    if (same_mat) {
+    if (same_mat && !narrowed) {
         Value* out = op.alias(0, x);
         if (out) out->type = to;
         return true;
     }
-    if (!elementwise(op, x, "CastTo", to)) return false;
-    op.c.model.layers.back().set("to", cast_code(to));
-    if (x->has_content && !is_float(to) && to != ElementType::kBool) op.set_content(0, x->content);
+    std::string blob = op.blob(x);
+    if (blob.empty()) return false;
+    // Floats that a few bits do not hold wrap as integers do: by way of 32 bits.
+    std::vector<ElementType> by = {to};
+    if (narrowed && is_float(x->type) && is_byte(to)) by.insert(by.begin(), ElementType::kInt32);
+    for (size_t i = 0; i < by.size() && !same_mat; i++) {
+        ModelLayer& cast = op.emit("CastTo", {blob});
+        cast.set("to", cast_code(by[i]));
+        blob = cast.outputs[0];
+    }
+    if (narrowed) blob = narrow(op, blob, to);
+    if (blob.empty()) return false;
+    op.set(0, to, x->shape, x->form, blob);
+    if (x->has_content && !is_float(to) && to != ElementType::kBool && !narrowed)
+        op.set_content(0, x->content);
     return true;
 }
 
 bool cast(Op& op) { return cast_to(op, op.in(0), (ElementType)op.attr("to", 1)); }
 bool cast_like(Op& op) { return cast_to(op, op.in(0), op.in(1)->type); }
+
+bool bit_cast(Op& op) {
+    const Value* x = op.in(0);
+    const ElementType to = (ElementType)op.attr("to", 0);
+    if (bits_of(to) != bits_of(x->type) || bits_of(to) > 32 || bits_of(to) == 0)
+        return op.fail("from %s to %s", type_name(x->type), type_name(to));
+    if (!elementwise(op, op.in(0), "BitCast", to)) return false;
+    op.c.model.layers.back().set("from", (int)x->type);
+    op.c.model.layers.back().set("to", (int)to);
+    return true;
+}
 
 bool identity(Op& op) {
     op.alias(0, op.in(0));
@@ -265,6 +301,24 @@ bool dropout(Op& op) {
 }
 
 }  // namespace
+
+std::string narrow(Op& op, const std::string& blob, ElementType to) {
+    const std::string narrowed = op.c.narrow(blob, to);
+    if (!is_small_float(to)) return narrowed;
+    static const char* const kModes[] = {"nearest", "up", "down"};
+    const bool powers = to == ElementType::kFloat8e8m0;
+    const std::string mode = powers ? op.attr_string("round_mode", "up") : "nearest";
+    int number = 0;
+    while (number < 3 && mode != kModes[number]) number++;
+    if (number == 3) {
+        op.fail("round_mode %s", mode.c_str());
+        return "";
+    }
+    ModelLayer& layer = op.c.model.layers.back();
+    layer.set("saturate", op.attr("saturate", 1) != 0 ? 1 : 0);
+    layer.set("round_mode", number);
+    return narrowed;
+}
 
 OpTable unary_ops() {
     return {
@@ -315,6 +369,7 @@ OpTable unary_ops() {
         {"", "IsNaN", 9, 0, is_nan, ""},
         {"", "IsInf", 10, 0, is_inf, ""},
         {"", "Cast", 1, 0, cast, "numeric types; float16, bfloat16 and double become float32"},
+        {"", "BitCast", 26, 0, bit_cast, "types of at most 32 bits"},
         {"", "CastLike", 15, 0, cast_like, "as Cast"},
         {"", "Identity", 1, 0, identity, "tensors"},
         {"", "Dropout", 1, 0, dropout, "inference"},

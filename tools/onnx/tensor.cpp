@@ -6,52 +6,36 @@
 
 #include <algorithm>
 
+#include "layer/elementtype.h"
+
 namespace quoll {
 namespace onnx_tool {
 
 const char* type_name(ElementType type) {
-    static const struct {
-        ElementType type;
-        const char* name;
-    } kNames[] = {
-        {ElementType::kFloat, "float32"},  {ElementType::kUint8, "uint8"},
-        {ElementType::kInt8, "int8"},      {ElementType::kUint16, "uint16"},
-        {ElementType::kInt16, "int16"},    {ElementType::kInt32, "int32"},
-        {ElementType::kInt64, "int64"},    {ElementType::kString, "string"},
-        {ElementType::kBool, "bool"},      {ElementType::kFloat16, "float16"},
-        {ElementType::kDouble, "double"},  {ElementType::kUint32, "uint32"},
-        {ElementType::kUint64, "uint64"},  {ElementType::kBfloat16, "bfloat16"},
-        {ElementType::kUint4, "uint4"},    {ElementType::kInt4, "int4"},
-        {ElementType::kUndefined, "none"},
-    };
-    for (const auto& entry : kNames)
-        if (entry.type == type) return entry.name;
-    return "of an unknown type";
+    const ElementInfo* info = element_info((int)type);
+    return info                              ? info->name
+           : type == ElementType::kString    ? "string"
+           : type == ElementType::kUndefined ? "none"
+                                             : "of an unknown type";
 }
 
-bool is_float(ElementType type) {
-    return type == ElementType::kFloat || type == ElementType::kFloat16 ||
-           type == ElementType::kBfloat16 || type == ElementType::kDouble;
-}
-
-bool is_byte(ElementType type) {
-    return type == ElementType::kUint8 || type == ElementType::kInt8 ||
-           type == ElementType::kUint4 || type == ElementType::kInt4 || type == ElementType::kBool;
-}
-
-static bool is_wide_int(ElementType type) {
-    return type == ElementType::kUint16 || type == ElementType::kInt16 ||
-           type == ElementType::kInt32 || type == ElementType::kInt64 ||
-           type == ElementType::kUint32 || type == ElementType::kUint64;
-}
-
-bool is_supported(ElementType type) { return is_float(type) || is_byte(type) || is_wide_int(type); }
+bool is_supported(ElementType type) { return element_info((int)type) != nullptr; }
 
 DType mat_type(ElementType type) {
-    if (type == ElementType::kInt8 || type == ElementType::kInt4) return DType::s8;
-    if (is_byte(type)) return DType::u8;
-    return is_float(type) ? DType::f32 : DType::s32;
+    const ElementInfo* info = element_info((int)type);
+    return info ? info->dtype : DType::s32;
 }
+
+bool is_float(ElementType type) { return mat_type(type) == DType::f32; }
+
+bool is_byte(ElementType type) { return dtype_size(mat_type(type)) == 1; }
+
+int bits_of(ElementType type) {
+    const ElementInfo* info = element_info((int)type);
+    return info ? info->bits : 0;
+}
+
+bool is_small_float(ElementType type) { return is_float(type) && bits_of(type) <= 8; }
 
 int cast_code(ElementType type) {
     if (type == ElementType::kBool) return 6;
@@ -142,8 +126,9 @@ Tensor Tensor::reshaped(const std::vector<int64_t>& new_dims) const {
 Tensor Tensor::cast(ElementType to) const {
     Tensor t = *this;
     t.type = to;
-    const bool same_storage = is_float(to) == is_float(type) && is_byte(to) == is_byte(type);
-    if (same_storage && !is_byte(to) && to != ElementType::kInt32) return t;
+    const bool wide = !is_float(to) && !is_byte(to) && !is_float(type) && !is_byte(type);
+    const bool wraps = bits_of(to) < 32 || to == ElementType::kInt32;
+    if ((is_float(to) && is_float(type)) || (wide && !wraps)) return t;
     t = Tensor(to, dims);
     for (size_t i = 0; i < count(); i++) {
         if (is_float(to))
@@ -151,7 +136,8 @@ Tensor Tensor::cast(ElementType to) const {
         else if (to == ElementType::kBool)
             t.set_int(i, is_float(type) ? float_at(i) != 0.f : int_at(i) != 0);
         else
-            t.set_int(i, to == ElementType::kInt32 ? (int64_t)(int32_t)int_at(i) : int_at(i));
+            t.set_int(i, wraps ? (int64_t)low_bits(*element_info((int)to), (uint32_t)int_at(i))
+                               : int_at(i));
     }
     return t;
 }

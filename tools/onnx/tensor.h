@@ -30,14 +30,27 @@ enum class ElementType {
     kUint32 = 12,
     kUint64 = 13,
     kBfloat16 = 16,
+    kFloat8e4m3fn = 17,
+    kFloat8e4m3fnuz = 18,
+    kFloat8e5m2 = 19,
+    kFloat8e5m2fnuz = 20,
     kUint4 = 21,
     kInt4 = 22,
+    kFloat4e2m1 = 23,
+    kFloat8e8m0 = 24,
+    kUint2 = 25,
+    kInt2 = 26,
+    kFloat6e2m3 = 27,
+    kFloat6e3m2 = 28,
 };
 
 const char* type_name(ElementType type);  // "float32", ...
-bool is_float(ElementType type);          // float, float16, bfloat16, double: f32 here
-bool is_byte(ElementType type);           // uint8, int8, uint4, int4, bool
+bool is_float(ElementType type);          // all from float4e2m1 to double: f32 here
+bool is_byte(ElementType type);           // bool, and integers of at most 8 bits
 bool is_supported(ElementType type);      // one that a Mat can stand for
+int bits_of(ElementType type);            // of a value in a file; 0 if it is not supported
+// Floats of 8 bits and less: unlike those of 16 bits, such values are rounded by a Cast.
+bool is_small_float(ElementType type);
 // The type of a Mat that stands for such a tensor; s32 for whole numbers of more than a byte.
 DType mat_type(ElementType type);
 // The number that layers CastTo, ConstantOfShape, EyeLike know the type by.
@@ -75,6 +88,7 @@ public:
 
     // The same values with other sizes of the same product.
     Tensor reshaped(const std::vector<int64_t>& new_dims) const;
+    // As ONNX Cast, but that floats stay the floats they are.
     Tensor cast(ElementType to) const;
     Tensor transposed(const std::vector<int>& perm) const;
 

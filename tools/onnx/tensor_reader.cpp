@@ -6,33 +6,23 @@
 
 #include <memory>
 
+#include "layer/elementtype.h"
+
 namespace quoll {
 namespace onnx_tool {
 
 namespace {
 
-// Bytes of `count` values as raw_data has them.
-size_t raw_size(ElementType type, size_t count) {
-    switch (type) {
-        case ElementType::kUint4:
-        case ElementType::kInt4:
-            return (count + 1) / 2;
-        case ElementType::kUint8:
-        case ElementType::kInt8:
-        case ElementType::kBool:
-            return count;
-        case ElementType::kUint16:
-        case ElementType::kInt16:
-        case ElementType::kFloat16:
-        case ElementType::kBfloat16:
-            return count * 2;
-        case ElementType::kDouble:
-        case ElementType::kInt64:
-        case ElementType::kUint64:
-            return count * 8;
-        default:
-            return count * 4;
-    }
+// Bytes of `count` values as raw_data has them; those of fewer bits than a byte are packed.
+size_t raw_size(ElementType type, size_t count) { return (count * (size_t)bits_of(type) + 7) / 8; }
+
+// The bits of value number i of a type of at most 8, which start at its lowest bit. Where one may
+// begin in a byte and end in the next (6 bits), none is at the end of the data.
+unsigned code_at(const unsigned char* raw, size_t i, int bits) {
+    const size_t at = i * (size_t)bits, shift = at % 8;
+    unsigned both = raw[at / 8];
+    if (shift + (size_t)bits > 8) both |= (unsigned)raw[at / 8 + 1] << 8;
+    return both >> shift & ((1u << bits) - 1);
 }
 
 template <class T>
@@ -66,14 +56,14 @@ void set_from_raw(const unsigned char* raw, size_t i, Tensor* to) {
         case ElementType::kUint16:
             to->set_int(i, load<uint16_t>(raw + i * 2));
             break;
-        case ElementType::kUint4:
-            to->set_int(i, raw[i / 2] >> (i % 2 * 4) & 15);
-            break;
-        case ElementType::kInt4:
-            to->set_int(i, ((raw[i / 2] >> (i % 2 * 4) & 15) ^ 8) - 8);
-            break;
-        default:
-            break;
+        default: {
+            const ElementInfo& info = *element_info((int)to->type);
+            const unsigned code = code_at(raw, i, info.bits);
+            if (is_float(to->type))
+                to->set_float(i, info.format.decode(code));
+            else
+                to->set_int(i, low_bits(info, code));
+        }
     }
 }
 
@@ -123,9 +113,16 @@ void set_from_typed(const onnx::TensorProto& from, size_t n, Tensor* to) {
             to->set_float(n, bfloat16_to_float32((unsigned short)from.int32_data(i)));
             break;
         default:
-            to->set_int(n, from.int32_data(i));
+            if (is_small_float(to->type))
+                to->set_float(
+                    n, element_info((int)to->type)->format.decode((unsigned)from.int32_data(i)));
+            else
+                to->set_int(n, from.int32_data(i));
     }
 }
+
+// Whether several values share an entry of int32_data.
+bool is_packed(ElementType type) { return bits_of(type) == 2 || bits_of(type) == 4; }
 
 }  // namespace
 
@@ -153,9 +150,8 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to) {
         return raw(from, bytes, to);
     }
     // Checked before anything is allocated: sizes of a damaged file may be absurd.
-    const bool packed4 = type == ElementType::kInt4 || type == ElementType::kUint4;
     const size_t have = from.has_raw_data() ? from.raw_data().size() : typed_count(from, type);
-    const size_t need = from.has_raw_data() || packed4 ? size : (size_t)count;
+    const size_t need = from.has_raw_data() || is_packed(type) ? size : (size_t)count;
     if (have != need)
         return fail(from, "needs " + std::to_string(need) +
                               (from.has_raw_data() ? " bytes" : " values") + ", got " +
@@ -180,7 +176,7 @@ bool TensorReader::raw(const onnx::TensorProto& from, const std::string& bytes, 
 }
 
 bool TensorReader::typed(const onnx::TensorProto& from, Tensor* to) {
-    if (to->type == ElementType::kInt4 || to->type == ElementType::kUint4) {
+    if (is_packed(to->type)) {
         std::string bytes;
         for (int v : from.int32_data()) bytes += (char)v;
         return raw(from, bytes, to);

@@ -1,0 +1,65 @@
+"""Operators with parameters that the official cases leave out, against NumPy or ONNX Runtime."""
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip('onnx')
+ort = pytest.importorskip('onnxruntime')
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from onnx_run import convert, run  # noqa: E402
+
+ort.set_default_logger_severity(4)
+
+
+def build(nodes, inputs, outputs, weights=None, opset=20):
+    """inputs and weights are arrays by name; a dict of shapes may stand for sizes that are left open."""
+    kinds = {n: helper.np_dtype_to_tensor_dtype(a.dtype) for n, a in inputs.items()}
+    graph = helper.make_graph(
+        nodes, 'g', [helper.make_tensor_value_info(n, kinds[n], a.shape) for n, a in inputs.items()],
+        [helper.make_tensor_value_info(n, kind, None) for n, kind in outputs.items()],
+        [numpy_helper.from_array(a, n) for n, a in (weights or {}).items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', opset)], ir_version=9)
+
+
+def answers(model, inputs, folder):
+    onnx.save(model, folder / 'm.onnx')
+    net = convert(folder / 'm.onnx', folder)
+    return run(net, inputs, [o.name for o in model.graph.output], folder)
+
+
+def runtime_answers(model, inputs):
+    session = ort.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider'])
+    return dict(zip([o.name for o in model.graph.output], session.run(None, inputs)))
+
+
+@pytest.mark.parametrize('seed', range(12))
+def test_signal_of_half_a_spectrum(seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    shape = [int(v) for v in rng.integers(2, 9, int(rng.integers(2, 4)))]
+    axis = int(rng.integers(len(shape)))
+    length = int(rng.integers(2, 16)) if seed % 3 else 2 * (shape[axis] - 1)
+    x = rng.normal(0, 1, (*shape, 2)).astype(np.float32)
+    inputs = ['x', 'length' if seed % 3 else '', 'axis']
+    model = build([helper.make_node('DFT', inputs, ['y'], inverse=1, onesided=1)], {'x': x}, {'y': TensorProto.FLOAT},
+                  {'length': np.array(length), 'axis': np.array(axis)})
+    want = np.fft.irfft(x[..., 0] + 1j * x[..., 1], length, axis)[..., None]
+    got = answers(model, {'x': x}, tmp_path)['y']
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize('seed', range(10))
+@pytest.mark.parametrize('kind', ['Conv', 'ConvTranspose'])
+def test_volumes_with_weights_as_inputs(kind, seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    group, outputs, channels = int(rng.integers(1, 4)), int(rng.integers(1, 4)), int(rng.integers(1, 3))
+    kernel = [int(v) for v in rng.integers(1, 4, 3)]
+    counts = (outputs * group, channels) if kind == 'Conv' else (channels * group, outputs)
+    inputs = {'x': rng.normal(0, 1, (int(rng.integers(1, 3)), channels * group, *rng.integers(4, 7, 3))),
+              'w': rng.normal(0, 1, (*counts, *kernel)), 'b': rng.normal(0, 1, outputs * group)}
+    inputs = {n: a.astype(np.float32) for n, a in inputs.items() if n != 'b' or seed % 2}
+    attributes = {'group': group, 'strides': [int(v) for v in rng.integers(1, 3, 3)],
+                  'pads': [int(v) for v in np.tile([min(k - 1, 1) for k in kernel], 2)]}
+    model = build([helper.make_node(kind, list(inputs), ['y'], **attributes)], inputs, {'y': TensorProto.FLOAT})
+    want = runtime_answers(model, inputs)['y']
+    np.testing.assert_allclose(answers(model, inputs, tmp_path)['y'], want, 1e-4, 1e-5)
