@@ -56,6 +56,11 @@ PACKED = ('xt = Transpose<perm = [1, 0, 2]>(x) p = MatMul(xt, w) l = Add(p, b) r
           ' t3 = Transpose<perm = [0, 2, 1]>(k3) t = Reshape(t3, turned) qs = Mul(q, f) ts = Mul(t, f) d = MatMul(qs, ts)'
           ' s = Softmax<axis = -1>(d) o = MatMul(s, v) u = Transpose<perm = [2, 0, 1, 3]>(o) h = Reshape(u, whole)'
           ' y = MatMul(h, w2)')
+SCALED_FIRST = ('qr = MatMul(x, wq) qs = Mul(qr, r) q4 = Reshape(qs, heads) q = Transpose<perm = [0, 2, 1, 3]>(q4)'
+                ' kr = MatMul(x, wk) k4 = Reshape(kr, heads) t = Transpose<perm = [0, 2, 3, 1]>(k4)'
+                ' vr = MatMul(x, wv) v4 = Reshape(vr, heads) v = Transpose<perm = [0, 2, 1, 3]>(v4)'
+                ' p = MatMul(q, t) s = Softmax<axis = -1>(p) o = MatMul(s, v) u = Transpose<perm = [0, 2, 1, 3]>(o)'
+                ' h = Reshape(u, whole) y = MatMul(h, wo)')
 PLACES = 'int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n3 = {3}, float f = {0.3}'
 INDICES = 'int64 i0 = {0}, int64 i1 = {1}, int64 i2 = {2}'
 JOINED = {'w': (16, 36), 'b': (36,), 'w2': (12, 16)}
@@ -81,6 +86,15 @@ CASES = {
         graph(PIECES, 'float f = {0.3}, int64[4] heads = {1, 7, 3, 4}, int64[3] whole = {1, 7, 12}',
               'float[1,7,16] x', 'float[1,7,16]'), ['MultiHeadAttention'],
         [*GONE, 'SDPA', 'Slice', 'Permute', 'Reshape'], [], 'l', JOINED),
+    'queries that are scaled before they are split': Case(
+        graph(SCALED_FIRST, 'int64[4] heads = {0, 0, 3, 8}, int64[3] whole = {0, 0, 24}, float r = {0.3}', 'float[B,L,24] x',
+              'float[B,L,24]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'Permute', 'Reshape'],
+        [('Mul(qr, r)', 'Add(qr, r)')], 'o', {w: (24, 24) for w in ('wq', 'wk', 'wv', 'wo')}, sizes={'B': 2, 'L': 5}),
+    'tokens of any number and length': Case(
+        graph('x = Gather(table, tokens) ' + SCALED_FIRST,
+              'int64[4] heads = {0, 0, 3, 8}, int64[3] whole = {0, 0, 24}, float r = {0.3}', 'int64[B,L] tokens',
+              'float[B,L,24]'), ['MultiHeadAttention'], [*GONE, 'SDPA', 'Permute', 'Reshape', 'ReshapeTo', 'ShapeOf'], [], '',
+        {'table': (8, 24), **{w: (24, 24) for w in ('wq', 'wk', 'wv', 'wo')}}, sizes={'B': 2, 'L': 5}),
     'one product of torch.nn.MultiheadAttention': Case(
         graph(PACKED, f'{PLACES}, {INDICES}, int64[4] parts = {{5, 2, 3, 12}}, int64[3] rows = {{5, 6, 4}}, '
               'int64[4] heads = {2, 3, 5, 4}, int64[4] turned = {2, 3, 4, 5}, int64[2] whole = {10, 12}',

@@ -32,6 +32,15 @@ CASES = {
     'channels last': Case(
         graph(NHWC, '', 'float[1,5,7,4]'), ['Convolution'], [], [], '',
         {'w': (6, 4, 3, 3), 'v': (6, 6, 3, 3)}, tolerance=1e-4),
+    'rows of a product': Case(
+        graph('f = Reshape(x, m) p = Gemm(f, w, b) y = Reshape(p, l)', 'int64[2] m = {-1, 12}, int64[3] l = {2, -1, 5}',
+              'float[2,N,12]', 'float[A,B,C]'), ['InnerProduct'], ['Reshape', 'ReshapeTo', 'Gemm'], [], '',
+        {'w': (12, 5), 'b': (5,)}, sizes={'N': 7}),
+    'rows of a product with heads': Case(
+        graph('s = Shape(x) n = Gather(s, z) f = Reshape(x, m) p = Gemm<transB = 1>(f, w, b) q = Concat<axis = 0>(n, l)'
+              ' y = Reshape(p, q)', 'int64[2] m = {-1, 12}, int64[2] l = {6, 5}, int64[1] z = {0}', 'float[N,6,3,4]',
+              'float[A,B,C]'), ['InnerProduct'], ['ReshapeTo', 'Gemm', 'ShapeOf'], [], '',
+        {'w': (5, 12), 'b': (5,)}, sizes={'N': 2}),
     'reshapes as one': Case(
         graph('a = Reshape(x, m) b = Unsqueeze(a, z) y = Reshape(b, l)',
               'int64[2] m = {-1, 6}, int64[1] z = {0}, int64[4] l = {2, 3, 16, 6}'), ['Reshape'], ['ExpandDims']),

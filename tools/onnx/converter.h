@@ -156,6 +156,8 @@ public:
         std::map<int, SizeSource> axes;
         std::map<int, std::string> blobs;
         std::map<int, std::pair<std::string, int>> values;
+        std::map<int64_t, std::string> numbers;    // blobs of sizes that are known
+        std::map<std::string, std::string> lists;  // of several sizes, by the blobs of each
     };
     const Sizes& sizes() const { return sizes_; }
     void set_sizes(const Sizes& sizes) { sizes_ = sizes; }
@@ -179,6 +181,8 @@ public:
     void set_folding(bool on) { folding_ = on; }
     bool folding() const { return folding_; }
     void set_default_batch(bool on) { default_batch_ = on; }
+    // Whether axis 0 of what has items is the batch count n where a converter may choose.
+    bool default_batch() const { return default_batch_; }
     // Layers are called after their nodes.
     void set_keep_names(bool on) { keep_names_ = on; }
     void keep(const Tensor& t) { kept_.push_back(t); }

@@ -140,9 +140,13 @@ std::string Converter::computed_size(const Dim& size) {
 }
 
 std::string Converter::size_blob(const Dim& size) {
-    if (size.known())
-        return blob(add_constant(unique_value("size"), Tensor::of_ints({size.value})),
-                    Form::plain(1));
+    if (size.known()) {
+        std::string& number = sizes_.numbers[size.value];
+        if (number.empty())
+            number = blob(add_constant(unique_value("size"), Tensor::of_ints({size.value})),
+                          Form::plain(1));
+        return number;
+    }
     const auto found = sizes_.blobs.find(size.symbol);
     if (found != sizes_.blobs.end()) return found->second;
     std::string made;
@@ -177,14 +181,18 @@ std::string Converter::size_blob(const Dim& size) {
 
 std::string Converter::size_blob(const std::vector<Dim>& sizes) {
     std::vector<std::string> parts;
+    std::string text;
     for (const Dim& size : sizes) {
         parts.push_back(size_blob(size));
         if (parts.back().empty()) return "";
+        text += parts.back() + " ";
     }
     if (parts.size() == 1) return parts[0];
+    std::string& list = sizes_.lists[text];
+    if (!list.empty()) return list;
     ModelLayer& layer = emit("Concat", parts, "sizes");
     layer.set("axis", 0);
-    return layer.outputs[0];
+    return list = layer.outputs[0];
 }
 
 std::string Converter::regroup_at_run_time(const std::string& blob, const std::vector<Dim>& from,

@@ -315,12 +315,23 @@ Node Match::node(const char* op, const std::vector<std::string>& inputs) const {
 }
 
 std::string Match::add_constant(const Tensor& t) {
-    if (!is_float(t.type) && t.rank() == 1 && t.count() == 1) {  // sizes, of which there are many
-        std::string& name = f_.emitted_["size " + std::to_string(t.int_at(0))];
-        if (name.empty()) name = c.add_constant(c.unique_value(last.label() + "_size"), t)->name;
-        return name;
-    }
     return c.add_constant(c.unique_value(last.label() + "_constant"), t)->name;
+}
+
+std::string Match::add_sizes(const std::vector<Dim>& sizes) {
+    if (all_known(sizes)) return add_constant(Tensor::of_ints(values_of(sizes)));
+    const std::string blob = c.size_blob(sizes);
+    if (blob.empty()) return "";
+    std::string& name = f_.emitted_["sizes " + blob];
+    if (!name.empty()) return name;
+    name = c.unique_value(last.label() + "_sizes");
+    Value* v = c.add_value(name);
+    v->type = ElementType::kInt64;
+    v->shape = {Dim((int64_t)sizes.size())};
+    v->form = Form::plain(1);
+    v->blobs[{0, v->form}] = blob;
+    v->has_content = true, v->content = sizes;
+    return name;
 }
 
 // What tells a node with one output from others; "" if that takes more than numbers.

@@ -106,6 +106,8 @@ public:
     // A node of some opset's operator for use as replacement; it gets the last one's outputs.
     Node node(const char* op, const std::vector<std::string>& inputs) const;
     std::string add_constant(const Tensor& t);
+    // The sizes, which may be known only at run time, as a value of int64; "" if no blob has them.
+    std::string add_sizes(const std::vector<Dim>& sizes);
     // Converts a node ahead of the replacement, unless there is one like it; the name of its
     // output,
     // "" if that failed.

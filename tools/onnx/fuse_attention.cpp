@@ -262,16 +262,6 @@ bool convert_attention(Op& op, const AttentionOperands& o) {
 
 namespace {
 
-// A size of a value, from the innermost axis on, as a tensor of one.
-std::string size_from_end(Match& m, const std::string& of, const Dim& size, int64_t axis) {
-    if (size.known()) return m.add_constant(Tensor::of_ints({size.value}));
-    const int64_t start = m.value(of)->rank() - axis;
-    return m.emit("Shape", {of}, [&](Node* n) {
-        set_int(n, "start", start);
-        set_int(n, "end", start + 1);
-    });
-}
-
 // A mask with a row for each query and a column for each key; leading axes are 1 or as the queries
 // have them. "" if it cannot be had.
 std::string whole_mask(Match& m, const Attention& a, const Sizes& s, const std::string& mask) {
@@ -280,7 +270,6 @@ std::string whole_mask(Match& m, const Attention& a, const Sizes& s, const std::
     const int64_t rank = std::max(2, v->rank());
     std::vector<Dim> wanted = s.lead, shape;
     wanted.push_back(s.src), wanted.push_back(s.dst);
-    std::vector<std::string> sizes;
     bool fits = rank == v->rank();
     for (int64_t i = rank; i >= 1; i--) {  // from the end
         const Dim own = i > v->rank() ? Dim(1) : v->shape[(size_t)(v->rank() - i)];
@@ -288,12 +277,10 @@ std::string whole_mask(Match& m, const Attention& a, const Sizes& s, const std::
         const bool stays = same(own, full) || (i > 2 && own.is(1));
         fits = fits && stays;
         shape.push_back(stays ? own : full);
-        sizes.push_back(size_from_end(m, i == 1 ? a.k : a.q, shape.back(), i == 1 ? 2 : i));
-        if (sizes.back().empty()) return "";
     }
     if (fits) return mask;
-    std::string all = m.emit("Concat", sizes, [](Node* n) { set_int(n, "axis", 0); });
-    if (!all.empty()) all = m.emit("Expand", {mask, all});
+    const std::string sizes = m.add_sizes(shape);
+    const std::string all = sizes.empty() ? "" : m.emit("Expand", {mask, sizes});
     if (!all.empty()) m.c.find_value(all)->shape = shape;  // whichever sizes were 1
     return all;
 }

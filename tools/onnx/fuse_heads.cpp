@@ -1,6 +1,8 @@
 // Attention between heads of projected rows as one layer.
 #include "onnx/fuse_layers.h"
 
+#include <math.h>
+
 #include <map>
 
 namespace quoll {
@@ -12,6 +14,7 @@ namespace {
 struct Projection {
     const ModelLayer* product = nullptr;
     int inputs = 0, outputs = 0;
+    float factor = 1;  // of what it makes
 };
 
 class Heads {
@@ -86,9 +89,16 @@ private:
         const ModelLayer* permute = maker(blob, "Permute");
         const ModelLayer* reshape = permute ? maker(permute->inputs[0], "Reshape") : nullptr;
         int count = 0, size = 0;
-        if (!exchanges(permute) || !splits(reshape, &count, &size) ||
-            !is_projection(maker(reshape->inputs[0], "InnerProduct"), p) ||
-            (*heads != 0 && *heads != count) || (int64_t)count * size != p->outputs)
+        if (!exchanges(permute) || !splits(reshape, &count, &size)) return false;
+        std::string rows = reshape->inputs[0];
+        const int kMul = 2;
+        const ModelLayer* scaled = maker(rows, "BinaryOp");
+        if (scaled && scaled->params.get(0, 0) == kMul && scaled->params.get(1, 0) != 0) {
+            p->factor = scaled->params.get(2, 0.f);
+            rows = scaled->inputs[0];
+        }
+        if (!is_projection(maker(rows, "InnerProduct"), p) || (*heads != 0 && *heads != count) ||
+            (int64_t)count * size != p->outputs)
             return false;
         *heads = count;
         return true;
@@ -113,6 +123,8 @@ private:
         for (int i = 0; i < 3; i++)
             if (!find_projection(sdpa.inputs[(size_t)i], &heads, &in[i])) return false;
         const int width = in[0].outputs;
+        const float factor = in[0].factor * in[1].factor;
+        if (in[2].factor != 1.f || factor == 0.f) return false;
         const ModelLayer* permute = reader(sdpa.outputs[0], "Permute");
         const ModelLayer* reshape = permute ? reader(permute->outputs[0], "Reshape") : nullptr;
         if (in[1].outputs != width || in[2].outputs != width || !exchanges(permute) ||
@@ -137,7 +149,9 @@ private:
         made.set("vdim", in[2].inputs);
         made.set("attn_mask", mask ? 1 : 0);
         const float scale = sdpa.params.get(6, 0.f);
-        if (scale != 0.f) made.set("scale", scale);
+        const float usual = 1.f / sqrtf((float)(width / heads));
+        if (scale != 0.f || factor != 1.f)
+            made.set("scale", (scale != 0.f ? scale : usual) * factor);
         const char* const kNames[] = {"q", "k", "v"};
         for (int i = 0; i < 3; i++) set_projection(in[i], kNames[i], &made);
         set_projection(out, "out", &made);

@@ -142,6 +142,46 @@ bool space_to_depth(Match& m) {
     });
 }
 
+// A product of the rows of a tensor that is reshaped to a matrix and back: PyTorch's addmm.
+bool rows_of_product(Match& m) {
+    const Node* product = m.maker(m.last.inputs[0], "Gemm");
+    const Node* flat = product ? m.maker(product->inputs[0], "Reshape") : nullptr;
+    const Value *x = flat ? m.value(flat->inputs[0]) : nullptr,
+                *matrix = flat ? m.value(product->inputs[0]) : nullptr,
+                *y = product ? m.value(m.last.inputs[0]) : nullptr,
+                *sizes = m.last.inputs.size() > 1 ? m.value(m.last.inputs[1]) : nullptr;
+    const int rank = sizes && sizes->has_content ? (int)sizes->content.size() : 0;
+    if (!x || !y || x->is_constant() || rank < 3 || rank > x->rank()) return false;
+    const auto inner = x->shape.begin() + (rank - 1);  // a row's axes
+    if (!same(m.c.symbols.product({inner, x->shape.end()}), matrix->shape.back())) return false;
+    std::vector<Dim> shape(x->shape.begin(), inner);
+    shape.push_back(y->shape.back());
+    int open = 0;
+    for (size_t a = 0; a < shape.size(); a++) {
+        open += sizes->content[a].is(-1);
+        if (!sizes->content[a].is(-1) && !same(sizes->content[a], shape[a])) return false;
+    }
+    const std::string blob = y->blobs.count({0, y->form}) ? y->blobs.at({0, y->form}) : "";
+    const auto& layers = m.c.model.layers;
+    const auto layer = std::find_if(layers.rbegin(), layers.rend(), [&](const ModelLayer& l) {
+        return l.type == "InnerProduct" && l.outputs[0] == blob;
+    });
+    if (open > 1 || layer == layers.rend()) return false;
+    const ParamDict params = layer->params;
+    const std::vector<ModelWeight> weights = layer->weights;
+    return m.replace_by(m.node("Gemm", {flat->inputs[0]}), {flat->inputs[0]}, [&](Op& op) {
+        const bool items = x->form.batch;
+        const int lead = rank - (items ? 2 : 1);
+        const Form form{items, {lead, 1}};
+        const std::string from = op.blob(op.in(0), {items, {lead, x->rank() - rank + 1}});
+        if (from.empty()) return false;
+        ModelLayer& made = op.emit("InnerProduct", {from});
+        made.params = params, made.weights = weights;
+        op.set(0, op.in(0)->type, shape, form, made.outputs[0]);
+        return true;
+    });
+}
+
 // Operators of each value by itself; those with several inputs take transposed ones and numbers.
 bool elementwise_op(const std::string& op) {
     static const std::set<std::string> all = {
@@ -207,9 +247,12 @@ bool sink(Match& m) {
 
 std::vector<Pattern> layout_patterns() {
     std::vector<Pattern> all = {
-        {"Transpose", "transposes", transposes},     {"Reshape", "ShuffleChannel", shuffle},
-        {"Reshape", "PixelShuffle", depth_to_space}, {"Reshape", "Reorg", space_to_depth},
+        {"Transpose", "transposes", transposes},
+        {"Reshape", "ShuffleChannel", shuffle},
+        {"Reshape", "PixelShuffle", depth_to_space},
+        {"Reshape", "Reorg", space_to_depth},
         {"Reshape", "reshapes", reshapes},
+        {"Reshape", "rows of a product", rows_of_product},
     };
     for (const char* op :
          {"Relu",        "LeakyRelu", "Sigmoid",  "Tanh", "Clip", "Elu",   "Selu",  "HardSwish",

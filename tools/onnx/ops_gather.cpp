@@ -45,6 +45,19 @@ bool gather_one(Op& op, Value* x, int axis, int64_t index) {
     return true;
 }
 
+// Rows of a table for tokens of which there are any number of sequences: those are items from here
+// on, which need no sizes at run time.
+bool make_items(Op& op, const Value* table, const Value* tokens) {
+    if (!op.c.default_batch() || !table->is_constant() || !table->floats() || table->rank() != 2 ||
+        tokens->rank() != 2 || tokens->form.batch || tokens->shape[0].known())
+        return true;
+    Value* rows = op.c.find_value(op.node.outputs[0]);
+    const Form items = Form::batched(3);
+    if (op.blob(rows, items).empty()) return false;
+    rows->form = items;
+    return true;
+}
+
 bool gather(Op& op) {
     Value *x = op.in(0), *indices = op.in(1);
     int axis = 0;
@@ -85,7 +98,7 @@ bool gather(Op& op) {
     if (scalar) layer.set("scalar", 1);
     op.set(0, x->type, shape, to, layer.outputs[0]);
     gather_content(op, x, indices);
-    return true;
+    return axis != 0 || make_items(op, x, indices);
 }
 
 bool gather_elements(Op& op) {
