@@ -4,10 +4,11 @@
 //
 // Without shapes: those of well-known networks; of a model those of its convolutions without
 // groups. GFLOP/s of vectors (direct, Winograd) and of split products on tile units (6, 3, 1; see
-// layer/cpu/gemm/split_gemm.h), then the cycles expected by the rule that chooses, in millions, and
-// in brackets what 2.4 GHz make of the measured time. The forms take turns; medians, of processor
-// time with one thread. The form that the library takes (of vectors and 6 products) is marked with
-// a star, and the last figure is its regret: how much longer it takes than the fastest of them.
+// layer/cpu/gemm/split_gemm.h), then the cycles of one core that the rule which chooses expects, in
+// millions, and in brackets what 2.4 GHz make of the measured time. The forms take turns; medians,
+// of processor time with one thread. The form that the library takes (of vectors and 6 products) is
+// marked with a star, and the last figure is its regret: how much longer it takes than the fastest
+// of them.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,10 +111,9 @@ struct Regret {
 };
 
 // A line about the measured forms.
-Regret report(const KernelSet& kernels, const ConvShape& s, int threads,
-              const std::vector<Form>& forms) {
+Regret report(const KernelSet& kernels, const ConvShape& s, const std::vector<Form>& forms) {
     const ConvForm taken = choose_conv_form(kernels, WinogradPlan::takes(kernels, s),
-                                            usable_split_gemm_kernels(6), s, threads, false);
+                                            usable_split_gemm_kernels(6), s, false);
     printf("%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
     const double work =
@@ -146,7 +146,7 @@ Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
     const ConvPlan plan(kernels, s);
     forms.push_back({"direct",
                      ConvForm::kDirect,
-                     ConvPlan::cycles(kernels, s, threads),
+                     ConvPlan::cycles(kernels, s),
                      [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads); },
                      {}});
     Mat winograd_weights, winograd_workspace;
@@ -157,7 +157,7 @@ Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
         winograd_workspace = zeros(winograd->workspace());
         forms.push_back({"winograd",
                          ConvForm::kWinograd,
-                         WinogradPlan::cycles(kernels, s, threads),
+                         WinogradPlan::cycles(kernels, s),
                          [&] {
                              winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
                                            winograd_workspace);
@@ -180,7 +180,7 @@ Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
         const bool usual = i == 0 && usable_split_gemm_kernels(6);
         forms.push_back({names[i],
                          usual ? ConvForm::kSplit : ConvForm::kUndecided,
-                         SplitPlan::cycles(*split, tile_shape(s), threads),
+                         SplitPlan::cycles(*split, tile_shape(s), 1),
                          [&, i] {
                              plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
                                         nullptr, 0, relu, split_workspace[i]);
@@ -188,7 +188,7 @@ Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
                          {}});
     }
     measure(threads, &forms);
-    return report(kernels, s, threads, forms);
+    return report(kernels, s, forms);
 }
 
 // The convolutions without groups of a model that tells its input's size.

@@ -92,18 +92,12 @@ bool ConvPlan::takes(const ConvShape& s) {
 }
 
 // Two multiply-adds of a register a cycle, and some five bytes a cycle of weights that come from
-// beyond a core's own caches, half of it hidden behind the work of one core; of several cores each
-// reads the weights that its chunks need.
-double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, int threads) {
+// beyond a core's own caches, half of it hidden behind the work.
+double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    const double compute = pixels * weights / (2 * kernels.lanes) * 1.03;
-    if (threads <= 1) return compute + weights * 4 / 10;
-    const double chunk = (double)gemm_chunk(*kernels.gemm, s.in_channels, 0);
-    const double chunks = pixels / kernels.gemm->max_rows / chunk;
-    const double share = std::min(1., std::max(1., chunks) / threads);
-    return compute / threads + share * weights * 4 / 5;
+    return pixels * weights / (2 * kernels.lanes) * 1.03 + weights * 4 / 10;
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)

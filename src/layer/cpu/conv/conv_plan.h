@@ -42,8 +42,8 @@ public:
     // Whether the lists of taps are of sensible length: not so for windows of hundreds of taps that
     // reach far into the padding. Such an input must be padded first.
     static bool takes(const ConvShape& shape);
-    // Cycles from begin to end that so many cores are expected to need.
-    static double cycles(const KernelSet& kernels, const ConvShape& shape, int threads);
+    // Cycles that one core is expected to need.
+    static double cycles(const KernelSet& kernels, const ConvShape& shape);
     // in_channels must be a multiple of in_pack, out_channels of out_pack.
     ConvPlan(const KernelSet& kernels, const ConvShape& shape);
 

@@ -37,7 +37,6 @@ ConvRunner::ConvRunner()
     : kernels_(nullptr),
       split_(nullptr),
       winograd_(false),
-      threads_(1),
       narrow_(false),
       kernel_w_(1),
       kernel_h_(1),
@@ -98,7 +97,6 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     ConvGeometry g;
     winograd_ = winograd_candidate(s, opt);
     split_ = s.axes < 3 ? split_kernels_for(opt) : nullptr;
-    threads_ = opt.num_threads;
     narrow_ = opt.use_bf16_storage;
     const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);
     if ((!winograd_ && !split_) || (hinted && layer.bottom_shapes[0].dims == 1)) {
@@ -165,30 +163,27 @@ int ConvRunner::pack_split() const {
 }
 
 ConvForm choose_conv_form(const KernelSet& kernels, bool may_winograd,
-                          const SplitGemmKernels* split, const ConvShape& s, int threads,
-                          bool narrow) {
-    const bool winograd = may_winograd && WinogradPlan::prefers(kernels, s, threads);
+                          const SplitGemmKernels* split, const ConvShape& s, bool narrow) {
+    const bool winograd = may_winograd && WinogradPlan::prefers(kernels, s);
     const TileShape shape = tile_shape(s);
     if (split && SplitPlan::takes(shape)) {
         // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how
         // its stages wait for memory.
-        double vectors = winograd ? WinogradPlan::cycles(kernels, s, threads) * 1.3
-                                  : ConvPlan::cycles(kernels, s, threads);
+        double vectors =
+            winograd ? WinogradPlan::cycles(kernels, s) * 1.3 : ConvPlan::cycles(kernels, s);
         // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
         if (narrow)
-            vectors += ((double)s.x.in * s.y.in * s.in_channels +
-                        (double)s.x.out * s.y.out * s.out_channels) /
-                       threads;
-        // Of several threads the slowest counts, and tile units are held back more often than
-        // vectors are, which one start-up probe does not foresee.
-        const double margin = threads > 1 ? .8 : .95;
-        if (SplitPlan::cycles(*split, shape, threads) < vectors * margin) return ConvForm::kSplit;
+            vectors += (double)s.x.in * s.y.in * s.in_channels +
+                       (double)s.x.out * s.y.out * s.out_channels;
+        // Tile units are held back more often than vectors are, which one start-up probe does not
+        // foresee.
+        if (SplitPlan::cycles(*split, shape, 1) < vectors * .95) return ConvForm::kSplit;
     }
     return winograd ? ConvForm::kWinograd : ConvForm::kDirect;
 }
 
 int ConvRunner::decide(const ConvShape& shape) const {
-    switch (choose_conv_form(*kernels_, winograd_, split_, shape, threads_, narrow_)) {
+    switch (choose_conv_form(*kernels_, winograd_, split_, shape, narrow_)) {
         case Form::kSplit:
             return pack_split();
         case Form::kWinograd:

@@ -13,10 +13,11 @@
 namespace quoll {
 
 enum class ConvForm { kUndecided, kDirect, kWinograd, kSplit };
-// The form that is expected to be the fastest. winograd: it may be used; split: the kernels that
-// may be, or null; narrow: blobs are bf16.
+// The form that is expected to be the fastest on one core, whatever the number of threads: forms
+// round differently, and answers must not depend on that number. winograd: it may be used; split:
+// the kernels that may be, or null; narrow: blobs are bf16.
 ConvForm choose_conv_form(const KernelSet& kernels, bool winograd, const SplitGemmKernels* split,
-                          const ConvShape& shape, int threads, bool narrow);
+                          const ConvShape& shape, bool narrow);
 
 // An f32 convolution in any number of groups. create() once, then forward() from any thread.
 class ConvRunner {
@@ -75,7 +76,6 @@ private:
     const KernelSet* kernels_;
     const SplitGemmKernels* split_;  // null: not to be used
     bool winograd_;                  // may be used
-    int threads_;                    // that the choice of a form counts on
     bool narrow_;                    // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group

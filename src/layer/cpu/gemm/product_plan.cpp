@@ -23,20 +23,19 @@ TileShape shape_of(const GemmMatrix& g) {
     return s;
 }
 
-bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings,
-                   int threads) {
+// On one core, for any number of threads: see choose_conv_form.
+bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings) {
     if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
     const TileShape shape = shape_of(g);
     if (!SplitPlan::takes(shape)) return false;
     ConvShape conv = {};
     conv.x = shape.x, conv.y = shape.y;
     conv.in_channels = shape.in_channels, conv.out_channels = shape.out_channels;
-    const double packed = packings * (double)g.n * (double)g.k / std::max(1, threads);
+    const double packed = packings * (double)g.n * (double)g.k;
     const double tiles =
-        SplitPlan::cycles(split, shape, threads) + packed * tile_pack_cycles(split.terms);
-    const double vectors = ConvPlan::cycles(*g.kernels, conv, threads) + packed * kVectorPackCycles;
-    // As for choose_conv_form: the slowest of several threads counts.
-    return tiles < vectors * (threads > 1 ? .8 : .95);
+        SplitPlan::cycles(split, shape, 1) + packed * tile_pack_cycles(split.terms);
+    const double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * kVectorPackCycles;
+    return tiles < vectors * .95;
 }
 
 }  // namespace
@@ -44,7 +43,7 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
 ProductPlan::ProductPlan(const SplitGemmKernels* split, const GemmMatrix& g, double packings,
                          int threads)
     : shape_(g), split_(split), threads_(threads) {
-    if (split && beats_vectors(*split, g, packings, threads))
+    if (split && beats_vectors(*split, g, packings))
         plan_.reset(new SplitPlan(*split, shape_of(g), threads));
 }
 

@@ -23,24 +23,22 @@ bool WinogradPlan::takes(const KernelSet& kernels, const ConvShape& s) {
            s.out_pack == kernels.lanes;
 }
 
-// From what one core does: two multiply-adds of a register a cycle, and some five bytes a cycle of
-// weights that come from beyond its own caches, which each thread reads. A thread's products have a
-// row for each of its tiles; fewer than four do not fill the pipeline.
-double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, int threads) {
+static const double kBytesACycle = 5;  // that a core gets from beyond its own caches
+
+// Two multiply-adds of a register a cycle, for rows that are tiles (fewer than four do not fill the
+// pipeline), and the weights from beyond the core's caches.
+double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
     const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
     const double tiles = (double)tiles_along(s.x.out) * tiles_along(s.y.out);
-    const double share = ceil(tiles / std::max(1, threads));
-    const double bytes_a_cycle = 5;
     // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
-    const double transforms = share * (s.in_channels * 200. + s.out_channels * 160.) / lanes;
-    return std::max(std::max(share, 4.) * kWinogradPoints * pairs / (2 * lanes),
-                    kWinogradPoints * pairs * 4 / bytes_a_cycle) +
+    const double transforms = tiles * (s.in_channels * 200. + s.out_channels * 160.) / lanes;
+    return std::max(std::max(tiles, 4.) * kWinogradPoints * pairs / (2 * lanes),
+                    kWinogradPoints * pairs * sizeof(float) / kBytesACycle) +
            transforms;
 }
 
-bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s, int threads) {
-    return takes(kernels, s) &&
-           cycles(kernels, s, threads) < ConvPlan::cycles(kernels, s, threads) * .83;
+bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s) {
+    return takes(kernels, s) && cycles(kernels, s) < ConvPlan::cycles(kernels, s) * .83;
 }
 
 size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
@@ -93,22 +91,92 @@ static int chunks_for(int tiles, size_t channels, size_t weights, int max_rows) 
 }
 
 WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int threads)
-    : kernels_(kernels), shape_(shape), threads_(std::max(1, threads)) {
+    : kernels_(kernels), shape_(shape), threads_(std::max(1, threads)), groups_(1) {
     tiles_x_ = tiles_along(shape.x.out);
     tiles_ = tiles_x_ * tiles_along(shape.y.out);
-    const size_t channels = (size_t)shape.in_channels + shape.out_channels;
-    const size_t weights = (size_t)shape.in_channels * shape.out_channels;
-    chunks_ = chunks_for(tiles_, channels, weights, kernels.gemm->max_rows);
-    // At least two tiles each: products of one row are summed in another order, and results must
-    // not depend on the number of threads.
-    chunks_ = std::max(1, std::min(std::max(chunks_, threads_), tiles_ / 2));
-    chunk_ = (tiles_ + chunks_ - 1) / chunks_;
-    threads_ = std::min(threads_, chunks_);
+    const double cycles = choose_chunks();
+    if (threads_ > 1) choose_parts(cycles);
+    threads_ = std::min(threads_, chunks_ * groups_);
+    const Part largest = part(0);
+    const size_t room = 256 * 1024 / (kWinogradPoints * sizeof(float)) / largest.tiles;
+    columns_ = std::max<size_t>(1, room / panel_columns()) * panel_columns();
+    columns_ = std::min(columns_, largest.columns);
 }
 
-size_t WinogradPlan::workspace() const {
+size_t WinogradPlan::panel_columns() const {
+    return (size_t)kernels_.gemm->lanes * kernels_.gemm->vectors;
+}
+
+// Of the products of a part, for which so many bytes come from beyond the core's caches, half of
+// that time behind the products.
+double WinogradPlan::part_cycles(int tiles, size_t columns, double bytes) const {
+    const double pairs = (double)shape_.in_channels * (double)columns;
+    return std::max(tiles, 4) * kWinogradPoints * pairs / (2 * kernels_.lanes) +
+           bytes / (2 * kBytesACycle);
+}
+
+// At least two tiles each: products of one row are summed in another order, and results must not
+// depend on the number of threads.
+static int most_chunks(int tiles) { return std::max(1, tiles / 2); }
+
+// Returns the cycles of all products in so many chunks.
+double WinogradPlan::choose_chunks() {
     const size_t channels = (size_t)shape_.in_channels + shape_.out_channels;
-    return threads_ * chunk_ * channels * kWinogradPoints;
+    const size_t weights = (size_t)shape_.in_channels * shape_.out_channels;
+    chunks_ = chunks_for(tiles_, channels, weights, kernels_.gemm->max_rows);
+    // All threads have equally many.
+    chunks_ = std::min((chunks_ + threads_ - 1) / threads_ * threads_, most_chunks(tiles_));
+    const int turns = (chunks_ + threads_ - 1) / threads_;
+    const double bytes = (double)weights * kWinogradPoints * sizeof(float);
+    return turns * part_cycles((tiles_ + chunks_ - 1) / chunks_, shape_.out_channels, bytes);
+}
+
+// Deep layers have few tiles and many weights: threads that share the channels of the outputs read
+// each weight once.
+void WinogradPlan::choose_parts(double most) {
+    const size_t inputs = shape_.in_channels, outputs = shape_.out_channels;
+    const size_t columns = panel_columns();
+    const int panels = (int)((outputs + columns - 1) / columns);
+    // Inputs that do not stay in the caches that the threads share must be transformed in chunks;
+    // others wander from core to core.
+    const double shared = (double)tiles_ * inputs * kWinogradPoints * sizeof(float);
+    if (shared > 16e6) return;
+    const double exchange = shared / threads_ / kBytesACycle;
+    for (int chunks = 1; chunks <= std::min(threads_, most_chunks(tiles_)); chunks++) {
+        const int tiles = (tiles_ + chunks - 1) / chunks;
+        for (int groups = 2; groups <= panels; groups++) {
+            const int turns = (chunks * groups + threads_ - 1) / threads_;
+            const size_t n = std::min(outputs, (size_t)((panels + groups - 1) / groups) * columns);
+            const double bytes = (double)(n + tiles) * inputs * kWinogradPoints * sizeof(float);
+            const double cycles = turns * part_cycles(tiles, n, bytes) + exchange;
+            if (cycles >= most) continue;
+            most = cycles;
+            chunks_ = chunks;
+            groups_ = groups;
+        }
+    }
+}
+
+WinogradPlan::Part WinogradPlan::part(int index) const {
+    const size_t columns = panel_columns();
+    const size_t panels = (shape_.out_channels + columns - 1) / columns;
+    const size_t chunk = index / groups_, group = index % groups_;
+    Part part;
+    part.first = (int)piece_begin(tiles_, chunks_, chunk);
+    part.tiles = (int)piece_length(tiles_, chunks_, chunk);
+    part.n0 = piece_begin(panels, groups_, group) * columns;
+    part.columns =
+        std::min(shape_.out_channels - part.n0, piece_length(panels, groups_, group) * columns);
+    return part;
+}
+
+// The first part is the largest.
+size_t WinogradPlan::workspace() const {
+    const Part largest = part(0);
+    const size_t inputs = (size_t)shape_.in_channels * kWinogradPoints;
+    const size_t sums = largest.tiles * columns_ * kWinogradPoints;
+    return groups_ > 1 ? tiles_ * inputs + threads_ * sums
+                       : threads_ * (largest.tiles * inputs + sums);
 }
 
 struct WinogradPlan::Blobs {
@@ -123,17 +191,49 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
                        float* out, const float* residual, size_t residual_step,
                        const FusedActivation& activation, float* workspace) const {
     const Blobs blobs = {in, weights, bias, zeros, out, residual, residual_step, activation};
-    const size_t share = this->workspace() / threads_;
+    const int parts = chunks_ * groups_;
+    if (groups_ == 1) {
+        const size_t share = this->workspace() / threads_;
 #pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
-    for (int i = 0; i < chunks_; i++) {
-        float* own = workspace + (threads_ > 1 ? get_omp_thread_num() * share : 0);
-        run_tiles(blobs, own, (int)piece_begin(tiles_, chunks_, i),
-                  (int)piece_length(tiles_, chunks_, i));
+        for (int i = 0; i < parts; i++)
+            run_chunk(blobs, workspace + (threads_ > 1 ? get_omp_thread_num() * share : 0),
+                      part(i));
+        return;
+    }
+    const size_t step = (size_t)tiles_ * shape_.in_channels;
+    float* const sums = workspace + kWinogradPoints * step;
+    const size_t share = (this->workspace() - kWinogradPoints * step) / threads_;
+#pragma omp parallel num_threads(threads_)
+    {
+#pragma omp for schedule(static)
+        for (int i = 0; i < threads_; i++) transform_inputs(in, workspace, step, i, threads_);
+        float* const own = sums + get_omp_thread_num() * share;
+#pragma omp for schedule(dynamic)
+        for (int i = 0; i < parts; i++) {
+            const Part p = part(i);
+            multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p, own);
+        }
     }
 }
 
-// 6 x 6 inputs of each channel block; what lies outside the input is zero.
-void WinogradPlan::transform_input(const float* in, int tile, float* to, size_t step) const {
+// Piece `piece` of `pieces` of all tiles and channel blocks.
+void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int piece,
+                                    int pieces) const {
+    const size_t inputs = shape_.in_channels, lanes = kernels_.lanes, blocks = inputs / lanes;
+    const size_t begin = piece_begin(tiles_ * blocks, pieces, piece);
+    const size_t end = begin + piece_length(tiles_ * blocks, pieces, piece);
+    for (size_t i = begin; i < end;) {
+        const size_t tile = i / blocks, c = i % blocks;
+        const size_t count = std::min(blocks - c, end - i);
+        transform_tile(in, (int)tile, (int)(c * lanes), (int)((c + count) * lanes),
+                       to + tile * inputs, step);
+        i += count;
+    }
+}
+
+// 6 x 6 inputs of channels [c0, c1); what lies outside the input is zero.
+void WinogradPlan::transform_tile(const float* in, int tile, int c0, int c1, float* to,
+                                  size_t step) const {
     const size_t lanes = kernels_.lanes;
     const int x0 = tile % tiles_x_ * kWinogradOut - shape_.x.before;
     const int y0 = tile / tiles_x_ * kWinogradOut - shape_.y.before;
@@ -143,7 +243,7 @@ void WinogradPlan::transform_input(const float* in, int tile, float* to, size_t 
     const bool inside = left == 0 && top == 0 && right == kWinogradIn && bottom == kWinogradIn;
     alignas(64) float border[kWinogradPoints * 16];
     if (!inside) memset(border, 0, kWinogradPoints * lanes * sizeof(float));
-    for (int c = 0; c < shape_.in_channels; c += (int)lanes) {
+    for (int c = c0; c < c1; c += (int)lanes) {
         const float* from = in + c / lanes * shape_.in_step + y0 * row + x0 * (ptrdiff_t)lanes;
         if (inside) {
             kernels_.winograd->input(from, row, to + c, step);
@@ -157,49 +257,66 @@ void WinogradPlan::transform_input(const float* in, int tile, float* to, size_t 
     }
 }
 
-void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step,
-                                    int tile) const {
+void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int tile,
+                                    const Part& part) const {
     const size_t lanes = kernels_.lanes;
     const int x0 = tile % tiles_x_ * kWinogradOut, y0 = tile / tiles_x_ * kWinogradOut;
     const int w = std::min<int>(kWinogradOut, shape_.x.out - x0);
     const int h = std::min<int>(kWinogradOut, shape_.y.out - y0);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
-    for (int c = 0; c < shape_.out_channels; c += (int)lanes) {
+    for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
         const ptrdiff_t at = y0 * row + x0 * (ptrdiff_t)lanes;
         float* to = b.out + c / lanes * shape_.out_step + at;
         const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
-        kernels_.winograd->output(from + c, step, b.bias + c, added, to, row, w, h,
+        kernels_.winograd->output(from + (c - part.n0), step, b.bias + c, added, to, row, w, h,
                                   b.activation.low, b.activation.high);
         for (int y = 0; b.activation.pass && y < h; y++)
             b.activation.finish(to + y * row, w * lanes);
     }
 }
 
-void WinogradPlan::run_tiles(const Blobs& b, float* workspace, int first, int count) const {
-    const size_t inputs = shape_.in_channels, outputs = shape_.out_channels;
-    const size_t point = gemm_packed_size(*kernels_.gemm, outputs, inputs);
-    // [point][tile][channel] of transformed inputs, then of sums.
-    const size_t in_step = (size_t)count * inputs, out_step = (size_t)count * outputs;
-    float* const sums = workspace + kWinogradPoints * in_step;
-    for (int t = 0; t < count; t++)
-        transform_input(b.in, first + t, workspace + t * inputs, in_step);
+// inputs: of the part's first tile.
+void WinogradPlan::multiply_part(const Blobs& b, const float* inputs, size_t step, const Part& part,
+                                 float* sums) const {
+    for (size_t n = 0; n < part.columns; n += columns_) {
+        Part some = part;
+        some.n0 += n;
+        some.columns = std::min(columns_, part.columns - n);
+        multiply(b, inputs, step, some, sums);
+    }
+}
+
+// sums: [point][tile][column].
+void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, const Part& part,
+                            float* sums) const {
+    const size_t k = shape_.in_channels, out_step = part.tiles * part.columns;
+    const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, k);
     GemmMatrix g = {};
     g.kernels = &kernels_;
-    g.a_row = (ptrdiff_t)inputs;
+    g.a_row = (ptrdiff_t)k;
     g.a_k = 1;
-    g.m = count;
-    g.n = outputs;
-    g.k = inputs;
+    g.m = part.tiles;
+    g.n = part.columns;
+    g.k = k;
     g.bias = b.zeros;
-    g.c_row = (ptrdiff_t)outputs;
-    g.c_pack = outputs;
+    g.c_row = (ptrdiff_t)part.columns;
+    g.c_pack = part.columns;
     for (int i = 0; i < kWinogradPoints; i++) {
-        g.a = workspace + i * in_step;
-        g.b = b.weights + i * point;
+        g.a = inputs + i * step;
+        g.b = b.weights + i * point + part.n0 * k;
         g.c = sums + i * out_step;
         gemm_matrix(g, 1);
     }
-    for (int t = 0; t < count; t++) transform_output(b, sums + t * outputs, out_step, first + t);
+    for (int t = 0; t < part.tiles; t++)
+        transform_output(b, sums + t * part.columns, out_step, part.first + t, part);
+}
+
+void WinogradPlan::run_chunk(const Blobs& b, float* workspace, const Part& part) const {
+    const size_t step = (size_t)part.tiles * shape_.in_channels;
+    for (int t = 0; t < part.tiles; t++)
+        transform_tile(b.in, part.first + t, 0, shape_.in_channels,
+                       workspace + t * shape_.in_channels, step);
+    multiply_part(b, workspace, step, part, workspace + kWinogradPoints * step);
 }
 
 }  // namespace quoll

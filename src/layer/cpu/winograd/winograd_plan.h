@@ -12,9 +12,9 @@ public:
     // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
     static bool takes(const KernelSet& kernels, const ConvShape& shape);
     // Whether it is also expected to be faster than the direct form.
-    static bool prefers(const KernelSet& kernels, const ConvShape& shape, int threads);
-    // Cycles from begin to end that so many cores are expected to need, for shapes that it takes.
-    static double cycles(const KernelSet& kernels, const ConvShape& shape, int threads);
+    static bool prefers(const KernelSet& kernels, const ConvShape& shape);
+    // Cycles that one core is expected to need, for shapes that it takes.
+    static double cycles(const KernelSet& kernels, const ConvShape& shape);
 
     // Transformed weights: floats, and from [out_channels][in_channels][3][3].
     static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels);
@@ -33,15 +33,36 @@ public:
 
 private:
     struct Blobs;
-    void run_tiles(const Blobs& blobs, float* workspace, int first, int count) const;
-    void transform_input(const float* in, int tile, float* to, size_t step) const;
-    void transform_output(const Blobs& blobs, const float* from, size_t step, int tile) const;
+    // What a thread does at once: some tiles, and of their outputs some channels.
+    struct Part {
+        int first, tiles;
+        size_t n0, columns;
+    };
+    size_t panel_columns() const;
+    Part part(int index) const;
+    double part_cycles(int tiles, size_t columns, double bytes) const;
+    double choose_chunks();
+    void choose_parts(double most);
+    // Transformed inputs lie at [point][tile][channel], points step floats apart.
+    void transform_inputs(const float* in, float* to, size_t step, int piece, int pieces) const;
+    void transform_tile(const float* in, int tile, int c0, int c1, float* to, size_t step) const;
+    void multiply_part(const Blobs& blobs, const float* inputs, size_t step, const Part& part,
+                       float* sums) const;
+    void multiply(const Blobs& blobs, const float* inputs, size_t step, const Part& part,
+                  float* sums) const;
+    void transform_output(const Blobs& blobs, const float* from, size_t step, int tile,
+                          const Part& part) const;
+    void run_chunk(const Blobs& blobs, float* workspace, const Part& part) const;
 
     const KernelSet& kernels_;
     const ConvShape shape_;
     int threads_;
     int tiles_x_, tiles_;
-    int chunks_, chunk_;  // of tiles that are transformed together; tiles of the largest
+    int chunks_;  // of tiles
+    // Groups of output channels. One: a thread transforms the inputs of a chunk, and has all to
+    // itself. More: first all threads transform all inputs, then each takes chunks and groups.
+    int groups_;
+    size_t columns_;  // output channels whose sums stay in cache until they are transformed
 };
 
 }  // namespace quoll

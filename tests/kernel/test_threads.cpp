@@ -1,0 +1,376 @@
+// Answers have the same bits whatever the number of threads, that for which the net is loaded and
+// that with which it runs.
+#include <math.h>
+
+#include <algorithm>
+#include <fstream>
+#include <ostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/int8/int8_units.h"
+#include "layer/cpu/kernel_set.h"
+#include "net.h"
+#include "random_weights.h"
+
+using namespace quoll;
+
+namespace quoll {
+#if defined(QUOLL_EMULATED_TILES)
+#define QUOLL_SPLIT_KERNELS(products, table) extern const SplitGemmKernels table##_emulated;
+#include "layer/cpu/gemm/split_kernels.inc"
+#undef QUOLL_SPLIT_KERNELS
+extern const Int8UnitKernels gemm_int8_32x32_emulated;
+#endif
+}  // namespace quoll
+
+namespace {
+
+// Random weights of int8 layers with a bias: their scales are such that products do not vanish.
+class Int8Weights : public DataReader {
+public:
+    size_t read(void* buf, size_t size) const override {
+        // What a layer reads: the tag of fp32 weights, these, the bias, their scales and the
+        // input's. Other layers read no tag.
+        enum { kTag, kWeights, kBias, kScales, kInputScale };
+        const int part = next_;
+        if (part == kTag && size != 4) return weights_.read(buf, size);
+        next_ = part == kInputScale ? kTag : part + 1;
+        const size_t count = size / 4;
+        if (part == kWeights) scale_ = 127.f * sqrtf(sqrtf((float)count));
+        if (part < kScales) return weights_.read(buf, size);
+        uint64_t state = 3;
+        if (part == kScales) fill_random((float*)buf, count, scale_ * .5f, scale_, &state);
+        if (part == kInputScale) fill_random((float*)buf, count, 60.f, 60.f, &state);
+        return size;
+    }
+
+private:
+    RandomWeights weights_;
+    mutable int next_ = 0;
+    mutable float scale_ = 1;
+};
+
+struct Job {
+    std::string text;  // of the .param
+    std::vector<Shape> inputs;
+    Option opt;
+    bool int8;
+};
+
+// Values of all outputs, as bytes; empty after a failure.
+std::vector<char> answer(const Net& net, const Job& job, int threads) {
+    Extractor ex = net.create_extractor();
+    ex.set_num_threads(threads);
+    uint64_t state = 5;
+    for (size_t i = 0; i < job.inputs.size(); i++) {
+        Mat in;
+        in.create(job.inputs[i], 1);
+        for (int c = 0; c < in.c; c++)
+            fill_random(in.channel(c), (size_t)in.w * in.h * in.d, -1.f, 1.f, &state);
+        if (ex.input(net.input_indexes()[i], in)) return {};
+    }
+    std::vector<char> bytes;
+    for (int blob : net.output_indexes()) {
+        Mat out;
+        if (ex.extract(blob, out)) return {};
+        for (int c = 0; c < out.c; c++) {
+            const char* from = (const char*)out.channel(c).data;
+            bytes.insert(bytes.end(), from, from + (size_t)out.w * out.h * out.d * out.elemsize);
+        }
+    }
+    return bytes;
+}
+
+bool load(const Job& job, int threads, Net* net) {
+    net->opt = job.opt;
+    net->opt.num_threads = threads;
+    if (net->load_param_mem(job.text.c_str())) return false;
+    return (job.int8 ? net->load_model(Int8Weights()) : net->load_model(RandomWeights())) == 0;
+}
+
+bool is_zero(const std::vector<char>& bytes) {
+    return std::all_of(bytes.begin(), bytes.end(), [](char byte) { return byte == 0; });
+}
+
+const std::vector<int> kMany = {2, 3, 4, 7, 16}, kFew = {2, 7}, kOne = {3};
+
+void expect_same_bits(const Job& job, const std::vector<int>& counts) {
+    Net one;
+    ASSERT_TRUE(load(job, 1, &one));
+    const std::vector<char> expected = answer(one, job, 1);
+    ASSERT_FALSE(is_zero(expected));  // nor empty
+    for (int threads : counts) {
+        EXPECT_TRUE(answer(one, job, threads) == expected)
+            << "loaded for 1 thread, run with " << threads;
+        Net net;
+        ASSERT_TRUE(load(job, threads, &net));
+        EXPECT_TRUE(answer(net, job, threads) == expected) << threads << " threads";
+        EXPECT_TRUE(threads != counts.back() || answer(net, job, 1) == expected)
+            << "loaded for " << threads << " threads, run with 1";
+    }
+}
+
+// While one lives layers are made for tile units, emulated where the machine has none.
+struct Emulation {
+    Emulation() {
+#if defined(QUOLL_EMULATED_TILES)
+        static const SplitGemmKernels* const split[] = {
+#define QUOLL_SPLIT_KERNELS(products, table) &table##_emulated,
+#include "layer/cpu/gemm/split_kernels.inc"
+#undef QUOLL_SPLIT_KERNELS
+        };
+        if (best_isa(host_cpu_features()) != Isa::avx512) return;
+        if (!usable_split_gemm_kernels(6)) override_split_gemm_kernels(split);
+        if (!int8_unit_kernels()) override_int8_unit_kernels(&gemm_int8_32x32_emulated);
+#endif
+    }
+    ~Emulation() {
+        override_split_gemm_kernels(nullptr);
+        override_int8_unit_kernels(nullptr);
+    }
+};
+
+// ---------------------------------------------------------------- graphs
+
+struct Graph {
+    const char* name;
+    int size;  // of the input; small, as far as the graph allows
+};
+void PrintTo(const Graph& graph, std::ostream* out) { *out << graph.name; }
+const Graph kGraphs[] = {{"alexnet", 227},      {"efficientnet_b0", 96}, {"googlenet", 224},
+                         {"mobilenet_v1", 128}, {"mobilenet_v2", 96},    {"mobilenet_v3", 96},
+                         {"resnet18", 224},     {"resnet50", 128},       {"shufflenet_v2", 96},
+                         {"squeezenet", 128},   {"vgg16", 112},          {"yolov4_tiny", 128}};
+
+// The graph without what follows its last convolution, if its inner products are large.
+// int8: convolutions and inner products are.
+std::string text_of(const std::string& name, bool int8) {
+    std::ifstream file("benchmark/models/" + name + ".param");
+    const bool cut = name == "alexnet" || name == "vgg16";
+    std::string line, layers;
+    std::getline(file, line);
+    int layer_count = 0, blob_count = 0;
+    file >> layer_count >> blob_count;
+    std::getline(file, line);
+    int count = 0;
+    while (std::getline(file, line)) {
+        const std::string type = line.substr(0, line.find(' '));
+        if (cut && type == "InnerProduct") break;
+        const bool quantized =
+            type == "Convolution" || type == "ConvolutionDepthWise" || type == "InnerProduct";
+        layers += line + (int8 && quantized ? " 8=1\n" : "\n");
+        count++;
+    }
+    std::ostringstream text;
+    text << "7767517\n" << count << ' ' << blob_count << '\n' << layers;
+    return text.str();
+}
+
+class Graphs : public testing::TestWithParam<Graph> {
+protected:
+    Job job(bool int8) const {
+        const int size = GetParam().size;
+        return {text_of(GetParam().name, int8), {Shape(size, size, 3)}, Option(), int8};
+    }
+};
+
+// Instruction sets of short registers, and such as are emulated, take too long.
+#define QUOLL_NEED_WIDE_REGISTERS() \
+    if (host_kernel_set().lanes < 8) GTEST_SKIP() << "registers of less than eight floats"
+
+TEST_P(Graphs, fp32) {
+    QUOLL_NEED_WIDE_REGISTERS();
+    expect_same_bits(job(false), kMany);
+}
+
+TEST_P(Graphs, bf16) {
+    QUOLL_NEED_WIDE_REGISTERS();
+    Job bf16 = job(false);
+    bf16.opt.use_bf16_storage = true;
+    expect_same_bits(bf16, kFew);
+}
+
+TEST_P(Graphs, int8) {
+    QUOLL_NEED_WIDE_REGISTERS();
+    expect_same_bits(job(true), kMany);
+}
+
+TEST_P(Graphs, tiles) {
+    const Emulation emulation;
+    if (!usable_split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
+    const std::string name = GetParam().name;
+    if (name != "resnet18" && name != "mobilenet_v2" && name != "squeezenet")
+        GTEST_SKIP() << "emulation is slow";
+    for (int products : {6, 1}) {
+        Job small = job(false);
+        small.inputs = {Shape(96, 96, 3)};
+        small.opt.use_fp32_split = products;
+        small.opt.use_bf16_storage = products == 1;
+        expect_same_bits(small, kFew);
+    }
+    Job int8 = job(true);
+    int8.inputs = {Shape(96, 96, 3)};
+    expect_same_bits(int8, kFew);
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, Graphs, testing::ValuesIn(kGraphs),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// ---------------------------------------------------------------- layers
+
+struct LayerCase {
+    const char *type, *params;
+    std::vector<Shape> inputs;
+    int outputs = 1;
+    bool int8 = false;
+};
+
+void PrintTo(const LayerCase& c, std::ostream* out) {
+    *out << c.type << ' ' << c.params << " of";
+    for (const Shape& s : c.inputs) *out << ' ' << s.w << 'x' << s.h << 'x' << s.d << 'x' << s.c;
+}
+
+Job make_job(const LayerCase& c) {
+    const int inputs = (int)c.inputs.size();
+    std::ostringstream text;
+    text << "7767517\n" << inputs + 1 << ' ' << inputs + c.outputs << '\n';
+    for (int i = 0; i < inputs; i++) text << "Input in" << i << " 0 1 x" << i << '\n';
+    text << c.type << " layer " << inputs << ' ' << c.outputs;
+    for (int i = 0; i < inputs; i++) text << " x" << i;
+    for (int i = 0; i < c.outputs; i++) text << " y" << i;
+    text << ' ' << c.params << '\n';
+    return {text.str(), c.inputs, Option(), c.int8};
+}
+
+const LayerCase kLayers[] = {
+    {"Convolution", "0=256 1=3 4=1 5=1 6=589824 9=1", {Shape(14, 14, 256)}},
+    {"Convolution", "0=512 1=3 4=1 5=1 6=2359296", {Shape(7, 7, 512)}},
+    {"Convolution", "0=512 1=3 4=1 5=1 6=2359296 9=2 -23310=1,0.1", {Shape(14, 14, 512)}},
+    {"Convolution", "0=128 1=3 4=1 5=1 6=147456 9=4", {Shape(28, 28, 128)}},
+    {"Convolution", "0=64 1=3 4=1 5=1 6=36864 9=5", {Shape(56, 56, 64)}},
+    {"Convolution", "0=64 1=3 4=1 5=1 6=9216", {Shape(40, 24, 16)}},
+    {"Convolution", "0=48 1=3 4=1 5=1 6=3456", {Shape(5, 4, 8)}},
+    {"Convolution", "0=30 1=3 4=1 5=1 6=5400", {Shape(31, 17, 20)}},
+    {"Convolution", "0=1024 1=1 5=1 6=1048576", {Shape(7, 7, 1024)}},
+    {"Convolution", "0=256 1=1 5=1 6=262144", {Shape(14, 14, 1024)}},
+    {"Convolution", "0=64 1=7 3=2 4=3 5=1 6=9408 9=1", {Shape(96, 96, 3)}},
+    {"Convolution", "0=512 1=3 3=2 4=1 5=1 6=1179648", {Shape(14, 14, 256)}},
+    {"Convolution", "0=1000 1=1 5=1 6=512000", {Shape(512)}},
+    {"Convolution", "0=256 1=3 4=1 5=1 6=589824 8=1", {Shape(14, 14, 256)}, 1, true},
+    {"Convolution", "0=512 1=3 4=1 5=1 6=2359296 8=1 9=1", {Shape(7, 7, 512)}, 1, true},
+    {"Convolution", "0=64 1=7 3=2 4=3 5=1 6=9408 8=1", {Shape(96, 96, 3)}, 1, true},
+    {"Convolution", "0=256 1=1 5=1 6=131072 8=1 9=4", {Shape(14, 14, 512)}, 1, true},
+    {"ConvolutionDepthWise", "0=96 1=3 4=1 5=1 6=864 7=96", {Shape(28, 28, 96)}},
+    {"ConvolutionDepthWise",
+     "0=96 1=5 3=2 4=2 5=1 6=2400 7=96 9=6 -23310=2,0.2,0.5",
+     {Shape(29, 27, 96)}},
+    {"ConvolutionDepthWise", "0=90 1=3 4=1 5=1 6=9720 7=9", {Shape(20, 20, 108)}},
+    {"ConvolutionDepthWise", "0=128 1=3 4=1 5=1 6=36864 7=4", {Shape(20, 20, 128)}},
+    {"ConvolutionDepthWise", "0=96 1=3 4=1 5=1 6=864 7=96 8=1", {Shape(28, 28, 96)}, 1, true},
+    {"Convolution1D", "0=96 1=5 4=2 5=1 6=30720", {Shape(400, 64)}},
+    {"Convolution3D", "0=32 1=3 4=1 5=1 6=13824 21=3", {Shape(14, 14, 8, 16)}},
+    {"Deconvolution", "0=64 1=4 3=2 4=1 5=1 6=131072", {Shape(14, 14, 128)}},
+    {"Deconvolution", "0=20 1=3 5=1 6=11520", {Shape(17, 9, 64)}},
+    {"DeconvolutionDepthWise", "0=64 1=4 3=2 4=1 5=1 6=1024 7=64", {Shape(14, 14, 64)}},
+    {"DeconvolutionDepthWise", "0=64 1=4 3=2 4=1 5=1 6=8192 7=4", {Shape(14, 14, 32)}},
+    {"Deconvolution1D", "0=32 1=4 3=2 5=1 6=8192", {Shape(200, 64)}},
+    {"InnerProduct", "0=1000 1=1 2=2048000", {Shape(2048)}},
+    {"InnerProduct", "0=384 1=1 2=147456 9=1", {Shape(384, 50)}},
+    {"InnerProduct", "0=1000 1=1 2=2048000 8=1", {Shape(2048)}, 1, true},
+    {"InnerProduct", "0=384 1=1 2=147456 8=1", {Shape(384, 50)}, 1, true},
+    {"Gemm", "3=1 5=1 6=1 8=768 9=256 10=-1", {Shape(256, 197)}},
+    {"Gemm", "3=1 5=1 6=1 8=512 9=1024 10=-1", {Shape(1024, 128)}},
+    {"Gemm", "3=1 5=1 6=1 8=2000 9=512 10=4", {Shape(512, 1)}},
+    {"Gemm", "4=1 6=1 7=200 9=256 10=-1", {Shape(130, 256)}},
+    {"Gemm", "0=0.5 3=1 14=1", {Shape(128, 70), Shape(128, 90)}},
+    {"Gemm", "3=1", {Shape(512, 1), Shape(512, 600)}},
+    {"Gemm", "", {Shape(512, 1), Shape(600, 512)}},
+    {"MatMul", "", {Shape(64, 197, 6), Shape(197, 64, 6)}},
+    {"MatMul", "0=1", {Shape(64, 100, 3), Shape(64, 210)}},
+    {"MatMul", "", {Shape(300), Shape(400, 300)}},
+    {"MatMul", "0=1", {Shape(1024, 256), Shape(1024, 256)}},
+    {"SDPA", "", {Shape(64, 197, 6), Shape(64, 197, 6), Shape(64, 197, 6)}},
+    {"SDPA", "", {Shape(32, 33, 8), Shape(32, 400, 2), Shape(48, 400, 2)}},
+    {"SDPA", "", {Shape(64, 1, 8), Shape(64, 300, 8), Shape(64, 300, 8)}},
+    {"MultiHeadAttention", "0=192 1=3 2=36864", {Shape(192, 197)}},
+    {"LSTM", "0=96 1=49152 2=2", {Shape(64, 20)}},
+    {"LSTM", "0=64 1=98304 3=96", {Shape(256, 12)}},
+    {"GRU", "0=128 1=49152 2=1", {Shape(128, 20)}},
+    {"RNN", "0=256 1=65536 2=2", {Shape(128, 10)}},
+    {"Softmax", "1=1", {Shape(50, 40, 60)}},
+    {"Softmax", "0=1 1=1", {Shape(50, 40, 60)}},
+    {"Softmax", "0=2 1=1", {Shape(50, 40, 60)}},
+    {"Softmax", "", {Shape(200001)}},
+    {"Reduction", "0=0 5=1", {Shape(101, 60, 48)}},
+    {"Reduction", "0=3 1=0 -23303=1,0 5=1", {Shape(101, 60, 48)}},
+    {"Reduction", "0=2 1=0 -23303=2,1,2 5=1", {Shape(101, 60, 48)}},
+    {"Reduction", "0=8 1=0 -23303=1,2 4=1 5=1", {Shape(101, 60, 48)}},
+    {"Reduction", "0=10 5=1", {Shape(300007)}},
+    {"LayerNorm", "0=192", {Shape(192, 197)}},
+    {"LayerNorm", "0=2400", {Shape(60, 40, 48)}},
+    {"RMSNorm", "0=512", {Shape(512, 120)}},
+    {"GroupNorm", "0=8 1=64", {Shape(40, 40, 64)}},
+    {"InstanceNorm", "0=64", {Shape(40, 41, 64)}},
+    {"BatchNorm", "0=64", {Shape(40, 41, 64)}},
+    {"MVN", "0=1 1=1", {Shape(61, 41, 30)}},
+    {"MVN", "0=1", {Shape(61, 41, 32)}},
+    {"LRN", "0=0 1=5", {Shape(33, 29, 96)}},
+    {"LRN", "0=1 1=3", {Shape(33, 29, 96)}},
+    {"Normalize", "0=1 4=1 1=1 3=1", {Shape(61, 41, 30)}},
+    {"Normalize", "4=1 1=1 3=1", {Shape(61, 41, 32)}},
+    {"StatisticsPooling", "0=1", {Shape(60, 40, 48)}},
+    {"Pooling", "0=1 4=1", {Shape(61, 41, 64)}},
+    {"Pooling", "0=1 1=3 2=2 3=1", {Shape(61, 41, 66)}},
+    {"Pooling", "0=1 7=1 8=5", {Shape(61, 41, 64)}},
+    {"Interp", "0=2 3=90 4=70", {Shape(61, 41, 36)}},
+    {"Interp", "0=3 3=90 4=70", {Shape(61, 41, 33)}},
+    {"GELU", "", {Shape(197, 333)}},
+    {"Mish", "", {Shape(61, 41, 36)}},
+    {"Swish", "", {Shape(61, 41, 7)}},
+    {"TanH", "", {Shape(100003)}},
+    {"BinaryOp", "0=6", {Shape(61, 41, 36), Shape(61, 41, 36)}},
+    {"Eltwise", "0=1 -23301=2,0.3,0.7", {Shape(61, 41, 36), Shape(61, 41, 36)}},
+    {"CumulativeSum", "", {Shape(61, 41, 36)}},
+    {"GridSample", "0=1 1=1", {Shape(40, 40, 33), Shape(2, 50, 50)}},
+};
+
+class Layers : public testing::TestWithParam<LayerCase> {};
+
+TEST_P(Layers, vectors) {
+    const Isa best = host_kernel_set().isa;
+    for (Isa isa : available_isas()) {
+        SCOPED_TRACE(isa_name(isa));
+        ASSERT_EQ(set_cpu_mask(isa == best ? nullptr : isa_name(isa)), 0);
+        const std::vector<int>& counts = host_kernel_set().lanes >= 8 ? kMany : kOne;
+        expect_same_bits(make_job(GetParam()), counts);
+    }
+    ASSERT_EQ(host_kernel_set().isa, best);
+    if (GetParam().int8) return;
+    Job job = make_job(GetParam());
+    job.opt.use_bf16_storage = true;
+    expect_same_bits(job, kOne);
+}
+
+TEST_P(Layers, tiles) {
+    const Emulation emulation;
+    if (!usable_split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
+    for (int products : {6, 3, 1}) {
+        Job job = make_job(GetParam());
+        job.opt.use_fp32_split = products;
+        job.opt.use_bf16_storage = products == 1 && !job.int8;
+        expect_same_bits(job, kFew);
+        if (job.int8) return;
+    }
+}
+
+std::string name_of(const testing::TestParamInfo<LayerCase>& info) {
+    return info.param.type + std::string("_") + std::to_string(info.index);
+}
+INSTANTIATE_TEST_SUITE_P(Threads, Layers, testing::ValuesIn(kLayers), name_of);
+
+}  // namespace
