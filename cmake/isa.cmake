@@ -133,7 +133,9 @@ endfunction()
 
 # Instructions beyond a level that kernels are compiled for once more: name|level|flag.
 set(quoll_vnni_variants "")
-foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni")
+set(quoll_bf16_variants "")
+foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni"
+    "avx512bf16|avx512|-mavx512bf16")
     string(REPLACE "|" ";" row "${variant}")
     list(GET row 0 name)
     list(GET row 1 level)
@@ -141,16 +143,20 @@ foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni")
     if(level IN_LIST quoll_enabled_isas)
         check_cxx_compiler_flag(${flag} QUOLL_COMPILER_HAS_${name})
         if(QUOLL_COMPILER_HAS_${name})
-            list(APPEND quoll_vnni_variants "${variant}")
+            if(name MATCHES "vnni")
+                list(APPEND quoll_vnni_variants "${variant}")
+            else()
+                list(APPEND quoll_bf16_variants "${variant}")
+            endif()
         endif()
     endif()
 endforeach()
 
-# quoll_add_vnni_objects(target sources...): adds the sources, compiled for each level with VNNI, to the
-# caller's quoll_isa_objects. Their tables end in the variant's name, as those of levels do.
-function(quoll_add_vnni_objects target)
+# quoll_add_variant_objects(target variants sources...): adds the sources, compiled for each variant of the list of
+# that name, to the caller's quoll_isa_objects. Their tables end in the variant's name, as those of levels do.
+function(quoll_add_variant_objects target variants)
     set(objects ${quoll_isa_objects})
-    foreach(variant IN LISTS quoll_vnni_variants)
+    foreach(variant IN LISTS ${variants})
         string(REPLACE "|" ";" variant "${variant}")
         list(GET variant 0 name)
         list(GET variant 1 level)
@@ -174,4 +180,15 @@ function(quoll_add_vnni_objects target)
         list(APPEND objects $<TARGET_OBJECTS:${library}>)
     endforeach()
     set(quoll_isa_objects ${objects} PARENT_SCOPE)
+endfunction()
+
+# quoll_variant_definitions(variants out): QUOLL_AVX512VNNI=1 and so on.
+function(quoll_variant_definitions variants out)
+    set(definitions "")
+    foreach(variant IN LISTS ${variants})
+        string(REGEX REPLACE "\\|.*" "" variant "${variant}")
+        string(TOUPPER "QUOLL_${variant}=1" definition)
+        list(APPEND definitions ${definition})
+    endforeach()
+    set(${out} ${definitions} PARENT_SCOPE)
 endfunction()

@@ -1,6 +1,7 @@
 // Storage types: IEEE half, bfloat16 and 8-bit integers in memory, float or int32_t in registers.
-// Narrowing rounds to nearest even; NaN stays NaN; integers saturate. The _n forms touch the first
-// n values only.
+// Narrowing rounds to nearest even; NaN stays NaN; integers saturate. Compiled for AVX512-BF16,
+// whose instructions take f32 denormals as zero, so does narrowing to bf16. The _n forms touch the
+// first n values only.
 #pragma once
 
 #include "simd/vec.h"
@@ -119,42 +120,85 @@ template <size_t N>
 QUOLL_INLINE vecf<N> load_bf16(const uint16_t* p) {
     return bit_cast<float>(load_small<uint16_t, N>(p).template shift_left<16>());
 }
+// x rounded to bf16, in the upper halves of its lanes; the lower halves are anything.
 template <size_t N>
-QUOLL_INLINE void store_bf16(vecf<N> x, uint16_t* p) {
+QUOLL_INLINE veci<N> round_to_bf16(vecf<N> x) {
     using I = veci<N>;
     const I bits = bit_cast<int32_t>(x);
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N == 16) {
+        const __mmask16 odd = _mm512_test_epi32_mask(bits.v.raw, _mm512_set1_epi32(1 << 16));
+        const __m512i half =
+            _mm512_mask_blend_epi32(odd, _mm512_set1_epi32(0x7fff), _mm512_set1_epi32(0x8000));
+        const __m512i sum = _mm512_add_epi32(bits.v.raw, half);
+        // Nibbles 0 and 1, for quiet and signalling NaN of x: x made quiet. The others: keep sum.
+        return {hn::Vec<hn::FixedTag<int32_t, N>>{_mm512_castps_si512(
+            _mm512_fixupimm_ps(_mm512_castsi512_ps(sum), x.v.raw, _mm512_set1_epi32(0x22), 0))}};
+    }
+#endif
     const I odd = bits.template shift_right<16>() & I::set(1);
-    const I rounded = (bits + I::set(0x7fff) + odd).template shift_right<16>();
-    const I quiet_nan = bits.template shift_right<16>() | I::set(0x40);
-    const I b = select(mask_cast<int32_t>(is_nan(x)), quiet_nan, rounded);
-    store_small<uint16_t>(b & I::set(0xffff), p);
+    const I rounded = bits + (I::set(0x7fff) + odd);
+    return select(mask_cast<int32_t>(is_nan(x)), bits | I::set(0x400000), rounded);
+}
+
+template <size_t N>
+QUOLL_INLINE void store_bf16(vecf<N> x, uint16_t* p) {
+#if HWY_TARGET != HWY_SCALAR
+    if constexpr (N == 2 * kLanes) {
+        const hn::FixedTag<uint16_t, N> tag;
+#if defined(__AVX512BF16__)
+        const auto both = hn::Vec<hn::FixedTag<uint16_t, N>>{
+            (__m512i)_mm512_cvtne2ps_pbh(x.hi.v.raw, x.lo.v.raw)};
+#else
+        const auto both = hn::ConcatOdd(tag, hn::BitCast(tag, round_to_bf16(x.hi).v),
+                                        hn::BitCast(tag, round_to_bf16(x.lo).v));
+#endif
+        return hn::StoreU(both, tag, p);
+    }
+#if defined(__AVX512BF16__)
+    if constexpr (N == kLanes) {
+        return _mm256_storeu_si256((__m256i*)p, (__m256i)_mm512_cvtneps_pbh(x.v.raw));
+    }
+#endif
+#endif
+    if constexpr (N > kLanes) {
+        store_bf16(x.lo, p);
+        store_bf16(x.hi, p + N / 2);
+    } else {
+        const veci<N> b = round_to_bf16(x).template shift_right<16>();
+        store_small<uint16_t>(b & veci<N>::set(0xffff), p);
+    }
 }
 
 // ---------------------------------------------------------------- parts
 
 template <size_t N>
 QUOLL_INLINE vecf<N> load_f16_n(const uint16_t* p, size_t n) {
+    if (n >= N) return load_f16<N>(p);
     uint16_t part[N] = {};
-    for (size_t i = 0; i < min_size(n, N); i++) part[i] = p[i];
+    for (size_t i = 0; i < n; i++) part[i] = p[i];
     return load_f16<N>(part);
 }
 template <size_t N>
 QUOLL_INLINE void store_f16_n(vecf<N> x, uint16_t* p, size_t n) {
+    if (n >= N) return store_f16(x, p);
     uint16_t part[N];
     store_f16(x, part);
-    for (size_t i = 0; i < min_size(n, N); i++) p[i] = part[i];
+    for (size_t i = 0; i < n; i++) p[i] = part[i];
 }
 template <size_t N>
 QUOLL_INLINE vecf<N> load_bf16_n(const uint16_t* p, size_t n) {
+    if (n >= N) return load_bf16<N>(p);
     uint16_t part[N] = {};
-    for (size_t i = 0; i < min_size(n, N); i++) part[i] = p[i];
+    for (size_t i = 0; i < n; i++) part[i] = p[i];
     return load_bf16<N>(part);
 }
 template <size_t N>
 QUOLL_INLINE void store_bf16_n(vecf<N> x, uint16_t* p, size_t n) {
+    if (n >= N) return store_bf16(x, p);
     uint16_t part[N];
     store_bf16(x, part);
-    for (size_t i = 0; i < min_size(n, N); i++) p[i] = part[i];
+    for (size_t i = 0; i < n; i++) p[i] = part[i];
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "guarded.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/cpu/pool/pool.h"
+#include "scalar_private.h"
 
 using namespace quoll;
 
@@ -142,6 +143,48 @@ TEST(Pool, planar_rows_and_runs) {
                 const PoolWindows w = {run.data(), 0, 1, n, 1, nullptr, 1, 0.25f};
                 ASSERT_NEAR(planar.run(run.data(), (size_t)n, 0.25f),
                             expected(operation, w, 1, 0, 0), operation == Max ? 0 : 1e-7 * n);
+            }
+        }
+    }
+}
+
+// Maxima of bf16 and half values, some of them infinite or NaN of either sign.
+TEST(Pool, keys) {
+    const auto pick = [](Rng& rng, bool bf16) {
+        const int special[] = {0x7f80, 0xff80, 0x7fff, 0xffff, 0x7c00, 0xfc00, 0, 0x8000};
+        const int bits = rng.below(40) == 0 ? special[rng.below(8)] : rng.below(1 << 16);
+        const bool nan = (bits & 0x7fff) > (bf16 ? 0x7f80 : 0x7c00);
+        return (uint16_t)(nan && rng.below(8) ? bits & 0x83ff : bits);
+    };
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        Rng rng;
+        for (int n = 0; n < 600; n++) {
+            const bool bf16 = n % 2;
+            const auto widen = bf16 ? float_from_bfloat : float_from_half;
+            const int packs[] = {1, 4, 8, 16};
+            PoolKeyWindows w = {};
+            w.pack = packs[rng.below(4)], w.nans = bf16 ? kBf16Nans : kF16Nans;
+            w.columns = 1 + rng.below(4), w.stride = 1 + rng.below(3), w.count = 1 + rng.below(19);
+            const int rows = 1 + rng.below(4), width = (w.count - 1) * w.stride + w.columns;
+            const size_t row = (size_t)width * w.pack;
+            Guarded<uint16_t> in(rows * row, n % 3), out((size_t)w.count * w.pack, n % 3);
+            Guarded<int16_t> keys(row, n % 3);
+            for (uint16_t& v : in) v = pick(rng, bf16);
+            set.pool->key_rows(in.data(), row, rows, w.nans, keys.data(), row);
+            w.in = keys.data(), w.out = out.data();
+            set.pool->key_across(w);
+            for (int i = 0; i < w.count * w.pack; i++) {
+                float most = -INFINITY;
+                const size_t first = (size_t)(i / w.pack) * w.stride * w.pack + i % w.pack;
+                for (int y = 0; y < rows; y++)
+                    for (int x = 0; x < w.columns; x++) {
+                        const float v = widen(in[y * row + first + (size_t)x * w.pack]);
+                        if (v > most || isnan(v)) most = isnan(most) ? most : v;
+                    }
+                const float got = widen(out[i]);
+                ASSERT_TRUE(isnan(most) ? isnan(got) : got == most)
+                    << isa_name(isa) << " pack " << w.pack << ": " << got << " not " << most;
             }
         }
     }

@@ -24,7 +24,24 @@ const KernelSet& kernel_set(Isa isa) {
     return *best;
 }
 
-const KernelSet& host_kernel_set() { return kernel_set(best_isa(host_cpu_features())); }
+#if defined(QUOLL_AVX512BF16)
+extern const CastKernels cast_kernels_avx512bf16;
+
+static KernelSet with_bf16(KernelSet set) {
+    set.cast = &cast_kernels_avx512bf16;
+    return set;
+}
+#endif
+
+const KernelSet& host_kernel_set() {
+    const CpuFeatures& features = host_cpu_features();
+    const KernelSet& set = kernel_set(best_isa(features));
+#if defined(QUOLL_AVX512BF16)
+    static const KernelSet bf16 = with_bf16(kernel_set(Isa::avx512));
+    if (set.isa == Isa::avx512 && features.has(CpuFeature::avx512_bf16)) return bf16;
+#endif
+    return set;
+}
 
 IsaList available_isas() {
     const Isa best = best_isa(host_cpu_features());

@@ -178,8 +178,28 @@ Side piece_of(const Side& side, size_t first, size_t n, const StorageKernels& st
     return piece;
 }
 
+// False where the storage type has no such function for what the sides are.
+bool apply_directly(const StoredBinary& f, const Side& a, const Side& b, uint16_t* out, size_t n) {
+    const Side& vector = a.vector ? a : b;
+    const Side& other = a.vector ? b : a;  // both functions commute
+    if (!vector.vector || !vector.stored) return false;
+    const uint16_t* values = (const uint16_t*)vector.data;
+    if (other.vector) {
+        if (other.stored) f.vectors(values, (const uint16_t*)other.data, out, n);
+        return other.stored;
+    }
+    if (other.stored) return false;
+    float pattern[kPatternSize];
+    set_pattern((const float*)other.data, other.lanes, pattern);
+    f.pattern(values, pattern, out, n);
+    return true;
+}
+
 void apply_stored(const BinaryForms& f, const Side& a, const Side& b, const StorageKernels& storage,
                   uint16_t* out, size_t n) {
+    const BinaryKernels& all = *host_kernel_set().binary;
+    if (&f == &all.add && apply_directly(storage.add, a, b, out, n)) return;
+    if (&f == &all.mul && apply_directly(storage.mul, a, b, out, n)) return;
     float x[Pieces::kPiece], y[Pieces::kPiece];
     for (size_t first = 0; first < n; first += Pieces::kPiece) {
         const size_t count = std::min<size_t>(Pieces::kPiece, n - first);

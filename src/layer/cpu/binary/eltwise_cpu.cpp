@@ -21,6 +21,11 @@ void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Piece& piec
     const BinaryKernels& k = *kernels_->binary;
     const BinaryKernel f = (op_type == PROD ? k.mul : op_type == SUM ? k.add : k.max).vectors;
     const StorageKernels* storage = storage_kernels(*kernels_, top.dtype);
+    if (storage && inputs.size() == 2 && op_type != MAX && !weighted) {
+        const StoredBinary& stored = op_type == SUM ? storage->add : storage->mul;
+        return stored.vectors(piece.of<uint16_t>(inputs[0]), piece.of<uint16_t>(inputs[1]),
+                              piece.of<uint16_t>(top), piece.count);
+    }
     float sum[Pieces::kPiece], wide[Pieces::kPiece], scaled[Pieces::kPiece];
     float* out = storage ? sum : piece.of(top);
     const float* first = out;

@@ -1,4 +1,5 @@
-// Between f32 and the 16-bit types that blobs may be stored in.
+// Between f32 and the 16-bit types that blobs may be stored in, and the operations that are done
+// on such values often enough to need no pass through memory as floats.
 #ifndef QUOLL_LAYER_CPU_CAST_CAST_H
 #define QUOLL_LAYER_CPU_CAST_CAST_H
 
@@ -7,10 +8,22 @@
 
 namespace quoll {
 
-// One storage type; both round and treat NaN as scalar_private.h says.
+// out[i] = f(a[i], b[i]), in f32 and rounded once. A pattern is as the binary family has them; out
+// may be a or b.
+struct StoredBinary {
+    void (*vectors)(const uint16_t* a, const uint16_t* b, uint16_t* out, size_t n);
+    void (*pattern)(const uint16_t* a, const float* b, uint16_t* out, size_t n);
+};
+
+// One storage type; narrowing rounds to nearest even, and NaN stays NaN. No pointer needs
+// alignment.
 struct StorageKernels {
     void (*widen)(const uint16_t* x, float* y, size_t count);
     void (*narrow)(const float* x, uint16_t* y, size_t count);
+    StoredBinary add, mul;
+    // y[j] = scale * sum of x[i * pack + j], i < n. pack is 1, 4, 8 or 16 and no more than a
+    // register has floats.
+    void (*sum)(const uint16_t* x, size_t n, size_t pack, float scale, uint16_t* y);
 };
 
 struct CastKernels {

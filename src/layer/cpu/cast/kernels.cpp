@@ -1,25 +1,108 @@
-// Compiled once per ISA: loops that the compiler vectorises.
+// Compiled once per ISA, and for AVX512-BF16.
+#include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/cast.h"
+#include "layer/cpu/cast/stored.h"
 #include "layer/cpu/isa_table.h"
-#include "scalar_private.h"
 
 namespace quoll {
 
 namespace {
 
-template <class From, class To, To (*convert)(From)>
-void convert_all(const From* __restrict x, To* __restrict y, size_t count) {
-    for (size_t i = 0; i < count; i++) y[i] = convert(x[i]);
+namespace s = simd;
+
+constexpr size_t kStep = 2 * s::kLanes;  // values that one store rounds
+
+template <class Type>
+void widen(const uint16_t* x, float* y, size_t count) {
+    size_t i = 0;
+    for (; i + kStep <= count; i += kStep) Type::template load<kStep>(x + i).store(y + i);
+    if (i < count) Type::template load_n<kStep>(x + i, count - i).store_n(y + i, count - i);
+}
+
+template <class Type>
+void narrow(const float* x, uint16_t* y, size_t count) {
+    using V = s::vecf<kStep>;
+    size_t i = 0;
+    for (; i + kStep <= count; i += kStep) Type::store(V::load(x + i), y + i);
+    if (i < count) Type::store_n(V::load_n(x + i, count - i), y + i, count - i);
+}
+
+struct Add {
+    template <class V>
+    static QUOLL_INLINE V apply(V a, V b) {
+        return a + b;
+    }
+};
+struct Mul {
+    template <class V>
+    static QUOLL_INLINE V apply(V a, V b) {
+        return a * b;
+    }
+};
+
+template <class Type, class F>
+void binary_vectors(const uint16_t* a, const uint16_t* b, uint16_t* out, size_t n) {
+    size_t i = 0;
+    for (; i + kStep <= n; i += kStep)
+        Type::store(F::apply(Type::template load<kStep>(a + i), Type::template load<kStep>(b + i)),
+                    out + i);
+    if (i < n)
+        Type::store_n(F::apply(Type::template load_n<kStep>(a + i, n - i),
+                               Type::template load_n<kStep>(b + i, n - i)),
+                      out + i, n - i);
+}
+
+template <class Type, class F>
+void binary_pattern(const uint16_t* a, const float* b, uint16_t* out, size_t n) {
+    // The pattern twice, so that a vector may begin wherever one of its registers does.
+    float twice[2 * kPatternSize];
+    for (size_t i = 0; i < 2 * kPatternSize; i++) twice[i] = b[i % kPatternSize];
+    using V = s::vecf<kStep>;
+    size_t i = 0;
+    for (; i + kStep <= n; i += kStep)
+        Type::store(F::apply(Type::template load<kStep>(a + i), V::load(twice + i % kPatternSize)),
+                    out + i);
+    if (i < n)
+        Type::store_n(
+            F::apply(Type::template load_n<kStep>(a + i, n - i), V::load(twice + i % kPatternSize)),
+            out + i, n - i);
+}
+static_assert(kStep <= 2 * kPatternSize, "a vector has more values than two patterns");
+
+// Two running sums, as each addition waits for the one before.
+template <class Type>
+void sum(const uint16_t* x, size_t n, size_t pack, float scale, uint16_t* y) {
+    using V = s::vecf<kStep>;
+    V even = V::zero(), odd = V::zero();
+    const size_t count = n * pack;
+    size_t i = 0;
+    for (; i + 2 * kStep <= count; i += 2 * kStep) {
+        even = even + Type::template load<kStep>(x + i);
+        odd = odd + Type::template load<kStep>(x + i + kStep);
+    }
+    for (; i < count; i += kStep) even = even + Type::template load_n<kStep>(x + i, count - i);
+    float lanes[kStep];
+    (even + odd).store(lanes);
+    for (size_t j = 0; j < pack; j++) {
+        float whole = 0.f;
+        for (size_t k = j; k < kStep; k += pack) whole += lanes[k];
+        lanes[j] = whole * scale;
+    }
+    Type::store_n(V::load(lanes), y, pack);
+}
+
+template <class Type>
+constexpr StorageKernels storage() {
+    return {&widen<Type>,
+            &narrow<Type>,
+            {&binary_vectors<Type, Add>, &binary_pattern<Type, Add>},
+            {&binary_vectors<Type, Mul>, &binary_pattern<Type, Mul>},
+            &sum<Type>};
 }
 
 }  // namespace
 
 extern const CastKernels QUOLL_ISA_TABLE(cast_kernels);
-const CastKernels QUOLL_ISA_TABLE(cast_kernels) = {
-    {&convert_all<uint16_t, float, float_from_half>,
-     &convert_all<float, uint16_t, half_from_float>},
-    {&convert_all<uint16_t, float, float_from_bfloat>,
-     &convert_all<float, uint16_t, bfloat_from_float>},
-};
+const CastKernels QUOLL_ISA_TABLE(cast_kernels) = {storage<StoredF16>(), storage<StoredBf16>()};
 
 }  // namespace quoll

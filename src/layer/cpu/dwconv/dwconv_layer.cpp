@@ -84,36 +84,79 @@ private:
     float* data_ = nullptr;
 };
 
-// Rows of a channel of some storage type as f32, and back: a row of the input is widened, into
-// memory of the whole channel, when the first window needs it.
+// Rows of a channel of some storage type as f32, and back, in memory that stays in cache: as many
+// rows at a time as fit are widened, of which a window's last ones move to the front for the next,
+// and narrowed.
 class StoredRows {
 public:
     StoredRows(const StorageKernels* storage, const ConvGeometry& g, int pack, float* memory)
         : storage_(storage),
           in_floats_((size_t)g.x.in * pack),
           out_floats_((size_t)g.x.out * pack),
-          memory_(memory) {}
+          room_(in_rows(g, pack)),
+          out_room_(out_rows(g, pack)),
+          in_(memory),
+          out_(memory + room_ * in_floats_) {}
     static int memory(const ConvGeometry& g, int pack, int threads, const Option& opt, Mat* m) {
-        m->create(std::max(g.x.in, g.x.out) * pack, (g.y.in + 1) * threads, 4u,
-                  opt.workspace_allocator);
+        m->create(std::max(g.x.in, g.x.out) * pack, in_rows(g, pack) + out_rows(g, pack), threads,
+                  4u, opt.workspace_allocator);
         return m->empty() ? (int)kOutOfMemory : (int)kOk;
     }
-    void begin(const uint16_t* channel, int64_t row) { channel_ = channel, ready_ = row; }
-    // The input's rows up to `row`.
-    void widen(int64_t row) {
-        for (; ready_ <= row; ready_++)
-            storage_->widen(channel_ + ready_ * in_floats_, in() + ready_ * in_floats_, in_floats_);
+    // A band of outputs that needs the input's rows before `end`, and begins at `out`.
+    void begin(const uint16_t* channel, int64_t end, uint16_t* out) {
+        channel_ = channel, end_ = end, first_ = ready_ = 0;
+        top_ = out, waiting_ = 0;
     }
-    float* out() const { return memory_; }
-    float* in() const { return memory_ + std::max(in_floats_, out_floats_); }
-    void narrow(uint16_t* to) const { storage_->narrow(out(), to, out_floats_); }
+    // Row `first` of the input, behind which those up to `last` lie; no earlier row is wanted
+    // again.
+    const float* in(int64_t first, int64_t last) {
+        if (last >= ready_) fill(first, last);
+        return in_ + (first - first_) * in_floats_;
+    }
+    float* out() const { return out_ + waiting_ * out_floats_; }
+    // The row at out() is done.
+    void finish_row() {
+        if (++waiting_ == out_room_) flush();
+    }
+    void flush() {
+        storage_->narrow(out_, top_, waiting_ * out_floats_);
+        top_ += waiting_ * out_floats_;
+        waiting_ = 0;
+    }
 
 private:
+    // Half of a small first-level cache for both.
+    enum { kInBytes = 12 << 10, kOutBytes = 4 << 10 };
+    static int in_rows(const ConvGeometry& g, int pack) {
+        const int64_t fit = kInBytes / ((int64_t)g.x.in * pack * 4);
+        return (int)std::min<int64_t>(g.y.in, std::max<int64_t>(fit, 2 * (int64_t)g.y.extent()));
+    }
+    static int out_rows(const ConvGeometry& g, int pack) {
+        const int64_t fit = kOutBytes / ((int64_t)g.x.out * pack * 4);
+        return (int)std::max<int64_t>(1, std::min<int64_t>(g.y.out, fit));
+    }
+    void fill(int64_t first, int64_t last) {
+        if (first >= ready_) {
+            first_ = ready_ = first;
+        } else if (last >= first_ + room_) {
+            const float* from = in_ + (first - first_) * in_floats_;
+            std::copy(from, from + (ready_ - first) * in_floats_, in_);
+            first_ = first;
+        }
+        const int64_t until = std::min(end_, first_ + room_);
+        storage_->widen(channel_ + ready_ * in_floats_, in_ + (ready_ - first_) * in_floats_,
+                        (until - ready_) * in_floats_);
+        ready_ = until;
+    }
+
     const StorageKernels* storage_;
     const size_t in_floats_, out_floats_;
-    float* memory_;  // a row of the output, then the input
+    const int64_t room_, out_room_;
+    float *const in_, *const out_;
     const uint16_t* channel_ = nullptr;
-    int64_t ready_ = 0;
+    int64_t end_ = 0, first_ = 0, ready_ = 0;  // rows first_ <= y < ready_ are there
+    uint16_t* top_ = nullptr;
+    int64_t waiting_ = 0;
 };
 
 double work_of(const ConvGeometry& g) {
@@ -220,31 +263,35 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
 #pragma omp parallel for num_threads(threads)
     for (int task = 0; task < channels.c * bands.per_item; task++) {
         const int q = bands.item(task);
-        const size_t in_at = q * in.cstep * pack_, out_at = q * channels.cstep * pack_;
-        const float* channel = (const float*)in.data + in_at;
-        float* own = storage ? memory.row(get_omp_thread_num() * (g.y.in + 1)) : nullptr;
+        const size_t in_at = q * in.cstep * pack_, out_row = (size_t)g.x.out * pack_;
+        const size_t out_at = q * channels.cstep * pack_ + bands.begin(task) * out_row;
+        const float* const channel = (const float*)in.data + in_at;
+        float* out = (float*)channels.data + out_at;
+        float* own = storage ? (float*)memory.channel(get_omp_thread_num()) : nullptr;
         StoredRows rows(storage, g, pack_, own);
         if (storage) {
+            const int64_t below = (int64_t)(bands.end(task) - 1) * g.y.stride - g.y.before;
             rows.begin((const uint16_t*)in.data + in_at,
-                       std::max<int64_t>(0, (int64_t)bands.begin(task) * g.y.stride - g.y.before));
-            channel = rows.in();
+                       std::min<int64_t>(g.y.in, below + g.y.extent()),
+                       (uint16_t*)channels.data + out_at);
         }
         DwconvRow row = frame;
         row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
-        for (int y = bands.begin(task); y < bands.end(task); y++) {
+        for (int y = bands.begin(task), end = bands.end(task); y < end; y++, out += out_row) {
             const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
             const int64_t y_in = start + (int64_t)row.ky_first * g.y.dilation;
             const int64_t y_last = start + (int64_t)(row.ky_last - 1) * g.y.dilation;
-            const size_t at = out_at + (size_t)y * g.x.out * pack_;
-            const bool taps = row.ky_first < row.ky_last;
-            if (storage && taps) rows.widen(y_last);
-            row.in = taps ? channel + y_in * g.x.in * pack_ : channel;
-            row.out = storage ? rows.out() : (float*)channels.data + at;
+            if (row.ky_first == row.ky_last)
+                row.in = channel;
+            else
+                row.in = storage ? rows.in(y_in, y_last) : channel + y_in * g.x.in * pack_;
+            row.out = storage ? rows.out() : out;
             row_(row);
-            activation_.finish(row.out, (size_t)g.x.out * pack_);
-            if (storage) rows.narrow((uint16_t*)channels.data + at);
+            activation_.finish(row.out, out_row);
+            if (storage) rows.finish_row();
         }
+        if (storage) rows.flush();
     }
     return kOk;
 }
@@ -275,7 +322,7 @@ int ConvolutionDepthWiseCpu::forward_planar(const Mat& bottom, const ConvGeometr
         Mat out = channels.channel(q);
         DwconvPlanarRow row = {
             taps, nullptr, 0, packed_bias_[q], nullptr, g.x.out, activation_.low, activation_.high};
-        for (int y = bands.begin(task); y < bands.end(task); y++) {
+        for (int y = bands.begin(task), end = bands.end(task); y < end; y++) {
             int first, last;
             const int64_t start = taps_inside(g.y, y, &first, &last);
             const bool padded = pad_value != 0.f;

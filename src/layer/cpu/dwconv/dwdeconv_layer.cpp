@@ -132,7 +132,7 @@ void DeconvolutionDepthWiseCpu::run(const Mat& in, const ConvGeometry& g, Mat& t
         const int q = bands.item(task);
         const float* channel = (const float*)in.data + q * in.cstep * pack_;
         const float* weights = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
-        for (int y = bands.begin(task); y < bands.end(task); y++) {
+        for (int y = bands.begin(task), end = bands.end(task); y < end; y++) {
             const Phase down = phase_of(y_, g.y, y % g.y.stride);
             float* out = (float*)top.data + (q * top.cstep + (size_t)y * g.x.out) * pack_;
             for (const Phase& along : phases) {

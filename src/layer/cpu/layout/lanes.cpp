@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "layer/cpu/layout/layout.h"
 #include "layer/cpu/packing.h"
 
 namespace quoll {
@@ -98,10 +99,10 @@ void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst,
 // within one element of the source.
 static int common_width(const int* source, int pack, int src_pack) {
     int width = 1;
-    for (int w = 2; w <= pack && pack % w == 0 && src_pack % w == 0; w *= 2) {
+    for (int w = 2; w <= pack && ((pack | src_pack) & (w - 1)) == 0; w *= 2) {
         for (int i = 0; i < pack; i++) {
-            const int first = source[i - i % w];
-            if (first < 0 ? source[i] >= 0 : first % w != 0 || source[i] != first + i % w)
+            const int within = i & (w - 1), first = source[i - within];
+            if (first < 0 ? source[i] >= 0 : (first & (w - 1)) != 0 || source[i] != first + within)
                 return width;
         }
         width = w;
@@ -122,6 +123,52 @@ bool share_lanes(const Mat& m, int first, int count, Mat* out) {
     return true;
 }
 
+namespace {
+
+// 16 bytes of the destination that come from two times 16 of the source: a part of an element, or
+// two elements of 8 bytes.
+struct Piece {
+    PickBytes p;
+
+    // Elements that a piece holds, 0 if elements of these sizes are not made of pieces.
+    static int elements(const Lanes& src, const Lanes& dst) {
+        const size_t from = src.pack * src.scalar, to = dst.pack * dst.scalar;
+        if (src.shift < 0) return 0;
+        if (from == to && to * 2 == kPieceBytes) return 2;
+        return from % kPieceBytes == 0 && to % kPieceBytes == 0 ? 1 : 0;
+    }
+    // Piece `part` of the elements of a block, whose lanes come from `source`; false if these lie
+    // in more places.
+    bool find(const Lanes& src, const Lanes& dst, const int* source, int part, size_t from) {
+        const int scalar = (int)src.scalar, elements_in = elements(src, dst);
+        const int lanes = kPieceBytes / scalar / elements_in;
+        const size_t element = src.pack * src.scalar;
+        p.a = p.b = nullptr;
+        memset(p.from_a, kNoByte, kPieceBytes), memset(p.from_b, kNoByte, kPieceBytes);
+        for (int i = 0; i < lanes; i++) {
+            const int s = source[part * lanes + i];
+            if (s < 0) return false;
+            const int block = s >> src.shift, offset = (s - (block << src.shift)) * scalar;
+            const uint8_t* place = src.data + block * src.block_step + from * element +
+                                   offset / kPieceBytes * kPieceBytes;
+            if (!p.a || p.a == place)
+                p.a = place;
+            else if (!p.b || p.b == place)
+                p.b = place;
+            else
+                return false;
+            uint8_t* table = (p.a == place ? p.from_a : p.from_b) + i * scalar;
+            for (int e = 0; e < elements_in; e++, table += lanes * scalar)
+                for (int k = 0; k < scalar; k++)
+                    table[k] = (uint8_t)(offset % kPieceBytes + e * element + k);
+        }
+        if (!p.b) p.b = p.a;
+        return true;
+    }
+};
+
+}  // namespace
+
 LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source)
     : src_(src), dst_(dst) {
     *source_ = source;
@@ -129,7 +176,9 @@ LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& s
         const int width = common_width(&source_[i], dst_.pack, src_.pack);
         const bool whole = *std::min_element(&source_[i], &source_[i] + dst_.pack) >= 0;
         const bool quads = width == 1 && whole && src_.scalar == 4 && dst_.pack % 4 == 0;
-        plans_->push_back(Plan{width, quads});
+        const bool pieces =
+            width * src_.scalar <= 4 && src_.scalar < 4 && whole && Piece::elements(src_, dst_) > 0;
+        plans_->push_back(Plan{width, quads, pieces});
     }
 }
 
@@ -233,9 +282,30 @@ void LaneGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
     }
 }
 
+// Returns how many elements are done: none if some piece comes from more than two places.
+size_t LaneGather::copy_pieces(int block, size_t from, size_t to, size_t n) const {
+    const int elements = Piece::elements(src_, dst_), lane = block * dst_.pack;
+    const size_t size = dst_.pack * dst_.scalar;
+    for (size_t part = 0; part * kPieceBytes < size; part++) {
+        Piece piece;
+        if (!piece.find(src_, dst_, &source_[lane], (int)part, from)) return 0;
+        piece.p.step = src_.pack * src_.scalar * elements;
+        piece.p.out = dst_.at(lane, to) + part * kPieceBytes;
+        piece.p.out_step = size * elements;
+        piece.p.n = n / elements;
+        host_kernel_set().layout->pick_bytes(piece.p);
+    }
+    return n / elements * elements;
+}
+
 void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
     const Plan plan = plans_[block];
     if (plan.quads) return copy_quads(block, from, to, n);
+    if (plan.pieces) {
+        const size_t done = copy_pieces(block, from, to, n);
+        from += done, to += done, n -= done;
+        if (n == 0) return;
+    }
     for (int lane = block * dst_.pack; lane < (block + 1) * dst_.pack; lane += plan.width)
         if (source_[lane] >= 0)
             copy_strided(src_.at(source_[lane], from), src_.pack * src_.scalar, dst_.at(lane, to),

@@ -67,10 +67,12 @@ public:
 private:
     // How the lanes of one block of the destination come about.
     struct Plan {
-        int width;   // lanes that one move takes
-        bool quads;  // four at a time from different places
+        int width;    // lanes that one move takes
+        bool quads;   // four at a time from different places
+        bool pieces;  // 16 bytes at a time, by shuffles
     };
     void copy_quads(int block, size_t from, size_t to, size_t n) const;
+    size_t copy_pieces(int block, size_t from, size_t to, size_t n) const;
 
     const Lanes src_, dst_;
     Scratch<int> source_;

@@ -16,10 +16,10 @@ int ShuffleChannelCpu::forward(const Mat& bottom, Mat& top, const Option& opt) c
     const ShapeList in(bottom);
     ShapeList out;
     QUOLL_RETURN_IF_ERROR(shape(*this, *in, *out));
-    const int channels = out[0].c, groups = reverse ? channels / group : group;
+    const int groups = reverse ? out[0].c / group : group, each = out[0].c / groups;
     Scratch<int> source;
-    for (int i = 0; i < channels; i++)
-        source->push_back(i % groups * (channels / groups) + i / groups);
+    for (int i = 0; i < each; i++)
+        for (int g = 0; g < groups; g++) source->push_back(g * each + i);
     top.create_like(bottom, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     LaneGather(bottom, top, *source).copy_all(opt);

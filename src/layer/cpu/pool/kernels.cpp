@@ -1,6 +1,7 @@
 // Compiled once per ISA.
 #include "layer/cpu/isa_table.h"
 #include "layer/cpu/pool/generic.h"
+#include "layer/cpu/pool/keys.h"
 #include "layer/cpu/pool/pool.h"
 
 namespace quoll {
@@ -15,6 +16,8 @@ const PoolKernels QUOLL_ISA_TABLE(pool_kernels) = {
 #undef QUOLL_POOL
     pool_planar_kernels<Max>(),
     pool_planar_kernels<Average>(),
+    &pool_key_rows,
+    &pool_key_across,
 };
 
 }  // namespace quoll

@@ -5,6 +5,7 @@
 #define QUOLL_LAYER_CPU_POOL_POOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 namespace quoll {
 
@@ -31,6 +32,21 @@ struct PoolPlanarKernels {
     PoolRunKernel run;
 };
 
+// Maxima of 16-bit floats are found among keys: integers in their order, with every NaN above the
+// rest. `nans` is how many NaN of one sign the type has.
+enum { kBf16Nans = 0x7f, kF16Nans = 0x3ff };
+// out[x] = the largest key of in[y * row_step + x], y < rows, x < n; rows > 0.
+typedef void (*PoolKeyRows)(const uint16_t* in, size_t row_step, int rows, int nans, int16_t* out,
+                            size_t n);
+// The value of the largest key of each of `count` windows of one row and `columns` > 0 elements.
+struct PoolKeyWindows {
+    const int16_t* in;
+    int columns, stride;  // elements
+    uint16_t* out;
+    int count, pack, nans;
+};
+typedef void (*PoolKeyAcross)(const PoolKeyWindows& w);
+
 enum { kPoolPacks = 3 };
 const int kPoolPack[kPoolPacks] = {4, 8, 16};
 
@@ -40,6 +56,8 @@ struct PoolKernels {
 #include "layer/cpu/pool/kernels.inc"
 #undef QUOLL_POOL
     PoolPlanarKernels planar_max, planar_average;
+    PoolKeyRows key_rows;
+    PoolKeyAcross key_across;
 };
 
 // The fastest kernel for windows of `columns` columns; null if none has that pack.

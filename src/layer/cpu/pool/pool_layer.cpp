@@ -99,13 +99,19 @@ int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
     const int pack = in.elempack;
     const int threads = threads_for(opt, (double)size * in.c * pack);
     Mat wide;  // a channel block of each thread
-    if (storage) {
+    const bool sums = storage && !is_max();
+    if (storage && !sums) {
         wide.create(size, threads, (size_t)4u * pack, pack, opt.workspace_allocator);
         if (wide.empty()) return kOutOfMemory;
     }
 #pragma omp parallel for num_threads(threads)
     for (int q = 0; q < in.c; q++) {
         const size_t at = q * in.cstep * pack;
+        if (sums) {
+            storage->sum((const uint16_t*)in.data + at, (size_t)size, pack, scale,
+                         (uint16_t*)top.data + (size_t)q * pack);
+            continue;
+        }
         const float* channel = (const float*)in.data + at;
         float* out = (float*)top.data + (size_t)q * pack;
         float result[kPoolPack[kPoolPacks - 1]];
@@ -142,6 +148,8 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
     const double values = (double)ax.out * ay.out * az.out;
     const double work = std::max((double)slice / pack * in.d, area * values) * in.c * pack;
     const int threads = threads_for(opt, work);
+    if (is_max() && axes < 3 && (in.dtype == DType::bf16 || in.dtype == DType::f16))
+        return max_of_stored(in, ax, ay, top, threads, opt);
     // Of each thread: slices that became one, for planar data rows that did, and for a storage type
     // the channel block and a row of the output as floats.
     const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
@@ -180,7 +188,7 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
         }
         const size_t to = q * top.cstep * pack + (size_t)z * ay.out * out_row;
         float* out = (float*)top.data + to;
-        for (int y = bands.begin(task); y < bands.end(task); y++) {
+        for (int y = bands.begin(task), end = bands.end(task); y < end; y++) {
             const Span span = ay.at(y);
             PoolWindows w = {};
             w.in = from + (size_t)span.from * in_row;
@@ -193,6 +201,47 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
             float* row = storage ? memory + floats - out_row : out + y * out_row;
             pooler.run(w, span, depth, row);
             if (storage) storage->narrow(row, (uint16_t*)top.data + to + y * out_row, out_row);
+        }
+    }
+    return kOk;
+}
+
+int PoolingCpu::max_of_stored(const Mat& in, const Axis& ax, const Axis& ay, Mat& top, int threads,
+                              const Option& opt) const {
+    const PoolKernels& k = *kernels_->pool;
+    const int pack = in.elempack;
+    const size_t in_row = (size_t)in.w * pack, out_row = (size_t)ax.out * pack;
+    int x_first, x_last;
+    whole_windows(ax, &x_first, &x_last);
+    const float least = -FLT_MAX;  // as scale_of() has it for windows without values
+    uint16_t none;
+    storage_kernels(*kernels_, in.dtype)->narrow(&least, &none, 1);
+    Mat keys(in.w * pack, threads, 2u, opt.workspace_allocator);
+    if (keys.empty()) return kOutOfMemory;
+    const Bands bands(top.c, ay.out, threads);
+#pragma omp parallel for num_threads(threads)
+    for (int task = 0; task < top.c * bands.per_item; task++) {
+        const int q = bands.item(task);
+        const uint16_t* from = (const uint16_t*)in.data + q * in.cstep * pack;
+        uint16_t* to = (uint16_t*)top.data + q * top.cstep * pack;
+        int16_t* row = keys.row<int16_t>(get_omp_thread_num());
+        PoolKeyWindows w = {};
+        w.stride = ax.stride, w.pack = pack;
+        w.nans = in.dtype == DType::bf16 ? kBf16Nans : kF16Nans;
+        for (int y = bands.begin(task), end = bands.end(task); y < end; y++) {
+            const Span span = ay.at(y);
+            if (span.size > 0)
+                k.key_rows(from + span.from * in_row, in_row, span.size, w.nans, row, in_row);
+            for (int x = 0; x < ax.out; x += w.count) {
+                const Span columns = ax.at(x);
+                w.in = row + (size_t)columns.from * pack, w.columns = columns.size;
+                w.out = to + y * out_row + (size_t)x * pack;
+                w.count = x == x_first && x_first < x_last ? x_last - x_first : 1;
+                if (span.size > 0 && columns.size > 0)
+                    k.key_across(w);
+                else
+                    std::fill_n(w.out, w.count * pack, none);
+            }
         }
     }
     return kOk;

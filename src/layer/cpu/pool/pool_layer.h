@@ -20,6 +20,9 @@ private:
     // Maxima of s8.
     int forward_s8(const Mat& in, Mat& top, const Option& opt) const;
     // Windows at any place: sliding and adaptive ones.
+    // Maxima of f16 and bf16 blobs over windows of one or two axes.
+    int max_of_stored(const Mat& in, const Axis& ax, const Axis& ay, Mat& top, int threads,
+                      const Option& opt) const;
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                 const Option& opt) const;
 

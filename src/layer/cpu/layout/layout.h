@@ -1,0 +1,29 @@
+// Layout kernels: bytes moved by shuffles.
+#ifndef QUOLL_LAYER_CPU_LAYOUT_LAYOUT_H
+#define QUOLL_LAYER_CPU_LAYOUT_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace quoll {
+
+enum { kPieceBytes = 16, kNoByte = 0x80 };
+
+// Piece i, of kPieceBytes bytes, is at out + i * out_step; its byte j is byte from_a[j] of the 16
+// at a + i * step, or byte from_b[j] of those at b + i * step. One of the two is kNoByte.
+struct PickBytes {
+    const uint8_t *a, *b;
+    size_t step;
+    uint8_t* out;
+    size_t out_step;
+    uint8_t from_a[kPieceBytes], from_b[kPieceBytes];
+    size_t n;
+};
+
+struct LayoutKernels {
+    void (*pick_bytes)(const PickBytes& p);
+};
+
+}  // namespace quoll
+
+#endif
