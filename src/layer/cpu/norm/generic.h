@@ -5,6 +5,7 @@
 
 #include "layer/cpu/norm/norm.h"
 #include "simd/math.h"
+#include "simd/rsqrt.h"
 
 namespace quoll {
 namespace {
@@ -183,6 +184,13 @@ template <class V>
 QUOLL_INLINE V lrn_value(const LrnAcross& t, V x, V sum) {
     const V base = fma(sum, V::set(t.scale), V::set(t.bias));
     if (t.beta == 0.75f) {  // the usual one, without exp and log
+        if constexpr (s::kHasFastRsqrt) {
+            const auto usual = (base > V::set(0x1p-60f)) & (base < V::set(0x1p60f));
+            if (!any(!usual)) {
+                const V r = s::fast_rsqrt(base);
+                return x * (r * (r * s::fast_rsqrt(r)));  // r^2 / sqrt(r) = base^-3/4
+            }
+        }
         const V root = sqrt(base);
         return x / (root * sqrt(root));
     }

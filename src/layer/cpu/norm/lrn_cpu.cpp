@@ -4,16 +4,43 @@
 
 #include "cpu.h"
 #include "layer/channels.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
 
 namespace quoll {
+
+namespace {
+
+// Elements of each channel block that are floats at a time, of blobs of a storage type.
+enum { kStoredPixels = 16 };
+
+// The pixels of `part`, whose `in` and `out` are values of a storage type, by way of memory for
+// two times kStoredPixels of all channels.
+void lrn_stored(const NormKernels& norm, const StorageKernels& storage, const LrnAcross& part,
+                float* memory) {
+    const size_t pack = part.pack, step = kStoredPixels * pack, blocks = part.blocks;
+    LrnAcross piece = part;
+    piece.in = memory, piece.out = memory + blocks * step, piece.step = step;
+    for (size_t first = 0; first < part.pixels; first += kStoredPixels) {
+        piece.pixels = std::min<size_t>(kStoredPixels, part.pixels - first);
+        const size_t count = piece.pixels * pack, at = first * pack;
+        for (size_t q = 0; q < blocks; q++)
+            storage.widen((const uint16_t*)part.in + q * part.step + at, memory + q * step, count);
+        norm.lrn_across(piece);
+        for (size_t q = 0; q < blocks; q++)
+            storage.narrow(piece.out + q * step, (uint16_t*)part.out + q * part.step + at, count);
+    }
+}
+
+}  // namespace
 
 LRNCpu::LRNCpu() : kernels_(nullptr) { support_packing = true; }
 
 int LRNCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(LRN::create_pipeline(opt));
     kernels_ = &host_kernel_set();
+    support_fp16_storage = support_bf16_storage = region_type == 0;
     return kOk;
 }
 
@@ -24,13 +51,19 @@ int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(
         bottom_blob, usual && (pack == 4 || pack == 8 || pack == 16) ? pack : 1, opt, &in));
-    if (!usual) return LRN::forward(in, top_blob, opt);
+    if (!usual) {
+        QUOLL_RETURN_IF_ERROR(widened(in, opt, &in));
+        return LRN::forward(in, top_blob, opt);
+    }
 
     const size_t pixels = (size_t)in.w * in.h;
     const int half = std::min(local_size / 2, in.c * in.elempack);
     const int threads = threads_for(opt, (double)pixels * in.c * in.elempack * 4);
-    top_blob.create(in.logical_shape(), in.elempack, opt.blob_allocator);
-    const size_t scratch = in.elempack > 1 ? lrn_scratch(in.c, in.elempack, half) : 1;
+    top_blob.create_like(in, opt.blob_allocator);
+    const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
+    const size_t squares_size = in.elempack > 1 ? lrn_scratch(in.c, in.elempack, half) : 1;
+    const size_t stored = (size_t)kStoredPixels * in.elempack * in.c;
+    const size_t scratch = squares_size + (storage ? 2 * stored : 0);
     if (scratch > INT32_MAX) return kOutOfMemory;
     Mat squares((int)scratch, threads, 4u, opt.workspace_allocator);
     if (top_blob.empty() || squares.empty()) return kOutOfMemory;
@@ -45,11 +78,15 @@ int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
         const size_t begin = pixels * t / threads / 16 * 16;
         const size_t end = t + 1 < threads ? pixels * (t + 1) / threads / 16 * 16 : pixels;
         LrnAcross part = whole;
-        part.in = (const float*)in + begin * in.elempack;
-        part.out = (float*)top_blob + begin * in.elempack;
+        const size_t at = begin * in.elempack * (in.elemsize / in.elempack);
+        part.in = (const float*)((const char*)in.data + at);
+        part.out = (float*)((char*)top_blob.data + at);
         part.pixels = end - begin;
         part.scratch = squares.row(t);
-        kernels_->norm->lrn_across(part);
+        if (storage)
+            lrn_stored(*kernels_->norm, *storage, part, part.scratch + squares_size);
+        else
+            kernels_->norm->lrn_across(part);
     }
     return kOk;
 }
