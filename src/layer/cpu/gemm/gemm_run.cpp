@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
+
+#include "cpu.h"
 
 namespace quoll {
 
@@ -301,10 +304,60 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
     }
 }
 
+enum { kChunkBytes = 384 * 1024 };
+
+// Tasks of several threads: each takes its own share in order, then what others have left.
+class TaskShares {
+public:
+    enum { kMost = 64 };
+    TaskShares(int tasks, int shares) : count_(std::min<int>(shares, kMost)) {
+        for (int i = 0; i < count_; i++) {
+            const int begin = (int)piece_begin(tasks, count_, i);
+            shares_[i].next.store(begin, std::memory_order_relaxed);
+            shares_[i].end = begin + (int)piece_length(tasks, count_, i);
+        }
+    }
+    template <class Run>
+    void work(int thread, const Run& run) {
+        for (int i = 0; i < count_; i++) {
+            Share& share = shares_[(thread + i) % count_];
+            for (int t; (t = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+                run(t);
+        }
+    }
+
+private:
+    struct alignas(64) Share {  // a cache line each
+        std::atomic<int> next;
+        int end;
+    };
+    const int count_;
+    Share shares_[kMost];
+};
+
+// How the tasks of a product are cut, and whether those of a chunk of rows follow each other or
+// those of a group of panels. A thread has a run of them, so that it reads a part of A alone, or of
+// B, of which that is cut which is the larger.
+struct Division {
+    size_t chunks, groups;
+    bool rows_first;
+    Division(const GemmProblem& g, size_t chunk, size_t panels, size_t threads) {
+        const size_t wanted = threads * 4;  // tasks, to even out what threads lose to others
+        chunks = (g.num_rows + chunk - 1) / chunk;
+        const double a = (double)chunks * kChunkBytes, b = (double)g.n * g.k * sizeof(float);
+        rows_first = chunks > 1 && a > b;
+        if (rows_first) chunks = std::min(g.num_rows, round_up(chunks, threads));
+        groups = (wanted + chunks - 1) / chunks;
+        groups = std::min(panels, rows_first ? groups : round_up(groups, threads));
+        if (groups * chunks < threads) chunks = std::min(g.num_rows, wanted / groups);
+    }
+    static size_t round_up(size_t x, size_t step) { return (x + step - 1) / step * step; }
+};
+
 }  // namespace
 
 size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats) {
-    const size_t budget = 384 * 1024 / sizeof(float);
+    const size_t budget = kChunkBytes / sizeof(float);
     const size_t rows = budget / std::max<size_t>(1, a_floats + c_floats);
     return std::max<size_t>(4, rows / kernels.max_rows);
 }
@@ -313,25 +366,21 @@ void gemm_run(const GemmProblem& g, int threads) {
     const size_t panels = panel_count(*g.kernels->gemm, g.n);
     if (panels == 0 || g.num_rows == 0) return;
     const size_t chunk = g.chunk ? std::min(g.chunk, g.num_rows) : g.num_rows;
-    size_t chunks = (g.num_rows + chunk - 1) / chunk;
     if (threads <= 1) {
-        for (size_t i = 0; i < chunks; i++)
-            run_chunk(g, i * chunk, std::min((i + 1) * chunk, g.num_rows), 0, panels);
+        for (size_t row = 0; row < g.num_rows; row += chunk)
+            run_chunk(g, row, std::min(row + chunk, g.num_rows), 0, panels);
         return;
     }
-    // Few chunks: cut the panels too, so that every thread has a few tasks of its own.
-    const size_t wanted = (size_t)threads * 3;
-    size_t groups = std::min(panels, (wanted + chunks - 1) / chunks);
-    if (groups * chunks < (size_t)threads) chunks = std::min(g.num_rows, wanted / groups);
-    const int tasks = (int)(chunks * groups);
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int t = 0; t < tasks; t++) {
-        const size_t c = t / groups, p = t % groups;
-        const size_t row0 = piece_begin(g.num_rows, chunks, c);
-        const size_t panel0 = piece_begin(panels, groups, p);
-        run_chunk(g, row0, row0 + piece_length(g.num_rows, chunks, c), panel0,
-                  panel0 + piece_length(panels, groups, p));
-    }
+    const Division d(g, chunk, panels, threads);
+    TaskShares shares((int)(d.chunks * d.groups), threads);
+#pragma omp parallel num_threads(threads)
+    shares.work(get_omp_thread_num(), [&](int t) {
+        const size_t c = d.rows_first ? t / d.groups : t % d.chunks;
+        const size_t p = d.rows_first ? t % d.groups : t / d.chunks;
+        // Longer pieces lie between shorter ones, so that runs of them are equally long.
+        run_chunk(g, g.num_rows * c / d.chunks, g.num_rows * (c + 1) / d.chunks,
+                  panels * p / d.groups, panels * (p + 1) / d.groups);
+    });
 }
 
 // ---------------------------------------------------------------- plain matrices
