@@ -216,15 +216,18 @@ def test_loop_that_changes_a_rank_is_refused(tmp_path):
     assert not (tmp_path / 'm.param').exists()
 
 
+@pytest.mark.parametrize('known', [True, False])
 @pytest.mark.parametrize('attributes', [{}, {'scan_input_axes': [1]}, {'scan_input_directions': [1]},
                                         {'scan_output_axes': [1], 'scan_output_directions': [1]}])
-def test_scan(attributes, tmp_path):
+def test_scan(attributes, known, tmp_path):
+    """Unrolled where the length is known, a loop where it is not."""
     body = helper.make_graph(
         [helper.make_node('Add', ['s', 'part'], ['s_out']), helper.make_node('Mul', ['s_out', 'two'], ['row'])], 'body',
         [info('s', None), info('part', None)], [info('s_out', None), info('row', None)])
     node = helper.make_node('Scan', ['start', 'x'], ['end', 'rows'], body=body, num_scan_inputs=1, **attributes)
     size = 3 if 'scan_input_axes' in attributes else 4
-    model = model_of([node], [info('x', [3, 4])], [info('end', None), info('rows', None)],
+    length = [3, 4] if known else [3, 'n'] if size == 3 else ['n', 4]
+    model = model_of([node], [info('x', length)], [info('end', None), info('rows', None)],
                      [constant('start', np.zeros(size, np.float32)), constant('two', np.float32(2))])
     if 'scan_output_axes' in attributes:  # the reference evaluator lacks them: rows are columns, the last one first
         onnx.save(model, tmp_path / 'model.onnx')
@@ -239,6 +242,8 @@ def test_scan(attributes, tmp_path):
         np.testing.assert_allclose(have, 2 * want, rtol=1e-5)
     else:
         check(model, {'x': np.random.rand(3, 4).astype(np.float32)}, tmp_path)
+        if not known:
+            check(model, {'x': np.random.rand(7, 4).astype(np.float32)}, tmp_path)
 
 
 def appending(combine):

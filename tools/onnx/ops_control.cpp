@@ -412,6 +412,66 @@ struct ScanPlan {
     std::vector<int64_t> in_axes, in_back, out_axes, out_back;
 };
 
+// The values that iteration `at` of `length` takes, behind the states, through the body.
+bool scan_once(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values, Strings inputs,
+               const std::string& at, const std::string& last, Strings* outputs) {
+    for (int k = 0; k < p.scans; k++) {
+        const std::string place = p.in_back[k] ? nodes.add("Sub", {last, at}) : at;
+        inputs.push_back(nodes.add("Gather", {values[p.states + k], place},
+                                   {{"axis", attribute_of(p.in_axes[k])}}));
+        if (inputs.back().empty()) return false;
+    }
+    op.c.set_opset(op.opset);
+    const bool made = run_body(op, *p.body, inputs, outputs);
+    op.c.set_opset(20);
+    return made;
+}
+
+// The same as run_scan() for a length that is known only at run time: a loop, whose results lie one
+// behind the other.
+bool scan_at_run_time(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values,
+                      Strings* results) {
+    const std::string one = nodes.constant(Tensor::of_ints({1}, true));
+    const std::string axis = nodes.constant(Tensor::of_ints({p.in_axes[0]}, true));
+    LoopPlan plan;
+    plan.count = nodes.add("Gather", {nodes.add("Shape", {values[p.states]}), axis});
+    const std::string last = nodes.add("Sub", {plan.count, one});
+    plan.states.assign(values.begin(), values.begin() + p.states);
+    plan.first_sequence = plan.scans = (size_t)p.results;
+    Node inner = op.node;
+    inner.outputs.clear();
+    for (int i = 0; i < p.states + p.results; i++) {
+        plan.outputs.push_back(i);
+        inner.outputs.push_back(op.c.unique_value(op.node.label() + "/result"));
+    }
+    plan.body = [&](const Strings& inputs, Strings* outputs) {
+        const Strings state(inputs.begin() + 2, inputs.end());
+        outputs->assign(1, inputs[1]);
+        Strings made;
+        if (!scan_once(op, nodes, p, values, state, inputs[0], last, &made)) return false;
+        outputs->insert(outputs->end(), made.begin(), made.end());
+        return true;
+    };
+    Op loop(op.c, inner, op.opset);
+    if (!nodes.ok() || !loop_at_run_time(loop, plan))
+        return op.reason.empty() ? op.fail("%s", loop.reason.c_str()) : false;
+    results->assign(inner.outputs.begin(), inner.outputs.begin() + p.states);
+    for (int k = 0; k < p.results; k++) {
+        std::string rows = inner.outputs[(size_t)(p.states + k)];
+        if (p.out_back[k])
+            rows = nodes.add("Slice", {rows, nodes.ints({-1}), nodes.ints({INT64_MIN + 1}),
+                                       nodes.ints({0}), nodes.ints({-1})});
+        const int64_t rank = nodes.ok() ? nodes.value(rows)->rank() : 0;
+        const int64_t to = p.out_axes[k] + (p.out_axes[k] < 0 ? rank : 0);
+        std::vector<int64_t> perm;
+        for (int64_t a = 1; a < rank; a++) perm.push_back(a);
+        if (to < 0 || to >= rank) return op.fail("axis %lld", (long long)p.out_axes[k]);
+        perm.insert(perm.begin() + (ptrdiff_t)to, 0);
+        results->push_back(to ? nodes.transpose(rows, perm) : rows);
+    }
+    return nodes.ok();
+}
+
 // One run over the sequences of `values`: states first. Gives final states and stacked results.
 bool run_scan(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values, Strings* results) {
     int64_t length = -1;
@@ -419,28 +479,18 @@ bool run_scan(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& values, St
         const Value* v = nodes.value(values[p.states + k]);
         int axis = 0;
         if (!op.axis(p.in_axes[k], v->rank(), &axis)) return false;
-        if (!v->shape[axis].known())
-            return op.fail("the length of %s is known only at run time; give it with --shape",
-                           v->name.c_str());
+        if (!v->shape[axis].known()) return scan_at_run_time(op, nodes, p, values, results);
         length = v->shape[axis].value;
     }
     if (length < 1 || length > kMostNodes / (int64_t)std::max<size_t>(1, p.body->nodes.size()))
         return op.fail("%lld iterations", (long long)length);
     Strings state(values.begin(), values.begin() + p.states);
     std::vector<Strings> rows((size_t)p.results);
+    const std::string last = nodes.constant(Tensor::of_ints({length - 1}, true));
     for (int64_t i = 0; i < length; i++) {
-        Strings inputs = state, outputs;
-        for (int k = 0; k < p.scans; k++) {
-            const std::string at =
-                nodes.constant(Tensor::of_ints({p.in_back[k] ? length - 1 - i : i}, true));
-            inputs.push_back(nodes.add("Gather", {values[p.states + k], at},
-                                       {{"axis", attribute_of(p.in_axes[k])}}));
-            if (inputs.back().empty()) return false;
-        }
-        op.c.set_opset(op.opset);
-        const bool made = run_body(op, *p.body, inputs, &outputs);
-        op.c.set_opset(20);
-        if (!made) return false;
+        Strings outputs;
+        const std::string at = nodes.constant(Tensor::of_ints({i}, true));
+        if (!scan_once(op, nodes, p, values, state, at, last, &outputs)) return false;
         state.assign(outputs.begin(), outputs.begin() + p.states);
         for (int k = 0; k < p.results; k++) rows[k].push_back(outputs[p.states + k]);
     }
@@ -499,7 +549,7 @@ bool scan(Op& op) {
         for (const Strings& r : results) items.push_back(r[i]);
         if (op.wants(i) && !nodes.set(i, first ? stack(nodes, items, 0) : items[0])) return false;
     }
-    op.c.count("scans unrolled");
+    op.c.count("scans");
     return true;
 }
 
@@ -511,7 +561,8 @@ OpTable control_ops() {
          "branches of the same rank, unless the condition is known at conversion"},
         {"", "Loop", 1, 0, loop,
          "unrolled where the trip count is known; otherwise carried values of rank at most 4"},
-        {"", "Scan", 8, 0, scan, "a length that is known at conversion; unrolled"},
+        {"", "Scan", 8, 0, scan,
+         "unrolled where the length is known; otherwise states of rank at most 4"},
     };
 }
 
