@@ -10,6 +10,7 @@
 #include "guarded.h"
 #include "layer.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/gemm/gemm_run.h"
 #include "modelbin.h"
 #include "paramdict.h"
 #include "scalar_private.h"
@@ -132,6 +133,35 @@ TEST(Cast, sums) {
                     for (size_t j = 0; j < pack; j++)
                         expect_same(out[j], c.narrow((float)want[j]), c, *set, "sum");
                 }
+}
+
+TEST(Cast, row_times_bf16) {
+    for (const KernelSet* set : kernel_sets())
+        for (size_t n : {1, 15, 16, 20, 32, 33, 130, 300})
+            for (size_t k : {1, 2, 7, 64}) {
+                std::vector<float> b(n * k);
+                Guarded<float> a(k), bias(n), out(n);
+                for (size_t i = 0; i < n * k; i++)
+                    b[i] = float_from_bfloat(
+                        bfloat_from_float((float)((int)(i * 37 % 101) - 50) * .03f));
+                for (size_t i = 0; i < k; i++) a[i] = (float)((int)(i * 7 % 13) - 6) * .1f;
+                for (size_t i = 0; i < n; i++) bias[i] = (float)(i % 5);
+                const size_t size = gemm_packed_size(*set->gemm, n, k);
+                std::vector<float> panels(size);
+                gemm_pack(*set->gemm, b.data(), k, false, n, k, panels.data());
+                Guarded<uint16_t> stored(size);
+                const CastKernels& kernels = *set->cast;
+                kernels.bf16.narrow(panels.data(), stored.data(), size);
+                kernels.row_times_bf16(a.data(), k, stored.data(), n, bias.data(), out.data(), -1.f,
+                                       5.f);
+                for (size_t j = 0; j < n; j++) {
+                    double want = bias[j];
+                    for (size_t i = 0; i < k; i++) want += (double)a[i] * b[j * k + i];
+                    want = std::min(5., std::max(-1., want));
+                    ASSERT_NEAR(out[j], want, 1e-5)
+                        << isa_name(set->isa) << " " << n << " x " << k << " column " << j;
+                }
+            }
 }
 
 namespace {

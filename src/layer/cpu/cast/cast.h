@@ -28,6 +28,11 @@ struct StorageKernels {
 
 struct CastKernels {
     StorageKernels f16, bf16;
+    // As the gemm family's row_times_panels, on panels narrowed to bf16: out[n] = clamp(init[n] +
+    // sum over k of a[k] * panel row k) for the `count` columns up to the last panel, which may be
+    // narrow.
+    void (*row_times_bf16)(const float* a, size_t k, const uint16_t* b, size_t count,
+                           const float* init, float* out, float low, float high);
 };
 
 }  // namespace quoll

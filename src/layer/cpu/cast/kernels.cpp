@@ -2,6 +2,7 @@
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/cast.h"
 #include "layer/cpu/cast/stored.h"
+#include "layer/cpu/gemm/panel.h"
 #include "layer/cpu/isa_table.h"
 
 namespace quoll {
@@ -91,6 +92,50 @@ void sum(const uint16_t* x, size_t n, size_t pack, float scale, uint16_t* y) {
     Type::store_n(V::load(lanes), y, pack);
 }
 
+// `panels` of `vectors` vectors, side by side in the output.
+template <size_t panels, size_t vectors>
+QUOLL_INLINE void row_times_group(const float* a, size_t k, const uint16_t* b, size_t count,
+                                  const float* init, float* out, float low, float high) {
+    using V = s::vecf<s::kLanes>;
+    constexpr size_t columns = vectors * s::kLanes;
+    V sum[panels * vectors];
+    s::unroll<panels * vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
+        const size_t n = v() * s::kLanes;
+        sum[v] = V::load_n(init + n, n < count ? count - n : 0);
+    });
+    const size_t panel = k * columns;
+    for (size_t i = 0; i < k; i++, b += columns) {
+        const V x = V::set(a[i]);
+        s::unroll<panels * vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
+            const uint16_t* p = b + v() / vectors * panel + v() % vectors * s::kLanes;
+            sum[v] = fma(x, s::load_bf16<s::kLanes>(p), sum[v]);
+        });
+    }
+    s::unroll<panels * vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
+        const size_t n = v() * s::kLanes;
+        min(V::set(high), max(V::set(low), sum[v])).store_n(out + n, n < count ? count - n : 0);
+    });
+}
+
+void row_times_bf16(const float* a, size_t k, const uint16_t* b, size_t count, const float* init,
+                    float* out, float low, float high) {
+    constexpr size_t columns = kTileVectors * s::kLanes;
+    constexpr size_t group = QUOLL_ISA_REGISTERS >= 32 ? 4 : 2;  // streams of memory
+    while (count > 0) {
+        size_t width = columns;
+        if (count >= group * columns) {
+            width = group * columns;
+            row_times_group<group, kTileVectors>(a, k, b, count, init, out, low, high);
+        } else if (count > s::kLanes) {
+            row_times_group<1, kTileVectors>(a, k, b, count, init, out, low, high);
+        } else {
+            return row_times_group<1, 1>(a, k, b, count, init, out, low, high);
+        }
+        if (count <= width) return;
+        count -= width, b += width * k, init += width, out += width;
+    }
+}
+
 template <class Type>
 constexpr StorageKernels storage() {
     return {&widen<Type>,
@@ -103,6 +148,7 @@ constexpr StorageKernels storage() {
 }  // namespace
 
 extern const CastKernels QUOLL_ISA_TABLE(cast_kernels);
-const CastKernels QUOLL_ISA_TABLE(cast_kernels) = {storage<StoredF16>(), storage<StoredBf16>()};
+const CastKernels QUOLL_ISA_TABLE(cast_kernels) = {storage<StoredF16>(), storage<StoredBf16>(),
+                                                   &row_times_bf16};
 
 }  // namespace quoll

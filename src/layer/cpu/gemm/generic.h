@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/gemm/panel.h"
 #include "simd/vec.h"
 
 namespace quoll {
@@ -10,8 +11,7 @@ namespace {
 namespace s = simd;
 
 // The tile's accumulators, one row of B and one value of A share the registers: 14 x 2 vectors on
-// AVX-512, 6 x 2 on AVX2 and SSE4, 14 x 2 on NEON. Without SIMD four columns stand for a vector.
-constexpr size_t kTileVectors = s::kLanes == 1 ? 4 : 2;
+// AVX-512, 6 x 2 on AVX2 and SSE4, 14 x 2 on NEON.
 constexpr size_t kTileRows = (QUOLL_ISA_REGISTERS - kTileVectors - 1) / kTileVectors;
 static_assert(kTileRows <= kGemmMaxRows, "GemmKernels has no room for such a tile");
 

@@ -1,5 +1,6 @@
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 
+#include "layer/cpu/cast/cast.h"
 #include "layer/scratch.h"
 
 namespace quoll {
@@ -19,18 +20,77 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
         weight_data_int8.release();
         return kOk;
     }
+    kernels_ = &host_kernel_set();
+    activation_ = FusedActivation(*kernels_, activation);
+    stored_.release();
+    has_matrix_ = false;
     const int k = num_input();
-    QUOLL_RETURN_IF_ERROR(matrix_.create(*this, weight_data, k, false, num_output, k,
-                                         bias_term ? (const float*)bias_data : nullptr, opt));
-    activation_ = FusedActivation(host_kernel_set(), activation);
+    if (opt.use_bf16_storage) {
+        QUOLL_RETURN_IF_ERROR(store_weights(opt));
+    } else {
+        QUOLL_RETURN_IF_ERROR(matrix_.create(*this, weight_data, k, false, num_output, k,
+                                             bias_term ? (const float*)bias_data : nullptr, opt));
+        has_matrix_ = true;
+    }
     weight_data.release();
+    return kOk;
+}
+
+int InnerProductCpu::store_weights(const Option& opt) {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const int k = num_input();
+    const Mat panels =
+        gemm_packed(gemm, weight_data, k, false, num_output, k, opt.workspace_allocator);
+    stored_bias_.create(num_output);
+    if (!panels.empty()) stored_.create(panels.w, panels.h, (size_t)2u);
+    if (stored_.empty() || stored_bias_.empty()) {
+        fail("out of memory for a matrix of %d x %d", num_output, k);
+        return kOutOfMemory;
+    }
+    kernels_->cast->bf16.narrow(panels, (uint16_t*)stored_.data,
+                                gemm_packed_size(gemm, num_output, k));
+    for (int i = 0; i < num_output; i++) stored_bias_[i] = bias_term ? bias_data[i] : 0.f;
+    return kOk;
+}
+
+int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt) const {
+    const size_t columns = (size_t)kernels_->gemm->lanes * kernels_->gemm->vectors;
+    const size_t k = num_input(), n = num_output, panels = (n + columns - 1) / columns;
+    const int threads = threads_for(opt, (double)n * (double)k);
+    const int pieces = (int)std::min<size_t>(threads, panels);
+#pragma omp parallel for num_threads(pieces) if (pieces > 1)
+    for (int t = 0; t < pieces; t++) {
+        const size_t n0 = piece_begin(panels, pieces, t) * columns;
+        const size_t n1 = std::min(n, n0 + piece_length(panels, pieces, t) * columns);
+        kernels_->cast->row_times_bf16(in, k, (const uint16_t*)stored_.data + n0 * k, n1 - n0,
+                                       (const float*)stored_bias_ + n0, out + n0, activation_.low,
+                                       activation_.high);
+    }
+    activation_.finish(out, n);
+    return kOk;
+}
+
+int InnerProductCpu::widened_matrix(const Option& opt) const {
+    if (has_matrix_) return kOk;
+    std::lock_guard<std::mutex> lock(lock_);
+    if (has_matrix_) return kOk;
+    const size_t n = num_output, k = num_input();
+    const size_t size = gemm_packed_size(*kernels_->gemm, n, k);
+    Mat panels, plain;
+    QUOLL_RETURN_IF_ERROR(product_memory(size, 1, opt.workspace_allocator, &panels));
+    QUOLL_RETURN_IF_ERROR(product_memory(n * k, 1, opt.workspace_allocator, &plain));
+    kernels_->cast->bf16.widen((const uint16_t*)stored_.data, panels, size);
+    gemm_unpack(*kernels_->gemm, panels, n, k, plain);
+    QUOLL_RETURN_IF_ERROR(
+        matrix_.create(*this, plain, k, false, n, k, (const float*)stored_bias_, opt));
+    has_matrix_ = true;
     return kOk;
 }
 
 int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     Mat rows;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &rows));
-    if (!matrix_.created() && !int8_.created()) return InnerProduct::forward(rows, top_blob, opt);
+    if (!kernels_ && !int8_.created()) return InnerProduct::forward(rows, top_blob, opt);
     const ShapeList in(rows);
     ShapeList tops;
     QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *tops));
@@ -40,6 +100,8 @@ int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option
     if (int8_.created())
         return int8_affine == 2 ? int8_.forward_ranged(rows, top_blob, opt)
                                 : int8_.forward(rows, top_blob, opt);
+    if (rows.h == 1 && !stored_.empty()) return multiply_row(rows, top_blob, opt);
+    QUOLL_RETURN_IF_ERROR(widened_matrix(opt));
     GemmMatrix product = {};
     product.a = rows;
     product.a_row = num_input();

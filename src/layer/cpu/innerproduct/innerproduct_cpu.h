@@ -1,6 +1,9 @@
 #ifndef QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 #define QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 
+#include <atomic>
+#include <mutex>
+
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/packing.h"
@@ -23,7 +26,18 @@ public:
     const char* algorithm() const { return matrix_.algorithm(); }
 
 private:
-    ConstantMatrix matrix_;
+    int store_weights(const Option& opt);
+    int multiply_row(const float* in, float* out, const Option& opt) const;
+    // matrix_, made of the stored weights when the first product wants it.
+    int widened_matrix(const Option& opt) const;
+
+    mutable ConstantMatrix matrix_;
+    mutable std::mutex lock_;
+    mutable std::atomic<bool> has_matrix_{false};
+    // Panels of the gemm kernels as bf16, for single rows: with bf16 storage the weights' only form
+    // until a product has more rows.
+    Mat stored_, stored_bias_;
+    const KernelSet* kernels_ = nullptr;
     FusedActivation activation_;
     Int8Matrix int8_;  // when int8_scale_term is set
 };
