@@ -19,7 +19,7 @@ foreach(object IN LISTS OBJECTS)
         endif()
         if(line MATCHES " [WVuvw] ")
             string(APPEND bad "\n${object}: ${line}")
-        elseif(line MATCHES " [A-Z] " AND NOT line MATCHES " [A-Z] _ZN5quoll[0-9]+[a-z0-9_]+_(scalar|sse4|avx2|avxvnni|avx512|avx512vnni|amx|neon)E$")
+        elseif(line MATCHES " [A-Z] " AND NOT line MATCHES " [A-Z] _ZN5quoll[0-9]+[a-z0-9_]+_(scalar|sse4|avx2|avxvnni|avx512|avx512vnni|avx512bf16|amx|neon)E$")
             # sanitizers add their own read-only globals
             if(NOT line MATCHES "__(asan|odr_asan|ubsan|tsan)")
                 string(APPEND bad "\n${object}: ${line}")
