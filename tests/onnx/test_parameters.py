@@ -63,3 +63,41 @@ def test_volumes_with_weights_as_inputs(kind, seed, tmp_path):
     model = build([helper.make_node(kind, list(inputs), ['y'], **attributes)], inputs, {'y': TensorProto.FLOAT})
     want = runtime_answers(model, inputs)['y']
     np.testing.assert_allclose(answers(model, inputs, tmp_path)['y'], want, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize('seed', range(24))
+def test_slices_known_at_run_time(seed, tmp_path):
+    """Any of starts, ends, axes and steps may be an input; axes and steps may be missing."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 5))
+    x = rng.normal(0, 1, rng.integers(2, 8, rank)).astype(np.float32)
+    count = int(rng.integers(1, rank + 1))
+    axes = rng.permutation(rank)[:count] if seed % 4 else np.arange(count)
+    steps = rng.choice([-2, -1, 1, 2, 3], count)
+    lists = {'starts': np.where(steps > 0, 0, -1) + 0 * axes, 'ends': np.where(steps > 0, 5, -9), 'axes': axes, 'steps': steps}
+    if seed % 4 == 0:
+        del lists['axes']
+    lists = {n: a.astype(np.int64) for n, a in lists.items()}
+    names = [n for n in lists if rng.random() < 0.5] or ['steps']
+    inputs = {'x': x, **{n: lists[n] for n in names}}
+    node = helper.make_node('Slice', ['x', *[n if n in lists else '' for n in ('starts', 'ends', 'axes', 'steps')]], ['y'])
+    model = build([node], inputs, {'y': TensorProto.FLOAT}, {n: a for n, a in lists.items() if n not in names})
+    want = runtime_answers(model, inputs)['y']
+    got = answers(model, inputs, tmp_path)['y']
+    assert got.shape == want.shape and np.array_equal(got, want)
+
+
+@pytest.mark.parametrize('groups,fields', [(2, 2), (2, 4), (6, 2), (2, 3), (3, 2), (1, 6)])
+def test_deformed_groups(groups, fields, tmp_path):
+    from onnx.reference import ReferenceEvaluator
+    rng = np.random.default_rng(groups * 7 + fields)
+    channels, outputs, height, width = 12, 6, 5, 4
+    inputs = {'x': rng.normal(0, 1, (2, channels, height, width)), 'o': rng.normal(0, 1, (2, fields * 18, height, width)),
+              'm': rng.uniform(0, 1, (2, fields * 9, height, width))}
+    weights = {'w': rng.normal(0, 1, (outputs, channels // groups, 3, 3)), 'b': rng.normal(0, 1, outputs)}
+    inputs, weights = ({n: a.astype(np.float32) for n, a in d.items()} for d in (inputs, weights))
+    node = helper.make_node('DeformConv', ['x', 'w', 'o', 'b', 'm'], ['y'], group=groups, offset_group=fields, pads=[1, 1, 1, 1],
+                            kernel_shape=[3, 3])
+    model = build([node], inputs, {'y': TensorProto.FLOAT}, weights)
+    want = ReferenceEvaluator(model).run(None, inputs)[0]
+    np.testing.assert_allclose(answers(model, inputs, tmp_path)['y'], want, 1e-4, 1e-4)

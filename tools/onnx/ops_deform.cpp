@@ -1,6 +1,6 @@
 // DeformConv: DeformableConv2D layers, one for each part of the channels that has offsets or
 // weights of its own.
-#include <algorithm>
+#include <numeric>
 
 #include "onnx/nodes.h"
 #include "onnx/window.h"
@@ -45,33 +45,39 @@ bool deform_conv(Op& op) {
     const int64_t groups = op.attr("group", 1), fields = op.attr("offset_group", 1);
     if (x->rank() != 4 || w->rank() != 4 || !op.has(2)) return op.fail("rank %d", x->rank());
     if (!w->is_constant() || !x->shape[1].known()) return op.fail("weights that are no constants");
-    const int64_t channels = x->shape[1].value, outputs = w->constant->dims[0],
-                  parts = std::max(groups, fields);
-    if (groups < 1 || fields < 1 || (groups > 1 && fields > 1) || channels % parts != 0 ||
-        outputs % groups != 0)
-        return op.fail("%lld groups and %lld offset groups", (long long)groups, (long long)fields);
+    const int64_t channels = x->shape[1].value, outputs = w->constant->dims[0];
+    if (groups < 1 || fields < 1 || channels % groups != 0 || channels % fields != 0 ||
+        outputs % groups != 0 || w->constant->dims[1] != channels / groups)
+        return op.fail("%lld groups and %lld offset groups of %lld channels", (long long)groups,
+                       (long long)fields, (long long)channels);
     Deformation d;
     if (!read_window(op, x, {w->constant->dims[2], w->constant->dims[3]}, &d.window)) return false;
     d.shape = x->shape;
     for (int a = 0; a < 2; a++)
         d.shape[a + 2] = window_size(op, d.window, a, x->shape[a + 2], false);
+    // Parts of the channels that share weights and offsets.
+    const int64_t parts = std::lcm(groups, fields), per_group = parts / groups;
     const int64_t taps = d.window.kernel[0] * d.window.kernel[1], each = channels / parts;
     Nodes n(op);
+    const auto cut = [&](const std::string& v, int64_t axis, int64_t size, int64_t p, int64_t of) {
+        return of > 1 ? n.slice(v, axis, p * size, (p + 1) * size) : v;
+    };
     std::vector<std::string> made;
     for (int64_t p = 0; p < parts; p++) {
-        const auto part = [&](const std::string& v, int64_t axis, int64_t size, bool cut) {
-            return cut ? n.slice(v, axis, p * size, (p + 1) * size) : v;
-        };
-        const std::string mask = op.has(4) ? part(n.in(4), 1, taps, fields > 1) : "";
-        const std::string weight = groups > 1 ? part(n.in(1), 0, outputs / groups, true)
-                                              : part(n.in(1), 1, each, fields > 1);
-        made.push_back(deform(op, n, d, part(n.in(0), 1, each, parts > 1), weight,
-                              part(n.in(2), 1, 2 * taps, fields > 1), mask));
-        if (made.back().empty()) return false;
+        const int64_t group = p / per_group, field = p * fields / parts;
+        const std::string mask = op.has(4) ? cut(n.in(4), 1, taps, field, fields) : "";
+        const std::string rows = cut(n.in(1), 0, outputs / groups, group, groups);
+        const std::string part = deform(op, n, d, cut(n.in(0), 1, each, p, parts),
+                                        cut(rows, 1, each, p % per_group, per_group),
+                                        cut(n.in(2), 1, 2 * taps, field, fields), mask);
+        if (part.empty()) return false;
+        if (p % per_group == 0)
+            made.push_back(part);
+        else
+            made.back() = n.add("Add", {made.back(), part});
     }
     std::string out = made[0];
     if (groups > 1) out = n.add("Concat", made, {{"axis", attribute_of((int64_t)1)}});
-    for (size_t i = 1; i < made.size() && groups == 1; i++) out = n.add("Add", {out, made[i]});
     if (op.has(3)) out = n.add("Add", {out, n.add("Unsqueeze", {n.in(3), n.ints({1, 2})})});
     return n.set(0, out);
 }
@@ -79,8 +85,7 @@ bool deform_conv(Op& op) {
 }  // namespace
 
 OpTable deform_ops() {
-    return {{"", "DeformConv", 19, 0, deform_conv,
-             "2 spatial axes, constant weights; groups or offset groups, not both"}};
+    return {{"", "DeformConv", 19, 0, deform_conv, "2 spatial axes, constant weights"}};
 }
 
 }  // namespace onnx_tool

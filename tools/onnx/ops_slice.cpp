@@ -57,15 +57,23 @@ bool slice_at_run_time(Op& op, Value* x) {
             shape[a] = Dim();
     // [0 : n] of one axis: exporters cut to a size that is there.
     const Value *start = op.in(1), *end = op.in(2);
-    if (known_axes && axes.size() == 1 && start->has_content && end->has_content &&
+    std::vector<int64_t> steps(1, 1);
+    const bool dense = !op.has(4) || (op.ints(4, "steps", &steps) && steps[0] == 1);
+    if (known_axes && dense && axes.size() == 1 && start->has_content && end->has_content &&
         start->content[0].known() && start->content[0].value >= 0 && !end->content[0].known()) {
         const int64_t a = axes[0] < 0 ? axes[0] + x->rank() : axes[0];
         shape[(size_t)a] = op.c.symbols.subtract(end->content[0], start->content[0]);
     }
     for (int i = 1; i < op.inputs(); i++) {
-        if (!op.has(i))
-            return op.fail("starts known only at run time, without axes but with steps");
-        from.push_back(op.plain(op.in(i)));
+        Value* list = op.in(i);
+        if (!list) {  // no axes, but steps: the axes in order
+            if (!start->shape[0].known()) return op.fail("an unknown number of starts");
+            axes.clear();
+            for (int64_t a = 0; a < start->shape[0].value; a++) axes.push_back(a);
+            list = op.c.add_constant(op.c.unique_value(op.node.label() + "/axes"),
+                                     Tensor::of_ints(axes));
+        }
+        from.push_back(op.plain(list));
         if (from.back().empty()) return false;
     }
     const std::string out = op.emit("StridedSlice", from).outputs[0];
@@ -153,12 +161,12 @@ bool slice(Op& op) {
         starts = op.attr_ints("starts"), ends = op.attr_ints("ends"), axes = op.attr_ints("axes");
     } else {
         const std::string before = op.reason;
-        if (!op.ints(1, "starts", &starts) || !op.ints(2, "ends", &ends)) {
+        if (!op.ints(1, "starts", &starts) || !op.ints(2, "ends", &ends) ||
+            (op.has(3) && !op.ints(3, "axes", &axes)) ||
+            (op.has(4) && !op.ints(4, "steps", &steps))) {
             op.reason = before;
             return slice_at_run_time(op, x);
         }
-        if (op.has(3) && !op.ints(3, "axes", &axes)) return false;
-        if (op.has(4) && !op.ints(4, "steps", &steps)) return false;
     }
     if (axes.empty())
         for (size_t i = 0; i < starts.size(); i++) axes.push_back((int64_t)i);
@@ -409,7 +417,8 @@ bool trilu(Op& op) {
 
 OpTable slice_ops() {
     return {
-        {"", "Slice", 1, 0, slice, "axes and steps constant; at most 4 axes when starts are not"},
+        {"", "Slice", 1, 0, slice,
+         "rank of at most 4 when starts, ends, axes or steps are not constant"},
         {"", "Split", 1, 0, split, "constant sizes"},
         {"", "Concat", 1, 0, concat, ""},
         {"", "Tile", 6, 0, tile, "repeats that are constant or sizes of inputs"},
