@@ -101,3 +101,47 @@ def test_deformed_groups(groups, fields, tmp_path):
     model = build([node], inputs, {'y': TensorProto.FLOAT}, weights)
     want = ReferenceEvaluator(model).run(None, inputs)[0]
     np.testing.assert_allclose(answers(model, inputs, tmp_path)['y'], want, 1e-4, 1e-4)
+
+
+@pytest.mark.parametrize('images,regions', [(1, 3), (3, 4), (2, 1)])
+def test_regions_of_images(images, regions, tmp_path):
+    rng = np.random.default_rng(images * 5 + regions)
+    corners = np.concatenate([rng.integers(0, 4, (regions, 2)), rng.integers(5, 9, (regions, 2))], 1)
+    rois = np.concatenate([rng.integers(0, images, (regions, 1)), corners], 1).astype(np.float32)
+    inputs = {'x': rng.normal(0, 1, (images, 2, 10, 10)).astype(np.float32), 'r': rois}
+    model = build([helper.make_node('MaxRoiPool', ['x', 'r'], ['y'], pooled_shape=[2, 2])], inputs, {'y': TensorProto.FLOAT})
+    np.testing.assert_allclose(answers(model, inputs, tmp_path)['y'], runtime_answers(model, inputs)['y'], 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize('p,shape', [(1, (2, 3, 4)), (2, (2, 3, 4, 5)), (3, (1, 2, 3, 4)), (4, (2, 3, 2, 3, 4))])
+def test_global_norms(p, shape, tmp_path):
+    x = np.random.default_rng(p).normal(0, 1, shape).astype(np.float32)
+    model = build([helper.make_node('GlobalLpPool', ['x'], ['y'], p=p)], {'x': x}, {'y': TensorProto.FLOAT})
+    want = (np.abs(x) ** p).sum(tuple(range(2, x.ndim)), keepdims=True) ** (1 / p)
+    np.testing.assert_allclose(answers(model, {'x': x}, tmp_path)['y'], want, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize('shape', [(3, 4), (2, 3, 4), (2, 5, 3, 4), (2, 2, 5, 3, 4)])
+@pytest.mark.parametrize('kind,attributes', [
+    ('Trilu', {}), ('Softmax', {'axis': 0}), ('LogSoftmax', {'axis': -2}), ('TopK', {'axis': 0}), ('CumSum', {}), ('Pad', {}),
+    ('Tile', {}), ('Slice', {}), ('Gather', {'axis': 0}), ('ArgMax', {'axis': -2, 'keepdims': 0}), ('Concat', {'axis': 0})])
+def test_what_follows_a_product(kind, attributes, shape, tmp_path):
+    """A product leaves axes merged that these operators need apart."""
+    x, rank = np.random.default_rng(len(shape)).normal(0, 1, shape).astype(np.float32), len(shape)
+    weights = {'w': np.random.default_rng(1).normal(0, 1, (4, 4)).astype(np.float32)}
+    more = {'TopK': [[2]], 'CumSum': [0], 'Pad': [[1] + [0] * (2 * rank - 2) + [2]], 'Tile': [[2] * rank], 'Slice': [[0, 1], [1, 3]],
+            'Gather': [1]}
+    names = [f'p{i}' for i in range(len(more.get(kind, [])))]
+    weights.update({n: np.array(v, np.int64) for n, v in zip(names, more.get(kind, []))})
+    tops = ['y', 'z'] if kind == 'TopK' else ['y']
+    made = [helper.make_node('MatMul', ['x', 'w'], ['m']),
+            helper.make_node(kind, ['m', *(['x'] if kind == 'Concat' else []), *names], tops, **attributes)]
+    model = build(made, {'x': x}, {'y': TensorProto.INT64 if kind == 'ArgMax' else TensorProto.FLOAT}, weights, opset=17)
+    np.testing.assert_allclose(answers(model, {'x': x}, tmp_path)['y'], runtime_answers(model, {'x': x})['y'], 1e-5, 1e-5)
+
+
+def test_five_axes_padded_in_front(tmp_path):
+    x = np.random.default_rng(9).normal(0, 1, (2, 3, 2, 2, 3)).astype(np.float32)
+    nodes = [helper.make_node('Add', ['x', 'x'], ['a']), helper.make_node('Pad', ['a', 'p'], ['y'])]
+    model = build(nodes, {'x': x}, {'y': TensorProto.FLOAT}, {'p': np.array([1, 0, 0, 0, 2, 1, 0, 0, 1, 0])})
+    np.testing.assert_array_equal(answers(model, {'x': x}, tmp_path)['y'], runtime_answers(model, {'x': x})['y'])

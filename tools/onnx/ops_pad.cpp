@@ -130,10 +130,8 @@ bool pad(Op& op) {
             return op.fail("pads of %lld and %lld", (long long)before, (long long)behind);
         int mat_axis = 0;
         Form form = op.axis_form(now, axis, &mat_axis);
-        if (form.groups.size() == 4 && mat_axis == 0) {
-            form.groups = {1, 3};  // Padding has no place for a fourth axis
-            if (form.batch) form.groups = {1, (int)x->rank() - 2};
-        }
+        if (form.groups.size() == 4 && mat_axis == 0)  // Padding has no place for a fourth axis
+            form.groups = {1, x->rank() - (form.batch ? 2 : 1)};
         std::string blob = op.blob(now, form);
         if (blob.empty()) return false;
         std::vector<Dim> shape = now->shape;

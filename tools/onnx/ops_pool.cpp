@@ -1,6 +1,7 @@
 // Pooling.
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/window.h"
 
 namespace quoll {
@@ -108,12 +109,23 @@ bool global_pool(Op& op, int pooling_type) {
 bool global_max_pool(Op& op) { return global_pool(op, 0); }
 bool global_average_pool(Op& op) { return global_pool(op, 1); }
 
+// As operators of ONNX.
+bool global_power_pool(Op& op, int64_t p) {
+    Nodes n(op);
+    std::vector<int64_t> axes;
+    for (int64_t a = 2; a < op.in(0)->rank(); a++) axes.push_back(a);
+    const std::string powers = n.add("Pow", {n.add("Abs", {n.in(0)}), n.scalar((float)p)});
+    const std::string sum = n.add("ReduceSum", {powers, n.ints(axes)});
+    return n.set(0, n.add("Pow", {sum, n.scalar(1.f / (float)p)}));
+}
+
 // (sum of |x|^p)^(1/p)
 bool global_lp_pool(Op& op) {
     Value* x = op.in(0);
     const int64_t p = op.attr("p", 2);
     const int axes = x->rank() - 2;
-    if (axes < 1 || axes > 3 || (p != 1 && p != 2)) return op.fail("p of %lld", (long long)p);
+    if (axes < 1 || p < 1) return op.fail("rank %d, p of %lld", x->rank(), (long long)p);
+    if (p > 2 || axes > 3) return global_power_pool(op, p);
     const std::string from = op.batched(x);
     if (from.empty()) return false;
     ModelLayer& layer = op.emit("Reduction", {from});
@@ -165,25 +177,49 @@ bool max_unpool(Op& op) {
     return true;
 }
 
-bool max_roi_pool(Op& op) {
-    Value *x = op.in(0), *rois = op.in(1);
+// One region of one image; the name of what comes out. "" after op.fail().
+std::string pool_region(Op& op, Nodes& n, const std::string& image, const std::string& corners) {
+    if (!n.ok()) return "";
+    Value *x = n.value(image), *region = n.value(corners);
     const std::vector<int64_t> size = op.attr_ints("pooled_shape");
-    if (size.size() != 2 || !x->shape[0].is(1) || x->rank() != 4 || rois->rank() != 2 ||
-        !rois->shape[0].is(1))
-        return op.fail("more than one image or region");
-    // One region: its corners without the batch index.
-    const std::string image = op.batched(x), all = op.blob(rois, Form{false, {2}});
-    if (image.empty() || all.empty()) return false;
-    ModelLayer& cut = op.emit("StridedSlice", {all});
-    cut.set("starts", std::vector<int>{1});
-    cut.set("ends", std::vector<int>{5});
-    ModelLayer& layer = op.emit("ROIPooling", {image, cut.outputs[0]});
+    const std::string from = op.batched(x), at = op.blob(region, Form{false, {2}});
+    if (from.empty() || at.empty()) return "";
+    ModelLayer& layer = op.emit("ROIPooling", {from, at});
     layer.set("pooled_height", (int)size[0]);
     layer.set("pooled_width", (int)size[1]);
     layer.set("spatial_scale", op.attr_float("spatial_scale", 1.f));
-    op.set(0, x->type, {Dim(1), x->shape[1], Dim(size[0]), Dim(size[1])}, Form::batched(4),
-           layer.outputs[0]);
-    return true;
+    layer.set("exact_bins", 1);
+    Value* out = op.c.add_value(op.c.unique_value(op.node.label() + "/region"));
+    out->type = x->type, out->form = Form::batched(4);
+    out->shape = {Dim(1), x->shape[1], Dim(size[0]), Dim(size[1])};
+    out->blobs[{0, out->form}] = layer.outputs[0];
+    return out->name;
+}
+
+// X, regions of 5 numbers: the image's index, left, top, right, bottom.
+bool max_roi_pool(Op& op) {
+    const int64_t most = 256;
+    const Value *x = op.in(0), *rois = op.in(1);
+    const std::vector<int64_t> size = op.attr_ints("pooled_shape");
+    if (size.size() != 2 || size[0] < 1 || size[1] < 1 || x->rank() != 4 || rois->rank() != 2)
+        return op.fail("ranks %d and %d, pooled_shape", x->rank(), rois->rank());
+    const Dim count = rois->shape[0];
+    if (!count.known() || count.value < 1 || count.value > most)
+        return op.fail("an unknown number of regions, or more than %lld", (long long)most);
+    Nodes n(op);
+    std::vector<std::string> made;
+    for (int64_t r = 0; r < count.value; r++) {
+        const std::string region = n.slice(n.in(1), 0, r, r + 1);
+        std::string image = n.in(0);
+        if (!x->shape[0].is(1)) {
+            const std::string index = n.reshape(n.slice(region, 1, 0, 1), {1});
+            image = n.add("Gather", {image, n.cast(index, ElementType::kInt64)});
+        }
+        made.push_back(pool_region(op, n, image, n.slice(region, 1, 1, 5)));
+        if (made.back().empty()) return false;
+    }
+    return n.set(0, made.size() == 1 ? made[0]
+                                     : n.add("Concat", made, {{"axis", attribute_of((int64_t)0)}}));
 }
 
 }  // namespace
@@ -196,9 +232,9 @@ OpTable pool_ops() {
         {"", "LpPool", 2, 0, lp_pool, axes},
         {"", "GlobalMaxPool", 1, 0, global_max_pool, axes},
         {"", "GlobalAveragePool", 1, 0, global_average_pool, axes},
-        {"", "GlobalLpPool", 2, 0, global_lp_pool, "p of 1 and 2"},
+        {"", "GlobalLpPool", 2, 0, global_lp_pool, ""},
         {"", "MaxUnpool", 9, 0, max_unpool, axes},
-        {"", "MaxRoiPool", 1, 0, max_roi_pool, "one image, one region"},
+        {"", "MaxRoiPool", 1, 0, max_roi_pool, "a known number of regions, at most 256"},
     };
 }
 

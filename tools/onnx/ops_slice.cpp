@@ -400,10 +400,11 @@ bool trilu(Op& op) {
     std::vector<int64_t> k(1, 0);
     if (op.has(1) && (!op.ints(1, "k", &k) || k.empty())) return false;
     if (x->rank() < 2) return op.fail("rank %d", x->rank());
-    int mat_axis = 0;
-    Form form = op.axis_form(x, x->rank() - 1, &mat_axis);
-    if (x->rank() > 4 && !form.batch) form = Form{false, {x->rank() - 2, 1, 1}};
-    if (form.batch && x->rank() == 2) form = Form::plain(2);
+    const int rank = x->rank();
+    const bool batched = x->form.batch && rank >= 3 && rank <= 5;
+    const Form form = batched     ? Form::batched(rank)
+                      : rank <= 4 ? Form::plain(rank)
+                                  : Form{false, {rank - 2, 1, 1}};
     const std::string blob = op.blob(x, form);
     if (blob.empty()) return false;
     ModelLayer& layer = op.emit("Trilu", {blob});
