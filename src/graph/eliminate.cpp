@@ -128,11 +128,9 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     return 1;
 }
 
-int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
-    std::vector<Pass> passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
-                                reduction_to_pooling, eliminate_flatten, convolution_to_product,
-                                fold_padding,         fold_affine,       fuse_activation};
-    if (!for_file) passes.insert(passes.end(), {fuse_residual, keep_int8});
+// Each of the passes at each layer, until nothing changes.
+static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
+                             const LayerMaker& make) {
     for (bool changed = true; changed;) {
         changed = false;
         for (Pass pass : passes) {
@@ -146,6 +144,17 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
             }
         }
     }
+    return kOk;
+}
+
+int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
+    std::vector<Pass> passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
+                                reduction_to_pooling, eliminate_flatten, convolution_to_product,
+                                fold_padding,         fold_affine,       fuse_activation};
+    if (!for_file) passes.push_back(fuse_residual);
+    QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
+    // What rounds its output takes no activation and no sum any more.
+    if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {keep_int8}, make));
     // Constants whose readers took them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is((int)i, "MemoryData") || graph.layer((int)i)->tops.size() != 1) continue;

@@ -26,7 +26,7 @@ int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
     if (next < 0 || !adds_two(graph, next)) return 0;
     ConvolutionOperator& conv = *static_cast<ConvolutionOperator*>(graph.layer(index));
     if (conv.activation_type != kActivationNone || conv.dynamic_weight || conv.add_input ||
-        conv.int8_scale_term != 0 || conv.bottoms.size() != 1)
+        conv.int8_affine || conv.int8_output() || conv.bottoms.size() != 1)
         return 0;
     const std::vector<int>& in = graph.layer(next)->bottoms;
     const int added = graph.producer(in[in[0] == conv.tops[0] ? 1 : 0]);

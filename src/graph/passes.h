@@ -35,9 +35,11 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
-// The output of an int8 convolution that only int8 convolutions with one input scale read: rounded
-// by the former (int8_scale_term above 100) instead of by the latter, with the same results. Of no
-// use for files, whose blobs must stay what they are.
+// The output of int8 convolutions that reaches int8 convolutions and inner products of one input
+// scale alone, directly or through layers that only move values or choose among them (maxima,
+// concatenation, parts, order of channels, shapes): rounded by those who make it (int8_scale_term
+// above 100) instead of by those who read it, with the same results. Of no use for files, whose
+// blobs must stay what they are.
 int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 
 // What the passes see of a layer with weights in the order of its outputs.

@@ -92,9 +92,11 @@ int convolve_f32(const ConvolutionFields& s, const ConvGeometry& g, const Mat& i
         });
 }
 
+// top: s8 or f32.
 int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom, Mat& top,
                 const Option& opt) {
-    const Activation activation(s.activation_type, s.activation_params);
+    const Activation activation =
+        s.add_input ? Activation() : Activation(s.activation_type, s.activation_params);
     const float input_scale = s.bottom_blob_int8_scales[0];
     const int scales = s.weight_data_int8_scales.w;
     const signed char* weights = s.weight_data_int8;
@@ -121,7 +123,7 @@ int convolve_s8(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bo
         }
     }
     const signed char pad_value = s.int8_padding();
-    if (!s.int8_output())
+    if (top.dtype != DType::s8)
         return convolve<signed char, int64_t, float>(
             in, g, weights, pad_value, top, opt,
             [&](int p, int64_t sum, float* out) { *out = value(p, sum); });
@@ -139,8 +141,8 @@ static std::unique_ptr<Layer> make_sum(const Layer& of, bool fast) {
     return make_binaryop(of, "add_input (29)", 0, fast);
 }
 
-int add_and_activate(const Layer& layer, const ConvFields& s, const Mat& a, const Mat& b, bool fast,
-                     Mat* top, const Option& opt) {
+int add_and_activate(const Layer& layer, const ConvolutionFields& s, const Mat& a, const Mat& b,
+                     bool fast, Mat* top, const Option& opt) {
     const std::unique_ptr<Layer> sum = make_sum(layer, fast);
     if (!sum) return kError;
     QUOLL_RETURN_IF_ERROR(sum->create_pipeline(opt));
@@ -150,7 +152,9 @@ int add_and_activate(const Layer& layer, const ConvFields& s, const Mat& a, cons
     const Activation activation(s.activation_type, s.activation_params);
     if (activation.type != kActivationNone)
         for_each_value(*top, [&](float x) { return activate(x, activation); });
-    return kOk;
+    if (!s.int8_output()) return kOk;
+    quantize_to_int8(tops[0], *top, s.top_blob_int8_scales, opt);
+    return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 bool is_flat_input(const ConvFields& s, const Shape& input) {
@@ -231,15 +235,24 @@ int ConvolutionOperator::shape(const ConvolutionOperator& s, const std::vector<S
     const bool flat = is_flat_input(s, in[0]);
     out.assign(1, flat ? Shape(g.num_output, dtype) : conv_output_shape(s, g, dtype));
     out[0].n = in[0].n;
-    if (!s.add_input || out[0] == in.back()) return kOk;
+    if (!s.add_input) return kOk;
+    const DType added = in.back().dtype;
+    if (!takes_float(s, added) || (s.int8_scale_term == 0 && added != in[0].dtype))
+        return s.fail("add_input (29): %s to %s", dtype_name(added), dtype_name(in[0].dtype));
+    Shape sums = out[0];
+    sums.dtype = added;
+    if (sums == in.back()) return kOk;
     const std::unique_ptr<Layer> sum = make_sum(s, false);
-    return sum ? sum->infer_shapes({out[0], in.back()}, out) : (int)kError;
+    if (!sum) return kError;
+    QUOLL_RETURN_IF_ERROR(sum->infer_shapes({sums, in.back()}, out));
+    out[0].dtype = dtype;
+    return kOk;
 }
 
 int ConvolutionOperator::check_inputs() {
     one_blob_only = !dynamic_weight && !add_input;
-    if (add_input && (dynamic_weight || int8_scale_term))
-        return fail("add_input (29) with dynamic_weight (19) or int8_scale_term (8)");
+    if (add_input && (dynamic_weight || int8_affine))
+        return fail("add_input (29) with dynamic_weight (19) or int8_affine (26)");
     return kOk;
 }
 
@@ -291,8 +304,8 @@ int ConvolutionOperator::forward(const std::vector<Mat>& bottoms, std::vector<Ma
     Mat bottom = conv_channels(*this, bottoms[0]), channels;
     if (flat) bottom = bottom.reshape(1, 1, bottom.w, opt.workspace_allocator);
     tops.resize(1);
-    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, int8_output() ? DType::s8 : DType::f32, 1, opt,
-                                          &tops[0], &channels));
+    const DType dtype = int8_output() && !add_input ? DType::s8 : DType::f32;
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, dtype, 1, opt, &tops[0], &channels));
     if (bottom.empty()) return kOutOfMemory;
 
     if (int8_scale_term != 0) {

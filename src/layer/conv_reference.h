@@ -68,10 +68,10 @@ public:
     int check_inputs();
 };
 
-// activation(a + b) on f32 blobs whose axes may differ as those of BinaryOp, into `top`. fast:
-// blobs of any elempack.
-int add_and_activate(const Layer& layer, const ConvFields& s, const Mat& a, const Mat& b, bool fast,
-                     Mat* top, const Option& opt);
+// activation(a + b) on f32 blobs whose axes may differ as those of BinaryOp, into `top`, as s8
+// where `s` has such output. fast: blobs of any elempack.
+int add_and_activate(const Layer& layer, const ConvolutionFields& s, const Mat& a, const Mat& b,
+                     bool fast, Mat* top, const Option& opt);
 
 // Fields of the deconvolutions beyond the window's.
 struct DeconvolutionFields : ConvFields {

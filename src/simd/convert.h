@@ -50,6 +50,63 @@ QUOLL_INLINE void store_u8(veci<N> a, uint8_t* p) {
     store_small<uint8_t, N>(min(veci<N>::set(255), max(veci<N>::zero(), a)), p);
 }
 
+// The low 8 bits of each lane.
+template <size_t N>
+QUOLL_INLINE void store_low_bytes(veci<N> a, void* p) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N == 16) {
+        _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_cvtepi32_epi8(a.v.raw));
+        return;
+    }
+#endif
+    store_small<uint8_t>(a & veci<N>::set(255), static_cast<uint8_t*>(p));
+}
+
+// x without its fraction (nearest: rounded, ties to even), |x| < 2^31. Of NaN the low 16 bits are
+// 0.
+template <bool nearest, size_t N>
+QUOLL_INLINE veci<N> whole_byte(vecf<N> x) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N == 16)
+        return {{nearest ? _mm512_cvtps_epi32(x.v.raw) : _mm512_cvttps_epi32(x.v.raw)}};
+#endif
+    const vecf<N> number = select(x == x, x, vecf<N>::zero());
+    return nearest ? to_int(number) : trunc_int(number);
+}
+
+// whole_byte + zero of four vectors, one after another, for results that all lie in [-128, 127].
+template <bool nearest, size_t N>
+QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t* p) {
+#if HWY_TARGET == HWY_AVX3
+    if constexpr (N == 16) {
+        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
+            return (whole_byte<nearest>(x[i]) + zero).v.raw;
+        };
+        const __m512i bytes = _mm512_packs_epi16(_mm512_packs_epi32(whole(0), whole(1)),
+                                                 _mm512_packs_epi32(whole(2), whole(3)));
+        const __m512i order =
+            _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+        _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, bytes));
+        return;
+    }
+#elif HWY_TARGET == HWY_AVX2
+    if constexpr (N == 8) {
+        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
+            const __m256i y =
+                nearest ? _mm256_cvtps_epi32(x[i].v.raw) : _mm256_cvttps_epi32(x[i].v.raw);
+            return _mm256_add_epi32(y, zero.v.raw);
+        };
+        const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(whole(0), whole(1)),
+                                                 _mm256_packs_epi32(whole(2), whole(3)));
+        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
+                            _mm256_permutevar8x32_epi32(bytes, order));
+        return;
+    }
+#endif
+    for (size_t i = 0; i < 4; i++) store_low_bytes(whole_byte<nearest>(x[i]) + zero, p + i * N);
+}
+
 // ---------------------------------------------------------------- half
 
 // The sixteen bits of halves, one in each lane.

@@ -33,7 +33,8 @@ QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
     }
 }
 
-// sum + the four products of the u8 values of a with the s8 values of b, in each lane.
+// sum + the four products of the u8 values of a with the s8 values of b, in each lane; 128 bits at
+// least, a register at most.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
 constexpr bool kHasDotU8S8 = true;
 #else
@@ -42,7 +43,7 @@ constexpr bool kHasDotU8S8 = false;
 // Assembly as above.
 template <class V>
 QUOLL_INLINE V dot_u8s8(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
-    static_assert(V::kSize == kLanes, "one whole register");
+    static_assert(V::kSize >= 4 && V::kSize <= kLanes, "part of a register");
 #if defined(__AVX512VNNI__)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.v.raw) : "v"(a.v.raw), "v"(b.v.raw));
 #elif defined(__AVXVNNI__)

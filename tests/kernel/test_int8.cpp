@@ -198,10 +198,11 @@ struct StoreCase {
     bool affine = false;
 };
 
-void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bool whole) {
+void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, size_t run,
+                 float top_scale, bool adds) {
     const size_t lanes = kernels.lanes, width = (used + lanes - 1) / lanes * lanes;
     const int rows = 5, top_zero = t.affine ? -17 : 0;
-    const float low = -60.f, high = 90.f, top_scale = 1.3f;
+    const float low = -60.f, high = 90.f;
     Guarded<float> in(rows * width), scale(width), bias(width);
     std::vector<float> values = samples(in.size());
     for (size_t i = 0; i < width; i++) scale[i] = .01f * (i + 1), bias[i] = .5f * i - 3;
@@ -210,32 +211,41 @@ void check_store(const Int8Kernels& kernels, const StoreCase& t, size_t used, bo
         if (t.sums) memcpy(&in[i], &sum, 4);
         if (!t.sums) in[i] = t.scaled ? (float)sum : values[i];
     }
-    // Columns in pairs that lie apart, or one after another.
+    // Runs of columns lie apart.
     std::vector<ptrdiff_t> columns(used);
-    const size_t c_row = whole ? used : 2;
-    for (size_t n = 0; n < used; n++)
-        columns[n] = whole ? (ptrdiff_t)n : (ptrdiff_t)(n / 2 * rows * 2 + n % 2);
+    const size_t c_row = run;
+    for (size_t n = 0; n < used; n++) columns[n] = (ptrdiff_t)(n / run * rows * run + n % run);
     const size_t size = t.round ? 1 : 4;
-    Guarded<char> c(size * (used + used % 2) * rows);
+    Guarded<char> c(size * used * rows);
+    std::vector<ptrdiff_t> add_columns(used);  // those of other blocks
+    const size_t add_block = (rows + 1) * run;
+    for (size_t n = 0; n < used; n++) add_columns[n] = (ptrdiff_t)(n / run * add_block + n % run);
+    Guarded<float> add(used / run * add_block);
+    for (float& x : add) x = (float)uniform(-99, 99) / 8;
     const Int8Store store = {
-        in.data(), rows,     width,    used,     scale.data(),     bias.data(),    low,  high,
-        top_scale, t.affine, top_zero, c.data(), (ptrdiff_t)c_row, columns.data(), whole};
+        in.data(),         rows,           width,    used,
+        scale.data(),      bias.data(),    low,      high,
+        top_scale,         t.affine,       top_zero, c.data(),
+        (ptrdiff_t)c_row,  columns.data(), run,      adds ? add.data() : nullptr,
+        add_columns.data()};
     t.kernel(store);
     for (size_t m = 0; m < (size_t)rows; m++) {
         for (size_t n = 0; n < used; n++) {
             float y = in[m * width + n];
             int32_t sum;
             memcpy(&sum, &in[m * width + n], 4);
+            const size_t at = m * c_row + (size_t)columns[n];
             if (t.sums) y = (float)sum;
             if (t.scaled) {
                 volatile float product = y * scale[n];
-                y = std::min(high, std::max(low, product + bias[n]));
+                y = product + bias[n];
             }
-            const size_t at = m * c_row + (size_t)columns[n];
+            if (adds) y += add[m * c_row + (size_t)add_columns[n]];
+            if (t.scaled && y == y) y = std::min(high, std::max(low, y));
             if (t.round) {
                 const signed char want =
                     t.affine ? affine_int8(y * top_scale, top_zero) : float2int8(y * top_scale);
-                ASSERT_EQ(want, (signed char)c[at]) << y;
+                ASSERT_EQ(want, (signed char)c[at]) << y << " by " << top_scale;
             } else {
                 float got;
                 memcpy(&got, c.data() + 4 * at, 4);
@@ -251,40 +261,103 @@ TEST(Int8Kernels, results_are_scaled_and_stored) {
     for_all([](const Int8Kernels& kernels) {
         const StoreCase cases[] = {{kernels.finish_f32, true, true, false},
                                    {kernels.finish_s8, true, true, true},
-                                   {kernels.scale_f32, false, true, false},
-                                   {kernels.scale_s8, false, true, true},
                                    {kernels.store_f32, false, false, false},
                                    {kernels.store_s8, false, false, true},
                                    {kernels.finish_s8, true, true, true, true},
-                                   {kernels.scale_s8, false, true, true, true},
                                    {kernels.store_s8, false, false, true, true}};
         for (const StoreCase& t : cases) {
-            for (size_t used : {1, 2, 5, 16, 21, 32}) {
-                SCOPED_TRACE(used);
-                check_store(kernels, t, used, false);
-                if (used % kernels.lanes == 0) check_store(kernels, t, used, true);
-                if (testing::Test::HasFatalFailure()) return;
+            for (size_t used : {1, 2, 5, 8, 12, 16, 21, 24, 32}) {
+                for (size_t run : {1, 4, 8, 16}) {
+                    if (kernels.lanes % run != 0 || used % run != 0) continue;
+                    SCOPED_TRACE(used);
+                    for (bool adds : {false, true})
+                        for (float top_scale : {1.3f, 0.f, -2.f, INFINITY})
+                            check_store(kernels, t, used, run, top_scale, adds);
+                    if (testing::Test::HasFatalFailure()) return;
+                }
             }
         }
     });
 }
 
-TEST(Int8Kernels, whole_numbers) {
+TEST(Int8Kernels, rounding) {
     for_all([](const Int8Kernels& kernels) {
         for (size_t n = 0; n <= 70; n++) {
             for (float scale : {1.f, 0.5f, 3.7f}) {
-                Guarded<float> in(n, n % 2), out(n, n % 2);
-                Guarded<int8_t> small(n, n % 2);
+                Guarded<float> in(n, n % 2);
+                Guarded<int8_t> out(n, n % 2);
                 const std::vector<float> values = samples(n);
                 std::copy(values.begin(), values.end(), in.begin());
-                kernels.whole(in.data(), n, scale, out.data());
+                kernels.round_s8(in.data(), n, scale, out.data());
                 for (size_t i = 0; i < n; i++)
-                    ASSERT_EQ((float)float2int8(values[i] * scale), out[i]) << values[i];
-                kernels.whole(in.data(), n, scale, in.data());
-                for (size_t i = 0; i < n; i++) ASSERT_EQ(out[i], in[i]) << "in place";
-                for (size_t i = 0; i < n; i++) small[i] = (int8_t)(i * 37);
-                kernels.widen(small.data(), n, out.data());
-                for (size_t i = 0; i < n; i++) ASSERT_EQ((float)small[i], out[i]);
+                    ASSERT_EQ(float2int8(values[i] * scale), out[i]) << values[i];
+            }
+        }
+    });
+}
+
+namespace {
+
+// Windows of kernel_h x kernel_w on rows of s8, `pack` channels in a pixel.
+void check_windows(const Int8Kernels& kernels, int pack, int kernel_h, int kernel_w, int stride,
+                   int count, bool at_end) {
+    const int columns = (count - 1) * stride + kernel_w, joined = kernels.word_k;
+    const int groups = (kernel_h + joined - 1) / joined;
+    const size_t row = (size_t)columns * pack;
+    Guarded<int8_t> in(row * kernel_h, at_end);
+    Guarded<int32_t> words(row * groups, at_end), sums((size_t)count * pack, at_end);
+    Guarded<int32_t> weight((size_t)groups * kernel_w * pack, at_end), init(pack, at_end);
+    for (int8_t& x : in) x = (int8_t)value();
+    std::vector<int> w((size_t)kernel_h * kernel_w * pack);  // [kernel_h][kernel_w][pack]
+    for (int& x : w) x = value();
+    for (int c = 0; c < pack; c++) init[c] = 7;
+    std::vector<ptrdiff_t> taps;
+    for (int g = 0; g < groups; g++) {
+        Int8Rows rows = {};
+        rows.count = std::min(joined, kernel_h - g * joined);
+        for (int e = 0; e < rows.count; e++) rows.rows[e] = in.data() + (g * joined + e) * row;
+        rows.n = row, rows.words = words.data() + g * row;
+        kernels.words(rows);
+        for (int kx = 0; kx < kernel_w; kx++) {
+            taps.push_back((ptrdiff_t)(g * row + (size_t)kx * pack));
+            for (int c = 0; c < pack; c++) {
+                std::vector<int> of_word(joined, 0);
+                for (int e = 0; e < rows.count; e++) {
+                    of_word[e] = w[((size_t)(g * joined + e) * kernel_w + kx) * pack + c];
+                    init[c] -= of_word[e] * kernels.offset;
+                }
+                weight[((size_t)g * kernel_w + kx) * pack + c] = word_of(kernels, of_word, false);
+            }
+        }
+    }
+    const Int8Windows windows = {words.data(), (size_t)stride * pack, taps.data(), (int)taps.size(),
+                                 pack,         weight.data(),         init.data(), sums.data(),
+                                 count};
+    kernels.windows(windows);
+    for (int i = 0; i < count * pack; i++) {
+        int want = 7;
+        for (int k = 0; k < kernel_h * kernel_w; k++)
+            want += w[(size_t)k * pack + i % pack] *
+                    in[k / kernel_w * row + (i / pack * stride + k % kernel_w) * pack + i % pack];
+        ASSERT_EQ(want, sums[i]) << "output " << i / pack << " channel " << i % pack;
+    }
+}
+
+}  // namespace
+
+TEST(Int8Kernels, windows_of_single_channels_are_exact) {
+    for_all([](const Int8Kernels& kernels) {
+        for (int pack : {1, 4, 8, 16}) {
+            if (pack > kernels.lanes || (pack == 1 && kernels.lanes > 1)) continue;
+            for (int kernel : {1, 2, 3, 5, 7}) {
+                for (int stride : {1, 2, 3}) {
+                    for (int count : {1, 3, 4, 7, 8, 9, 21}) {
+                        SCOPED_TRACE(kernel);
+                        check_windows(kernels, pack, kernel, 3, stride, count, count % 2);
+                        check_windows(kernels, pack, 3, kernel, stride, count, !(count % 2));
+                        if (testing::Test::HasFatalFailure()) return;
+                    }
+                }
             }
         }
     });

@@ -67,6 +67,18 @@ static const std::vector<LayerCase> kCases = {
     with_add(conv(Shape(5, 4, 16), 8, 1, "5=1 9=1"), Shape(3, 5, 4, 8)),
     with_add(LayerCase({Shape(24)}, "0=5 1=1 5=1 6=120 9=1").terms(24), Shape(5)),
     with_add(LayerCase({Shape(24)}, "0=16 1=1 6=384").terms(24), Shape(3, 16)),
+    // To sums of int8 products, in packs that fill registers and that do not.
+    with_add(conv(Shape(10, 8, 16), 32, 1, "5=1 8=1 9=1"), Shape(10, 8, 32)),
+    with_add(conv(Shape(10, 8, 16), 24, 3, "4=1 5=1 8=1"), Shape(10, 8, 24)),
+    with_add(conv(Shape(11, 9, 5), 7, 3, "4=1 3=2 5=1 8=1 9=4"), Shape(6, 5, 7)),
+    with_add(conv(Shape(9, 7, 16), 16, 1, "5=1 8=1 9=1"), Shape(1, 1, 16)),
+    with_add(conv(Shape(9, 7, 32), 16, 1, "5=1 8=101 9=1"), Shape(9, 7, 16))
+        .weights("top_blob_int8_scales", 20, 30),
+    with_add(conv(Shape(7, 7, 8), 12, 3, "4=1 8=101 9=6 -23310=2,0.2,0.5"), Shape(7, 7, 12))
+        .weights("top_blob_int8_scales", 20, 30),
+    with_add(conv(Shape(9, 7, 8), 8, 1, "8=101"), Shape(9, 7, 1))
+        .weights("top_blob_int8_scales", 20, 30),
+    with_add(LayerCase({Shape(24)}, "0=16 1=1 6=384 8=1").terms(24), Shape(3, 16)),
 };
 QUOLL_LAYER_CASES(Convolution, kCases)
 
@@ -105,13 +117,15 @@ TEST(Convolution, sum_by_hand) {
     expect_values("Convolution", "0=1 1=1 6=2 9=1 29=1", weights, {x, mat_of(Shape(1), {40})},
                   mat_of(Shape(2, 1, 1), {71, 2}));
     EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 19=1 29=1", {}));
-    EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 8=1 29=1", {Mat(1), Mat(1), Mat(1)}));
+    EXPECT_EQ(nullptr,
+              make_layer("Convolution", "0=1 1=1 6=1 8=1 26=1 29=1", {Mat(1), Mat(1), Mat(1)}));
     EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 26=1", {Mat(1)}));
     EXPECT_EQ(nullptr, make_layer("Convolution", "0=1 1=1 6=1 27=3", {Mat(1)}));
     const LayerPtr layer = make_layer("Convolution", "0=1 1=1 6=2 29=1", weights, 2);
     ASSERT_NE(nullptr, layer);
     EXPECT_TRUE(run_layer(*layer, {x}).empty());
     EXPECT_TRUE(run_layer(*layer, {x, mat_of(Shape(3, 1, 1), {1, 2, 3})}).empty());
+    EXPECT_TRUE(run_layer(*layer, {x, mat_of(Shape(2, 1, 1, DType::s8), {1, 2})}).empty());
 }
 
 TEST(Convolution, int8_by_hand) {
@@ -130,6 +144,14 @@ TEST(Convolution, int8_by_hand) {
     with_top.push_back(mat_of(Shape(1), {100}));
     expect_values("Convolution", "0=1 1=1 6=1 8=101", with_top, {mat_of(Shape(1, 1, 1), {0.26f})},
                   mat_of(Shape(1, 1, 1, DType::s8), {30}));
+    // 0.3 and what is added, before the activation and before the output is rounded.
+    const Mat x = mat_of(Shape(1, 1, 1), {0.26f}), more = mat_of(Shape(1, 1, 1), {0.206f});
+    expect_values("Convolution", "0=1 1=1 6=1 8=1 29=1", weights, {x, more},
+                  mat_of(Shape(1, 1, 1), {0.506f}));
+    expect_values("Convolution", "0=1 1=1 6=1 8=101 29=1", with_top, {x, more},
+                  mat_of(Shape(1, 1, 1, DType::s8), {51}));
+    expect_values("Convolution", "0=1 1=1 6=1 8=101 29=1 9=1", with_top,
+                  {x, mat_of(Shape(1, 1, 1), {-0.4f})}, mat_of(Shape(1, 1, 1, DType::s8), {0}));
 }
 
 TEST(Convolution, refuses_what_does_not_fit) {

@@ -36,6 +36,14 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 16), 16, 16, 3, "4=1 8=2"),
     conv(Shape(9, 7, 8), 8, 2, 3, "4=1 5=1 8=101").weights("top_blob_int8_scales", 20, 30),
     conv(Shape(9, 7, 8, DType::s8), 8, 8, 3, "4=1 5=1 8=102").range(-127, 127).int8_weights(),
+    // Rows joined into words: several of them, apart, beside the input, in small and wide maps.
+    conv(Shape(37, 41, 16), 16, 16, 5, "4=2 3=2 5=1 8=1 9=3 -23310=2,-0.3,0.4"),
+    conv(Shape(13, 11, 24), 24, 24, 7, "4=3 15=1 14=2 16=0 12=2 13=3 8=1 18=-1.4"),
+    conv(Shape(21, 19, 16), 16, 16, 2, "4=-233 3=5 8=1"),
+    conv(Shape(70, 9, 8, DType::s8), 8, 8, 3, "4=-234 8=102 18=3").range(-127, 127).int8_weights(),
+    conv(Shape(9, 7, 12), 12, 12, 5, "4=2 5=1 8=101 9=4").weights("top_blob_int8_scales", 20, 30),
+    conv(Shape(3, 2, 16), 16, 16, 3, "4=1 8=1"),
+    conv(Shape(5, 4, 16), 16, 16, 3, "2=3000 4=3000 8=1 5=1"),  // more padding than is worthwhile
     // Zero points, with a weight scale for each channel, however many a group has.
     affine(conv(Shape(9, 7, 16, DType::s8), 16, 16, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
     affine(conv(Shape(9, 7, 24, DType::s8), 24, 24, 3, "4=1 3=2 8=101 26=1 27=20 28=-128")),

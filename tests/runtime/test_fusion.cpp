@@ -117,6 +117,13 @@ DType type_of(const Net& net, const Mat& in, const char* blob) {
     return m.dtype;
 }
 
+void expect_equal(const Mat& want, const Mat& got) {
+    ASSERT_EQ(want.w * want.h * want.c, got.w * got.h * got.c);
+    for (int q = 0; q < want.c; q++)
+        for (int i = 0; i < want.w * want.h; i++)
+            ASSERT_EQ(want.channel(q)[i], got.channel(q)[i]) << q << " " << i;
+}
+
 // a goes into one that reads it alone, b into two of one scale, d and e into one another's sum.
 TEST(Fusion, int8_stays_between_convolutions) {
     const std::string text =
@@ -138,15 +145,73 @@ TEST(Fusion, int8_stays_between_convolutions) {
         Net plain, fused, keeping;
         ASSERT_EQ(load(&plain, text, &weights, false), kOk);
         ASSERT_EQ(load(&fused, text, &again, true), kOk);
-        const Mat want = run(plain, in), got = run(fused, in);
-        for (int q = 0; q < want.c; q++)
-            for (int i = 0; i < want.w * want.h; i++)
-                ASSERT_EQ(want.channel(q)[i], got.channel(q)[i]) << q << " " << i;
+        expect_equal(run(plain, in), run(fused, in));
         EXPECT_EQ(type_of(fused, in, "a"), DType::s8);
         EXPECT_EQ(type_of(fused, in, "c"), second == 30.f ? DType::s8 : DType::f32);
         EXPECT_EQ(type_of(fused, in, "d"), DType::f32);
         EXPECT_EQ(type_of(plain, in, "a"), DType::f32);
     }
+}
+
+// Layers that only move values see s8 where all who round them round alike, maxima where no window
+// is empty.
+TEST(Fusion, int8_stays_across_layers_that_move_values) {
+    const Mat in = image(Shape(19, 17, 3));
+    for (float second : {30.f, 31.f}) {
+        for (const char* pool : {"1=3 2=2 3=0", "1=3 2=1 3=1", "1=2 2=2 3=1", "1=3 2=2 3=2"}) {
+            const std::string text =
+                "Input in 0 1 in\n"
+                "Convolution c1 1 1 in a 0=8 1=3 4=1 5=1 6=216 8=1 9=1\n"
+                "Pooling p 1 1 a b 0=0 " +
+                std::string(pool) +
+                "\nSplit s 1 2 b b1 b2\n"
+                "Convolution c2 1 1 b1 c 0=8 1=1 5=1 6=64 8=1\n"
+                "Convolution c3 1 1 b2 d 0=8 1=3 4=1 5=1 6=576 8=1 9=1\n"
+                "Concat cat 2 1 c d e 0=0\nReLU r 1 1 e f\nShuffleChannel sh 1 1 f g 0=2\n"
+                "Slice sl 1 2 g h i -23300=2,6,10 1=0\n"
+                "Padding pad 1 1 i j 0=1 1=1 2=1 3=1 4=1\n"
+                "Convolution c4 1 1 h k 0=4 1=1 5=1 6=24 8=1\n"
+                "Pooling q 1 1 j m 0=0 4=1\nInnerProduct fc 1 1 m n 0=4 1=1 2=40 8=1\n"
+                "BinaryOp sum 2 1 k n out 0=0\n";
+            Weights weights;
+            int8_weights(weights, 216, 8, 8, 60);
+            int8_weights(weights, 64, 8, 8, 20);
+            int8_weights(weights, 576, 8, 8, 20);
+            int8_weights(weights, 24, 4, 4, 30);
+            int8_weights(weights, 40, 4, 4, second);
+            Weights again = weights;
+            Net plain, fused;
+            ASSERT_EQ(load(&plain, text, &weights, false), kOk);
+            ASSERT_EQ(load(&fused, text, &again, true), kOk);
+            expect_equal(run(plain, in), run(fused, in));
+            const bool whole = pool[2] == '3' && pool[10] != '2';
+            EXPECT_EQ(type_of(fused, in, "b"), whole ? DType::s8 : DType::f32) << pool;
+            for (const char* blob : {"c", "f", "g", "i", "m"})
+                EXPECT_EQ(type_of(fused, in, blob), second == 30.f ? DType::s8 : DType::f32);
+        }
+    }
+}
+
+// c2 adds what c1 made, which it reads too, and rounds the sum for c3.
+TEST(Fusion, int8_convolutions_add) {
+    const std::string text =
+        "Input in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=8 1=3 4=1 5=1 6=216 8=1 9=1\nSplit s 1 2 a a1 a2\n"
+        "Convolution c2 1 1 a1 b 0=8 1=3 4=1 5=1 6=576 8=1\nBinaryOp sum 2 1 b a2 c 0=0\n"
+        "ReLU r 1 1 c d\nConvolution c3 1 1 d out 0=8 1=1 5=1 6=64 8=1\n";
+    const Mat in = image(Shape(19, 17, 3));
+    Weights weights;
+    int8_weights(weights, 216, 8, 8, 60);
+    int8_weights(weights, 576, 8, 8, 20);
+    int8_weights(weights, 64, 8, 8, 30);
+    Weights again = weights;
+    Net plain, fused;
+    ASSERT_EQ(load(&plain, text, &weights, false), kOk);
+    ASSERT_EQ(load(&fused, text, &again, true), kOk);
+    expect_equal(run(plain, in), run(fused, in));
+    EXPECT_EQ(type_of(fused, in, "a"), DType::f32);
+    EXPECT_EQ(type_of(fused, in, "d"), DType::s8);
+    EXPECT_EQ(type_of(plain, in, "d"), DType::f32);
 }
 
 TEST(Fusion, batchnorm_scale_relu_into_convolution) {

@@ -14,7 +14,9 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     if (dynamic_weight) return kOk;
     if (int8_scale_term != 0) {
         weight_data.release();  // weight_data_int8 is what all forms take
-        return int8_.create(*this, *this, opt);
+        QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
+        support_inplace = add_input != 0 && int8_.created();
+        return kOk;
     }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage;
@@ -24,10 +26,7 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
 }
 
 int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
-    if (int8_.created()) {
-        const int status = int8_.forward(*this, *this, bottom_blob, top_blob, opt);
-        if (status != Int8Conv::kUnsuitable) return status;
-    }
+    if (int8_.created() && !add_input) return forward_int8(bottom_blob, Mat(), &top_blob, opt);
     if (!runner_.created()) {
         std::vector<Mat> tops(1);
         QUOLL_RETURN_IF_ERROR(forward(std::vector<Mat>(1, bottom_blob), tops, opt));
@@ -52,9 +51,39 @@ int ConvolutionCpu::forward_inplace(std::vector<Mat>& blobs, const Option& opt) 
     return kOk;
 }
 
+// added: empty, or what comes with add_input.
+int ConvolutionCpu::forward_int8(const Mat& bottom, const Mat& added, Mat* top,
+                                 const Option& opt) const {
+    ShapeList in(bottom);
+    if (add_input) in->push_back(added.logical_shape());
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
+    Option temporary = opt;
+    if (add_input) temporary.blob_allocator = opt.workspace_allocator;
+    Mat sums;
+    int status;
+    if (!add_input) {
+        status = int8_.forward(*this, g, bottom, Mat(), *top, opt);
+    } else if (!is_flat_input(*this, in[0]) && in[1] == conv_output_shape(*this, g, DType::f32)) {
+        status = int8_.forward(*this, g, bottom, added, *top, opt);
+    } else {
+        status = int8_.forward(*this, g, bottom, Mat(), sums, temporary);
+        if (status == kOk) return add_and_activate(*this, *this, sums, added, true, top, opt);
+    }
+    if (status != Int8Conv::kUnsuitable) return status;
+    std::vector<Mat> planar, tops;
+    std::vector<Mat> blobs(1, bottom);
+    if (add_input) blobs.push_back(added);
+    QUOLL_RETURN_IF_ERROR(all_planar(blobs, opt, &planar));
+    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::forward(planar, tops, opt));
+    *top = tops[0];
+    return kOk;
+}
+
 // Only what has the output's shape is added where the sums are made.
 int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* top,
                                      const Option& opt) const {
+    if (int8_.created()) return forward_int8(bottom, added, top, opt);
     const Shape in = bottom.logical_shape(), shape = added.logical_shape();
     ConvGeometry g;
     ShapeList both(bottom);
@@ -81,9 +110,10 @@ int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* t
 int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                             const Option& opt) const {
     top_blobs.resize(1);
-    if (runner_.created() && add_input && bottom_blobs.size() == 2)
+    const bool fast = runner_.created() || int8_.created();
+    if (fast && add_input && bottom_blobs.size() == 2)
         return forward_with_add(bottom_blobs[0], bottom_blobs[1], &top_blobs[0], opt);
-    if (runner_.created() && bottom_blobs.size() == 1)
+    if (fast && !add_input && bottom_blobs.size() == 1)
         return forward(bottom_blobs[0], top_blobs[0], opt);
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));

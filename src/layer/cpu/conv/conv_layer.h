@@ -24,6 +24,7 @@ public:
 
 private:
     int forward_with_add(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;
+    int forward_int8(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;
 
     ConvRunner runner_;
     Int8Conv int8_;

@@ -231,15 +231,19 @@ int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
 
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                      const Option& opt) const {
-    if (int8_groups_.created()) {
-        const int status = int8_groups_.forward(*this, *this, bottom_blob, top_blob, opt);
-        if (status != Int8Conv::kUnsuitable) return status;
-    }
     const ShapeList in(bottom_blob);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
+    if (int8_groups_.created()) {
+        const int status = int8_groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
+        if (status != Int8Conv::kUnsuitable) return status;
+    }
     const bool flat = is_flat_input(*this, in[0]);
-    if (int8_.created() && !flat) return int8_.forward(*this, g, bottom_blob, top_blob, opt);
+    if (int8_.created() && !flat) {
+        const int status = int8_.forward(*this, g, bottom_blob, top_blob, opt);
+        return status == Int8Depthwise::kUnsuitable ? forward_reference(bottom_blob, top_blob, opt)
+                                                    : status;
+    }
     if (groups_.created())
         return flat ? groups_.forward_flat(*this, bottom_blob, top_blob, opt)
                     : groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);

@@ -24,8 +24,8 @@ constexpr size_t kTileRows =
 static_assert(kTileRows <= kGemmMaxRows, "Int8Kernels has no room for such a tile");
 constexpr size_t kRowsPerPointer = 3;
 
-QUOLL_INLINE s::veci<s::kLanes> dot(s::veci<s::kLanes> sum, s::veci<s::kLanes> a,
-                                    s::veci<s::kLanes> b) {
+template <size_t N>
+QUOLL_INLINE s::veci<N> dot(s::veci<N> sum, s::veci<N> a, s::veci<N> b) {
     if constexpr (s::kHasDotU8S8) {
         return s::dot_u8s8(sum, a, b);
     } else {
@@ -85,14 +85,16 @@ constexpr Int8TileKernel tile_or_null() {
 
 // ---------------------------------------------------------------- rounding
 
-// Half away from zero, within [-127, 127]; NaN gives 0. Half less one ulp: a sum with it reaches
-// the next whole number from one half on, and not from the number before that.
+// Half less one ulp: a sum with it reaches the next whole number from one half on, and not from the
+// number before that.
+constexpr float kAlmostHalf = 0.49999997f;
+
+// Half away from zero, within [-127, 127]. Of NaN the low byte is 0.
 template <size_t N>
 QUOLL_INLINE s::veci<N> round_limited(s::vecf<N> x) {
     using V = s::vecf<N>;
-    const V finite = select(x == x, x, V::zero());
-    const V limited = min(V::set(127.f), max(V::set(-127.f), finite));
-    return trunc_int(limited + copysign(V::set(0.49999997f), limited));
+    const V limited = min(V::set(127.f), max(V::set(-127.f), x));
+    return s::whole_byte<false>(limited + copysign(V::set(kAlmostHalf), limited));
 }
 
 // affine_int8().
@@ -112,16 +114,10 @@ QUOLL_INLINE void for_steps(size_t n, F f) {
     for (; i < n; i++) f(std::integral_constant<size_t, 1>(), i);
 }
 
-void whole(const float* in, size_t n, float scale, float* out) {
+void round_s8(const float* in, size_t n, float scale, int8_t* out) {
     for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using V = s::vecf<decltype(lanes)::value>;
-        to_float(round_limited(V::load(in + i) * V::set(scale))).store(out + i);
-    });
-}
-
-void widen(const int8_t* in, size_t n, float* out) {
-    for_steps(n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
-        to_float(s::load_s8<decltype(lanes)::value>(in + i)).store(out + i);
+        s::store_low_bytes(round_limited(V::load(in + i) * V::set(scale)), out + i);
     });
 }
 
@@ -180,14 +176,19 @@ void range(const float* in, size_t n, float* limits) {
 }
 
 void largest(const int8_t* a, const int8_t* b, size_t n, int8_t* out) {
-    for (size_t i = 0; i < n; i++) out[i] = a[i] > b[i] ? a[i] : b[i];
+    using V = s::vec<int8_t, s::native_lanes<int8_t>()>;
+    size_t i = 0;
+    for (; i + V::kSize <= n; i += V::kSize) max(V::load(a + i), V::load(b + i)).store(out + i);
+    for (; i < n; i++) out[i] = a[i] > b[i] ? a[i] : b[i];
 }
 
 // ---------------------------------------------------------------- A
 
 template <size_t N>
 QUOLL_INLINE s::veci<N> load_whole(const float* p, s::vecf<N> scale) {
-    return round_limited(s::vecf<N>::load(p) * scale);
+    const s::vecf<N> x = s::vecf<N>::load(p) * scale;
+    // An element of 8 bits is the low byte.
+    return round_limited(s::kHasDotU8S8 ? x : select(x == x, x, s::vecf<N>::zero()));
 }
 template <size_t N>
 QUOLL_INLINE s::veci<N> load_whole(const int8_t* p, s::vecf<N>) {
@@ -197,9 +198,20 @@ QUOLL_INLINE s::veci<N> load_whole(const int8_t* p, s::vecf<N>) {
 template <size_t N>
 QUOLL_INLINE void store_elements(s::veci<N> x, Element* p) {
     if constexpr (s::kHasDotU8S8) {
-        s::store_u8(x + s::veci<N>::set(kOffset), p);
+        s::store_low_bytes(x + s::veci<N>::set(kOffset), p);
     } else {
         s::store_small<int16_t>(x, p);
+    }
+}
+
+// N values as elements.
+template <size_t N, class T>
+QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, Element* to) {
+    if constexpr (s::kHasDotU8S8 && sizeof(T) == 1) {
+        using B = s::vec<uint8_t, N>;
+        (B::load((const uint8_t*)from) ^ B::set(kOffset)).store(to);
+    } else {
+        store_elements<N>(load_whole<N>(from, scale), to);
     }
 }
 
@@ -210,8 +222,8 @@ void input_packed(const Int8Input& t) {
     for (int c = 0; c < t.channels; c += (int)pack, src += t.src_block) {
         Element* dst = (Element*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack;
         for (size_t p = 0; p < t.pixels; p++)
-            store_elements<pack>(load_whole<pack>(src + (ptrdiff_t)p * t.src_pixel, scale),
-                                 dst + (ptrdiff_t)p * t.dst_pixel);
+            copy_elements<pack>(src + (ptrdiff_t)p * t.src_pixel, scale,
+                                dst + (ptrdiff_t)p * t.dst_pixel);
     }
 }
 
@@ -262,50 +274,276 @@ void input_planar(const Int8Input& t) {
     }
 }
 
+// ---------------------------------------------------------------- windows of single channels
+
+template <int rows>
+void join_rows(const Int8Rows& t) {
+    constexpr int bits = 32 / (int)kWordK;
+    for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+        using I = s::veci<decltype(lanes)::value>;
+        I word = I::zero();
+        s::unroll<rows>([&](auto r) QUOLL_INLINE_LAMBDA {
+            I x = I::zero();
+            if constexpr (s::kHasDotU8S8) {
+                x = s::load_u8<I::kSize>((const uint8_t*)t.rows[r] + i);
+            } else {
+                x = s::load_s8<I::kSize>(t.rows[r] + i);
+                if (r + 1 < rows) x = x & I::set(0xffff);
+            }
+            word = word | x.template shift_left<(int)r() * bits>();
+        });
+        // Of s8 values the top bit is what an offset of 128 changes.
+        if constexpr (s::kHasDotU8S8) word = word ^ I::set((int32_t)0x80808080);
+        word.store(t.words + i);
+    });
+}
+
+void words(const Int8Rows& t) {
+    if (t.count == 1) return join_rows<1>(t);
+    if (t.count == 2) return join_rows<2>(t);
+    if constexpr (kWordK == 4) {
+        if (t.count == 3) return join_rows<3>(t);
+        return join_rows<4>(t);
+    }
+}
+
+// Outputs x to x + T - 1.
+template <size_t N, int T>
+QUOLL_INLINE void window_tile(const Int8Windows& t, int x) {
+    using V = s::veci<N>;
+    V sum[T];
+    const V init = V::load(t.init);
+#pragma GCC unroll 8
+    for (int i = 0; i < T; i++) sum[i] = init;
+    const int32_t* const first = t.words + (size_t)x * t.step;
+    const int32_t* weight = t.weight;
+    for (int k = 0; k < t.num_taps; k++, weight += N) {
+        const V w = V::load(weight);
+        const int32_t* in = first + t.taps[k];
+#pragma GCC unroll 8
+        for (int i = 0; i < T; i++) sum[i] = dot(sum[i], V::load(in + (size_t)i * t.step), w);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < T; i++) sum[i].store(t.sums + (size_t)(x + i) * N);
+}
+
+// Some of the row twice rather than one at a time.
+template <size_t N>
+void window_row(const Int8Windows& t) {
+    int x = 0;
+    for (; x + 8 <= t.count; x += 8) window_tile<N, 8>(t, x);
+    if (t.count < 4)
+        for (; x < t.count; x++) window_tile<N, 1>(t, x);
+    for (; x < t.count; x += 4) {
+        if (x > t.count - 4) x = t.count - 4;
+        window_tile<N, 4>(t, x);
+    }
+}
+
+void windows(const Int8Windows& t) {
+    if constexpr (s::kLanes == 1) return window_row<1>(t);
+    if constexpr (s::kLanes >= 4)
+        if (t.pack == 4) return window_row<4>(t);
+    if constexpr (s::kLanes >= 8)
+        if (t.pack == 8) return window_row<8>(t);
+    if constexpr (s::kLanes >= 16)
+        if (t.pack == 16) return window_row<16>(t);
+}
+
 // ---------------------------------------------------------------- C
 
-// What a tile holds: int32 sums, the same as f32, or finished values.
-enum class Held { kSums, kWholeSums, kValues };
+// What a tile holds: int32 sums or finished values.
+enum class Held { kSums, kValues };
 
-template <class Out, Held held>
-QUOLL_INLINE void store_tile(const Int8Store& t) {
+// Rows that are stored together where columns lie apart.
+constexpr int kStoreRows = 16;
+
+// Moves `rows` rows of `count` columns between [rows][L] at `part` and the places of a store.
+template <size_t run, bool out, class T>
+QUOLL_INLINE void move_runs(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* columns, size_t count,
+                            int rows) {
+    for (size_t i = 0; i < count; i += run) {
+        T *p = part + i, *to = c + columns[i];
+        for (int m = 0; m < rows; m++, p += s::kLanes, to += c_row) {
+            if constexpr (out) {
+                memcpy(to, p, run * sizeof(T));
+            } else {
+                memcpy(p, to, run * sizeof(T));
+            }
+        }
+    }
+}
+template <bool out, class T>
+void move_columns(T* part, T* c, ptrdiff_t c_row, const ptrdiff_t* columns, size_t count, int rows,
+                  size_t run) {
+    if constexpr (s::kLanes >= 8)
+        if (run == s::kLanes / 2)
+            return move_runs<s::kLanes / 2, out>(part, c, c_row, columns, count, rows);
+    if constexpr (s::kLanes >= 16)
+        if (run == s::kLanes / 4)
+            return move_runs<s::kLanes / 4, out>(part, c, c_row, columns, count, rows);
+    move_runs<1, out>(part, c, c_row, columns, count, rows);
+}
+
+// How the results of a store come about: f32; s8 rounded half away from zero, of values of any sign
+// or of none below 0; s8 with a zero point.
+enum class Kept { kFloats, kSigned, kPositive, kAffine };
+
+// What values meet on their way to memory.
+struct StoreLimits {
+    float first_low, first_high;  // before top_scale, if `twice`
+    float low, high;              // after it
+    bool twice;
+
+    // values: they are not clamped; s8: they are, then multiplied, then made s8.
+    QUOLL_INLINE StoreLimits(const Int8Store& t, bool values, bool s8)
+        : first_low(values ? -INFINITY : t.low),
+          first_high(values ? INFINITY : t.high),
+          low(first_low),
+          high(first_high),
+          twice(false) {
+        if (!s8) return;
+        const float least = t.affine ? (float)(-128 - t.top_zero) : -127.f;
+        const float most = t.affine ? (float)(127 - t.top_zero) : 127.f;
+        // Clamping, a positive factor and clamping are the factor and one clamping: products are
+        // rounded in the same way.
+        twice = !values && !(t.top_scale > 0.f && t.top_scale < INFINITY);
+        const auto limit = [&](float x) {
+            const float y = values || twice ? x : x * t.top_scale;
+            return y > least ? (y < most ? y : most) : least;
+        };
+        low = twice ? least : limit(first_low), high = twice ? most : limit(first_high);
+    }
+};
+
+template <Kept kept, Held held>
+struct StoreColumn {
     using V = s::vecf<s::kLanes>;
+    using Out = std::conditional_t<kept == Kept::kFloats, float, int8_t>;
+    V scale, bias, low, high, top_scale;
+    s::veci<s::kLanes> zero;
+
+    QUOLL_INLINE StoreColumn(const Int8Store& t, const StoreLimits& limits, size_t n)
+        : scale(held != Held::kValues ? V::load(t.scale + n) : V::zero()),
+          bias(held != Held::kValues ? V::load(t.bias + n) : V::zero()),
+          low(V::set(limits.low)),
+          high(V::set(limits.high)),
+          top_scale(V::set(t.top_scale)),
+          zero(s::veci<s::kLanes>::set(kept == Kept::kAffine ? t.top_zero : 0)) {}
+    QUOLL_INLINE V value(const char* from) const {
+        if constexpr (held == Held::kValues) return V::load((const float*)from);
+        return to_float(s::veci<s::kLanes>::load((const int32_t*)from)) * scale + bias;
+    }
+    // No result can be NaN.
+    QUOLL_INLINE bool finite() const {
+        if constexpr (held == Held::kValues) return false;
+        const V zeros = scale * V::zero() + bias * V::zero();
+        return !any(zeros != zeros);
+    }
+    // What is to be rounded, by cutting off the fraction or to even.
+    QUOLL_INLINE V limited(V y) const {
+        const V x = min(high, max(low, y * top_scale)), half = V::set(kAlmostHalf);
+        if constexpr (kept == Kept::kSigned) return x + copysign(half, x);
+        if constexpr (kept == Kept::kPositive) return x + half;
+        return x;
+    }
+    QUOLL_INLINE void store(V y, Out* to) const {
+        if constexpr (kept == Kept::kFloats) {
+            min(high, max(low, y)).store(to);
+        } else {
+            s::veci<s::kLanes> q = s::whole_byte<kept == Kept::kAffine>(limited(y));
+            if constexpr (kept == Kept::kAffine) q = q + zero;
+            s::store_low_bytes(q, to);
+        }
+    }
+};
+
+// A column of registers where nothing is added and all lanes are neighbours.
+template <Kept kept, Held held, class Out>
+QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column, const char* from, size_t step,
+                              Out* c, ptrdiff_t c_row, int rows) {
+    int m = 0;
+    if constexpr (kept != Kept::kFloats) {
+        const bool together = c_row == (ptrdiff_t)s::kLanes && column.finite();
+        for (; together && m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
+            const s::vecf<s::kLanes> x[4] = {column.limited(column.value(from)),
+                                             column.limited(column.value(from + step)),
+                                             column.limited(column.value(from + 2 * step)),
+                                             column.limited(column.value(from + 3 * step))};
+            s::store_whole_bytes<kept == Kept::kAffine>(x, column.zero, c);
+        }
+    }
+    for (; m + 2 <= rows; m += 2, from += 2 * step, c += 2 * c_row) {
+        const auto y0 = column.value(from), y1 = column.value(from + step);
+        column.store(y0, c);
+        column.store(y1, c + c_row);
+    }
+    if (m < rows) column.store(column.value(from), c);
+}
+
+template <Kept kept, Held held, class Out>
+QUOLL_INLINE void store_added(const StoreColumn<kept, held>& column, const StoreLimits& limits,
+                              const char* from, size_t step, const float* add, ptrdiff_t add_row,
+                              Out* c, ptrdiff_t c_row, int rows) {
+    using V = s::vecf<s::kLanes>;
+    for (int m = 0; m < rows; m++, from += step, c += c_row) {
+        V y = column.value(from);
+        if (add) y = y + V::load(add + m * add_row);
+        if (limits.twice) y = min(V::set(limits.first_high), max(V::set(limits.first_low), y));
+        column.store(y, c);
+    }
+}
+
+template <Kept kept, Held held>
+void store_tile(const Int8Store& t, const StoreLimits& limits) {
+    using Column = StoreColumn<kept, held>;
+    using Out = typename Column::Out;
     constexpr size_t L = s::kLanes;
-    const V low = V::set(t.low), high = V::set(t.high), top_scale = V::set(t.top_scale);
+    const bool whole = t.run == L, plain = !t.add && !limits.twice;
+    const size_t step = t.width * 4;
     for (size_t n = 0; n < t.used; n += L) {
-        const V scale = held != Held::kValues ? V::load(t.scale + n) : V::zero();
-        const V bias = held != Held::kValues ? V::load(t.bias + n) : V::zero();
-        const char* from = (const char*)t.sums + n * 4;
+        const Column column(t, limits, n);
+        const ptrdiff_t *const columns = t.columns + n, *const add_columns = t.add_columns + n;
         const size_t count = s::min_size(L, t.used - n);
-        Out* c = (Out*)t.c + t.columns[n];
-        for (int m = 0; m < t.rows; m++, from += t.width * 4, c += t.c_row) {
-            V y;
-            if constexpr (held == Held::kSums) {
-                y = to_float(s::veci<L>::load((const int32_t*)from));
-            } else {
-                y = V::load((const float*)from);
-            }
-            if constexpr (held != Held::kValues) y = min(high, max(low, y * scale + bias));
-            alignas(64) Out part[L];
-            Out* to = t.whole ? c : part;
-            if constexpr (sizeof(Out) == 1) {
-                const V x = y * top_scale;
-                s::store_s8(t.affine ? round_affine(x, t.top_zero) : round_limited(x), to);
-            } else {
-                y.store(to);
-            }
-            if (!t.whole)
-                for (size_t i = 0; i < count; i++) c[t.columns[n + i] - t.columns[n]] = part[i];
+        int rows = t.rows;
+        for (int m = 0; m < t.rows; m += rows) {
+            rows = whole || t.rows - m < kStoreRows ? t.rows - m : kStoreRows;
+            const char* from = (const char*)t.sums + n * 4 + m * step;
+            Out* const c = (Out*)t.c + m * t.c_row;
+            const float* add = t.add ? t.add + m * t.c_row : nullptr;
+            alignas(64) Out part[kStoreRows * L];
+            alignas(64) float added[kStoreRows * L];
+            if (add && !whole)
+                move_columns<false>(added, (float*)add, t.c_row, add_columns, count, rows, t.run);
+            if (add) add = whole ? add + add_columns[0] : added;
+            Out* const to = whole ? c + columns[0] : part;
+            const ptrdiff_t to_row = whole ? t.c_row : (ptrdiff_t)L;
+            if (plain)
+                store_plain(column, from, step, to, to_row, rows);
+            else
+                store_added(column, limits, from, step, add, to_row, to, to_row, rows);
+            if (!whole) move_columns<true>(part, c, t.c_row, columns, count, rows, t.run);
         }
     }
 }
 
-void finish_f32(const Int8Store& t) { store_tile<float, Held::kSums>(t); }
-void finish_s8(const Int8Store& t) { store_tile<int8_t, Held::kSums>(t); }
-void scale_f32(const Int8Store& t) { store_tile<float, Held::kWholeSums>(t); }
-void scale_s8(const Int8Store& t) { store_tile<int8_t, Held::kWholeSums>(t); }
-void store_f32(const Int8Store& t) { store_tile<float, Held::kValues>(t); }
-void store_s8(const Int8Store& t) { store_tile<int8_t, Held::kValues>(t); }
+template <Held held>
+void store_tile_s8(const Int8Store& t) {
+    const StoreLimits limits(t, held == Held::kValues, true);
+    if (t.affine) return store_tile<Kept::kAffine, held>(t, limits);
+    if constexpr (held == Held::kSums)
+        if (limits.low >= 0.f) return store_tile<Kept::kPositive, held>(t, limits);
+    store_tile<Kept::kSigned, held>(t, limits);
+}
+
+void finish_f32(const Int8Store& t) {
+    store_tile<Kept::kFloats, Held::kSums>(t, StoreLimits(t, false, false));
+}
+void finish_s8(const Int8Store& t) { store_tile_s8<Held::kSums>(t); }
+void store_f32(const Int8Store& t) {
+    store_tile<Kept::kFloats, Held::kValues>(t, StoreLimits(t, true, false));
+}
+void store_s8(const Int8Store& t) { store_tile_s8<Held::kValues>(t); }
 
 // ---------------------------------------------------------------- weights in blocks
 

@@ -28,10 +28,11 @@ struct Int8Tile {
 };
 typedef void (*Int8TileKernel)(const Int8Tile& tile);
 
-// A tile's results to where they belong: y = clamp((float)sum * scale[n] + bias[n]), each step
-// rounded, for the columns n < used; as f32, or as int8 of y * top_scale. Row m, column n goes to
-// c[m * c_row + columns[n]]; `whole`: used is a multiple of the lanes, whose columns are
-// neighbours. The scale_ kernels take sums in f32, the store_ kernels y itself. c may be the sums.
+// A tile's results to where they belong: y = clamp((float)sum * scale[n] + bias[n] + add), each
+// step rounded, for the columns n < used; as f32, or as int8 of y * top_scale. Row m, column n goes
+// to c[m * c_row + columns[n]], what is added at add[m * c_row + add_columns[n]]. Columns come in
+// runs of `run` neighbours: the lanes, a smaller elempack, or 1; used is a multiple of it. The
+// store_ kernels take y itself instead of sums. c may be the sums, or `add`.
 struct Int8Store {
     const void* sums;  // [rows][width]
     int rows;
@@ -43,7 +44,9 @@ struct Int8Store {
     void* c;
     ptrdiff_t c_row;
     const ptrdiff_t* columns;
-    bool whole;
+    size_t run;
+    const float* add;  // null: nothing
+    const ptrdiff_t* add_columns;
 };
 typedef void (*Int8StoreKernel)(const Int8Store& store);
 
@@ -64,9 +67,31 @@ struct Int8Input {
 };
 typedef void (*Int8InputKernel)(const Int8Input& input);
 
-// out[i] = in[i] * scale rounded as float2int8 does, as a float; in may be out. And out[i] = in[i].
-typedef void (*Int8WholeKernel)(const float* in, size_t n, float scale, float* out);
-typedef void (*Int8WidenKernel)(const int8_t* in, size_t n, float* out);
+// out[i] = float2int8(in[i] * scale).
+typedef void (*Int8RoundKernel)(const float* in, size_t n, float scale, int8_t* out);
+
+// Windows of single channels: the words join kernel rows, and a tap is a column of such a word.
+// words[i]: value e is rows[e][i] plus the offset; `count` rows, word_k at most, what else a word
+// has room for is unspecified.
+struct Int8Rows {
+    const int8_t* rows[4];
+    int count;
+    size_t n;
+    int32_t* words;
+};
+typedef void (*Int8RowsKernel)(const Int8Rows& rows);
+// sums[x * pack + c] = init[c] + sum over taps of words[x * step + taps[k] + c] by weight[k * pack
+// + c], for x < count. pack is 4, 8 or 16 and no more than the lanes, or 1 where there is one.
+struct Int8Windows {
+    const int32_t* words;
+    size_t step;
+    const ptrdiff_t* taps;
+    int num_taps, pack;
+    const int32_t *weight, *init;
+    int32_t* sums;
+    int count;
+};
+typedef void (*Int8WindowsKernel)(const Int8Windows& windows);
 
 // Values with zero points (affine8.h): out[i] = int8 of in[i] / scale; out[i] = (in[i] - zero) *
 // scale.

@@ -197,7 +197,9 @@ Int8Result Int8Conv::result(const Blobs& b, int group) const {
     r.narrow = b.narrow;
     r.top_scale = top_scale_;
     r.affine = affine_, r.top_zero = top_zero_;
-    r.activation = &activation_;
+    r.activation = b.activation;
+    r.add = b.add ? b.add + group * (out_channels_ / out_pack_) * b.add_block : nullptr;
+    r.add_block = (ptrdiff_t)b.add_block;
     return r;
 }
 
@@ -273,20 +275,22 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
     return kOk;
 }
 
-int Int8Conv::forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
-                      const Option& opt) const {
-    const Shape shape = bottom.logical_shape();
-    ConvGeometry g;
-    QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, std::vector<Shape>(1, shape), &g));
-    Mat channels;
-    Blobs b;
+int Int8Conv::forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
+                      const Mat& added, Mat& top, const Option& opt) const {
+    const bool sums_only = s.add_input && added.empty();
+    Blobs b = {};
     b.in = bottom;
-    b.narrow = s.int8_output();
-    const bool flat = is_flat_input(s, shape);
+    b.narrow = s.int8_output() && !sums_only;
+    b.activation = sums_only ? &no_activation_ : &activation_;
+    const bool flat = is_flat_input(s, bottom.logical_shape());
     if (!flat) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &b.in));
     const DType dtype = b.narrow ? DType::s8 : DType::f32;
+    Mat channels, add;
+    if (!added.empty()) QUOLL_RETURN_IF_ERROR(with_elempack(added, out_pack_, opt, &add));
     if (flat) {
         top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
+        channels = top;
+    } else if (!b.narrow && !add.empty() && add.data == top.data) {
         channels = top;
     } else {
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, out_pack_, opt, &top, &channels));
@@ -294,6 +298,7 @@ int Int8Conv::forward(const ConvolutionFields& s, const Layer& layer, const Mat&
     if (top.empty()) return kOutOfMemory;
     b.c = top.data;
     b.c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
+    if (!add.empty()) b.add = add, b.add_block = add.cstep * out_pack_;
     const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
     const int threads = threads_for(opt, work / 4);
     if (const std::shared_ptr<const Int8TilePlan> plan = tile_plan(g, b, threads))

@@ -17,11 +17,14 @@ public:
     // sum might exceed an int32. Logs and returns a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return !weights_.empty(); }
-    // bottom: as convolution_geometry accepts it, any elempack, f32 or s8. top is created.
-    // kUnsuitable, and top is of no use: the padded input would dwarf what is in it.
+    // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or s8. added: f32 of
+    // the output's shape and any elempack, or empty; with add_input and an empty one the output is
+    // f32 sums without activation. top is created, over what is added where it can be if it comes
+    // as the same Mat. kUnsuitable, and top is of no use: the padded input would dwarf what is in
+    // it.
     enum { kUnsuitable = 1 };
-    int forward(const ConvolutionFields& s, const Layer& layer, const Mat& bottom, Mat& top,
-                const Option& opt) const;
+    int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
+                const Mat& added, Mat& top, const Option& opt) const;
     // What multiplied in the last run: "amx", or the name of the kernels of int8.h.
     const char* kernels() const;
 
@@ -37,6 +40,9 @@ private:
         void* c;
         size_t c_block;  // values
         bool narrow;
+        const float* add;  // null, or in the layout of c, apart from the step between blocks
+        size_t add_block;
+        const FusedActivation* activation;
     };
     Int8Result result(const Blobs& b, int group) const;
     std::shared_ptr<const Int8TilePlan> tile_plan(const ConvGeometry& g, const Blobs& b,
@@ -63,7 +69,7 @@ private:
     float input_scale_ = 1.f, top_scale_ = 0.f;
     bool affine_ = false;
     int top_zero_ = 0;
-    FusedActivation activation_;
+    FusedActivation activation_, no_activation_;
     const Int8UnitKernels* units_ = nullptr;
 
     mutable std::mutex lock_;                           // of what follows

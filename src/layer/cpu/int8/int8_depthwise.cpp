@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "cpu.h"
-#include "layer/cpu/dwconv/window_taps.h"
 #include "layer/cpu/int8/int8_product.h"
 
 namespace quoll {
@@ -15,6 +14,10 @@ namespace {
 
 // Values that are scaled at once: a multiple of every elempack and of the lanes.
 enum { kRun = 16 };
+// Sums that are scaled together, rather than with a call for each short row.
+enum { kSums = 4096 };
+
+size_t round_up(size_t x) { return (x + kRun - 1) / kRun * kRun; }
 
 // Channels of a block: what divides them, or what the last one is completed to.
 int block_channels(const KernelSet& kernels, int channels, const Option& opt) {
@@ -42,10 +45,12 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
     kernels_ = &host_kernel_set();
     int8_ = &int8_kernels();
     const int pack = block_channels(*kernels_, s.num_output, opt), maxk = s.maxk();
-    row_ = select_dwconv_row(*kernels_->dwconv, pack, s.kernel_w, s.stride_w, s.dilation_w);
-    if (!row_ || (int64_t)maxk * 128 * (s.int8_affine ? 256 : 128) > 1 << 24) return kOk;
+    const bool fits = int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0);
+    if (!fits || (pack == 1 && int8_->lanes > 1)) return kOk;
+    joined_ = int8_->word_k;
     const int blocks = (s.num_output + pack - 1) / pack;
-    weight_.create(blocks * pack * maxk);
+    const int groups = (s.kernel_h + joined_ - 1) / joined_;
+    weight_.create(groups * s.kernel_w * pack, blocks);
     scale_.create(kRun, blocks);
     bias_.create(kRun, blocks);
     start_.create(blocks * pack);
@@ -60,29 +65,32 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
     affine_ = s.int8_affine != 0, top_zero_ = s.top_zero_point;
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
     const Mat& scales = s.weight_data_int8_scales;
-    const signed char* from = s.weight_data_int8;
+    const int element = 4 / joined_;  // bytes
     for (int p = 0; p < s.num_output; p++) {
-        const int q = p / pack;
-        float* block = (float*)weight_ + (size_t)q * pack * maxk + p % pack;
+        const signed char* from = (const signed char*)s.weight_data_int8.data + (size_t)p * maxk;
+        char* const block = (char*)weight_.row(p / pack);
         int sum = 0;
         for (int k = 0; k < maxk; k++) {
-            sum += *from;
-            block[(size_t)k * pack] = *from++;
+            const int ky = k / s.kernel_w, kx = k % s.kernel_w;
+            const size_t word = (size_t)(ky / joined_ * s.kernel_w + kx) * pack + p % pack;
+            const int16_t wide = from[k];  // its first byte is the s8 value
+            memcpy(block + 4 * word + ky % joined_ * element, &wide, element);
+            sum += from[k];
         }
-        start_[p] = (float)(-sum * s.bottom_zero_point);
+        ((int32_t*)start_.data)[p] = -sum * (int8_->offset + s.bottom_zero_point);
         const float scale =
             dequantize_scale(input_scale_, scales[(int64_t)p * scales.w / s.num_output]);
         for (int i = p % pack; i < kRun; i += pack) {
-            scale_.row(q)[i] = scale;
-            bias_.row(q)[i] = s.bias_data.empty() ? 0.f : s.bias_data[p];
+            scale_.row(p / pack)[i] = scale;
+            bias_.row(p / pack)[i] = s.bias_data.empty() ? 0.f : s.bias_data[p];
         }
     }
     pack_ = pack;
     return kOk;
 }
 
-// The `count` sums of a row of block q; there is room for whole runs.
-void Int8Depthwise::finish_row(int q, float* sums, size_t count, void* out) const {
+// `count` sums of block q; there is room for whole runs.
+void Int8Depthwise::finish(int q, int32_t* sums, size_t count, void* out) const {
     static const ptrdiff_t in_order[kRun] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     Int8Store store = {};
     store.sums = sums;
@@ -94,27 +102,28 @@ void Int8Depthwise::finish_row(int q, float* sums, size_t count, void* out) cons
     store.affine = affine_, store.top_zero = top_zero_;
     store.c_row = kRun;
     store.columns = in_order;
-    Int8StoreKernel kernel = narrow_ ? int8_->scale_s8 : int8_->scale_f32;
+    Int8StoreKernel kernel = narrow_ ? int8_->finish_s8 : int8_->finish_f32;
     const size_t size = narrow_ ? 1 : sizeof(float);
-    if (activation_.pass) {
+    store.used = kRun, store.run = int8_->lanes;
+    if (activation_.pass && narrow_) {
         store.c = sums;
-        store.used = kRun, store.whole = true;
         store.rows = (int)((count + kRun - 1) / kRun);
-        int8_->scale_f32(store);
-        activation_.finish(sums, count);
-        kernel = narrow_ ? int8_->store_s8 : int8_->store_f32;
+        int8_->finish_f32(store);
+        activation_.finish((float*)sums, count);
+        kernel = int8_->store_s8;
     }
     store.c = out;
-    store.used = kRun, store.whole = true;
     store.rows = (int)(count / kRun);
     kernel(store);
     const size_t done = count / kRun * kRun;
-    if (done == count) return;
-    store.sums = sums + done;
-    store.c = (char*)out + done * size;
-    store.used = count - done, store.whole = false;
-    store.rows = 1;
-    kernel(store);
+    if (done < count) {
+        store.sums = sums + done;
+        store.c = (char*)out + done * size;
+        store.used = count - done, store.run = 1;
+        store.rows = 1;
+        kernel(store);
+    }
+    if (!narrow_) activation_.finish((float*)out, count);
 }
 
 int Int8Depthwise::forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
@@ -139,55 +148,144 @@ int Int8Depthwise::forward_completed(const ConvolutionFields& s, const ConvGeome
     if (planar.empty() || out.empty()) return kOutOfMemory;
     copy_channels(in, &planar);
     QUOLL_RETURN_IF_ERROR(with_elempack(planar, pack_, opt, &in));
-    QUOLL_RETURN_IF_ERROR(run(s, g, in, out, opt));
+    const int status = run(s, g, in, out, opt);
+    if (status != kOk) return status;
     QUOLL_RETURN_IF_ERROR(with_elempack(out, 1, opt, &planar));
     QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, 1, opt, &top, &channels));
     copy_channels(planar, &channels);
     return kOk;
 }
 
+// Of one thread.
+class Int8Depthwise::Work {
+public:
+    Work(const Int8Depthwise& own, const ConvGeometry& g, int pad, const Mat& in)
+        : own_(own),
+          g_(g),
+          pad_(pad),
+          in_(in),
+          columns_((int64_t)(g.x.out - 1) * g.x.stride + g.x.extent()),
+          row_((size_t)g.x.in * own.pack_),
+          out_row_((size_t)g.x.out * own.pack_),
+          groups_((g.y.kernel + own.joined_ - 1) / own.joined_) {
+        rows_together_ = (int)std::max<size_t>(1, std::min<size_t>(g.y.out, kSums / out_row_));
+    }
+    // Bytes of its memory; a negative number if it would be more than the data deserve.
+    int64_t bytes() const {
+        if (columns_ > 16 * ((int64_t)g_.x.in + g_.x.out + 256)) return -1;
+        const double bytes = 8. * round_up((size_t)groups_ * g_.x.kernel) +
+                             4. * (sums() + (double)word_row() * groups_) +
+                             (double)row_ * (g_.y.in + 1) + 64;
+        return bytes > INT_MAX ? -1 : (int64_t)bytes / 64 * 64;
+    }
+    void begin(char* memory) {
+        taps_ = (ptrdiff_t*)memory;
+        sums_ = (int32_t*)(taps_ + round_up(groups_ * g_.x.kernel));
+        words_ = sums_ + sums();
+        rows_ = (int8_t*)(words_ + word_row() * groups_);
+        for (int k = 0; k < groups_; k++)
+            for (int x = 0; x < g_.x.kernel; x++)
+                taps_[k * g_.x.kernel + x] =
+                    (ptrdiff_t)(k * word_row()) + (ptrdiff_t)x * g_.x.dilation * own_.pack_;
+        // Columns beside the input stay what they are; the row of padding is the last.
+        const int value = (pad_ + own_.int8_->offset) & (own_.joined_ == 4 ? 0xff : 0xffff);
+        const int32_t word = own_.joined_ == 4 ? value * 0x01010101 : value * 0x00010001;
+        std::fill_n(words_, word_row() * groups_, word);
+        std::fill_n(rows_ + g_.y.in * row_, row_, (int8_t)pad_);
+    }
+    // Rows y0 <= y < y1 of block q.
+    void run(int q, int y0, int y1, char* out, size_t out_size) {
+        const size_t in_size = dtype_size(in_.dtype);
+        channel_ = (const char*)in_.data + q * in_.cstep * own_.pack_ * in_size;
+        ready_ = std::max<int64_t>(0, (int64_t)y0 * g_.y.stride - g_.y.before);
+        Int8Windows t = {};
+        t.words = words_;
+        t.step = (size_t)g_.x.stride * own_.pack_;
+        t.taps = taps_, t.num_taps = groups_ * g_.x.kernel;
+        t.pack = own_.pack_;
+        t.weight = own_.weight_.row<const int32_t>(q);
+        t.init = (const int32_t*)own_.start_.data + (size_t)q * own_.pack_;
+        t.count = g_.x.out;
+        for (int y = y0; y < y1;) {
+            const int end = std::min(y1, y + rows_together_);
+            char* const to = out + (size_t)y * out_row_ * out_size;
+            t.sums = sums_;
+            for (; y < end; y++, t.sums += out_row_) {
+                join(y);
+                own_.int8_->windows(t);
+            }
+            own_.finish(q, sums_, (size_t)(t.sums - sums_), to);
+        }
+    }
+
+private:
+    size_t sums() const { return round_up(rows_together_ * out_row_); }
+    size_t word_row() const { return round_up((size_t)columns_ * own_.pack_); }
+    // The input's row y as s8; of what lies outside, padding.
+    const int8_t* row(int64_t y) {
+        if (y < 0 || y >= g_.y.in) return rows_ + g_.y.in * row_;
+        if (in_.dtype == DType::s8) return (const int8_t*)channel_ + y * row_;
+        for (; ready_ <= y; ready_++)
+            own_.int8_->round_s8((const float*)channel_ + ready_ * row_, row_, own_.input_scale_,
+                                 rows_ + ready_ * row_);
+        return rows_ + y * row_;
+    }
+    // The words under output row y.
+    void join(int y) {
+        const int64_t first = std::max(0, -g_.x.before), column = std::max(0, g_.x.before);
+        const int64_t count = std::min<int64_t>(g_.x.in - first, columns_ - column);
+        if (count <= 0) return;
+        for (int k = 0; k < groups_; k++) {
+            Int8Rows t = {};
+            const int ky = k * own_.joined_;
+            t.count = std::min(own_.joined_, g_.y.kernel - ky);
+            for (int i = 0; i < t.count; i++)
+                t.rows[i] = row((int64_t)y * g_.y.stride - g_.y.before +
+                                (int64_t)(ky + i) * g_.y.dilation) +
+                            first * own_.pack_;
+            t.n = (size_t)count * own_.pack_;
+            t.words = words_ + k * word_row() + column * own_.pack_;
+            own_.int8_->words(t);
+        }
+    }
+
+    const Int8Depthwise& own_;
+    const ConvGeometry& g_;
+    const int pad_;
+    const Mat& in_;
+    const int64_t columns_;  // under a row of windows
+    const size_t row_, out_row_;
+    const int groups_;  // of kernel rows
+    int rows_together_;
+    ptrdiff_t* taps_ = nullptr;
+    int32_t *sums_ = nullptr, *words_ = nullptr;
+    int8_t* rows_ = nullptr;  // of a channel block that is f32; behind them one of padding
+    const char* channel_ = nullptr;
+    int64_t ready_ = 0;  // rows up to this one are rounded
+};
+
 int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
                        Mat& channels, const Option& opt) const {
-    const DType dtype = narrow_ ? DType::s8 : DType::f32;
     const double work = (double)g.x.out * g.y.out * g.maxk() * g.num_output;
     const int threads = threads_for(opt, work);
-    const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
-    // Of each thread: a row of sums, then the rows of a channel block.
-    const size_t out_room = (out_row + kRun - 1) / kRun * kRun, room = out_room + in_row * g.y.in;
-    Mat memory;
-    if (room <= INT_MAX) memory.create((int)room, threads, (size_t)4u, opt.workspace_allocator);
+    const Work frame(*this, g, s.int8_padding(), in);
+    const int64_t bytes = frame.bytes();
+    if (bytes < 0) return kUnsuitable;
+    Mat memory((int)bytes, threads, (size_t)1u, opt.workspace_allocator);
     if (memory.empty()) return kOutOfMemory;
-    const DwconvRow frame = dwconv_row_frame(g, pack_, s.int8_padding());
+    const size_t out_size = narrow_ ? 1 : sizeof(float);
     const Bands bands(channels.c, g.y.out, threads);
-    const size_t in_size = dtype_size(in.dtype), out_size = dtype_size(dtype);
+    const int tasks = channels.c * bands.per_item;
 #pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < channels.c * bands.per_item; task++) {
-        const int q = bands.item(task);
-        const char* const from = (const char*)in.data + q * in.cstep * pack_ * in_size;
-        char* const to = (char*)channels.data + q * channels.cstep * pack_ * out_size;
-        float* const sums = memory.row(get_omp_thread_num());
-        float* const rows = sums + out_room;
-        int64_t ready = std::max<int64_t>(0, (int64_t)bands.begin(task) * g.y.stride - g.y.before);
-        DwconvRow row = frame;
-        row.weight = (const float*)weight_ + (size_t)q * g.maxk() * pack_;
-        row.bias = (const float*)start_ + (size_t)q * pack_;
-        row.out = sums;
-        for (int y = bands.begin(task); y < bands.end(task); y++) {
-            const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
-            const bool taps = row.ky_first < row.ky_last;
-            const int64_t last = start + (int64_t)(row.ky_last - 1) * g.y.dilation;
-            for (; taps && ready <= last; ready++) {
-                const void* source = from + ready * in_row * in_size;
-                if (in.dtype == DType::s8) {
-                    int8_->widen((const int8_t*)source, in_row, rows + ready * in_row);
-                } else {
-                    int8_->whole((const float*)source, in_row, input_scale_, rows + ready * in_row);
-                }
-            }
-            const int64_t first = start + (int64_t)row.ky_first * g.y.dilation;
-            row.in = taps ? rows + first * in_row : nullptr;
-            row_(row);
-            finish_row(q, sums, out_row, to + (size_t)y * out_row * out_size);
+    for (int thread = 0; thread < threads; thread++) {
+        Work work_of_thread = frame;
+        work_of_thread.begin((char*)memory.row<unsigned char>(thread));
+        const int end = (int)((int64_t)tasks * (thread + 1) / threads);
+        for (int task = (int)((int64_t)tasks * thread / threads); task < end; task++) {
+            const int q = bands.item(task);
+            work_of_thread.run(q, bands.begin(task), bands.end(task),
+                               (char*)channels.data + q * channels.cstep * pack_ * out_size,
+                               out_size);
         }
     }
     return kOk;

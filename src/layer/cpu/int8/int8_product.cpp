@@ -79,13 +79,47 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), 
     store_.low = result.activation->low, store_.high = result.activation->high;
     store_.top_scale = result.top_scale;
     store_.affine = result.affine, store_.top_zero = result.top_zero;
-    for (size_t i = 0; i < store_.used; i++)
-        columns_[i] = (ptrdiff_t)((n0 + i) / result.c_pack) * result.c_block +
-                      (ptrdiff_t)((n0 + i) % result.c_pack);
-    store_.columns = columns_;
-    store_.whole = store_.used % lanes == 0;
-    for (size_t i = 1; store_.whole && i < store_.used; i++)
-        store_.whole = i % lanes == 0 || columns_[i] == columns_[i - 1] + 1;
+    columns_of(n0, result.c_block, columns_);
+    if (result.add) columns_of(n0, result.add_block, add_columns_);
+    store_.columns = columns_, store_.add_columns = add_columns_;
+    const bool neighbours = n0 % result.c_pack + store_.used <= result.c_pack;
+    store_.run = lanes % result.c_pack == 0               ? result.c_pack
+                 : neighbours && store_.used % lanes == 0 ? lanes
+                                                          : 1;
+}
+
+// Where the panel's columns are in a blob with such steps between blocks.
+void Int8Panel::columns_of(size_t n0, ptrdiff_t block, ptrdiff_t* columns) const {
+    const size_t pack = result_.c_pack;
+    ptrdiff_t at = (ptrdiff_t)(n0 / pack) * block;
+    size_t lane = n0 % pack;
+    for (size_t i = 0; i < store_.used; i++) {
+        columns[i] = at + (ptrdiff_t)lane;
+        if (++lane == pack) lane = 0, at += block;
+    }
+}
+
+// With an activation that takes a pass: y, in the place of the sums.
+void Int8Panel::activate(const GemmRows& rows, int32_t* sums) {
+    const Int8Kernels& kernels = result_.weights->kernels();
+    ptrdiff_t in_order[kGemmMaxRows * 4];
+    for (size_t i = 0; i < store_.width; i++) in_order[i] = (ptrdiff_t)i;
+    Int8Store floats = store_;
+    floats.add = nullptr;
+    floats.used = store_.width;
+    floats.c = sums;
+    floats.c_row = (ptrdiff_t)store_.width;
+    floats.columns = in_order;
+    floats.run = kernels.lanes;
+    kernels.finish_f32(floats);
+    float* y = (float*)sums;
+    if (result_.add) {
+        const float* add = result_.add + rows.c;
+        for (int m = 0; m < rows.rows; m++, add += rows.c_row)
+            for (size_t n = 0; n < store_.used; n++)
+                y[m * store_.width + n] += add[add_columns_[n]];
+    }
+    result_.activation->finish(y, rows.rows * store_.width);
 }
 
 void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
@@ -94,22 +128,21 @@ void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
     Int8StoreKernel last = g.narrow ? kernels.finish_s8 : kernels.finish_f32;
     store_.sums = sums;
     store_.rows = rows.rows;
-    if (g.activation->pass) {
-        ptrdiff_t in_order[kGemmMaxRows * 4];
-        for (size_t i = 0; i < store_.width; i++) in_order[i] = (ptrdiff_t)i;
-        Int8Store floats = store_;
-        floats.used = store_.width;
-        floats.c = sums;
-        floats.c_row = (ptrdiff_t)store_.width;
-        floats.columns = in_order;
-        floats.whole = true;
-        kernels.finish_f32(floats);
-        g.activation->finish((float*)sums, rows.rows * store_.width);
+    store_.add = g.add ? g.add + rows.c : nullptr;
+    const size_t lanes = kernels.lanes;
+    // Whole registers, one after another: the pass runs where they are.
+    const bool in_place = !g.narrow && store_.run == lanes && rows.c_row == (ptrdiff_t)lanes;
+    if (g.activation->pass && !in_place) {
+        activate(rows, sums);
+        store_.add = nullptr;
         last = g.narrow ? kernels.store_s8 : kernels.store_f32;
     }
     store_.c = g.narrow ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
     store_.c_row = rows.c_row;
     last(store_);
+    if (!g.activation->pass || !in_place) return;
+    for (size_t n = 0; n < store_.used; n += lanes)
+        g.activation->finish((float*)store_.c + columns_[n], rows.rows * lanes);
 }
 
 namespace {
@@ -117,21 +150,31 @@ namespace {
 // Words of the activations that stay close to a core while all panels meet them.
 const size_t kChunkWords = 128 * 1024;
 
+// Rows of C that are finished together: setting that up takes as long as a few rows.
+const int kRowsTogether = 4 * kGemmMaxRows;
+
 void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
-    alignas(64) int32_t sums[kGemmMaxRows * kGemmMaxRows * 4];
+    alignas(64) int32_t sums[kRowsTogether * kGemmMaxRows * 4];
     Int8Panel panel(g, p);
     Int8Tile tile = {};
     tile.blocks = g.blocks;
     tile.num_blocks = g.num_blocks;
     tile.block_k = g.block_k;
     tile.b = panel.b(), tile.init = panel.init();
-    tile.sums = sums;
-    for (size_t i = first; i < last; i++) {
-        const GemmRows& rows = g.rows[i];
-        tile.a = g.a + rows.a;
-        tile.a_row = rows.a_row;
-        panel.tile(rows.rows)(tile);
-        panel.finish(rows, sums);
+    for (size_t i = first; i < last;) {
+        GemmRows together = g.rows[i];
+        together.rows = 0;
+        do {
+            const GemmRows& rows = g.rows[i++];
+            tile.a = g.a + rows.a;
+            tile.a_row = rows.a_row;
+            tile.sums = sums + together.rows * panel.width();
+            panel.tile(rows.rows)(tile);
+            together.rows += rows.rows;
+        } while (i < last && together.rows + g.rows[i].rows <= kRowsTogether &&
+                 g.rows[i].c == together.c + together.rows * together.c_row &&
+                 g.rows[i].c_row == together.c_row);
+        panel.finish(together, sums);
     }
 }
 

@@ -41,7 +41,8 @@ private:
     Mat sums_;                 // of the weights of a column, s32
 };
 
-// C as in GemmProblem, of f32, or of s8 if `narrow`.
+// C as in GemmProblem, of f32, or of s8 if `narrow`. add: null, or a blob of f32 that is added
+// before the activation, in the layout of C, apart from the step between blocks; C may be it.
 struct Int8Result {
     const Int8Weights* weights;
     void* c;
@@ -55,6 +56,8 @@ struct Int8Result {
     bool affine;  // of narrow: int8 as affine8.h has it, with top_zero
     int top_zero;
     const FusedActivation* activation;
+    const float* add;
+    ptrdiff_t add_block;
 };
 
 // A panel of the weights, and what becomes of its sums.
@@ -70,11 +73,14 @@ public:
     void finish(const GemmRows& rows, int32_t* sums);
 
 private:
+    void columns_of(size_t n0, ptrdiff_t block, ptrdiff_t* columns) const;
+    void activate(const GemmRows& rows, int32_t* sums);
+
     const Int8Result& result_;
     const int32_t *b_, *init_;
     const Int8TileKernel* tiles_;
     Int8Store store_;
-    ptrdiff_t columns_[kGemmMaxRows * 4];
+    ptrdiff_t columns_[kGemmMaxRows * 4], add_columns_[kGemmMaxRows * 4];
 };
 
 // A's offsets count words.
