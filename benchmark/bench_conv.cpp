@@ -171,16 +171,17 @@ Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
     for (int i = 0; i < 3; i++) {
         const SplitGemmKernels* split = split_gemm_kernels(i == 0 ? 6 : i == 1 ? 3 : 1);
         if (!split) continue;
-        split_weights[i] = zeros(SplitPlan::packed_size(*split, in_c, taps, out_c) / 2);
-        SplitPlan::pack(*split, weights, in_c, taps, out_c, (uint16_t*)split_weights[i].data);
-        plans.emplace_back(*split, tile_shape(s), threads);
+        const TileShape shape = tile_shape(s);
+        split_weights[i] = zeros(SplitPlan::packed_size(*split, shape) / 2);
+        SplitPlan::pack(*split, weights, shape, (uint16_t*)split_weights[i].data);
+        plans.emplace_back(*split, shape, threads);
         const SplitPlan& plan_i = plans.back();
         split_workspace[i] = zeros(plan_i.workspace());
         // The library takes fewer products only when asked.
         const bool usual = i == 0 && usable_split_gemm_kernels(6);
         forms.push_back({names[i],
                          usual ? ConvForm::kSplit : ConvForm::kUndecided,
-                         SplitPlan::cycles(*split, tile_shape(s), 1),
+                         SplitPlan::cycles(*split, shape, 1),
                          [&, i] {
                              plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
                                         nullptr, 0, relu, split_workspace[i]);

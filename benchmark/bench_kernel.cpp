@@ -128,50 +128,63 @@ void gemm_driver(State& state, Isa isa, size_t size, bool packs) {
     count_operations(state, 2. * (double)size * (double)size * (double)size, unit_of(isa));
 }
 
-// Two tiles of rows by a full panel; operations are those of the bf16 products.
+// Operands of two tiles of rows and a full panel, as long as the first-level cache holds of one
+// term, laid out as TilePlan does.
+struct UnitOperands {
+    enum { kSteps = 8, kRows = kUnitTiles * kUnitRows };
+    explicit UnitOperands(size_t terms) : row(kSteps * terms * kUnitRowBytes), operands() {
+        const size_t size = (kRows + kUnitColumns) * row;
+        memory.reset(new char[size + 64]);
+        char* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) % 64;
+        // As bf16 values from .25 on.
+        for (size_t i = 0; i < size; i++) a[i] = (char)(i % 2 ? 0x3e : i * 97 % 251);
+        for (size_t i = 0; i < kSteps; i++)
+            places.push_back((ptrdiff_t)(i * kRows * terms * kUnitRowBytes));
+        for (int i = 0; i < kRows; i++) targets.push_back(i * kUnitColumns);
+        operands.a = a, operands.a_row = (ptrdiff_t)(terms * kUnitRowBytes);
+        operands.a_tile = operands.a_row * kUnitRows;
+        operands.tile_rows = kUnitRows, operands.steps = places.data();
+        operands.num_steps = kSteps, operands.b = a + kRows * row;
+    }
+    size_t row;
+    std::unique_ptr<char[]> memory;
+    std::vector<ptrdiff_t> places;
+    std::vector<int32_t> targets;
+    TileOperands operands;
+};
+
+// With sums on their way to C; operations are those of the bf16 products.
 void split_tile(State& state, const SplitGemmKernels& kernels) {
-    const size_t steps = 16, terms = (size_t)kernels.terms;
-    const size_t rows = kUnitTiles * kUnitRows, row = steps * terms * kSplitK;
-    const std::unique_ptr<uint16_t[]> memory(new uint16_t[(rows + kUnitColumns) * row + 64]);
-    uint16_t* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) / 2;
-    for (size_t i = 0; i < (rows + kUnitColumns) * row; i++)
-        a[i] = (uint16_t)(0x3e80 + i * 97 % 256);
-    std::vector<ptrdiff_t> places(steps);
-    for (size_t i = 0; i < steps; i++) places[i] = (ptrdiff_t)(i * terms * kUnitRowBytes);
-    std::vector<int32_t> targets(rows);
-    for (size_t i = 0; i < rows; i++) targets[i] = (int32_t)(i * kUnitColumns);
-    std::vector<float> c(rows * kUnitColumns), bias(kUnitColumns);
+    const UnitOperands unit(kernels.terms);
+    std::vector<float> c(UnitOperands::kRows * kUnitColumns), bias(kUnitColumns);
+    SplitStore store = {};
+    store.width = store.columns = kUnitColumns, store.group = store.c_group = 16;
+    store.bias = bias.data(), store.c = c.data(), store.rows = unit.targets.data();
+    store.low = -1e30f, store.high = 1e30f;
+    alignas(64) float sums[UnitOperands::kRows * kUnitColumns];
     SplitTile tile = {};
-    tile.a = (const char*)a, tile.a_row = (ptrdiff_t)(row * sizeof(uint16_t));
-    tile.a_tile = tile.a_row * kUnitRows;
-    tile.tile_rows = kUnitRows, tile.steps = places.data(), tile.num_steps = steps;
-    tile.b = (const char*)(a + rows * row), tile.bias = bias.data(), tile.c = c.data();
-    tile.rows = targets.data(), tile.c_vector = 16, tile.columns = kUnitColumns;
-    tile.low = -1e30f, tile.high = 1e30f;
+    tile.sums = sums;
+    (TileOperands&)tile = unit.operands;
     kernels.begin(kUnitRows);
     for (auto _ : state) {
         kernels.tile[kUnitTiles - 1][1](tile);
+        kernels.to_c->store(store, sums, UnitOperands::kRows);
         benchmark::ClobberMemory();
     }
     kernels.end();
-    count_operations(state, 2. * (double)(rows * kUnitColumns * steps * kSplitK) * kernels.products,
-                     "tdpbf16ps");
+    count_operations(
+        state,
+        2. * UnitOperands::kRows * kUnitColumns * UnitOperands::kSteps * kSplitK * kernels.products,
+        "tdpbf16ps");
 }
 
-// The same of int8 sums.
+// The sums alone.
 void int8_unit_tile(State& state, const Int8UnitKernels& kernels) {
-    const size_t steps = 16, rows = kUnitTiles * kUnitRows, row = steps * kUnitRowBytes;
-    const size_t size = (rows + kUnitColumns) * row;
-    const std::unique_ptr<char[]> memory(new char[size + 64]);
-    char* a = memory.get() + (64 - (uintptr_t)memory.get() % 64) % 64;
-    for (size_t i = 0; i < size; i++) a[i] = (char)(i * 97 % 251);
-    std::vector<ptrdiff_t> places(steps);
-    for (size_t i = 0; i < steps; i++) places[i] = (ptrdiff_t)(i * kUnitRowBytes);
-    std::vector<int32_t> sums(rows * kUnitColumns), init(kUnitColumns);
+    const UnitOperands unit(1);
+    std::vector<int32_t> sums(UnitOperands::kRows * kUnitColumns), init(kUnitColumns);
     Int8UnitTile tile = {};
-    tile.a = a, tile.a_row = (ptrdiff_t)row, tile.a_tile = tile.a_row * kUnitRows;
-    tile.tile_rows = kUnitRows, tile.steps = places.data(), tile.num_steps = steps;
-    tile.b = a + rows * row, tile.step_words = kUnitRowBytes / 4;
+    (TileOperands&)tile = unit.operands;
+    tile.step_words = kUnitRowBytes / 4;
     tile.init = init.data(), tile.sums = sums.data();
     kernels.begin(kUnitRows, kUnitRowBytes);
     for (auto _ : state) {
@@ -179,7 +192,8 @@ void int8_unit_tile(State& state, const Int8UnitKernels& kernels) {
         benchmark::ClobberMemory();
     }
     kernels.end();
-    count_operations(state, 2. * (double)(rows * kUnitColumns * row), "tdpbusd");
+    count_operations(state, 2. * (double)(UnitOperands::kRows * kUnitColumns * unit.row),
+                     "tdpbusd");
 }
 
 // As a tile of the int8 family; operations are those of 8-bit values.

@@ -98,11 +98,9 @@ struct Blobs {
 // in, out, residual: bf16 values in place of those of `b` where its shape says so.
 void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_t* in = nullptr,
          uint16_t* out = nullptr, const uint16_t* residual = nullptr) {
-    const int taps = t.kernel_w * t.kernel_h;
     ASSERT_TRUE(SplitPlan::takes(b.shape));
-    const size_t size = SplitPlan::packed_size(kernels, t.in_c, taps, t.out_c);
-    Guarded<uint16_t> packed(size);
-    SplitPlan::pack(kernels, b.weights.data(), t.in_c, taps, t.out_c, packed.data());
+    Guarded<uint16_t> packed(SplitPlan::packed_size(kernels, b.shape));
+    SplitPlan::pack(kernels, b.weights.data(), b.shape, packed.data());
     const SplitPlan plan(kernels, b.shape, t.threads);
     ASSERT_EQ(plan.workspace() % 16, 0u);
     Guarded<float> workspace(plan.workspace());
@@ -204,6 +202,39 @@ TEST(SplitPlan, shapes_and_packs) {
                 if (HasFatalFailure()) return;
                 if (t.in_c * t.in_w > 1000) break;
             }
+}
+
+// The taps of a kernel row are one step where the channels are few.
+TEST(SplitPlan, windows) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels())
+        for (int channels : {1, 2, 3, 4})
+            for (int kernel : {2, 3, 7, 8})
+                for (int stride : {1, 2, 3}) {
+                    Case t = {pick(9, 40), 11, channels, 32, kernel, 3, stride,
+                              2,           1,  1,        0,  0,      1, 0};
+                    t.left = pick(0, kernel + 2), t.right = pick(0, kernel + 2);
+                    t.in_pack = 1, t.out_pack = 16;
+                    check(*kernels, t);
+                    if (HasFatalFailure()) return;
+                }
+    Case wide = {1300, 5, 3, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
+    wide.in_pack = 1;
+    for (const SplitGemmKernels* kernels : all_kernels()) check(*kernels, wide);
+}
+
+// What lies beside a window does not count, not even what is no number.
+TEST(SplitPlan, windows_end) {
+    QUOLL_NEED_KERNELS();
+    for (const SplitGemmKernels* kernels : all_kernels()) {
+        Case t = {33, 4, 3, 16, 3, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+        t.in_pack = 1;
+        Blobs b(t);
+        for (int y = 0; y < t.in_h; y++) b.in[y * t.in_w + 20] = NAN;
+        run(*kernels, t, b);
+        for (int x = 0; x < b.shape.x.out; x++)
+            EXPECT_EQ(isnan(b.out[b.out_at(t, x, 2, 5)]), x >= 18 && x <= 20) << x;
+    }
 }
 
 TEST(SplitPlan, residuals_activations_threads) {
@@ -323,8 +354,8 @@ TEST(SplitPlan, matrices) {
                         c((m - 1) * c_row + n);
                     fill(a), fill(w), fill(bias);
                     const TileShape shape = tile_shape(m, n, k, a_row, c_row);
-                    Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, (int)k, 1, (int)n));
-                    SplitPlan::pack(*kernels, w.data(), (int)k, 1, (int)n, packed.data());
+                    Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, shape));
+                    SplitPlan::pack(*kernels, w.data(), shape, packed.data());
                     const SplitPlan plan(*kernels, shape, 2);
                     Guarded<float> workspace(plan.workspace());
                     plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0,
@@ -607,9 +638,10 @@ TEST(SplitPlan, terms_keep_24_bits) {
             for (float& x : a) x = ldexpf(uniform(), exponent);
             for (float& x : bias) x = 0;
             one[0] = 1;
-            Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, 1, 1, 1));
-            SplitPlan::pack(*kernels, one.data(), 1, 1, 1, packed.data());
-            const SplitPlan plan(*kernels, tile_shape(m, 1, 1, 1, 1), 1);
+            const TileShape shape = tile_shape(m, 1, 1, 1, 1);
+            Guarded<uint16_t> packed(SplitPlan::packed_size(*kernels, shape));
+            SplitPlan::pack(*kernels, one.data(), shape, packed.data());
+            const SplitPlan plan(*kernels, shape, 1);
             Guarded<float> workspace(plan.workspace());
             plan.run(a.data(), packed.data(), bias.data(), c.data(), nullptr, 0, FusedActivation(),
                      workspace.data());

@@ -58,6 +58,9 @@ inline Case random_case() {
     t.kernel_w = pick(1, 5), t.kernel_h = pick(1, 5);
     t.stride_w = pick(1, 3), t.stride_h = pick(1, 3);
     t.dilation_w = pick(1, 3), t.dilation_h = pick(1, 3);
+    // A row of the kernel may then be one step.
+    const bool few_channels = pick(0, 5) == 0;
+    if (few_channels) t.dilation_w = 1;
     t.left = pick(0, 4), t.right = pick(0, 4), t.top = pick(0, 4), t.bottom = pick(0, 4);
     t.in_w = std::max(1, t.dilation_w * (t.kernel_w - 1) + 1 - t.left - t.right) + pick(0, 25);
     t.in_h = std::max(1, t.dilation_h * (t.kernel_h - 1) + 1 - t.top - t.bottom) + pick(0, 12);
@@ -65,6 +68,7 @@ inline Case random_case() {
     t.in_pack = packs[pick(0, 3)];
     t.out_pack = packs[pick(0, 3)];
     t.in_c = t.in_pack * pick(1, 80 / t.in_pack);
+    if (few_channels) t.in_pack = 1, t.in_c = pick(1, 4);
     t.out_c = t.out_pack * pick(1, 80 / t.out_pack);
     t.activation = pick(0, 6);
     t.residual = pick(0, 3) == 0;

@@ -6,6 +6,10 @@
 #include "layer/x86/tile_loop.h"
 
 namespace quoll {
+
+// split_store_amx.cpp
+extern const SplitStoreKernels QUOLL_TILE_NAME(split_store);
+
 namespace {
 
 template <int products>
@@ -29,71 +33,17 @@ struct Bf16 {
 
 void begin_bf16(int tile_rows) { begin_tiles(tile_rows, kUnitRowBytes); }
 
-// `columns` of 16 columns, as a mask.
-QUOLL_TILE_INLINE __mmask16 first_lanes(size_t columns) {
-    return columns >= 16 ? 0xffff : (__mmask16)((1u << columns) - 1);
-}
-
-QUOLL_TILE_INLINE __m512 load_row(const float* c, __mmask16 mask) {
-    return _mm512_maskz_loadu_ps(mask, c);
-}
-QUOLL_TILE_INLINE __m512 load_row(const uint16_t* c, __mmask16 mask) {
-    return _mm512_castsi512_ps(
-        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, c)), 16));
-}
-QUOLL_TILE_INLINE void store_row(float* c, __mmask16 mask, __m512 x) {
-    _mm512_mask_storeu_ps(c, mask, x);
-}
-QUOLL_TILE_INLINE void store_row(uint16_t* c, __mmask16 mask, __m512 x) {
-    _mm256_mask_storeu_epi16(c, mask, to_bf16(x));
-}
-
-template <int tiles, int vectors, bool with_residual, class Value>
-void finish_rows(const SplitTile& t, const float* sums) {
-    const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
-    const __mmask16 masks[] = {first_lanes(t.columns),
-                               first_lanes(t.columns > 16 ? t.columns - 16 : 0)};
-    const int rows = tiles * t.tile_rows;
-    for (int m = 0; m < rows; m++, sums += vectors * 16) {
-        const ptrdiff_t place = t.rows[m];
-        if (place < 0) continue;
-        for (int v = 0; v < vectors; v++) {
-            __m512 x = _mm512_load_ps(sums + v * 16);
-            if constexpr (with_residual)
-                x = _mm512_add_ps(
-                    x, load_row((const Value*)t.residual + place + v * t.r_vector, masks[v]));
-            // A NaN is the second operand of both, which is what they then return.
-            x = _mm512_min_ps(high, _mm512_max_ps(low, x));
-            store_row((Value*)t.c + place + v * t.c_vector, masks[v], x);
-        }
-    }
-}
-
-template <int tiles, int vectors>
-void finish(const SplitTile& t, const float* sums) {
-    if (t.narrow)
-        t.residual ? finish_rows<tiles, vectors, true, uint16_t>(t, sums)
-                   : finish_rows<tiles, vectors, false, uint16_t>(t, sums);
-    else
-        t.residual ? finish_rows<tiles, vectors, true, float>(t, sums)
-                   : finish_rows<tiles, vectors, false, float>(t, sums);
-}
-
 template <int products, int tiles, int vectors>
 void split_tile(const SplitTile& t) {
-    constexpr size_t size = tiles * kUnitRows * vectors * 16;
-    alignas(64) float sums[size];
+    // A sum of one product keeps 8 bits: there is nothing to gain by adding in several chains.
+    const size_t longest = products == 1 ? t.num_steps : (size_t)kSplitSection;
+    const size_t sections = (t.num_steps + longest - 1) / longest;
     Step<Bf16, tiles, vectors> step = {nullptr, t.b, t.a_row, t.a_tile};
     Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
-    const size_t sections = (t.num_steps + kSplitSection - 1) / kSplitSection;
     size_t s = 0;
     for (size_t section = 0; section < sections; section++) {
         const size_t end = t.num_steps * (section + 1) / sections;
-        if (section == 0) {
-            start_sums<tiles, vectors>(t.bias);
-        } else {
-            tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
-        }
+        clear_sums();
         for (; s < end; s++) {
             step.a = t.a + t.steps[s];
             step.template run<products>();
@@ -101,16 +51,20 @@ void split_tile(const SplitTile& t) {
             fetcher.fetch();
         }
         if (section == 0) {
-            store_sums<tiles, vectors>(sums, t.tile_rows);
+            store_sums<tiles, vectors>(t.sums, t.tile_rows);
             continue;
         }
-        alignas(64) float part[size];
+        alignas(64) float part[tiles * kUnitRows * vectors * 16];
         store_sums<tiles, vectors>(part, t.tile_rows);
         for (int i = 0; i < tiles * t.tile_rows * vectors * 16; i += 16)
-            _mm512_store_ps(sums + i,
-                            _mm512_add_ps(_mm512_load_ps(sums + i), _mm512_load_ps(part + i)));
+            _mm512_store_ps(t.sums + i,
+                            _mm512_add_ps(_mm512_load_ps(t.sums + i), _mm512_load_ps(part + i)));
     }
-    finish<tiles, vectors>(t, sums);
+}
+
+// The first `count` lanes of 16.
+QUOLL_TILE_INLINE __mmask16 first_lanes(size_t count) {
+    return count >= 16 ? 0xffff : (__mmask16)((1u << count) - 1);
 }
 
 // 16 channels of one pixel from channel c on, zeros from `left` channels on. Loads nothing beyond
@@ -171,6 +125,70 @@ void copy_input(const SplitInput& t) {
         for (; c < kSplitK; c++)
             to[c] = c < t.channels ? from[c / pack * t.src_block + c % pack] : 0;
     }
+}
+
+// Up to 16 pixels of one channel.
+QUOLL_TILE_INLINE __m512 load_pixels(const float* from, __mmask16 mask) {
+    return _mm512_maskz_loadu_ps(mask, from);
+}
+QUOLL_TILE_INLINE __m512 load_pixels(const uint16_t* from, __mmask16 mask) {
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, from)), 16));
+}
+
+// Pixels of a row: of each term a line of kSplitPixel values a pixel, `term` values apart.
+template <int terms, class Value>
+void split_line(const SplitWindows& t, ptrdiff_t first, ptrdiff_t count, uint16_t* to,
+                ptrdiff_t term) {
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    for (ptrdiff_t p = 0; p < count; p += 16, to += 16 * kSplitPixel) {
+        const __mmask16 mask = first_lanes(count - p);
+        __m512 x[kSplitPixel];
+        for (int c = 0; c < kSplitPixel; c++)
+            x[c] = c < t.channels
+                       ? load_pixels((const Value*)t.src + first + p + c * t.src_block, mask)
+                       : _mm512_setzero_ps();
+        for (int i = 0; i < terms; i++) {
+            __m512i halves[kSplitPixel];
+            for (int c = 0; c < kSplitPixel; c++) {
+                halves[c] = _mm512_cvtepu16_epi32(to_bf16(x[c]));
+                x[c] = _mm512_sub_ps(x[c], _mm512_castsi512_ps(_mm512_slli_epi32(halves[c], 16)));
+            }
+            const __m512i a = _mm512_or_si512(halves[0], _mm512_slli_epi32(halves[1], 16));
+            const __m512i b = _mm512_or_si512(halves[2], _mm512_slli_epi32(halves[3], 16));
+            uint16_t* line = to + i * term;
+            _mm512_mask_storeu_epi64(line, (__mmask8)mask, _mm512_permutex2var_epi32(a, low, b));
+            _mm512_mask_storeu_epi64(line + 8 * kSplitPixel, (__mmask8)(mask >> 8),
+                                     _mm512_permutex2var_epi32(a, high, b));
+        }
+    }
+}
+
+template <int terms, class Value>
+void split_windows(const SplitWindows& t) {
+    enum { kPixels = 512, kLine = kPixels * kSplitPixel };
+    alignas(64) uint16_t lines[terms * kLine];
+    const __mmask32 mask = (__mmask32)((1ull << t.row.kernel * kSplitPixel) - 1);
+    for_windows(t.row, t.x, t.count, kPixels, [&](size_t done, const WindowRun& run) {
+        for (int i = 0; i < terms; i++) {
+            uint16_t* line = lines + i * kLine;
+            __builtin_memset(line, 0, run.left * kSplitPixel * sizeof(*line));
+            __builtin_memset(line + run.right * kSplitPixel, 0,
+                             (run.pixels - run.right) * kSplitPixel * sizeof(*line));
+        }
+        if (run.left < run.right)
+            split_line<terms, Value>(t, run.first + run.left, run.right - run.left,
+                                     lines + run.left * kSplitPixel, kLine);
+        uint16_t* to = t.dst + (ptrdiff_t)done * t.dst_window;
+        const uint16_t* from = lines;
+        for (size_t w = 0; w < run.windows; w++, to += t.dst_window) {
+            for (int i = 0; i < terms; i++)
+                _mm512_store_si512(to + i * kSplitK,
+                                   _mm512_maskz_loadu_epi16(mask, from + i * kLine));
+            from += t.row.stride * kSplitPixel;
+        }
+    });
 }
 
 // Rows become columns: in each step the halves of neighbouring groups of `distance` are exchanged.
@@ -271,6 +289,12 @@ constexpr SplitInputKernel copy_kernel() {
 }
 
 template <int products>
+constexpr SplitWindowKernel copy_windows_kernel() {
+    if constexpr (products == 1) return &split_windows<1, uint16_t>;
+    return nullptr;
+}
+
+template <int products>
 constexpr SplitGemmKernels split_kernels() {
     return {products,
             kTerms<products>,
@@ -278,11 +302,13 @@ constexpr SplitGemmKernels split_kernels() {
             &end_tiles,
             {{&split_tile<products, 1, 1>, &split_tile<products, 1, 2>},
              {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},
-            {{&finish<1, 1>, &finish<1, 2>}, {&finish<2, 1>, &finish<2, 2>}},
+            &QUOLL_TILE_NAME(split_store),
             {&split_input<products, 1>, &split_input<products, 4>, &split_input<products, 8>,
              &split_input<products, 16>},
             {copy_kernel<products, 1>(), copy_kernel<products, 4>(), copy_kernel<products, 8>(),
              copy_kernel<products, 16>()},
+            &split_windows<kTerms<products>, float>,
+            copy_windows_kernel<products>(),
             &pack_panel<products>,
             &spin_tiles,
             &spin_vectors};

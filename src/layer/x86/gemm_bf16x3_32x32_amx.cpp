@@ -2,12 +2,7 @@
 
 namespace quoll {
 
-#if !defined(QUOLL_EMULATE_TILES)
-extern const SplitGemmKernels gemm_bf16x3_32x32_amx;
-const SplitGemmKernels gemm_bf16x3_32x32_amx = split_kernels<3>();
-#else
-extern const SplitGemmKernels gemm_bf16x3_32x32_emulated;
-const SplitGemmKernels gemm_bf16x3_32x32_emulated = split_kernels<3>();
-#endif
+extern const SplitGemmKernels QUOLL_TILE_NAME(gemm_bf16x3_32x32);
+const SplitGemmKernels QUOLL_TILE_NAME(gemm_bf16x3_32x32) = split_kernels<3>();
 
 }  // namespace quoll

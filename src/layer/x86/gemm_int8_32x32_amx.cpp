@@ -41,12 +41,7 @@ constexpr Int8UnitKernels kKernels = {
 
 }  // namespace
 
-#if !defined(QUOLL_EMULATE_TILES)
-extern const Int8UnitKernels gemm_int8_32x32_amx;
-const Int8UnitKernels gemm_int8_32x32_amx = kKernels;
-#else
-extern const Int8UnitKernels gemm_int8_32x32_emulated;
-const Int8UnitKernels gemm_int8_32x32_emulated = kKernels;
-#endif
+extern const Int8UnitKernels QUOLL_TILE_NAME(gemm_int8_32x32);
+const Int8UnitKernels QUOLL_TILE_NAME(gemm_int8_32x32) = kKernels;
 
 }  // namespace quoll

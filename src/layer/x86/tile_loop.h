@@ -104,13 +104,18 @@ struct Fetcher {
     }
 };
 
+// From a row that all rows begin with.
 template <int tiles, int vectors>
-QUOLL_TILE_INLINE void start_sums(const void* bias) {
-    const char* from = (const char*)bias;
+QUOLL_TILE_INLINE void start_sums(const void* row) {
+    const char* from = (const char*)row;
     tile_load<0>(from, 0);
     if constexpr (vectors == 2) tile_load<1>(from + 64, 0);
     if constexpr (tiles == 2) tile_load<2>(from, 0);
     if constexpr (tiles == 2 && vectors == 2) tile_load<3>(from + 64, 0);
+}
+
+QUOLL_TILE_INLINE void clear_sums() {
+    tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
 }
 
 template <int tiles, int vectors>

@@ -13,6 +13,13 @@
 namespace quoll {
 namespace {
 
+// What a table or function of this folder is called from outside.
+#if !defined(QUOLL_EMULATE_TILES)
+#define QUOLL_TILE_NAME(name) name##_amx
+#else
+#define QUOLL_TILE_NAME(name) name##_emulated
+#endif
+
 #define QUOLL_TILE_INLINE inline __attribute__((always_inline))
 
 // Palette 1 (Intel SDM vol. 1, 18.2): bytes 16 to 31 hold the bytes a row of each tile, 48 to 55
@@ -112,11 +119,9 @@ void tile_dot_u8s8() {
         for (int k = 0; k < words; k++) {
             const __m512i x = _mm512_castps_si512(_mm512_set1_ps(t_tiles[a][r][k]));
             const __m512i y = _mm512_loadu_si512(t_tiles[b][k]);
-            const __m512i even = _mm512_madd_epi16(
-                _mm512_and_si512(x, _mm512_set1_epi16(0xff)),
-                _mm512_srai_epi16(_mm512_slli_epi16(y, 8), 8));
-            const __m512i odd =
-                _mm512_madd_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(y, 8));
+            const __m512i even = _mm512_madd_epi16(_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
+                                                   _mm512_srai_epi16(_mm512_slli_epi16(y, 8), 8));
+            const __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(y, 8));
             total = _mm512_add_epi32(total, _mm512_add_epi32(even, odd));
         }
         _mm512_storeu_si512(t_tiles[sum][r], total);

@@ -148,15 +148,14 @@ int ConvRunner::pack_winograd() const {
     return kOk;
 }
 
-int ConvRunner::pack_split() const {
-    const int taps = kernel_w_ * kernel_h_;
-    const size_t size = SplitPlan::packed_size(*split_, in_channels_, taps, out_channels_);
+int ConvRunner::pack_split(const TileShape& shape) const {
+    const size_t size = SplitPlan::packed_size(*split_, shape);
     if (size / 2 <= INT_MAX) weights_.create((int)(size / 2), group_);
     if (weights_.empty()) return kOutOfMemory;
     const float* from = raw_weights_;
-    for (int g = 0; g < group_; g++, from += (size_t)out_channels_ * in_channels_ * taps)
-        SplitPlan::pack(*split_, from, in_channels_, taps, out_channels_,
-                        (uint16_t*)weights_.row(g));
+    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
+    for (int g = 0; g < group_; g++, from += values)
+        SplitPlan::pack(*split_, from, shape, (uint16_t*)weights_.row(g));
     form_ = Form::kSplit;
     raw_weights_.release();
     return kOk;
@@ -185,7 +184,7 @@ ConvForm choose_conv_form(const KernelSet& kernels, bool may_winograd,
 int ConvRunner::decide(const ConvShape& shape) const {
     switch (choose_conv_form(*kernels_, winograd_, split_, shape, narrow_)) {
         case Form::kSplit:
-            return pack_split();
+            return pack_split(tile_shape(shape));
         case Form::kWinograd:
             return pack_winograd();
         default:

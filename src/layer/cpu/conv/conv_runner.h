@@ -56,7 +56,7 @@ private:
     int decide(const ConvShape& shape) const;
     int pack_direct() const;
     int pack_winograd() const;
-    int pack_split() const;
+    int pack_split(const TileShape& shape) const;
     bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
     int prepare(const ConvShape& shape, bool narrow, int threads, Form* form, Plans* plans) const;
     // One call of forward: blobs with in_pack_ and out_pack_. added: null, or like out but for its

@@ -1,10 +1,9 @@
 #include "layer/cpu/conv/split_plan.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <algorithm>
-
-#include "scalar_private.h"
 
 namespace quoll {
 
@@ -14,9 +13,19 @@ namespace {
 // there are (bench_conv, Sapphire Rapids).
 double tile_cycles(int products) { return products == 6 ? 21.5 : products == 3 ? 25 : 36; }
 
-// Whether kernels write whole vectors of C themselves.
-bool is_direct(const TileShape& s) {
-    return s.out_pack % 16 == 0 || s.out_pack >= (size_t)s.out_channels;
+// Columns of C that lie together; 0: as many now, as many then.
+int group_of(const TileShape& s) {
+    if (s.out_pack % 16 == 0 || s.out_pack >= (size_t)s.out_channels) return 16;
+    return s.out_pack <= 8 && 8 % s.out_pack == 0 ? (int)s.out_pack : 0;
+}
+
+bool has_windows(const TileShape& s) {
+    return s.in_pack == 1 && takes_windows(s, kSplitPixel, kSplitK);
+}
+
+// What a TilePlan has as input.
+TileShape laid_out(const TileShape& s) {
+    return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
 }
 
 TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape) {
@@ -27,7 +36,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape) 
     unit.step_cycles = kernels.products * tile_cycles(kernels.products);
     unit.value_cycles = .2 * kernels.terms;
     unit.finish_cycles = 200;
-    unit.row_cycles = is_direct(shape) ? 0 : 120;
+    unit.row_cycles = group_of(shape) > 1 ? 0 : 120;
     return unit;
 }
 
@@ -39,38 +48,54 @@ const SplitGemmKernels* split_kernels_for(const Option& opt) {
                                                            : nullptr;
 }
 
+bool SplitPlan::takes(const TileShape& shape) {
+    return TilePlan::takes(shape) && group_of(shape) > 0;
+}
+
 double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape, int threads) {
-    return TilePlan(unit_of(kernels, shape), shape, threads).cycles();
+    return TilePlan(unit_of(kernels, shape), laid_out(shape), threads).cycles();
 }
 
 SplitPlan::SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, int threads)
-    : kernels_(kernels), plan_(unit_of(kernels, shape), shape, threads) {}
+    : kernels_(kernels), shape_(shape), plan_(unit_of(kernels, shape), laid_out(shape), threads) {}
 
 // ---------------------------------------------------------------- weights
 
 namespace {
 
-size_t steps_of(int in_channels, int taps) { return split_steps(in_channels) * taps; }
+// Values of the weights of an output channel in the order of the steps. Blocks of channels, and the
+// taps inside one, whose inputs then come from the first-level cache; of windows their rows.
+std::vector<int> weight_order(const TileShape& s) {
+    const int w = s.x.kernel, h = s.y.kernel, taps = w * h;
+    std::vector<int> order;
+    for (int y = 0; y < h && has_windows(s); y++)
+        for (int i = 0; i < kSplitK; i++) {
+            const int x = i / kSplitPixel, c = i % kSplitPixel;
+            order.push_back(x < w && c < s.in_channels ? c * taps + y * w + x : -1);
+        }
+    for (int c = 0; c < s.in_channels && !has_windows(s); c += kSplitK)
+        for (int t = 0; t < taps; t++)
+            for (int i = c; i < c + kSplitK; i++)
+                order.push_back(i < s.in_channels ? i * taps + t : -1);
+    return order;
+}
+
+size_t steps_of(const TileShape& s) {
+    return has_windows(s) ? (size_t)s.y.kernel
+                          : split_steps(s.in_channels) * s.x.kernel * s.y.kernel;
+}
 
 }  // namespace
 
-size_t SplitPlan::packed_size(const SplitGemmKernels& kernels, int in_channels, int taps,
-                              int out_channels) {
-    return split_packed_size(kernels.terms, out_channels, steps_of(in_channels, taps));
+size_t SplitPlan::packed_size(const SplitGemmKernels& kernels, const TileShape& shape) {
+    return split_packed_size(kernels.terms, shape.out_channels, steps_of(shape));
 }
 
-void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, int in_channels,
-                     int taps, int out_channels, uint16_t* packed) {
-    // The order of steps: blocks of channels, and the taps inside one, whose inputs then come from
-    // the first-level cache.
-    std::vector<int> order;
-    order.reserve(steps_of(in_channels, taps) * kSplitK);
-    for (int c = 0; c < in_channels; c += kSplitK)
-        for (int t = 0; t < taps; t++)
-            for (int i = c; i < c + kSplitK; i++)
-                order.push_back(i < in_channels ? i * taps + t : -1);
-    split_pack(kernels.terms, weights, (size_t)in_channels * taps, order.data(), out_channels,
-               steps_of(in_channels, taps), packed);
+void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
+                     uint16_t* packed) {
+    const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
+    split_pack(kernels.terms, weights, ld, weight_order(shape).data(), shape.out_channels,
+               steps_of(shape), packed);
 }
 
 // ---------------------------------------------------------------- one run
@@ -85,7 +110,7 @@ public:
         memset(to, 0, positions * kernels.terms * kUnitRowBytes);
     }
     void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const override;
-    void multiply(const char* a, size_t block, size_t panel) const override;
+    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
     const SplitGemmKernels& kernels;
     const TilePlan& plan;
@@ -99,23 +124,29 @@ public:
     ptrdiff_t residual_block;
 
 private:
-    // Columns of C that one panel gives.
-    struct Panel {
-        size_t n0, columns;
-        SplitTileKernel kernels[kUnitTiles];
-        bool direct;
-        ptrdiff_t c, c_vector, residual, r_vector;
-    };
-    Panel make_panel(size_t index) const;
-    void run_tiles(const Panel& panel, SplitTile* tile) const;
-    void run_with_pass(const Panel& panel, SplitTile* tile) const;
-    void run_through_buffer(const Panel& panel, SplitTile* tile) const;
-    float residual_at(size_t column, int32_t place) const;
-    void store_row(const Panel& panel, const float* from, int32_t place) const;
+    void lay_out_windows(ptrdiff_t at, size_t count, char* to) const;
+    SplitStore make_store(size_t panel) const;
+    void finish(const SplitStore& store, float* sums, int rows) const;
 };
+
+void SplitPlan::Work::lay_out_windows(ptrdiff_t at, size_t count, char* to) const {
+    const TileShape& s = shape;
+    const ptrdiff_t row = at / s.x.out * s.in_row;
+    SplitWindows t;
+    t.src = s.narrow_in ? (const void*)((const uint16_t*)in + row) : (const float*)in + row;
+    t.src_block = s.in_block;
+    t.channels = s.in_channels;
+    t.row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
+    t.x = at % s.x.out;
+    t.count = count;
+    t.dst = (uint16_t*)to;
+    t.dst_window = (ptrdiff_t)kernels.terms * kSplitK;
+    (s.narrow_in ? kernels.copy_windows : kernels.windows)(t);
+}
 
 void SplitPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const {
     const TileShape& s = shape;
+    if (has_windows(s)) return lay_out_windows(at, pixels, to);
     const int kernel = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
     SplitInput input;
     input.src = s.narrow_in ? (const void*)((const uint16_t*)in + at) : (const float*)in + at;
@@ -134,136 +165,55 @@ ptrdiff_t column_offset(const TileShape& s, size_t n, ptrdiff_t block) {
     return (ptrdiff_t)(n / s.out_pack) * block + (ptrdiff_t)(n % s.out_pack);
 }
 
-// Applies the activation to rows of C; those that touch are one run.
-void finish_rows(const FusedActivation& activation, float* c, const int32_t* places, int rows,
-                 size_t columns) {
-    for (int m = 0; m < rows;) {
-        if (places[m] < 0) {
-            m++;
-            continue;
-        }
-        int end = m + 1;
-        while (end < rows && places[end] == places[end - 1] + (int32_t)columns) end++;
-        activation.finish(c + places[m], (end - m) * columns);
-        m = end;
-    }
-}
-
 }  // namespace
 
-SplitPlan::Work::Panel SplitPlan::Work::make_panel(size_t index) const {
+SplitStore SplitPlan::Work::make_store(size_t panel) const {
     const TileShape& s = shape;
-    Panel panel;
-    panel.n0 = index * kUnitColumns;
-    panel.columns = std::min<size_t>(kUnitColumns, s.out_channels - panel.n0);
-    const int full = panel.columns > 16;
-    for (int t = 0; t < kUnitTiles; t++) panel.kernels[t] = kernels.tile[t][full];
-    panel.direct = is_direct(s);
-    panel.c = column_offset(s, panel.n0, s.out_block);
-    panel.residual = column_offset(s, panel.n0, residual_block);
-    panel.c_vector = full ? column_offset(s, panel.n0 + 16, s.out_block) - panel.c : 0;
-    panel.r_vector = full ? column_offset(s, panel.n0 + 16, residual_block) - panel.residual : 0;
-    return panel;
+    const size_t n0 = panel * kUnitColumns, size = s.narrow_out ? sizeof(uint16_t) : sizeof(float);
+    SplitStore store = {};
+    store.columns = (int)std::min<size_t>(kUnitColumns, s.out_channels - n0);
+    store.width = store.columns > 16 ? kUnitColumns : kUnitColumns / 2;
+    store.bias = bias + n0;
+    store.narrow = s.narrow_out;
+    store.group = group_of(s);
+    store.c = (char*)out + column_offset(s, n0, s.out_block) * (ptrdiff_t)size;
+    const auto group_step = [&](ptrdiff_t block) {
+        return column_offset(s, n0 + store.group, block) - column_offset(s, n0, block);
+    };
+    store.c_group = group_step(s.out_block);
+    store.r_group = group_step(residual_block);
+    if (residual)
+        store.residual =
+            (const char*)residual + column_offset(s, n0, residual_block) * (ptrdiff_t)size;
+    store.low = activation.low, store.high = activation.high;
+    return store;
 }
 
-// One call of a kernel, whose A and B are set.
-void SplitPlan::Work::run_tiles(const Panel& panel, SplitTile* tile) const {
-    const int count = tile->a_tile ? kUnitTiles : 1, rows = count * tile->tile_rows;
-    const int32_t* places = tile->rows;
-    tile->low = activation.low;
-    tile->high = activation.high;
-    if (!panel.direct || (activation.pass && shape.narrow_out && residual))
-        return run_through_buffer(panel, tile);
-    if (activation.pass && shape.narrow_out) return run_with_pass(panel, tile);
-    tile->narrow = shape.narrow_out;
-    tile->c = tile->narrow ? (void*)((uint16_t*)out + panel.c) : (float*)out + panel.c;
-    tile->c_vector = panel.c_vector;
-    const size_t size = tile->narrow ? sizeof(uint16_t) : sizeof(float);
-    tile->residual = residual ? (const char*)residual + panel.residual * size : nullptr;
-    tile->r_vector = panel.r_vector;
-    panel.kernels[count - 1](*tile);
-    for (size_t n = 0; activation.pass && n < panel.columns; n += 16)
-        finish_rows(activation, (float*)tile->c + (n ? panel.c_vector : 0), places, rows,
-                    std::min<size_t>(16, panel.columns - n));
+void SplitPlan::Work::finish(const SplitStore& store, float* sums, int rows) const {
+    if (!activation.pass) return kernels.to_c->store(store, sums, rows);
+    kernels.to_c->settle(store, sums, rows);
+    activation.finish(sums, (size_t)rows * store.width);
+    SplitStore rest = store;
+    rest.bias = nullptr;
+    rest.residual = nullptr;
+    rest.low = -INFINITY, rest.high = INFINITY;
+    kernels.to_c->store(rest, sums, rows);
 }
 
-// The same where f32 results need a pass before they are narrowed.
-void SplitPlan::Work::run_with_pass(const Panel& panel, SplitTile* tile) const {
-    const int count = tile->a_tile ? kUnitTiles : 1, rows = count * tile->tile_rows;
-    const int full = panel.columns > 16, width = full ? kUnitColumns : kUnitColumns / 2;
+void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
-    int32_t own[kUnitTiles * kUnitRows];
-    for (int m = 0; m < rows; m++) own[m] = m * width;
-    SplitTile wide = *tile;
-    wide.c = sums;
-    wide.narrow = false;
-    wide.rows = own;
-    wide.c_vector = 16;
-    wide.columns = width;
-    wide.residual = nullptr;
-    panel.kernels[count - 1](wide);
-    activation.finish(sums, (size_t)rows * width);
-    tile->narrow = true;
-    tile->c = (uint16_t*)out + panel.c;
-    tile->c_vector = panel.c_vector;
-    tile->residual = nullptr;
-    kernels.store[count - 1][full](*tile, sums);
-}
-
-// The same where the kernel's results are not yet what C holds.
-void SplitPlan::Work::run_through_buffer(const Panel& panel, SplitTile* tile) const {
-    const int count = tile->a_tile ? kUnitTiles : 1, rows = count * tile->tile_rows;
-    const int32_t* places = tile->rows;
-    alignas(64) float buffer[kUnitTiles * kUnitRows * kUnitColumns];
-    alignas(64) float added[kUnitTiles * kUnitRows * kUnitColumns];
-    int32_t own[kUnitTiles * kUnitRows];
-    for (int m = 0; m < rows; m++) {
-        own[m] = places[m] < 0 ? -1 : m * kUnitColumns;
-        for (size_t j = 0; residual && places[m] >= 0 && j < panel.columns; j++)
-            added[m * kUnitColumns + j] = residual_at(panel.n0 + j, places[m]);
-    }
-    tile->c = buffer;
-    tile->narrow = false;
-    tile->rows = own;
-    tile->c_vector = tile->r_vector = 16;
-    tile->residual = residual ? added : nullptr;
-    panel.kernels[count - 1](*tile);
-    for (int m = 0; m < rows; m++) {
-        if (places[m] < 0) continue;
-        activation.finish(buffer + m * kUnitColumns, panel.columns);
-        store_row(panel, buffer + m * kUnitColumns, places[m]);
-    }
-}
-
-float SplitPlan::Work::residual_at(size_t column, int32_t place) const {
-    const ptrdiff_t at = place + column_offset(shape, column, residual_block);
-    return shape.narrow_out ? float_from_bfloat(((const uint16_t*)residual)[at])
-                            : ((const float*)residual)[at];
-}
-
-// A row of a panel's columns to its place in C.
-void SplitPlan::Work::store_row(const Panel& panel, const float* from, int32_t place) const {
-    for (size_t j = 0; j < panel.columns;) {
-        const size_t inside = (panel.n0 + j) % shape.out_pack;
-        const size_t run = std::min(panel.columns - j, shape.out_pack - inside);
-        const ptrdiff_t at = place + column_offset(shape, panel.n0 + j, shape.out_block);
-        for (size_t i = 0; i < run && shape.narrow_out; i++)
-            ((uint16_t*)out)[at + i] = bfloat_from_float(from[j + i]);
-        for (size_t i = 0; i < run && !shape.narrow_out; i++) ((float*)out)[at + i] = from[j + i];
-        j += run;
-    }
-}
-
-void SplitPlan::Work::multiply(const char* a, size_t block, size_t index) const {
-    const Panel panel = make_panel(index);
-    SplitTile tile = {};
-    tile.bias = bias + panel.n0;
-    tile.columns = panel.columns;
-    for (size_t i = 0; i < plan.pairs(block); i++) {
-        const TilePlan::Pair pair = plan.pair(a, weights, block, index, i);
-        (TileOperands&)tile = pair.operands;
-        tile.rows = pair.places;
-        run_tiles(panel, &tile);
+    SplitTile tile;
+    tile.sums = sums;
+    for (size_t panel = first; panel < last; panel++) {
+        SplitStore store = make_store(panel);
+        const TilePlan::Pairs pairs(plan, a, weights, block, panel);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            const TilePlan::Pair pair = pairs[i];
+            (TileOperands&)tile = pair.operands;
+            kernels.tile[pair.tiles - 1][store.width > 16](tile);
+            store.rows = pair.places;
+            finish(store, sums, pair.rows);
+        }
     }
 }
 

@@ -14,15 +14,17 @@ const SplitGemmKernels* split_kernels_for(const Option& opt);
 // The narrow values of a TileShape are bf16, which kernels of one product alone take.
 class SplitPlan {
 public:
-    static bool takes(const TileShape& shape) { return TilePlan::takes(shape); }
+    // As TilePlan::takes; and C is in packs of 1, 2, 4, 8 or multiples of 16, or one of all
+    // columns.
+    static bool takes(const TileShape& shape);
     // Cycles from begin to end that so many cores are expected to need.
     static double cycles(const SplitGemmKernels& kernels, const TileShape& shape, int threads);
 
-    // Packed weights: bf16 values, and from [out_channels][in_channels][kernel_h][kernel_w].
-    static size_t packed_size(const SplitGemmKernels& kernels, int in_channels, int taps,
-                              int out_channels);
-    static void pack(const SplitGemmKernels& kernels, const float* weights, int in_channels,
-                     int taps, int out_channels, uint16_t* packed);
+    // Packed weights: bf16 values, and from [out_channels][in_channels][kernel_h][kernel_w]. Of the
+    // shape only the channels, the elempack of the input and the kernel count, with its dilation.
+    static size_t packed_size(const SplitGemmKernels& kernels, const TileShape& shape);
+    static void pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
+                     uint16_t* packed);
     // Floats that the bias must have: zeros beyond the columns.
     static size_t bias_size(size_t n) {
         return (n + kUnitColumns - 1) / kUnitColumns * kUnitColumns;
@@ -35,7 +37,7 @@ public:
     void run(const void* in, const uint16_t* weights, const float* bias, void* out,
              const void* residual, ptrdiff_t residual_block, const FusedActivation& activation,
              float* workspace) const;
-    const TileShape& shape() const { return plan_.shape(); }
+    const TileShape& shape() const { return shape_; }
     int threads() const { return plan_.threads(); }
     int products() const { return kernels_.products; }
 
@@ -43,6 +45,7 @@ private:
     class Work;
 
     const SplitGemmKernels& kernels_;
+    const TileShape shape_;
     const TilePlan plan_;
 };
 

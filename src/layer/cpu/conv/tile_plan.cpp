@@ -65,6 +65,21 @@ TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_
     return s;
 }
 
+bool takes_windows(const TileShape& s, int pixel, int step_channels) {
+    return s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= pixel &&
+           s.x.kernel * pixel <= step_channels;
+}
+
+TileShape shape_of_windows(const TileShape& s, int pixel) {
+    TileShape windows = s;
+    windows.x = {s.x.out, s.x.out, 1, 1, 1, 0};
+    windows.in_channels = windows.in_pack = s.x.kernel * pixel;
+    windows.in_pixel = 1;
+    windows.in_row = s.x.out;
+    windows.in_block = 0;
+    return windows;
+}
+
 // ---------------------------------------------------------------- axes
 
 TilePlan::Axis::Axis(const ConvAxis& a) : axis(a), shift((a.kernel - 1) * a.dilation / a.stride) {
@@ -196,7 +211,10 @@ void TilePlan::choose_blocks() {
     const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
     const size_t cache = 1700 * 1024, least_budget = 640 * 1024;
     const size_t panel = panel_bytes();
-    const size_t budget = std::max(least_budget, cache > panel ? cache - panel : 0);
+    size_t budget = std::max(least_budget, cache > panel ? cache - panel : 0);
+    // Weights that stay there too may be read once a block; what a smaller buffer leaves of the
+    // cache keeps the blobs.
+    if (panel * panels_ < 256 * 1024) budget = std::min<size_t>(budget, 384 * 1024);
     const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
     const size_t room = budget / position > halo ? (budget / position - halo) / tile_rows_ : 0;
     const size_t least = divide_up(pairs, std::max<size_t>(1, room / kUnitTiles));
@@ -289,32 +307,37 @@ void TilePlan::lay_out_block(const Work& work, size_t block, char* to) const {
 
 // ---------------------------------------------------------------- multiplying
 
-size_t TilePlan::pairs(size_t block) const {
-    return piece_length(divide_up(starts_.size(), kUnitTiles), blocks_, block);
+TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block,
+                       size_t panel)
+    : plan_(plan), a_(a) {
+    const size_t bytes = plan.panel_bytes();
+    plan.block_tiles(block, &first_, &last_);
+    size_ = divide_up(last_ - first_, kUnitTiles);
+    b_ = weights + panel * bytes;
+    // Weights that do not stay in the cache are fetched while the panel before them is at work.
+    const bool fetch = bytes * plan.panels_ > 1024 * 1024 &&
+                       (panel + 2) * kUnitColumns <= (size_t)plan.shape_.out_channels;
+    fetched_ = fetch ? divide_up(bytes / size_, 64) * 64 : 0;
 }
 
-TilePlan::Pair TilePlan::pair(const char* a, const char* weights, size_t block, size_t panel,
-                              size_t i) const {
-    size_t first, last;
-    block_tiles(block, &first, &last);
-    const size_t t = first + i * kUnitTiles, bytes = panel_bytes(), calls = pairs(block);
+TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
+    const TilePlan& p = plan_;
+    const size_t t = first_ + i * kUnitTiles;
     Pair pair;
-    pair.tiles = t + 1 < last ? kUnitTiles : 1;
-    pair.rows = pair.tiles * tile_rows_;
-    pair.places = places_.data() + t * tile_rows_;
+    pair.tiles = t + 1 < last_ ? kUnitTiles : 1;
+    pair.rows = pair.tiles * p.tile_rows_;
+    pair.places = p.places_.data() + t * p.tile_rows_;
     TileOperands& o = pair.operands;
-    o.a = a + (size_t)(starts_[t] - starts_[first]) * unit_.position_bytes;
-    o.a_row = (ptrdiff_t)unit_.position_bytes;
-    o.a_tile = pair.tiles > 1 ? (starts_[t + 1] - starts_[t]) * o.a_row : 0;
-    o.tile_rows = tile_rows_;
-    o.steps = steps_.data();
-    o.num_steps = steps_.size();
-    o.b = weights + panel * bytes;
-    // Weights that do not stay in the cache are fetched while the panel before them is at work.
-    const bool fetch =
-        bytes * panels_ > 1024 * 1024 && (panel + 2) * kUnitColumns <= (size_t)shape_.out_channels;
-    o.next = fetch ? o.b + bytes + bytes * i / calls / 64 * 64 : nullptr;
-    o.next_bytes = bytes / calls;
+    o.a_row = (ptrdiff_t)p.unit_.position_bytes;
+    o.a = a_ + (p.starts_[t] - p.starts_[first_]) * o.a_row;
+    o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
+    o.tile_rows = p.tile_rows_;
+    o.steps = p.steps_.data();
+    o.num_steps = p.steps_.size();
+    o.b = b_;
+    const size_t bytes = p.panel_bytes();
+    o.next_bytes = std::min(fetched_, bytes - std::min(bytes, i * fetched_));
+    o.next = o.next_bytes ? b_ + bytes + i * fetched_ : nullptr;
     return pair;
 }
 
@@ -331,8 +354,7 @@ void TilePlan::run(const Work& work, float* workspace) const {
             if (block != held) lay_out_block(work, block, own);
             held = block;
             const size_t p0 = piece_begin(panels_, groups_, group);
-            for (size_t p = p0; p < p0 + piece_length(panels_, groups_, group); p++)
-                work.multiply(own, block, p);
+            work.multiply(own, block, p0, p0 + piece_length(panels_, groups_, group));
         }
         work.end();
     }

@@ -33,6 +33,12 @@ TileShape tile_shape(const ConvShape& conv);
 // Row-major A of m rows and k columns, C of m rows and n columns.
 TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_row);
 
+// Where few channels leave room in a step, the taps of a kernel row are one together: what a plan
+// then has as input are windows, a row of the kernel high, of kernel * pixel values.
+bool takes_windows(const TileShape& shape, int pixel, int step_channels);
+// Window x of row y is the input value x + y * x.out.
+TileShape shape_of_windows(const TileShape& shape, int pixel);
+
 class TilePlan {
 public:
     // What one step of the sums is on certain kernels, and what it is expected to cost in cycles.
@@ -55,8 +61,8 @@ public:
         virtual void pad(char* to, size_t positions) const = 0;
         // Channels from `channel` on of `pixels` pixels, from the input's value `at` on.
         virtual void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const = 0;
-        // All tiles of a block, whose input lies at `a`.
-        virtual void multiply(const char* a, size_t block, size_t panel) const = 0;
+        // All tiles of a block, whose input lies at `a`, by the panels first <= p < last.
+        virtual void multiply(const char* a, size_t block, size_t first, size_t last) const = 0;
 
     protected:
         ~Work() = default;
@@ -82,8 +88,18 @@ public:
         int tiles, rows;
         const int32_t* places;
     };
-    size_t pairs(size_t block) const;
-    Pair pair(const char* a, const char* weights, size_t block, size_t panel, size_t i) const;
+    // Of a block whose input lies at `a` and of one panel.
+    class Pairs {
+    public:
+        Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block, size_t panel);
+        size_t size() const { return size_; }
+        Pair operator[](size_t i) const;
+
+    private:
+        const TilePlan& plan_;
+        const char *a_, *b_;
+        size_t first_, last_, size_, fetched_;
+    };
 
 private:
     // How an axis' positions form planes: position q of the plane of phase p is the input's

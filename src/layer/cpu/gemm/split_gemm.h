@@ -27,29 +27,38 @@ enum {
     kSplitSection = 32
 };
 
-// One call computes tiles * tile_rows rows by the columns of a panel. A's 64 bytes of a step are 32
-// values of a term, those of the next terms follow. The panel is
-// [step][term][column / 16][k / 2][column % 16][k % 2]. The row i * tile_rows + m with the place
-// p = rows[i * tile_rows + m] gives, unless p is negative,
-//     c[p + v * c_vector + lane] = clamp(bias[16 v + lane] + sum + residual[p + v * r_vector +
-//     lane])
-// for the columns 16 v + lane < columns, rounded to bf16 if `narrow`. Nothing beyond these values
-// is written, and of A, B and bias all of the tiles and the panel is read. residual may be null or
-// c.
+// One call computes tiles * tile_rows rows by the columns of a panel:
+// sums[(i * tile_rows + m) * width + n], with the width of the panel, 32 or 16. A's 64 bytes of a
+// step are 32 values of a term, those of the next terms follow. The panel is
+// [step][term][column / 16][k / 2][column % 16][k % 2].
 struct SplitTile : TileOperands {
-    const float* bias;  // 32 floats, 16 for a narrow panel
+    float* sums;  // aligned to 64 bytes
+};
+typedef void (*SplitTileKernel)(const SplitTile& tile);
+
+// What becomes of sums. Row m with the place p = rows[m] gives, unless p is negative, for each
+// column n < columns
+//     c[p + n / group * c_group + n % group] = clamp(bias[n] + sum + residual[p + n / group *
+//     r_group + n % group])
+// rounded to bf16 if `narrow`. Nothing beyond these values is written.
+struct SplitStore {
+    int width;
+    const float* bias;  // of the width; or null
     void* c;            // floats, or bf16 values if `narrow`; so is the residual
     bool narrow;
     const int32_t* rows;
-    ptrdiff_t c_vector;
-    size_t columns;
-    const void* residual;
-    ptrdiff_t r_vector;
+    int columns, group;  // group: 1, 2, 4, 8 or 16; but 16 it divides the columns
+    ptrdiff_t c_group;
+    const void* residual;  // may be null or c
+    ptrdiff_t r_group;
     float low, high;  // a NaN sum stays NaN
 };
-typedef void (*SplitTileKernel)(const SplitTile& tile);
-// The last part of that alone: sums (bias included) are [tiles * tile_rows][32, narrow panel: 16].
-typedef void (*SplitStoreKernel)(const SplitTile& tile, const float* sums);
+// sums: as a SplitTileKernel has left them, so many rows.
+typedef void (*SplitStoreKernel)(const SplitStore& store, float* sums, int rows);
+struct SplitStoreKernels {
+    SplitStoreKernel store;
+    SplitStoreKernel settle;  // the same into the sums themselves, as floats
+};
 
 // Splits `pixels` pixels of up to 32 channels. Channel c of pixel p is
 // src[p * src_pixel + c / pack * src_block + c % pack]; its term t goes to
@@ -64,6 +73,22 @@ struct SplitInput {
     ptrdiff_t dst_pixel;
 };
 typedef void (*SplitInputKernel)(const SplitInput& input);
+
+// Windows x to x + count of a row of up to kSplitPixel planar channels: value i * kSplitPixel + c
+// of one is channel c of its pixel i, zero beyond the row and the channels. Channel c of pixel p is
+// src[p + c * src_block]; the term t of window w goes to dst[w * dst_window + t * 32], 32 values.
+enum { kSplitPixel = 4 };
+struct SplitWindows {
+    const void* src;
+    ptrdiff_t src_block;
+    int channels;
+    WindowRow row;
+    ptrdiff_t x;
+    size_t count;
+    uint16_t* dst;
+    ptrdiff_t dst_window;
+};
+typedef void (*SplitWindowKernel)(const SplitWindows& windows);
 
 // Packs the panel of `columns` columns of B, of k values each: value (k, n) at src[k * k_step + n *
 // n_step], where one of the steps is 1. Zeros beyond, up to whole steps and 32 columns, or 16 where
@@ -81,9 +106,11 @@ struct SplitGemmKernels {
     void (*begin)(int tile_rows);
     void (*end)();
     SplitTileKernel tile[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
-    SplitStoreKernel store[kUnitTiles][2];
+    const SplitStoreKernels* to_c;
     SplitInputKernel input[4];  // for pack 1, 4, 8, 16
     SplitInputKernel copy[4];   // of bf16 values; null where there are more terms
+    SplitWindowKernel windows;
+    SplitWindowKernel copy_windows;  // as `copy`
     SplitPackKernel pack;
     // What the speed of the units is measured with: that many tile multiplications (between begin
     // and end), and that many fused multiply-adds of the widest f32 vectors.

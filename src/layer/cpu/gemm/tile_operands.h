@@ -31,6 +31,36 @@ struct TileOperands {
     size_t next_bytes;
 };
 
+// Windows along a row of `width` pixels, of which window 0 begins `before` the first.
+struct WindowRow {
+    int kernel, stride, before, width;
+};
+// Some neighbouring ones: they cover so many pixels from `first` on, those from `left` to `right`
+// of which exist.
+struct WindowRun {
+    size_t windows;
+    ptrdiff_t first, pixels, left, right;
+};
+// f(done, run) for windows x to x + count, `done` of which were in runs before; a run covers at
+// most `room` pixels, which must be those of a window at least.
+template <class F>
+void for_windows(const WindowRow& row, ptrdiff_t x, size_t count, size_t room, F f) {
+    const size_t most = (room - row.kernel) / row.stride + 1;
+    for (size_t done = 0; done < count; done += most) {
+        WindowRun run;
+        run.windows = count - done < most ? count - done : most;
+        run.first = (ptrdiff_t)(x + done) * row.stride - row.before;
+        run.pixels = (ptrdiff_t)(run.windows - 1) * row.stride + row.kernel;
+        const auto inside = [&](ptrdiff_t p) {
+            return p < 0 ? 0 : p < run.pixels ? p : run.pixels;
+        };
+        run.left = inside(-run.first);
+        run.right = inside(row.width - run.first);
+        if (run.right < run.left) run.right = run.left;
+        f(done, run);
+    }
+}
+
 }  // namespace quoll
 
 #endif

@@ -38,22 +38,6 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     return unit;
 }
 
-bool takes_windows(const TileShape& s, int channels) {
-    return s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= channels &&
-           s.x.kernel * channels <= kUnitRowBytes;
-}
-
-// The input value of window x in row y is "at" x + y * x.out.
-TileShape shape_of_windows(const TileShape& s, int channels) {
-    TileShape windows = s;
-    windows.x = {s.x.out, s.x.out, 1, 1, 1, 0};
-    windows.in_channels = windows.in_pack = s.x.kernel * channels;
-    windows.in_pixel = 1;
-    windows.in_row = s.x.out;
-    windows.in_block = 0;
-    return windows;
-}
-
 // How much slower than usual the units are: a multiplication takes 16 cycles, a vector multiply-add
 // half a cycle (two ports), and up to 2.6 times as long while something outside holds the units
 // back.
@@ -90,7 +74,7 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
     : kernels_(kernels),
       shape_(shape),
       channels_(step_channels),
-      windows_(takes_windows(shape, step_channels)),
+      windows_(takes_windows(shape, step_channels, kUnitRowBytes)),
       step_(windows_ ? shape.x.kernel * step_channels : step_channels),
       plan_(unit_of(shape, step_), windows_ ? shape_of_windows(shape, channels_) : shape, threads) {
 }
@@ -131,7 +115,7 @@ public:
         else
             lay_out_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
     }
-    void multiply(const char* a, size_t block, size_t panel) const override;
+    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
     const Int8TilePlan& own;
     const Int8Result& result;
@@ -140,6 +124,7 @@ public:
     int pad_value;
 
 private:
+    void finish(Int8Panel* panel, const TilePlan::Pair& pair, int32_t* sums) const;
     void lay_out_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride, char* to,
                         size_t to_pixel) const;
     void lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
@@ -169,45 +154,47 @@ void Int8TilePlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count,
     enum { kRoom = 4096 };
     char line[kRoom + kUnitRowBytes];
     const TileShape& s = own.shape_;
-    const size_t pixel = own.channels_, kernel = s.x.kernel, stride = s.x.stride;
-    const size_t most = (kRoom / pixel - kernel) / stride + 1;
+    const size_t pixel = own.channels_, stride = s.x.stride;
     const int padding = pad_value + kernels().offset;
-    for (size_t done = 0; done < count; done += most) {
-        const size_t windows = std::min(most, count - done);
-        const ptrdiff_t pixels = (ptrdiff_t)((windows - 1) * stride + kernel);
-        const ptrdiff_t first = (ptrdiff_t)((x + done) * stride) - s.x.before;
-        const ptrdiff_t left = std::min(pixels, std::max<ptrdiff_t>(0, -first));
-        const ptrdiff_t right = std::max(left, std::min<ptrdiff_t>(pixels, s.x.in - first));
-        memset(line, padding, left * pixel);
-        memset(line + right * pixel, padding, (pixels - right) * pixel);
-        if (left < right)
-            lay_out_pixels(y * s.in_row + (first + left) * s.in_pixel, 0, right - left, 1,
-                           line + left * pixel, pixel);
+    const WindowRow row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
+    for_windows(row, x, count, kRoom / pixel, [&](size_t done, const WindowRun& run) {
+        memset(line, padding, run.left * pixel);
+        memset(line + run.right * pixel, padding, (run.pixels - run.right) * pixel);
+        if (run.left < run.right)
+            lay_out_pixels(y * s.in_row + (run.first + run.left) * s.in_pixel, 0,
+                           run.right - run.left, 1, line + run.left * pixel, pixel);
         // Of the 64 bytes only the window's count.
-        for (size_t i = 0; i < windows; i++)
+        for (size_t i = 0; i < run.windows; i++)
             memcpy(to + (done + i) * kUnitRowBytes, line + i * stride * pixel, kUnitRowBytes);
+    });
+}
+
+// Rows whose places are a pixel apart are stored together.
+void Int8TilePlan::Work::finish(Int8Panel* panel, const TilePlan::Pair& pair, int32_t* sums) const {
+    const ptrdiff_t pixel = own.shape().out_pixel;
+    for (int m = 0, end; m < pair.rows; m = end) {
+        end = m + 1;
+        if (pair.places[m] < 0) continue;
+        while (end < pair.rows && pair.places[end] == pair.places[end - 1] + pixel) end++;
+        panel->finish({0, pair.places[m], 0, pixel, end - m, 0}, sums + m * panel->width());
     }
 }
 
-void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t index) const {
+void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
     alignas(64) int32_t sums[kUnitTiles * kUnitRows * kUnitColumns];
-    const ptrdiff_t pixel = own.shape().out_pixel;
-    Int8Panel panel(result, index);
-    Int8UnitTile tile = {};
+    Int8UnitTile tile;
     tile.step_words = own.step_ / 4;
-    tile.init = panel.init();
     tile.sums = sums;
-    for (size_t i = 0; i < own.plan_.pairs(block); i++) {
-        const TilePlan::Pair pair =
-            own.plan_.pair(a, (const char*)result.weights->packed(), block, index, i);
-        (TileOperands&)tile = pair.operands;
-        own.kernels_.sums[pair.tiles - 1][panel.width() > 16](tile);
-        // Rows whose places are a pixel apart are stored together.
-        for (int m = 0, end; m < pair.rows; m = end) {
-            end = m + 1;
-            if (pair.places[m] < 0) continue;
-            while (end < pair.rows && pair.places[end] == pair.places[end - 1] + pixel) end++;
-            panel.finish({0, pair.places[m], 0, pixel, end - m, 0}, sums + m * panel.width());
+    for (size_t index = first; index < last; index++) {
+        Int8Panel panel(result, index);
+        tile.init = panel.init();
+        const TilePlan::Pairs pairs(own.plan_, a, (const char*)result.weights->packed(), block,
+                                    index);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            const TilePlan::Pair pair = pairs[i];
+            (TileOperands&)tile = pair.operands;
+            own.kernels_.sums[pair.tiles - 1][panel.width() > 16](tile);
+            finish(&panel, pair, sums);
         }
     }
 }

@@ -1,0 +1,133 @@
+// What becomes of sums on the way to C: bias, residual, clamp, rounding to bf16.
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/x86/tile_unit.h"
+
+namespace quoll {
+
+namespace {
+
+QUOLL_TILE_INLINE __m512 widen(__m256i x) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
+
+// 16 values in groups of `group` that lie `step` apart, the first `count` of them.
+template <int group>
+struct Groups {
+    template <class Value>
+    static QUOLL_TILE_INLINE __m512 load(const Value* from, ptrdiff_t step, int count) {
+        alignas(64) Value values[16] = {};
+        for (int i = 0; i < 16 && i < count; i += group)
+            __builtin_memcpy(values + i, from + i / group * step, group * sizeof(Value));
+        return load_all(values);
+    }
+    template <class Value>
+    static QUOLL_TILE_INLINE void store(Value* to, ptrdiff_t step, int count, __m512 x) {
+        alignas(64) Value values[16];
+        store_all(values, x);
+        for (int i = 0; i < 16 && i < count; i += group)
+            __builtin_memcpy(to + i / group * step, values + i, group * sizeof(Value));
+    }
+    static QUOLL_TILE_INLINE __m512 load_all(const float* from) { return _mm512_loadu_ps(from); }
+    static QUOLL_TILE_INLINE __m512 load_all(const uint16_t* from) {
+        return widen(_mm256_loadu_si256((const __m256i*)from));
+    }
+    static QUOLL_TILE_INLINE void store_all(float* to, __m512 x) { _mm512_storeu_ps(to, x); }
+    static QUOLL_TILE_INLINE void store_all(uint16_t* to, __m512 x) {
+        _mm256_storeu_si256((__m256i*)to, to_bf16(x));
+    }
+};
+
+template <>
+struct Groups<16> {
+    static QUOLL_TILE_INLINE __mmask16 mask(int count) { return (__mmask16)((1u << count) - 1); }
+    static QUOLL_TILE_INLINE __m512 load(const float* from, ptrdiff_t, int count) {
+        return count >= 16 ? _mm512_loadu_ps(from) : _mm512_maskz_loadu_ps(mask(count), from);
+    }
+    static QUOLL_TILE_INLINE __m512 load(const uint16_t* from, ptrdiff_t, int count) {
+        return widen(count >= 16 ? _mm256_loadu_si256((const __m256i*)from)
+                                 : _mm256_maskz_loadu_epi16(mask(count), from));
+    }
+    static QUOLL_TILE_INLINE void store(float* to, ptrdiff_t, int count, __m512 x) {
+        if (count >= 16)
+            _mm512_storeu_ps(to, x);
+        else
+            _mm512_mask_storeu_ps(to, mask(count), x);
+    }
+    static QUOLL_TILE_INLINE void store(uint16_t* to, ptrdiff_t, int count, __m512 x) {
+        if (count >= 16)
+            _mm256_storeu_si256((__m256i*)to, to_bf16(x));
+        else
+            _mm256_mask_storeu_epi16(to, mask(count), to_bf16(x));
+    }
+};
+
+// The arguments by themselves, for what is stored might be one of them.
+template <class Value, int group, bool to_sums, bool with_residual, int vectors>
+void finish_rows(const SplitStore& t, float* sums, int rows) {
+    constexpr int groups = 16 / group;
+    const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
+    const ptrdiff_t c_group = t.c_group, r_group = t.r_group;
+    const Value* residual = (const Value*)t.residual;
+    const int32_t* places = t.rows;
+    Value* c = (Value*)t.c;
+    const int columns = t.columns;
+    __m512 bias[vectors];
+    for (int v = 0; v < vectors; v++)
+        bias[v] = t.bias ? _mm512_loadu_ps(t.bias + v * 16) : _mm512_setzero_ps();
+    for (int m = 0; m < rows; m++, sums += vectors * 16) {
+        const ptrdiff_t place = places[m];
+        if (place < 0) continue;
+        for (int v = 0; v < vectors; v++) {
+            const int count = columns - v * 16;
+            __m512 x = _mm512_add_ps(_mm512_load_ps(sums + v * 16), bias[v]);
+            if constexpr (with_residual)
+                x = _mm512_add_ps(x, Groups<group>::load(residual + place + v * groups * r_group,
+                                                         r_group, count));
+            // A NaN is the second operand of both, which is what they then return.
+            x = _mm512_min_ps(high, _mm512_max_ps(low, x));
+            if constexpr (to_sums)
+                _mm512_store_ps(sums + v * 16, x);
+            else
+                Groups<group>::store(c + place + v * groups * c_group, c_group, count, x);
+        }
+    }
+}
+
+template <class Value, int group, bool to_sums>
+void for_shapes(const SplitStore& t, float* sums, int rows) {
+    if (t.width > 16)
+        t.residual ? finish_rows<Value, group, to_sums, true, 2>(t, sums, rows)
+                   : finish_rows<Value, group, to_sums, false, 2>(t, sums, rows);
+    else
+        t.residual ? finish_rows<Value, group, to_sums, true, 1>(t, sums, rows)
+                   : finish_rows<Value, group, to_sums, false, 1>(t, sums, rows);
+}
+
+template <class Value, bool to_sums>
+void for_groups(const SplitStore& t, float* sums, int rows) {
+    switch (t.group) {
+        case 16:
+            return for_shapes<Value, 16, to_sums>(t, sums, rows);
+        case 8:
+            return for_shapes<Value, 8, to_sums>(t, sums, rows);
+        case 4:
+            return for_shapes<Value, 4, to_sums>(t, sums, rows);
+        case 2:
+            return for_shapes<Value, 2, to_sums>(t, sums, rows);
+        default:
+            return for_shapes<Value, 1, to_sums>(t, sums, rows);
+    }
+}
+
+template <bool to_sums>
+void for_values(const SplitStore& t, float* sums, int rows) {
+    t.narrow ? for_groups<uint16_t, to_sums>(t, sums, rows)
+             : for_groups<float, to_sums>(t, sums, rows);
+}
+
+}  // namespace
+
+extern const SplitStoreKernels QUOLL_TILE_NAME(split_store);
+const SplitStoreKernels QUOLL_TILE_NAME(split_store) = {&for_values<false>, &for_values<true>};
+
+}  // namespace quoll
