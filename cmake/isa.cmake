@@ -85,7 +85,9 @@ function(quoll_add_isa_objects target)
         separate_arguments(flags)
         set(library ${target}_${isa})
         add_library(${library} OBJECT ${sources})
-        target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common})
+        # What runs where nothing better does need not be large.
+        target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common}
+            $<$<STREQUAL:${isa},scalar>:-fno-tree-vectorize>)
         target_compile_definitions(${library} PRIVATE
             QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_ISA_REGISTERS=${registers}
             QUOLL_HWY_TARGET=${hwy_target})

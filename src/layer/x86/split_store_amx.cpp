@@ -62,60 +62,52 @@ struct Groups<16> {
 };
 
 // The arguments by themselves, for what is stored might be one of them.
-template <class Value, int group, bool to_sums, bool with_residual, int vectors>
+template <class Value, int group, bool to_sums>
 void finish_rows(const SplitStore& t, float* sums, int rows) {
     constexpr int groups = 16 / group;
+    const int vectors = t.width / 16, columns = t.columns;
     const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
     const ptrdiff_t c_group = t.c_group, r_group = t.r_group;
     const Value* residual = (const Value*)t.residual;
     const int32_t* places = t.rows;
     Value* c = (Value*)t.c;
-    const int columns = t.columns;
-    __m512 bias[vectors];
-    for (int v = 0; v < vectors; v++)
-        bias[v] = t.bias ? _mm512_loadu_ps(t.bias + v * 16) : _mm512_setzero_ps();
+    const __m512 bias[] = {
+        t.bias ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps(),
+        t.bias && vectors > 1 ? _mm512_loadu_ps(t.bias + 16) : _mm512_setzero_ps()};
+    const auto finish = [&](ptrdiff_t place, int v) __attribute__((always_inline)) {
+        const int count = columns - v * 16;
+        __m512 x = _mm512_add_ps(_mm512_load_ps(sums + v * 16), bias[v]);
+        if (residual)
+            x = _mm512_add_ps(
+                x, Groups<group>::load(residual + place + v * groups * r_group, r_group, count));
+        // A NaN is the second operand of both, which is what they then return.
+        x = _mm512_min_ps(high, _mm512_max_ps(low, x));
+        if constexpr (to_sums)
+            _mm512_store_ps(sums + v * 16, x);
+        else
+            Groups<group>::store(c + place + v * groups * c_group, c_group, count, x);
+    };
     for (int m = 0; m < rows; m++, sums += vectors * 16) {
         const ptrdiff_t place = places[m];
         if (place < 0) continue;
-        for (int v = 0; v < vectors; v++) {
-            const int count = columns - v * 16;
-            __m512 x = _mm512_add_ps(_mm512_load_ps(sums + v * 16), bias[v]);
-            if constexpr (with_residual)
-                x = _mm512_add_ps(x, Groups<group>::load(residual + place + v * groups * r_group,
-                                                         r_group, count));
-            // A NaN is the second operand of both, which is what they then return.
-            x = _mm512_min_ps(high, _mm512_max_ps(low, x));
-            if constexpr (to_sums)
-                _mm512_store_ps(sums + v * 16, x);
-            else
-                Groups<group>::store(c + place + v * groups * c_group, c_group, count, x);
-        }
+        finish(place, 0);
+        if (vectors > 1) finish(place, 1);
     }
-}
-
-template <class Value, int group, bool to_sums>
-void for_shapes(const SplitStore& t, float* sums, int rows) {
-    if (t.width > 16)
-        t.residual ? finish_rows<Value, group, to_sums, true, 2>(t, sums, rows)
-                   : finish_rows<Value, group, to_sums, false, 2>(t, sums, rows);
-    else
-        t.residual ? finish_rows<Value, group, to_sums, true, 1>(t, sums, rows)
-                   : finish_rows<Value, group, to_sums, false, 1>(t, sums, rows);
 }
 
 template <class Value, bool to_sums>
 void for_groups(const SplitStore& t, float* sums, int rows) {
     switch (t.group) {
         case 16:
-            return for_shapes<Value, 16, to_sums>(t, sums, rows);
+            return finish_rows<Value, 16, to_sums>(t, sums, rows);
         case 8:
-            return for_shapes<Value, 8, to_sums>(t, sums, rows);
+            return finish_rows<Value, 8, to_sums>(t, sums, rows);
         case 4:
-            return for_shapes<Value, 4, to_sums>(t, sums, rows);
+            return finish_rows<Value, 4, to_sums>(t, sums, rows);
         case 2:
-            return for_shapes<Value, 2, to_sums>(t, sums, rows);
+            return finish_rows<Value, 2, to_sums>(t, sums, rows);
         default:
-            return for_shapes<Value, 1, to_sums>(t, sums, rows);
+            return finish_rows<Value, 1, to_sums>(t, sums, rows);
     }
 }
 
