@@ -1,6 +1,6 @@
 // Scalar conversions between f32, IEEE half, bfloat16 and s8 without branches, so that loops over
-// them vectorise; not installed. They hold with denormals flushed to zero too. Static: files compiled
-// for one ISA include this, and the linker must not share their copies.
+// them vectorise; not installed. They hold with denormals flushed to zero too. Static: files
+// compiled for one ISA include this, and the linker must not share their copies.
 #ifndef QUOLL_SCALAR_PRIVATE_H
 #define QUOLL_SCALAR_PRIVATE_H
 
@@ -28,7 +28,7 @@ static inline int32_t pick(bool test, int32_t yes, int32_t no) {
     return (yes & mask) | (no & ~mask);
 }
 
-// Rounds to nearest even; NaN gives the quiet NaN 0x7e00 with its sign.
+// Rounds to nearest even; NaN stays NaN, made quiet, as processors do it.
 static inline unsigned short half_from_float(float value) {
     const uint32_t u = bits_of(value), sign = u >> 16 & 0x8000, odd = u >> 13 & 1;
     const int32_t magnitude = (int32_t)(u & 0x7fffffff);
@@ -38,16 +38,18 @@ static inline unsigned short half_from_float(float value) {
     const int32_t normal = (int32_t)((uint32_t)magnitude - 0x38000000 + 0xfff + odd) >> 13;
     int32_t half = pick(magnitude < 0x38800000, denormal, normal);
     half = pick(magnitude >= 0x477ff000, 0x7c00, half);  // rounds to infinity
-    half = pick(magnitude > 0x7f800000, 0x7e00, half);   // NaN
+    half = pick(magnitude > 0x7f800000, 0x7e00 | (magnitude >> 13 & 0x1ff), half);  // NaN
     return (unsigned short)(sign | (uint32_t)half);
 }
 
+// A NaN is made quiet.
 static inline float float_from_half(unsigned short value) {
     const uint32_t sign = (uint32_t)(value & 0x8000) << 16;
     const int32_t magnitude = value & 0x7fff;
     const int32_t denormal = (int32_t)bits_of((float)magnitude * (1.f / 16777216.f));  // exact
     const int32_t rebias = pick(magnitude < 0x7c00, 0x38000000, 0x70000000);
-    const int32_t normal = (magnitude << 13) + rebias;
+    const int32_t normal =
+        (magnitude << 13) + rebias + pick(magnitude > 0x7c00, ~magnitude << 13 & 0x400000, 0);
     return float_of(sign | (uint32_t)pick(magnitude < 0x400, denormal, normal));
 }
 
@@ -58,7 +60,9 @@ static inline unsigned short bfloat_from_float(float value) {
     return (unsigned short)(nan ? u >> 16 | 0x40 : rounded);
 }
 
-static inline float float_from_bfloat(unsigned short value) { return float_of((uint32_t)value << 16); }
+static inline float float_from_bfloat(unsigned short value) {
+    return float_of((uint32_t)value << 16);
+}
 
 // Rounds half away from zero and clamps to [-127, 127]; NaN gives 0.
 static inline signed char int8_from_float(float value) {

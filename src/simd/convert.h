@@ -125,7 +125,9 @@ QUOLL_INLINE veci<N> half_bits_from_float(vecf<N> x) {
     I h = select(magnitude < I::set((127 - 14) << 23), tiny, normal);
     // From 2^16 on infinite; what lies between 65520 and that came out so by the carry.
     h = select(magnitude >= I::set((127 + 16) << 23), I::set(0x7c00), h);
-    h = select(magnitude > I::set(255 << 23), I::set(0x7e00), h);
+    // A NaN is made quiet, here and below, as processors do it.
+    const I nan = I::set(0x7e00) | (magnitude.template shift_right<13>() & I::set(0x1ff));
+    h = select(magnitude > I::set(255 << 23), nan, h);
     return h | (bits.template shift_right<16>() & I::set(0x8000));
 }
 
@@ -138,7 +140,8 @@ QUOLL_INLINE vecf<N> float_from_half_bits(veci<N> h) {
     const I special = bits + I::set((128 - 16) << 23);
     const I tiny = bit_cast<int32_t>(bit_cast<float>(bits + I::set(1 << 23)) -
                                      bit_cast<float>(I::set((127 - 14) << 23)));
-    bits = select(exponent == I::set(31 << 23), special, bits);
+    const I quiet = select(magnitude > I::set(31 << 23), I::set(1 << 22), I::zero());
+    bits = select(exponent == I::set(31 << 23), special | quiet, bits);
     bits = select(exponent == I::zero(), tiny, bits);
     return bit_cast<float>(bits | (h & I::set(0x8000)).template shift_left<16>());
 }
