@@ -181,7 +181,7 @@ Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
         const bool usual = i == 0 && usable_split_gemm_kernels(6);
         forms.push_back({names[i],
                          usual ? ConvForm::kSplit : ConvForm::kUndecided,
-                         SplitPlan::cycles(*split, shape, 1),
+                         SplitPlan::cycles(*split, shape),
                          [&, i] {
                              plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
                                         nullptr, 0, relu, split_workspace[i]);

@@ -176,7 +176,7 @@ ConvForm choose_conv_form(const KernelSet& kernels, bool may_winograd,
                        (double)s.x.out * s.y.out * s.out_channels;
         // Tile units are held back more often than vectors are, which one start-up probe does not
         // foresee.
-        if (SplitPlan::cycles(*split, shape, 1) < vectors * .95) return ConvForm::kSplit;
+        if (SplitPlan::cycles(*split, shape) < vectors * .95) return ConvForm::kSplit;
     }
     return winograd ? ConvForm::kWinograd : ConvForm::kDirect;
 }

@@ -52,8 +52,8 @@ bool SplitPlan::takes(const TileShape& shape) {
     return TilePlan::takes(shape) && group_of(shape) > 0;
 }
 
-double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape, int threads) {
-    return TilePlan(unit_of(kernels, shape), laid_out(shape), threads).cycles();
+double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape) {
+    return TilePlan(unit_of(kernels, shape), laid_out(shape), 1).cycles();
 }
 
 SplitPlan::SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, int threads)

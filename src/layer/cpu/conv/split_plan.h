@@ -17,8 +17,8 @@ public:
     // As TilePlan::takes; and C is in packs of 1, 2, 4, 8 or multiples of 16, or one of all
     // columns.
     static bool takes(const TileShape& shape);
-    // Cycles from begin to end that so many cores are expected to need.
-    static double cycles(const SplitGemmKernels& kernels, const TileShape& shape, int threads);
+    // Cycles from begin to end that one core is expected to need.
+    static double cycles(const SplitGemmKernels& kernels, const TileShape& shape);
 
     // Packed weights: bf16 values, and from [out_channels][in_channels][kernel_h][kernel_w]. Of the
     // shape only the channels, the elempack of the input and the kernel count, with its dilation.

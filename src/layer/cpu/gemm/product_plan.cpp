@@ -32,8 +32,7 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
     conv.x = shape.x, conv.y = shape.y;
     conv.in_channels = shape.in_channels, conv.out_channels = shape.out_channels;
     const double packed = packings * (double)g.n * (double)g.k;
-    const double tiles =
-        SplitPlan::cycles(split, shape, 1) + packed * tile_pack_cycles(split.terms);
+    const double tiles = SplitPlan::cycles(split, shape) + packed * tile_pack_cycles(split.terms);
     const double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * kVectorPackCycles;
     return tiles < vectors * .95;
 }

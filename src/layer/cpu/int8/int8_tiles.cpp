@@ -95,7 +95,7 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const double bytes = words * 4 * halves * vectors.lanes;
     const double time =
         (products + others) / std::max(1, threads()) + TilePlan::weight_cycles(bytes, threads());
-    // As for choose_conv_form: the slowest of several threads counts.
+    // Sums are exact in both forms, so that threads may count: the slowest of them does.
     return plan_.cycles() * slowness() < time * (threads() > 1 ? .8 : .95);
 }
 
