@@ -4,7 +4,7 @@ onnx2engine, and compares enginerun with ONNX Runtime.
 
 Usage: sweep.py GROUP... [--filter TEXT] [--exporter ts,dynamo] [--opset N] [--work DIR] [--table FILE] [--keep]
 
-GROUP: torchvision, detection, timm, transformers, modules (sweep_*.py beside this file). Needs the Python packages
+GROUP: torchvision, detection, timm, transformers, modules, nets (sweep_*.py beside this file). Needs the Python packages
 torch, torchvision, timm, transformers, onnx, onnxscript, onnxruntime; nothing is downloaded. A line a model and
 exporter: `ok` when every output's worst error is at most 1e-4 of its range and integers are equal; `noise` when they are
 not, but ONNX Runtime's own optimisations change them about as much; else where it failed: export, ort (ONNX Runtime
@@ -110,6 +110,7 @@ def check(model, exporter, opset, folder):
     import onnxruntime
     torch.manual_seed(1)
     torch.set_num_threads(1)
+    torch.backends.mha.set_fastpath_enabled(False)  # operators that no exporter knows
     path = folder / 'model.onnx'
     try:
         module, sets = model.make()

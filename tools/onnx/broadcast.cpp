@@ -34,14 +34,19 @@ bool broadcast_shape(Op& op, const std::vector<Value*>& inputs, std::vector<Dim>
 
 namespace {
 
-// Whether axes a and a + 1 may share an axis of the Mat: each input has both in full, or both 1.
-bool alike(const std::vector<Value*>& inputs, const std::vector<Dim>& shape, int a) {
+// Whether the axes from `first` to `last` may share an axis of the Mat: each input has all of them
+// in full, or none.
+bool alike(const std::vector<Value*>& inputs, const std::vector<Dim>& shape, int first, int last) {
     const int rank = (int)shape.size();
     for (const Value* v : inputs) {
-        const Dim x = size_at(v, a, rank), y = size_at(v, a + 1, rank);
         if (v->is_constant() && v->constant->count() == 1) continue;
-        const bool full = same(x, shape[a]) && same(y, shape[a + 1]);
-        if (!full && !(x.is(1) && y.is(1))) return false;
+        bool full = true, none = true;
+        for (int a = first; a <= last; a++) {
+            const Dim d = size_at(v, a, rank);
+            full = full && same(d, shape[a]);
+            none = none && d.is(1);
+        }
+        if (!full && !none) return false;
     }
     return true;
 }
@@ -49,8 +54,7 @@ bool alike(const std::vector<Value*>& inputs, const std::vector<Dim>& shape, int
 bool fits(const std::vector<Value*>& inputs, const std::vector<Dim>& shape, const Form& form) {
     int axis = form.batch ? 1 : 0;
     for (int g : form.groups) {
-        for (int i = 1; i < g; i++)
-            if (!alike(inputs, shape, axis + i - 1)) return false;
+        if (g > 1 && !alike(inputs, shape, axis, axis + g - 1)) return false;
         axis += g;
     }
     return true;
@@ -75,7 +79,7 @@ bool choose_form(Op& op, const std::vector<Value*>& inputs, Broadcast* b) {
     for (int a = batch ? 1 : 0; a < rank; a++) {
         const bool first = a == (batch ? 1 : 0);
         const bool must_join = rank - (batch ? 1 : 0) > 4;
-        if (!first && must_join && alike(inputs, b->shape, a - 1))
+        if (!first && must_join && alike(inputs, b->shape, a - b->form.groups.back(), a))
             b->form.groups.back()++;
         else
             b->form.groups.push_back(1);

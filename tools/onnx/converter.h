@@ -194,6 +194,7 @@ private:
     std::string embatch(const std::string& from, const std::vector<Dim>& shape, const Form& source,
                         const Form& to, bool floats, const std::string& wish);
     std::string computed_size(const Dim& size);
+    std::string derived_size(const Dim& size);
     bool fold(const Node& node, const OpEntry& entry);
     bool mark_outputs(const Node& node, bool bad);
     void fuse();

@@ -181,6 +181,17 @@ bool Symbols::parts_of(const Dim& size, int64_t* factor, std::vector<Dim>* parts
     return true;
 }
 
+bool Symbols::follows_from(const Dim& size, const Dim& other, int64_t* factor,
+                           int64_t* offset) const {
+    if (size.symbol <= 0 || other.symbol <= 0) return false;
+    const Entry &x = entries_[size.symbol], &y = entries_[other.symbol];
+    if (x.parts.empty() || x.parts != y.parts || y.factor <= 0 || x.factor % y.factor) return false;
+    *factor = x.factor / y.factor;
+    int64_t less = -*factor;
+    *offset = x.offset;
+    return multiply_by(&less, y.offset) && add_to(offset, less);
+}
+
 std::string Symbols::text(const Dim& d) const {
     if (d.known()) return std::to_string(d.value);
     return d.symbol ? entries_[d.symbol].text : "?";

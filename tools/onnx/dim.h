@@ -47,6 +47,8 @@ public:
     std::string text(const Dim& d) const;
     // size = factor * the product of the parts + offset; false if it is no such expression.
     bool parts_of(const Dim& size, int64_t* factor, std::vector<Dim>* parts, int64_t* offset) const;
+    // size = factor * other + offset; false if that cannot be told.
+    bool follows_from(const Dim& size, const Dim& other, int64_t* factor, int64_t* offset) const;
 
 private:
     // factor * the product of the symbols + offset; a symbol without parts is its own.

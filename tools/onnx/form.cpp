@@ -139,6 +139,38 @@ std::string Converter::computed_size(const Dim& size) {
     return layer.outputs[0];
 }
 
+// A size, of blobs that have its parts or one that it differs from by a number.
+std::string Converter::derived_size(const Dim& size) {
+    int64_t factor = 1, offset = 0;
+    std::vector<Dim> parts;
+    std::string made;
+    const auto combine = [&](const Dim& with, int op_type) {
+        const std::string other = made.empty() ? "" : size_blob(with);
+        if (other.empty()) return (void)made.clear();
+        ModelLayer& layer = emit("TensorBinary", {made, other}, "size");
+        layer.set("op_type", op_type);
+        made = layer.outputs[0];
+    };
+    if (symbols.parts_of(size, &factor, &parts, &offset)) {
+        made = size_blob(parts[0]);
+        for (size_t i = 1; i < parts.size(); i++) combine(parts[i], 2);
+    }
+    if (made.empty()) {
+        Dim other;
+        const auto serves = [&](int symbol) {
+            other.symbol = symbol;
+            return symbols.follows_from(size, other, &factor, &offset);
+        };
+        for (const auto& entry : sizes_.axes)
+            if (made.empty() && serves(entry.first)) made = size_blob(other);
+        for (const auto& entry : sizes_.values)
+            if (made.empty() && serves(entry.first)) made = size_blob(other);
+    }
+    if (factor != 1) combine(Dim(factor), 2);
+    if (offset != 0) combine(Dim(offset), 0);
+    return made;
+}
+
 std::string Converter::size_blob(const Dim& size) {
     if (size.known()) {
         std::string& number = sizes_.numbers[size.value];
@@ -160,20 +192,7 @@ std::string Converter::size_blob(const Dim& size) {
     } else if (sizes_.values.count(size.symbol)) {
         made = computed_size(size);
     } else {
-        int64_t factor = 1, offset = 0;
-        std::vector<Dim> parts;
-        if (!symbols.parts_of(size, &factor, &parts, &offset)) return "";
-        const auto combine = [&](const Dim& with, int op_type) {
-            const std::string other = size_blob(with);
-            if (other.empty() || made.empty()) return made = std::string();
-            ModelLayer& layer = emit("TensorBinary", {made, other}, "size");
-            layer.set("op_type", op_type);
-            return made = layer.outputs[0];
-        };
-        made = size_blob(parts[0]);
-        for (size_t i = 1; i < parts.size(); i++) combine(parts[i], 2);
-        if (factor != 1) combine(Dim(factor), 2);
-        if (offset != 0) combine(Dim(offset), 0);
+        made = derived_size(size);
     }
     if (!made.empty()) sizes_.blobs[size.symbol] = made;
     return made;

@@ -1,6 +1,7 @@
 // Picking and placing by index; searching.
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -36,11 +37,9 @@ bool gather_one(Op& op, Value* x, int axis, int64_t index) {
     shape.erase(shape.begin() + axis);
     Form to = form;
     to.groups.erase(to.groups.begin() + mat_axis);
-    if (to.batch && to.groups.empty()) to = Form::plain((int)shape.size());
     const std::string out = op.c.regroup(layer.outputs[0], op.c.mat_dims(cut, form),
                                          op.c.mat_dims(shape, to), x->floats(), op.node.outputs[0]);
     if (out.empty()) return op.fail("%s", op.c.why.c_str());
-    if (form.batch && !to.batch) return op.fail("a batch of single values");
     op.set(0, x->type, shape, to, out);
     return true;
 }
@@ -77,7 +76,8 @@ bool gather(Op& op) {
     Form from = Form::plain(x->rank());
     Form index_form = Form::plain(indices->rank()), to = Form::plain((int)shape.size());
     const bool scalar = indices->rank() == 0;
-    const bool batch = x->form.batch && axis > 0 && x->rank() <= 5;
+    // A single value of each item is no item: those become a plain tensor.
+    const bool batch = x->form.batch && axis > 0 && x->rank() <= 5 && !(single_batch && scalar);
     if (x->rank() > 4 || shape.size() > 4 || batch) {
         from = Form{batch, {}};
         const int before = axis - (batch ? 1 : 0), behind = x->rank() - axis - 1;
@@ -89,7 +89,6 @@ bool gather(Op& op) {
         if (!scalar) to.groups.push_back(indices->rank());
         if (behind > 0) from.groups.push_back(behind), to.groups.push_back(behind);
         if (scalar) index_form = Form::plain(0);
-        if (to.batch && to.groups.empty()) return op.fail("a batch of single values");
     }
     const std::string data = op.blob(x, from), at = op.blob(indices, index_form);
     if (data.empty() || at.empty()) return false;
@@ -101,16 +100,56 @@ bool gather(Op& op) {
     return axis != 0 || make_items(op, x, indices);
 }
 
+// The form for data of which elements along an axis are indexed, *mat_axis being that: plain, or,
+// of higher rank, with the axes before and behind as one each. False after op.fail().
+bool elements_form(Op& op, Value* x, const Value* indices, Form* form, int* mat_axis) {
+    int axis = 0;
+    const int rank = x->rank();
+    if (!op.axis(op.attr("axis", 0), rank, &axis)) return false;
+    if (indices->rank() != rank) return op.fail("ranks %d and %d", rank, indices->rank());
+    *form = Form::plain(rank), *mat_axis = axis;
+    if (rank <= 4) return true;
+    for (int a = 0; a < rank; a++)
+        if (a != axis && !same(x->shape[a], indices->shape[a]))
+            return op.fail("a part of the data, of rank %d", rank);
+    *form = Form{false, {axis, 1, rank - axis - 1}}, *mat_axis = 1;
+    return true;
+}
+
 bool gather_elements(Op& op) {
     Value *x = op.in(0), *indices = op.in(1);
+    Form form;
     int axis = 0;
-    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
-    const std::string data = op.plain(x), at = op.plain(indices);
+    if (!elements_form(op, x, indices, &form, &axis)) return false;
+    const std::string data = op.blob(x, form), at = op.blob(indices, form);
     if (data.empty() || at.empty()) return false;
     ModelLayer& layer = op.emit("GatherElements", {data, at});
     layer.set("axis", axis);
-    op.set(0, x->type, indices->shape, Form::plain(x->rank()), layer.outputs[0]);
+    op.set(0, x->type, indices->shape, form, layer.outputs[0]);
     return true;
+}
+
+// Indices of several axes as those of one that they are merged to, in rows of one. Null after
+// op.fail().
+Value* linear_indices(Op& op, Value* indices, const std::vector<Dim>& shape) {
+    const int64_t length = indices->shape.back().value;
+    std::vector<Dim> sizes(shape.begin(), shape.begin() + length);
+    Nodes n(op);
+    const std::string counts = n.emit("sizes", [&](Op& made) {
+        const std::string blob = made.c.size_blob(sizes);
+        if (blob.empty()) return made.fail("sizes of %s that no blob has", op.node.label().c_str());
+        made.set(0, ElementType::kInt64, {Dim(length)}, Form::plain(1), blob);
+        return true;
+    });
+    const std::string rows = n.reshape(indices->name, {-1, length});
+    const std::string negative = n.add("Less", {rows, n.ints({0})});
+    const std::string from_zero = n.add("Where", {negative, n.add("Add", {rows, counts}), rows});
+    std::string at = n.slice(from_zero, 1, 0, 1);
+    for (int64_t a = 1; a < length; a++) {
+        at = n.add("Mul", {at, n.slice(counts, 0, a, a + 1)});
+        at = n.add("Add", {at, n.slice(from_zero, 1, a, a + 1)});
+    }
+    return n.ok() ? n.value(at) : nullptr;
 }
 
 bool gather_nd(Op& op) {
@@ -136,6 +175,15 @@ bool gather_nd(Op& op) {
         whole.groups.resize((size_t)length);
         whole.groups.push_back(x->rank() - (int)length);
     }
+    if (whole.groups.size() > 4 && batch_dims == 0) {
+        indices = linear_indices(op, indices, x->shape);
+        if (!indices) return false;
+        rows = Form::plain(2), form.groups = {q - 1}, whole.groups = {(int)length};
+        if (x->rank() > length) {
+            whole.groups.push_back(x->rank() - (int)length);
+            form.groups.push_back(x->rank() - (int)length);
+        }
+    }
     if (whole.groups.size() > 4 || rows.groups.size() > 4 || form.groups.size() > 4)
         return op.fail("ranks %d and %d", x->rank(), q);
     const std::string data = op.blob(x, whole), at = op.blob(indices, rows);
@@ -151,40 +199,25 @@ int reduction_of(const std::string& name) {
 }
 
 bool scatter_elements(Op& op) {
-    Value* x = op.in(0);
+    Value *x = op.in(0), *indices = op.in(1);
+    Form form;
     int axis = 0;
-    if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
-    const std::string data = op.plain(x), at = op.plain(op.in(1)), updates = op.plain(op.in(2));
+    if (!elements_form(op, x, indices, &form, &axis)) return false;
+    const std::string data = op.blob(x, form), at = op.blob(indices, form),
+                      updates = op.blob(op.in(2), form);
     if (data.empty() || at.empty() || updates.empty()) return false;
     ModelLayer& layer = op.emit("ScatterElements", {data, at, updates});
     layer.set("axis", axis);
     layer.set("reduction", reduction_of(op.attr_string("reduction", "none")));
-    op.set(0, x->type, x->shape, Form::plain(x->rank()), layer.outputs[0]);
+    op.set(0, x->type, x->shape, form, layer.outputs[0]);
     return true;
-}
-
-// Indices of several axes as those of one that they are merged to.
-Value* linear_indices(Op& op, const Tensor& indices, const std::vector<Dim>& shape) {
-    const int64_t length = indices.dims.back();
-    std::vector<int64_t> dims = indices.dims;
-    dims.back() = 1;
-    Tensor merged(ElementType::kInt64, dims);
-    for (size_t i = 0; i < merged.count(); i++) {
-        int64_t at = 0;
-        for (int64_t a = 0; a < length; a++) {
-            const int64_t v = indices.int_at(i * (size_t)length + (size_t)a), n = shape[a].value;
-            at = at * n + (v < 0 ? v + n : v);
-        }
-        merged.set_int(i, at);
-    }
-    return op.c.add_constant(op.c.unique_value(op.node.label() + "/indices"), merged);
 }
 
 bool scatter_nd(Op& op) {
     Value *x = op.in(0), *indices = op.in(1), *parts = op.in(2);
     const int q = indices->rank(), rank = x->rank();
     if (q < 1 || !indices->shape[q - 1].known()) return op.fail("indices of unknown length");
-    int64_t length = indices->shape[q - 1].value;
+    const int64_t length = indices->shape[q - 1].value;
     for (const Dim& d : indices->shape)
         if (d.is(0)) return op.alias(0, x) != nullptr;  // nothing is written
     if (length < 1 || length > rank || parts->rank() != q - 1 + rank - (int)length)
@@ -194,15 +227,14 @@ bool scatter_nd(Op& op) {
         // The axes of the indices, and those that follow the ones indexed, as one each.
         const int behind = rank - (int)length;
         if (length + (behind > 0) > 4) {
-            if (!indices->is_constant() || !all_known(x->shape))
-                return op.fail("indices of %lld that are not constant", (long long)length);
-            indices = linear_indices(op, *indices->constant, x->shape);
-            length = 1, whole.groups = {rank - behind};
+            indices = linear_indices(op, indices, x->shape);
+            if (!indices) return false;
+            whole.groups = {rank - behind}, rows = Form::plain(2);
         } else {
             whole.groups.assign((size_t)length, 1);
+            rows.groups = {q - 1, 1};
         }
         if (behind > 0) whole.groups.push_back(behind);
-        rows.groups = {q - 1, 1};
         some.groups = {q - 1};
         if (behind > 0) some.groups.push_back(behind);
     }
@@ -307,7 +339,12 @@ bool arg_reduce(Op& op, bool min) {
     int axis = 0, mat_axis = 0;
     if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
     const bool keep = op.attr("keepdims", 1) != 0;
-    const Form form = op.axis_form(x, axis, &mat_axis);
+    Form form = op.axis_form(x, axis, &mat_axis);
+    if (!keep && form.batch && form.groups.size() == 1) {
+        // A single value of each item is no item: those become a plain tensor.
+        form = Form::plain(x->rank());
+        mat_axis = axis;
+    }
     const std::string data = op.blob(x, form);
     if (data.empty()) return false;
     ModelLayer& layer = op.emit("ArgReduce", {data});
@@ -322,7 +359,6 @@ bool arg_reduce(Op& op, bool min) {
         const std::vector<Dim> kept = op.c.mat_dims(shape, form);
         shape.erase(shape.begin() + axis);
         to.groups.erase(to.groups.begin() + mat_axis);
-        if (to.batch && to.groups.empty()) return op.fail("a batch of single values");
         out = op.c.regroup(out, kept, op.c.mat_dims(shape, to), false, op.node.outputs[0]);
         if (out.empty()) return op.fail("%s", op.c.why.c_str());
     }
@@ -337,11 +373,12 @@ bool arg_min(Op& op) { return arg_reduce(op, true); }
 OpTable gather_ops() {
     return {
         {"", "Gather", 1, 0, gather, ""},
-        {"", "GatherElements", 11, 0, gather_elements, "rank of at most 4"},
-        {"", "GatherND", 11, 0, gather_nd, "ranks of at most 4"},
-        {"", "Scatter", 9, 10, scatter_elements, "rank of at most 4"},
-        {"", "ScatterElements", 11, 0, scatter_elements, "rank of at most 4"},
-        {"", "ScatterND", 11, 0, scatter_nd, "ranks of at most 4"},
+        {"", "GatherElements", 11, 0, gather_elements, "of a rank above 4: all of the other axes"},
+        {"", "GatherND", 11, 0, gather_nd, "ranks of at most 4 with batch_dims"},
+        {"", "Scatter", 9, 10, scatter_elements, "of a rank above 4: all of the other axes"},
+        {"", "ScatterElements", 11, 0, scatter_elements,
+         "of a rank above 4: all of the other axes"},
+        {"", "ScatterND", 11, 0, scatter_nd, ""},
         {"", "Compress", 9, 0, compress, ""},
         {"", "NonZero", 9, 0, non_zero, "rank of at most 4"},
         {"", "TopK", 1, 0, top_k, ""},

@@ -46,16 +46,27 @@ bool product_form(Op& op, Value* a, Value* b, int rank, std::vector<Dim>* lead, 
         ((a->form.batch && a->rank() == rank) || (b->form.batch && b->rank() == rank));
     form->batch = batch;
     form->groups.clear();
-    const int leads = rank - 2 - (batch ? 1 : 0);
+    // Matrices that are repeated: only the innermost two of their axes find a place beside them.
+    const bool repeated = !same(x.shape, *lead) || !same(y.shape, *lead);
+    form->batch = form->batch || (repeated && rank == 5 && op.c.default_batch());
+    const int leads = rank - 2 - (form->batch ? 1 : 0);
     if (leads <= 2) {
         form->groups.assign((size_t)leads + 2, 1);
         return true;
     }
-    // All leading axes together: none may be repeated.
-    if (!same(x.shape, *lead) || !same(y.shape, *lead))
-        return op.fail("matrices of rank %d that are repeated", rank);
+    // All leading axes together.
+    if (repeated) return op.fail("matrices of rank %d that are repeated", rank);
     form->groups = {leads, 1, 1};
     return true;
+}
+
+// A tensor of high rank times a vector, which becomes a matrix of one row or column.
+bool times_vector(Op& op, const Value* a, const Value* b) {
+    Nodes n(op);
+    const std::string axis = n.ints({a->rank() == 1 ? -2 : -1});
+    const std::string x = a->rank() == 1 ? n.add("Unsqueeze", {a->name, axis}) : a->name;
+    const std::string y = b->rank() == 1 ? n.add("Unsqueeze", {b->name, axis}) : b->name;
+    return n.set(0, n.add("Squeeze", {n.add("MatMul", {x, y}), axis}));
 }
 
 bool matmul_values(Op& op, Value* a, Value* b, ElementType type) {
@@ -64,8 +75,7 @@ bool matmul_values(Op& op, Value* a, Value* b, ElementType type) {
         b->constant->count() > 0 && a->rank() >= 1)
         return rows_times_constant(op, a, b->constant->transposed({1, 0}), nullptr);
     if (a->rank() == 1 || b->rank() == 1) {
-        if (std::max(a->rank(), b->rank()) > 4)
-            return op.fail("rank %d", std::max(a->rank(), b->rank()));
+        if (std::max(a->rank(), b->rank()) > 4) return times_vector(op, a, b);
         const std::string x = op.plain(a), y = op.plain(b);
         if (x.empty() || y.empty()) return false;
         const std::string out = op.emit("MatMul", {x, y}).outputs[0];
@@ -92,8 +102,19 @@ bool matmul_values(Op& op, Value* a, Value* b, ElementType type) {
     return true;
 }
 
+// The node with its operands as floats.
+bool of_integers(Op& op) {
+    op.c.note("products of integer matrices are computed in float32");
+    Nodes n(op);
+    Node node = op.node;
+    for (std::string& input : node.inputs)
+        if (!input.empty()) input = n.cast(input, ElementType::kFloat);
+    const std::vector<std::string> made = n.add_many(node.op, node.inputs, node.attributes, 1);
+    return n.set(0, n.cast(made[0], op.in(0)->type));
+}
+
 bool matmul(Op& op) {
-    if (!op.in(0)->floats() || !op.in(1)->floats()) return op.fail("a product of integers");
+    if (!op.in(0)->floats() || !op.in(1)->floats()) return of_integers(op);
     return matmul_values(op, op.in(0), op.in(1), op.in(0)->type);
 }
 
@@ -114,7 +135,7 @@ bool gemm(Op& op) {
     const float alpha = op.attr_float("alpha", 1.f), beta = op.attr_float("beta", 1.f);
     const bool ta = op.attr("transA", 0) != 0, tb = op.attr("transB", 0) != 0;
     if (a->rank() != 2 || b->rank() != 2) return op.fail("ranks %d and %d", a->rank(), b->rank());
-    if (!a->floats()) return op.fail("a product of integers");
+    if (!a->floats()) return of_integers(op);
     const Dim m = a->shape[ta ? 1 : 0], n = b->shape[tb ? 0 : 1];
     if (!a->is_constant() && b->is_constant() && !ta && b->constant->count() > 0) {
         Tensor bias;
@@ -257,7 +278,7 @@ bool einsum(Op& op) {
     std::map<char, Dim> sizes;
     for (int i = 0; i < op.inputs(); i++) {
         Value* v = op.in(i);
-        if (!v->floats()) return op.fail("integers");
+        if (!v->floats()) return of_integers(op);
         if ((int)terms[i].size() != v->rank()) return op.fail("an equation for other ranks");
         for (int a = 0; a < v->rank(); a++) {
             Dim& d = sizes[terms[i][a]];
@@ -303,9 +324,10 @@ bool det(Op& op) {
 
 OpTable matrix_ops() {
     return {
-        {"", "MatMul", 1, 0, matmul, "floats"},
-        {"", "Gemm", 1, 0, gemm, "floats"},
-        {"", "Einsum", 12, 0, einsum, "floats; ranks of at most 4 unless it is a product of two"},
+        {"", "MatMul", 1, 0, matmul, "integers in float32"},
+        {"", "Gemm", 1, 0, gemm, "integers in float32"},
+        {"", "Einsum", 12, 0, einsum,
+         "integers in float32; ranks of at most 4 unless it is a product of two"},
         {"", "Det", 11, 0, det, "rank of at most 4"},
     };
 }

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "layer/reduction.h"
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -10,8 +11,9 @@ namespace onnx_tool {
 
 namespace {
 
-// Reduced axes of the tensor as axes of a Mat; *to is the form of the output.
-bool reduced_form(Op& op, Value* x, const std::vector<char>& reduced, bool keep, Form* form,
+// Reduced axes of the tensor as axes of a Mat; *to is the form of the output. False if they are too
+// many.
+bool reduced_form(Value* x, const std::vector<char>& reduced, bool keep, Form* form,
                   std::vector<int>* mat_axes, Form* to) {
     const int rank = x->rank();
     int left = 0;
@@ -26,7 +28,7 @@ bool reduced_form(Op& op, Value* x, const std::vector<char>& reduced, bool keep,
         else
             form->groups.push_back(1);
     }
-    if (form->groups.size() > 4) return op.fail("rank %d", rank);
+    if (form->groups.size() > 4) return false;
     *to = Form{batch, {}};
     int axis = first;
     for (size_t i = 0; i < form->groups.size(); axis += form->groups[i], i++) {
@@ -64,6 +66,21 @@ bool reduce_nothing(Op& op, const Value* x, int operation, const std::vector<int
         x->type == ElementType::kBool ? t.set_int(i, least ? 0 : 1) : t.set_float(i, value);
     op.set_constant(0, t);
     return true;
+}
+
+// Axes that do not fit a blob: the reduced ones come last, so that they are one.
+bool reduce_moved(Op& op, Value* x, const std::vector<char>& reduced, bool keep) {
+    std::vector<int64_t> perm, last, ones;
+    for (int pass = 0; pass < 2; pass++)
+        for (int a = 0; a < x->rank(); a++)
+            if (reduced[a] == pass) perm.push_back(a);
+    for (int a = 0; a < x->rank(); a++)
+        if (reduced[a]) last.push_back(-1 - (int64_t)last.size()), ones.push_back(a);
+    Nodes n(op);
+    const std::string moved = n.transpose(x->name, perm);
+    const std::string sums =
+        n.add(op.node.op, {moved, n.ints(last)}, {{"keepdims", attribute_of((int64_t)0)}});
+    return n.set(0, keep ? n.add("Unsqueeze", {sums, n.ints(ones)}) : sums);
 }
 
 bool reduce(Op& op, int operation, int axes_input_since) {
@@ -110,7 +127,8 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     std::vector<int> mat_axes = {0};
     if (rank > 0) {
         mat_axes.clear();
-        if (!reduced_form(op, x, reduced, keep, &form, &mat_axes, &to)) return false;
+        if (!reduced_form(x, reduced, keep, &form, &mat_axes, &to))
+            return reduce_moved(op, x, reduced, keep);
     }
     std::string from = op.blob(x, form);
     if (from.empty()) return false;

@@ -1,0 +1,156 @@
+"""Tensors of more axes than a blob has, and batches of items that have one axis or none, against the reference evaluator."""
+import numpy as np
+import pytest
+
+from test_run_time_sizes import check, rand
+
+
+def test_one_value_of_each_item(tmp_path):
+    """A classifier's best class and one of its scores: what is left of an item has no axis."""
+    text = '''g (float[n,4,h,w] x) => (int64[n] best, float[n] score, float[n] last) {
+        p = GlobalAveragePool(x)
+        f = Flatten(p)
+        s = Softmax <axis = 1> (f)
+        best = ArgMax <axis = 1, keepdims = 0> (s)
+        score = Gather <axis = 1> (s, two)
+        last = Gather <axis = -1> (s, least)
+    }'''
+    feeds = [{'x': rand(*s)} for s in ((3, 4, 5, 6), (1, 4, 3, 3), (2, 4, 2, 7))]
+    check(text, feeds, tmp_path, two=np.int64(2), least=np.int64(-1))
+
+
+def indices(shape, taken, *rows):
+    generator = np.random.default_rng(taken)
+    found = np.stack([generator.integers(0, n, rows) for n in shape], -1)
+    flat = found.reshape(-1, len(shape))
+    for i in range(1, len(flat)):  # updates of one place have no order
+        while any((flat[i, :taken] == flat[j, :taken]).all() for j in range(i)):
+            flat[i] = [generator.integers(0, n) for n in shape]
+    found = found[..., :taken]
+    return np.where(found % 2 == 1, found - np.array(shape[:taken]), found)  # some from behind
+
+
+@pytest.mark.parametrize('taken', [4, 5])
+@pytest.mark.parametrize('sizes', ['known', 'unknown'])
+def test_scatter_and_gather_nd(taken, sizes, tmp_path):
+    """Indices of more axes than a blob has: x[i, j, k, l, m] = u."""
+    shape = (2, 3, 4, 5, 3)
+    declared = ','.join('abcde' if sizes == 'unknown' else map(str, shape))
+    rest = declared.split(',')[taken:]
+    text = f'''g (float[{declared}] x, int64[p,q,{taken}] i, float[{','.join(['p', 'q'] + rest)}] u)
+        => (float[{declared}] y, float[{declared}] z, float[{','.join(['p', 'q'] + rest)}] g) {{
+        r = Relu(x)
+        y = ScatterND(r, i, u)
+        z = ScatterND <reduction = "add"> (r, i, u)
+        g = GatherND(r, i)
+    }}'''
+    feeds = []
+    for rows in ((4, 2), (1, 3)):
+        feeds.append({'x': rand(*shape), 'i': indices(shape, taken, *rows), 'u': rand(*rows, *shape[taken:])})
+    check(text, feeds, tmp_path)
+
+
+@pytest.mark.parametrize('taken', [4, 5])
+def test_gather_nd_of_one(taken, tmp_path):
+    shape = (2, 3, 4, 5, 3)
+    text = f'''g (float[a,b,c,d,e] x, int64[{taken}] i) => (float{'[e]' if taken == 4 else ''} y) {{
+        r = Relu(x)
+        y = GatherND(r, i)
+    }}'''
+    check(text, [{'x': rand(*shape), 'i': np.int64([1, -2, 3, 0, 2][:taken])}], tmp_path)
+
+
+@pytest.mark.parametrize('operator', ['ReduceMax', 'ReduceMean', 'ReduceL2', 'ReduceLogSumExp'])
+@pytest.mark.parametrize('keep', [0, 1])
+def test_reduced_axes_apart(operator, keep, tmp_path):
+    shape = 'b,d' if not keep else '1,b,1,d,1'
+    text = f'''g (float[a,b,c,d,e] x) => (float[{shape}] y) {{
+        y = {operator} <axes = [0, 2, -1], keepdims = {keep}> (x)
+    }}'''
+    check(text, [{'x': rand(*s)} for s in ((2, 3, 4, 5, 3), (1, 4, 3, 2, 2))], tmp_path)
+
+
+@pytest.mark.parametrize('axis', [0, 2, 4])
+def test_elements_of_five_axes(axis, tmp_path):
+    shape = ['n', '3', '4', 'h', '2']
+    one = list(shape)
+    one[axis] = '1'
+    text = f'''g (float[{','.join(shape)}] x) => (float[{','.join(one)}] w, float[{','.join(shape)}] y, float[{','.join(shape)}] z) {{
+        i = ArgMax <axis = {axis}, keepdims = 1> (x)
+        w = GatherElements <axis = {axis}> (x, i)
+        s = Shape(x)
+        e = Expand(i, s)
+        y = GatherElements <axis = {axis}> (x, e)
+        z = ScatterElements <axis = {axis}, reduction = "add"> (x, e, y)
+    }}'''
+    check(text, [{'x': rand(*s)} for s in ((2, 3, 4, 5, 2), (3, 3, 4, 2, 2))], tmp_path)
+
+
+def test_broadcast_around_an_axis_of_one(tmp_path):
+    """Axes 0 and 2 must not be merged because each of them goes with axis 1."""
+    text = '''g (float[3,4,3,3] x) => (float[2,1,3,4,3,3] y) {
+        r = Unsqueeze(x, first)
+        y = Mul(r, two)
+    }'''
+    check(text, [{'x': rand(3, 4, 3, 3)}], tmp_path, first=np.int64([0]), two=rand(2, 1, 1, 1, 1, 1))
+
+
+@pytest.mark.parametrize('batch', ['2', 'n'])
+def test_repeated_matrices(batch, tmp_path):
+    """Attention of groups of heads that share their keys, as it is written with five axes."""
+    text = f'''g (float[{batch},3,2,4,5] q, float[{batch},3,1,6,5] k) => (float[{batch},3,2,4,6] y) {{
+        t = Transpose <perm = [0, 1, 2, 4, 3]> (k)
+        y = MatMul(q, t)
+    }}'''
+    check(text, [{'q': rand(2, 3, 2, 4, 5), 'k': rand(2, 3, 1, 6, 5)}], tmp_path)
+
+
+def test_vector_times_five_axes(tmp_path):
+    text = '''g (float[n,3,2,4,5] x) => (float[n,3,2,4] y, float[n,3,2,5] z) {
+        y = MatMul(x, five)
+        z = MatMul(four, x)
+    }'''
+    check(text, [{'x': rand(n, 3, 2, 4, 5)} for n in (2, 1)], tmp_path, five=rand(5), four=rand(4))
+
+
+def test_products_of_integers(tmp_path):
+    text = '''g (int64[n,3,4] x) => (int64[n,3,2] y, int64[n,3,3] z) {
+        y = MatMul(x, m)
+        z = Einsum <equation = "bij,bkj->bik"> (x, x)
+    }'''
+    x = np.random.default_rng(1).integers(-9, 9, (2, 3, 4))
+    check(text, [{'x': x}, {'x': x[:1]}], tmp_path, m=np.arange(8).reshape(4, 2))
+
+
+def test_grid_of_sizes_of_the_graph(tmp_path):
+    """What PyTorch writes for indexed assignment on a feature map: ranges spread to [n, 3, h, w, 2], where h and w are sizes that a
+    convolution's stride makes."""
+    text = '''g (float[n,3,h,w] x) => (int64[n,3,p,q,2] y) {
+        c = Conv <kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]> (x, weight)
+        s = Shape(c)
+        n = Gather <axis = 0> (s, at0)
+        p = Gather <axis = 0> (s, at2)
+        q = Gather <axis = 0> (s, at3)
+        items = Range(zero, n, one)
+        rows = Range(zero, p, one)
+        columns = Range(zero, q, one)
+        a = Reshape(items, shape0)
+        b = Reshape(rows, shape2)
+        d = Reshape(columns, shape3)
+        ab = Add(a, b)
+        abd = Add(ab, d)
+        all = Add(abd, pair)
+        t = Shape(all)
+        e0 = Expand(a, t)
+        e2 = Expand(b, t)
+        e3 = Expand(d, t)
+        hundred = Mul(e0, c100)
+        tens = Mul(e2, c10)
+        sum = Add(hundred, tens)
+        more = Add(sum, e3)
+        y = Add(more, all)
+    }'''
+    constants = dict(at0=np.int64(0), at2=np.int64(2), at3=np.int64(3), zero=np.int64(0), one=np.int64(1), c100=np.int64(100),
+                     c10=np.int64(10), shape0=np.int64([-1, 1, 1, 1, 1]), shape2=np.int64([-1, 1, 1]), shape3=np.int64([-1, 1]),
+                     pair=np.arange(6).reshape(3, 1, 1, 2), weight=rand(4, 3, 3, 3))
+    check(text, [{'x': rand(*s)} for s in ((2, 3, 9, 6), (1, 3, 4, 11))], tmp_path, **constants)
