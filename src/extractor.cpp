@@ -9,6 +9,7 @@
 #include "layer/tensor.h"
 #include "log.h"
 #include "net_private.h"
+#include "places.h"
 #include "zero_size.h"
 
 namespace quoll {
@@ -27,6 +28,10 @@ struct Extractor::Private {
     std::vector<int> order, uses, stack;
     std::vector<char> state;
     std::vector<Mat> layer_inputs, layer_outputs;
+    PlacePlans::Inputs given;
+    Places places;
+    int depth = 0;     // of run_within()
+    int placing = -1;  // the layer that runs, if its output may be given a place
 
     explicit Private(const Net* n) : net(n), pool(n->d->pool), opt(n->opt) {
         if (!opt.blob_allocator) opt.blob_allocator = pool.get();
@@ -43,6 +48,7 @@ struct Extractor::Private {
 
     int check_blob(int index, const char* what) const;
     int run_for(int blob);
+    void begin_places();
     void find_layers_needed(int blob);
     int run_choice(const Select& layer);
     int run_within(int blob);
@@ -55,8 +61,9 @@ struct Extractor::Private {
     int run_layer(int index, int wanted);
     int run_layer_on_blobs(int index, int wanted);
     int prepare_bottom(const Layer* layer, Mat* m) const;
-    int forward(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops,
-                bool inplace) const;
+    int forward_in_place(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops);
+    int forward(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops, bool inplace,
+                const Option& with) const;
     int forward_without_values(const Layer* layer, const std::vector<Mat>& bottoms,
                                std::vector<Mat>* tops) const;
     int forward_batch(const Layer* layer, const std::vector<Mat>& bottoms, int n,
@@ -201,7 +208,9 @@ int Extractor::extract(int index, Mat& feat, int type) {
     if (d->blobs[index].dims == 0) {
         DenormalGuard guard(d->opt);
         set_kmp_blocktime(d->opt.openmp_blocktime);
-        QUOLL_RETURN_IF_ERROR(d->run_for(index));
+        const int status = d->run_for(index);
+        d->places.end();
+        QUOLL_RETURN_IF_ERROR(status);
     }
     Mat blob = d->blobs[index];
     if (blob.empty()) {  // as a detection layer that found nothing
@@ -271,8 +280,18 @@ void Extractor::Private::find_layers_needed(int blob) {
     }
 }
 
+// Users' allocators may count on blobs that do not share memory.
+void Extractor::Private::begin_places() {
+    if (!net->d->has_concats || opt.blob_allocator != pool.get()) return;
+    given.clear();
+    for (size_t i = 0; i < blobs.size(); i++)
+        if (is_input[i]) given.push_back({(int)i, blobs[i].logical_shape()});
+    places.begin(net->d->place_plan(given), net->d->layers, order, opt);
+}
+
 int Extractor::Private::run_for(int blob) {
     find_layers_needed(blob);
+    if (depth == 0) begin_places();
     for (size_t i = 0; i < order.size(); i++) {
         const Layer* layer = net->d->layers[order[i]];
         // What a choice had computed in the meantime is there.
@@ -308,7 +327,9 @@ int Extractor::Private::run_within(int blob) {
     // Layers outside the branch may still want what it computes on the way.
     const bool lightmode = opt.lightmode;
     opt.lightmode = false;
+    depth++;
     const int status = run_for(blob);
+    depth--;
     opt.lightmode = lightmode;
     order.swap(outer_order);
     uses.swap(outer_uses);
@@ -493,14 +514,14 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
         batch = std::max(batch, layer_inputs[i].n);
     }
     QUOLL_RETURN_IF_ERROR(store_like_others(&layer_inputs, opt));
+    placing = depth == 0 && batch == 1 && !without_values ? index : -1;
     int status = kOk;
     if (without_values)
         status = forward_without_values(layer, layer_inputs, &layer_outputs);
     else if (batch > 1 && !layer->support_batch)
         status = forward_batch(layer, layer_inputs, batch, &layer_outputs);
     else
-        status = forward(layer, &layer_inputs, &layer_outputs,
-                         layer->support_inplace && owned_alone(layer_inputs));
+        status = forward_in_place(layer, &layer_inputs, &layer_outputs);
     if (status != kOk) {
         std::string shapes;
         for (int id : layer->bottoms) shapes += " '" + net->d->blobs[id].name + "'";
@@ -524,23 +545,39 @@ int Extractor::Private::run_layer(int index, int wanted) {
     if (observed && status == kOk) observer->after(layer, layer_outputs);
     layer_inputs.clear();
     layer_outputs.clear();
+    placing = -1;
+    return status;
+}
+
+// Into the output's place in that of a Concat, over the inputs, or into new memory.
+int Extractor::Private::forward_in_place(const Layer* layer, std::vector<Mat>* bottoms,
+                                         std::vector<Mat>* tops) {
+    Mat top;
+    Option with = opt;
+    if (placing < 0 || !places.offer(placing, *bottoms, &top, &with))
+        return forward(layer, bottoms, tops, layer->support_inplace && owned_alone(*bottoms), opt);
+    tops->resize(1);
+    (*tops)[0] = static_cast<Mat&&>(top);
+    const int status = forward(layer, bottoms, tops, false, with);
+    if (tops->empty()) tops->resize(1);
+    places.settle(placing, &(*tops)[0]);
     return status;
 }
 
 int Extractor::Private::forward(const Layer* layer, std::vector<Mat>* bottoms,
-                                std::vector<Mat>* tops, bool inplace) const {
+                                std::vector<Mat>* tops, bool inplace, const Option& with) const {
     if (layer->one_blob_only) {
         tops->resize(1);
-        if (!inplace) return layer->forward((*bottoms)[0], (*tops)[0], opt);
+        if (!inplace) return layer->forward((*bottoms)[0], (*tops)[0], with);
         (*tops)[0] = static_cast<Mat&&>((*bottoms)[0]);
-        return layer->forward_inplace((*tops)[0], opt);
+        return layer->forward_inplace((*tops)[0], with);
     }
     if (inplace && !bottoms->empty()) {
         tops->swap(*bottoms);
-        return layer->forward_inplace(*tops, opt);
+        return layer->forward_inplace(*tops, with);
     }
     tops->resize(layer->tops.size());
-    return layer->forward(*bottoms, *tops, opt);
+    return layer->forward(*bottoms, *tops, with);
 }
 
 // Outputs without values, of the sizes that go with the inputs'.
@@ -563,7 +600,7 @@ int Extractor::Private::forward_batch(const Layer* layer, const std::vector<Mat>
     for (int b = 0; b < n; b++) {
         std::vector<Mat> item_bottoms, item_tops;
         for (const Mat& m : bottoms) item_bottoms.push_back(m.n == 1 ? m : m.batch(b));
-        QUOLL_RETURN_IF_ERROR(forward(layer, &item_bottoms, &item_tops, false));
+        QUOLL_RETURN_IF_ERROR(forward(layer, &item_bottoms, &item_tops, false, opt));
         if (b == 0) tops->resize(item_tops.size());
         for (size_t i = 0; i < item_tops.size(); i++) {
             const Mat& m = item_tops[i];
@@ -597,10 +634,13 @@ int Extractor::Private::store_top(const Layer* layer, size_t i, Mat* m) {
         return layer->fail("output '%s' (%d) came out empty", net->d->blobs[id].name.c_str(), id);
     if (!m->empty() && m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
         Mat narrow;
+        Option with = opt;
+        const bool placed = placing >= 0 && places.offer(placing, layer_inputs, &narrow, &with);
         if (opt.use_fp16_storage)
-            cast_float32_to_float16(*m, narrow, opt);
+            cast_float32_to_float16(*m, narrow, with);
         else
-            cast_float32_to_bfloat16(*m, narrow, opt);
+            cast_float32_to_bfloat16(*m, narrow, with);
+        if (placed) places.settle(placing, &narrow);
         if (narrow.empty()) return kOutOfMemory;
         *m = narrow;
     }

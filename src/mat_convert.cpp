@@ -221,12 +221,10 @@ template <class From, class To, class ConvertAll>
 void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from_too, DType to,
           const Option& opt, ConvertAll convert_all) {
     const Mat in = src;  // dst may be src
-    dst.release();
-    if (!readable(in, function)) return;
-    if (in.dtype != from && in.dtype != from_too) {
+    const bool can_read = readable(in, function);
+    if (can_read && in.dtype != from && in.dtype != from_too)
         QUOLL_LOGE("[%s] expected %s, got %s", function, dtype_name(from), dtype_name(in.dtype));
-        return;
-    }
+    if (!can_read || (in.dtype != from && in.dtype != from_too)) return dst.release();
     if (!create_as(in, dst, to, function, opt)) return;
     for_each_block(in, dst, opt, [&](const void* a, void* b, int, size_t count) {
         convert_all((const From*)a, (To*)b, count);

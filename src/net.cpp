@@ -101,7 +101,8 @@ void Net::Private::clear() {
     output_indexes.clear();
     input_names.clear();
     output_names.clear();
-    weights_loaded = false;
+    plans.clear();
+    weights_loaded = has_concats = false;
 }
 
 void Net::clear() { d->clear(); }

@@ -222,24 +222,56 @@ int Net::Private::run_graph_passes(const Option& opt) {
     return status == kOk ? finish_graph() : status;
 }
 
-// Sizes of blobs that follow from those of Input layers, for the choices that layers make when they
-// are prepared. What does not fit is found out, and said, when it runs.
-void Net::Private::infer_missing_hints() {
+// What does not fit is found out, and said, when it runs.
+std::vector<char> Net::Private::infer_sizes(std::vector<Shape>* shapes) const {
     LogMute quiet;
-    std::vector<Shape> shapes;
-    for (const Blob& blob : blobs) shapes.push_back(blob.shape);
-    for (Layer* layer : layers) {  // files have them in an order in which they can run
+    std::vector<char> told(layers.size(), 0);
+    for (size_t k = 0; k < layers.size();
+         k++) {  // files have them in an order in which they can run
+        const Layer& layer = *layers[k];
         std::vector<Shape> in, tops;
-        for (int id : layer->bottoms) in.push_back(shapes[id]);
+        for (int id : layer.bottoms) in.push_back((*shapes)[id]);
         const bool known =
             std::all_of(in.begin(), in.end(), [](const Shape& s) { return s.dims != 0; });
-        if (!known || is_folded(*layer) || layer->infer_shapes(in, tops) != kOk) continue;
-        layer->bottom_shapes = in;
-        for (size_t i = 0; i < tops.size() && i < layer->tops.size(); i++) {
-            Shape& shape = shapes[layer->tops[i]];
+        if (!known || is_folded(layer) || layer.infer_shapes(in, tops) != kOk) continue;
+        told[k] = 1;
+        for (size_t i = 0; i < tops.size() && i < layer.tops.size(); i++) {
+            Shape& shape = (*shapes)[layer.tops[i]];
             if (shape.dims == 0) shape = tops[i];
         }
     }
+    return told;
+}
+
+// Sizes that follow from those of Input layers, for the choices that layers make when they are
+// prepared.
+void Net::Private::infer_missing_hints() {
+    std::vector<Shape> shapes;
+    for (const Blob& blob : blobs) shapes.push_back(blob.shape);
+    const std::vector<char> told = infer_sizes(&shapes);
+    for (size_t k = 0; k < layers.size(); k++) {
+        if (!told[k]) continue;
+        layers[k]->bottom_shapes.clear();
+        for (int id : layers[k]->bottoms) layers[k]->bottom_shapes.push_back(shapes[id]);
+    }
+}
+
+std::shared_ptr<const PlacePlan> Net::Private::place_plan(const PlacePlans::Inputs& inputs) {
+    std::shared_ptr<const PlacePlan> known = plans.find(inputs);
+    if (known) return known;
+    std::vector<Shape> shapes(blobs.size());
+    for (const std::pair<int, Shape>& in : inputs) {
+        shapes[in.first] = in.second;
+        DType& dtype = shapes[in.first].dtype;
+        if (dtype == DType::f16 || dtype == DType::bf16) dtype = DType::f32;
+    }
+    infer_sizes(&shapes);
+    const bool narrow = loaded_opt.use_fp16_storage || loaded_opt.use_bf16_storage;
+    const std::shared_ptr<PlacePlan> plan =
+        std::make_shared<PlacePlan>(make_place_plan(layers, consumers, shapes, narrow ? 2 : 4));
+    plan->inputs = inputs;
+    plans.keep(plan);
+    return plan;
 }
 
 int Net::Private::create_pipelines(const Option& opt) {
@@ -284,6 +316,10 @@ int Net::Private::load_weights(const ModelBin& mb, const Option& opt) {
         infer_missing_hints();
         status = create_pipelines(opt);
     }
+    const int concat = layer_to_index("Concat");
+    has_concats = !opt.use_reference_layers && concat >= 0 &&
+                  std::any_of(layers.begin(), layers.end(),
+                              [concat](const Layer* l) { return l->typeindex == concat; });
     weights_loaded = status == kOk;
     return status <= 0 ? status : (int)kError;
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/place_plan.h"
 #include "net.h"
 
 namespace quoll {
@@ -46,6 +47,8 @@ struct Net::Private {
     std::vector<int> alias;
     Option loaded_opt;  // the options that create_pipeline saw
     bool weights_loaded = false;
+    bool has_concats = false;  // in their fast form
+    PlacePlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
     // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
     std::shared_ptr<PoolAllocator> pool = new_pool();
@@ -72,7 +75,11 @@ struct Net::Private {
     int load_weights(const ModelBin& mb, const Option& opt);
     int load_layer_weights(const ModelBin& mb);
     int run_graph_passes(const Option& opt);
+    // Sizes that follow from those that are known. For which layers they could be told.
+    std::vector<char> infer_sizes(std::vector<Shape>* shapes) const;
     void infer_missing_hints();
+    // For given blobs of these sizes; any thread.
+    std::shared_ptr<const PlacePlan> place_plan(const PlacePlans::Inputs& inputs);
     int create_pipelines(const Option& opt);
     void clear();
 };

@@ -295,7 +295,10 @@ int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top
     Mat result;
     for (int i = 0; i < 2 && inplace; i++)
         if (in[i] == out[0] && bottoms[i].elempack == pack) result = bottoms[i];
-    if (result.empty()) result.create(out[0], pack, opt.blob_allocator);
+    if (result.empty()) {
+        result = static_cast<Mat&&>(*top);
+        result.create(out[0], pack, opt.blob_allocator);
+    }
     if (result.empty()) return kOutOfMemory;
     run(operands[swapped_], operands[!swapped_], result, opt);
     *top = result;

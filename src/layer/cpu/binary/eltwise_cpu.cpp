@@ -64,7 +64,7 @@ int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
         QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], pack, opt, &inputs[i]));
         no_gaps = no_gaps && gapless(inputs[i]);
     }
-    Mat result;
+    Mat result = static_cast<Mat&&>(*top);
     if (inplace && bottoms[0].elempack == pack)
         result = bottoms[0];
     else

@@ -20,6 +20,13 @@ private:
                     const Option& opt) const;
 };
 
+// What was made within `top`, where the lanes from `first` on are.
+bool is_at(const Mat& m, const Mat& top, int first) {
+    Mat place;
+    return share_lanes(top, first, m.logical_shape().size(0), &place) && m.data == place.data &&
+           m.elempack == top.elempack && m.cstep == place.cstep;
+}
+
 // Every input's lanes stay together in elements of the narrowest input's size, so that no element
 // of the output has lanes of two inputs.
 int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,
@@ -32,7 +39,7 @@ int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out
     int first = 0;
     for (const Mat& m : bottoms) {
         const int count = m.logical_shape().size(0);
-        copy_lanes(m, *top, first, opt);
+        if (!is_at(m, *top, first)) copy_lanes(m, *top, first, opt);
         first += count;
     }
     return kOk;

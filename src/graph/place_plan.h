@@ -1,0 +1,56 @@
+// Where layers make their outputs so that a Concat finds them in its own.
+#ifndef QUOLL_GRAPH_PLACE_PLAN_H
+#define QUOLL_GRAPH_PLACE_PLAN_H
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "layer.h"
+
+namespace quoll {
+
+// A guess: what comes out in another size, elempack or type than expected is copied.
+struct PlacePlan {
+    // The sizes of the given blobs that it is for, by ascending index.
+    std::vector<std::pair<int, Shape>> inputs;
+    // Lanes (indexes of the outermost axis) `first` to `first + count - 1` of a root.
+    struct Place {
+        int root = -1;    // in `roots`; -1: none
+        int concat = -1;  // the layer whose output it is a part of; the root's own layer: all of it
+        int first = 0, count = 0;
+    };
+    std::vector<Place> places;  // for each blob
+    // The output of a Concat that is not itself made within another's.
+    struct Root {
+        int layer;
+        Shape shape;
+        int elempack;
+    };
+    std::vector<Root> roots;
+};
+
+// shapes: of all blobs, dims 0 if unknown. consumers: of each blob, ascending. Light mode's most
+// bytes alive at a time do not grow; f32 blobs are stored with `float_size` bytes.
+PlacePlan make_place_plan(const std::vector<Layer*>& layers,
+                          const std::vector<std::vector<int>>& consumers,
+                          const std::vector<Shape>& shapes, int float_size);
+
+// The plans for the sizes that came last, for several threads.
+class PlacePlans {
+public:
+    typedef std::vector<std::pair<int, Shape>> Inputs;
+    // Null if there is none.
+    std::shared_ptr<const PlacePlan> find(const Inputs& inputs) const;
+    void keep(const std::shared_ptr<const PlacePlan>& plan);
+    void clear() { plans_.clear(); }
+
+private:
+    mutable std::mutex lock_;
+    std::vector<std::shared_ptr<const PlacePlan>> plans_;
+};
+
+}  // namespace quoll
+
+#endif

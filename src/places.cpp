@@ -1,0 +1,110 @@
+#include "places.h"
+
+#include "layer/cpu/layout/lanes.h"
+
+namespace quoll {
+
+void Places::begin(const std::shared_ptr<const PlacePlan>& plan, const std::vector<Layer*>& layers,
+                   const std::vector<int>& order, const Option& opt) {
+    end();
+    if (!plan || plan->roots.empty()) return;
+    plan_ = plan;
+    layers_ = &layers;
+    allocator_ = opt.blob_allocator;
+    stored_ = opt.use_fp16_storage ? DType::f16 : opt.use_bf16_storage ? DType::bf16 : DType::f32;
+    blocks_.resize(plan->roots.size());
+    open_.assign(layers.size(), 0);
+    taken_.assign(plan->places.size(), 0);
+    // A Concat comes after those whose outputs it joins.
+    for (size_t i = order.size(); i-- > 0;) {
+        const std::vector<int>& tops = layers[order[i]]->tops;
+        if (tops.size() != 1 || plan->places[tops[0]].root < 0) continue;
+        const int concat = plan->places[tops[0]].concat;
+        if (layers[order[i]]->typeindex == layers[concat]->typeindex)
+            open_[order[i]] = concat == order[i] || open_[concat];
+    }
+}
+
+void Places::end() {
+    plan_.reset();
+    for (Block& block : blocks_) block = Block();
+}
+
+void Places::fastFree(void* ptr) {
+    if (ptr != &count_) allocator_->fastFree(ptr);
+}
+
+// Null if the layer's output has none in this run.
+const PlacePlan::Place* Places::place_of(int index) const {
+    if (!plan_ || (*layers_)[index]->tops.size() != 1) return nullptr;
+    const PlacePlan::Place& place = plan_->places[(*layers_)[index]->tops[0]];
+    const bool there = place.root >= 0 && open_[place.concat] && !blocks_[place.root].lost;
+    return there ? &place : nullptr;
+}
+
+bool Places::at(const PlacePlan::Place& place, const Mat& m) const {
+    Mat there;
+    return share_lanes(blocks_[place.root].mat, place.first, place.count, &there) &&
+           m.data == there.data && m.elempack == there.elempack && m.cstep == there.cstep &&
+           m.logical_shape() == there.logical_shape();
+}
+
+// Whether a Concat finds all that was made for it.
+bool Places::inputs_at_place(int index, const std::vector<Mat>& inputs) const {
+    const std::vector<int>& ids = (*layers_)[index]->bottoms;
+    for (size_t i = 0; i < ids.size() && i < inputs.size(); i++) {
+        const PlacePlan::Place& place = plan_->places[ids[i]];
+        if (place.concat == index && place.root >= 0 && taken_[ids[i]] && !at(place, inputs[i]))
+            return false;
+    }
+    return true;
+}
+
+void Places::lose(Block* block) {
+    block->mat.release();
+    block->lost = true;
+}
+
+bool Places::offer(int index, const std::vector<Mat>& inputs, Mat* top, Option* opt) {
+    const PlacePlan::Place* place = place_of(index);
+    if (!place) return false;
+    Block& block = blocks_[place->root];
+    if (!block.mat.empty() && !inputs_at_place(index, inputs)) lose(&block);
+    if (block.lost) return false;
+    if (block.mat.empty()) {
+        const PlacePlan::Root& root = plan_->roots[place->root];
+        Shape shape = root.shape;
+        if (shape.dtype == DType::f32) shape.dtype = stored_;
+        block.mat.create(shape, root.elempack, allocator_);
+    }
+    if (block.mat.empty() || !share_lanes(block.mat, place->first, place->count, top)) {
+        lose(&block);
+        return false;
+    }
+    top->refcount->fetch_sub(1);
+    top->refcount = &count_;
+    top->allocator = opt->blob_allocator = this;
+    count_ = 1;
+    return true;
+}
+
+bool Places::settle(int index, Mat* top) {
+    const PlacePlan::Place& place = *place_of(index);
+    Block& block = blocks_[place.root];
+    bool taken = false;
+    if (top->refcount == &count_) {
+        top->refcount = block.mat.refcount;
+        top->addref();
+        taken = at(place, *top);
+        if (!taken) lose(&block);
+    }
+    if (top->allocator == this) top->allocator = allocator_;
+    taken_[(*layers_)[index]->tops[0]] = taken;
+    if (!open_[index]) return taken;
+    // A Concat: what lies in its part of the block is now its output's, or nobody's.
+    open_[index] = 0;
+    if (!taken || place.concat == index) lose(&block);
+    return taken;
+}
+
+}  // namespace quoll
