@@ -630,6 +630,7 @@ int Extractor::Private::forward_batch(const Layer* layer, const std::vector<Mat>
 
 int Extractor::Private::store_top(const Layer* layer, size_t i, Mat* m) {
     const int id = layer->tops[i];
+    if (is_input[id]) return kOk;  // the user's, beside one that is wanted
     if (m->dims == 0)
         return layer->fail("output '%s' (%d) came out empty", net->d->blobs[id].name.c_str(), id);
     if (!m->empty() && m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {

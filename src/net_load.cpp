@@ -266,9 +266,8 @@ std::shared_ptr<const PlacePlan> Net::Private::place_plan(const PlacePlans::Inpu
         if (dtype == DType::f16 || dtype == DType::bf16) dtype = DType::f32;
     }
     infer_sizes(&shapes);
-    const bool narrow = loaded_opt.use_fp16_storage || loaded_opt.use_bf16_storage;
     const std::shared_ptr<PlacePlan> plan =
-        std::make_shared<PlacePlan>(make_place_plan(layers, consumers, shapes, narrow ? 2 : 4));
+        std::make_shared<PlacePlan>(make_place_plan(layers, consumers, shapes, loaded_opt));
     plan->inputs = inputs;
     plans.keep(plan);
     return plan;

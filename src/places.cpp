@@ -19,9 +19,8 @@ void Places::begin(const std::shared_ptr<const PlacePlan>& plan, const std::vect
     for (size_t i = order.size(); i-- > 0;) {
         const std::vector<int>& tops = layers[order[i]]->tops;
         if (tops.size() != 1 || plan->places[tops[0]].root < 0) continue;
-        const int concat = plan->places[tops[0]].concat;
-        if (layers[order[i]]->typeindex == layers[concat]->typeindex)
-            open_[order[i]] = concat == order[i] || open_[concat];
+        const PlacePlan::Place& place = plan->places[tops[0]];
+        open_[order[i]] = place.has_parts && (place.concat == order[i] || open_[place.concat]);
     }
 }
 
@@ -49,13 +48,17 @@ bool Places::at(const PlacePlan::Place& place, const Mat& m) const {
            m.logical_shape() == there.logical_shape();
 }
 
-// Whether a Concat finds all that was made for it.
+// Whether a Concat finds all that lies in its part of the block where it expects it.
 bool Places::inputs_at_place(int index, const std::vector<Mat>& inputs) const {
     const std::vector<int>& ids = (*layers_)[index]->bottoms;
+    int first = plan_->places[(*layers_)[index]->tops[0]].first;
     for (size_t i = 0; i < ids.size() && i < inputs.size(); i++) {
         const PlacePlan::Place& place = plan_->places[ids[i]];
-        if (place.concat == index && place.root >= 0 && taken_[ids[i]] && !at(place, inputs[i]))
-            return false;
+        if (place.root >= 0 && place.concat == index) {
+            const bool there = taken_[ids[i]] && place.first == first && at(place, inputs[i]);
+            if (!there && (taken_[ids[i]] || place.has_parts)) return false;
+        }
+        if (inputs[i].dims > 0) first += inputs[i].logical_shape().size(0);
     }
     return true;
 }
@@ -88,7 +91,7 @@ bool Places::offer(int index, const std::vector<Mat>& inputs, Mat* top, Option* 
     return true;
 }
 
-bool Places::settle(int index, Mat* top) {
+void Places::settle(int index, Mat* top) {
     const PlacePlan::Place& place = *place_of(index);
     Block& block = blocks_[place.root];
     bool taken = false;
@@ -100,11 +103,7 @@ bool Places::settle(int index, Mat* top) {
     }
     if (top->allocator == this) top->allocator = allocator_;
     taken_[(*layers_)[index]->tops[0]] = taken;
-    if (!open_[index]) return taken;
-    // A Concat: what lies in its part of the block is now its output's, or nobody's.
-    open_[index] = 0;
-    if (!taken || place.concat == index) lose(&block);
-    return taken;
+    if (place.concat == index) lose(&block);
 }
 
 }  // namespace quoll

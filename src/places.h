@@ -32,8 +32,8 @@ public:
     // Before a layer runs on these blobs: if its output has a place, *top is made a Mat there, and
     // opt->blob_allocator the one that keeps it. settle() must follow when the layer has run.
     bool offer(int index, const std::vector<Mat>& inputs, Mat* top, Option* opt);
-    // `top` becomes a Mat as others. True if it lies in its place.
-    bool settle(int index, Mat* top);
+    // What the layer has made becomes a Mat as others.
+    void settle(int index, Mat* top);
 
 private:
     struct Block {

@@ -55,8 +55,12 @@ bool makes_output(const Layer& layer) {
 class Planner {
 public:
     Planner(const std::vector<Layer*>& layers, const std::vector<std::vector<int>>& consumers,
-            const std::vector<Shape>& shapes, int float_size)
-        : layers_(layers), consumers_(consumers), shapes_(shapes), float_size_(float_size) {}
+            const std::vector<Shape>& shapes, const Option& opt)
+        : layers_(layers),
+          consumers_(consumers),
+          shapes_(shapes),
+          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4),
+          lanes_(opt.use_packing_layout ? host_kernel_set().lanes : 1) {}
     PlacePlan run();
 
 private:
@@ -82,7 +86,8 @@ private:
     const std::vector<Layer*>& layers_;
     const std::vector<std::vector<int>>& consumers_;
     const std::vector<Shape>& shapes_;
-    const int float_size_;
+    const int float_size_;  // bytes of a stored f32
+    const int lanes_;
     PlacePlan plan_;
     std::vector<int> packs_;      // of each blob, as far as can be told
     std::vector<int> producers_;  // the layer if it is one that can be given a place, else -1
@@ -112,7 +117,7 @@ bool Planner::joins_lanes(const Layer& layer) const {
 int Planner::pack_of(const Layer& layer) const {
     const Shape& out = shapes_[layer.tops[0]];
     if (out.dims == 0 || !layer.support_packing) return 1;
-    int pack = pack_within(host_kernel_set().lanes, out.size(0));
+    int pack = pack_within(lanes_, out.size(0));
     if (!joins_lanes(layer)) return pack;
     for (int id : layer.bottoms)
         pack = pack_within(std::min(pack, packs_[id]), shapes_[id].size(0));
@@ -219,10 +224,11 @@ void Planner::join(int index) {
     for (int i = with.from; i <= with.to; i++) bytes_[i] += more[i - with.from];
     if (own.root < 0) {
         own.root = (int)plan_.roots.size(), own.concat = index, own.count = shapes_[top].size(0);
-        plan_.roots.push_back({index, shapes_[top], packs_[top]});
-        plan_.places[top] = own;
+        plan_.roots.push_back({shapes_[top], packs_[top]});
         blocks_.push_back(with);
     }
+    own.has_parts = true;
+    plan_.places[top] = own;
     blocks_[own.root] = with;
     for (const Input& in : inputs) {
         Place& place = plan_.places[in.blob];
@@ -244,8 +250,8 @@ PlacePlan Planner::run() {
 
 PlacePlan make_place_plan(const std::vector<Layer*>& layers,
                           const std::vector<std::vector<int>>& consumers,
-                          const std::vector<Shape>& shapes, int float_size) {
-    return Planner(layers, consumers, shapes, float_size).run();
+                          const std::vector<Shape>& shapes, const Option& opt) {
+    return Planner(layers, consumers, shapes, opt).run();
 }
 
 std::shared_ptr<const PlacePlan> PlacePlans::find(const Inputs& inputs) const {

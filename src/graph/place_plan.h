@@ -20,22 +20,22 @@ struct PlacePlan {
         int root = -1;    // in `roots`; -1: none
         int concat = -1;  // the layer whose output it is a part of; the root's own layer: all of it
         int first = 0, count = 0;
+        bool has_parts = false;  // the output of a Concat, of which inputs have places
     };
     std::vector<Place> places;  // for each blob
     // The output of a Concat that is not itself made within another's.
     struct Root {
-        int layer;
         Shape shape;
         int elempack;
     };
     std::vector<Root> roots;
 };
 
-// shapes: of all blobs, dims 0 if unknown. consumers: of each blob, ascending. Light mode's most
-// bytes alive at a time do not grow; f32 blobs are stored with `float_size` bytes.
+// shapes: of all blobs, dims 0 if unknown. consumers: of each blob, ascending. `opt` is what the
+// layers were prepared with. Light mode's most bytes alive at a time do not grow.
 PlacePlan make_place_plan(const std::vector<Layer*>& layers,
                           const std::vector<std::vector<int>>& consumers,
-                          const std::vector<Shape>& shapes, int float_size);
+                          const std::vector<Shape>& shapes, const Option& opt);
 
 // The plans for the sizes that came last, for several threads.
 class PlacePlans {
