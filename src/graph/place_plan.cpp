@@ -1,7 +1,6 @@
 #include "graph/place_plan.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "layer/concat.h"
 #include "layer/cpu/kernel_set.h"
@@ -171,13 +170,13 @@ std::vector<Planner::Input> Planner::inputs_to_place(int index) const {
         const bool twice = std::any_of(inputs.begin(), inputs.end(),
                                        [&](const Input& other) { return other.blob == id; });
         if (maker >= 0 && maker < index && plan_.places[id].root < 0 && packs_[id] == pack &&
-            lives_[id].to >= index && !twice)
-            inputs.push_back({id, first});
+            lives_[id].to >= index && !twice) {
+            auto at = inputs.begin();
+            while (at != inputs.end() && producers_[at->blob] > maker) ++at;
+            inputs.insert(at, Input{id, first});
+        }
         first += shapes_[id].size(0);
     }
-    std::stable_sort(inputs.begin(), inputs.end(), [&](const Input& a, const Input& b) {
-        return producers_[a.blob] > producers_[b.blob];
-    });
     return inputs;
 }
 
