@@ -216,8 +216,8 @@ bool ConvRunner::takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, i
     return form_ == Form::kSplit;
 }
 
-int ConvRunner::prepare(const ConvShape& shape, bool narrow, int threads, Form* form,
-                        Plans* plans) const {
+int ConvRunner::prepare(const ConvShape& shape, bool narrow_in, bool narrow_out, int threads,
+                        Form* form, Plans* plans) const {
     std::lock_guard<std::mutex> lock(lock_);
     if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(decide(shape));
     *form = form_;
@@ -226,7 +226,7 @@ int ConvRunner::prepare(const ConvShape& shape, bool narrow, int threads, Form* 
             plans_.direct = std::make_shared<const ConvPlan>(*kernels_, shape);
     } else if (form_ == Form::kSplit) {
         TileShape split = tile_shape(shape);
-        split.narrow_in = split.narrow_out = narrow;
+        split.narrow_in = narrow_in, split.narrow_out = narrow_out;
         if (!plans_.split || !(plans_.split->shape() == split) ||
             plans_.split->threads() != threads)
             plans_.split = std::make_shared<const SplitPlan>(*split_, split, threads);
@@ -270,8 +270,13 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     Mat in, out, add;
     int status = kOk;
     const bool narrow = bottom.dtype == DType::bf16;
-    if (narrow && !takes_bf16(s, g, &status))
-        return status != kOk ? status : forward_widened(s, g, bottom, added, top, opt);
+    // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
+    const bool rounds = narrow || (opt.use_bf16_storage && bottom.dtype == DType::f32 &&
+                                   added.empty() && !s.add_input);
+    const bool split = rounds && takes_bf16(s, g, &status);
+    if (status != kOk) return status;
+    if (narrow && !split) return forward_widened(s, g, bottom, added, top, opt);
+    const DType made = split ? DType::bf16 : bottom.dtype;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
@@ -279,7 +284,7 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
         top.elempack == out_pack_)
         out = add;
     else
-        QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, bottom.dtype, out_pack_, opt, &top, &out));
+        QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, made, out_pack_, opt, &top, &out));
     const bool odd_value = s.pad_value != 0.f && has_padding(g);
     if (odd_value || !ConvPlan::takes(shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
@@ -287,11 +292,11 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     ConvShape shape = shape_of(g);
     shape.in_step = in.cstep * in_pack_;
     shape.out_step = out.cstep * out_pack_;
-    const size_t size = dtype_size(in.dtype), out_blocks = out_channels_ / out_pack_;
+    const size_t size = dtype_size(made), out_blocks = out_channels_ / out_pack_;
     Blobs blobs;
     blobs.in = in.data, blobs.added = add.data, blobs.out = out.data;
     blobs.added_step = add.cstep * out_pack_;
-    blobs.in_group = in_channels_ / in_pack_ * shape.in_step * size;
+    blobs.in_group = in_channels_ / in_pack_ * shape.in_step * dtype_size(in.dtype);
     blobs.added_group = out_blocks * blobs.added_step * size;
     blobs.out_group = out_blocks * shape.out_step * size;
     if (!s.add_input || !add.empty()) blobs.activation = activation_;
@@ -300,7 +305,7 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     const int threads = threads_for(opt, work);
     Form form;
     Plans plans;
-    QUOLL_RETURN_IF_ERROR(prepare(shape, narrow, threads, &form, &plans));
+    QUOLL_RETURN_IF_ERROR(prepare(shape, narrow, split, threads, &form, &plans));
     switch (form) {
         case Form::kSplit:
             return run_split(*plans.split, blobs, opt);
@@ -317,6 +322,7 @@ int ConvRunner::forward_widened(const ConvolutionFields& s, const ConvGeometry& 
                                 const Option& opt) const {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
+    temporary.use_bf16_storage = false;
     Mat wide, result;
     cast_bfloat16_to_float32(bottom, wide, temporary);
     if (wide.empty()) return kOutOfMemory;

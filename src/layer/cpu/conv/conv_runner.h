@@ -32,8 +32,9 @@ public:
     const char* algorithm() const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
     // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
-    // activation is left out. top is created, of bottom's dtype, or is `added`, over which the
-    // output is written if its dtype and elempack are right.
+    // activation is left out. top is created, of bottom's dtype (or bf16, which f32 may become
+    // where opt has bf16 storage), or is `added`, over which the output is written if its dtype and
+    // elempack are right.
     int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
                 const Mat& added, Mat& top, const Option& opt) const;
     // The same for bf16 through f32.
@@ -58,7 +59,8 @@ private:
     int pack_winograd() const;
     int pack_split(const TileShape& shape) const;
     bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
-    int prepare(const ConvShape& shape, bool narrow, int threads, Form* form, Plans* plans) const;
+    int prepare(const ConvShape& shape, bool narrow_in, bool narrow_out, int threads, Form* form,
+                Plans* plans) const;
     // One call of forward: blobs with in_pack_ and out_pack_. added: null, or like out but for its
     // step. Groups are so many bytes apart.
     struct Blobs {

@@ -134,6 +134,9 @@ QUOLL_INLINE void row_times_group(const float* a, ptrdiff_t a_k, size_t k, const
     const auto add = [&](V* sum, float x, const float* row) QUOLL_INLINE_LAMBDA {
         s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
             const float* p = row + v() / kTileVectors * panel + v() % kTileVectors * s::kLanes;
+            // Two kilobytes ahead: weights that are read once come 1.5 times as fast. It does no
+            // harm behind the end.
+            if (v() % kTileVectors * s::kLanes % 16 == 0) __builtin_prefetch(p + 512);
             sum[v] = fma(V::set(x), V::load(p), sum[v]);
         });
     };
