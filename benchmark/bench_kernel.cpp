@@ -165,12 +165,15 @@ void split_tile(State& state, const SplitGemmKernels& kernels) {
     SplitTile tile = {};
     tile.sums = sums;
     (TileOperands&)tile = unit.operands;
+    SplitRest rest = {};
+    rest.store = store, rest.sums = sums;
     kernels.begin(kUnitRows);
     for (auto _ : state) {
-        kernels.tile[kUnitTiles - 1][1](tile);
-        kernels.to_c->store(store, sums, UnitOperands::kRows);
+        kernels.chain[0](tile, rest);
+        rest.rows = UnitOperands::kRows;
         benchmark::ClobberMemory();
     }
+    kernels.end_chain(rest);
     kernels.end();
     count_operations(
         state,

@@ -3,6 +3,7 @@
 #define QUOLL_LAYER_X86_GEMM_BF16_AMX_H
 
 #include "layer/cpu/gemm/split_gemm.h"
+#include "layer/x86/split_rows.h"
 #include "layer/x86/tile_loop.h"
 
 namespace quoll {
@@ -60,6 +61,49 @@ void split_tile(const SplitTile& t) {
             _mm512_store_ps(t.sums + i,
                             _mm512_add_ps(_mm512_load_ps(t.sums + i), _mm512_load_ps(part + i)));
     }
+}
+
+// Value: of C, where the sums before go.
+template <int products, class Value>
+void chain_tile(const SplitTile& t, const SplitRest& rest) {
+    Step<Bf16, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
+    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    const int rows = rest.rows, calls = 2 * (int)t.num_steps - 1;
+    const int share = (rows + calls - 1) / calls;
+    const FullRows<Value> full(rest.store);
+    const float* sums = rest.sums;
+    int done = 0;
+    const auto work = [&]() __attribute__((always_inline)) {
+        for (const int end = done + share < rows ? done + share : rows; done < end; done++)
+            full.finish(sums, done);
+    };
+    if (rows > 0) {
+        char* to = (char*)rest.sums;
+        step.template run<products>(StoreBefore{to, to + t.tile_rows * 128});
+    } else {
+        clear_sums();
+        step.template run<products>();
+    }
+    fetcher.fetch();
+    work();
+    for (size_t s = 1; s < t.num_steps; s++) {
+        step.a = t.a + t.steps[s];
+        step.b += kTerms<products> * 2 * kTileBytes;
+        step.template run<products>(KeepSums(), work);
+        fetcher.fetch();
+        work();
+    }
+}
+
+void end_chain(const SplitRest& rest) {
+    store_sums<2, 2>(rest.sums, rest.rows / 2);
+    QUOLL_TILE_NAME(split_store).store(rest.store, rest.sums, rest.rows);
+}
+
+template <int products>
+constexpr SplitChainKernel narrow_chain() {
+    if constexpr (products == 1) return &chain_tile<1, uint16_t>;
+    return nullptr;
 }
 
 // The first `count` lanes of 16.
@@ -302,6 +346,8 @@ constexpr SplitGemmKernels split_kernels() {
             &end_tiles,
             {{&split_tile<products, 1, 1>, &split_tile<products, 1, 2>},
              {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},
+            {&chain_tile<products, float>, narrow_chain<products>()},
+            &end_chain,
             &QUOLL_TILE_NAME(split_store),
             {&split_input<products, 1>, &split_input<products, 4>, &split_input<products, 8>,
              &split_input<products, 16>},

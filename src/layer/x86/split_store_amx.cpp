@@ -1,14 +1,10 @@
 // What becomes of sums on the way to C: bias, residual, clamp, rounding to bf16.
 #include "layer/cpu/gemm/split_gemm.h"
-#include "layer/x86/tile_unit.h"
+#include "layer/x86/split_rows.h"
 
 namespace quoll {
 
 namespace {
-
-QUOLL_TILE_INLINE __m512 widen(__m256i x) {
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
-}
 
 // 16 values in groups of `group` that lie `step` apart, the first `count` of them.
 template <int group>
@@ -61,6 +57,12 @@ struct Groups<16> {
     }
 };
 
+template <class Value>
+void finish_full(const SplitStore& t, const float* sums, int rows) {
+    const FullRows<Value> full(t);
+    for (int m = 0; m < rows; m++) full.finish(sums, m);
+}
+
 // The arguments by themselves, for what is stored might be one of them.
 template <class Value, int group, bool to_sums>
 void finish_rows(const SplitStore& t, float* sums, int rows) {
@@ -99,6 +101,7 @@ template <class Value, bool to_sums>
 void for_groups(const SplitStore& t, float* sums, int rows) {
     switch (t.group) {
         case 16:
+            if (!to_sums && t.columns == 32) return finish_full<Value>(t, sums, rows);
             return finish_rows<Value, 16, to_sums>(t, sums, rows);
         case 8:
             return finish_rows<Value, 8, to_sums>(t, sums, rows);

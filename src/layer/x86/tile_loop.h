@@ -28,6 +28,25 @@ void begin_tiles(int tile_rows, int k_bytes) {
 
 void end_tiles() { tile_release(); }
 
+// Sums that are in the tiles when a step begins: each tile is stored and cleared before the step
+// adds to it. Rows of both columns follow each other.
+struct StoreBefore {
+    char *first, *second;  // tile of rows
+
+    template <int sum>
+    QUOLL_TILE_INLINE void turn() const {
+        tile_store<sum>((sum < 2 ? first : second) + sum % 2 * 64, 128);
+        tile_zero<sum>();
+    }
+};
+struct KeepSums {
+    template <int sum>
+    QUOLL_TILE_INLINE void turn() const {}
+};
+struct NoWork {
+    QUOLL_TILE_INLINE void operator()() const {}
+};
+
 // The operands of one step of k. Loads stand directly before their first use, and multiplications
 // in an order that is done first with the tile that is loaded next.
 // Values: how B lies, and how it is multiplied.
@@ -66,20 +85,28 @@ struct Step {
     QUOLL_TILE_INLINE void b_before_b() const {
         load_b<0, term>(), dot<0, 0>(), dot<1, 0>(), load_b<1, term>(), dot<0, 1>(), dot<1, 1>();
     }
-    template <int a_term>
-    QUOLL_TILE_INLINE void first() const {
-        load_b<0, 0>(), load_a<0, a_term>(), dot<0, 0>(), load_b<1, 0>(), dot<0, 1>();
-        load_a<1, a_term>(), dot<1, 0>(), dot<1, 1>();
+    template <int a_term, class Before, class Work>
+    QUOLL_TILE_INLINE void first(const Before& before, const Work& work) const {
+        before.template turn<0>();
+        load_b<0, 0>(), load_a<0, a_term>(), dot<0, 0>();
+        before.template turn<1>();
+        load_b<1, 0>(), dot<0, 1>();
+        work();
+        before.template turn<2>();
+        load_a<1, a_term>(), dot<1, 0>();
+        before.template turn<3>();
+        dot<1, 1>();
     }
-    template <int products>
-    QUOLL_TILE_INLINE void run() const {
+    // work: what is done between the multiplications.
+    template <int products, class Before = KeepSums, class Work = NoWork>
+    QUOLL_TILE_INLINE void run(const Before& before = Before(), const Work& work = Work()) const {
         if constexpr (products == 6) {
-            first<2>(), a_before_b<1>(), b_before_a<1>(), a_before_b<0>(), b_before_b<0>(),
-                b_before_b<2>();
+            first<2>(before, work), a_before_b<1>(), b_before_a<1>(), a_before_b<0>(),
+                b_before_b<0>(), b_before_b<2>();
         } else if constexpr (products == 3) {
-            first<1>(), a_before_b<0>(), b_before_b<1>();
+            first<1>(before, work), a_before_b<0>(), b_before_b<1>();
         } else {
-            first<0>();
+            first<0>(before, work);
         }
     }
 };

@@ -126,6 +126,7 @@ public:
 private:
     void lay_out_windows(ptrdiff_t at, size_t count, char* to) const;
     SplitStore make_store(size_t panel) const;
+    bool chains(const SplitStore& store, size_t steps) const;
     void finish(const SplitStore& store, float* sums, int rows) const;
 };
 
@@ -189,6 +190,11 @@ SplitStore SplitPlan::Work::make_store(size_t panel) const {
     return store;
 }
 
+bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
+    return store.group == 16 && store.columns == kUnitColumns && !activation.pass &&
+           (kernels.products == 1 || steps <= kSplitSection);
+}
+
 void SplitPlan::Work::finish(const SplitStore& store, float* sums, int rows) const {
     if (!activation.pass) return kernels.to_c->store(store, sums, rows);
     kernels.to_c->settle(store, sums, rows);
@@ -204,17 +210,28 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;
+    SplitRest rest = {};
+    rest.sums = sums;
     for (size_t panel = first; panel < last; panel++) {
         SplitStore store = make_store(panel);
         const TilePlan::Pairs pairs(plan, a, weights, block, panel);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
             (TileOperands&)tile = pair.operands;
-            kernels.tile[pair.tiles - 1][store.width > 16](tile);
             store.rows = pair.places;
+            if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
+                kernels.chain[store.narrow](tile, rest);
+                rest.store = store;
+                rest.rows = pair.rows;
+                continue;
+            }
+            if (rest.rows) kernels.end_chain(rest);
+            rest.rows = 0;
+            kernels.tile[pair.tiles - 1][store.width > 16](tile);
             finish(store, sums, pair.rows);
         }
     }
+    if (rest.rows) kernels.end_chain(rest);
 }
 
 void SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,

@@ -55,6 +55,16 @@ struct SplitStore {
 };
 // sums: as a SplitTileKernel has left them, so many rows.
 typedef void (*SplitStoreKernel)(const SplitStore& store, float* sums, int rows);
+
+// Sums of two tiles of a full panel that go to C while the next are made: all columns, in groups of
+// 16.
+struct SplitRest {
+    SplitStore store;
+    float* sums;  // aligned to 64 bytes
+    int rows;     // 0 where there are no sums
+};
+typedef void (*SplitChainKernel)(const SplitTile& tile, const SplitRest& rest);
+
 struct SplitStoreKernels {
     SplitStoreKernel store;
     SplitStoreKernel settle;  // the same into the sums themselves, as floats
@@ -106,6 +116,11 @@ struct SplitGemmKernels {
     void (*begin)(int tile_rows);
     void (*end)();
     SplitTileKernel tile[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
+    // As tile[1][1], for kSplitSection steps at most where there are several products, but the sums
+    // stay in the units. Those of the call before, where `rest` has rows, go to rest.sums and from
+    // there to C between the multiplications: alone they take as long as eight steps of a product.
+    SplitChainKernel chain[2];  // [rest.store.narrow]; null for bf16 of several products
+    void (*end_chain)(const SplitRest& rest);  // the last sums of a chain; there are some
     const SplitStoreKernels* to_c;
     SplitInputKernel input[4];  // for pack 1, 4, 8, 16
     SplitInputKernel copy[4];   // of bf16 values; null where there are more terms
