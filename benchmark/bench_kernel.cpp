@@ -160,7 +160,7 @@ void split_tile(State& state, const SplitGemmKernels& kernels) {
     SplitStore store = {};
     store.width = store.columns = kUnitColumns, store.group = store.c_group = 16;
     store.bias = bias.data(), store.c = c.data(), store.rows = unit.targets.data();
-    store.low = -1e30f, store.high = 1e30f;
+    store.low = -1e30f, store.high = 1e30f, store.slope = 1.f;
     alignas(64) float sums[UnitOperands::kRows * kUnitColumns];
     SplitTile tile = {};
     tile.sums = sums;
@@ -184,16 +184,21 @@ void split_tile(State& state, const SplitGemmKernels& kernels) {
 // The sums alone.
 void int8_unit_tile(State& state, const Int8UnitKernels& kernels) {
     const UnitOperands unit(1);
-    std::vector<int32_t> sums(UnitOperands::kRows * kUnitColumns), init(kUnitColumns);
+    alignas(64) int32_t sums[UnitOperands::kRows * kUnitColumns], init[kUnitColumns] = {};
     Int8UnitTile tile = {};
     (TileOperands&)tile = unit.operands;
     tile.step_words = kUnitRowBytes / 4;
-    tile.init = init.data(), tile.sums = sums.data();
+    tile.init = init, tile.sums = sums;
     kernels.begin(kUnitRows, kUnitRowBytes);
+    Int8Rest rest = {};
+    rest.sums = sums;
+    rest.finish = [](const Int8Rest&) {};
     for (auto _ : state) {
-        kernels.sums[kUnitTiles - 1][1](tile);
+        kernels.chain(tile, rest);
+        rest.rows = UnitOperands::kRows;
         benchmark::ClobberMemory();
     }
+    kernels.end_chain(rest);
     kernels.end();
     count_operations(state, 2. * (double)(UnitOperands::kRows * kUnitColumns * unit.row),
                      "tdpbusd");

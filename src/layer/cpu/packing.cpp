@@ -14,6 +14,7 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
             break;
         case kActivationLeakyReLU:
             pass = kernels.unary->relu;
+            leaky = true;
             break;
         case kActivationSigmoid:
             pass = kernels.unary->sigmoid;

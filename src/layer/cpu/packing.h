@@ -63,8 +63,9 @@ struct FusedActivation {
     float low, high;
     UnaryKernel pass;  // null: none
     float params[2];
+    bool leaky;  // the pass multiplies values below zero by params[0]
 
-    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params() {}
+    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false) {}
     FusedActivation(const KernelSet& kernels, const Activation& f);
     void finish(float* values, size_t count) const {
         if (pass) pass(values, values, count, params);

@@ -34,10 +34,49 @@ void int8_sums(const Int8UnitTile& t) {
     store_sums<tiles, vectors>(t.sums, t.tile_rows);
 }
 
+// As StoreBefore, but the new sums begin with a row.
+struct StoreBeforeInit {
+    char *first, *second;
+    const char* init;
+
+    template <int sum>
+    QUOLL_TILE_INLINE void turn() const {
+        tile_store<sum>((sum < 2 ? first : second) + sum % 2 * 64, 128);
+        tile_load<sum>(init + sum % 2 * 64, 0);
+    }
+};
+
+void int8_chain(const Int8UnitTile& t, const Int8Rest& rest) {
+    Step<U8S8, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
+    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    if (rest.rows > 0) {
+        char* to = (char*)rest.sums;
+        step.template run<1>(StoreBeforeInit{to, to + t.tile_rows * 128, (const char*)t.init});
+        rest.finish(rest);
+    } else {
+        start_sums<2, 2>(t.init);
+        step.template run<1>();
+    }
+    fetcher.fetch();
+    for (size_t s = 1; s < t.num_steps; s++) {
+        step.a = t.a + t.steps[s];
+        step.b += t.step_words * 2 * 64;
+        step.template run<1>();
+        fetcher.fetch();
+    }
+}
+
+void int8_end_chain(const Int8Rest& rest) {
+    store_sums<2, 2>(rest.sums, rest.rows / 2);
+    rest.finish(rest);
+}
+
 constexpr Int8UnitKernels kKernels = {
     &begin_tiles,
     &end_tiles,
-    {{&int8_sums<1, 1>, &int8_sums<1, 2>}, {&int8_sums<2, 1>, &int8_sums<2, 2>}}};
+    {{&int8_sums<1, 1>, &int8_sums<1, 2>}, {&int8_sums<2, 1>, &int8_sums<2, 2>}},
+    &int8_chain,
+    &int8_end_chain};
 
 }  // namespace
 

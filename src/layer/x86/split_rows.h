@@ -30,7 +30,8 @@ QUOLL_TILE_INLINE void write_values(uint16_t* to, ptrdiff_t group, __m512 x, __m
 // be one of them.
 template <class Value>
 struct FullRows {
-    __m512 low, high, bias0, bias1;
+    __m512 low, high, bias0, bias1, slope;
+    bool leaky;
     ptrdiff_t c_group, r_group;
     const Value* residual;
     const int32_t* places;
@@ -41,6 +42,8 @@ struct FullRows {
           high(_mm512_set1_ps(t.high)),
           bias0(t.bias ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps()),
           bias1(t.bias ? _mm512_loadu_ps(t.bias + 16) : _mm512_setzero_ps()),
+          slope(_mm512_set1_ps(t.slope)),
+          leaky(t.slope != 1.f),
           c_group(t.c_group),
           r_group(t.r_group),
           residual((const Value*)t.residual),
@@ -55,7 +58,11 @@ struct FullRows {
             x = _mm512_add_ps(x, read_values(residual + place));
             y = _mm512_add_ps(y, read_values(residual + place + r_group));
         }
-        // A NaN is the second operand of both, which is what they then return.
+        if (leaky) {
+            x = _mm512_max_ps(_mm512_mul_ps(x, slope), x);
+            y = _mm512_max_ps(_mm512_mul_ps(y, slope), y);
+        }
+        // A NaN is the second operand of all, which is what they then return.
         write_values(c + place, c_group, _mm512_min_ps(high, _mm512_max_ps(low, x)),
                      _mm512_min_ps(high, _mm512_max_ps(low, y)));
     }

@@ -187,21 +187,26 @@ SplitStore SplitPlan::Work::make_store(size_t panel) const {
         store.residual =
             (const char*)residual + column_offset(s, n0, residual_block) * (ptrdiff_t)size;
     store.low = activation.low, store.high = activation.high;
+    const float slope = activation.params[0];
+    const bool full = store.group == 16 && store.columns == kUnitColumns;
+    store.slope = activation.leaky && full && slope > 0.f && slope < 1.f ? slope : 1.f;
     return store;
 }
 
 bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
-    return store.group == 16 && store.columns == kUnitColumns && !activation.pass &&
+    return store.group == 16 && store.columns == kUnitColumns &&
+           (!activation.pass || store.slope != 1.f) &&
            (kernels.products == 1 || steps <= kSplitSection);
 }
 
 void SplitPlan::Work::finish(const SplitStore& store, float* sums, int rows) const {
-    if (!activation.pass) return kernels.to_c->store(store, sums, rows);
+    if (!activation.pass || store.slope != 1.f) return kernels.to_c->store(store, sums, rows);
     kernels.to_c->settle(store, sums, rows);
     activation.finish(sums, (size_t)rows * store.width);
     SplitStore rest = store;
     rest.bias = nullptr;
     rest.residual = nullptr;
+    rest.slope = 1.f;
     rest.low = -INFINITY, rest.high = INFINITY;
     kernels.to_c->store(rest, sums, rows);
 }

@@ -52,6 +52,9 @@ struct SplitStore {
     const void* residual;  // may be null or c
     ptrdiff_t r_group;
     float low, high;  // a NaN sum stays NaN
+    // Above 0, up to 1: what sums below zero are multiplied by before, where all columns are there
+    // in groups of 16; elsewhere it does not count.
+    float slope;
 };
 // sums: as a SplitTileKernel has left them, so many rows.
 typedef void (*SplitStoreKernel)(const SplitStore& store, float* sums, int rows);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "cpu_features.h"
 #include "layer/cpu/gemm/split_gemm.h"
@@ -124,7 +125,8 @@ public:
     int pad_value;
 
 private:
-    void finish(Int8Panel* panel, const TilePlan::Pair& pair, int32_t* sums) const;
+    struct Rest;
+    void finish(Int8Panel* panel, const int32_t* places, int rows, int32_t* sums) const;
     void lay_out_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride, char* to,
                         size_t to_pixel) const;
     void lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
@@ -170,33 +172,57 @@ void Int8TilePlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count,
 }
 
 // Rows whose places are a pixel apart are stored together.
-void Int8TilePlan::Work::finish(Int8Panel* panel, const TilePlan::Pair& pair, int32_t* sums) const {
+void Int8TilePlan::Work::finish(Int8Panel* panel, const int32_t* places, int rows,
+                                int32_t* sums) const {
     const ptrdiff_t pixel = own.shape().out_pixel;
-    for (int m = 0, end; m < pair.rows; m = end) {
+    for (int m = 0, end; m < rows; m = end) {
         end = m + 1;
-        if (pair.places[m] < 0) continue;
-        while (end < pair.rows && pair.places[end] == pair.places[end - 1] + pixel) end++;
-        panel->finish({0, pair.places[m], 0, pixel, end - m, 0}, sums + m * panel->width());
+        if (places[m] < 0) continue;
+        while (end < rows && places[end] == places[end - 1] + pixel) end++;
+        panel->finish({0, places[m], 0, pixel, end - m, 0}, sums + m * panel->width());
     }
 }
+
+struct Int8TilePlan::Work::Rest : Int8Rest {
+    const Work* work;
+    Int8Panel* panel;
+    const int32_t* places;
+
+    static void finish_all(const Int8Rest& rest) {
+        const Rest& r = static_cast<const Rest&>(rest);
+        r.work->finish(r.panel, r.places, r.rows, r.sums);
+    }
+};
 
 void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
     alignas(64) int32_t sums[kUnitTiles * kUnitRows * kUnitColumns];
     Int8UnitTile tile;
     tile.step_words = own.step_ / 4;
     tile.sums = sums;
+    Rest rest = {};
+    rest.sums = sums, rest.work = this, rest.finish = &Rest::finish_all;
+    std::optional<Int8Panel> panels[2];  // this one, and that of the rest
     for (size_t index = first; index < last; index++) {
-        Int8Panel panel(result, index);
+        Int8Panel& panel = panels[index % 2].emplace(result, index);
         tile.init = panel.init();
         const TilePlan::Pairs pairs(own.plan_, a, (const char*)result.weights->packed(), block,
                                     index);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
             (TileOperands&)tile = pair.operands;
-            own.kernels_.sums[pair.tiles - 1][panel.width() > 16](tile);
-            finish(&panel, pair, sums);
+            const bool full = panel.width() > 16;
+            if (pair.tiles == kUnitTiles && full) {
+                own.kernels_.chain(tile, rest);
+                rest.panel = &panel, rest.places = pair.places, rest.rows = pair.rows;
+                continue;
+            }
+            if (rest.rows) own.kernels_.end_chain(rest);
+            rest.rows = 0;
+            own.kernels_.sums[pair.tiles - 1][full](tile);
+            finish(&panel, pair.places, pair.rows, sums);
         }
     }
+    if (rest.rows) own.kernels_.end_chain(rest);
 }
 
 void Int8TilePlan::run(const Int8Result& result, const void* in, float input_scale, int pad,

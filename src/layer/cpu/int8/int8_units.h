@@ -20,12 +20,24 @@ struct Int8UnitTile : TileOperands {
 };
 typedef void (*Int8UnitKernel)(const Int8UnitTile& tile);
 
+// Sums of two tiles of a full panel that are finished while the next are made.
+struct Int8Rest {
+    int32_t* sums;  // a multiple of 64 bytes
+    int rows;       // 0 where there are no sums
+    void (*finish)(const Int8Rest&);
+};
+typedef void (*Int8ChainKernel)(const Int8UnitTile& tile, const Int8Rest& rest);
+
 struct Int8UnitKernels {
     // Before the first tile in a thread, with the tile_rows and the bytes of a step of all that
     // follow, and after the last.
     void (*begin)(int tile_rows, int k_bytes);
     void (*end)();
     Int8UnitKernel sums[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
+    // As sums[1][1], but the sums stay in the units. Those of the call before, where `rest` has
+    // rows, go to rest.sums and are finished. Then the caller says what becomes of the new ones.
+    Int8ChainKernel chain;
+    void (*end_chain)(const Int8Rest& rest);  // the last sums of a chain, of which there are some
 };
 
 // The kernels of this machine; null where host_cpu_features() lacks the units, or where
