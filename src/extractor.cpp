@@ -554,7 +554,7 @@ int Extractor::Private::forward_in_place(const Layer* layer, std::vector<Mat>* b
                                          std::vector<Mat>* tops) {
     Mat top;
     Option with = opt;
-    if (placing < 0 || !places.offer(placing, *bottoms, &top, &with))
+    if (placing < 0 || !places.offer(placing, *bottoms, blobs, &top, &with))
         return forward(layer, bottoms, tops, layer->support_inplace && owned_alone(*bottoms), opt);
     tops->resize(1);
     (*tops)[0] = static_cast<Mat&&>(top);
@@ -636,7 +636,8 @@ int Extractor::Private::store_top(const Layer* layer, size_t i, Mat* m) {
     if (!m->empty() && m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
         Mat narrow;
         Option with = opt;
-        const bool placed = placing >= 0 && places.offer(placing, layer_inputs, &narrow, &with);
+        const bool placed =
+            placing >= 0 && places.offer(placing, layer_inputs, blobs, &narrow, &with);
         if (opt.use_fp16_storage)
             cast_float32_to_float16(*m, narrow, with);
         else

@@ -55,12 +55,35 @@ bool Places::inputs_at_place(int index, const std::vector<Mat>& inputs) const {
     for (size_t i = 0; i < ids.size() && i < inputs.size(); i++) {
         const PlacePlan::Place& place = plan_->places[ids[i]];
         if (place.root >= 0 && place.concat == index) {
-            const bool there = taken_[ids[i]] && place.first == first && at(place, inputs[i]);
-            if (!there && (taken_[ids[i]] || place.has_parts)) return false;
+            const bool there = taken(ids[i]) && place.first == first && at(place, inputs[i]);
+            if (!there && (taken(ids[i]) || place.has_parts)) return false;
         }
         if (inputs[i].dims > 0) first += inputs[i].logical_shape().size(0);
     }
     return true;
+}
+
+bool Places::taken(int blob) const {
+    const int source = plan_->places[blob].source;
+    return taken_[source < 0 ? blob : source];
+}
+
+// Whether every Mat that shares the block of this layer's output is known to lie in a place of its
+// own.
+bool Places::read_in_places_only(int index, const std::vector<Mat>& inputs,
+                                 const std::vector<Mat>& blobs) const {
+    const Layer& layer = *(*layers_)[index];
+    const int root = plan_->places[layer.tops[0]].root;
+    const Mat& whole = blocks_[root].mat;
+    int known = 1;
+    const auto count = [&](int id, const Mat& m) {
+        const PlacePlan::Place& place = plan_->places[id];
+        known += m.refcount == whole.refcount && place.root == root && !place.overlaps &&
+                 taken(id) && at(place, m);
+    };
+    for (size_t i = 0; i < blobs.size(); i++) count((int)i, blobs[i]);
+    for (size_t i = 0; i < inputs.size(); i++) count(layer.bottoms[i], inputs[i]);
+    return whole.refcount->load() == known;
 }
 
 void Places::lose(Block* block) {
@@ -68,11 +91,18 @@ void Places::lose(Block* block) {
     block->lost = true;
 }
 
-bool Places::offer(int index, const std::vector<Mat>& inputs, Mat* top, Option* opt) {
+bool Places::offer(int index, const std::vector<Mat>& inputs, const std::vector<Mat>& blobs,
+                   Mat* top, Option* opt) {
     const PlacePlan::Place* place = place_of(index);
     if (!place) return false;
     Block& block = blocks_[place->root];
-    if (!block.mat.empty() && !inputs_at_place(index, inputs)) lose(&block);
+    if (!block.mat.empty()) {
+        if (place->overlaps) return false;  // the others may have been filled
+        if (!inputs_at_place(index, inputs) ||
+            (block.overlapped && !read_in_places_only(index, inputs, blobs)))
+            lose(&block);
+        block.overlapped = false;
+    }
     if (block.lost) return false;
     if (block.mat.empty()) {
         const PlacePlan::Root& root = plan_->roots[place->root];
@@ -103,6 +133,7 @@ void Places::settle(int index, Mat* top) {
     }
     if (top->allocator == this) top->allocator = allocator_;
     taken_[(*layers_)[index]->tops[0]] = taken;
+    block.overlapped |= taken && place.overlaps;
     if (place.concat == index) lose(&block);
 }
 

@@ -29,9 +29,11 @@ public:
                const std::vector<int>& order, const Option& opt);
     void end();
 
-    // Before a layer runs on these blobs: if its output has a place, *top is made a Mat there, and
-    // opt->blob_allocator the one that keeps it. settle() must follow when the layer has run.
-    bool offer(int index, const std::vector<Mat>& inputs, Mat* top, Option* opt);
+    // Before a layer runs on `inputs`, while `blobs` are those of the run: if its output has a
+    // place, *top is made a Mat there, and opt->blob_allocator the one that keeps it. settle() must
+    // follow when the layer has run.
+    bool offer(int index, const std::vector<Mat>& inputs, const std::vector<Mat>& blobs, Mat* top,
+               Option* opt);
     // What the layer has made becomes a Mat as others.
     void settle(int index, Mat* top);
 
@@ -39,6 +41,7 @@ private:
     struct Block {
         Mat mat;  // empty before the first place is given, and after the Concat has it
         bool lost = false;
+        bool overlapped = false;  // what overlaps other places may still be read
     };
     void* fastMalloc(size_t size) override { return allocator_->fastMalloc(size); }
     void fastFree(void* ptr) override;
@@ -46,6 +49,9 @@ private:
     const PlacePlan::Place* place_of(int index) const;
     bool at(const PlacePlan::Place& place, const Mat& m) const;
     bool inputs_at_place(int index, const std::vector<Mat>& inputs) const;
+    bool taken(int blob) const;
+    bool read_in_places_only(int index, const std::vector<Mat>& inputs,
+                             const std::vector<Mat>& blobs) const;
     void lose(Block* block);
 
     std::shared_ptr<const PlacePlan> plan_;

@@ -5,6 +5,7 @@
 #include "layer/concat.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/cpu/layout/lanes.h"
+#include "layer/slice.h"
 
 namespace quoll {
 
@@ -20,28 +21,27 @@ const size_t kPlans = 8;
 // Operators whose fast forms call Mat::create for their output and then fill it: in-place layers
 // that copy their input first, and those that may give their input's memory on, gain nothing.
 bool makes_output(const Layer& layer) {
-    static const char* const kTypes[] = {
-        "Concat",
-        "Convolution",
-        "ConvolutionDepthWise",
-        "Deconvolution",
-        "Pooling",
-        "Interp",
-        "DeconvolutionDepthWise",
-        "BinaryOp",
-        "Eltwise",
-        "ReLU",
-        "Sigmoid",
-        "Swish",
-        "HardSwish",
-        "HardSigmoid",
-        "Mish",
-        "Clip",
-        "ELU",
-        "TanH",
-        "GELU",
-        "SELU",
-    };
+    static const char* const kTypes[] = {"Concat",
+                                         "Convolution",
+                                         "ConvolutionDepthWise",
+                                         "Deconvolution",
+                                         "Pooling",
+                                         "Interp",
+                                         "DeconvolutionDepthWise",
+                                         "BinaryOp",
+                                         "Eltwise",
+                                         "ReLU",
+                                         "Sigmoid",
+                                         "Swish",
+                                         "HardSwish",
+                                         "HardSigmoid",
+                                         "Mish",
+                                         "Clip",
+                                         "ELU",
+                                         "TanH",
+                                         "GELU",
+                                         "SELU",
+                                         "ShuffleChannel"};
     static const std::vector<int> types = [] {
         std::vector<int> indexes;
         for (const char* type : kTypes) indexes.push_back(layer_to_index(type));
@@ -74,6 +74,9 @@ private:
     };
 
     bool joins_lanes(const Layer& layer) const;
+    bool cuts_lanes(const Layer& layer) const;
+    int cut_from(int blob, int* first) const;
+    void place_pieces(int index, const Input& in);
     int pack_of(const Layer& layer) const;
     void find_lives();
     void join(int index);
@@ -112,10 +115,36 @@ bool Planner::joins_lanes(const Layer& layer) const {
     });
 }
 
+// A Slice of such a blob, whose pieces share its memory.
+bool Planner::cuts_lanes(const Layer& layer) const {
+    static const int type = layer_to_index("Slice");
+    if (layer.typeindex != type || type < 0 || layer.bottoms.size() != 1) return false;
+    const Shape& in = shapes_[layer.bottoms[0]];
+    const int axis = static_cast<const Slice&>(layer).axis;
+    return in.dims >= 2 && in.n == 1 && (axis == 0 || axis == -in.dims) &&
+           shapes_[layer.tops[0]].dims == in.dims;
+}
+
+// The blob that this one is a piece of, and where; -1: none.
+int Planner::cut_from(int blob, int* first) const {
+    const Layer& layer = *layers_[lives_[blob].from];
+    *first = 0;
+    if (!cuts_lanes(layer)) return -1;
+    for (int id : layer.tops) {
+        if (id == blob) return layer.bottoms[0];
+        *first += shapes_[id].size(0);
+    }
+    return -1;
+}
+
 // The elempack of the first output, as fast forms choose it.
 int Planner::pack_of(const Layer& layer) const {
+    static const int shuffle = layer_to_index("ShuffleChannel");
     const Shape& out = shapes_[layer.tops[0]];
     if (out.dims == 0 || !layer.support_packing) return 1;
+    const bool elementwise = layer.one_blob_only && layer.support_inplace;
+    if (elementwise || (layer.typeindex == shuffle && shuffle >= 0))
+        return packs_[layer.bottoms[0]];
     int pack = pack_within(lanes_, out.size(0));
     if (!joins_lanes(layer)) return pack;
     for (int id : layer.bottoms)
@@ -138,6 +167,14 @@ void Planner::find_lives() {
             const size_t size =
                 shapes_[id].dtype == DType::f32 ? float_size_ : dtype_size(shapes_[id].dtype);
             life.bytes = (double)shapes_[id].total() * (double)size;
+        }
+        if (cuts_lanes(layer)) {
+            Life& whole = lives_[layer.bottoms[0]];
+            for (int id : layer.tops) {
+                packs_[id] = pack_within(packs_[layer.bottoms[0]], shapes_[id].size(0));
+                lives_[id].bytes = 0;
+                whole.to = std::max(whole.to, lives_[id].to);
+            }
         }
         if (layer.tops.size() != 1) continue;
         packs_[layer.tops[0]] = pack_of(layer);
@@ -165,17 +202,25 @@ std::vector<Planner::Input> Planner::inputs_to_place(int index) const {
     const int pack = packs_[layer.tops[0]];
     std::vector<Input> inputs;
     int first = 0;
-    for (int id : layer.bottoms) {
+    for (const int bottom : layer.bottoms) {
+        int id = bottom, start;
+        const int whole = cut_from(bottom, &start);
+        start = first - start;
+        if (whole >= 0 && consumers_[whole].size() == 1 && packs_[bottom] == pack && start >= 0 &&
+            start + shapes_[whole].size(0) <= shapes_[layer.tops[0]].size(0))
+            id = whole;
+        else
+            start = first;
         const int maker = producers_[id];
         const bool twice = std::any_of(inputs.begin(), inputs.end(),
                                        [&](const Input& other) { return other.blob == id; });
         if (maker >= 0 && maker < index && plan_.places[id].root < 0 && packs_[id] == pack &&
-            lives_[id].to >= index && !twice) {
+            !twice) {
             auto at = inputs.begin();
             while (at != inputs.end() && producers_[at->blob] > maker) ++at;
-            inputs.insert(at, Input{id, first});
+            inputs.insert(at, Input{id, start});
         }
-        first += shapes_[id].size(0);
+        first += shapes_[bottom].size(0);
     }
     return inputs;
 }
@@ -214,6 +259,7 @@ void Planner::join(int index) {
     const Layer& layer = *layers_[index];
     const int top = layer.tops[0];
     Place own = plan_.places[top];
+    if (own.overlaps) return;  // nothing may lie there before it
     Life block = own.root < 0 ? lives_[top] : blocks_[own.root], with;
     std::vector<Input> inputs = inputs_to_place(index);
     while (!inputs.empty() && !fits(block, inputs, &with)) inputs.pop_back();
@@ -233,7 +279,29 @@ void Planner::join(int index) {
         Place& place = plan_.places[in.blob];
         place.root = own.root, place.concat = index;
         place.first = own.first + in.first, place.count = shapes_[in.blob].size(0);
+        place_pieces(index, in);
     }
+}
+
+// Of an input that others are pieces of: those that lie where the Concat wants them.
+void Planner::place_pieces(int index, const Input& in) {
+    const Layer& layer = *layers_[index];
+    Place& whole = plan_.places[in.blob];
+    int covered = 0, first = 0;
+    for (int id : layer.bottoms) {
+        const int count = shapes_[id].size(0);
+        int start;
+        if (id == in.blob) return;
+        if (cut_from(id, &start) == in.blob && in.first + start == first &&
+            plan_.places[id].root < 0) {
+            Place& piece = plan_.places[id];
+            piece.root = whole.root, piece.concat = index, piece.source = in.blob;
+            piece.first = whole.first + start, piece.count = count;
+            covered += count;
+        }
+        first += count;
+    }
+    whole.overlaps = covered < whole.count;
 }
 
 PlacePlan Planner::run() {

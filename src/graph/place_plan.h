@@ -21,6 +21,10 @@ struct PlacePlan {
         int concat = -1;  // the layer whose output it is a part of; the root's own layer: all of it
         int first = 0, count = 0;
         bool has_parts = false;  // the output of a Concat, of which inputs have places
+        // The blob that has the place, of which this one is a piece; -1: itself.
+        int source = -1;
+        // Some of its pieces are in others' places: these can be used once it is read no more.
+        bool overlaps = false;
     };
     std::vector<Place> places;  // for each blob
     // The output of a Concat that is not itself made within another's.

@@ -33,6 +33,27 @@ TEST(Concat, by_hand) {
     EXPECT_TRUE(run_layer(*layer, {b, Mat(Shape(2, 2, DType::s32))}).empty());
 }
 
+// An input that lies where the output will have it stays there; any other is copied.
+TEST(Concat, inputs_at_their_place) {
+    const LayerPtr layer(create_layer("Concat"));
+    ASSERT_NE(nullptr, layer);
+    ASSERT_EQ(0, layer->load_param(ParamDict()));
+    for (const bool at_place : {true, false}) {
+        Mat a(3, 5, 4), top(3, 5, 10);
+        a.fill(1.f);
+        const float* const data = top;
+        Mat b = top.channel_range(at_place ? 4 : 0, 6);
+        b.fill(2.f);
+        if (!at_place) b = b.clone();
+        std::vector<Mat> tops(1);
+        tops[0] = std::move(top);
+        ASSERT_EQ(0, layer->forward(std::vector<Mat>{a, b}, tops, Option()));
+        EXPECT_EQ(data, (const float*)tops[0]);
+        for (int q = 0; q < 10; q++)
+            for (int i = 0; i < 15; i++) ASSERT_EQ(q < 4 ? 1.f : 2.f, tops[0].channel(q)[i]);
+    }
+}
+
 static Mat no_rows(int w) {
     Mat m;
     m.dims = 2, m.w = w, m.h = 0, m.d = m.c = 1;

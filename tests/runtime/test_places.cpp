@@ -176,6 +176,67 @@ TEST(Places, concats_within_concats) {
     compare(net, {{"in", image(kSize)}, {"x3", image(Shape(6, 5, 16), 3)}}, {"p", "c3"});
 }
 
+// ShuffleNet's units: what is shuffled lies in the next join already, of which its second half is
+// written over when nobody reads it any more.
+TEST(Places, pieces_of_what_lies_in_the_join) {
+    std::string layers = kInput + conv("c0", "in", 32, 16);
+    for (int i = 1; i <= 4; i++) {
+        const std::string n = std::to_string(i);
+        layers += "ShuffleChannel s" + n + " 1 1 c" + std::to_string(i - 1) + " s" + n + " 0=2\n" +
+                  "Slice l" + n + " 1 2 s" + n + " l" + n + " h" + n + " -23300=2,16,16\n" +
+                  conv("x" + n, "h" + n, 16, 16) + conv("y" + n, "x" + n, 16, 16, 3) + "Concat c" +
+                  n + " 2 1 l" + n + " y" + n + " c" + n + "\n";
+    }
+    Net net;
+    ASSERT_TRUE(load(&net, layers + "Pooling p 1 1 c4 p 0=0 1=2 2=2\n"));
+    for (const bool light : {true, false}) {
+        Watch watch;
+        compare(net, {{"in", image(kSize)}}, {"p"}, light, &watch);
+        // With all blobs kept there is no room.
+        for (const char* n : {"1", "2", "3", "4"}) {
+            const std::string s = std::string("s") + n, y = std::string("y") + n;
+            EXPECT_EQ(light, watch.within(s.c_str(), (std::string("c") + n).c_str()));
+            EXPECT_EQ(light, watch.within(y.c_str(), (std::string("c") + n).c_str()));
+        }
+        compare(net, {{"in", image(kSize)}}, {"h2", "c1", "l3", "p", "h3", "s1"}, light);
+    }
+    compare(net, {{"in", image(kSize)}, {"l2", image(kSize, 2)}}, {"p", "h2"});
+    compare(net, {{"in", image(kSize)}, {"h2", image(kSize, 2)}}, {"c2", "p"});
+}
+
+// The halves of a blob and what is made of them, side by side.
+TEST(Places, all_pieces_of_a_blob) {
+    const std::string cut = kInput + conv("s", "in", 32, 16) +
+                            "Slice l 1 2 s a b -23300=2,-233,-233\n" + conv("d", "b", 16, 16, 3);
+    Net net;
+    ASSERT_TRUE(
+        load(&net, cut + conv("e", "d", 16, 16, 3) + "Concat c 4 1 a b d e c\nAbsVal o 1 1 c o\n"));
+    for (const bool light : {true, false}) {
+        Watch watch;
+        compare(net, {{"in", image(kSize)}}, {"o"}, light, &watch);
+        for (const char* name : {"s", "d", "e"}) EXPECT_TRUE(watch.within(name, "c")) << name;
+        compare(net, {{"in", image(kSize)}}, {"b", "o", "s"}, light);
+    }
+    compare(net, {{"in", image(kSize)}, {"a", image(kSize, 2)}}, {"o", "b"});
+    // A piece that is read, or changed, too late, and others in another order.
+    const char* const joins[] = {
+        "Concat c 2 1 a d c\nConcat o 2 1 c b o\n",
+        "Concat c 2 1 d b c\nConcat o 2 1 a c o\n",
+        "Concat c 2 1 b a c\nConcat o 2 1 d c o\n",
+        "BinaryOp n 1 1 b n 0=2 1=1 2=-0.5\nConcat c 2 1 a d c\nConcat o 2 1 c n o\n",
+        "Reshape v 1 1 b v 0=6 1=5 2=16\nConcat c 2 1 a d c\nReduction g 1 1 c g 0=3 1=1 4=0\n"
+        "BinaryOp n 2 1 v g n 0=2\nConcat o 2 1 n c o\n",
+        "Concat c 3 1 a d a c\nConcat o 2 1 c b o\n",
+    };
+    for (const char* join : joins)
+        for (const bool light : {true, false}) {
+            Net other;
+            ASSERT_TRUE(load(&other, cut + join));
+            compare(other, {{"in", image(kSize)}}, {"o"}, light);
+            compare(other, {{"in", image(kSize)}}, {"b", "c", "o", "a"}, light);
+        }
+}
+
 // Layers that work in place on one of the blobs which share the memory leave the others alone.
 TEST(Places, in_place_layers_overwrite_nothing_that_is_read) {
     const std::string negate = " 0=2 1=1 2=-0.5\n";
@@ -463,7 +524,7 @@ struct RandomGraph {
     }
     void add(const std::string& n) {
         const int from = blob(), count = channels[from];
-        switch (pick(11)) {
+        switch (pick(14)) {
             case 0:
             case 1:
             case 2: {
@@ -490,6 +551,19 @@ struct RandomGraph {
                           " -23300=2," + std::to_string(count / 2) + ",-233\n";
                 top("l" + n, count / 2);
                 return top("h" + n, count - count / 2);
+            case 11:
+            case 12: {  // half of it goes on as it is, beside what comes of the other
+                if (count % 4) return one("Sigmoid", "s" + n, "");
+                const int half = count / 2;
+                layers += "ShuffleChannel f" + n + " 1 1 " + names[from] + " f" + n + " 0=2\n" +
+                          "Slice l" + n + " 1 2 f" + n + " l" + n + " h" + n + " -23300=2," +
+                          std::to_string(half) + ",-233\n" +
+                          conv("y" + n, "h" + n, half, half, pick(2) ? 3 : 1) + "Concat c" + n +
+                          " 2 1 " + (pick(4) ? "l" : "h") + n + " y" + n + " c" + n + "\n";
+                for (const char* name : {"l", "h", "y"})
+                    if (pick(4) == 0) top(name + n, half);
+                return top("c" + n, count);
+            }
             default: {
                 const int inputs = 2 + pick(3);
                 std::string list;
@@ -510,7 +584,8 @@ struct RandomGraph {
 
 TEST(Places, random_graphs) {
     const LogLevel level = get_log_level();
-    for (unsigned seed = 0; seed < 300; seed++) {
+    for (unsigned i = 0; i <= 300; i++) {
+        const unsigned seed = i < 300 ? i : 2866;  // half a join goes into another
         RandomGraph graph(seed);
         Settings s;
         s.fuse = seed % 4 != 0, s.bf16 = seed % 5 == 1, s.fp16 = seed % 5 == 2;
@@ -521,7 +596,7 @@ TEST(Places, random_graphs) {
         for (int id : net.output_indexes()) asked.push_back(net.blobs()[id].name);
         std::shuffle(asked.begin(), asked.end(), graph.rng);
         set_log_level(kLogOff);  // some have been fused away
-        for (int i = 0; i < 4; i++) {
+        for (int k = 0; k < 4; k++) {
             const std::string name = graph.names[graph.blob()];
             asked.insert(asked.begin() + graph.pick((int)asked.size() + 1), name);
         }
