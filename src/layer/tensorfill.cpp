@@ -161,9 +161,52 @@ int OneHot::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
+void RandomFill::params(RandomFill& s, ParamVisitor& v) {
+    v(0, "normal", s.normal, 0, "0: uniform, 1: normal", between(0, 1));
+    v(1, "a", s.a, 0.f, "the least value, or the mean");
+    v(2, "b", s.b, 1.f, "the bound above, or the standard deviation");
+    v(3, "seed", s.seed, 0, "another number gives other values");
+}
+
+int RandomFill::shape(const RandomFill& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(expect_inputs(s, in, 1, 1));
+    QUOLL_RETURN_IF_ERROR(expect_number(s, in[0].dtype));
+    out = in;
+    out[0].dtype = DType::f32;
+    return kOk;
+}
+
+// SplitMix64's function of its state.
+static uint64_t mixed(uint64_t z) {
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+int RandomFill::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+    const uint64_t kStep = 0x9E3779B97F4A7C15u, first = mixed((uint64_t)(int64_t)seed + kStep);
+    // In [0, 1), of 53 bits.
+    const auto uniform = [&](uint64_t i) {
+        return (double)(mixed(first + (i + 1) * kStep) >> 11) * 0x1p-53;
+    };
+    const double kTurn = 6.283185307179586;  // 2 pi
+    const Flat place(tops[0]);
+    const size_t count = tops[0].empty() ? 0 : tops[0].logical_shape().total();
+    for (size_t i = 0; i < count; i++) {
+        double value = normal ? sqrt(-2 * log(1 - uniform(2 * i))) * cos(kTurn * uniform(2 * i + 1))
+                              : uniform(i);
+        value = normal ? a + b * value : a + ((double)b - a) * value;
+        ((float*)tops[0].data)[place(i)] = (float)value;
+    }
+    return kOk;
+}
+
 QUOLL_DEFINE_LAYER(ConstantOfShape)
 QUOLL_DEFINE_LAYER(EyeLike)
 QUOLL_DEFINE_LAYER(OneHot)
+QUOLL_DEFINE_LAYER(RandomFill)
 Layer* create_Range_layer() { return new RangeOf; }   // Range is a name of schema.h
 Layer* create_RangeOflayer() { return new RangeOf; }  // schema.h has a Range
 

@@ -58,6 +58,21 @@ private:
     int result(const Shape& indices, DType dtype, int size, Shape* out) const;
 };
 
+// As many random values (f32) as the input has, whatever those are: uniform in [a, b), or normal
+// with mean a and standard deviation b. Value i is a function of seed and i: it is the same in each
+// run. SplitMix64 (Steele, Lea, Flood 2014), Box-Muller. ONNX RandomUniformLike, RandomNormalLike.
+class RandomFill : public TensorOperator<RandomFill> {
+public:
+    static void params(RandomFill& s, ParamVisitor& v);
+    static int shape(const RandomFill& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int normal = 0;
+    float a = 0, b = 1;
+    int seed = 0;
+};
+
 }  // namespace quoll
 
 #endif

@@ -35,6 +35,14 @@ static const std::vector<LayerCase> kOneHot = {
 };
 QUOLL_LAYER_CASES(OneHot, kOneHot)
 
+static const std::vector<LayerCase> kRandomFill = {
+    LayerCase({Shape(7)}, ""),
+    LayerCase({Shape(5, 3, s32)}, "1=-2 2=3 3=-5"),
+    LayerCase({Shape(3, 5, 4)}, "0=1 1=0.5 2=2 3=9"),
+    LayerCase({Shape(3, 2, 3, 5)}, "0=1"),
+};
+QUOLL_LAYER_CASES(RandomFill, kRandomFill)
+
 TEST(ConstantOfShape, by_hand) {
     expect_values("ConstantOfShape", "0=3 2=4", {}, {mat_of(Shape(2, s32), {1, 3})},
                   mat_of(Shape(3, 1, s32), {4, 4, 4}));
@@ -57,6 +65,31 @@ TEST(OneHot, by_hand) {
                   mat_of(Shape(3, 3), {5, 0, 0, 0, 0, 5, 0, 0, 0}));
     expect_values("OneHot", "0=0 1=3", {}, {index, pair},
                   mat_of(Shape(3, 3), {5, 0, 0, 0, 0, 0, 0, 5, 0}));
+}
+
+// The values are those of a program in another language.
+TEST(RandomFill, values) {
+    expect_values("RandomFill", "1=-1 2=2 3=7", {}, {Mat(Shape(4, s32))},
+                  mat_of(Shape(4), {1.1645245f, 0.9491130f, 0.6481230f, 0.8127044f}));
+    expect_values("RandomFill", "0=1 1=1 2=2 3=-3", {}, {Mat(Shape(3))},
+                  mat_of(Shape(3), {-1.2444609f, -0.6993723f, -0.2037617f}));
+}
+
+TEST(RandomFill, moments) {
+    const std::vector<Mat> made =
+        run_layer(*make_layer("RandomFill", "0=1 1=3 2=2", {}, 1), {Mat(Shape(100, 200, 5))});
+    ASSERT_EQ(made.size(), 1u);
+    double sum = 0, square = 0, fourth = 0;
+    for (int q = 0; q < 5; q++) {
+        for (int i = 0; i < 20000; i++) {
+            const double x = (made[0].channel(q).row<float>(0)[i] - 3) / 2;
+            sum += x, square += x * x, fourth += x * x * x * x;
+        }
+    }
+    // Within five standard errors: 1, sqrt(2) and sqrt(96) over sqrt(100000).
+    EXPECT_NEAR(sum / 1e5, 0, 0.016);
+    EXPECT_NEAR(square / 1e5, 1, 0.023);
+    EXPECT_NEAR(fourth / 1e5, 3, 0.155);
 }
 
 }  // namespace quoll

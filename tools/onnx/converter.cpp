@@ -156,9 +156,23 @@ bool Converter::mark_outputs(const Node& node, bool bad) {
     return false;
 }
 
+// An output that is called like another value, "" if there is none.
+std::string Converter::made_twice(const Node& node) const {
+    std::set<std::string> own;
+    for (const std::string& name : node.outputs)
+        if (!name.empty() && (find_value(name) || !own.insert(name).second)) return name;
+    return "";
+}
+
 void Converter::run_node(const Node& node) {
     node_name_ = clean(node.label());
     const int version = opset(node.domain);
+    const std::string twice = made_twice(node);
+    if (!twice.empty()) {
+        problems.push_back(
+            {node.label(), node.op, "its output " + twice + " is made twice", version});
+        return;
+    }
     const OpEntry* entry = find_op(node.domain, node.op, version);
     if (!entry) {
         const bool any = find_op(node.domain, node.op, 0) != nullptr;

@@ -197,6 +197,7 @@ private:
     std::string derived_size(const Dim& size);
     bool fold(const Node& node, const OpEntry& entry);
     bool mark_outputs(const Node& node, bool bad);
+    std::string made_twice(const Node& node) const;
     void fuse();
     void remove_unused();
     void insert_splits();

@@ -1,6 +1,7 @@
 // Constants and what is made from sizes.
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -123,15 +124,95 @@ bool one_hot(Op& op) {
     return true;
 }
 
+// The same values in each run: of the seed that the model gives, else of one for this node.
+int seed_of(const Op& op) {
+    const std::string text =
+        op.has_attr("seed") ? std::to_string(op.attr_float("seed", 0.f)) : op.node.label();
+    uint32_t hash = 2166136261u;  // FNV-1a, 32 bits
+    for (char ch : text) hash = (hash ^ (unsigned char)ch) * 16777619u;
+    return (int)(hash >> 1);
+}
+
+// Random values in the shape of the node's input.
+bool random_like(Op& op, bool normal) {
+    Value* x = op.in(0);
+    const ElementType own = x->floats() ? x->type : ElementType::kFloat;
+    const ElementType type = op.has_attr("dtype") ? (ElementType)op.attr("dtype", 1) : own;
+    if (!is_float(type) || !is_supported(type)) return op.fail("values of %s", type_name(type));
+    op.c.note("random values are the same in each run, and for each item beyond the model's batch");
+    // Not the form of a batch: each item has values of its own.
+    const int rank = x->rank();
+    const Form form = !x->form.batch && !x->is_constant() ? x->form
+                      : rank <= 4                         ? Form::plain(rank)
+                                                          : Form{false, {rank}};
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("RandomFill", {from});
+    layer.set("normal", normal ? 1 : 0);
+    layer.set("a", normal ? op.attr_float("mean", 0.f) : op.attr_float("low", 0.f));
+    layer.set("b", normal ? op.attr_float("scale", 1.f) : op.attr_float("high", 1.f));
+    layer.set("seed", seed_of(op));
+    op.set(0, type, x->shape, form, layer.outputs[0]);
+    return true;
+}
+bool uniform_like(Op& op) { return random_like(op, false); }
+bool normal_like(Op& op) { return random_like(op, true); }
+
+// The node with its attribute shape as a tensor.
+bool random_shape(Op& op) {
+    Nodes n(op);
+    Node like = op.node;
+    like.op += "Like";
+    like.attributes.erase("shape");
+    like.inputs = {n.add("ConstantOfShape", {n.ints(op.attr_ints("shape"))})};
+    return n.run(like);
+}
+
+bool bernoulli(Op& op) {
+    Nodes n(op);
+    Attributes attributes;
+    if (op.has_attr("seed")) attributes["seed"] = attribute_of(op.attr_float("seed", 0.f));
+    attributes["dtype"] = attribute_of((int64_t)ElementType::kFloat);
+    const std::string u = n.add("RandomUniformLike", {n.in(0)}, attributes);
+    const int64_t type = op.attr("dtype", (int64_t)op.in(0)->type);
+    return n.set(0, n.cast(n.add("Less", {u, n.in(0)}), (ElementType)type));
+}
+
+// The largest of the logarithms with Gumbel's noise is drawn as often as its probability says.
+bool multinomial(Op& op) {
+    const int64_t draws = op.attr("sample_size", 1);
+    if (op.in(0)->rank() != 2 || draws < 1 || draws > 1 << 20)
+        return op.fail("rank %d, %lld draws", op.in(0)->rank(), (long long)draws);
+    Nodes n(op);
+    Attributes attributes;
+    if (op.has_attr("seed")) attributes["seed"] = attribute_of(op.attr_float("seed", 0.f));
+    attributes["low"] = attribute_of(1e-30f);
+    const std::string rows =
+        n.add("Tile", {n.add("Unsqueeze", {n.in(0), n.ints({1})}), n.ints({1, draws, 1})});
+    const std::string u = n.add("RandomUniformLike", {rows}, attributes);
+    const std::string noise = n.add("Log", {n.add("Neg", {n.add("Log", {u})})});
+    const std::string best =
+        n.add("ArgMax", {n.add("Sub", {rows, noise})},
+              {{"axis", attribute_of((int64_t)2)}, {"keepdims", attribute_of((int64_t)0)}});
+    return n.set(0, n.cast(best, (ElementType)op.attr("dtype", (int64_t)ElementType::kInt32)));
+}
+
 }  // namespace
 
 OpTable fill_ops() {
+    const char* const same_each_run = "the same values in each run";
     return {
         {"", "Constant", 1, 0, constant, "numeric tensors"},
         {"", "ConstantOfShape", 9, 0, constant_of_shape, ""},
         {"", "Range", 11, 0, range, ""},
         {"", "EyeLike", 9, 0, eye_like, ""},
         {"", "OneHot", 9, 0, one_hot, "rank of at most 3"},
+        {"", "RandomUniform", 1, 0, random_shape, same_each_run},
+        {"", "RandomUniformLike", 1, 0, uniform_like, same_each_run},
+        {"", "RandomNormal", 1, 0, random_shape, same_each_run},
+        {"", "RandomNormalLike", 1, 0, normal_like, same_each_run},
+        {"", "Bernoulli", 15, 0, bernoulli, same_each_run},
+        {"", "Multinomial", 7, 0, multinomial, same_each_run},
     };
 }
 

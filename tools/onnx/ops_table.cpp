@@ -128,7 +128,9 @@ int required_inputs(const std::string& op, int opset) {
         {"SequenceInsert", 2},
         {"SequenceAt", 2},
     };
-    if (op == "Constant" || op == "Loop" || op == "Scan" || op == "SequenceEmpty") return 0;
+    if (op == "Constant" || op == "Loop" || op == "Scan" || op == "SequenceEmpty" ||
+        op == "RandomUniform" || op == "RandomNormal")
+        return 0;
     if (op == "Attention") return 2;  // com.microsoft; ONNX's third is checked by its converter
     if (op == "Reshape" && opset >= 5) return 2;
     if ((op == "TopK" || op == "Resize") && opset >= 10)
