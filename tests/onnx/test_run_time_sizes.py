@@ -159,3 +159,16 @@ def test_transform_of_any_length(tmp_path):
 def test_half_of_a_transform_of_any_length(tmp_path):
     check('g (float[n,t,1] x) => (float[n,m,2] y) { y = DFT <axis = 1, onesided = 1> (x) }',
           [{'x': rand(*s)} for s in ((2, 5, 1), (1, 8, 1))], tmp_path, 1e-4)
+
+
+@pytest.mark.parametrize('shape', [(2, 4, 6, 5), (3, 4, 7)])
+def test_sizes_of_weights(shape, tmp_path):
+    """A model that leaves all sizes open, those too that its weights have."""
+    axes = ','.join('abcd'[:len(shape)])
+    text = f'''g (float[{axes}] x) => (float[{axes}] y, float[{axes}] z) {{
+        y = InstanceNormalization(x, scale, bias)
+        s = Sub(x, y)
+        z = LayerNormalization <axis = -1> (s, row)
+    }}'''
+    check(text, [{'x': rand(*shape)}, {'x': rand(1, *shape[1:])}], tmp_path, 1e-4, scale=rand(4), bias=2 + rand(4),
+          row=rand(shape[-1]))

@@ -117,12 +117,19 @@ std::vector<Dim> channel_dims(Op& op, const Value* x) {
     return {x->shape[1], Dim(1), op.c.symbols.product({x->shape.begin() + 2, x->shape.end()})};
 }
 
+// A size that the model leaves open is that of the vector that goes with it.
+void learn_size(Value* x, int axis, const Value* vector) {
+    if (x->shape[axis].known() || !vector || vector->rank() != 1) return;
+    if (vector->shape[0].known() && vector->shape[0].value > 1) x->shape[axis] = vector->shape[0];
+}
+
 // GroupNorm and InstanceNorm work on any number of spatial axes; gamma and beta follow where they
 // are no constants.
 bool channel_norm(Op& op, const char* type, int groups, Value* scale, Value* bias, float eps) {
     Value* x = op.in(0);
     const int rank = x->rank();
     if (rank < 3) return op.fail("rank %d", rank);
+    learn_size(x, 1, scale);
     const Form own = rank == 4 ? Form::batched(4) : Form{true, {1, rank - 2}};
     std::string from = op.blob(x, own);
     if (from.empty()) return false;
@@ -197,6 +204,7 @@ bool row_norm(Op& op, const char* type, Value* x, Value* scale, Value* bias, int
               float eps) {
     int axis = 0;
     if (!op.axis(first_axis, x->rank(), &axis)) return false;
+    if (axis == x->rank() - 1) learn_size(x, axis, scale);
     const Dim size = op.c.symbols.product({x->shape.begin() + axis, x->shape.end()});
     if (!size.known()) return op.fail("normalised axes of unknown size");
     const bool batch = x->form.batch && axis > 0;
