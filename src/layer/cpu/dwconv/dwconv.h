@@ -2,8 +2,8 @@
 //
 // Row kernels take channel-blocked data, `pack` channels interleaved, one output row of one block a
 // call. They read the elements under the window that lie within the input, and write out_w
-// elements. The planar kernel adds up shifted rows of one channel. No pointer needs alignment; sums
-// are fp32 in the order bias, then weights as stored.
+// elements. The planes kernel adds up shifted views of one block, of any pack. No pointer needs
+// alignment; sums are fp32 in the order bias, then weights as stored.
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWCONV_H
 #define QUOLL_LAYER_CPU_DWCONV_DWCONV_H
 
@@ -28,17 +28,39 @@ struct DwconvRow {
 };
 typedef void (*DwconvRowKernel)(const DwconvRow& row);
 
-// out[x] = bias + sum of weight[t] * taps[t][x], x < count; each tap is `count` floats.
-struct DwconvPlanarRow {
-    const float* const* taps;
-    const float* weight;
-    int num_taps;
-    float bias;
-    float* out;
-    int count;
-    float low, high;
+// Rows of a block laid out in `stride` planes, one for each column modulo stride: `above` rows of
+// padding, `rows` of the input, `below` of padding, each `width` elements of `pack` floats, element
+// i of plane p being input column i * stride + p - before, or padding. Up to kDwconvSlack floats
+// behind the last plane are overwritten.
+struct DwconvLayOut {
+    const float* in;
+    size_t row_step;  // floats from one row to the next
+    int in_w, before, pack, stride;
+    int above, rows, below;
+    size_t width;
+    float* to;
+    size_t plane;  // floats from one plane to the next
+    float pad_value;
 };
-typedef void (*DwconvPlanarKernel)(const DwconvPlanarRow& row);
+typedef void (*DwconvLayOutKernel)(const DwconvLayOut& r);
+enum { kDwconvSlack = 16 };
+
+// to[i][x] = from[i * pitch + x], i < rows, x < floats.
+typedef void (*DwconvRowsKernel)(const float* from, size_t pitch, int rows, size_t floats,
+                                 float* to);
+
+// out[x] = bias[x % lanes] + sum of weight[t][x % lanes] * taps[t][x], x < count; each tap is
+// `count` floats. lanes: of a register.
+struct DwconvPlanes {
+    const float* const* taps;
+    const float* weight;  // [num_taps][lanes]
+    int num_taps;
+    const float* bias;  // [lanes]
+    float* out;
+    size_t count;
+    float low, high;  // results are clamped to these
+};
+typedef void (*DwconvPlanesKernel)(const DwconvPlanes& run);
 
 enum { kDwconvPacks = 3 };
 const int kDwconvPack[kDwconvPacks] = {4, 8, 16};
@@ -48,7 +70,9 @@ struct DwconvKernels {
 #define QUOLL_DWCONV_ROW(name, kernel, stride) DwconvRowKernel name[kDwconvPacks];
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
-    DwconvPlanarKernel planar;
+    DwconvLayOutKernel lay_out;
+    DwconvPlanesKernel planes;
+    DwconvRowsKernel rows;
 };
 
 // The fastest row kernel; null if no kernel has that pack.

@@ -1,88 +1,19 @@
 #include "layer/cpu/dwconv/dwconv_layer.h"
 
+#include <limits.h>
+#include <string.h>
+
 #include <algorithm>
 
 #include "cpu.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
 #include "layer/scratch.h"
 
 namespace quoll {
 
 namespace {
-
-// to[i] = from[i * stride]
-void copy_every(const float* __restrict from, int stride, float* __restrict to, size_t count) {
-    if (stride == 1) {
-        std::copy_n(from, count, to);
-    } else if (stride == 2) {  // a constant that compilers have shuffles for
-        for (size_t i = 0; i < count; i++) to[i] = from[2 * i];
-    } else {
-        for (size_t i = 0; i < count; i++) to[i] = from[i * (size_t)stride];
-    }
-}
-
-// Rows of one channel under the windows of a band of outputs, padded and split by column modulo
-// stride, so that every tap reads neighbouring floats. One more row holds nothing but padding.
-class PhaseRows {
-public:
-    PhaseRows(const ConvGeometry& g, int band_rows) : g_(g) {
-        width_ = g.x.out + (size_t)(g.x.extent() - 1) / g.x.stride;
-        const int64_t spanned = (int64_t)(band_rows - 1) * g.y.stride + g.y.extent();
-        rows_ = (size_t)std::min<int64_t>(g.y.in, spanned);
-    }
-    // Of each thread: the rows, then a pointer a tap.
-    size_t row_floats() const { return width_ * g_.x.stride; }
-    size_t floats() const { return (rows_ + 1) * row_floats(); }
-    size_t tap_bytes() const { return (size_t)g_.maxk() * sizeof(const float*); }
-    // False for paddings so wide, or strides so long, that the copy would dwarf the data.
-    bool sensible() const {
-        return row_floats() <= 16 * ((size_t)g_.x.in + g_.x.out + 256) && floats() <= INT32_MAX &&
-               tap_bytes() <= INT32_MAX;
-    }
-    // Copies the rows that outputs y0 <= y < y1 see, and remembers where.
-    void load(const Mat& channel, int y0, int y1, float pad_value, float* to) {
-        const int64_t low = (int64_t)y0 * g_.y.stride - g_.y.before;
-        const int64_t high = (int64_t)(y1 - 1) * g_.y.stride - g_.y.before + g_.y.extent();
-        first_ = (int)std::max<int64_t>(0, low);
-        const int last = (int)std::min<int64_t>(g_.y.in, high);
-        data_ = to;
-        for (int y = first_; y < last; y++)
-            copy_row(channel.row(y), pad_value, to + (y - first_) * row_floats());
-        std::fill_n(to + rows_ * row_floats(), row_floats(), pad_value);
-    }
-    // The floats of input row y (-1: of the row of padding); those under tap kx of output 0 and its
-    // neighbours begin at `column(kx)`.
-    const float* row(int64_t y) const {
-        return data_ + (y < 0 ? rows_ : (size_t)(y - first_)) * row_floats();
-    }
-    size_t column(int kx) const {
-        const size_t column = (size_t)kx * g_.x.dilation;
-        return column % g_.x.stride * width_ + column / g_.x.stride;
-    }
-
-private:
-    void copy_row(const float* from, float pad_value, float* to) const {
-        const int stride = g_.x.stride;
-        for (int phase = 0; phase < stride; phase++, to += width_) {
-            const int64_t start = (int64_t)phase - g_.x.before;  // column of to[0]
-            const int64_t low = start >= 0 ? 0 : (-start + stride - 1) / stride;
-            const int64_t high = start >= g_.x.in ? 0 : (g_.x.in - 1 - start) / stride + 1;
-            const size_t begin = (size_t)std::min<int64_t>(low, (int64_t)width_);
-            const size_t end = std::max(begin, (size_t)std::min<int64_t>(high, (int64_t)width_));
-            std::fill(to, to + begin, pad_value);
-            const float* first = from + (start + (int64_t)begin * stride);
-            copy_every(begin < end ? first : from, stride, to + begin, end - begin);
-            std::fill(to + end, to + width_, pad_value);
-        }
-    }
-
-    const ConvGeometry g_;
-    size_t width_;  // floats of a phase
-    size_t rows_;
-    int first_ = 0;
-    float* data_ = nullptr;
-};
 
 // Rows of a channel of some storage type as f32, and back, in memory that stays in cache: as many
 // rows at a time as fit are widened, of which a window's last ones move to the front for the next,
@@ -159,6 +90,16 @@ private:
     int64_t waiting_ = 0;
 };
 
+// Rows of outputs whose planes and sums stay in a first-level cache, at most `most`.
+int planes_rows(const ConvGeometry& g, int pack, int most) {
+    const PhasePlanes one(g, pack, 1), two(g, pack, 2);
+    const size_t budget = (size_t)(24 << 10) / sizeof(float);
+    const size_t more = two.floats() - one.floats() + one.row_floats();
+    const size_t fixed = one.floats() + one.row_floats();
+    if (fixed >= budget) return 1;
+    return (int)std::min<size_t>(most, 1 + (budget - fixed) / more);
+}
+
 double work_of(const ConvGeometry& g) {
     return (double)g.x.out * g.y.out * g.maxk() * g.num_output;
 }
@@ -189,33 +130,45 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     pack_ = best_elempack(*kernels_, num_output, opt);
     row_ = select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
-    support_fp16_storage = support_bf16_storage = pack_ > 1;
+    support_fp16_storage = support_bf16_storage = true;
     return repack_weights();
 }
 
+// Blocks of channels narrower than a register are repeated until they fill one.
 int ConvolutionDepthWiseCpu::repack_weights() {
-    packed_weight_.create(weight_data_size);
-    packed_bias_.create(num_output);
+    const int maxk = kernel_w * kernel_h, repeats = narrow() ? kernels_->lanes / pack_ : 1;
+    const size_t width = (size_t)pack_ * repeats, blocks = (size_t)num_output / pack_;
+    if (width * maxk * blocks <= INT_MAX) packed_weight_.create((int)(width * maxk * blocks));
+    packed_bias_.create((int)(width * blocks));
     if (packed_weight_.empty() || packed_bias_.empty()) {
         fail("out of memory for %d weights", weight_data_size);
         return kOutOfMemory;
     }
-    const int maxk = kernel_w * kernel_h;
-    const float* from = weight_data;
-    float* to = packed_weight_;
-    for (int p = 0; p < num_output; p++) {
-        float* block = to + (size_t)(p / pack_) * pack_ * maxk + p % pack_;
-        for (int k = 0; k < maxk; k++) block[(size_t)k * pack_] = *from++;
-        packed_bias_[p] = bias_term ? bias_data[p] : 0.f;
+    for (size_t block = 0; block < blocks; block++) {
+        for (size_t lane = 0; lane < width; lane++) {
+            const size_t channel = block * pack_ + lane % pack_;
+            float* to = (float*)packed_weight_ + block * width * maxk + lane;
+            for (int k = 0; k < maxk; k++) to[k * width] = weight_data[channel * maxk + k];
+            packed_bias_[block * width + lane] = bias_term ? bias_data[channel] : 0.f;
+        }
     }
     return kOk;
 }
 
 int ConvolutionDepthWiseCpu::forward_reference(const Mat& bottom, Mat& top,
                                                const Option& opt) const {
-    Mat planar;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &planar));
-    return ConvolutionOperator::forward(planar, top, opt);
+    Mat wide, planar, made;
+    QUOLL_RETURN_IF_ERROR(widened(bottom, opt, &wide));
+    QUOLL_RETURN_IF_ERROR(with_elempack(wide, 1, opt, &planar));
+    if (wide.dtype == bottom.dtype) return ConvolutionOperator::forward(planar, top, opt);
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::forward(planar, made, temporary));
+    if (bottom.dtype == DType::f16)
+        cast_float32_to_float16(made, top, opt);
+    else
+        cast_float32_to_bfloat16(made, top, opt);
+    return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
@@ -248,8 +201,13 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
         return flat ? groups_.forward_flat(*this, bottom_blob, top_blob, opt)
                     : groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
     if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
-    if (pack_ == 1) return forward_planar(bottom_blob, g, top_blob, opt);
-    return forward_blocked(bottom_blob, g, top_blob, opt);
+    const int status = forward_float(bottom_blob, g, top_blob, opt);
+    return status == kUnsuitable ? forward_reference(bottom_blob, top_blob, opt) : status;
+}
+
+int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                           const Option& opt) const {
+    return narrow() ? forward_narrow(bottom, g, top, opt) : forward_blocked(bottom, g, top, opt);
 }
 
 int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
@@ -300,47 +258,67 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     return kOk;
 }
 
-int ConvolutionDepthWiseCpu::forward_planar(const Mat& bottom, const ConvGeometry& g, Mat& top,
+// Blocks narrower than a register: several outputs to a register, on planes of such blocks.
+int ConvolutionDepthWiseCpu::forward_narrow(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                             const Option& opt) const {
     const int threads = threads_for(opt, work_of(g));
-    const Bands bands(g.num_output, g.y.out, threads);
-    PhaseRows shared_rows(g, (g.y.out + bands.per_item - 1) / bands.per_item);
-    if (!shared_rows.sensible()) return forward_reference(bottom, top, opt);
+    const int blocks = g.num_output / pack_, lanes = kernels_->lanes;
+    const Bands bands(blocks, g.y.out, threads);
+    const int rows = planes_rows(g, pack_, (g.y.out + bands.per_item - 1) / bands.per_item);
+    const PhasePlanes planes(g, pack_, rows);
+    if (!planes.sensible()) return kUnsuitable;
+    const StorageKernels* storage = storage_kernels(*kernels_, bottom.dtype);
     Mat in, channels;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &in));
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
     in = conv_channels(*this, in);
-    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, 1, opt, &top, &channels));
-    Mat floats((int)shared_rows.floats(), threads, 4u, opt.workspace_allocator);
-    Mat pointers((int)shared_rows.tap_bytes(), threads, 1u, opt.workspace_allocator);
-    Mat columns(kernel_w, sizeof(size_t), opt.workspace_allocator);
-    if (floats.empty() || pointers.empty() || columns.empty()) return kOutOfMemory;
-    size_t* const column = (size_t*)columns.data;
-    for (int kx = 0; kx < kernel_w; kx++) column[kx] = shared_rows.column(kx);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, bottom.dtype, pack_, opt, &top, &channels));
+    // Of each thread: planes, rows of another type as f32, sums.
+    const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
+    const int64_t under = (int64_t)(rows - 1) * g.y.stride + g.y.extent();
+    const size_t wide_rows = (size_t)std::min<int64_t>(g.y.in, under);
+    const size_t wides = storage ? std::max(wide_rows * in_row, rows * out_row) : 0;
+    const size_t floats = planes.floats() + wides + planes.row_floats() * rows;
+    if (floats > INT_MAX || (size_t)g.maxk() * sizeof(float*) > INT_MAX) return kUnsuitable;
+    Mat memory((int)floats, threads, 4u, opt.workspace_allocator);
+    Mat pointers(g.maxk() * (int)sizeof(float*), threads, 1u, opt.workspace_allocator);
+    if (memory.empty() || pointers.empty()) return kOutOfMemory;
+    for (int thread = 0; thread < threads; thread++)
+        for (int k = 0; k < g.maxk(); k++)
+            pointers.row<const float*>(thread)[k] =
+                planes.tap(memory.row(thread), k / kernel_w, k % kernel_w);
+    const DwconvKernels& kernels = *kernels_->dwconv;
 
 #pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < g.num_output * bands.per_item; task++) {
+    for (int task = 0; task < blocks * bands.per_item; task++) {
         const int q = bands.item(task), thread = get_omp_thread_num();
-        const float** taps = pointers.row<const float*>(thread);
-        PhaseRows rows = shared_rows;
-        rows.load(in.channel(q), bands.begin(task), bands.end(task), pad_value, floats.row(thread));
-        Mat out = channels.channel(q);
-        DwconvPlanarRow row = {
-            taps, nullptr, 0, packed_bias_[q], nullptr, g.x.out, activation_.low, activation_.high};
-        for (int y = bands.begin(task), end = bands.end(task); y < end; y++) {
+        float* const data = memory.row(thread);
+        float* const wide = data + planes.floats();
+        DwconvPlanes run;
+        run.out = wide + wides;
+        run.taps = pointers.row<const float*>(thread), run.num_taps = g.maxk();
+        run.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * lanes;
+        run.bias = (const float*)packed_bias_ + (size_t)q * lanes;
+        run.low = activation_.low, run.high = activation_.high;
+        const size_t size = dtype_size(bottom.dtype);
+        const char* const channel = (const char*)in.data + q * in.cstep * pack_ * size;
+        char* const out = (char*)channels.data + q * channels.cstep * pack_ * size;
+        for (int y = bands.begin(task), end = bands.end(task); y < end; y += rows) {
+            const int count = std::min(rows, end - y);
             int first, last;
-            const int64_t start = taps_inside(g.y, y, &first, &last);
-            const bool padded = pad_value != 0.f;
-            row.num_taps = 0;
-            for (int ky = padded ? 0 : first; ky < (padded ? kernel_h : last); ky++) {
-                const bool inside = ky >= first && ky < last;
-                const float* from = rows.row(inside ? start + (int64_t)ky * g.y.dilation : -1);
-                for (int kx = 0; kx < kernel_w; kx++) taps[row.num_taps++] = from + column[kx];
+            planes.rows_under(y, y + count, &first, &last);
+            const float* from = (const float*)channel + first * in_row;
+            if (storage) {
+                storage->widen((const uint16_t*)channel + first * in_row, wide,
+                               (last - first) * in_row);
+                from = wide;
             }
-            row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() +
-                         (padded ? 0 : (size_t)first * kernel_w);
-            row.out = out.row(y);
-            kernels_->dwconv->planar(row);
-            activation_.finish(row.out, (size_t)g.x.out);
+            planes.load(kernels.lay_out, from, y, y + count, pad_value, data);
+            run.count = (count - 1) * planes.row_floats() + out_row;
+            kernels.planes(run);
+            activation_.finish(run.out, run.count);
+            float* to = storage ? wide : (float*)out + y * out_row;
+            kernels.rows(run.out, planes.row_floats(), count, out_row, to);
+            if (storage) storage->narrow(wide, (uint16_t*)out + y * out_row, count * out_row);
         }
     }
     return kOk;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layer/cpu/dwconv/dwconv.h"
+#include "simd/shuffle.h"
 #include "simd/vec.h"
 
 namespace quoll {
@@ -172,15 +173,92 @@ constexpr DwconvRowKernel dwconv_row_kernel() {
     }
 }
 
+// `count` floats, a multiple of N or more than N, in vectors of which the last may overlap the one
+// before.
+template <size_t N>
+QUOLL_INLINE void copy_floats(const float* from, size_t count, float* to) {
+    using V = s::vecf<N>;
+    if (count < N) return V::load_n(from, count).store_n(to, count);
+    size_t i = 0;
+    for (; i + N <= count; i += N) V::load(from + i).store(to + i);
+    if (i < count) V::load(from + count - N).store(to + count - N);
+}
+
+// May write a register more than asked for.
+QUOLL_INLINE void fill_floats(float value, size_t count, float* to) {
+    using V = s::vecf<s::kLanes>;
+    for (size_t i = 0; i < count; i += s::kLanes) V::set(value).store(to + i);
+}
+
+// Elements 0, stride, 2 * stride, ... of N floats; `there`: those that may be read.
+template <size_t N>
+QUOLL_INLINE void copy_every(const float* from, size_t stride, size_t count, size_t, float* to) {
+    for (size_t i = 0; i < count; i++) s::vecf<N>::load(from + i * stride * N).store(to + i * N);
+}
+template <>
+QUOLL_INLINE void copy_every<1>(const float* from, size_t stride, size_t count, size_t there,
+                                float* to) {
+    using V = s::vecf<s::kLanes>;
+    size_t i = 0;
+    if (stride == 2 && count > V::kSize) {
+        // Two registers hold one float more than is asked for.
+        const size_t last = (2 * count <= there ? count : count - 1) - V::kSize;
+        for (;; i += V::kSize) {
+            if (i > last) i = last;
+            even_lanes(V::load(from + 2 * i), V::load(from + 2 * i + V::kSize)).store(to + i);
+            if (i == last) break;
+        }
+        i = last + V::kSize;
+    }
+    for (; i < count; i++) to[i] = from[i * stride];
+}
+
+void dwconv_lay_out(const DwconvLayOut& r) {
+    const size_t pack = (size_t)r.pack, stride = (size_t)r.stride, row = r.width * pack;
+    const size_t limit = (size_t)r.before + r.in_w;
+    for (size_t phase = 0; phase < stride; phase++) {
+        // Elements before the input, and before its end.
+        size_t begin = (size_t)r.before / stride + (phase < (size_t)r.before % stride ? 1 : 0);
+        size_t end = limit / stride + (phase < limit % stride ? 1 : 0);
+        begin = begin < r.width ? begin : r.width;
+        end = end < begin ? begin : end < r.width ? end : r.width;
+        float* to = r.to + phase * r.plane;
+        fill_floats(r.pad_value, r.above * row, to);
+        to += r.above * row;
+        const float* in = r.in;
+        if (begin < end) in += (ptrdiff_t)(begin * stride + phase - r.before) * (ptrdiff_t)pack;
+        const size_t there = r.in_w + r.before - phase - begin * stride;
+        for (int y = 0; y < r.rows; y++, in += r.row_step, to += row) {
+            fill_floats(r.pad_value, begin * pack, to);
+            float* const first = to + begin * pack;
+            if (stride == 1)
+                copy_floats<s::kLanes>(in, (end - begin) * pack, first);
+            else if (pack == 1)
+                copy_every<1>(in, stride, end - begin, there, first);
+            else if (pack == 4)
+                copy_every<4>(in, stride, end - begin, there, first);
+            else
+                copy_every<8>(in, stride, end - begin, there, first);
+            fill_floats(r.pad_value, (r.width - end) * pack, to + end * pack);
+        }
+        fill_floats(r.pad_value, r.below * row, to);
+    }
+}
+
+void dwconv_rows(const float* from, size_t pitch, int rows, size_t floats, float* to) {
+    for (int y = 0; y < rows; y++, from += pitch, to += floats)
+        copy_floats<s::kLanes>(from, floats, to);
+}
+
 template <int T>
-QUOLL_INLINE void planar_tile(const DwconvPlanarRow& r, int x) {
+QUOLL_INLINE void planes_tile(const DwconvPlanes& r, size_t x) {
     using V = s::vecf<s::kLanes>;
     V sum[T];
 #pragma GCC unroll 8
-    for (int t = 0; t < T; t++) sum[t] = V::set(r.bias);
+    for (int t = 0; t < T; t++) sum[t] = V::load(r.bias);
     for (int i = 0; i < r.num_taps; i++) {
         const float* in = r.taps[i] + x;
-        const V w = V::set(r.weight[i]);
+        const V w = V::load(r.weight + i * s::kLanes);
 #pragma GCC unroll 8
         for (int t = 0; t < T; t++) sum[t] = fma(V::load(in + t * s::kLanes), w, sum[t]);
     }
@@ -189,18 +267,18 @@ QUOLL_INLINE void planar_tile(const DwconvPlanarRow& r, int x) {
         clamp(sum[t], r.low, r.high).store(r.out + x + (size_t)t * s::kLanes);
 }
 
-void dwconv_planar(const DwconvPlanarRow& r) {
+void dwconv_planes(const DwconvPlanes& r) {
     using V = s::vecf<s::kLanes>;
-    const int lanes = (int)s::kLanes;
-    int x = 0;
-    for (; x + 8 * lanes <= r.count; x += 8 * lanes) planar_tile<8>(r, x);
-    for (; x + 2 * lanes <= r.count; x += 2 * lanes) planar_tile<2>(r, x);
-    for (; x + lanes <= r.count; x += lanes) planar_tile<1>(r, x);
+    const size_t lanes = s::kLanes;
+    size_t x = 0;
+    for (; x + 8 * lanes <= r.count; x += 8 * lanes) planes_tile<8>(r, x);
+    for (; x + 2 * lanes <= r.count; x += 2 * lanes) planes_tile<2>(r, x);
+    for (; x + lanes <= r.count; x += lanes) planes_tile<1>(r, x);
     if (x == r.count) return;
-    const size_t n = (size_t)(r.count - x);
-    V sum = V::set(r.bias);
+    const size_t n = r.count - x;
+    V sum = V::load(r.bias);
     for (int i = 0; i < r.num_taps; i++)
-        sum = fma(V::load_n(r.taps[i] + x, n), V::set(r.weight[i]), sum);
+        sum = fma(V::load_n(r.taps[i] + x, n), V::load(r.weight + i * lanes), sum);
     clamp(sum, r.low, r.high).store_n(r.out + x, n);
 }
 

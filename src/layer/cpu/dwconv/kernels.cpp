@@ -12,7 +12,9 @@ const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
      dwconv_row_kernel<16, kernel, stride>()},
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
-    &dwconv_planar,
+    &dwconv_lay_out,
+    &dwconv_planes,
+    &dwconv_rows,
 };
 
 }  // namespace quoll

@@ -67,6 +67,11 @@ struct GemmStart {
 };
 typedef void (*GemmStartKernel)(const GemmStart& start);
 
+// A tile [rows][width] to columns that each lie in one piece: out[j * out_column + m] =
+// tile[m * width + j] for m < rows, j < columns. width is a multiple of the lanes.
+typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, size_t columns,
+                                  float* out, ptrdiff_t out_column);
+
 struct GemmKernels {
     int lanes;
     int vectors;   // of a full panel; a narrow one has a single vector
@@ -80,6 +85,7 @@ struct GemmKernels {
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_START
+    GemmColumnsKernel store_columns;
 };
 
 }  // namespace quoll

@@ -247,6 +247,10 @@ void scatter_blocks(const GemmProblem& g, const GemmRows& rows, const Panel& pan
 
 // From a tile [rows][width] to where its columns lie in C.
 void scatter(const GemmProblem& g, const GemmRows& rows, const Panel& panel, const float* tile) {
+    if (g.c_pack == 1 && rows.c_row == 1)
+        return g.kernels->gemm->store_columns(tile, panel.width, rows.rows, panel.used,
+                                              g.c + rows.c + column_offset(g, panel.n0, g.c_block),
+                                              g.c_block);
     if (g.c_pack == 1) return scatter_blocks<1>(g, rows, panel, tile);
     const bool whole = panel.n0 % g.c_pack == 0 && panel.used % g.c_pack == 0;
     if (whole && g.c_pack == 4) return scatter_blocks<4>(g, rows, panel, tile);

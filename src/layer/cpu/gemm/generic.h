@@ -184,5 +184,28 @@ void gemm_start(const GemmStart& t) {
     }
 }
 
+void gemm_store_columns(const float* tile, size_t width, int rows, size_t columns, float* out,
+                        ptrdiff_t out_column) {
+    using V = s::vecf<s::kLanes>;
+    const size_t count = (size_t)rows;
+    for (size_t m = 0; m < count; m += V::kSize) {
+        const size_t some = count - m < V::kSize ? count - m : V::kSize;
+        for (size_t j = 0; j < columns; j += V::kSize) {
+            V r[V::kSize];
+            const float* from = tile + m * width + j;
+            for (size_t i = 0; i < V::kSize; i++)
+                r[i] = i < some ? V::load(from + i * width) : V::zero();
+            s::transpose(r);
+            float* to = out + (ptrdiff_t)j * out_column + m;
+            for (size_t i = 0; i < V::kSize && j + i < columns; i++, to += out_column) {
+                if (some == V::kSize)
+                    r[i].store(to);
+                else
+                    r[i].store_n(to, some);
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace quoll

@@ -24,6 +24,7 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_START
+    &gemm_store_columns,
 };
 
 }  // namespace quoll

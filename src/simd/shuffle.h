@@ -1,0 +1,22 @@
+// Lanes in another order.
+#pragma once
+
+#include "simd/vec.h"
+
+namespace quoll {
+namespace simd {
+namespace {
+
+// a[0], a[2], ..., b[0], b[2], ...
+template <class T, size_t N>
+QUOLL_INLINE vec<T, N, true> even_lanes(vec<T, N, true> a, [[maybe_unused]] vec<T, N, true> b) {
+#if HWY_TARGET == HWY_SCALAR
+    return a;
+#else
+    return {hn::ConcatEven(hn::FixedTag<T, N>(), b.v, a.v)};
+#endif
+}
+
+}  // namespace
+}  // namespace simd
+}  // namespace quoll
