@@ -169,26 +169,75 @@ TEST(Dwconv, rows_keep_nan) {
     }
 }
 
-TEST(Dwconv, planar) {
+TEST(Dwconv, planes) {
     for (Isa isa : available_isas()) {
         SCOPED_TRACE(isa_name(isa));
+        const int lanes = kernel_set(isa).lanes;
         Rng rng;
         for (int count = 1; count < 150; count++) {
             const int taps = rng.below(10);
             const bool at_end = count % 2;
             Guarded<float> in((size_t)(taps + 1) * count, at_end), out((size_t)count, at_end);
-            Guarded<float> weight((size_t)taps, at_end);
-            fill(in, rng), fill(weight, rng);
+            Guarded<float> weight((size_t)taps * lanes, at_end), bias((size_t)lanes, at_end);
+            fill(in, rng), fill(weight, rng), fill(bias, rng);
             std::vector<const float*> streams;
             for (int t = 0; t < taps; t++) streams.push_back(in.data() + (t + 1) * count);
-            const float bias = rng.value();
-            kernel_set(isa).dwconv->planar(
-                {streams.data(), weight.data(), taps, bias, out.data(), count, -0.75f, 0.9f});
+            kernel_set(isa).dwconv->planes({streams.data(), weight.data(), taps, bias.data(),
+                                            out.data(), (size_t)count, -0.75f, 0.9f});
             for (int x = 0; x < count; x++) {
-                double sum = bias;
-                for (int t = 0; t < taps; t++) sum += (double)weight[t] * streams[t][x];
+                double sum = bias[x % lanes];
+                for (int t = 0; t < taps; t++)
+                    sum += (double)weight[t * lanes + x % lanes] * streams[t][x];
                 ASSERT_NEAR(out[x], std::min(0.9, std::max(-0.75, sum)), 2e-6);
             }
+        }
+    }
+}
+
+TEST(Dwconv, lay_out) {
+    for (Isa isa : available_isas()) {
+        SCOPED_TRACE(isa_name(isa));
+        Rng rng;
+        for (int i = 0; i < 400; i++) {
+            DwconvLayOut r = {};
+            r.pack = 1 << (i % 3 == 0 ? 0 : i % 3 + 1);
+            r.stride = 1 + rng.below(3), r.in_w = 1 + rng.below(70), r.before = rng.below(8);
+            r.above = rng.below(3), r.rows = rng.below(4), r.below = rng.below(3);
+            r.width = 1 + (size_t)rng.below(90);
+            r.row_step = (size_t)r.in_w * r.pack, r.pad_value = 7.f;
+            const size_t rows = (size_t)(r.above + r.rows + r.below);
+            r.plane = rows * r.width * r.pack;
+            Guarded<float> in(r.rows * r.row_step, i % 2);
+            Guarded<float> to(r.plane * r.stride + kDwconvSlack, i % 2);
+            fill(in, rng);
+            r.in = in.data(), r.to = to.data();
+            kernel_set(isa).dwconv->lay_out(r);
+            for (size_t j = 0; j < r.plane * r.stride; j++) {
+                const size_t phase = j / r.plane, at = j % r.plane, row = at / (r.width * r.pack);
+                const int column = (int)(at / r.pack % r.width) * r.stride + (int)phase - r.before;
+                const int y = (int)row - r.above;
+                const bool inside = y >= 0 && y < r.rows && column >= 0 && column < r.in_w;
+                const float want =
+                    inside ? in[y * r.row_step + (size_t)column * r.pack + at % r.pack] : 7.f;
+                ASSERT_EQ(to[j], want) << i << ' ' << j;
+            }
+        }
+    }
+}
+
+TEST(Dwconv, gathers_rows) {
+    for (Isa isa : available_isas()) {
+        SCOPED_TRACE(isa_name(isa));
+        Rng rng;
+        for (size_t floats = 1; floats < 70; floats++) {
+            const int rows = 1 + rng.below(4);
+            const size_t pitch = floats + (size_t)rng.below(9);
+            Guarded<float> from((rows - 1) * pitch + floats, floats % 2);
+            Guarded<float> to(rows * floats, floats % 2);
+            fill(from, rng);
+            kernel_set(isa).dwconv->rows(from.data(), pitch, rows, floats, to.data());
+            for (size_t i = 0; i < rows * floats; i++)
+                ASSERT_EQ(to[i], from[i / floats * pitch + i % floats]);
         }
     }
 }

@@ -328,6 +328,29 @@ std::vector<float> product(const KernelSet& set, size_t m, size_t n, size_t k, s
 }
 
 // Such rows are copied; neither that nor threads change a sum.
+TEST(Gemm, stores_columns) {
+    for (Isa isa : available_isas()) {
+        SCOPED_TRACE(isa_name(isa));
+        const GemmKernels& k = *kernel_set(isa).gemm;
+        std::mt19937 rng(3);
+        for (int rows = 1; rows <= k.max_rows; rows++) {
+            const size_t width = (size_t)k.lanes * k.vectors;
+            for (size_t columns = 1; columns <= width; columns++) {
+                const size_t step = (size_t)rows + rng() % 5;
+                Guarded<float> tile(rows * width, columns % 2);
+                Guarded<float> out((columns - 1) * step + rows, columns % 2);
+                for (float& x : tile) x = (float)(rng() % 1000);
+                for (size_t i = 0; i < out.size(); i++) out[i] = 99.f;
+                k.store_columns(tile.data(), width, rows, columns, out.data(), (ptrdiff_t)step);
+                for (size_t i = 0; i < out.size(); i++) {
+                    const size_t m = i % step, j = i / step;
+                    ASSERT_EQ(out[i], m < (size_t)rows ? tile[m * width + j] : 99.f);
+                }
+            }
+        }
+    }
+}
+
 TEST(Gemm, rows_a_power_of_two_apart) {
     for (Isa isa : available_isas()) {
         const KernelSet& set = kernel_set(isa);
