@@ -6,15 +6,73 @@ namespace quoll {
 
 namespace {
 
-// 16 values in groups of `group` that lie `step` apart, the first `count` of them.
+// What lies at `from`, or zero.
+template <class Piece>
+QUOLL_TILE_INLINE Piece read_piece(const void* from, bool there) {
+    Piece piece = 0;
+    if (there) __builtin_memcpy(&piece, from, sizeof(piece));
+    return piece;
+}
+QUOLL_TILE_INLINE __m128i read_16_bytes(const void* from, bool there) {
+    return there ? _mm_loadu_si128((const __m128i*)from) : _mm_setzero_si128();
+}
+
+// 16 values in groups of `group` that lie `step` apart, the first `count` of them. They are joined
+// in registers: a vector that is read from what was just stored in pieces waits until all earlier
+// stores have reached the cache, those to C too.
 template <int group>
 struct Groups {
-    template <class Value>
-    static QUOLL_TILE_INLINE __m512 load(const Value* from, ptrdiff_t step, int count) {
-        alignas(64) Value values[16] = {};
-        for (int i = 0; i < 16 && i < count; i += group)
-            __builtin_memcpy(values + i, from + i / group * step, group * sizeof(Value));
-        return load_all(values);
+    static QUOLL_TILE_INLINE __m512 load(const uint16_t* from, ptrdiff_t step, int count) {
+        const auto at = [&](int i) __attribute__((always_inline)) { return from + i * step; };
+        const auto there = [&](int i) __attribute__((always_inline)) { return i * group < count; };
+        if constexpr (group == 8) {
+            return widen(
+                _mm256_set_m128i(read_16_bytes(at(1), there(1)), read_16_bytes(at(0), there(0))));
+        } else if constexpr (group == 4) {
+            const auto p = [&](int i) __attribute__((always_inline)) {
+                return read_piece<int64_t>(at(i), there(i));
+            };
+            return widen(_mm256_setr_epi64x(p(0), p(1), p(2), p(3)));
+        } else if constexpr (group == 2) {
+            const auto p = [&](int i) __attribute__((always_inline)) {
+                return read_piece<int32_t>(at(i), there(i));
+            };
+            return widen(_mm256_setr_epi32(p(0), p(1), p(2), p(3), p(4), p(5), p(6), p(7)));
+        } else {
+            const auto p = [&](int i) __attribute__((always_inline)) {
+                return read_piece<int16_t>(at(i), there(i));
+            };
+            return widen(_mm256_setr_epi16(p(0), p(1), p(2), p(3), p(4), p(5), p(6), p(7), p(8),
+                                           p(9), p(10), p(11), p(12), p(13), p(14), p(15)));
+        }
+    }
+    static QUOLL_TILE_INLINE __m512 load(const float* from, ptrdiff_t step, int count) {
+        const auto at = [&](int i) __attribute__((always_inline)) { return from + i * step; };
+        const auto there = [&](int i) __attribute__((always_inline)) { return i * group < count; };
+        __m512i x;
+        if constexpr (group == 8) {
+            const __m256i low = _mm256_loadu_si256((const __m256i*)from);
+            const __m256i high =
+                there(1) ? _mm256_loadu_si256((const __m256i*)at(1)) : _mm256_setzero_si256();
+            x = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+        } else if constexpr (group == 4) {
+            x = _mm512_castsi128_si512(read_16_bytes(from, true));
+            x = _mm512_inserti32x4(x, read_16_bytes(at(1), there(1)), 1);
+            x = _mm512_inserti32x4(x, read_16_bytes(at(2), there(2)), 2);
+            x = _mm512_inserti32x4(x, read_16_bytes(at(3), there(3)), 3);
+        } else if constexpr (group == 2) {
+            const auto p = [&](int i) __attribute__((always_inline)) {
+                return read_piece<int64_t>(at(i), there(i));
+            };
+            x = _mm512_setr_epi64(p(0), p(1), p(2), p(3), p(4), p(5), p(6), p(7));
+        } else {
+            const auto p = [&](int i) __attribute__((always_inline)) {
+                return read_piece<int32_t>(at(i), there(i));
+            };
+            x = _mm512_setr_epi32(p(0), p(1), p(2), p(3), p(4), p(5), p(6), p(7), p(8), p(9), p(10),
+                                  p(11), p(12), p(13), p(14), p(15));
+        }
+        return _mm512_castsi512_ps(x);
     }
     template <class Value>
     static QUOLL_TILE_INLINE void store(Value* to, ptrdiff_t step, int count, __m512 x) {
@@ -22,10 +80,6 @@ struct Groups {
         store_all(values, x);
         for (int i = 0; i < 16 && i < count; i += group)
             __builtin_memcpy(to + i / group * step, values + i, group * sizeof(Value));
-    }
-    static QUOLL_TILE_INLINE __m512 load_all(const float* from) { return _mm512_loadu_ps(from); }
-    static QUOLL_TILE_INLINE __m512 load_all(const uint16_t* from) {
-        return widen(_mm256_loadu_si256((const __m256i*)from));
     }
     static QUOLL_TILE_INLINE void store_all(float* to, __m512 x) { _mm512_storeu_ps(to, x); }
     static QUOLL_TILE_INLINE void store_all(uint16_t* to, __m512 x) {
