@@ -158,16 +158,40 @@ void split_input(const SplitInput& t) {
     }
 }
 
+// 32 channels of one pixel, zeros from `channels` on.
+template <int pack>
+QUOLL_TILE_INLINE __m512i join_blocks(const uint16_t* from, ptrdiff_t block, int channels) {
+    const auto there = [&](int i) __attribute__((always_inline)) { return i * pack < channels; };
+    if constexpr (pack == 16) {
+        const __m256i low = _mm256_loadu_si256((const __m256i*)from);
+        const __m256i high =
+            there(1) ? _mm256_loadu_si256((const __m256i*)(from + block)) : _mm256_setzero_si256();
+        return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    } else if constexpr (pack == 8) {
+        __m512i x = _mm512_castsi128_si512(read_16_bytes(from, true));
+        x = _mm512_inserti32x4(x, read_16_bytes(from + block, there(1)), 1);
+        x = _mm512_inserti32x4(x, read_16_bytes(from + 2 * block, there(2)), 2);
+        return _mm512_inserti32x4(x, read_16_bytes(from + 3 * block, there(3)), 3);
+    } else {
+        static_assert(pack == 4, "packs of channels");
+        const auto four = [&](int i) __attribute__((always_inline)) {
+            return read_piece<int64_t>(from + i * block, there(i));
+        };
+        return _mm512_setr_epi64(four(0), four(1), four(2), four(3), four(4), four(5), four(6),
+                                 four(7));
+    }
+}
+
 template <int pack>
 void copy_input(const SplitInput& t) {
     const uint16_t* from = (const uint16_t*)t.src;
     uint16_t* to = t.dst;
     for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
-        int c = 0;
-        for (; c + pack <= t.channels; c += pack)
-            __builtin_memcpy(to + c, from + c / pack * t.src_block, pack * sizeof(uint16_t));
-        for (; c < kSplitK; c++)
-            to[c] = c < t.channels ? from[c / pack * t.src_block + c % pack] : 0;
+        if constexpr (pack == 1) {
+            for (int c = 0; c < kSplitK; c++) to[c] = c < t.channels ? from[c * t.src_block] : 0;
+        } else {
+            _mm512_store_si512(to, join_blocks<pack>(from, t.src_block, t.channels));
+        }
     }
 }
 

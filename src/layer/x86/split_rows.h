@@ -26,6 +26,17 @@ QUOLL_TILE_INLINE void write_values(uint16_t* to, ptrdiff_t group, __m512 x, __m
     _mm256_storeu_si256((__m256i*)(to + group), _mm512_extracti64x4_epi64(both, 1));
 }
 
+// What lies at `from`, or zero.
+template <class Piece>
+QUOLL_TILE_INLINE Piece read_piece(const void* from, bool there) {
+    Piece piece = 0;
+    if (there) __builtin_memcpy(&piece, from, sizeof(piece));
+    return piece;
+}
+QUOLL_TILE_INLINE __m128i read_16_bytes(const void* from, bool there) {
+    return there ? _mm_loadu_si128((const __m128i*)from) : _mm_setzero_si128();
+}
+
 // A SplitStore of 32 columns in groups of 16. The arguments by themselves, for what is stored might
 // be one of them.
 template <class Value>

@@ -6,17 +6,6 @@ namespace quoll {
 
 namespace {
 
-// What lies at `from`, or zero.
-template <class Piece>
-QUOLL_TILE_INLINE Piece read_piece(const void* from, bool there) {
-    Piece piece = 0;
-    if (there) __builtin_memcpy(&piece, from, sizeof(piece));
-    return piece;
-}
-QUOLL_TILE_INLINE __m128i read_16_bytes(const void* from, bool there) {
-    return there ? _mm_loadu_si128((const __m128i*)from) : _mm_setzero_si128();
-}
-
 // 16 values in groups of `group` that lie `step` apart, the first `count` of them. They are joined
 // in registers: a vector that is read from what was just stored in pieces waits until all earlier
 // stores have reached the cache, those to C too.
