@@ -3,28 +3,18 @@
 //   bench_conv [threads] [w,h,in,out,kernel,stride | MODEL.param ...]
 //
 // Without shapes: those of well-known networks; of a model those of its convolutions without
-// groups. GFLOP/s of vectors (direct, Winograd) and of split products on tile units (6, 3, 1; see
-// layer/cpu/gemm/split_gemm.h), then the cycles of one core that the rule which chooses expects, in
-// millions, and in brackets what 2.4 GHz make of the measured time. The forms take turns; medians,
-// of processor time with one thread. The form that the library takes (of vectors and 6 products) is
-// marked with a star, and the last figure is its regret: how much longer it takes than the fastest
-// of them.
-#include <math.h>
+// groups. What the lines say: conv_forms.h.
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/cli.h"
+#include "conv_forms.h"
 #include "graph/analysis.h"
-#include "layer/cpu/conv/conv_runner.h"
+#include "layer/cpu/gemm/split_gemm.h"
 
 using namespace quoll;
 
@@ -49,151 +39,17 @@ const ConvCase kLayers[] = {
     {56, 56, 16, 64, 3, 1},     {28, 28, 32, 128, 3, 1},   {14, 14, 64, 256, 3, 1},
     {13, 13, 48, 192, 3, 1},    {13, 13, 512, 256, 1, 1},  {224, 224, 3, 64, 3, 1}};
 
-Mat zeros(size_t floats) {
-    Mat m;
-    m.create(16, (int)((floats + 15) / 16));
-    for (int i = 0; i < m.h; i++)
-        for (int j = 0; j < 16; j++) m.row(i)[j] = (float)((i * 7 + j) % 13) * .1f - .6f;
-    return m;
-}
-
-struct Form {
-    const char* name;
-    ConvForm form;
-    double cycles;  // expected, of one core
-    std::function<void()> run;
-    std::vector<double> times;
-    double median() const { return times[times.size() / 2]; }
-};
-
-// One thread's time counts only while it runs, whatever else the machine does.
-double now_us(int threads) {
-    if (threads == 1) return (double)clock() * 1e6 / CLOCKS_PER_SEC;
-    const auto time = std::chrono::steady_clock::now().time_since_epoch();
-    return std::chrono::duration<double, std::micro>(time).count();
-}
-
-// Rounds of all forms; in each a form runs until it is warm, then once for the figure.
-void measure(int threads, std::vector<Form>* forms) {
-    for (int round = 0; round < 9; round++)
-        for (Form& form : *forms) {
-            const double begin = now_us(threads);
-            do form.run();
-            while (now_us(threads) - begin < 300);
-            // Many runs of a short one: the clock ticks in microseconds.
-            const double start = now_us(threads);
-            double runs = 0, time = 0;
-            for (; runs < 2 || time < 200; runs++, time = now_us(threads) - start) form.run();
-            form.times.push_back(time / runs);
-        }
-    for (Form& form : *forms) std::sort(form.times.begin(), form.times.end());
-}
-
-ConvShape shape_of(const KernelSet& kernels, const ConvCase& l) {
+ConvGeometry geometry_of(const ConvCase& l) {
     const int pad = l.kernel / 2;
     const auto axis = [&](int in) {
-        return ConvAxis{in, (in + 2 * pad - l.kernel) / l.stride + 1, l.kernel, l.stride, 1, pad};
+        const int out = (in + 2 * pad - l.kernel) / l.stride + 1;
+        return WindowAxis{in, out, l.kernel, 1, l.stride, pad, pad};
     };
-    ConvShape s = {};
-    s.x = axis(l.w);
-    s.y = axis(l.h);
-    s.in_channels = l.in, s.out_channels = l.out;
-    s.in_pack = best_elempack(kernels, l.in, Option());
-    s.out_pack = best_elempack(kernels, l.out, Option());
-    s.in_step = (size_t)l.w * l.h * s.in_pack;
-    s.out_step = (size_t)s.x.out * s.y.out * s.out_pack;
-    return s;
-}
-
-// Microseconds of the form that the library takes, and of the fastest.
-struct Regret {
-    double taken, least;
-};
-
-// A line about the measured forms.
-Regret report(const KernelSet& kernels, const ConvShape& s, const std::vector<Form>& forms) {
-    const ConvForm taken = choose_conv_form(kernels, WinogradPlan::takes(kernels, s),
-                                            usable_split_gemm_kernels(6), s, false);
-    printf("%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
-           s.x.kernel, s.y.kernel, s.x.stride);
-    const double work =
-        2. * s.x.out * s.y.out * s.in_channels * s.out_channels * s.x.kernel * s.y.kernel;
-    Regret regret = {0, INFINITY};
-    for (const Form& form : forms) {
-        const double us = form.median();
-        const bool choice = form.form != ConvForm::kUndecided;
-        if (form.form == taken) regret.taken = us;
-        if (choice) regret.least = std::min(regret.least, us);
-        printf("  %s%s %7.1f %6.3f (%.3f)", form.form == taken ? "*" : "", form.name,
-               work / us * 1e-3, form.cycles * 1e-6, us * 2400 * 1e-6);
-    }
-    printf("  %.0f us, regret %.0f %%\n", regret.taken, 100 * (regret.taken / regret.least - 1));
-    fflush(stdout);
-    return regret;
-}
-
-Regret bench(const KernelSet& kernels, const ConvShape& s, int threads) {
-    const int taps = s.x.kernel * s.y.kernel, in_c = s.in_channels, out_c = s.out_channels;
-    const Mat in = zeros((size_t)s.x.in * s.y.in * in_c),
-              weights = zeros((size_t)in_c * out_c * taps);
-    const Mat bias = zeros(out_c + 64);
-    Mat out = zeros((size_t)s.x.out * s.y.out * out_c);
-    const FusedActivation relu(kernels, Activation(1, Mat()));
-    const GemmKernels& gemm = *kernels.gemm;
-    std::vector<Form> forms;
-
-    Mat packed = zeros(gemm_packed_size(gemm, out_c, (size_t)in_c * taps));
-    const ConvPlan plan(kernels, s);
-    forms.push_back({"direct",
-                     ConvForm::kDirect,
-                     ConvPlan::cycles(kernels, s),
-                     [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads); },
-                     {}});
-    Mat winograd_weights, winograd_workspace;
-    std::unique_ptr<WinogradPlan> winograd;
-    if (WinogradPlan::takes(kernels, s)) {
-        winograd.reset(new WinogradPlan(kernels, s, threads));
-        winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, out_c));
-        winograd_workspace = zeros(winograd->workspace());
-        forms.push_back({"winograd",
-                         ConvForm::kWinograd,
-                         WinogradPlan::cycles(kernels, s),
-                         [&] {
-                             winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
-                                           winograd_workspace);
-                         },
-                         {}});
-    }
-    Mat split_weights[3], split_workspace[3];
-    std::vector<SplitPlan> plans;
-    plans.reserve(3);
-    const char* const names[] = {"split 6", "split 3", "split 1"};
-    for (int i = 0; i < 3; i++) {
-        const SplitGemmKernels* split = split_gemm_kernels(i == 0 ? 6 : i == 1 ? 3 : 1);
-        if (!split) continue;
-        const TileShape shape = tile_shape(s);
-        split_weights[i] = zeros(SplitPlan::packed_size(*split, shape) / 2);
-        SplitPlan::pack(*split, weights, shape, (uint16_t*)split_weights[i].data);
-        plans.emplace_back(*split, shape, threads);
-        const SplitPlan& plan_i = plans.back();
-        split_workspace[i] = zeros(plan_i.workspace());
-        // The library takes fewer products only when asked.
-        const bool usual = i == 0 && usable_split_gemm_kernels(6);
-        forms.push_back({names[i],
-                         usual ? ConvForm::kSplit : ConvForm::kUndecided,
-                         SplitPlan::cycles(*split, shape),
-                         [&, i] {
-                             plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
-                                        nullptr, 0, relu, split_workspace[i]);
-                         },
-                         {}});
-    }
-    measure(threads, &forms);
-    return report(kernels, s, forms);
+    return ConvGeometry{axis(l.w), axis(l.h), WindowAxis::none(), 1, l.in, l.out};
 }
 
 // The convolutions without groups of a model that tells its input's size.
-int shapes_of_model(const KernelSet& kernels, const char* path, std::vector<ConvShape>* shapes) {
+int shapes_of_model(const char* path, std::vector<ConvShape>* shapes) {
     Model model;
     BlobSizes sizes;
     QUOLL_RETURN_IF_ERROR(model.load_param(path));
@@ -207,30 +63,24 @@ int shapes_of_model(const KernelSet& kernels, const char* path, std::vector<Conv
         ConvGeometry g;
         if (conv.dynamic_weight || in.dims != 3) continue;
         QUOLL_RETURN_IF_ERROR(convolution_geometry(conv, conv, {in}, &g));
-        ConvShape s = shape_of(kernels, {g.x.in, g.y.in, g.num_input, g.num_output, 1, 1});
-        s.x = {g.x.in, g.x.out, g.x.kernel, g.x.stride, g.x.dilation, g.x.before};
-        s.y = {g.y.in, g.y.out, g.y.kernel, g.y.stride, g.y.dilation, g.y.before};
-        s.out_step = (size_t)g.x.out * g.y.out * s.out_pack;
-        shapes->push_back(s);
+        shapes->push_back(conv_shape(g));
     }
     return kOk;
 }
 
-int bench_model(const KernelSet& kernels, const char* path, int threads) {
+void print(const ConvForms& forms, size_t* done) {
+    fputs(forms.text().c_str() + *done, stdout);
+    fflush(stdout);
+    *done = forms.text().size();
+}
+
+int bench_model(const char* path, int threads) {
     std::vector<ConvShape> shapes;
-    QUOLL_RETURN_IF_ERROR(shapes_of_model(kernels, path, &shapes));
-    Regret total = {0, 0};
-    std::vector<std::pair<ConvShape, Regret>> known;
-    for (const ConvShape& s : shapes) {
-        const auto found = std::find_if(known.begin(), known.end(),
-                                        [&](const auto& pair) { return pair.first == s; });
-        const Regret r = found == known.end() ? bench(kernels, s, threads) : found->second;
-        if (found == known.end()) known.emplace_back(s, r);
-        total.taken += r.taken, total.least += r.least;
-    }
-    printf("%s: %zu convolutions, %.2f ms as taken, %.2f ms at best: regret %.1f %%\n", path,
-           shapes.size(), total.taken * 1e-3, total.least * 1e-3,
-           total.least > 0 ? 100 * (total.taken / total.least - 1) : 0.);
+    QUOLL_RETURN_IF_ERROR(shapes_of_model(path, &shapes));
+    ConvForms forms(threads);
+    size_t done = 0;
+    for (const ConvShape& s : shapes) forms.add(s), print(forms, &done);
+    fputs(forms.summary(path).c_str(), stdout);
     return kOk;
 }
 
@@ -268,11 +118,13 @@ int main(int argc, char** argv) {
         layers.push_back(l);
     }
     if (layers.empty() && models.empty()) layers.assign(std::begin(kLayers), std::end(kLayers));
-    const KernelSet& kernels = host_kernel_set();
-    printf("isa %s, %d threads, tile %.2f ns, vector %.3f ns\n", isa_name(kernels.isa), threads,
-           split_gemm_speed().tile_ns, split_gemm_speed().vector_ns);
-    for (const ConvCase& layer : layers) bench(kernels, shape_of(kernels, layer), threads);
+    printf("isa %s, %d threads, tile %.2f ns, vector %.3f ns\n", isa_name(host_kernel_set().isa),
+           threads, split_gemm_speed().tile_ns, split_gemm_speed().vector_ns);
+    ConvForms forms(threads);
+    size_t done = 0;
+    for (const ConvCase& layer : layers)
+        forms.add(conv_shape(geometry_of(layer))), print(forms, &done);
     for (const std::string& model : models)
-        if (bench_model(kernels, model.c_str(), threads)) return 1;
+        if (bench_model(model.c_str(), threads)) return 1;
     return 0;
 }

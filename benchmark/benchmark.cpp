@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
@@ -23,6 +24,7 @@
 #include "common/model_files.h"
 #include "common/progress.h"
 #include "common/run_options.h"
+#include "conv_forms.h"
 #include "count_allocations.h"
 #include "cpu.h"
 #include "cpu_features.h"
@@ -42,7 +44,7 @@ const int kCoolingSeconds = 10;
 struct Arguments {
     std::vector<std::string> words;  // positional: numbers and key=value
     std::string models, filter, json_file, save_weights, profile_file;
-    bool report = false;
+    bool report = false, tune = false;
     RunOptions run;
     int loops = 4, warmup = 2, powersave = 0, cooling = 0;
 };
@@ -256,14 +258,42 @@ int make_inputs(const Task& task, const Net& net, std::vector<Mat>* inputs, std:
     return 0;
 }
 
-int run_once(const Net& net, const std::vector<Mat>& inputs, LayerProfile* profile, Mat* out) {
+int run_once(const Net& net, const std::vector<Mat>& inputs, LayerObserver* observer, Mat* out) {
     Extractor ex = net.create_extractor();
-    ex.set_layer_observer(profile);
+    ex.set_layer_observer(observer);
     for (size_t i = 0; i < inputs.size(); i++)
         QUOLL_RETURN_IF_ERROR(ex.input(net.input_indexes()[i], inputs[i]));
     for (int index : net.output_indexes()) QUOLL_RETURN_IF_ERROR(ex.extract(index, *out));
     return kOk;
 }
+
+// The f32 convolutions without groups that a run meets.
+class ConvCollector : public LayerObserver {
+public:
+    ConvCollector(const Net& net, const std::vector<Mat>& inputs) {
+        for (size_t i = 0; i < inputs.size(); i++)
+            sizes_[net.input_indexes()[i]] = inputs[i].logical_shape();
+    }
+    void before(const Layer&) override {}
+    void after(const Layer& layer, const std::vector<Mat>& outputs) override {
+        for (size_t i = 0; i < outputs.size(); i++)
+            sizes_[layer.tops[i]] = outputs[i].logical_shape();
+        if (layer.typeindex < 0 || layer.type != "Convolution") return;
+        const auto& conv = static_cast<const ConvolutionOperator&>(layer);
+        const auto in = sizes_.find(layer.bottoms[0]);
+        if (conv.dynamic_weight || conv.int8_scale_term || in == sizes_.end() ||
+            in->second.dims != 3)
+            return;
+        std::vector<Shape> bottoms(1, in->second);
+        if (conv.add_input) bottoms.push_back(outputs[0].logical_shape());
+        ConvGeometry g;
+        if (convolution_geometry(conv, conv, bottoms, &g) == kOk) shapes.push_back(conv_shape(g));
+    }
+    std::vector<ConvShape> shapes;
+
+private:
+    std::map<int, Shape> sizes_;
+};
 
 int time_runs(const Net& net, const std::vector<Mat>& inputs, int count,
               std::vector<double>* times) {
@@ -312,6 +342,17 @@ void put_times(const std::vector<double>& times, json* row) {
     (*row)["median_ms"] = sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
+// The forms of the net's convolutions, timed by themselves: is the one that is taken the fastest?
+int tune(const Net& net, const std::vector<Mat>& inputs, const std::string& name, json* row) {
+    ConvCollector found(net, inputs);
+    Mat out;
+    QUOLL_RETURN_IF_ERROR(run_once(net, inputs, &found, &out));
+    ConvForms forms(net.opt.num_threads);
+    for (const ConvShape& shape : found.shapes) forms.add(shape);
+    (*row)["tune"] = forms.text() + forms.summary(name);
+    return kOk;
+}
+
 // Times one network in this process and fills its row.
 int time_model(const Task& task, const Arguments& a, json* row, std::string* why) {
     Net net;
@@ -335,6 +376,7 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     (*row)["peak_mib"] = peak_memory();
     for (const Mat& m : inputs) (*row)["inputs"].push_back(axes_text(m.logical_shape()));
     QUOLL_RETURN_IF_ERROR(count_allocations(net, inputs, row));
+    if (a.tune) QUOLL_RETURN_IF_ERROR(tune(net, inputs, task.name, row));
     if (a.report || !a.profile_file.empty())
         QUOLL_RETURN_IF_ERROR(profile_runs(net, inputs, a.loops, row));
     return 0;
@@ -458,6 +500,9 @@ void add_options(CLI::App* app, Arguments* a) {
     app->add_flag(
         "--report", a->report,
         "tables of the layers of each model: by order, time, type and multiply-accumulates");
+    app->add_flag("--tune", a->tune,
+                  "time every form of each convolution by itself: what was expected of it, and the "
+                  "regret of the choice (as bench_conv)");
     app->add_option(
         "--profile", a->profile_file,
         "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
@@ -511,6 +556,8 @@ int run(Arguments* a, MessageLog* log) {
         print_row(report["rows"].back());
         if (a->report && report["rows"].back().contains("profile"))
             fputs(profile_report(report["rows"].back()).c_str(), stdout);
+        if (report["rows"].back().contains("tune"))
+            fputs(report["rows"].back()["tune"].get<std::string>().c_str(), stdout);
         failed |= report["rows"].back().contains("error");
     }
     return write_files(*a, report, log) | failed;

@@ -115,6 +115,15 @@ def test_mobilenet_counts_the_published_multiply_accumulates(tmp_path):
     assert '568741376' in stdout
 
 
+def test_tune_times_the_forms_of_convolutions(net, tmp_path):
+    stdout, result = report('1', '1', f'param={net}', '--tune', tmp_path=tmp_path)
+    assert result['rows'][0]['tune'] in stdout
+    line, summary = result['rows'][0]['tune'].splitlines()
+    assert line.split()[:4] == ['8x8', '3>32', 'k3x3', 's1'] and line.count('*') == 1 and 'regret' in line
+    taken, best = (float(summary.split(f' ms {word}')[0].split()[-1]) for word in ('as taken', 'at best'))
+    assert summary.startswith('net: 1 convolutions') and taken >= best >= 0
+
+
 def test_report_of_layers(net, tmp_path):
     stdout, result = report('3', '1', f'param={net}', '--report', tmp_path=tmp_path)
     for head in ('1. Warm Up', '2. Run without statistics', '3. Run with statistics', '4. Sort by Run Order',

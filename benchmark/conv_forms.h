@@ -1,0 +1,51 @@
+// The forms of a convolution beside each other, and what the library expects of them.
+#ifndef QUOLL_BENCHMARK_CONV_FORMS_H
+#define QUOLL_BENCHMARK_CONV_FORMS_H
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "layer/cpu/conv/conv_runner.h"
+
+namespace quoll {
+
+// A convolution without groups on blobs as the library packs them.
+ConvShape conv_shape(const ConvGeometry& g);
+
+// Times the forms of convolutions and tells of each, in a line of `text()`: GFLOP/s of vectors
+// (direct, Winograd) and of split products on tile units (6, 3, 1; see
+// layer/cpu/gemm/split_gemm.h), then the cycles of one core that the rule which chooses expects, in
+// millions, and in brackets what 2.4 GHz make of the measured time. The forms take turns; medians,
+// of processor time with one thread. The form that the library takes (of vectors and 6 products) is
+// marked with a star, and the last figure is its regret: how much longer it takes than the fastest
+// of them.
+class ConvForms {
+public:
+    explicit ConvForms(int threads) : threads_(threads) {}
+    // A shape that was there before counts again, but is not timed again.
+    void add(const ConvShape& shape);
+    const std::string& text() const { return text_; }
+    // A line: time of all convolutions as taken and at best, and the regret.
+    std::string summary(const std::string& name) const;
+
+private:
+    // Microseconds of the form that the library takes, and of the fastest.
+    struct Regret {
+        double taken, least;
+    };
+    struct Form;
+    Regret bench(const ConvShape& s);
+    Regret report(const ConvShape& s, const std::vector<Form>& forms);
+    void measure(std::vector<Form>* forms) const;
+
+    const int threads_;
+    std::string text_;
+    std::vector<std::pair<ConvShape, Regret>> known_;
+    Regret total_ = {0, 0};
+    size_t count_ = 0;
+};
+
+}  // namespace quoll
+
+#endif
