@@ -9,7 +9,7 @@
 #include "layer/tensor.h"
 #include "log.h"
 #include "net_private.h"
-#include "places.h"
+#include "places_private.h"
 #include "zero_size.h"
 
 namespace quoll {

@@ -1,4 +1,4 @@
-#include "places.h"
+#include "places_private.h"
 
 #include "layer/cpu/layout/lanes.h"
 

@@ -1,6 +1,6 @@
 // Gives layers their place in a Concat's output while a run goes on.
-#ifndef QUOLL_PLACES_H
-#define QUOLL_PLACES_H
+#ifndef QUOLL_PLACES_PRIVATE_H
+#define QUOLL_PLACES_PRIVATE_H
 
 #include <memory>
 #include <vector>
