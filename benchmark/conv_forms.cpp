@@ -68,8 +68,9 @@ void ConvForms::measure(std::vector<Form>* forms) const {
 // A line about the measured forms.
 ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>& forms) {
     const KernelSet& kernels = host_kernel_set();
-    const ConvForm taken = choose_conv_form(kernels, WinogradPlan::takes(kernels, s),
-                                            usable_split_gemm_kernels(6), s, false);
+    const ConvMeans means = {WinogradPlan::takes(kernels, s), usable_split_gemm_kernels(6),
+                             fixed_gemm_kernels()};
+    const ConvForm taken = choose_conv_form(kernels, means, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
     const double work =
@@ -144,6 +145,23 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
                                         nullptr, 0, relu, split_workspace[i]);
                          },
                          {}});
+    }
+    Mat fixed_weights, fixed_workspace;
+    std::unique_ptr<FixedPlan> fixed;
+    const TileShape tiles = tile_shape(s);
+    if (fixed_gemm_kernels() && FixedPlan::takes(tiles)) {
+        fixed.reset(new FixedPlan(*fixed_gemm_kernels(), tiles, threads_));
+        fixed_weights = zeros(FixedPlan::packed_size(tiles));
+        FixedPlan::pack(*fixed_gemm_kernels(), weights, tiles, fixed_weights);
+        fixed_workspace = zeros(fixed->workspace());
+        forms.push_back(
+            {"fixed",
+             ConvForm::kFixed,
+             FixedPlan::cycles(tiles),
+             [&] {
+                 fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace);
+             },
+             {}});
     }
     measure(&forms);
     return report(s, forms);

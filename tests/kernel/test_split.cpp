@@ -48,11 +48,6 @@ std::vector<const SplitGemmKernels*> all_kernels() {
 #define QUOLL_NEED_KERNELS() \
     if (all_kernels().empty()) GTEST_SKIP() << "neither AMX nor AVX-512, to emulate it"
 
-template <class C>
-void fill(C& values) {
-    for (float& v : values) v = uniform();
-}
-
 // How far a sum may be off, from `spread`, the root of the sum of the squared products, and the
 // magnitude of what is added to them. What is left out of a product is below 2^-23, 3 2^-16 or 2^-7
 // of it (split_gemm.h), on the average a third of that or less, of random sign: of a sum, beyond
@@ -65,35 +60,6 @@ double tolerance(int products, size_t steps, double spread, double more) {
         17 + std::min<double>(steps, kSplitSection) * products + (double)steps / kSplitSection;
     return 1.75 * left_out * spread + 0x1p-24 * 2 * (1 + sqrt(additions)) * (spread + more);
 }
-
-// Blobs of one case; their last value touches an inaccessible page.
-struct Blobs {
-    TileShape shape;
-    size_t out_step;
-    Guarded<float> in, weights, bias, out, residual;
-
-    static size_t size(int w, int h, int c, int pack) {
-        return (c / pack - 1) * step_of(w, h, pack) + (size_t)w * h * pack;
-    }
-    explicit Blobs(const Case& t)
-        : shape(shape_of(t)),
-          out_step(shape.out_block),
-          in(size(t.in_w, t.in_h, t.in_c, t.in_pack)),
-          weights((size_t)t.out_c * t.in_c * t.kernel_w * t.kernel_h),
-          bias(SplitPlan::bias_size(t.out_c)),
-          out(size(shape.x.out, shape.y.out, t.out_c, t.out_pack)),
-          residual(out.size()) {
-        fill(in);
-        fill(weights);
-        fill(residual);
-        for (size_t i = 0; i < bias.size(); i++) bias[i] = i < (size_t)t.out_c ? uniform() : 0.f;
-        for (float& x : out) x = 55.f;
-    }
-    size_t out_at(const Case& t, int x, int y, int c) const {
-        return c / t.out_pack * out_step + ((size_t)y * shape.x.out + x) * t.out_pack +
-               c % t.out_pack;
-    }
-};
 
 // in, out, residual: bf16 values in place of those of `b` where its shape says so.
 void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_t* in = nullptr,
@@ -112,28 +78,6 @@ void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_
                          : b.residual.data(),
              (ptrdiff_t)b.out_step,
              FusedActivation(host_kernel_set(), make_activation(t.activation)), workspace.data());
-}
-
-struct Sum {
-    double value, squares;
-};
-
-Sum convolve(const Case& t, const Blobs& b, int ox, int oy, int oc) {
-    Sum sum = {0, 0};
-    for (int c = 0; c < t.in_c; c++)
-        for (int ky = 0; ky < t.kernel_h; ky++)
-            for (int kx = 0; kx < t.kernel_w; kx++) {
-                const int x = ox * t.stride_w - t.left + kx * t.dilation_w;
-                const int y = oy * t.stride_h - t.top + ky * t.dilation_h;
-                if (x < 0 || x >= t.in_w || y < 0 || y >= t.in_h) continue;
-                const double p =
-                    (double)b.in.data()[c / t.in_pack * b.shape.in_block +
-                                        (y * t.in_w + x) * t.in_pack + c % t.in_pack] *
-                    b.weights.data()[((oc * t.in_c + c) * t.kernel_h + ky) * t.kernel_w + kx];
-                sum.value += p;
-                sum.squares += p * p;
-            }
-    return sum;
 }
 
 std::string text(const SplitGemmKernels& kernels, const Case& t) {
@@ -171,25 +115,6 @@ void check(const SplitGemmKernels& kernels, const Case& t) {
     for (float x : b.out) kept += x == 55.f;
     ASSERT_EQ(kept, b.out.size() - results) << "wrote between results";
 }
-
-const Case kCases[] = {
-    {1, 1, 16, 16, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // one pixel
-    {9, 7, 32, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // pointwise, a narrow panel
-    {9, 8, 16, 32, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0},     // pointwise, stride 2
-    {6, 5, 48, 16, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0},     // pointwise with padding: bias alone outside
-    {17, 15, 32, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // the common one
-    {14, 14, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // tiles of one row each
-    {21, 13, 16, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},   // stride 2
-    {7, 7, 160, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    // small map, several sections
-    {3, 2, 16, 16, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2},     // window larger than the input
-    {20, 6, 16, 16, 3, 3, 1, 1, 2, 3, 2, 2, 3, 3},    // dilation
-    {12, 9, 16, 16, 5, 1, 1, 1, 1, 1, 2, 2, 0, 0},    // row
-    {9, 12, 16, 16, 1, 7, 1, 2, 1, 1, 0, 0, 3, 3},    // column
-    {10, 10, 16, 16, 2, 2, 2, 2, 1, 1, 0, 1, 0, 1},   // even window, uneven padding
-    {5, 5, 16, 16, 3, 3, 3, 3, 2, 2, 6, 6, 6, 6},     // whole windows in the padding
-    {28, 1, 16, 16, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0},    // one row
-    {40, 40, 128, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  // several blocks
-};
 
 TEST(SplitPlan, shapes_and_packs) {
     QUOLL_NEED_KERNELS();

@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "guarded.h"
 #include "layer.h"
-#include "layer/cpu/conv/tile_plan.h"
+#include "layer/cpu/conv/split_plan.h"
 #include "modelbin.h"
 #include "paramdict.h"
 
@@ -86,6 +87,81 @@ inline std::string text(const Case& t) {
            std::to_string(t.in_pack) + "," + std::to_string(t.out_pack) + " threads " +
            std::to_string(t.threads);
 }
+
+template <class C>
+void fill(C& values) {
+    for (float& v : values) v = uniform();
+}
+
+// Blobs of one case; their last value touches an inaccessible page.
+struct Blobs {
+    TileShape shape;
+    size_t out_step;
+    Guarded<float> in, weights, bias, out, residual;
+
+    static size_t size(int w, int h, int c, int pack) {
+        return (c / pack - 1) * step_of(w, h, pack) + (size_t)w * h * pack;
+    }
+    explicit Blobs(const Case& t)
+        : shape(shape_of(t)),
+          out_step(shape.out_block),
+          in(size(t.in_w, t.in_h, t.in_c, t.in_pack)),
+          weights((size_t)t.out_c * t.in_c * t.kernel_w * t.kernel_h),
+          bias(SplitPlan::bias_size(t.out_c)),
+          out(size(shape.x.out, shape.y.out, t.out_c, t.out_pack)),
+          residual(out.size()) {
+        fill(in);
+        fill(weights);
+        fill(residual);
+        for (size_t i = 0; i < bias.size(); i++) bias[i] = i < (size_t)t.out_c ? uniform() : 0.f;
+        for (float& x : out) x = 55.f;
+    }
+    size_t out_at(const Case& t, int x, int y, int c) const {
+        return c / t.out_pack * out_step + ((size_t)y * shape.x.out + x) * t.out_pack +
+               c % t.out_pack;
+    }
+};
+
+struct Sum {
+    double value, squares;
+};
+
+inline Sum convolve(const Case& t, const Blobs& b, int ox, int oy, int oc) {
+    Sum sum = {0, 0};
+    for (int c = 0; c < t.in_c; c++)
+        for (int ky = 0; ky < t.kernel_h; ky++)
+            for (int kx = 0; kx < t.kernel_w; kx++) {
+                const int x = ox * t.stride_w - t.left + kx * t.dilation_w;
+                const int y = oy * t.stride_h - t.top + ky * t.dilation_h;
+                if (x < 0 || x >= t.in_w || y < 0 || y >= t.in_h) continue;
+                const double p =
+                    (double)b.in.data()[c / t.in_pack * b.shape.in_block +
+                                        (y * t.in_w + x) * t.in_pack + c % t.in_pack] *
+                    b.weights.data()[((oc * t.in_c + c) * t.kernel_h + ky) * t.kernel_w + kx];
+                sum.value += p;
+                sum.squares += p * p;
+            }
+    return sum;
+}
+
+inline const Case kCases[] = {
+    {1, 1, 16, 16, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // one pixel
+    {9, 7, 32, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // pointwise, a narrow panel
+    {9, 8, 16, 32, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0},     // pointwise, stride 2
+    {6, 5, 48, 16, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0},     // pointwise with padding: bias alone outside
+    {17, 15, 32, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // the common one
+    {14, 14, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // tiles of one row each
+    {21, 13, 16, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},   // stride 2
+    {7, 7, 160, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    // small map, several sections
+    {3, 2, 16, 16, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2},     // window larger than the input
+    {20, 6, 16, 16, 3, 3, 1, 1, 2, 3, 2, 2, 3, 3},    // dilation
+    {12, 9, 16, 16, 5, 1, 1, 1, 1, 1, 2, 2, 0, 0},    // row
+    {9, 12, 16, 16, 1, 7, 1, 2, 1, 1, 0, 0, 3, 3},    // column
+    {10, 10, 16, 16, 2, 2, 2, 2, 1, 1, 0, 1, 0, 1},   // even window, uneven padding
+    {5, 5, 16, 16, 3, 3, 3, 3, 2, 2, 6, 6, 6, 6},     // whole windows in the padding
+    {28, 1, 16, 16, 3, 1, 1, 1, 1, 1, 1, 1, 0, 0},    // one row
+    {40, 40, 128, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  // several blocks
+};
 
 struct DeleteLayer {
     void operator()(Layer* layer) const { delete layer; }

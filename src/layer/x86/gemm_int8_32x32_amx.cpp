@@ -71,8 +71,10 @@ void int8_end_chain(const Int8Rest& rest) {
     rest.finish(rest);
 }
 
+void begin_int8(int tile_rows, int k_bytes) { begin_tiles(tile_rows, k_bytes, 2); }
+
 constexpr Int8UnitKernels kKernels = {
-    &begin_tiles,
+    &begin_int8,
     &end_tiles,
     {{&int8_sums<1, 1>, &int8_sums<1, 2>}, {&int8_sums<2, 1>, &int8_sums<2, 2>}},
     &int8_chain,

@@ -14,12 +14,12 @@ namespace {
 
 constexpr int kTileBytes = 1024;  // of B: 64 bytes of k by 16 columns
 
-// k_bytes: those of a row of A that count, a multiple of 4.
-void begin_tiles(int tile_rows, int k_bytes) {
+// k_bytes: those of a row of A that count, a multiple of 4. The last b_tiles tiles are B's.
+void begin_tiles(int tile_rows, int k_bytes, int b_tiles) {
     TileConfig config = {};
     config.palette = 1;
     for (int i = 0; i < 8; i++) {
-        const bool is_a = i == 4 || i == 5, is_b = i > 5;
+        const bool is_a = i == 4 || i == 5, is_b = i >= 8 - b_tiles;
         config.row_bytes[i] = (uint16_t)(is_a ? k_bytes : 64);
         config.rows[i] = (uint8_t)(is_b ? k_bytes / 4 : tile_rows);
     }

@@ -58,6 +58,11 @@ template <int sum, int a, int b>
 QUOLL_TILE_INLINE void tile_dot_u8s8() {
     asm volatile("tdpbusd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sum), "i"(a), "i"(b));
 }
+// The same for s8 a.
+template <int sum, int a, int b>
+QUOLL_TILE_INLINE void tile_dot_s8s8() {
+    asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sum), "i"(a), "i"(b));
+}
 // 32 values to bf16, to nearest.
 QUOLL_TILE_INLINE __m512i to_bf16(__m512 first, __m512 second) {
     return (__m512i)_mm512_cvtne2ps_pbh(second, first);
@@ -110,22 +115,32 @@ void tile_dot_bf16() {
         _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), _mm512_add_ps(even, odd)));
     }
 }
-// TDPBUSD (Intel SDM vol. 2): nothing saturates.
-template <int sum, int a, int b>
-void tile_dot_u8s8() {
+// TDPBUSD and TDPBSSD (Intel SDM vol. 2): nothing saturates.
+template <bool signed_a, int sum, int a, int b>
+void tile_dot_bytes() {
     const int words = t_config.row_bytes[a] / 4;
+    const auto even = [](__m512i x) { return _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8); };
+    const auto odd = [](__m512i x) { return _mm512_srai_epi16(x, 8); };
     for (int r = 0; r < t_config.rows[sum]; r++) {
         __m512i total = _mm512_loadu_si512(t_tiles[sum][r]);
         for (int k = 0; k < words; k++) {
             const __m512i x = _mm512_castps_si512(_mm512_set1_ps(t_tiles[a][r][k]));
             const __m512i y = _mm512_loadu_si512(t_tiles[b][k]);
-            const __m512i even = _mm512_madd_epi16(_mm512_and_si512(x, _mm512_set1_epi16(0xff)),
-                                                   _mm512_srai_epi16(_mm512_slli_epi16(y, 8), 8));
-            const __m512i odd = _mm512_madd_epi16(_mm512_srli_epi16(x, 8), _mm512_srai_epi16(y, 8));
-            total = _mm512_add_epi32(total, _mm512_add_epi32(even, odd));
+            const __m512i x0 = signed_a ? even(x) : _mm512_and_si512(x, _mm512_set1_epi16(0xff));
+            const __m512i x1 = signed_a ? odd(x) : _mm512_srli_epi16(x, 8);
+            total = _mm512_add_epi32(total, _mm512_add_epi32(_mm512_madd_epi16(x0, even(y)),
+                                                             _mm512_madd_epi16(x1, odd(y))));
         }
         _mm512_storeu_si512(t_tiles[sum][r], total);
     }
+}
+template <int sum, int a, int b>
+void tile_dot_u8s8() {
+    tile_dot_bytes<false, sum, a, b>();
+}
+template <int sum, int a, int b>
+void tile_dot_s8s8() {
+    tile_dot_bytes<true, sum, a, b>();
 }
 inline __m256i to_bf16(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);

@@ -35,8 +35,7 @@ bool has_padding(const ConvGeometry& g) {
 
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
-      split_(nullptr),
-      winograd_(false),
+      means_(),
       narrow_(false),
       kernel_w_(1),
       kernel_h_(1),
@@ -95,11 +94,15 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
 
     int status = kOk;
     ConvGeometry g;
-    winograd_ = winograd_candidate(s, opt);
-    split_ = s.axes < 3 ? split_kernels_for(opt) : nullptr;
+    means_ = ConvMeans();
+    means_.winograd = winograd_candidate(s, opt);
+    if (s.axes < 3) {
+        means_.split = split_kernels_for(opt);
+        means_.fixed = fixed_kernels_for(opt);
+    }
     narrow_ = opt.use_bf16_storage;
     const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);
-    if ((!winograd_ && !split_) || (hinted && layer.bottom_shapes[0].dims == 1)) {
+    if ((!means_.winograd && !means_.split && !means_.fixed) || (hinted && layer.bottom_shapes[0].dims == 1)) {
         status = pack_direct();
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
         QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
@@ -149,42 +152,87 @@ int ConvRunner::pack_winograd() const {
 }
 
 int ConvRunner::pack_split(const TileShape& shape) const {
-    const size_t size = SplitPlan::packed_size(*split_, shape);
+    const size_t size = SplitPlan::packed_size(*means_.split, shape);
     if (size / 2 <= INT_MAX) weights_.create((int)(size / 2), group_);
     if (weights_.empty()) return kOutOfMemory;
     const float* from = raw_weights_;
     const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
     for (int g = 0; g < group_; g++, from += values)
-        SplitPlan::pack(*split_, from, shape, (uint16_t*)weights_.row(g));
+        SplitPlan::pack(*means_.split, from, shape, (uint16_t*)weights_.row(g));
     form_ = Form::kSplit;
     raw_weights_.release();
     return kOk;
 }
 
-ConvForm choose_conv_form(const KernelSet& kernels, bool may_winograd,
-                          const SplitGemmKernels* split, const ConvShape& s, bool narrow) {
-    const bool winograd = may_winograd && WinogradPlan::prefers(kernels, s);
+int ConvRunner::pack_fixed(const TileShape& shape) const {
+    const size_t size = FixedPlan::packed_size(shape);
+    if (size <= INT_MAX) weights_.create((int)size, group_);
+    if (weights_.empty()) return kOutOfMemory;
+    const float* from = raw_weights_;
+    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
+    for (int g = 0; g < group_; g++, from += values)
+        FixedPlan::pack(*means_.fixed, from, shape, weights_.row(g));
+    form_ = Form::kFixed;
+    raw_weights_.release();
+    return kOk;
+}
+
+bool ConvRunner::weights_suit_fixed(const TileShape& shape) const {
+    const float* from = raw_weights_;
+    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
+    for (int g = 0; g < group_; g++, from += values)
+        if (!FixedPlan::suits(*means_.fixed, from, shape)) return false;
+    return true;
+}
+
+namespace {
+
+// Of the form that vectors take.
+double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool narrow) {
+    // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
+    // stages wait for memory.
+    double cycles = winograd ? WinogradPlan::cycles(kernels, s) * 1.3 : ConvPlan::cycles(kernels, s);
+    // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
+    if (narrow)
+        cycles +=
+            (double)s.x.in * s.y.in * s.in_channels + (double)s.x.out * s.y.out * s.out_channels;
+    return cycles;
+}
+
+}  // namespace
+
+ConvForm choose_conv_form(const KernelSet& kernels, const ConvMeans& means, const ConvShape& s,
+                          bool narrow) {
+    const bool winograd = means.winograd && WinogradPlan::prefers(kernels, s);
     const TileShape shape = tile_shape(s);
-    if (split && SplitPlan::takes(shape)) {
-        // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how
-        // its stages wait for memory.
-        double vectors =
-            winograd ? WinogradPlan::cycles(kernels, s) * 1.3 : ConvPlan::cycles(kernels, s);
-        // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
-        if (narrow)
-            vectors += (double)s.x.in * s.y.in * s.in_channels +
-                       (double)s.x.out * s.y.out * s.out_channels;
-        // Tile units are held back more often than vectors are, which one start-up probe does not
-        // foresee.
-        if (SplitPlan::cycles(*split, shape) < vectors * .95) return ConvForm::kSplit;
-    }
-    return winograd ? ConvForm::kWinograd : ConvForm::kDirect;
+    ConvForm form = winograd ? ConvForm::kWinograd : ConvForm::kDirect;
+    // Tile units are held back more often than vectors are.
+    double least = .95 * vector_cycles(kernels, winograd, s, narrow);
+    const auto consider = [&](ConvForm candidate, double cycles) {
+        if (cycles >= least) return;
+        form = candidate;
+        least = cycles;
+    };
+    if (means.split && SplitPlan::takes(shape))
+        consider(ConvForm::kSplit, SplitPlan::cycles(*means.split, shape));
+    if (means.fixed && FixedPlan::takes(shape))
+        consider(ConvForm::kFixed, FixedPlan::cycles(shape));
+    return form;
 }
 
 int ConvRunner::decide(const ConvShape& shape) const {
-    switch (choose_conv_form(*kernels_, winograd_, split_, shape, narrow_)) {
+    const TileShape tiles = tile_shape(shape);
+    ConvMeans means = means_;
+    Form form = choose_conv_form(*kernels_, means, shape, narrow_);
+    if (form == Form::kFixed && !weights_suit_fixed(tiles)) {
+        means.fixed = nullptr;
+        form = choose_conv_form(*kernels_, means, shape, narrow_);
+    }
+    switch (form) {
+        case Form::kFixed:
+            return pack_fixed(tiles);
         case Form::kSplit:
-            return pack_split(tile_shape(shape));
+            return pack_split(tiles);
         case Form::kWinograd:
             return pack_winograd();
         default:
@@ -201,6 +249,8 @@ const char* ConvRunner::algorithm() const {
             return "winograd";
         case Form::kSplit:
             return "split";
+        case Form::kFixed:
+            return "fixed";
         default:
             return "";
     }
@@ -208,7 +258,7 @@ const char* ConvRunner::algorithm() const {
 
 // Whether such a bf16 input is multiplied as it is. *status: of deciding the form.
 bool ConvRunner::takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const {
-    if (!split_ || split_->terms != 1 || s.axes != 2 || (s.pad_value != 0.f && has_padding(g)) ||
+    if (!means_.split || means_.split->terms != 1 || s.axes != 2 || (s.pad_value != 0.f && has_padding(g)) ||
         !ConvPlan::takes(shape_of(g)))
         return false;
     std::lock_guard<std::mutex> lock(lock_);
@@ -229,7 +279,12 @@ int ConvRunner::prepare(const ConvShape& shape, bool narrow_in, bool narrow_out,
         split.narrow_in = narrow_in, split.narrow_out = narrow_out;
         if (!plans_.split || !(plans_.split->shape() == split) ||
             plans_.split->threads() != threads)
-            plans_.split = std::make_shared<const SplitPlan>(*split_, split, threads);
+            plans_.split = std::make_shared<const SplitPlan>(*means_.split, split, threads);
+    } else if (form_ == Form::kFixed) {
+        const TileShape fixed = tile_shape(shape);
+        if (!plans_.fixed || !(plans_.fixed->shape() == fixed) ||
+            plans_.fixed->threads() != threads)
+            plans_.fixed = std::make_shared<const FixedPlan>(*means_.fixed, fixed, threads);
     }
     *plans = plans_;
     return kOk;
@@ -309,6 +364,8 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     switch (form) {
         case Form::kSplit:
             return run_split(*plans.split, blobs, opt);
+        case Form::kFixed:
+            return run_fixed(*plans.fixed, blobs, opt);
         case Form::kWinograd:
             return run_winograd(shape, blobs, threads, opt);
         default:
@@ -371,6 +428,21 @@ int ConvRunner::run_split(const SplitPlan& plan, const Blobs& b, const Option& o
     return kOk;
 }
 
+int ConvRunner::run_fixed(const FixedPlan& plan, const Blobs& b, const Option& opt) const {
+    Mat workspace;
+    if (plan.workspace() <= INT_MAX)
+        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    if (workspace.empty()) return kOutOfMemory;
+    for (int i = 0; i < group_; i++) {
+        const char* added = (const char*)b.added;
+        if (added) added += i * b.added_group;
+        plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i), bias_.row(i),
+                 (float*)((char*)b.out + i * b.out_group), (const float*)added,
+                 (ptrdiff_t)b.added_step, b.activation, workspace);
+    }
+    return kOk;
+}
+
 int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat& top,
                              const Option& opt) const {
     // Channels of a 1-D blob follow each other whatever its elempack; with a 1x1 kernel that is the
@@ -384,13 +456,17 @@ int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat&
         form = form_;
     }
     const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
-    if (form == Form::kSplit) {
-        const SplitPlan plan(*split_, tile_shape(1, out_channels_, in_channels_, 0, 0), 1);
-        return run_split(plan,
-                         {bottom.data, nullptr, top.data, in_channels_ * sizeof(float), 0,
-                          out_channels_ * sizeof(float), 0, activation},
-                         opt);
-    }
+    const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
+    const Blobs blobs = {bottom.data,
+                         nullptr,
+                         top.data,
+                         in_channels_ * sizeof(float),
+                         0,
+                         out_channels_ * sizeof(float),
+                         0,
+                         activation};
+    if (form == Form::kSplit) return run_split(SplitPlan(*means_.split, row, 1), blobs, opt);
+    if (form == Form::kFixed) return run_fixed(FixedPlan(*means_.fixed, row, 1), blobs, opt);
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;

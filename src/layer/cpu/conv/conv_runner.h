@@ -7,17 +7,23 @@
 #include <mutex>
 
 #include "layer/conv_reference.h"
+#include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/conv/split_plan.h"
 #include "layer/cpu/winograd/winograd_plan.h"
 
 namespace quoll {
 
-enum class ConvForm { kUndecided, kDirect, kWinograd, kSplit };
+enum class ConvForm { kUndecided, kDirect, kWinograd, kSplit, kFixed };
+// What a convolution may run on besides the gemm kernels; kernels for tile units may be null.
+struct ConvMeans {
+    bool winograd;
+    const SplitGemmKernels* split;
+    const FixedGemmKernels* fixed;
+};
 // The form that is expected to be the fastest on one core, whatever the number of threads: forms
-// round differently, and answers must not depend on that number. winograd: it may be used; split:
-// the kernels that may be, or null; narrow: blobs are bf16.
-ConvForm choose_conv_form(const KernelSet& kernels, bool winograd, const SplitGemmKernels* split,
-                          const ConvShape& shape, bool narrow);
+// round differently, and answers must not depend on that number. narrow: blobs are bf16.
+ConvForm choose_conv_form(const KernelSet& kernels, const ConvMeans& means, const ConvShape& shape,
+                          bool narrow);
 
 // An f32 convolution in any number of groups. create() once, then forward() from any thread.
 class ConvRunner {
@@ -28,7 +34,8 @@ public:
     // the first forward() chooses and packs.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
-    // "direct", "winograd" or "split" (bf16 parts on tile units); "" before the choice.
+    // "direct", "winograd", "split" or "fixed" (bf16 parts, digits on tile units); "" before the
+    // choice.
     const char* algorithm() const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
     // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
@@ -50,6 +57,7 @@ private:
     struct Plans {
         std::shared_ptr<const ConvPlan> direct;
         std::shared_ptr<const SplitPlan> split;
+        std::shared_ptr<const FixedPlan> fixed;
     };
 
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
@@ -58,6 +66,8 @@ private:
     int pack_direct() const;
     int pack_winograd() const;
     int pack_split(const TileShape& shape) const;
+    int pack_fixed(const TileShape& shape) const;
+    bool weights_suit_fixed(const TileShape& shape) const;
     bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
     int prepare(const ConvShape& shape, bool narrow_in, bool narrow_out, int threads, Form* form,
                 Plans* plans) const;
@@ -74,11 +84,11 @@ private:
     int run_winograd(const ConvShape& shape, const Blobs& blobs, int threads,
                      const Option& opt) const;
     int run_split(const SplitPlan& plan, const Blobs& blobs, const Option& opt) const;
+    int run_fixed(const FixedPlan& plan, const Blobs& blobs, const Option& opt) const;
 
     const KernelSet* kernels_;
-    const SplitGemmKernels* split_;  // null: not to be used
-    bool winograd_;                  // may be used
-    bool narrow_;                    // blobs will be bf16
+    ConvMeans means_;  // that may be used
+    bool narrow_;      // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;

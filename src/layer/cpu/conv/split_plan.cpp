@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "layer/cpu/conv/tile_store.h"
+
 namespace quoll {
 
 namespace {
@@ -12,12 +14,6 @@ namespace {
 // Cycles of a tile multiplication with its share of the loads, which weigh more the fewer products
 // there are (bench_conv, Sapphire Rapids).
 double tile_cycles(int products) { return products == 6 ? 21.5 : products == 3 ? 25 : 36; }
-
-// Columns of C that lie together; 0: as many now, as many then.
-int group_of(const TileShape& s) {
-    if (s.out_pack % 16 == 0 || s.out_pack >= (size_t)s.out_channels) return 16;
-    return s.out_pack <= 8 && 8 % s.out_pack == 0 ? (int)s.out_pack : 0;
-}
 
 bool has_windows(const TileShape& s) {
     return s.in_pack == 1 && takes_windows(s, kSplitPixel, kSplitK);
@@ -36,7 +32,8 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape) 
     unit.step_cycles = kernels.products * tile_cycles(kernels.products);
     unit.value_cycles = .2 * kernels.terms;
     unit.finish_cycles = 200;
-    unit.row_cycles = group_of(shape) > 1 ? 0 : 120;
+    unit.row_cycles = tile_group(shape) > 1 ? 0 : 120;
+    unit.scaled_pixels = 0;
     return unit;
 }
 
@@ -49,7 +46,7 @@ const SplitGemmKernels* split_kernels_for(const Option& opt) {
 }
 
 bool SplitPlan::takes(const TileShape& shape) {
-    return TilePlan::takes(shape) && group_of(shape) > 0;
+    return TilePlan::takes(shape) && tile_group(shape) > 0;
 }
 
 double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape) {
@@ -109,7 +106,7 @@ public:
     void pad(char* to, size_t positions) const override {
         memset(to, 0, positions * kernels.terms * kUnitRowBytes);
     }
-    void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const override;
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
     void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
     const SplitGemmKernels& kernels;
@@ -125,9 +122,7 @@ public:
 
 private:
     void lay_out_windows(ptrdiff_t at, size_t count, char* to) const;
-    SplitStore make_store(size_t panel) const;
     bool chains(const SplitStore& store, size_t steps) const;
-    void finish(const SplitStore& store, float* sums, int rows) const;
 };
 
 void SplitPlan::Work::lay_out_windows(ptrdiff_t at, size_t count, char* to) const {
@@ -145,7 +140,8 @@ void SplitPlan::Work::lay_out_windows(ptrdiff_t at, size_t count, char* to) cons
     (s.narrow_in ? kernels.copy_windows : kernels.windows)(t);
 }
 
-void SplitPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const {
+void SplitPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, const float*,
+                              char* to) const {
     const TileShape& s = shape;
     if (has_windows(s)) return lay_out_windows(at, pixels, to);
     const int kernel = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
@@ -160,55 +156,9 @@ void SplitPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, char* to
     (s.narrow_in ? kernels.copy : kernels.input)[kernel](input);
 }
 
-namespace {
-
-ptrdiff_t column_offset(const TileShape& s, size_t n, ptrdiff_t block) {
-    return (ptrdiff_t)(n / s.out_pack) * block + (ptrdiff_t)(n % s.out_pack);
-}
-
-}  // namespace
-
-SplitStore SplitPlan::Work::make_store(size_t panel) const {
-    const TileShape& s = shape;
-    const size_t n0 = panel * kUnitColumns, size = s.narrow_out ? sizeof(uint16_t) : sizeof(float);
-    SplitStore store = {};
-    store.columns = (int)std::min<size_t>(kUnitColumns, s.out_channels - n0);
-    store.width = store.columns > 16 ? kUnitColumns : kUnitColumns / 2;
-    store.bias = bias + n0;
-    store.narrow = s.narrow_out;
-    store.group = group_of(s);
-    store.c = (char*)out + column_offset(s, n0, s.out_block) * (ptrdiff_t)size;
-    const auto group_step = [&](ptrdiff_t block) {
-        return column_offset(s, n0 + store.group, block) - column_offset(s, n0, block);
-    };
-    store.c_group = group_step(s.out_block);
-    store.r_group = group_step(residual_block);
-    if (residual)
-        store.residual =
-            (const char*)residual + column_offset(s, n0, residual_block) * (ptrdiff_t)size;
-    store.low = activation.low, store.high = activation.high;
-    const float slope = activation.params[0];
-    const bool full = store.group == 16 && store.columns == kUnitColumns;
-    store.slope = activation.leaky && full && slope > 0.f && slope < 1.f ? slope : 1.f;
-    return store;
-}
-
 bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
-    return store.group == 16 && store.columns == kUnitColumns &&
-           (!activation.pass || store.slope != 1.f) &&
+    return is_whole(store, kUnitColumns, activation) &&
            (kernels.products == 1 || steps <= kSplitSection);
-}
-
-void SplitPlan::Work::finish(const SplitStore& store, float* sums, int rows) const {
-    if (!activation.pass || store.slope != 1.f) return kernels.to_c->store(store, sums, rows);
-    kernels.to_c->settle(store, sums, rows);
-    activation.finish(sums, (size_t)rows * store.width);
-    SplitStore rest = store;
-    rest.bias = nullptr;
-    rest.residual = nullptr;
-    rest.slope = 1.f;
-    rest.low = -INFINITY, rest.high = INFINITY;
-    kernels.to_c->store(rest, sums, rows);
 }
 
 void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
@@ -218,7 +168,8 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     SplitRest rest = {};
     rest.sums = sums;
     for (size_t panel = first; panel < last; panel++) {
-        SplitStore store = make_store(panel);
+        SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
+                                      {out, residual, residual_block}, activation);
         const TilePlan::Pairs pairs(plan, a, weights, block, panel);
         for (size_t i = 0; i < pairs.size(); i++) {
             const TilePlan::Pair pair = pairs[i];
@@ -233,7 +184,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
             if (rest.rows) kernels.end_chain(rest);
             rest.rows = 0;
             kernels.tile[pair.tiles - 1][store.width > 16](tile);
-            finish(store, sums, pair.rows);
+            finish_tile_sums(*kernels.to_c, store, activation, sums, pair.rows);
         }
     }
     if (rest.rows) kernels.end_chain(rest);

@@ -239,7 +239,8 @@ void TilePlan::choose_blocks() {
     }
     threads_ = (int)std::min<size_t>(threads_, blocks_ * groups_);
     plane_length_ = block_positions(divide_up(pairs, blocks_));
-    share_ = plane_length_ * position;
+    scales_at_ = plane_length_ * position;
+    share_ = scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
 }
 
 void TilePlan::add_steps() {
@@ -263,9 +264,23 @@ void TilePlan::block_tiles(size_t block, size_t* first, size_t* last) const {
     *last = std::min(*first + piece_length(pairs, blocks_, block) * kUnitTiles, starts_.size());
 }
 
+void TilePlan::Work::scale(ptrdiff_t, size_t, float*) const {}
+
+// All channels of pixels of a row.
+void TilePlan::lay_out_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
+                              float* scales) const {
+    const TileShape& s = shape_;
+    if (unit_.scaled_pixels) work.scale(at, pixels, scales);
+    for (size_t c = 0; c < channel_blocks_; c++) {
+        const int channel = (int)c * unit_.step_channels;
+        work.lay_out(at + (ptrdiff_t)(channel / s.in_pack) * s.in_block, channel, pixels, scales,
+                     to + c * planes_ * plane_length_ * unit_.position_bytes);
+    }
+}
+
 // Positions q0 <= q < q1 of row y of one plane, all channels.
 void TilePlan::lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
-                            char* to) const {
+                            char* to, float* scales) const {
     const TileShape& s = shape_;
     int top, bottom, left, right;
     y_.inside(y_.phases[plane_y], &top, &bottom);
@@ -273,17 +288,18 @@ void TilePlan::lay_out_line(const Work& work, int y, int plane_y, int plane_x, i
     if (y < top || y >= bottom) left = right = q1;
     left = std::min(std::max(left, q0), q1);
     right = std::min(std::max(right, left), q1);
-    const ptrdiff_t row = (ptrdiff_t)y * s.y.stride + y_.phases[plane_y] - s.y.before;
-    const ptrdiff_t column = (ptrdiff_t)left * s.x.stride + x_.phases[plane_x] - s.x.before;
-    for (size_t c = 0; c < channel_blocks_; c++) {
-        const int channel = (int)c * unit_.step_channels;
+    if (unit_.scaled_pixels) std::fill(scales, scales + (q1 - q0), 0.f);
+    for (size_t c = 0; c < channel_blocks_ && (left > q0 || q1 > right); c++) {
         char* at = to + c * planes_ * plane_length_ * unit_.position_bytes;
         work.pad(at, left - q0);
         work.pad(at + (right - q0) * unit_.position_bytes, q1 - right);
-        if (left == right) continue;
-        work.lay_out(
-            row * s.in_row + column * s.in_pixel + (ptrdiff_t)(channel / s.in_pack) * s.in_block,
-            channel, right - left, at + (left - q0) * unit_.position_bytes);
+    }
+    const ptrdiff_t row = (ptrdiff_t)y * s.y.stride + y_.phases[plane_y] - s.y.before;
+    const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
+    for (int q = left; q < right; q += most) {
+        const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
+        lay_out_pixels(work, row * s.in_row + column * s.in_pixel, std::min(most, right - q),
+                       to + (q - q0) * unit_.position_bytes, scales + (q - q0));
     }
 }
 
@@ -299,7 +315,8 @@ void TilePlan::lay_out_block(const Work& work, size_t block, char* to) const {
         for (int p = begin; p < end;) {
             const int y = p / pitch_, stop = std::min(end, (y + 1) * pitch_);
             lay_out_line(work, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
-                         plane_to + (size_t)(p - begin) * unit_.position_bytes);
+                         plane_to + (size_t)(p - begin) * unit_.position_bytes,
+                         scales(to) + (p - begin));
             p = stop;
         }
     }

@@ -50,6 +50,9 @@ public:
         double value_cycles;    // laying out one value of the input
         double finish_cycles;   // the way of a tile to C
         double row_cycles;      // and of a row of a panel's columns, besides
+        // Where not 0 positions have scales, which are taken of so many neighbours at a time before
+        // these are laid out; there is one plane then.
+        int scaled_pixels;
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {
@@ -59,8 +62,12 @@ public:
         virtual void end() const = 0;
         // So many positions of padding.
         virtual void pad(char* to, size_t positions) const = 0;
-        // Channels from `channel` on of `pixels` pixels, from the input's value `at` on.
-        virtual void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const = 0;
+        // The scales of `pixels` pixels, from the input's value `at` on.
+        virtual void scale(ptrdiff_t at, size_t pixels, float* scales) const;
+        // Channels from `channel` on of `pixels` pixels, from the input's value `at` on, and the
+        // pixels' scales, where there are some.
+        virtual void lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                             char* to) const = 0;
         // All tiles of a block, whose input lies at `a`, by the panels first <= p < last.
         virtual void multiply(const char* a, size_t block, size_t first, size_t last) const = 0;
 
@@ -80,6 +87,8 @@ public:
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return threads_ * (share_ / sizeof(float)); }
     void run(const Work& work, float* workspace) const;
+    // Of the positions of a block whose input lies at `a`.
+    float* scales(const char* a) const { return (float*)(a + scales_at_); }
 
     // For Work::multiply. Pair i of a block: its tiles (or last single one), and where their rows
     // of C lie, negative: nowhere. weights: all panels.
@@ -124,8 +133,10 @@ private:
     size_t panel_bytes() const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
     void lay_out_block(const Work& work, size_t block, char* to) const;
-    void lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
-                      char* to) const;
+    void lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1, char* to,
+                      float* scales) const;
+    void lay_out_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
+                        float* scales) const;
 
     const Unit unit_;
     const TileShape shape_;
@@ -139,6 +150,7 @@ private:
     size_t channel_blocks_, planes_, panels_;
     size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
     size_t plane_length_;     // positions in the buffer
+    size_t scales_at_;        // bytes from a buffer's begin
     size_t share_;            // bytes of a thread's buffer
     double cycles_;
 };

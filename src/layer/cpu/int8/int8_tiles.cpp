@@ -36,6 +36,7 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     // A tile is started and stored besides, in 16 cycles each and the latency of the last step.
     unit.finish_cycles = 60 + kUnitRows * vector_cycles(shape);
     unit.row_cycles = 0;
+    unit.scaled_pixels = 0;
     return unit;
 }
 
@@ -110,7 +111,7 @@ public:
     void pad(char* to, size_t positions) const override {
         memset(to, pad_value + kernels().offset, positions * kUnitRowBytes);
     }
-    void lay_out(ptrdiff_t at, int channel, size_t pixels, char* to) const override {
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override {
         if (own.windows_)
             lay_out_windows(at / own.shape_.x.out, at % own.shape_.x.out, pixels, to);
         else

@@ -1,0 +1,341 @@
+#include "layer/cpu/conv/fixed_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace quoll {
+
+namespace {
+
+// The largest of values over their root mean square, of an output's weights, and of these times
+// that of inputs that share a scale. The products left out are then, in the root mean square, 4e-6
+// of those added up (fixed_gemm.h).
+enum { kMostWeightSpread = 16, kMostSpread = 128 };
+
+bool is_pointwise(const TileShape& s) { return s.x.kernel * s.y.kernel == 1; }
+
+// As fixed_gemm.h counts them.
+int pack_index(int pack) { return pack == 16 ? 3 : pack == 8 ? 2 : pack == 4 ? 1 : 0; }
+
+size_t steps_of(const TileShape& s) {
+    return (size_t)((s.in_channels + kFixedK - 1) / kFixedK) * s.x.kernel * s.y.kernel;
+}
+size_t columns_of(const TileShape& s) {
+    return (size_t)(s.out_channels + kFixedColumns - 1) / kFixedColumns * kFixedColumns;
+}
+size_t panel_bytes(const TileShape& s) {
+    return steps_of(s) * kFixedTerms * kFixedK * kFixedColumns;
+}
+
+TilePlan::Unit unit_of(const TileShape& shape) {
+    TilePlan::Unit unit;
+    unit.step_channels = kFixedK;
+    unit.position_bytes = kFixedTerms * kFixedK;
+    unit.step_bytes = kFixedTerms * kFixedK * kUnitColumns;
+    // bench_conv, Sapphire Rapids.
+    unit.step_cycles = 6 * 20.;
+    unit.value_cycles = shape.in_pack == 16 ? .4 : .6;
+    unit.finish_cycles = 60;
+    unit.row_cycles = tile_group(shape) == 16 ? 0 : 20;
+    unit.scaled_pixels = is_pointwise(shape) ? 32 : 0;
+    return unit;
+}
+
+}  // namespace
+
+const FixedGemmKernels* fixed_kernels_for(const Option& opt) {
+    const bool asked = opt.use_fp32_split == 6 || opt.use_fp32_split == 3;
+    return asked && !opt.use_bf16_storage ? fixed_gemm_kernels() : nullptr;
+}
+
+bool FixedPlan::takes(const TileShape& s) {
+    const double k = (double)s.in_channels * s.x.kernel * s.y.kernel;
+    return TilePlan::takes(s) && tile_group(s) > 0 && s.in_pack > 1 && !s.narrow_in &&
+           !s.narrow_out && k <= kFixedMostK;
+}
+
+double FixedPlan::cycles(const TileShape& shape) {
+    double scan = 0;
+    if (!is_pointwise(shape)) scan = .08 * shape.x.in * shape.y.in * shape.in_channels;
+    return TilePlan(unit_of(shape), shape, 1).cycles() + scan;
+}
+
+FixedPlan::FixedPlan(const FixedGemmKernels& kernels, const TileShape& shape, int threads)
+    : kernels_(kernels), shape_(shape), plan_(unit_of(shape), shape, threads) {}
+
+bool FixedPlan::has_pixel_scales() const { return is_pointwise(shape_); }
+
+// ---------------------------------------------------------------- weights
+
+namespace {
+
+// Values of the weights of an output channel in the order of the steps: blocks of channels, and the
+// taps inside one, whose inputs then come from the first-level cache.
+std::vector<int> weight_order(const TileShape& s) {
+    const int taps = s.x.kernel * s.y.kernel;
+    std::vector<int> order;
+    order.reserve(steps_of(s) * kFixedK);
+    for (int c = 0; c < s.in_channels; c += kFixedK)
+        for (int t = 0; t < taps; t++)
+            for (int i = c; i < c + kFixedK; i++)
+                order.push_back(i < s.in_channels ? i * taps + t : -1);
+    return order;
+}
+
+// Of the output whose weights are spread the most.
+FixedSpread spread_of(const FixedGemmKernels& kernels, const float* weights, const TileShape& s) {
+    const size_t k = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+    FixedSpread most;
+    for (int n = 0; n < s.out_channels; n++) {
+        const FixedSpread one = kernels.spread(weights + n * k, k, INFINITY);
+        const bool finite = most.finite && one.finite;
+        if (one.ratio() > most.ratio()) most = one;
+        most.finite = finite;
+    }
+    return most;
+}
+
+}  // namespace
+
+size_t FixedPlan::packed_size(const TileShape& s) {
+    return columns_of(s) * (1 + panel_bytes(s) / kFixedColumns / sizeof(float)) + 16;
+}
+
+// The panels, the columns' scales, and the weights' spread.
+void FixedPlan::pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& s,
+                     float* packed) {
+    const std::vector<int> order = weight_order(s);
+    const size_t columns = columns_of(s), bytes = panel_bytes(s);
+    FixedPanel panel;
+    panel.ld = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+    panel.order = order.data();
+    panel.steps = steps_of(s);
+    float* scales = packed + columns / kFixedColumns * bytes / sizeof(float);
+    for (size_t n = 0; n < columns; n += kFixedColumns) {
+        panel.src = weights + n * panel.ld;
+        panel.columns = (int)std::min<size_t>(kFixedColumns, s.out_channels - n);
+        panel.dst = (int8_t*)packed + n / kFixedColumns * bytes;
+        panel.scales = scales + n;
+        kernels.pack(panel);
+    }
+    scales[columns] = (float)spread_of(kernels, weights, s).ratio();
+}
+
+bool FixedPlan::suits(const FixedGemmKernels& kernels, const float* weights, const TileShape& s) {
+    const FixedSpread spread = spread_of(kernels, weights, s);
+    return spread.finite && spread.ratio() <= kMostWeightSpread;
+}
+
+// ---------------------------------------------------------------- one run
+
+// The values whose magnitude is above `least` and at most `most`, or all.
+struct FixedPart {
+    bool all;
+    float least, most;
+    float scale;  // of larger kernels than 1x1
+};
+
+class FixedPlan::Work final : public TilePlan::Work {
+public:
+    Work(const FixedPlan& plan, const float* in, const float* weights);
+    void begin(int tile_rows) const override { own.kernels_.begin(tile_rows); }
+    void end() const override { own.kernels_.end(); }
+    void pad(char* to, size_t positions) const override {
+        memset(to, 0, positions * kFixedTerms * kFixedK);
+    }
+    void scale(ptrdiff_t at, size_t pixels, float* scales) const override;
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                 char* to) const override;
+    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
+
+    const FixedPlan& own;
+    const TileShape& shape;
+    FixedPart part;
+    const float *const in, *const weights, *const column_scales;
+    const float* bias;  // or null
+    TileTarget target;
+    FusedActivation activation;
+
+private:
+    struct Chain;
+};
+
+FixedPlan::Work::Work(const FixedPlan& plan, const float* input, const float* packed)
+    : own(plan),
+      shape(plan.shape()),
+      part{true, 0.f, INFINITY, 0.f},
+      in(input),
+      weights(packed),
+      column_scales(packed +
+                    columns_of(shape) / kFixedColumns * panel_bytes(shape) / sizeof(float)) {}
+
+void FixedPlan::Work::scale(ptrdiff_t at, size_t pixels, float* scales) const {
+    own.kernels_.peaks[pack_index(shape.in_pack)]({in + at, shape.x.stride * shape.in_pixel,
+                                                   shape.in_block, shape.in_channels, pixels,
+                                                   scales});
+}
+
+void FixedPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                              char* to) const {
+    const bool pixel_scales = own.has_pixel_scales();
+    FixedInput input;
+    input.src = in + at;
+    input.src_pixel = shape.x.stride * shape.in_pixel;
+    input.src_block = shape.in_block;
+    input.channels = std::min<int>(kFixedK, shape.in_channels - channel);
+    input.pixels = pixels;
+    input.scales = pixel_scales ? scales : &part.scale;
+    input.scale_step = pixel_scales;
+    input.least = part.least, input.most = part.most;
+    input.dst = (int8_t*)to;
+    input.dst_pixel = kFixedTerms * kFixedK;
+    own.kernels_.input[!part.all][pack_index(shape.in_pack)](input);
+}
+
+// The sums of one pair of tiles after another, each finished while the next are made. Where C takes
+// no rows of 16 columns they go to a buffer first.
+struct FixedPlan::Work::Chain {
+    alignas(64) int32_t sums[kUnitTiles * kFixedTerms * kUnitRows * kFixedColumns];
+    alignas(64) float results[kUnitTiles * kUnitRows * kFixedColumns];
+    float row_scales[kUnitTiles * kUnitRows];
+    int32_t rows[kUnitTiles * kUnitRows];  // of results
+    const Work& work;
+    const char* const a;  // the block's
+    FixedRest rest;
+    SplitStore store;  // of the rest
+
+    Chain(const Work& w, const char* block) : work(w), a(block), rest(), store() {
+        rest.sums = sums;
+        rest.row_scales = row_scales;
+        std::fill_n(row_scales, kUnitTiles * kUnitRows, w.part.scale);
+        for (int i = 0; i < kUnitTiles * kUnitRows; i++) rows[i] = i * kFixedColumns;
+    }
+    void take_scales(const TileOperands& t, int tiles) {
+        const float* scales = work.own.plan_.scales(a) + (t.a - a) / t.a_row;
+        for (int i = 0; i < tiles; i++, scales += t.a_tile / t.a_row)
+            std::copy_n(scales, t.tile_rows, row_scales + i * t.tile_rows);
+    }
+    // What the next sums will be.
+    void set_rest(const TilePlan::Pair& pair, const SplitStore& next, size_t n0) {
+        store = next;
+        store.rows = pair.places;
+        rest.store = store;
+        if (!is_whole(store, kFixedColumns, work.activation)) {
+            rest.store = SplitStore();
+            rest.store.c = results;
+            rest.store.rows = rows;
+            rest.store.low = -INFINITY, rest.store.high = INFINITY;
+            rest.store.slope = 1.f;
+        }
+        rest.column_scales = work.column_scales + n0;
+        rest.tiles = pair.tiles;
+        rest.tile_rows = pair.operands.tile_rows;
+        if (work.own.has_pixel_scales()) take_scales(pair.operands, pair.tiles);
+    }
+    // After a kernel has finished the rest's sums.
+    void finish_rest() {
+        if (rest.tiles && rest.store.c == results)
+            finish_tile_sums(*work.own.kernels_.to_c, store, work.activation, results,
+                             rest.tiles * rest.tile_rows);
+    }
+    void add(const TilePlan::Pair& pair, const SplitStore& next, size_t n0) {
+        work.own.kernels_.chain[pair.tiles - 1](pair.operands, rest);
+        finish_rest();
+        set_rest(pair, next, n0);
+    }
+    void end() {
+        if (rest.tiles) work.own.kernels_.end_chain(rest);
+        finish_rest();
+    }
+};
+
+// A pair of tiles meets both halves of a panel while its rows are in the first-level cache.
+void FixedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
+    Chain chain(*this, a);
+    for (size_t panel = first; panel < last; panel++) {
+        const size_t n0 = panel * kUnitColumns, n1 = n0 + kFixedColumns;
+        const bool full = n1 < (size_t)shape.out_channels;
+        const SplitStore low = tile_store(shape, n0, kFixedColumns, bias, target, activation);
+        SplitStore high = {};
+        if (full) high = tile_store(shape, n1, kFixedColumns, bias, target, activation);
+        const TilePlan::Pairs pairs(own.plan_, a, (const char*)weights, block, panel);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            TilePlan::Pair pair = pairs[i];
+            chain.add(pair, low, n0);
+            if (!full) continue;
+            pair.operands.b += panel_bytes(shape);
+            pair.operands.next = nullptr, pair.operands.next_bytes = 0;
+            chain.add(pair, high, n1);
+        }
+    }
+    chain.end();
+}
+
+FixedSpread FixedPlan::spread(const float* in, float most) const {
+    const TileShape& s = shape_;
+    const size_t count = (size_t)s.x.in * s.y.in * s.in_pack;
+    FixedSpread all;
+    for (int c = 0; c < s.in_channels / s.in_pack; c++)
+        all.add(kernels_.spread(in + c * s.in_block, count, most));
+    return all;
+}
+
+// Outputs whose windows have a value that is not finite.
+void FixedPlan::spoil(const float* in, float* out) const {
+    const TileShape& s = shape_;
+    // The output that has position `at` of an axis as this tap; or -1.
+    const auto output = [](const ConvAxis& axis, int at, int tap) {
+        const int from = at + axis.before - tap * axis.dilation;
+        return from >= 0 && from % axis.stride == 0 && from / axis.stride < axis.out
+                   ? from / axis.stride
+                   : -1;
+    };
+    const auto spoil_windows = [&](int x, int y) {
+        for (int taps = 0; taps < s.x.kernel * s.y.kernel; taps++) {
+            const int ox = output(s.x, x, taps % s.x.kernel);
+            const int oy = output(s.y, y, taps / s.x.kernel);
+            if (ox < 0 || oy < 0) continue;
+            for (size_t n = 0; n < (size_t)s.out_channels; n++)
+                out[ox * s.out_pixel + oy * s.out_row + (ptrdiff_t)(n / s.out_pack) * s.out_block +
+                    (ptrdiff_t)(n % s.out_pack)] = NAN;
+        }
+    };
+    for (int c = 0; c < s.in_channels; c++)
+        for (int y = 0; y < s.y.in; y++)
+            for (int x = 0; x < s.x.in; x++)
+                if (!isfinite(in[x * s.in_pixel + y * s.in_row + c / s.in_pack * s.in_block +
+                                 c % s.in_pack]))
+                    spoil_windows(x, y);
+}
+
+void FixedPlan::run(const float* in, const float* weights, const float* bias, float* out,
+                    const float* residual, ptrdiff_t residual_block,
+                    const FusedActivation& activation, float* workspace) const {
+    Work work(*this, in, weights);
+    work.bias = bias;
+    work.target = {out, residual, residual_block};
+    work.activation = activation;
+    if (has_pixel_scales()) return plan_.run(work, workspace);
+
+    const FixedSpread all = spread(in, INFINITY);
+    const double ratio = all.ratio();
+    work.part.scale = fixed_scale(all.peak);
+    if (ratio * work.column_scales[columns_of(shape_)] > kMostSpread) {
+        // Both parts are spread by the root of it, more or less.
+        const float between = (float)(all.peak / sqrt(ratio));
+        work.part = {false, 0.f, between, fixed_scale(spread(in, between).peak)};
+        work.activation = FusedActivation();
+        plan_.run(work, workspace);
+        work.part = {false, between, INFINITY, fixed_scale(all.peak)};
+        work.bias = nullptr;
+        work.target = {out, out, shape_.out_block};
+        work.activation = activation;
+    }
+    plan_.run(work, workspace);
+    if (!all.finite) spoil(in, out);
+}
+
+}  // namespace quoll

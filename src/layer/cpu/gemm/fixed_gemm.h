@@ -1,0 +1,121 @@
+// Matrix products of f32 values on units that multiply 8-bit integers and add 32-bit ones (AMX).
+//
+// Values that share a scale are fixed-point numbers of 24 bits: value = scale * (65536 hi + 256 mid
+// + lo), three signed digits of eight bits each. Of the nine products of two such numbers six (hi
+// hi, hi mid, mid hi, mid mid, hi lo, lo hi) are added up, exactly, in three sums, one for each
+// weight; the units multiply twice as many 8-bit integers as bf16 values in a time.
+//
+// A column of B has a scale of its own, and so has a row of A or all of them. With x and y the
+// largest magnitudes of both, a product is off by at most 2^-24 (|a| y + |b| x) for the rounding to
+// 24 bits and 2^-22 of x y for the products left out, which are of random sign: the root mean square
+// of the latter is 2^-25 of x y. So it is as good as f32 where values are not far below the largest
+// of their row; a scale for rows that differ much is not.
+//
+// A row whose scale is no number gives NaN; single values that are not finite count as zero.
+//
+// Operands are laid out as tile_operands.h says.
+#ifndef QUOLL_LAYER_CPU_GEMM_FIXED_GEMM_H
+#define QUOLL_LAYER_CPU_GEMM_FIXED_GEMM_H
+
+#include "layer/cpu/gemm/split_gemm.h"
+
+namespace quoll {
+
+enum {
+    kFixedK = 64,       // k of one step
+    kFixedTerms = 3,    // bytes of a value
+    kFixedColumns = 16  // of a panel
+};
+// More of k than this might overflow a sum.
+enum { kFixedMostK = 43000 };
+// The largest number, which leaves room for the rounding of a scale: its digits are at most 127.
+constexpr float kFixedOne = 0x7f7f00;
+// Largest values below this have its scale, so that the inverse is finite.
+constexpr float kFixedLeast = 0x1p-100f;
+
+// The scale of values up to `peak`, which is not negative; NaN where that is not finite.
+inline float fixed_scale(float peak) {
+    return (peak > kFixedLeast ? peak : kFixedLeast) / kFixedOne + (peak - peak);
+}
+
+// A's bytes of a step are 64 hi digits, 64 mid and 64 lo ones. Sums of the pair of tiles before, on
+// their way to C: row m of them has the scale rows[m] * columns[n].
+struct FixedRest {
+    SplitStore store;  // of 16 columns, f32, in groups of 16
+    const float *row_scales, *column_scales;
+    int32_t* sums;  // [2][3][16][16]: tile, weight, row, column; aligned to 64 bytes
+    int tiles, tile_rows;  // tiles: 0 where there are no sums
+};
+// Sums of the tiles and a panel [step][term][k / 4][column][k % 4] are left in the units; those of
+// the call before go to rest.sums and from there to C between the multiplications.
+typedef void (*FixedChainKernel)(const TileOperands& tile, const FixedRest& rest);
+
+// Channel c of pixel p is src[p * src_pixel + c / pack * src_block + c % pack]. Its digits go to
+// dst[p * dst_pixel + term * 64 + the place of c among 64], which is the same in all kernels;
+// channels from `channels` to 63 are zero. scales[p * scale_step]: of pixel p. dst is aligned to 64
+// bytes and dst_pixel a multiple of 64.
+struct FixedInput {
+    const float* src;
+    ptrdiff_t src_pixel, src_block;
+    int channels;
+    size_t pixels;
+    const float* scales;
+    int scale_step;     // 0 or 1
+    float least, most;  // kernels of parts: only magnitudes above least, up to most count
+    int8_t* dst;
+    ptrdiff_t dst_pixel;
+};
+typedef void (*FixedInputKernel)(const FixedInput& input);
+// The scale of each pixel, by all its channels.
+struct FixedPeaks {
+    const float* src;
+    ptrdiff_t src_pixel, src_block;
+    int channels;
+    size_t pixels;
+    float* scales;
+};
+typedef void (*FixedPeakKernel)(const FixedPeaks& peaks);
+
+// How values are spread: those that are at most `most` in magnitude, and finite.
+struct FixedSpread {
+    float peak = 0;      // the largest magnitude
+    double squares = 0;  // their sum
+    double count = 0;    // of those other than zero
+    bool finite = true;  // whether all are, beyond `most` too
+    // The largest magnitude over the root mean square.
+    double ratio() const;
+    void add(const FixedSpread& other);
+};
+
+// Packs a panel from column n's values src[n * ld + order[k]], zero where the order is negative and
+// from `columns` on; `order` has 64 entries a step.
+struct FixedPanel {
+    const float* src;
+    size_t ld;
+    const int* order;
+    size_t steps;
+    int columns;
+    int8_t* dst;    // steps * kFixedTerms * 1024 bytes, aligned to 64
+    float* scales;  // 16, times the least weight of the products, 65536
+};
+
+struct FixedGemmKernels {
+    void (*begin)(int tile_rows);
+    void (*end)();
+    FixedChainKernel chain[kUnitTiles];         // [tiles - 1]
+    void (*end_chain)(const FixedRest& rest);   // the last sums of a chain; there are some
+    FixedInputKernel input[2][4];               // [of parts][pack 1, 4, 8, 16]
+    FixedPeakKernel peaks[4];
+    FixedSpread (*spread)(const float* values, size_t count, float most);
+    void (*pack)(const FixedPanel& panel);
+    const SplitStoreKernels* to_c;
+};
+
+// The kernels of this machine, or null.
+const FixedGemmKernels* fixed_gemm_kernels();
+// For tests: the above answers this; null ends that.
+void override_fixed_gemm_kernels(const FixedGemmKernels* kernels);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,332 @@
+// The kernels of fixed_gemm.h on AMX.
+//
+// Tiles 0 to 2 are the sums of the first tile of rows, by falling weight, 3 to 5 those of the
+// second; 6 holds digits of A, 7 of B. From one multiplication to the next one operand changes, so
+// that two tiles of rows take 13 loads for 12 multiplications.
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "layer/cpu/gemm/fixed_gemm.h"
+#include "layer/x86/channel_vectors.h"
+#include "layer/x86/split_rows.h"
+#include "layer/x86/tile_loop.h"
+
+namespace quoll {
+
+// split_store_amx.cpp
+extern const SplitStoreKernels QUOLL_TILE_NAME(split_store);
+
+namespace {
+
+enum { kHi, kMid, kLo };
+enum { kTileSums = kUnitRows * kFixedColumns };
+
+void begin_fixed(int tile_rows) { begin_tiles(tile_rows, kFixedK, 1); }
+
+// ---------------------------------------------------------------- sums
+
+// Rows of sums as they become C.
+struct FixedRows {
+    __m512 low, high, bias, slope, scale;
+    bool leaky;
+    const float *residual, *row_scales;
+    float* c;
+    const int32_t *places, *sums;
+    int tile_rows;
+
+    QUOLL_TILE_INLINE explicit FixedRows(const FixedRest& t)
+        : low(_mm512_set1_ps(t.store.low)),
+          high(_mm512_set1_ps(t.store.high)),
+          bias(t.store.bias ? _mm512_loadu_ps(t.store.bias) : _mm512_setzero_ps()),
+          slope(_mm512_set1_ps(t.store.slope)),
+          scale(_mm512_setzero_ps()),
+          leaky(t.store.slope != 1.f),
+          residual((const float*)t.store.residual),
+          row_scales(t.row_scales),
+          c((float*)t.store.c),
+          places(t.store.rows),
+          sums(t.sums),
+          tile_rows(t.tile_rows) {
+        if (t.tiles) scale = _mm512_loadu_ps(t.column_scales);
+    }
+    QUOLL_TILE_INLINE void finish(int m) const {
+        const ptrdiff_t place = places[m];
+        if (place < 0) return;
+        const int tile = m >= tile_rows;
+        const int32_t* s = sums + (tile * (3 * kUnitRows) + m - tile * tile_rows) * kFixedColumns;
+        const auto weight = [&](int i) __attribute__((always_inline)) {
+            return _mm512_cvtepi32_ps(_mm512_load_si512(s + i * kTileSums));
+        };
+        __m512 x = _mm512_fmadd_ps(weight(1), _mm512_set1_ps(256.f), weight(2));
+        x = _mm512_fmadd_ps(weight(0), _mm512_set1_ps(65536.f), x);
+        x = _mm512_fmadd_ps(_mm512_mul_ps(x, scale), _mm512_set1_ps(row_scales[m]), bias);
+        if (residual) x = _mm512_add_ps(x, _mm512_loadu_ps(residual + place));
+        if (leaky) x = _mm512_max_ps(_mm512_mul_ps(x, slope), x);
+        // A NaN is the second operand of both, which is what they then return.
+        _mm512_storeu_ps(c + place, _mm512_min_ps(high, _mm512_max_ps(low, x)));
+    }
+};
+
+// Sums that are in the tiles when a step begins: each is stored and cleared before the step adds to
+// it.
+struct StoreFixed {
+    int32_t* sums;
+
+    template <int sum>
+    QUOLL_TILE_INLINE void turn() const {
+        tile_store<sum>(sums + sum * kTileSums, 64);
+        tile_zero<sum>();
+    }
+};
+
+template <int tiles>
+void store_fixed(int32_t* sums) {
+    tile_store<0>(sums, 64);
+    tile_store<1>(sums + kTileSums, 64);
+    tile_store<2>(sums + 2 * kTileSums, 64);
+    if constexpr (tiles == 1) return;
+    tile_store<3>(sums + 3 * kTileSums, 64);
+    tile_store<4>(sums + 4 * kTileSums, 64);
+    tile_store<5>(sums + 5 * kTileSums, 64);
+}
+
+void clear_fixed() {
+    tile_zero<0>(), tile_zero<1>(), tile_zero<2>();
+    tile_zero<3>(), tile_zero<4>(), tile_zero<5>();
+}
+
+// ---------------------------------------------------------------- multiplying
+
+struct FixedStep {
+    const char *a, *b;
+    ptrdiff_t a_row, a_tile;
+
+    template <int tile, int term>
+    QUOLL_TILE_INLINE void load_a() const {
+        tile_load<6>(a + tile * a_tile + term * kFixedK, a_row);
+    }
+    template <int term>
+    QUOLL_TILE_INLINE void load_b() const {
+        tile_load<7>(b + term * kTileBytes, 64);
+    }
+    template <int sum, class Work>
+    QUOLL_TILE_INLINE void dot(const Work& work) const {
+        tile_dot_s8s8<sum, 6, 7>();
+        work();
+    }
+    template <class Before, class Work>
+    QUOLL_TILE_INLINE void first_tile(const Before& before, const Work& work) const {
+        before.template turn<2>(), load_a<0, kLo>(), load_b<kHi>(), dot<2>(work);
+        before.template turn<1>(), load_a<0, kMid>(), dot<1>(work);
+        load_b<kMid>(), dot<2>(work);
+        load_a<0, kHi>(), dot<1>(work);
+        before.template turn<0>(), load_b<kHi>(), dot<0>(work);
+        load_b<kLo>(), dot<2>(work);
+    }
+    // B's low digits are there.
+    template <class Before, class Work>
+    QUOLL_TILE_INLINE void second_tile(const Before& before, const Work& work) const {
+        before.template turn<5>(), load_a<1, kHi>(), dot<5>(work);
+        before.template turn<3>(), load_b<kHi>(), dot<3>(work);
+        before.template turn<4>(), load_b<kMid>(), dot<4>(work);
+        load_a<1, kMid>(), dot<5>(work);
+        load_b<kHi>(), dot<4>(work);
+        load_a<1, kLo>(), dot<5>(work);
+    }
+};
+
+template <int tiles>
+void chain_fixed(const TileOperands& t, const FixedRest& rest) {
+    FixedStep step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
+    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    const FixedRows rows(rest);
+    const int all = rest.tiles * rest.tile_rows;
+    const int calls = tiles * 6 * (int)t.num_steps - 6;
+    const int share = calls ? (all + calls - 1) / calls : all;
+    int done = 0;
+    const auto part = [&](int last) __attribute__((always_inline)) {
+        const int stop = done + share < last ? done + share : last;
+        for (; done < stop; done++) rows.finish(done);
+    };
+    // While sums are stored none of them are there but those of the first tile.
+    const int first = all < rest.tile_rows ? all : rest.tile_rows;
+    if (tiles == 2 && rest.tiles == 2) {
+        const StoreFixed before = {rest.sums};
+        step.first_tile(before, NoWork());
+        if constexpr (tiles == 2) step.second_tile(before, [&] { part(first); });
+    } else {
+        if (rest.tiles == 2) store_fixed<2>(rest.sums);
+        if (rest.tiles == 1) store_fixed<1>(rest.sums);
+        clear_fixed();
+        step.first_tile(KeepSums(), NoWork());
+        if constexpr (tiles == 2) step.second_tile(KeepSums(), [&] { part(all); });
+    }
+    fetcher.fetch();
+    for (size_t s = 1; s < t.num_steps; s++) {
+        step.a = t.a + t.steps[s];
+        step.b += kFixedTerms * kTileBytes;
+        step.first_tile(KeepSums(), [&] { part(all); });
+        if constexpr (tiles == 2) step.second_tile(KeepSums(), [&] { part(all); });
+        fetcher.fetch();
+    }
+    for (; done < all; done++) rows.finish(done);
+}
+
+void end_fixed_chain(const FixedRest& rest) {
+    rest.tiles == 2 ? store_fixed<2>(rest.sums) : store_fixed<1>(rest.sums);
+    const FixedRows rows(rest);
+    for (int m = 0; m < rest.tiles * rest.tile_rows; m++) rows.finish(m);
+}
+
+// ---------------------------------------------------------------- digits
+
+// 64 numbers: 64 bytes of each digit, in an order of their own. Adding 0x808080 makes digits of 0
+// to 255 of those from -128 on.
+QUOLL_TILE_INLINE void store_digits(const __m512i* numbers, int8_t* to) {
+    const __m512i by_digits = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    __m512i x[4];
+    for (int i = 0; i < 4; i++)
+        x[i] = _mm512_shuffle_epi8(_mm512_add_epi32(numbers[i], _mm512_set1_epi32(0x808080)),
+                                   by_digits);
+    const __m512i low0 = _mm512_unpacklo_epi32(x[0], x[1]);
+    const __m512i low1 = _mm512_unpacklo_epi32(x[2], x[3]);
+    const __m512i hi0 = _mm512_unpackhi_epi32(x[0], x[1]);
+    const __m512i hi1 = _mm512_unpackhi_epi32(x[2], x[3]);
+    const __m512i bias = _mm512_set1_epi8(-128);
+    const auto store = [&](int term, __m512i digits) __attribute__((always_inline)) {
+        _mm512_store_si512(to + term * kFixedK, _mm512_xor_si512(digits, bias));
+    };
+    store(kHi, _mm512_unpacklo_epi64(hi0, hi1));
+    store(kMid, _mm512_unpackhi_epi64(low0, low1));
+    store(kLo, _mm512_unpacklo_epi64(low0, low1));
+}
+
+QUOLL_TILE_INLINE __m512 magnitude(__m512 x) { return _mm512_abs_ps(x); }
+
+// A value that is not finite becomes the number 0x80000000, which has no digits.
+template <bool parts, int pack>
+void fixed_input(const FixedInput& t) {
+    const float* from = t.src;
+    int8_t* to = t.dst;
+    const __m512 least = _mm512_set1_ps(t.least), most = _mm512_set1_ps(t.most);
+    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel, to += t.dst_pixel) {
+        const __m512 inverse = _mm512_set1_ps(1.f / t.scales[(ptrdiff_t)p * t.scale_step]);
+        __m512i numbers[4];
+        for (int i = 0; i < 4; i++) {
+            __m512 x = load_channels<pack>(from, t.src_block, i * 16, t.channels - i * 16);
+            if constexpr (parts) {
+                const __mmask16 above = _mm512_cmp_ps_mask(magnitude(x), least, _CMP_GT_OQ);
+                x = _mm512_maskz_mov_ps(
+                    _mm512_mask_cmp_ps_mask(above, magnitude(x), most, _CMP_LE_OQ), x);
+            }
+            numbers[i] = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
+        }
+        store_digits(numbers, to);
+    }
+}
+
+// Bits of magnitudes are ordered as they are; infinity and NaN are above all.
+QUOLL_TILE_INLINE __m512i larger(__m512i peak, __m512 x) {
+    return _mm512_max_epu32(peak, _mm512_castps_si512(magnitude(x)));
+}
+QUOLL_TILE_INLINE float largest(__m512i peak) {
+    return _mm512_cvtss_f32(_mm512_castsi512_ps(_mm512_set1_epi32((int)_mm512_reduce_max_epu32(peak))));
+}
+
+template <int pack>
+void fixed_peaks(const FixedPeaks& t) {
+    const float* from = t.src;
+    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel) {
+        __m512i peak = _mm512_setzero_si512();
+        for (int c = 0; c < t.channels; c += 16)
+            peak = larger(peak, load_channels<pack>(from, t.src_block, c, t.channels - c));
+        t.scales[p] = fixed_scale(largest(peak));
+    }
+}
+
+FixedSpread fixed_spread(const float* values, size_t count, float most) {
+    const __m512 limit = _mm512_set1_ps(most < FLT_MAX ? most : FLT_MAX);
+    __m512i peaks[2] = {}, counts[2] = {}, all = _mm512_setzero_si512();
+    __m512 squares[2] = {};
+    const auto add = [&](int i, __m512 x) __attribute__((always_inline)) {
+        all = larger(all, x);
+        x = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(magnitude(x), limit, _CMP_LE_OQ), x);
+        peaks[i] = larger(peaks[i], x);
+        counts[i] = _mm512_mask_sub_epi32(
+            counts[i], _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ), counts[i],
+            _mm512_set1_epi32(-1));
+        squares[i] = _mm512_fmadd_ps(x, x, squares[i]);
+    };
+    size_t i = 0;
+    for (; i + 32 <= count; i += 32)
+        add(0, _mm512_loadu_ps(values + i)), add(1, _mm512_loadu_ps(values + i + 16));
+    for (; i < count; i += 16)
+        add(0, _mm512_maskz_loadu_ps(first_lanes(count - i), values + i));
+    FixedSpread spread;
+    spread.peak = largest(_mm512_max_epu32(peaks[0], peaks[1]));
+    spread.squares = _mm512_reduce_add_ps(_mm512_add_ps(squares[0], squares[1]));
+    spread.count = _mm512_reduce_add_epi32(_mm512_add_epi32(counts[0], counts[1]));
+    spread.finite = _mm512_reduce_max_epu32(all) < 0x7f800000u;
+    return spread;
+}
+
+// ---------------------------------------------------------------- B
+
+void pack_fixed(const FixedPanel& t) {
+    __m512 rows[kFixedTerms][kFixedColumns];
+    for (auto& digits : rows)
+        for (__m512& row : digits) row = _mm512_setzero_ps();
+    float scales[kFixedColumns];
+    for (int n = 0; n < kFixedColumns; n++) {
+        FixedSpread spread;
+        if (n < t.columns) spread = fixed_spread(t.src + n * t.ld, t.ld, INFINITY);
+        scales[n] = spread.finite ? fixed_scale(spread.peak) : NAN;
+        t.scales[n] = scales[n] * 65536.f;
+    }
+    for (size_t s = 0; s < t.steps; s++) {
+        const int* order = t.order + s * kFixedK;
+        for (int n = 0; n < t.columns; n++) {
+            const __m512 inverse = _mm512_set1_ps(1.f / scales[n]);
+            __m512i numbers[4];
+            for (int i = 0; i < 4; i++) {
+                const __m512i at = _mm512_loadu_si512(order + i * 16);
+                const __mmask16 there = _mm512_cmpge_epi32_mask(at, _mm512_setzero_si512());
+                const __m512 x = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, at,
+                                                          t.src + n * t.ld, 4);
+                numbers[i] = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
+            }
+            alignas(64) int8_t digits[kFixedTerms * kFixedK];
+            store_digits(numbers, digits);
+            for (int term = 0; term < kFixedTerms; term++)
+                rows[term][n] = _mm512_load_ps(digits + term * kFixedK);
+        }
+        for (int term = 0; term < kFixedTerms; term++) {
+            __m512 columns[kFixedColumns];
+            memcpy(columns, rows[term], sizeof(columns));
+            transpose(columns);
+            memcpy(t.dst + (s * kFixedTerms + term) * kTileBytes, columns, kTileBytes);
+        }
+    }
+}
+
+constexpr FixedGemmKernels kKernels = {
+    &begin_fixed,
+    &end_tiles,
+    {&chain_fixed<1>, &chain_fixed<2>},
+    &end_fixed_chain,
+    {{&fixed_input<false, 1>, &fixed_input<false, 4>, &fixed_input<false, 8>,
+      &fixed_input<false, 16>},
+     {&fixed_input<true, 1>, &fixed_input<true, 4>, &fixed_input<true, 8>, &fixed_input<true, 16>}},
+    {&fixed_peaks<1>, &fixed_peaks<4>, &fixed_peaks<8>, &fixed_peaks<16>},
+    &fixed_spread,
+    &pack_fixed,
+    &QUOLL_TILE_NAME(split_store)};
+
+}  // namespace
+
+extern const FixedGemmKernels QUOLL_TILE_NAME(gemm_fixed_32x16);
+const FixedGemmKernels QUOLL_TILE_NAME(gemm_fixed_32x16) = kKernels;
+
+}  // namespace quoll
