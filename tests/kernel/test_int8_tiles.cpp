@@ -24,10 +24,12 @@ namespace {
 
 // Units for all that is made while one of these lives: the machine's, else emulated ones.
 struct Units {
-    Units() {
+    // The machine's own stand in for themselves, whose speed does not count then.
+    Units() : kernels(int8_unit_kernels()) {
 #if defined(QUOLL_EMULATED_TILES)
-        if (!int8_unit_kernels()) override_int8_unit_kernels(&gemm_int8_32x32_emulated);
+        if (!kernels) kernels = &gemm_int8_32x32_emulated;
 #endif
+        override_int8_unit_kernels(kernels);
         kernels = int8_unit_kernels();
     }
     ~Units() { override_int8_unit_kernels(nullptr); }

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/gemm/fixed_gemm.h"
 #include "layer/cpu/int8/int8_units.h"
 #include "layer/cpu/kernel_set.h"
 #include "net.h"
@@ -25,6 +25,7 @@ namespace quoll {
 #include "layer/cpu/gemm/split_kernels.inc"
 #undef QUOLL_SPLIT_KERNELS
 extern const Int8UnitKernels gemm_int8_32x32_emulated;
+extern const FixedGemmKernels gemm_fixed_32x16_emulated;
 #endif
 }  // namespace quoll
 
@@ -126,11 +127,14 @@ struct Emulation {
         };
         if (best_isa(host_cpu_features()) != Isa::avx512) return;
         if (!usable_split_gemm_kernels(6)) override_split_gemm_kernels(split);
-        if (!int8_unit_kernels()) override_int8_unit_kernels(&gemm_int8_32x32_emulated);
+        if (!fixed_gemm_kernels()) override_fixed_gemm_kernels(&gemm_fixed_32x16_emulated);
+        const Int8UnitKernels* int8 = int8_unit_kernels();
+        override_int8_unit_kernels(int8 ? int8 : &gemm_int8_32x32_emulated);
 #endif
     }
     ~Emulation() {
         override_split_gemm_kernels(nullptr);
+        override_fixed_gemm_kernels(nullptr);
         override_int8_unit_kernels(nullptr);
     }
 };

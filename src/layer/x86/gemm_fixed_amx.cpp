@@ -235,15 +235,26 @@ QUOLL_TILE_INLINE float largest(__m512i peak) {
     return _mm512_cvtss_f32(_mm512_castsi512_ps(_mm512_set1_epi32((int)_mm512_reduce_max_epu32(peak))));
 }
 
+// Of up to `pixels` neighbours at a time: what they have of a channel block lies together.
+template <int pack, int pixels>
+QUOLL_TILE_INLINE void peaks_of(const FixedPeaks& t, const float* from, float* scales) {
+    __m512i peaks[pixels];
+    for (__m512i& peak : peaks) peak = _mm512_setzero_si512();
+    for (int c = 0; c < t.channels; c += 16)
+#pragma GCC unroll 8
+        for (int p = 0; p < pixels; p++)
+            peaks[p] = larger(peaks[p], load_channels<pack>(from + p * t.src_pixel, t.src_block, c,
+                                                            t.channels - c));
+    for (int p = 0; p < pixels; p++) scales[p] = fixed_scale(largest(peaks[p]));
+}
+
 template <int pack>
 void fixed_peaks(const FixedPeaks& t) {
-    const float* from = t.src;
-    for (size_t p = 0; p < t.pixels; p++, from += t.src_pixel) {
-        __m512i peak = _mm512_setzero_si512();
-        for (int c = 0; c < t.channels; c += 16)
-            peak = larger(peak, load_channels<pack>(from, t.src_block, c, t.channels - c));
-        t.scales[p] = fixed_scale(largest(peak));
-    }
+    size_t p = 0;
+    for (; p + 8 <= t.pixels; p += 8)
+        peaks_of<pack, 8>(t, t.src + (ptrdiff_t)p * t.src_pixel, t.scales + p);
+    for (; p < t.pixels; p++)
+        peaks_of<pack, 1>(t, t.src + (ptrdiff_t)p * t.src_pixel, t.scales + p);
 }
 
 FixedSpread fixed_spread(const float* values, size_t count, float most) {
