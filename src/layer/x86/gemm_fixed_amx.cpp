@@ -110,29 +110,28 @@ struct FixedStep {
     QUOLL_TILE_INLINE void load_b() const {
         tile_load<7>(b + term * kTileBytes, 64);
     }
-    template <int sum, class Work>
-    QUOLL_TILE_INLINE void dot(const Work& work) const {
+    template <int sum>
+    QUOLL_TILE_INLINE void dot() const {
         tile_dot_s8s8<sum, 6, 7>();
-        work();
     }
-    template <class Before, class Work>
-    QUOLL_TILE_INLINE void first_tile(const Before& before, const Work& work) const {
-        before.template turn<2>(), load_a<0, kLo>(), load_b<kHi>(), dot<2>(work);
-        before.template turn<1>(), load_a<0, kMid>(), dot<1>(work);
-        load_b<kMid>(), dot<2>(work);
-        load_a<0, kHi>(), dot<1>(work);
-        before.template turn<0>(), load_b<kHi>(), dot<0>(work);
-        load_b<kLo>(), dot<2>(work);
+    template <class Before>
+    QUOLL_TILE_INLINE void first_tile(const Before& before) const {
+        before.template turn<2>(), load_a<0, kLo>(), load_b<kHi>(), dot<2>();
+        before.template turn<1>(), load_a<0, kMid>(), dot<1>();
+        load_b<kMid>(), dot<2>();
+        load_a<0, kHi>(), dot<1>();
+        before.template turn<0>(), load_b<kHi>(), dot<0>();
+        load_b<kLo>(), dot<2>();
     }
     // B's low digits are there.
-    template <class Before, class Work>
-    QUOLL_TILE_INLINE void second_tile(const Before& before, const Work& work) const {
-        before.template turn<5>(), load_a<1, kHi>(), dot<5>(work);
-        before.template turn<3>(), load_b<kHi>(), dot<3>(work);
-        before.template turn<4>(), load_b<kMid>(), dot<4>(work);
-        load_a<1, kMid>(), dot<5>(work);
-        load_b<kHi>(), dot<4>(work);
-        load_a<1, kLo>(), dot<5>(work);
+    template <class Before>
+    QUOLL_TILE_INLINE void second_tile(const Before& before) const {
+        before.template turn<5>(), load_a<1, kHi>(), dot<5>();
+        before.template turn<3>(), load_b<kHi>(), dot<3>();
+        before.template turn<4>(), load_b<kMid>(), dot<4>();
+        load_a<1, kMid>(), dot<5>();
+        load_b<kHi>(), dot<4>();
+        load_a<1, kLo>(), dot<5>();
     }
 };
 
@@ -142,35 +141,34 @@ void chain_fixed(const TileOperands& t, const FixedRest& rest) {
     Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
     const FixedRows rows(rest);
     const int all = rest.tiles * rest.tile_rows;
-    const int calls = tiles * 6 * (int)t.num_steps - 6;
-    const int share = calls ? (all + calls - 1) / calls : all;
+    const int calls = 2 * (int)t.num_steps - 1;
+    const int share = (all + calls - 1) / calls;
     int done = 0;
-    const auto part = [&](int last) __attribute__((always_inline)) {
-        const int stop = done + share < last ? done + share : last;
-        for (; done < stop; done++) rows.finish(done);
+    const auto part = [&] {
+        for (const int end = done + share < all ? done + share : all; done < end; done++)
+            rows.finish(done);
     };
-    // While sums are stored none of them are there but those of the first tile.
-    const int first = all < rest.tile_rows ? all : rest.tile_rows;
     if (tiles == 2 && rest.tiles == 2) {
         const StoreFixed before = {rest.sums};
-        step.first_tile(before, NoWork());
-        if constexpr (tiles == 2) step.second_tile(before, [&] { part(first); });
+        step.first_tile(before);
+        if constexpr (tiles == 2) step.second_tile(before);
     } else {
         if (rest.tiles == 2) store_fixed<2>(rest.sums);
         if (rest.tiles == 1) store_fixed<1>(rest.sums);
         clear_fixed();
-        step.first_tile(KeepSums(), NoWork());
-        if constexpr (tiles == 2) step.second_tile(KeepSums(), [&] { part(all); });
+        step.first_tile(KeepSums());
+        if constexpr (tiles == 2) step.second_tile(KeepSums());
     }
-    fetcher.fetch();
-    for (size_t s = 1; s < t.num_steps; s++) {
+    for (size_t s = 1;; s++) {
+        fetcher.fetch();
+        part();
+        if (s >= t.num_steps) break;
         step.a = t.a + t.steps[s];
         step.b += kFixedTerms * kTileBytes;
-        step.first_tile(KeepSums(), [&] { part(all); });
-        if constexpr (tiles == 2) step.second_tile(KeepSums(), [&] { part(all); });
-        fetcher.fetch();
+        step.first_tile(KeepSums());
+        part();
+        if constexpr (tiles == 2) step.second_tile(KeepSums());
     }
-    for (; done < all; done++) rows.finish(done);
 }
 
 void end_fixed_chain(const FixedRest& rest) {
