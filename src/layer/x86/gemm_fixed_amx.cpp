@@ -225,6 +225,64 @@ void fixed_input(const FixedInput& t) {
     }
 }
 
+// Pixels of a row as kFixedWindowPixel bytes each, of each term a line `term` bytes apart.
+void digit_line(const FixedWindows& t, const float* row, ptrdiff_t first, ptrdiff_t count,
+                uint8_t* to, ptrdiff_t term) {
+    const __m512 inverse = _mm512_set1_ps(1.f / t.scale);
+    const __m512 least = _mm512_set1_ps(t.least), most = _mm512_set1_ps(t.most);
+    for (ptrdiff_t p = 0; p < count; p += 16, to += 16 * kFixedWindowPixel) {
+        const __mmask16 mask = first_lanes(count - p);
+        __m512i digits[kFixedTerms];
+        for (__m512i& d : digits) d = _mm512_setzero_si512();
+        for (int c = 0; c < t.channels; c++) {
+            __m512 x = _mm512_maskz_loadu_ps(mask, row + first + p + c * t.src_block);
+            const __mmask16 above = _mm512_cmp_ps_mask(magnitude(x), least, _CMP_GT_OQ);
+            x = _mm512_maskz_mov_ps(
+                _mm512_mask_cmp_ps_mask(above, magnitude(x), most, _CMP_LE_OQ), x);
+            const __m512i number = _mm512_xor_si512(
+                _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)),
+                                 _mm512_set1_epi32(0x808080)),
+                _mm512_set1_epi32(0x808080));
+            for (int i = 0; i < kFixedTerms; i++) {
+                const __m512i digit = _mm512_and_si512(
+                    _mm512_srli_epi32(number, (unsigned)(16 - 8 * i)), _mm512_set1_epi32(0xff));
+                digits[i] =
+                    _mm512_or_si512(digits[i], _mm512_slli_epi32(digit, (unsigned)(8 * c)));
+            }
+        }
+        for (int i = 0; i < kFixedTerms; i++)
+            _mm512_mask_storeu_epi32(to + i * term, mask, digits[i]);
+    }
+}
+
+void fixed_windows(const FixedWindows& t) {
+    // Pixels of a run, and what a masked load of the last window may touch.
+    enum { kPixels = 256, kLine = kPixels * kFixedWindowPixel };
+    alignas(64) uint8_t lines[kFixedWindowRows][kFixedTerms][kLine];
+    const int width = t.row.kernel * kFixedWindowPixel;
+    const __mmask64 mask = ~(__mmask64)0 >> (kFixedK - width);
+    for_windows(t.row, t.x, t.count, kPixels, [&](size_t done, const WindowRun& run) {
+        for (int r = 0; r < t.num_rows; r++) {
+            memset(lines[r], 0, sizeof(lines[r]));
+            if (t.rows[r] && run.left < run.right)
+                digit_line(t, t.rows[r], run.first + run.left, run.right - run.left,
+                           lines[r][0] + run.left * kFixedWindowPixel, kLine);
+        }
+        int8_t* to = t.dst + done * kFixedTerms * kFixedK;
+        for (size_t w = 0; w < run.windows; w++, to += kFixedTerms * kFixedK) {
+            const size_t at = w * t.row.stride * kFixedWindowPixel;
+            for (int i = 0; i < kFixedTerms; i++) {
+                __m512i all = _mm512_setzero_si512();
+                for (int r = 0; r < t.num_rows; r++)
+                    all = _mm512_or_si512(
+                        all, _mm512_maskz_loadu_epi8(mask << (r * width),
+                                                     lines[r][i] + at - r * width));
+                _mm512_store_si512(to + i * kFixedK, all);
+            }
+        }
+    });
+}
+
 // Bits of magnitudes are ordered as they are; infinity and NaN are above all.
 QUOLL_TILE_INLINE __m512i larger(__m512i peak, __m512 x) {
     return _mm512_max_epu32(peak, _mm512_castps_si512(magnitude(x)));
@@ -328,6 +386,7 @@ constexpr FixedGemmKernels kKernels = {
     {{&fixed_input<false, 1>, &fixed_input<false, 4>, &fixed_input<false, 8>,
       &fixed_input<false, 16>},
      {&fixed_input<true, 1>, &fixed_input<true, 4>, &fixed_input<true, 8>, &fixed_input<true, 16>}},
+    &fixed_windows,
     {&fixed_peaks<1>, &fixed_peaks<4>, &fixed_peaks<8>, &fixed_peaks<16>},
     &fixed_spread,
     &pack_fixed,

@@ -20,7 +20,29 @@ bool is_pointwise(const TileShape& s) { return s.x.kernel * s.y.kernel == 1; }
 // As fixed_gemm.h counts them.
 int pack_index(int pack) { return pack == 16 ? 3 : pack == 8 ? 2 : pack == 4 ? 1 : 0; }
 
+// Rows of the kernel whose pixels fit into a step; 0 where a step is one pixel's channels.
+int window_rows(const TileShape& s) {
+    if (s.in_pack != 1 || !takes_windows(s, kFixedWindowPixel, kFixedK)) return 0;
+    const int rows = kFixedK / (s.x.kernel * kFixedWindowPixel);
+    return s.y.dilation == 1 ? std::min(rows, s.y.kernel) : 1;
+}
+
+// What a TilePlan has as input: windows so many rows high. The first is the one whose last row is
+// the input's first.
+TileShape laid_out(const TileShape& s) {
+    const int rows = window_rows(s);
+    if (!rows) return s;
+    TileShape windows = shape_of_windows(s, kFixedWindowPixel);
+    windows.in_channels = windows.in_pack = rows * s.x.kernel * kFixedWindowPixel;
+    windows.y.in += rows - 1;
+    windows.y.before -= rows - 1;
+    windows.y.kernel = (s.y.kernel + rows - 1) / rows;
+    windows.y.dilation *= rows;
+    return windows;
+}
+
 size_t steps_of(const TileShape& s) {
+    if (const int rows = window_rows(s)) return (size_t)(s.y.kernel + rows - 1) / rows;
     return (size_t)((s.in_channels + kFixedK - 1) / kFixedK) * s.x.kernel * s.y.kernel;
 }
 size_t columns_of(const TileShape& s) {
@@ -38,6 +60,7 @@ TilePlan::Unit unit_of(const TileShape& shape) {
     // bench_conv, Sapphire Rapids.
     unit.step_cycles = 6 * 20.;
     unit.value_cycles = shape.in_pack == 16 ? .4 : .6;
+    if (window_rows(shape)) unit.value_cycles = .8;
     unit.finish_cycles = 60;
     unit.row_cycles = tile_group(shape) == 16 ? 0 : 20;
     // So many that they are in the first-level cache when they are read again.
@@ -54,18 +77,21 @@ const FixedGemmKernels* fixed_kernels_for(const Option& opt) {
 
 bool FixedPlan::takes(const TileShape& s) {
     const double k = (double)s.in_channels * s.x.kernel * s.y.kernel;
-    return TilePlan::takes(s) && tile_group(s) > 0 && s.in_pack > 1 && !s.narrow_in &&
-           !s.narrow_out && k <= kFixedMostK;
+    return TilePlan::takes(s) && tile_group(s) > 0 && (s.in_pack > 1 || window_rows(s)) &&
+           !s.narrow_in && !s.narrow_out && k <= kFixedMostK;
 }
 
 double FixedPlan::cycles(const TileShape& shape) {
     double scan = 0;
     if (!is_pointwise(shape)) scan = .08 * shape.x.in * shape.y.in * shape.in_channels;
-    return TilePlan(unit_of(shape), shape, 1).cycles() + scan;
+    return TilePlan(unit_of(shape), laid_out(shape), 1).cycles() + scan;
 }
 
 FixedPlan::FixedPlan(const FixedGemmKernels& kernels, const TileShape& shape, int threads)
-    : kernels_(kernels), shape_(shape), plan_(unit_of(shape), shape, threads) {}
+    : kernels_(kernels),
+      shape_(shape),
+      window_rows_(window_rows(shape)),
+      plan_(unit_of(shape), laid_out(shape), threads) {}
 
 bool FixedPlan::has_pixel_scales() const { return is_pointwise(shape_); }
 
@@ -73,12 +99,25 @@ bool FixedPlan::has_pixel_scales() const { return is_pointwise(shape_); }
 
 namespace {
 
+// Of a step of windows.
+void add_window_order(const TileShape& s, int first_row, std::vector<int>* order) {
+    const int taps = s.x.kernel * s.y.kernel, width = s.x.kernel * kFixedWindowPixel;
+    for (int i = 0; i < kFixedK; i++) {
+        const int byte = fixed_place(i), row = byte / width, y = first_row + row;
+        const int x = byte % width / kFixedWindowPixel, c = byte % kFixedWindowPixel;
+        const bool there = row < window_rows(s) && y < s.y.kernel && c < s.in_channels;
+        order->push_back(there ? c * taps + y * s.x.kernel + x : -1);
+    }
+}
+
 // Values of the weights of an output channel in the order of the steps: blocks of channels, and the
 // taps inside one, whose inputs then come from the first-level cache.
 std::vector<int> weight_order(const TileShape& s) {
-    const int taps = s.x.kernel * s.y.kernel;
+    const int taps = s.x.kernel * s.y.kernel, rows = window_rows(s);
     std::vector<int> order;
     order.reserve(steps_of(s) * kFixedK);
+    for (int y = 0; rows && y < s.y.kernel; y += rows) add_window_order(s, y, &order);
+    if (rows) return order;
     for (int c = 0; c < s.in_channels; c += kFixedK)
         for (int t = 0; t < taps; t++)
             for (int i = c; i < c + kFixedK; i++)
@@ -162,6 +201,7 @@ public:
 
 private:
     struct Chain;
+    void lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
 };
 
 FixedPlan::Work::Work(const FixedPlan& plan, const float* input, const float* packed)
@@ -179,8 +219,28 @@ void FixedPlan::Work::scale(ptrdiff_t at, size_t pixels, float* scales) const {
                                                    scales});
 }
 
+void FixedPlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const {
+    FixedWindows t;
+    t.num_rows = own.window_rows_;
+    for (int i = 0; i < t.num_rows; i++) {
+        const ptrdiff_t row = y - (t.num_rows - 1) + i;
+        t.rows[i] = row >= 0 && row < shape.y.in ? in + row * shape.in_row : nullptr;
+    }
+    t.src_block = shape.in_block;
+    t.channels = shape.in_channels;
+    t.row = {shape.x.kernel, shape.x.stride, shape.x.before, shape.x.in};
+    t.x = x;
+    t.count = count;
+    t.scale = part.scale;
+    t.least = part.all ? -1.f : part.least;
+    t.most = part.all ? INFINITY : part.most;
+    t.dst = (int8_t*)to;
+    own.kernels_.windows(t);
+}
+
 void FixedPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
                               char* to) const {
+    if (own.window_rows_) return lay_out_windows(at / shape.x.out, at % shape.x.out, pixels, to);
     const bool pixel_scales = own.has_pixel_scales();
     FixedInput input;
     input.src = in + at;

@@ -2,7 +2,7 @@
 // TilePlan whose buffers hold the digits of the input.
 //
 // A pixel has a scale of its own where the kernel is 1x1; larger kernels add up several pixels, and
-// the input has one scale. Where its largest values are so far above the rest that this would lose
+// the input has one scale. Of few channels, rows of the kernel are one step together. Where the input's largest values are so far above the rest that this would lose
 // accuracy, these are multiplied apart from the rest, in a second run.
 #ifndef QUOLL_LAYER_CPU_CONV_FIXED_PLAN_H
 #define QUOLL_LAYER_CPU_CONV_FIXED_PLAN_H
@@ -18,7 +18,7 @@ const FixedGemmKernels* fixed_kernels_for(const Option& opt);
 // Blobs are f32.
 class FixedPlan {
 public:
-    // As SplitPlan::takes, but for the elempack 1 and sums that may overflow.
+    // As SplitPlan::takes, but for planar blobs of many channels and sums that may overflow.
     static bool takes(const TileShape& shape);
     // Cycles from begin to end that one core is expected to need.
     static double cycles(const TileShape& shape);
@@ -51,6 +51,7 @@ private:
 
     const FixedGemmKernels& kernels_;
     const TileShape shape_;
+    const int window_rows_;  // of the kernel in a step; 0: none together
     const TilePlan plan_;
 };
 

@@ -66,6 +66,27 @@ struct FixedInput {
     ptrdiff_t dst_pixel;
 };
 typedef void (*FixedInputKernel)(const FixedInput& input);
+// Where byte i of 64 lies that are laid out in order: digits of value fixed_place(i) of a step.
+inline int fixed_place(int i) { return i % 16 / 4 * 16 + i / 16 * 4 + i % 4; }
+
+// Windows x to x + count of kFixedWindowPixel planar channels, some rows of the input high: byte
+// (i * row.kernel + p) * kFixedWindowPixel + c of a term is the digit of channel c of pixel p of
+// row i, zero beyond the channels and where rows[i] is null, and beyond all that up to 64. Channel
+// c of pixel p is rows[i][p + c * src_block]. Windows are 192 bytes apart.
+enum { kFixedWindowPixel = 4, kFixedWindowRows = 16 };
+struct FixedWindows {
+    const float* rows[kFixedWindowRows];
+    int num_rows;
+    ptrdiff_t src_block;
+    int channels;
+    WindowRow row;
+    ptrdiff_t x;
+    size_t count;
+    float scale;
+    float least, most;  // as of FixedInput, for all kernels
+    int8_t* dst;
+};
+
 // The scale of each pixel, by all its channels.
 struct FixedPeaks {
     const float* src;
@@ -105,6 +126,7 @@ struct FixedGemmKernels {
     FixedChainKernel chain[kUnitTiles];         // [tiles - 1]
     void (*end_chain)(const FixedRest& rest);   // the last sums of a chain; there are some
     FixedInputKernel input[2][4];               // [of parts][pack 1, 4, 8, 16]
+    void (*windows)(const FixedWindows& windows);
     FixedPeakKernel peaks[4];
     FixedSpread (*spread)(const float* values, size_t count, float most);
     void (*pack)(const FixedPanel& panel);
