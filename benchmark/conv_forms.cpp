@@ -158,9 +158,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
             {"fixed",
              ConvForm::kFixed,
              FixedPlan::cycles(tiles),
-             [&] {
-                 fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace);
-             },
+             [&] { fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace); },
              {}});
     }
     measure(&forms);

@@ -44,9 +44,11 @@ foreach(isa IN LISTS QUOLL_ISAS)
     endif()
 endforeach()
 set(quoll_enabled_isas scalar)
+set(quoll_has_vectors OFF)
 foreach(isa IN LISTS quoll_all_isas)  # in ascending order
     if(isa IN_LIST QUOLL_ISAS AND NOT isa STREQUAL scalar)
         list(APPEND quoll_enabled_isas ${isa})
+        set(quoll_has_vectors ON)
     endif()
 endforeach()
 
@@ -87,7 +89,8 @@ function(quoll_add_isa_objects target)
         add_library(${library} OBJECT ${sources})
         # What runs where nothing better does need not be large.
         target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common}
-            $<$<STREQUAL:${isa},scalar>:-fno-tree-vectorize>)
+            $<$<STREQUAL:${isa},scalar>:-fno-tree-vectorize>
+            $<$<AND:$<CONFIG:Release>,$<STREQUAL:${isa},scalar>,$<BOOL:${quoll_has_vectors}>>:-Os>)
         target_compile_definitions(${library} PRIVATE
             QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_ISA_REGISTERS=${registers}
             QUOLL_HWY_TARGET=${hwy_target})

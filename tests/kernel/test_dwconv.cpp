@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/kernel_set.h"
+#include "scalar_private.h"
 
 using namespace quoll;
 
@@ -143,6 +144,67 @@ TEST(Dwconv, rows) {
         }
     }
     printf("%d row kernels\n", checked);
+}
+
+// Two rows at a time have the bits of row after row.
+TEST(Dwconv, pairs) {
+    for (Isa isa : available_isas())
+        for (int stride : {1, 2}) {
+            const DwconvKernels& kernels = *kernel_set(isa).dwconv;
+            const int lanes = kernel_set(isa).lanes, rows = 3 + stride;
+            const DwconvPairKernel kernel = kernels.pair[0][stride - 1];
+            ASSERT_EQ(kernel != nullptr, kernels.pair[1][stride - 1] != nullptr);
+            if (!kernel) continue;
+            const DwconvRowKernel row_kernel = select_dwconv_row(kernels, lanes, 3, stride, 1);
+            Rng rng;
+            for (int n = 0; n < 400; n++) {
+                DwconvPair pair = {};
+                pair.out_w = kDwconvPairOutputs + rng.below(25);
+                pair.before = rng.below(2), pair.after = rng.below(2);
+                const int in_w = (pair.out_w - 1) * stride + 3 - pair.before - pair.after;
+                pair.first = rng.below(rows + 1);
+                pair.last = pair.first + rng.below(rows + 1 - pair.first);
+                const size_t in_row = (size_t)in_w * lanes, out_row = (size_t)pair.out_w * lanes;
+                Guarded<float> in((pair.last - pair.first) * in_row), weight(9 * lanes),
+                    bias(lanes), out(2 * out_row);
+                Guarded<uint16_t> narrow(in.size());
+                fill(weight, rng), fill(bias, rng);
+                for (size_t i = 0; i < in.size(); i++) {
+                    narrow[i] = bfloat_from_float(rng.value());
+                    in[i] = float_from_bfloat(narrow[i]);
+                }
+                pair.row_step = in_row;
+                pair.weight = weight.data(), pair.bias = bias.data();
+                pair.low = -0.75f, pair.high = 0.9f;
+                pair.out = out.data(), pair.second = out.data() + out_row;
+
+                std::vector<float> want(2 * out_row);
+                for (int i = 0; i < 2; i++) {
+                    DwconvRow row = {};
+                    row.ky_first = std::min(3, std::max(0, pair.first - i * stride));
+                    row.ky_last = std::max(row.ky_first, std::min(3, pair.last - i * stride));
+                    const int skipped = row.ky_first + i * stride - pair.first;
+                    row.in = in.data() + (row.ky_first < row.ky_last ? skipped * in_row : 0);
+                    row.row_step = in_row, row.weight = pair.weight, row.bias = pair.bias;
+                    row.out = want.data() + i * out_row, row.out_step = 1;
+                    row.in_w = in_w, row.out_w = pair.out_w;
+                    row.kernel_w = row.kernel_h = 3, row.dilation_w = 1, row.stride_w = stride;
+                    row.pad_left = pair.before;
+                    row.x_first = pair.before, row.x_last = pair.out_w - pair.after;
+                    row.low = pair.low, row.high = pair.high;
+                    row_kernel(row);
+                }
+                for (const void* from : {(const void*)in.data(), (const void*)narrow.data()}) {
+                    for (float& x : out) x = 55.f;
+                    pair.in = from;
+                    kernels.pair[from == narrow.data()][stride - 1](pair);
+                    for (size_t i = 0; i < want.size(); i++)
+                        ASSERT_EQ(want[i], out[i])
+                            << isa_name(isa) << " stride " << stride << " at " << i << " rows "
+                            << pair.first << " to " << pair.last << " of " << in_w;
+                }
+            }
+        }
 }
 
 TEST(Dwconv, rows_keep_nan) {

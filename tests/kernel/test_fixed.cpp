@@ -79,8 +79,7 @@ void check(const FixedGemmKernels& kernels, const Case& t) {
             for (int x = 0; x < b.shape.x.out; x++, results++) {
                 const size_t at = b.out_at(t, x, y, oc);
                 const Sum sum = convolve(t, b, x, y, oc);
-                const double all =
-                    sum.value + b.bias[oc] + (t.residual ? b.residual[at] : 0.);
+                const double all = sum.value + b.bias[oc] + (t.residual ? b.residual[at] : 0.);
                 const double want = activate((float)all, f);
                 const double most = 1.1 * tolerance(k, fabs(all) + fabs(sum.value));
                 const double error = fabs(b.out[at] - want);

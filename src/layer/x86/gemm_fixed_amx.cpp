@@ -182,8 +182,8 @@ void end_fixed_chain(const FixedRest& rest) {
 // 64 numbers: 64 bytes of each digit, in an order of their own. Adding 0x808080 makes digits of 0
 // to 255 of those from -128 on.
 QUOLL_TILE_INLINE void store_digits(const __m512i* numbers, int8_t* to) {
-    const __m512i by_digits = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
+    const __m512i by_digits =
+        _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15));
     __m512i x[4];
     for (int i = 0; i < 4; i++)
         x[i] = _mm512_shuffle_epi8(_mm512_add_epi32(numbers[i], _mm512_set1_epi32(0x808080)),
@@ -237,17 +237,16 @@ void digit_line(const FixedWindows& t, const float* row, ptrdiff_t first, ptrdif
         for (int c = 0; c < t.channels; c++) {
             __m512 x = _mm512_maskz_loadu_ps(mask, row + first + p + c * t.src_block);
             const __mmask16 above = _mm512_cmp_ps_mask(magnitude(x), least, _CMP_GT_OQ);
-            x = _mm512_maskz_mov_ps(
-                _mm512_mask_cmp_ps_mask(above, magnitude(x), most, _CMP_LE_OQ), x);
-            const __m512i number = _mm512_xor_si512(
-                _mm512_add_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)),
-                                 _mm512_set1_epi32(0x808080)),
-                _mm512_set1_epi32(0x808080));
+            x = _mm512_maskz_mov_ps(_mm512_mask_cmp_ps_mask(above, magnitude(x), most, _CMP_LE_OQ),
+                                    x);
+            const __m512i number =
+                _mm512_xor_si512(_mm512_add_epi32(_mm512_cvtps_epi32(_mm512_mul_ps(x, inverse)),
+                                                  _mm512_set1_epi32(0x808080)),
+                                 _mm512_set1_epi32(0x808080));
             for (int i = 0; i < kFixedTerms; i++) {
                 const __m512i digit = _mm512_and_si512(
                     _mm512_srli_epi32(number, (unsigned)(16 - 8 * i)), _mm512_set1_epi32(0xff));
-                digits[i] =
-                    _mm512_or_si512(digits[i], _mm512_slli_epi32(digit, (unsigned)(8 * c)));
+                digits[i] = _mm512_or_si512(digits[i], _mm512_slli_epi32(digit, (unsigned)(8 * c)));
             }
         }
         for (int i = 0; i < kFixedTerms; i++)
@@ -275,8 +274,8 @@ void fixed_windows(const FixedWindows& t) {
                 __m512i all = _mm512_setzero_si512();
                 for (int r = 0; r < t.num_rows; r++)
                     all = _mm512_or_si512(
-                        all, _mm512_maskz_loadu_epi8(mask << (r * width),
-                                                     lines[r][i] + at - r * width));
+                        all,
+                        _mm512_maskz_loadu_epi8(mask << (r * width), lines[r][i] + at - r * width));
                 _mm512_store_si512(to + i * kFixedK, all);
             }
         }
@@ -288,10 +287,11 @@ QUOLL_TILE_INLINE __m512i larger(__m512i peak, __m512 x) {
     return _mm512_max_epu32(peak, _mm512_castps_si512(magnitude(x)));
 }
 QUOLL_TILE_INLINE float largest(__m512i peak) {
-    return _mm512_cvtss_f32(_mm512_castsi512_ps(_mm512_set1_epi32((int)_mm512_reduce_max_epu32(peak))));
+    return _mm512_cvtss_f32(
+        _mm512_castsi512_ps(_mm512_set1_epi32((int)_mm512_reduce_max_epu32(peak))));
 }
 
-// Of up to `pixels` neighbours at a time: what they have of a channel block lies together.
+// Of neighbouring pixels: what they have of a channel block lies together.
 template <int pack, int pixels>
 QUOLL_TILE_INLINE void peaks_of(const FixedPeaks& t, const float* from, float* scales) {
     __m512i peaks[pixels];
@@ -306,9 +306,10 @@ QUOLL_TILE_INLINE void peaks_of(const FixedPeaks& t, const float* from, float* s
 
 template <int pack>
 void fixed_peaks(const FixedPeaks& t) {
+    constexpr size_t together = pack == 16 ? 8 : 2;
     size_t p = 0;
-    for (; p + 8 <= t.pixels; p += 8)
-        peaks_of<pack, 8>(t, t.src + (ptrdiff_t)p * t.src_pixel, t.scales + p);
+    for (; p + together <= t.pixels; p += together)
+        peaks_of<pack, together>(t, t.src + (ptrdiff_t)p * t.src_pixel, t.scales + p);
     for (; p < t.pixels; p++)
         peaks_of<pack, 1>(t, t.src + (ptrdiff_t)p * t.src_pixel, t.scales + p);
 }
@@ -321,16 +322,15 @@ FixedSpread fixed_spread(const float* values, size_t count, float most) {
         all = larger(all, x);
         x = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(magnitude(x), limit, _CMP_LE_OQ), x);
         peaks[i] = larger(peaks[i], x);
-        counts[i] = _mm512_mask_sub_epi32(
-            counts[i], _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ), counts[i],
-            _mm512_set1_epi32(-1));
+        counts[i] = _mm512_mask_sub_epi32(counts[i],
+                                          _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ),
+                                          counts[i], _mm512_set1_epi32(-1));
         squares[i] = _mm512_fmadd_ps(x, x, squares[i]);
     };
     size_t i = 0;
     for (; i + 32 <= count; i += 32)
         add(0, _mm512_loadu_ps(values + i)), add(1, _mm512_loadu_ps(values + i + 16));
-    for (; i < count; i += 16)
-        add(0, _mm512_maskz_loadu_ps(first_lanes(count - i), values + i));
+    for (; i < count; i += 16) add(0, _mm512_maskz_loadu_ps(first_lanes(count - i), values + i));
     FixedSpread spread;
     spread.peak = largest(_mm512_max_epu32(peaks[0], peaks[1]));
     spread.squares = _mm512_reduce_add_ps(_mm512_add_ps(squares[0], squares[1]));
@@ -360,8 +360,8 @@ void pack_fixed(const FixedPanel& t) {
             for (int i = 0; i < 4; i++) {
                 const __m512i at = _mm512_loadu_si512(order + i * 16);
                 const __mmask16 there = _mm512_cmpge_epi32_mask(at, _mm512_setzero_si512());
-                const __m512 x = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, at,
-                                                          t.src + n * t.ld, 4);
+                const __m512 x =
+                    _mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, at, t.src + n * t.ld, 4);
                 numbers[i] = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
             }
             alignas(64) int8_t digits[kFixedTerms * kFixedK];
@@ -383,11 +383,10 @@ constexpr FixedGemmKernels kKernels = {
     &end_tiles,
     {&chain_fixed<1>, &chain_fixed<2>},
     &end_fixed_chain,
-    {{&fixed_input<false, 1>, &fixed_input<false, 4>, &fixed_input<false, 8>,
-      &fixed_input<false, 16>},
-     {&fixed_input<true, 1>, &fixed_input<true, 4>, &fixed_input<true, 8>, &fixed_input<true, 16>}},
+    {{&fixed_input<false, 4>, &fixed_input<false, 8>, &fixed_input<false, 16>},
+     {&fixed_input<true, 4>, &fixed_input<true, 8>, &fixed_input<true, 16>}},
     &fixed_windows,
-    {&fixed_peaks<1>, &fixed_peaks<4>, &fixed_peaks<8>, &fixed_peaks<16>},
+    {&fixed_peaks<4>, &fixed_peaks<8>, &fixed_peaks<16>},
     &fixed_spread,
     &pack_fixed,
     &QUOLL_TILE_NAME(split_store)};

@@ -102,7 +102,8 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     }
     narrow_ = opt.use_bf16_storage;
     const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);
-    if ((!means_.winograd && !means_.split && !means_.fixed) || (hinted && layer.bottom_shapes[0].dims == 1)) {
+    if ((!means_.winograd && !means_.split && !means_.fixed) ||
+        (hinted && layer.bottom_shapes[0].dims == 1)) {
         status = pack_direct();
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
         QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
@@ -191,7 +192,8 @@ namespace {
 double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool narrow) {
     // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
     // stages wait for memory.
-    double cycles = winograd ? WinogradPlan::cycles(kernels, s) * 1.3 : ConvPlan::cycles(kernels, s);
+    double cycles =
+        winograd ? WinogradPlan::cycles(kernels, s) * 1.3 : ConvPlan::cycles(kernels, s);
     // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
     if (narrow)
         cycles +=
@@ -258,8 +260,8 @@ const char* ConvRunner::algorithm() const {
 
 // Whether such a bf16 input is multiplied as it is. *status: of deciding the form.
 bool ConvRunner::takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const {
-    if (!means_.split || means_.split->terms != 1 || s.axes != 2 || (s.pad_value != 0.f && has_padding(g)) ||
-        !ConvPlan::takes(shape_of(g)))
+    if (!means_.split || means_.split->terms != 1 || s.axes != 2 ||
+        (s.pad_value != 0.f && has_padding(g)) || !ConvPlan::takes(shape_of(g)))
         return false;
     std::lock_guard<std::mutex> lock(lock_);
     if (form_ == Form::kUndecided) *status = decide(shape_of(g));
@@ -457,14 +459,10 @@ int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat&
     }
     const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
     const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
-    const Blobs blobs = {bottom.data,
-                         nullptr,
-                         top.data,
-                         in_channels_ * sizeof(float),
-                         0,
-                         out_channels_ * sizeof(float),
-                         0,
-                         activation};
+    const Blobs blobs = {bottom.data, nullptr,
+                         top.data,    in_channels_ * sizeof(float),
+                         0,           out_channels_ * sizeof(float),
+                         0,           activation};
     if (form == Form::kSplit) return run_split(SplitPlan(*means_.split, row, 1), blobs, opt);
     if (form == Form::kFixed) return run_fixed(FixedPlan(*means_.fixed, row, 1), blobs, opt);
     for (int i = 0; i < group_; i++) {

@@ -18,7 +18,7 @@ enum { kMostWeightSpread = 16, kMostSpread = 128 };
 bool is_pointwise(const TileShape& s) { return s.x.kernel * s.y.kernel == 1; }
 
 // As fixed_gemm.h counts them.
-int pack_index(int pack) { return pack == 16 ? 3 : pack == 8 ? 2 : pack == 4 ? 1 : 0; }
+int pack_index(int pack) { return pack == 16 ? 2 : pack == 8 ? 1 : 0; }
 
 // Rows of the kernel whose pixels fit into a step; 0 where a step is one pixel's channels.
 int window_rows(const TileShape& s) {
@@ -77,7 +77,7 @@ const FixedGemmKernels* fixed_kernels_for(const Option& opt) {
 
 bool FixedPlan::takes(const TileShape& s) {
     const double k = (double)s.in_channels * s.x.kernel * s.y.kernel;
-    return TilePlan::takes(s) && tile_group(s) > 0 && (s.in_pack > 1 || window_rows(s)) &&
+    return TilePlan::takes(s) && tile_group(s) > 0 && (s.in_pack >= 4 || window_rows(s)) &&
            !s.narrow_in && !s.narrow_out && k <= kFixedMostK;
 }
 

@@ -2,8 +2,9 @@
 // TilePlan whose buffers hold the digits of the input.
 //
 // A pixel has a scale of its own where the kernel is 1x1; larger kernels add up several pixels, and
-// the input has one scale. Of few channels, rows of the kernel are one step together. Where the input's largest values are so far above the rest that this would lose
-// accuracy, these are multiplied apart from the rest, in a second run.
+// the input has one scale. Of few channels, rows of the kernel are one step together. Where the
+// input's largest values are so far above the rest that this would lose accuracy, these are
+// multiplied apart from the rest, in a second run.
 #ifndef QUOLL_LAYER_CPU_CONV_FIXED_PLAN_H
 #define QUOLL_LAYER_CPU_CONV_FIXED_PLAN_H
 

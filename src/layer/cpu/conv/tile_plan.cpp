@@ -240,7 +240,8 @@ void TilePlan::choose_blocks() {
     threads_ = (int)std::min<size_t>(threads_, blocks_ * groups_);
     plane_length_ = block_positions(divide_up(pairs, blocks_));
     scales_at_ = plane_length_ * position;
-    share_ = scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
+    share_ =
+        scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
 }
 
 void TilePlan::add_steps() {

@@ -18,9 +18,9 @@ struct TileTarget {
     ptrdiff_t residual_block;
 };
 
-// Of the columns from n0 on, `width` of which or fewer are a panel. bias: of all columns, or null. An
-// activation with a pass of its own is a leaky one in `slope` or not in the store at all. Rows are
-// left open.
+// Of the columns from n0 on, `width` of which or fewer are a panel. bias: of all columns, or null.
+// An activation with a pass of its own is a leaky one in `slope` or not in the store at all. Rows
+// are left open.
 SplitStore tile_store(const TileShape& shape, size_t n0, int width, const float* bias,
                       const TileTarget& target, const FusedActivation& activation);
 // Whether the store is the whole way of so many columns in groups of 16.

@@ -28,6 +28,23 @@ struct DwconvRow {
 };
 typedef void (*DwconvRowKernel)(const DwconvRow& row);
 
+// Two neighbouring output rows of a 3x3 kernel whose two strides are the same: input row i of
+// stride
+// + 3 lies under kernel row i of the first and i - stride of the second. Elements are a register
+// wide; padding is zero, one element at most on each side (`before`, `after`: 0 or 1). At least
+// kDwconvPairOutputs a row.
+struct DwconvPair {
+    const void* in;              // element 0 of input row `first`, f32 or bf16
+    size_t row_step;             // values from one input row to the next
+    int first, last;             // the input rows that there are: first <= i < last
+    const float *weight, *bias;  // as in DwconvRow
+    float *out, *second;         // element 0 of both rows
+    int out_w, before, after;
+    float low, high;
+};
+typedef void (*DwconvPairKernel)(const DwconvPair& pair);
+enum { kDwconvPairOutputs = 7 };
+
 // Rows of a block laid out in `stride` planes, one for each column modulo stride: `above` rows of
 // padding, `rows` of the input, `below` of padding, each `width` elements of `pack` floats, element
 // i of plane p being input column i * stride + p - before, or padding. Up to kDwconvSlack floats
@@ -70,6 +87,7 @@ struct DwconvKernels {
 #define QUOLL_DWCONV_ROW(name, kernel, stride) DwconvRowKernel name[kDwconvPacks];
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
+    DwconvPairKernel pair[2][2];  // [f32, bf16][stride - 1]; null with fewer than 32 registers
     DwconvLayOutKernel lay_out;
     DwconvPlanesKernel planes;
     DwconvRowsKernel rows;

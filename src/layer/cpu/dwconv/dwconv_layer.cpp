@@ -44,6 +44,7 @@ public:
         if (last >= ready_) fill(first, last);
         return in_ + (first - first_) * in_floats_;
     }
+    // Room for the next row, or for two after an even number of them.
     float* out() const { return out_ + waiting_ * out_floats_; }
     // The row at out() is done.
     void finish_row() {
@@ -64,7 +65,7 @@ private:
     }
     static int out_rows(const ConvGeometry& g, int pack) {
         const int64_t fit = kOutBytes / ((int64_t)g.x.out * pack * 4);
-        return (int)std::max<int64_t>(1, std::min<int64_t>(g.y.out, fit));
+        return (int)std::max<int64_t>(2, std::min<int64_t>(g.y.out, fit) / 2 * 2);
     }
     void fill(int64_t first, int64_t last) {
         if (first >= ready_) {
@@ -98,6 +99,19 @@ int planes_rows(const ConvGeometry& g, int pack, int most) {
     const size_t fixed = one.floats() + one.row_floats();
     if (fixed >= budget) return 1;
     return (int)std::min<size_t>(most, 1 + (budget - fixed) / more);
+}
+
+// Rows y and y + 1 of the outputs: what does not depend on the blobs.
+DwconvPair pair_of(const ConvGeometry& g, int y) {
+    const int64_t top = (int64_t)y * g.y.stride - g.y.before;
+    const int64_t rows = g.y.stride + 3;
+    DwconvPair pair = {};
+    pair.first = (int)std::min(rows, std::max<int64_t>(0, -top));
+    pair.last = (int)std::min(rows, std::max<int64_t>(pair.first, g.y.in - top));
+    pair.out_w = g.x.out;
+    pair.before = g.x.before;
+    pair.after = (int64_t)(g.x.out - 1) * g.x.stride + 3 - g.x.before > g.x.in;
+    return pair;
 }
 
 double work_of(const ConvGeometry& g) {
@@ -210,6 +224,18 @@ int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry
     return narrow() ? forward_narrow(bottom, g, top, opt) : forward_blocked(bottom, g, top, opt);
 }
 
+// For two rows of outputs at a time; or null.
+DwconvPairKernel ConvolutionDepthWiseCpu::pair_kernel(const ConvGeometry& g, DType dtype) const {
+    const int64_t stride = g.x.stride;
+    const int64_t over = (g.x.out - 1) * stride + 3 - g.x.before - g.x.in;
+    const bool suits = g.x.kernel == 3 && g.y.kernel == 3 && g.x.dilation == 1 &&
+                       g.y.dilation == 1 && stride <= 2 && g.y.stride == stride &&
+                       (g.x.before == 0 || g.x.before == 1) && over <= 1 &&
+                       g.x.out >= kDwconvPairOutputs && pack_ == kernels_->lanes &&
+                       pad_value == 0.f && dtype != DType::f16;
+    return suits ? kernels_->dwconv->pair[dtype == DType::bf16][stride - 1] : nullptr;
+}
+
 int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                              const Option& opt) const {
     const StorageKernels* storage = storage_kernels(*kernels_, bottom.dtype);
@@ -222,10 +248,12 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     const int threads = threads_for(opt, work_of(g));
     const Bands bands(channels.c, g.y.out, threads);
     if (storage) QUOLL_RETURN_IF_ERROR(StoredRows::memory(g, pack_, threads, opt, &memory));
+    const DwconvPairKernel pair_kernel = this->pair_kernel(g, bottom.dtype);
+    const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
 #pragma omp parallel for num_threads(threads)
     for (int task = 0; task < channels.c * bands.per_item; task++) {
         const int q = bands.item(task);
-        const size_t in_at = q * in.cstep * pack_, out_row = (size_t)g.x.out * pack_;
+        const size_t in_at = q * in.cstep * pack_;
         const size_t out_at = q * channels.cstep * pack_ + bands.begin(task) * out_row;
         const float* const channel = (const float*)in.data + in_at;
         float* out = (float*)channels.data + out_at;
@@ -240,7 +268,25 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
         DwconvRow row = frame;
         row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
-        for (int y = bands.begin(task), end = bands.end(task); y < end; y++, out += out_row) {
+        int y = bands.begin(task);
+        const int end = bands.end(task);
+        for (; pair_kernel && y + 2 <= end; y += 2, out += 2 * out_row) {
+            DwconvPair pair = pair_of(g, y);
+            size_t at = in_at;
+            if (pair.first < pair.last)
+                at += (size_t)(y * g.y.stride - g.y.before + pair.first) * in_row;
+            pair.in =
+                storage ? (const void*)((const uint16_t*)in.data + at) : (const float*)in.data + at;
+            pair.row_step = in_row;
+            pair.weight = row.weight, pair.bias = row.bias;
+            pair.low = row.low, pair.high = row.high;
+            pair.out = storage ? rows.out() : out;
+            pair.second = pair.out + out_row;
+            pair_kernel(pair);
+            activation_.finish(pair.out, 2 * out_row);
+            for (int i = 0; storage && i < 2; i++) rows.finish_row();
+        }
+        for (; y < end; y++, out += out_row) {
             const int64_t start = taps_inside(g.y, y, &row.ky_first, &row.ky_last);
             const int64_t y_in = start + (int64_t)row.ky_first * g.y.dilation;
             const int64_t y_last = start + (int64_t)(row.ky_last - 1) * g.y.dilation;

@@ -27,10 +27,11 @@ private:
                         const Option& opt) const;
     // On f32, f16 or bf16 with one window a channel.
     int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+    DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
     int forward_narrow(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     enum { kUnsuitable = 1 };  // the laid out input would dwarf what is in it
-    // Several outputs go into a register: blocks of channels are so narrow that this is worth laying
-    // out the input.
+    // Several outputs go into a register: blocks of channels are so narrow that this is worth
+    // laying out the input.
     bool narrow() const { return !row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1); }
 
     const KernelSet* kernels_;

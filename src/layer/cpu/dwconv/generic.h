@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layer/cpu/dwconv/dwconv.h"
+#include "simd/convert.h"
 #include "simd/shuffle.h"
 #include "simd/vec.h"
 
@@ -161,6 +162,76 @@ void dwconv_row(const DwconvRow& r) {
         if constexpr (K > 0) dwconv_tile<N, K, S, 4, 0, K / 2>(r, bias, r.out_w - 4);
     } else {
         for (x = x > r.x_last ? x : r.x_last; x < r.out_w; x++) dwconv_border<N>(r, bias, x);
+    }
+}
+
+// ---------------------------------------------------------------- pairs of rows
+
+QUOLL_INLINE s::vecf<s::kLanes> load_value(const float* p) { return s::vecf<s::kLanes>::load(p); }
+QUOLL_INLINE s::vecf<s::kLanes> load_value(const uint16_t* p) { return s::load_bf16<s::kLanes>(p); }
+
+// Outputs x to x + T - 1 of both rows: each input element is loaded once for all windows that have
+// it. L and R as above.
+template <class Value, int S, int T, int L, int R>
+QUOLL_INLINE void dwconv_pair_tile(const DwconvPair& r, int x) {
+    using V = s::vecf<s::kLanes>;
+    constexpr size_t N = s::kLanes;
+    const V bias = V::load(r.bias);
+    V sum[2][T], w[9];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) sum[0][t] = sum[1][t] = bias;
+#pragma GCC unroll 16
+    for (int k = 0; k < 9; k++) w[k] = V::load(r.weight + k * N);
+    const Value* in = (const Value*)r.in + ((ptrdiff_t)x * S - r.before) * (ptrdiff_t)N;
+#pragma GCC unroll 8
+    for (int i = 0; i < 3 + S; i++) {
+        if (i < r.first || i >= r.last) continue;
+#pragma GCC unroll 32
+        for (int j = L; j < (T - 1) * S + 3 - R; j++) {
+            const V v = load_value(in + j * N);
+#pragma GCC unroll 8
+            for (int k = 0; k < 3; k++) {
+                const int t = (j - k) / S;
+                if (j < k || (j - k) % S != 0 || t >= T) continue;
+                if (i < 3) sum[0][t] = fma(v, w[i * 3 + k], sum[0][t]);
+                if (i >= S) sum[1][t] = fma(v, w[(i - S) * 3 + k], sum[1][t]);
+            }
+        }
+        in += r.row_step;
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) {
+        clamp(sum[0][t], r.low, r.high).store(r.out + (x + t) * N);
+        clamp(sum[1][t], r.low, r.high).store(r.second + (x + t) * N);
+    }
+}
+
+// The last tile takes outputs again that the one before has made, rather than fewer.
+template <class Value, int S>
+void dwconv_pair(const DwconvPair& r) {
+    constexpr int T = kDwconvPairOutputs;
+    for (int x = 0;; x += T) {
+        const bool end = x + T >= r.out_w;
+        if (end) x = r.out_w - T;
+        const bool left = x == 0 && r.before, right = end && r.after;
+        if (left && right)
+            dwconv_pair_tile<Value, S, T, 1, 1>(r, x);
+        else if (left)
+            dwconv_pair_tile<Value, S, T, 1, 0>(r, x);
+        else if (right)
+            dwconv_pair_tile<Value, S, T, 0, 1>(r, x);
+        else
+            dwconv_pair_tile<Value, S, T, 0, 0>(r, x);
+        if (end) break;
+    }
+}
+
+template <class Value, int S>
+constexpr DwconvPairKernel dwconv_pair_kernel() {
+    if constexpr (QUOLL_ISA_REGISTERS >= 32 && s::kLanes >= 4) {
+        return &dwconv_pair<Value, S>;
+    } else {
+        return nullptr;
     }
 }
 

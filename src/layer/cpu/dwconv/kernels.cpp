@@ -12,6 +12,8 @@ const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
      dwconv_row_kernel<16, kernel, stride>()},
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
+    {{dwconv_pair_kernel<float, 1>(), dwconv_pair_kernel<float, 2>()},
+     {dwconv_pair_kernel<uint16_t, 1>(), dwconv_pair_kernel<uint16_t, 2>()}},
     &dwconv_lay_out,
     &dwconv_planes,
     &dwconv_rows,

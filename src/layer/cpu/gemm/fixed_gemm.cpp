@@ -19,9 +19,7 @@ std::atomic<const FixedGemmKernels*> g_override{nullptr};
 
 }  // namespace
 
-double FixedSpread::ratio() const {
-    return squares > 0 ? peak * sqrt(count / squares) : 0;
-}
+double FixedSpread::ratio() const { return squares > 0 ? peak * sqrt(count / squares) : 0; }
 
 void FixedSpread::add(const FixedSpread& other) {
     peak = std::max(peak, other.peak);

@@ -7,9 +7,9 @@
 //
 // A column of B has a scale of its own, and so has a row of A or all of them. With x and y the
 // largest magnitudes of both, a product is off by at most 2^-24 (|a| y + |b| x) for the rounding to
-// 24 bits and 2^-22 of x y for the products left out, which are of random sign: the root mean square
-// of the latter is 2^-25 of x y. So it is as good as f32 where values are not far below the largest
-// of their row; a scale for rows that differ much is not.
+// 24 bits and 2^-22 of x y for the products left out, which are of random sign: the root mean
+// square of the latter is 2^-25 of x y. So it is as good as f32 where values are not far below the
+// largest of their row; a scale for rows that differ much is not.
 //
 // A row whose scale is no number gives NaN; single values that are not finite count as zero.
 //
@@ -43,7 +43,7 @@ inline float fixed_scale(float peak) {
 struct FixedRest {
     SplitStore store;  // of 16 columns, f32, in groups of 16
     const float *row_scales, *column_scales;
-    int32_t* sums;  // [2][3][16][16]: tile, weight, row, column; aligned to 64 bytes
+    int32_t* sums;         // [2][3][16][16]: tile, weight, row, column; aligned to 64 bytes
     int tiles, tile_rows;  // tiles: 0 where there are no sums
 };
 // Sums of the tiles and a panel [step][term][k / 4][column][k % 4] are left in the units; those of
@@ -123,11 +123,11 @@ struct FixedPanel {
 struct FixedGemmKernels {
     void (*begin)(int tile_rows);
     void (*end)();
-    FixedChainKernel chain[kUnitTiles];         // [tiles - 1]
-    void (*end_chain)(const FixedRest& rest);   // the last sums of a chain; there are some
-    FixedInputKernel input[2][4];               // [of parts][pack 1, 4, 8, 16]
+    FixedChainKernel chain[kUnitTiles];        // [tiles - 1]
+    void (*end_chain)(const FixedRest& rest);  // the last sums of a chain; there are some
+    FixedInputKernel input[2][3];              // [of parts][pack 4, 8, 16]
     void (*windows)(const FixedWindows& windows);
-    FixedPeakKernel peaks[4];
+    FixedPeakKernel peaks[3];
     FixedSpread (*spread)(const float* values, size_t count, float most);
     void (*pack)(const FixedPanel& panel);
     const SplitStoreKernels* to_c;
