@@ -2,6 +2,8 @@
 #ifndef QUOLL_LAYER_CPU_PACKING_H
 #define QUOLL_LAYER_CPU_PACKING_H
 
+#include <stdint.h>
+
 #include <algorithm>
 
 #include "layer/activation.h"
@@ -46,15 +48,22 @@ inline int threads_for(const Option& opt, double work) {
     return work < 50000 || opt.num_threads < 1 ? 1 : opt.num_threads;
 }
 
-// `items` channels (or blocks of them) in bands of rows, so that all threads have work.
+// `items` channels (or blocks of them) in bands of rows, as tasks for run_tasks: several a thread,
+// so that they come out even.
 struct Bands {
-    int per_item, rows;
-    Bands(int items, int rows, int threads) : per_item(1), rows(rows) {
-        if (items < 4 * threads && items % threads != 0) per_item = std::min(rows, threads);
+    int items, per_item, rows;
+    Bands(int items, int rows, int threads) : items(items), per_item(1), rows(rows) {
+        const int wanted = 8 * threads;
+        if (items < 4 * threads && items % threads != 0)
+            per_item = std::min(rows, (wanted + items - 1) / items);
     }
-    int item(int task) const { return task / per_item; }
-    int begin(int task) const { return (int)((int64_t)rows * (task % per_item) / per_item); }
-    int end(int task) const { return (int)((int64_t)rows * (task % per_item + 1) / per_item); }
+    int64_t count() const { return (int64_t)items * per_item; }
+    int item(int64_t task) const { return (int)(task / per_item); }
+    int begin(int64_t task) const { return edge(task % per_item); }
+    int end(int64_t task) const { return edge(task % per_item + 1); }
+
+private:
+    int edge(int64_t band) const { return (int)(rows * band / per_item); }
 };
 
 // An activation as the kernels apply it: clamping comes for free with the store, anything else is

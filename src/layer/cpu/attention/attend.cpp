@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -128,9 +128,9 @@ int attend_queries(const KernelSet& kernels, const std::vector<AttentionHead>& h
     const int src = heads[0].src, count = (int)heads.size() * src;
     Mat scores(heads[0].dst, threads, (size_t)4u, opt.workspace_allocator);
     if (scores.empty()) return kOutOfMemory;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int i = 0; i < count; i++)
-        attend_query(kernels, heads[i / src], i % src, scores.row(get_omp_thread_num()));
+    run_tasks(count, threads, [&](int64_t i, int thread) {
+        attend_query(kernels, heads[i / src], (int)(i % src), scores.row(thread));
+    });
     return kOk;
 }
 
@@ -144,42 +144,34 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const int block = h0.src < kFewQueries ? 1 : split ? kTileBlock : kBlock;
     const double work = (double)count * h0.src * h0.dst * (h0.size + h0.out_size);
     const Work pieces(count, h0.src, block);
-    const int threads = std::min(threads_for(opt, work), pieces.count);
+    const int threads = threads_for(opt, work), workers = std::min(threads, pieces.count);
     if (h0.src < kFewQueries) return attend_queries(kernels, heads, threads, opt);
 
     const double packings = 1. / (pieces.blocks * per_group);
     const int rows = std::min<int>(block, h0.src), rest = h0.src % rows ? h0.src % rows : rows;
     const BlockPlan whole(kernels, split, h0, rows, packings), last(whole, h0, rest);
     Allocator* const allocator = opt.workspace_allocator;
-    Mat scores(h0.dst, rows, threads, (size_t)4u, allocator), keys, values, workspaces;
+    Mat scores(h0.dst, rows, workers, (size_t)4u, allocator), keys, values, workspaces;
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
     if (scores.empty() || zeros.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(product_memory(whole.scores.packed_size(), groups, allocator, &keys));
     QUOLL_RETURN_IF_ERROR(product_memory(whole.sums.packed_size(), groups, allocator, &values));
-    QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), threads,
+    QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), workers,
                                          allocator, &workspaces));
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int i = 0; i < 2 * groups; i++) {
+    run_tasks(2 * groups, threads, [&](int64_t i, int) {
         const AttentionHead& h = heads[i / 2 * per_group];
         if (i % 2)
             whole.sums.pack(h.v.data, h.v.row, h.v.column, 1, values.channel(i / 2));
         else
             whole.scores.pack(h.k.data, h.k.column, h.k.row, 1, keys.channel(i / 2));
-    }
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
-        BlockMemory memory = {nullptr, nullptr, zeros, scores.channel(t),
-                              (float*)workspaces.data + t * workspaces.cstep};
-        const int end =
-            (int)(piece_begin(pieces.count, threads, t) + piece_length(pieces.count, threads, t));
-        for (int i = (int)piece_begin(pieces.count, threads, t); i < end; i++) {
-            const int head = i / pieces.blocks, b = i % pieces.blocks;
-            memory.keys = keys.channel(head / per_group);
-            memory.values = values.channel(head / per_group);
-            attend_block(kernels, heads[head], b + 1 < pieces.blocks ? whole : last, b * block,
-                         memory);
-        }
-    }
+    });
+    run_tasks(pieces.count, threads, [&](int64_t i, int thread) {
+        const int head = (int)i / pieces.blocks, b = (int)i % pieces.blocks;
+        const BlockMemory memory = {keys.channel(head / per_group),
+                                    values.channel(head / per_group), zeros, scores.channel(thread),
+                                    (float*)workspaces.data + thread * workspaces.cstep};
+        attend_block(kernels, heads[head], b + 1 < pieces.blocks ? whole : last, b * block, memory);
+    });
     return kOk;
 }
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
+#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
 
 namespace quoll {
@@ -250,14 +250,13 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     if (storage) QUOLL_RETURN_IF_ERROR(StoredRows::memory(g, pack_, threads, opt, &memory));
     const DwconvPairKernel pair_kernel = this->pair_kernel(g, bottom.dtype);
     const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
-#pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < channels.c * bands.per_item; task++) {
+    run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
         const int q = bands.item(task);
         const size_t in_at = q * in.cstep * pack_;
         const size_t out_at = q * channels.cstep * pack_ + bands.begin(task) * out_row;
         const float* const channel = (const float*)in.data + in_at;
         float* out = (float*)channels.data + out_at;
-        float* own = storage ? (float*)memory.channel(get_omp_thread_num()) : nullptr;
+        float* own = storage ? (float*)memory.channel(thread) : nullptr;
         StoredRows rows(storage, g, pack_, own);
         if (storage) {
             const int64_t below = (int64_t)(bands.end(task) - 1) * g.y.stride - g.y.before;
@@ -300,7 +299,7 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
             if (storage) rows.finish_row();
         }
         if (storage) rows.flush();
-    }
+    });
     return kOk;
 }
 
@@ -334,9 +333,8 @@ int ConvolutionDepthWiseCpu::forward_narrow(const Mat& bottom, const ConvGeometr
                 planes.tap(memory.row(thread), k / kernel_w, k % kernel_w);
     const DwconvKernels& kernels = *kernels_->dwconv;
 
-#pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < blocks * bands.per_item; task++) {
-        const int q = bands.item(task), thread = get_omp_thread_num();
+    run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
+        const int q = bands.item(task);
         float* const data = memory.row(thread);
         float* const wide = data + planes.floats();
         DwconvPlanes run;
@@ -366,7 +364,7 @@ int ConvolutionDepthWiseCpu::forward_narrow(const Mat& bottom, const ConvGeometr
             kernels.rows(run.out, planes.row_floats(), count, out_row, to);
             if (storage) storage->narrow(wide, (uint16_t*)out + y * out_row, count * out_row);
         }
-    }
+    });
     return kOk;
 }
 

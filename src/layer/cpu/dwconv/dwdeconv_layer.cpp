@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "layer/cpu/dwconv/window_taps.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -127,8 +128,7 @@ void DeconvolutionDepthWiseCpu::run(const Mat& in, const ConvGeometry& g, Mat& t
     std::vector<Phase> phases;
     for (int x = 0; x < std::min(g.x.stride, g.x.out); x++) phases.push_back(phase_of(x_, g.x, x));
     const Bands bands(top.c, g.y.out, threads);
-#pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < top.c * bands.per_item; task++) {
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
         const int q = bands.item(task);
         const float* channel = (const float*)in.data + q * in.cstep * pack_;
         const float* weights = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
@@ -162,7 +162,7 @@ void DeconvolutionDepthWiseCpu::run(const Mat& in, const ConvGeometry& g, Mat& t
             }
             activation_.finish(out, (size_t)g.x.out * pack_);
         }
-    }
+    });
 }
 
 }  // namespace quoll

@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include <algorithm>
-#include <atomic>
 
-#include "cpu.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -310,35 +309,6 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
 
 enum { kChunkBytes = 384 * 1024 };
 
-// Tasks of several threads: each takes its own share in order, then what others have left.
-class TaskShares {
-public:
-    enum { kMost = 64 };
-    TaskShares(int tasks, int shares) : count_(std::min<int>(shares, kMost)) {
-        for (int i = 0; i < count_; i++) {
-            const int begin = (int)piece_begin(tasks, count_, i);
-            shares_[i].next.store(begin, std::memory_order_relaxed);
-            shares_[i].end = begin + (int)piece_length(tasks, count_, i);
-        }
-    }
-    template <class Run>
-    void work(int thread, const Run& run) {
-        for (int i = 0; i < count_; i++) {
-            Share& share = shares_[(thread + i) % count_];
-            for (int t; (t = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
-                run(t);
-        }
-    }
-
-private:
-    struct alignas(64) Share {  // a cache line each
-        std::atomic<int> next;
-        int end;
-    };
-    const int count_;
-    Share shares_[kMost];
-};
-
 // How the tasks of a product are cut, and whether those of a chunk of rows follow each other or
 // those of a group of panels. A thread has a run of them, so that it reads a part of A alone, or of
 // B, of which that is cut which is the larger.
@@ -348,12 +318,15 @@ struct Division {
     Division(const GemmProblem& g, size_t chunk, size_t panels, size_t threads) {
         const size_t wanted = threads * 4;  // tasks, to even out what threads lose to others
         chunks = (g.num_rows + chunk - 1) / chunk;
-        const double a = (double)chunks * kChunkBytes, b = (double)g.n * g.k * sizeof(float);
-        rows_first = chunks > 1 && a > b;
+        const double chunks_of_a = g.chunk ? (double)g.num_rows / (double)g.chunk : 1;
+        const double a = chunks_of_a * kChunkBytes, b = (double)g.n * g.k * sizeof(float);
+        rows_first = g.num_rows > 1 && a > b;
         if (rows_first) chunks = std::min(g.num_rows, round_up(chunks, threads));
         groups = (wanted + chunks - 1) / chunks;
         groups = std::min(panels, rows_first ? groups : round_up(groups, threads));
-        if (groups * chunks < threads) chunks = std::min(g.num_rows, wanted / groups);
+        // So few that some threads would have more than others.
+        if (groups * chunks < wanted && groups * chunks % threads != 0)
+            chunks = std::max(chunks, std::min(g.num_rows, (wanted + groups - 1) / groups));
     }
     static size_t round_up(size_t x, size_t step) { return (x + step - 1) / step * step; }
 };
@@ -376,9 +349,7 @@ void gemm_run(const GemmProblem& g, int threads) {
         return;
     }
     const Division d(g, chunk, panels, threads);
-    TaskShares shares((int)(d.chunks * d.groups), threads);
-#pragma omp parallel num_threads(threads)
-    shares.work(get_omp_thread_num(), [&](int t) {
+    run_tasks((int64_t)(d.chunks * d.groups), threads, [&](int64_t t, int) {
         const size_t c = d.rows_first ? t / d.groups : t % d.chunks;
         const size_t p = d.rows_first ? t % d.groups : t / d.chunks;
         // Longer pieces lie between shorter ones, so that runs of them are equally long.
@@ -421,13 +392,12 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
     }
     const size_t full = narrow ? panels * columns : g.n;
     const int pieces = (int)std::min<size_t>(std::max(threads, 1), panels);
-#pragma omp parallel for num_threads(pieces) if (pieces > 1)
-    for (int t = 0; t < pieces; t++) {
+    run_tasks(pieces, threads, [&](int64_t t, int) {
         const size_t n0 = piece_begin(panels, pieces, t) * columns;
         const size_t n1 = std::min(full, n0 + piece_length(panels, pieces, t) * columns);
         kernels.row_times_panels(g.a, g.a_k, g.k, g.b + n0 * g.k, n1 - n0, g.bias + n0, g.c + n0,
                                  g.activation.low, g.activation.high);
-    }
+    });
     g.activation.finish(g.c, g.n);
 }
 
@@ -517,11 +487,10 @@ void multiply_blocks(const GemmMatrix& g, int threads) {
     const size_t panels = panel_count(kernels, g.n) - ragged;
     const size_t tiles = (g.m + kernels.max_rows - 1) / kernels.max_rows;
     const int pieces = (int)std::min<size_t>(std::max(threads, 1), tiles);
-#pragma omp parallel for num_threads(pieces) if (pieces > 1)
-    for (int t = 0; t < pieces; t++) {
+    run_tasks(pieces, threads, [&](int64_t t, int) {
         const size_t first = piece_begin(tiles, pieces, t);
         run_blocks(g, tiles, first, first + piece_length(tiles, pieces, t), panels);
-    }
+    });
     if (!ragged) return;
     GemmMatrix rest = g;
     const size_t n0 = panels * columns;

@@ -1,6 +1,7 @@
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 
 #include "layer/cpu/cast/cast.h"
+#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
 
 namespace quoll {
@@ -58,14 +59,13 @@ int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt
     const size_t k = num_input(), n = num_output, panels = (n + columns - 1) / columns;
     const int threads = threads_for(opt, (double)n * (double)k);
     const int pieces = (int)std::min<size_t>(threads, panels);
-#pragma omp parallel for num_threads(pieces) if (pieces > 1)
-    for (int t = 0; t < pieces; t++) {
+    run_tasks(pieces, threads, [&](int64_t t, int) {
         const size_t n0 = piece_begin(panels, pieces, t) * columns;
         const size_t n1 = std::min(n, n0 + piece_length(panels, pieces, t) * columns);
         kernels_->cast->row_times_bf16(in, k, (const uint16_t*)stored_.data + n0 * k, n1 - n0,
                                        (const float*)stored_bias_ + n0, out + n0, activation_.low,
                                        activation_.high);
-    }
+    });
     activation_.finish(out, n);
     return kOk;
 }

@@ -275,13 +275,13 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
     if (memory.empty()) return kOutOfMemory;
     const size_t out_size = narrow_ ? 1 : sizeof(float);
     const Bands bands(channels.c, g.y.out, threads);
-    const int tasks = channels.c * bands.per_item;
+    const int64_t tasks = bands.count();
 #pragma omp parallel for num_threads(threads)
     for (int thread = 0; thread < threads; thread++) {
         Work work_of_thread = frame;
         work_of_thread.begin((char*)memory.row<unsigned char>(thread));
-        const int end = (int)((int64_t)tasks * (thread + 1) / threads);
-        for (int task = (int)((int64_t)tasks * thread / threads); task < end; task++) {
+        const int64_t end = tasks * (thread + 1) / threads;
+        for (int64_t task = tasks * thread / threads; task < end; task++) {
             const int q = bands.item(task);
             work_of_thread.run(q, bands.begin(task), bands.end(task),
                                (char*)channels.data + q * channels.cstep * pack_ * out_size,

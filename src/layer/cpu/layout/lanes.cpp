@@ -6,6 +6,7 @@
 
 #include "layer/cpu/layout/layout.h"
 #include "layer/cpu/packing.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -313,10 +314,8 @@ void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
 }
 
 void LaneGather::copy_all(const Option& opt) const {
-    const int count = blocks();
     const int threads = threads_for(opt, (double)dst_.row * dst_.count);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < count; i++) copy(i, 0, 0, dst_.row);
+    run_tasks(blocks(), threads, [&](int64_t i, int) { copy((int)i, 0, 0, dst_.row); });
 }
 
 void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt) {
@@ -331,9 +330,9 @@ void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt) {
     const size_t bytes = from.row * src.elemsize;
     const int count = from.count / from.pack;
     const int threads = threads_for(opt, (double)from.row * from.count);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < count; i++)
-        memcpy(to.at(first + i * to.pack, 0), from.at(i * from.pack, 0), bytes);
+    run_tasks(count, threads, [&](int64_t i, int) {
+        memcpy(to.at(first + (int)i * to.pack, 0), from.at((int)i * from.pack, 0), bytes);
+    });
 }
 
 }  // namespace quoll

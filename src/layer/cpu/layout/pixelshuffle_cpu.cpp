@@ -2,6 +2,7 @@
 
 #include "layer/cpu/layout/lanes.h"
 #include "layer/cpu/packing.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -44,8 +45,7 @@ void PixelShuffleCpu::shuffle(const Mat& bottom, Mat& top, const Option& opt) co
     const int r = upscale_factor, h = bottom.h, w = bottom.w;
     const int threads = threads_for(opt, (double)from.row * from.count);
     const Bands bands(to.count, h, threads);
-#pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < to.count * bands.per_item; task++) {
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
         const int q = bands.item(task);
         std::vector<const T*> in(r);
         for (int i = 0; i < r; i++) {
@@ -56,7 +56,7 @@ void PixelShuffleCpu::shuffle(const Mat& bottom, Mat& top, const Option& opt) co
                 interleave_rows(in.data(), from.pack, r, out, to.pack, w);
             }
         }
-    }
+    });
 }
 
 int PixelShuffleCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/channels.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -72,22 +72,22 @@ int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
     whole.step = in.cstep * in.elempack;
     whole.blocks = in.c, whole.pack = in.elempack, whole.half = half;
     whole.scale = alpha / local_size, whole.bias = bias, whole.beta = beta;
-#pragma omp parallel for num_threads(threads)
-    for (int t = 0; t < threads; t++) {
+    const int pieces = threads > 1 ? threads * 4 : 1;
+    run_tasks(pieces, threads, [&](int64_t t, int thread) {
         // Whole registers of planar pixels.
-        const size_t begin = pixels * t / threads / 16 * 16;
-        const size_t end = t + 1 < threads ? pixels * (t + 1) / threads / 16 * 16 : pixels;
+        const size_t begin = pixels * t / pieces / 16 * 16;
+        const size_t end = t + 1 < pieces ? pixels * (t + 1) / pieces / 16 * 16 : pixels;
         LrnAcross part = whole;
         const size_t at = begin * in.elempack * (in.elemsize / in.elempack);
         part.in = (const float*)((const char*)in.data + at);
         part.out = (float*)((char*)top_blob.data + at);
         part.pixels = end - begin;
-        part.scratch = squares.row(t);
+        part.scratch = squares.row(thread);
         if (storage)
             lrn_stored(*kernels_->norm, *storage, part, part.scratch + squares_size);
         else
             kernels_->norm->lrn_across(part);
-    }
+    });
     return kOk;
 }
 

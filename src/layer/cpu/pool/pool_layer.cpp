@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
 
 namespace quoll {
@@ -104,19 +104,18 @@ int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
         wide.create(size, threads, (size_t)4u * pack, pack, opt.workspace_allocator);
         if (wide.empty()) return kOutOfMemory;
     }
-#pragma omp parallel for num_threads(threads)
-    for (int q = 0; q < in.c; q++) {
+    run_tasks(in.c, threads, [&](int64_t q, int thread) {
         const size_t at = q * in.cstep * pack;
         if (sums) {
             storage->sum((const uint16_t*)in.data + at, (size_t)size, pack, scale,
                          (uint16_t*)top.data + (size_t)q * pack);
-            continue;
+            return;
         }
         const float* channel = (const float*)in.data + at;
         float* out = (float*)top.data + (size_t)q * pack;
         float result[kPoolPack[kPoolPacks - 1]];
         if (storage) {
-            float* own = wide.row(get_omp_thread_num());
+            float* own = wide.row(thread);
             storage->widen((const uint16_t*)in.data + at, own, (size_t)size * pack);
             channel = own, out = result;
         }
@@ -125,7 +124,7 @@ int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
         else
             blocked(PoolWindows{channel, 0, 1, size, 1, out, 1, scale});
         if (storage) storage->narrow(result, (uint16_t*)top.data + (size_t)q * pack, pack);
-    }
+    });
     return kOk;
 }
 
@@ -163,10 +162,9 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
     }
     Bands bands(top.c * az.out, ay.out, threads);
     if (axes == 3) bands.per_item = 1;  // every band would have to join the slices
-#pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < top.c * az.out * bands.per_item; task++) {
+    run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
         const int q = bands.item(task) / az.out, z = bands.item(task) % az.out;
-        float* memory = scratch.empty() ? nullptr : scratch.row(get_omp_thread_num());
+        float* memory = scratch.empty() ? nullptr : scratch.row(thread);
         const Span depth = az.at(z);
         const size_t at = q * in.cstep * pack + depth.from * slice;
         const float* from = (const float*)in.data + at;
@@ -202,7 +200,7 @@ int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axi
             pooler.run(w, span, depth, row);
             if (storage) storage->narrow(row, (uint16_t*)top.data + to + y * out_row, out_row);
         }
-    }
+    });
     return kOk;
 }
 
@@ -219,12 +217,11 @@ int PoolingCpu::max_of_stored(const Mat& in, const Axis& ax, const Axis& ay, Mat
     Mat keys(in.w * pack, threads, 2u, opt.workspace_allocator);
     if (keys.empty()) return kOutOfMemory;
     const Bands bands(top.c, ay.out, threads);
-#pragma omp parallel for num_threads(threads)
-    for (int task = 0; task < top.c * bands.per_item; task++) {
+    run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
         const int q = bands.item(task);
         const uint16_t* from = (const uint16_t*)in.data + q * in.cstep * pack;
         uint16_t* to = (uint16_t*)top.data + q * top.cstep * pack;
-        int16_t* row = keys.row<int16_t>(get_omp_thread_num());
+        int16_t* row = keys.row<int16_t>(thread);
         PoolKeyWindows w = {};
         w.stride = ax.stride, w.pack = pack;
         w.nans = in.dtype == DType::bf16 ? kBf16Nans : kF16Nans;
@@ -243,7 +240,7 @@ int PoolingCpu::max_of_stored(const Mat& in, const Axis& ax, const Axis& ay, Mat
                     std::fill_n(w.out, w.count * pack, none);
             }
         }
-    }
+    });
     return kOk;
 }
 

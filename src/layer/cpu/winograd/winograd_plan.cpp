@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "cpu.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -96,7 +96,7 @@ WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int
     tiles_ = tiles_x_ * tiles_along(shape.y.out);
     const double cycles = choose_chunks();
     if (threads_ > 1) choose_parts(cycles);
-    threads_ = std::min(threads_, chunks_ * groups_);
+    workers_ = std::min(threads_, chunks_ * groups_);
     const Part largest = part(0);
     const size_t room = 256 * 1024 / (kWinogradPoints * sizeof(float)) / largest.tiles;
     columns_ = std::max<size_t>(1, room / panel_columns()) * panel_columns();
@@ -175,8 +175,8 @@ size_t WinogradPlan::workspace() const {
     const Part largest = part(0);
     const size_t inputs = (size_t)shape_.in_channels * kWinogradPoints;
     const size_t sums = largest.tiles * columns_ * kWinogradPoints;
-    return groups_ > 1 ? tiles_ * inputs + threads_ * sums
-                       : threads_ * (largest.tiles * inputs + sums);
+    return groups_ > 1 ? tiles_ * inputs + workers_ * sums
+                       : workers_ * (largest.tiles * inputs + sums);
 }
 
 struct WinogradPlan::Blobs {
@@ -193,26 +193,28 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
     const Blobs blobs = {in, weights, bias, zeros, out, residual, residual_step, activation};
     const int parts = chunks_ * groups_;
     if (groups_ == 1) {
-        const size_t share = this->workspace() / threads_;
-#pragma omp parallel for num_threads(threads_) schedule(dynamic) if (threads_ > 1)
-        for (int i = 0; i < parts; i++)
-            run_chunk(blobs, workspace + (threads_ > 1 ? get_omp_thread_num() * share : 0),
-                      part(i));
+        const size_t share = this->workspace() / workers_;
+        run_tasks(parts, threads_, [&](int64_t i, int thread) {
+            run_chunk(blobs, workspace + thread * share, part((int)i));
+        });
         return;
     }
     const size_t step = (size_t)tiles_ * shape_.in_channels;
     float* const sums = workspace + kWinogradPoints * step;
-    const size_t share = (this->workspace() - kWinogradPoints * step) / threads_;
+    const size_t share = (this->workspace() - kWinogradPoints * step) / workers_;
+    const int pieces = threads_ * 4;  // of the inputs
+    TaskShares transforms(pieces, threads_), products(parts, threads_);
 #pragma omp parallel num_threads(threads_)
     {
-#pragma omp for schedule(static)
-        for (int i = 0; i < threads_; i++) transform_inputs(in, workspace, step, i, threads_);
-        float* const own = sums + get_omp_thread_num() * share;
-#pragma omp for schedule(dynamic)
-        for (int i = 0; i < parts; i++) {
-            const Part p = part(i);
-            multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p, own);
-        }
+        const int thread = get_omp_thread_num();
+        transforms.work(thread,
+                        [&](int64_t i) { transform_inputs(in, workspace, step, (int)i, pieces); });
+#pragma omp barrier
+        products.work(thread, [&](int64_t i) {
+            const Part p = part((int)i);
+            multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p,
+                          sums + thread * share);
+        });
     }
 }
 

@@ -57,6 +57,7 @@ private:
     const KernelSet& kernels_;
     const ConvShape shape_;
     int threads_;
+    int workers_;  // threads that have a part
     int tiles_x_, tiles_;
     int chunks_;  // of tiles
     // Groups of output channels. One: a thread transforms the inputs of a chunk, and has all to
