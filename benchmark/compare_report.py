@@ -144,6 +144,42 @@ def speed_table(precision, threads, found):
     return lines + ['']
 
 
+def threads_tables(reports):
+    """For each precision a table of times and speed-ups by the number of threads, where several were measured."""
+    found = {}  # precision -> graph -> threads -> (report, result)
+    for precision, threads, pairs in groups(reports):
+        for report, result in pairs:
+            found.setdefault(precision, {}).setdefault(result['graph'], {})[threads] = report, result
+    lines = []
+    for precision, graphs in found.items():
+        counts = sorted(set().union(*graphs.values()))
+        if len(counts) < 2:
+            continue
+        lines += [f'## {TITLES[precision]} by threads', '', 'Milliseconds, in brackets how many times as fast as with the fewest threads; for '
+                  f'{OURS} then the ratio to the best peer.', '',
+                  '| graph | engine | ' + ' | '.join(f'{n} threads' for n in counts) + ' |', '|---|---|' + '---|' * len(counts)]
+        for graph, by_threads in graphs.items():
+            lines += [f'| {graph} | {name} | ' + ' | '.join(cells) + ' |' for name, cells in scaling(precision, counts, by_threads).items()]
+        lines.append('')
+    return lines
+
+
+def scaling(precision, counts, by_threads):
+    """{engine: cells for the numbers of threads} of one graph."""
+    rows, first = {}, {}
+    for i, n in enumerate(counts):
+        if n not in by_threads:
+            continue
+        report, result = by_threads[n]
+        ours, peers, best = compare(result, precision, report['tile_limit'])
+        for name, ms in [(OURS, ours), *((peer, row[0]) for peer, row in peers.items())]:
+            cell = f'{ms:.2f} ({first.setdefault(name, ms) / ms:.1f})'
+            if name == OURS and best:
+                cell += f' {peers[best][1]:.2f}'
+            rows.setdefault(name, [''] * len(counts))[i] = cell
+    return rows
+
+
 def load_table(reports):
     rows = [(result, lane, row) for report in reports for result in report['results'] for lane, row in result['lanes'].items()
             if 'load_ms' in row]
@@ -172,6 +208,7 @@ def markdown(reports):
               'faster. Errors are shares of the range of the answer in double arithmetic.', '']
     for precision, threads, found in groups(reports):
         lines += speed_table(precision, threads, found)
+    lines += threads_tables(reports)
     lines += load_table(reports)
     reasons = dict.fromkeys(f'- {lane}: {why}' for report in reports for r in report['results'] for lane, why in r['absent'].items())
     reasons.update(dict.fromkeys(f"- {lane}: wrong answer for {r['graph']} (error {row['error']:.1e})" for report in reports

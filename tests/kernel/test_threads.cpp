@@ -339,6 +339,8 @@ const LayerCase kLayers[] = {
     {"TanH", "", {Shape(100003)}},
     {"BinaryOp", "0=6", {Shape(61, 41, 36), Shape(61, 41, 36)}},
     {"Eltwise", "0=1 -23301=2,0.3,0.7", {Shape(61, 41, 36), Shape(61, 41, 36)}},
+    {"Permute", "0=1", {Shape(300, 85, 3)}},
+    {"Permute", "0=4", {Shape(61, 41, 32)}},
     {"CumulativeSum", "", {Shape(61, 41, 36)}},
     {"GridSample", "0=1 1=1", {Shape(40, 40, 33), Shape(2, 50, 50)}},
 };

@@ -53,6 +53,17 @@ def test_wrong_answers_do_not_count():
     assert 'WRONG' in compare_report.one_result(r, 8)
 
 
+def test_speed_ups_by_threads():
+    one = result({'quoll/fp32': [4], 'ncnn/fp32': [8]})
+    four = dict(result({'quoll/fp32': [2], 'ncnn/fp32': [8], 'mnn/fp32': [5]}), threads=4)
+    report = {'results': [four, one], 'precisions': ['fp32'], 'tile_limit': 8}
+    lines = compare_report.threads_tables([report])
+    assert '| graph | engine | 1 threads | 4 threads |' in lines
+    assert lines[-4:] == ['| net | quoll | 4.00 (1.0) 2.00 | 2.00 (2.0) 2.50 |', '| net | ncnn | 8.00 (1.0) | 8.00 (1.0) |',
+                          '| net | mnn |  | 5.00 (1.0) |', '']
+    assert compare_report.threads_tables([dict(report, results=[one])]) == []
+
+
 def test_slim_wheel(tmp_path):
     import re
     import zipfile

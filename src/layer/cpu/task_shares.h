@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <atomic>
 
-#include "cpu.h"
-
 namespace quoll {
 
 // Each thread takes its own share of the tasks in order, then what others have left: neighbouring
@@ -46,21 +44,16 @@ private:
     Share shares_[kMost];
 };
 
-// run(task, thread) for all tasks, by up to `threads` threads with numbers below
-// min(tasks, threads). The runtime ends threads that a parallel region has no use for, and starting
-// them again for the next one costs more than most layers: all regions ask for `threads`.
+// task(run, i, thread) for all 0 <= i < tasks, by up to `threads` threads, whose numbers are below
+// min(tasks, threads).
+void run_tasks(int64_t tasks, int threads, void (*task)(const void* run, int64_t i, int thread),
+               const void* run);
+// The same for a function object: run(i, thread).
 template <class Run>
 void run_tasks(int64_t tasks, int threads, const Run& run) {
-    if (threads <= 1 || tasks <= 1) {
-        for (int64_t t = 0; t < tasks; t++) run(t, 0);
-        return;
-    }
-    TaskShares shares(tasks, threads);
-#pragma omp parallel num_threads(threads)
-    {
-        const int thread = get_omp_thread_num();
-        shares.work(thread, [&](int64_t t) { run(t, thread); });
-    }
+    run_tasks(
+        tasks, threads, [](const void* f, int64_t i, int thread) { (*(const Run*)f)(i, thread); },
+        &run);
 }
 
 }  // namespace quoll

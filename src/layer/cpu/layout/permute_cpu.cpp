@@ -2,6 +2,7 @@
 
 #include "layer/cpu/layout/lanes.h"
 #include "layer/cpu/packing.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -28,19 +29,21 @@ struct Gather {
     size_t src_offset(int axis, int i) const {
         return axis == lanes ? i / pack * src_step[axis] + i % pack * scalar : i * src_step[axis];
     }
-    void row(const unsigned char* from, unsigned char* to) const;
+    void row(const unsigned char* from, unsigned char* to, int columns) const;
     template <class T>
     void tile(const unsigned char* from, unsigned char* to, int across, int first, int count) const;
-    void plane(int across, const unsigned char* from, unsigned char* to) const;
-    void run(int i, int j, int across) const;
+    void plane(int across, const unsigned char* from, unsigned char* to, int columns) const;
+    void run(int i, int j, int across, int first, int columns) const;
 };
 
-// One row of the output.
-void Gather::row(const unsigned char* from, unsigned char* to) const {
+enum { kColumns = 16 };
+
+// Columns of one row of the output, whole elements of the input.
+void Gather::row(const unsigned char* from, unsigned char* to, int columns) const {
     if (lanes == 3)  // whole elements, whose lanes stay neighbours
-        copy_strided(from, src_step[3], to, pack * scalar, pack * scalar, size[3] / pack);
+        copy_strided(from, src_step[3], to, pack * scalar, pack * scalar, columns / pack);
     else
-        copy_strided(from, src_step[3], to, scalar, scalar, size[3]);
+        copy_strided(from, src_step[3], to, scalar, scalar, columns);
 }
 
 // Columns first, first + 1, ... of all rows along the axis `across`, which follow one another in
@@ -56,10 +59,9 @@ void Gather::tile(const unsigned char* from, unsigned char* to, int across, int 
     }
 }
 
-void Gather::plane(int across, const unsigned char* from, unsigned char* to) const {
-    const int kColumns = 16;
-    for (int x = 0; x < size[3]; x += kColumns) {
-        const int count = std::min(kColumns, size[3] - x);
+void Gather::plane(int across, const unsigned char* from, unsigned char* to, int columns) const {
+    for (int x = 0; x < columns; x += kColumns) {
+        const int count = std::min<int>(kColumns, columns - x);
         if (scalar == 4)
             tile<uint32_t>(from, to, across, x, count);
         else if (scalar == 2)
@@ -69,17 +71,19 @@ void Gather::plane(int across, const unsigned char* from, unsigned char* to) con
     }
 }
 
-// The part of the output with indexes i, j on the two axes that are neither w nor `across`.
-void Gather::run(int i, int j, int across) const {
+// The part of the output with indexes i, j on the two axes that are neither w nor `across`: columns
+// first, first + 1, ... of it.
+void Gather::run(int i, int j, int across, int first, int columns) const {
     int other[2], count = 0;
     for (int axis = 0; axis < 3; axis++)
         if (axis != across) other[count++] = axis;
-    const unsigned char* from = src + src_offset(other[0], i) + src_offset(other[1], j);
-    unsigned char* to = dst + i * dst_step[other[0]] + j * dst_step[other[1]];
+    const unsigned char* from =
+        src + src_offset(other[0], i) + src_offset(other[1], j) + src_offset(3, first);
+    unsigned char* to = dst + i * dst_step[other[0]] + j * dst_step[other[1]] + first * scalar;
     const bool neighbours = pack == 1 && src_step[across] == scalar && src_step[3] != scalar;
-    if (neighbours) return plane(across, from, to);
+    if (neighbours) return plane(across, from, to, columns);
     for (int k = 0; k < size[across]; k++)
-        row(from + src_offset(across, k), to + k * dst_step[across]);
+        row(from + src_offset(across, k), to + k * dst_step[across], columns);
 }
 
 int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
@@ -113,8 +117,13 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
         if (g.size[axis] > 1 && g.src_step[axis] == bottom.elemsize) across = axis;
     const int a = across == 0 ? 1 : 0, b = across == 2 ? 1 : 2;
     const int threads = threads_for(opt, (double)out[0].total());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < g.size[a] * g.size[b]; i++) g.run(i / g.size[b], i % g.size[b], across);
+    const int w = g.size[3], part = kColumns % g.pack == 0 ? kColumns : w;
+    const Bands bands(g.size[a] * g.size[b], (w + part - 1) / part, threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int) {
+        const int i = bands.item(task), first = bands.begin(task) * part;
+        const int columns = std::min(w, bands.end(task) * part) - first;
+        g.run(i / g.size[b], i % g.size[b], across, first, columns);
+    });
     return kOk;
 }
 

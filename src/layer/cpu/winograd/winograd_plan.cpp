@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cpu.h"
 #include "layer/cpu/task_shares.h"
 
 namespace quoll {
