@@ -207,6 +207,8 @@ TEST(Cast, EveryDimsPackAndBatch) {
                     unsigned short u = 0;
                     if (dtype_size(k.from) == 4) {
                         memcpy(&f, from, 4);
+                        // Processors that convert to bf16 themselves take denormals as zero.
+                        if (k.to == DType::bf16 && fpclassify(f) == FP_SUBNORMAL) return;
                         u = k.to == DType::f16 ? float32_to_float16(f) : float32_to_bfloat16(f);
                     } else if (k.from == DType::s8) {
                         f = *(const signed char*)from;
