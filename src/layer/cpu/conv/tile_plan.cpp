@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 
@@ -360,21 +361,24 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
 }
 
 void TilePlan::run(const Work& work, float* workspace) const {
-    const int tasks = (int)(blocks_ * groups_);
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+    TaskShares shares((int64_t)(blocks_ * groups_), threads_);
+    // As run_tasks: all regions ask for the same number of threads.
+#pragma omp parallel num_threads(wanted_threads_) if (threads_ > 1)
     {
-        char* own = (char*)workspace + (threads_ > 1 ? get_omp_thread_num() * share_ : 0);
-        size_t held = blocks_;  // the block that `own` holds
-        work.begin(tile_rows_);
-#pragma omp for schedule(dynamic)
-        for (int t = 0; t < tasks; t++) {
-            const size_t block = t / groups_, group = t % groups_;
-            if (block != held) lay_out_block(work, block, own);
-            held = block;
-            const size_t p0 = piece_begin(panels_, groups_, group);
-            work.multiply(own, block, p0, p0 + piece_length(panels_, groups_, group));
+        const int thread = threads_ > 1 ? get_omp_thread_num() : 0;
+        if (thread < threads_) {
+            char* own = (char*)workspace + thread * share_;
+            size_t held = blocks_;  // the block that `own` holds
+            work.begin(tile_rows_);
+            shares.work(thread, [&](int64_t t) {
+                const size_t block = t / groups_, group = t % groups_;
+                if (block != held) lay_out_block(work, block, own);
+                held = block;
+                const size_t p0 = piece_begin(panels_, groups_, group);
+                work.multiply(own, block, p0, p0 + piece_length(panels_, groups_, group));
+            });
+            work.end();
         }
-        work.end();
     }
 }
 
