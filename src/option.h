@@ -27,10 +27,11 @@ public:
     // processor has units for that (AMX) and they are faster.
     bool use_fp16_storage;
     bool use_bf16_storage;
-    // Convolutions and inner products of fp32 blobs may run on units that multiply bfloat16 (AMX),
-    // each value being the sum of such: with 6 products of their terms as good as fp32 arithmetic
-    // (and not while the units are found to run at a fraction of their speed), with 3 to about 16
-    // bits, with 1 to 8; 0: never. An infinite value becomes NaN there.
+    // Convolutions and inner products of fp32 blobs may run on tile units (AMX). 6, as good as fp32
+    // arithmetic: convolutions by products of 24-bit fixed-point numbers, whose three digits the
+    // units multiply, all else by six products of bfloat16 terms (not while the units are found to
+    // run at a fraction of their speed). 3: by three such products, to about 16 bits, where that is
+    // faster still; 1: by one, to 8 bits; 0: never. An infinite value becomes NaN there.
     int use_fp32_split;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;

@@ -14,8 +14,8 @@ void RunOptions::add_to(CLI::App* app) {
                     "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
         ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
     app->add_option("--fp32-split", fp32_split,
-                    "products of bf16 terms that stand for one of fp32, where the processor "
-                    "multiplies bf16 (AMX): 6, 3, 1, or 0 for none")
+                    "products on tile units (AMX) that stand for one of fp32, where the processor "
+                    "has them: 6 (as good as fp32), 3, 1, or 0 for none")
         ->check(CLI::IsMember({0, 1, 3, 6}));
     app->add_option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     app->add_flag("--reference", reference, "scalar reference layers instead of the fast ones");

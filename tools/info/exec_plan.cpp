@@ -86,12 +86,13 @@ private:
         if (layer->type == "InnerProduct") {
             const char* algorithm = static_cast<const InnerProductCpu*>(layer)->algorithm();
             if (*algorithm) p->kernels += std::string(" ") + algorithm;
-            if (strcmp(algorithm, "vectors") == 0) p->notes.push_back(why_no_tiles());
+            if (strcmp(algorithm, "vectors") == 0) p->notes.push_back(why_no_tiles(nullptr));
         }
         if (layer->type != "Convolution") return;
         const char* algorithm = static_cast<const ConvolutionCpu*>(layer)->algorithm();
         if (*algorithm) p->kernels += std::string(" ") + algorithm;
-        if (*algorithm && strcmp(algorithm, "split") != 0) p->notes.push_back(why_no_tiles());
+        const bool tiles = strcmp(algorithm, "split") == 0 || strcmp(algorithm, "fixed") == 0;
+        if (*algorithm && !tiles) p->notes.push_back(why_no_tiles(fixed_kernels_for(net_.opt)));
         const bool candidate =
             int_field(layer, "kernel_w") == 3 && int_field(layer, "stride_w") == 1 &&
             int_field(layer, "kernel_h") == 3 && int_field(layer, "stride_h") == 1;
@@ -114,12 +115,14 @@ private:
                                : "no tiles: the processor has none for int8");
     }
 
-    // Of an f32 or bf16 layer that runs on vectors.
-    std::string why_no_tiles() const {
+    // Of an f32 or bf16 layer that runs on vectors; digits: the kernels of fixed_gemm.h that it
+    // might have taken, or null.
+    std::string why_no_tiles(const FixedGemmKernels* digits) const {
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";
-        if (!split_gemm_kernels(products)) return "no tiles: the processor has none";
-        if (!usable_split_gemm_kernels(products)) return "no tiles: measured to be slow now";
+        if (!digits && !split_gemm_kernels(products)) return "no tiles: the processor has none";
+        if (!digits && !usable_split_gemm_kernels(products))
+            return "no tiles: measured to be slow now";
         return "no tiles: vectors are expected to be faster at this size";
     }
 
