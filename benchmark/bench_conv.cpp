@@ -93,13 +93,13 @@ bool is_model(const std::string& word) {
 int main(int argc, char** argv) {
     int threads = 1;
     std::vector<std::string> words;
-    CLI::App app("Times the forms of convolution layers.", "bench_conv");
-    app.add_option("THREADS", threads, "default 1")->check(CLI::Range(1, 1024));
-    app.add_option("LAYERS", words,
-                   "w,h,in,out,kernel,stride, or MODEL.param; default: those of well-known "
-                   "networks");
+    CommandLine line("Times the forms of convolution layers.", "bench_conv");
+    line.option("THREADS", threads, "default 1").between(1, 1024);
+    line.option("LAYERS", words,
+                "w,h,in,out,kernel,stride, or MODEL.param; default: those of well-known "
+                "networks");
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     std::vector<ConvCase> layers;
     std::vector<std::string> models;
     for (const std::string& word : words) {

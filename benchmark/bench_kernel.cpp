@@ -385,9 +385,9 @@ int main(int argc, char** argv) {
     std::vector<char*> own = {argv[0]}, framework = {argv[0]};
     for (int i = 1; i < argc; i++)
         (strncmp(argv[i], "--benchmark_", 12) == 0 ? framework : own).push_back(argv[i]);
-    CLI::App app("Measures kernels by themselves and operators one at a time, on one thread.",
-                 "bench_kernel");
-    app.footer(
+    CommandLine line("Measures kernels by themselves and operators one at a time, on one thread.",
+                     "bench_kernel");
+    line.footer(
         "Options of Google Benchmark:\n"
         "  --benchmark_filter=REGEX         those of these names; default: all\n"
         "  --benchmark_list_tests=true      their names only\n"
@@ -396,7 +396,7 @@ int main(int argc, char** argv) {
         "  --benchmark_format=json          or csv; default console\n"
         "  --benchmark_out=FILE             also there, as JSON");
     int exit_code = 0;
-    if (!parse_command_line(app, (int)own.size(), own.data(), &exit_code)) return exit_code;
+    if (!line.parse((int)own.size(), own.data(), &exit_code)) return exit_code;
     int count = (int)framework.size();
     benchmark::Initialize(&count, framework.data());
     if (benchmark::ReportUnrecognizedArguments(count, framework.data())) return 2;

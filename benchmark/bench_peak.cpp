@@ -39,11 +39,11 @@ void print_unit(const PeakUnit& unit, int threads) {
 int main(int argc, char** argv) {
     int threads = 1;
     std::string units;
-    CLI::App app("Measures the speed of the processor's units.", "bench_peak");
-    app.add_option("THREADS", threads, "default 1")->check(CLI::Range(1, 1024));
-    app.add_option("UNITS", units, "regular expression on their names; default: all");
+    CommandLine line("Measures the speed of the processor's units.", "bench_peak");
+    line.option("THREADS", threads, "default 1").between(1, 1024);
+    line.option("UNITS", units, "regular expression on their names; default: all");
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     try {
         const std::regex wanted(units);
         printf("threads = %d; time of the slowest, speed of all\n", threads);

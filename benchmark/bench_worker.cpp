@@ -123,13 +123,13 @@ json Worker::command(const std::string& line) {
 int main(int argc, char** argv) {
     std::string param, bin, input, why;
     RunOptions run;
-    CLI::App app("Runs one network as it is told on stdin.", "bench_worker");
-    app.add_option("PARAM", param)->required();
-    app.add_option("BIN", bin)->required();
-    app.add_option("INPUT", input, "f32 values of the input")->required();
-    run.add_to(&app);
+    CommandLine command_line("Runs one network as it is told on stdin.", "bench_worker");
+    command_line.option("PARAM", param).required();
+    command_line.option("BIN", bin).required();
+    command_line.option("INPUT", input, "f32 values of the input").required();
+    run.add_to(&command_line);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!command_line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     Worker worker;
     if (worker.load(param, bin, input, run, &why)) return log.fail("bench_worker", why);

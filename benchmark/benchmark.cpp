@@ -481,33 +481,30 @@ json describe_run(const Arguments& a, int threads) {
             {"rows", json::array()}};
 }
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(
         "Times are in milliseconds, load is the time to load the model, peak the largest resident "
         "memory in MiB.\nModels without a .bin get random weights. Exit code: 0, 1 when a model "
         "could not be timed, 2 for a\nwrong command line.\n");
-    app->add_option("ARGUMENTS", a->words,
-                    "[loops = 4] [threads] [powersave = 0: all cores, 1: little, 2: big] [gpu = "
-                    "-1] [cooling = 0; 1: pause 10 s before each model], then for one model of "
-                    "your own param=FILE [bin=FILE] [shape=[w,h,c],...]");
-    app->add_option("--models", a->models, "folder of .param files; default benchmark/models");
-    app->add_option("--filter", a->filter, "regular expression on the names of models");
-    app->add_option("--warmup", a->warmup, "runs before the timed ones")
-        ->check(CLI::Range(0, 1000000));
-    app->add_option("--json", a->json_file, "write machine, options and rows to this file");
-    app->add_option("--save-weights", a->save_weights,
-                    "folder that gets the random weights as MODEL.bin");
-    app->add_flag(
-        "--report", a->report,
-        "tables of the layers of each model: by order, time, type and multiply-accumulates");
-    app->add_flag("--tune", a->tune,
-                  "time every form of each convolution by itself: what was expected of it, and the "
-                  "regret of the choice (as bench_conv)");
-    app->add_option(
-        "--profile", a->profile_file,
-        "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
-        "as a page");
-    a->run.add_to(app);
+    line->option("ARGUMENTS", a->words,
+                 "[loops = 4] [threads] [powersave = 0: all cores, 1: little, 2: big] [gpu = "
+                 "-1] [cooling = 0; 1: pause 10 s before each model], then for one model of "
+                 "your own param=FILE [bin=FILE] [shape=[w,h,c],...]");
+    line->option("--models", a->models, "folder of .param files; default benchmark/models");
+    line->option("--filter", a->filter, "regular expression on the names of models");
+    line->option("--warmup", a->warmup, "runs before the timed ones").between(0, 1000000);
+    line->option("--json", a->json_file, "write machine, options and rows to this file");
+    line->option("--save-weights", a->save_weights,
+                 "folder that gets the random weights as MODEL.bin");
+    line->flag("--report", a->report,
+               "tables of the layers of each model: by order, time, type and multiply-accumulates");
+    line->flag("--tune", a->tune,
+               "time every form of each convolution by itself: what was expected of it, and the "
+               "regret of the choice (as bench_conv)");
+    line->option("--profile", a->profile_file,
+                 "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
+                 "as a page");
+    a->run.add_to(line);
 }
 
 bool ends_with(const std::string& s, const std::string& end) {
@@ -567,10 +564,10 @@ int run(Arguments* a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Times networks on this machine.", "benchmark");
-    add_options(&app, &a);
+    CommandLine line("Times networks on this machine.", "benchmark");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     return run(&a, &log);
 }

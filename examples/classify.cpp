@@ -42,22 +42,22 @@ struct Classifier {
     }
 };
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->add_option("MODEL.param", a->param, "a net with one input of 1 or 3 channels")->required();
-    app->add_option("MODEL.bin", a->bin, "its weights")->required();
-    app->add_option("IMAGE", a->image, "JPEG, PNG, BMP, ...")->required();
-    app->add_option("--names", a->names, "text file: the name of each class, one a line");
-    app->add_option("--mean", a->mean,
-                    "subtracted from each channel's 0..255 (one value, or one a channel)")
-        ->delimiter(',');
-    app->add_option("--norm", a->norm, "then multiplied with it; default 1/255")->delimiter(',');
-    app->add_flag("--bgr", a->bgr, "channels in the order blue, green, red");
-    app->add_option("--top", a->top, "labels to print for one picture")->check(CLI::Range(1, 1000));
-    app->add_option("--grid", a->grid, "the image is a sheet of square cells of N pixels")
-        ->check(CLI::Range(1, 4096));
-    app->add_option("--labels", a->labels,
-                    "text file: the true class number of each cell, row by row");
-    app->add_option("--out", a->out, "PNG to write: the image with the labels on it");
+void add_options(CommandLine* line, Arguments* a) {
+    line->option("MODEL.param", a->param, "a net with one input of 1 or 3 channels").required();
+    line->option("MODEL.bin", a->bin, "its weights").required();
+    line->option("IMAGE", a->image, "JPEG, PNG, BMP, ...").required();
+    line->option("--names", a->names, "text file: the name of each class, one a line");
+    line->option("--mean", a->mean,
+                 "subtracted from each channel's 0..255 (one value, or one a channel)")
+        .separated_by(',');
+    line->option("--norm", a->norm, "then multiplied with it; default 1/255").separated_by(',');
+    line->flag("--bgr", a->bgr, "channels in the order blue, green, red");
+    line->option("--top", a->top, "labels to print for one picture").between(1, 1000);
+    line->option("--grid", a->grid, "the image is a sheet of square cells of N pixels")
+        .between(1, 4096);
+    line->option("--labels", a->labels,
+                 "text file: the true class number of each cell, row by row");
+    line->option("--out", a->out, "PNG to write: the image with the labels on it");
 }
 
 int read_lines(const std::string& path, std::vector<std::string>* lines) {
@@ -213,10 +213,10 @@ int classify_sheet(const Classifier& classifier, Image* image) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Classifies a picture, or every cell of a sheet.", "classify");
-    add_options(&app, &a);
+    CommandLine line("Classifies a picture, or every cell of a sheet.", "classify");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     Classifier classifier;
     Image image;

@@ -136,16 +136,15 @@ void show(const std::vector<Box>& faces, Image* image) {
 int main(int argc, char** argv) {
     std::string param, bin, photo, out;
     float score_limit = 0.7f, overlap_limit = 0.3f;
-    CLI::App app("Finds faces with slim-320.", "detect_faces");
-    app.add_option("slim_320.param", param)->required();
-    app.add_option("slim_320.bin", bin)->required();
-    app.add_option("PHOTO", photo, "JPEG, PNG, BMP, ...")->required();
-    app.add_option("--out", out, "PNG to write: the photo with boxes");
-    app.add_option("--score", score_limit, "least score of a face")->check(CLI::Range(0.f, 1.f));
-    app.add_option("--overlap", overlap_limit, "boxes that overlap more are one face")
-        ->check(CLI::Range(0.f, 1.f));
+    CommandLine line("Finds faces with slim-320.", "detect_faces");
+    line.option("slim_320.param", param).required();
+    line.option("slim_320.bin", bin).required();
+    line.option("PHOTO", photo, "JPEG, PNG, BMP, ...").required();
+    line.option("--out", out, "PNG to write: the photo with boxes");
+    line.option("--score", score_limit, "least score of a face").between(0., 1.);
+    line.option("--overlap", overlap_limit, "boxes that overlap more are one face").between(0., 1.);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
 
     MessageLog log;
     Net net;

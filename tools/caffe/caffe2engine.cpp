@@ -24,12 +24,12 @@ const char kFooter[] =
     "Exit code: 0, 1 when a file is at fault or a layer not supported, 2 for a wrong command "
     "line.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("DEPLOY.prototxt", a->prototxt, "the net, as text")->required();
-    app->add_option("WEIGHTS.caffemodel", a->caffemodel, "its weights")->required();
-    app->add_option("OUT.param", a->param, "the graph to write")->required();
-    app->add_option("OUT.bin", a->bin, "the weights to write")->required();
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("DEPLOY.prototxt", a->prototxt, "the net, as text").required();
+    line->option("WEIGHTS.caffemodel", a->caffemodel, "its weights").required();
+    line->option("OUT.param", a->param, "the graph to write").required();
+    line->option("OUT.bin", a->bin, "the weights to write").required();
 }
 
 int convert(const Arguments& a, Model* model, std::string* what) {
@@ -60,10 +60,10 @@ int write(const Arguments& a, const Model& model) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Converts a Caffe model.", "caffe2engine");
-    add_options(&app, &a);
+    CommandLine line("Converts a Caffe model.", "caffe2engine");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     Model model;
     std::string what;

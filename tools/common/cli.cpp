@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
+
 #include "common/progress.h"
 #include "log.h"
 
@@ -21,19 +23,102 @@ static void check_stdout() {
     _exit(1);
 }
 
-bool parse_command_line(CLI::App& app, int argc, char** argv, int* exit_code) {
-    program_name = app.get_name();
+CommandOption& CommandOption::required() {
+    option_->required();
+    return *this;
+}
+
+CommandOption& CommandOption::between(int low, int high) {
+    option_->check(CLI::Range(low, high));
+    return *this;
+}
+
+CommandOption& CommandOption::between(double low, double high) {
+    option_->check(CLI::Range(low, high));
+    return *this;
+}
+
+CommandOption& CommandOption::one_of(std::initializer_list<const char*> words) {
+    option_->check(CLI::IsMember(std::vector<std::string>(words.begin(), words.end())));
+    return *this;
+}
+
+CommandOption& CommandOption::one_of(std::initializer_list<int> numbers) {
+    option_->check(CLI::IsMember(numbers));
+    return *this;
+}
+
+CommandOption& CommandOption::check(std::string (*refusal)(const std::string& word)) {
+    option_->check(refusal);
+    return *this;
+}
+
+CommandOption& CommandOption::one_at_a_time() {
+    option_->allow_extra_args(false);
+    return *this;
+}
+
+CommandOption& CommandOption::takes(int least, int most) {
+    option_->expected(least, most);
+    return *this;
+}
+
+CommandOption& CommandOption::separated_by(char ch) {
+    option_->delimiter(ch);
+    return *this;
+}
+
+CommandOption& CommandOption::excludes(const CommandOption& other) {
+    option_->excludes(other.option_);
+    return *this;
+}
+
+CommandOption& CommandOption::hidden() {
+    option_->group("");
+    return *this;
+}
+
+CommandLine::CommandLine(const std::string& description, const std::string& program)
+    : app_(new CLI::App(description, program)) {}
+
+CommandLine::~CommandLine() = default;
+
+template <typename T>
+CommandOption CommandLine::option(const std::string& name, T& value, const std::string& help) {
+    return CommandOption(app_->add_option(name, value, help));
+}
+
+#define QUOLL_OPTION_OF(type) \
+    template CommandOption CommandLine::option(const std::string&, type&, const std::string&);
+QUOLL_OPTION_OF(std::string)
+QUOLL_OPTION_OF(int)
+QUOLL_OPTION_OF(unsigned)
+QUOLL_OPTION_OF(float)
+QUOLL_OPTION_OF(double)
+QUOLL_OPTION_OF(std::vector<std::string>)
+QUOLL_OPTION_OF(std::vector<float>)
+QUOLL_OPTION_OF(std::vector<double>)
+#undef QUOLL_OPTION_OF
+
+CommandOption CommandLine::flag(const std::string& name, bool& value, const std::string& help) {
+    return CommandOption(app_->add_flag(name, value, help));
+}
+
+void CommandLine::footer(const std::string& text) { app_->footer(text); }
+
+bool CommandLine::parse(int argc, char** argv, int* exit_code) {
+    program_name = app_->get_name();
     atexit(check_stdout);
     // A file that may not grow any more is a failed write, not the end of the program.
     signal(SIGXFSZ, SIG_IGN);
-    app.set_version_flag("--version", "quoll " QUOLL_VERSION_TEXT);
+    app_->set_version_flag("--version", "quoll " QUOLL_VERSION_TEXT);
     try {
-        app.parse(argc, argv);
+        app_->parse(argc, argv);
         return true;
     } catch (const CLI::Success& e) {
-        *exit_code = app.exit(e);
+        *exit_code = app_->exit(e);
     } catch (const CLI::ParseError& e) {
-        fprintf(stderr, "%s: %s (--help lists the options)\n", app.get_name().c_str(), e.what());
+        fprintf(stderr, "%s: %s (--help lists the options)\n", program_name.c_str(), e.what());
         *exit_code = 2;
     }
     return false;

@@ -7,20 +7,19 @@
 
 namespace quoll {
 
-void RunOptions::add_to(CLI::App* app) {
-    app->add_option("--threads", threads, "threads that a layer may use")
-        ->check(CLI::Range(1, kMostThreads));
-    app->add_option("--precision", precision,
-                    "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
-        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "int8"}));
-    app->add_option("--fp32-split", fp32_split,
-                    "products on tile units (AMX) that stand for one of fp32, where the processor "
-                    "has them: 6 (as good as fp32), 3, 1, or 0 for none")
-        ->check(CLI::IsMember({0, 1, 3, 6}));
-    app->add_option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
-    app->add_flag("--reference", reference, "scalar reference layers instead of the fast ones");
-    app->add_flag("--no-packing", no_packing, "no channel-blocked blobs");
-    app->add_flag("--no-fusion", no_fusion, "run the layers as the file has them");
+void RunOptions::add_to(CommandLine* line) {
+    line->option("--threads", threads, "threads that a layer may use").between(1, kMostThreads);
+    line->option("--precision", precision,
+                 "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
+        .one_of({"fp32", "fp16", "bf16", "int8"});
+    line->option("--fp32-split", fp32_split,
+                 "products on tile units (AMX) that stand for one of fp32, where the processor "
+                 "has them: 6 (as good as fp32), 3, 1, or 0 for none")
+        .one_of({0, 1, 3, 6});
+    line->option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
+    line->flag("--reference", reference, "scalar reference layers instead of the fast ones");
+    line->flag("--no-packing", no_packing, "no channel-blocked blobs");
+    line->flag("--no-fusion", no_fusion, "run the layers as the file has them");
 }
 
 int RunOptions::apply(Option* opt, std::string* why) const {

@@ -19,7 +19,7 @@ struct RunOptions {
     bool reference = false, no_packing = false, no_fusion = false;
 
     // Adds --threads, --precision, --fp32-split, --isa, --reference, --no-packing and --no-fusion.
-    void add_to(CLI::App* app);
+    void add_to(CommandLine* line);
     // To be called before anything of the library looks at the processor. 0, or -1 with a message
     // in *why.
     int apply(Option* opt, std::string* why) const;

@@ -35,30 +35,28 @@ const char kFooter[] =
     "its line),\n"
     "2 for a wrong command line, 3 when a model's answers are wrong.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
+void add_options(CommandLine* line, Arguments* a) {
     DeployOptions& o = a->options;
-    app->footer(kFooter);
-    app->add_option("quoll.yml", a->config, "the deployment file")->required();
-    app->add_option("OUT.tar.gz", a->archive, "the archive to write");
-    app->add_flag("--check", a->check, "read the deployment file, and do nothing else");
-    app->add_flag("--no-validate", a->no_validate, "do not compare answers");
-    app->add_flag("--no-benchmark", a->no_benchmark, "measure no times");
-    app->add_option("--round", o.rounds, "timed runs of each model, default 10")
-        ->check(CLI::Range(1, 1000000));
-    app->add_option("--threads", o.threads, "threads that a layer may use")
-        ->check(CLI::Range(1, kMostThreads));
-    app->add_option("--python", o.python, "the Python that has onnxruntime, default python3");
-    app->add_option("--sdk", o.sdks,
-                    "ABI=PREFIX: where quoll for that ABI is installed, once for each; host is "
-                    "taken from the build that this program belongs to")
-        ->allow_extra_args(false)
-        ->check([](const std::string& text) {
+    line->footer(kFooter);
+    line->option("quoll.yml", a->config, "the deployment file").required();
+    line->option("OUT.tar.gz", a->archive, "the archive to write");
+    line->flag("--check", a->check, "read the deployment file, and do nothing else");
+    line->flag("--no-validate", a->no_validate, "do not compare answers");
+    line->flag("--no-benchmark", a->no_benchmark, "measure no times");
+    line->option("--round", o.rounds, "timed runs of each model, default 10").between(1, 1000000);
+    line->option("--threads", o.threads, "threads that a layer may use").between(1, kMostThreads);
+    line->option("--python", o.python, "the Python that has onnxruntime, default python3");
+    line->option("--sdk", o.sdks,
+                 "ABI=PREFIX: where quoll for that ABI is installed, once for each; host is "
+                 "taken from the build that this program belongs to")
+        .one_at_a_time()
+        .check([](const std::string& text) {
             for (const char* abi : {"host=", "arm64-v8a=", "armeabi-v7a="})
                 if (text.compare(0, strlen(abi), abi) == 0 && text.size() > strlen(abi))
                     return std::string();
             return "'" + text + "': expected host=PREFIX, arm64-v8a=PREFIX or armeabi-v7a=PREFIX";
         });
-    app->add_option("--keep", a->keep, "FOLDER for what is made on the way; it stays");
+    line->option("--keep", a->keep, "FOLDER for what is made on the way; it stays");
 }
 
 // The folder of the running program, with a '/' behind it.
@@ -123,11 +121,12 @@ int deploy(const Arguments& a, const DeployConfig& config, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Converts, optimises, validates, times and packs the models of a deployment file.",
-                 "enginedeploy");
-    add_options(&app, &a);
+    CommandLine line(
+        "Converts, optimises, validates, times and packs the models of a deployment file.",
+        "enginedeploy");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     DeployConfig config;
     if (read_config(a.config, &config, &log)) return 1;

@@ -166,12 +166,12 @@ using namespace quoll;
 int main(int argc, char** argv) {
     std::string folder, path;
     bool check = false;
-    CLI::App app("Writes the table of operators from their definitions.", "operator_docs");
-    app.add_option("SOURCES", folder, "the folder src/layer")->required();
-    app.add_option("FILE", path, "the page to write")->required();
-    app.add_flag("--check", check, "compare with FILE instead: exit code 1 if it is out of date");
+    CommandLine line("Writes the table of operators from their definitions.", "operator_docs");
+    line.option("SOURCES", folder, "the folder src/layer").required();
+    line.option("FILE", path, "the page to write").required();
+    line.flag("--check", check, "compare with FILE instead: exit code 1 if it is out of date");
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     OperatorSources sources;
     if (!read_operator_sources(folder.c_str(), &sources))

@@ -28,24 +28,24 @@ const char kFooter[] =
     "line; of --diff 0\n"
     "for models that are the same, 3 for others.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
-        ->required();
-    app->add_option("MODEL.bin", a->bin, "the weights");
-    app->add_option("--size", a->sizes,
-                    "NAME=C,H,W: size of an input, once for each that the model does not say")
-        ->allow_extra_args(false);
-    app->add_flag("--show-io", a->show_io, "inputs and outputs only");
-    app->add_flag("--brief", a->brief, "no table of layers");
-    app->add_flag("--exec-plan", a->exec_plan,
-                  "how each layer runs here: kernels, instruction set, layout, and why not faster");
-    app->add_option("--json", a->json, "FILE: everything as JSON");
-    app->add_option("--html", a->html, "FILE: a page with a picture of the graph");
-    app->add_option("--svg", a->svg, "FILE: the picture alone");
-    app->add_option("--diff", a->diff, "OTHER.param OTHER.bin: how the other model differs")
-        ->expected(1, 2);
-    a->run.add_to(app);
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
+        .required();
+    line->option("MODEL.bin", a->bin, "the weights");
+    line->option("--size", a->sizes,
+                 "NAME=C,H,W: size of an input, once for each that the model does not say")
+        .one_at_a_time();
+    line->flag("--show-io", a->show_io, "inputs and outputs only");
+    line->flag("--brief", a->brief, "no table of layers");
+    line->flag("--exec-plan", a->exec_plan,
+               "how each layer runs here: kernels, instruction set, layout, and why not faster");
+    line->option("--json", a->json, "FILE: everything as JSON");
+    line->option("--html", a->html, "FILE: a page with a picture of the graph");
+    line->option("--svg", a->svg, "FILE: the picture alone");
+    line->option("--diff", a->diff, "OTHER.param OTHER.bin: how the other model differs")
+        .takes(1, 2);
+    a->run.add_to(line);
 }
 
 int print_diff(const Arguments& a, const Model& model, MessageLog* log) {
@@ -111,10 +111,10 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Tells what a model is made of, and how it runs here.", "engineinfo");
-    add_options(&app, &a);
+    CommandLine line("Tells what a model is made of, and how it runs here.", "engineinfo");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     return run(a, &log);
 }

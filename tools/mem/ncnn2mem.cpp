@@ -32,23 +32,22 @@ const char kFooter[] =
     "or digit in a file name becomes '_'. Files are written whole or not at all.\n"
     "Exit code: 0, 1 when a file is at fault, 2 for a wrong command line.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("MODEL.param", a->param, "the graph, as text")->required();
-    app->add_option("MODEL.bin", a->bin, "the weights")->required();
-    app->add_option("ID.h", a->id_header, "header to write: numbers of layers and blobs")
-        ->required();
-    app->add_option("MEM.h", a->mem_header, "header to write: the model's bytes")->required();
-    app->add_option("--param-bin", a->param_bin,
-                    "where the binary param goes; default: MODEL.param with .bin appended");
-    app->add_option("--namespace", a->name_space,
-                    "NAME or A::B around all that the headers declare, so that several models fit "
-                    "into one program")
-        ->check([](const std::string& text) {
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("MODEL.param", a->param, "the graph, as text").required();
+    line->option("MODEL.bin", a->bin, "the weights").required();
+    line->option("ID.h", a->id_header, "header to write: numbers of layers and blobs").required();
+    line->option("MEM.h", a->mem_header, "header to write: the model's bytes").required();
+    line->option("--param-bin", a->param_bin,
+                 "where the binary param goes; default: MODEL.param with .bin appended");
+    line->option("--namespace", a->name_space,
+                 "NAME or A::B around all that the headers declare, so that several models fit "
+                 "into one program")
+        .check([](const std::string& text) {
             return is_namespace(text) ? "" : "'" + text + "' is no C++ namespace";
         });
-    app->add_flag("--external-weights", a->external_weights,
-                  "leave the weights in MODEL.bin: MEM.h has the graph alone");
+    line->flag("--external-weights", a->external_weights,
+               "leave the weights in MODEL.bin: MEM.h has the graph alone");
 }
 
 // Reads the graph and the weights, and makes sure that they belong together.
@@ -113,10 +112,11 @@ int write_all(const Arguments& a, const Model& model, const ByteVector& weights)
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Turns a model into a binary param without names and C++ headers.", "ncnn2mem");
-    add_options(&app, &a);
+    CommandLine line("Turns a model into a binary param without names and C++ headers.",
+                     "ncnn2mem");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     Model model;
     ByteVector weights;

@@ -114,17 +114,15 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Puts several models into one, side by side.", "enginemerge");
-    app.footer(kFooter);
-    app.add_option("FILES", a.files, "pairs of .param and .bin; the last pair is written")
-        ->required();
-    app.add_option(
-           "--prefix", a.prefixes,
-           "what names that collide begin with, once for each model; default: its file name")
-        ->allow_extra_args(false);
-    app.add_flag("--always", a.always, "all names get the prefix, also where none collide");
+    CommandLine line("Puts several models into one, side by side.", "enginemerge");
+    line.footer(kFooter);
+    line.option("FILES", a.files, "pairs of .param and .bin; the last pair is written").required();
+    line.option("--prefix", a.prefixes,
+                "what names that collide begin with, once for each model; default: its file name")
+        .one_at_a_time();
+    line.flag("--always", a.always, "all names get the prefix, also where none collide");
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     if (a.files.size() < 4 || a.files.size() % 2 != 0) {
         log.fail("enginemerge",

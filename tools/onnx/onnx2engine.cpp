@@ -34,35 +34,32 @@ const char kFooter[] =
     "be "
     "converted are listed,\nand nothing is written), 2 for a wrong command line.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("MODEL.onnx", a->onnx, "the model; its data files lie beside it");
-    app->add_option("MODEL.param", a->param, "the graph to write");
-    app->add_option("MODEL.bin", a->bin, "the weights to write");
-    app->add_option("--shape", a->shapes, "NAME=1,3,224,224: sizes of an input; -1: known later")
-        ->allow_extra_args(false);
-    app->add_option("--constant", a->constants, "NAME=FILE.npy: an input that becomes a constant")
-        ->allow_extra_args(false);
-    app->add_option("--input", a->inputs, "NAME: a value to take as input")
-        ->allow_extra_args(false);
-    app->add_option("--output", a->outputs, "NAME: a value to take as output")
-        ->allow_extra_args(false);
-    CLI::Option* fp16 = app->add_flag("--fp16", a->fp16,
-                                      "store weights as float16 where it can "
-                                      "hold them");
-    app->add_flag("--bf16", a->bf16, "store weights as bfloat16")->excludes(fp16);
-    app->add_flag("--keep-names", a->keep_names,
-                  "call layers after the nodes that they come from, not after their outputs");
-    app->add_flag(
-        "--check", a->check,
-        "run the model in ONNX Runtime (Python packages onnxruntime and numpy) and in "
-        "enginerun, and print cosine, max error and SQNR of the outputs; 1 if they differ");
-    app->add_flag("--sha256", a->sha256, "print the SHA-256 of the three files");
-    app->add_option("--report", a->report, "FILE: what was done, and how often");
-    app->add_flag("--operators", a->operators, "print the table of supported operators");
-    app->add_option("--check-operators", a->page_to_check,
-                    "FILE: compare it with the table of supported operators")
-        ->group("");  // for the tests
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("MODEL.onnx", a->onnx, "the model; its data files lie beside it");
+    line->option("MODEL.param", a->param, "the graph to write");
+    line->option("MODEL.bin", a->bin, "the weights to write");
+    line->option("--shape", a->shapes, "NAME=1,3,224,224: sizes of an input; -1: known later")
+        .one_at_a_time();
+    line->option("--constant", a->constants, "NAME=FILE.npy: an input that becomes a constant")
+        .one_at_a_time();
+    line->option("--input", a->inputs, "NAME: a value to take as input").one_at_a_time();
+    line->option("--output", a->outputs, "NAME: a value to take as output").one_at_a_time();
+    const CommandOption fp16 = line->flag("--fp16", a->fp16,
+                                          "store weights as float16 where it can "
+                                          "hold them");
+    line->flag("--bf16", a->bf16, "store weights as bfloat16").excludes(fp16);
+    line->flag("--keep-names", a->keep_names,
+               "call layers after the nodes that they come from, not after their outputs");
+    line->flag("--check", a->check,
+               "run the model in ONNX Runtime (Python packages onnxruntime and numpy) and in "
+               "enginerun, and print cosine, max error and SQNR of the outputs; 1 if they differ");
+    line->flag("--sha256", a->sha256, "print the SHA-256 of the three files");
+    line->option("--report", a->report, "FILE: what was done, and how often");
+    line->flag("--operators", a->operators, "print the table of supported operators");
+    line->option("--check-operators", a->page_to_check,
+                 "FILE: compare it with the table of supported operators")
+        .hidden();  // for the tests
 }
 
 bool parse_shape(const std::string& text, OnnxOptions* options) {
@@ -205,10 +202,10 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Converts an ONNX model to MODEL.param and MODEL.bin.", "onnx2engine");
-    add_options(&app, &a);
+    CommandLine line("Converts an ONNX model to MODEL.param and MODEL.bin.", "onnx2engine");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     if (a.operators) {
         fputs(onnx_operator_page().c_str(), stdout);
         return 0;

@@ -27,34 +27,33 @@ const char kFooter[] =
     "Exit code: 0, 1 when a file is at fault, 2 for a wrong command line. Files are written whole "
     "or not at all.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("IN.param", a->in_param, "the graph; binary when it ends in .param.bin")
-        ->required();
-    app->add_option("IN.bin", a->in_bin, "the weights")->required();
-    app->add_option("OUT.param", a->out_param, "graph to write; binary when it ends in .param.bin")
-        ->required();
-    app->add_option("OUT.bin", a->out_bin, "weights to write")->required();
-    app->add_option("FLAG", a->flag, "storage of weights: 0, 1, 65536 or bf16")
-        ->required()
-        ->check(CLI::IsMember({"0", "1", "65536", "fp32", "fp16", "bf16"}));
-    app->add_option("CUTSTART", a->cut_start, "where the part to keep begins");
-    app->add_option("CUTEND", a->cut_end, "where it ends");
-    app->add_option("--input", a->inputs, "a blob that becomes an input, once for each")
-        ->allow_extra_args(false);
-    app->add_option("--output", a->outputs,
-                    "a blob that becomes an output, once for each; the others go")
-        ->allow_extra_args(false);
-    app->add_option("--keep", a->keep, "a blob that stays as it is, once for each")
-        ->allow_extra_args(false);
-    app->add_option("--size", a->sizes,
-                    "NAME=C,H,W: size of an input, for estimates and hints, where the model says "
-                    "none or another")
-        ->allow_extra_args(false);
-    app->add_flag("--no-fusion", a->no_fusion, "leave the layers as they are");
-    app->add_flag("--no-hints", a->no_hints, "write no sizes of blobs");
-    app->add_flag("--strip-names", a->strip_names,
-                  "numbers for names of layers and of blobs between them");
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("IN.param", a->in_param, "the graph; binary when it ends in .param.bin")
+        .required();
+    line->option("IN.bin", a->in_bin, "the weights").required();
+    line->option("OUT.param", a->out_param, "graph to write; binary when it ends in .param.bin")
+        .required();
+    line->option("OUT.bin", a->out_bin, "weights to write").required();
+    line->option("FLAG", a->flag, "storage of weights: 0, 1, 65536 or bf16")
+        .required()
+        .one_of({"0", "1", "65536", "fp32", "fp16", "bf16"});
+    line->option("CUTSTART", a->cut_start, "where the part to keep begins");
+    line->option("CUTEND", a->cut_end, "where it ends");
+    line->option("--input", a->inputs, "a blob that becomes an input, once for each")
+        .one_at_a_time();
+    line->option("--output", a->outputs,
+                 "a blob that becomes an output, once for each; the others go")
+        .one_at_a_time();
+    line->option("--keep", a->keep, "a blob that stays as it is, once for each").one_at_a_time();
+    line->option("--size", a->sizes,
+                 "NAME=C,H,W: size of an input, for estimates and hints, where the model says "
+                 "none or another")
+        .one_at_a_time();
+    line->flag("--no-fusion", a->no_fusion, "leave the layers as they are");
+    line->flag("--no-hints", a->no_hints, "write no sizes of blobs");
+    line->flag("--strip-names", a->strip_names,
+               "numbers for names of layers and of blobs between them");
 }
 
 DType storage(const std::string& flag) {
@@ -132,11 +131,11 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Makes a model smaller and faster without changing its answers.",
-                 "engineoptimize");
-    add_options(&app, &a);
+    CommandLine line("Makes a model smaller and faster without changing its answers.",
+                     "engineoptimize");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     return run(a, &log);
 }

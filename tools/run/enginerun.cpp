@@ -51,22 +51,21 @@ const char kFooter[] =
     "take blob indexes. Exit code: 0, 1 when the model or the data is at fault, 2 for a wrong "
     "command line.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("MODEL.param", a->param,
-                    "the graph; binary when it ends in .param.bin; or an ONNX model, MODEL.onnx")
-        ->required();
-    app->add_option("MODEL.bin", a->bin, "the weights; may be missing when no layer has any");
-    app->add_option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input")
-        ->allow_extra_args(false);
-    app->add_option("-o,--output", a->outputs, "NAME=FILE.npy: any blob, once for each")
-        ->allow_extra_args(false);
-    a->run.add_to(app);
-    app->add_option("--repeat", a->repeat, "run N times more after the first, print the times")
-        ->check(CLI::Range(1, 1000000));
-    app->add_flag("--batch", a->batch, "the first axis of every input array is the batch");
-    app->add_flag("--show-io", a->show_io, "list the model's inputs and outputs");
-    app->add_flag("--no-light-mode", a->no_light_mode, "keep all intermediate blobs");
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("MODEL.param", a->param,
+                 "the graph; binary when it ends in .param.bin; or an ONNX model, MODEL.onnx")
+        .required();
+    line->option("MODEL.bin", a->bin, "the weights; may be missing when no layer has any");
+    line->option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input").one_at_a_time();
+    line->option("-o,--output", a->outputs, "NAME=FILE.npy: any blob, once for each")
+        .one_at_a_time();
+    a->run.add_to(line);
+    line->option("--repeat", a->repeat, "run N times more after the first, print the times")
+        .between(1, 1000000);
+    line->flag("--batch", a->batch, "the first axis of every input array is the batch");
+    line->flag("--show-io", a->show_io, "list the model's inputs and outputs");
+    line->flag("--no-light-mode", a->no_light_mode, "keep all intermediate blobs");
 }
 
 bool ends_with(const std::string& s, const std::string& end) {
@@ -226,10 +225,10 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Runs a model on arrays from .npy files.", "enginerun");
-    add_options(&app, &a);
+    CommandLine line("Runs a model on arrays from .npy files.", "enginerun");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
     return run(a, &log);
 }

@@ -40,37 +40,35 @@ const char kFooter[] =
     "Exit code: 0 the answers are right, 1 a file is at fault, 2 a wrong command line, 3 the "
     "answers are wrong.\n";
 
-void add_options(CLI::App* app, Arguments* a) {
-    app->footer(kFooter);
-    app->add_option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
-        ->required();
-    app->add_option("MODEL.bin", a->bin, "the weights")->required();
-    app->add_option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input")
-        ->allow_extra_args(false);
-    app->add_option("--size", a->sizes, "NAME=C,H,W: size of an input that is random")
-        ->allow_extra_args(false);
-    app->add_option("--range", a->range, "LOW HIGH of random inputs, default -1 1")->expected(2);
-    app->add_option("--seed", a->seed, "of random inputs");
-    app->add_option("--expect", a->expected, "NAME=FILE.npy: what a blob should be, once for each")
-        ->allow_extra_args(false);
-    app->add_option("--expect-folder", a->folder, "NAME.npy for any number of blobs");
-    app->add_option("--onnx", a->onnx, "MODEL.onnx: ONNX Runtime's answers");
-    app->add_option("--python", a->python, "the Python that has onnxruntime, default python3");
-    app->add_option("--against", a->against,
-                    "the same model with blobs in fp32, fp16 or bf16, or on the reference layers")
-        ->check(CLI::IsMember({"fp32", "fp16", "bf16", "reference"}));
-    app->add_option("--against-isa", a->against_isa, "the same model on another instruction set");
-    app->add_option("--against-model", a->other, "OTHER.param OTHER.bin: another model's answers")
-        ->expected(2);
-    app->add_option("--blob", a->blobs, "a blob to compare besides the outputs, once for each")
-        ->allow_extra_args(false);
-    app->add_flag("--layers", a->layers, "compare every blob, write log.csv, find what is wrong");
-    app->add_option("--log", a->log, "FILE for --layers, default log.csv");
-    app->add_option("--threshold", a->threshold, "least similarity instead of the table's")
-        ->check(CLI::Range(0.0, 1.0));
-    app->add_option("--layer-limit", a->layer_limit, "largest error of a layer's own")
-        ->check(CLI::Range(0.0, 1e9));
-    a->run.add_to(app);
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
+        .required();
+    line->option("MODEL.bin", a->bin, "the weights").required();
+    line->option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input").one_at_a_time();
+    line->option("--size", a->sizes, "NAME=C,H,W: size of an input that is random").one_at_a_time();
+    line->option("--range", a->range, "LOW HIGH of random inputs, default -1 1").takes(2, 2);
+    line->option("--seed", a->seed, "of random inputs");
+    line->option("--expect", a->expected, "NAME=FILE.npy: what a blob should be, once for each")
+        .one_at_a_time();
+    line->option("--expect-folder", a->folder, "NAME.npy for any number of blobs");
+    line->option("--onnx", a->onnx, "MODEL.onnx: ONNX Runtime's answers");
+    line->option("--python", a->python, "the Python that has onnxruntime, default python3");
+    line->option("--against", a->against,
+                 "the same model with blobs in fp32, fp16 or bf16, or on the reference layers")
+        .one_of({"fp32", "fp16", "bf16", "reference"});
+    line->option("--against-isa", a->against_isa, "the same model on another instruction set");
+    line->option("--against-model", a->other, "OTHER.param OTHER.bin: another model's answers")
+        .takes(2, 2);
+    line->option("--blob", a->blobs, "a blob to compare besides the outputs, once for each")
+        .one_at_a_time();
+    line->flag("--layers", a->layers, "compare every blob, write log.csv, find what is wrong");
+    line->option("--log", a->log, "FILE for --layers, default log.csv");
+    line->option("--threshold", a->threshold, "least similarity instead of the table's")
+        .between(0.0, 1.0);
+    line->option("--layer-limit", a->layer_limit, "largest error of a layer's own")
+        .between(0.0, 1e9);
+    a->run.add_to(line);
 }
 
 Limits limits_of(const Arguments& a) {
@@ -279,11 +277,11 @@ int run(const Arguments& a, MessageLog* log) {
 
 int main(int argc, char** argv) {
     Arguments a;
-    CLI::App app("Compares a model's answers with others, and finds the layer that goes wrong.",
-                 "enginevalidate");
-    add_options(&app, &a);
+    CommandLine line("Compares a model's answers with others, and finds the layer that goes wrong.",
+                     "enginevalidate");
+    add_options(&line, &a);
     int exit_code = 0;
-    if (!parse_command_line(app, argc, argv, &exit_code)) return exit_code;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
     const int given = !a.expected.empty() + !a.folder.empty() + !a.onnx.empty() +
                       !a.against.empty() + !a.against_isa.empty() + !a.other.empty();
     MessageLog log;
