@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <regex>
 
 #include "common/model_files.h"
 #include "common/npy.h"
@@ -223,6 +222,32 @@ DeployStatus ModelDeployment::make_arrays(std::vector<std::string>* inputs) {
     return kDeployed;
 }
 
+namespace {
+
+// What enginevalidate says of an output: "PASS prob: similarity 1.000000, ..., max error 1.2e-07".
+struct Verdict {
+    bool passed;
+    std::string output, similarity, max_error;
+};
+
+// False for lines that say something else.
+bool read_verdict(const std::string& line, Verdict* verdict) {
+    const std::string head = line.substr(0, 5), similarity = ": similarity ", error = "max error ";
+    const size_t at = line.rfind(similarity), error_at = line.rfind(error);
+    if ((head != "PASS " && head != "FAIL ") || at == line.npos || error_at == line.npos)
+        return false;
+    const auto text = [&](size_t begin, char end) {
+        return line.substr(begin, line.find(end, begin) - begin);
+    };
+    verdict->passed = head == "PASS ";
+    verdict->output = line.substr(head.size(), at - head.size());
+    verdict->similarity = text(at + similarity.size(), ',');
+    verdict->max_error = text(error_at + error.size(), ' ');
+    return true;
+}
+
+}  // namespace
+
 // One run of enginevalidate; its lines go to stdout and into the report.
 DeployStatus ModelDeployment::compare(const std::string& param,
                                       const std::vector<std::string>& reference,
@@ -242,16 +267,15 @@ DeployStatus ModelDeployment::compare(const std::string& param,
     printf("  against %s:\n", against.c_str());
     std::ifstream file(path("validate.txt"));
     std::string line;
-    const std::regex pattern("(PASS|FAIL) (.*): similarity ([^,]*), .*max error ([^ ]*).*");
-    std::smatch found;
     while (std::getline(file, line)) {
         printf("    %s\n", line.c_str());
-        if (std::regex_match(line, found, pattern))
-            report_["validation"].push_back({{"output", found[2].str()},
+        Verdict verdict;
+        if (read_verdict(line, &verdict))
+            report_["validation"].push_back({{"output", verdict.output},
                                              {"against", against},
-                                             {"similarity", found[3].str()},
-                                             {"max_error", found[4].str()},
-                                             {"passed", found[1] == "PASS"}});
+                                             {"similarity", verdict.similarity},
+                                             {"max_error", verdict.max_error},
+                                             {"passed", verdict.passed}});
     }
     if (code == 0) return kDeployed;
     what_ = model_.place + "models." + model_.tag +
