@@ -26,56 +26,32 @@ struct ValueRange {
     float low, high;
 };
 
-// One operator with parameters on inputs of given shapes (and dtypes); values are random.
+// One operator with parameters on inputs of given shapes (and dtypes); values are random. No member
+// is inline: all files of this folder would compile them.
 struct LayerCase {
-    LayerCase(std::vector<Shape> input_shapes, std::string params_text)
-        : inputs(std::move(input_shapes)), params(std::move(params_text)) {}
+    LayerCase(std::vector<Shape> input_shapes, std::string params_text);
+    LayerCase(const LayerCase& other);
+    LayerCase(LayerCase&& other) noexcept;
+    LayerCase& operator=(const LayerCase& other);
+    ~LayerCase();
 
     // Values of the inputs (default -1 to 1), of all or one; integer inputs get whole numbers.
-    LayerCase& range(float low, float high) {
-        input_range = {low, high};
-        return *this;
-    }
-    LayerCase& range(size_t input, float low, float high) {
-        input_ranges.resize(std::max(input_ranges.size(), input + 1), input_range);
-        input_ranges[input] = {low, high};
-        return *this;
-    }
+    LayerCase& range(float low, float high);
+    LayerCase& range(size_t input, float low, float high);
     // Values of a weight by its schema name (default -1 to 1; *_int8_scales 100 to 127).
-    LayerCase& weights(const char* name, float low, float high) {
-        weight_ranges.push_back({name, {low, high}});
-        return *this;
-    }
+    LayerCase& weights(const char* name, float low, float high);
     // Tagged weights come as int8.
-    LayerCase& int8_weights() {
-        weights_are_int8 = true;
-        return *this;
-    }
-    LayerCase& outputs(int count) {
-        output_count = count;
-        return *this;
-    }
+    LayerCase& int8_weights();
+    LayerCase& outputs(int count);
     // Values that are added up (or multiplied) for one output: the length of the longest sum.
-    LayerCase& terms(double count) {
-        term_count = count;
-        return *this;
-    }
+    LayerCase& terms(double count);
     // How far the algorithm of the fast form lets rounding errors grow beyond a plain sum's, such
     // as Winograd's transforms; state where the number comes from.
-    LayerCase& error_growth(double factor) {
-        growth = factor;
-        return *this;
-    }
+    LayerCase& error_growth(double factor);
     // The largest term, when it is not max|input| * max|weight|.
-    LayerCase& term_magnitude(double magnitude) {
-        largest_term = magnitude;
-        return *this;
-    }
+    LayerCase& term_magnitude(double magnitude);
     // Called after the inputs got their random values, to set particular ones.
-    LayerCase& fill(std::function<void(std::vector<Mat>&)> f) {
-        filler = std::move(f);
-        return *this;
-    }
+    LayerCase& fill(std::function<void(std::vector<Mat>&)> f);
 
     std::vector<Shape> inputs;
     std::string params;
