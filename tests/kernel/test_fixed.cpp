@@ -285,7 +285,7 @@ TEST(FixedPlan, weights_that_do_not_suit) {
 TEST(FixedPlan, results_do_not_depend_on_threads) {
     QUOLL_NEED_KERNELS();
     for (int kernel : {1, 3}) {
-        Case t = {30, 29, 96, 96, kernel, kernel, 1, 1, 1, 1, 1, 1, 1, 1};
+        Case t = {40, 39, 128, 48, kernel, kernel, 1, 1, 1, 1, 1, 1, 1, 1};
         for (const FixedGemmKernels* kernels : all_kernels()) {
             t.threads = 1;
             Blobs b(t);

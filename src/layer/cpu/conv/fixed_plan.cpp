@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "layer/cpu/task_shares.h"
+
 namespace quoll {
 
 namespace {
@@ -335,12 +337,28 @@ void FixedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     chain.end();
 }
 
+// By as many tasks as the shape gives, each of its own values in order: sums must not depend on the
+// number of threads.
 FixedSpread FixedPlan::spread(const float* in, float most) const {
+    enum { kMostTasks = 64, kValues = 16384 };
     const TileShape& s = shape_;
-    const size_t count = (size_t)s.x.in * s.y.in * s.in_pack;
+    const size_t block = (size_t)s.x.in * s.y.in * s.in_pack, blocks = s.in_channels / s.in_pack;
+    const size_t pieces = std::min<size_t>(kMostTasks, (block + kValues - 1) / kValues);
+    const size_t tasks = std::min<size_t>(kMostTasks, blocks * pieces);
+    FixedSpread parts[kMostTasks];
+    const auto add = [&](int64_t task, int) {
+        const size_t first = piece_begin(blocks * pieces, tasks, task);
+        const size_t count = piece_length(blocks * pieces, tasks, task);
+        for (size_t i = first; i < first + count; i++) {
+            const float* values = in + (ptrdiff_t)(i / pieces) * s.in_block;
+            parts[task].add(kernels_.spread(values + piece_begin(block, pieces, i % pieces),
+                                            piece_length(block, pieces, i % pieces), most));
+        }
+    };
+    // A region of threads takes as long as some ten thousand values.
+    run_tasks((int64_t)tasks, tasks >= 8 ? threads() : 1, add);
     FixedSpread all;
-    for (int c = 0; c < s.in_channels / s.in_pack; c++)
-        all.add(kernels_.spread(in + c * s.in_block, count, most));
+    for (size_t i = 0; i < tasks; i++) all.add(parts[i]);
     return all;
 }
 
