@@ -59,11 +59,12 @@ TilePlan::Unit unit_of(const TileShape& shape) {
     unit.step_channels = kFixedK;
     unit.position_bytes = kFixedTerms * kFixedK;
     unit.step_bytes = kFixedTerms * kFixedK * kUnitColumns;
-    // bench_conv, Sapphire Rapids.
+    // bench_conv, Sapphire Rapids: f32 values on their way to and from memory beyond a core's own
+    // caches count here too.
     unit.step_cycles = 6 * 20.;
-    unit.value_cycles = shape.in_pack == 16 ? .4 : .6;
+    unit.value_cycles = is_pointwise(shape) || shape.in_pack < 16 ? .6 : .4;
     if (window_rows(shape)) unit.value_cycles = .8;
-    unit.finish_cycles = 60;
+    unit.finish_cycles = 190;
     unit.row_cycles = tile_group(shape) == 16 ? 0 : 20;
     // So many that they are in the first-level cache when they are read again.
     unit.scaled_pixels = !is_pointwise(shape) ? 0 : shape.in_channels <= 256 ? 24 : 8;
