@@ -207,8 +207,6 @@ TEST(Cast, EveryDimsPackAndBatch) {
                     unsigned short u = 0;
                     if (dtype_size(k.from) == 4) {
                         memcpy(&f, from, 4);
-                        // Processors that convert to bf16 themselves take denormals as zero.
-                        if (k.to == DType::bf16 && fpclassify(f) == FP_SUBNORMAL) return;
                         u = k.to == DType::f16 ? float32_to_float16(f) : float32_to_bfloat16(f);
                     } else if (k.from == DType::s8) {
                         f = *(const signed char*)from;
@@ -216,6 +214,11 @@ TEST(Cast, EveryDimsPackAndBatch) {
                         memcpy(&u, from, 2);
                         f = k.from == DType::f16 ? float16_to_float32(u) : bfloat16_to_float32(u);
                     }
+                    // Processors that convert to bf16 themselves take denormals as zero.
+                    unsigned short got = 0;
+                    if (k.to == DType::bf16) memcpy(&got, scalar_at(out, b, c, d, h, w), 2);
+                    if (k.to == DType::bf16 && fpclassify(f) == FP_SUBNORMAL && !(got & 0x7fff))
+                        u = (unsigned short)(signbit(f) ? 0x8000 : 0);
                     memcpy(&narrow, &u, 2);
                     wrong += memcmp(k.to == DType::f32 ? &f : &narrow,
                                     scalar_at(out, b, c, d, h, w), dtype_size(k.to)) != 0;

@@ -403,12 +403,23 @@ int ConvRunner::run_direct(const ConvPlan& plan, const Blobs& b, int threads) co
     return kOk;
 }
 
-int ConvRunner::run_winograd(const ConvShape& shape, const Blobs& b, int threads,
-                             const Option& opt) const {
-    const WinogradPlan plan(*kernels_, shape, threads);
+namespace {
+
+// For one run of a plan; empty when memory runs out.
+template <class Plan>
+Mat workspace_of(const Plan& plan, const Option& opt) {
     Mat workspace;
     if (plan.workspace() <= INT_MAX)
         workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    return workspace;
+}
+
+}  // namespace
+
+int ConvRunner::run_winograd(const ConvShape& shape, const Blobs& b, int threads,
+                             const Option& opt) const {
+    const WinogradPlan plan(*kernels_, shape, threads);
+    Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     plan.run((const float*)b.in, weights_, bias_, zeros_, (float*)b.out, (const float*)b.added,
              b.added_step, b.activation, workspace);
@@ -416,9 +427,7 @@ int ConvRunner::run_winograd(const ConvShape& shape, const Blobs& b, int threads
 }
 
 int ConvRunner::run_split(const SplitPlan& plan, const Blobs& b, const Option& opt) const {
-    Mat workspace;
-    if (plan.workspace() <= INT_MAX)
-        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
@@ -431,9 +440,7 @@ int ConvRunner::run_split(const SplitPlan& plan, const Blobs& b, const Option& o
 }
 
 int ConvRunner::run_fixed(const FixedPlan& plan, const Blobs& b, const Option& opt) const {
-    Mat workspace;
-    if (plan.workspace() <= INT_MAX)
-        workspace.create((int)plan.workspace(), 4u, opt.workspace_allocator);
+    Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
