@@ -54,6 +54,16 @@ void attend_query(const KernelSet& kernels, const AttentionHead& h, int i, float
         k.dot_rows(scores, h.dst, h.v.data, h.v.column, h.out_size, 1.f, out);
 }
 
+// Queries and keys of bf16 blobs are exact as bf16, what the softmax gives is not: it takes two
+// terms, or the outputs would be off by more than their own rounding.
+const SplitGemmKernels* kernels_of_sums(Option opt) {
+    if (opt.use_bf16_storage) {
+        opt.use_bf16_storage = false;
+        opt.use_fp32_split = 3;
+    }
+    return split_kernels_for(opt);
+}
+
 // What blocks of so many queries take: scores, then their sums of values.
 struct BlockPlan {
     GemmMatrix scores_of, sums_of;
@@ -77,12 +87,12 @@ struct BlockPlan {
         return g;
     }
     // packings: see ProductPlan.
-    BlockPlan(const KernelSet& kernels, const SplitGemmKernels* split, const AttentionHead& h,
-              int count, double packings)
+    BlockPlan(const KernelSet& kernels, const Option& opt, const AttentionHead& h, int count,
+              double packings)
         : scores_of(scores_matrix(kernels, h, count)),
           sums_of(sums_matrix(kernels, h, count)),
-          scores(split, scores_of, packings, 1),
-          sums(split, sums_of, packings, 1) {}
+          scores(split_kernels_for(opt), scores_of, packings, 1),
+          sums(kernels_of_sums(opt), sums_of, packings, 1) {}
     // For another number of queries, with the same packed keys and values.
     BlockPlan(const BlockPlan& like, const AttentionHead& h, int count)
         : scores_of(scores_matrix(*like.scores_of.kernels, h, count)),
@@ -140,8 +150,7 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
                 const Option& opt) {
     const AttentionHead& h0 = heads[0];
     const int count = (int)heads.size(), groups = count / per_group;
-    const SplitGemmKernels* split = split_kernels_for(opt);
-    const int block = h0.src < kFewQueries ? 1 : split ? kTileBlock : kBlock;
+    const int block = h0.src < kFewQueries ? 1 : split_kernels_for(opt) ? kTileBlock : kBlock;
     const double work = (double)count * h0.src * h0.dst * (h0.size + h0.out_size);
     const Work pieces(count, h0.src, block);
     const int threads = threads_for(opt, work), workers = std::min(threads, pieces.count);
@@ -149,7 +158,7 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
 
     const double packings = 1. / (pieces.blocks * per_group);
     const int rows = std::min<int>(block, h0.src), rest = h0.src % rows ? h0.src % rows : rows;
-    const BlockPlan whole(kernels, split, h0, rows, packings), last(whole, h0, rest);
+    const BlockPlan whole(kernels, opt, h0, rows, packings), last(whole, h0, rest);
     Allocator* const allocator = opt.workspace_allocator;
     Mat scores(h0.dst, rows, workers, (size_t)4u, allocator), keys, values, workspaces;
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
