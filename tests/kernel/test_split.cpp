@@ -419,9 +419,8 @@ void check_layer(const char* type, const std::vector<std::pair<int, int>>& param
     EXPECT_LT(six, 2e-6) << type;
     EXPECT_LT(none, 1e-5) << type;
     EXPECT_NE(six, none) << type << ": the same kernels ran";
-    // Convolutions may prefer digits to three products.
-    const bool convolution = strncmp(type, "Convolution", 11) == 0;
-    EXPECT_TRUE(three < 1e-4 && (convolution || three > 2e-6)) << type << ": " << three;
+    // Digits may be preferred to three products where the weights are constant.
+    EXPECT_TRUE(three < 1e-4 && (!weights.empty() || three > 2e-6)) << type << ": " << three;
     EXPECT_TRUE(one > 2e-4 && one < 1e-2) << type << ": " << one;
 }
 
@@ -484,6 +483,46 @@ TEST(SplitLayers, Gemm) {
                     {random_mat(Shape(n * k)), random_mat(Shape(n))},
                     {random_mat(Shape(k)), a, random_mat(Shape(k, 64))});
     }
+}
+
+// Digits read rows of A and columns of B that follow each other; others are turned for them.
+TEST(SplitLayers, turned_constants) {
+    QUOLL_NEED_KERNELS();
+    const Emulation emulation;
+    typedef std::vector<std::pair<int, int>> Params;
+    const int m = 190, n = 550, k = 410;
+    for (int turned = 0; turned < 8; turned++) {
+        const Params trans = {{2, turned & 1}, {3, turned / 2 & 1}, {10, -1}, {14, turned / 4}};
+        const auto check = [&](Params params, const Mat& constant, const Mat& input) {
+            params.insert(params.end(), trans.begin(), trans.end());
+            const auto error = [&](int products) {
+                return layer_error("Gemm", params, {constant}, {input}, products, {});
+            };
+            const double six = error(6), none = error(0);
+            EXPECT_LT(six, 2e-6) << turned;
+            EXPECT_NE(six, none) << turned << ": vectors ran";
+            EXPECT_EQ(six, error(3)) << turned << ": no digits ran";
+        };
+        const Mat a = turned & 1 ? random_mat(Shape(m, k)) : random_mat(Shape(k, m));
+        const Mat b = turned & 2 ? random_mat(Shape(k, n)) : random_mat(Shape(n, k));
+        check({{5, 1}, {6, 1}, {8, n}, {9, k}}, b.reshape(n * k), a);
+        check({{4, 1}, {6, 1}, {7, m}, {9, k}}, a.reshape(m * k), b);
+    }
+}
+
+// Such do not suit digits.
+TEST(SplitLayers, weights_far_above_the_others) {
+    QUOLL_NEED_KERNELS();
+    const Emulation emulation;
+    const int k = 410, n = 270;
+    Mat weights = random_mat(Shape(k * n));
+    const std::vector<Mat> in = {random_mat(Shape(k, 1)), random_mat(Shape(k, 300))};
+    const auto error = [&] {
+        return layer_error("InnerProduct", {{0, n}, {2, k * n}}, {weights}, in, 6, {});
+    };
+    EXPECT_LT(error(), 2e-6);
+    weights[1000] = 1e6f;
+    EXPECT_LT(error(), 2e-6);
 }
 
 // Weights of 8 bits with a scale for 64 of them, unpacked in two groups of columns.

@@ -41,7 +41,7 @@ void split_tile(const SplitTile& t) {
     const size_t longest = products == 1 ? t.num_steps : (size_t)kSplitSection;
     const size_t sections = (t.num_steps + longest - 1) / longest;
     Step<Bf16, tiles, vectors> step = {nullptr, t.b, t.a_row, t.a_tile};
-    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    Fetcher fetcher(t);
     size_t s = 0;
     for (size_t section = 0; section < sections; section++) {
         const size_t end = t.num_steps * (section + 1) / sections;
@@ -68,7 +68,7 @@ void split_tile(const SplitTile& t) {
 template <int products, class Value>
 void chain_tile(const SplitTile& t, const SplitRest& rest) {
     Step<Bf16, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
-    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    Fetcher fetcher(t);
     const int rows = rest.rows, calls = 2 * (int)t.num_steps - 1;
     const int share = (rows + calls - 1) / calls;
     const FullRows<Value> full(rest.store);

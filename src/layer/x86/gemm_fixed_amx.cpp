@@ -138,7 +138,7 @@ struct FixedStep {
 template <int tiles>
 void chain_fixed(const TileOperands& t, const FixedRest& rest) {
     FixedStep step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
-    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    Fetcher fetcher(t);
     const FixedRows rows(rest);
     const int all = rest.tiles * rest.tile_rows;
     const int calls = 2 * (int)t.num_steps - 1;
@@ -341,14 +341,16 @@ FixedSpread fixed_spread(const float* values, size_t count, float most) {
 
 // ---------------------------------------------------------------- B
 
-void pack_fixed(const FixedPanel& t) {
+FixedSpread pack_fixed(const FixedPanel& t) {
     __m512 rows[kFixedTerms][kFixedColumns];
     for (auto& digits : rows)
         for (__m512& row : digits) row = _mm512_setzero_ps();
     float scales[kFixedColumns];
+    FixedSpread widest;
     for (int n = 0; n < kFixedColumns; n++) {
         FixedSpread spread;
         if (n < t.columns) spread = fixed_spread(t.src + n * t.ld, t.ld, INFINITY);
+        widest.widen(spread);
         scales[n] = spread.finite ? fixed_scale(spread.peak) : NAN;
         t.scales[n] = scales[n] * 65536.f;
     }
@@ -376,6 +378,7 @@ void pack_fixed(const FixedPanel& t) {
             memcpy(t.dst + (s * kFixedTerms + term) * kTileBytes, columns, kTileBytes);
         }
     }
+    return widest;
 }
 
 constexpr FixedGemmKernels kKernels = {

@@ -23,7 +23,7 @@ struct U8S8 {
 template <int tiles, int vectors>
 void int8_sums(const Int8UnitTile& t) {
     Step<U8S8, tiles, vectors> step = {nullptr, t.b, t.a_row, t.a_tile};
-    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    Fetcher fetcher(t);
     start_sums<tiles, vectors>(t.init);
     for (size_t s = 0; s < t.num_steps; s++) {
         step.a = t.a + t.steps[s];
@@ -48,7 +48,7 @@ struct StoreBeforeInit {
 
 void int8_chain(const Int8UnitTile& t, const Int8Rest& rest) {
     Step<U8S8, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
-    Fetcher fetcher(t.next, t.next_bytes, t.num_steps);
+    Fetcher fetcher(t);
     if (rest.rows > 0) {
         char* to = (char*)rest.sums;
         step.template run<1>(StoreBeforeInit{to, to + t.tile_rows * 128, (const char*)t.init});

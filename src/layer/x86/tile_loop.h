@@ -116,17 +116,20 @@ struct Step {
 struct Fetcher {
     const char* at;
     size_t quarter, left, part;  // lines
+    size_t line, apart;          // bytes
 
-    Fetcher(const char* from, size_t bytes, size_t parts)
-        : at(from), quarter(from ? bytes / 256 : 0), left(quarter) {
-        part = (quarter + parts - 1) / parts;
+    explicit Fetcher(const TileOperands& t)
+        : at(t.next), quarter(t.next ? t.next_bytes / 256 : 0), left(quarter) {
+        part = (quarter + t.num_steps - 1) / t.num_steps;
+        line = t.next_in_order ? 256 : 64;
+        apart = t.next_in_order ? 64 : quarter * 64;
     }
     QUOLL_TILE_INLINE void fetch() {
-        for (size_t i = 0; i < part && left; i++, left--, at += 64) {
+        for (size_t i = 0; i < part && left; i++, left--, at += line) {
             _mm_prefetch(at, _MM_HINT_T1);
-            _mm_prefetch(at + quarter * 64, _MM_HINT_T1);
-            _mm_prefetch(at + quarter * 128, _MM_HINT_T1);
-            _mm_prefetch(at + quarter * 192, _MM_HINT_T1);
+            _mm_prefetch(at + apart, _MM_HINT_T1);
+            _mm_prefetch(at + apart * 2, _MM_HINT_T1);
+            _mm_prefetch(at + apart * 3, _MM_HINT_T1);
         }
     }
 };

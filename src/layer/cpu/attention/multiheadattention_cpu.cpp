@@ -1,5 +1,5 @@
 #include "layer/cpu/attention/attend.h"
-#include "layer/cpu/gemm/product_plan.h"
+#include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/multiheadattention.h"
 
 namespace quoll {

@@ -128,17 +128,8 @@ std::vector<int> weight_order(const TileShape& s) {
     return order;
 }
 
-// Of the output whose weights are spread the most.
-FixedSpread spread_of(const FixedGemmKernels& kernels, const float* weights, const TileShape& s) {
-    const size_t k = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
-    FixedSpread most;
-    for (int n = 0; n < s.out_channels; n++) {
-        const FixedSpread one = kernels.spread(weights + n * k, k, INFINITY);
-        const bool finite = most.finite && one.finite;
-        if (one.ratio() > most.ratio()) most = one;
-        most.finite = finite;
-    }
-    return most;
+bool narrow_enough(const FixedSpread& of_weights) {
+    return of_weights.finite && of_weights.ratio() <= kMostWeightSpread;
 }
 
 }  // namespace
@@ -148,28 +139,35 @@ size_t FixedPlan::packed_size(const TileShape& s) {
 }
 
 // The panels, the columns' scales, and the weights' spread.
-void FixedPlan::pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& s,
-                     float* packed) {
+bool FixedPlan::pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& s,
+                     float* packed, int threads) {
     const std::vector<int> order = weight_order(s);
-    const size_t columns = columns_of(s), bytes = panel_bytes(s);
-    FixedPanel panel;
-    panel.ld = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
-    panel.order = order.data();
-    panel.steps = steps_of(s);
-    float* scales = packed + columns / kFixedColumns * bytes / sizeof(float);
-    for (size_t n = 0; n < columns; n += kFixedColumns) {
+    const size_t panels = columns_of(s) / kFixedColumns, bytes = panel_bytes(s);
+    float* const scales = packed + panels * bytes / sizeof(float);
+    std::vector<FixedSpread> spreads(panels);
+    run_tasks((int64_t)panels, threads, [&](int64_t p, int) {
+        const size_t n = (size_t)p * kFixedColumns;
+        FixedPanel panel;
+        panel.ld = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+        panel.order = order.data();
+        panel.steps = steps_of(s);
         panel.src = weights + n * panel.ld;
         panel.columns = (int)std::min<size_t>(kFixedColumns, s.out_channels - n);
-        panel.dst = (int8_t*)packed + n / kFixedColumns * bytes;
+        panel.dst = (int8_t*)packed + p * bytes;
         panel.scales = scales + n;
-        kernels.pack(panel);
-    }
-    scales[columns] = (float)spread_of(kernels, weights, s).ratio();
+        spreads[p] = kernels.pack(panel);
+    });
+    FixedSpread widest;
+    for (const FixedSpread& spread : spreads) widest.widen(spread);
+    scales[columns_of(s)] = (float)widest.ratio();
+    return narrow_enough(widest);
 }
 
 bool FixedPlan::suits(const FixedGemmKernels& kernels, const float* weights, const TileShape& s) {
-    const FixedSpread spread = spread_of(kernels, weights, s);
-    return spread.finite && spread.ratio() <= kMostWeightSpread;
+    const size_t k = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+    for (int n = 0; n < s.out_channels; n++)
+        if (!narrow_enough(kernels.spread(weights + n * k, k, INFINITY))) return false;
+    return true;
 }
 
 // ---------------------------------------------------------------- one run
@@ -328,10 +326,14 @@ void FixedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
         const TilePlan::Pairs pairs(own.plan_, a, (const char*)weights, block, panel);
         for (size_t i = 0; i < pairs.size(); i++) {
             TilePlan::Pair pair = pairs[i];
+            if (pair.operands.next_in_order && full) pair.operands.next_bytes /= 2;
             chain.add(pair, low, n0);
             if (!full) continue;
             pair.operands.b += panel_bytes(shape);
-            pair.operands.next = nullptr, pair.operands.next_bytes = 0;
+            if (pair.operands.next_in_order && pair.operands.next)
+                pair.operands.next += panel_bytes(shape);
+            else
+                pair.operands.next = nullptr;
             chain.add(pair, high, n1);
         }
     }

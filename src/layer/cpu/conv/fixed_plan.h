@@ -25,10 +25,11 @@ public:
     static double cycles(const TileShape& shape);
 
     // Floats of packed weights, which are made from [out_channels][in_channels][kernel_h][kernel_w]
-    // and aligned to 64 bytes. Of the shape only the channels and the kernel count.
+    // and aligned to 64 bytes. Of the shape only the channels and the kernel count. pack() gives
+    // what suits() does.
     static size_t packed_size(const TileShape& shape);
-    static void pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& shape,
-                     float* packed);
+    static bool pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& shape,
+                     float* packed, int threads = 1);
     // Whether these weights keep the accuracy of f32: no output's are spread too far.
     static bool suits(const FixedGemmKernels& kernels, const float* weights,
                       const TileShape& shape);

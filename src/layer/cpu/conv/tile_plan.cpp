@@ -326,6 +326,10 @@ void TilePlan::lay_out_block(const Work& work, size_t block, char* to) const {
 
 // ---------------------------------------------------------------- multiplying
 
+// Panels so long that their begin has left the second-level cache when it is read are fetched by a
+// single pair as it goes, so many bytes ahead.
+enum { kLongPanel = 512 * 1024, kAhead = 32 * 1024 };
+
 TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block,
                        size_t panel)
     : plan_(plan), a_(a) {
@@ -356,7 +360,8 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     o.b = b_;
     const size_t bytes = p.panel_bytes();
     o.next_bytes = std::min(fetched_, bytes - std::min(bytes, i * fetched_));
-    o.next = o.next_bytes ? b_ + bytes + i * fetched_ : nullptr;
+    o.next_in_order = size_ == 1 && bytes > kLongPanel;
+    o.next = !o.next_bytes ? nullptr : o.next_in_order ? b_ + kAhead : b_ + bytes + i * fetched_;
     return pair;
 }
 

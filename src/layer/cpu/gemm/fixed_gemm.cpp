@@ -28,6 +28,12 @@ void FixedSpread::add(const FixedSpread& other) {
     finite = finite && other.finite;
 }
 
+void FixedSpread::widen(const FixedSpread& other) {
+    const bool all_finite = finite && other.finite;
+    if (other.ratio() > ratio()) *this = other;
+    finite = all_finite;
+}
+
 void override_fixed_gemm_kernels(const FixedGemmKernels* kernels) { g_override.store(kernels); }
 
 const FixedGemmKernels* fixed_gemm_kernels() {

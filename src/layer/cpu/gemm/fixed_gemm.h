@@ -106,10 +106,12 @@ struct FixedSpread {
     // The largest magnitude over the root mean square.
     double ratio() const;
     void add(const FixedSpread& other);
+    // This becomes the wider of both, and finite where both are.
+    void widen(const FixedSpread& other);
 };
 
 // Packs a panel from column n's values src[n * ld + order[k]], zero where the order is negative and
-// from `columns` on; `order` has 64 entries a step.
+// from `columns` on; `order` has 64 entries a step. Gives the spread of the widest column.
 struct FixedPanel {
     const float* src;
     size_t ld;
@@ -129,7 +131,7 @@ struct FixedGemmKernels {
     void (*windows)(const FixedWindows& windows);
     FixedPeakKernel peaks[3];
     FixedSpread (*spread)(const float* values, size_t count, float most);
-    void (*pack)(const FixedPanel& panel);
+    FixedSpread (*pack)(const FixedPanel& panel);
     const SplitStoreKernels* to_c;
 };
 

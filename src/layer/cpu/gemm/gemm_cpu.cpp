@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/gemm/product_plan.h"
+#include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/cpu/int8/block_matrix.h"
 
 namespace quoll {

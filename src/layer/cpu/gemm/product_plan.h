@@ -3,9 +3,7 @@
 #ifndef QUOLL_LAYER_CPU_GEMM_PRODUCT_PLAN_H
 #define QUOLL_LAYER_CPU_GEMM_PRODUCT_PLAN_H
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 
 #include "layer.h"
 #include "layer/cpu/conv/split_plan.h"
@@ -46,36 +44,6 @@ Mat product_bias(const KernelSet& kernels, const float* bias, size_t n,
                  Allocator* allocator = nullptr);
 // Room for so many floats, aligned; empty when memory runs out, but not for 0.
 int product_memory(size_t floats, int count, Allocator* allocator, Mat* memory);
-
-// A B that stays, packed once for each kind of kernels that takes part.
-class ConstantMatrix {
-public:
-    // Value (k, n) at b[k * ld + n] (row-major) or b[n * ld + k]; bias: n floats, or null. Logs for
-    // `layer` and returns a negative code.
-    int create(const Layer& layer, const float* b, size_t ld, bool row_major, size_t n, size_t k,
-               const float* bias, const Option& opt);
-    bool created() const { return !weights_.empty(); }
-    // g: A, C and the activation. From any thread.
-    int multiply(GemmMatrix g, const Option& opt) const;
-    // "vectors" or "split" (bf16 parts on tile units), as the last product ran; "" before one.
-    const char* algorithm() const { return algorithm_; }
-
-private:
-    int multiply_on_tiles(const ProductPlan& plan, GemmMatrix g, int threads,
-                          const Option& opt) const;
-    std::shared_ptr<const ProductPlan> plan_for(const GemmMatrix& g, int threads) const;
-    int tile_weights(const ProductPlan& plan, int threads, const Option& opt, Mat* weights) const;
-
-    const KernelSet* kernels_ = nullptr;
-    const SplitGemmKernels* split_ = nullptr;
-    size_t n_ = 0, k_ = 0;
-    Mat weights_, bias_;
-
-    mutable std::atomic<const char*> algorithm_{""};
-    mutable std::mutex lock_;
-    mutable std::shared_ptr<const ProductPlan> plan_;  // of the last product
-    mutable Mat tile_weights_;  // from the first product that runs on tiles on
-};
 
 }  // namespace quoll
 

@@ -26,9 +26,11 @@ struct TileOperands {
     const ptrdiff_t* steps;
     size_t num_steps;  // at least 1
     const char* b;     // a panel
-    // What is fetched into the second-level cache meanwhile, a part of the next panel; or null.
+    // What is fetched into the second-level cache meanwhile, a part of the next panel; or null. In
+    // order: what is soon read by this product itself.
     const char* next;
     size_t next_bytes;
+    bool next_in_order;
 };
 
 // Windows along a row of `width` pixels, of which window 0 begins `before` the first.

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "layer/cpu/gemm/product_plan.h"
+#include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/packing.h"
 #include "layer/innerproduct.h"

@@ -1,0 +1,165 @@
+#include "layer/cpu/gemm/constant_matrix.h"
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+// With fewer values a single row's product, which reads them from the second-level cache, is faster
+// on vectors.
+enum { kLeastDigits = 1 << 16, kLeastDigitsK = 256 };
+
+bool fit_digits(size_t n, size_t k) {
+    return k >= kLeastDigitsK && n * k >= kLeastDigits &&
+           FixedPlan::takes(tile_shape(1, n, k, (ptrdiff_t)k, (ptrdiff_t)n));
+}
+
+// [columns][rows] from [rows][columns].
+void transpose(const float* from, size_t ld, size_t rows, size_t columns, float* to) {
+    enum { kBlock = 16 };  // a line of the cache each way
+    for (size_t r0 = 0; r0 < rows; r0 += kBlock)
+        for (size_t c = 0; c < columns; c++)
+            for (size_t r = r0; r < std::min<size_t>(rows, r0 + kBlock); r++)
+                to[c * rows + r] = from[r * ld + c];
+}
+
+}  // namespace
+
+int ConstantMatrix::create(const Layer& layer, const float* b, size_t ld, bool row_major, size_t n,
+                           size_t k, const float* bias, const Option& opt) {
+    kernels_ = &host_kernel_set();
+    split_ = split_kernels_for(opt);
+    fixed_ = nullptr;
+    n_ = n, k_ = k;
+    plan_.reset();
+    fixed_plan_.reset();
+    tile_weights_.release();
+    weights_.release();
+    bias_ = product_bias(*kernels_, bias, n);
+    if (!bias_.empty() && pack(b, ld, row_major, opt) == kOk) return kOk;
+    weights_.release();
+    layer.fail("out of memory for a matrix of %zu x %zu", n, k);
+    return kOutOfMemory;
+}
+
+int ConstantMatrix::pack(const float* b, size_t ld, bool row_major, const Option& opt) {
+    if (fixed_kernels_for(opt) && fit_digits(n_, k_)) {
+        Mat columns;
+        if (row_major || ld != k_) {
+            QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &columns));
+            if (row_major) transpose(b, ld, k_, n_, columns);
+            for (size_t n = 0; n < n_ && !row_major; n++)
+                std::copy_n(b + n * ld, k_, (float*)columns + n * k_);
+        }
+        QUOLL_RETURN_IF_ERROR(pack_digits(columns.empty() ? b : (float*)columns, opt));
+        if (fixed_) return kOk;
+    }
+    weights_ = gemm_packed(*kernels_->gemm, b, ld, row_major, n_, k_);
+    return weights_.empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+// b: [n][k]. Leaves fixed_ null where b does not suit.
+int ConstantMatrix::pack_digits(const float* b, const Option& opt) {
+    const FixedGemmKernels* kernels = fixed_kernels_for(opt);
+    const TileShape shape = tile_shape(1, n_, k_, (ptrdiff_t)k_, (ptrdiff_t)n_);
+    QUOLL_RETURN_IF_ERROR(product_memory(FixedPlan::packed_size(shape), 1, nullptr, &weights_));
+    const int threads = threads_for(opt, (double)n_ * (double)k_);
+    if (FixedPlan::pack(*kernels, b, shape, weights_, threads)) fixed_ = kernels;
+    return kOk;
+}
+
+// ---------------------------------------------------------------- digits
+
+std::shared_ptr<const FixedPlan> ConstantMatrix::plan_for(const TileShape& shape,
+                                                          int threads) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!fixed_plan_ || !(fixed_plan_->shape() == shape) || fixed_plan_->threads() != threads)
+        fixed_plan_ = std::make_shared<const FixedPlan>(*fixed_, shape, threads);
+    return fixed_plan_;
+}
+
+// So many rows at a time as a plan takes.
+int ConstantMatrix::multiply_digits(GemmMatrix g, int threads, const Option& opt) const {
+    const auto shape_of = [&](size_t rows) {
+        TileShape s = tile_shape(rows, n_, k_, g.a_k == 1 ? g.a_row : (ptrdiff_t)k_, g.c_row);
+        s.out_pack = g.c_pack;
+        s.out_block = g.c_block;
+        return s;
+    };
+    size_t most = std::min<size_t>(g.m, 1 << 24);
+    while (most > 1 && !FixedPlan::takes(shape_of(most))) most = (most + 1) / 2;
+    for (size_t i = 0; i < g.m; i += most) {
+        const size_t rows = std::min(most, g.m - i);
+        const std::shared_ptr<const FixedPlan> plan = plan_for(shape_of(rows), threads);
+        const float* a = g.a + (ptrdiff_t)i * g.a_row;
+        Mat turned, workspace;
+        if (g.a_k != 1) {
+            QUOLL_RETURN_IF_ERROR(product_memory(rows * k_, 1, opt.workspace_allocator, &turned));
+            for (size_t m = 0; m < rows; m++)
+                for (size_t k = 0; k < k_; k++)
+                    turned[m * k_ + k] = a[(ptrdiff_t)m * g.a_row + (ptrdiff_t)k * g.a_k];
+            a = turned;
+        }
+        QUOLL_RETURN_IF_ERROR(
+            product_memory(plan->workspace(), 1, opt.workspace_allocator, &workspace));
+        plan->run(a, weights_, bias_, g.c + (ptrdiff_t)i * g.c_row, nullptr, 0, g.activation,
+                  workspace);
+    }
+    return kOk;
+}
+
+// ---------------------------------------------------------------- bf16 parts
+
+int ConstantMatrix::tile_weights(const ProductPlan& plan, int threads, const Option& opt,
+                                 Mat* weights) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (tile_weights_.empty()) {
+        Mat plain, packed;
+        QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));
+        QUOLL_RETURN_IF_ERROR(product_memory(plan.packed_size(), 1, nullptr, &packed));
+        gemm_unpack(*kernels_->gemm, weights_, n_, k_, plain);
+        plan.pack(plain, 1, k_, threads, packed);
+        tile_weights_ = packed;
+    }
+    *weights = tile_weights_;
+    return kOk;
+}
+
+std::shared_ptr<const ProductPlan> ConstantMatrix::plan_for(const GemmMatrix& g,
+                                                            int threads) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (!plan_ || !plan_->suits(g, threads))
+        plan_ = std::make_shared<const ProductPlan>(split_, g, 0, threads);
+    return plan_;
+}
+
+int ConstantMatrix::multiply_on_tiles(const ProductPlan& plan, GemmMatrix g, int threads,
+                                      const Option& opt) const {
+    Mat weights, workspace;
+    QUOLL_RETURN_IF_ERROR(tile_weights(plan, threads, opt, &weights));
+    QUOLL_RETURN_IF_ERROR(product_memory(plan.workspace(), 1, opt.workspace_allocator, &workspace));
+    g.b = weights;
+    plan.run(g, workspace);
+    return kOk;
+}
+
+int ConstantMatrix::multiply(GemmMatrix g, const Option& opt) const {
+    const int threads = threads_for(opt, (double)g.m * (double)n_ * (double)k_);
+    g.kernels = kernels_;
+    g.n = n_, g.k = k_;
+    g.b = weights_, g.bias = bias_;
+    algorithm_ = fixed_ ? "fixed" : "vectors";
+    if (fixed_) return multiply_digits(g, threads, opt);
+    if (split_ && g.m > 1) {
+        const std::shared_ptr<const ProductPlan> plan = plan_for(g, threads);
+        if (plan->on_tiles()) {
+            algorithm_ = "split";
+            return multiply_on_tiles(*plan, g, threads, opt);
+        }
+    }
+    gemm_matrix(g, threads);
+    return kOk;
+}
+
+}  // namespace quoll
