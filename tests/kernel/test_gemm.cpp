@@ -182,9 +182,9 @@ TEST(Gemm, nan_reaches_the_result) {
         const size_t columns = kernels.lanes * kernels.vectors;
         std::vector<float> a(1, NAN), b(columns, 1.f), init(columns, 0.f), c(columns, 0.f);
         const GemmBlock block = {0, 0};
-        GemmTile tile = {a.data(),      1,           1,  &block,        1,        1,
-                         b.data(),      init.data(), 0,  kernels.lanes, c.data(), 1,
-                         kernels.lanes, 0.f,         6.f};
+        GemmTile tile = {a.data(),      1,           1,   &block,        1,        1,
+                         b.data(),      init.data(), 0,   kernels.lanes, c.data(), 1,
+                         kernels.lanes, 0.f,         6.f, nullptr,       0};
         kernels.tile[0](tile);
         for (float x : c) EXPECT_TRUE(isnan(x)) << isa_name(isa);
     }

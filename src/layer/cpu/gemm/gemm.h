@@ -36,6 +36,9 @@ struct GemmTile {
     float* c;
     ptrdiff_t c_row, c_vector;
     float low, high;  // a NaN sum stays NaN
+    // Fetched into the second-level cache meanwhile: so many floats for each k; or null.
+    const float* next;
+    size_t next_step;
 };
 typedef void (*GemmTileKernel)(const GemmTile& tile);
 

@@ -141,9 +141,29 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     return panel;
 }
 
+// The first tile of rows reads a panel faster than memory delivers it. Where B does not stay in the
+// second-level cache all tiles fetch a part of what is next, this one `part` of `parts`.
+enum { kFetchedBytes = 1024 * 1024, kMostParts = 16 };
+struct Fetch {
+    const float* panel;  // null: nothing
+    ptrdiff_t sections;  // after the one at work
+    size_t part, parts;
+};
+
+void set_fetch(const GemmProblem& g, const Fetch& fetch, size_t section, GemmTile* tile) {
+    const size_t columns = panel_columns(*g.kernels->gemm);
+    tile->next = nullptr;
+    if (!fetch.panel || fetch.part >= fetch.parts) return;
+    tile->next_step = (columns + fetch.parts - 1) / fetch.parts;
+    // Sections are about as long as each other, which is all that fetching needs.
+    tile->next = fetch.panel + g.k * (section + fetch.sections) / g.num_sections * columns +
+                 fetch.part * (g.k / g.num_sections) * tile->next_step;
+}
+
 // The sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
-                 GemmTile* tile) {
+                 const Fetch& fetch, GemmTile* tile) {
+    set_fetch(g, fetch, section, tile);
     const GemmSection& s = g.sections[rows.table * g.num_sections + section];
     if (s.num_blocks) {
         tile->a = g.a + rows.a;
@@ -208,7 +228,8 @@ void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& pane
             g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
 
-void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section) {
+void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
+                const Fetch& fetch) {
     alignas(64) float init[kMaxTile];
     GemmTile tile;
     tile.c = g.c + rows.c + panel.c;
@@ -226,7 +247,7 @@ void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, 
     const bool last = section + 1 == g.num_sections;
     tile.low = last ? g.activation.low : -INFINITY;
     tile.high = last ? g.activation.high : INFINITY;
-    run_section(g, rows, panel, section, &tile);
+    run_section(g, rows, panel, section, fetch, &tile);
     if (last && g.activation.pass) finish_direct(g, rows, panel, tile.c);
 }
 
@@ -267,7 +288,8 @@ void scatter(const GemmProblem& g, const GemmRows& rows, const Panel& panel, con
 }
 
 // All sections in a buffer, for columns that the kernel cannot write itself.
-void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel) {
+void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
+                  const Fetch& fetch) {
     alignas(64) float buffer[kMaxTile];
     GemmTile tile;
     tile.c = buffer;
@@ -281,7 +303,7 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
         const bool last = s + 1 == g.num_sections;
         tile.low = last ? g.activation.low : -INFINITY;
         tile.high = last ? g.activation.high : INFINITY;
-        run_section(g, rows, panel, s, &tile);
+        run_section(g, rows, panel, s, fetch, &tile);
         tile.init = tile.c;
         tile.init_row = tile.c_row;
         tile.init_vector = tile.c_vector;
@@ -290,17 +312,31 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     scatter(g, rows, panel, buffer);
 }
 
+// What is read when all rows have met this panel's section: the panel so many on, or back at the
+// first one its next section.
+Fetch next_panel(const GemmProblem& g, const Panel& panel, ptrdiff_t panels, size_t section) {
+    Fetch fetch = {};
+    const bool back = panels <= 0;
+    if (g.n * g.k * sizeof(float) < kFetchedBytes) return fetch;
+    if (back && (!panel.direct || section + 1 == g.num_sections)) return fetch;
+    fetch.panel = panel.b + panels * (ptrdiff_t)(panel_columns(*g.kernels->gemm) * g.k);
+    fetch.sections = back;
+    return fetch;
+}
+
 // Rows [row0, row1) by panels [panel0, panel1).
 void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, size_t panel1) {
     for (size_t s = 0; s < g.num_sections; s++) {
         for (size_t p = panel0; p < panel1; p++) {
             const Panel panel = make_panel(g, p);
             if (!panel.direct && s > 0) continue;
-            for (size_t r = row0; r < row1; r++) {
+            Fetch fetch = next_panel(g, panel, p + 1 < panel1 ? 1 : -(ptrdiff_t)(p - panel0), s);
+            fetch.parts = std::min<size_t>(kMostParts, row1 - row0);
+            for (size_t r = row0; r < row1; r++, fetch.part++) {
                 if (panel.direct) {
-                    run_direct(g, g.rows[r], panel, s);
+                    run_direct(g, g.rows[r], panel, s, fetch);
                 } else {
-                    run_buffered(g, g.rows[r], panel);
+                    run_buffered(g, g.rows[r], panel, fetch);
                 }
             }
         }
@@ -386,7 +422,9 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
                          0,
                          0,
                          g.activation.low,
-                         g.activation.high};
+                         g.activation.high,
+                         nullptr,
+                         0};
         kernels.tile_narrow[0](tile);
         memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
     }
@@ -470,7 +508,7 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
                 GemmRows rows = matrix_rows(g, tiles, i);
                 rows.a = (ptrdiff_t)((piece_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;
-                run_direct(part, rows, panel, kind);
+                run_direct(part, rows, panel, kind, Fetch{});
             }
         }
     };
