@@ -145,25 +145,22 @@ Panel make_panel(const GemmProblem& g, size_t p) {
 // second-level cache all tiles fetch a part of what is next, this one `part` of `parts`.
 enum { kFetchedBytes = 1024 * 1024, kMostParts = 16 };
 struct Fetch {
-    const float* panel;  // null: nothing
-    ptrdiff_t sections;  // after the one at work
-    size_t part, parts;
+    const float* rows;  // of a panel, so many as `k`; null: nothing is fetched
+    size_t k, part, parts;
 };
 
-void set_fetch(const GemmProblem& g, const Fetch& fetch, size_t section, GemmTile* tile) {
-    const size_t columns = panel_columns(*g.kernels->gemm);
+void set_fetch(const GemmProblem& g, const Fetch& fetch, GemmTile* tile) {
     tile->next = nullptr;
-    if (!fetch.panel || fetch.part >= fetch.parts) return;
-    tile->next_step = (columns + fetch.parts - 1) / fetch.parts;
-    // Sections are about as long as each other, which is all that fetching needs.
-    tile->next = fetch.panel + g.k * (section + fetch.sections) / g.num_sections * columns +
-                 fetch.part * (g.k / g.num_sections) * tile->next_step;
+    if (!fetch.rows || fetch.part >= fetch.parts) return;
+    // It does no harm behind the end.
+    tile->next_step = (panel_columns(*g.kernels->gemm) + fetch.parts - 1) / fetch.parts;
+    tile->next = fetch.rows + fetch.part * fetch.k * tile->next_step;
 }
 
 // The sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
                  const Fetch& fetch, GemmTile* tile) {
-    set_fetch(g, fetch, section, tile);
+    set_fetch(g, fetch, tile);
     const GemmSection& s = g.sections[rows.table * g.num_sections + section];
     if (s.num_blocks) {
         tile->a = g.a + rows.a;
@@ -287,6 +284,9 @@ void scatter(const GemmProblem& g, const GemmRows& rows, const Panel& panel, con
     }
 }
 
+// Sections are about as long as each other, which is all that fetching needs.
+size_t section_row(const GemmProblem& g, size_t section) { return g.k * section / g.num_sections; }
+
 // All sections in a buffer, for columns that the kernel cannot write itself.
 void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
                   const Fetch& fetch) {
@@ -300,10 +300,12 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     else
         start_from_bias(g, panel, &tile);
     for (size_t s = 0; s < g.num_sections; s++) {
+        Fetch part = fetch;
+        if (part.rows) part.rows += section_row(g, s) * panel_columns(*g.kernels->gemm);
         const bool last = s + 1 == g.num_sections;
         tile.low = last ? g.activation.low : -INFINITY;
         tile.high = last ? g.activation.high : INFINITY;
-        run_section(g, rows, panel, s, fetch, &tile);
+        run_section(g, rows, panel, s, part, &tile);
         tile.init = tile.c;
         tile.init_row = tile.c_row;
         tile.init_vector = tile.c_vector;
@@ -312,15 +314,21 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     scatter(g, rows, panel, buffer);
 }
 
-// What is read when all rows have met this panel's section: the panel so many on, or back at the
-// first one its next section.
-Fetch next_panel(const GemmProblem& g, const Panel& panel, ptrdiff_t panels, size_t section) {
-    Fetch fetch = {};
-    const bool back = panels <= 0;
-    if (g.n * g.k * sizeof(float) < kFetchedBytes) return fetch;
-    if (back && (!panel.direct || section + 1 == g.num_sections)) return fetch;
-    fetch.panel = panel.b + panels * (ptrdiff_t)(panel_columns(*g.kernels->gemm) * g.k);
-    fetch.sections = back;
+// What is read when all `tiles` have met this panel's section: that of the next panel, or back at
+// panel0 the section after it.
+Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_t panel0,
+                 size_t panel1, size_t tiles) {
+    Fetch fetch = {nullptr, g.k / g.num_sections, 0, std::min<size_t>(kMostParts, tiles)};
+    const size_t columns = panel_columns(*g.kernels->gemm);
+    const size_t row = section_row(g, section) * columns;
+    if (g.next_b) {
+        fetch.rows = g.next_b + panel.n0 * g.k + row;
+    } else if (g.n * g.k * sizeof(float) >= kFetchedBytes) {
+        if (panel.n0 + columns < panel1 * columns)
+            fetch.rows = panel.b + columns * g.k + row;
+        else if (panel.direct && section + 1 < g.num_sections)
+            fetch.rows = g.b + (panel0 * g.k + section_row(g, section + 1)) * columns;
+    }
     return fetch;
 }
 
@@ -330,8 +338,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
         for (size_t p = panel0; p < panel1; p++) {
             const Panel panel = make_panel(g, p);
             if (!panel.direct && s > 0) continue;
-            Fetch fetch = next_panel(g, panel, p + 1 < panel1 ? 1 : -(ptrdiff_t)(p - panel0), s);
-            fetch.parts = std::min<size_t>(kMostParts, row1 - row0);
+            Fetch fetch = next_fetch(g, panel, s, panel0, panel1, row1 - row0);
             for (size_t r = row0; r < row1; r++, fetch.part++) {
                 if (panel.direct) {
                     run_direct(g, g.rows[r], panel, s, fetch);
@@ -458,6 +465,7 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
     problem.c_pack = g.c_pack;
     problem.c_block = g.c_block;
     problem.activation = g.activation;
+    problem.next_b = g.next_b;
     return problem;
 }
 
@@ -504,11 +512,13 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
         copy_rows(g, block.k, kinds[kind].block_k, m0, piece_begin(g.m, tiles, end), copied);
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
             const Panel panel = make_panel(part, p);
-            for (size_t i = r; i < end; i++) {
+            Fetch fetch = {nullptr, kinds[kind].block_k, 0, end - r};
+            if (p + 1 < panels) fetch.rows = panel.b + (g.k + block.k) * panel_columns(kernels);
+            for (size_t i = r; i < end; i++, fetch.part++) {
                 GemmRows rows = matrix_rows(g, tiles, i);
                 rows.a = (ptrdiff_t)((piece_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;
-                run_direct(part, rows, panel, kind, Fetch{});
+                run_direct(part, rows, panel, kind, fetch);
             }
         }
     };

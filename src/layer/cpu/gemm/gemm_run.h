@@ -68,6 +68,8 @@ struct GemmProblem {
         residual;  // added before the activation: laid out as C but for the step; null; or c
     ptrdiff_t residual_block;
     FusedActivation activation;
+    // What is multiplied after B, of its size and not in the cache; or null.
+    const float* next_b;
     size_t chunk;  // entries of `rows` whose A and C together should stay in cache; 0: all
 };
 void gemm_run(const GemmProblem& problem, int threads);
@@ -92,6 +94,7 @@ struct GemmMatrix {
     size_t c_pack;
     ptrdiff_t c_block;
     FusedActivation activation;
+    const float* next_b;  // as of GemmProblem
 };
 void gemm_matrix(const GemmMatrix& matrix, int threads);
 

@@ -307,6 +307,7 @@ void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, co
     for (int i = 0; i < kWinogradPoints; i++) {
         g.a = inputs + i * step;
         g.b = b.weights + i * point + part.n0 * k;
+        g.next_b = i + 1 < kWinogradPoints ? g.b + point : nullptr;
         g.c = sums + i * out_step;
         gemm_matrix(g, 1);
     }
