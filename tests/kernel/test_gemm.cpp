@@ -184,7 +184,7 @@ TEST(Gemm, nan_reaches_the_result) {
         const GemmBlock block = {0, 0};
         GemmTile tile = {a.data(),      1,           1,   &block,        1,        1,
                          b.data(),      init.data(), 0,   kernels.lanes, c.data(), 1,
-                         kernels.lanes, 0.f,         6.f, nullptr,       0};
+                         kernels.lanes, 0.f,         6.f, GemmFetch()};
         kernels.tile[0](tile);
         for (float x : c) EXPECT_TRUE(isnan(x)) << isa_name(isa);
     }

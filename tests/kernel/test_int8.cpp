@@ -75,8 +75,8 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
         }
         init[n] = (int32_t)(7 - total * kernels.offset);
     }
-    const Int8Tile tile = {a.data(), (ptrdiff_t)a_row, blocks.data(), num_blocks,
-                           block_k,  b.data(),         init.data(),   sums.data()};
+    const Int8Tile tile = {a.data(), (ptrdiff_t)a_row, blocks.data(), num_blocks, block_k,
+                           b.data(), init.data(),      sums.data(),   GemmFetch()};
     kernel(tile);
     for (size_t i = 0; i < want.size(); i++)
         ASSERT_EQ(want[i] + 7, sums[i]) << "row " << i / columns << " column " << i % columns;

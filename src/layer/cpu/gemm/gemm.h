@@ -20,6 +20,13 @@ struct GemmBlock {
     size_t k;     // rows of the panel from GemmTile::b
 };
 
+// Fetched into the second-level cache while a tile is computed: `step` bytes for each k; or null.
+// It does no harm behind the end of what is there.
+struct GemmFetch {
+    const char* from;
+    size_t step;
+};
+
 // One call computes `rows` x `columns` values (rows is the kernel's, see GemmKernels):
 //     c[m * c_row + v * c_vector + lane] = clamp(init[m * init_row + v * init_vector + lane] + sum)
 // for each row m, vector v and lane. No pointer needs alignment; nothing beyond these values is
@@ -36,9 +43,7 @@ struct GemmTile {
     float* c;
     ptrdiff_t c_row, c_vector;
     float low, high;  // a NaN sum stays NaN
-    // Fetched into the second-level cache meanwhile: so many floats for each k; or null.
-    const float* next;
-    size_t next_step;
+    GemmFetch fetch;
 };
 typedef void (*GemmTileKernel)(const GemmTile& tile);
 

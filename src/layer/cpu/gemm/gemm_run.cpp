@@ -95,6 +95,14 @@ void gemm_unpack(const GemmKernels& kernels, const float* packed, size_t n, size
 
 // ---------------------------------------------------------------- the product
 
+GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index, size_t tiles) {
+    enum { kMostTiles = 16 };  // with a smaller step each the last ones would come too late
+    const size_t parts = std::min<size_t>(kMostTiles, tiles);
+    if (tiles < 2 || index >= parts) return GemmFetch();
+    const size_t step = (row_bytes + parts - 1) / parts;
+    return {(const char*)rows + index * k * step, step};
+}
+
 namespace {
 
 // Stands for B where a section has no blocks, and for A there.
@@ -141,26 +149,20 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     return panel;
 }
 
-// The first tile of rows reads a panel faster than memory delivers it. Where B does not stay in the
-// second-level cache all tiles fetch a part of what is next, this one `part` of `parts`.
-enum { kFetchedBytes = 1024 * 1024, kMostParts = 16 };
+// What the tiles that meet a panel's section fetch together.
 struct Fetch {
-    const float* rows;  // of a panel, so many as `k`; null: nothing is fetched
-    size_t k, part, parts;
+    const float* rows;  // of a panel, so many as `k`; null: nothing
+    size_t k, tiles;
+    size_t index;  // of the tile at work
 };
-
-void set_fetch(const GemmProblem& g, const Fetch& fetch, GemmTile* tile) {
-    tile->next = nullptr;
-    if (!fetch.rows || fetch.part >= fetch.parts) return;
-    // It does no harm behind the end.
-    tile->next_step = (panel_columns(*g.kernels->gemm) + fetch.parts - 1) / fetch.parts;
-    tile->next = fetch.rows + fetch.part * fetch.k * tile->next_step;
-}
 
 // The sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
                  const Fetch& fetch, GemmTile* tile) {
-    set_fetch(g, fetch, tile);
+    tile->fetch = GemmFetch();
+    if (fetch.rows)
+        tile->fetch = fetch_part(fetch.rows, fetch.k, panel_columns(*g.kernels->gemm) * 4,
+                                 fetch.index, fetch.tiles);
     const GemmSection& s = g.sections[rows.table * g.num_sections + section];
     if (s.num_blocks) {
         tile->a = g.a + rows.a;
@@ -318,12 +320,12 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
 // panel0 the section after it.
 Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_t panel0,
                  size_t panel1, size_t tiles) {
-    Fetch fetch = {nullptr, g.k / g.num_sections, 0, std::min<size_t>(kMostParts, tiles)};
+    Fetch fetch = {nullptr, g.k / g.num_sections, tiles, 0};
     const size_t columns = panel_columns(*g.kernels->gemm);
     const size_t row = section_row(g, section) * columns;
     if (g.next_b) {
         fetch.rows = g.next_b + panel.n0 * g.k + row;
-    } else if (g.n * g.k * sizeof(float) >= kFetchedBytes) {
+    } else if (is_fetched(g.n * g.k * sizeof(float))) {
         if (panel.n0 + columns < panel1 * columns)
             fetch.rows = panel.b + columns * g.k + row;
         else if (panel.direct && section + 1 < g.num_sections)
@@ -339,7 +341,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
             const Panel panel = make_panel(g, p);
             if (!panel.direct && s > 0) continue;
             Fetch fetch = next_fetch(g, panel, s, panel0, panel1, row1 - row0);
-            for (size_t r = row0; r < row1; r++, fetch.part++) {
+            for (size_t r = row0; r < row1; r++, fetch.index++) {
                 if (panel.direct) {
                     run_direct(g, g.rows[r], panel, s, fetch);
                 } else {
@@ -430,8 +432,7 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
                          0,
                          g.activation.low,
                          g.activation.high,
-                         nullptr,
-                         0};
+                         GemmFetch()};
         kernels.tile_narrow[0](tile);
         memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
     }
@@ -512,9 +513,9 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
         copy_rows(g, block.k, kinds[kind].block_k, m0, piece_begin(g.m, tiles, end), copied);
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
             const Panel panel = make_panel(part, p);
-            Fetch fetch = {nullptr, kinds[kind].block_k, 0, end - r};
+            Fetch fetch = {nullptr, kinds[kind].block_k, end - r, 0};
             if (p + 1 < panels) fetch.rows = panel.b + (g.k + block.k) * panel_columns(kernels);
-            for (size_t i = r; i < end; i++, fetch.part++) {
+            for (size_t i = r; i < end; i++, fetch.index++) {
                 GemmRows rows = matrix_rows(g, tiles, i);
                 rows.a = (ptrdiff_t)((piece_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;

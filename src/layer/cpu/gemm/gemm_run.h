@@ -78,6 +78,15 @@ void gemm_run(const GemmProblem& problem, int threads);
 // written once only): what half of a typical second-level cache holds.
 size_t gemm_chunk(const GemmKernels& kernels, size_t a_floats, size_t c_floats);
 
+// ---------------------------------------------------------------- fetching
+
+// The first tile of rows reads a panel of B faster than memory delivers it. Where B does not stay
+// in the second-level cache, all tiles that meet a panel fetch a part of the next one each.
+inline bool is_fetched(size_t bytes_of_b) { return bytes_of_b >= 1024 * 1024; }
+// The part of tile `index` of so many in fetching k rows of a panel. A single tile fetches none:
+// the processor does that as well.
+GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index, size_t tiles);
+
 // ---------------------------------------------------------------- plain matrices
 
 // C = activation(A B + bias) for A of m rows at a + i * a_row + k * a_k, C as in GemmProblem with

@@ -38,8 +38,8 @@ void gemm_tile(const GemmTile& t) {
     const float* const a = t.a;
     const float* const panel = t.b;
     const size_t block_k = t.block_k;
-    const float* next = t.next ? t.next : t.b;  // without a branch in the loop
-    const size_t next_step = t.next ? t.next_step : 0;
+    const char* fetched = t.fetch.from ? t.fetch.from : (const char*)t.b;  // no branch in the loop
+    const size_t fetched_step = t.fetch.from ? t.fetch.step : 0;
     const GemmBlock* block = t.blocks;
     const GemmBlock* const end = block + t.num_blocks;
     // do-while: with a test before the loops gcc moves the accumulators at their borders.
@@ -63,8 +63,8 @@ void gemm_tile(const GemmTile& t) {
             });
             s::unroll<pointers>([&](auto i) QUOLL_INLINE_LAMBDA { p[i] += step; });
             b += columns;
-            __builtin_prefetch(next, 0, 2);
-            next += next_step;
+            __builtin_prefetch(fetched, 0, 2);
+            fetched += fetched_step;
         } while (--k);
     } while (++block != end);
     const V low = V::set(t.low), high = V::set(t.high);

@@ -44,6 +44,8 @@ void int8_tile(const Int8Tile& t) {
     const ptrdiff_t row = t.a_row;
     const int32_t *const a = t.a, *const panel = t.b;
     const size_t block_k = t.block_k;
+    const char* fetched = t.fetch.from ? t.fetch.from : (const char*)t.b;  // no branch in the loop
+    const size_t fetched_step = t.fetch.from ? t.fetch.step : 0;
     const GemmBlock* block = t.blocks;
     const GemmBlock* const end = block + t.num_blocks;
     // do-while: with a test before the loops gcc moves the accumulators at their borders.
@@ -67,6 +69,8 @@ void int8_tile(const Int8Tile& t) {
             });
             s::unroll<pointers>([&](auto i) QUOLL_INLINE_LAMBDA { p[i]++; });
             b += columns;
+            __builtin_prefetch(fetched, 0, 2);
+            fetched += fetched_step;
         } while (--k);
     } while (++block != end);
     int32_t* const out = t.sums;

@@ -25,6 +25,7 @@ struct Int8Tile {
     size_t num_blocks, block_k;
     const int32_t *b, *init;
     int32_t* sums;
+    GemmFetch fetch;
 };
 typedef void (*Int8TileKernel)(const Int8Tile& tile);
 

@@ -161,6 +161,10 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     tile.num_blocks = g.num_blocks;
     tile.block_k = g.block_k;
     tile.b = panel.b(), tile.init = panel.init();
+    const Int8Weights& w = *g.weights;
+    const size_t full = (size_t)w.kernels().lanes * w.kernels().vectors;
+    const size_t row = full * sizeof(int32_t);
+    const bool fetches = is_fetched(w.columns() * w.words() * sizeof(int32_t));
     for (size_t i = first; i < last;) {
         GemmRows together = g.rows[i];
         together.rows = 0;
@@ -168,6 +172,9 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
             const GemmRows& rows = g.rows[i++];
             tile.a = g.a + rows.a;
             tile.a_row = rows.a_row;
+            if (fetches)
+                tile.fetch = fetch_part(panel.b() + full * w.words(), w.words(), row, i - 1 - first,
+                                        last - first);
             tile.sums = sums + together.rows * panel.width();
             panel.tile(rows.rows)(tile);
             together.rows += rows.rows;
