@@ -20,8 +20,9 @@ struct GemmBlock {
     size_t k;     // rows of the panel from GemmTile::b
 };
 
-// Fetched into the second-level cache while a tile is computed: `step` bytes for each k; or null.
-// It does no harm behind the end of what is there.
+// Fetched into the second-level cache while a tile is computed: `step` bytes for each k; or null. It
+// does no harm behind the end of what is there. Narrow tiles, whose loads take longer than their
+// sums, fetch nothing.
 struct GemmFetch {
     const char* from;
     size_t step;

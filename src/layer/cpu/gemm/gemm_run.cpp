@@ -153,16 +153,17 @@ Panel make_panel(const GemmProblem& g, size_t p) {
 struct Fetch {
     const float* rows;  // of a panel, so many as `k`; null: nothing
     size_t k, tiles;
-    size_t index;  // of the tile at work
+    // That of tile `index`, of rows so many floats further on.
+    GemmFetch part(const GemmProblem& g, size_t index, size_t floats = 0) const {
+        if (!rows) return GemmFetch();
+        return fetch_part(rows + floats, k, panel_columns(*g.kernels->gemm) * sizeof(float), index,
+                          tiles);
+    }
 };
 
 // The sum over one section, from init to c.
 void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
-                 const Fetch& fetch, GemmTile* tile) {
-    tile->fetch = GemmFetch();
-    if (fetch.rows)
-        tile->fetch = fetch_part(fetch.rows, fetch.k, panel_columns(*g.kernels->gemm) * 4,
-                                 fetch.index, fetch.tiles);
+                 GemmTile* tile) {
     const GemmSection& s = g.sections[rows.table * g.num_sections + section];
     if (s.num_blocks) {
         tile->a = g.a + rows.a;
@@ -228,7 +229,7 @@ void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& pane
 }
 
 void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
-                const Fetch& fetch) {
+                GemmFetch fetch) {
     alignas(64) float init[kMaxTile];
     GemmTile tile;
     tile.c = g.c + rows.c + panel.c;
@@ -246,7 +247,8 @@ void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, 
     const bool last = section + 1 == g.num_sections;
     tile.low = last ? g.activation.low : -INFINITY;
     tile.high = last ? g.activation.high : INFINITY;
-    run_section(g, rows, panel, section, fetch, &tile);
+    tile.fetch = fetch;
+    run_section(g, rows, panel, section, &tile);
     if (last && g.activation.pass) finish_direct(g, rows, panel, tile.c);
 }
 
@@ -291,7 +293,7 @@ size_t section_row(const GemmProblem& g, size_t section) { return g.k * section 
 
 // All sections in a buffer, for columns that the kernel cannot write itself.
 void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
-                  const Fetch& fetch) {
+                  const Fetch& fetch, size_t index) {
     alignas(64) float buffer[kMaxTile];
     GemmTile tile;
     tile.c = buffer;
@@ -302,12 +304,11 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
     else
         start_from_bias(g, panel, &tile);
     for (size_t s = 0; s < g.num_sections; s++) {
-        Fetch part = fetch;
-        if (part.rows) part.rows += section_row(g, s) * panel_columns(*g.kernels->gemm);
+        tile.fetch = fetch.part(g, index, fetch.rows ? section_row(g, s) * panel.width : 0);
         const bool last = s + 1 == g.num_sections;
         tile.low = last ? g.activation.low : -INFINITY;
         tile.high = last ? g.activation.high : INFINITY;
-        run_section(g, rows, panel, s, part, &tile);
+        run_section(g, rows, panel, s, &tile);
         tile.init = tile.c;
         tile.init_row = tile.c_row;
         tile.init_vector = tile.c_vector;
@@ -320,16 +321,16 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
 // panel0 the section after it.
 Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_t panel0,
                  size_t panel1, size_t tiles) {
-    Fetch fetch = {nullptr, g.k / g.num_sections, tiles, 0};
+    if (!g.next_b && !is_fetched(g.n * g.k * sizeof(float))) return Fetch();
+    Fetch fetch = {nullptr, g.k / g.num_sections, tiles};
     const size_t columns = panel_columns(*g.kernels->gemm);
     const size_t row = section_row(g, section) * columns;
     if (g.next_b) {
         fetch.rows = g.next_b + panel.n0 * g.k + row;
-    } else if (is_fetched(g.n * g.k * sizeof(float))) {
-        if (panel.n0 + columns < panel1 * columns)
-            fetch.rows = panel.b + columns * g.k + row;
-        else if (panel.direct && section + 1 < g.num_sections)
-            fetch.rows = g.b + (panel0 * g.k + section_row(g, section + 1)) * columns;
+    } else if (panel.n0 + columns < panel1 * columns) {
+        fetch.rows = panel.b + columns * g.k + row;
+    } else if (panel.direct && section + 1 < g.num_sections) {
+        fetch.rows = g.b + (panel0 * g.k + section_row(g, section + 1)) * columns;
     }
     return fetch;
 }
@@ -340,12 +341,12 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
         for (size_t p = panel0; p < panel1; p++) {
             const Panel panel = make_panel(g, p);
             if (!panel.direct && s > 0) continue;
-            Fetch fetch = next_fetch(g, panel, s, panel0, panel1, row1 - row0);
-            for (size_t r = row0; r < row1; r++, fetch.index++) {
+            const Fetch fetch = next_fetch(g, panel, s, panel0, panel1, row1 - row0);
+            for (size_t r = row0; r < row1; r++) {
                 if (panel.direct) {
-                    run_direct(g, g.rows[r], panel, s, fetch);
+                    run_direct(g, g.rows[r], panel, s, fetch.part(g, r - row0));
                 } else {
-                    run_buffered(g, g.rows[r], panel, fetch);
+                    run_buffered(g, g.rows[r], panel, fetch, r - row0);
                 }
             }
         }
@@ -513,13 +514,13 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
         copy_rows(g, block.k, kinds[kind].block_k, m0, piece_begin(g.m, tiles, end), copied);
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
             const Panel panel = make_panel(part, p);
-            Fetch fetch = {nullptr, kinds[kind].block_k, end - r, 0};
+            Fetch fetch = {nullptr, kinds[kind].block_k, end - r};
             if (p + 1 < panels) fetch.rows = panel.b + (g.k + block.k) * panel_columns(kernels);
-            for (size_t i = r; i < end; i++, fetch.index++) {
+            for (size_t i = r; i < end; i++) {
                 GemmRows rows = matrix_rows(g, tiles, i);
                 rows.a = (ptrdiff_t)((piece_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;
-                run_direct(part, rows, panel, kind, fetch);
+                run_direct(part, rows, panel, kind, fetch.part(part, i - r));
             }
         }
     };

@@ -63,8 +63,10 @@ void gemm_tile(const GemmTile& t) {
             });
             s::unroll<pointers>([&](auto i) QUOLL_INLINE_LAMBDA { p[i] += step; });
             b += columns;
-            __builtin_prefetch(fetched, 0, 2);
-            fetched += fetched_step;
+            if constexpr (vectors > 1) {
+                __builtin_prefetch(fetched, 0, 2);
+                fetched += fetched_step;
+            }
         } while (--k);
     } while (++block != end);
     const V low = V::set(t.low), high = V::set(t.high);

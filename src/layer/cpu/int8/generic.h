@@ -69,8 +69,10 @@ void int8_tile(const Int8Tile& t) {
             });
             s::unroll<pointers>([&](auto i) QUOLL_INLINE_LAMBDA { p[i]++; });
             b += columns;
-            __builtin_prefetch(fetched, 0, 2);
-            fetched += fetched_step;
+            if constexpr (vectors > 1) {
+                __builtin_prefetch(fetched, 0, 2);
+                fetched += fetched_step;
+            }
         } while (--k);
     } while (++block != end);
     int32_t* const out = t.sums;
