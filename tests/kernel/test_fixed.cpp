@@ -154,6 +154,23 @@ TEST(FixedPlan, residuals_activations_threads) {
                 }
 }
 
+TEST(FixedPlan, single_pixels) {
+    QUOLL_NEED_KERNELS();
+    for (const FixedGemmKernels* kernels : all_kernels())
+        for (int type = 0; type <= 6; type++)
+            for (int out_c : {16, 48, 64, 80, 320}) {
+                Case t = {1, 1, 4 * pick(1, 90), out_c, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+                t.in_pack = 4, t.out_pack = type % 2 ? 4 : 16;
+                t.activation = type;
+                t.residual = out_c == 80;
+                t.threads = 1 + type % 3;
+                // The output may be one of a larger input.
+                if (type == 6) t.in_w = 3, t.in_h = 2, t.stride_w = 3, t.stride_h = 2;
+                check(*kernels, t);
+                if (HasFatalFailure()) return;
+            }
+}
+
 TEST(FixedPlan, random_shapes) {
     QUOLL_NEED_KERNELS();
     const auto all = all_kernels();

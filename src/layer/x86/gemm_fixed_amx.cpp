@@ -339,6 +339,67 @@ FixedSpread fixed_spread(const float* values, size_t count, float most) {
     return spread;
 }
 
+// ---------------------------------------------------------------- one row
+
+// a's digits carry an offset of 128, which sums of B's take out again. All wraps around 32 bits;
+// the results do not.
+template <int panels>
+QUOLL_TILE_INLINE void row_by_panels(const FixedRow& t, int first) {
+    enum { kStep = kFixedTerms * kTileBytes, kAhead = 2 * kStep };
+    const int8_t* b = t.b + first * t.steps * kStep;
+    __m512i sums[panels][kFixedTerms], offsets[panels][kFixedTerms];
+#pragma GCC unroll 4
+    for (int p = 0; p < panels; p++)
+        for (int i = 0; i < kFixedTerms; i++) sums[p][i] = offsets[p][i] = _mm512_setzero_si512();
+    const __m512i offset = _mm512_set1_epi8(-128);
+    const int8_t* a = t.a;
+    for (size_t s = 0; s < t.steps; s++, a += kFixedTerms * kFixedK, b += kStep) {
+        for (int k = 0; k < kFixedK; k += 4) {
+            __m512i digits[kFixedTerms];
+            for (int i = 0; i < kFixedTerms; i++) {
+                int32_t word;
+                memcpy(&word, a + i * kFixedK + k, sizeof(word));
+                digits[i] = _mm512_xor_si512(_mm512_set1_epi32(word), offset);
+            }
+#pragma GCC unroll 4
+            for (int p = 0; p < panels; p++) {
+                const int8_t* line = b + p * t.steps * kStep + k * kFixedColumns;
+                __m512i terms[kFixedTerms];
+                for (int i = 0; i < kFixedTerms; i++) {
+                    terms[i] = _mm512_load_si512(line + i * kTileBytes);
+                    // It does no harm behind the end.
+                    _mm_prefetch(line + i * kTileBytes + kAhead, _MM_HINT_T0);
+                    offsets[p][i] = dot_u8s8(offsets[p][i], offset, terms[i]);
+                }
+                sums[p][0] = dot_u8s8(sums[p][0], digits[kHi], terms[kHi]);
+                sums[p][1] = dot_u8s8(sums[p][1], digits[kHi], terms[kMid]);
+                sums[p][1] = dot_u8s8(sums[p][1], digits[kMid], terms[kHi]);
+                sums[p][2] = dot_u8s8(sums[p][2], digits[kMid], terms[kMid]);
+                sums[p][2] = dot_u8s8(sums[p][2], digits[kHi], terms[kLo]);
+                sums[p][2] = dot_u8s8(sums[p][2], digits[kLo], terms[kHi]);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (int p = 0; p < panels; p++) {
+        const __m512i hi = offsets[p][kHi], two = _mm512_add_epi32(hi, offsets[p][kMid]);
+        const __m512i all = _mm512_add_epi32(two, offsets[p][kLo]);
+        const auto weight = [&](int i, __m512i less) __attribute__((always_inline)) {
+            return _mm512_cvtepi32_ps(_mm512_sub_epi32(sums[p][i], less));
+        };
+        __m512 x = _mm512_fmadd_ps(weight(1, two), _mm512_set1_ps(256.f), weight(2, all));
+        x = _mm512_fmadd_ps(weight(0, hi), _mm512_set1_ps(65536.f), x);
+        const int at = (first + p) * kFixedColumns;
+        x = _mm512_mul_ps(x, _mm512_loadu_ps(t.column_scales + at));
+        _mm512_storeu_ps(t.results + at, _mm512_mul_ps(x, _mm512_set1_ps(t.row_scale)));
+    }
+}
+
+void fixed_row(const FixedRow& t) {
+    if (t.panels == kFixedRowPanels) return row_by_panels<kFixedRowPanels>(t, 0);
+    for (int p = 0; p < t.panels; p++) row_by_panels<1>(t, p);
+}
+
 // ---------------------------------------------------------------- B
 
 FixedSpread pack_fixed(const FixedPanel& t) {
@@ -392,6 +453,7 @@ constexpr FixedGemmKernels kKernels = {
     {&fixed_peaks<4>, &fixed_peaks<8>, &fixed_peaks<16>},
     &fixed_spread,
     &pack_fixed,
+    &fixed_row,
     &QUOLL_TILE_NAME(split_store)};
 
 }  // namespace

@@ -63,6 +63,11 @@ template <int sum, int a, int b>
 QUOLL_TILE_INLINE void tile_dot_s8s8() {
     asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(sum), "i"(a), "i"(b));
 }
+// sum + a b, for u8 a and s8 b in words of four.
+QUOLL_TILE_INLINE __m512i dot_u8s8(__m512i sum, __m512i a, __m512i b) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "vm"(b));
+    return sum;
+}
 // 32 values to bf16, to nearest.
 QUOLL_TILE_INLINE __m512i to_bf16(__m512 first, __m512 second) {
     return (__m512i)_mm512_cvtne2ps_pbh(second, first);
@@ -115,21 +120,26 @@ void tile_dot_bf16() {
         _mm512_storeu_ps(out, _mm512_add_ps(_mm512_loadu_ps(out), _mm512_add_ps(even, odd)));
     }
 }
-// TDPBUSD and TDPBSSD (Intel SDM vol. 2): nothing saturates.
+// sum + a b in words of four bytes: nothing saturates.
+template <bool signed_a>
+__m512i dot_bytes(__m512i sum, __m512i a, __m512i b) {
+    const auto even = [](__m512i x) { return _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8); };
+    const auto odd = [](__m512i x) { return _mm512_srai_epi16(x, 8); };
+    const __m512i a0 = signed_a ? even(a) : _mm512_and_si512(a, _mm512_set1_epi16(0xff));
+    const __m512i a1 = signed_a ? odd(a) : _mm512_srli_epi16(a, 8);
+    return _mm512_add_epi32(
+        sum, _mm512_add_epi32(_mm512_madd_epi16(a0, even(b)), _mm512_madd_epi16(a1, odd(b))));
+}
+inline __m512i dot_u8s8(__m512i sum, __m512i a, __m512i b) { return dot_bytes<false>(sum, a, b); }
+// TDPBUSD and TDPBSSD (Intel SDM vol. 2).
 template <bool signed_a, int sum, int a, int b>
 void tile_dot_bytes() {
     const int words = t_config.row_bytes[a] / 4;
-    const auto even = [](__m512i x) { return _mm512_srai_epi16(_mm512_slli_epi16(x, 8), 8); };
-    const auto odd = [](__m512i x) { return _mm512_srai_epi16(x, 8); };
     for (int r = 0; r < t_config.rows[sum]; r++) {
         __m512i total = _mm512_loadu_si512(t_tiles[sum][r]);
         for (int k = 0; k < words; k++) {
             const __m512i x = _mm512_castps_si512(_mm512_set1_ps(t_tiles[a][r][k]));
-            const __m512i y = _mm512_loadu_si512(t_tiles[b][k]);
-            const __m512i x0 = signed_a ? even(x) : _mm512_and_si512(x, _mm512_set1_epi16(0xff));
-            const __m512i x1 = signed_a ? odd(x) : _mm512_srli_epi16(x, 8);
-            total = _mm512_add_epi32(total, _mm512_add_epi32(_mm512_madd_epi16(x0, even(y)),
-                                                             _mm512_madd_epi16(x1, odd(y))));
+            total = dot_bytes<signed_a>(total, x, _mm512_loadu_si512(t_tiles[b][k]));
         }
         _mm512_storeu_si512(t_tiles[sum][r], total);
     }

@@ -340,6 +340,47 @@ void FixedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     chain.end();
 }
 
+bool FixedPlan::is_row() const {
+    const ConvAxis &x = shape_.x, &y = shape_.y;
+    return is_pointwise(shape_) && x.out * y.out == 1 && x.before == 0 && y.before == 0;
+}
+
+// The workspace has room for a pixel's digits.
+void FixedPlan::run_row(const Work& work, float* workspace) const {
+    int8_t* digits = (int8_t*)workspace;
+    float scale;
+    work.scale(0, 1, &scale);
+    const size_t steps = steps_of(shape_);
+    for (size_t s = 0; s < steps; s++) {
+        const int channel = (int)s * kFixedK;
+        work.lay_out(channel / shape_.in_pack * shape_.in_block, channel, 1, &scale,
+                     (char*)digits + s * kFixedTerms * kFixedK);
+    }
+    const size_t panels = columns_of(shape_) / kFixedColumns;
+    const int64_t tasks = (int64_t)((panels + kFixedRowPanels - 1) / kFixedRowPanels);
+    run_tasks(tasks, threads(), [&](int64_t t, int) {
+        const size_t first = (size_t)t * kFixedRowPanels;
+        alignas(64) float results[kFixedRowPanels * kFixedColumns];
+        FixedRow row = {digits,
+                        steps,
+                        (const int8_t*)work.weights + first * panel_bytes(shape_),
+                        (int)std::min<size_t>(kFixedRowPanels, panels - first),
+                        scale,
+                        work.column_scales + first * kFixedColumns,
+                        results};
+        kernels_.row(row);
+        for (int p = 0; p < row.panels; p++) {
+            const int32_t place = 0;
+            SplitStore store = tile_store(shape_, (first + p) * kFixedColumns, kFixedColumns,
+                                          work.bias, work.target, work.activation);
+            store.rows = &place;
+            store.slope = 1.f;  // the pass takes it
+            finish_tile_sums(*kernels_.to_c, store, work.activation, results + p * kFixedColumns,
+                             1);
+        }
+    });
+}
+
 // By as many tasks as the shape gives, each of its own values in order: sums must not depend on the
 // number of threads.
 FixedSpread FixedPlan::spread(const float* in, float most) const {
@@ -400,6 +441,7 @@ void FixedPlan::run(const float* in, const float* weights, const float* bias, fl
     work.bias = bias;
     work.target = {out, residual, residual_block};
     work.activation = activation;
+    if (is_row()) return run_row(work, workspace);
     if (has_pixel_scales()) return plan_.run(work, workspace);
 
     const FixedSpread all = spread(in, INFINITY);

@@ -48,6 +48,8 @@ private:
     class Work;
 
     bool has_pixel_scales() const;
+    bool is_row() const;  // a single pixel by a 1x1 kernel
+    void run_row(const Work& work, float* workspace) const;
     FixedSpread spread(const float* in, float most) const;
     void spoil(const float* in, float* out) const;
 

@@ -41,7 +41,8 @@ const FixedGemmKernels* fixed_gemm_kernels() {
 #if defined(QUOLL_AMX)
     const CpuFeatures& features = host_cpu_features();
     if (best_isa(features) == Isa::avx512 && features.has(CpuFeature::avx512_bf16) &&
-        features.has(CpuFeature::amx_tile) && features.has(CpuFeature::amx_int8))
+        features.has(CpuFeature::avx512_vnni) && features.has(CpuFeature::amx_tile) &&
+        features.has(CpuFeature::amx_int8))
         return &gemm_fixed_32x16_amx;
 #endif
     return nullptr;

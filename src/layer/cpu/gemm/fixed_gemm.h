@@ -122,6 +122,19 @@ struct FixedPanel {
     float* scales;  // 16, times the least weight of the products, 65536
 };
 
+// One row of A by panels that follow each other, on vectors: a row leaves tiles empty, and reading
+// B takes longer than all else.
+enum { kFixedRowPanels = 4 };
+struct FixedRow {
+    const int8_t* a;  // its digits, 192 bytes a step
+    size_t steps;
+    const int8_t* b;
+    int panels;  // kFixedRowPanels at most
+    float row_scale;
+    const float* column_scales;
+    float* results;  // [panels][16]
+};
+
 struct FixedGemmKernels {
     void (*begin)(int tile_rows);
     void (*end)();
@@ -132,6 +145,7 @@ struct FixedGemmKernels {
     FixedPeakKernel peaks[3];
     FixedSpread (*spread)(const float* values, size_t count, float most);
     FixedSpread (*pack)(const FixedPanel& panel);
+    void (*row)(const FixedRow& row);
     const SplitStoreKernels* to_c;
 };
 
