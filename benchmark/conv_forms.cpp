@@ -68,7 +68,7 @@ void ConvForms::measure(std::vector<Form>* forms) const {
 // A line about the measured forms.
 ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>& forms) {
     const KernelSet& kernels = host_kernel_set();
-    const ConvMeans means = {WinogradPlan::takes(kernels, s), usable_split_gemm_kernels(6),
+    const ConvMeans means = {WinogradPlan::takes(kernels, s), split_gemm_kernels(6),
                              fixed_gemm_kernels()};
     const ConvForm taken = choose_conv_form(kernels, means, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
@@ -136,7 +136,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         const SplitPlan& plan_i = plans.back();
         split_workspace[i] = zeros(plan_i.workspace());
         // The library takes fewer products only when asked.
-        const bool usual = i == 0 && usable_split_gemm_kernels(6);
+        const bool usual = i == 0 && split_gemm_kernels(6);
         forms.push_back({names[i],
                          usual ? ConvForm::kSplit : ConvForm::kUndecided,
                          SplitPlan::cycles(*split, shape),

@@ -342,10 +342,10 @@ TEST(SplitPlan, matrices_are_packed) {
 // ---------------------------------------------------------------- layers
 
 // Layers that are created while one of these lives run on emulated tiles where the machine has no
-// units, or is found to have slow ones.
+// units.
 struct Emulation {
     Emulation() {
-        if (!usable_split_gemm_kernels(6) && kEmulated[0]) override_split_gemm_kernels(kEmulated);
+        if (!split_gemm_kernels(6) && kEmulated[0]) override_split_gemm_kernels(kEmulated);
 #if defined(QUOLL_EMULATED_TILES)
         if (!fixed_gemm_kernels()) override_fixed_gemm_kernels(&gemm_fixed_32x16_emulated);
 #endif

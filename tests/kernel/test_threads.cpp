@@ -126,7 +126,7 @@ struct Emulation {
 #undef QUOLL_SPLIT_KERNELS
         };
         if (best_isa(host_cpu_features()) != Isa::avx512) return;
-        if (!usable_split_gemm_kernels(6)) override_split_gemm_kernels(split);
+        if (!split_gemm_kernels(6)) override_split_gemm_kernels(split);
         if (!fixed_gemm_kernels()) override_fixed_gemm_kernels(&gemm_fixed_32x16_emulated);
         const Int8UnitKernels* int8 = int8_unit_kernels();
         override_int8_unit_kernels(int8 ? int8 : &gemm_int8_32x32_emulated);
@@ -206,7 +206,7 @@ TEST_P(Graphs, int8) {
 
 TEST_P(Graphs, tiles) {
     const Emulation emulation;
-    if (!usable_split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
+    if (!split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
     const std::string name = GetParam().name;
     if (name != "resnet18" && name != "mobilenet_v2" && name != "squeezenet")
         GTEST_SKIP() << "emulation is slow";
@@ -364,7 +364,7 @@ TEST_P(Layers, vectors) {
 
 TEST_P(Layers, tiles) {
     const Emulation emulation;
-    if (!usable_split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
+    if (!split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
     for (int products : {6, 3, 1}) {
         Job job = make_job(GetParam());
         job.opt.use_fp32_split = products;

@@ -121,8 +121,6 @@ private:
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";
         if (!digits && !split_gemm_kernels(products)) return "no tiles: the processor has none";
-        if (!digits && !usable_split_gemm_kernels(products))
-            return "no tiles: measured to be slow now";
         return "no tiles: vectors are expected to be faster at this size";
     }
 

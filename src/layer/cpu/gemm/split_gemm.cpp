@@ -83,16 +83,6 @@ const SplitSpeed& split_gemm_speed() {
     return speed;
 }
 
-const SplitGemmKernels* usable_split_gemm_kernels(int products) {
-    const SplitGemmKernels* kernels = split_gemm_kernels(products);
-    if (!kernels || products != 6 || g_override.load()) return kernels;
-    // A tile multiplication is worth 512 vector ones, of six products a sixth, and takes 16 cycles
-    // where two vectors take one: 32 vector times, or up to 85 when the units are slow. At 56 the
-    // advantage is gone.
-    const SplitSpeed& speed = split_gemm_speed();
-    return speed.tile_ns < 52 * speed.vector_ns ? kernels : nullptr;
-}
-
 // ---------------------------------------------------------------- B
 
 namespace {

@@ -147,12 +147,7 @@ struct SplitSpeed {
 };
 const SplitSpeed& split_gemm_speed();
 
-// As split_gemm_kernels, but null for 6 products while the units are slow: processors have been
-// seen to run them at less than half their speed for seconds or longer, and six products then gain
-// nothing over vectors. Decided once.
-const SplitGemmKernels* usable_split_gemm_kernels(int products);
-
-// For tests: answers all calls of the two functions above from this table of kernels for 6, 3 and
+// For tests: answers all calls of split_gemm_kernels from this table of kernels for 6, 3 and
 // 1 products; null ends that.
 void override_split_gemm_kernels(const SplitGemmKernels* const* six_three_one);
 
