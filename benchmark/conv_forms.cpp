@@ -42,7 +42,7 @@ void append(std::string* text, const char* format, ...) {
 
 struct ConvForms::Form {
     const char* name;
-    ConvForm form;
+    ConvAlgorithm form;
     double cycles;  // expected, of one core
     std::function<void()> run;
     std::vector<double> times;
@@ -68,9 +68,9 @@ void ConvForms::measure(std::vector<Form>* forms) const {
 // A line about the measured forms.
 ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>& forms) {
     const KernelSet& kernels = host_kernel_set();
-    const ConvMeans means = {WinogradPlan::takes(kernels, s), split_gemm_kernels(6),
+    const ConvCandidates means = {WinogradPlan::takes(kernels, s), split_gemm_kernels(6),
                              fixed_gemm_kernels()};
-    const ConvForm taken = choose_conv_form(kernels, means, s, false);
+    const ConvAlgorithm taken = choose_conv_algorithm(kernels, means, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
     const double work =
@@ -78,7 +78,7 @@ ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>&
     Regret regret = {0, INFINITY};
     for (const Form& form : forms) {
         const double us = form.median();
-        const bool choice = form.form != ConvForm::kUndecided;
+        const bool choice = form.form != ConvAlgorithm::kNone;
         if (form.form == taken) regret.taken = us;
         if (choice) regret.least = std::min(regret.least, us);
         append(&text_, "  %s%s %7.1f %6.3f (%.3f)", form.form == taken ? "*" : "", form.name,
@@ -103,7 +103,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     Mat packed = zeros(gemm_packed_size(gemm, out_c, (size_t)in_c * taps));
     const ConvPlan plan(kernels, s);
     forms.push_back({"direct",
-                     ConvForm::kDirect,
+                     ConvAlgorithm::kDirect,
                      ConvPlan::cycles(kernels, s),
                      [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads_); },
                      {}});
@@ -114,7 +114,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, out_c));
         winograd_workspace = zeros(winograd->workspace());
         forms.push_back({"winograd",
-                         ConvForm::kWinograd,
+                         ConvAlgorithm::kWinograd,
                          WinogradPlan::cycles(kernels, s),
                          [&] {
                              winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
@@ -138,7 +138,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         // The library takes fewer products only when asked.
         const bool usual = i == 0 && split_gemm_kernels(6);
         forms.push_back({names[i],
-                         usual ? ConvForm::kSplit : ConvForm::kUndecided,
+                         usual ? ConvAlgorithm::kSplit : ConvAlgorithm::kNone,
                          SplitPlan::cycles(*split, shape),
                          [&, i] {
                              plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
@@ -156,7 +156,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         fixed_workspace = zeros(fixed->workspace());
         forms.push_back(
             {"fixed",
-             ConvForm::kFixed,
+             ConvAlgorithm::kFixed,
              FixedPlan::cycles(tiles),
              [&] { fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace); },
              {}});

@@ -21,9 +21,12 @@ Layer::Layer()
       userdata(0),
       typeindex(-1) {}
 Layer::~Layer() {}
+LayerPlan::~LayerPlan() {}
+const char* LayerPlan::algorithm() const { return ""; }
 
 // Of net.h; here, where run-time type information is made for applications' classes.
 LayerObserver::~LayerObserver() {}
+void LayerObserver::planned(const Layer&, const LayerPlan*) {}
 
 int Layer::load_param(const ParamDict&) { return kOk; }
 int Layer::load_model(const ModelBin&) { return kOk; }
@@ -31,6 +34,19 @@ int Layer::create_pipeline(const Option&) { return kOk; }
 int Layer::destroy_pipeline(const Option&) { return kOk; }
 void Layer::visit_params(ParamVisitor&) {}
 void Layer::visit_weights(WeightVisitor&) {}
+
+int Layer::plan(const std::vector<Shape>&, const Option&,
+                std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    return kOk;
+}
+
+int Layer::forward_planned(const LayerPlan&, std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
+                           bool inplace, const Option& opt) const {
+    if (!inplace) return forward(bottoms, top_blobs, opt);
+    top_blobs.swap(bottoms);
+    return forward_inplace(top_blobs, opt);
+}
 
 int Layer::infer_shapes(const std::vector<Shape>&, std::vector<Shape>& shapes) const {
     shapes.assign(tops.empty() ? 1 : tops.size(), Shape());

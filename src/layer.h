@@ -4,6 +4,7 @@
 #ifndef QUOLL_LAYER_H
 #define QUOLL_LAYER_H
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,15 @@ namespace quoll {
 
 class ParamVisitor;
 class WeightVisitor;
+
+// What a layer has decided about running on inputs of certain sizes (Layer::plan). Immutable; any
+// number of runs, at once too, go by one.
+class LayerPlan {
+public:
+    virtual ~LayerPlan();
+    // As reports name it: "winograd", "direct"; "" where there is no choice.
+    virtual const char* algorithm() const;
+};
 
 class Layer {
 public:
@@ -42,6 +52,17 @@ public:
     virtual int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const;
     virtual int forward_inplace(std::vector<Mat>& bottom_top_blobs, const Option& opt) const;
     virtual int forward_inplace(Mat& bottom_top_blob, const Option& opt) const;
+
+    // Decides how the layer runs on inputs of these sizes and dtypes, and packs the weights for
+    // that. The same inputs and options give the same decision, whatever was planned before. Null,
+    // the default: there is nothing to decide, and forward() runs. May be called in several threads
+    // at once.
+    virtual int plan(const std::vector<Shape>& bottoms, const Option& opt,
+                     std::shared_ptr<const LayerPlan>* plan) const;
+    // forward(), or with `inplace` forward_inplace() from bottoms to tops, by a plan of this layer
+    // for inputs of these sizes and options with as many threads.
+    virtual int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                std::vector<Mat>& tops, bool inplace, const Option& opt) const;
 
     // The size and dtype of the outputs for given inputs. kOk with dims 0 for an output whose size
     // is known only after running; the default says so of every output.

@@ -36,8 +36,7 @@ static DType dtype_of_size(size_t elemsize, int elempack) {
     return scalar == 2 ? DType::f16 : scalar == 1 ? DType::s8 : DType::f32;
 }
 
-// Elements from one channel to the next; channels of 3-D and 4-D Mats begin on 16-byte multiples.
-static size_t channel_step(int dims, int w, int h, int d, size_t elemsize) {
+size_t Mat::channel_step(int dims, int w, int h, int d, size_t elemsize) {
     const size_t count = (size_t)w * h * d;
     return dims < 3 ? count : align_size(count * elemsize, 16) / elemsize;
 }

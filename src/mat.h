@@ -114,6 +114,9 @@ public:
     Mat reshape(int w, int h, int c, Allocator* allocator = 0) const;
     Mat reshape(int w, int h, int d, int c, Allocator* allocator = 0) const;
 
+    // The cstep of a new Mat: channels of 3-D and 4-D Mats begin on 16-byte multiples.
+    static size_t channel_step(int dims, int w, int h, int d, size_t elemsize);
+
     // Makes this an owning Mat of the given size; keeps the memory if nothing changes.
     void create(int w, size_t elemsize = 4u, Allocator* allocator = 0);
     void create(int w, int h, size_t elemsize = 4u, Allocator* allocator = 0);

@@ -22,6 +22,7 @@ namespace quoll {
 
 class DataReader;
 class Extractor;
+class LayerPlan;
 
 // In a binary param, the type index of a custom layer has this bit set.
 enum { kCustomLayerBit = 1 << 8 };
@@ -104,6 +105,9 @@ private:
 class LayerObserver {
 public:
     virtual ~LayerObserver();
+    // What the layer has decided for the sizes of its inputs; null where it has nothing to decide,
+    // or these were not known beforehand.
+    virtual void planned(const Layer& layer, const LayerPlan* plan);
     virtual void before(const Layer& layer) = 0;
     // outputs: as the layer made them. Not called for a layer that failed.
     virtual void after(const Layer& layer, const std::vector<Mat>& outputs) = 0;

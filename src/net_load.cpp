@@ -256,23 +256,6 @@ void Net::Private::infer_missing_hints() {
     }
 }
 
-std::shared_ptr<const PlacePlan> Net::Private::place_plan(const PlacePlans::Inputs& inputs) {
-    std::shared_ptr<const PlacePlan> known = plans.find(inputs);
-    if (known) return known;
-    std::vector<Shape> shapes(blobs.size());
-    for (const std::pair<int, Shape>& in : inputs) {
-        shapes[in.first] = in.second;
-        DType& dtype = shapes[in.first].dtype;
-        if (dtype == DType::f16 || dtype == DType::bf16) dtype = DType::f32;
-    }
-    infer_sizes(&shapes);
-    const std::shared_ptr<PlacePlan> plan =
-        std::make_shared<PlacePlan>(make_place_plan(layers, consumers, shapes, loaded_opt));
-    plan->inputs = inputs;
-    plans.keep(plan);
-    return plan;
-}
-
 int Net::Private::create_pipelines(const Option& opt) {
     const int count = (int)layers.size();
     const int kNotTried = 1;

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/place_plan.h"
 #include "net.h"
+#include "plan/execution_plan.h"
 
 namespace quoll {
 
@@ -32,23 +32,17 @@ inline void destroy_layer(Layer* layer, layer_destroyer_func destroyer) {
 // A layer that the graph passes folded away: it has no blobs any more.
 inline bool is_folded(const Layer& layer) { return layer.bottoms.empty() && layer.tops.empty(); }
 
-struct Net::Private {
-    std::vector<Blob> blobs;
-    std::vector<Layer*> layers;
+struct Net::Private : NetGraph {
     std::vector<layer_destroyer_func> destroyers;  // of layers; null: delete
     std::vector<CustomLayer> custom_layers;
-    // For each blob, the layers that read it.
-    std::vector<std::vector<int>> consumers;
     std::unordered_map<std::string, int> blob_of_name;
     std::vector<int> input_indexes, output_indexes;
     std::vector<const char*> input_names, output_names;
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    Option loaded_opt;  // the options that create_pipeline saw
     bool weights_loaded = false;
-    bool has_concats = false;  // in their fast form
-    PlacePlans plans;
+    ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
     // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
     std::shared_ptr<PoolAllocator> pool = new_pool();
@@ -78,8 +72,6 @@ struct Net::Private {
     // Sizes that follow from those that are known. For which layers they could be told.
     std::vector<char> infer_sizes(std::vector<Shape>* shapes) const;
     void infer_missing_hints();
-    // For given blobs of these sizes; any thread.
-    std::shared_ptr<const PlacePlan> place_plan(const PlacePlans::Inputs& inputs);
     int create_pipelines(const Option& opt);
     void clear();
 };

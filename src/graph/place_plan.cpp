@@ -15,8 +15,6 @@ namespace {
 // copied, which bounds the time that planning takes.
 const int kFarthest = 1000;
 const size_t kMostInputs = 256;
-// Plans that are kept: enough for an image pyramid.
-const size_t kPlans = 8;
 
 // Operators whose fast forms call Mat::create for their output and then fill it: in-place layers
 // that copy their input first, and those that may give their input's memory on, gain nothing.
@@ -319,19 +317,6 @@ PlacePlan make_place_plan(const std::vector<Layer*>& layers,
                           const std::vector<std::vector<int>>& consumers,
                           const std::vector<Shape>& shapes, const Option& opt) {
     return Planner(layers, consumers, shapes, opt).run();
-}
-
-std::shared_ptr<const PlacePlan> PlacePlans::find(const Inputs& inputs) const {
-    std::lock_guard<std::mutex> lock(lock_);
-    for (const std::shared_ptr<const PlacePlan>& plan : plans_)
-        if (plan->inputs == inputs) return plan;
-    return nullptr;
-}
-
-void PlacePlans::keep(const std::shared_ptr<const PlacePlan>& plan) {
-    std::lock_guard<std::mutex> lock(lock_);
-    if (plans_.size() == kPlans) plans_.erase(plans_.begin());
-    plans_.push_back(plan);
 }
 
 }  // namespace quoll

@@ -2,9 +2,6 @@
 #ifndef QUOLL_GRAPH_PLACE_PLAN_H
 #define QUOLL_GRAPH_PLACE_PLAN_H
 
-#include <memory>
-#include <mutex>
-#include <utility>
 #include <vector>
 
 #include "layer.h"
@@ -13,8 +10,6 @@ namespace quoll {
 
 // A guess: what comes out in another size, elempack or type than expected is copied.
 struct PlacePlan {
-    // The sizes of the given blobs that it is for, by ascending index.
-    std::vector<std::pair<int, Shape>> inputs;
     // Lanes (indexes of the outermost axis) `first` to `first + count - 1` of a root.
     struct Place {
         int root = -1;    // in `roots`; -1: none
@@ -40,20 +35,6 @@ struct PlacePlan {
 PlacePlan make_place_plan(const std::vector<Layer*>& layers,
                           const std::vector<std::vector<int>>& consumers,
                           const std::vector<Shape>& shapes, const Option& opt);
-
-// The plans for the sizes that came last, for several threads.
-class PlacePlans {
-public:
-    typedef std::vector<std::pair<int, Shape>> Inputs;
-    // Null if there is none.
-    std::shared_ptr<const PlacePlan> find(const Inputs& inputs) const;
-    void keep(const std::shared_ptr<const PlacePlan>& plan);
-    void clear() { plans_.clear(); }
-
-private:
-    mutable std::mutex lock_;
-    std::vector<std::shared_ptr<const PlacePlan>> plans_;
-};
 
 }  // namespace quoll
 

@@ -164,24 +164,43 @@ int Gemm::shape(const Gemm& s, const std::vector<Shape>& in, std::vector<Shape>&
     return kOk;
 }
 
+int Gemm::describe(const std::vector<Shape>& in, Product* p, Sizes* s) const {
+    QUOLL_RETURN_IF_ERROR(sizes(in, s));
+    p->m = s->m, p->n = s->n, p->k = s->k;
+    const auto operand = [&](int input, bool transposed, int rows, int columns) {
+        size_t step = transposed ? rows : columns;
+        if (input >= 0 && in[input].dims == 3)
+            step = Mat::channel_step(3, in[input].w, 1, 1, sizeof(float));
+        return Operand{nullptr, rows, columns, transposed ? 1 : step, transposed ? step : 1};
+    };
+    p->a = operand(s->a, transA, s->m, s->k);
+    p->b = operand(s->b, transB, s->k, s->n);
+    p->c_shape = s->c_shape;
+    p->c = nullptr;
+    const int columns = output_transpose ? s->m : s->n;
+    p->top_step = Mat::channel_step(output_N1M ? 3 : 2, columns, 1, 1, sizeof(float));
+    return kOk;
+}
+
+int Gemm::describe(const std::vector<Shape>& in, Product* p) const {
+    Sizes s;
+    return describe(in, p, &s);
+}
+
 int Gemm::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                   Product* p) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
     std::vector<Shape> in;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     Sizes s;
-    QUOLL_RETURN_IF_ERROR(sizes(in, &s));
-    p->m = s.m, p->n = s.n, p->k = s.k;
-    const auto operand = [&](int input, const Mat& constant, bool transposed, int rows,
-                             int columns) {
-        const Mat* blob = input >= 0 ? &bottoms[input] : constant.empty() ? nullptr : &constant;
-        size_t step = transposed ? rows : columns;
-        if (input >= 0 && blob->dims == 3) step = blob->cstep;
-        return Operand{blob, rows, columns, transposed ? 1 : step, transposed ? step : 1};
+    QUOLL_RETURN_IF_ERROR(describe(in, p, &s));
+    const auto give = [&](int input, const Mat& constant, bool transposed, Operand* operand) {
+        operand->blob = input >= 0 ? &bottoms[input] : constant.empty() ? nullptr : &constant;
+        if (input >= 0 && bottoms[input].dims == 3)  // it may lie within a larger one
+            (transposed ? operand->column_step : operand->row_step) = bottoms[input].cstep;
     };
-    p->a = operand(s.a, A_data, transA, s.m, s.k);
-    p->b = operand(s.b, B_data, transB, s.k, s.n);
-    p->c_shape = s.c_shape;
+    give(s.a, A_data, transA, &p->a);
+    give(s.b, B_data, transB, &p->b);
     p->c = s.c_shape == kNone ? nullptr : s.c >= 0 ? &bottoms[s.c] : &C_data;
     p->top_step = output_N1M ? tops[0].cstep : (size_t)tops[0].w;
     return kOk;

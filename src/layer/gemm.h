@@ -67,6 +67,8 @@ protected:
                                         : p[i];
         }
     };
+    // For inputs of these sizes, without the blobs.
+    int describe(const std::vector<Shape>& in, Product* product) const;
     // Checks the inputs and creates the output.
     int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                 Product* product) const;
@@ -77,6 +79,7 @@ private:
         Broadcast c_shape;
         int a, b, c;  // index of the input, -1: constant (or no C)
     };
+    int describe(const std::vector<Shape>& in, Product* product, Sizes* sizes) const;
     int sizes(const std::vector<Shape>& in, Sizes* out) const;
     int matrix_size(const Shape& in, const char* what, bool transposed, int* rows,
                     int* columns) const;

@@ -61,7 +61,6 @@ protected:
     // Head i of projected queries [src][embed_dim] into `joined`, of the same shape.
     AttentionHead head_of(const Call& call, const Mat& queries, Mat& joined, int i) const;
 
-private:
     struct Indexes {
         int q, k, v, mask, cache;  // of the inputs; -1: none; the values follow the keys
     };
@@ -71,6 +70,8 @@ private:
         bool from_cache;
     };
     int sizes(const std::vector<Shape>& in, Sizes* s) const;
+
+private:
     int project(const Mat& x, const Projection& p, float factor, const Option& opt, float* y,
                 ptrdiff_t y_row, ptrdiff_t y_column) const;
 };

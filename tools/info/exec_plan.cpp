@@ -1,15 +1,13 @@
 #include "info/exec_plan.h"
 
-#include <string.h>
-
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "common/layer_fields.h"
 #include "common/model_files.h"
-#include "layer/cpu/conv/conv_layer.h"
+#include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/gemm/split_gemm.h"
-#include "layer/cpu/innerproduct/innerproduct_cpu.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/registry.h"
@@ -43,12 +41,31 @@ int outermost(const Mat& m) {
     return shape.dims ? shape.size(0) : 0;
 }
 
-class Planner {
+// The algorithms that the plan of a run has chosen, by layer.
+class Algorithms : public LayerObserver {
 public:
-    Planner(const Net& net, const std::vector<Mat>& blobs) : net_(net), blobs_(blobs) {}
+    void planned(const Layer& layer, const LayerPlan* plan) override {
+        if (plan) names_[&layer] = plan->algorithm();
+    }
+    void before(const Layer&) override {}
+    void after(const Layer&, const std::vector<Mat>&) override {}
+    // "" where there was no choice.
+    std::string of(const Layer* layer) const {
+        const auto found = names_.find(layer);
+        return found == names_.end() ? "" : found->second;
+    }
 
-    LayerPlan plan(Layer* layer) const {
-        LayerPlan p;
+private:
+    std::map<const Layer*, std::string> names_;
+};
+
+class Reporter {
+public:
+    Reporter(const Net& net, const std::vector<Mat>& blobs, const Algorithms& algorithms)
+        : net_(net), blobs_(blobs), algorithms_(algorithms) {}
+
+    LayerReport report(Layer* layer) const {
+        LayerReport p;
         p.type = layer->type, p.name = layer->name;
         if (layer->bottoms.empty() && layer->tops.empty()) {
             p.backend = "folded";
@@ -65,7 +82,7 @@ public:
     }
 
 private:
-    void choose_kernels(Layer* layer, LayerPlan* p) const {
+    void choose_kernels(Layer* layer, LayerReport* p) const {
         const char* family = layer_kernel_family(layer->type.c_str());
         const bool fast = family && !net_.opt.use_reference_layers;
         p->kernels = fast ? family : "reference";
@@ -83,33 +100,27 @@ private:
             choose_int8_kernels(layer, p);
             return;
         }
-        if (layer->type == "InnerProduct") {
-            const char* algorithm = static_cast<const InnerProductCpu*>(layer)->algorithm();
-            if (*algorithm) p->kernels += std::string(" ") + algorithm;
-            if (strcmp(algorithm, "vectors") == 0) p->notes.push_back(why_no_tiles(nullptr));
-        }
-        if (layer->type != "Convolution") return;
-        const char* algorithm = static_cast<const ConvolutionCpu*>(layer)->algorithm();
-        if (*algorithm) p->kernels += std::string(" ") + algorithm;
-        const bool tiles = strcmp(algorithm, "split") == 0 || strcmp(algorithm, "fixed") == 0;
-        if (*algorithm && !tiles) p->notes.push_back(why_no_tiles(fixed_kernels_for(net_.opt)));
+        const std::string algorithm = algorithms_.of(layer);
+        if (algorithm.empty()) return;
+        p->kernels += " " + algorithm;
+        if (algorithm != "split" && algorithm != "fixed")
+            p->notes.push_back(
+                why_no_tiles(layer->type == "Convolution" ? fixed_kernels_for(net_.opt) : nullptr));
         const bool candidate =
             int_field(layer, "kernel_w") == 3 && int_field(layer, "stride_w") == 1 &&
             int_field(layer, "kernel_h") == 3 && int_field(layer, "stride_h") == 1;
-        if (candidate && strcmp(algorithm, "direct") == 0)
+        if (candidate && algorithm == "direct")
             p->notes.push_back(net_.opt.use_winograd_convolution
                                    ? "no Winograd: dilated, or direct is faster at this size"
                                    : "no Winograd: the option is off");
     }
 
-    void choose_int8_kernels(Layer* layer, LayerPlan* p) const {
-        const bool conv = layer->type == "Convolution", product = layer->type == "InnerProduct";
-        const char* name = conv      ? static_cast<const ConvolutionCpu*>(layer)->int8_kernels()
-                           : product ? static_cast<const InnerProductCpu*>(layer)->int8_kernels()
-                                     : int8_kernels().name;
-        p->kernels += std::string(" int8 ") + name;
-        if (!*name) p->notes.push_back("the reference: a sum may not fit in 32 bits");
-        if (!(conv || product) || !*name || strcmp(name, "amx") == 0) return;
+    void choose_int8_kernels(Layer* layer, LayerReport* p) const {
+        const bool planned = layer->type == "Convolution" || layer->type == "InnerProduct";
+        const std::string name = planned ? algorithms_.of(layer) : int8_kernels().name;
+        p->kernels += " int8 " + name;
+        if (name.empty()) p->notes.push_back("the reference: a sum may not fit in 32 bits");
+        if (!planned || name.empty() || name == "amx") return;
         p->notes.push_back(int8_unit_kernels()
                                ? "no tiles: vectors are expected to be faster at this size"
                                : "no tiles: the processor has none for int8");
@@ -124,7 +135,7 @@ private:
         return "no tiles: vectors are expected to be faster at this size";
     }
 
-    void note_inputs(const Layer* layer, LayerPlan* p) const {
+    void note_inputs(const Layer* layer, LayerReport* p) const {
         for (int blob : layer->bottoms) {
             const Mat& m = blobs_[blob];
             if (m.elempack != 1 && !layer->support_packing)
@@ -139,7 +150,7 @@ private:
         }
     }
 
-    void note_outputs(const Layer* layer, LayerPlan* p) const {
+    void note_outputs(const Layer* layer, LayerReport* p) const {
         const int lanes = host_kernel_set().lanes;
         for (int blob : layer->tops) {
             const Mat& m = blobs_[blob];
@@ -162,6 +173,7 @@ private:
 
     const Net& net_;
     const std::vector<Mat>& blobs_;
+    const Algorithms& algorithms_;
 };
 
 int give_inputs(const Net& net, const BlobSizes& sizes, Extractor* ex) {
@@ -189,11 +201,13 @@ int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt
     QUOLL_RETURN_IF_ERROR(model.make_net(&net));
     Extractor ex = net.create_extractor();
     QUOLL_RETURN_IF_ERROR(give_inputs(net, sizes, &ex));
+    Algorithms algorithms;
+    ex.set_layer_observer(&algorithms);
     std::vector<Mat> blobs(net.blobs().size());
     for (size_t i = 0; i < blobs.size(); i++)
         if (net.blobs()[i].producer >= 0) QUOLL_RETURN_IF_ERROR(ex.extract((int)i, blobs[i], 1));
-    const Planner planner(net, blobs);
-    for (Layer* layer : net.layers()) plan->push_back(planner.plan(layer));
+    const Reporter reporter(net, blobs, algorithms);
+    for (Layer* layer : net.layers()) plan->push_back(reporter.report(layer));
     return kOk;
 }
 
@@ -209,7 +223,7 @@ std::string exec_plan_table(const ExecPlan& plan) {
     snprintf(line, sizeof(line), "%-24s %-24s %-8s %-18s %-8s %s\n", "layer", "type", "target",
              "kernels", "isa", "inputs -> outputs; notes");
     text += line;
-    for (const LayerPlan& p : plan) {
+    for (const LayerReport& p : plan) {
         snprintf(line, sizeof(line), "%-24.80s %-24.40s %-8s %-18s %-8s ", p.name.c_str(),
                  p.type.c_str(), p.backend.c_str(), p.kernels.c_str(), p.isa.c_str());
         text += line;

@@ -10,7 +10,7 @@
 
 namespace quoll {
 
-struct LayerPlan {
+struct LayerReport {
     std::string type, name;
     std::string backend;       // "cpu"; "folded" for a layer that the passes left nothing of
     std::string kernels, isa;  // family, with its algorithm; instruction set
@@ -18,7 +18,7 @@ struct LayerPlan {
     std::vector<std::string> notes;            // why something is not the fastest way
 };
 
-typedef std::vector<LayerPlan> ExecPlan;
+typedef std::vector<LayerReport> ExecPlan;
 
 // Loads the model, runs it once on inputs of random numbers of the sizes given, and looks at all
 // blobs. 0, or -1 after a message.

@@ -136,7 +136,7 @@ static ordered_json json_layer(const ModelLayer& layer, const LayerFacts& facts)
     return j;
 }
 
-static ordered_json json_plan(const LayerPlan& p) {
+static ordered_json json_plan(const LayerReport& p) {
     return {{"name", p.name}, {"type", p.type},     {"target", p.backend},  {"kernels", p.kernels},
             {"isa", p.isa},   {"inputs", p.inputs}, {"outputs", p.outputs}, {"notes", p.notes}};
 }
@@ -168,7 +168,7 @@ std::string json_text(const ModelReport& report) {
     j["layers"] = ordered_json::array();
     for (size_t i = 0; i < report.model->layers.size(); i++)
         j["layers"].push_back(json_layer(report.model->layers[i], f.layers[i]));
-    for (const LayerPlan& p : report.plan) j["exec_plan"].push_back(json_plan(p));
+    for (const LayerReport& p : report.plan) j["exec_plan"].push_back(json_plan(p));
     return j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -1,6 +1,7 @@
 #include "layer/cpu/attention/attend.h"
 #include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/multiheadattention.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -11,15 +12,42 @@ namespace {
 class MultiHeadAttentionCpu : public MultiHeadAttention {
 public:
     int create_pipeline(const Option& opt) override;
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool inplace, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
 private:
+    // Of the projections.
+    struct Plan : public LayerPlan {
+        const char* algorithm() const override { return q.algorithm; }
+        MatrixPlan q, k, v, out;
+    };
+    // A projection of rows and where it goes: y(i, j) at y[i * y_row + j * y_column]; one of the
+    // steps is 1.
+    struct Rows {
+        const Projection& p;
+        const ConstantMatrix& matrix;
+        int count;
+        ptrdiff_t y_row, y_column;
+        GemmMatrix product() const;
+    };
+    Rows queries(int rows) const { return {q, q_, rows, embed_dim, 1}; }
+    // Into columns. A single row goes through a dense one, for the kernel made for it.
+    Rows columns(const Projection& p, const ConstantMatrix& matrix, int rows, int step) const {
+        return rows > 1 ? Rows{p, matrix, rows, 1, step} : Rows{p, matrix, rows, p.out, 1};
+    }
+    Rows outputs(int rows) const { return {out, out_, rows, out.out, 1}; }
     int pack(Projection& p, const Option& opt, ConstantMatrix* matrix);
-    int project_rows(const Mat& x, const Projection& p, const ConstantMatrix& matrix,
-                     const Option& opt, float* y, ptrdiff_t y_row, ptrdiff_t y_column) const;
-    int project_turned(const Mat& x, const Projection& p, const ConstantMatrix& matrix,
-                       const Option& opt, float* y, ptrdiff_t step) const;
+    int make_plan(const std::vector<Shape>& bottoms, const Option& opt, Plan* plan) const;
+    int run(const Plan& plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+            const Option& opt) const;
+    int project(const MatrixPlan& plan, const Rows& rows, const Mat& x, const Option& opt,
+                float* y) const;
+    int project_columns(const MatrixPlan& plan, const Rows& rows, const Mat& x, const Option& opt,
+                        float* y, ptrdiff_t step) const;
 
     const KernelSet* kernels_ = nullptr;  // null: the reference runs
     ConstantMatrix q_, k_, v_, out_;
@@ -42,54 +70,98 @@ int MultiHeadAttentionCpu::create_pipeline(const Option& opt) {
     return pack(out, opt, &out_);
 }
 
-// y(i, j) at y[i * y_row + j * y_column]; one of the steps is 1.
-int MultiHeadAttentionCpu::project_rows(const Mat& x, const Projection& p,
-                                        const ConstantMatrix& matrix, const Option& opt, float* y,
-                                        ptrdiff_t y_row, ptrdiff_t y_column) const {
+GemmMatrix MultiHeadAttentionCpu::Rows::product() const {
     GemmMatrix g = {};
-    g.a = x;
     g.a_row = p.in, g.a_k = 1;
-    g.m = x.h;
-    g.c = y;
+    g.m = count;
     g.c_row = y_row;
     g.c_pack = y_column == 1 ? p.out : 1;
     g.c_block = y_column == 1 ? 0 : y_column;
-    return matrix.multiply(g, opt);
+    return g;
 }
 
-// y(i, j) at y[j * step + i]. A single row goes through a dense one, for the kernel made for it.
-int MultiHeadAttentionCpu::project_turned(const Mat& x, const Projection& p,
-                                          const ConstantMatrix& matrix, const Option& opt, float* y,
-                                          ptrdiff_t step) const {
-    if (x.h > 1) return project_rows(x, p, matrix, opt, y, 1, step);
-    Mat row(p.out, (size_t)4u, opt.workspace_allocator);
-    if (row.empty()) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(project_rows(x, p, matrix, opt, row, p.out, 1));
-    for (int j = 0; j < p.out; j++) y[j * step] = row[j];
+int MultiHeadAttentionCpu::make_plan(const std::vector<Shape>& bottoms, const Option& opt,
+                                     Plan* plan) const {
+    Sizes s;
+    QUOLL_RETURN_IF_ERROR(sizes(bottoms, &s));
+    const auto rows_of = [&](int input) { return bottoms[input].h; };
+    const auto make = [&](const Rows& rows, MatrixPlan* to) {
+        return rows.matrix.plan(rows.product(), opt, to);
+    };
+    QUOLL_RETURN_IF_ERROR(make(queries(s.src), &plan->q));
+    QUOLL_RETURN_IF_ERROR(make(outputs(s.src), &plan->out));
+    if (s.from_cache) return kOk;
+    QUOLL_RETURN_IF_ERROR(make(columns(k, k_, rows_of(s.at.k), s.dst), &plan->k));
+    return make(columns(v, v_, rows_of(s.at.v), s.dst), &plan->v);
+}
+
+int MultiHeadAttentionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                                std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (!kernels_) return kOk;
+    const std::shared_ptr<Plan> made = std::make_shared<Plan>();
+    QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
+    *plan = made;
     return kOk;
+}
+
+int MultiHeadAttentionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                           std::vector<Mat>& tops, bool, const Option& opt) const {
+    return run(static_cast<const Plan&>(plan), bottoms, tops, opt);
 }
 
 int MultiHeadAttentionCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                    const Option& opt) const {
     if (!kernels_) return MultiHeadAttention::forward(bottoms, tops, opt);
+    const ShapeList in(bottoms);
+    Plan plan;
+    QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &plan));
+    return run(plan, bottoms, tops, opt);
+}
+
+int MultiHeadAttentionCpu::project(const MatrixPlan& plan, const Rows& rows, const Mat& x,
+                                   const Option& opt, float* y) const {
+    GemmMatrix g = rows.product();
+    g.a = x;
+    g.c = y;
+    return rows.matrix.multiply(plan, g, opt);
+}
+
+// y(i, j) at y[j * step + i].
+int MultiHeadAttentionCpu::project_columns(const MatrixPlan& plan, const Rows& rows, const Mat& x,
+                                           const Option& opt, float* y, ptrdiff_t step) const {
+    if (x.h > 1) return project(plan, rows, x, opt, y);
+    Mat row(rows.p.out, (size_t)4u, opt.workspace_allocator);
+    if (row.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(project(plan, rows, x, opt, row));
+    for (int j = 0; j < rows.p.out; j++) y[j * step] = row[j];
+    return kOk;
+}
+
+int MultiHeadAttentionCpu::run(const Plan& plan, const std::vector<Mat>& bottoms,
+                               std::vector<Mat>& tops, const Option& opt) const {
     Call call;
     QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &call));
-    Mat queries(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
+    Mat projected(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
     Mat joined(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
-    if (queries.empty() || joined.empty()) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(project_rows(call.query, q, q_, opt, queries, embed_dim, 1));
+    if (projected.empty() || joined.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(project(plan.q, queries(call.src), call.query, opt, projected));
     if (!call.from_cache) {
-        float *keys = (float*)call.keys + call.past, *values = (float*)call.values + call.past;
-        QUOLL_RETURN_IF_ERROR(project_turned(call.key, k, k_, opt, keys, call.dst));
-        QUOLL_RETURN_IF_ERROR(project_turned(call.value, v, v_, opt, values, call.dst));
+        const auto into = [&](const MatrixPlan& p, const Rows& rows, const Mat& x, float* to) {
+            return project_columns(p, rows, x, opt, to + call.past, call.dst);
+        };
+        const Rows keys = columns(k, k_, call.key.h, call.dst);
+        const Rows values = columns(v, v_, call.value.h, call.dst);
+        QUOLL_RETURN_IF_ERROR(into(plan.k, keys, call.key, call.keys));
+        QUOLL_RETURN_IF_ERROR(into(plan.v, values, call.value, call.values));
     }
     std::vector<AttentionHead> heads;
     for (int i = 0; i < num_heads; i++) {
-        heads.push_back(head_of(call, queries, joined, i));
+        heads.push_back(head_of(call, projected, joined, i));
         heads.back().scale = scale;  // the reference has it in the queries
     }
     QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, opt));
-    return project_rows(joined, out, out_, opt, tops[0], out.out, 1);
+    return project(plan.out, outputs(call.src), joined, opt, tops[0]);
 }
 
 }  // namespace

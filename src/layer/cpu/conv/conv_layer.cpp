@@ -25,35 +25,75 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
-int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
-    if (int8_.created() && !add_input) return forward_int8(bottom_blob, Mat(), &top_blob, opt);
-    if (!runner_.created()) {
-        std::vector<Mat> tops(1);
-        QUOLL_RETURN_IF_ERROR(forward(std::vector<Mat>(1, bottom_blob), tops, opt));
-        top_blob = tops[0];
+bool ConvolutionCpu::is_fast(size_t inputs) const {
+    return (runner_.created() || int8_.created()) && inputs == (add_input ? 2u : 1u);
+}
+
+int ConvolutionCpu::make_plan(const std::vector<Shape>& bottoms, const Option& opt,
+                              ConvolutionPlan* p) const {
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, bottoms, &g));
+    if (int8_.created()) {
+        p->int8 = int8_.plan(*this, g, bottoms[0], opt);
+        p->name = int8_.kernels(p->int8.get());
         return kOk;
     }
-    const ShapeList in(bottom_blob);
+    const bool flat = is_flat_input(*this, bottoms[0]);
+    const bool adds =
+        add_input && !flat && bottoms[1] == conv_output_shape(*this, g, bottoms[0].dtype);
+    QUOLL_RETURN_IF_ERROR(flat ? runner_.plan_flat(&p->f32)
+                               : runner_.plan(*this, g, bottoms[0].dtype, adds, opt, &p->f32));
+    p->name = algorithm_name(p->f32.algorithm);
+    return kOk;
+}
+
+int ConvolutionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                         std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (!is_fast(bottoms.size())) return kOk;
+    const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
+    QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
+    *plan = made;
+    return kOk;
+}
+
+int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                    std::vector<Mat>& tops, bool inplace, const Option& opt) const {
+    const ConvolutionPlan& p = static_cast<const ConvolutionPlan&>(plan);
+    tops.resize(1);
+    if (!add_input) return forward_alone(p, bottoms[0], &tops[0], opt);
+    if (inplace) tops[0] = bottoms[1];
+    return forward_with_add(p, bottoms[0], bottoms[1], &tops[0], opt);
+}
+
+int ConvolutionCpu::forward_alone(const ConvolutionPlan& p, const Mat& bottom, Mat* top,
+                                  const Option& opt) const {
+    if (int8_.created()) return forward_int8(p, bottom, Mat(), top, opt);
+    const ShapeList in(bottom);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
     if (is_flat_input(*this, in[0]))
-        return bottom_blob.dtype == DType::bf16
-                   ? runner_.forward_widened(*this, g, bottom_blob, Mat(), top_blob, opt)
-                   : runner_.forward_flat(*this, bottom_blob, top_blob, opt);
-    return runner_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
+        return bottom.dtype == DType::bf16
+                   ? runner_.forward_widened(p.f32, *this, g, bottom, Mat(), *top, opt)
+                   : runner_.forward_flat(p.f32, *this, bottom, *top, opt);
+    return runner_.forward(p.f32, *this, g, bottom, Mat(), *top, opt);
 }
 
 int ConvolutionCpu::forward_inplace(std::vector<Mat>& blobs, const Option& opt) const {
     if (!add_input || blobs.size() != 2) return fail("expected 2 inputs, got %zu", blobs.size());
-    Mat top = blobs[1];
-    QUOLL_RETURN_IF_ERROR(forward_with_add(blobs[0], blobs[1], &top, opt));
-    blobs.assign(1, top);
+    const ShapeList in(blobs);
+    ConvolutionPlan p;
+    QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
+    std::vector<Mat> tops;
+    QUOLL_RETURN_IF_ERROR(forward_planned(p, blobs, tops, true, opt));
+    blobs.swap(tops);
     return kOk;
 }
 
 // added: empty, or what comes with add_input.
-int ConvolutionCpu::forward_int8(const Mat& bottom, const Mat& added, Mat* top,
-                                 const Option& opt) const {
+int ConvolutionCpu::forward_int8(const ConvolutionPlan& p, const Mat& bottom, const Mat& added,
+                                 Mat* top, const Option& opt) const {
+    const Int8TilePlan* tiles = p.int8.get();
     ShapeList in(bottom);
     if (add_input) in->push_back(added.logical_shape());
     ConvGeometry g;
@@ -63,11 +103,11 @@ int ConvolutionCpu::forward_int8(const Mat& bottom, const Mat& added, Mat* top,
     Mat sums;
     int status;
     if (!add_input) {
-        status = int8_.forward(*this, g, bottom, Mat(), *top, opt);
+        status = int8_.forward(tiles, *this, g, bottom, Mat(), *top, opt);
     } else if (!is_flat_input(*this, in[0]) && in[1] == conv_output_shape(*this, g, DType::f32)) {
-        status = int8_.forward(*this, g, bottom, added, *top, opt);
+        status = int8_.forward(tiles, *this, g, bottom, added, *top, opt);
     } else {
-        status = int8_.forward(*this, g, bottom, Mat(), sums, temporary);
+        status = int8_.forward(tiles, *this, g, bottom, Mat(), sums, temporary);
         if (status == kOk) return add_and_activate(*this, *this, sums, added, true, top, opt);
     }
     if (status != Int8Conv::kUnsuitable) return status;
@@ -81,9 +121,9 @@ int ConvolutionCpu::forward_int8(const Mat& bottom, const Mat& added, Mat* top,
 }
 
 // Only what has the output's shape is added where the sums are made.
-int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* top,
-                                     const Option& opt) const {
-    if (int8_.created()) return forward_int8(bottom, added, top, opt);
+int ConvolutionCpu::forward_with_add(const ConvolutionPlan& p, const Mat& bottom, const Mat& added,
+                                     Mat* top, const Option& opt) const {
+    if (int8_.created()) return forward_int8(p, bottom, added, top, opt);
     const Shape in = bottom.logical_shape(), shape = added.logical_shape();
     ConvGeometry g;
     ShapeList both(bottom);
@@ -91,15 +131,15 @@ int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* t
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *both, &g));
     const bool flat = is_flat_input(*this, in);
     if (!flat && shape == conv_output_shape(*this, g, in.dtype))
-        return runner_.forward(*this, g, bottom, added, *top, opt);
+        return runner_.forward(p.f32, *this, g, bottom, added, *top, opt);
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     temporary.use_bf16_storage = false;
     Mat wide, wide_added, sums;
     QUOLL_RETURN_IF_ERROR(widened(bottom, temporary, &wide));
     QUOLL_RETURN_IF_ERROR(widened(added, temporary, &wide_added));
-    QUOLL_RETURN_IF_ERROR(flat ? runner_.forward_flat(*this, wide, sums, temporary)
-                               : runner_.forward(*this, g, wide, Mat(), sums, temporary));
+    QUOLL_RETURN_IF_ERROR(flat ? runner_.forward_flat(p.f32, *this, wide, sums, temporary)
+                               : runner_.forward(p.f32, *this, g, wide, Mat(), sums, temporary));
     if (bottom.dtype != DType::bf16)
         return add_and_activate(*this, *this, sums, wide_added, true, top, opt);
     QUOLL_RETURN_IF_ERROR(add_and_activate(*this, *this, sums, wide_added, true, &wide, temporary));
@@ -107,14 +147,23 @@ int ConvolutionCpu::forward_with_add(const Mat& bottom, const Mat& added, Mat* t
     return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+int ConvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    std::vector<Mat> tops(1);
+    tops[0] = static_cast<Mat&&>(top_blob);
+    const int status = forward(std::vector<Mat>(1, bottom_blob), tops, opt);
+    top_blob = tops.empty() ? Mat() : tops[0];
+    return status;
+}
+
 int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                             const Option& opt) const {
-    top_blobs.resize(1);
-    const bool fast = runner_.created() || int8_.created();
-    if (fast && add_input && bottom_blobs.size() == 2)
-        return forward_with_add(bottom_blobs[0], bottom_blobs[1], &top_blobs[0], opt);
-    if (fast && !add_input && bottom_blobs.size() == 1)
-        return forward(bottom_blobs[0], top_blobs[0], opt);
+    if (is_fast(bottom_blobs.size())) {
+        const ShapeList in(bottom_blobs);
+        ConvolutionPlan p;
+        QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
+        std::vector<Mat> bottoms(bottom_blobs);
+        return forward_planned(p, bottoms, top_blobs, false, opt);
+    }
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));
     return ConvolutionOperator::forward(planar, top_blobs, opt);

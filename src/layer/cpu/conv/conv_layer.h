@@ -6,25 +6,42 @@
 
 namespace quoll {
 
+// How a convolution runs on inputs of one size.
+class ConvolutionPlan : public LayerPlan {
+public:
+    const char* algorithm() const override { return name; }
+
+    const char* name = "";  // of f32 weights algorithm_name(); of int8 ones Int8Conv::kernels()
+    ConvRunPlan f32;
+    std::shared_ptr<const Int8TilePlan> int8;
+};
+
 // f32 convolutions as matrix products; create_pipeline repacks the weights and lets weight_data go.
 // int8 ones run on int8 kernels, dynamic weights on the reference.
 class ConvolutionCpu : public ConvolutionOperator {
 public:
     explicit ConvolutionCpu(int axes);
     int create_pipeline(const Option& opt) override;
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool inplace, const Option& opt) const override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
-    // Of f32 weights; "" for others, and before the first run of one that is yet undecided.
-    const char* algorithm() const { return runner_.created() ? runner_.algorithm() : ""; }
-    // Of int8 weights, as Int8Conv::kernels(); "" for others.
-    const char* int8_kernels() const { return int8_.created() ? int8_.kernels() : ""; }
 
 private:
-    int forward_with_add(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;
-    int forward_int8(const Mat& bottom, const Mat& added, Mat* top, const Option& opt) const;
+    // Not on the reference, for so many inputs.
+    bool is_fast(size_t inputs) const;
+    int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;
+    int forward_alone(const ConvolutionPlan& p, const Mat& bottom, Mat* top,
+                      const Option& opt) const;
+    int forward_with_add(const ConvolutionPlan& p, const Mat& bottom, const Mat& added, Mat* top,
+                         const Option& opt) const;
+    int forward_int8(const ConvolutionPlan& p, const Mat& bottom, const Mat& added, Mat* top,
+                     const Option& opt) const;
 
     ConvRunner runner_;
     Int8Conv int8_;

@@ -33,9 +33,14 @@ bool has_padding(const ConvGeometry& g) {
 
 }  // namespace
 
+const char* algorithm_name(ConvAlgorithm algorithm) {
+    static const char* const kNames[] = {"", "direct", "winograd", "split", "fixed"};
+    return kNames[(int)algorithm];
+}
+
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
-      means_(),
+      candidates_(),
       narrow_(false),
       kernel_w_(1),
       kernel_h_(1),
@@ -45,7 +50,7 @@ ConvRunner::ConvRunner()
       out_channels_(0),
       in_pack_(1),
       out_pack_(1),
-      form_(Form::kUndecided) {}
+      algorithm_(ConvAlgorithm::kNone) {}
 
 bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& opt) const {
     ConvShape shape = {};
@@ -64,9 +69,9 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     const KernelSet& kernels = host_kernel_set();
     kernels_ = nullptr;
-    form_ = Form::kUndecided;
-    plans_ = Plans();
+    algorithm_ = ConvAlgorithm::kNone;
     weights_.release();
+    for (Mat& packed : packed_) packed.release();
     kernel_w_ = s.kernel_w;
     kernel_h_ = s.kernel_h;
     kernel_d_ = s.kernel_d;
@@ -92,89 +97,79 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
                out_channels_ * sizeof(float));
     kernels_ = &kernels;
 
-    int status = kOk;
-    ConvGeometry g;
-    means_ = ConvMeans();
-    means_.winograd = winograd_candidate(s, opt);
+    candidates_ = ConvCandidates();
+    candidates_.winograd = winograd_candidate(s, opt);
     if (s.axes < 3) {
-        means_.split = split_kernels_for(opt);
-        means_.fixed = fixed_kernels_for(opt);
+        candidates_.split = split_kernels_for(opt);
+        candidates_.fixed = fixed_kernels_for(opt);
     }
     narrow_ = opt.use_bf16_storage;
     const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);
-    if ((!means_.winograd && !means_.split && !means_.fixed) ||
+    ConvShape shape = {};
+    if ((!candidates_.winograd && !candidates_.split && !candidates_.fixed) ||
         (hinted && layer.bottom_shapes[0].dims == 1)) {
-        status = pack_direct();
+        algorithm_ = ConvAlgorithm::kDirect;
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
+        ConvGeometry g;
         QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
-        status = decide(shape_of(g));
+        shape = shape_of(g);
+        algorithm_ = choose(shape);
     }
-    if (status != kOk) {
-        kernels_ = nullptr;
-        layer.fail("out of memory for %d weights", s.weight_data_size);
-    }
+    if (algorithm_ == ConvAlgorithm::kNone) return kOk;
+    const int status = pack_weights(algorithm_, shape, &weights_);
+    raw_weights_.release();
+    if (status == kOk) return kOk;
+    kernels_ = nullptr;
+    layer.fail("out of memory for %d weights", s.weight_data_size);
     return status;
 }
 
-int ConvRunner::pack_direct() const {
+void ConvRunner::pack_direct(const float* from, float* to) const {
     const GemmKernels& gemm = *kernels_->gemm;
-    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
-    const size_t floats = gemm_packed_size(gemm, out_channels_, k);
-    if (floats <= INT_MAX) weights_.create((int)floats, group_);
-    if (weights_.empty()) return kOutOfMemory;
-    const bool in_order = kernel_w_ * kernel_h_ * kernel_d_ == 1;
-    std::vector<int> order;
-    if (!in_order)
-        order = conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_ * kernel_d_);
-    const float* from = raw_weights_;
-    for (int g = 0; g < group_; g++, from += out_channels_ * k) {
-        if (in_order)
-            gemm_pack(gemm, from, k, false, out_channels_, k, weights_.row(g));
-        else
-            gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, weights_.row(g));
+    const int rows = kernel_h_ * kernel_d_;
+    const size_t k = (size_t)in_channels_ * kernel_w_ * rows;
+    if (kernel_w_ * rows == 1) {
+        gemm_pack(gemm, from, k, false, out_channels_, k, to);
+        return;
     }
-    form_ = Form::kDirect;
-    raw_weights_.release();
-    return kOk;
+    const std::vector<int> order = conv_weight_order(in_channels_, in_pack_, kernel_w_, rows);
+    gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, to);
 }
 
-int ConvRunner::pack_winograd() const {
+int ConvRunner::pack_winograd(Mat* weights) const {
     const GemmKernels& gemm = *kernels_->gemm;
-    const size_t floats = WinogradPlan::packed_size(gemm, in_channels_, out_channels_);
     const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_);
     Mat scratch;
-    if (floats <= INT_MAX) weights_.create((int)floats, 1);
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
-    if (weights_.empty() || scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, weights_, scratch);
-    form_ = Form::kWinograd;
-    raw_weights_.release();
+    if (scratch.empty()) return kOutOfMemory;
+    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, *weights, scratch);
     return kOk;
 }
 
-int ConvRunner::pack_split(const TileShape& shape) const {
-    const size_t size = SplitPlan::packed_size(*means_.split, shape);
-    if (size / 2 <= INT_MAX) weights_.create((int)(size / 2), group_);
-    if (weights_.empty()) return kOutOfMemory;
+// Of the shape only what does not depend on the size of the input.
+int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const {
+    const TileShape tiles = tile_shape(shape);
+    const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
+    const size_t floats =
+        algorithm == ConvAlgorithm::kWinograd
+            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_)
+        : algorithm == ConvAlgorithm::kSplit ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
+        : algorithm == ConvAlgorithm::kFixed
+            ? FixedPlan::packed_size(tiles)
+            : gemm_packed_size(*kernels_->gemm, out_channels_, values);
+    weights->release();
+    if (floats <= INT_MAX) weights->create((int)floats, group_);
+    if (weights->empty()) return kOutOfMemory;
+    if (algorithm == ConvAlgorithm::kWinograd) return pack_winograd(weights);
     const float* from = raw_weights_;
-    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
-    for (int g = 0; g < group_; g++, from += values)
-        SplitPlan::pack(*means_.split, from, shape, (uint16_t*)weights_.row(g));
-    form_ = Form::kSplit;
-    raw_weights_.release();
-    return kOk;
-}
-
-int ConvRunner::pack_fixed(const TileShape& shape) const {
-    const size_t size = FixedPlan::packed_size(shape);
-    if (size <= INT_MAX) weights_.create((int)size, group_);
-    if (weights_.empty()) return kOutOfMemory;
-    const float* from = raw_weights_;
-    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
-    for (int g = 0; g < group_; g++, from += values)
-        FixedPlan::pack(*means_.fixed, from, shape, weights_.row(g));
-    form_ = Form::kFixed;
-    raw_weights_.release();
+    for (int g = 0; g < group_; g++, from += out_channels_ * values) {
+        if (algorithm == ConvAlgorithm::kSplit)
+            SplitPlan::pack(*candidates_.split, from, tiles, (uint16_t*)weights->row(g));
+        else if (algorithm == ConvAlgorithm::kFixed)
+            FixedPlan::pack(*candidates_.fixed, from, tiles, weights->row(g));
+        else
+            pack_direct(from, weights->row(g));
+    }
     return kOk;
 }
 
@@ -182,13 +177,13 @@ bool ConvRunner::weights_suit_fixed(const TileShape& shape) const {
     const float* from = raw_weights_;
     const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
     for (int g = 0; g < group_; g++, from += values)
-        if (!FixedPlan::suits(*means_.fixed, from, shape)) return false;
+        if (!FixedPlan::suits(*candidates_.fixed, from, shape)) return false;
     return true;
 }
 
 namespace {
 
-// Of the form that vectors take.
+// Of the algorithm that vectors take.
 double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool narrow) {
     // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
     // stages wait for memory.
@@ -203,92 +198,154 @@ double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s
 
 }  // namespace
 
-ConvForm choose_conv_form(const KernelSet& kernels, const ConvMeans& means, const ConvShape& s,
-                          bool narrow) {
-    const bool winograd = means.winograd && WinogradPlan::prefers(kernels, s);
+ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
+                                    const ConvShape& s, bool narrow) {
+    const bool winograd = candidates.winograd && WinogradPlan::prefers(kernels, s);
     const TileShape shape = tile_shape(s);
-    ConvForm form = winograd ? ConvForm::kWinograd : ConvForm::kDirect;
+    ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
     // Tile units are held back more often than vectors are.
     double least = .95 * vector_cycles(kernels, winograd, s, narrow);
-    const auto consider = [&](ConvForm candidate, double cycles) {
+    const auto consider = [&](ConvAlgorithm candidate, double cycles) {
         if (cycles >= least) return;
-        form = candidate;
+        best = candidate;
         least = cycles;
     };
-    if (means.split && SplitPlan::takes(shape))
-        consider(ConvForm::kSplit, SplitPlan::cycles(*means.split, shape));
-    if (means.fixed && FixedPlan::takes(shape))
-        consider(ConvForm::kFixed, FixedPlan::cycles(shape));
-    return form;
+    if (candidates.split && SplitPlan::takes(shape))
+        consider(ConvAlgorithm::kSplit, SplitPlan::cycles(*candidates.split, shape));
+    if (candidates.fixed && FixedPlan::takes(shape))
+        consider(ConvAlgorithm::kFixed, FixedPlan::cycles(shape));
+    return best;
 }
 
-int ConvRunner::decide(const ConvShape& shape) const {
-    const TileShape tiles = tile_shape(shape);
-    ConvMeans means = means_;
-    Form form = choose_conv_form(*kernels_, means, shape, narrow_);
-    if (form == Form::kFixed && !weights_suit_fixed(tiles)) {
-        means.fixed = nullptr;
-        form = choose_conv_form(*kernels_, means, shape, narrow_);
+ConvAlgorithm ConvRunner::choose(const ConvShape& shape) const {
+    ConvCandidates candidates = candidates_;
+    const ConvAlgorithm best = choose_conv_algorithm(*kernels_, candidates, shape, narrow_);
+    if (best != ConvAlgorithm::kFixed || weights_suit_fixed(tile_shape(shape))) return best;
+    candidates.fixed = nullptr;
+    return choose_conv_algorithm(*kernels_, candidates, shape, narrow_);
+}
+
+// ---------------------------------------------------------------- planning
+
+int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
+    if (algorithm_ != ConvAlgorithm::kNone) {
+        plan->weights = weights_;
+        return kOk;
     }
-    switch (form) {
-        case Form::kFixed:
-            return pack_fixed(tiles);
-        case Form::kSplit:
-            return pack_split(tiles);
-        case Form::kWinograd:
-            return pack_winograd();
+    std::lock_guard<std::mutex> lock(lock_);
+    Mat& packed = packed_[(int)plan->algorithm];
+    if (packed.empty()) QUOLL_RETURN_IF_ERROR(pack_weights(plan->algorithm, shape, &packed));
+    plan->weights = packed;
+    return kOk;
+}
+
+// Whether bf16 inputs are multiplied as they are.
+bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
+                                 const ConvGeometry& g) const {
+    return plan.algorithm == ConvAlgorithm::kSplit && candidates_.split->terms == 1 &&
+           s.axes == 2 && (s.pad_value == 0.f || !has_padding(g)) && ConvPlan::takes(shape_of(g));
+}
+
+namespace {
+
+// The input has to be padded first.
+bool is_padded(const ConvolutionFields& s, const ConvGeometry& g, const ConvShape& shape) {
+    return (s.pad_value != 0.f && has_padding(g)) || !ConvPlan::takes(shape);
+}
+
+void pad_axes(ConvGeometry* g) {
+    for (WindowAxis* axis : {&g->x, &g->y, &g->z}) {
+        axis->in += axis->before + axis->after;
+        axis->before = axis->after = 0;
+    }
+}
+
+// Of the input and the output.
+const double kMostPlanned = 1 << 26;
+
+// Values from one block of `pack` channels to the next of a new blob.
+size_t block_step(int dims, int w, int h, int d, DType dtype, int pack) {
+    return Mat::channel_step(dims, w, h, d, dtype_size(dtype) * pack) * pack;
+}
+
+}  // namespace
+
+bool ConvRunner::fits(const ConvRunPlan& plan, const Call& call) const {
+    const auto same_tiles = [&](const TileShape& planned, int threads) {
+        TileShape tiles = tile_shape(call.shape);
+        tiles.narrow_in = call.narrow_in, tiles.narrow_out = call.narrow_out;
+        return planned == tiles && threads == call.threads;
+    };
+    switch (plan.algorithm) {
+        case ConvAlgorithm::kSplit:
+            return plan.split && same_tiles(plan.split->shape(), plan.split->threads());
+        case ConvAlgorithm::kFixed:
+            return plan.fixed && same_tiles(plan.fixed->shape(), plan.fixed->threads());
+        case ConvAlgorithm::kDirect:
+            return plan.direct && plan.direct->shape() == call.shape;
         default:
-            return pack_direct();
+            return true;
     }
 }
 
-const char* ConvRunner::algorithm() const {
-    std::lock_guard<std::mutex> lock(lock_);
-    switch (form_) {
-        case Form::kDirect:
-            return "direct";
-        case Form::kWinograd:
-            return "winograd";
-        case Form::kSplit:
-            return "split";
-        case Form::kFixed:
-            return "fixed";
-        default:
-            return "";
-    }
+void ConvRunner::make_plan(const Call& call, ConvRunPlan* plan) const {
+    TileShape tiles = tile_shape(call.shape);
+    tiles.narrow_in = call.narrow_in, tiles.narrow_out = call.narrow_out;
+    if (plan->algorithm == ConvAlgorithm::kSplit)
+        plan->split = std::make_shared<const SplitPlan>(*candidates_.split, tiles, call.threads);
+    else if (plan->algorithm == ConvAlgorithm::kFixed)
+        plan->fixed = std::make_shared<const FixedPlan>(*candidates_.fixed, tiles, call.threads);
+    else if (plan->algorithm == ConvAlgorithm::kDirect)
+        plan->direct = std::make_shared<const ConvPlan>(*kernels_, call.shape);
 }
 
-// Whether such a bf16 input is multiplied as it is. *status: of deciding the form.
-bool ConvRunner::takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const {
-    if (!means_.split || means_.split->terms != 1 || s.axes != 2 ||
-        (s.pad_value != 0.f && has_padding(g)) || !ConvPlan::takes(shape_of(g)))
-        return false;
-    std::lock_guard<std::mutex> lock(lock_);
-    if (form_ == Form::kUndecided) *status = decide(shape_of(g));
-    return form_ == Form::kSplit;
+// Threads for one group, or all.
+static int threads_of(const ConvGeometry& g, int in_channels, const Option& opt) {
+    const double outputs = (double)g.x.out * g.y.out * g.z.out * g.num_output;
+    return threads_for(opt, outputs * g.maxk() * in_channels);
 }
 
-int ConvRunner::prepare(const ConvShape& shape, bool narrow_in, bool narrow_out, int threads,
-                        Form* form, Plans* plans) const {
-    std::lock_guard<std::mutex> lock(lock_);
-    if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(decide(shape));
-    *form = form_;
-    if (form_ == Form::kDirect) {
-        if (!plans_.direct || !(plans_.direct->shape() == shape))
-            plans_.direct = std::make_shared<const ConvPlan>(*kernels_, shape);
-    } else if (form_ == Form::kSplit) {
-        TileShape split = tile_shape(shape);
-        split.narrow_in = narrow_in, split.narrow_out = narrow_out;
-        if (!plans_.split || !(plans_.split->shape() == split) ||
-            plans_.split->threads() != threads)
-            plans_.split = std::make_shared<const SplitPlan>(*means_.split, split, threads);
-    } else if (form_ == Form::kFixed) {
-        const TileShape fixed = tile_shape(shape);
-        if (!plans_.fixed || !(plans_.fixed->shape() == fixed) ||
-            plans_.fixed->threads() != threads)
-            plans_.fixed = std::make_shared<const FixedPlan>(*means_.fixed, fixed, threads);
+int ConvRunner::plan(const ConvolutionFields& s, const ConvGeometry& geometry, DType dtype,
+                     bool adds, const Option& opt, ConvRunPlan* plan) const {
+    ConvGeometry g = geometry;
+    ConvShape shape = shape_of(g);
+    plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? choose(shape) : algorithm_;
+    QUOLL_RETURN_IF_ERROR(weights_for(shape, plan));
+    // As forward() will find its blobs.
+    Call call = {};
+    const bool stored = dtype == DType::bf16 || (opt.use_bf16_storage && !adds && !s.add_input);
+    const bool bf16 = stored && multiplies_bf16(*plan, s, g);
+    call.narrow_in = bf16 && dtype == DType::bf16;
+    call.narrow_out = bf16;
+    call.threads = threads_of(g, in_channels_, opt);
+    int dims = s.axes + 1;
+    if (is_padded(s, g, shape)) {
+        pad_axes(&g);
+        dims = std::max(dims, 3);
     }
-    *plans = plans_;
+    call.shape = shape_of(g);
+    call.shape.in_step = block_step(dims, g.x.in, g.y.in, g.z.in,
+                                    call.narrow_in ? DType::bf16 : DType::f32, in_pack_);
+    call.shape.out_step = block_step(s.axes + 1, g.x.out, g.y.out, g.z.out,
+                                     call.narrow_out ? DType::bf16 : DType::f32, out_pack_);
+    // Lists as long as this are made when the blobs, which need more, could be.
+    const double positions = (double)g.x.in * g.y.in * g.z.in + (double)g.x.out * g.y.out * g.z.out;
+    if (positions < kMostPlanned) make_plan(call, plan);
+    return kOk;
+}
+
+int ConvRunner::plan_flat(ConvRunPlan* plan) const {
+    plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? ConvAlgorithm::kDirect : algorithm_;
+    ConvShape pixel = {};
+    pixel.x = pixel.y = pixel.z = {1, 1, 1, 1, 1, 0};
+    pixel.in_channels = in_channels_, pixel.out_channels = out_channels_;
+    pixel.in_pack = in_pack_, pixel.out_pack = out_pack_;
+    QUOLL_RETURN_IF_ERROR(weights_for(pixel, plan));
+    const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
+    if (plan->algorithm == ConvAlgorithm::kSplit)
+        plan->split = std::make_shared<const SplitPlan>(*candidates_.split, row, 1);
+    if (plan->algorithm == ConvAlgorithm::kFixed)
+        plan->fixed = std::make_shared<const FixedPlan>(*candidates_.fixed, row, 1);
     return kOk;
 }
 
@@ -321,19 +378,18 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
     return kOk;
 }
 
-int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry, const Mat& bottom,
-                        const Mat& added, Mat& top, const Option& opt) const {
+int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
+                        const ConvGeometry& geometry, const Mat& bottom, const Mat& added, Mat& top,
+                        const Option& opt) const {
     ConvGeometry g = geometry;
     Mat in, out, add;
-    int status = kOk;
     const bool narrow = bottom.dtype == DType::bf16;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
     const bool rounds = narrow || (opt.use_bf16_storage && bottom.dtype == DType::f32 &&
                                    added.empty() && !s.add_input);
-    const bool split = rounds && takes_bf16(s, g, &status);
-    if (status != kOk) return status;
-    if (narrow && !split) return forward_widened(s, g, bottom, added, top, opt);
-    const DType made = split ? DType::bf16 : bottom.dtype;
+    const bool bf16 = rounds && multiplies_bf16(plan, s, g);
+    if (narrow && !bf16) return forward_widened(plan, s, g, bottom, added, top, opt);
+    const DType made = bf16 ? DType::bf16 : bottom.dtype;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));
@@ -342,43 +398,44 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
         out = add;
     else
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, made, out_pack_, opt, &top, &out));
-    const bool odd_value = s.pad_value != 0.f && has_padding(g);
-    if (odd_value || !ConvPlan::takes(shape_of(g)))
+    if (is_padded(s, g, shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
-    ConvShape shape = shape_of(g);
-    shape.in_step = in.cstep * in_pack_;
-    shape.out_step = out.cstep * out_pack_;
+    Call call = {shape_of(g), narrow, bf16, threads_of(g, in_channels_, opt)};
+    call.shape.in_step = in.cstep * in_pack_;
+    call.shape.out_step = out.cstep * out_pack_;
     const size_t size = dtype_size(made), out_blocks = out_channels_ / out_pack_;
     Blobs blobs;
     blobs.in = in.data, blobs.added = add.data, blobs.out = out.data;
     blobs.added_step = add.cstep * out_pack_;
-    blobs.in_group = in_channels_ / in_pack_ * shape.in_step * dtype_size(in.dtype);
+    blobs.in_group = in_channels_ / in_pack_ * call.shape.in_step * dtype_size(in.dtype);
     blobs.added_group = out_blocks * blobs.added_step * size;
-    blobs.out_group = out_blocks * shape.out_step * size;
+    blobs.out_group = out_blocks * call.shape.out_step * size;
     if (!s.add_input || !add.empty()) blobs.activation = activation_;
-    const double work =
-        (double)g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
-    const int threads = threads_for(opt, work);
-    Form form;
-    Plans plans;
-    QUOLL_RETURN_IF_ERROR(prepare(shape, narrow, split, threads, &form, &plans));
-    switch (form) {
-        case Form::kSplit:
-            return run_split(*plans.split, blobs, opt);
-        case Form::kFixed:
-            return run_fixed(*plans.fixed, blobs, opt);
-        case Form::kWinograd:
-            return run_winograd(shape, blobs, threads, opt);
+    // A blob may lie within a larger one.
+    ConvRunPlan other;
+    const ConvRunPlan* p = &plan;
+    if (!fits(plan, call)) {
+        other.algorithm = plan.algorithm, other.weights = plan.weights;
+        make_plan(call, &other);
+        p = &other;
+    }
+    switch (p->algorithm) {
+        case ConvAlgorithm::kSplit:
+            return run_split(*p, blobs, opt);
+        case ConvAlgorithm::kFixed:
+            return run_fixed(*p, blobs, opt);
+        case ConvAlgorithm::kWinograd:
+            return run_winograd(*p, call, blobs, opt);
         default:
-            return run_direct(*plans.direct, blobs, threads);
+            return run_direct(*p, blobs, call.threads);
     }
 }
 
 // A bf16 blob by way of f32.
-int ConvRunner::forward_widened(const ConvolutionFields& s, const ConvGeometry& g,
-                                const Mat& bottom, const Mat& added, Mat& top,
-                                const Option& opt) const {
+int ConvRunner::forward_widened(const ConvRunPlan& plan, const ConvolutionFields& s,
+                                const ConvGeometry& g, const Mat& bottom, const Mat& added,
+                                Mat& top, const Option& opt) const {
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     temporary.use_bf16_storage = false;
@@ -386,19 +443,19 @@ int ConvRunner::forward_widened(const ConvolutionFields& s, const ConvGeometry& 
     cast_bfloat16_to_float32(bottom, wide, temporary);
     if (wide.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(is_flat_input(s, wide.logical_shape())
-                              ? forward_flat(s, wide, result, temporary)
-                              : forward(s, g, wide, added, result, temporary));
+                              ? forward_flat(plan, s, wide, result, temporary)
+                              : forward(plan, s, g, wide, added, result, temporary));
     cast_float32_to_bfloat16(result, top, opt);
     return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-int ConvRunner::run_direct(const ConvPlan& plan, const Blobs& b, int threads) const {
+int ConvRunner::run_direct(const ConvRunPlan& plan, const Blobs& b, int threads) const {
     for (int i = 0; i < group_; i++) {
         const float* added = (const float*)b.added;
         if (added) added += i * b.added_group / sizeof(float);
-        plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i), bias_.row(i),
-                 (float*)((char*)b.out + i * b.out_group), added, b.added_step, b.activation,
-                 threads);
+        plan.direct->run((const float*)((const char*)b.in + i * b.in_group), plan.weights.row(i),
+                         bias_.row(i), (float*)((char*)b.out + i * b.out_group), added,
+                         b.added_step, b.activation, threads);
     }
     return kOk;
 }
@@ -416,62 +473,57 @@ Mat workspace_of(const Plan& plan, const Option& opt) {
 
 }  // namespace
 
-int ConvRunner::run_winograd(const ConvShape& shape, const Blobs& b, int threads,
+int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blobs& b,
                              const Option& opt) const {
-    const WinogradPlan plan(*kernels_, shape, threads);
+    const WinogradPlan plan(*kernels_, call.shape, call.threads);
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
-    plan.run((const float*)b.in, weights_, bias_, zeros_, (float*)b.out, (const float*)b.added,
+    plan.run((const float*)b.in, run.weights, bias_, zeros_, (float*)b.out, (const float*)b.added,
              b.added_step, b.activation, workspace);
     return kOk;
 }
 
-int ConvRunner::run_split(const SplitPlan& plan, const Blobs& b, const Option& opt) const {
+int ConvRunner::run_split(const ConvRunPlan& run, const Blobs& b, const Option& opt) const {
+    const SplitPlan& plan = *run.split;
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
         if (added) added += i * b.added_group;
-        plan.run((const char*)b.in + i * b.in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
-                 (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step, b.activation,
-                 workspace);
+        plan.run((const char*)b.in + i * b.in_group, (const uint16_t*)run.weights.row(i),
+                 bias_.row(i), (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step,
+                 b.activation, workspace);
     }
     return kOk;
 }
 
-int ConvRunner::run_fixed(const FixedPlan& plan, const Blobs& b, const Option& opt) const {
+int ConvRunner::run_fixed(const ConvRunPlan& run, const Blobs& b, const Option& opt) const {
+    const FixedPlan& plan = *run.fixed;
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
         if (added) added += i * b.added_group;
-        plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i), bias_.row(i),
-                 (float*)((char*)b.out + i * b.out_group), (const float*)added,
+        plan.run((const float*)((const char*)b.in + i * b.in_group), run.weights.row(i),
+                 bias_.row(i), (float*)((char*)b.out + i * b.out_group), (const float*)added,
                  (ptrdiff_t)b.added_step, b.activation, workspace);
     }
     return kOk;
 }
 
-int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat& top,
-                             const Option& opt) const {
+int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s, const Mat& bottom,
+                             Mat& top, const Option& opt) const {
     // Channels of a 1-D blob follow each other whatever its elempack; with a 1x1 kernel that is the
     // order of the weights.
     top.create(Shape(out_channels_ * group_), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
-    Form form;
-    {
-        std::lock_guard<std::mutex> lock(lock_);
-        if (form_ == Form::kUndecided) QUOLL_RETURN_IF_ERROR(pack_direct());
-        form = form_;
-    }
     const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
-    const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
     const Blobs blobs = {bottom.data, nullptr,
                          top.data,    in_channels_ * sizeof(float),
                          0,           out_channels_ * sizeof(float),
                          0,           activation};
-    if (form == Form::kSplit) return run_split(SplitPlan(*means_.split, row, 1), blobs, opt);
-    if (form == Form::kFixed) return run_fixed(FixedPlan(*means_.fixed, row, 1), blobs, opt);
+    if (plan.algorithm == ConvAlgorithm::kSplit) return run_split(plan, blobs, opt);
+    if (plan.algorithm == ConvAlgorithm::kFixed) return run_fixed(plan, blobs, opt);
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;
@@ -480,7 +532,7 @@ int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat&
         g.m = 1;
         g.n = out_channels_;
         g.k = in_channels_;
-        g.b = weights_.row(i);
+        g.b = plan.weights.row(i);
         g.bias = bias_.row(i);
         g.c = (float*)top.data + (size_t)i * out_channels_;
         g.c_pack = out_channels_;

@@ -1,5 +1,4 @@
-// What the convolution layers run on: the choice of an algorithm, weights packed for it, and the
-// plan for the last shape seen.
+// What the convolution layers run on: the choice of an algorithm, and weights packed for it.
 #ifndef QUOLL_LAYER_CPU_CONV_CONV_RUNNER_H
 #define QUOLL_LAYER_CPU_CONV_CONV_RUNNER_H
 
@@ -13,64 +12,79 @@
 
 namespace quoll {
 
-enum class ConvForm { kUndecided, kDirect, kWinograd, kSplit, kFixed };
+enum class ConvAlgorithm { kNone, kDirect, kWinograd, kSplit, kFixed };
+const char* algorithm_name(ConvAlgorithm algorithm);  // "direct", ...; "" of kNone
 // What a convolution may run on besides the gemm kernels; kernels for tile units may be null.
-struct ConvMeans {
+struct ConvCandidates {
     bool winograd;
     const SplitGemmKernels* split;
     const FixedGemmKernels* fixed;
 };
-// The form that is expected to be the fastest on one core, whatever the number of threads: forms
-// round differently, and answers must not depend on that number. narrow: blobs are bf16.
-ConvForm choose_conv_form(const KernelSet& kernels, const ConvMeans& means, const ConvShape& shape,
-                          bool narrow);
+// The algorithm that is expected to be the fastest on one core, whatever the number of threads:
+// algorithms round differently, and answers must not depend on that number. narrow: blobs are bf16.
+ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
+                                    const ConvShape& shape, bool narrow);
 
-// An f32 convolution in any number of groups. create() once, then forward() from any thread.
+// How a convolution runs on inputs of one size.
+struct ConvRunPlan {
+    ConvAlgorithm algorithm = ConvAlgorithm::kNone;
+    Mat weights;  // [group][floats], packed for the algorithm
+    // The one that the algorithm needs; none for Winograd's, or of a 1-D input.
+    std::shared_ptr<const ConvPlan> direct;
+    std::shared_ptr<const SplitPlan> split;
+    std::shared_ptr<const FixedPlan> fixed;
+};
+
+// An f32 convolution in any number of groups. create() once, then plan() and forward() from any
+// thread.
 class ConvRunner {
 public:
     ConvRunner();
     // Takes the weights of `s`, which must be f32 and loaded. Logs and returns a negative code.
-    // Where the best algorithm depends on the size of the input and the model does not tell that,
-    // the first forward() chooses and packs.
+    // Where the layer has hints of its inputs' sizes, these decide the algorithm for all sizes, so
+    // that one form of the weights is all that is kept.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
-    // "direct", "winograd", "split" or "fixed" (bf16 parts, digits on tile units); "" before the
-    // choice.
-    const char* algorithm() const;
+    // For an input of this size, which convolution_geometry accepted for `g`, and this dtype, f32
+    // or bf16. adds: a blob of the output's shape will be added where the sums are made.
+    int plan(const ConvolutionFields& s, const ConvGeometry& g, DType dtype, bool adds,
+             const Option& opt, ConvRunPlan* plan) const;
+    // For the 1-D input of is_flat_input.
+    int plan_flat(ConvRunPlan* plan) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
     // or of the output's shape and any elempack, f32 or bf16; with add_input and an empty one the
     // activation is left out. top is created, of bottom's dtype (or bf16, which f32 may become
     // where opt has bf16 storage), or is `added`, over which the output is written if its dtype and
     // elempack are right.
-    int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
-                const Mat& added, Mat& top, const Option& opt) const;
+    int forward(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
     // The same for bf16 through f32.
-    int forward_widened(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
-                        const Mat& added, Mat& top, const Option& opt) const;
+    int forward_widened(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                        const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
     // A 1x1 convolution on the 1-D input of is_flat_input, which is f32; nothing is added to it.
-    int forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat& top,
-                     const Option& opt) const;
+    int forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s, const Mat& bottom,
+                     Mat& top, const Option& opt) const;
 
 private:
-    typedef ConvForm Form;
-    // The one that the form needs.
-    struct Plans {
-        std::shared_ptr<const ConvPlan> direct;
-        std::shared_ptr<const SplitPlan> split;
-        std::shared_ptr<const FixedPlan> fixed;
+    // What a run has besides its blobs.
+    struct Call {
+        ConvShape shape;
+        bool narrow_in, narrow_out;  // bf16
+        int threads;
     };
 
     bool winograd_candidate(const ConvolutionFields& s, const Option& opt) const;
     ConvShape shape_of(const ConvGeometry& g) const;
-    int decide(const ConvShape& shape) const;
-    int pack_direct() const;
-    int pack_winograd() const;
-    int pack_split(const TileShape& shape) const;
-    int pack_fixed(const TileShape& shape) const;
+    ConvAlgorithm choose(const ConvShape& shape) const;
+    int pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const;
+    void pack_direct(const float* from, float* to) const;
+    int pack_winograd(Mat* weights) const;
+    int weights_for(const ConvShape& shape, ConvRunPlan* plan) const;
     bool weights_suit_fixed(const TileShape& shape) const;
-    bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
-    int prepare(const ConvShape& shape, bool narrow_in, bool narrow_out, int threads, Form* form,
-                Plans* plans) const;
+    bool multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
+                         const ConvGeometry& g) const;
+    bool fits(const ConvRunPlan& plan, const Call& call) const;
+    void make_plan(const Call& call, ConvRunPlan* plan) const;
     // One call of forward: blobs with in_pack_ and out_pack_. added: null, or like out but for its
     // step. Groups are so many bytes apart.
     struct Blobs {
@@ -80,27 +94,27 @@ private:
         size_t added_step;  // values from one channel block to the next
         FusedActivation activation;
     };
-    int run_direct(const ConvPlan& plan, const Blobs& blobs, int threads) const;
-    int run_winograd(const ConvShape& shape, const Blobs& blobs, int threads,
+    int run_direct(const ConvRunPlan& plan, const Blobs& blobs, int threads) const;
+    int run_winograd(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                      const Option& opt) const;
-    int run_split(const SplitPlan& plan, const Blobs& blobs, const Option& opt) const;
-    int run_fixed(const FixedPlan& plan, const Blobs& blobs, const Option& opt) const;
+    int run_split(const ConvRunPlan& plan, const Blobs& blobs, const Option& opt) const;
+    int run_fixed(const ConvRunPlan& plan, const Blobs& blobs, const Option& opt) const;
 
     const KernelSet* kernels_;
-    ConvMeans means_;  // that may be used
-    bool narrow_;      // blobs will be bf16
+    ConvCandidates candidates_;
+    bool narrow_;  // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;
     Mat bias_;   // [group][gemm_bias_size]
     Mat zeros_;  // [gemm_bias_size]
     FusedActivation activation_;
+    ConvAlgorithm algorithm_;  // for all sizes; kNone: by size
+    Mat weights_;              // for algorithm_
+    Mat raw_weights_;          // where the size decides
 
-    mutable std::mutex lock_;  // of what follows
-    mutable Form form_;
-    mutable Mat raw_weights_;  // until the form is decided
-    mutable Mat weights_;      // [group][floats of the form]
-    mutable Plans plans_;
+    mutable std::mutex lock_;  // of what follows, which planning alone looks at
+    mutable Mat packed_[5];    // of raw_weights_ by algorithm, from the first plan on
 };
 
 }  // namespace quoll

@@ -196,14 +196,62 @@ int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
     return ConvolutionOperator::forward(planar, top_blobs, opt);
 }
 
+int ConvolutionDepthWiseCpu::make_plan(const std::vector<Shape>& bottoms, const Option& opt,
+                                       ConvolutionPlan* p) const {
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, bottoms, &g));
+    if (int8_groups_.created()) {
+        p->int8 = int8_groups_.plan(*this, g, bottoms[0], opt);
+        p->name = int8_groups_.kernels(p->int8.get());
+        return kOk;
+    }
+    QUOLL_RETURN_IF_ERROR(is_flat_input(*this, bottoms[0])
+                              ? groups_.plan_flat(&p->f32)
+                              : groups_.plan(*this, g, bottoms[0].dtype, false, opt, &p->f32));
+    p->name = algorithm_name(p->f32.algorithm);
+    return kOk;
+}
+
+int ConvolutionDepthWiseCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                                  std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (bottoms.size() != 1 || !(groups_.created() || int8_groups_.created())) return kOk;
+    const std::shared_ptr<ConvolutionPlan> made = std::make_shared<ConvolutionPlan>();
+    QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
+    *plan = made;
+    return kOk;
+}
+
+int ConvolutionDepthWiseCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                             std::vector<Mat>& tops, bool,
+                                             const Option& opt) const {
+    tops.resize(1);
+    return forward_groups(static_cast<const ConvolutionPlan&>(plan), bottoms[0], tops[0], opt);
+}
+
+// Groups that are matrix products.
+int ConvolutionDepthWiseCpu::forward_groups(const ConvolutionPlan& p, const Mat& bottom, Mat& top,
+                                            const Option& opt) const {
+    const ShapeList in(bottom);
+    ConvGeometry g;
+    QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
+    if (int8_groups_.created()) {
+        const int status = int8_groups_.forward(p.int8.get(), *this, g, bottom, Mat(), top, opt);
+        return status == Int8Conv::kUnsuitable ? forward_reference(bottom, top, opt) : status;
+    }
+    return is_flat_input(*this, in[0]) ? groups_.forward_flat(p.f32, *this, bottom, top, opt)
+                                       : groups_.forward(p.f32, *this, g, bottom, Mat(), top, opt);
+}
+
 int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                      const Option& opt) const {
     const ShapeList in(bottom_blob);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(convolution_geometry(*this, *this, *in, &g));
-    if (int8_groups_.created()) {
-        const int status = int8_groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
-        if (status != Int8Conv::kUnsuitable) return status;
+    if (int8_groups_.created() || groups_.created()) {
+        ConvolutionPlan p;
+        QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
+        return forward_groups(p, bottom_blob, top_blob, opt);
     }
     const bool flat = is_flat_input(*this, in[0]);
     if (int8_.created() && !flat) {
@@ -211,9 +259,6 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
         return status == Int8Depthwise::kUnsuitable ? forward_reference(bottom_blob, top_blob, opt)
                                                     : status;
     }
-    if (groups_.created())
-        return flat ? groups_.forward_flat(*this, bottom_blob, top_blob, opt)
-                    : groups_.forward(*this, g, bottom_blob, Mat(), top_blob, opt);
     if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
     const int status = forward_float(bottom_blob, g, top_blob, opt);
     return status == kUnsuitable ? forward_reference(bottom_blob, top_blob, opt) : status;

@@ -1,9 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 
-#include "layer/cpu/conv/conv_runner.h"
+#include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
-#include "layer/cpu/int8/int8_conv.h"
 #include "layer/cpu/int8/int8_depthwise.h"
 #include "layer/cpu/packing.h"
 
@@ -16,11 +15,19 @@ class ConvolutionDepthWiseCpu : public ConvolutionOperator {
 public:
     explicit ConvolutionDepthWiseCpu(int axes);
     int create_pipeline(const Option& opt) override;
+    // Of groups that are matrix products; otherwise there is nothing to decide.
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool inplace, const Option& opt) const override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
 
 private:
+    int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;
+    int forward_groups(const ConvolutionPlan& p, const Mat& bottom, Mat& top,
+                       const Option& opt) const;
     int repack_weights();
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,

@@ -32,9 +32,7 @@ int ConstantMatrix::create(const Layer& layer, const float* b, size_t ld, bool r
     split_ = split_kernels_for(opt);
     fixed_ = nullptr;
     n_ = n, k_ = k;
-    plan_.reset();
-    fixed_plan_.reset();
-    tile_weights_.release();
+    split_weights_.release();
     weights_.release();
     bias_ = product_bias(*kernels_, bias, n);
     if (!bias_.empty() && pack(b, ld, row_major, opt) == kOk) return kOk;
@@ -69,37 +67,84 @@ int ConstantMatrix::pack_digits(const float* b, const Option& opt) {
     return kOk;
 }
 
-// ---------------------------------------------------------------- digits
+// ---------------------------------------------------------------- planning
 
-std::shared_ptr<const FixedPlan> ConstantMatrix::plan_for(const TileShape& shape,
-                                                          int threads) const {
-    std::lock_guard<std::mutex> lock(lock_);
-    if (!fixed_plan_ || !(fixed_plan_->shape() == shape) || fixed_plan_->threads() != threads)
-        fixed_plan_ = std::make_shared<const FixedPlan>(*fixed_, shape, threads);
-    return fixed_plan_;
+int ConstantMatrix::threads_of(const GemmMatrix& g, const Option& opt) const {
+    return threads_for(opt, (double)g.m * (double)n_ * (double)k_);
+}
+
+// Of so many rows on digits.
+TileShape ConstantMatrix::shape_of(const GemmMatrix& g, size_t rows) const {
+    TileShape s = tile_shape(rows, n_, k_, g.a_k == 1 ? g.a_row : (ptrdiff_t)k_, g.c_row);
+    s.out_pack = g.c_pack;
+    s.out_block = g.c_block;
+    return s;
 }
 
 // So many rows at a time as a plan takes.
-int ConstantMatrix::multiply_digits(GemmMatrix g, int threads, const Option& opt) const {
-    const auto shape_of = [&](size_t rows) {
-        TileShape s = tile_shape(rows, n_, k_, g.a_k == 1 ? g.a_row : (ptrdiff_t)k_, g.c_row);
-        s.out_pack = g.c_pack;
-        s.out_block = g.c_block;
-        return s;
-    };
+size_t ConstantMatrix::most_rows(const GemmMatrix& g) const {
     size_t most = std::min<size_t>(g.m, 1 << 24);
-    while (most > 1 && !FixedPlan::takes(shape_of(most))) most = (most + 1) / 2;
+    while (most > 1 && !FixedPlan::takes(shape_of(g, most))) most = (most + 1) / 2;
+    return most;
+}
+
+int ConstantMatrix::plan(GemmMatrix g, const Option& opt, MatrixPlan* plan) const {
+    const int threads = threads_of(g, opt);
+    *plan = MatrixPlan();
+    if (fixed_) {
+        plan->algorithm = "fixed";
+        plan->fixed =
+            std::make_shared<const FixedPlan>(*fixed_, shape_of(g, most_rows(g)), threads);
+        return kOk;
+    }
+    plan->algorithm = "vectors";
+    if (!split_ || g.m < 2) return kOk;
+    g.kernels = kernels_;
+    g.n = n_, g.k = k_;
+    std::shared_ptr<const ProductPlan> split =
+        std::make_shared<const ProductPlan>(split_, g, 0, threads);
+    if (!split->on_tiles()) return kOk;
+    plan->algorithm = "split";
+    plan->split = split;
+    return split_weights(*split, opt, &plan->split_weights);
+}
+
+int ConstantMatrix::split_weights(const ProductPlan& plan, const Option& opt, Mat* weights) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    if (split_weights_.empty()) {
+        Mat plain, packed;
+        QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));
+        QUOLL_RETURN_IF_ERROR(product_memory(plan.packed_size(), 1, nullptr, &packed));
+        gemm_unpack(*kernels_->gemm, weights_, n_, k_, plain);
+        plan.pack(plain, 1, k_, threads_for(opt, (double)n_ * (double)k_), packed);
+        split_weights_ = packed;
+    }
+    *weights = split_weights_;
+    return kOk;
+}
+
+// ---------------------------------------------------------------- multiplying
+
+int ConstantMatrix::multiply_digits(const FixedPlan* planned, const GemmMatrix& g,
+                                    const Option& opt) const {
+    const int threads = threads_of(g, opt);
+    const size_t most = most_rows(g);
     for (size_t i = 0; i < g.m; i += most) {
         const size_t rows = std::min(most, g.m - i);
-        const std::shared_ptr<const FixedPlan> plan = plan_for(shape_of(rows), threads);
+        const TileShape shape = shape_of(g, rows);
+        std::unique_ptr<const FixedPlan> other;
+        const FixedPlan* plan = planned;
+        if (!plan || !(plan->shape() == shape) || plan->threads() != threads) {
+            other.reset(new FixedPlan(*fixed_, shape, threads));
+            plan = other.get();
+        }
         const float* a = g.a + (ptrdiff_t)i * g.a_row;
-        Mat turned, workspace;
-        if (g.a_k != 1) {
-            QUOLL_RETURN_IF_ERROR(product_memory(rows * k_, 1, opt.workspace_allocator, &turned));
-            for (size_t m = 0; m < rows; m++)
-                for (size_t k = 0; k < k_; k++)
-                    turned[m * k_ + k] = a[(ptrdiff_t)m * g.a_row + (ptrdiff_t)k * g.a_k];
-            a = turned;
+        Mat transposed, workspace;
+        if (g.a_k != 1) {  // a_row is 1
+            QUOLL_RETURN_IF_ERROR(
+                product_memory(rows * k_, 1, opt.workspace_allocator, &transposed));
+            transpose(a, g.a_k, k_, rows, transposed);
+            a = transposed;
         }
         QUOLL_RETURN_IF_ERROR(
             product_memory(plan->workspace(), 1, opt.workspace_allocator, &workspace));
@@ -109,57 +154,28 @@ int ConstantMatrix::multiply_digits(GemmMatrix g, int threads, const Option& opt
     return kOk;
 }
 
-// ---------------------------------------------------------------- bf16 parts
-
-int ConstantMatrix::tile_weights(const ProductPlan& plan, int threads, const Option& opt,
-                                 Mat* weights) const {
-    std::lock_guard<std::mutex> lock(lock_);
-    if (tile_weights_.empty()) {
-        Mat plain, packed;
-        QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));
-        QUOLL_RETURN_IF_ERROR(product_memory(plan.packed_size(), 1, nullptr, &packed));
-        gemm_unpack(*kernels_->gemm, weights_, n_, k_, plain);
-        plan.pack(plain, 1, k_, threads, packed);
-        tile_weights_ = packed;
-    }
-    *weights = tile_weights_;
-    return kOk;
-}
-
-std::shared_ptr<const ProductPlan> ConstantMatrix::plan_for(const GemmMatrix& g,
-                                                            int threads) const {
-    std::lock_guard<std::mutex> lock(lock_);
-    if (!plan_ || !plan_->suits(g, threads))
-        plan_ = std::make_shared<const ProductPlan>(split_, g, 0, threads);
-    return plan_;
-}
-
-int ConstantMatrix::multiply_on_tiles(const ProductPlan& plan, GemmMatrix g, int threads,
-                                      const Option& opt) const {
-    Mat weights, workspace;
-    QUOLL_RETURN_IF_ERROR(tile_weights(plan, threads, opt, &weights));
-    QUOLL_RETURN_IF_ERROR(product_memory(plan.workspace(), 1, opt.workspace_allocator, &workspace));
-    g.b = weights;
-    plan.run(g, workspace);
-    return kOk;
-}
-
-int ConstantMatrix::multiply(GemmMatrix g, const Option& opt) const {
-    const int threads = threads_for(opt, (double)g.m * (double)n_ * (double)k_);
+int ConstantMatrix::multiply(const MatrixPlan& plan, GemmMatrix g, const Option& opt) const {
     g.kernels = kernels_;
     g.n = n_, g.k = k_;
     g.b = weights_, g.bias = bias_;
-    algorithm_ = fixed_ ? "fixed" : "vectors";
-    if (fixed_) return multiply_digits(g, threads, opt);
-    if (split_ && g.m > 1) {
-        const std::shared_ptr<const ProductPlan> plan = plan_for(g, threads);
-        if (plan->on_tiles()) {
-            algorithm_ = "split";
-            return multiply_on_tiles(*plan, g, threads, opt);
-        }
+    if (fixed_) return multiply_digits(plan.fixed.get(), g, opt);
+    if (!plan.split) {
+        gemm_matrix(g, threads_of(g, opt));
+        return kOk;
     }
-    gemm_matrix(g, threads);
+    if (!plan.split->suits(g, threads_of(g, opt))) return multiply(g, opt);
+    Mat workspace;
+    QUOLL_RETURN_IF_ERROR(
+        product_memory(plan.split->workspace(), 1, opt.workspace_allocator, &workspace));
+    g.b = plan.split_weights;
+    plan.split->run(g, workspace);
     return kOk;
+}
+
+int ConstantMatrix::multiply(const GemmMatrix& g, const Option& opt) const {
+    MatrixPlan planned;
+    QUOLL_RETURN_IF_ERROR(plan(g, opt, &planned));
+    return multiply(planned, g, opt);
 }
 
 }  // namespace quoll

@@ -18,10 +18,22 @@ namespace {
 class GemmCpu : public Gemm {
 public:
     int create_pipeline(const Option& opt) override;
+    // Of products with a constant matrix.
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool inplace, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
 private:
+    struct Plan : public LayerPlan {
+        const char* algorithm() const override { return product.algorithm; }
+        MatrixPlan product;
+    };
+    int run(const Plan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+            const Option& opt) const;
+    GemmMatrix matrix_product(const Product& p) const;
     bool swapped() const { return constantA && !constantB; }
     // The constant C is a bias of the packed matrix' columns.
     bool c_is_bias() const { return matrix_.created() && constantC && c_suits_columns(); }
@@ -31,7 +43,7 @@ private:
     }
     int pack_constant(const Option& opt);
     int pack_blocks(const Option& opt);
-    int multiply(const Product& p, Mat& top, const Option& opt) const;
+    int multiply(const Plan* plan, const Product& p, Mat& top, const Option& opt) const;
     int multiply_variable(const Operand& b, GemmMatrix g, const Option& opt) const;
     void multiply_row(const Product& p, Mat& top, const Option& opt) const;
     void finish(const Product& p, Mat& top) const;
@@ -109,22 +121,15 @@ void GemmCpu::multiply_row(const Product& p, Mat& top, const Option& opt) const 
     }
 }
 
-int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
-    if (blocks_.created())
-        return blocks_.multiply(*p.a.blob, p.a.row_step, p.m, top, p.top_step, opt);
-    if (!constantA && !constantB && p.m == 1 && p.a.column_step == 1 && !output_transpose) {
-        multiply_row(p, top, opt);
-        return kOk;
-    }
+// Without the blobs.
+GemmMatrix GemmCpu::matrix_product(const Product& p) const {
     GemmMatrix g = {};
     g.kernels = kernels_;
     g.k = p.k;
     const Operand& a = swapped() ? p.b : p.a;
-    g.a = *a.blob;
     g.a_row = swapped() ? a.column_step : a.row_step;
     g.a_k = swapped() ? a.row_step : a.column_step;
     g.m = swapped() ? p.n : p.m, g.n = swapped() ? p.m : p.n;
-    g.c = top;
     if ((output_transpose != 0) == swapped()) {  // rows of the product are rows of the output
         g.c_row = p.top_step;
         g.c_pack = g.n;
@@ -132,7 +137,21 @@ int GemmCpu::multiply(const Product& p, Mat& top, const Option& opt) const {
         g.c_row = g.c_pack = 1;
         g.c_block = p.top_step;
     }
-    return matrix_.created() ? matrix_.multiply(g, opt) : multiply_variable(p.b, g, opt);
+    return g;
+}
+
+int GemmCpu::multiply(const Plan* plan, const Product& p, Mat& top, const Option& opt) const {
+    if (blocks_.created())
+        return blocks_.multiply(*p.a.blob, p.a.row_step, p.m, top, p.top_step, opt);
+    if (!constantA && !constantB && p.m == 1 && p.a.column_step == 1 && !output_transpose) {
+        multiply_row(p, top, opt);
+        return kOk;
+    }
+    GemmMatrix g = matrix_product(p);
+    g.a = *(swapped() ? p.b : p.a).blob;
+    g.c = top;
+    if (!matrix_.created()) return multiply_variable(p.b, g, opt);
+    return plan ? matrix_.multiply(plan->product, g, opt) : matrix_.multiply(g, opt);
 }
 
 // B comes with the call.
@@ -163,12 +182,33 @@ void GemmCpu::finish(const Product& p, Mat& top) const {
     }
 }
 
+int GemmCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                  std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (!kernels_ || !matrix_.created()) return kOk;
+    Product p;
+    QUOLL_RETURN_IF_ERROR(describe(bottoms, &p));
+    const std::shared_ptr<Plan> made = std::make_shared<Plan>();
+    QUOLL_RETURN_IF_ERROR(matrix_.plan(matrix_product(p), opt, &made->product));
+    *plan = made;
+    return kOk;
+}
+
+int GemmCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                             std::vector<Mat>& tops, bool, const Option& opt) const {
+    return run(static_cast<const Plan*>(&plan), bottoms, tops, opt);
+}
+
 int GemmCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                      const Option& opt) const {
-    if (!kernels_) return Gemm::forward(bottoms, tops, opt);
+    return kernels_ ? run(nullptr, bottoms, tops, opt) : Gemm::forward(bottoms, tops, opt);
+}
+
+int GemmCpu::run(const Plan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                 const Option& opt) const {
     Product p;
     QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &p));
-    QUOLL_RETURN_IF_ERROR(multiply(p, tops[0], opt));
+    QUOLL_RETURN_IF_ERROR(multiply(plan, p, tops[0], opt));
     finish(p, tops[0]);
     return kOk;
 }

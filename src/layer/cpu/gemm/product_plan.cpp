@@ -23,7 +23,7 @@ TileShape shape_of(const GemmMatrix& g) {
     return s;
 }
 
-// On one core, for any number of threads: see choose_conv_form.
+// On one core, for any number of threads: see choose_conv_algorithm.
 bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings) {
     if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
     const TileShape shape = shape_of(g);

@@ -24,14 +24,15 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, activation);
     stored_.release();
-    has_matrix_ = false;
+    matrix_.reset();
     const int k = num_input();
     if (opt.use_bf16_storage) {
         QUOLL_RETURN_IF_ERROR(store_weights(opt));
     } else {
-        QUOLL_RETURN_IF_ERROR(matrix_.create(*this, weight_data, k, false, num_output, k,
-                                             bias_term ? (const float*)bias_data : nullptr, opt));
-        has_matrix_ = true;
+        const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
+        QUOLL_RETURN_IF_ERROR(made->create(*this, weight_data, k, false, num_output, k,
+                                           bias_term ? (const float*)bias_data : nullptr, opt));
+        matrix_ = made;
     }
     weight_data.release();
     return kOk;
@@ -70,10 +71,12 @@ int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt
     return kOk;
 }
 
-int InnerProductCpu::widened_matrix(const Option& opt) const {
-    if (has_matrix_) return kOk;
+// The stored weights as a matrix.
+int InnerProductCpu::widened_matrix(const Option& opt,
+                                    std::shared_ptr<const ConstantMatrix>* matrix) const {
     std::lock_guard<std::mutex> lock(lock_);
-    if (has_matrix_) return kOk;
+    *matrix = matrix_;
+    if (matrix_) return kOk;
     const size_t n = num_output, k = num_input();
     const size_t size = gemm_packed_size(*kernels_->gemm, n, k);
     Mat panels, plain;
@@ -81,37 +84,99 @@ int InnerProductCpu::widened_matrix(const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(product_memory(n * k, 1, opt.workspace_allocator, &plain));
     kernels_->cast->bf16.widen((const uint16_t*)stored_.data, panels, size);
     gemm_unpack(*kernels_->gemm, panels, n, k, plain);
+    const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
     QUOLL_RETURN_IF_ERROR(
-        matrix_.create(*this, plain, k, false, n, k, (const float*)stored_bias_, opt));
-    has_matrix_ = true;
+        made->create(*this, plain, k, false, n, k, (const float*)stored_bias_, opt));
+    *matrix = matrix_ = made;
     return kOk;
 }
 
+// ---------------------------------------------------------------- running
+
+struct InnerProductCpu::Plan : public LayerPlan {
+    const char* algorithm() const override { return name; }
+
+    const char* name = "";
+    std::shared_ptr<const ConstantMatrix> matrix;  // null: int8, or one row of stored weights
+    MatrixPlan product;
+    std::shared_ptr<const Int8TilePlan> int8;
+};
+
+// `rows` dense rows by the weights; without the blobs.
+GemmMatrix InnerProductCpu::product(int rows) const {
+    GemmMatrix g = {};
+    g.a_row = num_input();
+    g.a_k = 1;
+    g.m = rows;
+    g.c_row = num_output;
+    g.c_pack = num_output;
+    g.activation = activation_;
+    return g;
+}
+
+int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& opt,
+                               Plan* p) const {
+    ShapeList tops;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(bottoms, *tops));
+    const int rows = tops[0].dims == 1 ? 1 : tops[0].h;
+    if (int8_.created()) {
+        p->int8 = int8_.plan(rows, int8_affine == 2 ? DType::s8 : bottoms[0].dtype, opt);
+        p->name = int8_.kernels(p->int8.get());
+        return kOk;
+    }
+    p->name = "row";
+    if (rows == 1 && !stored_.empty()) return kOk;
+    QUOLL_RETURN_IF_ERROR(widened_matrix(opt, &p->matrix));
+    QUOLL_RETURN_IF_ERROR(p->matrix->plan(product(rows), opt, &p->product));
+    p->name = p->product.algorithm;
+    return kOk;
+}
+
+int InnerProductCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                          std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (bottoms.size() != 1 || (!kernels_ && !int8_.created())) return kOk;
+    const std::shared_ptr<Plan> made = std::make_shared<Plan>();
+    QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
+    *plan = made;
+    return kOk;
+}
+
+int InnerProductCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                     std::vector<Mat>& tops, bool, const Option& opt) const {
+    tops.resize(1);
+    return run(static_cast<const Plan&>(plan), bottoms[0], &tops[0], opt);
+}
+
 int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    if (!kernels_ && !int8_.created()) {
+        Mat planar;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &planar));
+        return InnerProduct::forward(planar, top_blob, opt);
+    }
+    const ShapeList in(bottom_blob);
+    Plan p;
+    QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
+    return run(p, bottom_blob, &top_blob, opt);
+}
+
+int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Option& opt) const {
     Mat rows;
-    QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &rows));
-    if (!kernels_ && !int8_.created()) return InnerProduct::forward(rows, top_blob, opt);
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &rows));
     const ShapeList in(rows);
     ShapeList tops;
     QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *tops));
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
-    top_blob.create(tops[0], 1, opt.blob_allocator);
-    if (rows.empty() || top_blob.empty()) return kOutOfMemory;
+    top->create(tops[0], 1, opt.blob_allocator);
+    if (rows.empty() || top->empty()) return kOutOfMemory;
     if (int8_.created())
-        return int8_affine == 2 ? int8_.forward_ranged(rows, top_blob, opt)
-                                : int8_.forward(rows, top_blob, opt);
-    if (rows.h == 1 && !stored_.empty()) return multiply_row(rows, top_blob, opt);
-    QUOLL_RETURN_IF_ERROR(widened_matrix(opt));
-    GemmMatrix product = {};
-    product.a = rows;
-    product.a_row = num_input();
-    product.a_k = 1;
-    product.m = rows.h;
-    product.c = top_blob;
-    product.c_row = num_output;
-    product.c_pack = num_output;
-    product.activation = activation_;
-    return matrix_.multiply(product, opt);
+        return int8_affine == 2 ? int8_.forward_ranged(p.int8.get(), rows, *top, opt)
+                                : int8_.forward(p.int8.get(), rows, *top, opt);
+    if (!p.matrix) return multiply_row(rows, *top, opt);
+    GemmMatrix g = product(rows.h);
+    g.a = rows;
+    g.c = *top;
+    return p.matrix->multiply(p.product, g, opt);
 }
 
 Layer* create_InnerProduct_fast_layer() { return new InnerProductCpu; }

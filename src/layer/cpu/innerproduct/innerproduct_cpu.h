@@ -1,7 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 #define QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 
-#include <atomic>
+#include <memory>
 #include <mutex>
 
 #include "layer/cpu/gemm/constant_matrix.h"
@@ -18,28 +18,31 @@ class InnerProductCpu : public InnerProduct {
 public:
     InnerProductCpu();
     int create_pipeline(const Option& opt) override;
+    // Its algorithm() is that of a MatrixPlan, "row" (of bf16 weights), or Int8Matrix::kernels().
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool inplace, const Option& opt) const override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
-    // Of int8 weights, as Int8Matrix::kernels(); "" for others.
-    const char* int8_kernels() const { return int8_.created() ? int8_.kernels() : ""; }
-
-    // Of others, as ConstantMatrix::algorithm().
-    const char* algorithm() const { return matrix_.algorithm(); }
 
 private:
+    struct Plan;
+    int make_plan(const std::vector<Shape>& bottoms, const Option& opt, Plan* p) const;
+    int run(const Plan& p, const Mat& bottom, Mat* top, const Option& opt) const;
+    GemmMatrix product(int rows) const;
     int store_weights(const Option& opt);
     int multiply_row(const float* in, float* out, const Option& opt) const;
-    // matrix_, made of the stored weights when the first product wants it.
-    int widened_matrix(const Option& opt) const;
+    int widened_matrix(const Option& opt, std::shared_ptr<const ConstantMatrix>* matrix) const;
 
-    mutable ConstantMatrix matrix_;
-    mutable std::mutex lock_;
-    mutable std::atomic<bool> has_matrix_{false};
     // Panels of the gemm kernels as bf16, for single rows: with bf16 storage the weights' only form
-    // until a product has more rows.
+    // until a product of more rows is planned.
     Mat stored_, stored_bias_;
     const KernelSet* kernels_ = nullptr;
     FusedActivation activation_;
     Int8Matrix int8_;  // when int8_scale_term is set
+
+    mutable std::mutex lock_;  // of what follows, which planning alone looks at
+    mutable std::shared_ptr<const ConstantMatrix> matrix_;
 };
 
 }  // namespace quoll

@@ -9,6 +9,9 @@ namespace quoll {
 
 namespace {
 
+// Of a plan for tile units.
+const double kMostOutputs = 1 << 26;
+
 int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
 
 // Bytes of an element of A.
@@ -58,7 +61,6 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     const KernelSet& kernels = host_kernel_set();
     kernels_ = &int8_kernels();
     units_ = int8_unit_kernels();
-    plan_.reset();
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
     out_channels_ = s.num_output / s.group;
@@ -203,10 +205,8 @@ Int8Result Int8Conv::result(const Blobs& b, int group) const {
     return r;
 }
 
-// Null where tile units are missing or slower.
-std::shared_ptr<const Int8TilePlan> Int8Conv::tile_plan(const ConvGeometry& g, const Blobs& b,
-                                                        int threads) const {
-    if (!units_) return nullptr;
+TileShape Int8Conv::tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
+                             bool narrow) const {
     const auto axis = [](const WindowAxis& a) {
         return ConvAxis{a.in, a.out, a.kernel, a.stride, a.dilation, a.before};
     };
@@ -214,26 +214,40 @@ std::shared_ptr<const Int8TilePlan> Int8Conv::tile_plan(const ConvGeometry& g, c
     conv.x = axis(g.x), conv.y = axis(g.y);
     conv.in_channels = in_channels_, conv.out_channels = out_channels_;
     conv.in_pack = in_pack_, conv.out_pack = out_pack_;
-    conv.in_step = (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_;
-    conv.out_step = b.c_block;
+    conv.in_step = in_step, conv.out_step = out_step;
     TileShape shape = tile_shape(conv);
-    shape.narrow_in = b.in.dtype == DType::s8;
-    shape.narrow_out = b.narrow;
-    if (!Int8TilePlan::takes(shape)) return nullptr;
-    std::lock_guard<std::mutex> lock(lock_);
-    if (!plan_ || !(plan_->shape() == shape) || plan_->threads() != threads) {
-        plan_ = std::make_shared<const Int8TilePlan>(*units_, shape, block_, threads);
-        const Axis x(g.x), y(g.y);
-        const size_t pixels = (size_t)g.x.out * g.y.out;
-        use_plan_ = is_flat(g, x, y) ? plan_->beats_vectors(pixels, 1)
-                                     : plan_->beats_vectors(g.x.out, g.y.out);
-    }
-    return use_plan_ ? plan_ : nullptr;
+    shape.narrow_in = in == DType::s8;
+    shape.narrow_out = narrow;
+    return shape;
 }
 
-const char* Int8Conv::kernels() const {
-    std::lock_guard<std::mutex> lock(lock_);
-    return plan_ && use_plan_ ? "amx" : int8_kernels().name;
+int Int8Conv::threads_of(const ConvGeometry& g, const Option& opt) const {
+    const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
+    return threads_for(opt, work / 4);
+}
+
+bool Int8Conv::beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const {
+    return is_flat(g, Axis(g.x), Axis(g.y)) ? plan.beats_vectors((size_t)g.x.out * g.y.out, 1)
+                                            : plan.beats_vectors(g.x.out, g.y.out);
+}
+
+std::shared_ptr<const Int8TilePlan> Int8Conv::plan(const ConvolutionFields& s,
+                                                   const ConvGeometry& g, const Shape& bottom,
+                                                   const Option& opt) const {
+    if (!units_ || (double)g.x.out * g.y.out > kMostOutputs) return nullptr;
+    const bool flat = is_flat_input(s, bottom), narrow = s.int8_output();
+    const auto step = [&](int w, int h, DType dtype, int pack) {
+        return Mat::channel_step(s.axes + 1, w, h, 1, dtype_size(dtype) * pack) * pack;
+    };
+    const TileShape shape =
+        flat ? tiles_of(g, in_pack_, out_pack_, bottom.dtype, narrow)
+             : tiles_of(g, step(g.x.in, g.y.in, bottom.dtype, in_pack_),
+                        step(g.x.out, g.y.out, narrow ? DType::s8 : DType::f32, out_pack_),
+                        bottom.dtype, narrow);
+    if (!Int8TilePlan::takes(shape)) return nullptr;
+    const std::shared_ptr<const Int8TilePlan> made =
+        std::make_shared<const Int8TilePlan>(*units_, shape, block_, threads_of(g, opt));
+    return beats_vectors(*made, g) ? made : nullptr;
 }
 
 int Int8Conv::run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
@@ -275,8 +289,8 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
     return kOk;
 }
 
-int Int8Conv::forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
-                      const Mat& added, Mat& top, const Option& opt) const {
+int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, const ConvGeometry& g,
+                      const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const {
     const bool sums_only = s.add_input && added.empty();
     Blobs b = {};
     b.in = bottom;
@@ -299,11 +313,14 @@ int Int8Conv::forward(const ConvolutionFields& s, const ConvGeometry& g, const M
     b.c = top.data;
     b.c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
     if (!add.empty()) b.add = add, b.add_block = add.cstep * out_pack_;
-    const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
-    const int threads = threads_for(opt, work / 4);
-    if (const std::shared_ptr<const Int8TilePlan> plan = tile_plan(g, b, threads))
-        return run_tiles(*plan, g, b, opt);
-    return run_vectors(g, b, threads, opt);
+    const int threads = threads_of(g, opt);
+    if (!tiles) return run_vectors(g, b, threads, opt);
+    // A blob may lie within a larger one.
+    const TileShape shape =
+        tiles_of(g, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.c_block, b.in.dtype, b.narrow);
+    if (tiles->shape() == shape && tiles->threads() == threads) return run_tiles(*tiles, g, b, opt);
+    if (!Int8TilePlan::takes(shape)) return run_vectors(g, b, threads, opt);
+    return run_tiles(Int8TilePlan(*units_, shape, block_, threads), g, b, opt);
 }
 
 }  // namespace quoll

@@ -4,7 +4,6 @@
 #define QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 
 #include <memory>
-#include <mutex>
 
 #include "layer/conv_reference.h"
 #include "layer/cpu/int8/int8_tiles.h"
@@ -17,16 +16,20 @@ public:
     // sum might exceed an int32. Logs and returns a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return !weights_.empty(); }
+    // On tile units, for an input of this size, which convolution_geometry accepted for `g`, and
+    // this dtype, f32 or s8; null where these are missing or slower than vectors.
+    std::shared_ptr<const Int8TilePlan> plan(const ConvolutionFields& s, const ConvGeometry& g,
+                                             const Shape& bottom, const Option& opt) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or s8. added: f32 of
     // the output's shape and any elempack, or empty; with add_input and an empty one the output is
     // f32 sums without activation. top is created, over what is added where it can be if it comes
     // as the same Mat. kUnsuitable, and top is of no use: the padded input would dwarf what is in
     // it.
     enum { kUnsuitable = 1 };
-    int forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
-                const Mat& added, Mat& top, const Option& opt) const;
-    // What multiplied in the last run: "amx", or the name of the kernels of int8.h.
-    const char* kernels() const;
+    int forward(const Int8TilePlan* tiles, const ConvolutionFields& s, const ConvGeometry& g,
+                const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
+    // What multiplies by such a plan: "amx", or the name of the kernels of int8.h.
+    const char* kernels(const Int8TilePlan* tiles) const { return tiles ? "amx" : kernels_->name; }
 
 private:
     // An axis of the laid out input: position i holds input i * step - before.
@@ -45,8 +48,10 @@ private:
         const FusedActivation* activation;
     };
     Int8Result result(const Blobs& b, int group) const;
-    std::shared_ptr<const Int8TilePlan> tile_plan(const ConvGeometry& g, const Blobs& b,
-                                                  int threads) const;
+    TileShape tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
+                       bool narrow) const;
+    int threads_of(const ConvGeometry& g, const Option& opt) const;
+    bool beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const;
     int run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
                   const Option& opt) const;
     int run_vectors(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
@@ -71,10 +76,6 @@ private:
     int top_zero_ = 0;
     FusedActivation activation_, no_activation_;
     const Int8UnitKernels* units_ = nullptr;
-
-    mutable std::mutex lock_;                           // of what follows
-    mutable std::shared_ptr<const Int8TilePlan> plan_;  // of the last shape
-    mutable bool use_plan_ = false;                     // it is faster than vectors
 };
 
 }  // namespace quoll

@@ -34,7 +34,6 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     input_scale_ = input_scale;
     activation_ = FusedActivation(host_kernel_set(), activation);
     units_ = row_pack(inputs_) ? int8_unit_kernels() : nullptr;
-    plan_.reset();
     const size_t runs = (inputs_ + kRun - 1) / kRun;
     const size_t run_step = units_ ? std::min<size_t>(runs, kUnitRowBytes / kRun) : 1;
     step_ = (int)run_step * kRun;
@@ -73,26 +72,22 @@ void Int8Matrix::lay_out(const Mat& rows, int y, char* to) const {
     kernel(input);
 }
 
-// Null where tile units are missing or slower.
-std::shared_ptr<const Int8TilePlan> Int8Matrix::tile_plan(const Mat& rows, int threads) const {
-    if (!units_ || rows.h < kManyRows) return nullptr;
-    const int n = (int)weights_.n();
-    TileShape shape = tile_shape(rows.h, n, inputs_, inputs_, n);
-    shape.in_pack = row_pack(inputs_);
-    shape.in_block = shape.in_pack;
-    shape.narrow_in = rows.dtype == DType::s8;
-    if (!Int8TilePlan::takes(shape)) return nullptr;
-    std::lock_guard<std::mutex> lock(lock_);
-    if (!plan_ || !(plan_->shape() == shape) || plan_->threads() != threads) {
-        plan_ = std::make_shared<const Int8TilePlan>(*units_, shape, step_, threads);
-        use_plan_ = plan_->beats_vectors(rows.h, 1);
-    }
-    return use_plan_ ? plan_ : nullptr;
+int Int8Matrix::threads_of(int rows, const Option& opt) const {
+    return threads_for(opt, (double)rows * inputs_ * weights_.n() / 4);
 }
 
-const char* Int8Matrix::kernels() const {
-    std::lock_guard<std::mutex> lock(lock_);
-    return plan_ && use_plan_ ? "amx" : weights_.kernels().name;
+std::shared_ptr<const Int8TilePlan> Int8Matrix::plan(int rows, DType dtype,
+                                                     const Option& opt) const {
+    if (!units_ || rows < kManyRows) return nullptr;
+    const int n = (int)weights_.n();
+    TileShape shape = tile_shape(rows, n, inputs_, inputs_, n);
+    shape.in_pack = row_pack(inputs_);
+    shape.in_block = shape.in_pack;
+    shape.narrow_in = dtype == DType::s8;
+    if (!Int8TilePlan::takes(shape)) return nullptr;
+    const std::shared_ptr<const Int8TilePlan> made =
+        std::make_shared<const Int8TilePlan>(*units_, shape, step_, threads_of(rows, opt));
+    return made->beats_vectors(rows, 1) ? made : nullptr;
 }
 
 int Int8Matrix::run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8Result& result,
@@ -137,11 +132,13 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
     return kOk;
 }
 
-int Int8Matrix::forward(const Mat& rows, Mat& top, const Option& opt) const {
-    return multiply(rows, nullptr, nullptr, top, opt);
+int Int8Matrix::forward(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
+                        const Option& opt) const {
+    return multiply(tiles, rows, nullptr, nullptr, top, opt);
 }
 
-int Int8Matrix::forward_ranged(const Mat& rows, Mat& top, const Option& opt) const {
+int Int8Matrix::forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
+                               const Option& opt) const {
     const Int8Kernels& kernels = weights_.kernels();
     const int columns = (int)weights_.columns();
     Mat narrow(Shape(rows.w, rows.h, DType::s8), 1, opt.workspace_allocator);
@@ -159,21 +156,21 @@ int Int8Matrix::forward_ranged(const Mat& rows, Mat& top, const Option& opt) con
         kernels.to_affine((const float*)rows.data + i * kPiece, size(i), range.scale,
                           range.zero_point, (int8_t*)narrow.data + i * kPiece);
     weights_.rescale(range.zero_point, range.scale, factors.row<int32_t>(0), factors.row(1));
-    return multiply(narrow, factors.row<int32_t>(0), factors.row(1), top, opt);
+    return multiply(tiles, narrow, factors.row<int32_t>(0), factors.row(1), top, opt);
 }
 
-int Int8Matrix::multiply(const Mat& rows, const int32_t* init, const float* scale, Mat& top,
-                         const Option& opt) const {
+int Int8Matrix::multiply(const Int8TilePlan* tiles, const Mat& rows, const int32_t* init,
+                         const float* scale, Mat& top, const Option& opt) const {
     Int8Result result = {};
     result.weights = &weights_;
     result.init = init, result.scale = scale;
     result.c = top.data;
     result.c_pack = weights_.n();
     result.activation = &activation_;
-    const int threads = threads_for(opt, (double)rows.h * inputs_ * weights_.n() / 4);
-    if (const std::shared_ptr<const Int8TilePlan> plan = tile_plan(rows, threads))
-        return run_tiles(*plan, rows, result, opt);
-    return run_vectors(rows, result, threads, opt);
+    const bool planned = tiles && tiles->shape().y.out * tiles->shape().x.out == rows.h &&
+                         tiles->shape().narrow_in == (rows.dtype == DType::s8);
+    if (planned) return run_tiles(*tiles, rows, result, opt);
+    return run_vectors(rows, result, threads_of(rows.h, opt), opt);
 }
 
 }  // namespace quoll

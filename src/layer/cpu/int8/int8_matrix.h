@@ -3,7 +3,6 @@
 #define QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
 
 #include <memory>
-#include <mutex>
 
 #include "layer.h"
 #include "layer/cpu/int8/int8_tiles.h"
@@ -18,19 +17,25 @@ public:
                const Mat& weight_scales, const Mat& bias, const Activation& activation,
                int zero = 0);
     bool created() const { return created_; }
+    // On tile units, for so many rows of f32 or s8; null where these are missing or slower than
+    // vectors.
+    std::shared_ptr<const Int8TilePlan> plan(int rows, DType dtype, const Option& opt) const;
     // rows: f32 or s8 [inputs, h], elempack 1. top: f32, as many rows of `outputs`.
-    int forward(const Mat& rows, Mat& top, const Option& opt) const;
+    int forward(const Int8TilePlan* tiles, const Mat& rows, Mat& top, const Option& opt) const;
     // The same for f32 rows that are rounded with the scale and zero point of their range; the
-    // input_scale and zero of create() were 1 and 0.
-    int forward_ranged(const Mat& rows, Mat& top, const Option& opt) const;
-    // What multiplied in the last run: "amx", or the name of the kernels of int8.h.
-    const char* kernels() const;
+    // input_scale and zero of create() were 1 and 0. tiles: for s8.
+    int forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& top,
+                       const Option& opt) const;
+    // What multiplies by such a plan: "amx", or the name of the kernels of int8.h.
+    const char* kernels(const Int8TilePlan* tiles) const {
+        return tiles ? "amx" : weights_.kernels().name;
+    }
 
 private:
-    int multiply(const Mat& rows, const int32_t* init, const float* scale, Mat& top,
-                 const Option& opt) const;
+    int threads_of(int rows, const Option& opt) const;
+    int multiply(const Int8TilePlan* tiles, const Mat& rows, const int32_t* init,
+                 const float* scale, Mat& top, const Option& opt) const;
     void lay_out(const Mat& rows, int y, char* to) const;
-    std::shared_ptr<const Int8TilePlan> tile_plan(const Mat& rows, int threads) const;
     int run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8Result& result,
                   const Option& opt) const;
     int run_vectors(const Mat& rows, const Int8Result& result, int threads,
@@ -43,10 +48,6 @@ private:
     FusedActivation activation_;
     const Int8UnitKernels* units_ = nullptr;
     int step_ = 0;  // k of a step of the units
-
-    mutable std::mutex lock_;                           // of what follows
-    mutable std::shared_ptr<const Int8TilePlan> plan_;  // of the last number of rows
-    mutable bool use_plan_ = false;                     // it is faster than vectors
 };
 
 }  // namespace quoll

@@ -1,0 +1,298 @@
+#include "plan/execution_plan.h"
+
+#include <algorithm>
+
+#include "layer/loop.h"
+#include "layer/select.h"
+#include "log_private.h"
+#include "zero_size.h"
+
+namespace quoll {
+
+namespace {
+
+// Sizes of one step that are kept: enough for an image pyramid.
+const size_t kSegments = 8;
+// Plans of a net: one for each blob asked for, and for each branch and loop body.
+const size_t kPlans = 256;
+
+bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+// The first of the list that `is` accepts, moved to its end; null if there is none.
+template <class T, class Is>
+std::shared_ptr<const T> find_and_move_back(std::vector<std::shared_ptr<const T>>* list, Is is) {
+    const auto found = std::find_if(list->begin(), list->end(),
+                                    [&](const std::shared_ptr<const T>& p) { return is(*p); });
+    if (found == list->end()) return nullptr;
+    std::rotate(found, found + 1, list->end());
+    return list->back();
+}
+
+template <class T>
+void keep(std::vector<std::shared_ptr<const T>>* list, size_t most,
+          const std::shared_ptr<const T>& one) {
+    if (list->size() == most) list->erase(list->begin());
+    list->push_back(one);
+}
+
+}  // namespace
+
+const Select* as_select(const Layer& layer) {
+    static const int index = layer_to_index("Select");
+    const bool is = layer.typeindex == index && !layer.bottoms.empty();
+    return is ? static_cast<const Select*>(&layer) : nullptr;
+}
+
+const LoopEnd* as_loop(const NetGraph& graph, const Layer& layer) {
+    static const int end = layer_to_index("LoopEnd"), start = layer_to_index("LoopStart");
+    if (layer.typeindex != end || layer.bottoms.size() < 2) return nullptr;
+    const Layer& first = *graph.layers[graph.blobs[layer.bottoms[0]].producer];
+    const bool is = first.typeindex == start && first.tops[0] == layer.bottoms[0];
+    return is ? static_cast<const LoopEnd*>(&layer) : nullptr;
+}
+
+bool is_input_layer(const Layer& layer) {
+    static const int index = layer_to_index("Input");
+    return layer.bottoms.empty() && layer.typeindex == index;
+}
+
+bool lacks_values(const Layer& layer, const Shape& shape) {
+    return shape.dims > 0 && shape.total() == 0 &&
+           (!layer.support_zero_size || (shape.n == 0 && !layer.support_batch));
+}
+
+void input_dtypes(const Layer& layer, std::vector<Shape>* inputs) {
+    DType stored = DType::f32;
+    for (Shape& s : *inputs) {
+        const bool taken =
+            s.dtype == DType::f16 ? layer.support_fp16_storage : layer.support_bf16_storage;
+        if (is_narrow(s.dtype) && !taken) s.dtype = DType::f32;
+        if (is_narrow(s.dtype)) stored = s.dtype;
+    }
+    for (Shape& s : *inputs)
+        if (s.dtype == DType::f32 && s.total() > 0) s.dtype = stored;
+}
+
+// ---------------------------------------------------------------- order
+
+ExecutionPlan::ExecutionPlan(const NetGraph& graph, int wanted, const std::vector<int>& given,
+                             const Option& opt)
+    : graph_(graph), wanted_(wanted), given_(given), options_(opt) {
+    find_order();
+    find_last_reads();
+    segments_.resize(order_.size());
+}
+
+// Depth-first on an explicit stack: graphs may be deep.
+void ExecutionPlan::find_order() {
+    enum : char { kUnseen, kInputsAskedFor, kInOrder };
+    std::vector<char> there(graph_.blobs.size(), 0), state(graph_.layers.size(), kUnseen);
+    for (int id : given_) there[id] = 1;
+    std::vector<int> stack(1, graph_.blobs[wanted_].producer);
+    while (!stack.empty()) {
+        const int index = stack.back();
+        if (state[index] != kUnseen) {
+            stack.pop_back();
+            if (state[index] == kInputsAskedFor) order_.push_back(index);
+            state[index] = kInOrder;
+            continue;
+        }
+        state[index] = kInputsAskedFor;
+        const Layer& layer = *graph_.layers[index];
+        const bool only_first = as_select(layer) || as_loop(graph_, layer);
+        for (size_t i = only_first ? 1 : layer.bottoms.size(); i-- > 0;) {
+            const int producer = graph_.blobs[layer.bottoms[i]].producer;
+            if (!there[layer.bottoms[i]] && state[producer] == kUnseen) stack.push_back(producer);
+        }
+    }
+}
+
+void ExecutionPlan::find_last_reads() {
+    size_t reads = 0;
+    for (int index : order_) {
+        first_read_.push_back(reads);
+        reads += graph_.layers[index]->bottoms.size();
+    }
+    last_reads_.assign(reads, 0);
+    std::vector<char> read_later(graph_.blobs.size(), 0);
+    for (size_t step = order_.size(); step-- > 0;) {
+        const Layer& layer = *graph_.layers[order_[step]];
+        const bool only_first = as_select(layer) || as_loop(graph_, layer);
+        for (size_t i = only_first ? 1 : layer.bottoms.size(); i-- > 0;) {
+            char& later = read_later[layer.bottoms[i]];
+            last_reads_[first_read_[step] + i] = !later;
+            later = 1;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- segments
+
+class ExecutionPlan::Compiler {
+public:
+    Compiler(const ExecutionPlan& plan, const std::vector<Mat>& blobs, const Option& opt)
+        : plan_(plan), graph_(plan.graph_), blobs_(blobs), opt_(opt) {
+        shapes_.resize(blobs.size());
+        dtypes_.resize(blobs.size(), DType::f32);
+        state_.resize(blobs.size(), kBefore);
+    }
+
+    std::shared_ptr<const PlanSegment> compile(size_t first) {
+        LogMute quiet;  // what does not fit is found out, and said, when it runs
+        const std::shared_ptr<PlanSegment> segment = std::make_shared<PlanSegment>();
+        segment_ = segment.get();
+        segment->first = segment->end = first;
+        while (segment->end < plan_.order_.size() &&
+               add(*graph_.layers[plan_.order_[segment->end]]))
+            segment->end++;
+        if (graph_.has_concats)
+            segment->places = std::make_shared<PlacePlan>(
+                make_place_plan(graph_.layers, graph_.consumers, shapes_, graph_.loaded_opt));
+        return segment;
+    }
+
+private:
+    // kBefore: made by an earlier step, or given; the others are made within the segment.
+    enum State : char { kBefore, kRead, kKnown, kUnknown };
+
+    bool add(const Layer& layer);
+    bool is_done(const Layer& layer) const;
+    void read(int blob);
+    void plan_layer(const Layer& layer, PlanSegment::Step* step);
+    int outputs_of(const Layer& layer, const std::vector<Shape>& in, int batch,
+                   std::vector<Shape>* out) const;
+    void set_outputs(const Layer& layer, const std::vector<Shape>& out);
+
+    const ExecutionPlan& plan_;
+    const NetGraph& graph_;
+    const std::vector<Mat>& blobs_;
+    const Option& opt_;
+    PlanSegment* segment_ = nullptr;
+    std::vector<Shape> shapes_;  // as shape rules see them: f32 for 16-bit storage types
+    std::vector<DType> dtypes_;  // that blobs are kept in
+    std::vector<State> state_;
+};
+
+// A choice may have computed what a later step would.
+bool ExecutionPlan::Compiler::is_done(const Layer& layer) const {
+    return !layer.tops.empty() && std::all_of(layer.tops.begin(), layer.tops.end(), [&](int id) {
+        return state_[id] <= kRead && blobs_[id].dims != 0;
+    });
+}
+
+void ExecutionPlan::Compiler::read(int blob) {
+    if (state_[blob] != kBefore) return;
+    state_[blob] = kRead;
+    shapes_[blob] = blobs_[blob].dims ? blobs_[blob].logical_shape() : Shape();
+    segment_->reads.push_back({blob, shapes_[blob]});
+    dtypes_[blob] = shapes_[blob].dtype;
+    if (is_narrow(dtypes_[blob])) shapes_[blob].dtype = DType::f32;
+}
+
+// False if the layer reads what has yet to be computed before its size is known.
+bool ExecutionPlan::Compiler::add(const Layer& layer) {
+    PlanSegment::Step step;
+    if (is_done(layer)) {
+        for (int id : layer.tops) read(id);
+    } else if (is_input_layer(layer)) {
+        for (int id : layer.tops) read(id);  // optional inputs are absent
+    } else if (as_select(layer) || as_loop(graph_, layer)) {
+        set_outputs(layer, {});
+    } else {
+        for (int id : layer.bottoms)
+            if (state_[id] == kUnknown) return false;
+        for (int id : layer.bottoms) read(id);
+        plan_layer(layer, &step);
+    }
+    segment_->steps.push_back(std::move(step));
+    return true;
+}
+
+void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* step) {
+    std::vector<Shape> in, out;
+    int batch = 1;
+    bool without_values = false;
+    for (int id : layer.bottoms) {
+        in.push_back(shapes_[id]);
+        batch = std::max(batch, in.back().n);
+        without_values |= lacks_values(layer, in.back());
+    }
+    const int status = without_values ? shapes_without_values(layer, in, &out)
+                                      : outputs_of(layer, in, batch, &out);
+    set_outputs(layer, status == kOk ? out : std::vector<Shape>());
+    if (without_values) return;
+    for (size_t i = 0; i < in.size(); i++) {
+        in[i].dtype = dtypes_[layer.bottoms[i]];
+        if (!layer.support_batch) in[i].n = 1;
+    }
+    input_dtypes(layer, &in);
+    // Without a plan forward() decides, and says what is wrong.
+    if (layer.plan(in, opt_, &step->plan) != kOk) step->plan.reset();
+    if (step->plan) step->inputs = in;
+}
+
+int ExecutionPlan::Compiler::outputs_of(const Layer& layer, const std::vector<Shape>& in, int batch,
+                                        std::vector<Shape>* out) const {
+    if (batch == 1 || layer.support_batch) return layer.infer_shapes(in, *out);
+    std::vector<Shape> items = in;
+    for (Shape& s : items) s.n = 1;
+    QUOLL_RETURN_IF_ERROR(layer.infer_shapes(items, *out));
+    for (Shape& s : *out)
+        if (s.dims) s.n = batch;
+    return kOk;
+}
+
+void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<Shape>& out) {
+    for (size_t i = 0; i < layer.tops.size(); i++) {
+        const int id = layer.tops[i];
+        if (state_[id] == kBefore && blobs_[id].dims != 0) {
+            read(id);  // the user's, beside one that is wanted
+            continue;
+        }
+        const bool known = i < out.size() && out[i].dims != 0;
+        state_[id] = known ? kKnown : kUnknown;
+        if (!known) continue;
+        shapes_[id] = out[i];
+        const bool stored = out[i].dtype == DType::f32 && out[i].total() > 0;
+        dtypes_[id] = stored && opt_.use_fp16_storage   ? DType::f16
+                      : stored && opt_.use_bf16_storage ? DType::bf16
+                                                        : out[i].dtype;
+    }
+}
+
+std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
+                                                          const std::vector<Mat>& blobs,
+                                                          const Option& opt) const {
+    const auto fits = [&](const PlanSegment& s) {
+        return std::all_of(s.reads.begin(), s.reads.end(), [&](const std::pair<int, Shape>& r) {
+            const Mat& m = blobs[r.first];
+            return m.dims == 0 ? r.second.dims == 0 : m.logical_shape() == r.second;
+        });
+    };
+    {
+        std::lock_guard<std::mutex> lock(lock_);
+        const std::shared_ptr<const PlanSegment> known =
+            find_and_move_back(&segments_[first], fits);
+        if (known) return known;
+    }
+    const std::shared_ptr<const PlanSegment> made = Compiler(*this, blobs, opt).compile(first);
+    std::lock_guard<std::mutex> lock(lock_);
+    keep(&segments_[first], kSegments, made);
+    return made;
+}
+
+std::shared_ptr<const ExecutionPlan> ExecutionPlans::get(const NetGraph& graph, int wanted,
+                                                         const std::vector<int>& given,
+                                                         const Option& opt) {
+    std::lock_guard<std::mutex> lock(lock_);
+    const PlanOptions options(opt);
+    const std::shared_ptr<const ExecutionPlan> known = find_and_move_back(
+        &plans_, [&](const ExecutionPlan& p) { return p.is_for(wanted, given, options); });
+    if (known) return known;
+    const std::shared_ptr<const ExecutionPlan> made =
+        std::make_shared<ExecutionPlan>(graph, wanted, given, opt);
+    keep(&plans_, kPlans, made);
+    return made;
+}
+
+}  // namespace quoll

@@ -1,0 +1,114 @@
+// How a net runs: which layers in which order, and how each of them on inputs of given sizes.
+#ifndef QUOLL_PLAN_EXECUTION_PLAN_H
+#define QUOLL_PLAN_EXECUTION_PLAN_H
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "graph/place_plan.h"
+#include "plan/net_graph.h"
+
+namespace quoll {
+
+class Select;
+class LoopEnd;
+
+// The layer if it is one whose inputs behind the first are computed only when they are chosen.
+const Select* as_select(const Layer& layer);
+// The layer if it is the end of a loop whose start is there: its other inputs are made by each
+// iteration. Without a start it is a layer as any other.
+const LoopEnd* as_loop(const NetGraph& graph, const Layer& layer);
+bool is_input_layer(const Layer& layer);
+// An empty blob that is more than the layer knows how to deal with.
+bool lacks_values(const Layer& layer, const Shape& shape);
+// The dtypes that a layer's inputs have when it runs: 16-bit ones that it does not take are
+// widened, and f32 ones beside those that it takes are narrowed.
+void input_dtypes(const Layer& layer, std::vector<Shape>* inputs);
+
+// What of the options plans depend on.
+struct PlanOptions {
+    explicit PlanOptions(const Option& opt)
+        : num_threads(opt.num_threads),
+          fp16(opt.use_fp16_storage),
+          bf16(opt.use_bf16_storage),
+          packing(opt.use_packing_layout) {}
+    bool operator==(const PlanOptions& other) const {
+        return num_threads == other.num_threads && fp16 == other.fp16 && bf16 == other.bf16 &&
+               packing == other.packing;
+    }
+
+    int num_threads;
+    bool fp16, bf16, packing;
+};
+
+// Consecutive steps of a plan for blobs of certain sizes. It ends before the first layer that reads
+// a blob whose size is known only when it has been computed.
+struct PlanSegment {
+    struct Step {
+        std::vector<Shape> inputs;  // as the layer gets them, of one item where it takes no batch
+        std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
+    };
+    const Step& step(size_t i) const { return steps[i - first]; }
+
+    size_t first = 0, end = 0;
+    std::vector<Step> steps;
+    // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
+    std::vector<std::pair<int, Shape>> reads;
+    std::shared_ptr<const PlacePlan> places;  // null: none
+};
+
+// The steps that compute a blob when certain others are there. Immutable but for its segments,
+// which are added when sizes come up; any thread.
+class ExecutionPlan {
+public:
+    // given: the blobs that are there, ascending.
+    ExecutionPlan(const NetGraph& graph, int wanted, const std::vector<int>& given,
+                  const Option& opt);
+    bool is_for(int wanted, const std::vector<int>& given, const PlanOptions& options) const {
+        return wanted_ == wanted && options_ == options && given_ == given;
+    }
+
+    // Layers, each after those that it reads from. What a choice or a loop computes in between is
+    // not among them.
+    const std::vector<int>& order() const { return order_; }
+    // Whether no later step reads input i of the layer.
+    bool is_last_read(size_t step, size_t i) const { return last_reads_[first_read_[step] + i]; }
+    // That begins with step `first`, with these blobs as they are then.
+    std::shared_ptr<const PlanSegment> segment(size_t first, const std::vector<Mat>& blobs,
+                                               const Option& opt) const;
+
+private:
+    class Compiler;
+    void find_order();
+    void find_last_reads();
+
+    const NetGraph& graph_;
+    const int wanted_;
+    const std::vector<int> given_;
+    const PlanOptions options_;
+    std::vector<int> order_;
+    std::vector<size_t> first_read_;  // of each step, in last_reads_
+    std::vector<char> last_reads_;
+
+    mutable std::mutex lock_;
+    // By first step, the one that was used last at the end.
+    mutable std::vector<std::vector<std::shared_ptr<const PlanSegment>>> segments_;
+};
+
+// The plans of a net that were used last.
+class ExecutionPlans {
+public:
+    std::shared_ptr<const ExecutionPlan> get(const NetGraph& graph, int wanted,
+                                             const std::vector<int>& given, const Option& opt);
+    void clear() { plans_.clear(); }
+
+private:
+    std::mutex lock_;
+    std::vector<std::shared_ptr<const ExecutionPlan>> plans_;
+};
+
+}  // namespace quoll
+
+#endif

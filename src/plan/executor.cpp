@@ -1,0 +1,316 @@
+#include "plan/executor.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/tensor.h"
+#include "zero_size.h"
+
+namespace quoll {
+
+namespace {
+
+bool owned_alone(const std::vector<Mat>& mats) {
+    for (const Mat& m : mats)
+        if (!m.refcount || m.refcount->load() != 1) return false;
+    return true;
+}
+
+bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& planned) {
+    if (inputs.size() != planned.size()) return false;
+    for (size_t i = 0; i < inputs.size(); i++)
+        if (inputs[i].dims == 0 ? planned[i].dims != 0 : inputs[i].logical_shape() != planned[i])
+            return false;
+    return true;
+}
+
+void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt) {
+    if (dtype == DType::f16)
+        cast_float32_to_float16(in, *out, opt);
+    else
+        cast_float32_to_bfloat16(in, *out, opt);
+}
+
+}  // namespace
+
+void widen_storage(const Mat& in, Mat* out, const Option& opt) {
+    if (in.dtype == DType::f16)
+        cast_float16_to_float32(in, *out, opt);
+    else
+        cast_bfloat16_to_float32(in, *out, opt);
+}
+
+Executor::Executor(const NetGraph& graph, ExecutionPlans& plans, Allocator* pool, const Option& o)
+    : opt(o), graph_(&graph), plans_(&plans), pool_(pool) {
+    reset();
+}
+
+void Executor::reset() {
+    blobs.assign(graph_->blobs.size(), Mat());
+    is_input.assign(graph_->blobs.size(), 0);
+    has_run.assign(graph_->layers.size(), 0);
+}
+
+int Executor::run(int blob) {
+    const int status = run_for(blob);
+    places_.end();
+    return status;
+}
+
+int Executor::run_for(int wanted) {
+    given_.clear();
+    for (size_t i = 0; i < blobs.size(); i++)
+        if (blobs[i].dims != 0) given_.push_back((int)i);
+    const std::shared_ptr<const ExecutionPlan> plan = plans_->get(*graph_, wanted, given_, opt);
+    std::shared_ptr<const PlanSegment> segment;
+    for (size_t i = 0; i < plan->order().size(); i++) {
+        if (!segment || i == segment->end) {
+            segment = plan->segment(i, blobs, opt);
+            begin_segment(*plan, *segment);
+        }
+        QUOLL_RETURN_IF_ERROR(run_step({*plan, i, wanted, segment->step(i), plan->order()[i]}));
+    }
+    return kOk;
+}
+
+// Users' allocators may count on blobs that do not share memory.
+void Executor::begin_segment(const ExecutionPlan& plan, const PlanSegment& segment) {
+    if (depth_ == 0 && opt.blob_allocator == pool_)
+        places_.begin(segment.places, graph_->layers, plan.order(), opt);
+}
+
+int Executor::run_step(const Step& step) {
+    const Layer& layer = *graph_->layers[step.layer];
+    // What a choice had computed in the meantime is there.
+    const bool done = std::all_of(layer.tops.begin(), layer.tops.end(),
+                                  [&](int id) { return blobs[id].dims != 0; });
+    if (done && !layer.tops.empty()) return kOk;
+    if (is_input_layer(layer)) return check_inputs_given(layer, step.wanted);
+    if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);
+    if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
+    if (observer) observer->planned(layer, step.sized.plan.get());
+    if (observer) observer->before(layer);
+    const int status = run_layer(step);
+    if (observer && status == kOk) observer->after(layer, layer_outputs_);
+    layer_inputs_.clear();
+    layer_outputs_.clear();
+    placing_ = -1;
+    return status;
+}
+
+// Those that only layers read which can do without may be absent.
+int Executor::check_inputs_given(const Layer& layer, int wanted) const {
+    for (int id : layer.tops) {
+        const std::vector<int>& readers = graph_->consumers[id];
+        const bool optional =
+            id != wanted && std::all_of(readers.begin(), readers.end(), [&](int r) {
+                return graph_->layers[r]->support_absent_inputs;
+            });
+        if (blobs[id].dims == 0 && !optional)
+            return layer.fail("input '%s' (%d) was not given", graph_->blobs[id].name.c_str(), id);
+    }
+    return kOk;
+}
+
+// ---------------------------------------------------------------- inputs
+
+// A layer that has never run, in this plan or outside it, may still want the blob.
+bool Executor::is_read_no_more(const Step& step, size_t input) const {
+    const int id = graph_->layers[step.layer]->bottoms[input];
+    const std::vector<int>& readers = graph_->consumers[id];
+    return step.plan.is_last_read(step.at, input) && id != step.wanted && !is_input[id] &&
+           std::all_of(readers.begin(), readers.end(), [&](int r) { return has_run[r]; });
+}
+
+int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
+    const Layer& layer = *graph_->layers[step.layer];
+    layer_inputs_.resize(layer.bottoms.size());
+    *without_values = false;
+    for (int id : layer.bottoms) *without_values |= lacks_values(layer, blobs[id].logical_shape());
+    *batch = 1;
+    for (size_t i = 0; i < layer_inputs_.size(); i++) {
+        Mat& blob = blobs[layer.bottoms[i]];
+        layer_inputs_[i] = blob;
+        if (opt.lightmode && is_read_no_more(step, i)) blob.release();
+        if (!*without_values) QUOLL_RETURN_IF_ERROR(convert_input(layer, &layer_inputs_[i]));
+        *batch = std::max(*batch, layer_inputs_[i].n);
+    }
+    return narrow_inputs(layer);
+}
+
+int Executor::convert_input(const Layer& layer, Mat* m) const {
+    if (m->dims == 0 && layer.support_absent_inputs) return kOk;
+    if (m->empty() && m->dims > 0 && layer.support_zero_size) return kOk;
+    if (m->empty()) return layer.fail("an input has no values");
+    const bool widening = (m->dtype == DType::f16 && !layer.support_fp16_storage) ||
+                          (m->dtype == DType::bf16 && !layer.support_bf16_storage);
+    if (widening) {
+        Mat wide;
+        widen_storage(*m, &wide, opt);
+        *m = wide;
+    }
+    if (m->elempack != 1 && !layer.support_packing) {
+        Mat planar;
+        convert_packing(*m, planar, 1, opt);
+        *m = planar;
+    }
+    return m->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+// An f32 blob that the user gave, beside stored ones, is stored too where the layer takes both.
+int Executor::narrow_inputs(const Layer& layer) {
+    DType stored = DType::f32;
+    for (const Mat& m : layer_inputs_)
+        if (m.dtype == DType::f16 || m.dtype == DType::bf16) stored = m.dtype;
+    if (stored == DType::f32) return kOk;
+    for (Mat& m : layer_inputs_) {
+        if (m.dtype != DType::f32 || m.empty()) continue;
+        Mat narrowed;
+        narrow(m, stored, &narrowed, opt);
+        if (narrowed.empty()) {
+            layer.fail("out of memory for an input");
+            return kOutOfMemory;
+        }
+        m = narrowed;
+    }
+    return kOk;
+}
+
+// ---------------------------------------------------------------- layers
+
+int Executor::run_layer(const Step& step) {
+    const Layer& layer = *graph_->layers[step.layer];
+    has_run[step.layer] = 1;
+    int batch;
+    bool without_values;
+    QUOLL_RETURN_IF_ERROR(take_inputs(step, &batch, &without_values));
+    placing_ = depth_ == 0 && batch == 1 && !without_values ? step.layer : -1;
+    const int status = without_values                      ? forward_without_values(layer)
+                       : batch > 1 && !layer.support_batch ? forward_batch(step, batch)
+                                                           : forward_in_place(step);
+    if (status != kOk) {
+        std::string names;
+        for (int id : layer.bottoms) names += " '" + graph_->blobs[id].name + "'";
+        layer.fail("could not run on%s (layer %d)", names.empty() ? " no input" : names.c_str(),
+                   step.layer);
+        return status < 0 ? status : (int)kError;
+    }
+    if (layer_outputs_.size() != layer.tops.size())
+        return layer.fail("expected %zu outputs, got %zu", layer.tops.size(),
+                          layer_outputs_.size());
+    for (size_t i = 0; i < layer_outputs_.size(); i++)
+        QUOLL_RETURN_IF_ERROR(store_output(layer, i, &layer_outputs_[i]));
+    return kOk;
+}
+
+// Into the output's place in that of a Concat, over the inputs, or into new memory.
+int Executor::forward_in_place(const Step& step) {
+    const Layer& layer = *graph_->layers[step.layer];
+    std::vector<Mat>& tops = layer_outputs_;
+    Mat top;
+    Option with = opt;
+    if (placing_ < 0 || !places_.offer(placing_, layer_inputs_, blobs, &top, &with))
+        return forward(layer, &step.sized, &layer_inputs_, &tops,
+                       layer.support_inplace && owned_alone(layer_inputs_), opt);
+    tops.resize(1);
+    tops[0] = static_cast<Mat&&>(top);
+    const int status = forward(layer, &step.sized, &layer_inputs_, &tops, false, with);
+    if (tops.empty()) tops.resize(1);
+    places_.settle(placing_, &tops[0]);
+    return status;
+}
+
+int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
+                      std::vector<Mat>* tops, bool inplace, const Option& with) const {
+    if (sized->plan && are_planned(*bottoms, sized->inputs)) {
+        tops->resize(layer.tops.size());
+        return layer.forward_planned(*sized->plan, *bottoms, *tops, inplace, with);
+    }
+    if (layer.one_blob_only) {
+        tops->resize(1);
+        if (!inplace) return layer.forward((*bottoms)[0], (*tops)[0], with);
+        (*tops)[0] = static_cast<Mat&&>((*bottoms)[0]);
+        return layer.forward_inplace((*tops)[0], with);
+    }
+    if (inplace && !bottoms->empty()) {
+        tops->swap(*bottoms);
+        return layer.forward_inplace(*tops, with);
+    }
+    tops->resize(layer.tops.size());
+    return layer.forward(*bottoms, *tops, with);
+}
+
+// Outputs without values, of the sizes that go with the inputs'.
+int Executor::forward_without_values(const Layer& layer) {
+    std::vector<Shape> in, out;
+    for (const Mat& m : layer_inputs_) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(shapes_without_values(layer, in, &out));
+    layer_outputs_.resize(out.size());
+    for (size_t i = 0; i < out.size(); i++)
+        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &layer_outputs_[i], opt));
+    return kOk;
+}
+
+// Runs the layer for each item and stacks the results; inputs with n = 1 serve every item.
+int Executor::forward_batch(const Step& step, int n) {
+    const Layer& layer = *graph_->layers[step.layer];
+    for (const Mat& m : layer_inputs_)
+        if (m.n != 1 && m.n != n) return layer.fail("inputs with batch counts %d and %d", m.n, n);
+    for (int b = 0; b < n; b++) {
+        std::vector<Mat> bottoms, tops;
+        for (const Mat& m : layer_inputs_) bottoms.push_back(m.n == 1 ? m : m.batch(b));
+        QUOLL_RETURN_IF_ERROR(forward(layer, &step.sized, &bottoms, &tops, false, opt));
+        QUOLL_RETURN_IF_ERROR(stack_item(layer, tops, b, n));
+    }
+    return kOk;
+}
+
+// Puts the outputs of item b of n where they belong in layer_outputs_.
+int Executor::stack_item(const Layer& layer, const std::vector<Mat>& item, int b, int n) {
+    if (b == 0) layer_outputs_.resize(item.size());
+    for (size_t i = 0; i < item.size(); i++) {
+        const Mat& m = item[i];
+        Mat& all = layer_outputs_[i];
+        if (b == 0) {
+            Shape shape = m.logical_shape();
+            shape.n = n;
+            if (m.dims > 0 && shape.total() == 0) {
+                QUOLL_RETURN_IF_ERROR(create_tensor(shape, &all, opt));
+                continue;
+            }
+            if (!m.empty()) all.create(shape, m.elempack, opt.blob_allocator);
+            if (all.empty()) return kOutOfMemory;
+        }
+        if (m.empty() && all.empty() && m.dims == all.dims) continue;
+        Mat slot = all.batch(b);
+        if (m.logical_shape() != slot.logical_shape() || m.elempack != slot.elempack)
+            return layer.fail("output %zu has another shape for batch item %d", i, b);
+        for (int q = 0; q < m.c; q++)
+            memcpy((char*)slot.data + q * slot.cstep * slot.elemsize,
+                   (const char*)m.data + q * m.cstep * m.elemsize,
+                   (size_t)m.w * m.h * m.d * m.elemsize);
+    }
+    return kOk;
+}
+
+int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
+    const int id = layer.tops[i];
+    if (is_input[id]) return kOk;  // the user's, beside one that is wanted
+    if (m->dims == 0)
+        return layer.fail("output '%s' (%d) came out empty", graph_->blobs[id].name.c_str(), id);
+    if (!m->empty() && m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
+        Mat stored;
+        Option with = opt;
+        const bool placed =
+            placing_ >= 0 && places_.offer(placing_, layer_inputs_, blobs, &stored, &with);
+        narrow(*m, opt.use_fp16_storage ? DType::f16 : DType::bf16, &stored, with);
+        if (placed) places_.settle(placing_, &stored);
+        if (stored.empty()) return kOutOfMemory;
+        *m = stored;
+    }
+    blobs[id] = *m;
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,85 @@
+// Runs the steps of execution plans on the blobs of one inference.
+#ifndef QUOLL_PLAN_EXECUTOR_H
+#define QUOLL_PLAN_EXECUTOR_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "net.h"
+#include "places_private.h"
+#include "plan/execution_plan.h"
+
+namespace quoll {
+
+class Executor {
+public:
+    // Of a loaded net. pool: what serves Extractors that were given no allocators.
+    Executor(const NetGraph& graph, ExecutionPlans& plans, Allocator* pool, const Option& opt);
+
+    void reset();
+    // Computes a blob of the graph, unless it is there. 0, or a negative code after a message.
+    int run(int blob);
+
+    Option opt;
+    LayerObserver* observer = nullptr;
+    std::vector<Mat> blobs;
+    std::vector<char> is_input;  // blobs that the user gave
+    std::vector<char> has_run;   // layers that have run at least once
+
+private:
+    // A step while it runs.
+    struct Step {
+        const ExecutionPlan& plan;
+        size_t at;
+        int wanted;  // blob
+        const PlanSegment::Step& sized;
+        int layer;
+    };
+
+    int run_for(int wanted);
+    void begin_segment(const ExecutionPlan& plan, const PlanSegment& segment);
+    int run_step(const Step& step);
+    int run_layer(const Step& step);
+    int check_inputs_given(const Layer& layer, int wanted) const;
+    int take_inputs(const Step& step, int* batch, bool* without_values);
+    bool is_read_no_more(const Step& step, size_t input) const;
+    int convert_input(const Layer& layer, Mat* m) const;
+    int narrow_inputs(const Layer& layer);
+    int forward_in_place(const Step& step);
+    int forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
+                std::vector<Mat>* tops, bool inplace, const Option& with) const;
+    int forward_without_values(const Layer& layer);
+    int forward_batch(const Step& step, int n);
+    int stack_item(const Layer& layer, const std::vector<Mat>& item, int b, int n);
+    int store_output(const Layer& layer, size_t i, Mat* m);
+
+    // control_flow.cpp
+    int run_choice(const Select& layer);
+    int run_within(int blob);
+    int run_loop(int index, const LoopEnd& end);
+    int run_iterations(const Layer& start, const LoopEnd& end, const std::vector<int>& body,
+                       std::vector<std::vector<Mat>>* scans);
+    int run_iteration(const Layer& start, const LoopEnd& end, int number,
+                      const std::vector<int>& body, double* going,
+                      std::vector<std::vector<Mat>>* scans);
+    std::vector<int> blobs_of_body(const Layer& start, const Layer& end) const;
+
+    const NetGraph* graph_;
+    ExecutionPlans* plans_;
+    Allocator* pool_;
+    int loop_depth_ = 0;
+    int depth_ = 0;     // of run_within()
+    int placing_ = -1;  // the layer that runs, if its output may be given a place
+    Places places_;
+    // What a run needs on the way, kept so that the next finds it allocated.
+    std::vector<int> given_;
+    std::vector<Mat> layer_inputs_, layer_outputs_;
+};
+
+// f16 and bf16 become f32; others are left alone.
+void widen_storage(const Mat& in, Mat* out, const Option& opt);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,23 @@
+// A loaded net as plans and executors see it.
+#ifndef QUOLL_PLAN_NET_GRAPH_H
+#define QUOLL_PLAN_NET_GRAPH_H
+
+#include <vector>
+
+#include "blob.h"
+#include "layer.h"
+
+namespace quoll {
+
+struct NetGraph {
+    std::vector<Blob> blobs;
+    std::vector<Layer*> layers;
+    // For each blob, the layers that read it, ascending.
+    std::vector<std::vector<int>> consumers;
+    Option loaded_opt;         // the options that create_pipeline saw
+    bool has_concats = false;  // in their fast form
+};
+
+}  // namespace quoll
+
+#endif
