@@ -14,7 +14,8 @@
 #include "common/cli.h"
 #include "conv_forms.h"
 #include "graph/analysis.h"
-#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/kernel_set.h"
+#include "peak.h"
 
 using namespace quoll;
 
@@ -118,8 +119,9 @@ int main(int argc, char** argv) {
         layers.push_back(l);
     }
     if (layers.empty() && models.empty()) layers.assign(std::begin(kLayers), std::end(kLayers));
-    printf("isa %s, %d threads, tile %.2f ns, vector %.3f ns\n", isa_name(host_kernel_set().isa),
-           threads, split_gemm_speed().tile_ns, split_gemm_speed().vector_ns);
+    printf("isa %s, %d threads", isa_name(host_kernel_set().isa), threads);
+    for (const PeakUnit& unit : peak_units()) printf(", %s %.3f ns", unit.name, peak_time_ns(unit));
+    printf("\n");
     ConvForms forms(threads);
     size_t done = 0;
     for (const ConvCase& layer : layers)

@@ -68,8 +68,7 @@ void ConvForms::measure(std::vector<Form>* forms) const {
 // A line about the measured forms.
 ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>& forms) {
     const KernelSet& kernels = host_kernel_set();
-    const ConvMeans means = {WinogradPlan::takes(kernels, s), split_gemm_kernels(6),
-                             fixed_gemm_kernels()};
+    const ConvMeans means = {WinogradPlan::takes(kernels, s), kernels.split6, kernels.fixed};
     const ConvForm taken = choose_conv_form(kernels, means, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
@@ -127,7 +126,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     plans.reserve(3);
     const char* const names[] = {"split 6", "split 3", "split 1"};
     for (int i = 0; i < 3; i++) {
-        const SplitGemmKernels* split = split_gemm_kernels(i == 0 ? 6 : i == 1 ? 3 : 1);
+        const SplitGemmKernels* split = kernels.split(i == 0 ? 6 : i == 1 ? 3 : 1);
         if (!split) continue;
         const TileShape shape = tile_shape(s);
         split_weights[i] = zeros(SplitPlan::packed_size(*split, shape) / 2);
@@ -136,7 +135,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         const SplitPlan& plan_i = plans.back();
         split_workspace[i] = zeros(plan_i.workspace());
         // The library takes fewer products only when asked.
-        const bool usual = i == 0 && split_gemm_kernels(6);
+        const bool usual = i == 0 && kernels.split6;
         forms.push_back({names[i],
                          usual ? ConvForm::kSplit : ConvForm::kUndecided,
                          SplitPlan::cycles(*split, shape),
@@ -149,10 +148,10 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     Mat fixed_weights, fixed_workspace;
     std::unique_ptr<FixedPlan> fixed;
     const TileShape tiles = tile_shape(s);
-    if (fixed_gemm_kernels() && FixedPlan::takes(tiles)) {
-        fixed.reset(new FixedPlan(*fixed_gemm_kernels(), tiles, threads_));
+    if (kernels.fixed && FixedPlan::takes(tiles)) {
+        fixed.reset(new FixedPlan(*kernels.fixed, tiles, threads_));
         fixed_weights = zeros(FixedPlan::packed_size(tiles));
-        FixedPlan::pack(*fixed_gemm_kernels(), weights, tiles, fixed_weights);
+        FixedPlan::pack(*kernels.fixed, weights, tiles, fixed_weights);
         fixed_workspace = zeros(fixed->workspace());
         forms.push_back(
             {"fixed",

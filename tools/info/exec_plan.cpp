@@ -106,11 +106,11 @@ private:
         const bool conv = layer->type == "Convolution", product = layer->type == "InnerProduct";
         const char* name = conv      ? static_cast<const ConvolutionCpu*>(layer)->int8_kernels()
                            : product ? static_cast<const InnerProductCpu*>(layer)->int8_kernels()
-                                     : int8_kernels().name;
+                                     : host_kernel_set().int8->name;
         p->kernels += std::string(" int8 ") + name;
         if (!*name) p->notes.push_back("the reference: a sum may not fit in 32 bits");
         if (!(conv || product) || !*name || strcmp(name, "amx") == 0) return;
-        p->notes.push_back(int8_unit_kernels()
+        p->notes.push_back(host_kernel_set().int8_units
                                ? "no tiles: vectors are expected to be faster at this size"
                                : "no tiles: the processor has none for int8");
     }
@@ -120,7 +120,8 @@ private:
     std::string why_no_tiles(const FixedGemmKernels* digits) const {
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";
-        if (!digits && !split_gemm_kernels(products)) return "no tiles: the processor has none";
+        if (!digits && !host_kernel_set().split(products))
+            return "no tiles: the processor has none";
         return "no tiles: vectors are expected to be faster at this size";
     }
 

@@ -75,7 +75,7 @@ TilePlan::Unit unit_of(const TileShape& shape) {
 
 const FixedGemmKernels* fixed_kernels_for(const Option& opt) {
     const bool asked = opt.use_fp32_split == 6 || opt.use_fp32_split == 3;
-    return asked && !opt.use_bf16_storage ? fixed_gemm_kernels() : nullptr;
+    return asked && !opt.use_bf16_storage ? host_kernel_set().fixed : nullptr;
 }
 
 bool FixedPlan::takes(const TileShape& s) {

@@ -41,7 +41,7 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape) 
 
 const SplitGemmKernels* split_kernels_for(const Option& opt) {
     const int products = opt.use_bf16_storage ? 1 : opt.use_fp32_split;
-    return products == 6 || products == 3 || products == 1 ? split_gemm_kernels(products) : nullptr;
+    return host_kernel_set().split(products);
 }
 
 bool SplitPlan::takes(const TileShape& shape) {

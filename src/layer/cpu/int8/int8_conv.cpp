@@ -56,8 +56,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
-    kernels_ = &int8_kernels();
-    units_ = int8_unit_kernels();
+    kernels_ = host_kernel_set().int8;
+    units_ = host_kernel_set().int8_units;
     plan_.reset();
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
@@ -233,7 +233,7 @@ std::shared_ptr<const Int8TilePlan> Int8Conv::tile_plan(const ConvGeometry& g, c
 
 const char* Int8Conv::kernels() const {
     std::lock_guard<std::mutex> lock(lock_);
-    return plan_ && use_plan_ ? "amx" : int8_kernels().name;
+    return plan_ && use_plan_ ? "amx" : host_kernel_set().int8->name;
 }
 
 int Int8Conv::run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,

@@ -3,21 +3,13 @@
 #include <string.h>
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 
-#include "cpu_features.h"
-#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/kernel_set.h"
 
 namespace quoll {
 
-#if defined(QUOLL_AMX)
-extern const Int8UnitKernels gemm_int8_32x32_amx;
-#endif
-
 namespace {
-
-std::atomic<const Int8UnitKernels*> g_override{nullptr};
 
 // Cycles of laying out a value, and of a vector of 16 sums on its way to C: instructions of the
 // loops in generic.h, three a cycle.
@@ -40,36 +32,7 @@ TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     return unit;
 }
 
-// How much slower than usual the units are: a multiplication takes 16 cycles, a vector multiply-add
-// half a cycle (two ports), and up to 2.6 times as long while something outside holds the units
-// back.
-double slowness() {
-    if (g_override.load()) return 1;
-    const SplitSpeed& speed = split_gemm_speed();
-    return speed.vector_ns > 0 ? std::max(1., speed.tile_ns / (32 * speed.vector_ns)) : 1;
-}
-
-// The panels that int8_sums reads.
-bool has_panels_for_units(const Int8Kernels& kernels) {
-    return kernels.word_k == 4 && kernels.lanes * kernels.vectors == kUnitColumns &&
-           kernels.vectors == 2;
-}
-
 }  // namespace
-
-void override_int8_unit_kernels(const Int8UnitKernels* kernels) { g_override.store(kernels); }
-
-const Int8UnitKernels* int8_unit_kernels() {
-    if (!has_panels_for_units(int8_kernels())) return nullptr;
-    if (const Int8UnitKernels* replaced = g_override.load()) return replaced;
-#if defined(QUOLL_AMX)
-    const CpuFeatures& features = host_cpu_features();
-    if (best_isa(features) == Isa::avx512 && features.has(CpuFeature::amx_tile) &&
-        features.has(CpuFeature::amx_int8))
-        return &gemm_int8_32x32_amx;
-#endif
-    return nullptr;
-}
 
 Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape,
                            int step_channels, int threads)
@@ -83,7 +46,7 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
 
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
-    const Int8Kernels& vectors = int8_kernels();
+    const Int8Kernels& vectors = *host_kernel_set().int8;
     const size_t pieces = (line + vectors.max_rows - 1) / vectors.max_rows;
     const double rows = (double)line / pieces;
     const size_t blocks = (s.in_channels + channels_ - 1) / channels_;
@@ -98,7 +61,7 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const double time =
         (products + others) / std::max(1, threads()) + TilePlan::weight_cycles(bytes, threads());
     // Sums are exact in both forms, so that threads may count: the slowest of them does.
-    return plan_.cycles() * slowness() < time * (threads() > 1 ? .8 : .95);
+    return plan_.cycles() < time * (threads() > 1 ? .8 : .95);
 }
 
 // ---------------------------------------------------------------- one run
