@@ -102,6 +102,21 @@ TEST(KernelSet, is_that_of_the_level_without_more_features) {
     }
 }
 
+// Tiles by hand are the whole tiles of the set that has their features, for 1 to max_rows rows.
+TEST(KernelSet, has_the_tiles_of_rows) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::gemm_tile) continue;
+        SCOPED_TRACE(row.name);
+        const GemmKernels& gemm = *kernel_set(row.features).gemm;
+        EXPECT_EQ(gemm.tile[row.rows - 1], row.tile);
+        EXPECT_GE(gemm.max_rows, row.rows);
+        for (int rows = 1; rows <= kGemmMaxRows; rows++) {
+            EXPECT_EQ(gemm.tile[rows - 1] != nullptr, rows <= gemm.max_rows);
+            EXPECT_EQ(gemm.tile_narrow[rows - 1] != nullptr, rows <= gemm.max_rows);
+        }
+    }
+}
+
 // Features are a set: those of another level, or without what a level needs, change nothing.
 TEST(KernelSet, features_are_a_set) {
     const KernelRow* avxvnni = find_row("int8_kernels_avxvnni");
