@@ -43,14 +43,14 @@ void append(std::string* text, const char* format, ...) {
 struct ConvForms::Form {
     const char* name;
     ConvForm form;
-    double cycles;  // expected, of one core
+    std::function<double(const CostTable&)> cycles;  // expected, of one core
     std::function<void()> run;
     std::vector<double> times;
     double median() const { return times[times.size() / 2]; }
 };
 
 // Rounds of all forms; in each a form runs until it is warm, then once for the figure.
-void ConvForms::measure(std::vector<Form>* forms) const {
+void ConvForms::measure(std::vector<Form>* forms) {
     for (int round = 0; round < 9; round++)
         for (Form& form : *forms) {
             const double begin = now_us(threads_);
@@ -62,7 +62,10 @@ void ConvForms::measure(std::vector<Form>* forms) const {
             for (; runs < 2 || time < 200; runs++, time = now_us(threads_) - start) form.run();
             form.times.push_back(time / runs);
         }
-    for (Form& form : *forms) std::sort(form.times.begin(), form.times.end());
+    for (Form& form : *forms) {
+        std::sort(form.times.begin(), form.times.end());
+        if (threads_ == 1) samples_.push_back({form.median() * 1e3, form.cycles});
+    }
 }
 
 // A line about the measured forms.
@@ -81,7 +84,7 @@ ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>&
         if (form.form == taken) regret.taken = us;
         if (choice) regret.least = std::min(regret.least, us);
         append(&text_, "  %s%s %7.1f %6.3f (%.3f)", form.form == taken ? "*" : "", form.name,
-               work / us * 1e-3, form.cycles * 1e-6, us * 2400 * 1e-6);
+               work / us * 1e-3, form.cycles(host_costs()) * 1e-6, us * 2400 * 1e-6);
     }
     append(&text_, "  %.0f us, regret %.0f %%\n", regret.taken,
            100 * (regret.taken / regret.least - 1));
@@ -103,7 +106,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     const ConvPlan plan(kernels, s);
     forms.push_back({"direct",
                      ConvForm::kDirect,
-                     ConvPlan::cycles(kernels, s),
+                     [&kernels, s](const CostTable& c) { return ConvPlan::cycles(kernels, s, c); },
                      [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads_); },
                      {}});
     Mat winograd_weights, winograd_workspace;
@@ -114,7 +117,9 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         winograd_workspace = zeros(winograd->workspace());
         forms.push_back({"winograd",
                          ConvForm::kWinograd,
-                         WinogradPlan::cycles(kernels, s),
+                         [&kernels, s](const CostTable& c) {
+                             return WinogradPlan::cycles(kernels, s, c) * c.winograd_wait;
+                         },
                          [&] {
                              winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
                                            winograd_workspace);
@@ -136,14 +141,15 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         split_workspace[i] = zeros(plan_i.workspace());
         // The library takes fewer products only when asked.
         const bool usual = i == 0 && kernels.split6;
-        forms.push_back({names[i],
-                         usual ? ConvForm::kSplit : ConvForm::kUndecided,
-                         SplitPlan::cycles(*split, shape),
-                         [&, i] {
-                             plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
-                                        nullptr, 0, relu, split_workspace[i]);
-                         },
-                         {}});
+        forms.push_back(
+            {names[i],
+             usual ? ConvForm::kSplit : ConvForm::kUndecided,
+             [split, shape](const CostTable& c) { return SplitPlan::cycles(*split, shape, c); },
+             [&, i] {
+                 plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out, nullptr, 0, relu,
+                            split_workspace[i]);
+             },
+             {}});
     }
     Mat fixed_weights, fixed_workspace;
     std::unique_ptr<FixedPlan> fixed;
@@ -156,7 +162,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         forms.push_back(
             {"fixed",
              ConvForm::kFixed,
-             FixedPlan::cycles(tiles),
+             [tiles](const CostTable& c) { return FixedPlan::cycles(tiles, c); },
              [&] { fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace); },
              {}});
     }

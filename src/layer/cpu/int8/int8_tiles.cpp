@@ -11,22 +11,24 @@ namespace quoll {
 
 namespace {
 
-// Cycles of laying out a value, and of a vector of 16 sums on its way to C: instructions of the
-// loops in generic.h, three a cycle.
-double value_cycles(const TileShape& s) { return s.narrow_in ? .1 : .3; }
-double vector_cycles(const TileShape& s) { return s.narrow_out ? 6.5 : 3; }
+// Cycles of laying out a value, and of a vector of 16 sums on its way to C.
+double value_cycles(const TileShape& s) {
+    return s.narrow_in ? host_costs().int8_value_s8 : host_costs().int8_value_f32;
+}
+double vector_cycles(const TileShape& s) {
+    return s.narrow_out ? host_costs().int8_vector_s8 : host_costs().int8_vector_f32;
+}
 
 TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     TilePlan::Unit unit;
     unit.step_channels = step_channels;
     unit.position_bytes = kUnitRowBytes;
     unit.step_bytes = (size_t)step_channels * kUnitColumns;
-    // What bench_conv found for one bf16 product on Sapphire Rapids: the loads and multiplications
-    // are the same in number and take the same time.
-    unit.step_cycles = 36;
+    unit.costs = &host_costs();
+    // The loads and multiplications are those of one bf16 product and take the same time.
+    unit.step_cycles = unit.costs->split1_step;
     unit.value_cycles = value_cycles(shape);
-    // A tile is started and stored besides, in 16 cycles each and the latency of the last step.
-    unit.finish_cycles = 60 + kUnitRows * vector_cycles(shape);
+    unit.finish_cycles = unit.costs->int8_finish + kUnitRows * vector_cycles(shape);
     unit.row_cycles = 0;
     unit.scaled_pixels = 0;
     return unit;
@@ -59,7 +61,7 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
                           (double)line * lines * halves * vector_cycles(s);
     const double bytes = words * 4 * halves * vectors.lanes;
     const double time =
-        (products + others) / std::max(1, threads()) + TilePlan::weight_cycles(bytes, threads());
+        (products + others) / std::max(1, threads()) + plan_.weight_cycles(bytes, threads());
     // Sums are exact in both forms, so that threads may count: the slowest of them does.
     return plan_.cycles() < time * (threads() > 1 ? .8 : .95);
 }
