@@ -1,9 +1,10 @@
 // bench_conv: the forms of a convolution beside each other, and what the library expects of them.
 //
-//   bench_conv [threads] [w,h,in,out,kernel,stride | MODEL.param ...]
+//   bench_conv [--fit] [threads] [w,h,in,out,kernel,stride | MODEL.param ...]
 //
 // Without shapes: those of well-known networks; of a model those of its convolutions without
-// groups. What the lines say: conv_forms.h.
+// groups. What the lines say: conv_forms.h. --fit ends with the constants of cost_table.inc that
+// these times ask for, to be written into a column for this machine's core.
 #include <stdio.h>
 
 #include <algorithm>
@@ -14,7 +15,8 @@
 #include "common/cli.h"
 #include "conv_forms.h"
 #include "graph/analysis.h"
-#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/kernel_set.h"
+#include "peak.h"
 
 using namespace quoll;
 
@@ -74,13 +76,18 @@ void print(const ConvForms& forms, size_t* done) {
     *done = forms.text().size();
 }
 
-int bench_model(const char* path, int threads) {
+void append(const ConvForms& forms, std::vector<CostSample>* samples) {
+    samples->insert(samples->end(), forms.samples().begin(), forms.samples().end());
+}
+
+int bench_model(const char* path, int threads, std::vector<CostSample>* samples) {
     std::vector<ConvShape> shapes;
     QUOLL_RETURN_IF_ERROR(shapes_of_model(path, &shapes));
     ConvForms forms(threads);
     size_t done = 0;
     for (const ConvShape& s : shapes) forms.add(s), print(forms, &done);
     fputs(forms.summary(path).c_str(), stdout);
+    append(forms, samples);
     return kOk;
 }
 
@@ -92,8 +99,10 @@ bool is_model(const std::string& word) {
 
 int main(int argc, char** argv) {
     int threads = 1;
+    bool fit = false;
     std::vector<std::string> words;
     CommandLine line("Times the forms of convolution layers.", "bench_conv");
+    line.flag("--fit", fit, "fit the constants of cost_table.inc to the times of one thread");
     line.option("THREADS", threads, "default 1").between(1, 1024);
     line.option("LAYERS", words,
                 "w,h,in,out,kernel,stride, or MODEL.param; default: those of well-known "
@@ -118,13 +127,21 @@ int main(int argc, char** argv) {
         layers.push_back(l);
     }
     if (layers.empty() && models.empty()) layers.assign(std::begin(kLayers), std::end(kLayers));
-    printf("isa %s, %d threads, tile %.2f ns, vector %.3f ns\n", isa_name(host_kernel_set().isa),
-           threads, split_gemm_speed().tile_ns, split_gemm_speed().vector_ns);
+    if (fit && threads != 1) {
+        fprintf(stderr, "bench_conv: --fit: expected 1 thread, got %d\n", threads);
+        return 2;
+    }
+    printf("isa %s, %d threads", isa_name(host_kernel_set().isa), threads);
+    for (const PeakUnit& unit : peak_units()) printf(", %s %.3f ns", unit.name, peak_time_ns(unit));
+    printf("\n");
     ConvForms forms(threads);
     size_t done = 0;
     for (const ConvCase& layer : layers)
         forms.add(conv_shape(geometry_of(layer))), print(forms, &done);
+    std::vector<CostSample> samples;
+    append(forms, &samples);
     for (const std::string& model : models)
-        if (bench_model(model.c_str(), threads)) return 1;
+        if (bench_model(model.c_str(), threads, &samples)) return 1;
+    if (fit) fputs(fit_costs(samples, cycle_ns()).c_str(), stdout);
     return 0;
 }

@@ -20,7 +20,7 @@
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/kernel_rows.h"
 #include "net.h"
 #include "peak.h"
 #include "random_weights.h"
@@ -318,7 +318,7 @@ void run_operator(State& state, const OperatorCase& op, bool bf16) {
 }
 
 void add_gemm(Isa isa) {
-    const GemmKernels& kernels = *kernel_set(isa).gemm;
+    const GemmKernels& kernels = *vector_kernels(isa).gemm;
     const size_t lanes = (size_t)kernels.lanes, full = lanes * kernels.vectors;
     const std::string where = std::string("/") + isa_name(isa) + "/";
     const auto tiles = [&](const char* name, const GemmTileKernel* table, size_t columns) {
@@ -350,25 +350,45 @@ void add_gemm(Isa isa) {
                 gemm_driver, isa, size, packs);
 }
 
-void add_split() {
-    for (int products : {6, 3, 1})
-        if (const SplitGemmKernels* kernels = split_gemm_kernels(products))
-            benchmark::RegisterBenchmark(
-                ("split/tile/amx/" + std::to_string(products) + "_products").c_str(),
-                [kernels](State& state) { split_tile(state, *kernels); });
+void add_int8_tiles(const Int8Kernels& kernels) {
+    for (int rows = 1; rows <= kernels.max_rows; rows++)
+        benchmark::RegisterBenchmark(
+            (std::string("int8/tile/") + kernels.name + "/" + std::to_string(rows)).c_str(),
+            int8_tile, kernels, (size_t)rows);
 }
 
-void add_int8() {
-    if (const Int8UnitKernels* kernels = int8_unit_kernels())
-        benchmark::RegisterBenchmark("int8/tile/amx",
-                                     [kernels](State& state) { int8_unit_tile(state, *kernels); });
-    const Int8KernelList int8 = available_int8_kernels();
-    for (int i = 0; i < int8.count; i++)
-        for (int rows = 1; rows <= int8.kernels[i]->max_rows; rows++)
-            benchmark::RegisterBenchmark(
-                (std::string("int8/tile/") + int8.kernels[i]->name + "/" + std::to_string(rows))
-                    .c_str(),
-                int8_tile, *int8.kernels[i], (size_t)rows);
+// Of kernel_rows.inc: those that this machine runs.
+void add_row(const KernelRow& row) {
+    const auto add = [&](const char* family, auto run) {
+        benchmark::RegisterBenchmark((family + ("/" + std::string(row.name))).c_str(), run);
+    };
+    switch (row.slot) {
+        case KernelSlot::split6:
+        case KernelSlot::split3:
+        case KernelSlot::split1:
+            return add("split", [&row](State& state) {
+                split_tile(state, *static_cast<const SplitGemmKernels*>(row.kernels));
+            });
+        case KernelSlot::int8_units:
+            return add("int8", [&row](State& state) {
+                int8_unit_tile(state, *static_cast<const Int8UnitKernels*>(row.kernels));
+            });
+        case KernelSlot::int8:
+            return add_int8_tiles(*static_cast<const Int8Kernels*>(row.kernels));
+        case KernelSlot::gemm_tile:
+            return add("gemm", [&row](State& state) {
+                gemm_tile(state, best_isa(row.features), row.tile, (size_t)row.rows,
+                          (size_t)row.columns);
+            });
+        default:
+            return;  // no loop of its own: bench_conv times them in their layers
+    }
+}
+
+void add_rows() {
+    for (Isa isa : available_isas()) add_int8_tiles(*vector_kernels(isa).int8);
+    for (const KernelRow& row : kernel_rows())
+        if (host_cpu_features().has_all(row.features)) add_row(row);
 }
 
 void add_operators() {
@@ -401,8 +421,7 @@ int main(int argc, char** argv) {
     benchmark::Initialize(&count, framework.data());
     if (benchmark::ReportUnrecognizedArguments(count, framework.data())) return 2;
     for (Isa isa : available_isas()) add_gemm(isa);
-    add_split();
-    add_int8();
+    add_rows();
     add_operators();
     // A filter that names nothing has been reported.
     return benchmark::RunSpecifiedBenchmarks() > 0 ? 0 : 2;

@@ -43,14 +43,14 @@ void append(std::string* text, const char* format, ...) {
 struct ConvForms::Form {
     const char* name;
     ConvAlgorithm form;
-    double cycles;  // expected, of one core
+    std::function<double(const CostTable&)> cycles;  // expected, of one core
     std::function<void()> run;
     std::vector<double> times;
     double median() const { return times[times.size() / 2]; }
 };
 
 // Rounds of all forms; in each a form runs until it is warm, then once for the figure.
-void ConvForms::measure(std::vector<Form>* forms) const {
+void ConvForms::measure(std::vector<Form>* forms) {
     for (int round = 0; round < 9; round++)
         for (Form& form : *forms) {
             const double begin = now_us(threads_);
@@ -62,14 +62,16 @@ void ConvForms::measure(std::vector<Form>* forms) const {
             for (; runs < 2 || time < 200; runs++, time = now_us(threads_) - start) form.run();
             form.times.push_back(time / runs);
         }
-    for (Form& form : *forms) std::sort(form.times.begin(), form.times.end());
+    for (Form& form : *forms) {
+        std::sort(form.times.begin(), form.times.end());
+        if (threads_ == 1) samples_.push_back({form.median() * 1e3, form.cycles});
+    }
 }
 
 // A line about the measured forms.
 ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>& forms) {
     const KernelSet& kernels = host_kernel_set();
-    const ConvCandidates means = {WinogradPlan::takes(kernels, s), split_gemm_kernels(6),
-                             fixed_gemm_kernels()};
+    const ConvCandidates means = {WinogradPlan::takes(kernels, s), kernels.split6, kernels.fixed};
     const ConvAlgorithm taken = choose_conv_algorithm(kernels, means, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
@@ -82,7 +84,7 @@ ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>&
         if (form.form == taken) regret.taken = us;
         if (choice) regret.least = std::min(regret.least, us);
         append(&text_, "  %s%s %7.1f %6.3f (%.3f)", form.form == taken ? "*" : "", form.name,
-               work / us * 1e-3, form.cycles * 1e-6, us * 2400 * 1e-6);
+               work / us * 1e-3, form.cycles(host_costs()) * 1e-6, us * 2400 * 1e-6);
     }
     append(&text_, "  %.0f us, regret %.0f %%\n", regret.taken,
            100 * (regret.taken / regret.least - 1));
@@ -104,7 +106,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     const ConvPlan plan(kernels, s);
     forms.push_back({"direct",
                      ConvAlgorithm::kDirect,
-                     ConvPlan::cycles(kernels, s),
+                     [&kernels, s](const CostTable& c) { return ConvPlan::cycles(kernels, s, c); },
                      [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads_); },
                      {}});
     Mat winograd_weights, winograd_workspace;
@@ -115,7 +117,9 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         winograd_workspace = zeros(winograd->workspace());
         forms.push_back({"winograd",
                          ConvAlgorithm::kWinograd,
-                         WinogradPlan::cycles(kernels, s),
+                         [&kernels, s](const CostTable& c) {
+                             return WinogradPlan::cycles(kernels, s, c) * c.winograd_wait;
+                         },
                          [&] {
                              winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
                                            winograd_workspace);
@@ -127,7 +131,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     plans.reserve(3);
     const char* const names[] = {"split 6", "split 3", "split 1"};
     for (int i = 0; i < 3; i++) {
-        const SplitGemmKernels* split = split_gemm_kernels(i == 0 ? 6 : i == 1 ? 3 : 1);
+        const SplitGemmKernels* split = kernels.split(i == 0 ? 6 : i == 1 ? 3 : 1);
         if (!split) continue;
         const TileShape shape = tile_shape(s);
         split_weights[i] = zeros(SplitPlan::packed_size(*split, shape) / 2);
@@ -136,28 +140,29 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         const SplitPlan& plan_i = plans.back();
         split_workspace[i] = zeros(plan_i.workspace());
         // The library takes fewer products only when asked.
-        const bool usual = i == 0 && split_gemm_kernels(6);
-        forms.push_back({names[i],
-                         usual ? ConvAlgorithm::kSplit : ConvAlgorithm::kNone,
-                         SplitPlan::cycles(*split, shape),
-                         [&, i] {
-                             plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out,
-                                        nullptr, 0, relu, split_workspace[i]);
-                         },
-                         {}});
+        const bool usual = i == 0 && kernels.split6;
+        forms.push_back(
+            {names[i],
+             usual ? ConvAlgorithm::kSplit : ConvAlgorithm::kNone,
+             [split, shape](const CostTable& c) { return SplitPlan::cycles(*split, shape, c); },
+             [&, i] {
+                 plan_i.run(in, (const uint16_t*)split_weights[i].data, bias, out, nullptr, 0, relu,
+                            split_workspace[i]);
+             },
+             {}});
     }
     Mat fixed_weights, fixed_workspace;
     std::unique_ptr<FixedPlan> fixed;
     const TileShape tiles = tile_shape(s);
-    if (fixed_gemm_kernels() && FixedPlan::takes(tiles)) {
-        fixed.reset(new FixedPlan(*fixed_gemm_kernels(), tiles, threads_));
+    if (kernels.fixed && FixedPlan::takes(tiles)) {
+        fixed.reset(new FixedPlan(*kernels.fixed, tiles, threads_));
         fixed_weights = zeros(FixedPlan::packed_size(tiles));
-        FixedPlan::pack(*fixed_gemm_kernels(), weights, tiles, fixed_weights);
+        FixedPlan::pack(*kernels.fixed, weights, tiles, fixed_weights);
         fixed_workspace = zeros(fixed->workspace());
         forms.push_back(
             {"fixed",
              ConvAlgorithm::kFixed,
-             FixedPlan::cycles(tiles),
+             [tiles](const CostTable& c) { return FixedPlan::cycles(tiles, c); },
              [&] { fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace); },
              {}});
     }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "fit_costs.h"
 #include "layer/cpu/conv/conv_runner.h"
 
 namespace quoll {
@@ -26,6 +27,8 @@ public:
     // A shape that was there before counts again, but is not timed again.
     void add(const ConvShape& shape);
     const std::string& text() const { return text_; }
+    // What was measured on one thread, for fit_costs.
+    const std::vector<CostSample>& samples() const { return samples_; }
     // A line: time of all convolutions as taken and at best, and the regret.
     std::string summary(const std::string& name) const;
 
@@ -37,10 +40,11 @@ private:
     struct Form;
     Regret bench(const ConvShape& s);
     Regret report(const ConvShape& s, const std::vector<Form>& forms);
-    void measure(std::vector<Form>* forms) const;
+    void measure(std::vector<Form>* forms);
 
     const int threads_;
     std::string text_;
+    std::vector<CostSample> samples_;
     std::vector<std::pair<ConvShape, Regret>> known_;
     Regret total_ = {0, 0};
     size_t count_ = 0;

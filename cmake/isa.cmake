@@ -187,13 +187,35 @@ function(quoll_add_variant_objects target variants)
     set(quoll_isa_objects ${objects} PARENT_SCOPE)
 endfunction()
 
-# quoll_variant_definitions(variants out): QUOLL_AVX512VNNI=1 and so on.
-function(quoll_variant_definitions variants out)
-    set(definitions "")
-    foreach(variant IN LISTS ${variants})
-        string(REGEX REPLACE "\\|.*" "" variant "${variant}")
-        string(TOUPPER "QUOLL_${variant}=1" definition)
-        list(APPEND definitions ${definition})
+# What of the above there is, for kernel_rows.inc: QUOLL_BUILT_avx512vnni=1 and so on.
+set(quoll_built_definitions "")
+foreach(variant IN LISTS quoll_vnni_variants quoll_bf16_variants)
+    string(REGEX REPLACE "\\|.*" "" name "${variant}")
+    list(APPEND quoll_built_definitions QUOLL_BUILT_${name}=1)
+endforeach()
+if(quoll_have_amx)
+    list(APPEND quoll_built_definitions QUOLL_BUILT_amx=1)
+endif()
+
+# quoll_add_assembly(target files...): assembles those .S files whose names end in the name of an ISA that is built,
+# as gemm_f32_8x8_neon.S does, and adds them to the caller's quoll_isa_objects. A file states its own .arch where it
+# needs more than the architecture's baseline.
+function(quoll_add_assembly target)
+    set(files "")
+    foreach(isa IN LISTS quoll_enabled_isas)
+        set(own ${ARGN})
+        list(FILTER own INCLUDE REGEX "_${isa}\\.S$")
+        list(APPEND files ${own})
+        if(own)
+            set_property(GLOBAL APPEND PROPERTY quoll_built_definitions QUOLL_BUILT_${isa}_assembly=1)
+        endif()
     endforeach()
-    set(${out} ${definitions} PARENT_SCOPE)
+    if(NOT files)
+        return()
+    endif()
+    add_library(${target}_assembly OBJECT ${files})
+    target_include_directories(${target}_assembly PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    set(quoll_isa_objects ${quoll_isa_objects} $<TARGET_OBJECTS:${target}_assembly> PARENT_SCOPE)
 endfunction()
+
+set_property(GLOBAL PROPERTY quoll_built_definitions ${quoll_built_definitions})

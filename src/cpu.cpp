@@ -154,7 +154,7 @@ int cpu_support_x86_avx_vnni() { return host_has(CpuFeature::avx_vnni); }
 int cpu_support_x86_avx_vnni_int8() { return host_has(CpuFeature::avx_vnni_int8); }
 int cpu_support_x86_avx_vnni_int16() { return host_has(CpuFeature::avx_vnni_int16); }
 int cpu_support_x86_avx_ne_convert() { return host_has(CpuFeature::avx_ne_convert); }
-int cpu_support_x86_avx512() { return best_isa(host_cpu_features()) == Isa::avx512; }
+int cpu_support_x86_avx512() { return host_cpu_features().has_all(isa_features(Isa::avx512)); }
 int cpu_support_x86_avx512_vnni() { return host_has(CpuFeature::avx512_vnni); }
 int cpu_support_x86_avx512_bf16() { return host_has(CpuFeature::avx512_bf16); }
 int cpu_support_x86_avx512_fp16() { return host_has(CpuFeature::avx512_fp16); }

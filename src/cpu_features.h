@@ -7,6 +7,10 @@
 //   aarch64  scalar neon asimdhp asimddp i8mm=bf16 sve sve2
 // Each contains the one before it, except that avx512 is without avxvnni's AVX-VNNI (no processor
 // has only these two), which returns with avx512vnni.
+// A mask may also be a list, separated by commas, of levels and features (cpu_feature_name): what
+// any of its words names is allowed, and -NAME takes a feature away again. A list that begins with
+// such a word begins with everything: "avx512,amx_tile,amx_int8", "-amx_bf16". Where a level and a
+// feature have one name (sve2), the plain word is the level.
 #ifndef QUOLL_CPU_FEATURES_H
 #define QUOLL_CPU_FEATURES_H
 
@@ -43,6 +47,7 @@ struct CpuFeatures {
     CpuFeatures() : bits(0) {}
     explicit CpuFeatures(uint64_t b) : bits(b) {}
     bool has(CpuFeature feature) const { return (bits >> int(feature) & 1) != 0; }
+    bool has_all(const CpuFeatures& set) const { return (bits & set.bits) == set.bits; }
 };
 
 // Usable features of this machine: present in the processor and enabled by the operating system.
@@ -54,18 +59,26 @@ const CpuFeatures& detected_cpu_features();
 const CpuFeatures& host_cpu_features();
 
 // Caps host_cpu_features() for whatever is created afterwards, in addition to QUOLL_CPU_MASK. Null
-// or "" removes this cap. Returns 0, or -1 for an unknown level after a warning that lists the
-// legal ones; the previous cap then stays.
+// or "" removes this cap. Returns 0, or -1 for an unknown word after a warning that lists the
+// levels; the previous cap then stays.
 int set_cpu_mask(const char* mask);
 
-// Removes from *features what lies above the level `mask`. Null or "" removes nothing. Returns 0,
+// Removes from *features what `mask` does not allow. Null or "" removes nothing. Returns 0,
 // or -1 as above, with *features unchanged.
 int cap_cpu_features(const char* mask, CpuFeatures* features);
 
 // The vector level that tables of kernels are picked by. sse4 is x86-64-v2; avx2 adds AVX2, FMA,
 // F16C and the rest of x86-64-v3; avx512 adds F, BW, DQ, VL, CD (x86-64-v4).
-enum class Isa { scalar, sse4, avx2, avx512, neon };
+#define QUOLL_VECTOR_ISAS(X) X(scalar) X(sse4) X(avx2) X(avx512) X(neon)
+enum class Isa {
+#define QUOLL_ISA_ENUMERATOR(name) name,
+    QUOLL_VECTOR_ISAS(QUOLL_ISA_ENUMERATOR)
+#undef QUOLL_ISA_ENUMERATOR
+};
 
+// What all kernels of the level need.
+CpuFeatures isa_features(Isa isa);
+// The highest level whose features are all there.
 Isa best_isa(const CpuFeatures& features);
 const char* isa_name(Isa isa);
 

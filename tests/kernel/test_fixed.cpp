@@ -7,27 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "cpu_features.h"
+#include "emulated/emulation.h"
 #include "layer/cpu/conv/fixed_plan.h"
+#include "layer/cpu/kernel_rows.h"
 #include "scalar_private.h"
 #include "tile_cases.h"
 
 using namespace quoll;
 
-namespace quoll {
-#if defined(QUOLL_EMULATED_TILES)
-extern const FixedGemmKernels gemm_fixed_32x16_emulated;
-#endif
-}  // namespace quoll
-
 namespace {
 
 std::vector<const FixedGemmKernels*> all_kernels() {
+    const Emulation emulation;
     std::vector<const FixedGemmKernels*> all;
-    if (fixed_gemm_kernels()) all.push_back(fixed_gemm_kernels());
-#if defined(QUOLL_EMULATED_TILES)
-    if (best_isa(host_cpu_features()) == Isa::avx512) all.push_back(&gemm_fixed_32x16_emulated);
-#endif
+    for_kernel_rows<FixedGemmKernels>(
+        KernelSlot::fixed, host_cpu_features(),
+        [&](const KernelRow&, const FixedGemmKernels& kernels) { all.push_back(&kernels); });
     return all;
 }
 

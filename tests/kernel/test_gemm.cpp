@@ -7,7 +7,7 @@
 
 #include "guarded.h"
 #include "layer/cpu/gemm/gemm_run.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/kernel_rows.h"
 
 using namespace quoll;
 
@@ -98,6 +98,16 @@ const Layout kLayouts[] = {
     {5, 3, 2, 1, 41, true, false, -.5f, .5f},              // planar convolution, clip
 };
 
+// The portable kernels of every level, and those that have tiles by hand.
+std::vector<const VectorKernels*> all_sets() {
+    std::vector<const VectorKernels*> sets;
+    for (Isa isa : available_isas()) {
+        sets.push_back(&vector_kernels(isa));
+        if (kernel_set(isa).gemm != sets.back()->gemm) sets.push_back(&kernel_set(isa));
+    }
+    return sets;
+}
+
 const size_t kTileVectors = 0;  // stands for GemmKernels::vectors
 struct TilesEntry {
     const char* name;
@@ -117,8 +127,9 @@ const TilesEntry kTiles[] = {
 };
 
 TEST(Gemm, tiles) {
-    for (Isa isa : available_isas()) {
-        const GemmKernels& kernels = *kernel_set(isa).gemm;
+    for (const VectorKernels* set : all_sets()) {
+        const GemmKernels& kernels = *set->gemm;
+        const Isa isa = set->isa;
         ASSERT_LE(kernels.max_rows, (int)kGemmMaxRows);
         for (const TilesEntry& entry : kTiles) {
             const size_t vectors = entry.vectors ? entry.vectors : kernels.vectors;
@@ -139,11 +150,86 @@ TEST(Gemm, tiles) {
     }
 }
 
+// Tiles by hand give the same bits as the portable ones, for every number of steps and any A.
+TEST(Gemm, tiles_by_hand_are_those_of_templates) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::gemm_tile || !host_cpu_features().has_all(row.features))
+            continue;
+        const Isa isa = best_isa(row.features);
+        const GemmKernels& portable = *vector_kernels(isa).gemm;
+        const size_t columns = row.columns, rows = row.rows;
+        for (size_t k = 1; k <= 13; k++)
+            for (bool row_major : {true, false}) {
+                SCOPED_TRACE(std::string(row.name) + " k " + std::to_string(k));
+                Guarded<float> a(3 * rows * k), b(3 * k * columns), init(columns),
+                    got(rows * columns), want(rows * columns);
+                fill(a), fill(b), fill(init);
+                const ptrdiff_t size = (ptrdiff_t)(rows * k);
+                const GemmBlock blocks[] = {{size, k}, {2 * size, 0}, {0, 2 * k}};
+                GemmTile tile = {};
+                tile.a = a.data(), tile.a_row = row_major ? k : 1, tile.a_k = row_major ? 1 : rows;
+                tile.blocks = blocks, tile.num_blocks = 3, tile.block_k = k;
+                tile.b = b.data(), tile.init = init.data();
+                tile.init_vector = tile.c_vector = portable.lanes, tile.c_row = columns;
+                tile.low = -.7f, tile.high = 1.f;
+                tile.fetch = {k % 2 ? (const char*)b.data() : nullptr, 32};
+                tile.c = got.data();
+                row.tile(tile);
+                tile.c = want.data();
+                portable.tile[rows - 1](tile);
+                for (size_t i = 0; i < rows * columns; i++) ASSERT_EQ(got[i], want[i]) << i;
+            }
+    }
+}
+
+#if defined(__aarch64__)
+// What a call must leave as it was (AAPCS64, 6.1): the lower halves of v8 to v15, x19 to x28.
+TEST(Gemm, tiles_by_hand_keep_registers) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::gemm_tile || !host_cpu_features().has_all(row.features))
+            continue;
+        SCOPED_TRACE(row.name);
+        const size_t rows = row.rows, columns = row.columns, k = 9;
+        std::vector<float> a(rows * k), b(k * columns), init(columns), c(rows * columns);
+        const GemmBlock block = {0, 0};
+        GemmTile tile = {};
+        tile.a = a.data(), tile.a_row = k, tile.a_k = 1, tile.b = b.data();
+        tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k;
+        tile.init = init.data(), tile.init_vector = tile.c_vector = 4;
+        tile.c = c.data(), tile.c_row = columns, tile.low = -1, tile.high = 1;
+        uint64_t after[18];
+        register const GemmTile* argument __asm__("x0") = &tile;
+        register GemmTileKernel kernel __asm__("x1") = row.tile;
+        register uint64_t* out __asm__("x28") = after;
+        __asm__ volatile(
+            "mov x19, #19\n mov x20, #20\n mov x21, #21\n mov x22, #22\n mov x23, #23\n"
+            "mov x24, #24\n mov x25, #25\n mov x26, #26\n mov x27, #27\n"
+            "fmov d8, x19\n fmov d9, x20\n fmov d10, x21\n fmov d11, x22\n"
+            "fmov d12, x23\n fmov d13, x24\n fmov d14, x25\n fmov d15, x26\n"
+            "blr x1\n"
+            "stp x19, x20, [x28]\n stp x21, x22, [x28, #16]\n stp x23, x24, [x28, #32]\n"
+            "stp x25, x26, [x28, #48]\n str x27, [x28, #64]\n"
+            "stp d8, d9, [x28, #72]\n stp d10, d11, [x28, #88]\n"
+            "stp d12, d13, [x28, #104]\n stp d14, d15, [x28, #120]\n"
+            : "+r"(argument), "+r"(kernel), "+r"(out)
+            :
+            : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+              "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27",
+              "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11",
+              "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+              "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc", "memory");
+        for (uint64_t i = 0; i < 9; i++) EXPECT_EQ(after[i], 19 + i) << "x" << 19 + i;
+        for (uint64_t i = 0; i < 8; i++) EXPECT_EQ(after[9 + i], 19 + i) << "d" << 8 + i;
+    }
+}
+#endif
+
 // init may be the result itself: a sum in two calls. The terms are added in the same order, so the
 // results are the same.
 TEST(Gemm, tile_accumulates_in_place) {
-    for (Isa isa : available_isas()) {
-        const GemmKernels& kernels = *kernel_set(isa).gemm;
+    for (const VectorKernels* set : all_sets()) {
+        const GemmKernels& kernels = *set->gemm;
+        const Isa isa = set->isa;
         const size_t columns = kernels.lanes * kernels.vectors, rows = kernels.max_rows, k = 20;
         Guarded<float> a(rows * k), b(k * columns), zero(columns), once(rows * columns),
             twice(rows * columns);
@@ -177,8 +263,9 @@ TEST(Gemm, tile_accumulates_in_place) {
 }
 
 TEST(Gemm, nan_reaches_the_result) {
-    for (Isa isa : available_isas()) {
-        const GemmKernels& kernels = *kernel_set(isa).gemm;
+    for (const VectorKernels* set : all_sets()) {
+        const GemmKernels& kernels = *set->gemm;
+        const Isa isa = set->isa;
         const size_t columns = kernels.lanes * kernels.vectors;
         std::vector<float> a(1, NAN), b(columns, 1.f), init(columns, 0.f), c(columns, 0.f);
         const GemmBlock block = {0, 0};

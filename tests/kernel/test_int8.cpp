@@ -9,6 +9,7 @@
 #include "guarded.h"
 #include "layer/affine8.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/kernel_rows.h"
 #include "mat.h"
 
 using namespace quoll;
@@ -20,12 +21,14 @@ int uniform(int low, int high) { return std::uniform_int_distribution<int>(low, 
 
 template <class F>
 void for_all(F f) {
-    const Int8KernelList list = available_int8_kernels();
-    for (int i = 0; i < list.count; i++) {
-        SCOPED_TRACE(list.kernels[i]->name);
-        f(*list.kernels[i]);
-        if (testing::Test::HasFatalFailure()) return;
-    }
+    const auto check = [&](const Int8Kernels& kernels) {
+        SCOPED_TRACE(kernels.name);
+        if (!testing::Test::HasFatalFailure()) f(kernels);
+    };
+    for (Isa isa : available_isas()) check(*vector_kernels(isa).int8);
+    for_kernel_rows<Int8Kernels>(
+        KernelSlot::int8, host_cpu_features(),
+        [&](const KernelRow&, const Int8Kernels& kernels) { check(kernels); });
 }
 
 // A word of activations, offset included, or of weights.

@@ -6,34 +6,27 @@
 
 #include <algorithm>
 
+#include "emulated/emulation.h"
 #include "guarded.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 #include "layer/cpu/int8/int8_tiles.h"
+#include "layer/cpu/kernel_set.h"
 #include "tile_cases.h"
 
 using namespace quoll;
-
-namespace quoll {
-#if defined(QUOLL_EMULATED_TILES)
-extern const Int8UnitKernels gemm_int8_32x32_emulated;
-#endif
-}  // namespace quoll
 
 namespace {
 
 // Units for all that is made while one of these lives: the machine's, else emulated ones.
 struct Units {
-    // The machine's own stand in for themselves, whose speed does not count then.
-    Units() : kernels(int8_unit_kernels()) {
-#if defined(QUOLL_EMULATED_TILES)
-        if (!kernels) kernels = &gemm_int8_32x32_emulated;
-#endif
-        override_int8_unit_kernels(kernels);
-        kernels = int8_unit_kernels();
-    }
-    ~Units() { override_int8_unit_kernels(nullptr); }
-    const Int8UnitKernels* kernels;
+    const Emulation emulation;
+    const Int8UnitKernels* const kernels = host_kernel_set().int8_units;
+};
+// And none.
+struct NoUnits {
+    NoUnits() { set_cpu_mask("avx512vnni"); }
+    ~NoUnits() { use_processor(); }
 };
 
 #define QUOLL_NEED_UNITS(units) \
@@ -120,7 +113,7 @@ std::vector<int> order_of(const Quantized& q) {
 void run(const Int8UnitKernels& kernels, Problem& p) {
     const Case& t = p.q.t;
     Int8Weights weights;
-    ASSERT_EQ(0, weights.create(int8_kernels(), p.weights.data(),
+    ASSERT_EQ(0, weights.create(*host_kernel_set().int8, p.weights.data(),
                                 (size_t)t.in_c * t.kernel_w * t.kernel_h, order_of(p.q), t.out_c,
                                 p.scales.data(), p.bias.data()));
     const Int8TilePlan plan(kernels, p.shape, p.q.step_channels, t.threads);
@@ -284,7 +277,11 @@ void check_layer(const char* type, const Params& params, const std::vector<Mat>&
         Option opt;
         opt.num_threads = threads;
         const LayerPtr reference = make_layer(type, params, weights, true, opt);
-        const LayerPtr vectors = make_layer(type, params, weights, false, opt);
+        LayerPtr vectors;
+        {
+            const NoUnits none;
+            vectors = make_layer(type, params, weights, false, opt);
+        }
         const Units units;
         const LayerPtr tiles = make_layer(type, params, weights, false, opt);
         ASSERT_TRUE(reference && vectors && tiles);

@@ -9,42 +9,28 @@
 #include <string>
 #include <vector>
 
-#include "cpu_features.h"
+#include "emulated/emulation.h"
 #include "guarded.h"
 #include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/conv/split_plan.h"
+#include "layer/cpu/kernel_rows.h"
 #include "scalar_private.h"
 #include "tile_cases.h"
 
 using namespace quoll;
 
-namespace quoll {
-#if defined(QUOLL_EMULATED_TILES)
-#define QUOLL_SPLIT_KERNELS(products, table) extern const SplitGemmKernels table##_emulated;
-#include "layer/cpu/gemm/split_kernels.inc"
-#undef QUOLL_SPLIT_KERNELS
-extern const FixedGemmKernels gemm_fixed_32x16_emulated;
-#endif
-}  // namespace quoll
-
 namespace {
 
-const SplitGemmKernels* const kEmulated[] = {
-#if defined(QUOLL_EMULATED_TILES)
-#define QUOLL_SPLIT_KERNELS(products, table) &table##_emulated,
-#include "layer/cpu/gemm/split_kernels.inc"
-#undef QUOLL_SPLIT_KERNELS
-#endif
-    nullptr};
+const KernelSlot kSlots[] = {KernelSlot::split6, KernelSlot::split3, KernelSlot::split1};
 
 // Every table of kernels that this machine runs.
 std::vector<const SplitGemmKernels*> all_kernels() {
+    const Emulation emulation;
     std::vector<const SplitGemmKernels*> all;
-    for (int products : {6, 3, 1})
-        if (split_gemm_kernels(products)) all.push_back(split_gemm_kernels(products));
-    if (best_isa(host_cpu_features()) != Isa::avx512) return all;
-    for (const SplitGemmKernels* kernels : kEmulated)
-        if (kernels) all.push_back(kernels);
+    for (KernelSlot slot : kSlots)
+        for_kernel_rows<SplitGemmKernels>(
+            slot, host_cpu_features(),
+            [&](const KernelRow&, const SplitGemmKernels& kernels) { all.push_back(&kernels); });
     return all;
 }
 
@@ -265,16 +251,17 @@ TEST(SplitPlan, results_do_not_depend_on_threads) {
 
 // The emulation rounds as the unit does.
 TEST(SplitPlan, emulation_is_exact) {
-    if (!split_gemm_kernels(6) || !kEmulated[0]) GTEST_SKIP() << "no AMX to compare with";
     const Case t = {14, 13, 160, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
-    for (const SplitGemmKernels* emulated : kEmulated) {
-        if (!emulated) break;
+    const std::vector<const SplitGemmKernels*> all = all_kernels();
+    for (size_t i = 1; i < all.size(); i++) {
+        if (all[i]->products != all[i - 1]->products) continue;
         Blobs b(t);
-        run(*emulated, t, b);
+        run(*all[i - 1], t, b);
         const std::vector<float> want(b.out.begin(), b.out.end());
-        run(*split_gemm_kernels(emulated->products), t, b);
-        for (size_t i = 0; i < want.size(); i++) ASSERT_EQ(want[i], b.out[i]) << i;
+        run(*all[i], t, b);
+        for (size_t j = 0; j < want.size(); j++) ASSERT_EQ(want[j], b.out[j]) << j;
     }
+    if (all.size() <= std::size(kSlots)) GTEST_SKIP() << "no AMX to compare with";
 }
 
 TEST(SplitPlan, matrices) {
@@ -340,21 +327,6 @@ TEST(SplitPlan, matrices_are_packed) {
 }
 
 // ---------------------------------------------------------------- layers
-
-// Layers that are created while one of these lives run on emulated tiles where the machine has no
-// units.
-struct Emulation {
-    Emulation() {
-        if (!split_gemm_kernels(6) && kEmulated[0]) override_split_gemm_kernels(kEmulated);
-#if defined(QUOLL_EMULATED_TILES)
-        if (!fixed_gemm_kernels()) override_fixed_gemm_kernels(&gemm_fixed_32x16_emulated);
-#endif
-    }
-    ~Emulation() {
-        override_split_gemm_kernels(nullptr);
-        override_fixed_gemm_kernels(nullptr);
-    }
-};
 
 // The largest difference, in units of the largest value.
 double difference(const Mat& a, const Mat& b) {

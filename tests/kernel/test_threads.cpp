@@ -11,23 +11,12 @@
 
 #include <gtest/gtest.h>
 
-#include "layer/cpu/gemm/fixed_gemm.h"
-#include "layer/cpu/int8/int8_units.h"
+#include "emulated/emulation.h"
 #include "layer/cpu/kernel_set.h"
 #include "net.h"
 #include "random_weights.h"
 
 using namespace quoll;
-
-namespace quoll {
-#if defined(QUOLL_EMULATED_TILES)
-#define QUOLL_SPLIT_KERNELS(products, table) extern const SplitGemmKernels table##_emulated;
-#include "layer/cpu/gemm/split_kernels.inc"
-#undef QUOLL_SPLIT_KERNELS
-extern const Int8UnitKernels gemm_int8_32x32_emulated;
-extern const FixedGemmKernels gemm_fixed_32x16_emulated;
-#endif
-}  // namespace quoll
 
 namespace {
 
@@ -116,29 +105,6 @@ void expect_same_bits(const Job& job, const std::vector<int>& counts) {
     }
 }
 
-// While one lives layers are made for tile units, emulated where the machine has none.
-struct Emulation {
-    Emulation() {
-#if defined(QUOLL_EMULATED_TILES)
-        static const SplitGemmKernels* const split[] = {
-#define QUOLL_SPLIT_KERNELS(products, table) &table##_emulated,
-#include "layer/cpu/gemm/split_kernels.inc"
-#undef QUOLL_SPLIT_KERNELS
-        };
-        if (best_isa(host_cpu_features()) != Isa::avx512) return;
-        if (!split_gemm_kernels(6)) override_split_gemm_kernels(split);
-        if (!fixed_gemm_kernels()) override_fixed_gemm_kernels(&gemm_fixed_32x16_emulated);
-        const Int8UnitKernels* int8 = int8_unit_kernels();
-        override_int8_unit_kernels(int8 ? int8 : &gemm_int8_32x32_emulated);
-#endif
-    }
-    ~Emulation() {
-        override_split_gemm_kernels(nullptr);
-        override_fixed_gemm_kernels(nullptr);
-        override_int8_unit_kernels(nullptr);
-    }
-};
-
 // ---------------------------------------------------------------- graphs
 
 struct Graph {
@@ -206,7 +172,7 @@ TEST_P(Graphs, int8) {
 
 TEST_P(Graphs, tiles) {
     const Emulation emulation;
-    if (!split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
+    if (!host_kernel_set().split6) GTEST_SKIP() << "neither AMX nor AVX-512";
     const std::string name = GetParam().name;
     if (name != "resnet18" && name != "mobilenet_v2" && name != "squeezenet")
         GTEST_SKIP() << "emulation is slow";
@@ -351,7 +317,10 @@ TEST_P(Layers, vectors) {
     const Isa best = host_kernel_set().isa;
     for (Isa isa : available_isas()) {
         SCOPED_TRACE(isa_name(isa));
-        ASSERT_EQ(set_cpu_mask(isa == best ? nullptr : isa_name(isa)), 0);
+        if (isa == best)
+            use_processor();
+        else
+            ASSERT_EQ(set_cpu_mask(isa_name(isa)), 0);
         const std::vector<int>& counts = host_kernel_set().lanes >= 8 ? kMany : kOne;
         expect_same_bits(make_job(GetParam()), counts);
     }
@@ -364,7 +333,7 @@ TEST_P(Layers, vectors) {
 
 TEST_P(Layers, tiles) {
     const Emulation emulation;
-    if (!split_gemm_kernels(6)) GTEST_SKIP() << "neither AMX nor AVX-512";
+    if (!host_kernel_set().split6) GTEST_SKIP() << "neither AMX nor AVX-512";
     for (int products : {6, 3, 1}) {
         Job job = make_job(GetParam());
         job.opt.use_fp32_split = products;

@@ -222,6 +222,43 @@ TEST_F(Features, EachLevelAllowsWhatItNames) {
     EXPECT_EQ(log, "");
 }
 
+// Words of a list add up; -NAME takes away, from everything if it comes first.
+TEST_F(Features, AMaskMayNameFeatures) {
+#if defined(__x86_64__)
+    const std::map<std::string, std::string> masks = {
+        {"avx2,avx512f", kV3 + "avx512f"},
+        {"avx_vnni", "avx_vnni"},
+        {"SSE4,AVX", kV2 + "avx"},
+        {"avx512,avx512_vnni,-fma", kV3 + kV4 + "avx512_vnni -fma"},
+        {"avx512,amx,-amx_tile,-amx_int8,-amx_bf16", kFp16},
+        {"-avx512_fp16", kVnni + kV4 + "avx512_vnni avx512_bf16 amx_tile amx_int8 amx_bf16"},
+    };
+#elif defined(__aarch64__)
+    const std::map<std::string, std::string> masks = {
+        {"neon,asimddp", kDot},
+        {"neon,svei8mm", "neon svei8mm"},
+        {"sve2,-bf16", kSve + "sve2 -bf16"},
+        {"-sve", kDot + "i8mm bf16 svei8mm svebf16 svef32mm sve2"},
+    };
+#else
+    const std::map<std::string, std::string> masks;
+#endif
+    for (const auto& mask : masks) {
+        CpuFeatures features = everything();
+        ASSERT_EQ(quoll::cap_cpu_features(mask.first.c_str(), &features), 0) << mask.first;
+        Names allowed = words(mask.second);
+        for (const std::string& word : words(mask.second))
+            if (word[0] == '-') allowed.erase(word), allowed.erase(word.substr(1));
+        EXPECT_EQ(names_of(features), allowed) << mask.first;
+    }
+    EXPECT_EQ(log, "");
+    for (const char* wrong : {"scalar,", ",scalar", "-", "-scala", "scalar,,", "scalar scalar"}) {
+        CpuFeatures features = everything();
+        EXPECT_LT(quoll::cap_cpu_features(wrong, &features), 0) << wrong;
+        EXPECT_EQ(features.bits, everything().bits) << wrong;
+    }
+}
+
 TEST_F(Features, ACapOnlyRemoves) {
     for (const Level& level : kLevels) {
         CpuFeatures features;

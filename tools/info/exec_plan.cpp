@@ -117,11 +117,11 @@ private:
 
     void choose_int8_kernels(Layer* layer, LayerReport* p) const {
         const bool planned = layer->type == "Convolution" || layer->type == "InnerProduct";
-        const std::string name = planned ? algorithms_.of(layer) : int8_kernels().name;
+        const std::string name = planned ? algorithms_.of(layer) : host_kernel_set().int8->name;
         p->kernels += " int8 " + name;
         if (name.empty()) p->notes.push_back("the reference: a sum may not fit in 32 bits");
         if (!planned || name.empty() || name == "amx") return;
-        p->notes.push_back(int8_unit_kernels()
+        p->notes.push_back(host_kernel_set().int8_units
                                ? "no tiles: vectors are expected to be faster at this size"
                                : "no tiles: the processor has none for int8");
     }
@@ -131,7 +131,8 @@ private:
     std::string why_no_tiles(const FixedGemmKernels* digits) const {
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";
-        if (!digits && !split_gemm_kernels(products)) return "no tiles: the processor has none";
+        if (!digits && !host_kernel_set().split(products))
+            return "no tiles: the processor has none";
         return "no tiles: vectors are expected to be faster at this size";
     }
 

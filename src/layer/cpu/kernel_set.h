@@ -1,6 +1,10 @@
-// All kernel families of one instruction set. A new family is a folder and a line in families.inc.
+// The kernels for a set of instruction-set features: the portable families of the best vector level
+// that was built, with what kernel_rows.inc adds to them. A new family is a folder and a line in
+// families.inc, a hand kernel a row in kernel_rows.inc.
 #ifndef QUOLL_LAYER_CPU_KERNEL_SET_H
 #define QUOLL_LAYER_CPU_KERNEL_SET_H
+
+#include <stddef.h>
 
 #include "cpu_features.h"
 
@@ -9,8 +13,12 @@ namespace quoll {
 #define QUOLL_FAMILY(name, type) struct type;
 #include "layer/cpu/families.inc"
 #undef QUOLL_FAMILY
+struct SplitGemmKernels;
+struct FixedGemmKernels;
+struct Int8UnitKernels;
 
-struct KernelSet {
+// The tables that a vector level has all of.
+struct VectorKernels {
     Isa isa;
     int lanes;  // floats in a register: the preferred elempack
 #define QUOLL_FAMILY(name, type) const type* name;
@@ -18,12 +26,28 @@ struct KernelSet {
 #undef QUOLL_FAMILY
 };
 
-// The kernels of the best instruction set that was built and is not above `isa`. Whether the
-// machine can run it is the caller's question: pass best_isa(host_cpu_features()).
-const KernelSet& kernel_set(Isa isa);
+// And those of units that not every machine has: null without.
+struct KernelSet : VectorKernels {
+    const SplitGemmKernels *split6, *split3, *split1;  // split_gemm.h: of 6, 3 and 1 products
+    const FixedGemmKernels* fixed;
+    const Int8UnitKernels* int8_units;
 
-// The kernels for this machine as host_cpu_features() sees it now.
-const KernelSet& host_kernel_set();
+    // Those of so many products, null for a number that there is not.
+    const SplitGemmKernels* split(int products) const {
+        return products == 6 ? split6 : products == 3 ? split3 : products == 1 ? split1 : nullptr;
+    }
+};
+
+// The kernels for a machine with these features. Of several for one purpose those of the highest
+// vector level are taken, and of these the last in kernel_rows.inc. The set stays where it is; the
+// first call for a set of features allocates it.
+const KernelSet& kernel_set(const CpuFeatures& features);
+
+// For a machine with what the level needs and no more.
+inline const KernelSet& kernel_set(Isa isa) { return kernel_set(isa_features(isa)); }
+
+// For this machine as host_cpu_features() sees it now.
+inline const KernelSet& host_kernel_set() { return kernel_set(host_cpu_features()); }
 
 struct IsaList {
     Isa isas[8];

@@ -8,8 +8,8 @@ namespace quoll {
 #include "layer/cpu/families.inc"
 #undef QUOLL_FAMILY
 
-extern const KernelSet QUOLL_ISA_TABLE(kernel_set);
-const KernelSet QUOLL_ISA_TABLE(kernel_set) = {
+extern const VectorKernels QUOLL_ISA_TABLE(kernel_set);
+const VectorKernels QUOLL_ISA_TABLE(kernel_set) = {
     Isa::QUOLL_ISA_NAME,
     QUOLL_ISA_LANES,
 #define QUOLL_FAMILY(name, type) &QUOLL_ISA_TABLE(name##_kernels),

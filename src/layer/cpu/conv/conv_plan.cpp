@@ -91,13 +91,14 @@ bool ConvPlan::takes(const ConvShape& s) {
     return lists == 1 || lists * blocks <= 1 << 20;
 }
 
-// Two multiply-adds of a register a cycle, and some five bytes a cycle of weights that come from
-// beyond a core's own caches, half of it hidden behind the work.
-double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
+// Two multiply-adds of a register a cycle, and weights that come from beyond a core's own caches,
+// half of it hidden behind the work.
+double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    return pixels * weights / (2 * kernels.lanes) * 1.03 + weights * 4 / 10;
+    return pixels * weights / (2 * kernels.lanes) * costs.direct_overhead +
+           weights * 4 / (2 * costs.memory_bytes);
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)

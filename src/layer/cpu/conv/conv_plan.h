@@ -10,6 +10,7 @@
 
 #include <vector>
 
+#include "layer/cpu/cost_table.h"
 #include "layer/cpu/gemm/gemm_run.h"
 
 namespace quoll {
@@ -43,7 +44,8 @@ public:
     // reach far into the padding. Such an input must be padded first.
     static bool takes(const ConvShape& shape);
     // Cycles that one core is expected to need.
-    static double cycles(const KernelSet& kernels, const ConvShape& shape);
+    static double cycles(const KernelSet& kernels, const ConvShape& shape,
+                         const CostTable& costs = host_costs());
     // in_channels must be a multiple of in_pack, out_channels of out_pack.
     ConvPlan(const KernelSet& kernels, const ConvShape& shape);
 

@@ -187,8 +187,8 @@ namespace {
 double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool narrow) {
     // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
     // stages wait for memory.
-    double cycles =
-        winograd ? WinogradPlan::cycles(kernels, s) * 1.3 : ConvPlan::cycles(kernels, s);
+    double cycles = winograd ? WinogradPlan::cycles(kernels, s) * host_costs().winograd_wait
+                             : ConvPlan::cycles(kernels, s);
     // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
     if (narrow)
         cycles +=
@@ -204,7 +204,7 @@ ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidat
     const TileShape shape = tile_shape(s);
     ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
     // Tile units are held back more often than vectors are.
-    double least = .95 * vector_cycles(kernels, winograd, s, narrow);
+    double least = host_costs().vector_margin * vector_cycles(kernels, winograd, s, narrow);
     const auto consider = [&](ConvAlgorithm candidate, double cycles) {
         if (cycles >= least) return;
         best = candidate;

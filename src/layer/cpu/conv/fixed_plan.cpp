@@ -54,18 +54,18 @@ size_t panel_bytes(const TileShape& s) {
     return steps_of(s) * kFixedTerms * kFixedK * kFixedColumns;
 }
 
-TilePlan::Unit unit_of(const TileShape& shape) {
+TilePlan::Unit unit_of(const TileShape& shape, const CostTable& costs) {
     TilePlan::Unit unit;
     unit.step_channels = kFixedK;
     unit.position_bytes = kFixedTerms * kFixedK;
     unit.step_bytes = kFixedTerms * kFixedK * kUnitColumns;
-    // bench_conv, Sapphire Rapids: f32 values on their way to and from memory beyond a core's own
-    // caches count here too.
-    unit.step_cycles = 6 * 20.;
-    unit.value_cycles = is_pointwise(shape) || shape.in_pack < 16 ? .6 : .4;
-    if (window_rows(shape)) unit.value_cycles = .8;
-    unit.finish_cycles = 190;
-    unit.row_cycles = tile_group(shape) == 16 ? 0 : 20;
+    unit.costs = &costs;
+    unit.step_cycles = 6 * costs.fixed_step;
+    unit.value_cycles =
+        is_pointwise(shape) || shape.in_pack < 16 ? costs.fixed_value_pointwise : costs.fixed_value;
+    if (window_rows(shape)) unit.value_cycles = costs.fixed_value_window;
+    unit.finish_cycles = costs.fixed_finish;
+    unit.row_cycles = tile_group(shape) == 16 ? 0 : costs.fixed_row;
     // So many that they are in the first-level cache when they are read again.
     unit.scaled_pixels = !is_pointwise(shape) ? 0 : shape.in_channels <= 256 ? 24 : 8;
     return unit;
@@ -75,7 +75,7 @@ TilePlan::Unit unit_of(const TileShape& shape) {
 
 const FixedGemmKernels* fixed_kernels_for(const Option& opt) {
     const bool asked = opt.use_fp32_split == 6 || opt.use_fp32_split == 3;
-    return asked && !opt.use_bf16_storage ? fixed_gemm_kernels() : nullptr;
+    return asked && !opt.use_bf16_storage ? host_kernel_set().fixed : nullptr;
 }
 
 bool FixedPlan::takes(const TileShape& s) {
@@ -84,17 +84,17 @@ bool FixedPlan::takes(const TileShape& s) {
            !s.narrow_in && !s.narrow_out && k <= kFixedMostK;
 }
 
-double FixedPlan::cycles(const TileShape& shape) {
+double FixedPlan::cycles(const TileShape& shape, const CostTable& costs) {
     double scan = 0;
-    if (!is_pointwise(shape)) scan = .08 * shape.x.in * shape.y.in * shape.in_channels;
-    return TilePlan(unit_of(shape), laid_out(shape), 1).cycles() + scan;
+    if (!is_pointwise(shape)) scan = costs.fixed_scan * shape.x.in * shape.y.in * shape.in_channels;
+    return TilePlan(unit_of(shape, costs), laid_out(shape), 1).cycles() + scan;
 }
 
 FixedPlan::FixedPlan(const FixedGemmKernels& kernels, const TileShape& shape, int threads)
     : kernels_(kernels),
       shape_(shape),
       window_rows_(window_rows(shape)),
-      plan_(unit_of(shape), laid_out(shape), threads) {}
+      plan_(unit_of(shape, host_costs()), laid_out(shape), threads) {}
 
 bool FixedPlan::has_pixel_scales() const { return is_pointwise(shape_); }
 

@@ -22,7 +22,7 @@ public:
     // As SplitPlan::takes, but for planar blobs of many channels and sums that may overflow.
     static bool takes(const TileShape& shape);
     // Cycles from begin to end that one core is expected to need.
-    static double cycles(const TileShape& shape);
+    static double cycles(const TileShape& shape, const CostTable& costs = host_costs());
 
     // Floats of packed weights, which are made from [out_channels][in_channels][kernel_h][kernel_w]
     // and aligned to 64 bytes. Of the shape only the channels and the kernel count. pack() gives

@@ -11,10 +11,6 @@ namespace quoll {
 
 namespace {
 
-// Cycles of a tile multiplication with its share of the loads, which weigh more the fewer products
-// there are (bench_conv, Sapphire Rapids).
-double tile_cycles(int products) { return products == 6 ? 21.5 : products == 3 ? 25 : 36; }
-
 bool has_windows(const TileShape& s) {
     return s.in_pack == 1 && takes_windows(s, kSplitPixel, kSplitK);
 }
@@ -24,15 +20,17 @@ TileShape laid_out(const TileShape& s) {
     return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
 }
 
-TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape) {
+TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
+                       const CostTable& costs) {
     TilePlan::Unit unit;
     unit.step_channels = kSplitK;
     unit.position_bytes = kernels.terms * kUnitRowBytes;
     unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
-    unit.step_cycles = kernels.products * tile_cycles(kernels.products);
-    unit.value_cycles = .2 * kernels.terms;
-    unit.finish_cycles = 90;  // 20 where C stays in the caches, up to 150 where it does not
-    unit.row_cycles = tile_group(shape) > 1 ? 0 : 120;
+    unit.costs = &costs;
+    unit.step_cycles = kernels.products * costs.split_step(kernels.products);
+    unit.value_cycles = costs.split_value * kernels.terms;
+    unit.finish_cycles = costs.split_finish;
+    unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row;
     unit.scaled_pixels = 0;
     return unit;
 }
@@ -41,19 +39,22 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape) 
 
 const SplitGemmKernels* split_kernels_for(const Option& opt) {
     const int products = opt.use_bf16_storage ? 1 : opt.use_fp32_split;
-    return products == 6 || products == 3 || products == 1 ? split_gemm_kernels(products) : nullptr;
+    return host_kernel_set().split(products);
 }
 
 bool SplitPlan::takes(const TileShape& shape) {
     return TilePlan::takes(shape) && tile_group(shape) > 0;
 }
 
-double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape) {
-    return TilePlan(unit_of(kernels, shape), laid_out(shape), 1).cycles();
+double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape,
+                         const CostTable& costs) {
+    return TilePlan(unit_of(kernels, shape, costs), laid_out(shape), 1).cycles();
 }
 
 SplitPlan::SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, int threads)
-    : kernels_(kernels), shape_(shape), plan_(unit_of(kernels, shape), laid_out(shape), threads) {}
+    : kernels_(kernels),
+      shape_(shape),
+      plan_(unit_of(kernels, shape, host_costs()), laid_out(shape), threads) {}
 
 // ---------------------------------------------------------------- weights
 

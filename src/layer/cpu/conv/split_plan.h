@@ -18,7 +18,8 @@ public:
     // columns.
     static bool takes(const TileShape& shape);
     // Cycles from begin to end that one core is expected to need.
-    static double cycles(const SplitGemmKernels& kernels, const TileShape& shape);
+    static double cycles(const SplitGemmKernels& kernels, const TileShape& shape,
+                         const CostTable& costs = host_costs());
 
     // Packed weights: bf16 values, and from [out_channels][in_channels][kernel_h][kernel_w]. Of the
     // shape only the channels, the elempack of the input and the kernel count, with its dilation.

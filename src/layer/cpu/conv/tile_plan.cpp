@@ -19,11 +19,8 @@ bool same(const ConvAxis& a, const ConvAxis& b) {
 
 size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Time of a tile multiplication with that many rows, relative to 16 (measured on Sapphire Rapids).
-double row_cost(int rows) {
-    static const double costs[] = {.572, .618, .69, .755, .79, .827, .866, .906, .953, 1};
-    return costs[std::max(0, rows - 7)];
-}
+// Of a tile multiplication with that many rows, relative to 16.
+double row_cost(const CostTable& costs, int rows) { return costs.tile_rows[std::max(0, rows - 7)]; }
 
 }  // namespace
 
@@ -147,8 +144,8 @@ void TilePlan::choose_tiles() {
     double best = INFINITY;
     bool best_by_line = false;
     for (int rows = kUnitRows; rows >= 7; rows--) {
-        const double all = (double)divide_up(flat, rows) * row_cost(rows);
-        const double by_line = (double)divide_up(w, rows) * h * row_cost(rows);
+        const double all = (double)divide_up(flat, rows) * row_cost(*unit_.costs, rows);
+        const double by_line = (double)divide_up(w, rows) * h * row_cost(*unit_.costs, rows);
         if (std::min(all, by_line) >= best) continue;
         best = std::min(all, by_line);
         best_by_line = by_line < all;
@@ -185,9 +182,9 @@ size_t TilePlan::block_positions(size_t pairs) const {
     return most + tile_rows_ + (size_t)y_.shift * pitch_ + x_.shift;
 }
 
-double TilePlan::weight_cycles(double bytes, int threads) {
+double TilePlan::weight_cycles(double bytes, int threads) const {
     // From beyond a core's own caches; one core hides a part of it behind its work.
-    return bytes / (threads > 1 ? 5 : 10);
+    return bytes / (threads > 1 ? unit_.costs->memory_bytes : 2 * unit_.costs->memory_bytes);
 }
 
 size_t TilePlan::panel_bytes() const {
@@ -197,7 +194,8 @@ size_t TilePlan::panel_bytes() const {
 // Laying out and multiplying of a block, which has so many positions, by some panels.
 double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
     const double steps = (double)channel_blocks_ * shape_.x.kernel * shape_.y.kernel;
-    const double tile = steps * unit_.step_cycles * row_cost(tile_rows_) + unit_.finish_cycles;
+    const double tile =
+        steps * unit_.step_cycles * row_cost(*unit_.costs, tile_rows_) + unit_.finish_cycles;
     const size_t tiles = std::min(pairs * kUnitTiles, starts_.size());
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
     return (double)positions * planes_ * channel_blocks_ * unit_.step_channels *
@@ -210,7 +208,7 @@ double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) cons
 void TilePlan::choose_blocks() {
     const size_t pairs = divide_up(starts_.size(), kUnitTiles);
     const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
-    const size_t cache = 1700 * 1024, least_budget = 640 * 1024;
+    const size_t cache = (size_t)unit_.costs->tile_cache, least_budget = 640 * 1024;
     const size_t panel = panel_bytes();
     size_t budget = std::max(least_budget, cache > panel ? cache - panel : 0);
     // Weights that stay there too may be read once a block; what a smaller buffer leaves of the

@@ -46,10 +46,11 @@ public:
         int step_channels;      // input channels that a step takes of a position
         size_t position_bytes;  // of these in the buffer, a multiple of 64
         size_t step_bytes;      // of a full panel's weights for a step
-        double step_cycles;     // a tile of 16 rows
-        double value_cycles;    // laying out one value of the input
-        double finish_cycles;   // the way of a tile to C
-        double row_cycles;      // and of a row of a panel's columns, besides
+        const CostTable* costs;
+        double step_cycles;    // a tile of 16 rows
+        double value_cycles;   // laying out one value of the input
+        double finish_cycles;  // the way of a tile to C
+        double row_cycles;     // and of a row of a panel's columns, besides
         // Where not 0 positions have scales, which are taken of so many neighbours at a time before
         // these are laid out; there is one plane then.
         int scaled_pixels;
@@ -83,7 +84,7 @@ public:
     int threads() const { return wanted_threads_; }
     double cycles() const { return cycles_; }  // from begin to end, as expected
     // Of these those for reading so many bytes of weights once.
-    static double weight_cycles(double bytes, int threads);
+    double weight_cycles(double bytes, int threads) const;
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return threads_ * (share_ / sizeof(float)); }
     void run(const Work& work, float* workspace) const;

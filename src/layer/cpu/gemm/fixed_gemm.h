@@ -149,11 +149,6 @@ struct FixedGemmKernels {
     const SplitStoreKernels* to_c;
 };
 
-// The kernels of this machine, or null.
-const FixedGemmKernels* fixed_gemm_kernels();
-// For tests: the above answers this; null ends that.
-void override_fixed_gemm_kernels(const FixedGemmKernels* kernels);
-
 }  // namespace quoll
 
 #endif

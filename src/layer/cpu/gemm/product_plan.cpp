@@ -12,10 +12,6 @@ namespace {
 // Below so many rows reading B takes as long as all the rest, and tiles are mostly empty.
 enum { kManyRows = 8 };
 
-// Cycles of packing a value: instructions of the loops, at two and a half a cycle.
-double tile_pack_cycles(int terms) { return .1 + .15 * terms; }
-const double kVectorPackCycles = .2;
-
 TileShape shape_of(const GemmMatrix& g) {
     TileShape s = tile_shape(g.m, g.n, g.k, g.a_row, g.c_row);
     s.out_pack = g.c_pack;
@@ -31,10 +27,12 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
     ConvShape conv = {};
     conv.x = shape.x, conv.y = shape.y;
     conv.in_channels = shape.in_channels, conv.out_channels = shape.out_channels;
+    const CostTable& costs = host_costs();
     const double packed = packings * (double)g.n * (double)g.k;
-    const double tiles = SplitPlan::cycles(split, shape) + packed * tile_pack_cycles(split.terms);
-    const double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * kVectorPackCycles;
-    return tiles < vectors * .95;
+    const double tiles = SplitPlan::cycles(split, shape) +
+                         packed * (costs.pack_tile + costs.pack_tile_term * split.terms);
+    const double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * costs.pack_vector;
+    return tiles < vectors * costs.vector_margin;
 }
 
 }  // namespace

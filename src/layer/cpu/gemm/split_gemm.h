@@ -130,26 +130,7 @@ struct SplitGemmKernels {
     SplitWindowKernel windows;
     SplitWindowKernel copy_windows;  // as `copy`
     SplitPackKernel pack;
-    // What the speed of the units is measured with: that many tile multiplications (between begin
-    // and end), and that many fused multiply-adds of the widest f32 vectors.
-    void (*spin_tiles)(int count);
-    void (*spin_vectors)(int count);
 };
-
-// The kernels of this machine for 6, 3 or 1 products, null where host_cpu_features() lacks the
-// units, and for 0.
-const SplitGemmKernels* split_gemm_kernels(int products);
-
-// Nanoseconds of one tile multiplication and of one vector multiply-add, measured over about 2 ms
-// by the first call; zeros without the units.
-struct SplitSpeed {
-    double tile_ns, vector_ns;
-};
-const SplitSpeed& split_gemm_speed();
-
-// For tests: answers all calls of split_gemm_kernels from this table of kernels for 6, 3 and
-// 1 products; null ends that.
-void override_split_gemm_kernels(const SplitGemmKernels* const* six_three_one);
 
 // ---------------------------------------------------------------- B
 

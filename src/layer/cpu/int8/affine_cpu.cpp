@@ -21,7 +21,7 @@ class AffineQuantizeCpu : public AffineQuantize {
 public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
-        const Int8Kernels& kernels = int8_kernels();
+        const Int8Kernels& kernels = *host_kernel_set().int8;
         const Pieces pieces(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
 #pragma omp parallel for num_threads(threads)
@@ -37,7 +37,7 @@ class AffineDequantizeCpu : public AffineDequantize {
 public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
-        const Int8Kernels& kernels = int8_kernels();
+        const Int8Kernels& kernels = *host_kernel_set().int8;
         const Pieces pieces(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
 #pragma omp parallel for num_threads(threads)
@@ -88,7 +88,7 @@ public:
             part.a = p.of<int8_t>(a), part.b = b.empty() ? nullptr : p.of<int8_t>(b);
             part.n = p.count;
             part.out = p.of<int8_t>(top);
-            int8_kernels().affine(part);
+            host_kernel_set().int8->affine(part);
         }
         return kOk;
     }

@@ -21,7 +21,7 @@ enum { kTileGroup = 512 };
 }  // namespace
 
 int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
-    int8_ = &int8_kernels();
+    int8_ = host_kernel_set().int8;
     n_ = n;
     inputs_count_ = k;
     k_ = (k + kWord - 1) / kWord * kWord;

@@ -157,15 +157,6 @@ struct Int8Kernels {
 #undef QUOLL_INT8
 };
 
-// The best kernels for this machine as host_cpu_features() sees it.
-const Int8Kernels& int8_kernels();
-// All that it can run, for tests.
-struct Int8KernelList {
-    const Int8Kernels* kernels[8];
-    int count;
-};
-Int8KernelList available_int8_kernels();
-
 }  // namespace quoll
 
 #endif

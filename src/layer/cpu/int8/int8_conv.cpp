@@ -59,8 +59,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
-    kernels_ = &int8_kernels();
-    units_ = int8_unit_kernels();
+    kernels_ = host_kernel_set().int8;
+    units_ = host_kernel_set().int8_units;
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
     out_channels_ = s.num_output / s.group;

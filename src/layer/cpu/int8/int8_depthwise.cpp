@@ -43,7 +43,7 @@ void copy_channels(const Mat& from, Mat* to) {
 int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     pack_ = 0;
     kernels_ = &host_kernel_set();
-    int8_ = &int8_kernels();
+    int8_ = host_kernel_set().int8;
     const int pack = block_channels(*kernels_, s.num_output, opt), maxk = s.maxk();
     const bool fits = int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0);
     if (!fits || (pack == 1 && int8_->lanes > 1)) return kOk;

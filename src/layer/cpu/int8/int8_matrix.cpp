@@ -33,7 +33,7 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     inputs_ = weights.w / outputs;
     input_scale_ = input_scale;
     activation_ = FusedActivation(host_kernel_set(), activation);
-    units_ = row_pack(inputs_) ? int8_unit_kernels() : nullptr;
+    units_ = row_pack(inputs_) ? host_kernel_set().int8_units : nullptr;
     const size_t runs = (inputs_ + kRun - 1) / kRun;
     const size_t run_step = units_ ? std::min<size_t>(runs, kUnitRowBytes / kRun) : 1;
     step_ = (int)run_step * kRun;
@@ -43,8 +43,9 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     for (int p = 0; p < outputs; p++)
         scales[p] =
             dequantize_scale(input_scale, weight_scales[(int64_t)p * weight_scales.w / outputs]);
-    created_ = weights_.create(int8_kernels(), weights, inputs_, order, outputs, scales.data(),
-                               bias.empty() ? nullptr : (const float*)bias, zero) == kOk;
+    created_ =
+        weights_.create(*host_kernel_set().int8, weights, inputs_, order, outputs, scales.data(),
+                        bias.empty() ? nullptr : (const float*)bias, zero) == kOk;
     if (created_) return kOk;
     layer.fail("out of memory for %d int8 weights", weights.w);
     return kOutOfMemory;

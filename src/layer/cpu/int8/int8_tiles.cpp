@@ -3,73 +3,38 @@
 #include <string.h>
 
 #include <algorithm>
-#include <atomic>
 #include <optional>
 
-#include "cpu_features.h"
-#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/kernel_set.h"
 
 namespace quoll {
 
-#if defined(QUOLL_AMX)
-extern const Int8UnitKernels gemm_int8_32x32_amx;
-#endif
-
 namespace {
 
-std::atomic<const Int8UnitKernels*> g_override{nullptr};
-
-// Cycles of laying out a value, and of a vector of 16 sums on its way to C: instructions of the
-// loops in generic.h, three a cycle.
-double value_cycles(const TileShape& s) { return s.narrow_in ? .1 : .3; }
-double vector_cycles(const TileShape& s) { return s.narrow_out ? 6.5 : 3; }
+// Cycles of laying out a value, and of a vector of 16 sums on its way to C.
+double value_cycles(const TileShape& s) {
+    return s.narrow_in ? host_costs().int8_value_s8 : host_costs().int8_value_f32;
+}
+double vector_cycles(const TileShape& s) {
+    return s.narrow_out ? host_costs().int8_vector_s8 : host_costs().int8_vector_f32;
+}
 
 TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
     TilePlan::Unit unit;
     unit.step_channels = step_channels;
     unit.position_bytes = kUnitRowBytes;
     unit.step_bytes = (size_t)step_channels * kUnitColumns;
-    // What bench_conv found for one bf16 product on Sapphire Rapids: the loads and multiplications
-    // are the same in number and take the same time.
-    unit.step_cycles = 36;
+    unit.costs = &host_costs();
+    // The loads and multiplications are those of one bf16 product and take the same time.
+    unit.step_cycles = unit.costs->split1_step;
     unit.value_cycles = value_cycles(shape);
-    // A tile is started and stored besides, in 16 cycles each and the latency of the last step.
-    unit.finish_cycles = 60 + kUnitRows * vector_cycles(shape);
+    unit.finish_cycles = unit.costs->int8_finish + kUnitRows * vector_cycles(shape);
     unit.row_cycles = 0;
     unit.scaled_pixels = 0;
     return unit;
 }
 
-// How much slower than usual the units are: a multiplication takes 16 cycles, a vector multiply-add
-// half a cycle (two ports), and up to 2.6 times as long while something outside holds the units
-// back.
-double slowness() {
-    if (g_override.load()) return 1;
-    const SplitSpeed& speed = split_gemm_speed();
-    return speed.vector_ns > 0 ? std::max(1., speed.tile_ns / (32 * speed.vector_ns)) : 1;
-}
-
-// The panels that int8_sums reads.
-bool has_panels_for_units(const Int8Kernels& kernels) {
-    return kernels.word_k == 4 && kernels.lanes * kernels.vectors == kUnitColumns &&
-           kernels.vectors == 2;
-}
-
 }  // namespace
-
-void override_int8_unit_kernels(const Int8UnitKernels* kernels) { g_override.store(kernels); }
-
-const Int8UnitKernels* int8_unit_kernels() {
-    if (!has_panels_for_units(int8_kernels())) return nullptr;
-    if (const Int8UnitKernels* replaced = g_override.load()) return replaced;
-#if defined(QUOLL_AMX)
-    const CpuFeatures& features = host_cpu_features();
-    if (best_isa(features) == Isa::avx512 && features.has(CpuFeature::amx_tile) &&
-        features.has(CpuFeature::amx_int8))
-        return &gemm_int8_32x32_amx;
-#endif
-    return nullptr;
-}
 
 Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape,
                            int step_channels, int threads)
@@ -83,7 +48,7 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
 
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
-    const Int8Kernels& vectors = int8_kernels();
+    const Int8Kernels& vectors = *host_kernel_set().int8;
     const size_t pieces = (line + vectors.max_rows - 1) / vectors.max_rows;
     const double rows = (double)line / pieces;
     const size_t blocks = (s.in_channels + channels_ - 1) / channels_;
@@ -96,9 +61,9 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
                           (double)line * lines * halves * vector_cycles(s);
     const double bytes = words * 4 * halves * vectors.lanes;
     const double time =
-        (products + others) / std::max(1, threads()) + TilePlan::weight_cycles(bytes, threads());
+        (products + others) / std::max(1, threads()) + plan_.weight_cycles(bytes, threads());
     // Sums are exact in both forms, so that threads may count: the slowest of them does.
-    return plan_.cycles() * slowness() < time * (threads() > 1 ? .8 : .95);
+    return plan_.cycles() < time * (threads() > 1 ? .8 : .95);
 }
 
 // ---------------------------------------------------------------- one run

@@ -11,7 +11,7 @@
 namespace quoll {
 
 // sums[(i * tile_rows + m) * width + n] = init[n] + A B for row m of tile i, with the width of the
-// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of words of four: `step_words`
+// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of words of four and two vectors of 16: `step_words`
 // rows of it for each step, which has four times as many bytes.
 struct Int8UnitTile : TileOperands {
     size_t step_words;    // 16 at most
@@ -39,12 +39,6 @@ struct Int8UnitKernels {
     Int8ChainKernel chain;
     void (*end_chain)(const Int8Rest& rest);  // the last sums of a chain, of which there are some
 };
-
-// The kernels of this machine; null where host_cpu_features() lacks the units, or where
-// int8_kernels() have panels of another form.
-const Int8UnitKernels* int8_unit_kernels();
-// For tests: those that it answers instead; null ends that.
-void override_int8_unit_kernels(const Int8UnitKernels* kernels);
 
 }  // namespace quoll
 

@@ -101,7 +101,7 @@ int PoolingCpu::forward_s8(const Mat& in, Mat& top_blob, const Option& opt) cons
     const size_t row = (size_t)in.w * pack, out_row = (size_t)ax.out * pack;
     const size_t step = global_pooling ? (size_t)pack : channels(top_blob).cstep * pack;
     const int threads = threads_for(opt, (double)in.w * in.h * in.d * in.c * pack);
-    const Int8Kernels& kernels = int8_kernels();
+    const Int8Kernels& kernels = *host_kernel_set().int8;
     const Columns columns(kernels, ax, pack);
     Mat memory;
     if (columns.room() <= INT_MAX)

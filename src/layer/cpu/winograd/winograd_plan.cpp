@@ -24,22 +24,22 @@ bool WinogradPlan::takes(const KernelSet& kernels, const ConvShape& s) {
            s.out_pack == kernels.lanes;
 }
 
-static const double kBytesACycle = 5;  // that a core gets from beyond its own caches
-
 // Two multiply-adds of a register a cycle, for rows that are tiles (fewer than four do not fill the
 // pipeline), and the weights from beyond the core's caches.
-double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s) {
+double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
     const double tiles = (double)tiles_along(s.x.out) * tiles_along(s.y.out);
     // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
-    const double transforms = tiles * (s.in_channels * 200. + s.out_channels * 160.) / lanes;
+    const double transforms =
+        tiles * (s.in_channels * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
     return std::max(std::max(tiles, 4.) * kWinogradPoints * pairs / (2 * lanes),
-                    kWinogradPoints * pairs * sizeof(float) / kBytesACycle) +
+                    kWinogradPoints * pairs * sizeof(float) / costs.memory_bytes) +
            transforms;
 }
 
 bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s) {
-    return takes(kernels, s) && cycles(kernels, s) < ConvPlan::cycles(kernels, s) * .83;
+    return takes(kernels, s) &&
+           cycles(kernels, s) < ConvPlan::cycles(kernels, s) * host_costs().winograd_margin;
 }
 
 size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
@@ -113,7 +113,7 @@ size_t WinogradPlan::panel_columns() const {
 double WinogradPlan::part_cycles(int tiles, size_t columns, double bytes) const {
     const double pairs = (double)shape_.in_channels * (double)columns;
     return std::max(tiles, 4) * kWinogradPoints * pairs / (2 * kernels_.lanes) +
-           bytes / (2 * kBytesACycle);
+           bytes / (2 * host_costs().memory_bytes);
 }
 
 // At least two tiles each: products of one row are summed in another order, and results must not
@@ -142,7 +142,7 @@ void WinogradPlan::choose_parts(double most) {
     // others wander from core to core.
     const double shared = (double)tiles_ * inputs * kWinogradPoints * sizeof(float);
     if (shared > 16e6) return;
-    const double exchange = shared / threads_ / kBytesACycle;
+    const double exchange = shared / threads_ / host_costs().memory_bytes;
     for (int chunks = 1; chunks <= std::min(threads_, most_chunks(tiles_)); chunks++) {
         const int tiles = (tiles_ + chunks - 1) / chunks;
         for (int groups = 2; groups <= panels; groups++) {

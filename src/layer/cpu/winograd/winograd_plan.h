@@ -14,7 +14,8 @@ public:
     // Whether it is also expected to be faster than the direct form.
     static bool prefers(const KernelSet& kernels, const ConvShape& shape);
     // Cycles that one core is expected to need, for shapes that it takes.
-    static double cycles(const KernelSet& kernels, const ConvShape& shape);
+    static double cycles(const KernelSet& kernels, const ConvShape& shape,
+                         const CostTable& costs = host_costs());
 
     // Transformed weights: floats, and from [out_channels][in_channels][3][3].
     static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels);

@@ -1,0 +1,139 @@
+// Which kernels a machine with given features gets, and what the rows say of them.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/int8/int8.h"
+#include "layer/cpu/kernel_rows.h"
+
+using namespace quoll;
+
+namespace {
+
+CpuFeatures all_features() { return CpuFeatures(((uint64_t)1 << (int)CpuFeature::count) - 1); }
+
+CpuFeatures with(Isa isa, const std::set<CpuFeature>& more) {
+    CpuFeatures features = isa_features(isa);
+    for (CpuFeature f : more) features.bits |= (uint64_t)1 << (int)f;
+    return features;
+}
+
+const KernelRow* find_row(const std::string& name) {
+    for (const KernelRow& row : kernel_rows())
+        if (row.name == name) return &row;
+    return nullptr;
+}
+
+bool is_built(Isa isa) { return vector_kernels(isa).isa == isa; }
+
+TEST(KernelRows, are_well_formed) {
+    std::set<std::string> names;
+    for (const KernelRow& row : kernel_rows()) {
+        SCOPED_TRACE(row.name);
+        EXPECT_TRUE(names.insert(row.name).second);
+        EXPECT_TRUE((row.kernels != nullptr) != (row.tile != nullptr));
+        EXPECT_TRUE(all_features().has_all(row.features));
+        EXPECT_TRUE(is_built(best_isa(row.features)));
+        EXPECT_GE(row.alignment, 1);
+        EXPECT_EQ(row.alignment & (row.alignment - 1), 0);
+    }
+}
+
+TEST(KernelRows, agree_with_their_tables) {
+    for (const KernelRow& row : kernel_rows()) {
+        SCOPED_TRACE(row.name);
+        if (row.slot == KernelSlot::int8) {
+            const auto& k = *static_cast<const Int8Kernels*>(row.kernels);
+            EXPECT_EQ(k.max_rows, row.rows);
+            EXPECT_EQ(k.lanes * k.vectors, row.columns);
+            EXPECT_EQ(k.word_k, row.k);
+        }
+        const bool split = row.slot == KernelSlot::split6 || row.slot == KernelSlot::split3 ||
+                           row.slot == KernelSlot::split1;
+        if (split) {
+            const auto& k = *static_cast<const SplitGemmKernels*>(row.kernels);
+            EXPECT_EQ(k.products, row.slot == KernelSlot::split6   ? 6
+                                  : row.slot == KernelSlot::split3 ? 3
+                                                                   : 1);
+            EXPECT_EQ(kUnitTiles * kUnitRows, row.rows);
+            EXPECT_EQ(kUnitColumns, row.columns);
+            EXPECT_EQ(kSplitK, row.k);
+        }
+        if (row.slot == KernelSlot::gemm_tile) {
+            const GemmKernels& k = *vector_kernels(best_isa(row.features)).gemm;
+            EXPECT_EQ(k.lanes * k.vectors, row.columns);
+            EXPECT_LE(row.rows, kGemmMaxRows);
+        }
+    }
+}
+
+// A machine gets a row's kernels when it has all features of the row, and not when one is missing.
+TEST(KernelSet, needs_all_features_of_a_row) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::int8_units && row.slot != KernelSlot::fixed &&
+            row.slot != KernelSlot::split1)
+            continue;
+        SCOPED_TRACE(row.name);
+        const auto found = [&](const CpuFeatures& features) -> const void* {
+            const KernelSet& set = kernel_set(features);
+            return row.slot == KernelSlot::fixed        ? (const void*)set.fixed
+                   : row.slot == KernelSlot::int8_units ? (const void*)set.int8_units
+                                                        : (const void*)set.split1;
+        };
+        EXPECT_EQ(found(row.features), row.kernels);
+        for (uint64_t bit = 1; bit; bit <<= 1) {
+            if (!(row.features.bits & bit)) continue;
+            EXPECT_EQ(found(CpuFeatures(row.features.bits & ~bit)), nullptr) << bit;
+        }
+    }
+}
+
+TEST(KernelSet, is_that_of_the_level_without_more_features) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        EXPECT_EQ(set.isa, isa);
+        EXPECT_EQ(set.int8, vector_kernels(isa).int8);
+        EXPECT_EQ(set.cast, vector_kernels(isa).cast);
+        EXPECT_EQ(set.split6, nullptr);
+        EXPECT_EQ(set.fixed, nullptr);
+        EXPECT_EQ(&kernel_set(isa), &set) << "selected once";
+    }
+}
+
+// Tiles by hand are the whole tiles of the set that has their features, for 1 to max_rows rows.
+TEST(KernelSet, has_the_tiles_of_rows) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::gemm_tile) continue;
+        SCOPED_TRACE(row.name);
+        const GemmKernels& gemm = *kernel_set(row.features).gemm;
+        EXPECT_EQ(gemm.tile[row.rows - 1], row.tile);
+        EXPECT_GE(gemm.max_rows, row.rows);
+        for (int rows = 1; rows <= kGemmMaxRows; rows++) {
+            EXPECT_EQ(gemm.tile[rows - 1] != nullptr, rows <= gemm.max_rows);
+            EXPECT_EQ(gemm.tile_narrow[rows - 1] != nullptr, rows <= gemm.max_rows);
+        }
+    }
+}
+
+// Features are a set: those of another level, or without what a level needs, change nothing.
+TEST(KernelSet, features_are_a_set) {
+    const KernelRow* avxvnni = find_row("int8_kernels_avxvnni");
+    const KernelRow* avx512vnni = find_row("int8_kernels_avx512vnni");
+    const KernelRow* bf16 = find_row("cast_kernels_avx512bf16");
+    if (!avxvnni || !avx512vnni || !bf16) GTEST_SKIP() << "not built";
+    using F = CpuFeature;
+    EXPECT_EQ(kernel_set(with(Isa::avx2, {F::avx_vnni})).int8, avxvnni->kernels);
+    EXPECT_EQ(kernel_set(with(Isa::sse4, {F::avx_vnni})).int8, vector_kernels(Isa::sse4).int8);
+    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx_vnni})).int8, vector_kernels(Isa::avx512).int8);
+    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_vnni})).int8, avx512vnni->kernels);
+    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx_vnni, F::avx512_vnni})).int8,
+              avx512vnni->kernels);
+    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).cast, bf16->kernels);
+    EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).int8,
+              vector_kernels(Isa::avx512).int8);
+    EXPECT_EQ(kernel_set(with(Isa::avx2, {F::avx512_bf16})).cast, vector_kernels(Isa::avx2).cast);
+}
+
+}  // namespace
