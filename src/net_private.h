@@ -75,8 +75,11 @@ struct Net::Private {
     int load_weights(const ModelBin& mb, const Option& opt);
     int load_layer_weights(const ModelBin& mb);
     int run_graph_passes(const Option& opt);
-    // Sizes that follow from those that are known. For which layers they could be told.
-    std::vector<char> infer_sizes(std::vector<Shape>* shapes) const;
+    enum SizesTold : char { kInputsUnknown, kInputsDoNotFit, kTold };
+    // Sizes that follow from those that are known, for each layer whether they could be told; where
+    // not, those of `hints`, if any.
+    std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
+                                       const std::vector<Shape>* hints) const;
     void infer_missing_hints();
     // For given blobs of these sizes; any thread.
     std::shared_ptr<const PlacePlan> place_plan(const PlacePlans::Inputs& inputs);

@@ -499,6 +499,8 @@ TEST_F(NetTest, BadParamsSayWhatAndWhere) {
         {"7767517\n3 3\nInput i 0 1 x\nReLU r 1 1 b a\nReLU q 1 1 a b\n",
          "depend on its own output"},
         {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y 0=abc\n",
+         "[ReLU r] slope (0): expected one number, got a string"},
+        {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y 0=1,abc\n",
          "[ReLU r] parameter 0: expected a number, got 'abc'"},
         {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y nonsense\n",
          "[ReLU r] parameters: expected id=value"},
@@ -613,6 +615,110 @@ TEST_F(NetTest, EncryptedModelThroughADataReader) {
     Mat out;
     ASSERT_EQ(ex.extract("y", out), 0);
     EXPECT_EQ(out[0], 4.f);
+}
+
+// Sizes that a file hints are no more than hints: in ncnn's form of four values an output, in that
+// of five, and wrong, too few, too many or absurd.
+TEST_F(NetTest, HintsOfSizesNeverRefuseAModel) {
+    const std::string input = "7767517\n3 3\nInput i 0 1 x -23330=",
+                      layers = "\nConvolution c 1 1 x y 0=2 1=1 5=0 6=8 -23330=",
+                      end = "\nReLU r 1 1 y z\n";
+    const char* const hints[] = {"4,3,5,6,4",
+                                 "5,3,5,6,1,4",
+                                 "5,3,5,6,4,1",
+                                 "5,3,7,9,1,3",
+                                 "5,2,5,6,1,1",
+                                 "1,3",
+                                 "4,3,-5,6,4",
+                                 "5,9,1,1,1,1",
+                                 "5,3,2147483647,2147483647,1,4",
+                                 "5,0,0,0,0,0",
+                                 "7,1,2,3,4,5,6,7",
+                                 "5,4,2,2,2,4",
+                                 "3,1,2",
+                                 "5,1,4,1,1,1",
+                                 "5,3,100000,100000,1,4",
+                                 "0",
+                                 "2,3",
+                                 "5,3,1,1,1,4",
+                                 "4,x,y,z,w"};
+    const std::string weights((1 + 8) * sizeof(float), '\0');
+    for (const char* of_input : hints)
+        for (const char* of_output : hints) {
+            Net net;
+            ASSERT_EQ(load_text(&net, input + of_input + layers + of_output + end, weights), 0)
+                << of_input << " " << of_output << g_log;
+            Extractor ex = net.create_extractor();
+            Mat x(5, 6, 4), z;
+            x.fill(1.f);
+            ASSERT_EQ(ex.input("x", x), 0);
+            ASSERT_EQ(ex.extract("z", z), 0) << of_input << " " << of_output << g_log;
+            EXPECT_EQ(z.logical_shape(), quoll::Shape(5, 6, 2));
+        }
+    EXPECT_EQ(g_log, "");
+}
+
+TEST_F(NetTest, ReadsHintsOfFourAndOfFiveValues) {
+    const char* const text =
+        "7767517\n2 4\n"
+        "Input i 0 1 x -23330=5,3,5,6,1,4\n"
+        "Split s 1 3 x a b c -23330=%s\n";
+    char param[256];
+    for (const char* hints : {"15,3,5,6,1,4,2,7,8,1,1,4,2,3,4,5", "13,3,5,6,4,2,7,8,1,4,2,3,4,5"}) {
+        snprintf(param, sizeof(param), text, hints);
+        Net net;
+        ASSERT_EQ(net.load_param_mem(param), 0);
+        EXPECT_EQ(net.blobs()[0].shape, quoll::Shape(5, 6, 4)) << hints;
+        EXPECT_EQ(net.blobs()[1].shape, quoll::Shape(5, 6, 4)) << hints;
+        EXPECT_EQ(net.blobs()[2].shape, quoll::Shape(7, 8)) << hints;
+        EXPECT_EQ(net.blobs()[3].shape, quoll::Shape(2, 3, 4, 5)) << hints;
+    }
+}
+
+// A text in memory may end without a line end.
+TEST_F(NetTest, TextWithoutALineEnd) {
+    const char memory[] =
+        "7767517\n2 2\nInput i 0 1 x\nClip c 1 1 x y 0=-1 1=2\0"
+        "99 2=1\n";
+    const unsigned char* p = (const unsigned char*)memory;
+    Net net;
+    ASSERT_EQ(net.load_param(quoll::DataReaderFromMemory(p)), 0) << g_log;
+    ASSERT_EQ(net.load_model(quoll::DataReaderFromEmpty()), 0) << g_log;
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", vector_of({-5, 5})), 0);
+    Mat y;
+    ASSERT_EQ(ex.extract("y", y), 0);
+    EXPECT_EQ(y[0], -1.f);
+    EXPECT_EQ(y[1], 2.f);
+    EXPECT_EQ(g_log, "");
+    ASSERT_EQ(net.load_param(quoll::DataReaderFromMemory(
+                  p = (const unsigned char*)"7767517\n1 1\nInput i 0 1 x")),
+              0)
+        << g_log;
+}
+
+// What a program does with its outputs is no business of the next run's.
+TEST_F(NetTest, AnExtractedWeightIsACopy) {
+    const char* const text =
+        "7767517\n4 5\nMemoryData m 0 1 m 0=2 1=3\nSplit s 1 2 m a b\n"
+        "Reshape r 1 1 a c 0=6\nSlice t 1 1 b d -23300=1,-233\n";
+    const float values[] = {1, 2, 3, 4, 5, 6};
+    const std::string weights((const char*)values, sizeof(values));
+    for (bool fused : {true, false}) {
+        Net net;
+        net.opt.use_graph_fusion = fused;
+        ASSERT_EQ(load_text(&net, text, weights), 0) << g_log;
+        for (int run = 0; run < 2; run++)
+            for (const char* blob : {"m", "a", "c", "d"}) {
+                Extractor ex = net.create_extractor();
+                Mat out;
+                if (!fused || net.blobs()[net.find_blob_index_by_name(blob)].producer >= 0) {
+                    ASSERT_EQ(ex.extract(blob, out), 0) << blob << g_log;
+                    for (int i = 0; i < 6; i++) EXPECT_EQ(out[i], values[i]) << blob;
+                    out.fill(-9.f);
+                }
+            }
+    }
 }
 
 }  // namespace
