@@ -7,10 +7,12 @@
 #include "datareader.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
+#include "layer/registry.h"
 #include "layer/schema.h"
 #include "log.h"
 #include "log_private.h"
 #include "net_private.h"
+#include "weights_end_private.h"
 
 namespace quoll {
 
@@ -100,6 +102,7 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
             blobs[id].name = names[id];
             if (!names[id].empty()) blob_of_name[names[id]] = (int)id;
         }
+        if (const uint64_t id = take_weights_id(&record.params)) weights_id = id;
         if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
         QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
@@ -113,10 +116,15 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
 int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     OwnedLayer owned;
     const bool binary = record.type.empty();
-    owned.layer = binary ? new_layer(record.typeindex, opt, &owned.destroyer)
+    owned.layer = binary ? new_stored_layer(record.typeindex, opt, &owned.destroyer)
                          : new_layer(record.type, opt, &owned.destroyer);
     if (!owned.layer) {
-        if (binary)
+        if (custom_of_stored_index(record.typeindex) >= 0)
+            QUOLL_LOGE(
+                "[Net] binary param: layer %s has type index %d, custom layer %d, which is not "
+                "registered",
+                record.name.c_str(), record.typeindex, custom_of_stored_index(record.typeindex));
+        else if (binary)
             QUOLL_LOGE("[Net] binary param: layer %s has the unknown type index %d",
                        record.name.c_str(), record.typeindex);
         else
@@ -334,9 +342,12 @@ int Net::Private::create_pipelines(const Option& opt) {
     return result;
 }
 
-int Net::Private::load_weights(const ModelBin& mb, const Option& opt) {
+int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool whole,
+                               const Option& opt) {
     loaded_opt = opt;
+    const size_t size = dr.remaining();
     int status = load_layer_weights(mb);
+    if (status == kOk) status = check_weights_end(dr, weights_id, whole, size);
     if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
     if (status == kOk) {
         infer_missing_hints();

@@ -427,6 +427,74 @@ TEST_F(NetTest, BinaryParamEveryWay) {
     remove(path.c_str());
 }
 
+// A binary param with one layer, of this type index, behind its input.
+std::string binary_of_one(int typeindex) {
+    return words({7767517, 2, 2, 16, 0, 1, 0, -233, typeindex, 1, 1, 0, 1, -233});
+}
+
+std::string loaded_type(Net* net, const std::string& param) {
+    const unsigned char* p = (const unsigned char*)param.data();
+    const int status = net->load_param_bin(quoll::DataReaderFromMemory(p, param.size()));
+    return status != 0 ? "" : net->layers()[1]->typeindex < 0 ? "custom" : net->layers()[1]->type;
+}
+
+// ncnn marks custom layers by a bit that type indexes of this engine's own layers have too.
+TEST_F(NetTest, CustomLayersAndBuiltInOnesDoNotTakeEachOthersPlace) {
+    int own_ones = 0;
+    for (const int i : {0, 3, 5, 24, 64, 104}) {
+        const int custom = quoll::kCustomLayerBit | i;
+        const char* const own = quoll::layer_type_name(custom);  // of 3, 64 and 104: none
+        Net marked, plain, without;
+        marked.register_custom_layer(custom, AddConstant_layer_creator);
+        plain.register_custom_layer(i, AddConstant_layer_creator);
+        EXPECT_EQ(loaded_type(&marked, binary_of_one(custom)), "custom") << i;
+        EXPECT_EQ(loaded_type(&plain, binary_of_one(custom)), "custom") << i;
+        EXPECT_EQ(loaded_type(&without, binary_of_one(custom)), "") << i;
+        EXPECT_TRUE(logged("custom layer " + std::to_string(i) + ", which is not registered"));
+        EXPECT_EQ(loaded_type(&plain, binary_of_one(i)), "custom") << i;
+        // What the parameters that are not there mean to it is the same.
+        EXPECT_EQ(loaded_type(&marked, binary_of_one(i)), loaded_type(&without, binary_of_one(i)));
+        if (i == 5 || i == 0) {
+            EXPECT_EQ(loaded_type(&marked, binary_of_one(i)), quoll::layer_type_name(i));
+        }
+        if (!own) continue;
+        const std::string text =
+            "7767517\n2 2\nInput i 0 1 x\n" + std::string(own) + " l 1 1 x y\n";
+        if (without.load_param_mem(text.c_str()) != 0) continue;  // it needs parameters
+        own_ones++;
+        for (Net* net : {&marked, &plain}) {
+            ASSERT_EQ(net->load_param_mem(text.c_str()), 0) << own;
+            EXPECT_EQ(net->layers()[1]->type, own);
+            EXPECT_EQ(net->layers()[1]->typeindex, custom) << own;
+        }
+    }
+    EXPECT_GE(own_ones, 2);
+}
+
+// As bytes of a file that somebody put into the program.
+TEST_F(NetTest, OtherFormatsInMemoryAreNamed) {
+    alignas(4) const unsigned char onnx[] = {8, 7, 0x12, 2, 'p', 'y', 0x3a, 4, 0x0a, 2, 0x0a, 0};
+    alignas(4) const unsigned char text[] = "7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y\n";
+    alignas(4) const unsigned char caffe[] = {0x0a, 2, 'n', 'n', 0xa2, 6, 2, 0x0a, 0};
+    Net net;
+    EXPECT_EQ(net.load_param(onnx, sizeof(onnx)), 0);
+    EXPECT_TRUE(logged("the 12 bytes are an ONNX model")) << g_log;
+    EXPECT_EQ(net.load_param(text, sizeof(text)), 0);
+    EXPECT_TRUE(logged("are a text param, which load_param takes")) << g_log;
+    ASSERT_EQ(net.load_param_mem((const char*)text), 0);
+    EXPECT_EQ(net.load_model(caffe, sizeof(caffe)), 0);
+    EXPECT_TRUE(logged("the 9 bytes are a caffemodel")) << g_log;
+    // Weights of all kinds are no other format, whatever their first values are.
+    for (int first : {0, 0x01306B47, 0x000D4B38, 0x0002C056, 0x36314642, 1, 0x3f800000, 0x0a0a0a0a})
+        for (int second : {0, 0x3f800000, 0x12070812, -1}) {
+            const int words[] = {first, second, 0x0a0a0a0a, 0x3e4ccccd};
+            g_log.clear();
+            ASSERT_EQ(net.load_param_mem((const char*)text), 0);
+            net.load_model((const unsigned char*)words, sizeof(words));
+            EXPECT_FALSE(logged("bytes are")) << first << " " << second << g_log;
+        }
+}
+
 // Two models, params and weights alternating, in one file.
 TEST_F(NetTest, ModelsConcatenatedInOneFile) {
     FILE* fp = tmpfile();
