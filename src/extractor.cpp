@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "layer/memorydata.h"
 #include "log.h"
 #include "net_private.h"
 #include "plan/executor.h"
@@ -145,6 +146,18 @@ static void copy_out(const Mat& blob, Mat* feat) {
         *feat = blob.clone();
 }
 
+// True for a weight that is a blob, or a part of one.
+static bool is_constant(const std::vector<Layer*>& layers, const Mat& blob) {
+    static const int type = layer_to_index("MemoryData");
+    for (const Layer* layer : layers) {
+        if (layer->typeindex != type) continue;
+        const Mat& value = static_cast<const MemoryData*>(layer)->value();
+        const char *begin = (const char*)value.data, *at = (const char*)blob.data;
+        if (at >= begin && at < begin + value.total() * value.elemsize) return true;
+    }
+    return false;
+}
+
 int Extractor::extract(int index, Mat& feat, int type) {
     // A blob that was left out because it equals another.
     if (index >= 0 && (size_t)index < d->net->d->alias.size() && d->net->d->alias[index] >= 0)
@@ -173,8 +186,8 @@ int Extractor::extract(int index, Mat& feat, int type) {
         convert_packing(blob, planar, 1, opt);
         blob = planar;
     }
-    // What the user keeps must not sit in the Net's pool.
-    if (blob.allocator != d->pool.get())
+    // What the user keeps must not sit in the Net's pool; what the user may change is no weight.
+    if (blob.allocator != d->pool.get() && !is_constant(d->net->d->layers, blob))
         feat = blob;
     else
         copy_out(blob, &feat);

@@ -7,6 +7,7 @@
 
 #if defined(__linux__)
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,8 +18,8 @@ namespace quoll {
 // Smaller weights share pages with others, and cost less to copy than to keep account of.
 static const size_t kLeastMapped = 32 << 10;
 
-MappedFile::MappedFile(char* base, size_t size, size_t length)
-    : base_(base), size_(size), length_(length), position_(0), taken_(0), users_(1) {}
+MappedFile::MappedFile(char* base, size_t size, size_t length, int fd)
+    : base_(base), size_(size), length_(length), fd_(fd), position_(0), taken_(0), users_(1) {}
 
 void MappedFile::release() {
     if (users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
@@ -38,11 +39,19 @@ void* MappedFile::fastMalloc(size_t size) { return fast_malloc(size); }
 
 #if defined(__linux__)
 
+// Whoever wants to write to the file, or to cut it off, has to wait until the lease is given back:
+// pages that vanish would end the process (SIGBUS). The system says so by a signal, here one that
+// is ignored unless the application does something with it.
+static bool take_lease(int fd) {
+    return fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+}
+
 MappedFile* MappedFile::open(const char* path) {
     const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return nullptr;
     struct stat st;
-    const bool regular = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    const bool regular =
+        take_lease(fd) && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
     // Behind the file there is a page at least: Mats may be read beyond their end.
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = regular ? (size_t)st.st_size : 0;
     const size_t length = align_size(size, page) + page;
@@ -54,15 +63,28 @@ MappedFile* MappedFile::open(const char* path) {
         // Memory takes the file's place page by page where something is written.
         if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd,
                  0) != MAP_FAILED)
-            file = new (std::nothrow) MappedFile((char*)base, size, length);
+            file = new (std::nothrow) MappedFile((char*)base, size, length, fd);
         if (!file) munmap(base, length);
     }
-    ::close(fd);
-    if (file) madvise(base, size, MADV_WILLNEED);
+    if (file)
+        madvise(base, size, MADV_WILLNEED);
+    else
+        ::close(fd);
     return file;
 }
 
-MappedFile::~MappedFile() { munmap(base_, length_); }
+// A child process may have the file open too, so that closing it does not suffice.
+void MappedFile::give_lease_back() {
+    if (fd_ < 0) return;
+    fcntl(fd_, F_SETLEASE, F_UNLCK);
+    ::close(fd_);
+    fd_ = -1;
+}
+
+MappedFile::~MappedFile() {
+    munmap(base_, length_);
+    give_lease_back();
+}
 
 void MappedFile::close() {
     if (users_.load(std::memory_order_acquire) > 1) {
@@ -74,6 +96,8 @@ void MappedFile::close() {
                     memcpy((char*)own + (w.data - base_), w.data, w.bytes);
             if (mremap(own, length_, length_, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == MAP_FAILED)
                 munmap(own, length_);
+            else
+                give_lease_back();
         }
     }
     release();
@@ -99,6 +123,7 @@ void MappedFile::fastFree(void* ptr) {
 #else
 
 MappedFile* MappedFile::open(const char*) { return nullptr; }
+void MappedFile::give_lease_back() {}
 MappedFile::~MappedFile() {}
 void MappedFile::close() { release(); }
 void MappedFile::drop_pages(size_t, size_t) {}

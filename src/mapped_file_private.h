@@ -13,10 +13,12 @@
 namespace quoll {
 
 // Lives until close() and the last of its Mats. The pages of a weight leave memory when its Mat
-// does. Mats may be written to; the file never is. It must keep its length until close().
+// does. Mats may be written to; the file never is. Who wants to write to it waits until close().
 class MappedFile : public Allocator, public DataReader {
 public:
-    // Null where the system has no such mappings, or the file cannot be mapped or is empty.
+    // Null where the system has no such mappings, the file cannot be mapped or is empty, or others
+    // could cut it off meanwhile: somebody has it open for writing, or the system gives no lease on
+    // it (a file of another user, a network). Such a file has to be read.
     static MappedFile* open(const char* path);
     // What Mats still hold becomes ordinary memory: the file may change from now on.
     void close();
@@ -38,13 +40,15 @@ private:
         char* data;
         size_t bytes;
     };
-    MappedFile(char* base, size_t size, size_t length);
+    MappedFile(char* base, size_t size, size_t length, int fd);
     ~MappedFile() override;
     void release();
+    void give_lease_back();
     void drop_pages(size_t begin, size_t end);
 
     char* const base_;
     const size_t size_, length_;  // bytes of the file; of the mapping
+    int fd_;                      // -1 when the file may change
     mutable size_t position_;
     size_t taken_;                // position behind the last Mat
     std::deque<Weight> weights_;  // fixed once loading has read them

@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "datareader.h"
+#include "file_format_private.h"
 #include "file_private.h"
+#include "layer/registry.h"
 #include "log.h"
 #include "mapped_file_private.h"
 #include "net_private.h"
@@ -53,8 +55,7 @@ int Net::register_custom_layer(const char* type, layer_creator_func creator,
 
 int Net::register_custom_layer(int index, layer_creator_func creator,
                                layer_destroyer_func destroyer, void* userdata) {
-    return add_custom_layer(&d->custom_layers,
-                            {"", index & ~kCustomLayerBit, creator, destroyer, userdata});
+    return add_custom_layer(&d->custom_layers, {"", index, creator, destroyer, userdata});
 }
 
 static Layer* new_custom_layer(const CustomLayer& custom, layer_destroyer_func* destroyer) {
@@ -69,20 +70,24 @@ Layer* Net::Private::new_layer(const std::string& type, const Option& opt,
     *destroyer = 0;
     const int index = layer_to_index(type.c_str());
     for (const CustomLayer& custom : custom_layers)
-        if (custom.type == type || (index >= 0 && custom.type.empty() && custom.index == index))
+        if (custom.type.empty() ? index >= 0 && custom.index == stored_index(index)
+                                : custom.type == type)
             return new_custom_layer(custom, destroyer);
     return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
 }
 
-Layer* Net::Private::new_layer(int typeindex, const Option& opt, layer_destroyer_func* destroyer) {
+Layer* Net::Private::new_stored_layer(int stored, const Option& opt,
+                                      layer_destroyer_func* destroyer) {
     *destroyer = 0;
-    // A built-in index may have the bit too: what the application registered comes first.
-    const char* type = layer_type_name(typeindex);
-    const int index = typeindex & ~kCustomLayerBit;
+    const int index = layer_of_stored_index(stored), custom_index = custom_of_stored_index(stored);
+    const char* type = index >= 0 ? layer_type_name(index) : nullptr;
     for (const CustomLayer& custom : custom_layers)
-        if (custom.type.empty() ? custom.index == index : type && custom.type == type)
+        if (custom.type.empty() ? custom.index == stored : type && custom.type == type)
             return new_custom_layer(custom, destroyer);
-    return opt.use_reference_layers ? create_layer_reference(typeindex) : create_layer(typeindex);
+    for (const CustomLayer& custom : custom_layers)  // registered without the bit
+        if (custom_index >= 0 && custom.type.empty() && custom.index == custom_index)
+            return new_custom_layer(custom, destroyer);
+    return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
 }
 
 void Net::Private::clear() {
@@ -102,6 +107,7 @@ void Net::Private::clear() {
     input_names.clear();
     output_names.clear();
     plans.clear();
+    weights_id = 0;
     weights_loaded = has_concats = false;
 }
 
@@ -121,7 +127,8 @@ int Net::load_param_bin(const DataReader& dr) {
     return status;
 }
 
-int Net::Private::load_model(const ModelBin& mb, const Option& opt) {
+int Net::Private::load_model(const ModelBin& mb, const DataReader& dr, bool whole,
+                             const Option& opt) {
     if (layers.empty()) {
         QUOLL_LOGE("[Net] load_model: load_param has to come first, and to succeed");
         return kError;
@@ -131,12 +138,14 @@ int Net::Private::load_model(const ModelBin& mb, const Option& opt) {
             "[Net] load_model: the weights are already loaded; clear() comes before another model");
         return kError;
     }
-    const int status = load_weights(mb, opt);
+    const int status = load_weights(mb, dr, whole, opt);
     if (status != kOk) clear();
     return status;
 }
 
-int Net::load_model(const DataReader& dr) { return d->load_model(ModelBinFromDataReader(dr), opt); }
+int Net::load_model(const DataReader& dr) {
+    return d->load_model(ModelBinFromDataReader(dr), dr, false, opt);
+}
 
 #if QUOLL_STDIO
 namespace {
@@ -159,23 +168,32 @@ int Net::load_param_bin(FILE* fp) { return load_param_bin(DataReaderFromStdio(fp
 int Net::load_model(FILE* fp) { return load_model(DataReaderFromStdio(fp)); }
 
 int Net::load_param(const char* path) {
+    if (check_file_format(path, "load_param", FileKind::kTextParam) != kOk) return kError;
     File file(path, "load_param");
     return file.fp ? load_param(file.fp) : (int)kError;
 }
 
 int Net::load_param_bin(const char* path) {
+    if (check_file_format(path, "load_param_bin", FileKind::kBinaryParam) != kOk) return kError;
     File file(path, "load_param_bin");
     return file.fp ? load_param_bin(file.fp) : (int)kError;
 }
 
 int Net::load_model(const char* path) {
+    if (!d->weights_loaded &&
+        check_file_format(path, "load_model", FileKind::kWeights, d->weights_id) != kOk) {
+        clear();
+        return kError;
+    }
     if (MappedFile* const mapped = MappedFile::open(path)) {
-        const int status = d->load_model(ModelBinFromMappedFile(mapped), opt);
+        const int status = d->load_model(ModelBinFromMappedFile(mapped), *mapped, true, opt);
         mapped->close();
         return status;
     }
     File file(path, "load_model");
-    return file.fp ? load_model(file.fp) : (int)kError;
+    if (!file.fp) return kError;
+    const DataReaderFromStdio reader(file.fp);
+    return d->load_model(ModelBinFromDataReader(reader), reader, true, opt);
 }
 
 int Net::load_param_mem(const char* text) {
@@ -190,17 +208,28 @@ static bool aligned(const unsigned char* mem, const char* what) {
     return false;
 }
 
+// Of memory whose size is known.
+static bool right_format(const unsigned char* mem, size_t size, FileKind kind, const char* what) {
+    if (size == (size_t)-1) return true;
+    const char* const format = unexpected_format(mem, std::min<size_t>(size, 4096), size, kind);
+    if (format) QUOLL_LOGE("[Net] %s: the %zu bytes are %s", what, size, format);
+    return !format;
+}
+
 int Net::load_param(const unsigned char* mem) { return load_param(mem, (size_t)-1); }
 int Net::load_model(const unsigned char* mem) { return load_model(mem, (size_t)-1); }
 
 int Net::load_param(const unsigned char* mem, size_t size) {
-    if (!aligned(mem, "load_param")) return 0;
+    if (!aligned(mem, "load_param") ||
+        !right_format(mem, size, FileKind::kBinaryParam, "load_param"))
+        return 0;
     const unsigned char* p = mem;
     return load_param_bin(DataReaderFromMemory(p, size)) == kOk ? (int)(p - mem) : 0;
 }
 
 int Net::load_model(const unsigned char* mem, size_t size) {
-    if (!aligned(mem, "load_model")) return 0;
+    if (!aligned(mem, "load_model") || !right_format(mem, size, FileKind::kWeights, "load_model"))
+        return 0;
     const unsigned char* p = mem;
     return load_model(DataReaderFromMemory(p, size)) == kOk ? (int)(p - mem) : 0;
 }

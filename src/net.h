@@ -41,7 +41,9 @@ public:
     // Makes a layer type known, or replaces a built-in one. To be called before load_param.
     int register_custom_layer(const char* type, layer_creator_func creator,
                               layer_destroyer_func destroyer = 0, void* userdata = 0);
-    // By type index, as binary params refer to it (with or without kCustomLayerBit).
+    // By type index, as binary params refer to it: kCustomLayerBit | i is custom layer i, i alone
+    // is built-in layer i, which it replaces in text params too, and custom layer i. Built-in
+    // layers from index 256 on, which ncnn lacks, can be replaced by name.
     int register_custom_layer(int index, layer_creator_func creator,
                               layer_destroyer_func destroyer = 0, void* userdata = 0);
 
@@ -53,7 +55,10 @@ public:
     // layer may be fused across it (see Option::use_graph_fusion).
     int keep_blob(const char* name);
     int keep_blob(int index);
-    // The weights, in the order of the layers. Fuses layers and prepares them.
+    // The weights, in the order of the layers. Fuses layers and prepares them. A path has to hold
+    // these weights and nothing else: bytes that are left over are an error, as are weights that
+    // belong to another param (where both files say so, as those that this engine's programs
+    // write). A reader, a FILE or memory may go on behind the weights.
     int load_model(const DataReader& dr);
 #if QUOLL_STDIO
     int load_param(FILE* fp);
@@ -62,7 +67,7 @@ public:
     int load_param_bin(FILE* fp);
     int load_param_bin(const char* path);
     int load_model(FILE* fp);
-    // The file must keep its length until this returns; afterwards it may change or go.
+    // Who wants to write to the file meanwhile has to wait; afterwards it may change or go.
     int load_model(const char* path);
 #endif
     // From memory that is 4-byte aligned; return the bytes consumed, 0 on failure. The weights are

@@ -7,9 +7,12 @@
 #include "datareader.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
+#include "layer/registry.h"
+#include "layer/schema.h"
 #include "log.h"
 #include "log_private.h"
 #include "net_private.h"
+#include "weights_end_private.h"
 
 namespace quoll {
 
@@ -32,21 +35,34 @@ struct OwnedLayer {
 // Below this starting threads takes longer than what they do.
 const int kFewLayers = 16;
 
-// Parameter 30: [dims, w, h, c] of each output, or [dims, w, h, d, c] with 4 axes. Ignored if odd.
+// Parameter 30, for each output: [dims, w, h, d, c], or as older files have it [dims, w, h, c],
+// with 4 axes [dims, w, h, d, c]. Nothing relies on hints: one that makes no sense is left out.
 void read_shape_hints(const ParamDict& pd, Layer* layer) {
     const Mat hints = pd.get_ints(30, Mat());
     const int* p = hints;
-    int i = 0;
-    for (size_t t = 0; t < layer->tops.size(); t++) {
-        if (i + 4 > hints.w) return;
+    const int outputs = (int)layer->tops.size(), count = hints.empty() ? 0 : hints.w;
+    for (int t = 0, i = 0; t < outputs && i < count; t++) {
+        const bool long_form = count == 5 * outputs || p[i] == 4;
+        const int length = long_form ? 5 : 4;
         Shape s;
-        s.dims = p[i], s.w = p[i + 1], s.h = p[i + 2];
-        if (s.dims < 1 || s.dims > 4 || (s.dims == 4 && i + 5 > hints.w)) return;
+        if (i + length <= count)
+            s.dims = p[i], s.w = p[i + 1], s.h = p[i + 2], s.c = p[i + length - 1];
         s.d = s.dims == 4 ? p[i + 3] : 1;
-        s.c = s.dims == 4 ? p[i + 4] : p[i + 3];
+        if (s.dims < 3) s.c = 1;
+        if (s.dims < 2) s.h = 1;
+        if (s.dims < 1 || s.dims > 4 || s.w < 1 || s.h < 1 || s.d < 1 || s.c < 1) {
+            QUOLL_LOGD("[%s %s] the hint of an output's size makes no sense and is ignored",
+                       layer->type.c_str(), layer->name.c_str());
+            layer->top_shapes.clear();
+            return;
+        }
         layer->top_shapes.push_back(s);
-        i += s.dims == 4 ? 5 : 4;
+        i += length;
     }
+}
+
+bool same_sizes(const Shape& a, const Shape& b) {
+    return a.dims == b.dims && a.w == b.w && a.h == b.h && a.d == b.d && a.c == b.c;
 }
 
 }  // namespace
@@ -86,6 +102,7 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
             blobs[id].name = names[id];
             if (!names[id].empty()) blob_of_name[names[id]] = (int)id;
         }
+        if (const uint64_t id = take_weights_id(&record.params)) weights_id = id;
         if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
         QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
@@ -99,10 +116,15 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
 int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     OwnedLayer owned;
     const bool binary = record.type.empty();
-    owned.layer = binary ? new_layer(record.typeindex, opt, &owned.destroyer)
+    owned.layer = binary ? new_stored_layer(record.typeindex, opt, &owned.destroyer)
                          : new_layer(record.type, opt, &owned.destroyer);
     if (!owned.layer) {
-        if (binary)
+        if (custom_of_stored_index(record.typeindex) >= 0)
+            QUOLL_LOGE(
+                "[Net] binary param: layer %s has type index %d, custom layer %d, which is not "
+                "registered",
+                record.name.c_str(), record.typeindex, custom_of_stored_index(record.typeindex));
+        else if (binary)
             QUOLL_LOGE("[Net] binary param: layer %s has the unknown type index %d",
                        record.name.c_str(), record.typeindex);
         else
@@ -223,9 +245,10 @@ int Net::Private::run_graph_passes(const Option& opt) {
 }
 
 // What does not fit is found out, and said, when it runs.
-std::vector<char> Net::Private::infer_sizes(std::vector<Shape>* shapes) const {
+std::vector<Net::Private::SizesTold> Net::Private::infer_sizes(
+    std::vector<Shape>* shapes, const std::vector<Shape>* hints) const {
     LogMute quiet;
-    std::vector<char> told(layers.size(), 0);
+    std::vector<SizesTold> told(layers.size(), kInputsUnknown);
     for (size_t k = 0; k < layers.size();
          k++) {  // files have them in an order in which they can run
         const Layer& layer = *layers[k];
@@ -233,26 +256,38 @@ std::vector<char> Net::Private::infer_sizes(std::vector<Shape>* shapes) const {
         for (int id : layer.bottoms) in.push_back((*shapes)[id]);
         const bool known =
             std::all_of(in.begin(), in.end(), [](const Shape& s) { return s.dims != 0; });
-        if (!known || is_folded(layer) || layer.infer_shapes(in, tops) != kOk) continue;
-        told[k] = 1;
-        for (size_t i = 0; i < tops.size() && i < layer.tops.size(); i++) {
-            Shape& shape = (*shapes)[layer.tops[i]];
-            if (shape.dims == 0) shape = tops[i];
+        if (known && !is_folded(layer))
+            told[k] = layer.infer_shapes(in, tops) == kOk ? kTold : kInputsDoNotFit;
+        if (told[k] != kTold) tops.clear();
+        tops.resize(layer.tops.size());
+        for (size_t i = 0; i < layer.tops.size(); i++) {
+            const int id = layer.tops[i];
+            if ((*shapes)[id].dims == 0)
+                (*shapes)[id] = tops[i].dims || !hints ? tops[i] : (*hints)[id];
         }
     }
     return told;
 }
 
 // Sizes that follow from those of Input layers, for the choices that layers make when they are
-// prepared.
+// prepared. A hint counts only where nothing follows, and its reader can take such an input.
 void Net::Private::infer_missing_hints() {
-    std::vector<Shape> shapes;
-    for (const Blob& blob : blobs) shapes.push_back(blob.shape);
-    const std::vector<char> told = infer_sizes(&shapes);
+    std::vector<Shape> shapes(blobs.size()), hints;
+    for (const Blob& blob : blobs) hints.push_back(blob.shape);
+    const std::vector<SizesTold> told = infer_sizes(&shapes, &hints);
+    for (size_t i = 0; i < blobs.size(); i++)
+        if (hints[i].dims && shapes[i].dims && !same_sizes(hints[i], shapes[i]))
+            QUOLL_LOGD("[Net] blob '%s' (%zu): the hint %s is ignored, its size is %s",
+                       blobs[i].name.c_str(), i, shape_text(hints[i]).c_str(),
+                       shape_text(shapes[i]).c_str());
     for (size_t k = 0; k < layers.size(); k++) {
-        if (!told[k]) continue;
+        const bool fits = told[k] != kInputsDoNotFit;
         layers[k]->bottom_shapes.clear();
-        for (int id : layers[k]->bottoms) layers[k]->bottom_shapes.push_back(shapes[id]);
+        for (int id : layers[k]->bottoms)
+            layers[k]->bottom_shapes.push_back(fits ? shapes[id] : Shape());
+        if (!fits)
+            QUOLL_LOGD("[%s %s] it cannot take inputs of the sizes that were hinted",
+                       layers[k]->type.c_str(), layers[k]->name.c_str());
     }
 }
 
@@ -290,9 +325,12 @@ int Net::Private::create_pipelines(const Option& opt) {
     return result;
 }
 
-int Net::Private::load_weights(const ModelBin& mb, const Option& opt) {
+int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool whole,
+                               const Option& opt) {
     loaded_opt = opt;
+    const size_t size = dr.remaining();
     int status = load_layer_weights(mb);
+    if (status == kOk) status = check_weights_end(dr, weights_id, whole, size);
     if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
     if (status == kOk) {
         infer_missing_hints();

@@ -2,6 +2,8 @@
 #ifndef QUOLL_NET_PRIVATE_H
 #define QUOLL_NET_PRIVATE_H
 
+#include <stdint.h>
+
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -41,6 +43,7 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
+    uint64_t weights_id = 0;  // that the param asks for, see weights_end_private.h
     bool weights_loaded = false;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
@@ -54,7 +57,8 @@ struct Net::Private : NetGraph {
 
     // Null, with a message, when no such layer exists.
     Layer* new_layer(const std::string& type, const Option& opt, layer_destroyer_func* destroyer);
-    Layer* new_layer(int typeindex, const Option& opt, layer_destroyer_func* destroyer);
+    // By the type index of a binary param.
+    Layer* new_stored_layer(int stored, const Option& opt, layer_destroyer_func* destroyer);
     // Appends a layer read from a param file.
     void add_layer(Layer* layer, layer_destroyer_func destroyer);
     int set_producer(int blob, int layer);
@@ -64,13 +68,17 @@ struct Net::Private : NetGraph {
     // Checks producers and cycles, collects consumers, inputs and outputs.
     int finish_graph();
     int check_acyclic() const;
-    // Once, after load_graph; on failure everything is unloaded.
-    int load_model(const ModelBin& mb, const Option& opt);
-    int load_weights(const ModelBin& mb, const Option& opt);
+    // Once, after load_graph; on failure everything is unloaded. `whole`: the source holds these
+    // weights and nothing else.
+    int load_model(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
+    int load_weights(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
     int load_layer_weights(const ModelBin& mb);
     int run_graph_passes(const Option& opt);
-    // Sizes that follow from those that are known. For which layers they could be told.
-    std::vector<char> infer_sizes(std::vector<Shape>* shapes) const;
+    enum SizesTold : char { kInputsUnknown, kInputsDoNotFit, kTold };
+    // Sizes that follow from those that are known, for each layer whether they could be told; where
+    // not, those of `hints`, if any.
+    std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
+                                       const std::vector<Shape>* hints) const;
     void infer_missing_hints();
     int create_pipelines(const Option& opt);
     void clear();

@@ -1,5 +1,6 @@
 #include "paramdict.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -8,9 +9,10 @@
 #include <charconv>
 #include <vector>
 
-#include "datareader.h"
+#include "datareader_private.h"
 #include "datawriter.h"
 #include "log.h"
+#include "log_private.h"
 #include "status.h"
 
 namespace quoll {
@@ -19,6 +21,8 @@ namespace {
 
 // More elements than any real parameter array has; guards binary counts.
 const int kMaxArrayLength = 1 << 24;
+// Sizes of a layer's outputs.
+const int kShapeHints = 30;
 // Longest text of one value; longer ones are errors.
 const size_t kMaxTokenLength = 1 << 20;
 
@@ -83,8 +87,8 @@ bool parse_number(const std::string& token, Number* out) {
 // Skips blanks; returns the next character of the line, or -1 at its end (the line end is
 // consumed).
 int next_on_line(const DataReader& dr) {
-    int ch = dr.get_char();
-    while (ch == ' ' || ch == '\t' || ch == '\r') ch = dr.get_char();
+    int ch = next_of_text(dr);
+    while (ch == ' ' || ch == '\t' || ch == '\r') ch = next_of_text(dr);
     return ch == '\n' ? -1 : ch;
 }
 
@@ -95,7 +99,7 @@ bool is_blank(int ch) { return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\
 int read_token(const DataReader& dr, const char* stops, std::string* token) {
     token->clear();
     for (;;) {
-        const int ch = dr.get_char();
+        const int ch = next_of_text(dr);
         if (is_blank(ch)) {
             if (ch != -1) dr.unget_char(ch);
             return -1;
@@ -109,11 +113,19 @@ int read_token(const DataReader& dr, const char* stops, std::string* token) {
 bool read_quoted(const DataReader& dr, std::string* text) {
     text->clear();
     for (;;) {
-        const int ch = dr.get_char();
+        const int ch = next_of_text(dr);
+        if (ch == '\n') dr.unget_char(ch);
         if (ch == -1 || ch == '\n' || text->size() >= kMaxTokenLength) return false;
         if (ch == '"') return true;
         text->push_back((char)ch);
     }
+}
+
+// What may be a string without quotes.
+bool is_word(const std::string& token) {
+    const bool letter = !token.empty() && ((token[0] >= 'a' && token[0] <= 'z') ||
+                                           (token[0] >= 'A' && token[0] <= 'Z'));
+    return letter && token.find('"') == std::string::npos;
 }
 
 // Stores ints if all are ints, floats otherwise.
@@ -134,6 +146,21 @@ int store_numbers(const std::vector<Number>& numbers, Param* p) {
     return kOk;
 }
 
+// True for a Mat of f32 that somebody filled with ints, as programs written for ncnn do, whose Mats
+// have no dtype. Ints are denormal floats, tiny ones or NaNs; a parameter that is a float is not.
+bool holds_ints(const Mat& m) {
+    if (m.empty() || m.dtype != DType::f32 || m.dims != 1 || m.elempack != 1) return false;
+    bool any = false;
+    for (int i = 0; i < m.w; i++) {
+        int bits;
+        memcpy(&bits, (const float*)m.data + i, 4);
+        const float size = fabsf(m[i]);
+        if ((size >= 1e-30f && size <= 1e30f) || size >= FLT_MAX) return false;
+        any |= bits != 0;
+    }
+    return any;
+}
+
 }  // namespace
 
 struct ParamDict::Private {
@@ -148,6 +175,7 @@ struct ParamDict::Private {
         return nullptr;
     }
     int load_text_value(const DataReader& dr, const char* where, int id, bool old_array);
+    int load_hints(const DataReader& dr, const char* where, bool old_array);
     int load_binary_array(const DataReader& dr, const char* where, Param* p, int id);
     int load_binary_string(const DataReader& dr, const char* where, Param* p, int id);
     int check_writable(const char* where, bool text) const;
@@ -217,8 +245,11 @@ void ParamDict::set(int id, float value) {
     if (Param* p = d->slot(id)) p->type = kFloat, p->f = value;
 }
 void ParamDict::set(int id, const Mat& value) {
-    if (Param* p = d->slot(id))
-        p->type = value.dtype == DType::s32 ? kIntArray : kFloatArray, p->array = value;
+    Param* const p = d->slot(id);
+    if (!p) return;
+    p->array = value;
+    if (holds_ints(value)) p->array.dtype = DType::s32;
+    p->type = p->array.dtype == DType::s32 ? kIntArray : kFloatArray;
 }
 void ParamDict::set(int id, const std::string& value) {
     if (Param* p = d->slot(id)) p->type = kString, p->text = value;
@@ -231,7 +262,8 @@ void ParamDict::clear() { *d = Private(); }
 int ParamDict::Private::load_text_value(const DataReader& dr, const char* where, int id,
                                         bool old_array) {
     Param* p = &params[id];
-    int ch = dr.get_char();
+    std::string token;
+    int ch = next_of_text(dr);
     if (ch == '"' && !old_array) {
         p->type = kString;
         if (read_quoted(dr, &p->text)) return kOk;
@@ -240,12 +272,21 @@ int ParamDict::Private::load_text_value(const DataReader& dr, const char* where,
     }
     if (ch != -1) dr.unget_char(ch);
     std::vector<Number> numbers;
-    std::string token;
     int stop = ',', announced = -1;
     while (stop == ',') {
         stop = read_token(dr, ",", &token);
+        if (token.empty() && stop == -1 && numbers.size() == 1 && !old_array)
+            return store_numbers(numbers, p);  // "3=1,": an array of one
         Number v;
-        if (stop == -2 || !parse_number(token, &v)) {
+        const bool good = stop != -2 && parse_number(token, &v);
+        if (!good && stop != -2 && !old_array && numbers.empty() && is_word(token)) {
+            p->type = kString, p->text = token;
+            if (stop == -1) return kOk;
+            stop = read_token(dr, "", &token);
+            p->text += "," + token;
+            if (stop != -2 && token.find('"') == std::string::npos) return kOk;
+        }
+        if (!good) {
             QUOLL_LOGE("%s parameter %d: expected a number, got '%.40s'", where, id, token.c_str());
             return kError;
         }
@@ -273,6 +314,23 @@ int ParamDict::Private::load_text_value(const DataReader& dr, const char* where,
     return kOk;
 }
 
+// Nothing relies on hints of sizes: what cannot be read is skipped.
+int ParamDict::Private::load_hints(const DataReader& dr, const char* where, bool old_array) {
+    int status;
+    {
+        LogMute quiet;
+        status = load_text_value(dr, where, kShapeHints, old_array);
+    }
+    if (status == kOk) return kOk;
+    params[kShapeHints] = Param();
+    QUOLL_LOGD("%s parameter %d: the hints of sizes cannot be read and are ignored", where,
+               kShapeHints);
+    std::string rest;
+    while (read_token(dr, "", &rest) == -2) {
+    }
+    return kOk;
+}
+
 // Array ids are stored as -23300 - id.
 static const int kArrayBase = -23300;
 // In the binary form strings are stored as -23400 - id, and -233 ends the list.
@@ -296,7 +354,8 @@ int ParamDict::load_param(const DataReader& dr, const char* where) {
             QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key.i);
             return kError;
         }
-        QUOLL_RETURN_IF_ERROR(d->load_text_value(dr, where, id, array));
+        QUOLL_RETURN_IF_ERROR(id == kShapeHints ? d->load_hints(dr, where, array)
+                                                : d->load_text_value(dr, where, id, array));
     }
     return kOk;
 }

@@ -89,8 +89,14 @@ public:
     int load_param(const DataReader& dr);
     int load_param_bin(const DataReader& dr);
     // After load_param. A custom layer has no weights that could be known: an error if bytes are
-    // left over and there are custom layers.
-    int load_model(const DataReader& dr);
+    // left over and there are custom layers, or `whole` says that dr has these weights alone.
+    int load_model(const DataReader& dr, bool whole = false);
+
+    // Numbers the weights, for two files that are written together: save_param and save_model then
+    // write the number, and loading another pair of files fails. A number that was loaded stays
+    // until the weights are numbered anew. 0, or an error as save_model's.
+    int number_weights();
+    uint64_t weights_number() const { return weights_id_; }
 
     // Check first, then write: a Model that is refused writes nothing.
     int save_param(const DataWriter& dw) const;
@@ -126,6 +132,9 @@ public:
     std::vector<std::string> custom_types() const;
 
 private:
+    uint64_t weights_id_ = 0;  // see weights_end_private.h
+    int load_layer_weights(const DataReader& dr, bool* custom);
+    int save_weights(const DataWriter& dw) const;
     int load_graph(const DataReader& dr, bool binary);
     int add_record(const ParamRecord& record, const std::vector<std::string>& blob_names);
     int save_graph(const DataWriter& dw, bool binary) const;

@@ -5,12 +5,15 @@
 
 #include "datareader.h"
 #include "datawriter.h"
+#include "file_format_private.h"
 #include "file_private.h"
 #include "graph/model.h"
 #include "graph/param_file.h"
+#include "layer/registry.h"
 #include "layer/schema.h"
 #include "log.h"
 #include "net.h"
+#include "weights_end_private.h"
 
 namespace quoll {
 
@@ -91,11 +94,13 @@ public:
 
 int Model::load_graph(const DataReader& dr, bool binary) {
     layers.clear();
+    weights_id_ = 0;
     ParamFileReader reader(dr, binary);
     int status = reader.read_header();
     for (int i = 0; i < reader.layer_count() && status == kOk; i++) {
         ParamRecord record;
         status = reader.read_layer(&record);
+        if (const uint64_t id = take_weights_id(&record.params)) weights_id_ = id;
         if (status == kOk) status = add_record(record, reader.blob_names());
     }
     if (status == kOk) status = check_blobs();
@@ -108,14 +113,14 @@ int Model::add_record(const ParamRecord& record, const std::vector<std::string>&
     layer.type = record.type, layer.name = record.name;
     layer.params = record.params;
     if (record.typeindex >= 0) {
-        const char* known = layer_type_name(record.typeindex);
-        const bool custom = !known && record.typeindex & kCustomLayerBit;
+        layer.custom_index = custom_of_stored_index(record.typeindex);
+        const bool custom = layer.custom_index >= 0;
+        const char* known = layer_type_name(layer_of_stored_index(record.typeindex));
         if (!known && !custom) {
             QUOLL_LOGE("[Model] binary param: layer %s has the unknown type index %d",
                        record.name.c_str(), record.typeindex);
             return kError;
         }
-        layer.custom_index = custom ? record.typeindex & ~kCustomLayerBit : -1;
         layer.type = known ? known : "Custom" + std::to_string(layer.custom_index);
     }
     for (const auto* blobs : {&record.bottoms, &record.tops})
@@ -131,20 +136,25 @@ int Model::add_record(const ParamRecord& record, const std::vector<std::string>&
     return kOk;
 }
 
-int Model::load_model(const DataReader& dr) {
-    bool custom = false;
-    int status = kOk;
+int Model::load_layer_weights(const DataReader& dr, bool* custom) {
     for (ModelLayer& layer : layers) {
         layer.weights.clear();
-        custom |= layer.custom();
+        *custom |= layer.custom();
         if (layer.custom()) continue;
         const std::unique_ptr<Layer> op = layer.make_operator();
         if (!op) return kError;
         ReadWeights read(*op, dr, &layer);
         op->visit_weights(read);
-        if (status == kOk) status = read.status;
-        if (status != kOk) break;
+        QUOLL_RETURN_IF_ERROR(read.status);
     }
+    return kOk;
+}
+
+int Model::load_model(const DataReader& dr, bool whole) {
+    bool custom = false;
+    const size_t size = dr.remaining();
+    int status = load_layer_weights(dr, &custom);
+    if (status == kOk) status = check_weights_end(dr, weights_id_, whole && !custom, size);
     unsigned char byte;
     if (status == kOk && custom && dr.read(&byte, 1) == 1) {
         QUOLL_LOGE(
@@ -171,9 +181,10 @@ int Model::save_graph(const DataWriter& dw, bool binary) const {
         for (const std::string& blob : layer.outputs) record.tops.push_back(ids[blob]);
         const std::unique_ptr<Layer> op(create_layer_reference(layer.type.c_str()));
         record.params = op ? canonical_params(*op, layer.params) : layer.params;
-        record.typeindex = op ? op->typeindex : -1;
+        record.typeindex = op ? stored_index(op->typeindex) : -1;
         for (size_t i = 0; i < custom.size() && !op; i++)
             if (custom[i] == layer.type) record.typeindex = (int)i | kCustomLayerBit;
+        if (&layer == &layers[0]) put_weights_id(weights_id_, &record.params);
         QUOLL_RETURN_IF_ERROR(writer.write_layer(record, names));
     }
     return kOk;
@@ -201,9 +212,22 @@ int Model::check_weights() const {
     return kOk;
 }
 
-int Model::save_model(const DataWriter& dw) const {
+int Model::save_weights(const DataWriter& dw) const {
     QUOLL_RETURN_IF_ERROR(check_weights());
     for (const ModelLayer& layer : layers) QUOLL_RETURN_IF_ERROR(visit_weights(layer, &dw));
+    return kOk;
+}
+
+int Model::save_model(const DataWriter& dw) const {
+    QUOLL_RETURN_IF_ERROR(save_weights(dw));
+    return weights_id_ ? write_weights_end(weights_id_, dw) : (int)kOk;
+}
+
+int Model::number_weights() {
+    const WeightsHash hash;
+    weights_id_ = 0;
+    QUOLL_RETURN_IF_ERROR(save_weights(hash));
+    weights_id_ = hash.id();
     return kOk;
 }
 
@@ -243,7 +267,8 @@ struct File {
 };
 
 template <class Load>
-int load_path(const char* path, const char* what, const Load& load) {
+int load_path(const char* path, const char* what, FileKind kind, uint64_t id, const Load& load) {
+    if (check_file_format(path, what, kind, id) != kOk) return kError;
     File file(path, true, what);
     return file.fp ? load(DataReaderFromStdio(file.fp)) : (int)kError;
 }
@@ -266,14 +291,16 @@ int save_path(const char* path, const char* what, const Save& save) {
 }  // namespace
 
 int Model::load_param(const char* path) {
-    return load_path(path, "load_param", [&](const DataReader& dr) { return load_param(dr); });
+    return load_path(path, "load_param", FileKind::kTextParam, 0,
+                     [&](const DataReader& dr) { return load_param(dr); });
 }
 int Model::load_param_bin(const char* path) {
-    return load_path(path, "load_param_bin",
+    return load_path(path, "load_param_bin", FileKind::kBinaryParam, 0,
                      [&](const DataReader& dr) { return load_param_bin(dr); });
 }
 int Model::load_model(const char* path) {
-    return load_path(path, "load_model", [&](const DataReader& dr) { return load_model(dr); });
+    return load_path(path, "load_model", FileKind::kWeights, weights_id_,
+                     [&](const DataReader& dr) { return load_model(dr, true); });
 }
 int Model::save_param(const char* path) const {
     return save_path(path, "save_param", [&](const DataWriter& dw) { return save_param(dw); });

@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "datareader.h"
+#include "datareader_private.h"
 #include "datawriter.h"
 #include "log.h"
 #include "platform.h"
@@ -24,12 +24,12 @@ bool is_space(int ch) { return ch == ' ' || ch == '\t' || ch == '\r' || ch == '\
 // The next word, or "" at the end of the text. `same_line`: also "" at the end of the line, which
 // stays unread. A word beyond kLongestName comes back cut, and the caller finds it wrong.
 std::string read_word(const DataReader& dr, bool same_line) {
-    int ch = dr.get_char();
-    while (is_space(ch) && !(same_line && ch == '\n')) ch = dr.get_char();
+    int ch = next_of_text(dr);
+    while (is_space(ch) && !(same_line && ch == '\n')) ch = next_of_text(dr);
     std::string word;
     while (ch != -1 && !is_space(ch) && word.size() < kLongestName) {
         word.push_back((char)ch);
-        ch = dr.get_char();
+        ch = next_of_text(dr);
     }
     if (ch != -1) dr.unget_char(ch);
     return word;

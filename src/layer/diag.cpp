@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "strided.h"
+#include "tensor.h"
 
 namespace quoll {
 
@@ -31,9 +32,7 @@ int Diag::shape(const Diag& s, const std::vector<Shape>& in, std::vector<Shape>&
         if (side > INT_MAX) return s.fail("diagonal %d is too far out", s.diagonal);
         out.assign(1, Shape((int)side, (int)side, in[0].dtype));
     } else {
-        const int64_t length = std::min(in[0].w - right, in[0].h - down);
-        if (length < 1)
-            return s.fail("%s has no diagonal %d", shape_text(in[0]).c_str(), s.diagonal);
+        const int64_t length = std::max<int64_t>(std::min(in[0].w - right, in[0].h - down), 0);
         out.assign(1, Shape((int)length, in[0].dtype));
     }
     out[0].n = in[0].n;
@@ -42,8 +41,9 @@ int Diag::shape(const Diag& s, const std::vector<Shape>& in, std::vector<Shape>&
 
 int Diag::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     std::vector<Mat> tops;
-    QUOLL_RETURN_IF_ERROR(create_tops(*this, {bottom_blob}, tops, opt));
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, {bottom_blob}, tops, opt));
     top_blob = tops[0];
+    if (top_blob.empty()) return kOk;
     const bool build = bottom_blob.dims == 1;
     const Mat& matrix = build ? top_blob : bottom_blob;
     if (build) memset(top_blob.data, 0, (size_t)top_blob.w * top_blob.h * top_blob.elemsize);

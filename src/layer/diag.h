@@ -6,7 +6,8 @@
 namespace quoll {
 
 // A 1-D input becomes the diagonal of a square matrix that is zero elsewhere; of a 2-D one the
-// diagonal is taken. diagonal > 0 lies above the main one, < 0 below.
+// diagonal is taken, of no value if it lies outside. diagonal > 0 lies above the main one, < 0
+// below.
 class Diag : public Operator<Diag> {
 public:
     Diag();

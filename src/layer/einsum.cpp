@@ -12,14 +12,21 @@ void Einsum::weights(Einsum&, WeightVisitor&) {}
 
 static bool is_letter(char ch) { return (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z'); }
 
+// What an equation without "->" means: the letters that it has once, in alphabetical order.
+static std::string implicit_output(const std::string& text) {
+    std::string output;
+    for (char ch : text)
+        if (is_letter(ch) && std::count(text.begin(), text.end(), ch) == 1) output += ch;
+    std::sort(output.begin(), output.end());
+    return output;
+}
+
 int Einsum::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
     std::string text;
     for (int i = 0; i < equation.w; i++) text += (char)((const int*)equation.data)[i];
     const size_t arrow = text.find("->");
-    if (arrow == std::string::npos)
-        return fail("equation (0): expected letters, ',' and one '->', got '%s'", text.c_str());
-    output_ = text.substr(arrow + 2);
+    output_ = arrow == std::string::npos ? implicit_output(text) : text.substr(arrow + 2);
     inputs_.assign(1, std::string());
     for (char ch : text.substr(0, arrow)) {
         if (ch == ',')

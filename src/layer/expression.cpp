@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "../log.h"
+
 namespace quoll {
 
 namespace {
@@ -215,7 +217,12 @@ private:
         const std::string word = text_.substr(at_, end - at_);
         if (end < text_.size() && text_[end] == '(') return call(word, end, depth);
         Expression::Node node = {};
-        if (word.size() == 2 && word[0] >= '0' && word[0] <= '9' && strchr("whdcn", word[1])) {
+        if (size_begins(word) && word.size() > 2) {
+            // "0h//2": there are no infix operators, and ncnn reads the number in front.
+            node.number = {true, word[0] - '0', 0.f};
+            QUOLL_LOGW("[%s %s] %s: '%.40s' is the number %c: operators come first, as in //(0h,2)",
+                       layer_.type.c_str(), layer_.name.c_str(), name_, word.c_str(), word[0]);
+        } else if (size_begins(word)) {
             node.kind = Expression::kSize;
             node.input = word[0] - '0';
             node.axis = word[1];
@@ -226,6 +233,10 @@ private:
         out_->nodes_.push_back(node);
         at_ = end;
         return kOk;
+    }
+
+    static bool size_begins(const std::string& word) {
+        return word.size() >= 2 && word[0] >= '0' && word[0] <= '9' && strchr("whdcn", word[1]);
     }
 
     int number(const std::string& word, Expression::Value* value) const {

@@ -15,7 +15,8 @@ void Interp::params(Interp& s, ParamVisitor& v) {
     v(2, "width_scale", s.width_scale, 1.f, "factor of the width");
     v(3, "output_height", s.output_height, 0, "height, 0: by scale", at_least(0));
     v(4, "output_width", s.output_width, 0, "width, 0: by scale", at_least(0));
-    v(5, "dynamic_target_size", s.dynamic_target_size, 0, "1: the size of input 1", between(0, 1));
+    v(5, "dynamic_target_size", s.dynamic_target_size, 0,
+      "1: the size of input 1, unless size_expr", between(0, 1));
     v(6, "align_corner", s.align_corner, 0, "1: corner values keep their place", between(0, 1));
     v(9, "size_expr", s.size_expr, "", "width, height as expressions");
 }
@@ -37,13 +38,13 @@ bool Interp::by_scale() const {
 int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
     const int from_w = in[0].dims == 1 ? 1 : in[0].w, from_h = in[0].dims <= 1 ? 1 : in[0].h;
     double to_w = output_width, to_h = output_height;
-    if (dynamic_target_size) {
-        if (in.size() != 2) return fail("expected 2 inputs, got %zu", in.size());
-        to_w = in[1].w, to_h = in[1].h;
-    } else if (!expression_.empty()) {
+    if (!expression_.empty()) {
         std::vector<int> sizes;
         QUOLL_RETURN_IF_ERROR(expression_.evaluate(*this, in, &sizes));
         to_w = sizes[0], to_h = sizes.size() > 1 ? sizes[1] : from_h;
+    } else if (dynamic_target_size) {
+        if (in.size() != 2) return fail("expected 2 inputs, got %zu", in.size());
+        to_w = in[1].w, to_h = in[1].h;
     } else if (by_scale()) {
         to_w = from_w * width_scale, to_h = from_h * height_scale;
     }
@@ -56,7 +57,8 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
 
 int Interp::shape(const Interp& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty() || in[0].dims < 1) return s.fail("expected at least 1 input, got none");
-    if (!takes_float(s, in[0].dtype)) return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
+    if (!takes_float(s, in[0].dtype))
+        return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
     int w, h;
     QUOLL_RETURN_IF_ERROR(s.target_size(in, &w, &h));
     out.assign(1, in[0]);

@@ -9,8 +9,8 @@ namespace quoll {
 // Resizes w and h of input 0; w alone if it has 2 axes; each plane by itself if it has 3 or 4. A
 // blob of 1 axis counts as channels of 1 x 1: each becomes a constant plane.
 //
-// The output's size: that of input 1 if dynamic_target_size is set; else size_expr, a list w, h
-// over the inputs' sizes; else output_width and output_height; else, if one of them is 0, the
+// The output's size: size_expr, a list w, h over the inputs' sizes; without one that of input 1 if
+// dynamic_target_size is set; else output_width and output_height; else, if one of them is 0, the
 // input's times width_scale and height_scale, rounded down.
 class Interp : public Operator<Interp> {
 public:

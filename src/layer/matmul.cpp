@@ -18,9 +18,12 @@ int MatMul::product_of(const std::vector<Shape>& in, Product* p) const {
         if (shape.dims == 0 || !takes_float(*this, shape.dtype))
             return fail("expected inputs of f32, got %s of %s", shape_text(shape).c_str(),
                         dtype_name(shape.dtype));
-    // Steps along c are the Mats' business; 3-D blobs have their matrices along c.
-    const auto operand = [](const Shape& s, bool column, bool transposed) {
+    // Steps along c are the Mats' business; 3-D blobs have their matrices along c, beside a 4-D one
+    // along what is its d.
+    const bool four = std::max(in[0].dims, in[1].dims) == 4;
+    const auto operand = [four](const Shape& s, bool column, bool transposed) {
         Operand x = {s.h, s.w, s.c, s.d, (size_t)s.w, 1, 0, (size_t)s.w * s.h};
+        if (four && s.dims == 3) std::swap(x.c, x.d);
         if (column != transposed) {
             std::swap(x.rows, x.columns);
             std::swap(x.row_step, x.column_step);
@@ -65,7 +68,12 @@ int MatMul::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, con
                     Product* p, Operand* result) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
     QUOLL_RETURN_IF_ERROR(product_of({bottoms[0].logical_shape(), bottoms[1].logical_shape()}, p));
-    p->a.c_step = bottoms[0].cstep, p->b.c_step = bottoms[1].cstep;
+    const bool four = std::max(bottoms[0].dims, bottoms[1].dims) == 4;
+    const auto step_along_c = [four](const Mat& m, Operand* x) {
+        (four && m.dims == 3 ? x->d_step : x->c_step) = m.cstep;
+    };
+    step_along_c(bottoms[0], &p->a);
+    step_along_c(bottoms[1], &p->b);
     const Mat& top = tops[0];
     const size_t matrix = (size_t)p->m * p->n;
     *result = {p->m, p->n, p->c, p->d, (size_t)p->n, 1, p->d * matrix, matrix};

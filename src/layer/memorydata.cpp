@@ -65,7 +65,7 @@ int MemoryData::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                         const Option&) const {
     if (!bottoms.empty()) return fail("expected no input, got %zu", bottoms.size());
     if (data.empty()) return fail("the weights are not loaded");
-    tops.assign(1, type ? integers_ : data);
+    tops.assign(1, value());
     return kOk;
 }
 

@@ -17,6 +17,9 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
+    // The output.
+    const Mat& value() const { return type ? integers_ : data; }
+
     int w = 0, h = 0, d = 0, c = 0;
     // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32.
     int load_type = 1;

@@ -5,6 +5,7 @@
 
 #include "../layer.h"
 #include "../log.h"
+#include "../net.h"
 
 namespace quoll {
 
@@ -78,6 +79,23 @@ const char* layer_kernel_family(const char* type) {
     for (const auto* entry = kFamilies; entry->type; entry++)
         if (strcmp(entry->type, type) == 0) return entry->family;
     return nullptr;
+}
+
+static const int kOwnLayers = 1 << 16;
+
+int stored_index(int typeindex) {
+    return typeindex < kCustomLayerBit ? typeindex : typeindex | kOwnLayers;
+}
+
+int layer_of_stored_index(int stored) {
+    const int index = stored >= kOwnLayers ? stored & ~kOwnLayers : stored;
+    const bool canonical = index >= 0 && stored_index(index) == stored;
+    return canonical && find(index) ? index : -1;
+}
+
+int custom_of_stored_index(int stored) {
+    const bool custom = stored > 0 && stored < kOwnLayers && (stored & kCustomLayerBit) != 0;
+    return custom ? stored & ~kCustomLayerBit : -1;
 }
 
 std::vector<std::string> layer_types() {

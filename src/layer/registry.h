@@ -7,6 +7,14 @@ namespace quoll {
 // The folder of layer/cpu that the operator's fast form is in; null if it has the reference only.
 const char* layer_kernel_family(const char* type);
 
+// Binary params hold type indexes. There kCustomLayerBit marks a custom layer, as ncnn has it, so
+// that the built-in indexes that contain the bit, or lie behind it, are stored beyond 16 bits.
+// layer_of_stored_index gives -1 for what denotes no built-in layer.
+int stored_index(int typeindex);
+int layer_of_stored_index(int stored);
+// The index of a custom layer, without the bit, or -1.
+int custom_of_stored_index(int stored);
+
 }  // namespace quoll
 
 #endif

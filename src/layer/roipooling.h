@@ -7,7 +7,9 @@ namespace quoll {
 
 // The maximum of each bin of a region whose corners are rounded to whole positions, both within
 // it; bins overlap where they do not divide it. 0 for a bin outside the map, NaN for one with a
-// NaN.
+// NaN. Where they divide it, ncnn's binaries (the wheel of October 2026 among them) make a bin that
+// would begin at a whole position begin with the one before; exact_bins leaves that to Caffe's
+// rule.
 class ROIPooling : public Operator<ROIPooling>, public RoiFields {
 public:
     ROIPooling();

@@ -7,7 +7,9 @@ namespace quoll {
 
 // Boxes out of the maps of a YOLO v3, one input a scale. Each has num_box * (5 + num_class)
 // channels: x, y, log w, log h, box score, class scores. The output has a row a box: label + 1,
-// score, xmin, ymin, xmax, ymax, in units of the image.
+// score, xmin, ymin, xmax, ymax, in units of the image. Boxes of equal score stay in the order of
+// inputs, anchors, rows and columns; ncnn leaves them as its quicksort does, so that of two that
+// overlap it may keep the other one.
 class Yolov3DetectionOutput : public Operator<Yolov3DetectionOutput> {
 public:
     Yolov3DetectionOutput();

@@ -18,10 +18,23 @@ TEST(Diag, by_hand) {
     expect_values("Diag", "0=-1", {}, {x}, mat_of(Shape(1), {4}));
 }
 
-TEST(Diag, refuses_a_diagonal_that_is_not_there) {
+// As in ncnn (and numpy) there is nothing on a diagonal that lies outside of the matrix.
+TEST(Diag, has_no_values_outside) {
+    for (const char* diagonal : {"0=3", "0=-4", "0=100", "0=-2147483647"}) {
+        const LayerPtr layer = make_layer("Diag", diagonal);
+        ASSERT_NE(nullptr, layer);
+        Mat x(3, 4), y;
+        x.fill(1.f);
+        EXPECT_EQ(layer->forward(x, y, Option()), 0) << diagonal;
+        EXPECT_EQ(y.dims, 1) << diagonal;
+        EXPECT_EQ(y.w, 0) << diagonal;
+        EXPECT_TRUE(y.empty()) << diagonal;
+    }
+}
+
+TEST(Diag, refuses_three_axes) {
     const LayerPtr layer = make_layer("Diag", "0=3");
     ASSERT_NE(nullptr, layer);
-    EXPECT_TRUE(run_layer(*layer, {Mat(3, 4)}).empty());
     EXPECT_TRUE(run_layer(*layer, {Mat(5, 5, 2)}).empty());
 }
 

@@ -28,9 +28,19 @@ TEST(Einsum, by_hand) {
                   mat_of(Shape(2, 2, 2), {1, 3, 2, 4, -1, -3, -2, -4}));
 }
 
+// As numpy: what comes once, in alphabetical order.
+TEST(Einsum, without_an_output) {
+    const Mat a = mat_of(Shape(2, 2), {1, 2, 3, 4});
+    expect_values("Einsum", equation("ii"), {}, {a}, mat_of(Shape(1), {5}));
+    expect_values("Einsum", equation("ij"), {}, {a}, a);
+    expect_values("Einsum", equation("ji"), {}, {a}, mat_of(Shape(2, 2), {1, 3, 2, 4}));
+    expect_values("Einsum", equation("ij,j"), {}, {a, mat_of(Shape(2), {10, 1})},
+                  mat_of(Shape(2), {12, 34}));
+}
+
 TEST(Einsum, refuses_what_it_cannot_do) {
     for (const char* text :
-         {"ij", "ij-ij", "i.j->i", "ijklm->i", "ij->ii", "ij->k", "ij,->i", "->"})
+         {"ijj,k-", "ij-ij", "i.j->i", "ijklm->i", "ij->ii", "ij->k", "ij,->i", "->"})
         EXPECT_EQ(nullptr, make_layer("Einsum", equation(text))) << text;
     const LayerPtr layer = make_layer("Einsum", equation("ij,jk->ik"), {}, 2);
     EXPECT_TRUE(run_layer(*layer, {Mat(2, 3), Mat(2, 3)}).empty());

@@ -23,6 +23,8 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(9, 7, 16), Shape(12, 5)}, "0=2 5=1").terms(4),
     LayerCase({Shape(9, 7, 16), Shape(12, 5, 2)}, "0=1 9=\"1w,*(0h,2)\""),
     LayerCase({Shape(9, 7, 16)}, "0=2 9=\"*(0w,2),*(0h,2)\"").terms(4),
+    LayerCase({Shape(9, 7, 16)}, "0=2 5=1 9=\"*(0w,2),*(0h,2)\"").terms(4),
+    LayerCase({Shape(9, 7, 16), Shape(12, 5)}, "0=1 5=1 9=\"1h,1w\""),
     LayerCase({Shape(5, 4, 3, 16)}, "0=2 1=2.0 2=2.0").terms(4),
     LayerCase({Shape(9, 7, 16)}, "0=2"),
     LayerCase({Shape(9, 7, 16)}, "0=3 1=1.05 2=1.05").terms(16).term_magnitude(2),
@@ -42,6 +44,9 @@ TEST(Interp, by_hand) {
     // Beyond the scale: each step is 1 / 0.7 wide, not 10 / 7.
     expect_values("Interp", "0=1 2=0.6", {}, {mat_of(Shape(4, 1), {0, 1, 2, 3})},
                   mat_of(Shape(2, 1), {0, 1}));
+    // The expression wins over the size of another input, which need not be there.
+    expect_values("Interp", "0=1 5=1 9=\"*(0w,2),*(0h,2)\"", {}, {x},
+                  mat_of(Shape(4, 2, 1), {1, 1, 3, 3, 1, 1, 3, 3}));
     expect_values("Interp", "0=1 3=2 4=1", {}, {mat_of(Shape(2), {5, 6})},
                   mat_of(Shape(1, 2, 2), {5, 5, 6, 6}));
 }

@@ -123,6 +123,18 @@ def test_planted_fp16_overflow(net, layer, blob):
     assert layers(net, '--precision', 'bf16', '--against', 'fp32', name='big')[0] is None
 
 
+def test_nothing_finite_is_no_pass(net):
+    """NaN in the input is NaN everywhere, on both sides: nothing says that the answers are right."""
+    np.save(net / 'nan.npy', np.full((3, 8, 8), np.nan, np.float32))
+    np.save(net / 'right.npy', np.full((10,), np.nan, np.float32))
+    inputs = ['--input', f'in={net}/nan.npy']
+    for args in (['--against', 'reference'], ['--against', 'fp32'], ['--expect', f'prob={net}/right.npy']):
+        assert 'there is nothing to compare' in validate(net, *inputs, *args, code=3)
+    done = run_program('enginevalidate', net / 'm.param', net / 'm.bin', *inputs, '--against', 'reference', '--layers', '--log',
+                       net / 'log.csv')
+    assert done.returncode == 3, done.stdout
+
+
 def test_nan_weight(net):
     values = weights()
     values['c3'][1][2] = np.nan

@@ -66,10 +66,11 @@ def run_script(summary, *command):
     assert good == total > 0, done.stdout
 
 
-def test_oracle_cases(data):
-    """The single-layer cases of every operator that this engine has."""
+@pytest.mark.parametrize('cases, level', [('cases', host_levels()[-1])] + [('cases-more', level) for level in host_levels()])
+def test_oracle_cases(data, cases, level):
+    """The single-layer cases of every operator that this engine has; `more`: expressions and equations as pnnx writes them."""
     run_script(r'^(\d+) of (\d+) single-layer cases', data / 'oracle/check_cases.py', BIN / 'enginerun',
-               data / 'oracle/cases.tar.xz', '--ops', ','.join(sorted(layer_types())))
+               data / f'oracle/{cases}.tar.xz', '--ops', ','.join(sorted(layer_types())), '--', '--isa', level)
 
 
 def test_oracle_graphs(data):

@@ -71,6 +71,13 @@ TEST(Expression, CountsInputsAndValues) {
     EXPECT_EQ(e.input_count(), 4);
 }
 
+// "0h//2" is no operator between two numbers; ncnn takes the number in front, which files rely on.
+TEST(Expression, ReadsInfixAsNcnn) {
+    EXPECT_EQ(values_of("-(0w,3),0h//2,floor(*(0c,0.3))"), values_of("-(0w,3),0,floor(*(0c,0.3))"));
+    EXPECT_EQ(values_of("2w*3"), Ints({2}));
+    EXPECT_EQ(values_of("-1,0h,ceil(*(2,0.9)),neg(3)"), Ints({-1, values_of("0h")[0], 2, -3}));
+}
+
 TEST(Expression, RefusesBadText) {
     for (const char* text :
          {"(",    ")",          ",",    "0w,",    ",0w", "+(1,2", "+(1)", "+(1,2,3)",    "+(1,2)x",

@@ -1,19 +1,26 @@
 // Weights that are loaded from a path: mapped while they are loaded, independent of the file then.
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "datareader.h"
+#include "log.h"
 #include "net.h"
 
 namespace {
 
 using quoll::Mat;
 using quoll::Net;
+
+std::string g_log;
+void collect(quoll::LogLevel, const char* message, void*) { g_log += std::string(message) + "\n"; }
 
 // Weights beyond the size from which they are mapped, and below; a constant that is extracted.
 const char kParam[] =
@@ -134,19 +141,98 @@ TEST_F(MappedFile, FilesThatEndEarlyAreRefused) {
     }
 }
 
-// What a file has behind the weights is nobody's concern, nor where its pages end.
+// Wherever the pages of the file end.
 TEST_F(MappedFile, AnyLengthOfFile) {
-    std::vector<float> values = weights();
     std::vector<float> b;
-    for (size_t length : {(size_t)57450, (size_t)58367, (size_t)58368, (size_t)58369}) {
-        ASSERT_GE(length, values.size());
-        values.resize(length);
+    for (int constant : {20000, 20917, 20918, 20919}) {
+        std::vector<float> values = weights();
+        values.resize(37450);
+        add_weight(&values, (size_t)constant, false);
         write(values);
+        std::string param = kParam;
+        param.replace(param.find("20000"), 5, std::to_string(constant));
         Net net;
-        ASSERT_EQ(load(&net, false), 0);
+        ASSERT_EQ(net.load_param_mem(param.c_str()), 0);
+        ASSERT_EQ(net.load_model(path_.c_str()), 0) << constant;
         if (b.empty()) b = answer(net, "b");
         EXPECT_EQ(answer(net, "b"), b);
     }
+}
+
+TEST_F(MappedFile, BytesThatAreLeftOverAreAnError) {
+    const std::vector<float> once = weights();
+    std::vector<float> twice = once;
+    twice.insert(twice.end(), once.begin(), once.end());
+    for (const std::vector<float>& values : {twice, std::vector<float>(once.size() + 1, 1e-3f)}) {
+        write(values);
+        for (bool writer : {false, true}) {  // mapped, and read
+            FILE* other = writer ? fopen(path_.c_str(), "r+b") : nullptr;
+            Net net;
+            g_log.clear();
+            quoll::set_log_sink(collect, nullptr);
+            EXPECT_LT(load(&net, false), 0);
+            quoll::set_log_sink(nullptr, nullptr);
+            EXPECT_TRUE(net.layers().empty());
+            const std::string counts = "the layers read " + std::to_string(once.size() * 4) +
+                                       " bytes of weights, and " +
+                                       std::to_string((values.size() - once.size()) * 4) + " of " +
+                                       std::to_string(values.size() * 4) + " are left over";
+            if (values[0] == 0.f) {
+                EXPECT_NE(g_log.find(counts), std::string::npos) << g_log;
+            }
+            if (other) fclose(other);
+        }
+    }
+    write(twice);  // a FILE may hold several models
+    FILE* fp = fopen(path_.c_str(), "rb");
+    for (int i = 0; i < 2; i++) {
+        Net net;
+        ASSERT_EQ(net.load_param_mem(kParam), 0);
+        EXPECT_EQ(net.load_model(fp), 0);
+    }
+    fclose(fp);
+}
+
+// While it is loaded, somebody cuts the file off.
+class Cutter : public quoll::Layer {
+public:
+    Cutter() { one_blob_only = support_inplace = true; }
+    int load_model(const quoll::ModelBin&) override {
+        std::string* const path = (std::string*)userdata;
+        thread = std::thread([path] { ASSERT_EQ(truncate(path->c_str(), 0), 0); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        return 0;
+    }
+    int forward_inplace(Mat&, const quoll::Option&) const override { return 0; }
+    static std::thread thread;
+};
+std::thread Cutter::thread;
+DEFINE_LAYER_CREATOR(Cutter)
+
+TEST_F(MappedFile, AFileThatIsCutOffMeanwhile) {
+    Net whole;
+    ASSERT_EQ(load(&whole, false), 0);
+    const std::vector<float> b = answer(whole, "b");
+    std::string param = kParam;
+    param.replace(param.find("5 5"), 3, "6 6");
+    for (bool writer : {false, true})
+        for (bool reference : {false, true}) {
+            write(weights());
+            FILE* other = writer ? fopen(path_.c_str(), "r+b") : nullptr;
+            Net net;
+            net.opt.use_reference_layers = reference;
+            net.register_custom_layer("Cutter", Cutter_layer_creator, nullptr, &path_);
+            ASSERT_EQ(net.load_param_mem((param + "Cutter cut 1 1 d e\n").c_str()), 0);
+            ASSERT_EQ(net.load_model(path_.c_str()), 0);
+            Cutter::thread.join();
+            const std::vector<float> got = answer(net, "b");
+            ASSERT_EQ(got.size(), b.size());
+            for (size_t i = 0; i < b.size(); i++) ASSERT_NEAR(got[i], b[i], 1e-3f);
+            struct stat st;
+            ASSERT_EQ(stat(path_.c_str(), &st), 0);
+            EXPECT_EQ(st.st_size, 0);
+            if (other) fclose(other);
+        }
 }
 
 // Half floats, which are widened.

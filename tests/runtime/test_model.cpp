@@ -182,6 +182,31 @@ TEST_F(ModelTest, CustomLayersAndUnknownParamsAreKept) {
     EXPECT_TRUE(logged("Mine")) << g_log;
 }
 
+// Type indexes from 256 on are custom layers in ncnn's files; this engine's own have others there.
+TEST_F(ModelTest, CustomBitOfABinaryParam) {
+    int own_ones = 0;
+    for (const std::string& type : quoll::layer_types()) {
+        const int index = quoll::layer_to_index(type.c_str());
+        if (index < 256) continue;
+        Model model, again;
+        quoll::ModelLayer input, layer;
+        input.type = "Input", input.name = "i", input.outputs = {"x"};
+        layer.type = type, layer.name = "l", layer.inputs = {"x"}, layer.outputs = {"y"};
+        model.layers = {input, layer};
+        if (model.check() != 0) continue;  // it needs parameters
+        own_ones++;
+        const std::string binary = saved(model, kBinary);
+        ASSERT_EQ(load(&again, kBinary, binary), 0) << type << g_log;
+        EXPECT_EQ(again.layers[1].type, type);
+        std::string theirs = words({7767517, 2, 2, 16, 0, 1, 0, -233, index, 1, 1, 0, 1, -233});
+        ASSERT_EQ(load(&again, kBinary, theirs), 0) << type << g_log;
+        EXPECT_EQ(again.layers[1].custom_index, index - 256);
+        EXPECT_EQ(again.layers[1].type, "Custom" + std::to_string(index - 256));
+        EXPECT_EQ(saved(again, kBinary), theirs);
+    }
+    EXPECT_GE(own_ones, 5);
+}
+
 TEST_F(ModelTest, WeightsKeepTheirStorage) {
     const std::string param = "7767517\n2 2\nInput i 0 1 x\nInnerProduct f 1 1 x y 0=1 1=1 2=5\n";
     std::string table = words({0x00000101});
@@ -312,8 +337,7 @@ TEST_F(ModelTest, RefusesWrongWeights) {
          [](ModelLayer* l) { l->set_weight("bias_data", Mat(Shape(2, DType::s8))); }},
         {"u8 with a table of 256, got u8 with a table of 0",
          [](ModelLayer* l) { l->set_weight("weight_data", Mat(Shape(4, DType::u8))); }},
-        {"got s32",
-         [](ModelLayer* l) { l->set_weight("weight_data", Mat(Shape(4, DType::s32))); }},
+        {"got s32", [](ModelLayer* l) { l->set_weight("weight_data", Mat(Shape(4, DType::s32))); }},
     };
     for (const auto& c : cases) {
         g_log.clear();

@@ -427,6 +427,74 @@ TEST_F(NetTest, BinaryParamEveryWay) {
     remove(path.c_str());
 }
 
+// A binary param with one layer, of this type index, behind its input.
+std::string binary_of_one(int typeindex) {
+    return words({7767517, 2, 2, 16, 0, 1, 0, -233, typeindex, 1, 1, 0, 1, -233});
+}
+
+std::string loaded_type(Net* net, const std::string& param) {
+    const unsigned char* p = (const unsigned char*)param.data();
+    const int status = net->load_param_bin(quoll::DataReaderFromMemory(p, param.size()));
+    return status != 0 ? "" : net->layers()[1]->typeindex < 0 ? "custom" : net->layers()[1]->type;
+}
+
+// ncnn marks custom layers by a bit that type indexes of this engine's own layers have too.
+TEST_F(NetTest, CustomLayersAndBuiltInOnesDoNotTakeEachOthersPlace) {
+    int own_ones = 0;
+    for (const int i : {0, 3, 5, 24, 64, 104}) {
+        const int custom = quoll::kCustomLayerBit | i;
+        const char* const own = quoll::layer_type_name(custom);  // of 3, 64 and 104: none
+        Net marked, plain, without;
+        marked.register_custom_layer(custom, AddConstant_layer_creator);
+        plain.register_custom_layer(i, AddConstant_layer_creator);
+        EXPECT_EQ(loaded_type(&marked, binary_of_one(custom)), "custom") << i;
+        EXPECT_EQ(loaded_type(&plain, binary_of_one(custom)), "custom") << i;
+        EXPECT_EQ(loaded_type(&without, binary_of_one(custom)), "") << i;
+        EXPECT_TRUE(logged("custom layer " + std::to_string(i) + ", which is not registered"));
+        EXPECT_EQ(loaded_type(&plain, binary_of_one(i)), "custom") << i;
+        // What the parameters that are not there mean to it is the same.
+        EXPECT_EQ(loaded_type(&marked, binary_of_one(i)), loaded_type(&without, binary_of_one(i)));
+        if (i == 5 || i == 0) {
+            EXPECT_EQ(loaded_type(&marked, binary_of_one(i)), quoll::layer_type_name(i));
+        }
+        if (!own) continue;
+        const std::string text =
+            "7767517\n2 2\nInput i 0 1 x\n" + std::string(own) + " l 1 1 x y\n";
+        if (without.load_param_mem(text.c_str()) != 0) continue;  // it needs parameters
+        own_ones++;
+        for (Net* net : {&marked, &plain}) {
+            ASSERT_EQ(net->load_param_mem(text.c_str()), 0) << own;
+            EXPECT_EQ(net->layers()[1]->type, own);
+            EXPECT_EQ(net->layers()[1]->typeindex, custom) << own;
+        }
+    }
+    EXPECT_GE(own_ones, 2);
+}
+
+// As bytes of a file that somebody put into the program.
+TEST_F(NetTest, OtherFormatsInMemoryAreNamed) {
+    alignas(4) const unsigned char onnx[] = {8, 7, 0x12, 2, 'p', 'y', 0x3a, 4, 0x0a, 2, 0x0a, 0};
+    alignas(4) const unsigned char text[] = "7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y\n";
+    alignas(4) const unsigned char caffe[] = {0x0a, 2, 'n', 'n', 0xa2, 6, 2, 0x0a, 0};
+    Net net;
+    EXPECT_EQ(net.load_param(onnx, sizeof(onnx)), 0);
+    EXPECT_TRUE(logged("the 12 bytes are an ONNX model")) << g_log;
+    EXPECT_EQ(net.load_param(text, sizeof(text)), 0);
+    EXPECT_TRUE(logged("are a text param, which load_param takes")) << g_log;
+    ASSERT_EQ(net.load_param_mem((const char*)text), 0);
+    EXPECT_EQ(net.load_model(caffe, sizeof(caffe)), 0);
+    EXPECT_TRUE(logged("the 9 bytes are a caffemodel")) << g_log;
+    // Weights of all kinds are no other format, whatever their first values are.
+    for (int first : {0, 0x01306B47, 0x000D4B38, 0x0002C056, 0x36314642, 1, 0x3f800000, 0x0a0a0a0a})
+        for (int second : {0, 0x3f800000, 0x12070812, -1}) {
+            const int words[] = {first, second, 0x0a0a0a0a, 0x3e4ccccd};
+            g_log.clear();
+            ASSERT_EQ(net.load_param_mem((const char*)text), 0);
+            net.load_model((const unsigned char*)words, sizeof(words));
+            EXPECT_FALSE(logged("bytes are")) << first << " " << second << g_log;
+        }
+}
+
 // Two models, params and weights alternating, in one file.
 TEST_F(NetTest, ModelsConcatenatedInOneFile) {
     FILE* fp = tmpfile();
@@ -499,6 +567,8 @@ TEST_F(NetTest, BadParamsSayWhatAndWhere) {
         {"7767517\n3 3\nInput i 0 1 x\nReLU r 1 1 b a\nReLU q 1 1 a b\n",
          "depend on its own output"},
         {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y 0=abc\n",
+         "[ReLU r] slope (0): expected one number, got a string"},
+        {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y 0=1,abc\n",
          "[ReLU r] parameter 0: expected a number, got 'abc'"},
         {"7767517\n2 2\nInput i 0 1 x\nReLU r 1 1 x y nonsense\n",
          "[ReLU r] parameters: expected id=value"},
@@ -613,6 +683,110 @@ TEST_F(NetTest, EncryptedModelThroughADataReader) {
     Mat out;
     ASSERT_EQ(ex.extract("y", out), 0);
     EXPECT_EQ(out[0], 4.f);
+}
+
+// Sizes that a file hints are no more than hints: in ncnn's form of four values an output, in that
+// of five, and wrong, too few, too many or absurd.
+TEST_F(NetTest, HintsOfSizesNeverRefuseAModel) {
+    const std::string input = "7767517\n3 3\nInput i 0 1 x -23330=",
+                      layers = "\nConvolution c 1 1 x y 0=2 1=1 5=0 6=8 -23330=",
+                      end = "\nReLU r 1 1 y z\n";
+    const char* const hints[] = {"4,3,5,6,4",
+                                 "5,3,5,6,1,4",
+                                 "5,3,5,6,4,1",
+                                 "5,3,7,9,1,3",
+                                 "5,2,5,6,1,1",
+                                 "1,3",
+                                 "4,3,-5,6,4",
+                                 "5,9,1,1,1,1",
+                                 "5,3,2147483647,2147483647,1,4",
+                                 "5,0,0,0,0,0",
+                                 "7,1,2,3,4,5,6,7",
+                                 "5,4,2,2,2,4",
+                                 "3,1,2",
+                                 "5,1,4,1,1,1",
+                                 "5,3,100000,100000,1,4",
+                                 "0",
+                                 "2,3",
+                                 "5,3,1,1,1,4",
+                                 "4,x,y,z,w"};
+    const std::string weights((1 + 8) * sizeof(float), '\0');
+    for (const char* of_input : hints)
+        for (const char* of_output : hints) {
+            Net net;
+            ASSERT_EQ(load_text(&net, input + of_input + layers + of_output + end, weights), 0)
+                << of_input << " " << of_output << g_log;
+            Extractor ex = net.create_extractor();
+            Mat x(5, 6, 4), z;
+            x.fill(1.f);
+            ASSERT_EQ(ex.input("x", x), 0);
+            ASSERT_EQ(ex.extract("z", z), 0) << of_input << " " << of_output << g_log;
+            EXPECT_EQ(z.logical_shape(), quoll::Shape(5, 6, 2));
+        }
+    EXPECT_EQ(g_log, "");
+}
+
+TEST_F(NetTest, ReadsHintsOfFourAndOfFiveValues) {
+    const char* const text =
+        "7767517\n2 4\n"
+        "Input i 0 1 x -23330=5,3,5,6,1,4\n"
+        "Split s 1 3 x a b c -23330=%s\n";
+    char param[256];
+    for (const char* hints : {"15,3,5,6,1,4,2,7,8,1,1,4,2,3,4,5", "13,3,5,6,4,2,7,8,1,4,2,3,4,5"}) {
+        snprintf(param, sizeof(param), text, hints);
+        Net net;
+        ASSERT_EQ(net.load_param_mem(param), 0);
+        EXPECT_EQ(net.blobs()[0].shape, quoll::Shape(5, 6, 4)) << hints;
+        EXPECT_EQ(net.blobs()[1].shape, quoll::Shape(5, 6, 4)) << hints;
+        EXPECT_EQ(net.blobs()[2].shape, quoll::Shape(7, 8)) << hints;
+        EXPECT_EQ(net.blobs()[3].shape, quoll::Shape(2, 3, 4, 5)) << hints;
+    }
+}
+
+// A text in memory may end without a line end.
+TEST_F(NetTest, TextWithoutALineEnd) {
+    const char memory[] =
+        "7767517\n2 2\nInput i 0 1 x\nClip c 1 1 x y 0=-1 1=2\0"
+        "99 2=1\n";
+    const unsigned char* p = (const unsigned char*)memory;
+    Net net;
+    ASSERT_EQ(net.load_param(quoll::DataReaderFromMemory(p)), 0) << g_log;
+    ASSERT_EQ(net.load_model(quoll::DataReaderFromEmpty()), 0) << g_log;
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", vector_of({-5, 5})), 0);
+    Mat y;
+    ASSERT_EQ(ex.extract("y", y), 0);
+    EXPECT_EQ(y[0], -1.f);
+    EXPECT_EQ(y[1], 2.f);
+    EXPECT_EQ(g_log, "");
+    ASSERT_EQ(net.load_param(quoll::DataReaderFromMemory(
+                  p = (const unsigned char*)"7767517\n1 1\nInput i 0 1 x")),
+              0)
+        << g_log;
+}
+
+// What a program does with its outputs is no business of the next run's.
+TEST_F(NetTest, AnExtractedWeightIsACopy) {
+    const char* const text =
+        "7767517\n4 5\nMemoryData m 0 1 m 0=2 1=3\nSplit s 1 2 m a b\n"
+        "Reshape r 1 1 a c 0=6\nSlice t 1 1 b d -23300=1,-233\n";
+    const float values[] = {1, 2, 3, 4, 5, 6};
+    const std::string weights((const char*)values, sizeof(values));
+    for (bool fused : {true, false}) {
+        Net net;
+        net.opt.use_graph_fusion = fused;
+        ASSERT_EQ(load_text(&net, text, weights), 0) << g_log;
+        for (int run = 0; run < 2; run++)
+            for (const char* blob : {"m", "a", "c", "d"}) {
+                Extractor ex = net.create_extractor();
+                Mat out;
+                if (!fused || net.blobs()[net.find_blob_index_by_name(blob)].producer >= 0) {
+                    ASSERT_EQ(ex.extract(blob, out), 0) << blob << g_log;
+                    for (int i = 0; i < 6; i++) EXPECT_EQ(out[i], values[i]) << blob;
+                    out.fill(-9.f);
+                }
+            }
+    }
 }
 
 }  // namespace

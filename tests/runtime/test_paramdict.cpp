@@ -1,5 +1,7 @@
 // Parameters as text and binary: numbers whatever their digits and the locale, arrays, strings,
 // errors.
+#include <cfloat>
+#include <climits>
 #include <clocale>
 #include <cmath>
 #include <cstdlib>
@@ -119,13 +121,107 @@ TEST(ParamDict, IgnoresTheLocale) {
 }
 
 TEST(ParamDict, RefusesBadText) {
-    for (const char* text :
-         {"0", "=1", "x=1", "0=", "0=abc", "0=1x", "32=1", "-5=1", "-23300=3,1,2", "-23300=-1",
-          "-23300=1.5,2", "-23300=2,1,2,3", "0=\"open", "99999999999=1", "-2147483648=1,1",
-          "0=1,,2", "1.5=2", "-23300=99999999999,1"}) {
+    for (const char* text : {"0",
+                             "=1",
+                             "x=1",
+                             "0=",
+                             "0=a\"c",
+                             "0=1x",
+                             "0=1,abc",
+                             "0=,",
+                             "32=1",
+                             "-5=1",
+                             "-23300=3,1,2",
+                             "-23300=-1",
+                             "-23300=1.5,2",
+                             "-23300=2,1,2,3",
+                             "0=\"open",
+                             "99999999999=1",
+                             "-2147483648=1,1",
+                             "0=1,,2",
+                             "1.5=2",
+                             "-23300=99999999999,1"}) {
         quoll::ParamDict pd;
         EXPECT_LT(parse(text, &pd), 0) << text;
     }
+}
+
+// As ncnn reads them.
+TEST(ParamDict, ReadsStringsWithoutQuotes) {
+    quoll::ParamDict pd;
+    ASSERT_EQ(parse("5=nearest 6=linear,2.5 7=3 8=inf 9=nan,1", &pd), 0);
+    EXPECT_EQ(pd.get(5, std::string()), "nearest");
+    EXPECT_EQ(pd.get(6, std::string()), "linear,2.5");
+    EXPECT_EQ(pd.get(7, 0), 3);
+    EXPECT_EQ(pd.type(8), quoll::ParamDict::kFloat);
+    EXPECT_EQ(pd.get_floats(9, quoll::Mat())[1], 1.f);
+}
+
+TEST(ParamDict, ReadsArraysOfOne) {
+    quoll::ParamDict pd;
+    ASSERT_EQ(parse("3=7, 4=2.5, 5=1", &pd), 0);
+    const quoll::Mat ints = pd.get_ints(3, quoll::Mat()), floats = pd.get_floats(4, quoll::Mat());
+    ASSERT_EQ(ints.w, 1);
+    EXPECT_EQ(((const int*)ints.data)[0], 7);
+    ASSERT_EQ(floats.w, 1);
+    EXPECT_EQ(floats[0], 2.5f);
+    EXPECT_EQ(pd.get(5, 0), 1);
+    ASSERT_EQ(parse("3=7,", &pd), 0);
+    EXPECT_EQ(pd.get_ints(3, quoll::Mat()).w, 1);
+}
+
+// A text in memory whose length nobody told ends with its NUL, not with what lies behind that.
+TEST(ParamDict, StopsAtTheEndOfAString) {
+    const char memory[] =
+        "0=12\0"
+        "345 1=6";
+    const unsigned char* p = (const unsigned char*)memory;
+    quoll::ParamDict pd;
+    ASSERT_EQ(pd.load_param(quoll::DataReaderFromMemory(p)), 0);
+    EXPECT_EQ(pd.get(0, 0), 12);
+    EXPECT_EQ(pd.type(1), quoll::ParamDict::kNone);
+}
+
+// Nothing relies on hints of sizes.
+TEST(ParamDict, SkipsHintsThatCannotBeRead) {
+    for (const char* hints : {"-23330=4,3,8", "-23330=5,3,8,8,1,x", "-23330=-1", "-23330=x,1,2",
+                              "-23330=", "-23330=2,1,2,3,4,5", "30=1,,2"}) {
+        quoll::ParamDict pd;
+        ASSERT_EQ(parse(std::string("0=1 ") + hints + " 1=2", &pd), 0) << hints;
+        EXPECT_EQ(pd.get(0, 0), 1) << hints;
+        EXPECT_EQ(pd.type(30), quoll::ParamDict::kNone) << hints;
+        EXPECT_EQ(pd.get(1, 0), 2) << hints;
+    }
+    // A string without an end takes the rest of its line, and no more.
+    const std::string text = "0=1 30=\"a b\n0=2\n";
+    const unsigned char* p = (const unsigned char*)text.data();
+    const quoll::DataReaderFromMemory reader(p, text.size());
+    for (int line = 1; line <= 2; line++) {
+        quoll::ParamDict pd;
+        ASSERT_EQ(pd.load_param(reader), 0);
+        EXPECT_EQ(pd.get(0, 0), line);
+    }
+}
+
+// ncnn's Mats have no dtype: programs written for it put ints into a Mat of floats.
+TEST(ParamDict, SetTakesIntsInAMat) {
+    const int values[] = {-233, 0, 7, 1 << 24, INT_MAX, -100000000};
+    quoll::Mat m(6);
+    memcpy(m.data, values, sizeof(values));
+    quoll::ParamDict pd;
+    pd.set(9, m);
+    const quoll::Mat ints = pd.get_ints(9, quoll::Mat()), floats = pd.get_floats(9, quoll::Mat());
+    ASSERT_EQ(ints.w, 6);
+    EXPECT_EQ(memcmp(ints.data, values, sizeof(values)), 0);
+    EXPECT_EQ(floats[0], -233.f);
+    quoll::Mat f(4);
+    f[0] = 0.f, f[1] = -1.5f, f[2] = FLT_MAX, f[3] = 1e-20f;
+    pd.set(9, f);
+    EXPECT_EQ(pd.get_floats(9, quoll::Mat())[1], -1.5f);
+    EXPECT_EQ(((const int*)pd.get_ints(9, quoll::Mat()).data)[1], -1);
+    f.fill(0.f);
+    pd.set(9, f);
+    EXPECT_EQ(pd.type(9), quoll::ParamDict::kFloatArray);
 }
 
 std::string binary(std::initializer_list<int> words) {

@@ -48,11 +48,13 @@ int convert(const Arguments& a, Model* model, std::string* what) {
     return -1;
 }
 
-int write(const Arguments& a, const Model& model) {
+int write(const Arguments& a, Model& model) {
     OutputFiles files({a.prototxt, a.caffemodel});
     const std::string param = files.add(a.param);
     const std::string bin = param.empty() ? "" : files.add(a.bin);
-    if (bin.empty() || model.save_param(param.c_str()) || model.save_model(bin.c_str())) return -1;
+    if (bin.empty() || model.number_weights() || model.save_param(param.c_str()) ||
+        model.save_model(bin.c_str()))
+        return -1;
     return files.commit();
 }
 

@@ -8,6 +8,7 @@
 #include "common/run_options.h"
 #include "datareader.h"
 #include "datawriter.h"
+#include "file_format_private.h"
 #include "log.h"
 
 namespace quoll {
@@ -61,13 +62,12 @@ int load_model_files(const std::string& param, const std::string& bin, Model* mo
     std::vector<unsigned char> bytes;
     if (read_bytes(bin, &bytes)) return -1;
     const unsigned char* p = bytes.data();
-    const CopiedBytes reader(p, bytes.size());
-    if (model->load_model(reader)) {
+    const char* const format = unexpected_format(p, bytes.size(), bytes.size(), FileKind::kWeights);
+    if (format) QUOLL_LOGE("%s: expected weights, it is %s", bin.c_str(), format);
+    if (format || model->load_model(CopiedBytes(p, bytes.size()), true)) {
         QUOLL_LOGE("the weights are in %s", bin.c_str());
         return -1;
     }
-    if (reader.remaining() > 0)
-        QUOLL_LOGW("%s: %zu bytes more than the model reads", bin.c_str(), reader.remaining());
     return 0;
 }
 
@@ -88,11 +88,12 @@ int write_file(const std::string& target, const std::string& text, OutputFiles* 
                        target);
 }
 
-int save_model_files(const Model& model, const std::string& param, const std::string& bin,
+int save_model_files(Model& model, const std::string& param, const std::string& bin,
                      OutputFiles* files) {
     std::vector<unsigned char> bytes;
     const DataWriterToMemory writer(&bytes);
     const bool binary = ends_with(param, ".param.bin");
+    if (model.number_weights()) return -1;
     if (binary ? model.save_param_bin(writer) : model.save_param(writer)) return -1;
     if (write_bytes(bytes, files->add(param), param)) return -1;
     bytes.clear();

@@ -16,11 +16,11 @@ bool ends_with(const std::string& s, const std::string& end);
 int read_bytes(const std::string& path, std::vector<unsigned char>* bytes);
 
 // param: text, or binary if it ends in .param.bin. bin: "" where no weights are wanted, or none of
-// the layers has any. Bytes that the model does not read are a warning. 0, or -1 after a message.
+// the layers has any. Bytes that the model does not read are an error. 0, or -1 after a message.
 int load_model_files(const std::string& param, const std::string& bin, Model* model);
 
-// Puts both files among `files`, which the caller commits.
-int save_model_files(const Model& model, const std::string& param, const std::string& bin,
+// Puts both files, numbered as a pair, among `files`, which the caller commits.
+int save_model_files(Model& model, const std::string& param, const std::string& bin,
                      OutputFiles* files);
 
 // Writes bytes to what OutputFiles gave for `target`, or fails without a word if that is "".

@@ -1,13 +1,17 @@
 #include "output_files.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <atomic>
 
 #include "log.h"
 
@@ -26,9 +30,54 @@ static bool same_file(const std::string& a, const std::string& b) {
     return S_ISREG(sa.st_mode) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
 }
 
+// Temporary files begin with this, whatever the target is called: names may be as long as the file
+// system allows.
+static const char kPart[] = ".quoll-part-";
+
+static std::string folder_of(const std::string& path) {
+    const size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
+// Those of programs that were killed: one that lives holds a lock on its own.
+static void remove_leftovers(const std::string& folder) {
+    DIR* const dir = opendir(folder.c_str());
+    if (!dir) return;
+    while (const struct dirent* entry = readdir(dir)) {
+        if (strncmp(entry->d_name, kPart, strlen(kPart)) != 0) continue;
+        const std::string path = folder + entry->d_name;
+        const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        if (fd < 0) continue;
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
+        close(fd);
+    }
+    closedir(dir);
+}
+
+// A new file, open and locked; -1, with errno set, when there can be none.
+static int create_part(const std::string& folder, std::string* path) {
+    static std::atomic<int> count{0};
+    for (int tries = 0; tries < 100; tries++) {
+        *path = folder + kPart + std::to_string(getpid()) + "-" + std::to_string(count++);
+        const int fd = open(path->c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno == EEXIST) continue;
+        if (fd < 0) return -1;
+        // Somebody who removes leftovers may have come between; file systems without locks do not
+        // let anybody lock.
+        struct stat st;
+        const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!taken && fstat(fd, &st) == 0 && st.st_nlink > 0) return fd;
+        close(fd);
+    }
+    errno = EEXIST;
+    return -1;
+}
+
 OutputFiles::~OutputFiles() {
-    for (const File& file : files_)
+    for (const File& file : files_) {
         if (!file.temporary.empty()) unlink(file.temporary.c_str());
+        if (file.fd >= 0) close(file.fd);
+    }
 }
 
 std::string OutputFiles::add(const std::string& target) {
@@ -54,14 +103,14 @@ std::string OutputFiles::add(const std::string& target) {
         files_.push_back(file);
         return file.target;
     }
-    file.temporary = file.target + ".part" + std::to_string(getpid());
-    const int fd = open(file.temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
+    const std::string folder = folder_of(file.target);
+    remove_leftovers(folder);
+    file.fd = create_part(folder, &file.temporary);
+    if (file.fd < 0) {
         QUOLL_LOGE("%s cannot be created: %s", target.c_str(), strerror(errno));
         return "";
     }
-    if (exists) (void)!fchmod(fd, st.st_mode & 07777);  // as far as the file system has modes
-    close(fd);
+    if (exists) (void)!fchmod(file.fd, st.st_mode & 07777);  // as far as the file system has modes
     files_.push_back(file);
     return file.temporary;
 }
@@ -74,6 +123,8 @@ int OutputFiles::commit() {
             return -1;
         }
         file.temporary.clear();
+        close(file.fd);
+        file.fd = -1;
     }
     files_.clear();
     return 0;

@@ -7,8 +7,11 @@
 
 namespace quoll {
 
-// Content goes to temporary files beside the final ones; commit() gives them their names when all
-// are complete. What is not committed is removed. A target that exists and is no regular file (a
+// Content goes to temporary files (".quoll-part-...") in the folders of the final ones; commit()
+// gives them their names, in the order of add(), when all are complete. What is not committed is
+// removed, at the next add() in the folder if the program was killed. A kill between two names
+// leaves new files beside old ones: a model's files say whether they belong together
+// (Model::number_weights), if the param comes first. A target that exists and is no regular file (a
 // pipe, /dev/stdout) is written directly. Failures leave a message in the log.
 //
 //   OutputFiles files({"in.param"});
@@ -32,6 +35,7 @@ private:
     struct File {
         std::string target;     // symbolic links resolved
         std::string temporary;  // empty when the target is written directly
+        int fd = -1;            // of the temporary file, locked
     };
     const std::vector<std::string> inputs_;
     std::vector<File> files_;

@@ -60,11 +60,7 @@ int load(const Arguments& a, Model* model, ByteVector* weights) {
         return 0;
     }
     const unsigned char* p = weights->data();
-    const DataReaderFromMemory reader(p, weights->size());
-    if (model->load_model(reader)) return -1;
-    if (reader.remaining() > 0)
-        QUOLL_LOGW("%s: %zu bytes more than the model reads", a.bin.c_str(), reader.remaining());
-    return 0;
+    return model->load_model(DataReaderFromMemory(p, weights->size()), true);
 }
 
 // Opens `path` and calls write(FILE*), which returns 0 if all went well.

@@ -185,8 +185,8 @@ int run(const Arguments& a, MessageLog* log) {
     for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
     OutputFiles files({a.onnx});
     const std::string param = files.add(a.param), bin = files.add(a.bin);
-    if (param.empty() || bin.empty() || result.model.save_param(param.c_str()) != 0 ||
-        result.model.save_model(bin.c_str()) != 0)
+    if (param.empty() || bin.empty() || result.model.number_weights() != 0 ||
+        result.model.save_param(param.c_str()) != 0 || result.model.save_model(bin.c_str()) != 0)
         return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
     const std::string report = a.report.empty() ? "" : files.add(a.report);
     if (!a.report.empty() && (report.empty() || write_report(result, report) != 0))

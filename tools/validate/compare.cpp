@@ -77,13 +77,18 @@ Comparison compare(const Mat& got, const Mat& expected) {
         c.bad_expected += bad_x, c.bad_got += bad_y, c.only_got += bad_y && !bad_x;
         if (!bad_x) c.largest = std::max(c.largest, fabs(x[i]));
         if (bad_x || bad_y) continue;
+        c.compared++;
         const double d = x[i] - y[i];
         xy += x[i] * y[i], xx += x[i] * x[i], yy += y[i] * y[i], dd += d * d;
         low = std::min(low, x[i]), high = std::max(high, x[i]);
         c.max_error = std::max(c.max_error, fabs(d));
     }
     c.range = high >= low ? high - low : 0;
-    c.similarity = xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / sqrt(xx) / sqrt(yy);
+    const bool nothing = c.compared == 0 && c.count > 0;
+    c.similarity = nothing              ? 0
+                   : xx == 0 && yy == 0 ? 1
+                   : xx == 0 || yy == 0 ? 0
+                                        : xy / sqrt(xx) / sqrt(yy);
     c.sqnr = dd == 0 ? INFINITY : xx / dd;
     const bool channels = shape.dims >= 3;
     c.pixel_accuracy = same_argmax(x, y, channels ? shape.c : shape.w,

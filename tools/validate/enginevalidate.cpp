@@ -213,6 +213,7 @@ bool check_output(const std::string& blob, const Mat& got, const Mat& expected, 
     if (c.bad_got != 0 || c.bad_expected != 0)
         text += ", not finite " + std::to_string(c.bad_got) + " (expected " +
                 std::to_string(c.bad_expected) + ") of " + std::to_string(c.count);
+    if (c.count > 0 && c.compared == 0) text += ": there is nothing to compare";
     const bool right = c.similarity > least && c.only_got == 0 && c.bad_got == c.bad_expected;
     print_verdict(right, text);
     return right;
