@@ -49,7 +49,7 @@ static inline float float_from_half(unsigned short value) {
     const int32_t denormal = (int32_t)bits_of((float)magnitude * (1.f / 16777216.f));  // exact
     const int32_t rebias = pick(magnitude < 0x7c00, 0x38000000, 0x70000000);
     const int32_t normal =
-        (magnitude << 13) + rebias + pick(magnitude > 0x7c00, ~magnitude << 13 & 0x400000, 0);
+        (magnitude << 13) + rebias + pick(magnitude > 0x7c00, (~magnitude & 0x200) << 13, 0);
     return float_of(sign | (uint32_t)pick(magnitude < 0x400, denormal, normal));
 }
 

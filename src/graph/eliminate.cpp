@@ -1,5 +1,6 @@
 #include "graph/passes.h"
 #include "layer/binaryop.h"
+#include "layer/concat.h"
 #include "layer/dropout.h"
 #include "layer/elementwise.h"
 #include "layer/memorydata.h"
@@ -53,7 +54,8 @@ bool is_identity(const LayerGraph& graph, int index) {
                !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
                s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0;
     if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp")) return is_neutral(*s);
-    if (graph.is(index, "Concat")) return true;  // of one input
+    // Of one input; whether it has another axis shows when it runs.
+    if (const auto* s = graph.as<Concat>(index, "Concat")) return s->axis == 0 || s->axis == -1;
     if (const auto* s = graph.as<Permute>(index, "Permute")) return s->order_type == 0;
     if (const auto* s = graph.as<Padding>(index, "Padding"))
         return s->top == 0 && s->bottom == 0 && s->left == 0 && s->right == 0 && s->front == 0 &&
@@ -116,9 +118,9 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     if (!op || op->with_scalar || op->bottoms.size() != 2) return 0;
     const auto* constant = graph.as<MemoryData>(graph.producer(op->bottoms[1]), "MemoryData");
     // More axes than the other operand has would show in the result.
-    if (!constant || constant->data.dims != 1 || constant->data.w != 1 ||
-        constant->data.dtype != DType::f32 || constant->data.elempack != 1 ||
-        graph.is(graph.producer(op->bottoms[0]), "MemoryData"))
+    if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 ||
+        constant->data.w != 1 || constant->data.dtype != DType::f32 ||
+        constant->data.elempack != 1 || graph.is(graph.producer(op->bottoms[0]), "MemoryData"))
         return 0;
     op->with_scalar = 1;
     op->b = constant->data[0];

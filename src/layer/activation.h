@@ -37,29 +37,35 @@ struct Activation {
 // Hendrycks and Gimpel (2016).
 inline float gelu(float x, bool fast) {
     const float kSqrtHalf = 0.70710678f, kSqrt2ByPi = 0.79788456f;
+    if (x == -INFINITY) return 0.f;  // the limit; the products are NaN
     if (!fast) return 0.5f * x * erfcf(-kSqrtHalf * x);
     return 0.5f * x * (1.f + tanhf(kSqrt2ByPi * (x + 0.044715f * x * x * x)));
 }
 
-// The scalar reference.
+// The scalar reference. NaN stays NaN; where a function has a limit at -infinity, that is its
+// value.
 inline float activate(float x, const Activation& f) {
     switch (f.type) {
         case kActivationReLU:
             return x < 0.f ? 0.f : x;
         case kActivationLeakyReLU:
-            return x > 0.f ? x : x * f.a;
-        case kActivationClip:
-            return x < f.a ? f.a : x > f.b ? f.b : x;
+            return x < 0.f ? (f.a == 0.f ? 0.f : x * f.a) : x;
+        case kActivationClip: {
+            const float y = x < f.a ? f.a : x;
+            return y > f.b ? f.b : y;
+        }
         case kActivationSigmoid:
             return (float)(1.0 / (1.0 + exp(-(double)x)));
         case kActivationMish:
+            if (x == -INFINITY) return 0.f;
             // For x > 30 the factor is 1 in float, and e^x would overflow later on.
             return x > 30.f ? x : (float)(x * tanh(log1p(exp((double)x))));
         case kActivationHardSwish: {
             const float gate = x * f.a + f.b;
-            return x * (gate < 0.f ? 0.f : gate > 1.f ? 1.f : gate);
+            return gate < 0.f ? 0.f : gate > 1.f ? x : x * gate;
         }
         case kActivationSwish:
+            if (x == -INFINITY) return 0.f;
             return (float)(x / (1.0 + exp(-(double)x)));
         case kActivationGelu:
             return gelu(x, f.a != 0.f);

@@ -11,6 +11,7 @@ namespace quoll {
 class Mish : public ElementwiseOperator<Mish> {
 public:
     float value(float x) const {
+        if (x == -INFINITY) return 0.f;  // the limit
         // log1p(exp(x)) is x itself once exp(x) would overflow.
         return x * tanhf(x > 20.f ? x : log1pf(expf(x)));
     }

@@ -11,7 +11,9 @@ namespace quoll {
 class Swish : public ElementwiseOperator<Swish> {
 public:
     static void params(Swish& s, ParamVisitor& v);
-    float value(float x) const { return x / (1.f + expf(-beta * x)); }
+    float value(float x) const {
+        return x == -INFINITY ? 0.f : x / (1.f + expf(-beta * x));  // the limit
+    }
 
     float beta = 1.f;
 };

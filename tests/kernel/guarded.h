@@ -1,13 +1,19 @@
-// Buffers that end (or begin) at an inaccessible page, so that one value too many is a crash.
+// Buffers that end (or begin) at an inaccessible page, so that one value too many is a crash; and
+// an allocator of such blocks.
 #ifndef QUOLL_TESTS_KERNEL_GUARDED_H
 #define QUOLL_TESTS_KERNEL_GUARDED_H
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
+#include <map>
+#include <mutex>
+
+#include "allocator.h"
 
 template <class T>
 class Guarded {
@@ -44,6 +50,48 @@ private:
     size_t count_, length_;
     char* base_;
     T* data_;
+};
+
+// Blocks with a page that faults on either side, full of NaN (of any type of float) at first. With
+// at_end what may be read ends at the page behind, otherwise the block begins at the page before.
+// damage() counts the freed blocks of which bytes behind the end were written.
+class GuardedAllocator : public quoll::Allocator {
+public:
+    explicit GuardedAllocator(bool at_end) : at_end_(at_end) {}
+    ~GuardedAllocator() override {
+        if (!blocks_.empty()) fprintf(stderr, "%zu guarded blocks are left\n", blocks_.size());
+    }
+    void* fastMalloc(size_t size) override {
+        const size_t whole = quoll::align_size(size, quoll::kMallocAlign) + quoll::kMallocOverread;
+        Guarded<unsigned char>* block = new Guarded<unsigned char>(whole, at_end_);
+        memset(block->data(), kFill, whole);
+        const std::lock_guard<std::mutex> lock(mutex_);
+        blocks_[block->data()] = {block, size};
+        return block->data();
+    }
+    void fastFree(void* ptr) override {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto at = blocks_.find(ptr);
+        if (at == blocks_.end()) abort();
+        Guarded<unsigned char>* block = at->second.block;
+        size_t i = at->second.size;
+        while (i < block->size() && (*block)[i] == kFill) i++;
+        if (i < block->size()) damage_++;
+        delete block;
+        blocks_.erase(at);
+    }
+    int damage() const { return damage_; }
+
+private:
+    enum { kFill = 0xff };
+    struct Block {
+        Guarded<unsigned char>* block;
+        size_t size;
+    };
+    const bool at_end_;
+    std::mutex mutex_;
+    std::map<void*, Block> blocks_;
+    int damage_ = 0;
 };
 
 #endif

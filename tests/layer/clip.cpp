@@ -16,6 +16,8 @@ TEST(Clip, by_hand) {
     const Mat x = mat_of(Shape(4), {-2, 0, 3, 9});
     expect_values("Clip", "0=-1 1=6", {}, {x}, mat_of(Shape(4), {-1, 0, 3, 6}));
     expect_values("Clip", "", {}, {x}, x);
+    // Raised first, then lowered.
+    expect_values("Clip", "0=4 1=1", {}, {x}, mat_of(Shape(4), {1, 1, 1, 1}));
 }
 
 }  // namespace quoll

@@ -27,6 +27,12 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(37, 5, 16), 16, 16, 3, "4=1 5=1 9=1 18=0.5"),
     conv(Shape(30, 9, 16), 16, 16, 5, "4=3 15=1 14=0 16=4 18=-0.5"),
     conv(Shape(29, 6, 48), 48, 48, 3, "3=2 4=0 15=1 14=0 16=1 5=1 9=6 -23310=2,0.2,0.5"),
+    // Dilated: a window further down may begin with a row further up, as taps above the input are
+    // left out. Large enough for two threads.
+    conv(Shape(40, 40, 16), 16, 16, 3, "4=1 2=2 5=1"),
+    conv(Shape(40, 40, 16), 16, 16, 3, "4=3 2=3 9=1"),
+    conv(Shape(33, 47, 32), 32, 32, 5, "4=5 2=3 3=2 5=1"),
+    conv(Shape(40, 40, 4), 4, 4, 3, "4=1 2=2 14=5 16=4 5=1"),
     conv(Shape(9, 7, 8), 16, 8, 3, "4=1 5=1"),
     conv(Shape(9, 7, 32), 16, 2, 3, "4=1 5=1 9=1"),
     conv(Shape(9, 7, 6), 9, 3, 2, "5=1"),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../kernel/guarded.h"
 #include "cpu_features.h"
 #include "datareader.h"
 #include "layer_test_private.h"
@@ -13,8 +14,6 @@
 namespace quoll {
 
 namespace {
-
-const int kPacks[] = {1, 4, 8, 16, 0};
 
 // Epsilon (twice the unit roundoff) of a type.
 double epsilon_of(DType dtype) {
@@ -65,7 +64,7 @@ bool value_holds(double got, double want, DType dtype, const Tolerance& toleranc
     if (isnan(want)) return isnan(got);
     if (isinf(want)) return got == want;
     if (fabs(want) > tolerance.most && got == copysign(INFINITY, want)) return true;
-    if (dtype == DType::s8) return fabs(got - want) <= 1;
+    if (dtype == DType::s8) return fabs(got - want) <= tolerance.ties;
     if (dtype == DType::s32 || dtype == DType::u8) return got == want;
     return fabs(got - want) <= tolerance.of(want);
 }
@@ -97,58 +96,21 @@ bool ends_with(const std::string& text, const char* end) {
     return text.size() >= n && text.compare(text.size() - n, n, end) == 0;
 }
 
-// The levels of set_cpu_mask() that make a difference on this machine.
-std::vector<const char*> isa_levels() {
-#if defined(__x86_64__) || defined(__i386__)
-    const char* const all[] = {"scalar",     "sse4",       "avx2",       "avxvnni", "avx512",
-                               "avx512vnni", "avx512bf16", "avx512fp16", "amx"};
-#elif defined(__aarch64__)
-    const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp", "i8mm", "sve", "sve2"};
-#else
-    const char* const all[] = {"scalar"};
-#endif
-    std::vector<const char*> levels;
-    uint64_t previous = ~(uint64_t)0;
-    for (const char* level : all) {
-        set_cpu_mask(level);
-        const uint64_t bits = host_cpu_features().bits;
-        if (bits != previous) levels.push_back(level);
-        previous = bits;
-    }
-    set_cpu_mask(nullptr);
-    return levels;
-}
-
-bool same_values(const std::vector<Mat>& a, const std::vector<Mat>& b) {
-    for (size_t i = 0; i < a.size(); i++) {
-        if (a[i].logical_shape() != b[i].logical_shape()) return false;
-        for (int q = 0; q < a[i].c; q++)
-            if (memcmp((const char*)a[i].data + q * a[i].cstep * a[i].elemsize,
-                       (const char*)b[i].data + q * b[i].cstep * b[i].elemsize,
-                       (size_t)a[i].w * a[i].h * a[i].d * a[i].elemsize) != 0)
-                return false;
-    }
-    return a.size() == b.size();
-}
-
-std::vector<Mat> cloned(const std::vector<Mat>& mats) {
-    std::vector<Mat> copies;
-    for (const Mat& m : mats) copies.push_back(m.clone());
-    return copies;
-}
-
-// One layer, made for one ISA level, over packs, threads, in place and not.
+// One layer, made for one ISA level, over packs, threads, in place and not; sometimes in memory
+// between pages that fault.
 void check_layer(const Layer& layer, const PreparedCase& p, const std::vector<Mat>& want) {
     for (int pack : kPacks) {
-        if (pack != 1 && !layer.support_packing) continue;
+        if (pack != 1 && (!layer.support_packing || (p.stored && pack != 0))) continue;
         const std::vector<Mat> inputs = packed(p.inputs, pack);
         std::vector<Shape> inferred;
-        ASSERT_EQ(0, layer.infer_shapes(logical_shapes(inputs), inferred));
-        for (int mode = 0; mode < 4; mode++) {
-            const bool inplace = mode & 1;
+        ASSERT_TRUE(p.stored || layer.infer_shapes(logical_shapes(inputs), inferred) == 0);
+        for (int mode = p.stored ? 2 : 0; mode < 4; mode++) {
+            const bool inplace = mode & 1, guard = (mode & 2) && pack <= 1;
             if (inplace && !layer.support_inplace) continue;
+            GuardedAllocator guarded(pack != 1);
             Option opt;
             opt.num_threads = mode & 2 ? 2 : 1;
+            if (guard) opt.blob_allocator = opt.workspace_allocator = &guarded;
             SCOPED_TRACE("elempack " + std::to_string(pack) + " (0: mixed), " +
                          std::to_string(opt.num_threads) + " threads" +
                          (inplace ? ", in place" : ""));
@@ -157,15 +119,18 @@ void check_layer(const Layer& layer, const PreparedCase& p, const std::vector<Ma
             ASSERT_EQ(0, run_status(layer, inputs, &got, opt, inplace));
             ASSERT_EQ(want.size(), got.size());
             for (size_t i = 0; i < got.size(); i++)
-                ASSERT_TRUE(nearly_equal(got[i], want[i], p.tolerance)) << "output " << i;
-            ASSERT_TRUE(shapes_hold(inferred, got));
+                ASSERT_TRUE(nearly_equal(from_storage(got[i]), want[i], p.tolerance))
+                    << "output " << i;
+            ASSERT_TRUE(p.stored || shapes_hold(inferred, got));
             ASSERT_TRUE(same_values(before, inputs)) << "an input was overwritten";
+            got.clear();
+            ASSERT_EQ(0, guarded.damage()) << "written behind the end of a blob";
         }
     }
 }
 
 void check_matches_reference(const char* type, const std::vector<LayerCase>& cases) {
-    const std::vector<const char*> levels = isa_levels();
+    const std::vector<const char*>& levels = isa_levels();
     for (size_t i = 0; i < cases.size(); i++) {
         PreparedCase p;
         if (!prepare(type, cases[i], i, &p)) continue;
@@ -189,50 +154,27 @@ void check_matches_reference(const char* type, const std::vector<LayerCase>& cas
     }
 }
 
-std::string net_text(const char* type, const LayerCase& c) {
-    const int n = (int)c.inputs.size();
-    std::string text =
-        "7767517\n" + std::to_string(n + 1) + " " + std::to_string(n + c.output_count) + "\n";
-    std::string blobs;
-    for (int i = 0; i < n; i++) {
-        const std::string name = "in" + std::to_string(i);
-        text += "Input " + name + " 0 1 " + name + "\n";
-        blobs += " " + name;
-    }
-    for (int i = 0; i < c.output_count; i++) blobs += " out" + std::to_string(i);
-    return text + type + " test " + std::to_string(n) + " " + std::to_string(c.output_count) +
-           blobs + " " + c.params + "\n";
-}
-
-Mat to_storage(const Mat& m, DType storage) {
-    Mat narrow = m;
-    if (m.dtype == DType::f32 && storage == DType::f16) cast_float32_to_float16(m, narrow);
-    if (m.dtype == DType::f32 && storage == DType::bf16) cast_float32_to_bfloat16(m, narrow);
-    return narrow;
-}
-
-Mat from_storage(const Mat& m) {
-    Mat wide = m;
-    if (m.dtype == DType::f16) cast_float16_to_float32(m, wide);
-    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, wide);
-    return wide;
-}
-
-void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DType storage) {
-    std::vector<Mat> narrow, wide;
-    for (const Mat& m : p.inputs) {
-        narrow.push_back(to_storage(m, storage));
-        wide.push_back(from_storage(narrow.back()));
+// The case with blobs of a storage type; what the reference gives of what they hold into `want`.
+PreparedCase stored_case(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
+                         std::vector<Mat>* want) {
+    PreparedCase stored = p;
+    std::vector<Mat> wide;
+    for (Mat& m : stored.inputs) {
+        m = to_storage(m, storage);
+        wide.push_back(from_storage(m));
     }
     const LayerPtr reference = make_case_layer(type, c, p, true);
-    const std::vector<Mat> want = run_layer(*reference, wide);
-    ASSERT_FALSE(want.empty()) << "the reference failed";
-    Tolerance tolerance = p.tolerance;
-    if (storage != DType::f32) {
-        tolerance.output_epsilon = epsilon_of(storage);
-        tolerance.most = storage == DType::f16 ? 65504 : 3.3895e38;
-        tolerance.weight_epsilon = p.weights.empty() ? 0 : epsilon_of(storage);
-    }
+    *want = run_layer(*reference, wide);
+    if (storage == DType::f32) return stored;
+    stored.stored = true;
+    stored.tolerance.output_epsilon = epsilon_of(storage);
+    stored.tolerance.most = storage == DType::f16 ? 65504 : 3.3895e38;
+    stored.tolerance.weight_epsilon = p.weights.empty() ? 0 : epsilon_of(storage);
+    return stored;
+}
+
+void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
+               const std::vector<Mat>& want) {
     Net net;
     net.opt.use_fp16_storage = storage == DType::f16;
     net.opt.use_bf16_storage = storage == DType::bf16;
@@ -242,7 +184,7 @@ void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DTyp
     ASSERT_EQ(0, net.load_model(DataReaderFromMemory(mem, words.size() * 4)));
     for (int pack : kPacks) {
         SCOPED_TRACE("elempack " + std::to_string(pack) + " (0: mixed)");
-        const std::vector<Mat> inputs = packed(narrow, pack);
+        const std::vector<Mat> inputs = packed(p.inputs, pack);
         Extractor ex = net.create_extractor();
         ex.set_num_threads(pack == 16 ? 2 : 1);  // waking threads up is most of the time here
         for (size_t i = 0; i < inputs.size(); i++)
@@ -250,19 +192,42 @@ void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DTyp
         for (size_t i = 0; i < want.size(); i++) {
             Mat got;
             ASSERT_EQ(0, ex.extract(("out" + std::to_string(i)).c_str(), got));
-            ASSERT_TRUE(nearly_equal(got, want[i], tolerance)) << "output " << i;
+            ASSERT_TRUE(nearly_equal(got, want[i], p.tolerance)) << "output " << i;
         }
     }
 }
 
-// Through a Net, whose blobs are f32, f16 and bf16.
+// Layers that take blobs of a storage type, on every ISA.
+void check_stored(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
+                  const std::vector<Mat>& want) {
+    Option opt;
+    opt.use_fp16_storage = storage == DType::f16;
+    opt.use_bf16_storage = storage == DType::bf16;
+    for (const char* level : isa_levels()) {
+        SCOPED_TRACE(std::string("ISA level ") + level);
+        set_cpu_mask(level);
+        const LayerPtr layer = make_case_layer(type, c, p, false, opt);
+        const bool takes = layer && (storage == DType::f16 ? layer->support_fp16_storage
+                                                           : layer->support_bf16_storage);
+        if (takes) check_layer(*layer, p, want);
+        set_cpu_mask(nullptr);
+        ASSERT_TRUE(layer != nullptr);
+        if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
+// Blobs of f32, f16 and bf16, by themselves and through a Net.
 void check_storage(const char* type, const std::vector<LayerCase>& cases) {
     for (size_t i = 0; i < cases.size(); i++) {
         PreparedCase p;
         if (!prepare(type, cases[i], i, &p)) continue;
         for (DType storage : {DType::f32, DType::f16, DType::bf16}) {
             SCOPED_TRACE(p.text + ", blobs of " + dtype_name(storage));
-            check_net(type, cases[i], p, storage);
+            std::vector<Mat> want;
+            const PreparedCase stored = stored_case(type, cases[i], p, storage, &want);
+            ASSERT_FALSE(want.empty()) << "the reference failed";
+            check_net(type, cases[i], stored, storage, want);
+            if (storage != DType::f32) check_stored(type, cases[i], stored, storage, want);
             if (testing::Test::HasFatalFailure()) return;
         }
     }
@@ -303,6 +268,69 @@ private:
 
 }  // namespace
 
+static std::vector<const char*> find_isa_levels() {
+#if defined(__x86_64__) || defined(__i386__)
+    const char* const all[] = {"scalar",     "sse4",       "avx2",       "avxvnni", "avx512",
+                               "avx512vnni", "avx512bf16", "avx512fp16", "amx"};
+#elif defined(__aarch64__)
+    const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp", "i8mm", "sve", "sve2"};
+#else
+    const char* const all[] = {"scalar"};
+#endif
+    std::vector<const char*> levels;
+    uint64_t previous = ~(uint64_t)0;
+    for (const char* level : all) {
+        set_cpu_mask(level);
+        const uint64_t bits = host_cpu_features().bits;
+        if (bits != previous) levels.push_back(level);
+        previous = bits;
+    }
+    set_cpu_mask(nullptr);
+    return levels;
+}
+
+const std::vector<const char*>& isa_levels() {
+    static const std::vector<const char*> levels = find_isa_levels();
+    return levels;
+}
+
+static bool same_bits(const Mat& a, const Mat& b) {
+    if (a.logical_shape() != b.logical_shape() || a.elempack != b.elempack) return false;
+    const size_t bytes = (size_t)a.w * a.h * a.d * a.elemsize;
+    for (int i = 0; i < a.n && !a.empty(); i++)
+        for (int q = 0; q < a.c; q++)
+            if (memcmp((const char*)a.data + (i * a.nstep + q * a.cstep) * a.elemsize,
+                       (const char*)b.data + (i * b.nstep + q * b.cstep) * b.elemsize, bytes) != 0)
+                return false;
+    return true;
+}
+
+bool same_values(const std::vector<Mat>& a, const std::vector<Mat>& b) {
+    for (size_t i = 0; i < std::min(a.size(), b.size()); i++)
+        if (!same_bits(a[i], b[i])) return false;
+    return a.size() == b.size();
+}
+
+std::vector<Mat> cloned(const std::vector<Mat>& mats) {
+    std::vector<Mat> copies;
+    for (const Mat& m : mats) copies.push_back(m.clone());
+    return copies;
+}
+
+Mat to_storage(const Mat& m, DType storage) {
+    Mat narrow = m;
+    if (m.dtype == DType::f32 && storage == DType::f16) cast_float32_to_float16(m, narrow);
+    if (m.dtype == DType::f32 && storage == DType::bf16) cast_float32_to_bfloat16(m, narrow);
+    return narrow;
+}
+
+Mat from_storage(const Mat& m) {
+    Mat wide = m;
+    if (m.dtype == DType::f16) cast_float16_to_float32(m, wide);
+    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, wide);
+    return wide;
+}
+
 unsigned seed_of(const char* type, size_t index) {
     const char* more = getenv("QUOLL_TEST_SEED");
     unsigned seed = (unsigned)index * 2654435761u + (more ? (unsigned)atoi(more) : 0u);
@@ -322,15 +350,16 @@ testing::AssertionResult nearly_equal(const Mat& got_packed, const Mat& want_pac
     if (got.logical_shape() != want.logical_shape())
         return testing::AssertionFailure() << "shape " << array_text({got.logical_shape()})
                                            << ", expected " << array_text({want.logical_shape()});
-    for (int q = 0; q < want.c; q++) {
+    for (int qn = 0; qn < want.n * want.c && !want.empty(); qn++) {
+        const int n = qn / want.c, q = qn % want.c;
         for (int i = 0; i < want.w * want.h * want.d; i++) {
-            const double g = value_at(got, q * got.cstep + i),
-                         w = value_at(want, q * want.cstep + i);
+            const double g = value_at(got, n * got.nstep + q * got.cstep + i),
+                         w = value_at(want, n * want.nstep + q * want.cstep + i);
             if (!value_holds(g, w, want.dtype, tolerance))
                 return testing::AssertionFailure()
                        << "at w " << i % want.w << " h " << i / want.w % want.h << " d "
-                       << i / want.w / want.h << " c " << q << ": got " << g << ", expected " << w
-                       << ", may differ by " << tolerance.of(w);
+                       << i / want.w / want.h << " c " << q << " n " << n << ": got " << g
+                       << ", expected " << w << ", may differ by " << tolerance.of(w);
         }
     }
     return testing::AssertionSuccess();
@@ -371,18 +400,24 @@ LayerPtr make_case_layer(const char* type, const LayerCase& c, const PreparedCas
                       opt);
 }
 
+std::vector<Mat> random_inputs(const LayerCase& c, Random& random) {
+    std::vector<Mat> inputs;
+    for (size_t i = 0; i < c.inputs.size(); i++) {
+        inputs.emplace_back(c.inputs[i]);
+        fill_random(inputs[i], i < c.input_ranges.size() ? c.input_ranges[i] : c.input_range,
+                    random);
+    }
+    if (c.filler) c.filler(inputs);
+    return inputs;
+}
+
 bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* p) {
     p->seed = seed_of(type, index);
     p->text = std::string(type) + " " + c.params + " on " + array_text(c.inputs) + ", case " +
               std::to_string(index) + ", seed " + std::to_string(p->seed);
     Random random(p->seed);
     double most_input = 0, most_weight = 0;
-    for (size_t i = 0; i < c.inputs.size(); i++) {
-        p->inputs.emplace_back(c.inputs[i]);
-        fill_random(p->inputs[i], i < c.input_ranges.size() ? c.input_ranges[i] : c.input_range,
-                    random);
-    }
-    if (c.filler) c.filler(p->inputs);
+    p->inputs = random_inputs(c, random);
     for (const Mat& m : p->inputs) most_input = std::max(most_input, largest(m));
 
     const LayerPtr layer(create_layer_reference(type));
@@ -408,6 +443,7 @@ bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* p
     }
     p->tolerance.terms = c.term_count;
     p->tolerance.growth = c.growth;
+    p->tolerance.ties = p->weights.empty() ? 0 : 1;  // others move values or compute with integers
     const double product = std::max(1.0, most_input) * std::max(1.0, most_weight);
     p->tolerance.magnitude = c.largest_term > 0 ? c.largest_term : product;
     return true;
@@ -521,6 +557,7 @@ bool add_layer_tests(const char* type, const std::vector<LayerCase>& cases, cons
     } checks[] = {
         {"matches_reference", check_matches_reference},
         {"storage", check_storage},
+        {"batch", check_batch},
         {"round_trip", check_round_trip},
         {"in_a_net", check_in_a_net},
         {"saving", check_saving},

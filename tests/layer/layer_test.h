@@ -5,9 +5,9 @@
 //   };
 //   QUOLL_LAYER_CASES(Convolution, kCases)
 //
-// gives the tests Convolution.matches_reference, .storage, .allocation_failure, .round_trip,
-// .in_a_net, .saving, .odd_inputs and .odd_params. Beside them a file has TESTs with values computed by hand,
-// since these compare our code with itself.
+// gives the tests Convolution.matches_reference, .storage, .batch, .allocation_failure,
+// .round_trip, .in_a_net, .saving, .odd_inputs and .odd_params. Beside them a file has TESTs with
+// values computed by hand, since these compare our code with itself.
 #ifndef QUOLL_TESTS_LAYER_LAYER_TEST_H
 #define QUOLL_TESTS_LAYER_LAYER_TEST_H
 
@@ -50,6 +50,8 @@ struct LayerCase {
     LayerCase& error_growth(double factor);
     // The largest term, when it is not max|input| * max|weight|.
     LayerCase& term_magnitude(double magnitude);
+    // The batch counts as an axis of the operator: not a result for each item.
+    LayerCase& items_not_alone();
     // Called after the inputs got their random values, to set particular ones.
     LayerCase& fill(std::function<void(std::vector<Mat>&)> f);
 
@@ -63,6 +65,7 @@ struct LayerCase {
     double term_count = 1;
     double growth = 1;
     double largest_term = 0;
+    bool items_depend = false;
     std::function<void(std::vector<Mat>&)> filler;
 };
 
@@ -78,6 +81,7 @@ struct Tolerance {
     double terms = 1, magnitude = 1, growth = 1;
     double output_epsilon = 0, weight_epsilon = 0;  // of f16 or bf16 storage, 0 for f32
     double most = 1e300;  // what is larger becomes infinite in the storage type
+    int ties = 0;         // 1: s8 are rounded from floats, and a tie may fall the other way
 
     double of(double want) const;
 };

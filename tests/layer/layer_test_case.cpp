@@ -50,6 +50,11 @@ LayerCase& LayerCase::term_magnitude(double magnitude) {
     return *this;
 }
 
+LayerCase& LayerCase::items_not_alone() {
+    items_depend = true;
+    return *this;
+}
+
 LayerCase& LayerCase::fill(std::function<void(std::vector<Mat>&)> f) {
     filler = std::move(f);
     return *this;

@@ -26,7 +26,20 @@ std::string input_line(const std::string& name, const Shape& s) {
     return line + "\n";
 }
 
-// The .param; blobs in0, in1, ... and out0, out1, ...
+void write_seed(const std::string& name, const std::string& text,
+                const std::vector<unsigned>& weights) {
+    const char* folder = getenv("QUOLL_FUZZ_SEEDS");
+    if (!folder) return;
+    const std::string to = folder;
+    std::ofstream param(to + "/param/" + name), model(to + "/model/" + name, std::ios::binary);
+    param << text;
+    model << text << '\0';
+    model.write((const char*)weights.data(), (std::streamsize)(weights.size() * 4));
+    ASSERT_TRUE(param.flush() && model.flush()) << to << " needs the folders param and model";
+}
+
+}  // namespace
+
 std::string net_text(const char* type, const LayerCase& c) {
     const size_t inputs = c.inputs.size();
     std::string text = "7767517\n" + std::to_string(inputs + 1) + " " +
@@ -41,20 +54,6 @@ std::string net_text(const char* type, const LayerCase& c) {
     for (int i = 0; i < c.output_count; i++) layer += " out" + std::to_string(i);
     return text + layer + " " + c.params + "\n";
 }
-
-void write_seed(const std::string& name, const std::string& text,
-                const std::vector<unsigned>& weights) {
-    const char* folder = getenv("QUOLL_FUZZ_SEEDS");
-    if (!folder) return;
-    const std::string to = folder;
-    std::ofstream param(to + "/param/" + name), model(to + "/model/" + name, std::ios::binary);
-    param << text;
-    model << text << '\0';
-    model.write((const char*)weights.data(), (std::streamsize)(weights.size() * 4));
-    ASSERT_TRUE(param.flush() && model.flush()) << to << " needs the folders param and model";
-}
-
-}  // namespace
 
 void check_in_a_net(const char* type, const std::vector<LayerCase>& cases) {
     for (size_t i = 0; i < cases.size(); i++) {

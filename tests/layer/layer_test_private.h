@@ -43,7 +43,10 @@ struct PreparedCase {
     std::vector<Mat> inputs, weights;
     std::vector<WeightKind> kinds;
     Tolerance tolerance;
+    bool stored = false;  // f16 or bf16 in place of f32
 };
+// What prepare() makes of the inputs.
+std::vector<Mat> random_inputs(const LayerCase& c, Random& random);
 // False after a test failure: the params or weights were refused.
 bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* prepared);
 
@@ -55,6 +58,19 @@ LayerPtr make_case_layer(const char* type, const LayerCase& c, const PreparedCas
 int run_status(const Layer& layer, const std::vector<Mat>& inputs, std::vector<Mat>* outputs,
                const Option& opt, bool inplace);
 
+// The .param of a net with that layer; blobs in0, in1, ... and out0, out1, ...
+std::string net_text(const char* type, const LayerCase& c);
+// The levels of set_cpu_mask() that make a difference on this machine.
+const std::vector<const char*>& isa_levels();
+
+// Values of elempack that layers are tried with; 0: mixed.
+const int kPacks[] = {1, 4, 8, 16, 0};
+// f32 becomes the storage type, and that f32; others stay.
+Mat to_storage(const Mat& m, DType storage);
+Mat from_storage(const Mat& m);
+std::vector<Mat> cloned(const std::vector<Mat>& mats);
+// Bit by bit.
+bool same_values(const std::vector<Mat>& a, const std::vector<Mat>& b);
 // Each input with elempack `pack` where its outermost axis allows; pack 0 mixes them.
 std::vector<Mat> packed(const std::vector<Mat>& inputs, int pack);
 std::vector<Shape> logical_shapes(const std::vector<Mat>& mats);
@@ -81,6 +97,7 @@ const CaseTables& case_tables();
 
 // The checks, each over all cases of an operator.
 typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);
+void check_batch(const char* type, const std::vector<LayerCase>& cases);
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases);
 void check_in_a_net(const char* type, const std::vector<LayerCase>& cases);
 void check_saving(const char* type, const std::vector<LayerCase>& cases);

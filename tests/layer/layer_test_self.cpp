@@ -24,6 +24,19 @@ TEST(LayerTest, one_wrong_value_is_seen) {
     }
 }
 
+TEST(LayerTest, one_wrong_value_of_any_batch_item_is_seen) {
+    Shape shape(3, 2, 5);
+    shape.n = 3;
+    Mat want(shape);
+    want.fill(1.f);
+    for (int i = 0; i < want.n; i++) {
+        Mat got = want.clone();
+        EXPECT_TRUE(nearly_equal(got, want, tolerance(1, 1)));
+        got.batch(i).channel(4)[5] = 2.f;
+        EXPECT_FALSE(nearly_equal(got, want, tolerance(1, 1)));
+    }
+}
+
 TEST(LayerTest, tolerance_grows_with_length_and_magnitude_only_as_far_as_rounding_does) {
     EXPECT_LT(tolerance(1, 1).of(1), 8 * FLT_EPSILON);
     EXPECT_LT(tolerance(4608, 1).of(10), 2e-3);
@@ -47,8 +60,10 @@ TEST(LayerTest, shape_type_nan_and_infinity_have_to_agree) {
 }
 
 TEST(LayerTest, integers_are_exact_but_for_ties_of_int8) {
-    const Tolerance t = tolerance(1e6, 1);
+    Tolerance t = tolerance(1e6, 1);
     const Shape s32(1, DType::s32), s8(1, DType::s8);
+    EXPECT_FALSE(nearly_equal(mat_of(s8, {3}), mat_of(s8, {4}), t));
+    t.ties = 1;
     EXPECT_FALSE(nearly_equal(mat_of(s32, {3}), mat_of(s32, {4}), t));
     EXPECT_TRUE(nearly_equal(mat_of(s8, {3}), mat_of(s8, {4}), t));
     EXPECT_FALSE(nearly_equal(mat_of(s8, {3}), mat_of(s8, {5}), t));

@@ -12,11 +12,13 @@ static const float kInf = INFINITY;
 
 // Runs the layer in all forms and compares with `want`; one output.
 static void expect_everywhere(const char* type, const std::string& params,
-                              const std::vector<Mat>& inputs, const Mat& want) {
+                              const std::vector<Mat>& inputs, const Mat& want,
+                              const std::vector<Mat>& weights = {}) {
     for (Isa isa : available_isas()) {
         set_cpu_mask(isa_name(isa));
         for (bool reference : {true, false}) {
-            const LayerPtr layer = make_layer(type, params, {}, (int)inputs.size(), 1, reference);
+            const LayerPtr layer =
+                make_layer(type, params, weights, (int)inputs.size(), 1, reference);
             ASSERT_TRUE(layer != nullptr);
             for (int pack : {1, 4, 8, 16}) {
                 if (pack > 1 && !layer->support_packing) continue;
@@ -107,12 +109,62 @@ TEST(NonFinite, activations) {
         {"HardSigmoid", "", 0.5f, 1, 0},  {"Softplus", "", logf(2.f), kInf, 0},
         {"BNLL", "", logf(2.f), kInf, 0}, {"Exp", "", 1, kInf, 0},
         {"Power", "0=3", 0, kInf, -kInf}, {"Shrink", "0=1 1=2", 0, kInf, -kInf},
+        {"Mish", "", 0, kInf, 0},         {"Swish", "", 0, kInf, 0},
+        {"HardSwish", "", 0, kInf, 0},    {"GELU", "", 0, kInf, 0},
+        {"GELU", "0=1", 0, kInf, 0},      {"ReLU", "0=-1", 0, kInf, kInf},
     };
     for (const auto& f : layers)
         expect_everywhere(f.type, f.params, {x}, mapped(x, [&](float v) {
                               return isnan(v) ? v : v == 0 ? f.zero : v > 0 ? f.up : f.down;
                           }));
     expect_everywhere("Threshold", "", {x}, mapped(x, [](float v) { return v > 0 ? 1.f : 0.f; }));
+}
+
+// Each output has one input: 0, NaN, infinity or -infinity, and a weight of 1.
+TEST(NonFinite, activations_of_products) {
+    Mat row(7, 3);
+    for (int i = 0; i < 21; i++) row[i] = kSpecial[i % 4 == 3 ? 3 : i % 4];
+    Mat image(7, 3, 1), channels(7, 3, 16), one(1);
+    for (int q = 0; q < 16; q++)
+        for (int i = 0; i < 21; i++) image[i] = channels.channel(q)[i] = row[i];
+    Mat ones(16);
+    ones.fill(1.f);
+    const struct {
+        const char* activation;
+        float zero, up, down;
+    } cases[] = {
+        {"9=1", 0, kInf, 0},
+        {"9=2 -23310=1,0.1", 0, kInf, -kInf},
+        {"9=2 -23310=1,0", 0, kInf, 0},
+        {"9=3 -23310=2,-1,2", 0, 2, -1},
+        {"9=3 -23310=2,2,-1", -1, -1, -1},  // raised to 2, then lowered to -1
+        {"9=4", 0.5f, 1, 0},
+        {"9=5", 0, kInf, 0},
+        {"9=6 -23310=2,0.2,0.5", 0, kInf, 0},
+        {"9=7", 0, kInf, 0},
+        {"9=8 -23310=1,0", 0, kInf, 0},
+        {"9=8 -23310=1,1", 0, kInf, 0},
+    };
+    for (const auto& c : cases) {
+        const auto f = [&](float v) {
+            return isnan(v) ? v : v == 0 ? c.zero : v > 0 ? c.up : c.down;
+        };
+        Mat want(7, 3, 16);
+        for (int q = 0; q < 16; q++)
+            for (int i = 0; i < 21; i++) want.channel(q)[i] = f(row[i]);
+        const std::string more = std::string(" 1=1 6=16 ") + c.activation;
+        for (const char* type : {"Convolution", "Deconvolution"})
+            expect_everywhere(type, "0=16" + more, {image}, want, {ones});
+        for (const char* type : {"ConvolutionDepthWise", "DeconvolutionDepthWise"})
+            expect_everywhere(type, "0=16 7=16" + more, {channels}, want, {ones});
+        for (float v : {0.f, NAN, kInf, -kInf}) {
+            one[0] = v;
+            Mat sums(16);
+            sums.fill(f(v));
+            expect_everywhere("InnerProduct", std::string("0=16 2=16 ") + c.activation, {one}, sums,
+                              {ones});
+        }
+    }
 }
 
 TEST(NonFinite, binary) {

@@ -5,13 +5,16 @@ namespace quoll {
 static const DType s32 = DType::s32;
 
 static const std::vector<LayerCase> kNms = {
-    LayerCase({Shape(4, 12), Shape(12, 2)}, "1=4 2=0.3 3=0.1").range(0.f, 1.f),
-    LayerCase({Shape(4, 12, 3), Shape(12, 2, 3)}, "0=1 1=3 2=0.5").range(0.f, 1.f),
+    LayerCase({Shape(4, 12), Shape(12, 2)}, "1=4 2=0.3 3=0.1").range(0.f, 1.f).items_not_alone(),
+    LayerCase({Shape(4, 12, 3), Shape(12, 2, 3)}, "0=1 1=3 2=0.5")
+        .range(0.f, 1.f)
+        .items_not_alone(),
     LayerCase({Shape(4, 9), Shape(9, 1), Shape(1, s32), Shape(1), Shape(1)}, "")
         .range(0.f, 1.f)
         .range(2, 5, 5)
         .range(3, 0.4f, 0.4f)
-        .range(4, 0.2f, 0.2f),
+        .range(4, 0.2f, 0.2f)
+        .items_not_alone(),
 };
 QUOLL_LAYER_CASES(NonMaxSuppression, kNms)
 
@@ -23,16 +26,16 @@ static LayerCase on_boxes(Shape image, int boxes, const std::string& params, flo
         .terms(64);
 }
 static const std::vector<LayerCase> kCrops = {
-    on_boxes(Shape(7, 6, 3), 4, "0=3 1=4", 1.2f),
-    on_boxes(Shape(7, 6, 3), 2, "0=1 1=5 3=0.5", 1.f),
-    on_boxes(Shape(7, 6, 3), 3, "0=2 1=2 2=1", 1.f),
+    on_boxes(Shape(7, 6, 3), 4, "0=3 1=4", 1.2f).items_not_alone(),
+    on_boxes(Shape(7, 6, 3), 2, "0=1 1=5 3=0.5", 1.f).items_not_alone(),
+    on_boxes(Shape(7, 6, 3), 3, "0=2 1=2 2=1", 1.f).items_not_alone(),
 };
 QUOLL_LAYER_CASES(CropAndResize, kCrops)
 
 static const std::vector<LayerCase> kRoiAlign = {
-    on_boxes(Shape(7, 6, 3), 4, "1=3 2=4", 7.f),
-    on_boxes(Shape(7, 6, 3), 2, "0=1 1=2 2=2 3=2 5=0", 7.f),
-    on_boxes(Shape(7, 6, 3), 3, "1=2 2=1 3=3 4=0.5", 14.f),
+    on_boxes(Shape(7, 6, 3), 4, "1=3 2=4", 7.f).items_not_alone(),
+    on_boxes(Shape(7, 6, 3), 2, "0=1 1=2 2=2 3=2 5=0", 7.f).items_not_alone(),
+    on_boxes(Shape(7, 6, 3), 3, "1=2 2=1 3=3 4=0.5", 14.f).items_not_alone(),
 };
 QUOLL_LAYER_CASES(OnnxROIAlign, kRoiAlign)
 

@@ -4,9 +4,11 @@
 namespace quoll {
 
 static const std::vector<LayerCase> kCases = {
-    LayerCase({Shape(1), Shape(5, 3), Shape(5, 3)}, "").range(0, 1, 2),
-    LayerCase({Shape(1, DType::s32), Shape(5, 3, 16), Shape(4)}, "").range(0, 0, 0),
-    LayerCase({Shape(1, DType::u8), Shape(5), Shape(2, 3, 8)}, "").range(0, 0, 1),
+    LayerCase({Shape(1), Shape(5, 3), Shape(5, 3)}, "").range(0, 1, 2).items_not_alone(),
+    LayerCase({Shape(1, DType::s32), Shape(5, 3, 16), Shape(4)}, "")
+        .range(0, 0, 0)
+        .items_not_alone(),
+    LayerCase({Shape(1, DType::u8), Shape(5), Shape(2, 3, 8)}, "").range(0, 0, 1).items_not_alone(),
 };
 QUOLL_LAYER_CASES(Select, kCases)
 

@@ -16,23 +16,30 @@ static std::vector<LayerCase> pools() {
         all.push_back(LayerCase({Shape(9, 7, 8)}, o + " -23301=2,3,3 -23302=2,2,2 6=1").terms(9));
         all.push_back(LayerCase({Shape(6, 5, 4, 3)}, o + " -23301=3,2,2,3 6=2 8=1").terms(12));
     }
-    all.push_back(LayerCase({Shape(9, 7, 4)}, "-23301=2,3,2").outputs(2));
-    all.push_back(
-        LayerCase({Shape(9, 7, 4, DType::s8)}, "-23301=2,2,2 9=1").range(-9, 9).outputs(2));
+    all.push_back(LayerCase({Shape(9, 7, 4)}, "-23301=2,3,2").outputs(2).items_not_alone());
+    all.push_back(LayerCase({Shape(9, 7, 4, DType::s8)}, "-23301=2,2,2 9=1")
+                      .range(-9, 9)
+                      .outputs(2)
+                      .items_not_alone());
     return all;
 }
 static const std::vector<LayerCase> kWindowPool = pools();
 QUOLL_LAYER_CASES(WindowPool, kWindowPool)
 
 static const std::vector<LayerCase> kMaxUnpool = {
-    LayerCase({Shape(3, 2), Shape(3, 2, s32)}, "-23301=1,2 -23302=1,2").range(1, 0, 11),
-    LayerCase({Shape(3, 2, 4), Shape(3, 2, 4, s32)}, "-23301=2,2,2 -23302=2,2,2").range(1, 0, 95),
+    LayerCase({Shape(3, 2), Shape(3, 2, s32)}, "-23301=1,2 -23302=1,2")
+        .range(1, 0, 11)
+        .items_not_alone(),
+    LayerCase({Shape(3, 2, 4), Shape(3, 2, 4, s32)}, "-23301=2,2,2 -23302=2,2,2")
+        .range(1, 0, 95)
+        .items_not_alone(),
     LayerCase({Shape(3, 2, 4), Shape(3, 2, 4, s32), Shape(4, s32)}, "-23301=2,2,2 -23302=2,2,2")
         .range(1, 0, 95)
         .fill([](std::vector<Mat>& in) {
             const int size[] = {1, 4, 5, 7};
             std::copy(size, size + 4, (int*)in[2].data);
-        }),
+        })
+        .items_not_alone(),
 };
 // Places that come twice keep the last value: any other order would be another answer.
 QUOLL_LAYER_CASES(MaxUnpool, kMaxUnpool)

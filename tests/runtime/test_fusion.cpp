@@ -338,6 +338,29 @@ TEST(Fusion, neutral_layers) {
     expect_fused("Permute p 1 1 in out 0=1\n", Weights(), Shape(9, 7, 3), 2);
 }
 
+// What cannot run without fusion cannot with it.
+TEST(Fusion, refused_graphs_stay_refused) {
+    for (const char* text :
+         {"Concat c 1 1 in a 0=3\nReLU r 1 1 a out\n", "Concat c 1 1 in a 0=-4\nReLU r 1 1 a out\n",
+          "MemoryData m 1 1 in c 0=1\nBinaryOp b 2 1 in c out 0=2\n",
+          "Convolution v 1 1 in a 0=8 1=3 6=216\nMemoryData m 1 1 in c 0=8\n"
+          "BinaryOp b 2 1 a c out 0=2\n"}) {
+        for (bool fuse : {false, true}) {
+            Net net;
+            Weights weights = Weights();
+            if (std::string(text).find("Convolution") == 0) weights.tagged(216);
+            weights.raw(8);
+            Mat out;
+            if (load(&net, std::string("Input in 0 1 in\n") + text, &weights, fuse) != kOk)
+                continue;
+            Extractor ex = net.create_extractor();
+            ASSERT_EQ(ex.input("in", image(Shape(9, 7, 3))), kOk);
+            EXPECT_NE(ex.extract("out", out), kOk)
+                << text << (fuse ? "with" : "without") << " fusion";
+        }
+    }
+}
+
 TEST(Fusion, dropout_and_power_into_convolution) {
     expect_fused(std::string(kConv) + "Dropout d 1 1 a b 0=0.5\nPower p 1 1 b out 1=3 2=-1\n",
                  conv_weights(), Shape(9, 7, 3), 2);

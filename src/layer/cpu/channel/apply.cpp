@@ -29,16 +29,18 @@ void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const fl
     const size_t advance = one_for_all ? 0 : (size_t)pack;
     const bool whole = !one_for_all && blob.dims == 1;
     const StorageKernels* storage = storage_kernels(host_kernel_set(), blob.dtype);
-    const int threads = threads_for(opt, (double)elements * blocks * pack);
+    const int threads = threads_for(opt, (double)elements * blocks * blob.n * pack);
 #pragma omp parallel for num_threads(threads)
-    for (int q = 0; q < blocks; q++) {
+    for (int i = 0; i < blocks * blob.n; i++) {
+        const int q = i % blocks;
+        const size_t at = ((size_t)(i / blocks) * blob.nstep + q * step) * pack;
         const float* own_a = a ? a + q * advance : nullptr;
         const float* own_b = b ? b + q * advance : nullptr;
         if (storage)
-            apply_stored(*storage, kernel, (uint16_t*)blob.data + q * step * pack, elements * pack,
-                         period, whole, own_a, own_b);
+            apply_stored(*storage, kernel, (uint16_t*)blob.data + at, elements * pack, period,
+                         whole, own_a, own_b);
         else
-            kernel((float*)blob.data + q * step * pack, elements * pack, period, own_a, own_b);
+            kernel((float*)blob.data + at, elements * pack, period, own_a, own_b);
     }
 }
 

@@ -7,8 +7,8 @@
 
 namespace quoll {
 
-// Applies the kernel to a blob of f32, f16 or bf16, of any dims and elempack. `a` and `b` have a value for each
-// index of the outermost axis, or, if one_for_all, a single one.
+// Applies the kernel to a blob of f32, f16 or bf16, of any dims, elempack and batch. `a` and `b`
+// have a value for each index of the outermost axis, or, if one_for_all, a single one.
 void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const float* b,
                        bool one_for_all, const Option& opt);
 

@@ -16,8 +16,8 @@ namespace quoll {
 namespace {
 
 // Rows of a channel of some storage type as f32, and back, in memory that stays in cache: as many
-// rows at a time as fit are widened, of which a window's last ones move to the front for the next,
-// and narrowed.
+// rows at a time as fit are widened, of which those that later windows reach move to the front when
+// it is full, and narrowed.
 class StoredRows {
 public:
     StoredRows(const StorageKernels* storage, const ConvGeometry& g, int pack, float* memory)
@@ -38,10 +38,11 @@ public:
         channel_ = channel, end_ = end, first_ = ready_ = 0;
         top_ = out, waiting_ = 0;
     }
-    // Row `first` of the input, behind which those up to `last` lie; no earlier row is wanted
-    // again.
-    const float* in(int64_t first, int64_t last) {
-        if (last >= ready_) fill(first, last);
+    // Row `first` of the input, behind which those up to `last` lie, for a window that begins at
+    // row `start`. No later window begins above that; its rows may: dilated taps of which those
+    // above the input are left out.
+    const float* in(int64_t start, int64_t first, int64_t last) {
+        if (last >= ready_) fill(std::max<int64_t>(0, start), last);
         return in_ + (first - first_) * in_floats_;
     }
     // Room for the next row, or for two after an even number of them.
@@ -67,13 +68,14 @@ private:
         const int64_t fit = kOutBytes / ((int64_t)g.x.out * pack * 4);
         return (int)std::max<int64_t>(2, std::min<int64_t>(g.y.out, fit) / 2 * 2);
     }
-    void fill(int64_t first, int64_t last) {
-        if (first >= ready_) {
-            first_ = ready_ = first;
+    // The rows from `keep` on stay, or come.
+    void fill(int64_t keep, int64_t last) {
+        if (keep >= ready_) {
+            first_ = ready_ = keep;
         } else if (last >= first_ + room_) {
-            const float* from = in_ + (first - first_) * in_floats_;
-            std::copy(from, from + (ready_ - first) * in_floats_, in_);
-            first_ = first;
+            const float* from = in_ + (keep - first_) * in_floats_;
+            std::copy(from, from + (ready_ - keep) * in_floats_, in_);
+            first_ = keep;
         }
         const int64_t until = std::min(end_, first_ + room_);
         storage_->widen(channel_ + ready_ * in_floats_, in_ + (ready_ - first_) * in_floats_,
@@ -337,7 +339,7 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
             if (row.ky_first == row.ky_last)
                 row.in = channel;
             else
-                row.in = storage ? rows.in(y_in, y_last) : channel + y_in * g.x.in * pack_;
+                row.in = storage ? rows.in(start, y_in, y_last) : channel + y_in * g.x.in * pack_;
             row.out = storage ? rows.out() : out;
             row_(row);
             activation_.finish(row.out, out_row);

@@ -188,9 +188,9 @@ public:
                 taps_[k * g_.x.kernel + x] =
                     (ptrdiff_t)(k * word_row()) + (ptrdiff_t)x * g_.x.dilation * own_.pack_;
         // Columns beside the input stay what they are; the row of padding is the last.
-        const int value = (pad_ + own_.int8_->offset) & (own_.joined_ == 4 ? 0xff : 0xffff);
-        const int32_t word = own_.joined_ == 4 ? value * 0x01010101 : value * 0x00010001;
-        std::fill_n(words_, word_row() * groups_, word);
+        const uint32_t mask = own_.joined_ == 4 ? 0xff : 0xffff, value = pad_ + own_.int8_->offset;
+        const uint32_t word = (value & mask) * (own_.joined_ == 4 ? 0x01010101u : 0x00010001u);
+        std::fill_n(words_, word_row() * groups_, (int32_t)word);
         std::fill_n(rows_ + g_.y.in * row_, row_, (int8_t)pad_);
     }
     // Rows y0 <= y < y1 of block q.
