@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include <algorithm>
 #include <limits>
 #include <type_traits>
 
@@ -104,11 +105,18 @@ int CastTo::shape(const CastTo& s, const std::vector<Shape>& in, std::vector<Sha
     return kOk;
 }
 
-// Float to int type R.
+// Float to int type R; selects, which compilers make vectors of.
 template <class R>
 static R cut(float x) {
-    const double low = std::numeric_limits<R>::min(), high = std::numeric_limits<R>::max();
-    return x != x ? R(0) : x <= low ? (R)low : x >= high ? (R)high : (R)x;
+    const float low = std::numeric_limits<R>::min();
+    // Of s32 the largest float that is no larger than all values.
+    const float high = sizeof(R) == 4
+                           ? 2147483520.f
+                           : (float)std::min<int64_t>(std::numeric_limits<R>::max(), 255);
+    const float number = x == x ? x : 0.f;
+    const float above = number > low ? number : low, within = above < high ? above : high;
+    const int whole = (int)within;
+    return sizeof(R) == 4 && number > high ? std::numeric_limits<R>::max() : (R)whole;
 }
 template <class R>
 static R convert(float x) {

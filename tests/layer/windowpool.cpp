@@ -24,6 +24,11 @@ static std::vector<LayerCase> pools() {
                 LayerCase({Shape(15, 11, 16)}, o + " -23301=2,3,2 -23302=2,2,2").terms(6));
             all.push_back(LayerCase({Shape(15, 11, 6)}, o + " -23301=2,2,3").terms(6));
         }
+    for (const char* op : {"0=0", "0=1"})
+        for (const char* more :
+             {"-23302=2,2,1 -23303=2,2,3 -23304=4,2,3,1,2", "-23303=2,2,2 6=1", "-23302=2,3,3"})
+            all.push_back(
+                LayerCase({Shape(15, 11, 16)}, std::string(op) + " -23301=2,3,2 " + more));
     for (const char* op : {"0=0", "0=2"}) {
         const std::string o = std::string(op) + " 6=1 ";
         all.push_back(LayerCase({Shape(15, 16)}, o + "-23301=1,4 -23302=1,3").terms(4));

@@ -1,8 +1,13 @@
-// WindowPool on the kernels of Pooling: maxima and averages without dilation and indices.
+// WindowPool without indices: maxima and averages on the kernels of Pooling, minima and dilated
+// maxima tap by tap.
+#include <float.h>
+#include <math.h>
+
 #include <algorithm>
 #include <memory>
 
 #include "layer/cpu/pool/pool_layer.h"
+#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
 #include "layer/windowpool.h"
 
@@ -20,7 +25,9 @@ public:
                 const Option& opt) const override;
 
 private:
-    bool takes(const Mat& m, const WindowSizes& windows) const;
+    bool takes(const Mat& m) const;
+    void pool_taps(const Mat& in, const WindowSizes& windows, const int size[3], Mat& top,
+                   const int out_size[3], const Option& opt) const;
     Axis axis_of(const WindowSizes& windows, int axis, int in, int out) const;
 
     std::unique_ptr<PoolingCpu> pooling_;
@@ -37,10 +44,78 @@ int WindowPoolCpu::create_pipeline(const Option& opt) {
     return p.create_pipeline(opt);
 }
 
-bool WindowPoolCpu::takes(const Mat& m, const WindowSizes& windows) const {
-    const bool plain = *std::max_element(windows.dilation, windows.dilation + 3) == 1;
-    const bool known = m.dtype == DType::f32 || (m.dtype == DType::s8 && op_type == MAX);
-    return plain && known && tops.size() < 2 && (op_type == MAX || op_type == AVERAGE);
+static bool is_dilated(const WindowSizes& w) {
+    return *std::max_element(w.dilation, w.dilation + 3) > 1;
+}
+
+// By windows(), or by pool_taps().
+bool WindowPoolCpu::takes(const Mat& m) const {
+    if (tops.size() > 1 || (m.dtype != DType::f32 && m.dtype != DType::s8)) return false;
+    const bool floats = m.dtype == DType::f32;
+    if (is_dilated(windows_)) return floats && (op_type == MAX || op_type == MIN);
+    return op_type == MAX || (floats && (op_type == AVERAGE || op_type == MIN));
+}
+
+// Outputs [first, last) of an axis whose tap at `offset` from the window's begin lies inside.
+static void outputs_of_tap(int64_t offset, int size, int out, int stride, int* first, int* last) {
+    const int64_t low = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
+    const int64_t high = size - 1 - offset < 0 ? 0 : (size - 1 - offset) / stride + 1;
+    *first = (int)std::min<int64_t>(low, out);
+    *last = (int)std::max<int64_t>(*first, std::min<int64_t>(high, out));
+}
+
+// out[i * pack + l] = the larger (least) of it and in[i * step * pack + l]; NaN stays.
+template <bool max>
+static void take(const float* in, int step, int pack, int count, float* out) {
+    const auto better = [](float x, float y) { return (max ? x > y : x < y) | (x != x) ? x : y; };
+    if (step == 1) {
+        for (int i = 0; i < count * pack; i++) out[i] = better(in[i], out[i]);
+        return;
+    }
+    for (int i = 0; i < count; i++, in += (size_t)step * pack, out += pack)
+        for (int l = 0; l < pack; l++) out[l] = better(in[l], out[l]);
+}
+
+// Maxima or minima tap by tap, of windows whose taps may lie apart.
+void WindowPoolCpu::pool_taps(const Mat& in, const WindowSizes& w, const int size[3], Mat& top,
+                              const int out_size[3], const Option& opt) const {
+    const int pack = in.elempack;
+    const bool max = op_type == MAX;
+    const size_t row = (size_t)size[2] * pack, out_row = (size_t)out_size[2] * pack;
+    const float bound = max ? -INFINITY : INFINITY, none = max ? -FLT_MAX : FLT_MAX;
+    const int threads = threads_for(opt, (double)out_row * out_size[1] * out_size[0] * top.c * 9);
+    run_tasks((int64_t)top.c * out_size[0] * out_size[1], threads, [&](int64_t task, int) {
+        const int y = (int)(task % out_size[1]), z = (int)(task / out_size[1] % out_size[0]);
+        const size_t q = (size_t)(task / out_size[1] / out_size[0]);
+        float* to =
+            (float*)top.data + q * top.cstep * pack + ((size_t)z * out_size[1] + y) * out_row;
+        std::fill(to, to + out_row, bound);
+        bool any_row = false;
+        const auto at = [&](int axis, int out, int tap) {
+            return (int64_t)out * w.stride[axis] - w.before[axis] + (int64_t)tap * w.dilation[axis];
+        };
+        for (int taps = 0; taps < w.kernel[0] * w.kernel[1]; taps++) {
+            const int64_t v = at(0, z, taps / w.kernel[1]), u = at(1, y, taps % w.kernel[1]);
+            if (v < 0 || v >= size[0] || u < 0 || u >= size[1]) continue;
+            any_row = true;
+            const float* from =
+                (const float*)in.data + q * in.cstep * pack + (v * size[1] + u) * row;
+            for (int k = 0; k < w.kernel[2]; k++) {
+                int first, last;
+                const int64_t offset = at(2, 0, k);
+                outputs_of_tap(offset, size[2], out_size[2], w.stride[2], &first, &last);
+                const float* values = from + (first * (int64_t)w.stride[2] + offset) * pack;
+                (max ? take<true> : take<false>)(values, w.stride[2], pack, last - first,
+                                                 to + (size_t)first * pack);
+            }
+        }
+        for (int x = 0; x < out_size[2]; x++) {
+            bool any = false;
+            for (int k = 0; k < w.kernel[2] && any_row && !any; k++)
+                any = at(2, x, k) >= 0 && at(2, x, k) < size[2];
+            if (!any) std::fill(to + (size_t)x * pack, to + (size_t)(x + 1) * pack, none);
+        }
+    });
 }
 
 Axis WindowPoolCpu::axis_of(const WindowSizes& windows, int axis, int in, int out) const {
@@ -64,7 +139,7 @@ int WindowPoolCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     WindowSizes windows;
     int size[3], out_size[3];
     QUOLL_RETURN_IF_ERROR(plan(in[0], &windows, out_size));
-    if (in[0].total() == 0 || out[0].total() == 0 || !takes(m, windows)) {
+    if (in[0].total() == 0 || out[0].total() == 0 || !takes(m)) {
         QUOLL_RETURN_IF_ERROR(all_planar(bottoms, opt, &planar));
         return WindowPool::forward(planar, tops, opt);
     }
@@ -80,6 +155,10 @@ int WindowPoolCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     const Axis z = axis_of(windows, 0, size[0], out_size[0]);
     for (int b = 0; b < m.n; b++) {
         Mat top = pooling_->channels(tops[0].batch(b));
+        if (op_type == MIN || is_dilated(windows_)) {
+            pool_taps(pooling_->channels(planar[0].batch(b)), windows, size, top, out_size, opt);
+            continue;
+        }
         QUOLL_RETURN_IF_ERROR(
             pooling_->windows(pooling_->channels(planar[0].batch(b)), x, y, z, top, opt));
     }
