@@ -68,16 +68,17 @@ static const int kLines = 64, kParts = 16;
 // The best of `size` values `step` apart, for each of `count` neighbours.
 template <class T, class Better>
 static void best_of_lines(const T* from, int size, size_t step, int count, Better better,
-                          int32_t* best) {
+                          int32_t* __restrict best) {
     T values[kLines];
     std::copy(from, from + count, values);
     std::fill(best, best + count, 0);
     for (int i = 1; i < size; i++) {
         const T* row = from + i * step;
         for (int r = 0; r < count; r++) {
-            const bool wins = better(row[r], values[r]);
-            values[r] = wins ? row[r] : values[r];
-            best[r] = wins ? i : best[r];
+            const T x = row[r], y = values[r];
+            const int wins = -(int)better(x, y);  // a mask: a branch would keep it from vectors
+            best[r] = (i & wins) | (best[r] & ~wins);
+            values[r] = better(x, y) ? x : y;
         }
     }
 }
@@ -91,9 +92,10 @@ static int best_of_row(const T* from, int size, Better better) {
     int i = 0;
     for (; i + kParts <= size; i += kParts)
         for (int r = 0; r < kParts; r++) {
-            const bool wins = better(from[i + r], values[r]);
-            values[r] = wins ? from[i + r] : values[r];
-            best[r] = wins ? i + r : best[r];
+            const T x = from[i + r], y = values[r];
+            const int wins = -(int)better(x, y);
+            best[r] = ((i + r) & wins) | (best[r] & ~wins);
+            values[r] = better(x, y) ? x : y;
         }
     int found = best[0];
     // Of equal values that of the part whose place better() would have come to.
