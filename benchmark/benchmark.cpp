@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "cliffs.h"
 #include "common/model_files.h"
 #include "common/progress.h"
 #include "common/run_options.h"
@@ -45,7 +46,8 @@ const int kCoolingSeconds = 10;
 struct Arguments {
     std::vector<std::string> words;  // positional: numbers and key=value
     std::string models, filter, json_file, save_weights, profile_file;
-    bool report = false, tune = false;
+    bool report = false, tune = false, cliffs = false;
+    double ceiling = 100;
     RunOptions run;
     int loops = 4, warmup = 2, powersave = 0, cooling = 0;
 };
@@ -72,6 +74,10 @@ const int kUsualSide = 224;
 
 bool starts_with(const std::string& s, const std::string& begin) {
     return s.compare(0, begin.size(), begin) == 0;
+}
+
+bool ends_with(const std::string& s, const std::string& end) {
+    return s.size() > end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
 
 bool file_exists(const std::string& path) {
@@ -144,6 +150,9 @@ bool read_words(Arguments* a, std::vector<Task>* tasks, std::string* why) {
             task.param = word.substr(6);
         else if (starts_with(word, "bin="))
             task.bin = word.substr(4);
+        else if (a->cliffs && (is_onnx(word) || ends_with(word, ".param")))
+            tasks->push_back(
+                {base_name(word), word, is_onnx(word) ? "" : bin_beside(word), task.shapes});
         else if (starts_with(word, "shape=")) {
             *why = "'" + word +
                    "': expected shape=[w], [w,h], [w,h,c] or [w,h,d,c], several by commas";
@@ -391,7 +400,7 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     for (const Mat& m : inputs) (*row)["inputs"].push_back(axes_text(m.logical_shape()));
     QUOLL_RETURN_IF_ERROR(count_allocations(net, inputs, row));
     if (a.tune) QUOLL_RETURN_IF_ERROR(tune(net, inputs, task.name, row));
-    if (a.report || !a.profile_file.empty())
+    if (a.report || a.cliffs || !a.profile_file.empty())
         QUOLL_RETURN_IF_ERROR(profile_runs(net, inputs, a.loops, row));
     return 0;
 }
@@ -518,11 +527,13 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--profile", a->profile_file,
                  "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
                  "as a page");
+    line->flag("--cliffs", a->cliffs,
+               "list the layers that run scalar code or unpack, by share of time; ARGUMENTS may "
+               "be models, MODEL.param or MODEL.onnx");
+    line->option("--ceiling", a->ceiling,
+                 "with --cliffs: exit code 1 when a model spends more percent of its time there")
+        .between(0, 100);
     a->run.add_to(line);
-}
-
-bool ends_with(const std::string& s, const std::string& end) {
-    return s.size() > end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
 
 // All or none.
@@ -567,6 +578,11 @@ int run(Arguments* a, MessageLog* log) {
         print_row(report["rows"].back());
         if (a->report && report["rows"].back().contains("profile"))
             fputs(profile_report(report["rows"].back()).c_str(), stdout);
+        if (a->cliffs && report["rows"].back().contains("profile")) {
+            const double share = 100 * cliff_share(report["rows"].back());
+            fputs(cliff_table(report["rows"].back()).c_str(), stdout);
+            failed |= share > a->ceiling;
+        }
         if (report["rows"].back().contains("tune"))
             fputs(report["rows"].back()["tune"].get<std::string>().c_str(), stdout);
         failed |= report["rows"].back().contains("error");

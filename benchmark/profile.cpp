@@ -26,7 +26,8 @@ void LayerProfile::after(const Layer& layer, const std::vector<Mat>& outputs) {
     const double end = now_ms();
     const auto found = record_of_.emplace(&layer, records_.size());
     if (found.second) {
-        records_.push_back({&layer, {}, {}, {}});
+        records_.push_back({&layer, {}, {}, {}, layouts_.why(layer, net_)});
+        layouts_.add(layer, outputs);
         for (size_t i = 0; i < outputs.size(); i++) {
             records_.back().outputs.push_back(outputs[i].logical_shape());
             shapes_[layer.tops[i]] = outputs[i].logical_shape();
@@ -69,6 +70,7 @@ json LayerProfile::describe(const Record& record) const {
             {"dilation", pair_text(layer, "dilation_h", "dilation_w")},
             {"filter", filter},
             {"output", record.outputs.empty() ? "" : axes_text(record.outputs[0])},
+            {"cliff", record.cliff},
             {"start_ms", record.starts},
             {"ms", record.times}};
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cliffs.h"
 #include "net.h"
 
 namespace quoll {
@@ -22,8 +23,8 @@ public:
     void after(const Layer& layer, const std::vector<Mat>& outputs) override;
 
     // {runs_ms: [of each run], layers: [in the order in which they ran: {type, name, macs, stride,
-    // pad, dilation, filter, output: texts, "" where the operator has none; start_ms, ms: [of each
-    // run]}]}
+    // pad, dilation, filter, output: texts, "" where the operator has none; cliff: why it is one
+    // (cliffs.h), or ""; start_ms, ms: [of each run]}]}
     nlohmann::json to_json() const;
 
 private:
@@ -31,6 +32,7 @@ private:
         const Layer* layer;
         std::vector<double> starts, times;
         std::vector<Shape> outputs;
+        std::string cliff;
     };
     nlohmann::json describe(const Record& record) const;
     Shape input_of(const Layer& layer) const;
@@ -40,6 +42,7 @@ private:
     std::vector<double> runs_;
     std::vector<Record> records_;
     std::unordered_map<const Layer*, size_t> record_of_;
+    BlobLayouts layouts_;
     std::unordered_map<int, Shape> shapes_;  // of blobs that layers made
 };
 

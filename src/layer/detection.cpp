@@ -23,10 +23,11 @@ static float intersection(const Detection& a, const Detection& b) {
     return w < 0.f || h < 0.f ? 0.f : w * h;
 }
 
-void suppress_overlaps(std::vector<Detection>* boxes, float threshold) {
+void suppress_overlaps(std::vector<Detection>* boxes, float threshold, size_t most) {
     std::vector<Detection> kept;
     std::vector<float> areas;
     for (const Detection& a : *boxes) {
+        if (kept.size() == most) break;
         const float own = area(a);
         bool alone = true;
         for (size_t i = 0; i < kept.size() && alone; i++) {

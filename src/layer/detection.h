@@ -2,6 +2,8 @@
 #ifndef QUOLL_LAYER_DETECTION_H
 #define QUOLL_LAYER_DETECTION_H
 
+#include <stdint.h>
+
 #include <vector>
 
 #include "../mat.h"
@@ -21,8 +23,8 @@ void sort_by_score(std::vector<Detection>* boxes);
 void keep_first(std::vector<Detection>* boxes, int count);
 
 // Keeps of sorted boxes those whose intersection with each box kept before is at most `threshold`
-// of their union.
-void suppress_overlaps(std::vector<Detection>* boxes, float threshold);
+// of their union; the first `most` of them.
+void suppress_overlaps(std::vector<Detection>* boxes, float threshold, size_t most = SIZE_MAX);
 
 // A blob of one row a box: label, score, xmin, ymin, xmax, ymax. Without any box it has 2 axes, w 6
 // and h 0, and no data.

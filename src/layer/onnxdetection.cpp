@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "detection.h"
+#include "scratch.h"
 
 namespace quoll {
 
@@ -74,8 +75,7 @@ int NonMaxSuppression::forward(const std::vector<Mat>& bottoms, std::vector<Mat>
                 if (score[i] > least)
                     found.push_back(detection_of(box + i * 4, center_point_box, score[i], i));
             sort_by_score(&found);
-            suppress_overlaps(&found, overlap);
-            if (found.size() > (size_t)most) found.resize(most);
+            suppress_overlaps(&found, overlap, (size_t)most);
             for (const Detection& d : found) rows.insert(rows.end(), {b, label, d.label});
         }
     }
@@ -220,24 +220,27 @@ struct Sample {
     }
 };
 
-float OnnxROIAlign::bin_value(const float* plane, const Mat& image, const Region& r, int y,
-                              int x) const {
-    double sum = 0, most = 0;
-    bool any = false;
-    for (int i = 0; i < r.grid_h; i++) {
-        for (int j = 0; j < r.grid_w; j++) {
-            const Sample s(r.y + y * r.bin_h + (i + 0.5) * r.bin_h / r.grid_h,
-                           r.x + x * r.bin_w + (j + 0.5) * r.bin_w / r.grid_w, image.h, image.w);
+void OnnxROIAlign::pool_bin(const float* item, const Mat& image, const Region& r, int y, int x,
+                            float* out, size_t out_step) const {
+    Scratch<Sample> samples;  // the same for all channels
+    for (int i = 0; i < r.grid_h; i++)
+        for (int j = 0; j < r.grid_w; j++)
+            samples->push_back(Sample(r.y + y * r.bin_h + (i + 0.5) * r.bin_h / r.grid_h,
+                                      r.x + x * r.bin_w + (j + 0.5) * r.bin_w / r.grid_w, image.h,
+                                      image.w));
+    const double count = std::max((double)samples->size(), 1.0);
+    for (int q = 0; q < image.c; q++) {
+        const float* plane = item + q * image.cstep;
+        double sum = 0, most = samples->empty() ? 0 : -INFINITY;
+        for (const Sample& s : *samples) {
             for (int k = 0; k < 4; k++) {
                 const double value = s.weight[k] * plane[s.at[k]];
                 sum += value;
-                most = any ? std::max(most, value) : value;
-                any = true;
+                most = std::max(most, value);
             }
         }
+        out[q * out_step] = (float)(mode == 1 ? most : sum / count);
     }
-    if (mode == 1) return (float)most;
-    return (float)(sum / std::max((double)r.grid_h * r.grid_w, 1.0));
 }
 
 int OnnxROIAlign::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -251,12 +254,9 @@ int OnnxROIAlign::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top
         QUOLL_RETURN_IF_ERROR(region_of(bottoms[1].row(b), image, &region));
         const float* item =
             (const float*)image.data + ((const int32_t*)bottoms[2].data)[b] * image.nstep;
-        for (int q = 0; q < image.c; q++) {
-            float* to = (float*)top.data + b * top.nstep + q * top.cstep;
-            for (int i = 0; i < output_h * output_w; i++)
-                to[i] =
-                    bin_value(item + q * image.cstep, image, region, i / output_w, i % output_w);
-        }
+        for (int i = 0; i < output_h * output_w; i++)
+            pool_bin(item, image, region, i / output_w, i % output_w,
+                     (float*)top.data + b * top.nstep + i, top.cstep);
     }
     return kOk;
 }

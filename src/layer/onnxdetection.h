@@ -65,7 +65,9 @@ private:
         int grid_w, grid_h;         // samples a bin
     };
     int region_of(const float* corners, const Mat& image, Region* region) const;
-    float bin_value(const float* plane, const Mat& image, const Region& region, int y, int x) const;
+    // One bin of all channels, whose results are out_step apart.
+    void pool_bin(const float* item, const Mat& image, const Region& r, int y, int x, float* out,
+                  size_t out_step) const;
 };
 
 // Where each output pixel of a spatial transformer looks: theta times (x, y, 1), or (x, y, z, 1),

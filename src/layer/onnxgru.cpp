@@ -16,6 +16,7 @@ void OnnxGRU::reset(const Step& s, float* state) const {
 
 void OnnxGRU::update(const Step& s, const float* last) const {
     const int n = hidden_size;
+    if (variant) last = s.h + 2 * n;
     for (int q = 0; q < n; q++) {
         const double z = s.f[0]((double)s.x[q] + s.h[q], clip);
         const double r = variant ? s.f[0]((double)s.x[n + q] + s.h[n + q], clip) : 1.0;

@@ -14,7 +14,8 @@ public:
 
 protected:
     void update(const Step& s, const float* last) const override;
-    bool splits_last_gate() const override { return true; }
+    bool keeps_last_bias() const override { return true; }
+    bool splits_last_gate() const override { return !variant; }
     void reset(const Step& s, float* state) const override;
 };
 

@@ -96,6 +96,16 @@ void OnnxRecurrent::functions_of(int d, Function* f) const {
     }
 }
 
+bool OnnxRecurrent::is_plain() const {
+    for (int d = 0; d < num_directions(); d++) {
+        Function f[3];
+        functions_of(d, f);
+        for (int i = 0; i < functions_; i++)
+            if (f[i].type != (functions_ > 1 && i == 0 ? kOnnxSigmoid : kOnnxTanh)) return false;
+    }
+    return clip == 0 && !peephole && !(has_cell_ && variant);
+}
+
 // ---------------------------------------------------------------- schema
 
 void OnnxRecurrent::onnx_params(ParamVisitor& v, const char* variant_name,
@@ -240,24 +250,24 @@ int OnnxRecurrent::onnx_shape(const Layer& layer, const std::vector<Shape>& in,
 
 int OnnxRecurrent::make_weights(const Mat flat[4], int d, Allocator* allocator,
                                 Weights* weights) const {
-    const int rows = gates_ * hidden_size, split = splits_last_gate() ? rows - hidden_size : rows;
+    const int rows = gates_ * hidden_size, last = rows - hidden_size;
+    const int split = splits_last_gate() ? last : rows, joined = keeps_last_bias() ? last : rows;
     const int input = (int)(flat[0].w / num_directions() / rows);
     const float* r = (const float*)flat[1] + (size_t)d * rows * hidden_size;
-    weights->bias.create(rows + hidden_size, (size_t)4u, allocator);
+    weights->bias.create(2 * rows, (size_t)4u, allocator);
     if (weights->bias.empty()) return kOutOfMemory;
     weights->bias.fill(0.f);
-    float* bias = weights->bias;
+    float *bias = weights->bias, *state_bias = bias + rows;
     if (!flat[2].empty()) {
         const float* b = (const float*)flat[2] + (size_t)d * 2 * rows;
-        // What is added to the state's product of the last gate of a GRU stays with it.
-        for (int i = 0; i < rows; i++) bias[i] = b[i] + (i < split ? b[rows + i] : 0.f);
-        for (int i = split; i < rows; i++) bias[rows + i - split] = b[rows + i];
+        for (int i = 0; i < rows; i++) bias[i] = b[i] + (i < joined ? b[rows + i] : 0.f);
+        for (int i = joined; i < rows; i++) state_bias[i] = b[rows + i];
     }
     weights->product[kInput] = {rows, input, (const float*)flat[0] + (size_t)d * rows * input,
                                 bias};
-    weights->product[kHidden] = {split, hidden_size, r, nullptr};
+    weights->product[kHidden] = {split, hidden_size, r, joined < split ? state_bias : nullptr};
     weights->product[kLastGate] = {rows - split, hidden_size, r + (size_t)split * hidden_size,
-                                   bias + rows};
+                                   state_bias + split};
     weights->peephole =
         flat[3].empty() ? nullptr : (const float*)flat[3] + (size_t)d * 3 * hidden_size;
     return kOk;
@@ -328,7 +338,7 @@ void OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b
     float* const products = b.rest + (size_t)g.batch * hidden_size;
     if (splits_last_gate()) {
         memcpy(b.rest, b.hidden, (size_t)g.batch * hidden_size * sizeof(float));
-        for (int i = 0; i < g.batch && !variant; i++)
+        for (int i = 0; i < g.batch; i++)
             if (step < b.lens[i]) reset(state_of(i), b.rest + (size_t)i * hidden_size);
         multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt);
     }

@@ -99,13 +99,18 @@ protected:
                           int count, float* out, const Option& opt) const;
     // Changes the state. last: the product of the last gate where that has one of its own.
     virtual void update(const Step& s, const float* last) const = 0;
-    // True for a GRU: the product of the last gate is of the state or, if !variant, of what reset()
-    // makes of it.
+    // True for a GRU: what B adds to the state's product of the last gate stays with it.
+    virtual bool keeps_last_bias() const { return false; }
+    // True for a GRU, !variant: the product of the last gate is of what reset() makes of the state.
     virtual bool splits_last_gate() const { return false; }
     virtual void reset(const Step&, float*) const {}
 
     const int gates_, functions_;
     const bool has_cell_;
+    // True for the activations that ONNX takes when none are given, without clip, peepholes and
+    // input_forget.
+    bool is_plain() const;
+
     Weights fixed_[2];  // of the directions, unless dynamic_weight
 
 private:

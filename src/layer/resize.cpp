@@ -213,18 +213,22 @@ int Resize::resample(const Mat& in, int axis, const AxisPlan& plan, Mat* out,
     return kOk;
 }
 
-int Resize::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
-                    const Option& opt) const {
-    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+Resize::Lists Resize::lists(const std::vector<Mat>& bottoms) const {
     Lists lists = {floats_of(scales), floats_of(roi), ints_of_param(sizes)};
     size_t next = 1;
     if (inputs & kRoiInput) lists.roi = floats_of(bottoms[next++]);
     if (inputs & kScalesInput) lists.scales = floats_of(bottoms[next++]);
     if (inputs & kSizesInput) lists.sizes = ints_of_param(bottoms[next++]);
+    return lists;
+}
+
+int Resize::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                    const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
     std::vector<AxisPlan> plans;
     Shape out;
     Mat m = bottoms[0];
-    QUOLL_RETURN_IF_ERROR(plan(m.logical_shape(), lists, &plans, &out));
+    QUOLL_RETURN_IF_ERROR(plan(m.logical_shape(), lists(bottoms), &plans, &out));
     if (out.total() == 0) return create_tensor(out, &tops[0], opt);
     for (int axis = 0; axis < m.dims; axis++) {
         if (plans[axis].identity()) continue;

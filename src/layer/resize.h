@@ -40,7 +40,7 @@ public:
     int inputs = 0;
     Mat axes, scales, sizes, roi;
 
-private:
+protected:
     // How one axis is resampled.
     struct AxisPlan {
         int in, out;
@@ -58,10 +58,13 @@ private:
         std::vector<float> weight;
         std::vector<char> outside;  // output index has the extrapolation value
     };
+    Lists lists(const std::vector<Mat>& bottoms) const;
     int plan(const Shape& in, const Lists& lists, std::vector<AxisPlan>* axes, Shape* out) const;
-    double position(const AxisPlan& axis, int i) const;
     int kernel_taps(const AxisPlan& axis) const;
     int make_taps(const AxisPlan& axis, Taps* taps) const;
+
+private:
+    double position(const AxisPlan& axis, int i) const;
     double weight(double distance) const;
     int nearest_index(double x) const;
     int resample(const Mat& in, int axis, const AxisPlan& plan, Mat* out, const Option& opt) const;

@@ -60,17 +60,21 @@ int StridedSlice::shape(const StridedSlice& s, const std::vector<Shape>& in,
     return kOk;
 }
 
-int StridedSlice::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
-                          const Option& opt) const {
-    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
-    const Mat& data = bottoms[0];
+int StridedSlice::plan(const std::vector<Mat>& bottoms, Cut cuts[4], Shape* out) const {
     Lists lists = lists_of_params();
     std::vector<int>* const given[] = {&lists.starts, &lists.ends, &lists.axes, &lists.steps};
     for (size_t i = 1; i < bottoms.size(); i++)
         QUOLL_RETURN_IF_ERROR(read_ints(*this, "starts to steps", bottoms[i], 4, given[i - 1]));
+    return plan(bottoms[0].logical_shape(), lists, cuts, out);
+}
+
+int StridedSlice::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                          const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+    const Mat& data = bottoms[0];
     Cut cuts[4];
     Shape out;
-    QUOLL_RETURN_IF_ERROR(plan(data.logical_shape(), lists, cuts, &out));
+    QUOLL_RETURN_IF_ERROR(plan(bottoms, cuts, &out));
     QUOLL_RETURN_IF_ERROR(create_tensor(out, &tops[0], opt));
     if (tops[0].empty()) return kOk;
     Steps along[] = {steps_of(data), steps_of(tops[0])};

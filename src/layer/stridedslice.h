@@ -19,12 +19,15 @@ public:
 
     Mat starts, ends, axes, steps;
 
-private:
+protected:
     // What is taken of each axis of the data.
     struct Cut {
         int start, count;
         int64_t step;
     };
+    int plan(const std::vector<Mat>& bottoms, Cut cuts[4], Shape* out) const;
+
+private:
     struct Lists {
         std::vector<int> starts, ends, axes, steps;
     };

@@ -58,6 +58,12 @@ void apply(const Operands& o, F f) {
         const int count = over.size[3];
         if (sa == 1 && sb == 1) {
             for (int i = 0; i < count; i++) out[i] = f(a[i], b[i]);
+        } else if (sa == 1 && sb == 0 && count > 0) {
+            const T y = b[0];
+            for (int i = 0; i < count; i++) out[i] = f(a[i], y);
+        } else if (sa == 0 && sb == 1 && count > 0) {
+            const T x = a[0];
+            for (int i = 0; i < count; i++) out[i] = f(x, b[i]);
         } else {
             for (int i = 0; i < count; i++) out[i] = f(a[i * sa], b[i * sb]);
         }

@@ -62,16 +62,67 @@ int ArgReduce::shape(const ArgReduce& s, const std::vector<Shape>& in, std::vect
     return shape_of_sizes(s, sizes, DType::s32, &out[0]);
 }
 
+// Lines that are searched side by side, and parts that a single line is searched in.
+static const int kLines = 64, kParts = 16;
+
+// The best of `size` values `step` apart, for each of `count` neighbours.
+template <class T, class Better>
+static void best_of_lines(const T* from, int size, size_t step, int count, Better better,
+                          int32_t* __restrict best) {
+    T values[kLines];
+    std::copy(from, from + count, values);
+    std::fill(best, best + count, 0);
+    for (int i = 1; i < size; i++) {
+        const T* row = from + i * step;
+        for (int r = 0; r < count; r++) {
+            const T x = row[r], y = values[r];
+            const int wins = -(int)better(x, y);  // a mask: a branch would keep it from vectors
+            best[r] = (i & wins) | (best[r] & ~wins);
+            values[r] = better(x, y) ? x : y;
+        }
+    }
+}
+
+// The best of neighbouring values.
+template <class T, class Better>
+static int best_of_row(const T* from, int size, Better better) {
+    T values[kParts];
+    int32_t best[kParts] = {};
+    std::fill(values, values + kParts, from[0]);
+    int i = 0;
+    for (; i + kParts <= size; i += kParts)
+        for (int r = 0; r < kParts; r++) {
+            const T x = from[i + r], y = values[r];
+            const int wins = -(int)better(x, y);
+            best[r] = ((i + r) & wins) | (best[r] & ~wins);
+            values[r] = better(x, y) ? x : y;
+        }
+    int found = best[0];
+    // Of equal values that of the part whose place better() would have come to.
+    const bool last = better(T(0), T(0));
+    for (int r = 1; r < kParts; r++) {
+        const T x = from[best[r]], y = from[found];
+        if (x == y ? (last ? best[r] > found : best[r] < found) : better(x, y)) found = best[r];
+    }
+    for (; i < size; i++)
+        if (better(from[i], from[found])) found = i;
+    return found;
+}
+
 template <class T, class Better>
 static void arg_reduce(const Mat& m, const AlongAxis& along, Mat& top, Better better) {
     const Flat into(top);
+    int32_t best[kLines];
     for (size_t o = 0; o < along.outer; o++) {
         const T* part = (const T*)m.data + along.start(o);
-        for (size_t r = 0; r < along.inner; r++) {
-            int best = 0;
-            for (int i = 1; i < along.size; i++)
-                if (better(part[i * along.step + r], part[best * along.step + r])) best = i;
-            ((int32_t*)top.data)[into(o * along.inner + r)] = best;
+        for (size_t r = 0; r < along.inner; r += kLines) {
+            const int count = (int)std::min<size_t>(kLines, along.inner - r);
+            if (along.inner == 1 && along.step == 1)
+                best[0] = best_of_row(part, along.size, better);
+            else
+                best_of_lines(part + r, along.size, along.step, count, better, best);
+            for (int k = 0; k < count; k++)
+                ((int32_t*)top.data)[into(o * along.inner + r + k)] = best[k];
         }
     }
 }

@@ -104,11 +104,15 @@ int CastTo::shape(const CastTo& s, const std::vector<Shape>& in, std::vector<Sha
     return kOk;
 }
 
-// Float to int type R.
+// Float to int type R; masks in place of branches, which compilers make vectors of.
 template <class R>
 static R cut(float x) {
-    const double low = std::numeric_limits<R>::min(), high = std::numeric_limits<R>::max();
-    return x != x ? R(0) : x <= low ? (R)low : x >= high ? (R)high : (R)x;
+    const float low = (float)std::numeric_limits<R>::min();
+    // Of s32 the largest float that is one; what is larger gets all bits of the largest value.
+    const float high = sizeof(R) == 4 ? 2147483520.f : (float)std::numeric_limits<R>::max();
+    const int number = -(int)(x == x), large = sizeof(R) == 4 ? -(int)(x >= 2147483648.f) : 0;
+    const float above = x > low ? x : low, within = above < high ? above : high;
+    return (R)((((int)within & number) & ~large) | (std::numeric_limits<int>::max() & large));
 }
 template <class R>
 static R convert(float x) {

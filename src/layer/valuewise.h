@@ -21,7 +21,13 @@ inline int create_like(const Mat& m, DType dtype, Mat* top, const Option& opt) {
     return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// top[i] = f(bottom[i]) for all values.
+// to[i] = f(from[i]); a function of its own, so that compilers make vectors of the loop.
+template <class T, class R, class F>
+void map_run(const T* __restrict from, R* __restrict to, size_t count, F f) {
+    for (size_t i = 0; i < count; i++) to[i] = f(from[i]);
+}
+
+// top[i] = f(bottom[i]) for all values of blobs that share no memory.
 template <class T, class R, class F>
 void map_values(const Mat& bottom, Mat& top, F f) {
     const size_t count = (size_t)bottom.w * bottom.h * bottom.d * bottom.elempack;
@@ -30,7 +36,7 @@ void map_values(const Mat& bottom, Mat& top, F f) {
             const T* from =
                 (const T*)bottom.data + (b * bottom.nstep + q * bottom.cstep) * bottom.elempack;
             R* to = (R*)top.data + (b * top.nstep + q * top.cstep) * top.elempack;
-            for (size_t i = 0; i < count; i++) to[i] = f(from[i]);
+            map_run(from, to, count, f);
         }
     }
 }

@@ -173,7 +173,10 @@ void WindowPool::pool_plane(const T* in, const int size[3], const WindowSizes& w
                     bool any = false;
                     for_each_tap(win, at, size, [&](int z, int y, int x) {
                         const T v = value(z, y, x);
-                        if (any && !(op_type == MAX ? v > best : v < best)) return;
+                        // The first NaN stays.
+                        if (any &&
+                            (best != best || !(v != v || (op_type == MAX ? v > best : v < best))))
+                            return;
                         best = v, any = true;
                         place[0] = z, place[1] = y, place[2] = x;
                     });

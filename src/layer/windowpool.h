@@ -44,14 +44,16 @@ public:
     int p = 2;
     int storage_order = 0;  // 1: numbers count the first spatial axis fastest
 
-private:
+protected:
     // The windows for an input, with the padding of auto_pad, and the output's spatial sizes.
     int plan(const Shape& in, WindowSizes* windows, int out[3]) const;
+
+    WindowSizes windows_;
+
+private:
     template <class T>
     void pool_plane(const T* in, const int size[3], const WindowSizes& windows, T* out,
                     const int out_size[3], int* index, size_t first) const;
-
-    WindowSizes windows_;
 };
 
 // Inputs: x, indices (s32, as WindowPool gives them) and maybe the output's shape n c ... (s32). x

@@ -393,6 +393,36 @@ TEST(Int8Kernels, zero_points) {
     });
 }
 
+TEST(Int8Kernels, terms) {
+    for_all([](const Int8Kernels& kernels) {
+        for (size_t n = 0; n <= 70; n++) {
+            Guarded<int32_t> sums(n, n % 2), x(n, n % 2), y(n, n % 2), out(n, n % 2);
+            Guarded<float> scale(n, n % 2), bias(n, n % 2), values(n, n % 2);
+            for (size_t i = 0; i < n; i++) {
+                sums[i] = uniform(-(1 << 30), 1 << 30), x[i] = uniform(-(1 << 20), 1 << 20);
+                y[i] = uniform(-255, 255);
+                scale[i] = 0.5f, bias[i] = (float)uniform(-9, 9);
+            }
+            for (bool both : {true, false}) {
+                Int8Terms t = {};
+                t.sums = sums.data(), t.x = x.data(), t.y = both ? y.data() : nullptr;
+                t.n = n, t.a = -255, t.b = 100000;
+                t.out = out.data();
+                kernels.terms(t);
+                t.scale = scale.data(), t.bias = bias.data(), t.out = values.data();
+                kernels.terms(t);
+                for (size_t i = 0; i < n; i++) {
+                    const int64_t want =
+                        sums[i] - 255 * (int64_t)x[i] + (both ? 100000 * (int64_t)y[i] : 0);
+                    ASSERT_EQ((int32_t)(uint32_t)want, out[i]);
+                    const float half = (float)(int32_t)(uint32_t)want * 0.5f;
+                    ASSERT_EQ(half + bias[i], values[i]);
+                }
+            }
+        }
+    });
+}
+
 namespace {
 
 // y of a and b, in double, before it is rounded.

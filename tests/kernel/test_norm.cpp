@@ -73,6 +73,39 @@ void expect_softmax(const float* values, const float* got, size_t count, size_t 
     }
 }
 
+// Rows and columns in one: a row is columns of width 1.
+void expect_log_softmax(const float* values, const float* got, size_t count, size_t step) {
+    double most = -INFINITY, sum = 0;
+    for (size_t i = 0; i < count; i++) most = std::max(most, (double)values[i * step]);
+    for (size_t i = 0; i < count; i++) sum += exp(values[i * step] - most);
+    for (size_t i = 0; i < count; i++)
+        ASSERT_NEAR(values[i * step] - most - log(sum), got[i * step], 1e-5) << i;
+}
+
+void check_log_softmax_row(const NormKernels& k) {
+    for (size_t n = 1; n <= 70; n++) {
+        const std::vector<float> values = random_values(n, -1010, -1000);
+        Guarded<float> data(n);
+        std::copy(values.begin(), values.end(), data.data());
+        k.log_softmax_row(data.data(), n);
+        expect_log_softmax(values.data(), data.data(), n, 1);
+    }
+}
+
+void check_log_softmax_columns(const NormKernels& k) {
+    for (size_t width = 1; width <= 35; width++) {
+        for (size_t count : {1, 2, 7}) {
+            const size_t step = width + width % 3, n = (count - 1) * step + width;
+            const std::vector<float> values = random_values(n, -1010, -1000);
+            Guarded<float> data(n);
+            std::copy(values.begin(), values.end(), data.data());
+            k.log_softmax_columns(data.data(), count, step, width);
+            for (size_t x = 0; x < width; x++)
+                expect_log_softmax(values.data() + x, data.data() + x, count, step);
+        }
+    }
+}
+
 void check_softmax_row(const NormKernels& k) {
     for (size_t n = 1; n <= 70; n++) {
         // Far from zero, so that nothing but the values themselves may count.

@@ -27,6 +27,22 @@ double gru_case(const double* x, const double* h, double before, double*) {
     return (1 - u) * tanh(x[2] + sigmoid(x[0] + h[0]) * h[2]) + u * before;
 }
 
+double onnx_lstm_case(const double* x, const double* h, double, double* cell) {
+    *cell = sigmoid(x[2] + h[2]) * *cell + sigmoid(x[0] + h[0]) * tanh(x[3] + h[3]);
+    return sigmoid(x[1] + h[1]) * tanh(*cell);
+}
+double onnx_gru_case(const double* x, const double* h, double before, double*) {
+    const double z = sigmoid(x[0] + h[0]);
+    return (1 - z) * tanh(x[2] + sigmoid(x[1] + h[1]) * h[2]) + z * before;
+}
+double onnx_gru_reset_case(const double* x, const double* h, double before, double*) {
+    return sigmoid(x[1] + h[1]) * before;
+}
+double onnx_gru_last_case(const double* x, const double* h, double before, double* cell) {
+    const double z = sigmoid(x[0] + h[0]);
+    return (1 - z) * tanh(x[2] + *cell) + z * before;
+}
+
 struct Entry {
     const char* name;
     RecurrentKernel RecurrentKernels::*kernel;
@@ -49,7 +65,7 @@ void check(const Entry& entry, RecurrentKernel kernel, size_t n, float range) {
     for (Guarded<float>* values : {&x, &h, &hidden, &cell})
         for (float& v : *values) v = uniform(rng);
     const std::vector<float> before(hidden.begin(), hidden.end()), cells(cell.begin(), cell.end());
-    kernel(x.data(), h.data(), n, hidden.data(), entry.gates == 4 ? cell.data() : nullptr);
+    kernel(x.data(), h.data(), n, hidden.data(), cell.data());
     for (size_t i = 0; i < n; i++) {
         double gx[4], gh[4], c = cells[i];
         for (size_t g = 0; g < entry.gates; g++) gx[g] = x[g * n + i], gh[g] = h[g * n + i];

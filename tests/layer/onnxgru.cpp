@@ -13,6 +13,11 @@ static const std::vector<LayerCase> kCases = {
         .weights("recurrent_data", -.2f, .2f)
         .terms(22)
         .outputs(2),
+    LayerCase({Shape(4, 3, 6), Shape(3, DType::s32)}, "0=17 1=408 2=2 6=1 8=1")
+        .range(1, 1, 6)
+        .weights("recurrent_data", -.2f, .2f)
+        .terms(22)
+        .outputs(2),
     LayerCase({Shape(3, 7)}, "0=4 1=36 -23312=2,3,10 -23313=1,0.3 -23314=1,0.4")
         .terms(8)
         .outputs(2),

@@ -16,6 +16,15 @@ static std::vector<LayerCase> resizes() {
                     params += one ? " -23312=2,0.1,1.2" : " -23312=4,0.1,0.0,0.8,1.2";
                 all.push_back(LayerCase({Shape(7, 6, 3)}, params).terms(16));
             }
+    // On blocks of channels, with one axis or both, up and down; rows of two axes.
+    for (const char* how :
+         {"0=0", "0=0 1=3 2=2", "0=1", "0=1 1=2", "0=2 1=3", "0=1 6=1", "0=2 4=1"})
+        for (const char* s : {" -23309=2,1,2 -23311=2,13,15", " -23309=2,1,2 -23311=2,4,15",
+                              " -23309=1,1 -23311=1,11", " -23309=1,2 -23310=1,2.0"})
+            for (const Shape& x : {Shape(7, 6, 16), Shape(7, 6, 3, 4)})
+                all.push_back(LayerCase({x}, std::string(how) + s).terms(16));
+    all.push_back(LayerCase({Shape(9, 16)}, "0=1 -23309=1,1 -23311=1,21").terms(4));
+    all.push_back(LayerCase({Shape(9, 16, DType::u8)}, "-23309=1,1 -23311=1,21"));
     for (const char* more : {"0=1 6=1", "0=2 6=1", "0=2 4=1", "0=0 2=1 7=1", "0=0 2=2", "0=0 2=3"})
         all.push_back(LayerCase({Shape(7, 6, 3)}, std::string(more) + sizes[0]).terms(32));
     all.push_back(LayerCase({Shape(7, 6, 3, DType::s32)}, std::string("0=0") + sizes[0]));

@@ -18,6 +18,16 @@ static const std::vector<LayerCase> kStridedSlice = {
     LayerCase({Shape(5, 8)}, "-23300=2,7,0 -23301=2,-9,4 -23303=2,-2,1"),
     LayerCase({Shape(5, 3, 4)}, "-23300=1,-1 -23301=1,-2147483647 -23302=1,-1 -23303=1,-1"),
     LayerCase({Shape(5, 3, 2, 4, DType::s8)}, "-23300=2,1,0 -23301=2,9,2 -23302=2,0,2"),
+    // Lanes of blocks: between elements, within them, with steps; the axes within; both.
+    LayerCase({Shape(4, 3, 48)}, "-23300=1,16 -23301=1,48"),
+    LayerCase({Shape(5, 3, 48)}, "-23300=1,3 -23301=1,27"),
+    LayerCase({Shape(5, 3, 48)}, "-23300=1,47 -23301=1,-99 -23303=1,-3"),
+    LayerCase({Shape(9, 7, 16)}, "-23300=2,1,0 -23301=2,7,9 -23302=2,1,2 -23303=2,2,2"),
+    LayerCase({Shape(9, 7, 16)}, "-23300=1,8 -23301=1,1 -23302=1,-1 -23303=1,-3"),
+    LayerCase({Shape(9, 5, 3, 32)}, "-23300=2,8,1 -23301=2,24,3 -23302=2,0,1"),
+    LayerCase({Shape(9, 32)}, "-23300=2,3,2 -23301=2,19,8"),
+    LayerCase({Shape(9, 5, 16, DType::s8)}, "-23300=2,4,1 -23301=2,12,4"),
+    with_lists(Shape(5, 3, 32), {{8, 0}, {24, 2}}),
     with_lists(Shape(5, 3, 4), {{1, 0}, {3, 4}}),
     with_lists(Shape(5, 3, 4), {{4}, {0}, {-1}, {-3}}),
 };

@@ -15,6 +15,11 @@ static const std::vector<LayerCase> kNonZero = {
 QUOLL_LAYER_CASES(NonZero, kNonZero)
 
 static const std::vector<LayerCase> kArgReduce = {
+    // Values that repeat, in rows and columns longer than what is searched side by side.
+    LayerCase({Shape(70, 5, s32)}, "1=-1").range(-9, 9),
+    LayerCase({Shape(70, 5, s32)}, "0=1 1=-1 3=1").range(-9, 9),
+    LayerCase({Shape(70, 5, s32)}, "1=0 3=1").range(-2, 2),
+    LayerCase({Shape(9, 11, 21)}, "1=0"),
     LayerCase({Shape(19, s32)}, "2=0").range(0, 5),
     LayerCase({Shape(5, 4)}, "0=1 1=1"),
     LayerCase({Shape(5, 3, 4, s32)}, "1=0 3=1").range(0, 2),
@@ -47,6 +52,22 @@ TEST(NonZero, by_hand) {
     ASSERT_EQ(0, layer->forward({mat_of(Shape(3, 2), {0, 0, 0, 0, 0, 0})}, got, Option()));
     EXPECT_EQ(Shape(0, 2, s32), got[0].logical_shape());
     EXPECT_TRUE(got[0].empty());
+}
+
+// The first or last of equal values, wherever they lie in a row.
+TEST(ArgReduce, ties) {
+    for (int size : {1, 15, 16, 17, 40, 100}) {
+        for (int a = 0; a < size; a += 3) {
+            for (int b = a; b < size; b += 7) {
+                std::vector<float> row(size, -1);
+                row[a] = row[b] = 5;
+                const Mat x = mat_of(Shape(size, 1), row);
+                expect_values("ArgReduce", "1=1 2=0", {}, {x}, mat_of(Shape(1, s32), {(float)a}));
+                expect_values("ArgReduce", "1=1 2=0 3=1", {}, {x},
+                              mat_of(Shape(1, s32), {(float)b}));
+            }
+        }
+    }
 }
 
 TEST(ArgReduce, by_hand) {

@@ -16,6 +16,26 @@ static std::vector<LayerCase> pools() {
         all.push_back(LayerCase({Shape(9, 7, 8)}, o + " -23301=2,3,3 -23302=2,2,2 6=1").terms(9));
         all.push_back(LayerCase({Shape(6, 5, 4, 3)}, o + " -23301=3,2,2,3 6=2 8=1").terms(12));
     }
+    // On blocks of channels: SAME modes, ceiling, one side padded, 1 to 3 axes.
+    for (const char* op : {"0=0", "0=2", "0=2 7=1"})
+        for (const char* more : {"6=1", "6=2", "5=1", "-23304=4,0,1,1,0", "-23304=4,0,1,1,0 5=1"}) {
+            const std::string o = std::string(op) + " " + more;
+            all.push_back(
+                LayerCase({Shape(15, 11, 16)}, o + " -23301=2,3,2 -23302=2,2,2").terms(6));
+            all.push_back(LayerCase({Shape(15, 11, 6)}, o + " -23301=2,2,3").terms(6));
+        }
+    for (const char* op : {"0=0", "0=1"})
+        for (const char* more :
+             {"-23302=2,2,1 -23303=2,2,3 -23304=4,2,3,1,2", "-23303=2,2,2 6=1", "-23302=2,3,3"})
+            all.push_back(
+                LayerCase({Shape(15, 11, 16)}, std::string(op) + " -23301=2,3,2 " + more));
+    for (const char* op : {"0=0", "0=2"}) {
+        const std::string o = std::string(op) + " 6=1 ";
+        all.push_back(LayerCase({Shape(15, 16)}, o + "-23301=1,4 -23302=1,3").terms(4));
+        all.push_back(
+            LayerCase({Shape(7, 6, 5, 16)}, o + "-23301=3,2,2,2 -23302=3,2,1,2").terms(8));
+    }
+    all.push_back(LayerCase({Shape(15, 11, 16, DType::s8)}, "6=1 -23301=2,3,2").range(-99, 99));
     all.push_back(LayerCase({Shape(9, 7, 4)}, "-23301=2,3,2").outputs(2).items_not_alone());
     all.push_back(LayerCase({Shape(9, 7, 4, DType::s8)}, "-23301=2,2,2 9=1")
                       .range(-9, 9)

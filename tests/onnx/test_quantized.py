@@ -223,6 +223,26 @@ def test_quantised_at_run_time(weights, per_channel, shape, tmp_path):
         assert [words[0] for words in layers(net)][-4:].count('BinaryOp') == 0
 
 
+@pytest.mark.parametrize('constant', [True, False])
+@pytest.mark.parametrize('columns', [False, True])
+def test_products_of_any_zero_points(constant, columns, tmp_path):
+    """Exact, for constant weights and for two activations."""
+    rng = np.random.default_rng(9)
+    b_shape = (36, 50) if constant else (2, 36, 50)
+    inputs = {'a': rng.integers(0, 256, (2, 19, 36)).astype(np.uint8), 'b': rng.integers(0, 256, b_shape).astype(np.uint8)}
+    columns = columns and constant
+    constants = {'za': np.uint8(201), 'zb': rng.integers(0, 256, 50).astype(np.uint8) if columns else np.uint8(3)}
+    infos = [helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, array.shape) for name, array in inputs.items()]
+    if constant:
+        constants['b'] = inputs.pop('b')
+        infos.pop()
+    model = save([helper.make_node('MatMulInteger', ['a', 'b', 'za', 'zb'], ['y'])], infos,
+                 [helper.make_tensor_value_info('y', onnx.TensorProto.INT32, [2, 19, 50])], constants, tmp_path / 'm.onnx')
+    want = reference(model, inputs)
+    got = run(convert(model, tmp_path), inputs, list(want), tmp_path)
+    assert np.array_equal(got['y'], want['y'])
+
+
 @pytest.mark.skipif(not os.environ.get('QUOLL_DATA'), reason='QUOLL_DATA is not set')
 @pytest.mark.parametrize('name', ['bert_tiny', 'gpt2_tiny'])
 def test_transformers_quantised_at_run_time(name, zoo, tmp_path):  # noqa: F811

@@ -29,8 +29,7 @@ bool product_by_range(Match& m) {
             const Tensor *values = m.constant(w), *factor = m.constant(scale);
             const Tensor* point = zero.empty() ? nullptr : m.constant(zero);
             if (!m.same(scales->inputs[j], range->outputs[1]) || !values || !factor ||
-                (!zero.empty() && !point) || values->rank() != 2 || factor->rank() > 1 ||
-                !read_weight(*values, *factor, point, 1))
+                (!zero.empty() && !point) || !is_integer_weight(*values, *factor, point))
                 continue;
             Node node = m.node("DynamicQuantizeMatMul", {range->inputs[0], w, scale, zero});
             node.domain = "com.microsoft";

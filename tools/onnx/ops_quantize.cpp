@@ -289,14 +289,19 @@ bool matmul_integer(Op& op) {
     Value *a = op.in(0), *b = op.in(1);
     const int rank = std::max(a->rank(), b->rank());
     if (a->rank() < 2 || b->rank() < 2 || rank > 4) return op.fail("rank %d", rank);
-    std::vector<std::string> from = {op.plain(a), op.plain(b)};
-    for (int i = 2; i < 4; i++)
-        if (op.has(i)) from.push_back(op.plain(op.in(i)));
+    const Value* zero = op.has(3) ? op.in(3) : nullptr;
+    const bool is_weight = b->is_constant() && b->rank() == 2 && b->constant->count() > 0 &&
+                           (!zero || (zero->is_constant() && zero->rank() < 2));
+    std::vector<std::string> from = {op.plain(a)};
+    if (!is_weight) from.push_back(op.plain(b));
+    if (op.has(2)) from.push_back(op.plain(op.in(2)));
+    if (zero && !is_weight) from.push_back(op.plain(op.in(3)));
     for (const std::string& blob : from)
         if (blob.empty()) return false;
     ModelLayer& layer = op.emit("MatMulInteger", from);
     if (op.has(2)) layer.set("a_zero_point_input", 1);
-    if (op.has(3)) layer.set("b_zero_point_input", 1);
+    if (zero && !is_weight) layer.set("b_zero_point_input", 1);
+    if (is_weight) set_integer_weight(&layer, *b->constant, zero ? zero->constant.get() : nullptr);
     Value x, y;
     x.shape.assign(a->shape.begin(), a->shape.end() - 2);
     y.shape.assign(b->shape.begin(), b->shape.end() - 2);

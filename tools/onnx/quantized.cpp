@@ -2,6 +2,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include <algorithm>
 
@@ -202,6 +203,31 @@ std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor
         weight->values.set_int(i, value);
     }
     return weight;
+}
+
+bool is_integer_weight(const Tensor& x, const Tensor& scale, const Tensor* zero) {
+    if (!is_int8(x.type) || x.rank() != 2 || x.count() == 0 || !is_float(scale.type) ||
+        scale.rank() > 1 || (zero && (!is_int8(zero->type) || zero->rank() > 1)))
+        return false;
+    const size_t n = (size_t)x.dims[1];
+    if ((scale.count() != 1 && scale.count() != n) ||
+        (zero && zero->count() != 1 && zero->count() != n))
+        return false;
+    const std::vector<float> scales = scale.floats();
+    return std::all_of(scales.begin(), scales.end(), usable_scale);
+}
+
+void set_integer_weight(ModelLayer* layer, const Tensor& b, const Tensor* zero) {
+    Mat values((int)b.count(), (size_t)1u);
+    memcpy(values.data, b.bytes(), b.count());
+    layer->set("num_output", (int)b.dims[1]);
+    layer->set("weight_data_size", (int)b.count());
+    layer->set("b_unsigned", b.type == ElementType::kUint8 ? 1 : 0);
+    layer->set_weight("weight_data", values);
+    if (!zero) return;
+    std::vector<int> zeros;
+    for (size_t i = 0; i < zero->count(); i++) zeros.push_back((int)zero->int_at(i));
+    layer->set("b_zero_points", zeros);
 }
 
 void remember_weight(Converter& c, const Node& node) {
@@ -436,6 +462,35 @@ void move(const Converted& t) {
 
 }  // namespace
 
+namespace {
+
+// The layer for weights that int8 holds without their zero points.
+ModelLayer& inner_product_by_range(Op& op, const std::string& from, const QuantizedWeight& weight) {
+    const Tensor values = weight.values.transposed({1, 0});
+    const int n = (int)values.dims[0];
+    ModelLayer& layer = op.emit("InnerProduct", {from});
+    layer.set("num_output", n);
+    layer.set("weight_data_size", (int)values.count());
+    set_weights(&layer, values, weight.scales, n);
+    layer.set("int8_affine", 2);
+    return layer;
+}
+
+// The layer for any zero points.
+ModelLayer& integer_product_by_range(Op& op, const std::string& from, const Tensor& w,
+                                     const Tensor& scale, const Tensor* zero) {
+    ModelLayer& layer = op.emit("MatMulInteger", {from});
+    set_integer_weight(&layer, w, zero);
+    layer.set("ranged", 1);
+    Mat scales((int)w.dims[1]);
+    for (int i = 0; i < scales.w; i++)
+        scales[i] = scale.float_at(scale.count() == 1 ? 0 : (size_t)i);
+    layer.set_weight("weight_scales", scales);
+    return layer;
+}
+
+}  // namespace
+
 bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Value* zero,
                            const Value* bias) {
     Value* x = op.in(0);
@@ -444,11 +499,12 @@ bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Val
     if (!constants || x->is_constant() || !x->floats() || x->rank() < 1 || w->rank() != 2 ||
         w->constant->count() == 0)
         return false;
-    const auto weight =
-        read_weight(*w->constant, *scale->constant, zero ? zero->constant.get() : nullptr, 1);
-    const Tensor values = weight ? weight->values.transposed({1, 0}) : Tensor();
-    const int n = weight ? (int)values.dims[0] : 0, rank = x->rank();
-    if (!weight || (bias && (int)bias->constant->count() != n)) return false;
+    const Tensor* point = zero ? zero->constant.get() : nullptr;
+    const auto weight = read_weight(*w->constant, *scale->constant, point, 1);
+    const int n = (int)w->constant->dims[1], rank = x->rank();
+    if ((!weight && !is_integer_weight(*w->constant, *scale->constant, point)) ||
+        (bias && (int)bias->constant->count() != n))
+        return false;
     // One range for all items of a batch.
     Form form{x->form.batch && rank > 1 && x->shape[0].is(1), {}};
     const int lead = rank - 1 - (form.batch ? 1 : 0);
@@ -456,11 +512,9 @@ bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Val
     form.groups.push_back(1);
     const std::string from = op.blob(x, form);
     if (from.empty()) return false;
-    ModelLayer& layer = op.emit("InnerProduct", {from});
-    layer.set("num_output", n);
-    layer.set("weight_data_size", (int)values.count());
-    set_weights(&layer, values, weight->scales, n);
-    layer.set("int8_affine", 2);
+    ModelLayer& layer =
+        weight ? inner_product_by_range(op, from, *weight)
+               : integer_product_by_range(op, from, *w->constant, *scale->constant, point);
     if (bias) {
         layer.set("bias_term", 1);
         layer.set_weight("bias_data", bias->constant->weight());

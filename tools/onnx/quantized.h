@@ -52,6 +52,11 @@ void follow_quantized(Converter& c, const Node& node);
 // null if they do not fit int8 without the zero point.
 std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor& scale,
                                                    const Tensor* zero, int64_t axis);
+// Weights [K][N] of int8 or uint8 with a scale for all or for each column, and maybe zero points
+// alike, whatever these are?
+bool is_integer_weight(const Tensor& x, const Tensor& scale, const Tensor* zero);
+// b, int8 or uint8 [K][N], and its zero points (or null) as weights of a MatMulInteger.
+void set_integer_weight(ModelLayer* layer, const Tensor& b, const Tensor* zero);
 // Input 0, quantised by its range (DynamicQuantizeLinear), times constant weights [K][N], plus bias
 // [N] (or null), as one layer. False, with nothing done, for what it does not hold.
 bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Value* zero,

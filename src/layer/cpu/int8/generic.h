@@ -181,6 +181,18 @@ void range(const float* in, size_t n, float* limits) {
     for (; i < n; i++) take(in[i], in[i]);
 }
 
+void terms(const Int8Terms& t) {
+    for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
+        constexpr size_t N = decltype(lanes)::value;
+        using I = s::veci<N>;
+        I sum = I::load(t.sums + i) + I::set(t.a) * I::load(t.x + i);
+        if (t.y) sum = sum + I::set(t.b) * I::load(t.y + i);
+        if (!t.scale) return sum.store((int32_t*)t.out + i);
+        using V = s::vecf<N>;
+        (to_float(sum) * V::load(t.scale + i) + V::load(t.bias + i)).store((float*)t.out + i);
+    });
+}
+
 void largest(const int8_t* a, const int8_t* b, size_t n, int8_t* out) {
     using V = s::vec<int8_t, s::native_lanes<int8_t>()>;
     size_t i = 0;

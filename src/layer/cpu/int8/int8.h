@@ -111,6 +111,16 @@ struct Int8Affine {
 typedef void (*Int8AffineKernel)(const Int8Affine& t);
 // range[0] = min(range[0], in[i]), range[1] = max(range[1], in[i]); NaN is passed over.
 typedef void (*Int8RangeKernel)(const float* in, size_t n, float* range);
+// out[i] = sums[i] + a x[i] + b y[i], as integers that wrap, with y null for none; with scale, as
+// f32: the same times scale[i], plus bias[i]. out may be sums.
+struct Int8Terms {
+    const int32_t *sums, *x, *y;
+    size_t n;
+    int32_t a, b;
+    const float *scale, *bias;
+    void* out;
+};
+typedef void (*Int8TermsKernel)(const Int8Terms& t);
 // out[i] = max(a[i], b[i]); out may be one of them.
 typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t* out);
 

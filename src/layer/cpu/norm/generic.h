@@ -149,6 +149,44 @@ void softmax_columns(float* data, size_t count, size_t step, size_t width) {
     if (x < width) softmax_column(data + x, count, step, width - x);
 }
 
+void log_softmax_row(float* data, size_t n) {
+    using V = s::vecf<s::kLanes>;
+    float most;
+    norm_reduce<Most>(data, n, 1, nullptr, &most);
+    const V top = V::set(most);
+    alignas(64) float part[s::kLanes] = {};
+    V sum = V::zero();
+    for (size_t i = 0; i < n; i += s::kLanes) {
+        const V x = s::exp(V::load_n(data + i, n - i) - top);
+        if (n - i >= s::kLanes) {
+            sum = sum + x;
+        } else {
+            x.store_n(part, n - i);
+            sum = sum + V::load(part);
+        }
+    }
+    const V log_sum = s::log(V::set(reduce_add(sum)));
+    for (size_t i = 0; i < n; i += s::kLanes)
+        (V::load_n(data + i, n - i) - top - log_sum).store_n(data + i, n - i);
+}
+
+// `left` of the first lanes exist.
+QUOLL_INLINE void log_softmax_column(float* data, size_t count, size_t step, size_t left) {
+    using V = s::vecf<s::kLanes>;
+    V most = V::load_n(data, left);
+    for (size_t i = 1; i < count; i++) most = max(V::load_n(data + i * step, left), most);
+    V sum = V::zero();
+    for (size_t i = 0; i < count; i++) sum = sum + s::exp(V::load_n(data + i * step, left) - most);
+    const V log_sum = s::log(sum);
+    for (size_t i = 0; i < count; i++)
+        (V::load_n(data + i * step, left) - most - log_sum).store_n(data + i * step, left);
+}
+
+void log_softmax_columns(float* data, size_t count, size_t step, size_t width) {
+    for (size_t x = 0; x < width; x += s::kLanes)
+        log_softmax_column(data + x, count, step, s::min_size(s::kLanes, width - x));
+}
+
 // ---------------------------------------------------------------- normalisation
 
 void normalize_row(float* data, size_t n, float eps, const float* gamma, const float* beta) {

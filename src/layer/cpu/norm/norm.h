@@ -13,7 +13,7 @@ namespace quoll {
 typedef void (*NormReduce)(const float* data, size_t n, size_t period, const float* about,
                            float* out);
 
-// Softmax of n > 0 values, in place.
+// Softmax of n > 0 values, or its logarithm, in place.
 typedef void (*SoftmaxRow)(float* data, size_t n);
 // Softmax along an axis of `count` > 0 values `step` floats apart, for `width` neighbours, in
 // place.

@@ -81,11 +81,14 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     in = channels(in);
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
-    if (in.dtype == DType::s8) return forward_s8(in, top_blob, opt);
-    if (global_pooling) return global(in, top_blob, opt);
+    if (global_pooling && in.dtype != DType::s8) return global(in, top_blob, opt);
     Axis x, y, z;
     QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-    Mat top = channels(top_blob);
+    Mat top = top_blob;
+    if (global_pooling)
+        top.cstep = 1;
+    else
+        top = channels(top_blob);
     return windows(in, x, y, z, top, opt);
 }
 
@@ -130,6 +133,7 @@ int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
 
 int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axis& az, Mat& top,
                         const Option& opt) const {
+    if (in.dtype == DType::s8) return windows_s8(in, ax, ay, az, top, opt);
     const PoolKernels& k = *kernels_->pool;
     const PoolPlanarKernels& planar = is_max() ? k.planar_max : k.planar_average;
     const int pack = in.elempack;

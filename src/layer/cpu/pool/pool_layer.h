@@ -14,17 +14,18 @@ public:
     explicit PoolingCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    // Windows at any place, sliding and adaptive ones: of blobs with channels in c and the elempack
+    // of top; f32, a storage type or, for maxima, s8.
+    int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
+                const Option& opt) const;
 
 private:
     int global(const Mat& in, Mat& top, const Option& opt) const;
-    // Maxima of s8.
-    int forward_s8(const Mat& in, Mat& top, const Option& opt) const;
-    // Windows at any place: sliding and adaptive ones.
+    int windows_s8(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
+                   const Option& opt) const;
     // Maxima of f16 and bf16 blobs over windows of one or two axes.
     int max_of_stored(const Mat& in, const Axis& ax, const Axis& ay, Mat& top, int threads,
                       const Option& opt) const;
-    int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
-                const Option& opt) const;
 
     const KernelSet* kernels_;
 };

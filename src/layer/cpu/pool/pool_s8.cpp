@@ -94,12 +94,11 @@ private:
 
 }  // namespace
 
-int PoolingCpu::forward_s8(const Mat& in, Mat& top_blob, const Option& opt) const {
+int PoolingCpu::windows_s8(const Mat& in, const Axis& ax, const Axis& ay, const Axis& az, Mat& top,
+                           const Option& opt) const {
     const int pack = in.elempack;
-    Axis ax, ay, az;
-    QUOLL_RETURN_IF_ERROR(geometry(Shape(in.w, in.h, in.d, in.c), &ax, &ay, &az));
     const size_t row = (size_t)in.w * pack, out_row = (size_t)ax.out * pack;
-    const size_t step = global_pooling ? (size_t)pack : channels(top_blob).cstep * pack;
+    const size_t step = top.cstep * pack;
     const int threads = threads_for(opt, (double)in.w * in.h * in.d * in.c * pack);
     const Int8Kernels& kernels = *host_kernel_set().int8;
     const Columns columns(kernels, ax, pack);
@@ -113,7 +112,7 @@ int PoolingCpu::forward_s8(const Mat& in, Mat& top_blob, const Option& opt) cons
         const int q = i / az.out, z = i % az.out;
         const int8_t* channel = (const int8_t*)in.data + q * in.cstep * pack;
         int8_t* const own = memory.row<int8_t>(get_omp_thread_num());
-        int8_t* out = (int8_t*)top_blob.data + q * step + (size_t)z * ay.out * out_row;
+        int8_t* out = (int8_t*)top.data + q * step + (size_t)z * ay.out * out_row;
         for (int y = 0; y < ay.out; y++, out += out_row) {
             join_rows(kernels, channel, row * in.h, ay.at(y), az.at(z), row, columns.row(own));
             columns.run(own, out);

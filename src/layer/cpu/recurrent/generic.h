@@ -47,6 +47,48 @@ struct GruCell {
     }
 };
 
+// The cells of ONNX's order of gates.
+
+struct OnnxLstmCell {
+    template <class V>
+    static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float* cell) {
+        const V kept = s::sigmoid(gates.sum(2)) * V::load_n(cell + gates.i, gates.left);
+        const V c = fma(s::sigmoid(gates.sum(0)), s::tanh(gates.sum(3)), kept);
+        c.store_n(cell + gates.i, gates.left);
+        (s::sigmoid(gates.sum(1)) * s::tanh(c)).store_n(hidden + gates.i, gates.left);
+    }
+};
+
+template <class V>
+QUOLL_INLINE void mix_states(const GateSums<V>& gates, V next, float* hidden) {
+    const V before = V::load_n(hidden + gates.i, gates.left);
+    fma(s::sigmoid(gates.sum(0)), before - next, next).store_n(hidden + gates.i, gates.left);
+}
+
+struct OnnxGruCell {
+    template <class V>
+    static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float*) {
+        const V r = s::sigmoid(gates.sum(1));
+        mix_states(gates, s::tanh(fma(r, gates.state(2), gates.input(2))), hidden);
+    }
+};
+
+struct OnnxGruReset {
+    template <class V>
+    static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float*) {
+        const V state = V::load_n(hidden + gates.i, gates.left);
+        (state * s::sigmoid(gates.sum(1))).store_n(hidden + gates.i, gates.left);
+    }
+};
+
+struct OnnxGruResetCell {
+    template <class V>
+    static QUOLL_INLINE void step(const GateSums<V>& gates, float* hidden, float* cell) {
+        const V product = V::load_n(cell + gates.i, gates.left);
+        mix_states(gates, s::tanh(gates.input(2) + product), hidden);
+    }
+};
+
 template <class Cell>
 void recurrent_kernel(const float* x, const float* h, size_t n, float* hidden, float* cell) {
     using V = s::vecf<s::kLanes>;

@@ -4,6 +4,10 @@
 
 namespace quoll {
 
-Layer* create_OnnxGRU_fast_layer() { return new OnnxRecurrentCpu<OnnxGRU>; }
+Layer* create_OnnxGRU_fast_layer() {
+    return new OnnxRecurrentCpu<OnnxGRU, &RecurrentKernels::onnx_gru,
+                                &RecurrentKernels::onnx_gru_reset,
+                                &RecurrentKernels::onnx_gru_last>;
+}
 
 }  // namespace quoll

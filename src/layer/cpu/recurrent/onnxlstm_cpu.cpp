@@ -4,6 +4,8 @@
 
 namespace quoll {
 
-Layer* create_OnnxLSTM_fast_layer() { return new OnnxRecurrentCpu<OnnxLSTM>; }
+Layer* create_OnnxLSTM_fast_layer() {
+    return new OnnxRecurrentCpu<OnnxLSTM, &RecurrentKernels::onnx_lstm>;
+}
 
 }  // namespace quoll

@@ -3,20 +3,26 @@
 #define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 
 #include "layer/cpu/recurrent/packed_matrix.h"
+#include "layer/cpu/recurrent/recurrent.h"
 #include "layer/onnxrecurrent.h"
 
 namespace quoll {
 
 // The products run on the gemm kernels: of the input for all steps and sequences at once, of the
 // state for all sequences of a step. create_pipeline lets the weights go. What a step makes of the
-// gates stays scalar; dynamic weights run on the reference.
-template <class T>
+// gates runs on `cell`, or for a GRU that resets the state before its product on `reset` and
+// `last`; with other activations than ONNX's own, clip or peepholes it stays scalar, and so do
+// products of dynamic weights.
+template <class T, RecurrentKernel RecurrentKernels::*cell,
+          RecurrentKernel RecurrentKernels::*reset_kernel = cell,
+          RecurrentKernel RecurrentKernels::*last_kernel = cell>
 class OnnxRecurrentCpu : public T {
 public:
     int create_pipeline(const Option& opt) override {
         QUOLL_RETURN_IF_ERROR(T::create_pipeline(opt));
-        if (this->dynamic_weight) return kOk;
         const KernelSet& kernels = host_kernel_set();
+        if (this->is_plain()) kernels_ = kernels.recurrent;
+        if (this->dynamic_weight) return kOk;
         for (int d = 0; d < this->num_directions(); d++) {
             for (int i = 0; i < T::kNumProducts; i++) {
                 typename T::Matrix& m = this->fixed_[d].product[i];
@@ -41,7 +47,19 @@ protected:
         m.multiply(x, x_row, count, out, m.rows(), opt);
     }
 
+    void reset(const typename T::Step& s, float* state) const override {
+        if (!kernels_) return T::reset(s, state);
+        (kernels_->*reset_kernel)(s.x, s.h, this->hidden_size, state, nullptr);
+    }
+    void update(const typename T::Step& s, const float* last) const override {
+        if (!kernels_) return T::update(s, last);
+        const bool split = this->splits_last_gate();
+        (kernels_->*(split ? last_kernel : cell))(s.x, s.h, this->hidden_size, s.hidden,
+                                                  split ? const_cast<float*>(last) : s.cell);
+    }
+
 private:
+    const RecurrentKernels* kernels_ = nullptr;  // null: the reference's scalar steps
     PackedMatrix packed_[2][T::kNumProducts];
 };
 

@@ -4,6 +4,6 @@
 
 namespace quoll {
 
-Layer* create_OnnxRNN_fast_layer() { return new OnnxRecurrentCpu<OnnxRNN>; }
+Layer* create_OnnxRNN_fast_layer() { return new OnnxRecurrentCpu<OnnxRNN, &RecurrentKernels::rnn>; }
 
 }  // namespace quoll

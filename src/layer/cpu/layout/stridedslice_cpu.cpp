@@ -1,0 +1,106 @@
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+#include "layer/stridedslice.h"
+
+namespace quoll {
+
+namespace {
+
+// Takes any elempack: the axes within a lane are cut in whole elements, lanes are shared where the
+// cut falls between elements, else gathered.
+class StridedSliceCpu : public StridedSlice {
+public:
+    StridedSliceCpu() { support_packing = true; }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    static bool is_whole(const Cut& cut, int size) {
+        return cut.start == 0 && cut.count == size && cut.step == 1;
+    }
+    int cut_elements(const Mat& data, const Cut cuts[4], Mat* top, Allocator* allocator) const;
+    int cut_lanes(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const;
+};
+
+// All axes but the outermost.
+int StridedSliceCpu::cut_elements(const Mat& data, const Cut cuts[4], Mat* top,
+                                  Allocator* allocator) const {
+    Shape shape = data.logical_shape();
+    for (int i = 1; i < data.dims; i++) shape.set_size(i, cuts[i].count);
+    top->create(shape, data.elempack, allocator);
+    if (top->empty()) return kOutOfMemory;
+    Steps along[] = {steps_of(data), steps_of(*top)};
+    ptrdiff_t first = 0;
+    for (int i = 1; i < data.dims; i++) {
+        ptrdiff_t& step = along[0].step[axis_of_four(i, data.dims)];
+        first += cuts[i].start * step;
+        const int64_t size = shape.size(i) > 1 ? cuts[i].step : 0;  // a single index takes no step
+        step *= size;
+    }
+    const Axes4 over = axes_of(*top);
+    const size_t es = data.elemsize, count = (size_t)over.size[3];
+    const ptrdiff_t step = along[0].step[3] * (ptrdiff_t)es;
+    for_each_row(over.size, along, [&](const ptrdiff_t* at) {
+        const unsigned char* from =
+            (const unsigned char*)data.data + (first + at[0]) * (ptrdiff_t)es;
+        unsigned char* to = (unsigned char*)top->data + at[1] * (ptrdiff_t)es;
+        if (step >= 0) return copy_strided(from, (size_t)step, to, es, es, count);
+        for (size_t i = 0; i < count; i++, from += step, to += es) memcpy(to, from, es);
+    });
+    return kOk;
+}
+
+int StridedSliceCpu::cut_lanes(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const {
+    if (cut.step == 1 && share_lanes(data, cut.start, cut.count, top)) return kOk;
+    Shape shape = data.logical_shape();
+    shape.set_size(0, cut.count);
+    top->create(shape, pack_within(data.elempack, cut.count), opt.blob_allocator);
+    if (top->empty()) return kOutOfMemory;
+    Scratch<int> source;
+    for (int i = 0; i < cut.count; i++) source->push_back((int)(cut.start + i * cut.step));
+    LaneGather(data, *top, *source).copy_all(opt);
+    return kOk;
+}
+
+int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                             const Option& opt) const {
+    const ShapeList in(bottoms);
+    ShapeList inferred;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *inferred));
+    const Mat& data = bottoms[0];
+    std::vector<Mat> planar = bottoms;
+    for (size_t i = 0; i < bottoms.size(); i++)
+        if (bottoms[i].elempack > 1 && bottoms[i].dims == 1) planar[i] = planar_view(bottoms[i]);
+    Cut cuts[4];
+    Shape out;
+    QUOLL_RETURN_IF_ERROR(plan(planar, cuts, &out));
+    if (data.dims == 1 || out.total() == 0 || in[0].total() == 0) {
+        QUOLL_RETURN_IF_ERROR(all_planar(planar, opt, &planar));
+        return StridedSlice::forward(planar, tops, opt);
+    }
+    tops.resize(1);
+    bool inner = false;
+    for (int i = 1; i < data.dims; i++) inner = inner || !is_whole(cuts[i], in[0].size(i));
+    const bool lanes = !is_whole(cuts[0], in[0].size(0));
+    // What is left out is not copied: lanes that can be shared first, else the axes within.
+    Mat part = data;
+    if (lanes && inner && cuts[0].step == 1 &&
+        share_lanes(data, cuts[0].start, cuts[0].count, &part))
+        return cut_elements(part, cuts, &tops[0], opt.blob_allocator);
+    if (inner)
+        QUOLL_RETURN_IF_ERROR(cut_elements(data, cuts, lanes ? &part : &tops[0],
+                                           lanes ? opt.workspace_allocator : opt.blob_allocator));
+    else if (!lanes)
+        tops[0] = data;
+    return lanes ? cut_lanes(part, cuts[0], &tops[0], opt) : (int)kOk;
+}
+
+}  // namespace
+
+Layer* create_StridedSlice_fast_layer() { return new StridedSliceCpu; }
+
+}  // namespace quoll

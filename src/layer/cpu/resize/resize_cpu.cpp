@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/packing.h"
+#include "layer/cpu/resize/planes.h"
+#include "layer/resize.h"
+
+namespace quoll {
+
+namespace {
+
+// Resampling along w and h, of which blobs of two axes have w alone, for one, two or four taps; the
+// rest is the reference's.
+class ResizeCpu : public Resize {
+public:
+    ResizeCpu() { support_packing = true; }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    int taps_of(const AxisPlan& axis, AxisTaps* taps) const;
+};
+
+int ResizeCpu::taps_of(const AxisPlan& axis, AxisTaps* taps) const {
+    *taps = AxisTaps();
+    if (axis.identity()) return kOk;
+    Taps made;
+    QUOLL_RETURN_IF_ERROR(make_taps(axis, &made));
+    taps->count = made.count;
+    taps->index.swap(made.at);
+    taps->factor.swap(made.weight);
+    return kOk;
+}
+
+int ResizeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                       const Option& opt) const {
+    const ShapeList in(bottoms);
+    ShapeList inferred;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *inferred));
+    std::vector<Mat> planar = bottoms;
+    for (size_t i = 0; i < bottoms.size(); i++)
+        if (i > 0 || bottoms[i].dims == 1) planar[i] = planar_view(bottoms[i]);
+    Mat& m = planar[0];
+    const Shape shape = m.logical_shape();
+    tops.resize(1);
+    std::vector<AxisPlan> plans;
+    Shape out;
+    QUOLL_RETURN_IF_ERROR(plan(shape, lists(planar), &plans, &out));
+    const int dims = shape.dims, planes = dims == 2 ? 1 : 2;
+    bool fast = out.total() > 0 && dims >= 2 && resize_pack_index(m.elempack) >= 0 &&
+                transform != kTfCropAndResize;
+    for (int i = 0; i < dims; i++) {
+        const int taps = i < dims - planes ? 0 : kernel_taps(plans[i]);
+        fast = fast && (plans[i].identity() || taps == 1 || taps == 2 || taps == 4);
+        // An antialiased axis may have other taps than the other.
+        if (i > std::max(0, dims - planes) && !plans[i].identity() && !plans[i - 1].identity())
+            fast = fast && taps == kernel_taps(plans[i - 1]);
+    }
+    if (!fast) {
+        QUOLL_RETURN_IF_ERROR(with_elempack(m, 1, opt, &m));
+        return Resize::forward(planar, tops, opt);
+    }
+    AxisTaps xs, ys;
+    QUOLL_RETURN_IF_ERROR(taps_of(plans[dims - 1], &xs));
+    if (dims > 2) QUOLL_RETURN_IF_ERROR(taps_of(plans[dims - 2], &ys));
+    if (xs.none() && ys.none()) {
+        tops[0] = m;
+        return kOk;
+    }
+    tops[0].create(out, m.elempack, opt.blob_allocator);
+    if (tops[0].empty()) return kOutOfMemory;
+    if (mode == kNearest) {
+        pick_planes(m, tops[0], xs, ys, opt);
+        return kOk;
+    }
+    const ResizeKernels& kernels = *host_kernel_set().resize;
+    const bool two = std::max(xs.count, ys.count) == 2;
+    return resize_planes(two ? kernels.linear : kernels.cubic, m, tops[0], xs, ys, opt);
+}
+
+}  // namespace
+
+Layer* create_Resize_fast_layer() { return new ResizeCpu; }
+
+}  // namespace quoll
