@@ -53,7 +53,7 @@ private:
 };
 
 int PackedB::create(int matrices, int k, int n, bool is_signed, Allocator* allocator) {
-    kernels = &int8_kernels();
+    kernels = host_kernel_set().int8;
     this->n = n;
     words = (k + kernels->word_k - 1) / kernels->word_k;
     offset = is_signed ? 0 : 128;
@@ -181,7 +181,7 @@ int MatMulIntegerCpu::create_pipeline(const Option& opt) {
 
 // f32 rows as s8 of the scale and zero point of their range.
 int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) const {
-    const Int8Kernels& kernels = int8_kernels();
+    const Int8Kernels& kernels = *host_kernel_set().int8;
     Shape shape = rows.logical_shape();
     shape.dtype = DType::s8;
     Mat narrow(shape, 1, opt.workspace_allocator);
@@ -214,7 +214,7 @@ int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) c
 int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
     const Operand& a = p->a;
     const Bytes values(p->mats.a, a_unsigned && !ranged);
-    const int k = a.size[3], word_k = int8_kernels().word_k;
+    const int k = a.size[3], word_k = host_kernel_set().int8->word_k;
     const size_t rows = (size_t)a.size[0] * a.size[1] * a.size[2];
     PackedA& left = p->left;
     left.row_words = p->right->words;
