@@ -116,23 +116,24 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     return status;
 }
 
+void ConvRunner::pack_group(const float* from, float* packed) const {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
+    if (kernel_w_ * kernel_h_ * kernel_d_ == 1)
+        return gemm_pack(gemm, from, k, false, out_channels_, k, packed);
+    const std::vector<int> order =
+        conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_ * kernel_d_);
+    gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, packed);
+}
+
 int ConvRunner::pack_direct() const {
     const GemmKernels& gemm = *kernels_->gemm;
     const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
     const size_t floats = gemm_packed_size(gemm, out_channels_, k);
     if (floats <= INT_MAX) weights_.create((int)floats, group_);
     if (weights_.empty()) return kOutOfMemory;
-    const bool in_order = kernel_w_ * kernel_h_ * kernel_d_ == 1;
-    std::vector<int> order;
-    if (!in_order)
-        order = conv_weight_order(in_channels_, in_pack_, kernel_w_, kernel_h_ * kernel_d_);
     const float* from = raw_weights_;
-    for (int g = 0; g < group_; g++, from += out_channels_ * k) {
-        if (in_order)
-            gemm_pack(gemm, from, k, false, out_channels_, k, weights_.row(g));
-        else
-            gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, weights_.row(g));
-    }
+    for (int g = 0; g < group_; g++, from += out_channels_ * k) pack_group(from, weights_.row(g));
     form_ = Form::kDirect;
     raw_weights_.release();
     return kOk;
@@ -225,6 +226,9 @@ ConvForm choose_conv_form(const KernelSet& kernels, const ConvMeans& means, cons
 int ConvRunner::decide(const ConvShape& shape) const {
     const TileShape tiles = tile_shape(shape);
     ConvMeans means = means_;
+    if (means.split && means.split->products > 1 &&
+        !SplitPlan::suits(raw_weights_, raw_weights_.total()))
+        means.split = nullptr;
     Form form = choose_conv_form(*kernels_, means, shape, narrow_);
     if (form == Form::kFixed && !weights_suit_fixed(tiles)) {
         means.fixed = nullptr;
@@ -365,9 +369,9 @@ int ConvRunner::forward(const ConvolutionFields& s, const ConvGeometry& geometry
     QUOLL_RETURN_IF_ERROR(prepare(shape, narrow, split, threads, &form, &plans));
     switch (form) {
         case Form::kSplit:
-            return run_split(*plans.split, blobs, opt);
+            return run_split(*plans.split, shape, blobs, threads, opt);
         case Form::kFixed:
-            return run_fixed(*plans.fixed, blobs, opt);
+            return run_fixed(*plans.fixed, shape, blobs, threads, opt);
         case Form::kWinograd:
             return run_winograd(shape, blobs, threads, opt);
         default:
@@ -393,13 +397,36 @@ int ConvRunner::forward_widened(const ConvolutionFields& s, const ConvGeometry& 
 }
 
 int ConvRunner::run_direct(const ConvPlan& plan, const Blobs& b, int threads) const {
-    for (int i = 0; i < group_; i++) {
-        const float* added = (const float*)b.added;
-        if (added) added += i * b.added_group / sizeof(float);
-        plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i), bias_.row(i),
-                 (float*)((char*)b.out + i * b.out_group), added, b.added_step, b.activation,
-                 threads);
-    }
+    for (int i = 0; i < group_; i++) run_group(plan, i, weights_.row(i), b, threads);
+    return kOk;
+}
+
+void ConvRunner::run_group(const ConvPlan& plan, int i, const float* weights, const Blobs& b,
+                           int threads) const {
+    const float* added = (const float*)b.added;
+    if (added) added += i * b.added_group / sizeof(float);
+    plan.run((const float*)((const char*)b.in + i * b.in_group), weights, bias_.row(i),
+             (float*)((char*)b.out + i * b.out_group), added, b.added_step, b.activation, threads);
+}
+
+// For the weights of a group; empty when memory runs out.
+Mat ConvRunner::group_memory(const Option& opt) const {
+    Mat memory;
+    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
+    if (values <= INT_MAX) memory.create((int)values, (size_t)4u, opt.workspace_allocator);
+    return memory;
+}
+
+// A group whose values tile units do not take, on vectors.
+int ConvRunner::run_unpacked(const Mat& weights, int group, const ConvShape& shape, const Blobs& b,
+                             int threads, const Option& opt) const {
+    Mat packed;
+    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_;
+    const size_t floats = gemm_packed_size(*kernels_->gemm, out_channels_, k);
+    if (floats <= INT_MAX) packed.create((int)floats, (size_t)4u, opt.workspace_allocator);
+    if (packed.empty()) return kOutOfMemory;
+    pack_group(weights, packed);
+    run_group(ConvPlan(*kernels_, shape), group, packed, b, threads);
     return kOk;
 }
 
@@ -426,28 +453,41 @@ int ConvRunner::run_winograd(const ConvShape& shape, const Blobs& b, int threads
     return kOk;
 }
 
-int ConvRunner::run_split(const SplitPlan& plan, const Blobs& b, const Option& opt) const {
+int ConvRunner::run_split(const SplitPlan& plan, const ConvShape& shape, const Blobs& b,
+                          int threads, const Option& opt) const {
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
         if (added) added += i * b.added_group;
-        plan.run((const char*)b.in + i * b.in_group, (const uint16_t*)weights_.row(i), bias_.row(i),
-                 (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step, b.activation,
-                 workspace);
+        const uint16_t* weights = (const uint16_t*)weights_.row(i);
+        if (plan.run((const char*)b.in + i * b.in_group, weights, bias_.row(i),
+                     (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step, b.activation,
+                     workspace))
+            continue;
+        Mat plain = group_memory(opt);
+        if (plain.empty()) return kOutOfMemory;
+        SplitPlan::unpack(*means_.split, weights, plan.shape(), plain);
+        QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, shape, b, threads, opt));
     }
     return kOk;
 }
 
-int ConvRunner::run_fixed(const FixedPlan& plan, const Blobs& b, const Option& opt) const {
+int ConvRunner::run_fixed(const FixedPlan& plan, const ConvShape& shape, const Blobs& b,
+                          int threads, const Option& opt) const {
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
         if (added) added += i * b.added_group;
-        plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i), bias_.row(i),
-                 (float*)((char*)b.out + i * b.out_group), (const float*)added,
-                 (ptrdiff_t)b.added_step, b.activation, workspace);
+        if (plan.run((const float*)((const char*)b.in + i * b.in_group), weights_.row(i),
+                     bias_.row(i), (float*)((char*)b.out + i * b.out_group), (const float*)added,
+                     (ptrdiff_t)b.added_step, b.activation, workspace))
+            continue;
+        Mat plain = group_memory(opt);
+        if (plain.empty()) return kOutOfMemory;
+        FixedPlan::unpack(weights_.row(i), plan.shape(), plain);
+        QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, shape, b, threads, opt));
     }
     return kOk;
 }
@@ -470,8 +510,15 @@ int ConvRunner::forward_flat(const ConvolutionFields& s, const Mat& bottom, Mat&
                          top.data,    in_channels_ * sizeof(float),
                          0,           out_channels_ * sizeof(float),
                          0,           activation};
-    if (form == Form::kSplit) return run_split(SplitPlan(*means_.split, row, 1), blobs, opt);
-    if (form == Form::kFixed) return run_fixed(FixedPlan(*means_.fixed, row, 1), blobs, opt);
+    // A pixel, whose channel blocks follow each other.
+    ConvShape pixel = {};
+    pixel.x = pixel.y = {1, 1, 1, 1, 1, 0};
+    pixel.in_channels = in_channels_, pixel.out_channels = out_channels_;
+    pixel.in_pack = pixel.in_step = in_pack_, pixel.out_pack = pixel.out_step = out_pack_;
+    if (form == Form::kSplit)
+        return run_split(SplitPlan(*means_.split, row, 1), pixel, blobs, 1, opt);
+    if (form == Form::kFixed)
+        return run_fixed(FixedPlan(*means_.fixed, row, 1), pixel, blobs, 1, opt);
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;

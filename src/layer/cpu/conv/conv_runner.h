@@ -68,6 +68,8 @@ private:
     int pack_split(const TileShape& shape) const;
     int pack_fixed(const TileShape& shape) const;
     bool weights_suit_fixed(const TileShape& shape) const;
+    // `from` of one group for the direct form.
+    void pack_group(const float* from, float* packed) const;
     bool takes_bf16(const ConvolutionFields& s, const ConvGeometry& g, int* status) const;
     int prepare(const ConvShape& shape, bool narrow_in, bool narrow_out, int threads, Form* form,
                 Plans* plans) const;
@@ -83,8 +85,15 @@ private:
     int run_direct(const ConvPlan& plan, const Blobs& blobs, int threads) const;
     int run_winograd(const ConvShape& shape, const Blobs& blobs, int threads,
                      const Option& opt) const;
-    int run_split(const SplitPlan& plan, const Blobs& blobs, const Option& opt) const;
-    int run_fixed(const FixedPlan& plan, const Blobs& blobs, const Option& opt) const;
+    int run_split(const SplitPlan& plan, const ConvShape& shape, const Blobs& blobs, int threads,
+                  const Option& opt) const;
+    int run_fixed(const FixedPlan& plan, const ConvShape& shape, const Blobs& blobs, int threads,
+                  const Option& opt) const;
+    void run_group(const ConvPlan& plan, int group, const float* weights, const Blobs& blobs,
+                   int threads) const;
+    int run_unpacked(const Mat& weights, int group, const ConvShape& shape, const Blobs& blobs,
+                     int threads, const Option& opt) const;
+    Mat group_memory(const Option& opt) const;
 
     const KernelSet* kernels_;
     ConvMeans means_;  // that may be used

@@ -31,6 +31,7 @@ private:
     int pack(const float* b, size_t ld, bool row_major, const Option& opt);
     int pack_digits(const float* b, const Option& opt);
     int multiply_digits(GemmMatrix g, int threads, const Option& opt) const;
+    int multiply_unpacked(GemmMatrix g, int threads, const Option& opt) const;
     int multiply_on_tiles(const ProductPlan& plan, GemmMatrix g, int threads,
                           const Option& opt) const;
     std::shared_ptr<const ProductPlan> plan_for(const GemmMatrix& g, int threads) const;
