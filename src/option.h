@@ -30,8 +30,8 @@ public:
     // Convolutions and inner products of fp32 blobs may run on tile units (AMX). 6, as good as fp32
     // arithmetic: convolutions by products of 24-bit fixed-point numbers, whose three digits the
     // units multiply, all else by six products of bfloat16 terms. 3: by three such products, to
-    // about 16 bits, where that is faster still; 1: by one, to 8 bits; 0: never. An infinite value
-    // becomes NaN there.
+    // about 16 bits, where that is faster still; 1: by one, to 8 bits; 0: never. NaN and infinite
+    // inputs give what IEEE arithmetic has: what meets them is made on vectors.
     int use_fp32_split;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;

@@ -29,7 +29,9 @@ std::vector<const FixedGemmKernels*> all_kernels() {
 #define QUOLL_NEED_KERNELS() \
     if (all_kernels().empty()) GTEST_SKIP() << "neither AMX nor AVX-512, to emulate it"
 
-void run(const FixedGemmKernels& kernels, const Case& t, Blobs& b) {
+// *taken: what the run says; null: it must take the blobs. in_place: the residual is the output.
+void run(const FixedGemmKernels& kernels, const Case& t, Blobs& b, bool* taken = nullptr,
+         bool in_place = false) {
     ASSERT_TRUE(FixedPlan::takes(b.shape));
     Guarded<float> packed(FixedPlan::packed_size(b.shape));
     for (float& x : packed) x = NAN;
@@ -38,9 +40,14 @@ void run(const FixedGemmKernels& kernels, const Case& t, Blobs& b) {
     ASSERT_EQ(plan.workspace() % 16, 0u);
     Guarded<float> workspace(plan.workspace());
     for (float& x : workspace) x = NAN;
-    plan.run(b.in.data(), packed.data(), b.bias.data(), b.out.data(),
-             t.residual ? b.residual.data() : nullptr, (ptrdiff_t)b.out_step,
-             FusedActivation(host_kernel_set(), make_activation(t.activation)), workspace.data());
+    const float* residual = in_place ? b.out.data() : t.residual ? b.residual.data() : nullptr;
+    const bool status = plan.run(
+        b.in.data(), packed.data(), b.bias.data(), b.out.data(), residual, (ptrdiff_t)b.out_step,
+        FusedActivation(host_kernel_set(), make_activation(t.activation)), workspace.data());
+    if (taken)
+        *taken = status;
+    else
+        ASSERT_TRUE(status);
 }
 
 // Planar inputs are taken where rows of the kernel fit into a step.
@@ -119,17 +126,18 @@ TEST(FixedPlan, windows) {
     for (const FixedGemmKernels* kernels : all_kernels()) check(*kernels, wide);
 }
 
-// What lies beside a window does not count, not even what is no number.
+// What lies beside a window does not count, not even what is large.
 TEST(FixedPlan, windows_end) {
     QUOLL_NEED_KERNELS();
     for (const FixedGemmKernels* kernels : all_kernels()) {
         Case t = {33, 4, 3, 16, 3, 3, 1, 1, 1, 1, 0, 0, 1, 1};
         t.in_pack = 1;
         Blobs b(t);
-        for (int y = 0; y < t.in_h; y++) b.in[y * t.in_w + 20] = NAN;
+        for (float& x : b.weights) x = 1.f;
+        for (int y = 0; y < t.in_h; y++) b.in[y * t.in_w + 20] = 1000.f;
         run(*kernels, t, b);
         for (int x = 0; x < b.shape.x.out; x++)
-            EXPECT_EQ(isnan(b.out[b.out_at(t, x, 2, 5)]), x >= 18 && x <= 20) << x;
+            EXPECT_EQ(b.out[b.out_at(t, x, 2, 5)] > 500.f, x >= 18 && x <= 20) << x;
     }
 }
 
@@ -260,25 +268,47 @@ TEST(FixedPlan, zeros_and_tiny_values) {
             }
 }
 
-// A NaN or infinity of one pixel reaches the outputs whose window has it, and no other.
-TEST(FixedPlan, nan_stays_in_its_windows) {
+// NaN and infinity are for others to multiply: what the output held before is still there where it
+// is added.
+TEST(FixedPlan, what_is_not_finite_is_not_taken) {
     QUOLL_NEED_KERNELS();
     for (const FixedGemmKernels* kernels : all_kernels())
         for (int kernel : {1, 3})
-            for (float bad : {(float)NAN, (float)INFINITY, -(float)INFINITY}) {
-                const int pad = kernel / 2;
-                const Case t = {19, 12, 16, 32, kernel, kernel, 1, 1, 1, 1, pad, pad, pad, pad};
-                Blobs b(t);
-                const int bx = 0, by = 5;
-                b.in[(by * t.in_w + bx) * 16 + 3] = bad;
-                run(*kernels, t, b);
-                for (int y = 0; y < t.in_h; y++)
-                    for (int x = 0; x < t.in_w; x++)
-                        for (int c = 0; c < t.out_c; c++)
-                            ASSERT_EQ(!std::isfinite(b.out[b.out_at(t, x, y, c)]),
-                                      abs(x - bx) <= pad && abs(y - by) <= pad)
-                                << x << " " << y << " " << c;
+            for (int size : {1, 12})
+                for (float bad : {(float)NAN, (float)INFINITY, -(float)INFINITY})
+                    for (bool in_place : {false, true}) {
+                        const int pad = kernel / 2;
+                        const Case t = {size, size, 16, 32,  kernel, kernel, 1,
+                                        1,    1,    1,  pad, pad,    pad,    pad};
+                        Blobs b(t);
+                        b.in[(size / 2 * size + size / 3) * 16 + 3] = bad;
+                        bool taken = true;
+                        run(*kernels, t, b, &taken, in_place);
+                        EXPECT_FALSE(taken) << kernel << " " << bad;
+                        for (float x : b.out) ASSERT_TRUE(x == 55.f || !in_place);
+                    }
+}
+
+// To half a unit of the 24 bits of a column's largest; zeros and signs stay.
+TEST(FixedPlan, weights_unpacked) {
+    QUOLL_NEED_KERNELS();
+    for (const FixedGemmKernels* kernels : all_kernels())
+        for (int n = 0; n < 20; n++) {
+            const Case t = with_packs(random_case());
+            SCOPED_TRACE(text(t));
+            Blobs b(t);
+            b.weights[0] = 1.f, b.weights[b.weights.size() / 2] = 0.f;
+            if (b.weights.size() > 3) b.weights[1] = -1e-20f, b.weights[2] = 1e-12f;
+            if (!FixedPlan::takes(b.shape)) continue;
+            Guarded<float> packed(FixedPlan::packed_size(b.shape)), plain(b.weights.size());
+            FixedPlan::pack(*kernels, b.weights.data(), b.shape, packed.data());
+            FixedPlan::unpack(packed.data(), b.shape, plain.data());
+            for (size_t i = 0; i < plain.size(); i++) {
+                ASSERT_NEAR(plain[i], b.weights[i], 1.01 / 0x7f7f00) << i;
+                ASSERT_EQ(plain[i] > 0, b.weights[i] > 0) << i << " " << b.weights[i];
+                ASSERT_EQ(plain[i] < 0, b.weights[i] < 0) << i;
             }
+        }
 }
 
 TEST(FixedPlan, weights_that_do_not_suit) {

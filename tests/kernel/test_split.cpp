@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "datareader.h"
 #include "emulated/emulation.h"
 #include "guarded.h"
 #include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/conv/split_plan.h"
 #include "layer/cpu/kernel_rows.h"
+#include "net.h"
 #include "scalar_private.h"
 #include "tile_cases.h"
 
@@ -561,6 +563,139 @@ TEST(SplitLayers, SDPA) {
         check_attention("SDPA", {}, {},
                         {random_mat(Shape(192, src, 4)), random_mat(Shape(192, 300, 2)),
                          random_mat(Shape(160, 300, 2))});
+}
+
+// ---------------------------------------------------------------- values that are not finite
+
+// NaN and infinities where the reference has them, the rest close to it.
+void expect_ieee(const Mat& got_packed, const Mat& want) {
+    const Mat got = planar(got_packed);
+    ASSERT_TRUE(got.logical_shape() == want.logical_shape());
+    float largest = 0;
+    int odd = 0;
+    for (int c = 0; c < want.c; c++)
+        for (int i = 0; i < want.w * want.h; i++) {
+            const float x = want.channel(c)[i];
+            if (std::isfinite(x)) largest = std::max(largest, fabsf(x));
+            odd += !std::isfinite(x);
+        }
+    ASSERT_GT(odd, 0);
+    ASSERT_LT(odd, want.w * want.h * want.c);
+    for (int c = 0; c < want.c; c++)
+        for (int i = 0; i < want.w * want.h; i++) {
+            const float g = got.channel(c)[i], w = want.channel(c)[i];
+            const bool same = isnan(w)   ? isnan(g)
+                              : isinf(w) ? g == w
+                                         : fabsf(g - w) <= 1e-4f * largest;
+            ASSERT_TRUE(same) << g << " for " << w << " at " << i << " channel " << c;
+        }
+}
+
+void expect_ieee(const char* type, const std::vector<std::pair<int, int>>& params,
+                 const std::vector<Mat>& weights, const std::vector<Mat>& inputs) {
+    const Emulation emulation;
+    for (int products : {6, 3}) {
+        SCOPED_TRACE(std::string(type) + " by " + std::to_string(products) + " products");
+        Option opt;
+        opt.num_threads = 2;
+        opt.use_fp32_split = products;
+        const LayerPtr reference = make_layer(type, params, weights, true, opt);
+        const LayerPtr fast = make_layer(type, params, weights, false, opt);
+        ASSERT_TRUE(reference && fast);
+        std::vector<Mat> want(1), got(1);
+        ASSERT_EQ(0, reference->forward(inputs, want, opt));
+        ASSERT_EQ(0, fast->forward(inputs, got, opt));
+        expect_ieee(got[0], want[0]);
+    }
+}
+
+// Zeros and very small values, whose product with infinity is NaN or not.
+Mat weights_with_zeros(int count) {
+    Mat m = random_mat(Shape(count));
+    for (int i = 0; i < count; i += 7) m[i] = i % 2 ? 0.f : i % 3 ? 1e-15f : -1e-15f;
+    return m;
+}
+
+Mat with_infinities(const Shape& shape) {
+    Mat m = random_mat(shape);
+    const int last = shape.dims == 3 ? shape.c - 1 : 0, row = shape.dims == 1 ? 0 : shape.h / 2;
+    m.channel(0).row(row)[1] = INFINITY;
+    m.channel(last).row(row)[2] = -INFINITY;
+    if (shape.dims == 1) return m;
+    m.channel(last).row(1)[shape.w - 1] = NAN;
+    m.channel(last).row(shape.h - 1)[0] = -INFINITY;
+    m.channel(0).row(shape.h - 1)[0] = INFINITY;
+    return m;
+}
+
+TEST(SplitLayers, values_that_are_not_finite) {
+    QUOLL_NEED_KERNELS();
+    const int c = 192, n = 208;
+    for (int kernel : {1, 3})
+        for (int activation : {0, 1, 4}) {
+            const int values = c * n * kernel * kernel, stride = kernel == 1 ? 1 : 2;
+            expect_ieee("Convolution",
+                        {{0, n},
+                         {1, kernel},
+                         {3, stride},
+                         {4, kernel / 2},
+                         {5, 1},
+                         {6, values},
+                         {9, activation}},
+                        {weights_with_zeros(values), random_mat(Shape(n))},
+                        {with_infinities(Shape(30, 29, c))});
+        }
+    // Weights too far apart for digits.
+    Mat wide = weights_with_zeros(c * n);
+    for (int i = 5; i < c * n; i += 1000) wide[i] = 1000.f;
+    expect_ieee("Convolution", {{0, n}, {1, 1}, {6, c * n}}, {wide},
+                {with_infinities(Shape(30, 29, c))});
+    wide[77] = INFINITY;
+    expect_ieee("Convolution", {{0, n}, {1, 1}, {6, c * n}}, {wide},
+                {random_mat(Shape(30, 29, c))});
+    // A first layer, of three planes.
+    expect_ieee("Convolution", {{0, 64}, {1, 7}, {3, 2}, {4, 3}, {6, 64 * 3 * 49}},
+                {weights_with_zeros(64 * 3 * 49)}, {with_infinities(Shape(96, 90, 3))});
+    expect_ieee("InnerProduct", {{0, 300}, {2, 300 * 512}}, {weights_with_zeros(300 * 512)},
+                {with_infinities(Shape(512, 64))});
+    expect_ieee("MatMul", {}, {},
+                {with_infinities(Shape(300, 130, 3)), random_mat(Shape(160, 300, 3))});
+    expect_ieee("MatMul", {}, {},
+                {random_mat(Shape(300, 130, 3)), with_infinities(Shape(160, 300, 3))});
+    expect_ieee("Gemm", {}, {}, {with_infinities(Shape(300, 130)), random_mat(Shape(160, 300))});
+}
+
+// A sum in place, which is as it was when the convolution turns out not to take its input.
+TEST(SplitLayers, sums_that_are_not_finite) {
+    QUOLL_NEED_KERNELS();
+    const Emulation emulation;
+    const int c = 192, n = 208;
+    const char text[] =
+        "7767517\n4 4\nInput in 0 1 in\nConvolution p 1 1 in p 0=208 1=1 6=39936\n"
+        "Convolution q 1 1 in q 0=208 1=1 6=39936\nBinaryOp add 2 1 p q out 0=0\n";
+    for (float far : {0.f, 1000.f}) {  // by digits, by bf16 terms
+        std::vector<float> file;
+        for (int i = 0; i < 2; i++) {
+            Mat weights = weights_with_zeros(c * n);
+            for (int j = 5; far > 0 && j < c * n; j += 1000) weights[j] = far;
+            file.push_back(0.f);
+            file.insert(file.end(), (float*)weights, (float*)weights + c * n);
+        }
+        const Mat in = with_infinities(Shape(30, 29, c));
+        Mat want, got;
+        for (bool reference : {true, false}) {
+            Net net;
+            net.opt.use_reference_layers = reference;
+            net.opt.use_graph_fusion = !reference;
+            ASSERT_EQ(0, net.load_param_mem(text));
+            const unsigned char* bytes = (const unsigned char*)file.data();
+            ASSERT_EQ(0, net.load_model(DataReaderFromMemory(bytes, file.size() * 4)));
+            Extractor ex = net.create_extractor();
+            ASSERT_EQ(0, ex.input("in", in));
+            ASSERT_EQ(0, ex.extract("out", reference ? want : got));
+        }
+        expect_ieee(got, want);
+    }
 }
 
 TEST(SplitLayers, options_turn_it_off) {

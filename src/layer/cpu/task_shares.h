@@ -7,16 +7,17 @@
 #include <algorithm>
 #include <atomic>
 
+#include "layer/scratch.h"
+
 namespace quoll {
 
 // Each thread takes its own share of the tasks in order, then what others have left: neighbouring
 // tasks, which read the same data, stay together, and a thread that others hold up delays none.
 class TaskShares {
 public:
-    enum { kMost = 256 };
     // Shares for threads 0 to shares - 1.
-    TaskShares(int64_t tasks, int64_t shares)
-        : count_((int)std::min<int64_t>(std::min(tasks, shares), kMost)) {
+    TaskShares(int64_t tasks, int64_t shares) : count_((int)std::min(tasks, shares)) {
+        shares_->resize((size_t)count_);
         for (int i = 0; i < count_; i++) {
             shares_[i].next.store(tasks * i / count_, std::memory_order_relaxed);
             shares_[i].end = tasks * (i + 1) / count_;
@@ -39,9 +40,11 @@ private:
     struct alignas(64) Share {  // a cache line each
         std::atomic<int64_t> next;
         int64_t end;
+        Share() {}
+        Share(const Share&) {}  // for a list that grows; nothing is in it yet
     };
     const int count_;
-    Share shares_[kMost];
+    Scratch<Share> shares_;  // many threads' would be too large for small stacks
 };
 
 // task(run, i, thread) for all 0 <= i < tasks, by up to `threads` threads, whose numbers are below

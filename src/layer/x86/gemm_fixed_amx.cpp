@@ -255,17 +255,21 @@ void digit_line(const FixedWindows& t, const float* row, ptrdiff_t first, ptrdif
 }
 
 void fixed_windows(const FixedWindows& t) {
-    // Pixels of a run, and what a masked load of the last window may touch.
-    enum { kPixels = 256, kLine = kPixels * kFixedWindowPixel };
-    alignas(64) uint8_t lines[kFixedWindowRows][kFixedTerms][kLine];
+    // Pixels of a run; fewer of many rows, so that all fit on small stacks.
+    enum { kPixels = 256, kFewRows = 5, kFewPixels = 80 };
+    static_assert(kFewPixels * kFixedWindowRows <= kPixels * kFewRows, "rows do not fit");
+    alignas(64) uint8_t lines[kFewRows * kFixedTerms * kPixels * kFixedWindowPixel];
+    const int pixels = t.num_rows <= kFewRows ? kPixels : kFewPixels;
+    const int line = pixels * kFixedWindowPixel, row_bytes = kFixedTerms * line;
     const int width = t.row.kernel * kFixedWindowPixel;
     const __mmask64 mask = ~(__mmask64)0 >> (kFixedK - width);
-    for_windows(t.row, t.x, t.count, kPixels, [&](size_t done, const WindowRun& run) {
+    for_windows(t.row, t.x, t.count, pixels, [&](size_t done, const WindowRun& run) {
         for (int r = 0; r < t.num_rows; r++) {
-            memset(lines[r], 0, sizeof(lines[r]));
+            uint8_t* const to = lines + r * row_bytes;
+            memset(to, 0, row_bytes);
             if (t.rows[r] && run.left < run.right)
                 digit_line(t, t.rows[r], run.first + run.left, run.right - run.left,
-                           lines[r][0] + run.left * kFixedWindowPixel, kLine);
+                           to + run.left * kFixedWindowPixel, line);
         }
         int8_t* to = t.dst + done * kFixedTerms * kFixedK;
         for (size_t w = 0; w < run.windows; w++, to += kFixedTerms * kFixedK) {
@@ -275,7 +279,8 @@ void fixed_windows(const FixedWindows& t) {
                 for (int r = 0; r < t.num_rows; r++)
                     all = _mm512_or_si512(
                         all,
-                        _mm512_maskz_loadu_epi8(mask << (r * width), lines[r][i] + at - r * width));
+                        _mm512_maskz_loadu_epi8(mask << (r * width),
+                                                lines + r * row_bytes + i * line + at - r * width));
                 _mm512_store_si512(to + i * kFixedK, all);
             }
         }
@@ -425,7 +430,12 @@ FixedSpread pack_fixed(const FixedPanel& t) {
                 const __mmask16 there = _mm512_cmpge_epi32_mask(at, _mm512_setzero_si512());
                 const __m512 x =
                     _mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, at, t.src + n * t.ld, 4);
-                numbers[i] = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
+                const __m512i number = _mm512_cvtps_epi32(_mm512_mul_ps(x, inverse));
+                const __mmask16 vanished = _mm512_testn_epi32_mask(number, number) &
+                                           _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NEQ_OQ);
+                const __m512i sign = _mm512_srai_epi32(_mm512_castps_si512(x), 31);
+                numbers[i] = _mm512_mask_mov_epi32(number, vanished,
+                                                   _mm512_or_si512(sign, _mm512_set1_epi32(1)));
             }
             alignas(64) int8_t digits[kFixedTerms * kFixedK];
             store_digits(numbers, digits);

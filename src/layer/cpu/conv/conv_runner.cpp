@@ -219,6 +219,9 @@ ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidat
 
 ConvAlgorithm ConvRunner::choose(const ConvShape& shape) const {
     ConvCandidates candidates = candidates_;
+    if (candidates.split && candidates.split->products > 1 &&
+        !SplitPlan::suits(raw_weights_, raw_weights_.total()))
+        candidates.split = nullptr;
     const ConvAlgorithm best = choose_conv_algorithm(*kernels_, candidates, shape, narrow_);
     if (best != ConvAlgorithm::kFixed || weights_suit_fixed(tile_shape(shape))) return best;
     candidates.fixed = nullptr;
@@ -422,9 +425,9 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
     }
     switch (p->algorithm) {
         case ConvAlgorithm::kSplit:
-            return run_split(*p, blobs, opt);
+            return run_split(*p, call, blobs, opt);
         case ConvAlgorithm::kFixed:
-            return run_fixed(*p, blobs, opt);
+            return run_fixed(*p, call, blobs, opt);
         case ConvAlgorithm::kWinograd:
             return run_winograd(*p, call, blobs, opt);
         default:
@@ -450,13 +453,36 @@ int ConvRunner::forward_widened(const ConvRunPlan& plan, const ConvolutionFields
 }
 
 int ConvRunner::run_direct(const ConvRunPlan& plan, const Blobs& b, int threads) const {
-    for (int i = 0; i < group_; i++) {
-        const float* added = (const float*)b.added;
-        if (added) added += i * b.added_group / sizeof(float);
-        plan.direct->run((const float*)((const char*)b.in + i * b.in_group), plan.weights.row(i),
-                         bias_.row(i), (float*)((char*)b.out + i * b.out_group), added,
-                         b.added_step, b.activation, threads);
-    }
+    for (int i = 0; i < group_; i++) run_group(*plan.direct, i, plan.weights.row(i), b, threads);
+    return kOk;
+}
+
+void ConvRunner::run_group(const ConvPlan& plan, int i, const float* weights, const Blobs& b,
+                           int threads) const {
+    const float* added = (const float*)b.added;
+    if (added) added += i * b.added_group / sizeof(float);
+    plan.run((const float*)((const char*)b.in + i * b.in_group), weights, bias_.row(i),
+             (float*)((char*)b.out + i * b.out_group), added, b.added_step, b.activation, threads);
+}
+
+// For the weights of a group; empty when memory runs out.
+Mat ConvRunner::group_memory(const Option& opt) const {
+    Mat memory;
+    const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
+    if (values <= INT_MAX) memory.create((int)values, (size_t)4u, opt.workspace_allocator);
+    return memory;
+}
+
+// A group whose values tile units do not take, on vectors.
+int ConvRunner::run_unpacked(const Mat& weights, int group, const Call& call, const Blobs& b,
+                             const Option& opt) const {
+    Mat packed;
+    const size_t k = (size_t)in_channels_ * kernel_w_ * kernel_h_;
+    const size_t floats = gemm_packed_size(*kernels_->gemm, out_channels_, k);
+    if (floats <= INT_MAX) packed.create((int)floats, (size_t)4u, opt.workspace_allocator);
+    if (packed.empty()) return kOutOfMemory;
+    pack_direct(weights, packed);
+    run_group(ConvPlan(*kernels_, call.shape), group, packed, b, call.threads);
     return kOk;
 }
 
@@ -483,30 +509,43 @@ int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blo
     return kOk;
 }
 
-int ConvRunner::run_split(const ConvRunPlan& run, const Blobs& b, const Option& opt) const {
+int ConvRunner::run_split(const ConvRunPlan& run, const Call& call, const Blobs& b,
+                          const Option& opt) const {
     const SplitPlan& plan = *run.split;
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
         if (added) added += i * b.added_group;
-        plan.run((const char*)b.in + i * b.in_group, (const uint16_t*)run.weights.row(i),
-                 bias_.row(i), (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step,
-                 b.activation, workspace);
+        const uint16_t* weights = (const uint16_t*)run.weights.row(i);
+        if (plan.run((const char*)b.in + i * b.in_group, weights, bias_.row(i),
+                     (char*)b.out + i * b.out_group, added, (ptrdiff_t)b.added_step, b.activation,
+                     workspace))
+            continue;
+        Mat plain = group_memory(opt);
+        if (plain.empty()) return kOutOfMemory;
+        SplitPlan::unpack(*candidates_.split, weights, plan.shape(), plain);
+        QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, call, b, opt));
     }
     return kOk;
 }
 
-int ConvRunner::run_fixed(const ConvRunPlan& run, const Blobs& b, const Option& opt) const {
+int ConvRunner::run_fixed(const ConvRunPlan& run, const Call& call, const Blobs& b,
+                          const Option& opt) const {
     const FixedPlan& plan = *run.fixed;
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
         const char* added = (const char*)b.added;
         if (added) added += i * b.added_group;
-        plan.run((const float*)((const char*)b.in + i * b.in_group), run.weights.row(i),
-                 bias_.row(i), (float*)((char*)b.out + i * b.out_group), (const float*)added,
-                 (ptrdiff_t)b.added_step, b.activation, workspace);
+        if (plan.run((const float*)((const char*)b.in + i * b.in_group), run.weights.row(i),
+                     bias_.row(i), (float*)((char*)b.out + i * b.out_group), (const float*)added,
+                     (ptrdiff_t)b.added_step, b.activation, workspace))
+            continue;
+        Mat plain = group_memory(opt);
+        if (plain.empty()) return kOutOfMemory;
+        FixedPlan::unpack(run.weights.row(i), plan.shape(), plain);
+        QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, call, b, opt));
     }
     return kOk;
 }
@@ -522,8 +561,15 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
                          top.data,    in_channels_ * sizeof(float),
                          0,           out_channels_ * sizeof(float),
                          0,           activation};
-    if (plan.algorithm == ConvAlgorithm::kSplit) return run_split(plan, blobs, opt);
-    if (plan.algorithm == ConvAlgorithm::kFixed) return run_fixed(plan, blobs, opt);
+    // A pixel, whose channel blocks follow each other.
+    Call call = {{}, false, false, 1};
+    ConvShape& pixel = call.shape;
+    pixel.x = pixel.y = {1, 1, 1, 1, 1, 0};
+    pixel.in_channels = in_channels_, pixel.out_channels = out_channels_;
+    pixel.in_pack = in_pack_, pixel.out_pack = out_pack_;
+    pixel.in_step = in_pack_, pixel.out_step = out_pack_;
+    if (plan.algorithm == ConvAlgorithm::kSplit) return run_split(plan, call, blobs, opt);
+    if (plan.algorithm == ConvAlgorithm::kFixed) return run_fixed(plan, call, blobs, opt);
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;

@@ -97,8 +97,15 @@ private:
     int run_direct(const ConvRunPlan& plan, const Blobs& blobs, int threads) const;
     int run_winograd(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                      const Option& opt) const;
-    int run_split(const ConvRunPlan& plan, const Blobs& blobs, const Option& opt) const;
-    int run_fixed(const ConvRunPlan& plan, const Blobs& blobs, const Option& opt) const;
+    int run_split(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
+                  const Option& opt) const;
+    int run_fixed(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
+                  const Option& opt) const;
+    void run_group(const ConvPlan& plan, int group, const float* weights, const Blobs& blobs,
+                   int threads) const;
+    int run_unpacked(const Mat& weights, int group, const Call& call, const Blobs& blobs,
+                     const Option& opt) const;
+    Mat group_memory(const Option& opt) const;
 
     const KernelSet* kernels_;
     ConvCandidates candidates_;

@@ -170,6 +170,26 @@ bool FixedPlan::suits(const FixedGemmKernels& kernels, const float* weights, con
     return true;
 }
 
+void FixedPlan::unpack(const float* packed, const TileShape& s, float* weights) {
+    const std::vector<int> order = weight_order(s);
+    const size_t k = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+    const float* const scales = packed + columns_of(s) / kFixedColumns * panel_bytes(s) / 4;
+    const auto weight = [&](const int8_t* panel, size_t i, size_t column) {
+        const size_t place = (size_t)fixed_place((int)(i % kFixedK));
+        const int8_t* digit = panel + i / kFixedK * kFixedTerms * kFixedK * kFixedColumns +
+                              place / 4 * 4 * kFixedColumns + column * 4 + place % 4;
+        const size_t term = kFixedK * kFixedColumns;
+        return 65536 * digit[0] + 256 * digit[term] + digit[2 * term];
+    };
+    for (size_t n = 0; n < (size_t)s.out_channels; n++) {
+        const int8_t* panel = (const int8_t*)packed + n / kFixedColumns * panel_bytes(s);
+        const float scale = scales[n] * 0x1p-16f;
+        for (size_t i = 0; i < order.size(); i++)
+            if (order[i] >= 0)
+                weights[n * k + order[i]] = scale * (float)weight(panel, i, n % kFixedColumns);
+    }
+}
+
 // ---------------------------------------------------------------- one run
 
 // The values whose magnitude is above `least` and at most `most`, or all.
@@ -346,10 +366,11 @@ bool FixedPlan::is_row() const {
 }
 
 // The workspace has room for a pixel's digits.
-void FixedPlan::run_row(const Work& work, float* workspace) const {
+bool FixedPlan::run_row(const Work& work, float* workspace) const {
     int8_t* digits = (int8_t*)workspace;
     float scale;
     work.scale(0, 1, &scale);
+    if (isnan(scale)) return false;
     const size_t steps = steps_of(shape_);
     for (size_t s = 0; s < steps; s++) {
         const int channel = (int)s * kFixedK;
@@ -379,6 +400,7 @@ void FixedPlan::run_row(const Work& work, float* workspace) const {
                              1);
         }
     });
+    return true;
 }
 
 // By as many tasks as the shape gives, each of its own values in order: sums must not depend on the
@@ -406,35 +428,7 @@ FixedSpread FixedPlan::spread(const float* in, float most) const {
     return all;
 }
 
-// Outputs whose windows have a value that is not finite.
-void FixedPlan::spoil(const float* in, float* out) const {
-    const TileShape& s = shape_;
-    // The output that has position `at` of an axis as this tap; or -1.
-    const auto output = [](const ConvAxis& axis, int at, int tap) {
-        const int from = at + axis.before - tap * axis.dilation;
-        return from >= 0 && from % axis.stride == 0 && from / axis.stride < axis.out
-                   ? from / axis.stride
-                   : -1;
-    };
-    const auto spoil_windows = [&](int x, int y) {
-        for (int taps = 0; taps < s.x.kernel * s.y.kernel; taps++) {
-            const int ox = output(s.x, x, taps % s.x.kernel);
-            const int oy = output(s.y, y, taps / s.x.kernel);
-            if (ox < 0 || oy < 0) continue;
-            for (size_t n = 0; n < (size_t)s.out_channels; n++)
-                out[ox * s.out_pixel + oy * s.out_row + (ptrdiff_t)(n / s.out_pack) * s.out_block +
-                    (ptrdiff_t)(n % s.out_pack)] = NAN;
-        }
-    };
-    for (int c = 0; c < s.in_channels; c++)
-        for (int y = 0; y < s.y.in; y++)
-            for (int x = 0; x < s.x.in; x++)
-                if (!isfinite(in[x * s.in_pixel + y * s.in_row + c / s.in_pack * s.in_block +
-                                 c % s.in_pack]))
-                    spoil_windows(x, y);
-}
-
-void FixedPlan::run(const float* in, const float* weights, const float* bias, float* out,
+bool FixedPlan::run(const float* in, const float* weights, const float* bias, float* out,
                     const float* residual, ptrdiff_t residual_block,
                     const FusedActivation& activation, float* workspace) const {
     Work work(*this, in, weights);
@@ -442,9 +436,14 @@ void FixedPlan::run(const float* in, const float* weights, const float* bias, fl
     work.target = {out, residual, residual_block};
     work.activation = activation;
     if (is_row()) return run_row(work, workspace);
-    if (has_pixel_scales()) return plan_.run(work, workspace);
-
+    if (has_pixel_scales()) {
+        // What is written over cannot be had again.
+        if (residual == out && !spread(in, INFINITY).finite) return false;
+        plan_.run(work, workspace);
+        return residual == out || !has_nan(shape_, out);
+    }
     const FixedSpread all = spread(in, INFINITY);
+    if (!all.finite) return false;
     const double ratio = all.ratio();
     work.part.scale = fixed_scale(all.peak);
     if (ratio * work.column_scales[columns_of(shape_)] > kMostSpread) {
@@ -459,7 +458,7 @@ void FixedPlan::run(const float* in, const float* weights, const float* bias, fl
         work.activation = activation;
     }
     plan_.run(work, workspace);
-    if (!all.finite) spoil(in, out);
+    return true;
 }
 
 }  // namespace quoll

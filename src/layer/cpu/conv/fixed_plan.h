@@ -30,6 +30,8 @@ public:
     static size_t packed_size(const TileShape& shape);
     static bool pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& shape,
                      float* packed, int threads = 1);
+    // The inverse of pack(): what the digits are. A weight other than zero is one with its sign.
+    static void unpack(const float* packed, const TileShape& shape, float* weights);
     // Whether these weights keep the accuracy of f32: no output's are spread too far.
     static bool suits(const FixedGemmKernels& kernels, const float* weights,
                       const TileShape& shape);
@@ -37,8 +39,8 @@ public:
     FixedPlan(const FixedGemmKernels& kernels, const TileShape& shape, int threads);
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return plan_.workspace(); }
-    // As SplitPlan::run. An output whose window has a value that is not finite is NaN.
-    void run(const float* in, const float* weights, const float* bias, float* out,
+    // As SplitPlan::run; values that it does not take are those that are not finite.
+    bool run(const float* in, const float* weights, const float* bias, float* out,
              const float* residual, ptrdiff_t residual_block, const FusedActivation& activation,
              float* workspace) const;
     const TileShape& shape() const { return shape_; }
@@ -49,9 +51,8 @@ private:
 
     bool has_pixel_scales() const;
     bool is_row() const;  // a single pixel by a 1x1 kernel
-    void run_row(const Work& work, float* workspace) const;
+    bool run_row(const Work& work, float* workspace) const;
     FixedSpread spread(const float* in, float most) const;
-    void spoil(const float* in, float* out) const;
 
     const FixedGemmKernels& kernels_;
     const TileShape shape_;

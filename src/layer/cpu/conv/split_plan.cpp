@@ -95,6 +95,20 @@ void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, cons
                steps_of(shape), packed);
 }
 
+void SplitPlan::unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
+                       const TileShape& shape, float* weights) {
+    const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
+    split_unpack(kernels.terms, packed, weight_order(shape).data(), shape.out_channels,
+                 steps_of(shape) * kSplitK, ld, weights);
+}
+
+bool SplitPlan::suits(const float* weights, size_t count) {
+    const float most = 0x1.fcp127f;
+    size_t good = 0;
+    for (size_t i = 0; i < count; i++) good += fabsf(weights[i]) < most;
+    return good == count;
+}
+
 // ---------------------------------------------------------------- one run
 
 class SplitPlan::Work final : public TilePlan::Work {
@@ -190,7 +204,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     if (rest.rows) kernels.end_chain(rest);
 }
 
-void SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,
+bool SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,
                     const void* residual, ptrdiff_t residual_block,
                     const FusedActivation& activation, float* workspace) const {
     Work work(*this, activation);
@@ -200,7 +214,17 @@ void SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, 
     work.out = out;
     work.residual = residual;
     work.residual_block = residual_block;
+    if (kernels_.products == 1) {
+        plan_.run(work, workspace);
+        return true;
+    }
+    // What is written over cannot be had again.
+    const bool inplace = residual == out;
+    const size_t block = (size_t)shape_.x.in * shape_.y.in * shape_.in_pack;
+    for (int c = 0; inplace && c < shape_.in_channels / shape_.in_pack; c++)
+        if (!suits((const float*)in + c * shape_.in_block, block)) return false;
     plan_.run(work, workspace);
+    return inplace || !has_nan(shape_, (const float*)out);
 }
 
 }  // namespace quoll

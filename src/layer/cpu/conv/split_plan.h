@@ -26,6 +26,11 @@ public:
     static size_t packed_size(const SplitGemmKernels& kernels, const TileShape& shape);
     static void pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
                      uint16_t* packed);
+    // The inverse of pack().
+    static void unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
+                       const TileShape& shape, float* weights);
+    // Whether all weights are such as several products take: finite, below 3.38e38 in magnitude.
+    static bool suits(const float* weights, size_t count);
     // Floats that the bias must have: zeros beyond the columns.
     static size_t bias_size(size_t n) {
         return (n + kUnitColumns - 1) / kUnitColumns * kUnitColumns;
@@ -34,8 +39,10 @@ public:
     SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, int threads);
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return plan_.workspace(); }
-    // As ConvPlan::run; the residual is of the output's type.
-    void run(const void* in, const uint16_t* weights, const float* bias, void* out,
+    // As ConvPlan::run; the residual is of the output's type. False where blobs or weights have
+    // values that several products do not take: the output is then no result, but it is as it was
+    // if it is the residual.
+    bool run(const void* in, const uint16_t* weights, const float* bias, void* out,
              const void* residual, ptrdiff_t residual_block, const FusedActivation& activation,
              float* workspace) const;
     const TileShape& shape() const { return shape_; }

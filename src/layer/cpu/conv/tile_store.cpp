@@ -44,6 +44,15 @@ SplitStore tile_store(const TileShape& s, size_t n0, int width, const float* bia
     return store;
 }
 
+bool has_nan(const TileShape& s, const float* out) {
+    for (int y = 0; y < s.y.out; y++)
+        for (int x = 0; x < s.x.out; x++)
+            if (isnan(out[y * s.out_row + x * s.out_pixel])) return true;
+    for (int n = 0; n < s.out_channels; n++)
+        if (isnan(out[column_offset(s, (size_t)n, s.out_block)])) return true;
+    return false;
+}
+
 bool is_whole(const SplitStore& store, int columns, const FusedActivation& activation) {
     return store.group == 16 && store.columns == columns &&
            (!activation.pass || store.slope != 1.f);

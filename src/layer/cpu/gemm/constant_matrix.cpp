@@ -148,9 +148,23 @@ int ConstantMatrix::multiply_digits(const FixedPlan* planned, const GemmMatrix& 
         }
         QUOLL_RETURN_IF_ERROR(
             product_memory(plan->workspace(), 1, opt.workspace_allocator, &workspace));
-        plan->run(a, weights_, bias_, g.c + (ptrdiff_t)i * g.c_row, nullptr, 0, g.activation,
-                  workspace);
+        if (!plan->run(a, weights_, bias_, g.c + (ptrdiff_t)i * g.c_row, nullptr, 0, g.activation,
+                       workspace))
+            return multiply_unpacked(g, opt);
     }
+    return kOk;
+}
+
+// Values that are not finite, on vectors.
+int ConstantMatrix::multiply_unpacked(GemmMatrix g, const Option& opt) const {
+    Mat plain;
+    QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));
+    FixedPlan::unpack(weights_, tile_shape(1, n_, k_, (ptrdiff_t)k_, (ptrdiff_t)n_), plain);
+    const Mat packed =
+        gemm_packed(*kernels_->gemm, plain, k_, false, n_, k_, opt.workspace_allocator);
+    if (packed.empty()) return kOutOfMemory;
+    g.b = packed;
+    gemm_matrix(g, threads_of(g, opt));
     return kOk;
 }
 

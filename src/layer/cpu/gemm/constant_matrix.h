@@ -42,6 +42,7 @@ private:
     TileShape shape_of(const GemmMatrix& g, size_t rows) const;
     size_t most_rows(const GemmMatrix& g) const;
     int multiply_digits(const FixedPlan* planned, const GemmMatrix& g, const Option& opt) const;
+    int multiply_unpacked(GemmMatrix g, const Option& opt) const;
     int split_weights(const ProductPlan& plan, const Option& opt, Mat* weights) const;
 
     const KernelSet* kernels_ = nullptr;

@@ -11,7 +11,8 @@
 // square of the latter is 2^-25 of x y. So it is as good as f32 where values are not far below the
 // largest of their row; a scale for rows that differ much is not.
 //
-// A row whose scale is no number gives NaN; single values that are not finite count as zero.
+// A row whose scale is no number gives NaN; single values that are not finite count as zero. Those
+// who use the kernels then multiply on vectors.
 //
 // Operands are laid out as tile_operands.h says.
 #ifndef QUOLL_LAYER_CPU_GEMM_FIXED_GEMM_H
@@ -111,7 +112,8 @@ struct FixedSpread {
 };
 
 // Packs a panel from column n's values src[n * ld + order[k]], zero where the order is negative and
-// from `columns` on; `order` has 64 entries a step. Gives the spread of the widest column.
+// from `columns` on. No other value becomes zero: infinity times it is not NaN; `order` has 64
+// entries a step. Gives the spread of the widest column.
 struct FixedPanel {
     const float* src;
     size_t ld;

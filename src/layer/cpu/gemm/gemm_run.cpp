@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "layer/cpu/task_shares.h"
+#include "layer/scratch.h"
 
 namespace quoll {
 
@@ -472,9 +473,14 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
 }
 
 // Large matrices whose rows of A are a power of two apart push each other out of the first-level
-// cache: a copy of the rows of some tiles, for one section of k, does not. It fits on the stack of
-// any thread, and so many columns of C stay in the second-level cache with it.
+// cache: a copy of the rows of some tiles, for one section of k, does not. So many columns of C
+// stay in the second-level cache with it.
 enum { kBlockK = 512, kBlockTiles = 3, kBlockColumns = 1024, kBlockStep = kBlockK + 16 };
+// Too large for the stacks of some threads; not initialised.
+struct alignas(64) CopiedRows {
+    CopiedRows() {}
+    float values[kBlockTiles * kGemmMaxRows * kBlockStep];
+};
 
 // The kernels must be able to write all columns but those of the last panel. Threads share the rows
 // alone, so that each needs several tiles; with fewer gemm_run cuts the columns too.
@@ -496,7 +502,9 @@ void copy_rows(const GemmMatrix& g, size_t k0, size_t k, size_t m0, size_t m1, f
 // Tiles [first, last) of `tiles` by panels [0, panels).
 void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, size_t panels) {
     const GemmKernels& kernels = *g.kernels->gemm;
-    alignas(64) float copied[kBlockTiles * kGemmMaxRows * kBlockStep];
+    Scratch<CopiedRows> memory;
+    memory->resize(1);
+    float* const copied = memory[0].values;
     const size_t group = std::max<size_t>(1, kBlockColumns / panel_columns(kernels));
     const size_t sections = (g.k + kBlockK - 1) / kBlockK;
     // The first section, those between, and the last one differ in what they do besides.

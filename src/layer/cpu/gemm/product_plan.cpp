@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "log.h"
+
 namespace quoll {
 
 namespace {
@@ -83,7 +85,24 @@ void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_
 
 void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
     if (!plan_) return gemm_matrix(g, threads_);
-    plan_->run(g.a, (const uint16_t*)g.b, g.bias, g.c, nullptr, 0, g.activation, workspace);
+    if (!plan_->run(g.a, (const uint16_t*)g.b, g.bias, g.c, nullptr, 0, g.activation, workspace))
+        run_unpacked(g);
+}
+
+// Infinite and NaN values, which tile units do not take, on vectors.
+void ProductPlan::run_unpacked(const GemmMatrix& g) const {
+    Mat plain, packed;
+    if (product_memory(g.n * g.k, 1, nullptr, &plain) == kOk) {
+        split_unpack(split_->terms, (const uint16_t*)g.b, nullptr, g.n, g.k, g.k, plain);
+        packed = gemm_packed(*g.kernels->gemm, plain, g.k, false, g.n, g.k);
+    }
+    if (packed.empty()) {
+        QUOLL_LOGE("[ProductPlan] out of memory for a product of values that are not finite");
+        return;
+    }
+    GemmMatrix vectors = g;
+    vectors.b = packed;
+    gemm_matrix(vectors, threads_);
 }
 
 Mat product_bias(const KernelSet& kernels, const float* bias, size_t n, Allocator* allocator) {

@@ -25,7 +25,8 @@ public:
     // aligned to 64 bytes.
     size_t packed_size() const;
     size_t workspace() const { return plan_ ? plan_->workspace() : 0; }
-    // Value (k, n) at b[k * k_step + n * n_step]; one of the steps is 1.
+    // Value (k, n) at b[k * k_step + n * n_step]; one of the steps is 1. On tile units values from
+    // 3.39e38 on count as infinite.
     void pack(const float* b, size_t k_step, size_t n_step, int threads, float* packed) const;
     // On tile units: only columns [32 panel, 32 panel + 32), the first of which b points to.
     void pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,
@@ -33,6 +34,8 @@ public:
     void run(const GemmMatrix& g, float* workspace) const;
 
 private:
+    void run_unpacked(const GemmMatrix& g) const;
+
     const GemmMatrix shape_;
     const SplitGemmKernels* const split_;
     const int threads_;

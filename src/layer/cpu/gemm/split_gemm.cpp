@@ -55,4 +55,24 @@ void split_pack(int terms, const float* src, size_t ld, const int* order, size_t
     }
 }
 
+void split_unpack(int terms, const uint16_t* packed, const int* order, size_t n, size_t k,
+                  size_t ld, float* dst) {
+    const size_t steps = split_steps(k);
+    for (size_t j = 0; j < n; j++) {
+        const size_t panel = j / kUnitColumns, column = j % kUnitColumns;
+        const size_t vectors = n - panel * kUnitColumns > 16 ? 2 : 1;
+        const uint16_t* const from = packed + panel * split_panel_size(terms, steps);
+        for (size_t i = 0; i < k; i++) {
+            if (order && order[i] < 0) continue;
+            const size_t step = i / kSplitK, kk = i % kSplitK;
+            const uint16_t* in = from + (step * terms * vectors + column / 16) * kTileValues +
+                                 kk / 2 * 32 + column % 16 * 2 + kk % 2;
+            float value = from_bf16(*in);
+            for (int t = 1; t < terms && isfinite(value); t++)
+                value += from_bf16(in[t * vectors * kTileValues]);
+            dst[j * ld + (order ? (size_t)order[i] : i)] = value;
+        }
+    }
+}
+
 }  // namespace quoll

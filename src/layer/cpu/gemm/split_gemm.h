@@ -8,7 +8,7 @@
 //   1  (hi hi) is bf16: at most 2^-7.
 // The unit takes bf16 denormals as zero: mid and lo of values below 2^-110 in magnitude are partly
 // lost. An infinite value, or one that rounds to infinity (from 3.39e38), gives NaN where the
-// number of products is not 1.
+// number of products is not 1: those who use the kernels then multiply on vectors.
 //
 // The contract is that of gemm.h with both operands split and laid out as tile_operands.h says.
 #ifndef QUOLL_LAYER_CPU_GEMM_SPLIT_GEMM_H
@@ -143,6 +143,10 @@ size_t split_panel_size(int terms, size_t steps);
 // has 32 entries a step.
 void split_pack(int terms, const float* src, size_t ld, const int* order, size_t n, size_t steps,
                 uint16_t* packed);
+// The inverse, also of SplitGemmKernels::pack (order null: k itself): the sums of the terms; what
+// was rounded to infinity is that.
+void split_unpack(int terms, const uint16_t* packed, const int* order, size_t n, size_t k,
+                  size_t ld, float* dst);
 
 }  // namespace quoll
 
