@@ -4,13 +4,13 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "finite_check.h"
 #include "layer/loop.h"
 #include "layer/select.h"
 #include "layer/tensor.h"
 #include "log.h"
 #include "net_private.h"
 #include "places_private.h"
-#include "zero_size.h"
 
 namespace quoll {
 
@@ -24,6 +24,7 @@ struct Extractor::Private {
     int loop_depth = 0;
     bool extracted = false;
     LayerObserver* observer = nullptr;
+    FiniteCheck finite;
     // What a run needs on the way, kept so that the next finds it allocated.
     std::vector<int> order, uses, stack;
     std::vector<char> state;
@@ -43,6 +44,7 @@ struct Extractor::Private {
         blobs.assign(net->d->blobs.size(), Mat());
         is_input.assign(net->d->blobs.size(), 0);
         has_run.assign(net->d->layers.size(), 0);
+        finite.clear();
         extracted = false;
     }
 
@@ -60,12 +62,12 @@ struct Extractor::Private {
                       std::vector<std::vector<Mat>>* scans);
     int run_layer(int index, int wanted);
     int run_layer_on_blobs(int index, int wanted);
-    int prepare_bottom(const Layer* layer, Mat* m) const;
+    int prepare_bottom(const Layer* layer, Mat* m, bool lacking = false) const;
     int forward_in_place(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops);
     int forward(const Layer* layer, std::vector<Mat>* bottoms, std::vector<Mat>* tops, bool inplace,
                 const Option& with) const;
-    int forward_without_values(const Layer* layer, const std::vector<Mat>& bottoms,
-                               std::vector<Mat>* tops) const;
+    int forward_no_items(const Layer* layer, const std::vector<Mat>& bottoms,
+                         std::vector<Mat>* tops) const;
     int forward_batch(const Layer* layer, const std::vector<Mat>& bottoms, int n,
                       std::vector<Mat>* tops) const;
     int store_top(const Layer* layer, size_t i, Mat* m);
@@ -215,6 +217,7 @@ int Extractor::extract(int index, Mat& feat, int type) {
     Mat blob = d->blobs[index];
     if (blob.empty()) {  // as a detection layer that found nothing
         feat = blob;
+        if (type == 0 && is_storage_type(blob.dtype)) feat.dtype = DType::f32, feat.elemsize = 4;
         return kOk;
     }
     Option opt = d->opt;
@@ -429,18 +432,22 @@ int Extractor::Private::run_iteration(const Layer& start, const LoopEnd& end, in
     return kOk;
 }
 
-int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
+// `lacking`: some input of the layer lacks values, so that forward_empty will run.
+int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m, bool lacking) const {
     if (m->dims == 0 && layer->support_absent_inputs) return kOk;
-    if (m->empty() && m->dims > 0 && layer->support_zero_size) return kOk;
+    const bool widening = (m->dtype == DType::f16 && (lacking || !layer->support_fp16_storage)) ||
+                          (m->dtype == DType::bf16 && (lacking || !layer->support_bf16_storage));
+    if (m->empty() && m->dims > 0) {
+        if (widening) m->dtype = DType::f32, m->elemsize = 4;
+        return kOk;
+    }
     if (m->empty()) return layer->fail("an input has no values");
-    const bool widening = (m->dtype == DType::f16 && !layer->support_fp16_storage) ||
-                          (m->dtype == DType::bf16 && !layer->support_bf16_storage);
     if (widening) {
         Mat wide;
         widen(*m, &wide, opt);
         *m = wide;
     }
-    if (m->elempack != 1 && !layer->support_packing) {
+    if (m->elempack != 1 && (lacking || !layer->support_packing)) {
         Mat planar;
         convert_packing(*m, planar, 1, opt);
         *m = planar;
@@ -448,19 +455,46 @@ int Extractor::Private::prepare_bottom(const Layer* layer, Mat* m) const {
     return m->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// An f32 blob that the user gave, beside stored ones, is stored too where the layer takes both.
+// Whether values of an f32 blob have become infinite in f16.
+static bool has_overflown(const Mat& f32, const Mat& f16) {
+    const size_t infinite = count_not_finite(f16).infinite;
+    return infinite > 0 && infinite != count_not_finite(f32).infinite;
+}
+
+static int widen_all(std::vector<Mat>* blobs, const Option& opt) {
+    for (Mat& m : *blobs) {
+        if (!is_storage_type(m.dtype)) continue;
+        if (m.empty()) {
+            m.dtype = DType::f32, m.elemsize = 4;
+            continue;
+        }
+        Mat wide;
+        widen(m, &wide, opt);
+        if (wide.empty()) return kOutOfMemory;
+        m = wide;
+    }
+    return kOk;
+}
+
+// An f32 blob beside stored ones (the user gave it, or it holds more than f16 can) is stored too
+// where the layer takes both, unless that loses values: then all are f32.
 static int store_like_others(std::vector<Mat>* bottoms, const Option& opt) {
     DType stored = DType::f32;
     for (const Mat& m : *bottoms)
         if (is_storage_type(m.dtype)) stored = m.dtype;
     for (Mat& m : *bottoms) {
-        if (m.dtype != DType::f32 || m.empty() || stored == DType::f32) continue;
+        if (m.dtype != DType::f32 || m.dims == 0 || stored == DType::f32) continue;
+        if (m.empty()) {
+            m.dtype = stored, m.elemsize = 2;
+            continue;
+        }
         Mat narrow;
         if (stored == DType::f16)
             cast_float32_to_float16(m, narrow, opt);
         else
             cast_float32_to_bfloat16(m, narrow, opt);
         if (narrow.empty()) return kOutOfMemory;
+        if (stored == DType::f16 && has_overflown(m, narrow)) return widen_all(bottoms, opt);
         m = narrow;
     }
     return kOk;
@@ -476,10 +510,14 @@ static bool is_input_layer(const Layer& layer) {
     return layer.bottoms.empty() && layer.typeindex == layer_to_index("Input");
 }
 
-// An empty blob that is more than the layer knows how to deal with.
+// An empty blob, which the layer's forward does not take.
 static bool lacks_values(const Layer& layer, const Mat& m) {
     return m.dims > 0 && m.logical_shape().total() == 0 &&
            (!layer.support_zero_size || (m.n == 0 && !layer.support_batch));
+}
+
+static bool has_no_items(const std::vector<Mat>& blobs) {
+    return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
 }
 
 int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
@@ -510,14 +548,14 @@ int Extractor::Private::run_layer_on_blobs(int index, int wanted) {
             --uses[id] == 0 && id != wanted && !is_input[id] &&
             std::all_of(readers.begin(), readers.end(), [&](int r) { return has_run[r]; });
         if (opt.lightmode && last) blobs[id].release();
-        if (!without_values) QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i]));
+        QUOLL_RETURN_IF_ERROR(prepare_bottom(layer, &layer_inputs[i], without_values));
         batch = std::max(batch, layer_inputs[i].n);
     }
-    QUOLL_RETURN_IF_ERROR(store_like_others(&layer_inputs, opt));
+    if (!without_values) QUOLL_RETURN_IF_ERROR(store_like_others(&layer_inputs, opt));
     placing = depth == 0 && batch == 1 && !without_values ? index : -1;
     int status = kOk;
-    if (without_values)
-        status = forward_without_values(layer, layer_inputs, &layer_outputs);
+    if (without_values && !layer->support_batch && has_no_items(layer_inputs))
+        status = forward_no_items(layer, layer_inputs, &layer_outputs);
     else if (batch > 1 && !layer->support_batch)
         status = forward_batch(layer, layer_inputs, batch, &layer_outputs);
     else
@@ -541,8 +579,15 @@ int Extractor::Private::run_layer(int index, int wanted) {
     const Layer& layer = *net->d->layers[index];
     const bool observed = observer && !is_input_layer(layer);
     if (observed) observer->before(layer);
-    const int status = run_layer_on_blobs(index, wanted);
+    int status = run_layer_on_blobs(index, wanted);
     if (observed && status == kOk) observer->after(layer, layer_outputs);
+    if (opt.check_finite && status == kOk) {
+        finite.after(layer, layer_outputs);
+        if (!finite.finding().empty()) {
+            QUOLL_LOGE("%s", finite.finding().c_str());
+            status = kError;
+        }
+    }
     layer_inputs.clear();
     layer_outputs.clear();
     placing = -1;
@@ -566,6 +611,8 @@ int Extractor::Private::forward_in_place(const Layer* layer, std::vector<Mat>* b
 
 int Extractor::Private::forward(const Layer* layer, std::vector<Mat>* bottoms,
                                 std::vector<Mat>* tops, bool inplace, const Option& with) const {
+    for (const Mat& m : *bottoms)
+        if (lacks_values(*layer, m)) return layer->forward_empty(*bottoms, *tops, with);
     if (layer->one_blob_only) {
         tops->resize(1);
         if (!inplace) return layer->forward((*bottoms)[0], (*tops)[0], with);
@@ -580,15 +627,21 @@ int Extractor::Private::forward(const Layer* layer, std::vector<Mat>* bottoms,
     return layer->forward(*bottoms, *tops, with);
 }
 
-// Outputs without values, of the sizes that go with the inputs'.
-int Extractor::Private::forward_without_values(const Layer* layer, const std::vector<Mat>& bottoms,
-                                               std::vector<Mat>* tops) const {
+// The outputs for a batch of no items: those of one item, none of them.
+int Extractor::Private::forward_no_items(const Layer* layer, const std::vector<Mat>& bottoms,
+                                         std::vector<Mat>* tops) const {
     std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
-    QUOLL_RETURN_IF_ERROR(shapes_without_values(*layer, in, &out));
+    for (const Mat& m : bottoms) {
+        in.push_back(m.logical_shape());
+        in.back().n = 1;
+    }
+    QUOLL_RETURN_IF_ERROR(layer->infer_empty_shapes(in, out));
     tops->resize(out.size());
-    for (size_t i = 0; i < out.size(); i++)
+    for (size_t i = 0; i < out.size(); i++) {
+        if (out[i].dims == 0) return layer->fail("an input has no values");
+        out[i].n = 0;
         QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &(*tops)[i], opt));
+    }
     return kOk;
 }
 
@@ -644,7 +697,8 @@ int Extractor::Private::store_top(const Layer* layer, size_t i, Mat* m) {
             cast_float32_to_bfloat16(*m, narrow, with);
         if (placed) places.settle(placing, &narrow);
         if (narrow.empty()) return kOutOfMemory;
-        *m = narrow;
+        // What f16 cannot hold stays f32.
+        if (!opt.use_fp16_storage || !has_overflown(*m, narrow)) *m = narrow;
     }
     blobs[id] = *m;
     return kOk;

@@ -48,7 +48,8 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
         to_w = from_w * width_scale, to_h = from_h * height_scale;
     }
     if (in[0].dims == 2) to_h = in[0].h;
-    if (!(to_w >= 1 && to_h >= 1 && to_w <= INT_MAX && to_h <= INT_MAX))
+    const double least = in[0].total() == 0 ? 0 : 1;
+    if (!(to_w >= least && to_h >= least && to_w <= INT_MAX && to_h <= INT_MAX))
         return fail("cannot resize to %g x %g", to_w, to_h);
     *w = (int)to_w, *h = (int)to_h;
     return kOk;
@@ -56,7 +57,8 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
 
 int Interp::shape(const Interp& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty() || in[0].dims < 1) return s.fail("expected at least 1 input, got none");
-    if (!takes_float(s, in[0].dtype)) return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
+    if (!takes_float(s, in[0].dtype))
+        return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
     int w, h;
     QUOLL_RETURN_IF_ERROR(s.target_size(in, &w, &h));
     out.assign(1, in[0]);

@@ -82,6 +82,7 @@ const CaseTables& case_tables();
 // The checks, each over all cases of an operator.
 typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases);
+void check_empty_inputs(const char* type, const std::vector<LayerCase>& cases);
 void check_in_a_net(const char* type, const std::vector<LayerCase>& cases);
 void check_saving(const char* type, const std::vector<LayerCase>& cases);
 void check_odd_inputs(const char* type, const std::vector<LayerCase>& cases);

@@ -490,7 +490,9 @@ int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat) 
     std::vector<int> axes = axes_of_blob(m, array.batch != 0);
     int64_t total = 1, known = 1;
     for (int v : axes) total *= v;
-    if ((int)axes.size() != array.rank) {
+    if (array.any_rank) {
+        if (array.rank == 0 && axes.size() == 1 && axes[0] == 1) axes.clear();
+    } else if ((int)axes.size() != array.rank) {
         // Axes share an axis of the blob: their sizes are those that were said, but for one.
         int open = -1;
         axes.assign((size_t)array.rank, 0);
