@@ -265,7 +265,7 @@ int make_shape(const std::string& path, const Header& header, const TensorSpec& 
         return fail(path, "shape " + shape_of(header) + ": expected " + std::to_string(array.rank) +
                               " axes");
     for (const uint64_t& v : axes)
-        if (v > INT_MAX || (v == 0 && array.batch && &v == &axes[0]))
+        if (v > INT_MAX)
             return fail(path, "shape " + shape_of(header) +
                                   ": each axis must have at most 2^31-1 elements");
     *shape = Shape(1, 1, 1, 1, dtype);
