@@ -393,6 +393,12 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     std::vector<double> warmup, times;
     QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.warmup, &warmup));
     QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.loops, &times));
+    if (a.run.watches()) {
+        FiniteCheck watch;
+        Mat out;
+        QUOLL_RETURN_IF_ERROR(run_once(net, inputs, &watch, &out));
+        a.run.warn(watch);
+    }
     put_times(times, row);
     (*row)["warmup_ms"] = warmup;
     (*row)["load_ms"] = load;

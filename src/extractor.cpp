@@ -172,6 +172,7 @@ int Extractor::extract(int index, Mat& feat, int type) {
     Mat blob = d->run.blobs[index];
     if (blob.empty()) {  // as a detection layer that found nothing
         feat = blob;
+        if (type == 0) widen_empty(&feat);
         return kOk;
     }
     Option opt = d->run.opt;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layer/tensor.h"
 #include "log.h"
 #include "net.h"
 
@@ -53,7 +54,28 @@ int Layer::infer_shapes(const std::vector<Shape>&, std::vector<Shape>& shapes) c
     return kOk;
 }
 
+int Layer::infer_empty_shapes(const std::vector<Shape>&, std::vector<Shape>&) const {
+    return fail("an input has no values");
+}
+
+int Layer::forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                         const Option& opt) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(infer_empty_shapes(in, out));
+    for (const Shape& shape : out)
+        if (shape.dims == 0 || shape.total() != 0) return fail("an input has no values");
+    top_blobs.resize(out.size());
+    for (size_t i = 0; i < out.size(); i++)
+        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &top_blobs[i], opt));
+    return kOk;
+}
+
 static int clone_blob(const Layer* layer, const Mat& from, Mat* to, const Option& opt) {
+    if (from.empty() && from.dims > 0) {  // an axis of size 0
+        *to = from;
+        return kOk;
+    }
     *to = from.clone(opt.blob_allocator);
     if (!to->empty()) return kOk;
     layer->fail("out of memory for a copy of an input");

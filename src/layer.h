@@ -68,6 +68,16 @@ public:
     // is known only after running; the default says so of every output.
     virtual int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const;
 
+    // The same for inputs of which some have an axis of size 0, or n 0 where support_batch is set.
+    // The default refuses them.
+    virtual int infer_empty_shapes(const std::vector<Shape>& bottoms,
+                                   std::vector<Shape>& tops) const;
+    // Runs on such inputs where support_zero_size is not set; they come with elempack 1, floats as
+    // f32. The default makes outputs of the sizes that infer_empty_shapes says, and refuses to make
+    // one that has values.
+    virtual int forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                              const Option& opt) const;
+
     // The operator's parameters and weights, one call each (layer/schema.h). Custom layers that
     // only override load_param and load_model have none to show.
     virtual void visit_params(ParamVisitor& v);
@@ -90,13 +100,13 @@ public:
     bool support_packing;
     // Takes blobs with n > 1 itself. Otherwise the layer is run for each item of the batch.
     bool support_batch;
-    // Inputs that the user did not give come as empty Mats (a cache before the first step) instead of
-    // being an error; infer_shapes sees dims 0.
+    // Inputs that the user did not give come as empty Mats (a cache before the first step) instead
+    // of being an error; infer_shapes sees dims 0.
     bool support_absent_inputs;
     // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
     bool support_fp16_storage;
     bool support_bf16_storage;
-    // Takes blobs with an axis of size 0 (dims set, no data). Otherwise they are refused.
+    // forward takes blobs with an axis of size 0 (dims set, no data). Otherwise forward_empty does.
     bool support_zero_size;
 
     void* userdata;  // what register_custom_layer was given

@@ -9,6 +9,7 @@
 #include "datareader.h"
 #include "file_format_private.h"
 #include "file_private.h"
+#include "graph/param_file.h"
 #include "layer/registry.h"
 #include "log.h"
 #include "mapped_file_private.h"
@@ -301,6 +302,8 @@ std::string suggest_names(const std::string& name, const std::vector<std::string
 int Net::find_blob_index_by_name(const char* name) const {
     const auto it = d->blob_of_name.find(name);
     if (it != d->blob_of_name.end()) return it->second;
+    const auto escaped = d->blob_of_name.find(param_word(name));
+    if (escaped != d->blob_of_name.end()) return escaped->second;
     std::vector<std::string> names;
     for (const Blob& blob : d->blobs) names.push_back(blob.name);
     QUOLL_LOGE("[Net] there is no blob '%s'%s", name, suggest_names(name, names).c_str());

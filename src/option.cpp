@@ -17,6 +17,7 @@ Option::Option()
       use_winograd_convolution(true),
       use_graph_fusion(true),
       use_reference_layers(false),
+      check_finite(false),
       flush_denormals(3) {}
 
 }  // namespace quoll

@@ -43,6 +43,10 @@ public:
     bool use_graph_fusion;
     // Run the scalar reference of every operator instead of its fast form: slow, for checking.
     bool use_reference_layers;
+    // The first layer that makes an infinite value of finite inputs, or NaN of inputs without, ends
+    // the run with an error that names it (fp16 storage: values beyond 65504 are infinite). Costs a
+    // pass over every blob.
+    bool check_finite;
     // Denormals are zero while layers run: bit 0 as operands (DAZ), bit 1 as results (FTZ).
     int flush_denormals;
 };

@@ -2,6 +2,8 @@
 
 #include <limits.h>
 
+#include <algorithm>
+
 #include "datareader_private.h"
 #include "datawriter.h"
 #include "log.h"
@@ -57,6 +59,22 @@ bool is_param_word(const std::string& word) {
     for (char ch : word)
         if (is_space((unsigned char)ch) || ch == '\0') return false;
     return !word.empty() && word.size() < kLongestName;
+}
+
+std::string param_word(const std::string& name) {
+    const auto odd = [](char ch) {
+        return (unsigned char)ch <= 32 || ch == 127 || ch == '"' || ch == '\'';
+    };
+    if (std::none_of(name.begin(), name.end(), odd)) return name;
+    std::string word;
+    for (char ch : name) {
+        static const char kDigits[] = "0123456789ABCDEF";
+        if (odd(ch) || ch == '%')
+            word += {'%', kDigits[(unsigned char)ch >> 4], kDigits[ch & 15]};
+        else
+            word += ch;
+    }
+    return word;
 }
 
 int ParamFileReader::read_header() {

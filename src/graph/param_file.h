@@ -64,6 +64,9 @@ private:
 
 // True for what a text param can hold as the type or name of a layer or the name of a blob.
 bool is_param_word(const std::string& word);
+// The word that a param file has for any name: the name itself, or, where that has blanks, quotes
+// or control characters, with these and '%' as "%20".
+std::string param_word(const std::string& name);
 
 }  // namespace quoll
 

@@ -120,7 +120,7 @@ int AffineBinary::shape(const AffineBinary& s, const std::vector<Shape>& in,
     out.assign(1, floats[0]);
     if (in.size() == 2 && !(in[0] == in[1])) {
         if (!s.operation_) return s.fail("its parameters are not loaded");
-        QUOLL_RETURN_IF_ERROR(s.operation_->infer_shapes(floats, out));
+        QUOLL_RETURN_IF_ERROR(s.operation_->infer_empty_shapes(floats, out));
     }
     out[0].dtype = DType::s8;
     return kOk;

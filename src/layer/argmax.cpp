@@ -21,9 +21,9 @@ void ArgMax::weights(ArgMax&, WeightVisitor&) {}
 int ArgMax::shape(const ArgMax& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() != 1 || in[0].dims < 1) return s.fail("expected 1 input, got %zu", in.size());
     if (in[0].dtype != DType::f32) return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
-    if ((size_t)s.topk > in[0].total() / in[0].n)
-        return s.fail("topk: expected at most the number of values, %zu, got %d",
-                      in[0].total() / in[0].n, s.topk);
+    if ((size_t)s.topk > item_total(in[0]))
+        return s.fail("topk: expected at most the number of values, %zu, got %d", item_total(in[0]),
+                      s.topk);
     out.assign(1, Shape(s.topk, s.out_max_val ? 2 : 1));
     out[0].n = in[0].n;
     return kOk;

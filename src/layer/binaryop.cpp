@@ -117,7 +117,7 @@ static bool spread(const Shape& s, int first, Shape* out) {
     for (int i = 0; i < s.dims; i++) {
         const int mine = s.size(i), other = out->size(first + i);
         if (mine != other && mine != 1 && other != 1) return false;
-        out->set_size(first + i, std::max(mine, other));
+        out->set_size(first + i, mine == 1 ? other : mine);
     }
     return true;
 }

@@ -244,7 +244,7 @@ int ConvolutionOperator::shape(const ConvolutionOperator& s, const std::vector<S
     if (sums == in.back()) return kOk;
     const std::unique_ptr<Layer> sum = make_sum(s, false);
     if (!sum) return kError;
-    QUOLL_RETURN_IF_ERROR(sum->infer_shapes({sums, in.back()}, out));
+    QUOLL_RETURN_IF_ERROR(sum->infer_empty_shapes({sums, in.back()}, out));
     out[0].dtype = dtype;
     return kOk;
 }
@@ -342,7 +342,7 @@ static int deconvolve_axis(const Layer& layer, const char* name, int pad_before,
         after = cut - before;
     }
     const int64_t out = full - before - after;
-    if (out < 1 || full > INT_MAX)
+    if (out < (axis->in > 0) || full > INT_MAX)
         return layer.fail("%s: cutting %lld and %lld off %lld leaves %lld", name, (long long)before,
                           (long long)after, (long long)full, (long long)out);
     axis->out = (int)out, axis->before = (int)before, axis->after = (int)after;

@@ -195,6 +195,10 @@ int convolve_axis(const Layer& layer, const char* name, int pad_before, int pad_
         after = pad - before;
     }
     const int64_t room = axis->in + before + after - extent;
+    if (axis->in == 0 && (same || room < 0)) {
+        axis->before = axis->after = axis->out = 0;
+        return kOk;
+    }
     if (room < 0 || extent > INT_MAX || room / axis->stride >= INT_MAX || before > INT_MAX ||
         after > INT_MAX)
         return layer.fail("%s: a kernel that covers %lld does not fit %d + padding %lld, %lld",

@@ -127,7 +127,7 @@ int Crop::find_part(const std::vector<Shape>& in, const int* values, Part* part)
         return fail("expected 1 or 2 inputs, got %zu", in.size());
     for (int i = 0; i < in[0].dims; i++) {
         const int start = part->start.size(i), size = part->size.size(i);
-        if (start < 0 || size < 1 || start > in[0].size(i) - size)
+        if (start < 0 || size < (in[0].size(i) > 0) || start > in[0].size(i) - size)
             return fail("on axis %d, %d values from index %d on are not within %d", i, size, start,
                         in[0].size(i));
     }

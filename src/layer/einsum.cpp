@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor.h"
+
 namespace quoll {
 
 void Einsum::params(Einsum& s, ParamVisitor& v) {
@@ -52,9 +54,10 @@ int Einsum::load_param(const ParamDict& pd) {
 
 namespace {
 
-// The size of each letter's axis; 0: unknown.
+// The size of each letter's axis; -1: unknown.
 struct Sizes {
-    int of[128] = {};
+    int of[128];
+    Sizes() { std::fill(of, of + 128, -1); }
 };
 
 int find_sizes(const Layer& layer, const std::vector<std::string>& axes,
@@ -67,7 +70,7 @@ int find_sizes(const Layer& layer, const std::vector<std::string>& axes,
                               axes[b].size(), shape_text(in[b]).c_str(), dtype_name(in[b].dtype));
         for (int i = 0; i < in[b].dims; i++) {
             int& size = sizes->of[(int)axes[b][i]];
-            if (size != 0 && size != in[b].size(i))
+            if (size >= 0 && size != in[b].size(i))
                 return layer.fail("input %zu: expected %d values along '%c', got %s", b, size,
                                   axes[b][i], shape_text(in[b]).c_str());
             size = in[b].size(i);
@@ -164,6 +167,11 @@ int Einsum::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         tops[0][outer.offsets.back()] = (float)sum;
     } while (outer.next());
     return kOk;
+}
+
+int Einsum::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                          const Option& opt) const {
+    return fill_without_terms(*this, bottoms, tops, 0.f, opt);
 }
 
 QUOLL_DEFINE_LAYER(Einsum)

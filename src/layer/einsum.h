@@ -18,6 +18,8 @@ public:
     int load_param(const ParamDict& pd) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
 
     Mat equation;  // the characters as s32
 

@@ -16,7 +16,7 @@ void Flatten::weights(Flatten&, WeightVisitor&) {}
 
 int Flatten::shape(const Flatten& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
-    const size_t total = in[0].total() / in[0].n;
+    const size_t total = item_total(in[0]);
     if (total > INT_MAX) return s.fail("%zu values are too many for one axis", total);
     out.assign(1, Shape((int)total, in[0].dtype));
     out[0].n = in[0].n;

@@ -2,6 +2,7 @@
 
 #include "conv_window.h"
 #include "int8_rows.h"
+#include "tensor.h"
 
 namespace quoll {
 
@@ -190,6 +191,10 @@ int Gemm::describe(const std::vector<Shape>& in, Product* p) const {
 int Gemm::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                   Product* p) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
+    return product_of(bottoms, tops[0], p);
+}
+
+int Gemm::product_of(const std::vector<Mat>& bottoms, const Mat& top, Product* p) const {
     std::vector<Shape> in;
     for (const Mat& m : bottoms) in.push_back(m.logical_shape());
     Sizes s;
@@ -202,7 +207,7 @@ int Gemm::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const
     give(s.a, A_data, transA, &p->a);
     give(s.b, B_data, transB, &p->b);
     p->c = s.c_shape == kNone ? nullptr : s.c >= 0 ? &bottoms[s.c] : &C_data;
-    p->top_step = output_N1M ? tops[0].cstep : (size_t)tops[0].w;
+    p->top_step = output_N1M ? top.cstep : (size_t)top.w;
     return kOk;
 }
 
@@ -296,6 +301,17 @@ int Gemm::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
             store(p, tops[0], i, j, (float)sum);
         }
     }
+    return kOk;
+}
+
+int Gemm::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(fill_without_terms(*this, bottoms, tops, 0.f, opt));
+    if (tops[0].empty()) return kOk;
+    Product p;
+    QUOLL_RETURN_IF_ERROR(product_of(bottoms, tops[0], &p));
+    for (int i = 0; i < p.m; i++)
+        for (int j = 0; j < p.n; j++) store(p, tops[0], i, j, 0.f);
     return kOk;
 }
 

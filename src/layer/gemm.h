@@ -20,6 +20,8 @@ public:
     int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
 
     float alpha, beta;
     int transA, transB;  // 1: the blob holds the transpose
@@ -74,6 +76,7 @@ protected:
                 Product* product) const;
 
 private:
+    int product_of(const std::vector<Mat>& bottoms, const Mat& top, Product* p) const;
     struct Sizes {
         int m, n, k;
         Broadcast c_shape;

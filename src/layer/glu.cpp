@@ -19,7 +19,7 @@ int GLU::shape(const GLU& s, const std::vector<Shape>& in, std::vector<Shape>& o
     QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, out, 0));
     int along = 0;
     if (in[0].dims > 1) QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &along));
-    if (in[0].size(along) < 2)
+    if (in[0].size(along) == 1)
         return s.fail("axis %d of %s has no halves", along, shape_text(in[0]).c_str());
     out[0].set_size(along, in[0].size(along) / 2);
     return kOk;

@@ -83,7 +83,7 @@ int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
     out.assign(1, Shape(s.num_output, dtype));
     if (in[0].dims == 2 && in[0].w == s.num_input())
         out[0] = Shape(s.num_output, in[0].h, dtype);
-    else if (in[0].total() / in[0].n != (size_t)s.num_input())
+    else if (item_total(in[0]) != (size_t)s.num_input())
         return s.fail("expected %d values, got %s", s.num_input(), shape_text(in[0]).c_str());
     out[0].n = in[0].n;
     return kOk;

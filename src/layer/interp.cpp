@@ -49,7 +49,8 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
         to_w = from_w * width_scale, to_h = from_h * height_scale;
     }
     if (in[0].dims == 2) to_h = in[0].h;
-    if (!(to_w >= 1 && to_h >= 1 && to_w <= INT_MAX && to_h <= INT_MAX))
+    const double least = in[0].total() == 0 ? 0 : 1;
+    if (!(to_w >= least && to_h >= least && to_w <= INT_MAX && to_h <= INT_MAX))
         return fail("cannot resize to %g x %g", to_w, to_h);
     *w = (int)to_w, *h = (int)to_h;
     return kOk;

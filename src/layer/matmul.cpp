@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tensor.h"
+
 namespace quoll {
 
 MatMul::MatMul() : transB(0) {}
@@ -39,7 +41,7 @@ int MatMul::product_of(const std::vector<Shape>& in, Product* p) const {
         return fail("matrices of A and B do not go together: %s and %s", shape_text(in[0]).c_str(),
                     shape_text(in[1]).c_str());
     p->m = p->a.rows, p->n = p->b.columns, p->k = p->a.columns;
-    p->c = std::max(p->a.c, p->b.c), p->d = std::max(p->a.d, p->b.d);
+    p->c = p->a.c == 1 ? p->b.c : p->a.c, p->d = p->a.d == 1 ? p->b.d : p->a.d;
     return kOk;
 }
 
@@ -103,6 +105,11 @@ int MatMul::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         }
     }
     return kOk;
+}
+
+int MatMul::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                          const Option& opt) const {
+    return fill_without_terms(*this, bottoms, tops, 0.f, opt);
 }
 
 QUOLL_DEFINE_LAYER(MatMul)

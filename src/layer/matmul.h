@@ -16,6 +16,8 @@ public:
     static int shape(const MatMul& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
 
     int transB;
 

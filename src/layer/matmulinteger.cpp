@@ -131,7 +131,7 @@ int MatMulInteger::shape(const MatMulInteger& s, const std::vector<Shape>& in,
     bool fits = a.size[3] == b.size[2];
     for (int i = 0; i < 2; i++) {
         fits = fits && (repeats(a.size[i], b.size[i]) || b.size[i] == 1);
-        size[i] = std::max(a.size[i], b.size[i]);
+        size[i] = a.size[i] == 1 ? b.size[i] : a.size[i];
     }
     if (!fits)
         return s.fail("%s times %s is not defined", shape_text(in[0]).c_str(),

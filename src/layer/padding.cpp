@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "blocks.h"
+#include "tensor.h"
 
 namespace quoll {
 
@@ -56,9 +57,12 @@ int Padding::padded_shape(const Shape& in, const int* values, Widths* widths, Sh
         const int before = p[first[inner]], behind = p[first[inner] + 1], size = in.size(i);
         if (before < 0 || behind < 0 || (int64_t)before + behind + size > INT_MAX)
             return fail("axis %d of size %d with borders of %d and %d", i, size, before, behind);
-        if (type == kReflect && std::max(before, behind) >= size)
+        if (type == kReflect && std::max(before, behind) > std::max(size - 1, 0))
             return fail("axis %d of size %d cannot be reflected to borders of %d and %d", i, size,
                         before, behind);
+        if (type == kReplicate && size == 0 && before + behind > 0)
+            return fail("axis %d is empty: no values to repeat in borders of %d and %d", i, before,
+                        behind);
         widths->before[i] = before;
         widths->behind[i] = behind;
         out->set_size(i, before + size + behind);
@@ -135,8 +139,8 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         return kOk;
     }
     Mat& out = tops[0];
-    out.create(shape, 1, opt.blob_allocator);
-    if (out.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(create_tensor(shape, &out, opt));
+    if (out.empty()) return kOk;
     const Axes4 from = axes_of(in), into = axes_of(out);
     std::vector<int> source[4];
     for (int i = 0; i < 4; i++) {
@@ -166,6 +170,11 @@ int Padding::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         }
     }
     return kOk;
+}
+
+int Padding::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                           const Option& opt) const {
+    return Padding::forward(bottoms, tops, opt);
 }
 
 QUOLL_DEFINE_LAYER(Padding)

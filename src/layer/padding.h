@@ -19,6 +19,9 @@ public:
     int load_param(const ParamDict& pd) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    // The border alone.
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
 
     int top = 0, bottom = 0, left = 0, right = 0, front = 0, behind = 0;
     int type = 0;

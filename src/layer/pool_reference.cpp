@@ -109,6 +109,11 @@ int PoolingOperator::slide(const char* name, Pads given, Pads same, Axis* axis) 
         tail = (axis->in + pads.before + pads.after - axis->kernel) % axis->stride;
         if (tail != 0) tail = axis->stride - tail;
     }
+    const bool by_pads = pad_mode == kPadFull || pad_mode == kPadValid;
+    if (axis->in == 0 && (!by_pads || pads.before + pads.after < axis->kernel)) {
+        axis->out = 0;
+        return kOk;
+    }
     const int64_t padded = axis->in + pads.before + pads.after + tail;
     if (padded < axis->kernel || padded > INT_MAX)
         return fail("%s: a window of %d does not fit %d + padding %lld, %lld", name, axis->kernel,

@@ -5,6 +5,7 @@
 #include "blocks.h"
 #include "channels.h"
 #include "extremes.h"
+#include "tensor.h"
 
 namespace quoll {
 
@@ -130,6 +131,28 @@ int Reduction::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt)
     });
     top_blob = top;
     return kOk;
+}
+
+static float value_of_none(int operation) {
+    switch (operation) {
+        case Reduction::kMean:
+            return NAN;
+        case Reduction::kMin:
+            return INFINITY;
+        case Reduction::kMax:
+        case Reduction::kLogSum:
+        case Reduction::kLogSumExp:
+            return -INFINITY;
+        case Reduction::kProd:
+            return 1.f;
+        default:
+            return 0.f;
+    }
+}
+
+int Reduction::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                             const Option& opt) const {
+    return fill_without_terms(*this, bottoms, tops, value_of_none(operation) * coeff, opt);
 }
 
 QUOLL_DEFINE_LAYER(Reduction)

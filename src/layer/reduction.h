@@ -15,6 +15,9 @@ public:
     static int shape(const Reduction& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    // What no values give: 0, 1 for products, an infinite maximum, NaN for a mean.
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
 
     enum Operation {
         kSum = 0,

@@ -23,7 +23,7 @@ int Reorg::shape(const Reorg& s, const std::vector<Shape>& in, std::vector<Shape
     if (in[0].dims < 1 || in[0].dims > 3)
         return s.fail("expected 1 to 3 axes, got %s", shape_text(in[0]).c_str());
     const double channels = (double)in[0].c * s.stride * s.stride;
-    if (in[0].w < s.stride || in[0].h < s.stride || channels > INT_MAX)
+    if ((in[0].total() && std::min(in[0].w, in[0].h) < s.stride) || channels > INT_MAX)
         return s.fail("patches of %d x %d do not fit %s", s.stride, s.stride,
                       shape_text(in[0]).c_str());
     out.assign(1, Shape(in[0].w / s.stride, in[0].h / s.stride, (int)channels, in[0].dtype));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "blocks.h"
+#include "tensor.h"
 
 namespace quoll {
 
@@ -63,9 +64,13 @@ int Reshape::complete_sizes(const Shape& in, long long total, std::vector<int>* 
             rest = &size;
             continue;
         }
-        if (size < 1) return fail("a size of the output is %d", size);
-        known = known > total / size ? total + 1 : known * size;
+        if (size < (total > 0)) return fail("a size of the output is %d", size);
+        if (total > 0) known = known > total / size ? total + 1 : known * size;
     }
+    // What expressions rounded cannot be told from no values.
+    if (total == 0 && rest && !expression_.empty())
+        return fail("%s has no values to say what -1 in shape_expr is", shape_text(in).c_str());
+    if (total == 0) return complete_empty_sizes(*this, in, sizes);
     if (known > total || total % known != 0 || (!rest && known != total) || total / known > INT_MAX)
         return fail("%lld values (%s) do not fill the output, of %s%lld", total,
                     shape_text(in).c_str(),
@@ -134,8 +139,8 @@ int Reshape::shape(const Reshape& s, const std::vector<Shape>& in, std::vector<S
     const bool four = sizes.size() == 4;
     const int from[] = {in[0].w, in[0].h, four ? in[0].d : in[0].c, in[0].c};
     for (size_t i = 0; i < sizes.size(); i++)
-        if (sizes[i] == 0) sizes[i] = from[i];
-    QUOLL_RETURN_IF_ERROR(s.complete_sizes(in[0], (long long)(in[0].total() / in[0].n), &sizes));
+        if (sizes[i] == 0 && (s.expression_.empty() || in[0].total() > 0)) sizes[i] = from[i];
+    QUOLL_RETURN_IF_ERROR(s.complete_sizes(in[0], (long long)item_total(in[0]), &sizes));
     if (s.permute && (four || in[0].dims > 3)) return s.fail("permute takes at most 3 axes");
     out[0] = shape_of(sizes, in[0]);
     return kOk;

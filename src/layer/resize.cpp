@@ -51,7 +51,9 @@ int Resize::plan(const Shape& in, const Lists& lists, std::vector<AxisPlan>* pla
     for (size_t k = 0; k < count; k++) {
         QUOLL_RETURN_IF_ERROR(resolve_axis(*this, over[k], in.dims, &over[k]));
         AxisPlan& axis = (*plans)[over[k]];
-        if (axis.in < 1) return fail("axis %d has no values", over[k]);
+        if (axis.in < 1 && !lists.sizes.empty() && lists.sizes[k] != 0)
+            return fail("axis %d has no values to make %d of", over[k], lists.sizes[k]);
+        if (axis.in < 1) continue;  // stays empty
         axis.scale = lists.sizes.empty() ? lists.scales[k] : (double)lists.sizes[k] / axis.in;
         common = k == 0                 ? axis.scale
                  : policy == kNotLarger ? std::min(common, axis.scale)
@@ -62,6 +64,7 @@ int Resize::plan(const Shape& in, const Lists& lists, std::vector<AxisPlan>* pla
     *out = in;
     for (size_t k = 0; k < count; k++) {
         AxisPlan& axis = (*plans)[over[k]];
+        if (axis.in < 1) continue;
         const bool keep_ratio = !lists.sizes.empty() && policy != kStretch;
         if (keep_ratio) axis.scale = common;
         // Scales come as f32; sizes are those that they give, cut to whole numbers.

@@ -112,9 +112,14 @@ public:
     int load_model(const ModelBin& mb) override { return load_weights_by_schema(*this, mb); }
     void visit_params(ParamVisitor& v) override { T::params(static_cast<T&>(*this), v); }
     void visit_weights(WeightVisitor& v) override { T::weights(static_cast<T&>(*this), v); }
-    // shape() sees no empty inputs but those that the operator supports, and no impossible ones.
+    // shape() sees no impossible sizes. Axes of size 0 it sees, but not while the operator's own
+    // forward runs, unless that supports them.
     int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const override {
         QUOLL_RETURN_IF_ERROR(check_input_sizes(*this, bottoms));
+        return T::shape(static_cast<const T&>(*this), bottoms, tops);
+    }
+    int infer_empty_shapes(const std::vector<Shape>& bottoms,
+                           std::vector<Shape>& tops) const override {
         return T::shape(static_cast<const T&>(*this), bottoms, tops);
     }
 };
@@ -125,6 +130,8 @@ inline bool takes_float(const Layer& layer, DType dtype) {
     return dtype == DType::f32 || (dtype == DType::f16 && layer.support_fp16_storage) ||
            (dtype == DType::bf16 && layer.support_bf16_storage);
 }
+// Values of one item of a batch.
+inline size_t item_total(const Shape& s) { return (size_t)s.w * s.h * s.d * s.c; }
 // A shape rule for operators whose outputs are like their inputs.
 int same_shapes(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out);
 // "w x h x c" for messages.

@@ -7,16 +7,33 @@ Select::Select() {
     set_any_storage(*this);
 }
 
+void Select::params(Select& s, ParamVisitor& v) {
+    v(0, "only", s.only, 0, "1 or 2: the input that the condition has to choose, 0: either",
+      between(0, 2));
+}
+
 int Select::shape(const Select& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() != 3) return s.fail("expected 3 inputs, got %zu", in.size());
     if (in[0].dims != 0 && in[0].total() != 1)
         return s.fail("expected a condition of 1 value, got %s", shape_text(in[0]).c_str());
     // Which of the two it is, only running tells.
-    out.assign(1, in[1] == in[2] ? in[1] : Shape());
+    if (s.only)
+        out.assign(1, in[(size_t)s.only]);
+    else
+        out.assign(1, in[1] == in[2] ? in[1] : Shape());
     return kOk;
 }
 
 int Select::choose_input(const Mat& condition) const {
+    const int chosen = chosen_input(condition);
+    if (chosen < 0 || !only || chosen == only) return chosen;
+    return fail(
+        "its condition is %s, for which the model could not be converted; convert it with "
+        "the sizes (--shape) or constants (--constant) that it shall run with",
+        chosen == 1 ? "true" : "false");
+}
+
+int Select::chosen_input(const Mat& condition) const {
     if (condition.dims == 0 || condition.logical_shape().total() != 1)
         return fail("expected a condition of 1 value, got %s",
                     shape_text(condition.logical_shape()).c_str());

@@ -41,7 +41,7 @@ int Slice::shape(const Slice& s, const std::vector<Shape>& in, std::vector<Shape
     out.assign(count, in[0]);
     for (int i = 0, done = 0; i < count; i++) {
         const int piece = s.piece_size(i, count, size, done);
-        if (piece < 1 || piece > size - done)
+        if (piece < (size > 0) || piece > size - done)
             return s.fail("piece %d of axis %d would have size %d, %d of %d are left", i, axis,
                           piece, size - done, size);
         out[i].set_size(axis, piece);

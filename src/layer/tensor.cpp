@@ -54,6 +54,19 @@ int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vec
     return kOk;
 }
 
+int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                       float value, const Option& opt) {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
+    tops.resize(out.size());
+    for (size_t i = 0; i < out.size(); i++) {
+        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &tops[i], opt));
+        if (!tops[i].empty()) tops[i].fill(value);
+    }
+    return kOk;
+}
+
 int clone_tensor(const Mat& m, Mat* copy, const Option& opt) {
     QUOLL_RETURN_IF_ERROR(create_tensor(m.logical_shape(), copy, opt));
     copy_values(m, 0, *copy, 0, value_count(m));
@@ -78,6 +91,34 @@ int shape_of_sizes(const Layer& layer, const std::vector<int>& sizes, DType dtyp
         if (total > INT_MAX) return layer.fail("a tensor of more than %d values", INT_MAX);
     }
     return kOk;
+}
+
+int complete_empty_sizes(const Layer& layer, const Shape& in, std::vector<int>* sizes) {
+    int64_t have = 1, wanted = 1;
+    int have_zeros = in.n == 0, wanted_zeros = 0;
+    for (int i = 0; i < in.dims; i++) {
+        have_zeros += in.size(i) == 0;
+        have = std::min<int64_t>(have * std::max(in.size(i), 1), (int64_t)INT_MAX + 1);
+    }
+    int* rest = nullptr;
+    for (int& size : *sizes) {
+        if (size == -1 && !rest) {
+            rest = &size;
+            continue;
+        }
+        wanted_zeros += size == 0;
+        if (size < 0 || (wanted *= std::max(size, 1)) > INT_MAX)
+            return layer.fail("a size of %d", size);
+    }
+    if (rest) {
+        const bool fits = have % wanted == 0 && have / wanted <= INT_MAX;
+        if (have_zeros <= wanted_zeros && !fits)
+            return layer.fail("%s does not fill the output", shape_text(in).c_str());
+        *rest = have_zeros > wanted_zeros ? 0 : (int)(have / wanted);
+        wanted_zeros += *rest == 0;
+    }
+    if (wanted_zeros > 0) return kOk;
+    return layer.fail("no values (%s) do not fill the output", shape_text(in).c_str());
 }
 
 int read_ints(const Layer& layer, const char* what, const Mat& m, int most, std::vector<int>* out) {

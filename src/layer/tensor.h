@@ -35,6 +35,9 @@ int create_tensor(const Shape& shape, Mat* m, const Option& opt);
 // left alone.
 int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                    const Option& opt);
+// forward_empty of operators whose outputs, of sums of nothing, all have this value.
+int fill_without_terms(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                       float value, const Option& opt);
 // A copy with memory of its own.
 int clone_tensor(const Mat& m, Mat* copy, const Option& opt);
 
@@ -42,6 +45,10 @@ int clone_tensor(const Mat& m, Mat* copy, const Option& opt);
 // more than 4, negative ones and more than 2^31 - 1 values are refused.
 std::vector<int> sizes_of(const Shape& shape);
 int shape_of_sizes(const Layer& layer, const std::vector<int>& sizes, DType dtype, Shape* shape);
+// The sizes of a tensor without values that is to be reshaped, -1 among them being what remains:
+// what the sizes other than 0 leave, which is what stays of a tensor that is only regrouped; 0
+// where the others are not 0.
+int complete_empty_sizes(const Layer& layer, const Shape& in, std::vector<int>* sizes);
 // The whole numbers of an s32 blob, at most `most` of them.
 int read_ints(const Layer& layer, const char* what, const Mat& m, int most, std::vector<int>* out);
 std::vector<int> ints_of_param(const Mat& param);

@@ -131,10 +131,11 @@ int ReshapeTo::reshaped(const Shape& data, std::vector<int> wanted, Shape* out) 
             if (known > INT_MAX) return fail("a tensor of more than %d values", INT_MAX);
         }
     }
-    if (rest >= 0 && known == 0 && total == 0) {
-        // Any size would do; the one that the input has there is what stays of a shape.
-        wanted[rest] = rest < data.dims ? data.size(rest) : 0;
-    } else if (rest >= 0) {
+    if (total == 0) {
+        QUOLL_RETURN_IF_ERROR(complete_empty_sizes(*this, data, &wanted));
+        return shape_of_sizes(*this, wanted, data.dtype, out);
+    }
+    if (rest >= 0) {
         if (known == 0 || total % known != 0 || total / known > INT_MAX)
             return fail("%lld values do not fill parts of %lld", (long long)total,
                         (long long)known);

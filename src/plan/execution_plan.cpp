@@ -5,7 +5,6 @@
 #include "layer/loop.h"
 #include "layer/select.h"
 #include "log_private.h"
-#include "zero_size.h"
 
 namespace quoll {
 
@@ -159,7 +158,7 @@ private:
     bool is_done(const Layer& layer) const;
     void read(int blob);
     void plan_layer(const Layer& layer, PlanSegment::Step* step);
-    int outputs_of(const Layer& layer, const std::vector<Shape>& in, int batch,
+    int outputs_of(const Layer& layer, std::vector<Shape> in, int batch, bool without_values,
                    std::vector<Shape>* out) const;
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
 
@@ -214,11 +213,10 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     bool without_values = false;
     for (int id : layer.bottoms) {
         in.push_back(shapes_[id]);
-        batch = std::max(batch, in.back().n);
+        if (in.back().n != 1) batch = in.back().n;
         without_values |= lacks_values(layer, in.back());
     }
-    const int status = without_values ? shapes_without_values(layer, in, &out)
-                                      : outputs_of(layer, in, batch, &out);
+    const int status = outputs_of(layer, in, batch, without_values, &out);
     set_outputs(layer, status == kOk ? out : std::vector<Shape>());
     if (without_values) return;
     for (size_t i = 0; i < in.size(); i++) {
@@ -231,14 +229,15 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     if (step->plan) step->inputs = in;
 }
 
-int ExecutionPlan::Compiler::outputs_of(const Layer& layer, const std::vector<Shape>& in, int batch,
-                                        std::vector<Shape>* out) const {
-    if (batch == 1 || layer.support_batch) return layer.infer_shapes(in, *out);
-    std::vector<Shape> items = in;
-    for (Shape& s : items) s.n = 1;
-    QUOLL_RETURN_IF_ERROR(layer.infer_shapes(items, *out));
+int ExecutionPlan::Compiler::outputs_of(const Layer& layer, std::vector<Shape> in, int batch,
+                                        bool without_values, std::vector<Shape>* out) const {
+    const bool by_item = batch != 1 && !layer.support_batch;
+    for (Shape& s : in)
+        if (by_item) s.n = 1;
+    QUOLL_RETURN_IF_ERROR(without_values ? layer.infer_empty_shapes(in, *out)
+                                         : layer.infer_shapes(in, *out));
     for (Shape& s : *out)
-        if (s.dims) s.n = batch;
+        if (by_item && s.dims) s.n = batch;
     return kOk;
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/tensor.h"
-#include "zero_size.h"
+#include "log.h"
 
 namespace quoll {
 
@@ -25,6 +25,33 @@ bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& plann
     return true;
 }
 
+bool is_narrow(const Mat& m) { return m.dtype == DType::f16 || m.dtype == DType::bf16; }
+
+bool has_no_items(const std::vector<Mat>& blobs) {
+    return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
+}
+
+// Whether values of an f32 blob have become infinite in f16.
+bool has_overflown(const Mat& f32, const Mat& f16) {
+    const size_t infinite = count_not_finite(f16).infinite;
+    return infinite > 0 && infinite != count_not_finite(f32).infinite;
+}
+
+int widen_all(std::vector<Mat>* blobs, const Option& opt) {
+    for (Mat& m : *blobs) {
+        if (!is_narrow(m)) continue;
+        if (m.empty()) {
+            widen_empty(&m);
+            continue;
+        }
+        Mat wide;
+        widen_storage(m, &wide, opt);
+        if (wide.empty()) return kOutOfMemory;
+        m = wide;
+    }
+    return kOk;
+}
+
 void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt) {
     if (dtype == DType::f16)
         cast_float32_to_float16(in, *out, opt);
@@ -41,6 +68,10 @@ void widen_storage(const Mat& in, Mat* out, const Option& opt) {
         cast_bfloat16_to_float32(in, *out, opt);
 }
 
+void widen_empty(Mat* m) {
+    if (is_narrow(*m)) m->dtype = DType::f32, m->elemsize = 4;
+}
+
 Executor::Executor(const NetGraph& graph, ExecutionPlans& plans, Allocator* pool, const Option& o)
     : opt(o), graph_(&graph), plans_(&plans), pool_(pool) {
     reset();
@@ -50,6 +81,7 @@ void Executor::reset() {
     blobs.assign(graph_->blobs.size(), Mat());
     is_input.assign(graph_->blobs.size(), 0);
     has_run.assign(graph_->layers.size(), 0);
+    finite_.clear();
 }
 
 int Executor::run(int blob) {
@@ -91,8 +123,15 @@ int Executor::run_step(const Step& step) {
     if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
     if (observer) observer->planned(layer, step.sized.plan.get());
     if (observer) observer->before(layer);
-    const int status = run_layer(step);
+    int status = run_layer(step);
     if (observer && status == kOk) observer->after(layer, layer_outputs_);
+    if (opt.check_finite && status == kOk) {
+        finite_.after(layer, layer_outputs_);
+        if (!finite_.finding().empty()) {
+            QUOLL_LOGE("%s", finite_.finding().c_str());
+            status = kError;
+        }
+    }
     layer_inputs_.clear();
     layer_outputs_.clear();
     placing_ = -1;
@@ -133,24 +172,28 @@ int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
         Mat& blob = blobs[layer.bottoms[i]];
         layer_inputs_[i] = blob;
         if (opt.lightmode && is_read_no_more(step, i)) blob.release();
-        if (!*without_values) QUOLL_RETURN_IF_ERROR(convert_input(layer, &layer_inputs_[i]));
+        QUOLL_RETURN_IF_ERROR(convert_input(layer, &layer_inputs_[i], *without_values));
         *batch = std::max(*batch, layer_inputs_[i].n);
     }
-    return narrow_inputs(layer);
+    return *without_values ? (int)kOk : narrow_inputs(layer);
 }
 
-int Executor::convert_input(const Layer& layer, Mat* m) const {
+// lacking: some input of the layer lacks values, so that forward_empty will run.
+int Executor::convert_input(const Layer& layer, Mat* m, bool lacking) const {
     if (m->dims == 0 && layer.support_absent_inputs) return kOk;
-    if (m->empty() && m->dims > 0 && layer.support_zero_size) return kOk;
+    const bool widening = (m->dtype == DType::f16 && (lacking || !layer.support_fp16_storage)) ||
+                          (m->dtype == DType::bf16 && (lacking || !layer.support_bf16_storage));
+    if (m->empty() && m->dims > 0) {
+        if (widening) widen_empty(m);
+        return kOk;
+    }
     if (m->empty()) return layer.fail("an input has no values");
-    const bool widening = (m->dtype == DType::f16 && !layer.support_fp16_storage) ||
-                          (m->dtype == DType::bf16 && !layer.support_bf16_storage);
     if (widening) {
         Mat wide;
         widen_storage(*m, &wide, opt);
         *m = wide;
     }
-    if (m->elempack != 1 && !layer.support_packing) {
+    if (m->elempack != 1 && (lacking || !layer.support_packing)) {
         Mat planar;
         convert_packing(*m, planar, 1, opt);
         *m = planar;
@@ -158,20 +201,27 @@ int Executor::convert_input(const Layer& layer, Mat* m) const {
     return m->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// An f32 blob that the user gave, beside stored ones, is stored too where the layer takes both.
+// An f32 blob beside stored ones (the user gave it, or it holds more than f16 can) is stored too
+// where the layer takes both, unless that loses values: then all are f32.
 int Executor::narrow_inputs(const Layer& layer) {
     DType stored = DType::f32;
     for (const Mat& m : layer_inputs_)
-        if (m.dtype == DType::f16 || m.dtype == DType::bf16) stored = m.dtype;
+        if (is_narrow(m)) stored = m.dtype;
     if (stored == DType::f32) return kOk;
     for (Mat& m : layer_inputs_) {
-        if (m.dtype != DType::f32 || m.empty()) continue;
+        if (m.dtype != DType::f32 || m.dims == 0) continue;
+        if (m.empty()) {
+            m.dtype = stored, m.elemsize = 2;
+            continue;
+        }
         Mat narrowed;
         narrow(m, stored, &narrowed, opt);
         if (narrowed.empty()) {
             layer.fail("out of memory for an input");
             return kOutOfMemory;
         }
+        if (stored == DType::f16 && has_overflown(m, narrowed))
+            return widen_all(&layer_inputs_, opt);
         m = narrowed;
     }
     return kOk;
@@ -186,7 +236,8 @@ int Executor::run_layer(const Step& step) {
     bool without_values;
     QUOLL_RETURN_IF_ERROR(take_inputs(step, &batch, &without_values));
     placing_ = depth_ == 0 && batch == 1 && !without_values ? step.layer : -1;
-    const int status = without_values                      ? forward_without_values(layer)
+    const bool no_items = without_values && !layer.support_batch && has_no_items(layer_inputs_);
+    const int status = no_items                            ? forward_no_items(layer)
                        : batch > 1 && !layer.support_batch ? forward_batch(step, batch)
                                                            : forward_in_place(step);
     if (status != kOk) {
@@ -223,6 +274,9 @@ int Executor::forward_in_place(const Step& step) {
 
 int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
                       std::vector<Mat>* tops, bool inplace, const Option& with) const {
+    for (const Mat& m : *bottoms)
+        if (lacks_values(layer, m.logical_shape()))
+            return layer.forward_empty(*bottoms, *tops, with);
     if (sized->plan && are_planned(*bottoms, sized->inputs)) {
         tops->resize(layer.tops.size());
         return layer.forward_planned(*sized->plan, *bottoms, *tops, inplace, with);
@@ -241,14 +295,20 @@ int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::v
     return layer.forward(*bottoms, *tops, with);
 }
 
-// Outputs without values, of the sizes that go with the inputs'.
-int Executor::forward_without_values(const Layer& layer) {
+// The outputs for a batch of no items: those of one item, none of them.
+int Executor::forward_no_items(const Layer& layer) {
     std::vector<Shape> in, out;
-    for (const Mat& m : layer_inputs_) in.push_back(m.logical_shape());
-    QUOLL_RETURN_IF_ERROR(shapes_without_values(layer, in, &out));
+    for (const Mat& m : layer_inputs_) {
+        in.push_back(m.logical_shape());
+        in.back().n = 1;
+    }
+    QUOLL_RETURN_IF_ERROR(layer.infer_empty_shapes(in, out));
     layer_outputs_.resize(out.size());
-    for (size_t i = 0; i < out.size(); i++)
+    for (size_t i = 0; i < out.size(); i++) {
+        if (out[i].dims == 0) return layer.fail("an input has no values");
+        out[i].n = 0;
         QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &layer_outputs_[i], opt));
+    }
     return kOk;
 }
 
@@ -307,7 +367,8 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
         narrow(*m, opt.use_fp16_storage ? DType::f16 : DType::bf16, &stored, with);
         if (placed) places_.settle(placing_, &stored);
         if (stored.empty()) return kOutOfMemory;
-        *m = stored;
+        // What f16 cannot hold stays f32.
+        if (!opt.use_fp16_storage || !has_overflown(*m, stored)) *m = stored;
     }
     blobs[id] = *m;
     return kOk;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "finite_check.h"
 #include "net.h"
 #include "places_private.h"
 #include "plan/execution_plan.h"
@@ -44,12 +45,12 @@ private:
     int check_inputs_given(const Layer& layer, int wanted) const;
     int take_inputs(const Step& step, int* batch, bool* without_values);
     bool is_read_no_more(const Step& step, size_t input) const;
-    int convert_input(const Layer& layer, Mat* m) const;
+    int convert_input(const Layer& layer, Mat* m, bool lacking = false) const;
     int narrow_inputs(const Layer& layer);
     int forward_in_place(const Step& step);
     int forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
                 std::vector<Mat>* tops, bool inplace, const Option& with) const;
-    int forward_without_values(const Layer& layer);
+    int forward_no_items(const Layer& layer);
     int forward_batch(const Step& step, int n);
     int stack_item(const Layer& layer, const std::vector<Mat>& item, int b, int n);
     int store_output(const Layer& layer, size_t i, Mat* m);
@@ -72,6 +73,7 @@ private:
     int depth_ = 0;     // of run_within()
     int placing_ = -1;  // the layer that runs, if its output may be given a place
     Places places_;
+    FiniteCheck finite_;
     // What a run needs on the way, kept so that the next finds it allocated.
     std::vector<int> given_;
     std::vector<Mat> layer_inputs_, layer_outputs_;
@@ -79,6 +81,8 @@ private:
 
 // f16 and bf16 become f32; others are left alone.
 void widen_storage(const Mat& in, Mat* out, const Option& opt);
+// The same for a Mat without values.
+void widen_empty(Mat* m);
 
 }  // namespace quoll
 

@@ -560,6 +560,7 @@ bool add_layer_tests(const char* type, const std::vector<LayerCase>& cases, cons
         {"batch", check_batch},
         {"round_trip", check_round_trip},
         {"in_a_net", check_in_a_net},
+        {"empty_inputs", check_empty_inputs},
         {"saving", check_saving},
         {"allocation_failure", check_allocation_failure},
         {"odd_inputs", check_odd_inputs},

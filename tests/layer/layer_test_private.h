@@ -99,6 +99,7 @@ const CaseTables& case_tables();
 typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);
 void check_batch(const char* type, const std::vector<LayerCase>& cases);
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases);
+void check_empty_inputs(const char* type, const std::vector<LayerCase>& cases);
 void check_in_a_net(const char* type, const std::vector<LayerCase>& cases);
 void check_saving(const char* type, const std::vector<LayerCase>& cases);
 void check_odd_inputs(const char* type, const std::vector<LayerCase>& cases);

@@ -211,3 +211,17 @@ def test_empty_results_are_arrays(tmp_path):
                    '-23304=2,1.0,1.0 -23305=1,0.0 -23306=1,32.0\n')
     out = run_engine(net, '', {'in': np.full((6, 1, 1), -5, np.float32)}, ['out'])['out']
     assert out.shape == (0, 6) and out.dtype == np.float32
+
+
+def test_what_fp16_cannot_hold(tmp_path):
+    """300 x 3000 is beyond 65504: the first run says so, and --check-finite ends it."""
+    path = tmp_path / 'grow.param'
+    path.write_text('7767517\n4 4\nInput in 0 1 in\nReLU r 1 1 in r\nPower grow 1 1 r e 0=1 1=3000 2=0\nSigmoid s 1 1 e out\n')
+    np.save(tmp_path / 'x.npy', np.float32([1, 300]))
+    arguments = ['enginerun', path, '-i', f'in={tmp_path}/x.npy', '-o', f'out={tmp_path}/y.npy', '--no-fusion']
+    for extra, said in (['--precision', 'fp16'], 'fp16: [Power grow]'), (['--precision', 'bf16'], ''), ([], ''):
+        done = run_program(*arguments, *extra)
+        assert done.returncode == 0
+        assert (said in done.stderr) if said else done.stderr == ''
+    done = run_program(*arguments, '--precision', 'fp16', '--check-finite')
+    assert done.returncode == 1 and '[Power grow]' in done.stderr

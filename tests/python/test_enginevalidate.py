@@ -111,14 +111,23 @@ def test_planted_wrong_parameter(net, old, new, layer):
     assert wrong[1] == layer
 
 
-@pytest.mark.parametrize('layer, blob', [('c2', 'c'), ('fc', 'prob')])
-def test_planted_fp16_overflow(net, layer, blob):
+@pytest.mark.parametrize('layer', ['c2', 'fc'])
+def test_products_beyond_fp16(net, layer):
+    """What layers compute in fp32 stays fp32 where fp16 cannot hold it."""
     values = weights()
     values[layer][0][:] *= 3e6
     write(net, 'big', values)
+    assert layers(net, '--precision', 'fp16', '--against', 'fp32', name='big')[0] is None
+
+
+@pytest.mark.parametrize('layer, blob, old', [('r1', 'b', 'ReLU r1 1 1 a b'), ('r2', 'e', 'ReLU r2 1 1 d e')])
+def test_planted_fp16_overflow(net, layer, blob, old):
+    """A layer that writes fp16 itself."""
+    assert old in PARAM
+    write(net, 'big', weights(), PARAM.replace(old, old.replace('ReLU', 'Power') + ' 0=1 1=1e5 2=0'))
     wrong, rows = layers(net, '--precision', 'fp16', '--against', 'fp32', name='big', code=3)
     assert wrong[1:3] == (layer, blob) and 'beyond fp16' in wrong[3] and 'NaN or infinite' in wrong[3]
-    assert 'not finite' in validate(net, '--precision', 'fp16', '--against', 'fp32', name='big', code=3)
+    assert 'not finite' in validate(net, '--no-fusion', '--precision', 'fp16', '--against', 'fp32', name='big', code=3)
     # bfloat16 has the range of fp32.
     assert layers(net, '--precision', 'bf16', '--against', 'fp32', name='big')[0] is None
 

@@ -265,7 +265,7 @@ int make_shape(const std::string& path, const Header& header, const TensorSpec& 
         return fail(path, "shape " + shape_of(header) + ": expected " + std::to_string(array.rank) +
                               " axes");
     for (const uint64_t& v : axes)
-        if (v > INT_MAX || (v == 0 && array.batch && &v == &axes[0]))
+        if (v > INT_MAX)
             return fail(path, "shape " + shape_of(header) +
                                   ": each axis must have at most 2^31-1 elements");
     *shape = Shape(1, 1, 1, 1, dtype);
@@ -490,7 +490,9 @@ int write_npy(const std::string& path, const TensorSpec& array, const Mat& mat) 
     std::vector<int> axes = axes_of_blob(m, array.batch != 0);
     int64_t total = 1, known = 1;
     for (int v : axes) total *= v;
-    if ((int)axes.size() != array.rank) {
+    if (array.any_rank) {
+        if (array.rank == 0 && axes.size() == 1 && axes[0] == 1) axes.clear();
+    } else if ((int)axes.size() != array.rank) {
         // Axes share an axis of the blob: their sizes are those that were said, but for one.
         int open = -1;
         axes.assign((size_t)array.rank, 0);

@@ -1,5 +1,6 @@
 #include "run_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cpu_features.h"
@@ -20,6 +21,8 @@ void RunOptions::add_to(CommandLine* line) {
     line->flag("--reference", reference, "scalar reference layers instead of the fast ones");
     line->flag("--no-packing", no_packing, "no channel-blocked blobs");
     line->flag("--no-fusion", no_fusion, "run the layers as the file has them");
+    line->flag("--check-finite", check_finite,
+               "stop at the first layer that makes infinite values or NaN of finite ones");
 }
 
 int RunOptions::apply(Option* opt, std::string* why) const {
@@ -34,6 +37,7 @@ int RunOptions::apply(Option* opt, std::string* why) const {
     opt->use_packing_layout = !no_packing;
     opt->use_reference_layers = reference;
     opt->use_graph_fusion = !no_fusion;
+    opt->check_finite = check_finite;
     return 0;
 }
 
@@ -61,6 +65,12 @@ int RunOptions::check(const Net& net, std::string* why) const {
     if (finder.found) return 0;
     *why = "--precision int8: the model has no layer with int8 weights; quantize it first";
     return -1;
+}
+
+void RunOptions::warn(const FiniteCheck& watch) const {
+    if (!watch.finding().empty())
+        fprintf(stderr, "warning: --precision fp16: %s; fp32 and bf16 have the range\n",
+                watch.finding().c_str());
 }
 
 std::string axes_text(const Shape& shape) {

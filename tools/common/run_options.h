@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/cli.h"
+#include "finite_check.h"
 #include "net.h"
 
 namespace quoll {
@@ -16,15 +17,20 @@ struct RunOptions {
     std::string precision = "fp32", isa;
     int threads = 0;  // 0: the library's choice
     int fp32_split = 6;
-    bool reference = false, no_packing = false, no_fusion = false;
+    bool reference = false, no_packing = false, no_fusion = false, check_finite = false;
 
-    // Adds --threads, --precision, --fp32-split, --isa, --reference, --no-packing and --no-fusion.
+    // Adds --threads, --precision, --fp32-split, --isa, --reference, --no-packing, --no-fusion and
+    // --check-finite.
     void add_to(CommandLine* line);
     // To be called before anything of the library looks at the processor. 0, or -1 with a message
     // in *why.
     int apply(Option* opt, std::string* why) const;
     // Whether a loaded net can run as asked; -1 with a message in *why.
     int check(const Net& net, std::string* why) const;
+    // Whether a first run shall be watched for values that fp16 cannot hold; and a line on stderr
+    // where it met some.
+    bool watches() const { return precision == "fp16" && !check_finite; }
+    void warn(const FiniteCheck& watch) const;
 };
 
 // "(3,224,224)" in NumPy's order of axes, "" for a size that is not known.

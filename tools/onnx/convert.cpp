@@ -1,14 +1,18 @@
 #include "onnx/convert.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "common/npy.h"
 #include "graph/optimize.h"
+#include "graph/param_file.h"
 #include "log.h"
 #include "net.h"
 #include "onnx/converter.h"
+#include "onnx/functions.h"
 #include "onnx/fuse.h"
+#include "onnx/suggest.h"
 #include "status.h"
 
 namespace quoll {
@@ -28,12 +32,11 @@ public:
     int run() {
         Converter& c = *converter_;
         c.set_keep_names(options_.keep_names);
-        for (const ValueInfo& v : outputs()) c.reserve(v.name);
+        for (const ValueInfo& v : outputs()) c.reserve(param_word(v.name));
         add_inputs();
         for (const auto& t : graph_.initializers)
             if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
-        std::vector<const Node*> order;
-        sort_nodes(&order);
+        const std::vector<const Node*> order = sorted_nodes();
         Fusion fusion(graph_, options_.outputs, cut_, converter_.get());
         for (size_t i = 0; i < order.size(); i++) {
             if (options_.progress) options_.progress(i, order.size());
@@ -105,6 +108,13 @@ private:
             return refuse(std::string("a tensor of type ") + type_name(info.type));
         const auto constant = options_.constants.find(info.name);
         if (constant == options_.constants.end()) return c.add_input(info.name, info.type, shape);
+        Tensor numbers;
+        std::string why;
+        if (numbers_of(constant->second, info, shape, &numbers, &why)) {
+            c.add_constant(info.name, numbers);
+            return;
+        }
+        if (!why.empty()) return refuse(why);
         TensorSpec array;
         array.rank = (int)shape.size(), array.element_type = (int)info.type;
         Mat values;
@@ -115,6 +125,32 @@ private:
         for (int a = 0; a < have.dims && a < array.rank; a++) dims.push_back(have.size(a));
         if (array.rank > 4) return refuse("a constant of rank " + std::to_string(array.rank));
         c.add_constant(info.name, tensor_of_mat(values, info.type, dims));
+    }
+
+    // The option's text as the input's values; false if it is a file's name, or, with *why, if they
+    // do not fit.
+    static bool numbers_of(const std::string& text, const ValueInfo& info,
+                           const std::vector<Dim>& shape, Tensor* tensor, std::string* why) {
+        std::vector<double> numbers;
+        if (!read_numbers(text, &numbers)) return false;
+        std::vector<int64_t> sizes;
+        for (const Dim& d : shape)
+            sizes.push_back(d.known() ? d.value : shape.size() == 1 ? (int64_t)numbers.size() : 1);
+        const int64_t count = element_count(sizes);
+        if (count < 0 || count > 1 << 20 ||
+            (numbers.size() != 1 && (int64_t)numbers.size() != count)) {
+            *why = "constant " + text + ": expected 1 or " + std::to_string(count) + " numbers";
+            return false;
+        }
+        *tensor = Tensor(info.type, sizes);
+        for (int64_t i = 0; i < count; i++) {
+            const double v = numbers[numbers.size() == 1 ? 0 : (size_t)i];
+            if (is_float(info.type))
+                tensor->set_float((size_t)i, (float)v);
+            else
+                tensor->set_int((size_t)i, (int64_t)v);
+        }
+        return true;
     }
 
     // A value within the graph of which the file says nothing: floats, of the sizes given.
@@ -150,16 +186,6 @@ private:
         }
     }
 
-    // What a node reads, its subgraphs included.
-    static void add_reads(const Node& node, std::vector<std::string>* names) {
-        names->insert(names->end(), node.inputs.begin(), node.inputs.end());
-        for (const auto& a : node.attributes) {
-            if (!a.second.g) continue;
-            for (const Node& n : a.second.g->nodes) add_reads(n, names);
-            for (const ValueInfo& v : a.second.g->outputs) names->push_back(v.name);
-        }
-    }
-
     // The nodes that some output needs.
     void find_needed(std::set<const Node*>* needed) const {
         std::map<std::string, const Node*> makers;
@@ -176,36 +202,13 @@ private:
         }
     }
 
-    // ONNX asks for topological order; not every exporter has it.
-    void sort_nodes(std::vector<const Node*>* order) const {
-        std::set<std::string> known;
-        for (const auto& t : graph_.initializers) known.insert(t.first);
-        for (const ValueInfo& v : graph_.inputs) known.insert(v.name);
-        known.insert(cut_.begin(), cut_.end());
+    std::vector<const Node*> sorted_nodes() const {
         std::set<const Node*> needed;
         find_needed(&needed);
-        std::vector<const Node*> left;
+        std::vector<const Node*> nodes;
         for (const Node& n : graph_.nodes)
-            if (needed.count(&n)) left.push_back(&n);
-        while (!left.empty()) {
-            std::vector<const Node*> later;
-            for (const Node* n : left) {
-                const bool ready = std::all_of(
-                    n->inputs.begin(), n->inputs.end(),
-                    [&](const std::string& i) { return i.empty() || known.count(i) != 0; });
-                if (!ready) {
-                    later.push_back(n);
-                    continue;
-                }
-                order->push_back(n);
-                known.insert(n->outputs.begin(), n->outputs.end());
-            }
-            if (later.size() == left.size()) {  // what is left waits for nothing that comes
-                order->insert(order->end(), later.begin(), later.end());
-                return;
-            }
-            left.swap(later);
-        }
+            if (needed.count(&n)) nodes.push_back(&n);
+        return in_order(nodes);
     }
 
     void run_node(const Node& node, Fusion* fusion) {
@@ -245,6 +248,26 @@ int convert_onnx(const void* data, size_t size, const std::string& folder,
         return kError;
     }
     return Conversion(options, source, result).run();
+}
+
+std::string suggest_options(const std::string& path, const OnnxOptions& options, double seconds) {
+    const auto begin = std::chrono::steady_clock::now();
+    OnnxModel source;
+    std::string why;
+    if (!read_onnx(path, &source, &why)) return "";
+    const LogLevel level = get_log_level();
+    set_log_level(kLogOff);
+    std::string found;
+    for (OnnxOptions& candidate : candidate_options(source, options)) {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+        if (!found.empty() || (seconds > 0 && passed.count() > seconds)) break;
+        candidate.progress = nullptr;
+        OnnxResult result;
+        if (Conversion(candidate, source, &result).run() == kOk)
+            found = option_text(options, candidate);
+    }
+    set_log_level(level);
+    return found;
 }
 
 int load_onnx(const std::string& path, const OnnxOptions& options, Net* net) {

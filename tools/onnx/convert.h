@@ -31,7 +31,8 @@ namespace quoll {
 struct OnnxOptions {
     // Sizes of inputs, in place of what the file says. -1: not known.
     std::map<std::string, std::vector<int64_t>> shapes;
-    // Inputs that become constants, by the .npy files that hold them.
+    // Inputs that become constants, by the .npy files that hold them, or the numbers themselves
+    // ("16000", "1,2": as many as the input has values, or one for all).
     std::map<std::string, std::string> constants;
     // Values to take as inputs and outputs of the model; none: the file's.
     std::vector<std::string> inputs, outputs;
@@ -65,6 +66,11 @@ int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult
 // The same from memory; `folder` is where data files lie, "" if there may be none.
 int convert_onnx(const void* data, size_t size, const std::string& folder,
                  const OnnxOptions& options, OnnxResult* result);
+
+// For a file that convert_onnx refuses with these options: options with which it converts, as words
+// of a command line ("--constant sr=16000 --shape input=1,576"); "" if none of those that are tried
+// within so many seconds (0: any number) does.
+std::string suggest_options(const std::string& path, const OnnxOptions& options, double seconds);
 
 // Converts a file into a Net whose options are set; problems go to the log, one line each.
 int load_onnx(const std::string& path, const OnnxOptions& options, Net* net);

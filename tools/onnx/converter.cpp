@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "graph/param_file.h"
 #include "onnx/quantized.h"
 #include "onnx/run_model.h"
 
@@ -92,9 +93,10 @@ void Converter::add_input(const std::string& name, ElementType type,
     v->form = is_float(type) && (rank == 3 || rank == 4) && default_batch_ && items
                   ? Form::batched(rank)
                   : default_form(rank);
-    reserve(name);
-    layer_names_.insert(name);
-    ModelLayer& layer = model.add("Input", name, {}, {name});
+    const std::string word = param_word(name);
+    reserve(word);
+    layer_names_.insert(word);
+    ModelLayer& layer = model.add("Input", word, {}, {word});
     const std::vector<Dim> dims = mat_dims(shape, v->form);
     const int n = (int)dims.size();
     if (all_known(dims)) {
@@ -104,8 +106,8 @@ void Converter::add_input(const std::string& name, ElementType type,
         if (n > 2) layer.set("c", (int)dims[0].value);
     }
     set_spec(&layer, type, shape, v->form.batch);
-    v->blobs[{0, v->form}] = name;
-    add_sizes(name, shape, v->form);
+    v->blobs[{0, v->form}] = word;
+    add_sizes(word, shape, v->form);
 }
 
 std::string Converter::narrow(const std::string& blob, ElementType type) {
@@ -119,6 +121,7 @@ std::string Converter::narrow(const std::string& blob, ElementType type) {
 bool Converter::add_output(const std::string& name, ElementType type,
                            const std::vector<Dim>* declared) {
     Value* v = find_value(name);
+    if (v && v->varies() && !settle(v)) return add_varying_output(name, type, v);
     if (!v || v->bad) {
         if (!v) problems.push_back({name, "output", "nothing makes it", opset("")});
         return false;
@@ -139,13 +142,13 @@ bool Converter::add_output(const std::string& name, ElementType type,
     if (v->type == ElementType::kBfloat16) from = narrow(from, v->type);
     const std::string layer_name = unique("output_" + name);
     layer_names_.insert(layer_name);
-    ModelLayer& layer = model.add("Output", layer_name, {from}, {name});
+    ModelLayer& layer = model.add("Output", layer_name, {from}, {param_word(name)});
     // One value: as many axes as the model declares.
     const bool one = declared && symbols.product(v->shape).is(1) &&
                      symbols.product(*declared).is(1) && (int)declared->size() != rank;
     set_spec(&layer, type == ElementType::kUndefined ? v->type : type, one ? *declared : v->shape,
              form.batch && !one);
-    outputs_.push_back(name);
+    outputs_.push_back(param_word(name));
     return true;
 }
 
@@ -164,7 +167,15 @@ std::string Converter::made_twice(const Node& node) const {
     return "";
 }
 
-void Converter::run_node(const Node& node) {
+void Converter::run_node(const Node& given) {
+    Node resolved;
+    bool other = false;
+    for (const std::string& name : given.inputs) other = other || resolve(name) != name;
+    if (other) {
+        resolved = given;
+        for (std::string& name : resolved.inputs) name = resolve(name);
+    }
+    const Node& node = other ? resolved : given;
     node_name_ = clean(node.label());
     const int version = opset(node.domain);
     const std::string twice = made_twice(node);
@@ -173,6 +184,7 @@ void Converter::run_node(const Node& node) {
             {node.label(), node.op, "its output " + twice + " is made twice", version});
         return;
     }
+    if (!conditions_.empty() && run_alternatives(node)) return;
     const OpEntry* entry = find_op(node.domain, node.op, version);
     if (!entry) {
         const bool any = find_op(node.domain, node.op, 0) != nullptr;

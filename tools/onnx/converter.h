@@ -53,6 +53,10 @@ struct Value {
     bool sequence = false, open = false;
     std::vector<std::string> items;
     std::string stacked;
+    // What it is when the condition of the choice is not 0, and when it is, where the two differ in
+    // rank, or one could not be made; all fields but the name and these are then without meaning.
+    int choice = -1;
+    std::string alternatives[2];
     Form form;  // in which the producer made it
     // Blobs by form, of the tensor with `first` axes of size 1 added in front.
     std::map<std::pair<int, Form>, std::string> blobs;
@@ -67,6 +71,7 @@ struct Value {
     int rank() const { return (int)shape.size(); }
     bool is_constant() const { return constant != nullptr; }
     bool floats() const { return is_float(type); }
+    bool varies() const { return choice >= 0; }
 };
 
 struct Problem {
@@ -112,6 +117,15 @@ public:
     bool add_output(const std::string& name, ElementType type, const std::vector<Dim>* declared);
 
     void run_node(const Node& node);
+    // Values of a choice between two that the net makes when it runs, by a value of one truth.
+    // Nodes that read such a value are converted for each of the two (alternatives.cpp).
+    int add_choice(const std::string& condition);
+    // One value of these where they can be one blob, else alternatives; false if neither was made.
+    bool join(const std::string& name, int choice, const std::string (&made)[2]);
+    // The value that stands for this name under the choices assumed at present.
+    std::string resolve(const std::string& name) const;
+    // Makes one blob of alternatives whose ranks agree; false if they do not.
+    bool settle(Value* v);
     // Converts a node as the newest opset means it; false, without a problem on the list, when that
     // is not possible.
     bool run_newest(const Node& node);
@@ -168,6 +182,8 @@ public:
     // A size, or several one behind the other, as a blob of s32. "" if no blob has it.
     std::string size_blob(const Dim& size);
     std::string size_blob(const std::vector<Dim>& sizes);
+    // Blobs of sizes one behind the other.
+    std::string size_list(const std::vector<std::string>& parts);
     // The blob's values as this type of few bits would hold them (NarrowTo).
     std::string narrow(const std::string& blob, ElementType type);
     std::string change_ones(const std::string& blob, const std::vector<Dim>& from,
@@ -197,6 +213,9 @@ private:
     std::string derived_size(const Dim& size);
     bool fold(const Node& node, const OpEntry& entry);
     bool mark_outputs(const Node& node, bool bad);
+    bool run_alternatives(const Node& node);
+    std::string join_blobs(int choice, Value* (&made)[2], std::vector<Dim>* shape, Form* form);
+    bool add_varying_output(const std::string& name, ElementType type, Value* v);
     std::string made_twice(const Node& node) const;
     void fuse();
     void remove_unused();
@@ -207,6 +226,8 @@ private:
     std::map<std::string, std::unique_ptr<Value>> values_;
     std::set<std::string> names_;
     Sizes sizes_;
+    std::vector<std::string> conditions_;  // of choices
+    std::map<int, int> assumed_;           // which of two, by choice
     std::vector<Tensor> kept_;
     std::vector<std::string> outputs_;
     bool folding_ = true, default_batch_ = true, keep_names_ = false;

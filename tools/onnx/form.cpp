@@ -200,13 +200,17 @@ std::string Converter::size_blob(const Dim& size) {
 
 std::string Converter::size_blob(const std::vector<Dim>& sizes) {
     std::vector<std::string> parts;
-    std::string text;
     for (const Dim& size : sizes) {
         parts.push_back(size_blob(size));
         if (parts.back().empty()) return "";
-        text += parts.back() + " ";
     }
+    return size_list(parts);
+}
+
+std::string Converter::size_list(const std::vector<std::string>& parts) {
     if (parts.size() == 1) return parts[0];
+    std::string text;
+    for (const std::string& part : parts) text += part + " ";
     std::string& list = sizes_.lists[text];
     if (!list.empty()) return list;
     ModelLayer& layer = emit("Concat", parts, "sizes");
@@ -216,17 +220,23 @@ std::string Converter::size_blob(const std::vector<Dim>& sizes) {
 
 std::string Converter::regroup_at_run_time(const std::string& blob, const std::vector<Dim>& from,
                                            const std::vector<Dim>& to, const std::string& wish) {
-    std::vector<Dim> sizes;
+    std::vector<std::string> sizes;
     int rest = 0;
     for (size_t i = 0; i < to.size(); i++) {
-        const bool copy = !to[i].known() && i < from.size() && same(from[i], to[i]);
-        const bool missing = !copy && size_blob(to[i]).empty();
-        sizes.push_back(copy ? Dim(0) : missing ? Dim(-1) : to[i]);
-        rest += missing;
+        std::string size = size_blob(to[i]);
+        if (size.empty() && i < from.size() && same(from[i], to[i])) {
+            ModelLayer& layer = emit("ShapeOf", {blob}, "size");
+            layer.set("start", (int)i);
+            layer.set("end", (int)i + 1);
+            size = layer.outputs[0];
+        }
+        rest += size.empty();
+        sizes.push_back(size.empty() ? size_blob(Dim(-1)) : size);
     }
     if (rest > 1) return "";
-    const std::string target = size_blob(sizes);
-    return target.empty() ? "" : emit("ReshapeTo", {blob, target}, wish).outputs[0];
+    ModelLayer& layer = emit("ReshapeTo", {blob, size_list(sizes)}, wish);
+    layer.set("allowzero", 1);
+    return layer.outputs[0];
 }
 
 // A batched blob as a plain one, regrouped as far as that is free of charge.
@@ -306,6 +316,10 @@ std::string Converter::constant_blob(Value* v, const Form& form, const std::vect
 std::string Converter::blob(Value* v, const Form& form, int rank) {
     if (v->sequence) {
         why = "a sequence";
+        return "";
+    }
+    if (!settle(v)) {
+        why = "its rank is known only at run time";
         return "";
     }
     const int first = rank > v->rank() ? rank - v->rank() : 0;

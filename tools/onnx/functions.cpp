@@ -1,5 +1,8 @@
 #include "onnx/functions.h"
 
+#include <algorithm>
+#include <set>
+
 namespace quoll {
 namespace onnx_tool {
 
@@ -127,6 +130,44 @@ bool inline_functions(const Functions& functions, Graph* graph, std::string* why
     if (!Inliner(functions, why).run(graph->nodes, 0, &nodes)) return false;
     graph->nodes.swap(nodes);
     return true;
+}
+
+void add_reads(const Node& node, std::vector<std::string>* names) {
+    names->insert(names->end(), node.inputs.begin(), node.inputs.end());
+    for (const auto& a : node.attributes) {
+        if (!a.second.g) continue;
+        for (const Node& n : a.second.g->nodes) add_reads(n, names);
+        for (const ValueInfo& v : a.second.g->outputs) names->push_back(v.name);
+    }
+}
+
+std::vector<const Node*> in_order(const std::vector<const Node*>& nodes) {
+    std::set<std::string> awaited;  // what nodes that are left make
+    for (const Node* n : nodes) awaited.insert(n->outputs.begin(), n->outputs.end());
+    awaited.erase("");
+    std::vector<const Node*> order, left = nodes;
+    while (!left.empty()) {
+        std::vector<const Node*> later;
+        for (const Node* n : left) {
+            std::vector<std::string> reads;
+            add_reads(*n, &reads);
+            const bool waits = std::any_of(reads.begin(), reads.end(), [&](const std::string& i) {
+                return awaited.count(i) != 0;
+            });
+            if (waits) {
+                later.push_back(n);
+                continue;
+            }
+            order.push_back(n);
+            for (const std::string& o : n->outputs) awaited.erase(o);
+        }
+        if (later.size() == left.size()) {  // they wait for one another
+            order.insert(order.end(), later.begin(), later.end());
+            break;
+        }
+        left.swap(later);
+    }
+    return order;
 }
 
 }  // namespace onnx_tool

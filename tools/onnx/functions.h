@@ -21,6 +21,13 @@ bool inline_functions(const Functions& functions, Graph* graph, std::string* why
 // names that the map lacks stay.
 void rename_values(const std::map<std::string, std::string>& names, Node* node);
 
+// Adds the names that a node reads, and that its subgraphs may read from outside.
+void add_reads(const Node& node, std::vector<std::string>* names);
+
+// The nodes so that each comes after those that make what it, or a subgraph of it, reads; otherwise
+// as they are. ONNX asks for that order, but not every exporter has it.
+std::vector<const Node*> in_order(const std::vector<const Node*>& nodes);
+
 }  // namespace onnx_tool
 }  // namespace quoll
 

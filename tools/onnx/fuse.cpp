@@ -71,7 +71,7 @@ bool Fusion::run(const Node& node) {
     bool constant = true, scalars = false;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : c_.find_value(name);
-        if (!name.empty() && !v) return false;
+        if (!name.empty() && (!v || v->varies())) return false;
         // Numbers that patterns have do not change the rank of anything else.
         scalars = scalars || (v && !v->is_constant() && v->rank() == 0);
         constant = constant && (!v || v->is_constant());
@@ -86,7 +86,12 @@ bool Fusion::run(const Node& node) {
 
 const Node* Match::maker(const std::string& value) const {
     const auto found = f_.makers_.find(value);
-    return found == f_.makers_.end() ? nullptr : found->second;
+    if (found == f_.makers_.end()) return nullptr;
+    for (const std::string& name : found->second->inputs) {
+        const Value* v = c.find_value(name);
+        if (v && v->varies()) return nullptr;
+    }
+    return found->second;
 }
 
 std::string Match::root(const std::string& value) const {

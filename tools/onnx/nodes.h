@@ -48,6 +48,9 @@ public:
     Value* value(const std::string& name) const { return op_.c.find_value(name); }
 
     std::string reshape(const std::string& x, const std::vector<int64_t>& sizes);
+    std::string squeeze(const std::string& x, const std::vector<int64_t>& axes) {
+        return add("Squeeze", {x, ints(axes)});
+    }
     std::string transpose(const std::string& x, const std::vector<int64_t>& perm);
     std::string slice(const std::string& x, int64_t axis, int64_t start, int64_t end);
     std::string cast(const std::string& x, ElementType type);

@@ -25,7 +25,7 @@ struct Arguments {
     std::string onnx, param, bin, report, page_to_check;
     std::vector<std::string> shapes, constants, inputs, outputs;
     bool operators = false, fp16 = false, bf16 = false, keep_names = false, check = false;
-    bool sha256 = false;
+    bool sha256 = false, suggest = false;
 };
 
 const char kFooter[] =
@@ -41,7 +41,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("MODEL.bin", a->bin, "the weights to write");
     line->option("--shape", a->shapes, "NAME=1,3,224,224: sizes of an input; -1: known later")
         .one_at_a_time();
-    line->option("--constant", a->constants, "NAME=FILE.npy: an input that becomes a constant")
+    line->option("--constant", a->constants,
+                 "NAME=FILE.npy, or NAME=16000: an input that becomes a constant")
         .one_at_a_time();
     line->option("--input", a->inputs, "NAME: a value to take as input").one_at_a_time();
     line->option("--output", a->outputs, "NAME: a value to take as output").one_at_a_time();
@@ -54,6 +55,10 @@ void add_options(CommandLine* line, Arguments* a) {
     line->flag("--check", a->check,
                "run the model in ONNX Runtime (Python packages onnxruntime and numpy) and in "
                "enginerun, and print cosine, max error and SQNR of the outputs; 1 if they differ");
+    line->flag(
+        "--suggest", a->suggest,
+        "where the model cannot be converted: try sizes and constants, however long it takes, "
+        "and print the options with which it can");
     line->flag("--sha256", a->sha256, "print the SHA-256 of the three files");
     line->option("--report", a->report, "FILE: what was done, and how often");
     line->flag("--operators", a->operators, "print the table of supported operators");
@@ -86,6 +91,17 @@ int list_problems(const std::vector<OnnxProblem>& problems) {
                 p.opset, p.reason.c_str());
     fprintf(stderr, "onnx2engine: %zu node%s cannot be converted\n", problems.size(),
             problems.size() == 1 ? "" : "s");
+    return 1;
+}
+
+// Options that would help, after a refusal; looked for shortly if nobody asked.
+int suggest(const Arguments& a, const OnnxOptions& options) {
+    const double kUnasked = 2;  // seconds
+    const std::string found = suggest_options(a.onnx, options, a.suggest ? 0 : kUnasked);
+    if (!found.empty())
+        fprintf(stderr, "onnx2engine: it can be converted with %s\n", found.c_str());
+    else if (a.suggest)
+        fprintf(stderr, "onnx2engine: no sizes or constants that were tried let it pass\n");
     return 1;
 }
 
@@ -171,7 +187,8 @@ int run(const Arguments& a, MessageLog* log) {
             options.constants[text.substr(0, at)] = text.substr(at + 1);
             continue;
         }
-        fprintf(stderr, "onnx2engine: --constant %s: expected NAME=FILE.npy\n", text.c_str());
+        fprintf(stderr, "onnx2engine: --constant %s: expected NAME=FILE.npy or NAME=NUMBER,...\n",
+                text.c_str());
         return 2;
     }
     OnnxResult result;
@@ -180,7 +197,8 @@ int run(const Arguments& a, MessageLog* log) {
     Progress::hide();  // it stopped at a node that cannot be converted
     if (status != 0) {
         if (result.problems.empty()) return log->fail("onnx2engine", "cannot convert " + a.onnx);
-        return list_problems(result.problems);
+        list_problems(result.problems);
+        return suggest(a, options);
     }
     for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
     OutputFiles files({a.onnx});

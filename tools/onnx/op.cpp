@@ -160,6 +160,8 @@ Value* Op::alias(int i, Value* v) {
     out->blobs = v->blobs;
     out->content = v->content;
     out->has_content = v->has_content;
+    out->choice = v->choice;
+    for (int k = 0; k < 2; k++) out->alternatives[k] = v->alternatives[k];
     out->sequence = v->sequence, out->open = v->open;
     out->items = v->items, out->stacked = v->stacked;
     out->coded = v->coded;

@@ -1,6 +1,8 @@
 // Operators of com.microsoft that are others in one node.
 #include <math.h>
 
+#include <algorithm>
+
 #include "onnx/block_weights.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
@@ -303,6 +305,47 @@ bool q_gemm(Op& op) {
     return n.set(0, op.has(7) ? quantized(n, y, n.in(7), n.in(8)) : y);
 }
 
+// [directions][inputs][gates] of bytes as LSTM's [directions][gates][inputs] of floats; a scale and
+// a zero point for each direction, or for each gate of it.
+bool lstm_weight(Op& op, int input, int scale, int zero, Tensor* floats) {
+    const Value *w = op.in(input), *s = op.in(scale), *z = op.in(zero);
+    if (!w || !s || !w->is_constant() || !s->is_constant() || (z && !z->is_constant()))
+        return op.fail("weights, scales or zero points that are not constant");
+    if (w->rank() != 3) return op.fail("weights of rank %d", w->rank());
+    const int64_t directions = w->constant->dims[0], rows = w->constant->dims[1],
+                  gates = w->constant->dims[2];
+    const int64_t scales = (int64_t)s->constant->count();
+    if (scales != directions && scales != directions * gates)
+        return op.fail("%lld scales for %lld gates", (long long)scales, (long long)gates);
+    const int64_t zeros = z ? (int64_t)z->constant->count() : scales;
+    if (zeros != scales) return op.fail("%lld zero points", (long long)zeros);
+    *floats = Tensor(ElementType::kFloat, {directions, gates, rows});
+    for (int64_t d = 0; d < directions; d++) {
+        for (int64_t g = 0; g < gates; g++) {
+            const size_t at = (size_t)(scales == directions ? d : d * gates + g);
+            const int64_t zero_point = z ? z->constant->int_at(at) : 0;
+            const float step = s->constant->float_at(at);
+            for (int64_t i = 0; i < rows; i++) {
+                const int64_t q = w->constant->int_at((size_t)((d * rows + i) * gates + g));
+                floats->set_float((size_t)((d * gates + g) * rows + i),
+                                  step * (float)(q - zero_point));
+            }
+        }
+    }
+    return true;
+}
+
+bool dynamic_quantize_lstm(Op& op) {
+    Tensor w, r;
+    if (!lstm_weight(op, 1, 8, 9, &w) || !lstm_weight(op, 2, 10, 11, &r)) return false;
+    Nodes n(op);
+    Node node = op.node;
+    node.op = "LSTM", node.domain.clear();
+    node.inputs.resize(std::min<size_t>(node.inputs.size(), 8));
+    node.inputs[1] = n.constant(w), node.inputs[2] = n.constant(r);
+    return n.run(node);
+}
+
 }  // namespace
 
 OpTable contrib_ops() {
@@ -321,6 +364,8 @@ OpTable contrib_ops() {
          "g_idx"},
         {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8},
         {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, int8},
+        {ms, "DynamicQuantizeLSTM", 1, 0, dynamic_quantize_lstm,
+         "constant weights; computed in float32"},
         {ms, "QLinearSigmoid", 1, 0, q_sigmoid, slow},
         {ms, "QLinearLeakyRelu", 1, 0, q_leaky_relu, slow},
         {ms, "QLinearGlobalAveragePool", 1, 0, q_global_average_pool, slow},

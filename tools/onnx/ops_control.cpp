@@ -28,9 +28,11 @@ bool run_body(Op& op, const Graph& body, const Strings& inputs, Strings* outputs
             if (!name.empty()) names[name] = op.c.unique_value(prefix + name);
     std::vector<Problem>& problems = op.c.problems;
     const size_t before = problems.size();
-    for (const Node& node : body.nodes) {
-        Node copy = node;
-        copy.name = prefix + node.label();
+    std::vector<const Node*> nodes;
+    for (const Node& node : body.nodes) nodes.push_back(&node);
+    for (const Node* node : in_order(nodes)) {
+        Node copy = *node;
+        copy.name = prefix + node->label();
         rename_values(names, &copy);
         op.c.run_node(copy);
         if (problems.size() == before) continue;
@@ -40,7 +42,7 @@ bool run_body(Op& op, const Graph& body, const Strings& inputs, Strings* outputs
     }
     for (const ValueInfo& v : body.outputs) {
         const auto found = names.find(v.name);
-        const std::string name = found == names.end() ? v.name : found->second;
+        const std::string name = op.c.resolve(found == names.end() ? v.name : found->second);
         const Value* made = op.c.find_value(name);
         if (!made || made->bad)
             return op.fail("its subgraph's output %s is made by nothing", v.name.c_str());
@@ -74,23 +76,36 @@ bool known_number(const Value* v, int64_t* value) {
 // Both branches, of which the one that is chosen at run time will be computed.
 bool choose_at_run_time(Op& op, const Graph& yes, const Graph& no) {
     Strings made[2];
-    if (!run_body(op, yes, {}, &made[0]) || !run_body(op, no, {}, &made[1])) return false;
+    const bool one = run_body(op, yes, {}, &made[0]), other = run_body(op, no, {}, &made[1]);
+    if (!one && !other) return false;
+    if (one != other) {
+        // The other branch is refused when it is chosen.
+        op.c.note("the branch of If " + op.node.label() + " for a condition that is " +
+                  (one ? "false" : "true") + " cannot be converted and will not run (" + op.reason +
+                  ")");
+        made[one].assign(made[!one].size(), "");
+        op.reason.clear();
+    }
     const std::string condition = op.plain(op.in(0));
     if (condition.empty()) return false;
+    const int choice = op.c.add_choice(op.node.inputs[0]);
     for (int i = 0; i < op.outputs(); i++) {
         if ((size_t)i >= std::min(made[0].size(), made[1].size()))
             return op.fail("branches of %zu and %zu outputs", made[0].size(), made[1].size());
         Value *a = op.c.find_value(made[0][i]), *b = op.c.find_value(made[1][i]);
-        if (a->sequence || b->sequence)
+        const bool differ = !a || !b || !op.c.settle(a) || !op.c.settle(b) ||
+                            a->rank() != b->rank() || mat_type(a->type) != mat_type(b->type);
+        if (differ && !(a && a->sequence) && !(b && b->sequence)) {
+            if (op.wants(i) &&
+                !op.c.join(op.node.outputs[i], choice, {made[0][(size_t)i], made[1][(size_t)i]}))
+                return op.fail("its branches make nothing");
+            continue;
+        }
+        if (!a || !b || a->sequence || b->sequence)
             return op.fail(
                 "its branches give sequences, and the condition %s is known only at run "
                 "time",
                 op.node.inputs[0].c_str());
-        if (a->rank() != b->rank() || mat_type(a->type) != mat_type(b->type))
-            return op.fail(
-                "its branches give ranks %d and %d, and the condition %s is known only at run "
-                "time; fixed sizes (--shape) or a constant (--constant) may decide it",
-                a->rank(), b->rank(), op.node.inputs[0].c_str());
         const Form form = a->is_constant() ? b->form : a->form;
         const std::string from[2] = {op.blob(a, form), op.blob(b, form)};
         if (from[0].empty() || from[1].empty()) return false;
@@ -557,8 +572,7 @@ bool scan(Op& op) {
 
 OpTable control_ops() {
     return {
-        {"", "If", 1, 0, if_else,
-         "branches of the same rank, unless the condition is known at conversion"},
+        {"", "If", 1, 0, if_else, ""},
         {"", "Loop", 1, 0, loop,
          "unrolled where the trip count is known; otherwise carried values of rank at most 4"},
         {"", "Scan", 8, 0, scan,

@@ -129,6 +129,9 @@ bool channel_norm(Op& op, const char* type, int groups, Value* scale, Value* bia
     Value* x = op.in(0);
     const int rank = x->rank();
     if (rank < 3) return op.fail("rank %d", rank);
+    // InstanceNorm has a scale a channel; others spread one.
+    if (!groups && !x->shape[1].known() && scale && scale->rank() == 1)
+        x->shape[1] = scale->shape[0];
     learn_size(x, 1, scale);
     const Form own = rank == 4 ? Form::batched(4) : Form{true, {1, rank - 2}};
     std::string from = op.blob(x, own);

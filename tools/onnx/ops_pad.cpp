@@ -70,6 +70,14 @@ bool pad_at_run_time(Op& op, std::vector<int64_t> axes, const std::string& mode)
     };
     const std::string widths = n.cast(n.in(1), ElementType::kInt64);
     std::string now = n.in(0);
+    float value = 0.f;
+    const bool known_fill = !op.has(2) || uniform(op.in(2), &value);
+    Tensor number(x->type, {});
+    if (is_float(x->type))
+        number.set_float(0, value);
+    else
+        number.set_int(0, (int64_t)value);
+    const std::string fill = n.constant(number);
     for (int64_t i = 0; i < count && n.ok(); i++) {
         int axis = 0;
         if (!op.axis(axes[(size_t)i], rank, &axis)) return false;
@@ -78,22 +86,30 @@ bool pad_at_run_time(Op& op, std::vector<int64_t> axes, const std::string& mode)
         const std::string from = n.add("Sub", {zero, element(widths, i)});
         const std::string to = n.add("Add", {size, element(widths, i + count)});
         const std::string at = n.add("Range", {from, to, one});
-        std::string mapped = at;
-        if (mode == "reflect")
-            mapped = n.add("Sub", {last, n.add("Abs", {n.add("Sub", {last, n.add("Abs", {at})})})});
-        else if (mode == "wrap")
-            mapped = n.add("Mod", {at, size});
-        mapped = n.add("Max", {n.add("Min", {mapped, last}), zero});
-        const std::string spread =
-            n.add("Gather", {now, mapped}, {{"axis", attribute_of((int64_t)axis)}});
-        now = spread;
-        if (mode != "constant") continue;
-        const std::string inside = n.add("Equal", {at, mapped});
-        std::vector<int64_t> along((size_t)rank, 1);
-        along[(size_t)axis] = -1;
-        const std::string fill =
-            op.has(2) ? n.reshape(n.in(2), {}) : n.constant(Tensor(x->type, {}));
-        now = n.add("Where", {n.reshape(inside, along), spread, fill});
+        const auto along = [&](const std::string& indexes) {
+            return n.add("Gather", {now, indexes}, {{"axis", attribute_of((int64_t)axis)}});
+        };
+        if (mode != "constant") {
+            std::string mapped = at;
+            if (mode == "reflect")
+                mapped =
+                    n.add("Sub", {last, n.add("Abs", {n.add("Sub", {last, n.add("Abs", {at})})})});
+            else if (mode == "wrap")
+                mapped = n.add("Mod", {at, size});
+            now = along(n.add("Max", {n.add("Min", {mapped, last}), zero}));
+            continue;
+        }
+        // What is outside is found behind the last index, in a border of one.
+        std::vector<int64_t> border(2 * (size_t)rank, 0);
+        border[(size_t)(rank + axis)] = 1;
+        now = n.add("Pad", {now, n.ints(border), fill});
+        now = along(n.add("Where", {n.add("Less", {at, zero}), size, n.add("Min", {at, size})}));
+        if (known_fill) continue;
+        std::vector<int64_t> shape((size_t)rank, 1);
+        shape[(size_t)axis] = -1;
+        const std::string inside =
+            n.add("And", {n.add("GreaterOrEqual", {at, zero}), n.add("Less", {at, size})});
+        now = n.add("Where", {n.reshape(inside, shape), now, n.reshape(n.in(2), {})});
     }
     return n.set(0, now);
 }

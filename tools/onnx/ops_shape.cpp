@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "layer/permute.h"
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -67,11 +68,40 @@ std::vector<Dim> resolve(Op& op, const Value* x, const std::vector<Dim>& wanted,
     return shape;
 }
 
+// The same for any rank: sizes without -1 and 0, then axes merged as far as blobs ask for it.
+bool reshape_by_sizes(Op& op, Value* x, int64_t rank, bool allow_zero) {
+    Nodes n(op);
+    std::string sizes = n.cast(n.in(1), ElementType::kInt64);
+    const std::string zero = n.ints({0}), one = n.ints({1});
+    if (!allow_zero) {
+        const std::string all = n.cast(n.add("Shape", {n.in(0)}), ElementType::kInt64);
+        const std::vector<int64_t> ones((size_t)std::max<int64_t>(rank - x->rank(), 1), 1);
+        const std::string own = x->rank() < rank ? n.add("Concat", {all, n.ints(ones)},
+                                                         {{"axis", attribute_of((int64_t)0)}})
+                                                 : n.slice(all, 0, 0, rank);
+        sizes = n.add("Where", {n.add("Equal", {sizes, zero}), own, sizes});
+    }
+    const std::string rest = n.add("Less", {sizes, zero});
+    std::string known = one;
+    for (int64_t i = 0; i < rank; i++)
+        known = n.add("Mul", {known, n.slice(n.add("Where", {rest, one, sizes}), 0, i, i + 1)});
+    const std::string total = n.reshape(n.add("Size", {n.in(0)}), {1});
+    const std::string left = n.add("Div", {total, n.add("Max", {known, one})});
+    sizes = n.add("Where", {rest, left, sizes});
+    if (!n.ok()) return false;
+    std::vector<Dim> shape;
+    for (int64_t i = 0; i < rank; i++) {
+        shape.push_back(op.c.symbols.fresh());
+        op.c.add_size_value(shape.back(), sizes, (int)i);
+    }
+    return reshape_to(op, x, shape);
+}
+
 // The shape is known only at run time: a layer with two inputs.
 bool reshape_at_run_time(Op& op, Value* x, Value* sizes, const std::vector<Dim>& shape,
                          bool allow_zero) {
     if (shape.size() > 4 || x->rank() > 4)
-        return op.fail("to a shape known only at run time, of rank above 4");
+        return reshape_by_sizes(op, x, (int64_t)shape.size(), allow_zero);
     const std::string data = op.plain(x), target = op.plain(sizes);
     if (data.empty() || target.empty()) return false;
     ModelLayer& layer = op.emit("ReshapeTo", {data, target});
@@ -114,6 +144,42 @@ bool flatten(Op& op) {
     return reshape_to(op, x, {rows, columns});
 }
 
+// Axes of open sizes go where their size is 1. Each is a choice that the net makes when it runs.
+bool squeeze_open(Op& op, const std::vector<int>& open) {
+    const size_t kMostOpen = 3;
+    if (open.size() > kMostOpen)
+        return op.fail("without axes, of %zu open sizes; say which of them are 1 with --shape",
+                       open.size());
+    Nodes n(op);
+    Value* x = op.in(0);
+    std::vector<int64_t> always;
+    for (int a = 0; a < x->rank(); a++)
+        if (x->shape[a].is(1)) always.push_back(a);
+    const std::string sizes = n.add("Shape", {n.in(0)});
+    // By the open axes that go, bit i for the last but i.
+    std::vector<std::string> made;
+    for (unsigned gone = 0; gone < 1u << open.size(); gone++) {
+        std::vector<int64_t> axes = always;
+        for (size_t i = 0; i < open.size(); i++)
+            if (gone >> i & 1) axes.push_back(open[open.size() - 1 - i]);
+        std::sort(axes.begin(), axes.end());
+        made.push_back(axes.empty() ? n.in(0) : n.squeeze(n.in(0), axes));
+    }
+    const std::string one = n.constant(Tensor::of_ints({1}, true));
+    for (size_t i = 0; i < open.size() && n.ok(); i++) {
+        const std::string axis = n.constant(Tensor::of_ints({open[open.size() - 1 - i]}, true));
+        const std::string is_one = n.add("Equal", {n.add("Gather", {sizes, axis}), one});
+        const int choice = op.c.add_choice(is_one);
+        std::vector<std::string> joined;
+        for (size_t k = 0; k + 1 < made.size(); k += 2) {
+            joined.push_back(op.c.unique_value(op.node.label() + "/squeezed"));
+            if (!op.c.join(joined.back(), choice, {made[k + 1], made[k]})) return false;
+        }
+        made.swap(joined);
+    }
+    return n.set(0, made[0]);
+}
+
 bool squeeze(Op& op) {
     Value* x = op.in(0);
     std::vector<int64_t> axes;
@@ -125,6 +191,10 @@ bool squeeze(Op& op) {
         if (!op.axis(a, x->rank(), &axis)) return false;
         gone[axis] = 1;
     }
+    std::vector<int> open;
+    for (int a = 0; a < x->rank() && !given; a++)
+        if (!x->shape[a].known()) open.push_back(a);
+    if (!open.empty()) return squeeze_open(op, open);
     std::vector<Dim> shape;
     for (int a = 0; a < x->rank(); a++)
         if (!(given ? gone[a] != 0 : x->shape[a].is(1))) shape.push_back(x->shape[a]);
@@ -494,10 +564,9 @@ bool space_to_depth(Op& op) { return depth_space(op, true); }
 
 OpTable shape_ops() {
     return {
-        {"", "Reshape", 5, 0, reshape,
-         "one size may be unknown at conversion if the rank is above 4"},
+        {"", "Reshape", 5, 0, reshape, ""},
         {"", "Flatten", 1, 0, flatten, ""},
-        {"", "Squeeze", 1, 0, squeeze, "constant axes"},
+        {"", "Squeeze", 1, 0, squeeze, "constant axes, or none and at most 3 open sizes"},
         {"", "Unsqueeze", 1, 0, unsqueeze, "constant axes"},
         {"", "Transpose", 1, 0, transpose, "at most 7 axes that are not 1"},
         {"", "Shape", 1, 0, shape_of, ""},

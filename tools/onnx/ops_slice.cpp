@@ -1,6 +1,7 @@
 // Cutting, joining, repeating.
 #include <algorithm>
 
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -45,7 +46,40 @@ std::vector<Dim> cut_content(const std::vector<Dim>& content, const Cut& cut) {
     return out;
 }
 
+// Of rank 5 and above: one axis after the other, each in a form that has it.
+bool slice_axes_at_run_time(Op& op, Value* x, const std::vector<int64_t>& axes) {
+    Nodes n(op);
+    std::string now = n.in(0);
+    for (size_t i = 0; i < axes.size() && n.ok(); i++) {
+        const int64_t at = (int64_t)i;
+        const auto element = [&](int input) { return n.slice(n.in(input), 0, at, at + 1); };
+        const std::string start = element(1), end = element(2);
+        const std::string step = op.has(4) ? element(4) : n.ints({1});
+        now = n.emit("Slice", [&](Op& part) {
+            Value* from = n.value(now);
+            int axis = 0, mat_axis = 0;
+            if (!part.axis(axes[i], x->rank(), &axis)) return false;
+            const Form form = part.axis_form(from, axis, &mat_axis);
+            std::vector<std::string> blobs = {part.blob(from, form)};
+            for (const std::string& list : {start, end, n.ints({mat_axis}), step})
+                blobs.push_back(n.ok() ? part.plain(n.value(list)) : "");
+            if (std::count(blobs.begin(), blobs.end(), "") > 0) return false;
+            std::vector<Dim> shape = from->shape;
+            shape[(size_t)axis] = Dim();
+            const std::string out = part.emit("StridedSlice", blobs).outputs[0];
+            part.set(0, x->type, shape, form, out);
+            return true;
+        });
+    }
+    return n.set(0, now);
+}
+
 bool slice_at_run_time(Op& op, Value* x) {
+    std::vector<int64_t> of_rank5;
+    const std::string before = op.reason;
+    if (x->rank() > 4 && op.has(3) && op.ints(3, "axes", &of_rank5))
+        return slice_axes_at_run_time(op, x, of_rank5);
+    op.reason = before;
     std::vector<std::string> from = {op.plain(x)};
     if (from[0].empty()) return false;
     std::vector<Dim> shape = x->shape;
@@ -341,6 +375,11 @@ bool tile(Op& op) {
     std::vector<Dim> repeats;
     if (op.has(1) && op.in(1)->has_content) {
         repeats = op.in(1)->content;
+    } else if (op.has(1) && !op.in(1)->is_constant()) {
+        for (int a = 0; a < x->rank(); a++) {
+            repeats.push_back(op.c.symbols.fresh());
+            op.c.add_size_value(repeats.back(), op.in(1)->name, a);
+        }
     } else {
         std::vector<int64_t> known;
         if (!op.ints(1, "repeats", &known)) return false;
@@ -422,7 +461,7 @@ OpTable slice_ops() {
          "rank of at most 4 when starts, ends, axes or steps are not constant"},
         {"", "Split", 1, 0, split, "constant sizes"},
         {"", "Concat", 1, 0, concat, ""},
-        {"", "Tile", 6, 0, tile, "repeats that are constant or sizes of inputs"},
+        {"", "Tile", 6, 0, tile, ""},
         {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4"},
         {"", "Trilu", 14, 0, trilu, "constant k"},
     };

@@ -13,6 +13,7 @@
 #include "common/progress.h"
 #include "common/run_options.h"
 #include "datareader.h"
+#include "graph/param_file.h"
 #include "layer/input.h"
 #include "layer/output.h"
 #include "net.h"
@@ -101,8 +102,9 @@ std::string blob_label(const Net& net, int blob) {
 // The blob that is called `name`, or has that index in a model without names; -1 if there is none.
 int find_blob(const Net& net, const std::string& name) {
     const std::vector<Blob>& blobs = net.blobs();
-    for (size_t i = 0; i < blobs.size(); i++)
-        if (blob_label(net, (int)i) == name) return (int)i;
+    for (const std::string& label : {name, param_word(name)})
+        for (size_t i = 0; i < blobs.size(); i++)
+            if (blob_label(net, (int)i) == label) return (int)i;
     return -1;
 }
 
@@ -154,9 +156,10 @@ void show_io(const Net& net) {
 
 // Feeds the inputs and extracts the outputs of a fresh Extractor; the time in milliseconds.
 int run_once(const Net& net, const std::vector<Port>& inputs, std::vector<Port>* outputs,
-             double* ms) {
+             double* ms, LayerObserver* observer = nullptr) {
     const auto begin = std::chrono::steady_clock::now();
     Extractor ex = net.create_extractor();
+    ex.set_layer_observer(observer);
     for (const Port& port : inputs) QUOLL_RETURN_IF_ERROR(ex.input(port.blob, port.mat));
     for (Port& port : *outputs) QUOLL_RETURN_IF_ERROR(ex.extract(port.blob, port.mat));
     *ms =
@@ -167,7 +170,9 @@ int run_once(const Net& net, const std::vector<Port>& inputs, std::vector<Port>*
 int run_all(const Net& net, const Arguments& a, const std::vector<Port>& inputs,
             std::vector<Port>* outputs) {
     double ms = 0;
-    QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &ms));
+    FiniteCheck watch;
+    QUOLL_RETURN_IF_ERROR(run_once(net, inputs, outputs, &ms, a.run.watches() ? &watch : nullptr));
+    a.run.warn(watch);
     if (a.repeat < 1) return kOk;
     std::vector<double> times(a.repeat);
     Progress progress("run", a.repeat);

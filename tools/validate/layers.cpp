@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/progress.h"
+#include "finite_check.h"
 #include "log.h"
 
 namespace quoll {
@@ -79,6 +80,14 @@ public:
                 check.own = compare(alone[blob], right);
             else
                 check.own = check.whole;
+            // Layers that write f16 themselves do so for inputs of f16.
+            if (net_.opt.use_fp16_storage && check.whole.only_got > check.own.only_got) {
+                for (auto& input : given)
+                    if (!inputs.count(input.first)) input.second = as_stored(input.second);
+                alone.clear();
+                if (run_net(net_, given, {blob}, &alone) == kOk)
+                    check.own = compare(alone[blob], right);
+            }
             check.verdict = verdict(check, got[blob], right);
             checks->push_back(check);
         }
@@ -95,6 +104,15 @@ private:
                            : shape.dims == 3 ? m.reshape(shape.w, shape.h, shape.c)
                                              : m.reshape(shape.w, shape.h, shape.d, shape.c);
         return shaped.empty() ? m : shaped;
+    }
+
+    // As f16, where that holds the values.
+    static Mat as_stored(const Mat& m) {
+        Mat narrow;
+        if (m.dtype != DType::f32 || m.empty()) return m;
+        cast_float32_to_float16(m, narrow);
+        const bool holds = count_not_finite(narrow).infinite == count_not_finite(m).infinite;
+        return narrow.empty() || !holds ? m : narrow;
     }
 
     std::vector<int> order() const {
