@@ -46,13 +46,17 @@ void interleave(const T* from, size_t lane_step, T* __restrict to, size_t inner)
         for (int k = 0; k < P; k++) to[i * P + k] = lane[k][i];
 }
 
-// The inverse of interleave.
+// The inverse of interleave. A cache line of each lane at a time: lanes whose step is a multiple of
+// the page size share few places in the first-level cache.
 template <class T, int P>
-void deinterleave(const T* __restrict from, T* to, size_t lane_step, size_t inner) {
-    T* lane[P];
-    for (int k = 0; k < P; k++) lane[k] = to + k * lane_step;
-    for (size_t i = 0; i < inner; i++)
-        for (int k = 0; k < P; k++) lane[k][i] = from[i * P + k];
+void deinterleave(const T* __restrict from, T* __restrict to, size_t lane_step, size_t inner) {
+    const size_t kTile = 64 / sizeof(T);
+    size_t i = 0;
+    for (; i + kTile <= inner; i += kTile, from += kTile * P)
+        for (int k = 0; k < P; k++)
+            for (size_t j = 0; j < kTile; j++) to[k * lane_step + i + j] = from[j * P + k];
+    for (int k = 0; k < P; k++)
+        for (size_t j = 0; j < inner - i; j++) to[k * lane_step + i + j] = from[j * P + k];
 }
 
 // Copies R scalars a position: from[i * from_pack ..] to to[i * to_pack ..].

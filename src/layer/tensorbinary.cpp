@@ -204,6 +204,17 @@ int Where::shape(const Where& s, const std::vector<Shape>& in, std::vector<Shape
     return kOk;
 }
 
+// out[i] = c[i] ? x[i] : y[i], with steps of x and y that are 0 or 1: by masks, as a branch would
+// be guessed wrong half of the time.
+template <int sx, int sy, class T>
+static void choose(const uint8_t* __restrict c, const T* __restrict x, const T* __restrict y,
+                   T* __restrict out, int count) {
+    for (int i = 0; i < count; i++) {
+        const T mask = (T)(0 - (T)(c[i] != 0));
+        out[i] = (T)((x[i * sx] & mask) | (y[i * sy] & (T)~mask));
+    }
+}
+
 int Where::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                    const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
@@ -218,7 +229,11 @@ int Where::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
             const T* x = (const T*)bottoms[1].data + at[1];
             const T* y = (const T*)bottoms[2].data + at[2];
             T* out = (T*)tops[0].data + at[3];
-            for (int i = 0; i < over.size[3]; i++) out[i] = c[i * sc] ? x[i * sx] : y[i * sy];
+            const int count = over.size[3];
+            if (sc == 1 && sx == 1 && sy == 1) return choose<1, 1>(c, x, y, out, count);
+            if (sc == 1 && sx == 1 && sy == 0) return choose<1, 0>(c, x, y, out, count);
+            if (sc == 1 && sx == 0 && sy == 1) return choose<0, 1>(c, x, y, out, count);
+            for (int i = 0; i < count; i++) out[i] = c[i * sc] ? x[i * sx] : y[i * sy];
         });
     });
     return kOk;

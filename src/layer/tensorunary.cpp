@@ -107,13 +107,24 @@ int CastTo::shape(const CastTo& s, const std::vector<Shape>& in, std::vector<Sha
 // Float to int type R; masks in place of branches, which compilers make vectors of.
 template <class R>
 static R cut(float x) {
-    const float low = (float)std::numeric_limits<R>::min();
+    // Of u8 -1, which becomes 0 as an integer: compilers make a branch of a bound of 0.
+    const bool is_signed = std::is_signed<R>::value;
+    const float low = is_signed ? (float)std::numeric_limits<R>::min() : -1.f;
     // Of s32 the largest float that is one; what is larger gets all bits of the largest value.
     const float high = sizeof(R) == 4 ? 2147483520.f : (float)std::numeric_limits<R>::max();
     const int number = -(int)(x == x), large = sizeof(R) == 4 ? -(int)(x >= 2147483648.f) : 0;
     const float above = x > low ? x : low, within = above < high ? above : high;
-    return (R)((((int)within & number) & ~large) | (std::numeric_limits<int>::max() & large));
+    int whole = (int)within & number;
+    if (!is_signed) whole &= ~(whole >> 31);
+    return (R)((whole & ~large) | (std::numeric_limits<int>::max() & large));
 }
+// to[i] = cut(from[i]); on its own, where compilers see that the loop has no branches.
+template <class R>
+__attribute__((noinline)) static void cut_run(const float* __restrict from, R* __restrict to,
+                                              size_t count) {
+    for (size_t i = 0; i < count; i++) to[i] = cut<R>(from[i]);
+}
+
 template <class R>
 static R convert(float x) {
     return cut<R>(x);
@@ -135,6 +146,8 @@ static void convert_numbers(const Mat& from, bool to_bool, Mat& top) {
         if (to_bool) return map_values<T, uint8_t>(from, top, [](T x) { return x != 0; });
         with_number(top.dtype, [&](auto out) {
             using R = decltype(out);
+            if constexpr (std::is_same<T, float>::value && std::is_integral<R>::value)
+                return map_runs<T, R>(from, top, cut_run<R>);
             map_values<T, R>(from, top, [](T x) { return convert<R>((Wide)x); });
         });
     });

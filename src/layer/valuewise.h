@@ -21,6 +21,20 @@ inline int create_like(const Mat& m, DType dtype, Mat* top, const Option& opt) {
     return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+// run(from, to, count) for runs of values of blobs that share no memory.
+template <class T, class R, class Run>
+void map_runs(const Mat& bottom, Mat& top, Run run) {
+    const size_t count = (size_t)bottom.w * bottom.h * bottom.d * bottom.elempack;
+    for (int b = 0; b < bottom.n && count; b++) {
+        for (int q = 0; q < bottom.c; q++) {
+            const T* from =
+                (const T*)bottom.data + (b * bottom.nstep + q * bottom.cstep) * bottom.elempack;
+            R* to = (R*)top.data + (b * top.nstep + q * top.cstep) * top.elempack;
+            run(from, to, count);
+        }
+    }
+}
+
 // to[i] = f(from[i]); a function of its own, so that compilers make vectors of the loop.
 template <class T, class R, class F>
 void map_run(const T* __restrict from, R* __restrict to, size_t count, F f) {
@@ -30,15 +44,8 @@ void map_run(const T* __restrict from, R* __restrict to, size_t count, F f) {
 // top[i] = f(bottom[i]) for all values of blobs that share no memory.
 template <class T, class R, class F>
 void map_values(const Mat& bottom, Mat& top, F f) {
-    const size_t count = (size_t)bottom.w * bottom.h * bottom.d * bottom.elempack;
-    for (int b = 0; b < bottom.n && count; b++) {
-        for (int q = 0; q < bottom.c; q++) {
-            const T* from =
-                (const T*)bottom.data + (b * bottom.nstep + q * bottom.cstep) * bottom.elempack;
-            R* to = (R*)top.data + (b * top.nstep + q * top.cstep) * top.elempack;
-            map_run(from, to, count, f);
-        }
-    }
+    map_runs<T, R>(bottom, top,
+                   [f](const T* from, R* to, size_t count) { map_run(from, to, count, f); });
 }
 
 }  // namespace quoll

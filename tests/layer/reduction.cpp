@@ -23,7 +23,11 @@ static std::vector<LayerCase> cases() {
         all.push_back(reduce(Shape(3, 2, 2, 4), operation, "1=0 -23303=3,0,1,2"));
         all.push_back(reduce(Shape(3, 2, 2, 8), operation, "1=0 -23303=2,-1,-2 4=1"));
         all.push_back(reduce(Shape(3, 2, 2, 12), operation, "1=0 -23303=1,1"));
+        all.push_back(reduce(Shape(3, 2, 3, 16), operation, "1=0 -23303=2,1,2"));
+        all.push_back(reduce(Shape(3, 2, 3, 16), operation, "1=0 -23303=2,0,1 4=1"));
     }
+    for (int operation : {0, 4, 8})
+        all.push_back(reduce(Shape(43, 60, 16), operation, "1=0 -23303=1,0").terms(16));
     all.push_back(reduce(Shape(4, 3, 8), 7, "1=0 2=3.0"));
     return all;
 }

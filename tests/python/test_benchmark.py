@@ -153,3 +153,18 @@ def test_profile_files(net, tmp_path):
     done = run_program('benchmark', '1', f'param={net}', '--profile', 'p.txt')
     assert done.returncode == 2 and 'expected .json or .html' in last_line(done.stderr)
     assert run_program('benchmark', '1', f'param={net}', '--profile', tmp_path / 'no' / 'p.html').returncode == 1
+
+
+def test_cliffs(tmp_path):
+    """A scalar layer on channel blocks; in a net of it alone it takes nearly all the time."""
+    net = tmp_path / 'cliff.param'
+    net.write_text('7767517\n4 4\nInput in 0 1 in 0=64 1=64 2=32\nPooling p 1 1 in p 0=0 1=3 2=1 3=1 5=1\n'
+                   'Flip f 1 1 p f -23300=1,2\nReLU r 1 1 f r\n')
+    done = run_program('benchmark', '5', '1', '--cliffs', net)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    (first,) = [i for i, line in enumerate(lines) if line.startswith('cliffs: ')]
+    words = lines[first + 1].split()
+    assert words[4] == 'Flip' and words[5] == 'scalar' and float(words[0]) > 1
+    assert run_program('benchmark', '5', '1', '--cliffs', '--ceiling', '0', net).returncode == 1
+    assert run_program('benchmark', '5', '1', '--cliffs', '--ceiling', '101', net).returncode == 2

@@ -14,6 +14,7 @@ public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
 
 private:
+    int shuffle_blocks(const Mat& bottom, Mat& top, const Option& opt) const;
     template <class T>
     void shuffle(const Mat& bottom, Mat& top, const Option& opt) const;
 };
@@ -59,18 +60,52 @@ void PixelShuffleCpu::shuffle(const Mat& bottom, Mat& top, const Option& opt) co
     });
 }
 
+// From blocks of lanes to blocks of lanes: the pixels of one place within a square, whose lanes are
+// gathered together, are spread over the rows.
+int PixelShuffleCpu::shuffle_blocks(const Mat& bottom, Mat& top, const Option& opt) const {
+    const int r = upscale_factor, lanes = top.logical_shape().c, w = bottom.w, h = bottom.h;
+    Mat part;
+    Shape shape = top.logical_shape();
+    shape.w = w, shape.h = h;
+    part.create(shape, top.elempack, opt.workspace_allocator);
+    if (part.empty()) return kOutOfMemory;
+    const size_t es = top.elemsize;
+    const int threads = threads_for(opt, (double)w * h * lanes);
+    for (int i = 0; i < r; i++) {
+        for (int j = 0; j < r; j++) {
+            Scratch<int> source;
+            for (int q = 0; q < lanes; q++) source->push_back(source_channel(q, i, j, lanes));
+            const LaneGather gather(bottom, part, *source);
+            run_tasks(gather.blocks(), threads, [&](int64_t block, int) {
+                gather.copy((int)block, 0, 0, (size_t)w * h);
+                for (int y = 0; y < h; y++)
+                    copy_strided(
+                        (const unsigned char*)part.data + (block * part.cstep + (size_t)y * w) * es,
+                        es,
+                        (unsigned char*)top.data +
+                            (block * top.cstep + ((size_t)y * r + i) * top.w + j) * es,
+                        r * es, es, w);
+            });
+        }
+    }
+    return kOk;
+}
+
 int PixelShuffleCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
     const size_t scalar = bottom.elemsize / bottom.elempack;
     top.create(out[0], pack_within(bottom.elempack, out[0].c), opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
+    if (top.elempack > 1 && bottom.elempack > 1) return shuffle_blocks(bottom, top, opt);
+    Mat planar;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &planar));
     if (scalar == 4)
-        shuffle<uint32_t>(bottom, top, opt);
+        shuffle<uint32_t>(planar, top, opt);
     else if (scalar == 2)
-        shuffle<uint16_t>(bottom, top, opt);
+        shuffle<uint16_t>(planar, top, opt);
     else
-        shuffle<uint8_t>(bottom, top, opt);
+        shuffle<uint8_t>(planar, top, opt);
     return kOk;
 }
 

@@ -7,7 +7,9 @@
 #include "layer/channels.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
+#include "layer/cpu/task_shares.h"
 #include "layer/extremes.h"
+#include "layer/tensor.h"
 
 namespace quoll {
 
@@ -62,6 +64,37 @@ struct Runs {
     }
 };
 
+// sums[i] joined with in[i]: loops that compilers make vectors of.
+void add_row(int operation, const float* __restrict in, float* __restrict sums, size_t n) {
+    switch (operation) {
+        case Reduction::kASum:
+        case Reduction::kL1:
+            for (size_t i = 0; i < n; i++) sums[i] += fabsf(in[i]);
+            return;
+        case Reduction::kSumSq:
+        case Reduction::kL2:
+            for (size_t i = 0; i < n; i++) sums[i] += in[i] * in[i];
+            return;
+        case Reduction::kMax:
+            for (size_t i = 0; i < n; i++)
+                sums[i] = (in[i] > sums[i]) | (in[i] != in[i]) ? in[i] : sums[i];
+            return;
+        case Reduction::kMin:
+            for (size_t i = 0; i < n; i++)
+                sums[i] = (in[i] < sums[i]) | (in[i] != in[i]) ? in[i] : sums[i];
+            return;
+        default:
+            for (size_t i = 0; i < n; i++) sums[i] += in[i];
+    }
+}
+
+float first_sum(int operation) {
+    return operation == Reduction::kMax ? -INFINITY : operation == Reduction::kMin ? INFINITY : 0.f;
+}
+
+// Floats whose sums stay in the first-level cache while all rows pass.
+const size_t kChunk = 2048;
+
 }  // namespace
 
 ReductionCpu::ReductionCpu() : kernels_(nullptr) { support_packing = true; }
@@ -82,6 +115,11 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     while (first < shape.dims && !(mask >> first & 1)) first++;
     const bool innermost = first < shape.dims && mask >> first == (1u << (shape.dims - first)) - 1;
     const NormReduce kernel = kernel_of(*kernels_->norm, operation);
+    int last = first;
+    while (last + 1 < shape.dims && mask >> (last + 1) & 1) last++;
+    const bool one_run = first < shape.dims && mask >> (last + 1) == 0;
+    if (kernel && one_run && !innermost)
+        return reduce_rows(bottom_blob, first, last, tops[0], top_blob, opt);
     if (!innermost || !kernel) {
         Mat planar;
         QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &planar));
@@ -123,6 +161,52 @@ int ReductionCpu::reduce_whole(const Mat& blob, NormReduce kernel, const Shape& 
     double joined = parts[0];
     for (int q = 1; q < runs.blocks; q++) joined = join(operation, joined, parts[q]);
     top[0] = (float)finish(operation, joined, (double)blob.logical_shape().total()) * coeff;
+    return kOk;
+}
+
+// Over axes first to last, of which none is the innermost: row by row, along what lies within.
+int ReductionCpu::reduce_rows(const Mat& blob, int first, int last, const Shape& shape, Mat& top,
+                              const Option& opt) const {
+    const Shape in = blob.logical_shape();
+    const size_t pack = blob.elempack, blocks = blob.dims == 2 ? blob.h : blob.c;
+    const size_t step = (blob.dims == 2 ? (size_t)blob.w : blob.cstep) * pack;
+    size_t outer = 1, count = 1, inner = pack;
+    for (int i = 1; i < in.dims; i++) (i < first ? outer : i <= last ? count : inner) *= in.size(i);
+    const float* const data = blob;
+    const int threads = threads_for(opt, (double)in.total());
+    top.create(shape, first == 0 ? 1 : (int)pack, opt.blob_allocator);
+    if (top.empty()) return kOutOfMemory;
+    if (first > 0) {
+        const size_t top_step = (top.dims == 2 ? (size_t)top.w : top.cstep) * pack;
+        run_tasks((int64_t)blocks, threads, [&](int64_t q, int) {
+            for (size_t o = 0; o < outer; o++) {
+                float* out = (float*)top.data + q * top_step + o * inner;
+                std::fill(out, out + inner, first_sum(operation));
+                for (size_t c = 0; c < count; c++)
+                    add_row(operation, data + q * step + (o * count + c) * inner, out, inner);
+                for (size_t i = 0; i < inner; i++)
+                    out[i] = (float)finish(operation, out[i], (double)count) * coeff;
+            }
+        });
+        return kOk;
+    }
+    Mat joined((int)(inner / pack), 4u, opt.workspace_allocator);
+    if (joined.empty()) return kOutOfMemory;
+    run_tasks((int64_t)((inner + kChunk - 1) / kChunk), threads, [&](int64_t chunk, int) {
+        float sums[kChunk];
+        const size_t at = chunk * kChunk, n = std::min(kChunk, inner - at);
+        std::fill(sums, sums + n, first_sum(operation));
+        for (size_t q = 0; q < blocks; q++)
+            for (size_t c = 0; c < count; c++)
+                add_row(operation, data + q * step + c * inner + at, sums, n);
+        for (size_t i = 0; i < n; i += pack) {
+            double sum = sums[i];
+            for (size_t l = 1; l < pack; l++) sum = join(operation, sum, sums[i + l]);
+            joined[(at + i) / pack] =
+                (float)finish(operation, sum, (double)blocks * pack * count) * coeff;
+        }
+    });
+    copy_values(joined, 0, top, 0, inner / pack);
     return kOk;
 }
 

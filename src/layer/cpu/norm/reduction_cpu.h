@@ -7,8 +7,9 @@
 
 namespace quoll {
 
-// Sums, means and extremes over the innermost axes, or all axes, run on kernels and keep the
-// elempack if the outermost axis stays. Everything else runs on the reference.
+// Sums, means and extremes over the innermost axes, or all axes, run on kernels, those over others
+// that follow one another row by row; they keep the elempack if the outermost axis stays.
+// Everything else runs on the reference.
 class ReductionCpu : public Reduction {
 public:
     ReductionCpu();
@@ -16,6 +17,8 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
 
 private:
+    int reduce_rows(const Mat& blob, int first, int last, const Shape& shape, Mat& top,
+                    const Option& opt) const;
     int reduce_whole(const Mat& blob, NormReduce kernel, const Shape& shape, Mat& top,
                      const Option& opt) const;
 
