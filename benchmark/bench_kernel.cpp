@@ -45,7 +45,8 @@ double peak_of(const std::string& name) {
 
 // The multiply-add of an instruction set; "" where peak.h has no loop for it.
 const char* unit_of(Isa isa) {
-    return isa == Isa::avx512 ? "vfmadd231ps zmm" : isa == Isa::avx2 ? "vfmadd231ps ymm" : "";
+    const int lanes = vector_kernels(isa).lanes;
+    return lanes == 16 ? "vfmadd231ps zmm" : lanes == 8 ? "vfmadd231ps ymm" : "";
 }
 
 // Gop/s and the share of the peak, for so many operations an iteration.
