@@ -361,7 +361,11 @@ void add_int8_tiles(const Int8Kernels& kernels) {
 // Of kernel_rows.inc: those that this machine runs.
 void add_row(const KernelRow& row) {
     const auto add = [&](const char* family, auto run) {
-        benchmark::RegisterBenchmark((family + ("/" + std::string(row.name))).c_str(), run);
+        benchmark::RegisterBenchmark((family + ("/" + std::string(row.name))).c_str(),
+                                     [run, &row](State& state) {
+                                         run(state);
+                                         state.counters["best MAC/cycle"] = row.macs_a_cycle;
+                                     });
     };
     switch (row.slot) {
         case KernelSlot::split6:
