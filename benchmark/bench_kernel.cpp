@@ -45,7 +45,8 @@ double peak_of(const std::string& name) {
 
 // The multiply-add of an instruction set; "" where peak.h has no loop for it.
 const char* unit_of(Isa isa) {
-    return isa == Isa::avx512 ? "vfmadd231ps zmm" : isa == Isa::avx2 ? "vfmadd231ps ymm" : "";
+    const int lanes = vector_kernels(isa).lanes;
+    return lanes == 16 ? "vfmadd231ps zmm" : lanes == 8 ? "vfmadd231ps ymm" : "";
 }
 
 // Gop/s and the share of the peak, for so many operations an iteration.
@@ -360,7 +361,11 @@ void add_int8_tiles(const Int8Kernels& kernels) {
 // Of kernel_rows.inc: those that this machine runs.
 void add_row(const KernelRow& row) {
     const auto add = [&](const char* family, auto run) {
-        benchmark::RegisterBenchmark((family + ("/" + std::string(row.name))).c_str(), run);
+        benchmark::RegisterBenchmark((family + ("/" + std::string(row.name))).c_str(),
+                                     [run, &row](State& state) {
+                                         run(state);
+                                         state.counters["best MAC/cycle"] = row.macs_a_cycle;
+                                     });
     };
     switch (row.slot) {
         case KernelSlot::split6:

@@ -189,12 +189,15 @@ endfunction()
 
 # What of the above there is, for kernel_rows.inc: QUOLL_BUILT_avx512vnni=1 and so on.
 set(quoll_built_definitions "")
+set_property(GLOBAL PROPERTY quoll_isa_names ${quoll_enabled_isas})
 foreach(variant IN LISTS quoll_vnni_variants quoll_bf16_variants)
     string(REGEX REPLACE "\\|.*" "" name "${variant}")
     list(APPEND quoll_built_definitions QUOLL_BUILT_${name}=1)
+    set_property(GLOBAL APPEND PROPERTY quoll_isa_names ${name})
 endforeach()
 if(quoll_have_amx)
     list(APPEND quoll_built_definitions QUOLL_BUILT_amx=1)
+    set_property(GLOBAL APPEND PROPERTY quoll_isa_names amx)
 endif()
 
 # quoll_add_assembly(target files...): assembles those .S files whose names end in the name of an ISA that is built,
@@ -215,6 +218,7 @@ function(quoll_add_assembly target)
     endif()
     add_library(${target}_assembly OBJECT ${files})
     target_include_directories(${target}_assembly PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${target}_assembly)
     set(quoll_isa_objects ${quoll_isa_objects} $<TARGET_OBJECTS:${target}_assembly> PARENT_SCOPE)
 endfunction()
 

@@ -1,9 +1,11 @@
-# cmake -DNM=nm -DOBJECTS="a.o;b.o" -P check_isa_symbols.cmake
+# cmake -DNM=nm -DOBJECTS="a.o;b.o" -DISAS="avx2;avx512" -P check_isa_symbols.cmake
 # Fails if an object compiled for one ISA defines a symbol that the linker could share with the rest
-# of the program: a weak or unique one, or a global one other than a kernel table.
-if(NOT OBJECTS)
-    message(FATAL_ERROR "no objects given")
+# of the program: a weak or unique one, or a global one other than a kernel table, or in assembly a kernel, of one of
+# ISAS.
+if(NOT OBJECTS OR NOT ISAS)
+    message(FATAL_ERROR "no objects or ISAS given")
 endif()
+list(JOIN ISAS "|" isas)
 set(bad "")
 set(tables 0)
 foreach(object IN LISTS OBJECTS)
@@ -19,7 +21,9 @@ foreach(object IN LISTS OBJECTS)
         endif()
         if(line MATCHES " [WVuvw] ")
             string(APPEND bad "\n${object}: ${line}")
-        elseif(line MATCHES " [A-Z] " AND NOT line MATCHES " [A-Z] _ZN5quoll[0-9]+[a-z0-9_]+_(scalar|sse4|avx2|avxvnni|avx512|avx512vnni|avx512bf16|amx|neon)E$")
+        elseif(line MATCHES " T quoll_[a-z0-9_]+_(${isas})$")
+            math(EXPR tables "${tables} + 1")
+        elseif(line MATCHES " [A-Z] " AND NOT line MATCHES " [A-Z] _ZN5quoll[0-9]+[a-z0-9_]+_(${isas})E$")
             # sanitizers add their own read-only globals
             if(NOT line MATCHES "__(asan|odr_asan|ubsan|tsan)")
                 string(APPEND bad "\n${object}: ${line}")

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "layer/cpu/cost_table.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/kernel_rows.h"
@@ -134,6 +135,37 @@ TEST(KernelSet, features_are_a_set) {
     EXPECT_EQ(kernel_set(with(Isa::avx512, {F::avx512_bf16})).int8,
               vector_kernels(Isa::avx512).int8);
     EXPECT_EQ(kernel_set(with(Isa::avx2, {F::avx512_bf16})).cast, vector_kernels(Isa::avx2).cast);
+}
+
+// Rows that are tuned for a core serve others that have no better.
+TEST(KernelSet, of_other_cores) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::split6 && row.slot != KernelSlot::int8) continue;
+        SCOPED_TRACE(row.name);
+        for (CpuCore core : {CpuCore::any, CpuCore::golden_cove}) {
+            const KernelSet& set = kernel_set(row.features, core);
+            EXPECT_EQ(row.slot == KernelSlot::int8 ? (const void*)set.int8 : set.split6,
+                      row.kernels);
+        }
+    }
+}
+
+TEST(CostTable, is_sensible) {
+    for (CpuCore core : {CpuCore::any, CpuCore::golden_cove}) {
+        const CostTable& costs = cost_table(core);
+        const double all[] = {
+#define QUOLL_COST(name, golden_cove, what) costs.name,
+#define QUOLL_COSTS(name, count, golden_cove, what) costs.name[0], costs.name[count - 1],
+#include "layer/cpu/cost_table.inc"
+#undef QUOLL_COST
+#undef QUOLL_COSTS
+        };
+        for (double cost : all) EXPECT_GT(cost, 0);
+        for (size_t i = 1; i < std::size(costs.tile_rows); i++)
+            EXPECT_GT(costs.tile_rows[i], costs.tile_rows[i - 1]);
+    }
+    // The documented fallback.
+    EXPECT_EQ(&cost_table(CpuCore::any), &cost_table(CpuCore::golden_cove));
 }
 
 }  // namespace

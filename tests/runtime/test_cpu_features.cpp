@@ -13,6 +13,7 @@
 
 #include "child_process.h"
 #include "cpu.h"
+#include "cpu_detect_private.h"
 #include "log.h"
 
 #if defined(__aarch64__)
@@ -138,6 +139,27 @@ Names cpuinfo_flags() {
 }
 
 #if defined(__x86_64__)
+
+// A field of the first processor in /proc/cpuinfo.
+std::string cpuinfo_field(const std::string& name) {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (line.rfind(name + "\t", 0) == 0) return line.substr(line.find(':') + 2);
+    return "";
+}
+
+TEST(CpuCore, IsThatOfTheKernel) {
+    const std::string vendor = cpuinfo_field("vendor_id"), model = cpuinfo_field("model");
+    if (vendor.empty()) GTEST_SKIP() << "no /proc/cpuinfo";
+    std::string expected = "any";
+#define QUOLL_CPU_CORE(core, of_vendor, of_family, of_model)                               \
+    if (vendor == of_vendor && cpuinfo_field("cpu family") == std::to_string(of_family) && \
+        model == std::to_string(of_model))                                                 \
+        expected = #core;
+#include "cpu_cores.inc"
+#undef QUOLL_CPU_CORE
+    EXPECT_EQ(quoll::cpu_core_name(quoll::host_cpu_core()), expected);
+}
 
 TEST_F(Features, AgreeWithTheKernel) {
     const Names flags = cpuinfo_flags();

@@ -27,27 +27,32 @@ int rank(const KernelRow& row, CpuCore core) {
     return 3 * (int)best_isa(row.features) + tuned;
 }
 
-// The best row of a slot for these features, with so many rows of a tile if that counts.
-const KernelRow* best_row(KernelSlot slot, int rows, const CpuFeatures& features) {
-    const CpuCore core = host_cpu_core();
+struct Machine {
+    CpuFeatures features;
+    CpuCore core;
+};
+
+// The best row of a slot for a machine, with so many rows of a tile if that counts.
+const KernelRow* best_row(KernelSlot slot, int rows, const Machine& machine) {
     const KernelRow* best = nullptr;
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != slot || !features.has_all(row.features) || (rows && row.rows != rows))
+        if (row.slot != slot || !machine.features.has_all(row.features) ||
+            (rows && row.rows != rows))
             continue;
-        if (!best || rank(row, core) >= rank(*best, core)) best = &row;
+        if (!best || rank(row, machine.core) >= rank(*best, machine.core)) best = &row;
     }
     return best;
 }
 
 // A row's table, unless the level's own is of a higher level.
 template <class Kernels>
-void take(const Kernels** table, KernelSlot slot, Isa level, const CpuFeatures& features) {
-    const KernelRow* row = best_row(slot, 0, features);
+void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& machine) {
+    const KernelRow* row = best_row(slot, 0, machine);
     if (row && best_isa(row->features) >= level) *table = static_cast<const Kernels*>(row->kernels);
 }
 
 struct Selected {
-    CpuFeatures features;
+    Machine machine;
     KernelSet set;
     GemmKernels gemm;  // with the tiles of rows
     const Selected* next;
@@ -58,7 +63,7 @@ void take_tiles(Selected* s) {
     s->gemm = *s->set.gemm;
     int most = 0;
     for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-        const KernelRow* row = best_row(KernelSlot::gemm_tile, rows, s->features);
+        const KernelRow* row = best_row(KernelSlot::gemm_tile, rows, s->machine);
         if (!row || row->columns != s->gemm.lanes * s->gemm.vectors) continue;
         s->gemm.tile[rows - 1] = row->tile;
         most = rows;
@@ -70,19 +75,19 @@ void take_tiles(Selected* s) {
     s->set.gemm = &s->gemm;
 }
 
-Selected* select(const CpuFeatures& features) {
+Selected* select(const Machine& machine) {
     Selected* s = new Selected();
-    s->features = features;
-    static_cast<VectorKernels&>(s->set) = vector_kernels(best_isa(features));
+    s->machine = machine;
+    static_cast<VectorKernels&>(s->set) = vector_kernels(best_isa(machine.features));
     const Isa level = s->set.isa;
-#define QUOLL_FAMILY(name, type) take(&s->set.name, KernelSlot::name, level, features);
+#define QUOLL_FAMILY(name, type) take(&s->set.name, KernelSlot::name, level, machine);
 #include "layer/cpu/families.inc"
 #undef QUOLL_FAMILY
-    take(&s->set.split6, KernelSlot::split6, level, features);
-    take(&s->set.split3, KernelSlot::split3, level, features);
-    take(&s->set.split1, KernelSlot::split1, level, features);
-    take(&s->set.fixed, KernelSlot::fixed, level, features);
-    take(&s->set.int8_units, KernelSlot::int8_units, level, features);
+    take(&s->set.split6, KernelSlot::split6, level, machine);
+    take(&s->set.split3, KernelSlot::split3, level, machine);
+    take(&s->set.split1, KernelSlot::split1, level, machine);
+    take(&s->set.fixed, KernelSlot::fixed, level, machine);
+    take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
     take_tiles(s);
     return s;
 }
@@ -96,11 +101,11 @@ const VectorKernels& vector_kernels(Isa isa) {
     return *best;
 }
 
-const KernelSet& kernel_set(const CpuFeatures& features) {
+const KernelSet& kernel_set(const CpuFeatures& features, CpuCore core) {
     const Selected* first = g_selected.load(std::memory_order_acquire);
     for (const Selected* s = first; s; s = s->next)
-        if (s->features.bits == features.bits) return s->set;
-    Selected* added = select(features);
+        if (s->machine.features.bits == features.bits && s->machine.core == core) return s->set;
+    Selected* added = select({features, core});
     added->next = first;
     // Two threads may add the same: no harm.
     while (!g_selected.compare_exchange_weak(added->next, added)) {

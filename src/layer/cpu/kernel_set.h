@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "cpu_detect_private.h"
 #include "cpu_features.h"
 
 namespace quoll {
@@ -38,10 +39,11 @@ struct KernelSet : VectorKernels {
     }
 };
 
-// The kernels for a machine with these features. Of several for one purpose those of the highest
-// vector level are taken, and of these the last in kernel_rows.inc. The set stays where it is; the
-// first call for a set of features allocates it.
-const KernelSet& kernel_set(const CpuFeatures& features);
+// The kernels for a machine with these features and cores. Of several for one purpose those of the
+// highest vector level are taken, of these such as are tuned for the core before such as are for
+// any and for others, and then the last in kernel_rows.inc. The set stays where it is; the first
+// call for a machine allocates it.
+const KernelSet& kernel_set(const CpuFeatures& features, CpuCore core = host_cpu_core());
 
 // For a machine with what the level needs and no more.
 inline const KernelSet& kernel_set(Isa isa) { return kernel_set(isa_features(isa)); }

@@ -11,8 +11,8 @@
 namespace quoll {
 
 // sums[(i * tile_rows + m) * width + n] = init[n] + A B for row m of tile i, with the width of the
-// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of words of four and two vectors of 16: `step_words`
-// rows of it for each step, which has four times as many bytes.
+// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of words of four and two
+// vectors of 16: `step_words` rows of it for each step, which has four times as many bytes.
 struct Int8UnitTile : TileOperands {
     size_t step_words;    // 16 at most
     const int32_t* init;  // of the panel's width, as the sums a multiple of 64 bytes
