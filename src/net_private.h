@@ -2,8 +2,6 @@
 #ifndef QUOLL_NET_PRIVATE_H
 #define QUOLL_NET_PRIVATE_H
 
-#include <stdint.h>
-
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,6 +9,7 @@
 
 #include "graph/place_plan.h"
 #include "net.h"
+#include "weights_id_private.h"
 
 namespace quoll {
 
@@ -47,8 +46,8 @@ struct Net::Private {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    Option loaded_opt;        // the options that create_pipeline saw
-    uint64_t weights_id = 0;  // that the param asks for, see weights_end_private.h
+    Option loaded_opt;     // the options that create_pipeline saw
+    WeightsId weights_id;  // of those that the param asks for
     bool weights_loaded = false;
     bool has_concats = false;  // in their fast form
     PlacePlans plans;
