@@ -34,7 +34,6 @@
 #include "profile.h"
 #include "profile_report.h"
 #include "random_weights.h"
-#include "weights_end_private.h"
 
 using namespace quoll;
 using nlohmann::json;
@@ -223,15 +222,6 @@ bool keep_matching(const std::string& filter, std::vector<Task>* tasks, std::str
     return !tasks->empty();
 }
 
-// What a copy of weights ends with where the param asks for weights of a number: random bytes then.
-int number_copy(const Task& task, FILE* copy) {
-    Model model;
-    if (load_model_files(task.param, "", &model)) return -1;
-    if (model.weights_number() == 0) return 0;
-    if (fseek(copy, -(long)kWeightsEndSize, SEEK_END) != 0) return -1;
-    return write_weights_end(model.weights_number(), DataWriterToStdio(copy));
-}
-
 int load_weights(const Task& task, const Arguments& a, Net* net, std::string* why) {
     if (!task.bin.empty()) return net->load_model(task.bin.c_str());
     if (a.save_weights.empty()) return net->load_model(RandomWeights());
@@ -245,10 +235,6 @@ int load_weights(const Task& task, const Arguments& a, Net* net, std::string* wh
     *why = "";
     const int status = net->load_model(weights);
     *why = path + " cannot be written";
-    if (status == 0 && number_copy(task, copy) != 0) {
-        fclose(copy);
-        return -1;
-    }
     if (fclose(copy) != 0 || !weights.copied()) return -1;
     *why = "";
     return status ? status : files.commit();

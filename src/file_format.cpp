@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <vector>
 
 #include "file_private.h"
 #include "log.h"
 #include "status.h"
-#include "weights_end_private.h"
+#include "weights_id_private.h"
 
 namespace quoll {
 
@@ -155,21 +158,34 @@ const char* unexpected_format(const unsigned char* head, size_t have, uint64_t s
 }
 
 #if QUOLL_STDIO
-// The number at the end of a regular file's weights.
-static uint64_t id_at_end(FILE* fp, uint64_t size) {
-    unsigned char end[kWeightsEndSize];
-    if (size < sizeof(end) || fseeko(fp, -(off_t)sizeof(end), SEEK_END) != 0) return 0;
-    return fread(end, 1, sizeof(end), fp) == sizeof(end) ? weights_id_of(end) : 0;
+// Samples a regular file of weights.
+static WeightsId id_of_file(FILE* fp, uint64_t size) {
+    WeightsId id;
+    std::vector<unsigned char> bytes;
+    const WeightsHash place(size);
+    for (int i = 0; i < place.count(); i++) {
+        const size_t old = bytes.size();
+        bytes.resize(old + place.length());
+        if (pread(fileno(fp), &bytes[old], place.length(), (off_t)place.begin(i)) !=
+            (ssize_t)place.length())
+            return id;
+    }
+    id.size = size;
+    id.hash = WeightsHash::of_samples(size, bytes.data(), bytes.size());
+    return id;
 }
 
-int check_file_format(const char* path, const char* what, FileKind expected, uint64_t id) {
+int check_file_format(const char* path, const char* what, FileKind expected, const WeightsId& id) {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) return kOk;
     FILE* const fp = open_to_read(path);
     if (!fp) return kOk;
     unsigned char head[kHead];
     const size_t have = fread(head, 1, sizeof(head), fp);
-    const uint64_t size = (uint64_t)st.st_size, theirs = id ? id_at_end(fp, size) : 0;
+    const uint64_t size = (uint64_t)st.st_size;
+    WeightsId theirs;
+    theirs.size = size;
+    if (id.size && size >= id.size) theirs = id_of_file(fp, id.size);
     fclose(fp);
     const char* const format = unexpected_format(head, have, size, expected);
     if (format) {
@@ -180,8 +196,7 @@ int check_file_format(const char* path, const char* what, FileKind expected, uin
                    path, format);
         return kError;
     }
-    if (theirs == id) return kOk;
-    return refuse_other_weights(id, theirs);
+    return check_weights_id(id, theirs);
 }
 #endif
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "platform.h"
+#include "weights_id_private.h"
 
 namespace quoll {
 
@@ -18,9 +19,10 @@ const char* unexpected_format(const unsigned char* head, size_t have, uint64_t s
 
 #if QUOLL_STDIO
 // An error, with a message that names the format, if a regular file is of another one, or holds
-// weights that are not those of the param (id; 0: it does not say). What cannot be opened, and what
+// weights that are not those that the param asks for. What cannot be opened, and what
 // is no regular file, is not looked at.
-int check_file_format(const char* path, const char* what, FileKind expected, uint64_t id = 0);
+int check_file_format(const char* path, const char* what, FileKind expected,
+                      const WeightsId& id = WeightsId());
 #endif
 
 }  // namespace quoll

@@ -108,7 +108,7 @@ void Net::Private::clear() {
     input_names.clear();
     output_names.clear();
     plans.clear();
-    weights_id = 0;
+    weights_id = WeightsId();
     weights_loaded = has_concats = false;
 }
 
@@ -231,6 +231,12 @@ int Net::load_param(const unsigned char* mem, size_t size) {
 int Net::load_model(const unsigned char* mem, size_t size) {
     if (!aligned(mem, "load_model") || !right_format(mem, size, FileKind::kWeights, "load_model"))
         return 0;
+    const WeightsId& id = d->weights_id;
+    if (size != (size_t)-1 && id.size && !d->weights_loaded &&
+        check_weights_id(id, weights_id_of(mem, (size_t)std::min<uint64_t>(id.size, size)))) {
+        clear();
+        return 0;
+    }
     const unsigned char* p = mem;
     return load_model(DataReaderFromMemory(p, size)) == kOk ? (int)(p - mem) : 0;
 }

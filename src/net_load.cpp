@@ -12,7 +12,7 @@
 #include "log.h"
 #include "log_private.h"
 #include "net_private.h"
-#include "weights_end_private.h"
+#include "weights_id_private.h"
 
 namespace quoll {
 
@@ -102,7 +102,8 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
             blobs[id].name = names[id];
             if (!names[id].empty()) blob_of_name[names[id]] = (int)id;
         }
-        if (const uint64_t id = take_weights_id(&record.params)) weights_id = id;
+        const WeightsId id = take_weights_id(&record.params);
+        if (id.size) weights_id = id;
         if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
         QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
@@ -330,7 +331,7 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
     loaded_opt = opt;
     const size_t size = dr.remaining();
     int status = load_layer_weights(mb);
-    if (status == kOk) status = check_weights_end(dr, weights_id, whole, size);
+    if (status == kOk && whole) status = check_all_read(dr, size);
     if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
     if (status == kOk) {
         infer_missing_hints();

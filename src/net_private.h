@@ -2,8 +2,6 @@
 #ifndef QUOLL_NET_PRIVATE_H
 #define QUOLL_NET_PRIVATE_H
 
-#include <stdint.h>
-
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -11,6 +9,7 @@
 
 #include "net.h"
 #include "plan/execution_plan.h"
+#include "weights_id_private.h"
 
 namespace quoll {
 
@@ -43,7 +42,7 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    uint64_t weights_id = 0;  // that the param asks for, see weights_end_private.h
+    WeightsId weights_id;  // of those that the param asks for
     bool weights_loaded = false;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap

@@ -24,6 +24,7 @@
 #include "modelbin.h"
 #include "paramdict.h"
 #include "platform.h"
+#include "weights_id_private.h"
 
 namespace quoll {
 
@@ -89,14 +90,14 @@ public:
     int load_param(const DataReader& dr);
     int load_param_bin(const DataReader& dr);
     // After load_param. A custom layer has no weights that could be known: an error if bytes are
-    // left over and there are custom layers, or `whole` says that dr has these weights alone.
+    // left over and there are custom layers, or `whole` says that dr has these weights alone. A
+    // path is also checked for being what the param asks for.
     int load_model(const DataReader& dr, bool whole = false);
 
-    // Numbers the weights, for two files that are written together: save_param and save_model then
-    // write the number, and loading another pair of files fails. A number that was loaded stays
-    // until the weights are numbered anew. 0, or an error as save_model's.
+    // For two files that are written together: save_param then says which weights belong to it, and
+    // loading others fails. What a loaded param says stays until this is called anew. 0, or an
+    // error as save_model's.
     int number_weights();
-    uint64_t weights_number() const { return weights_id_; }
 
     // Check first, then write: a Model that is refused writes nothing.
     int save_param(const DataWriter& dw) const;
@@ -119,6 +120,9 @@ public:
     // Each weight that the schemas name is there, with the right number of values, and no other.
     int check_weights() const;
 
+    // Says that weights in memory are, or are not, those that the param asks for: 0, or an error.
+    int check_weights_id(const unsigned char* weights, size_t size) const;
+
     // Loads a Net (whose options and custom layers are set) with params and weights; the Net keeps
     // nothing of this Model.
     int make_net(Net* net) const;
@@ -132,9 +136,8 @@ public:
     std::vector<std::string> custom_types() const;
 
 private:
-    uint64_t weights_id_ = 0;  // see weights_end_private.h
+    WeightsId weights_id_;
     int load_layer_weights(const DataReader& dr, bool* custom);
-    int save_weights(const DataWriter& dw) const;
     int load_graph(const DataReader& dr, bool binary);
     int add_record(const ParamRecord& record, const std::vector<std::string>& blob_names);
     int save_graph(const DataWriter& dw, bool binary) const;

@@ -13,7 +13,6 @@
 #include "layer/schema.h"
 #include "log.h"
 #include "net.h"
-#include "weights_end_private.h"
 
 namespace quoll {
 
@@ -94,13 +93,14 @@ public:
 
 int Model::load_graph(const DataReader& dr, bool binary) {
     layers.clear();
-    weights_id_ = 0;
+    weights_id_ = WeightsId();
     ParamFileReader reader(dr, binary);
     int status = reader.read_header();
     for (int i = 0; i < reader.layer_count() && status == kOk; i++) {
         ParamRecord record;
         status = reader.read_layer(&record);
-        if (const uint64_t id = take_weights_id(&record.params)) weights_id_ = id;
+        const WeightsId id = take_weights_id(&record.params);
+        if (id.size) weights_id_ = id;
         if (status == kOk) status = add_record(record, reader.blob_names());
     }
     if (status == kOk) status = check_blobs();
@@ -154,7 +154,7 @@ int Model::load_model(const DataReader& dr, bool whole) {
     bool custom = false;
     const size_t size = dr.remaining();
     int status = load_layer_weights(dr, &custom);
-    if (status == kOk) status = check_weights_end(dr, weights_id_, whole && !custom, size);
+    if (status == kOk && whole && !custom) status = check_all_read(dr, size);
     unsigned char byte;
     if (status == kOk && custom && dr.read(&byte, 1) == 1) {
         QUOLL_LOGE(
@@ -212,22 +212,22 @@ int Model::check_weights() const {
     return kOk;
 }
 
-int Model::save_weights(const DataWriter& dw) const {
+int Model::save_model(const DataWriter& dw) const {
     QUOLL_RETURN_IF_ERROR(check_weights());
     for (const ModelLayer& layer : layers) QUOLL_RETURN_IF_ERROR(visit_weights(layer, &dw));
     return kOk;
 }
 
-int Model::save_model(const DataWriter& dw) const {
-    QUOLL_RETURN_IF_ERROR(save_weights(dw));
-    return weights_id_ ? write_weights_end(weights_id_, dw) : (int)kOk;
+int Model::check_weights_id(const unsigned char* weights, size_t size) const {
+    return quoll::check_weights_id(weights_id_, weights_id_of(weights, size));
 }
 
 int Model::number_weights() {
-    const WeightsHash hash;
-    weights_id_ = 0;
-    QUOLL_RETURN_IF_ERROR(save_weights(hash));
-    weights_id_ = hash.id();
+    const CountBytes size;
+    QUOLL_RETURN_IF_ERROR(save_model(size));
+    const WeightsHash hash(size.count);
+    QUOLL_RETURN_IF_ERROR(save_model(hash));
+    weights_id_.size = size.count, weights_id_.hash = hash.hash();
     return kOk;
 }
 
@@ -267,7 +267,8 @@ struct File {
 };
 
 template <class Load>
-int load_path(const char* path, const char* what, FileKind kind, uint64_t id, const Load& load) {
+int load_path(const char* path, const char* what, FileKind kind, const WeightsId& id,
+              const Load& load) {
     if (check_file_format(path, what, kind, id) != kOk) return kError;
     File file(path, true, what);
     return file.fp ? load(DataReaderFromStdio(file.fp)) : (int)kError;
@@ -291,11 +292,11 @@ int save_path(const char* path, const char* what, const Save& save) {
 }  // namespace
 
 int Model::load_param(const char* path) {
-    return load_path(path, "load_param", FileKind::kTextParam, 0,
+    return load_path(path, "load_param", FileKind::kTextParam, WeightsId(),
                      [&](const DataReader& dr) { return load_param(dr); });
 }
 int Model::load_param_bin(const char* path) {
-    return load_path(path, "load_param_bin", FileKind::kBinaryParam, 0,
+    return load_path(path, "load_param_bin", FileKind::kBinaryParam, WeightsId(),
                      [&](const DataReader& dr) { return load_param_bin(dr); });
 }
 int Model::load_model(const char* path) {

@@ -11,7 +11,7 @@ namespace quoll {
 
 Diag::Diag() : diagonal(0) {
     one_blob_only = true;
-    support_fp16_storage = support_bf16_storage = true;
+    support_fp16_storage = support_bf16_storage = support_zero_size = true;
 }
 
 void Diag::params(Diag& s, ParamVisitor& v) {

@@ -32,6 +32,17 @@ TEST(Diag, has_no_values_outside) {
     }
 }
 
+// As numpy.diag of nothing.
+TEST(Diag, of_nothing) {
+    const LayerPtr layer = make_layer("Diag", "0=2");
+    Mat none, y;
+    none.dims = 1, none.w = 0, none.elempack = 1, none.elemsize = 4, none.cstep = 0;
+    none.h = none.d = none.c = none.n = 1;
+    ASSERT_EQ(layer->forward(none, y, Option()), 0);
+    ASSERT_EQ(y.logical_shape(), Shape(2, 2));
+    for (int i = 0; i < 4; i++) EXPECT_EQ(y[i], 0.f);
+}
+
 TEST(Diag, refuses_three_axes) {
     const LayerPtr layer = make_layer("Diag", "0=3");
     ASSERT_NE(nullptr, layer);

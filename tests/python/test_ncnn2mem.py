@@ -287,6 +287,7 @@ def test_where_files_go(net):
     assert sorted(p.name for p in net.iterdir()) == ['m.bin', 'm.id.h', 'm.mem.h', 'm.param', 'm.param.bin', 'real.h']
     assert (net / 'm.mem.h').is_symlink() and (net / 'real.h').stat().st_mode & 0o777 == 0o640
     assert 'm_bin[12]' in (net / 'real.h').read_text()
+    (net / 'm.bin').write_bytes(struct.pack('<2f', 1, 2))  # a file holds one model's weights alone
     binary = run_engine(net / 'm.param.bin', net / 'm.bin', {'0': np.zeros((2, 1, 1), np.float32)}, ['1'])['1']
     np.testing.assert_array_equal(binary.ravel(), [1, 2])
 

@@ -1,4 +1,5 @@
 // graph/model.h: what it writes, byte by byte; what it reads; what it refuses.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include "layer/innerproduct.h"
 #include "log.h"
 #include "net.h"
+#include "weights_id_private.h"
 
 namespace {
 
@@ -205,6 +207,31 @@ TEST_F(ModelTest, CustomBitOfABinaryParam) {
         EXPECT_EQ(saved(again, kBinary), theirs);
     }
     EXPECT_GE(own_ones, 5);
+}
+
+// The hash of weights does not depend on the pieces in which they come, but on every sample, and on
+// the size.
+TEST_F(ModelTest, HashOfWeights) {
+    std::vector<unsigned char> bytes(200001);
+    for (size_t i = 0; i < bytes.size(); i++) bytes[i] = (unsigned char)(i * 7 % 251);
+    for (size_t size : {(size_t)1, (size_t)4097, (size_t)65536, (size_t)65537, bytes.size()}) {
+        const quoll::WeightsId id = quoll::weights_id_of(bytes.data(), size);
+        EXPECT_EQ(id.size, size);
+        for (size_t piece : {3, 64, 1000, 70000}) {
+            const quoll::WeightsHash hash(size);
+            for (size_t at = 0; at < size; at += piece)
+                hash.write(&bytes[at], std::min(piece, size - at));
+            EXPECT_EQ(hash.hash(), id.hash) << size << " " << piece;
+        }
+        for (size_t at : {(size_t)0, size - 1}) {
+            bytes[at] ^= 1;
+            EXPECT_NE(quoll::weights_id_of(bytes.data(), size).hash, id.hash) << size << " " << at;
+            bytes[at] ^= 1;
+        }
+        if (size > 1) {
+            EXPECT_NE(quoll::weights_id_of(bytes.data(), size - 1).hash, id.hash);
+        }
+    }
 }
 
 TEST_F(ModelTest, WeightsKeepTheirStorage) {

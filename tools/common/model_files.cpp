@@ -64,7 +64,8 @@ int load_model_files(const std::string& param, const std::string& bin, Model* mo
     const unsigned char* p = bytes.data();
     const char* const format = unexpected_format(p, bytes.size(), bytes.size(), FileKind::kWeights);
     if (format) QUOLL_LOGE("%s: expected weights, it is %s", bin.c_str(), format);
-    if (format || model->load_model(CopiedBytes(p, bytes.size()), true)) {
+    if (format || model->check_weights_id(p, bytes.size()) ||
+        model->load_model(CopiedBytes(p, bytes.size()), true)) {
         QUOLL_LOGE("the weights are in %s", bin.c_str());
         return -1;
     }

@@ -10,8 +10,8 @@ namespace quoll {
 // Content goes to temporary files (".quoll-part-...") in the folders of the final ones; commit()
 // gives them their names, in the order of add(), when all are complete. What is not committed is
 // removed, at the next add() in the folder if the program was killed. A kill between two names
-// leaves new files beside old ones: a model's files say whether they belong together
-// (Model::number_weights), if the param comes first. A target that exists and is no regular file (a
+// leaves new files beside old ones: a model's param says which weights are its own
+// (Model::number_weights), if it comes first. A target that exists and is no regular file (a
 // pipe, /dev/stdout) is written directly. Failures leave a message in the log.
 //
 //   OutputFiles files({"in.param"});

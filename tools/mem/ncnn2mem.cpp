@@ -53,6 +53,7 @@ void add_options(CommandLine* line, Arguments* a) {
 // Reads the graph and the weights, and makes sure that they belong together.
 int load(const Arguments& a, Model* model, ByteVector* weights) {
     if (model->load_param(a.param.c_str()) || read_bytes(a.bin, weights)) return -1;
+    if (model->check_weights_id(weights->data(), weights->size())) return -1;
     const std::vector<std::string> custom = model->custom_types();
     if (!custom.empty()) {
         QUOLL_LOGW("%s is taken as it is: what custom layers (%s) read of it is not known",
@@ -60,7 +61,11 @@ int load(const Arguments& a, Model* model, ByteVector* weights) {
         return 0;
     }
     const unsigned char* p = weights->data();
-    return model->load_model(DataReaderFromMemory(p, weights->size()), true);
+    const DataReaderFromMemory reader(p, weights->size());
+    if (model->load_model(reader)) return -1;
+    if (reader.remaining() > 0)
+        QUOLL_LOGW("%s: %zu bytes more than the model reads", a.bin.c_str(), reader.remaining());
+    return 0;
 }
 
 // Opens `path` and calls write(FILE*), which returns 0 if all went well.
