@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "cpu.h"
+#include "layer/input.h"
 #include "layer/loop.h"
 #include "layer/select.h"
 #include "layer/tensor.h"
@@ -239,19 +240,16 @@ int Extractor::extract(int index, Mat& feat, int type) {
 
 // Its inputs behind the first are computed only when they are chosen.
 static const Select* as_select(const Layer* layer) {
-    static const int index = layer_to_index("Select");
-    const bool is = layer->typeindex == index && !layer->bottoms.empty();
-    return is ? static_cast<const Select*>(layer) : 0;
+    return layer->bottoms.empty() ? 0 : as<Select>(layer);
 }
 
 // The end of a loop whose start is there: the other inputs are made by each iteration. Without a
 // start it is a layer as any other.
 const LoopEnd* Extractor::Private::as_loop(const Layer* layer) const {
-    static const int end = layer_to_index("LoopEnd"), start = layer_to_index("LoopStart");
-    if (layer->typeindex != end || layer->bottoms.size() < 2) return 0;
+    const LoopEnd* end = as<LoopEnd>(layer);
+    if (!end || layer->bottoms.size() < 2) return 0;
     const Layer* first = net->d->layers[net->d->blobs[layer->bottoms[0]].producer];
-    const bool is = first->typeindex == start && first->tops[0] == layer->bottoms[0];
-    return is ? static_cast<const LoopEnd*>(layer) : 0;
+    return as<LoopStart>(first) && first->tops[0] == layer->bottoms[0] ? end : 0;
 }
 
 // The layers to run, into `order`, and how often each blob is read on the way, into `uses`.
@@ -473,7 +471,7 @@ static bool owned_alone(const std::vector<Mat>& mats) {
 }
 
 static bool is_input_layer(const Layer& layer) {
-    return layer.bottoms.empty() && layer.typeindex == layer_to_index("Input");
+    return layer.bottoms.empty() && as<Input>(&layer);
 }
 
 // An empty blob that is more than the layer knows how to deal with.

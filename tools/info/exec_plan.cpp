@@ -12,6 +12,7 @@
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/kernel_set.h"
+#include "layer/input.h"
 #include "layer/registry.h"
 #include "log.h"
 
@@ -57,7 +58,7 @@ public:
         p.backend = "cpu";
         for (int blob : layer->bottoms) p.inputs.push_back(layout_text(blobs_[blob]));
         for (int blob : layer->tops) p.outputs.push_back(layout_text(blobs_[blob]));
-        if (layer->type == "Input") return p;
+        if (as<Input>(layer)) return p;
         choose_kernels(layer, &p);
         note_inputs(layer, &p);
         note_outputs(layer, &p);
@@ -83,13 +84,14 @@ private:
             choose_int8_kernels(layer, p);
             return;
         }
-        if (layer->type == "InnerProduct") {
-            const char* algorithm = static_cast<const InnerProductCpu*>(layer)->algorithm();
+        if (const InnerProductCpu* product = as<InnerProductCpu>(layer)) {
+            const char* algorithm = product->algorithm();
             if (*algorithm) p->kernels += std::string(" ") + algorithm;
             if (strcmp(algorithm, "vectors") == 0) p->notes.push_back(why_no_tiles(nullptr));
         }
-        if (layer->type != "Convolution") return;
-        const char* algorithm = static_cast<const ConvolutionCpu*>(layer)->algorithm();
+        const ConvolutionCpu* conv = as<ConvolutionCpu>(layer);
+        if (!conv || conv->axes != 2) return;
+        const char* algorithm = conv->algorithm();
         if (*algorithm) p->kernels += std::string(" ") + algorithm;
         const bool tiles = strcmp(algorithm, "split") == 0 || strcmp(algorithm, "fixed") == 0;
         if (*algorithm && !tiles) p->notes.push_back(why_no_tiles(fixed_kernels_for(net_.opt)));
@@ -103,9 +105,10 @@ private:
     }
 
     void choose_int8_kernels(Layer* layer, LayerPlan* p) const {
-        const bool conv = layer->type == "Convolution", product = layer->type == "InnerProduct";
-        const char* name = conv      ? static_cast<const ConvolutionCpu*>(layer)->int8_kernels()
-                           : product ? static_cast<const InnerProductCpu*>(layer)->int8_kernels()
+        const ConvolutionCpu* conv = as<ConvolutionCpu>(layer);
+        const InnerProductCpu* product = as<InnerProductCpu>(layer);
+        const char* name = conv      ? conv->int8_kernels()
+                           : product ? product->int8_kernels()
                                      : int8_kernels().name;
         p->kernels += std::string(" int8 ") + name;
         if (!*name) p->notes.push_back("the reference: a sum may not fit in 32 bits");

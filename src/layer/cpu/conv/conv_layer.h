@@ -10,11 +10,16 @@ namespace quoll {
 // int8 ones run on int8 kernels, dynamic weights on the reference.
 class ConvolutionCpu : public ConvolutionOperator {
 public:
+    typedef ConvolutionCpu Class;
+    bool is_a(const void* id) const override {
+        return id == class_id<ConvolutionCpu>() || ConvolutionOperator::is_a(id);
+    }
     explicit ConvolutionCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    unsigned traits() const override { return ConvolutionOperator::traits() | kCreatesOutput; }
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
     // Of f32 weights; "" for others, and before the first run of one that is yet undecided.

@@ -14,6 +14,7 @@ public:
     explicit PoolingCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    unsigned traits() const override { return PoolingOperator::traits() | kCreatesOutput; }
 
 private:
     int global(const Mat& in, Mat& top, const Option& opt) const;

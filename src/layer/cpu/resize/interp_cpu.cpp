@@ -32,6 +32,7 @@ public:
     int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return Interp::traits() | kCreatesOutput; }
 
 private:
     int resize(const Mat& in, Mat& out, const Option& opt) const;
