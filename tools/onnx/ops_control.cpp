@@ -560,9 +560,10 @@ OpTable control_ops() {
         {"", "If", 1, 0, if_else,
          "branches of the same rank, unless the condition is known at conversion"},
         {"", "Loop", 1, 0, loop,
-         "unrolled where the trip count is known; otherwise carried values of rank at most 4"},
+         "unrolled where the trip count is known; otherwise carried values of rank at most 4", 0,
+         kOpTakesSequences},
         {"", "Scan", 8, 0, scan,
-         "unrolled where the length is known; otherwise states of rank at most 4"},
+         "unrolled where the length is known; otherwise states of rank at most 4", 0},
     };
 }
 
