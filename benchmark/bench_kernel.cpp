@@ -312,7 +312,7 @@ void run_operator(State& state, const OperatorCase& op, bool bf16) {
     if (run() != 0) return state.SkipWithError("does not run");
     const Shape made = out.logical_shape();
     for (auto _ : state) run();
-    const double macs = (double)count_macs(*net.layers().back(), op.inputs, {made});
+    const double macs = (double)net.layers().back()->macs(op.inputs, {made});
     state.counters["GMACPS"] = Counter(macs * 1e-9, Counter::kIsIterationInvariantRate);
     state.counters["Input"] =
         Counter((double)bytes, Counter::kIsIterationInvariantRate, Counter::OneK::kIs1024);

@@ -64,7 +64,7 @@ json LayerProfile::describe(const Record& record) const {
                  (kernel.empty() ? "" : "x") + kernel;
     return {{"type", layer->type},
             {"name", layer->name},
-            {"macs", std::max<int64_t>(count_macs(*layer, {input}, record.outputs), 0)},
+            {"macs", std::max<int64_t>(layer->macs({input}, record.outputs), 0)},
             {"stride", pair_text(layer, "stride_h", "stride_w")},
             {"pad", pair_text(layer, "pad_top", "pad_left")},
             {"dilation", pair_text(layer, "dilation_h", "dilation_w")},

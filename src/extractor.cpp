@@ -148,10 +148,10 @@ static void copy_out(const Mat& blob, Mat* feat) {
 
 // True for a weight that is a blob, or a part of one.
 static bool is_constant(const std::vector<Layer*>& layers, const Mat& blob) {
-    static const int type = layer_to_index("MemoryData");
     for (const Layer* layer : layers) {
-        if (layer->typeindex != type) continue;
-        const Mat& value = static_cast<const MemoryData*>(layer)->value();
+        const MemoryData* constant = as<MemoryData>(layer);
+        if (!constant) continue;
+        const Mat& value = constant->value();
         const char *begin = (const char*)value.data, *at = (const char*)blob.data;
         if (at >= begin && at < begin + value.total() * value.elemsize) return true;
     }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "layer/activation.h"
 #include "layer/tensor.h"
 #include "log.h"
 #include "net.h"
@@ -35,6 +36,10 @@ int Layer::create_pipeline(const Option&) { return kOk; }
 int Layer::destroy_pipeline(const Option&) { return kOk; }
 void Layer::visit_params(ParamVisitor&) {}
 void Layer::visit_weights(WeightVisitor&) {}
+bool Layer::is_a(const void*) const { return false; }
+unsigned Layer::traits() const { return 0; }
+Activation Layer::as_activation() const { return Activation(); }
+int64_t Layer::macs(const std::vector<Shape>&, const std::vector<Shape>&) const { return 0; }
 
 int Layer::plan(const std::vector<Shape>&, const Option&,
                 std::shared_ptr<const LayerPlan>* plan) const {

@@ -4,6 +4,8 @@
 #ifndef QUOLL_LAYER_H
 #define QUOLL_LAYER_H
 
+#include <stdint.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 
 namespace quoll {
 
+struct Activation;
 class ParamVisitor;
 class WeightVisitor;
 
@@ -82,6 +85,18 @@ public:
     // only override load_param and load_model have none to show.
     virtual void visit_params(ParamVisitor& v);
     virtual void visit_weights(WeightVisitor& v);
+
+    // What graph passes and planners ask of an operator, explained in layer/traits.h. Custom layers
+    // promise nothing.
+    // True if the object is of the class with that id; for as<T>(layer).
+    virtual bool is_a(const void* class_id) const;
+    // A sum of Traits.
+    virtual unsigned traits() const;
+    // The activation_type, with its parameters, that does the same; type 0 if there is none.
+    virtual Activation as_activation() const;
+    // Multiply-accumulates for these sizes; 0 for operators that do not multiply, -1 if a size that
+    // they depend on is not known (dims 0).
+    virtual int64_t macs(const std::vector<Shape>& bottoms, const std::vector<Shape>& tops) const;
 
     // Logs "[type name] message" and returns kError: `return fail("expected 3 axes, got %d",
     // dims);`

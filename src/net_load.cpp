@@ -7,6 +7,8 @@
 #include "datareader.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
+#include "layer/concat.h"
+#include "layer/input.h"
 #include "layer/registry.h"
 #include "layer/schema.h"
 #include "log.h"
@@ -172,10 +174,9 @@ int Net::Private::finish_graph() {
         layer->bottom_shapes.clear();
         for (int id : layer->bottoms) layer->bottom_shapes.push_back(blobs[id].shape);
     }
-    const int input_type = layer_to_index("Input");
     for (size_t i = 0; i < blobs.size(); i++) {
         if (blobs[i].producer < 0) continue;  // an index that the file skips
-        if (layers[blobs[i].producer]->typeindex == input_type) input_indexes.push_back((int)i);
+        if (as<Input>(layers[blobs[i].producer])) input_indexes.push_back((int)i);
         if (blobs[i].consumer < 0) output_indexes.push_back((int)i);
     }
     for (int i : input_indexes) input_names.push_back(blobs[i].name.c_str());
@@ -337,10 +338,9 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
         infer_missing_hints();
         status = create_pipelines(opt);
     }
-    const int concat = layer_to_index("Concat");
-    has_concats = !opt.use_reference_layers && concat >= 0 &&
+    has_concats = !opt.use_reference_layers &&
                   std::any_of(layers.begin(), layers.end(),
-                              [concat](const Layer* l) { return l->typeindex == concat; });
+                              [](const Layer* l) { return as<Concat>(l) != nullptr; });
     weights_loaded = status == kOk;
     return status <= 0 ? status : (int)kError;
 }

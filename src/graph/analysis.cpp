@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "layer/schema.h"
+#include "layer/input.h"
 #include "log.h"
 
 namespace quoll {
@@ -33,7 +33,7 @@ std::vector<std::string> output_blobs(const Model& model) {
 std::vector<std::string> input_blobs(const Model& model) {
     std::vector<std::string> inputs;
     for (const ModelLayer& layer : model.layers)
-        if (layer.type == "Input")
+        if (layer.is<Input>())
             inputs.insert(inputs.end(), layer.outputs.begin(), layer.outputs.end());
     return inputs;
 }
@@ -173,14 +173,6 @@ private:
     std::vector<WeightFacts>* list_;
 };
 
-// Outputs that are the input's memory under another name or shape.
-bool shares_memory(const ModelLayer& layer) {
-    for (const char* type :
-         {"Split", "Noop", "Output", "Reshape", "Flatten", "Squeeze", "ExpandDims"})
-        if (layer.type == type) return true;
-    return false;
-}
-
 // The blobs of a run in light mode: which are alive, and which share memory.
 class MemoryRun {
 public:
@@ -203,7 +195,8 @@ private:
 
     void run_layer(int index) {
         const ModelLayer& layer = model_.layers[index];
-        const bool given = layer.type == "Input";
+        const bool given = layer.is<Input>();
+        const bool shares = layer.prototype() && has_trait(*layer.prototype(), kSharesMemory);
         std::vector<int> freed;
         bool alone = !layer.inputs.empty() && inplace(layer);
         for (const std::string& blob : layer.inputs) {
@@ -219,7 +212,7 @@ private:
             facts_.complete &= size != sizes_.end();
             const int64_t bytes = size == sizes_.end() ? 0 : blob_bytes(size->second);
             facts_.sum += bytes;
-            const bool reuses = shares_memory(layer) || (alone && i < layer.inputs.size());
+            const bool reuses = shares || (alone && i < layer.inputs.size());
             if (reuses && !layer.inputs.empty())
                 place(blob, buffer_of_[layer.inputs[std::min(i, layer.inputs.size() - 1)]]);
             else
@@ -232,7 +225,7 @@ private:
 
     static bool inplace(const ModelLayer& layer) {
         const std::unique_ptr<Layer> op(create_layer(layer.type.c_str()));
-        return op && op->support_inplace && layer.type != "Split";
+        return op && op->support_inplace;
     }
     int new_buffer(int64_t bytes) {
         buffers_.push_back(Buffer{bytes, 0});
@@ -280,10 +273,10 @@ int analyse_model(const Model& model, const BlobSizes& given, ModelFacts* facts)
             ListWeights list(*op, layer, &one.weights);
             op->visit_weights(list);
             QUOLL_RETURN_IF_ERROR(list.status);
-            one.macs = count_macs(*op, one.inputs, one.outputs);
+            one.cost = cost_of(*op, one.inputs, one.outputs);
         }
-        if (one.macs > 0) facts->macs += one.macs;
-        if (one.macs < 0) facts->macs_complete = false;
+        if (one.cost.macs > 0) facts->macs += one.cost.macs;
+        if (one.cost.macs < 0) facts->macs_complete = false;
         facts->parameters += one.parameters();
         facts->weight_bytes += one.weight_bytes();
         facts->layers.push_back(one);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/model.h"
+#include "layer/traits.h"
 
 namespace quoll {
 
@@ -44,9 +45,8 @@ struct WeightFacts {
 
 struct LayerFacts {
     std::vector<Shape> inputs, outputs;  // dims 0: not known
-    // Multiply-accumulates of convolutions, deconvolutions, products of matrices, attention and
-    // recurrent layers; 0 for others. -1: sizes that it depends on are not known.
-    int64_t macs = 0;
+    // See layer/traits.h; of custom layers nothing is known, and they count as 0.
+    Cost cost = {0, 0};
     std::vector<WeightFacts> weights;
     int64_t parameters() const;
     int64_t weight_bytes() const;
@@ -73,8 +73,6 @@ struct ModelFacts {
 // are not an error: what follows from them is unknown, and the log has the reason.
 int analyse_model(const Model& model, const BlobSizes& given, ModelFacts* facts);
 
-// Multiply-accumulates of one layer, see LayerFacts::macs.
-int64_t count_macs(Layer& op, const std::vector<Shape>& inputs, const std::vector<Shape>& outputs);
 // Bytes of a blob with elempack 1; f32 scalars take `float_size` bytes.
 int64_t blob_bytes(const Shape& shape, int float_size = 4);
 

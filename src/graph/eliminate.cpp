@@ -3,11 +3,15 @@
 #include "layer/concat.h"
 #include "layer/dropout.h"
 #include "layer/elementwise.h"
+#include "layer/flatten.h"
+#include "layer/innerproduct.h"
 #include "layer/memorydata.h"
+#include "layer/noop.h"
 #include "layer/padding.h"
 #include "layer/permute.h"
 #include "layer/pool_reference.h"
 #include "layer/reshape.h"
+#include "layer/split.h"
 
 namespace quoll {
 
@@ -21,8 +25,8 @@ bool is_neutral(const BinaryOp& s) {
 
 // The layer puts all values into one axis, in their order.
 bool flattens(const LayerGraph& graph, int index) {
-    if (graph.is(index, "Flatten")) return true;
-    const auto* s = graph.as<Reshape>(index, "Reshape");
+    if (graph.is<Flatten>(index)) return true;
+    const auto* s = graph.as<Reshape>(index);
     const int none = -233;
     return s && s->bottoms.size() == 1 && s->w == -1 && s->h == none && s->d == none &&
            s->c == none && !s->permute && s->shape_expr.empty() &&
@@ -35,10 +39,10 @@ bool flattens(const LayerGraph& graph, int index) {
 bool is_flat(const LayerGraph& graph, int blob) {
     const int producer = graph.producer(blob);
     if (producer < 0) return false;
-    const auto* pool = graph.as<PoolingOperator>(producer, "Pooling");
+    const auto* pool = graph.as<PoolingOperator>(producer);
     if (pool) return pool->global_pooling != 0;
     WeightedLayer w;
-    if (graph.is(producer, "InnerProduct"))
+    if (graph.is<InnerProduct>(producer))
         return weighted_layer(graph, producer, &w) && w.per_output;
     return flattens(graph, producer);
 }
@@ -46,18 +50,18 @@ bool is_flat(const LayerGraph& graph, int blob) {
 bool is_identity(const LayerGraph& graph, int index) {
     const Layer& layer = *graph.layer(index);
     if (layer.bottoms.size() != 1 || layer.tops.empty()) return false;
-    if (graph.is(index, "Noop")) return layer.tops.size() == 1;
-    if (graph.is(index, "Split")) return true;
-    if (const auto* s = graph.as<Dropout>(index, "Dropout")) return s->scale == 1.f;
-    if (const auto* s = graph.as<PoolingOperator>(index, "Pooling"))
-        return s->kernel_w == 1 && s->kernel_h == 1 && s->stride_w == 1 && s->stride_h == 1 &&
-               !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
+    if (graph.is<Noop>(index)) return layer.tops.size() == 1;
+    if (graph.is<Split>(index)) return true;
+    if (const auto* s = graph.as<Dropout>(index)) return s->scale == 1.f;
+    if (const auto* s = graph.as<PoolingOperator>(index))
+        return s->axes == 2 && s->kernel_w == 1 && s->kernel_h == 1 && s->stride_w == 1 &&
+               s->stride_h == 1 && !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
                s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0;
-    if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp")) return is_neutral(*s);
+    if (const auto* s = graph.as<BinaryOp>(index)) return is_neutral(*s);
     // Of one input; whether it has another axis shows when it runs.
-    if (const auto* s = graph.as<Concat>(index, "Concat")) return s->axis == 0 || s->axis == -1;
-    if (const auto* s = graph.as<Permute>(index, "Permute")) return s->order_type == 0;
-    if (const auto* s = graph.as<Padding>(index, "Padding"))
+    if (const auto* s = graph.as<Concat>(index)) return s->axis == 0 || s->axis == -1;
+    if (const auto* s = graph.as<Permute>(index)) return s->order_type == 0;
+    if (const auto* s = graph.as<Padding>(index))
         return s->top == 0 && s->bottom == 0 && s->left == 0 && s->right == 0 && s->front == 0 &&
                s->behind == 0 && s->per_channel_pad_data_size == 0;
     return flattens(graph, index) && is_flat(graph, layer.bottoms[0]);
@@ -84,7 +88,7 @@ int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker&) {
     if (!flattens(graph, index)) return 0;
     // An inner product takes what is no matrix as it lies.
     const int next = graph.only_reader(index);
-    if (!graph.is(next, "InnerProduct")) return 0;
+    if (!graph.is<InnerProduct>(next)) return 0;
     const int before = graph.producer(graph.layer(index)->bottoms[0]);
     if (!gives_channels(graph, before)) return 0;
     const std::string what = graph.layer(index)->type + " before InnerProduct left out";
@@ -92,7 +96,7 @@ int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker&) {
 }
 
 int fold_padding(LayerGraph& graph, int index, const LayerMaker&) {
-    const auto* pad = graph.as<Padding>(index, "Padding");
+    const auto* pad = graph.as<Padding>(index);
     if (!pad || pad->type != Padding::kConstant || pad->per_channel_pad_data_size != 0) return 0;
     const int widths[] = {pad->top, pad->bottom, pad->left, pad->right};
     for (int width : widths)
@@ -114,13 +118,13 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker&) {
 }
 
 int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
-    auto* op = graph.as<BinaryOp>(index, "BinaryOp");
+    auto* op = graph.as<BinaryOp>(index);
     if (!op || op->with_scalar || op->bottoms.size() != 2) return 0;
-    const auto* constant = graph.as<MemoryData>(graph.producer(op->bottoms[1]), "MemoryData");
+    const auto* constant = graph.as<MemoryData>(graph.producer(op->bottoms[1]));
     // More axes than the other operand has would show in the result.
-    if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 ||
-        constant->data.w != 1 || constant->data.dtype != DType::f32 ||
-        constant->data.elempack != 1 || graph.is(graph.producer(op->bottoms[0]), "MemoryData"))
+    if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 || constant->data.w != 1 ||
+        constant->data.dtype != DType::f32 || constant->data.elempack != 1 ||
+        graph.is<MemoryData>(graph.producer(op->bottoms[0])))
         return 0;
     op->with_scalar = 1;
     op->b = constant->data[0];
@@ -159,7 +163,7 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {keep_int8}, make));
     // Constants whose readers took them over.
     for (size_t i = 0; i < graph.size(); i++) {
-        if (!graph.is((int)i, "MemoryData") || graph.layer((int)i)->tops.size() != 1) continue;
+        if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;
         const int blob = graph.layer((int)i)->tops[0];
         if (graph.readers(blob).empty() && !graph.kept(blob)) {
             graph.remove((int)i);

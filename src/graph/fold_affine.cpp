@@ -80,9 +80,8 @@ struct Channels {
 // the outermost axis if it has that size, or as many axes with 1 on the others.
 bool channel_constant(const LayerGraph& graph, int blob, Channels channels,
                       std::vector<float>* values) {
-    const auto* constant = graph.as<MemoryData>(graph.producer(blob), "MemoryData");
-    if (!constant || !constant->bottoms.empty() || constant->data.dtype != DType::f32 ||
-        constant->data.elempack != 1)
+    const auto* constant = graph.as<MemoryData>(graph.producer(blob));
+    if (!constant || !constant->bottoms.empty() || constant->data.dtype != DType::f32 || constant->data.elempack != 1)
         return false;
     const Mat& m = constant->data;
     const int outermost = m.dims == 1 ? m.w : m.dims == 2 ? m.h : m.c;
@@ -107,33 +106,33 @@ bool affine_of_binary(const LayerGraph& graph, const BinaryOp& op, int from, Cha
 
 // What layer `index` does to `from`, a blob with `channels` on its outermost axis.
 bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels channels, Affine* f) {
-    if (const auto* s = graph.as<BatchNorm>(index, "BatchNorm")) {
+    if (const auto* s = graph.as<BatchNorm>(index)) {
         if (s->channels != channels.count) return false;
         f->scale = values_of(s->b_data), f->offset = values_of(s->a_data);
         return true;
     }
-    if (const auto* s = graph.as<Scale>(index, "Scale")) {
+    if (const auto* s = graph.as<Scale>(index)) {
         if (s->scale_is_input() || s->scale_data_size != channels.count) return false;
         f->scale = values_of(s->scale_data);
         f->offset.assign(1, 0.f);
         if (s->bias_term) f->offset = values_of(s->bias_data);
         return true;
     }
-    if (const auto* s = graph.as<Bias>(index, "Bias")) {
+    if (const auto* s = graph.as<Bias>(index)) {
         if (s->bias_data_size != channels.count) return false;
         f->scale.assign(1, 1.f);
         f->offset = values_of(s->bias_data);
         return true;
     }
-    if (const auto* s = graph.as<Dropout>(index, "Dropout")) {
+    if (const auto* s = graph.as<Dropout>(index)) {
         f->scale.assign(1, s->scale), f->offset.assign(1, 0.f);
         return true;
     }
-    if (const auto* s = graph.as<Power>(index, "Power")) {
+    if (const auto* s = graph.as<Power>(index)) {
         f->scale.assign(1, s->scale), f->offset.assign(1, s->shift);
         return s->power == 1.f;
     }
-    if (const auto* s = graph.as<BinaryOp>(index, "BinaryOp"))
+    if (const auto* s = graph.as<BinaryOp>(index))
         return affine_of_binary(graph, *s, from, channels, f);
     return false;
 }
@@ -183,7 +182,7 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
         if (!w.folds || !affine_of_layer(graph, next, from, {w.num_output, w.axes}, &f)) return 0;
         if (!w.per_output && !f.uniform()) return 0;
         status = apply_to_weights(w, f);
-    } else if (auto* norm = graph.as<BatchNorm>(index, "BatchNorm")) {
+    } else if (auto* norm = graph.as<BatchNorm>(index)) {
         if (!affine_of_layer(graph, next, from, {norm->channels, -1}, &f)) return 0;
         status = apply_to_batchnorm(*norm, f);
     } else {

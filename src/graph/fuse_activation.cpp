@@ -1,71 +1,42 @@
-#include <initializer_list>
-
 #include "graph/passes.h"
 #include "layer/binaryop.h"
-#include "layer/clip.h"
-#include "layer/gelu.h"
 #include "layer/hardsigmoid.h"
 #include "layer/hardswish.h"
 #include "layer/prelu.h"
 #include "layer/relu.h"
-#include "layer/swish.h"
+#include "layer/sigmoid.h"
 
 namespace quoll {
 
 namespace {
 
-struct FoundActivation {
-    int type;
-    std::vector<float> params;
-};
-
-bool activation_of_layer(const LayerGraph& graph, int index, FoundActivation* f) {
-    f->params.clear();
-    if (const auto* s = graph.as<ReLU>(index, "ReLU")) {
-        f->type = s->slope == 0.f ? kActivationReLU : kActivationLeakyReLU;
-        if (s->slope != 0.f) f->params = {s->slope};
-    } else if (const auto* s = graph.as<Clip>(index, "Clip")) {
-        f->type = kActivationClip;
-        f->params = {s->min, s->max};
-    } else if (const auto* s = graph.as<HardSwish>(index, "HardSwish")) {
-        f->type = kActivationHardSwish;
-        f->params = {s->alpha, s->beta};
-    } else if (const auto* s = graph.as<GELU>(index, "GELU")) {
-        f->type = kActivationGelu;
-        f->params = {s->fast_gelu ? 1.f : 0.f};
-    } else if (graph.is(index, "Sigmoid")) {
-        f->type = kActivationSigmoid;
-    } else if (graph.is(index, "Mish")) {
-        f->type = kActivationMish;
-    } else if (const auto* s = graph.as<Swish>(index, "Swish")) {
-        if (s->beta != 1.f) return false;
-        f->type = kActivationSwish;
-    } else {
-        return false;
-    }
-    return true;
+// The activation that the layer is.
+Activation activation_of(const LayerGraph& graph, int index) {
+    const Layer& layer = *graph.layer(index);
+    return layer.typeindex >= 0 ? layer.as_activation() : Activation();
 }
 
-// The layer that computes `type` of `blob` and is read by `reader` alone; -1 if there is none.
-int gate_of(const LayerGraph& graph, int blob, int reader, const char* type) {
-    const int gate = graph.producer(blob);
-    return gate >= 0 && graph.is(gate, type) && graph.only_reader(gate) == reader ? gate : -1;
+// The T that makes `blob` and is read by `reader` alone; null if there is none.
+template <class T>
+const T* gate_of(const LayerGraph& graph, int blob, int reader) {
+    const T* gate = graph.as<T>(graph.producer(blob));
+    return gate && graph.only_reader(graph.producer(blob)) == reader ? gate : nullptr;
 }
 
 }  // namespace
 
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
     WeightedLayer w;
-    FoundActivation f;
     const int next = graph.only_reader(index);
-    if (next < 0 || !weighted_layer(graph, index, &w) || !w.activates ||
-        !activation_of_layer(graph, next, &f))
-        return 0;
+    if (next < 0 || !weighted_layer(graph, index, &w) || !w.activates) return 0;
+    const Activation f = activation_of(graph, next);
+    if (f.type == kActivationNone) return 0;
     Mat params;
-    if (!f.params.empty()) {
-        params.create((int)f.params.size());
+    if (f.num_params() > 0) {
+        params.create(f.num_params());
         if (params.empty()) return kOutOfMemory;
-        for (size_t i = 0; i < f.params.size(); i++) params[i] = f.params[i];
+        params[0] = f.a;
+        if (params.w > 1) params[1] = f.b;
     }
     *w.activation_type = f.type;
     *w.activation_params = params;
@@ -75,33 +46,31 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
 }
 
 int merge_gate(LayerGraph& graph, int index, const LayerMaker& make) {
-    if (const auto* s = graph.as<PReLU>(index, "PReLU")) {
+    if (const auto* s = graph.as<PReLU>(index)) {
         if (s->num_slope != 1) return 0;
-        std::unique_ptr<Layer> relu(make("ReLU"));
+        std::unique_ptr<Layer> with(make("ReLU"));
+        ReLU* relu = as<ReLU>(with.get());
         if (!relu) return 0;  // left out of this build
-        static_cast<ReLU&>(*relu).slope = s->slope_data[0];
-        graph.replace(index, std::move(relu), s->bottoms, "PReLU with one slope to ReLU");
+        relu->slope = s->slope_data[0];
+        graph.replace(index, std::move(with), s->bottoms, "PReLU with one slope to ReLU");
         return 1;
     }
-    const auto* mul = graph.as<BinaryOp>(index, "BinaryOp");
+    const auto* mul = graph.as<BinaryOp>(index);
     if (!mul || mul->op_type != BinaryOp::MUL || mul->with_scalar || mul->bottoms.size() != 2)
         return 0;
     for (int side : {0, 1}) {
         const int x = mul->bottoms[side], gated = mul->bottoms[1 - side];
-        const int sigmoid = gate_of(graph, gated, index, "Sigmoid");
-        const int hard = gate_of(graph, gated, index, "HardSigmoid");
-        const int gate = sigmoid >= 0 ? sigmoid : hard;
-        if (gate < 0 || graph.layer(gate)->bottoms[0] != x) continue;
-        std::unique_ptr<Layer> with(make(sigmoid >= 0 ? "Swish" : "HardSwish"));
+        const Sigmoid* sigmoid = gate_of<Sigmoid>(graph, gated, index);
+        const HardSigmoid* hard = gate_of<HardSigmoid>(graph, gated, index);
+        const Layer* gate = sigmoid ? (const Layer*)sigmoid : hard;
+        if (!gate || gate->bottoms[0] != x) continue;
+        std::unique_ptr<Layer> with(make(sigmoid ? "Swish" : "HardSwish"));
         if (!with) return 0;
-        if (sigmoid < 0) {
-            const auto* s = graph.as<HardSigmoid>(hard, "HardSigmoid");
-            static_cast<HardSwish&>(*with).alpha = s->alpha;
-            static_cast<HardSwish&>(*with).beta = s->beta;
-        }
+        if (HardSwish* swish = as<HardSwish>(with.get()))
+            swish->alpha = hard->alpha, swish->beta = hard->beta;
         graph.replace(index, std::move(with), {x},
-                      sigmoid >= 0 ? "x * Sigmoid(x) to Swish" : "x * HardSigmoid(x) to HardSwish");
-        graph.remove(gate);
+                      sigmoid ? "x * Sigmoid(x) to Swish" : "x * HardSigmoid(x) to HardSwish");
+        graph.remove(graph.producer(gated));
         return 1;
     }
     return 0;

@@ -1,6 +1,7 @@
 #include "graph/passes.h"
 #include "layer/binaryop.h"
 #include "layer/eltwise.h"
+#include "layer/memorydata.h"
 
 namespace quoll {
 
@@ -8,8 +9,8 @@ namespace {
 
 // The layer is the plain sum of two blobs.
 bool adds_two(const LayerGraph& graph, int index) {
-    const auto* op = graph.as<BinaryOp>(index, "BinaryOp");
-    const auto* sum = graph.as<Eltwise>(index, "Eltwise");
+    const auto* op = graph.as<BinaryOp>(index);
+    const auto* sum = graph.as<Eltwise>(index);
     const bool adds = (op && op->op_type == BinaryOp::ADD && !op->with_scalar) ||
                       (sum && sum->op_type == Eltwise::SUM && sum->coeffs.empty());
     if (!adds) return false;
@@ -20,18 +21,17 @@ bool adds_two(const LayerGraph& graph, int index) {
 }  // namespace
 
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
-    const bool plain = graph.is(index, "Convolution") || graph.is(index, "Convolution1D") ||
-                       graph.is(index, "Convolution3D");
-    const int next = plain ? graph.only_reader(index) : -1;
+    ConvolutionOperator* found = graph.as<ConvolutionOperator>(index);
+    const int next = found && !found->grouped ? graph.only_reader(index) : -1;
     if (next < 0 || !adds_two(graph, next)) return 0;
-    ConvolutionOperator& conv = *static_cast<ConvolutionOperator*>(graph.layer(index));
+    ConvolutionOperator& conv = *found;
     if (conv.activation_type != kActivationNone || conv.dynamic_weight || conv.add_input ||
         conv.int8_affine || conv.int8_output() || conv.bottoms.size() != 1)
         return 0;
     const std::vector<int>& in = graph.layer(next)->bottoms;
     const int added = graph.producer(in[in[0] == conv.tops[0] ? 1 : 0]);
     // Of two convolutions the later one takes the sum; constants belong into the bias.
-    if (added > index || graph.is(added, "MemoryData")) return 0;
+    if (added > index || graph.is<MemoryData>(added)) return 0;
     const std::string what = graph.layer(next)->type + " into " + conv.type;
     graph.absorb(index, next, true, what.c_str());
     conv.add_input = 1;

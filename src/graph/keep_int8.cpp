@@ -1,10 +1,8 @@
 #include <algorithm>
 
 #include "graph/passes.h"
+#include "layer/concat.h"
 #include "layer/innerproduct.h"
-#include "layer/padding.h"
-#include "layer/pool_reference.h"
-#include "layer/relu.h"
 
 namespace quoll {
 
@@ -14,7 +12,7 @@ namespace {
 float input_scale(const LayerGraph& graph, int index, int blob) {
     const std::vector<int>& in = graph.layer(index)->bottoms;
     if (in[0] != blob || std::count(in.begin(), in.end(), blob) != 1) return 0.f;
-    if (const auto* s = graph.as<InnerProduct>(index, "InnerProduct"))
+    if (const auto* s = graph.as<InnerProduct>(index))
         return s->int8_scale_term != 0 && !s->int8_affine ? s->bottom_blob_int8_scales[0] : 0.f;
     const ConvolutionFields* conv = convolution_fields(graph, index);
     const bool rounds =
@@ -29,31 +27,12 @@ bool gives_int8(const LayerGraph& graph, int index) {
            !conv->dynamic_weight && graph.layer(index)->tops.size() == 1;
 }
 
-// No window is empty: for those f32 and s8 have other results.
-bool windows_hold_values(const PoolingOperator& s) {
-    if (s.global_pooling) return true;
-    const auto holds = [](int kernel, int stride, int before, int after) {
-        return before >= 0 && after >= 0 && before < kernel && stride + after <= kernel;
-    };
-    return s.pad_mode <= 1 && !s.adaptive_pooling &&
-           holds(s.kernel_w, s.stride_w, s.pad_left, s.pad_right) &&
-           holds(s.kernel_h, s.stride_h, s.pad_top, s.pad_bottom);
-}
-
-// All outputs of the layer are values of its inputs, or 0, whatever they are: they may be rounded
-// before it as well as behind it.
-bool moves_values(const LayerGraph& graph, int index) {
-    if (graph.is(index, "Concat")) return true;
-    if (!graph.layer(index) || graph.layer(index)->bottoms.size() != 1) return false;
-    if (const auto* s = graph.as<PoolingOperator>(index, "Pooling"))
-        return s->is_max() && windows_hold_values(*s);
-    if (const auto* s = graph.as<ReLU>(index, "ReLU")) return s->slope == 0.f;
-    if (const auto* s = graph.as<Padding>(index, "Padding"))
-        return s->type != 0 || (s->value == 0.f && s->per_channel_pad_data_size == 0);
-    for (const char* type : {"Slice", "ShuffleChannel", "Reshape", "Permute", "Flatten", "Squeeze",
-                             "ExpandDims", "Crop", "PixelShuffle", "Reorg"})
-        if (graph.is(index, type)) return true;
-    return false;
+// All outputs of the layer are values of its inputs, or 0: they may be rounded before it as well as
+// behind it.
+bool takes_rounded(const LayerGraph& graph, int index) {
+    const Layer* layer = graph.layer(index);
+    if (!layer || (layer->bottoms.size() != 1 && !graph.is<Concat>(index))) return false;
+    return has_trait(*layer, kMovesValues) || has_trait(*layer, kChoosesValues);
 }
 
 // The blobs that must be s8 if one is: with what makes and reads them.
@@ -78,14 +57,14 @@ private:
         if (graph_.kept(blob) || readers.empty() || maker < 0) return false;
         if (gives_int8(graph_, maker)) {
             makers_.push_back(maker);
-        } else if (moves_values(graph_, maker)) {
+        } else if (takes_rounded(graph_, maker)) {
             add(graph_.layer(maker)->bottoms);
             add(graph_.layer(maker)->tops);
         } else {
             return false;
         }
         for (int reader : readers) {
-            if (moves_values(graph_, reader)) {
+            if (takes_rounded(graph_, reader)) {
                 add(graph_.layer(reader)->tops);
                 continue;
             }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "layer/input.h"
+
 namespace quoll {
 
 LayerGraph::LayerGraph(const std::vector<Layer*>& layers,
@@ -20,11 +22,6 @@ LayerGraph::LayerGraph(const std::vector<Layer*>& layers,
     }
     for (size_t blob = 0; blob < blob_names_.size(); blob++)
         if (readers_[blob].empty()) kept_[blob] = 1;
-}
-
-bool LayerGraph::is(int index, const char* type) const {
-    const Layer* layer = index >= 0 ? layers_[index] : nullptr;
-    return layer && layer->typeindex >= 0 && layer->type == type;
 }
 
 int LayerGraph::only_reader(int index) const {
@@ -85,7 +82,7 @@ bool LayerGraph::bypass(int index, const char* what) {
     if (any_kept) {
         // The kept name can move to the producer of the input, if that blob serves this layer only.
         const bool renames = layer->tops.size() == 1 && !kept(in) && readers_[in].size() == 1 &&
-                             !is(from, "Input") && layers_[from]->tops.size() == 1;
+                             !is<Input>(from) && layers_[from]->tops.size() == 1;
         if (!renames) return false;
         absorb(from, index, false, what);
         alias_[in] = layers_[from]->tops[0];

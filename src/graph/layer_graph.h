@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "layer.h"
+#include "layer/traits.h"
 
 namespace quoll {
 
@@ -23,13 +23,16 @@ public:
     size_t size() const { return layers_.size(); }
     // Null: removed.
     Layer* layer(int index) const { return layers_[index]; }
-    // The layer as built-in operator T; null if it is of another type, custom or removed. Types are
-    // told by name: the library has no RTTI.
+    // The layer as built-in operator T; null if it is of another type, custom or removed, or index
+    // is -1.
     template <class T>
-    T* as(int index, const char* type) const {
-        return is(index, type) ? static_cast<T*>(layers_[index]) : nullptr;
+    T* as(int index) const {
+        return index >= 0 ? quoll::as<T>(layers_[index]) : nullptr;
     }
-    bool is(int index, const char* type) const;
+    template <class T>
+    bool is(int index) const {
+        return as<T>(index) != nullptr;
+    }
 
     int producer(int blob) const { return producer_[blob]; }
     // The layers that read a blob, once for each time.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/param_file.h"
+#include "layer/registry.h"
 #include "layer/schema.h"
 #include "log.h"
 
@@ -125,6 +126,8 @@ const StoredWeight* ModelLayer::find_weight(const char* weight) const {
         if (w.name == weight) return &w.stored;
     return nullptr;
 }
+
+const Layer* ModelLayer::prototype() const { return layer_prototype(type.c_str()); }
 
 void ModelLayer::set_weight(const char* weight, const Mat& values) {
     remove_weight(weight);

@@ -20,7 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "layer.h"
+#include "layer/traits.h"
 #include "modelbin.h"
 #include "paramdict.h"
 #include "platform.h"
@@ -50,6 +50,14 @@ struct ModelLayer {
     int custom_index = -1;
 
     bool custom() const { return layer_to_index(type.c_str()) < 0; }
+    // The operator in its reference form without params, for what they do not change; null for a
+    // custom layer. It stays.
+    const Layer* prototype() const;
+    // The type is operator T's (one of T's where that has several).
+    template <class T>
+    bool is() const {
+        return as<T>(prototype()) != nullptr;
+    }
 
     // Sets a parameter by its schema name; an error, with a message, when the operator has none of
     // that name and type. An int is taken for a float. Ranges are checked by Model::check().
@@ -67,7 +75,7 @@ struct ModelLayer {
 
     // The operator in its reference form with these params, and these weights as f32 or s8 if
     // `with_weights`; no pipeline. Null, with a message, when it refuses them or there is no such
-    // operator. Passes read fields from it: static_cast<const Convolution&>(*op).stride_w.
+    // operator. Passes read fields from it: as<InnerProduct>(op.get())->num_output.
     std::unique_ptr<Layer> make_operator(bool with_weights = false) const;
     // Takes the params over from an operator whose fields were changed; those that the schema does
     // not know stay.

@@ -7,7 +7,10 @@
 #include <set>
 
 #include "graph/layer_graph.h"
+#include "layer/input.h"
+#include "layer/memorydata.h"
 #include "layer/schema.h"
+#include "layer/split.h"
 #include "log.h"
 
 namespace quoll {
@@ -68,7 +71,7 @@ void make_inputs(Model* model, const std::vector<std::string>& blobs, const Blob
     for (const std::string& blob : model->blob_names()) taken.insert(blob);
     for (const std::string& blob : blobs) {
         ModelLayer& producer = model->layers[model->producer(blob)];
-        if (producer.type == "Input") continue;
+        if (producer.is<Input>()) continue;
         // The old producer may have other outputs that are needed.
         std::replace(producer.outputs.begin(), producer.outputs.end(), blob,
                      unique_name(blob + "_cut", &taken));
@@ -100,7 +103,7 @@ int keep_layers(Model* model, const std::set<int>& keep, const std::vector<std::
     for (const std::string& blob : output_blobs(*model)) unread.insert(blob);
     for (const std::string& blob : outputs) unread.erase(blob);
     for (ModelLayer& layer : model->layers) {
-        if (layer.type != "Split") continue;
+        if (!layer.is<Split>()) continue;
         const auto gone = [&](const std::string& blob) { return unread.count(blob) != 0; };
         layer.outputs.erase(std::remove_if(layer.outputs.begin(), layer.outputs.end(), gone),
                             layer.outputs.end());
@@ -131,7 +134,7 @@ void split_outputs(Model* model, const std::vector<std::string>& outputs) {
     for (const std::string& blob : outputs) {
         const std::vector<int> readers = model->consumers(blob);
         const int producer = model->producer(blob);
-        if (readers.empty() || producer < 0 || model->layers[producer].type == "Input") continue;
+        if (readers.empty() || producer < 0 || model->layers[producer].is<Input>()) continue;
         ModelLayer split;
         split.type = "Split";
         split.name = unique_name(blob + "_split", &names);
@@ -223,11 +226,11 @@ int remove_dead_layers(Model* model, OptimizeReport* report) {
     std::vector<std::string> outputs;
     std::set<int> keep;
     for (const std::string& blob : output_blobs(*model))
-        if (model->layers[model->producer(blob)].type != "MemoryData") outputs.push_back(blob);
+        if (!model->layers[model->producer(blob)].is<MemoryData>()) outputs.push_back(blob);
     if (outputs.empty()) return kOk;
     for (int index : execution_order(*model, outputs)) keep.insert(index);
     for (size_t i = 0; i < model->layers.size(); i++)
-        if (model->layers[i].type == "Input") keep.insert((int)i);
+        if (model->layers[i].is<Input>()) keep.insert((int)i);
     const int removed = keep_layers(model, keep, outputs);
     if (removed > 0) report->count("layers that nothing needs removed", removed);
     return kOk;
@@ -410,7 +413,7 @@ private:
 
 int splits_in(const Model& model) {
     int count = 0;
-    for (const ModelLayer& layer : model.layers) count += layer.type == "Split";
+    for (const ModelLayer& layer : model.layers) count += layer.is<Split>();
     return count;
 }
 

@@ -5,6 +5,7 @@
 #include "layer/concat.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/cpu/layout/lanes.h"
+#include "layer/shufflechannel.h"
 #include "layer/slice.h"
 
 namespace quoll {
@@ -15,39 +16,6 @@ namespace {
 // copied, which bounds the time that planning takes.
 const int kFarthest = 1000;
 const size_t kMostInputs = 256;
-
-// Operators whose fast forms call Mat::create for their output and then fill it: in-place layers
-// that copy their input first, and those that may give their input's memory on, gain nothing.
-bool makes_output(const Layer& layer) {
-    static const char* const kTypes[] = {"Concat",
-                                         "Convolution",
-                                         "ConvolutionDepthWise",
-                                         "Deconvolution",
-                                         "Pooling",
-                                         "Interp",
-                                         "DeconvolutionDepthWise",
-                                         "BinaryOp",
-                                         "Eltwise",
-                                         "ReLU",
-                                         "Sigmoid",
-                                         "Swish",
-                                         "HardSwish",
-                                         "HardSigmoid",
-                                         "Mish",
-                                         "Clip",
-                                         "ELU",
-                                         "TanH",
-                                         "GELU",
-                                         "SELU",
-                                         "ShuffleChannel"};
-    static const std::vector<int> types = [] {
-        std::vector<int> indexes;
-        for (const char* type : kTypes) indexes.push_back(layer_to_index(type));
-        return indexes;
-    }();
-    return layer.typeindex >= 0 &&
-           std::find(types.begin(), types.end(), layer.typeindex) != types.end();
-}
 
 class Planner {
 public:
@@ -99,12 +67,12 @@ private:
 
 // A Concat of blobs of known sizes, of 2 axes or more, along the outermost.
 bool Planner::joins_lanes(const Layer& layer) const {
-    static const int type = layer_to_index("Concat");
-    if (layer.typeindex != type || type < 0 || layer.bottoms.size() < 2 ||
-        layer.bottoms.size() > kMostInputs || layer.tops.size() != 1)
+    const Concat* concat = as<Concat>(&layer);
+    if (!concat || layer.bottoms.size() < 2 || layer.bottoms.size() > kMostInputs ||
+        layer.tops.size() != 1)
         return false;
     const Shape& out = shapes_[layer.tops[0]];
-    const int axis = static_cast<const Concat&>(layer).axis;
+    const int axis = concat->axis;
     if (out.dims < 2 || out.n != 1 || out.total() == 0 || (axis != 0 && axis != -out.dims))
         return false;
     return std::all_of(layer.bottoms.begin(), layer.bottoms.end(), [&](int id) {
@@ -115,10 +83,10 @@ bool Planner::joins_lanes(const Layer& layer) const {
 
 // A Slice of such a blob, whose pieces share its memory.
 bool Planner::cuts_lanes(const Layer& layer) const {
-    static const int type = layer_to_index("Slice");
-    if (layer.typeindex != type || type < 0 || layer.bottoms.size() != 1) return false;
+    const Slice* slice = as<Slice>(&layer);
+    if (!slice || layer.bottoms.size() != 1) return false;
     const Shape& in = shapes_[layer.bottoms[0]];
-    const int axis = static_cast<const Slice&>(layer).axis;
+    const int axis = slice->axis;
     return in.dims >= 2 && in.n == 1 && (axis == 0 || axis == -in.dims) &&
            shapes_[layer.tops[0]].dims == in.dims;
 }
@@ -137,12 +105,10 @@ int Planner::cut_from(int blob, int* first) const {
 
 // The elempack of the first output, as fast forms choose it.
 int Planner::pack_of(const Layer& layer) const {
-    static const int shuffle = layer_to_index("ShuffleChannel");
     const Shape& out = shapes_[layer.tops[0]];
     if (out.dims == 0 || !layer.support_packing) return 1;
     const bool elementwise = layer.one_blob_only && layer.support_inplace;
-    if (elementwise || (layer.typeindex == shuffle && shuffle >= 0))
-        return packs_[layer.bottoms[0]];
+    if (elementwise || as<ShuffleChannel>(&layer)) return packs_[layer.bottoms[0]];
     int pack = pack_within(lanes_, out.size(0));
     if (!joins_lanes(layer)) return pack;
     for (int id : layer.bottoms)
@@ -176,7 +142,7 @@ void Planner::find_lives() {
         }
         if (layer.tops.size() != 1) continue;
         packs_[layer.tops[0]] = pack_of(layer);
-        if (makes_output(layer)) producers_[layer.tops[0]] = i;
+        if (has_trait(layer, kCreatesOutput)) producers_[layer.tops[0]] = i;
         if (!layer.support_inplace || layer.bottoms.empty()) continue;
         Life& in = lives_[layer.bottoms[0]];
         if (in.to == i && in.bytes == lives_[layer.tops[0]].bytes) in.to = i - 1;

@@ -15,16 +15,12 @@ bool gives_channels(const LayerGraph& graph, int index) {
         if (const ConvolutionFields* s = convolution_fields(graph, index)) {
             if (s->axes != 2 || s->add_input) return false;
             if (s->maxk() > 1) return true;
-        } else if (const auto* s = graph.as<PoolingOperator>(index, "Pooling")) {
-            return !s->global_pooling;
-        } else if (graph.is(index, "Deconvolution") || graph.is(index, "DeconvolutionDepthWise")) {
-            return true;
-        } else {
-            bool keeps = false;
-            for (const char* type : {"ReLU", "Clip", "Sigmoid", "HardSwish", "HardSigmoid", "Swish",
-                                     "Mish", "GELU", "PReLU", "BatchNorm", "Dropout", "Scale"})
-                keeps |= graph.is(index, type);
-            if (!keeps) return false;
+        } else if (const auto* s = graph.as<PoolingOperator>(index)) {
+            return s->axes == 2 && !s->global_pooling;
+        } else if (const auto* s = graph.as<DeconvolutionOperator>(index)) {
+            return s->axes == 2;
+        } else if (!keeps_shape(layer)) {
+            return false;
         }
         if (layer.bottoms.size() != 1) return false;
         index = graph.producer(layer.bottoms[0]);
@@ -46,23 +42,24 @@ bool reduces_channels(const Reduction& s) {
 }
 
 bool is_plain_pixel_convolution(const ConvolutionFields& s) {
-    return s.axes == 2 && s.maxk() == 1 && s.stride_w == 1 && s.stride_h == 1 && s.pad_left == 0 &&
-           s.pad_right == 0 && s.pad_top == 0 && s.pad_bottom == 0 && s.group == 1 &&
+    return s.axes == 2 && !s.grouped && s.maxk() == 1 && s.stride_w == 1 && s.stride_h == 1 &&
+           s.pad_left == 0 && s.pad_right == 0 && s.pad_top == 0 && s.pad_bottom == 0 &&
            !s.dynamic_weight && s.int8_scale_term == 0 && s.weight_data.dtype == DType::f32;
 }
 
 }  // namespace
 
 int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make) {
-    const auto* s = graph.as<Reduction>(index, "Reduction");
+    const auto* s = graph.as<Reduction>(index);
     const bool mean = s && s->operation == Reduction::kMean;
     if (!s || (!mean && s->operation != Reduction::kMax) || s->coeff != 1.f ||
         !reduces_channels(*s) || s->bottoms.size() != 1 ||
         !gives_channels(graph, graph.producer(s->bottoms[0])))
         return 0;
     std::unique_ptr<Layer> with(make("Pooling"));
-    if (!with) return 0;
-    auto& pool = static_cast<PoolingOperator&>(*with);
+    PoolingOperator* made = as<PoolingOperator>(with.get());
+    if (!made) return 0;
+    PoolingOperator& pool = *made;
     pool.pooling_type = mean ? PoolingOperator::PoolMethod_AVE : PoolingOperator::PoolMethod_MAX;
     // Global pooling leaves one axis; one output a channel leaves three.
     pool.global_pooling = s->keepdims ? 0 : 1;
@@ -74,17 +71,18 @@ int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make) {
 }
 
 int convolution_to_product(LayerGraph& graph, int index, const LayerMaker& make) {
-    const auto* s = graph.is(index, "Convolution") ? convolution_fields(graph, index) : nullptr;
+    const auto* s = graph.as<ConvolutionOperator>(index);
     if (!s || !is_plain_pixel_convolution(*s) || graph.layer(index)->bottoms.size() != 1) return 0;
     const int before = graph.producer(graph.layer(index)->bottoms[0]);
-    const auto* pool = graph.as<PoolingOperator>(before, "Pooling");
+    const auto* pool = graph.as<PoolingOperator>(before);
     WeightedLayer w;
     const bool behind_product =
-        graph.is(before, "InnerProduct") && weighted_layer(graph, before, &w) && w.per_output;
+        graph.is<InnerProduct>(before) && weighted_layer(graph, before, &w) && w.per_output;
     if (!behind_product && !(pool && pool->global_pooling)) return 0;
     std::unique_ptr<Layer> with(make("InnerProduct"));
-    if (!with) return 0;
-    auto& product = static_cast<InnerProduct&>(*with);
+    InnerProduct* made = as<InnerProduct>(with.get());
+    if (!made) return 0;
+    InnerProduct& product = *made;
     product.num_output = s->num_output;
     product.bias_term = s->bias_term;
     product.weight_data_size = s->weight_data_size;

@@ -1,6 +1,8 @@
 #include "graph/passes.h"
 #include "layer/conv_reference.h"
+#include "layer/flatten.h"
 #include "layer/innerproduct.h"
+#include "layer/pool_reference.h"
 
 namespace quoll {
 
@@ -21,44 +23,30 @@ WeightedLayer of_fields(ConvFields& s, int int8_scale_term) {
     return w;
 }
 
-const char* const kConvolutions[] = {"Convolution",   "ConvolutionDepthWise",
-                                     "Convolution1D", "ConvolutionDepthWise1D",
-                                     "Convolution3D", "ConvolutionDepthWise3D"};
-const char* const kDeconvolutions[] = {"Deconvolution",   "DeconvolutionDepthWise",
-                                       "Deconvolution1D", "DeconvolutionDepthWise1D",
-                                       "Deconvolution3D", "DeconvolutionDepthWise3D"};
-
 // An inner product gives rows of num_output values for 2-D inputs; 1-D ones otherwise.
 bool input_is_no_matrix(const LayerGraph& graph, int index) {
     const Layer& layer = *graph.layer(index);
     if (layer.bottoms.size() != 1) return false;
     const int before = graph.producer(layer.bottoms[0]);
     const ConvolutionFields* conv = convolution_fields(graph, before);
-    if (conv && conv->add_input) return false;  // the sum may have more axes
-    for (const char* type : {"Flatten", "Convolution", "ConvolutionDepthWise", "Deconvolution",
-                             "DeconvolutionDepthWise", "Pooling"})
-        if (graph.is(before, type)) return true;
-    return false;
+    if (conv) return conv->axes == 2 && !conv->add_input;  // a sum may have more axes
+    if (const auto* s = graph.as<DeconvolutionOperator>(before)) return s->axes == 2;
+    if (const auto* s = graph.as<PoolingOperator>(before)) return s->axes == 2;
+    return graph.is<Flatten>(before);
 }
 
 }  // namespace
 
 ConvolutionFields* convolution_fields(const LayerGraph& graph, int index) {
-    for (const char* type : kConvolutions)
-        if (auto* s = graph.as<ConvolutionOperator>(index, type)) return s;
-    return nullptr;
+    return graph.as<ConvolutionOperator>(index);
 }
 
 bool weighted_layer(const LayerGraph& graph, int index, WeightedLayer* found) {
-    for (const char* type : kDeconvolutions) {
-        if (auto* s = graph.as<DeconvolutionOperator>(index, type)) {
-            *found = of_fields(*s, 0);
-            return true;
-        }
-    }
-    if (auto* s = convolution_fields(graph, index)) {
+    if (auto* s = graph.as<DeconvolutionOperator>(index)) {
+        *found = of_fields(*s, 0);
+    } else if (auto* s = convolution_fields(graph, index)) {
         *found = of_fields(*s, s->int8_scale_term);
-    } else if (auto* s = graph.as<InnerProduct>(index, "InnerProduct")) {
+    } else if (auto* s = graph.as<InnerProduct>(index)) {
         WeightedLayer w = {};
         w.weight = &s->weight_data, w.bias = &s->bias_data, w.bias_term = &s->bias_term;
         w.activation_type = &s->activation_type, w.activation_params = &s->activation_params;

@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_CLIP_H
 #define QUOLL_LAYER_CLIP_H
 
+#include "activation.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -9,10 +10,8 @@ namespace quoll {
 class Clip : public ElementwiseOperator<Clip> {
 public:
     static void params(Clip& s, ParamVisitor& v);
-    float value(float x) const {
-        const float y = x < min ? min : x;
-        return y > max ? max : y;
-    }
+    float value(float x) const { return evaluate<activations::Clip>(x, min, max); }
+    Activation as_activation() const override { return {kActivationClip, min, max}; }
 
     float min = 0.f, max = 0.f;
 };

@@ -15,6 +15,7 @@ public:
     static int shape(const Concat& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     int axis = 0;
 

@@ -494,4 +494,15 @@ int DeconvolutionOperator::forward(const std::vector<Mat>& bottoms, std::vector<
     return kOk;
 }
 
+int64_t ConvolutionOperator::macs(const std::vector<Shape>& in,
+                                  const std::vector<Shape>& out) const {
+    return conv_macs(*this, in, out);
+}
+
+int64_t DeconvolutionOperator::macs(const std::vector<Shape>& in,
+                                    const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    return (int64_t)in[0].total() * maxk() * (num_output / group);
+}
+
 }  // namespace quoll

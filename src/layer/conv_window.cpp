@@ -230,4 +230,10 @@ int check_weight_dtype(const Layer& layer, const Mat& weight, bool int8_scales) 
     return layer.fail("weight_data: %s values without int8 scales", dtype_name(weight.dtype));
 }
 
+int64_t conv_macs(const ConvFields& s, const std::vector<Shape>& in,
+                  const std::vector<Shape>& out) {
+    if (!first_sizes_known(in, out)) return -1;
+    return (int64_t)out[0].total() * s.maxk() * (in[0].size(0) / s.group);
+}
+
 }  // namespace quoll

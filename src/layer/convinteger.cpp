@@ -154,6 +154,11 @@ int ConvInteger::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>&
     return kOk;
 }
 
+int64_t ConvInteger::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    return (int64_t)out[0].total() * kernel_w * kernel_h * (in[0].size(0) / group);
+}
+
 QUOLL_DEFINE_LAYER(ConvInteger)
 
 }  // namespace quoll

@@ -23,6 +23,7 @@ public:
     int load_param(const ParamDict& pd) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     int woffset = 0, hoffset = 0, doffset = 0, coffset = 0;
     int outw = 0, outh = 0, outd = 0, outc = 0;

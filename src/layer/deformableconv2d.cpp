@@ -112,6 +112,10 @@ int DeformableConv2D::forward(const std::vector<Mat>& bottoms, std::vector<Mat>&
     return kOk;
 }
 
+int64_t DeformableConv2D::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    return conv_macs(*this, in, out);
+}
+
 QUOLL_DEFINE_LAYER(DeformableConv2D)
 
 }  // namespace quoll

@@ -20,6 +20,7 @@ public:
     int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
 private:
     int geometry(const std::vector<Shape>& in, ConvGeometry* g) const;

@@ -187,6 +187,12 @@ int DynamicLSTM::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>&
     return kOk;
 }
 
+int64_t DynamicLSTM::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    const int64_t weights = weight_data_size + (int64_t)prev_cell_dim * num_output;
+    return weights * row_count(in[0]);
+}
+
 QUOLL_DEFINE_LAYER(DynamicLSTM)
 
 }  // namespace quoll

@@ -29,6 +29,7 @@ public:
     static int shape(const DynamicLSTM& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
     int load_param(const ParamDict& pd) override;
     int load_model(const ModelBin& mb) override;

@@ -1,6 +1,7 @@
 #include "einsum.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tensor.h"
 
@@ -172,6 +173,20 @@ int Einsum::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
 int Einsum::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                           const Option& opt) const {
     return fill_without_terms(*this, bottoms, tops, 0.f, opt);
+}
+
+int64_t Einsum::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    // The product of the sizes of all letters.
+    std::map<char, int64_t> sizes;
+    for (size_t i = 0; i < in.size(); i++) {
+        if (in[i].dims == 0) return -1;
+        for (int axis = 0; i < inputs_.size() && axis < (int)inputs_[i].size(); axis++)
+            sizes[inputs_[i][(size_t)axis]] = in[i].size(axis);
+    }
+    int64_t product = 1;
+    for (const auto& letter : sizes) product *= letter.second;
+    return product;
 }
 
 QUOLL_DEFINE_LAYER(Einsum)

@@ -20,6 +20,7 @@ public:
                 const Option& opt) const override;
     int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
     Mat equation;  // the characters as s32
 

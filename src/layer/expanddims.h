@@ -16,6 +16,7 @@ public:
     static void weights(ExpandDims& s, WeightVisitor& v);
     static int shape(const ExpandDims& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues | kSharesMemory; }
 
     Mat axes;
 };

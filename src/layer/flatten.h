@@ -13,6 +13,7 @@ public:
     static void weights(Flatten& s, WeightVisitor& v);
     static int shape(const Flatten& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues | kSharesMemory; }
 };
 
 }  // namespace quoll

@@ -1,8 +1,6 @@
 #ifndef QUOLL_LAYER_GELU_H
 #define QUOLL_LAYER_GELU_H
 
-#include <math.h>
-
 #include "activation.h"
 #include "elementwise.h"
 
@@ -13,9 +11,8 @@ namespace quoll {
 class GELU : public ElementwiseOperator<GELU> {
 public:
     static void params(GELU& s, ParamVisitor& v);
-    float value(float x) const {
-        return gelu(x, fast_gelu != 0);
-    }
+    float value(float x) const { return evaluate<activations::AnyGelu>(x, fast_gelu ? 1.f : 0.f); }
+    Activation as_activation() const override { return {kActivationGelu, fast_gelu ? 1.f : 0.f}; }
 
     int fast_gelu = 0;
 };

@@ -315,6 +315,15 @@ int Gemm::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
+int64_t Gemm::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    if ((constantA || constantB) && constantK > 0) return (int64_t)out[0].total() * constantK;
+    // A is the first input unless it is constant; then B is.
+    const bool transposed = constantA ? !transB : transA != 0;
+    const int rows = in[0].dims == 1 ? 1 : in[0].size(0);
+    return (int64_t)out[0].total() * (transposed ? rows : in[0].w);
+}
+
 QUOLL_DEFINE_LAYER(Gemm)
 
 }  // namespace quoll

@@ -22,6 +22,7 @@ public:
                 const Option& opt) const override;
     int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
     float alpha, beta;
     int transA, transB;  // 1: the blob holds the transpose

@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_HARDSIGMOID_H
 #define QUOLL_LAYER_HARDSIGMOID_H
 
+#include "activation.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -9,10 +10,7 @@ namespace quoll {
 class HardSigmoid : public ElementwiseOperator<HardSigmoid> {
 public:
     static void params(HardSigmoid& s, ParamVisitor& v);
-    float value(float x) const {
-        const float y = alpha * x + beta;
-        return y < 0.f ? 0.f : y > 1.f ? 1.f : y;
-    }
+    float value(float x) const { return evaluate<activations::HardSigmoid>(x, alpha, beta); }
 
     float alpha = 0.f, beta = 0.f;
 };

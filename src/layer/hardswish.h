@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_HARDSWISH_H
 #define QUOLL_LAYER_HARDSWISH_H
 
+#include "activation.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -9,10 +10,8 @@ namespace quoll {
 class HardSwish : public ElementwiseOperator<HardSwish> {
 public:
     static void params(HardSwish& s, ParamVisitor& v);
-    float value(float x) const {
-        const float gate = alpha * x + beta;
-        return gate < 0.f ? 0.f : gate > 1.f ? x : x * gate;
-    }
+    float value(float x) const { return evaluate<activations::HardSwish>(x, alpha, beta); }
+    Activation as_activation() const override { return {kActivationHardSwish, alpha, beta}; }
 
     float alpha = 0.f, beta = 0.f;
 };

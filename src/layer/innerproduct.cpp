@@ -145,6 +145,11 @@ int InnerProduct::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     return kOk;
 }
 
+int64_t InnerProduct::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    return (int64_t)out[0].total() * num_input();
+}
+
 QUOLL_DEFINE_LAYER(InnerProduct)
 
 }  // namespace quoll

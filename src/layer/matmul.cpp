@@ -112,6 +112,11 @@ int MatMul::forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& top
     return fill_without_terms(*this, bottoms, tops, 0.f, opt);
 }
 
+int64_t MatMul::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    return (int64_t)out[0].total() * in[0].w;
+}
+
 QUOLL_DEFINE_LAYER(MatMul)
 
 }  // namespace quoll

@@ -213,6 +213,11 @@ int MatMulInteger::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat
     return kOk;
 }
 
+int64_t MatMulInteger::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    return (int64_t)out[0].total() * in[0].w;
+}
+
 QUOLL_DEFINE_LAYER(MatMulInteger)
 
 }  // namespace quoll

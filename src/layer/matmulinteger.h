@@ -23,6 +23,7 @@ public:
     int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
     int a_unsigned, b_unsigned;  // 1: the bytes of an s8 blob are u8
     int a_zero_point_input, b_zero_point_input;

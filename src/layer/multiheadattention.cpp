@@ -245,6 +245,23 @@ int MultiHeadAttention::forward(const std::vector<Mat>& bottoms, std::vector<Mat
     return project(joined, out, 1.f, opt, tops[0], out.out, 1);
 }
 
+int64_t MultiHeadAttention::macs(const std::vector<Shape>& in,
+                                 const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out)) return -1;
+    const int64_t src = out[0].h, qdim = out[0].w, embed = embed_dim;
+    const int inputs = (int)in.size() - (attn_mask ? 1 : 0) - (kv_cache ? 2 : 0);
+    const int64_t fresh = inputs <= 1 ? src : in[1].h;
+    int64_t dst = fresh;
+    if (kv_cache && in.size() >= 2) {
+        const Shape& past = in[in.size() - 2];
+        if (past.dims != 0) dst = inputs <= 1 ? fresh + past.w : past.w;
+    }
+    // The rows' projections, and the attention between them.
+    const bool projects = dst == fresh || inputs <= 1;
+    return 2 * src * qdim * embed + (projects ? fresh * embed * ((int64_t)kdim + vdim) : 0) +
+           2 * src * dst * embed;
+}
+
 QUOLL_DEFINE_LAYER(MultiHeadAttention)
 
 }  // namespace quoll

@@ -26,6 +26,7 @@ public:
     int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
     int embed_dim;
     int num_heads;

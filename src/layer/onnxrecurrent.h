@@ -56,6 +56,11 @@ public:
     Mat peephole_data;   // P: [directions][3][hidden_size]
 
     int num_directions() const { return direction == 2 ? 2 : 1; }
+    // Weights, other than inputs, that a step multiplies with.
+    int64_t weights_per_step() const {
+        const int64_t state = (int64_t)num_directions() * gates_ * hidden_size * hidden_size;
+        return dynamic_weight ? 0 : weight_data_size + state;
+    }
 
     struct Function {
         int type;
@@ -155,6 +160,9 @@ public:
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override {
         return onnx_forward(*this, bottom_blobs, top_blobs, opt);
+    }
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override {
+        return first_sizes_known(in, out) ? weights_per_step() * row_count(in[0]) : -1;
     }
 };
 

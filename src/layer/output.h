@@ -13,6 +13,7 @@ public:
     static void weights(Output& s, WeightVisitor& v);
     static int shape(const Output& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    unsigned traits() const override { return kSharesMemory; }
 
     TensorSpec array;
 };

@@ -22,6 +22,10 @@ public:
     // The border alone.
     int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const override;
+    unsigned traits() const override {
+        const bool zeros = value == 0.f && per_channel_pad_data_size == 0;
+        return type != kConstant || zeros ? kMovesValues : 0;
+    }
 
     int top = 0, bottom = 0, left = 0, right = 0, front = 0, behind = 0;
     int type = 0;

@@ -17,6 +17,7 @@ public:
     static void weights(Permute& s, WeightVisitor& v);
     static int shape(const Permute& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     // source[i] is the input axis that output axis i takes; axes counted from the outermost.
     int axis_order(int dims, int source[4]) const;

@@ -15,6 +15,7 @@ public:
     static void weights(PixelShuffle& s, WeightVisitor& v);
     static int shape(const PixelShuffle& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     int upscale_factor = 1;
     int mode = 0;

@@ -72,6 +72,16 @@ void PoolingOperator::params(PoolingOperator& s, ParamVisitor& v) {
 
 void PoolingOperator::weights(PoolingOperator&, WeightVisitor&) {}
 
+bool PoolingOperator::windows_hold_values() const {
+    if (axes != 2) return false;
+    if (global_pooling) return true;
+    const auto holds = [](int kernel, int stride, int before, int after) {
+        return before >= 0 && after >= 0 && before < kernel && stride + after <= kernel;
+    };
+    return pad_mode <= 1 && !adaptive_pooling && holds(kernel_w, stride_w, pad_left, pad_right) &&
+           holds(kernel_h, stride_h, pad_top, pad_bottom);
+}
+
 int PoolingOperator::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
     if (global_pooling) return kOk;

@@ -20,6 +20,9 @@ public:
                      std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    unsigned traits() const override {
+        return is_max() && windows_hold_values() ? kChoosesValues : 0;
+    }
 
     enum PoolMethod { PoolMethod_MAX = 0, PoolMethod_AVE = 1 };
 
@@ -60,6 +63,8 @@ public:
     int out_w, out_h, out_d;
 
 private:
+    // Of two axes; no window is empty: for those f32 and s8 have other results.
+    bool windows_hold_values() const;
     int slide(const char* name, Pads given, Pads same, Axis* axis) const;
     int place(const char* name, Pads given, Pads same, int adaptive_out, Axis* axis) const;
 };

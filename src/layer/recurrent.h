@@ -50,6 +50,12 @@ public:
 
     enum Weight { kInput, kHidden, kProjection, kNumWeights };
 
+    // Weights that a step multiplies with.
+    int64_t weights_per_step() const {
+        const int64_t state = (int64_t)num_directions() * hidden_size * num_output;
+        return weight_data_size + state * gates_ + (has_projection() ? state : 0);
+    }
+
 protected:
     void recurrent_params(ParamVisitor& v);
     void recurrent_weights(WeightVisitor& v);
@@ -101,6 +107,9 @@ public:
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override {
         return recurrent_forward(*this, bottom_blobs, top_blobs, opt);
+    }
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override {
+        return first_sizes_known(in, out) ? weights_per_step() * row_count(in[0]) : -1;
     }
 
 private:

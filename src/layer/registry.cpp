@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <memory>
+
 #include "../layer.h"
 #include "../log.h"
 #include "../net.h"
@@ -69,6 +71,17 @@ Layer* create_layer_reference(const char* type) {
     return create_layer_reference(layer_to_index(type));
 }
 Layer* create_layer_reference(int index) { return make(index, true); }
+
+const Layer* layer_prototype(const char* type) {
+    static const std::vector<std::unique_ptr<Layer>> prototypes = [] {
+        std::vector<std::unique_ptr<Layer>> all;
+        for (const Entry& entry : kEntries) all.emplace_back(make(entry.index, true));
+        return all;
+    }();
+    for (const std::unique_ptr<Layer>& layer : prototypes)
+        if (layer->type == type) return layer.get();
+    return nullptr;
+}
 
 const char* layer_kernel_family(const char* type) {
     static const struct {

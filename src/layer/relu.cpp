@@ -18,8 +18,7 @@ int ReLU::shape(const ReLU& s, const std::vector<Shape>& in, std::vector<Shape>&
 }
 
 int ReLU::forward_inplace(Mat& blob, const Option&) const {
-    // Not NaN at -infinity where the slope is 0.
-    const auto relu = [this](float x) { return x < 0.f ? slope == 0.f ? 0.f : x * slope : x; };
+    const auto relu = [this](float x) { return evaluate<activations::Relu>(x, slope); };
     if (blob.dtype == DType::s8)
         for_each_value<signed char>(blob, [&](signed char x) { return float2int8(relu(x)); });
     else if (blob.dtype == DType::f32)

@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_RELU_H
 #define QUOLL_LAYER_RELU_H
 
+#include "activation.h"
 #include "schema.h"
 
 namespace quoll {
@@ -13,6 +14,11 @@ public:
     static void weights(ReLU& s, WeightVisitor& v);
     static int shape(const ReLU& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward_inplace(Mat& blob, const Option& opt) const override;
+    unsigned traits() const override { return slope == 0.f ? kChoosesValues : 0; }
+    Activation as_activation() const override {
+        return slope == 0.f ? Activation::plain(kActivationReLU)
+                            : Activation(kActivationLeakyReLU, slope);
+    }
 
     float slope;
 };

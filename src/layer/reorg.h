@@ -15,6 +15,7 @@ public:
     static void weights(Reorg& s, WeightVisitor& v);
     static int shape(const Reorg& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     int stride;
     int mode;

@@ -24,6 +24,7 @@ public:
     int load_param(const ParamDict& pd) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues | kSharesMemory; }
 
     // 0: the input's size on that axis. -1: what remains. -233: no such axis.
     int w = 0, h = 0, d = 0, c = 0;

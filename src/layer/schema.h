@@ -17,6 +17,9 @@
 // Loading from text and binary, saving, range checks, the docs table, converters' checks, random
 // cases and truncated-file fuzzing all follow from these three. Lines are evaluated in order, so a
 // default (or a count) may be an earlier parameter.
+//
+// What else holds of an operator, whatever runs it (that it only moves values, which activation it
+// is, how often it multiplies), it says by overriding the virtuals of traits.h.
 #ifndef QUOLL_LAYER_SCHEMA_H
 #define QUOLL_LAYER_SCHEMA_H
 
@@ -25,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "../layer.h"
+#include "traits.h"
 
 namespace quoll {
 
@@ -108,6 +111,8 @@ int check_input_sizes(const Layer& layer, const std::vector<Shape>& bottoms);
 template <class T>
 class Operator : public Layer {
 public:
+    typedef T Class;
+    bool is_a(const void* id) const override { return id == class_id<T>(); }
     int load_param(const ParamDict& pd) override { return load_params_by_schema(*this, pd); }
     int load_model(const ModelBin& mb) override { return load_weights_by_schema(*this, mb); }
     void visit_params(ParamVisitor& v) override { T::params(static_cast<T&>(*this), v); }

@@ -106,6 +106,13 @@ int SDPA::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
+int64_t SDPA::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
+    if (!first_sizes_known(in, out) || in.size() < 3) return -1;
+    for (const Shape& shape : in)
+        if (shape.dims == 0) return -1;
+    return (int64_t)in[0].c * in[0].h * in[1].h * ((int64_t)in[0].w + in[2].w);
+}
+
 QUOLL_DEFINE_LAYER(SDPA)
 
 }  // namespace quoll

@@ -21,6 +21,7 @@ public:
     static int shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
     int attn_mask;
     float scale;

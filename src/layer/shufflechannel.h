@@ -15,6 +15,7 @@ public:
     static int shape(const ShuffleChannel& s, const std::vector<Shape>& in,
                      std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     int group = 1;
     int reverse = 0;

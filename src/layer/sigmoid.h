@@ -1,8 +1,7 @@
 #ifndef QUOLL_LAYER_SIGMOID_H
 #define QUOLL_LAYER_SIGMOID_H
 
-#include <math.h>
-
+#include "activation.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -10,7 +9,8 @@ namespace quoll {
 // y = 1 / (1 + exp(-x)).
 class Sigmoid : public ElementwiseOperator<Sigmoid> {
 public:
-    float value(float x) const { return 1.f / (1.f + expf(-x)); }
+    float value(float x) const { return evaluate<activations::Sigmoid>(x); }
+    Activation as_activation() const override { return Activation::plain(kActivationSigmoid); }
 };
 
 }  // namespace quoll

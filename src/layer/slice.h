@@ -14,6 +14,7 @@ public:
     static int shape(const Slice& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues; }
 
     // Sizes of the pieces; -233: an equal share of what is left.
     Mat slices;

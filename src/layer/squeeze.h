@@ -15,6 +15,7 @@ public:
     static void weights(Squeeze& s, WeightVisitor& v);
     static int shape(const Squeeze& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return kMovesValues | kSharesMemory; }
 
     int squeeze_w = 0, squeeze_h = 0, squeeze_d = 0, squeeze_c = 0;
     Mat axes;

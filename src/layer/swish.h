@@ -1,8 +1,7 @@
 #ifndef QUOLL_LAYER_SWISH_H
 #define QUOLL_LAYER_SWISH_H
 
-#include <math.h>
-
+#include "activation.h"
 #include "elementwise.h"
 
 namespace quoll {
@@ -11,8 +10,9 @@ namespace quoll {
 class Swish : public ElementwiseOperator<Swish> {
 public:
     static void params(Swish& s, ParamVisitor& v);
-    float value(float x) const {
-        return x == -INFINITY ? 0.f : x / (1.f + expf(-beta * x));  // the limit
+    float value(float x) const { return evaluate<activations::Swish>(x, beta); }
+    Activation as_activation() const override {
+        return beta == 1.f ? Activation::plain(kActivationSwish) : Activation();
     }
 
     float beta = 1.f;

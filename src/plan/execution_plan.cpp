@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "layer/input.h"
 #include "layer/loop.h"
 #include "layer/select.h"
 #include "log_private.h"
@@ -37,23 +38,17 @@ void keep(std::vector<std::shared_ptr<const T>>* list, size_t most,
 }  // namespace
 
 const Select* as_select(const Layer& layer) {
-    static const int index = layer_to_index("Select");
-    const bool is = layer.typeindex == index && !layer.bottoms.empty();
-    return is ? static_cast<const Select*>(&layer) : nullptr;
+    return layer.bottoms.empty() ? nullptr : as<Select>(&layer);
 }
 
 const LoopEnd* as_loop(const NetGraph& graph, const Layer& layer) {
-    static const int end = layer_to_index("LoopEnd"), start = layer_to_index("LoopStart");
-    if (layer.typeindex != end || layer.bottoms.size() < 2) return nullptr;
-    const Layer& first = *graph.layers[graph.blobs[layer.bottoms[0]].producer];
-    const bool is = first.typeindex == start && first.tops[0] == layer.bottoms[0];
-    return is ? static_cast<const LoopEnd*>(&layer) : nullptr;
+    const LoopEnd* end = as<LoopEnd>(&layer);
+    if (!end || layer.bottoms.size() < 2) return nullptr;
+    const Layer* first = graph.layers[graph.blobs[layer.bottoms[0]].producer];
+    return as<LoopStart>(first) && first->tops[0] == layer.bottoms[0] ? end : nullptr;
 }
 
-bool is_input_layer(const Layer& layer) {
-    static const int index = layer_to_index("Input");
-    return layer.bottoms.empty() && layer.typeindex == index;
-}
+bool is_input_layer(const Layer& layer) { return layer.bottoms.empty() && as<Input>(&layer); }
 
 bool lacks_values(const Layer& layer, const Shape& shape) {
     return shape.dims > 0 && shape.total() == 0 &&

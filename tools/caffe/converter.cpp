@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "common/progress.h"
-#include "layer.h"
+#include "layer/input.h"
+#include "layer/tensorshape.h"
 
 namespace quoll {
 
@@ -27,7 +28,7 @@ int CaffeLayer::axis(int caffe_axis, int dims) {
 
 std::string CaffeLayer::maker(size_t input) const {
     const int index = input < in.size() ? model_->producer(in[input]) : -1;
-    return index < 0 || model_->layers[index].type == "Input" ? "" : model_->layers[index].type;
+    return index < 0 || model_->layers[index].is<Input>() ? "" : model_->layers[index].type;
 }
 
 void CaffeLayer::unpack_batch() {
@@ -118,13 +119,13 @@ void CaffeLayer::infer() {
             known &= bottoms.back().dims > 0;
             items = std::max(items, bottoms.back().n);
             // One item at a time, but for the layer whose matter the batch is.
-            if (layer.type != "BatchAxis") bottoms.back().n = 1;
+            if (!layer.is<BatchAxis>()) bottoms.back().n = 1;
         }
         if (!known) continue;
         if (op->infer_shapes(bottoms, tops) != 0)
             return fail("its inputs or weights do not fit (see above)");
         for (size_t i = 0; i < layer.outputs.size() && i < tops.size(); i++) {
-            if (layer.type != "BatchAxis") tops[i].n = items;
+            if (!layer.is<BatchAxis>()) tops[i].n = items;
             if (tops[i].dims) (*shapes_)[layer.outputs[i]] = tops[i];
         }
     }

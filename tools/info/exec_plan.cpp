@@ -6,16 +6,25 @@
 
 #include "common/layer_fields.h"
 #include "common/model_files.h"
+#include "layer/conv_reference.h"
 #include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/cpu/kernel_set.h"
+#include "layer/innerproduct.h"
+#include "layer/input.h"
 #include "layer/registry.h"
 #include "log.h"
 
 namespace quoll {
 
 namespace {
+
+// Of all channels together, on one and two axes.
+bool is_convolution(const Layer* layer) {
+    const auto* conv = as<ConvolutionOperator>(layer);
+    return conv && conv->group == 1 && conv->axes < 3;
+}
 
 Mat random_mat(const Shape& shape) {
     Mat m(shape);
@@ -74,7 +83,7 @@ public:
         p.backend = "cpu";
         for (int blob : layer->bottoms) p.inputs.push_back(layout_text(blobs_[blob]));
         for (int blob : layer->tops) p.outputs.push_back(layout_text(blobs_[blob]));
-        if (layer->type == "Input") return p;
+        if (as<Input>(layer)) return p;
         choose_kernels(layer, &p);
         note_inputs(layer, &p);
         note_outputs(layer, &p);
@@ -105,7 +114,7 @@ private:
         p->kernels += " " + algorithm;
         if (algorithm != "split" && algorithm != "fixed")
             p->notes.push_back(
-                why_no_tiles(layer->type == "Convolution" ? fixed_kernels_for(net_.opt) : nullptr));
+                why_no_tiles(is_convolution(layer) ? fixed_kernels_for(net_.opt) : nullptr));
         const bool candidate =
             int_field(layer, "kernel_w") == 3 && int_field(layer, "stride_w") == 1 &&
             int_field(layer, "kernel_h") == 3 && int_field(layer, "stride_h") == 1;
@@ -116,7 +125,7 @@ private:
     }
 
     void choose_int8_kernels(Layer* layer, LayerReport* p) const {
-        const bool planned = layer->type == "Convolution" || layer->type == "InnerProduct";
+        const bool planned = as<InnerProduct>(layer) || is_convolution(layer);
         const std::string name = planned ? algorithms_.of(layer) : host_kernel_set().int8->name;
         p->kernels += " int8 " + name;
         if (name.empty()) p->notes.push_back("the reference: a sum may not fit in 32 bits");

@@ -189,7 +189,7 @@ std::string details(const ModelReport& report, size_t i) {
     const ModelLayer& layer = report.model->layers[i];
     const LayerFacts& facts = report.facts.layers[i];
     std::string text = layer.type + " " + layer.name + "\n" + params_text(layer);
-    if (facts.macs > 0) text += "\nmultiply-accumulates " + grouped(facts.macs);
+    if (facts.cost.macs > 0) text += "\nmultiply-accumulates " + grouped(facts.cost.macs);
     for (const WeightFacts& w : facts.weights) text += "\n" + w.name + " " + grouped(w.count);
     return text;
 }

@@ -21,7 +21,7 @@ static std::string weight_text(const WeightFacts& w) {
 }
 
 static std::string macs_text(const LayerFacts& facts) {
-    return facts.macs < 0 ? "?" : grouped(facts.macs);
+    return facts.cost.macs < 0 ? "?" : grouped(facts.cost.macs);
 }
 
 std::string layer_table(const ModelReport& report) {
@@ -125,7 +125,9 @@ static ordered_json json_layer(const ModelLayer& layer, const LayerFacts& facts)
     j["inputs"] = json_blobs(layer.inputs, facts.inputs);
     j["outputs"] = json_blobs(layer.outputs, facts.outputs);
     j["params"] = params_text(layer);
-    j["macs"] = facts.macs < 0 ? ordered_json(nullptr) : ordered_json(facts.macs);
+    const Cost& cost = facts.cost;
+    j["macs"] = cost.macs < 0 ? ordered_json(nullptr) : ordered_json(cost.macs);
+    j["bytes"] = cost.bytes < 0 ? ordered_json(nullptr) : ordered_json(cost.bytes);
     j["weights"] = ordered_json::array();
     for (const WeightFacts& w : facts.weights) {
         ordered_json weight = {{"name", w.name}, {"count", w.count}};

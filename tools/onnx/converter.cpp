@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "graph/param_file.h"
+#include "layer/input.h"
 #include "onnx/quantized.h"
 #include "onnx/run_model.h"
 
@@ -207,18 +208,14 @@ void Converter::run_node(const Node& given) {
             mark_outputs(node, true);
             return;
         }
-        const bool takes = node.op.find("Sequence") != std::string::npos || node.op == "Loop" ||
-                           node.op == "Identity";
-        if (v && v->sequence && !takes) {
+        if (v && v->sequence && !(entry->traits & kOpTakesSequences)) {
             problems.push_back(
                 {node.label(), node.op, "input " + name + " is a sequence", version});
             mark_outputs(node, true);
             return;
         }
     }
-    bool complete = !node.outputs.empty();
-    for (int i = 0; i < required_inputs(node.op, version); i++)
-        complete = complete && i < (int)node.inputs.size() && !node.inputs[(size_t)i].empty();
+    const bool complete = !node.outputs.empty() && has_required_inputs(node, version);
     if (!complete || (node.op == "DynamicQuantizeLinear" && node.outputs.size() != 3)) {
         problems.push_back({node.label(), node.op, "it lacks inputs or outputs", version});
         mark_outputs(node, true);
@@ -337,7 +334,7 @@ void Converter::remove_unused() {
     }
     std::deque<ModelLayer> kept;
     for (size_t i = 0; i < used.size(); i++)
-        if (used[i] || model.layers[i].type == "Input") kept.push_back(std::move(model.layers[i]));
+        if (used[i] || model.layers[i].is<Input>()) kept.push_back(std::move(model.layers[i]));
     model.layers.swap(kept);
 }
 

@@ -86,18 +86,40 @@ struct Report {
 
 class Op;
 typedef bool (*ConvertFunction)(Op& op);
+// How many inputs a node must have by the operator's definition: `count` in opsets `since` to
+// `until` (0: the newest), 1 in others.
+struct RequiredInputs {
+    int count, since, until;
+    RequiredInputs(int count = 1, int since = 0, int until = 0)
+        : count(count), since(since), until(until) {}
+    int in(int opset) const { return opset >= since && (until == 0 || opset <= until) ? count : 1; }
+};
+// Flags of OpEntry::traits.
+enum OpTraits {
+    kOpElementwise = 1,     // each value by itself; several inputs are spread to one shape
+    kOpMovesValues = 2,     // outputs hold values of the first input, whatever they are
+    kOpTakesSizes = 4,      // the inputs behind the first say sizes and places
+    kOpTakesSequences = 8,  // inputs may be sequences
+    kOpReshapes = 16,       // the values of the input in their order, in another shape
+    kOpNormalizes = 32,     // input, scale and bias, of which the last two may be absent
+};
 struct OpEntry {
     const char* domain;
     const char* op;
     int since, until;  // opsets with this meaning; until 0: the newest
     ConvertFunction convert;
     const char* limits;  // "" if there are none
+    RequiredInputs inputs = 1;
+    unsigned traits = 0;
 };
 // The entry for an operator, null if there is none; and all of them, sorted by name.
 const OpEntry* find_op(const std::string& domain, const std::string& op, int opset);
 std::vector<const OpEntry*> all_ops();
-// Inputs that a node of this operator must have, by the operator's definition.
-int required_inputs(const std::string& op, int opset);
+// True if the node has a name for each input that it must have; operators that are not in the table
+// count as those of that name that are.
+bool has_required_inputs(const Node& node, int opset);
+// True if an operator of that name has a trait, in whatever opset.
+bool has_trait(const Node& node, OpTraits trait);
 
 class Converter {
 public:

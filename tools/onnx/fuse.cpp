@@ -27,10 +27,7 @@ const std::multimap<std::string, Pattern>& patterns() {
 
 // Patterns look at the inputs that the operator must have.
 bool complete(const Node& node, int opset) {
-    if (node.outputs.empty() || node.inputs.empty()) return false;
-    for (int i = 0; i < required_inputs(node.op, opset); i++)
-        if (i >= (int)node.inputs.size() || node.inputs[(size_t)i].empty()) return false;
-    return true;
+    return !node.outputs.empty() && !node.inputs.empty() && has_required_inputs(node, opset);
 }
 
 }  // namespace
@@ -112,6 +109,12 @@ const Node* Match::maker(const std::string& value, const char* op) const {
     if (constant(value)) return nullptr;
     const Node* node = maker(root(value));
     return node && node->domain.empty() && node->op == op ? node : nullptr;
+}
+
+const Node* Match::maker(const std::string& value, OpTraits trait) const {
+    if (constant(value)) return nullptr;
+    const Node* node = maker(root(value));
+    return node && node->domain.empty() && has_trait(*node, trait) ? node : nullptr;
 }
 
 const Tensor* Match::constant(const std::string& name) const {
@@ -366,13 +369,6 @@ std::string Match::emit(const char* op, const std::vector<std::string>& inputs,
     return n.outputs[0];
 }
 
-// Operators whose inputs behind the first say sizes and places.
-static bool has_sizes(const Node& node) {
-    static const std::set<std::string> all = {"Reshape", "Expand",    "Slice",
-                                              "Squeeze", "Unsqueeze", "Tile"};
-    return node.domain.empty() && all.count(node.op) != 0;
-}
-
 // Whether what a node makes of sizes ends as sizes for these nodes.
 bool Match::only_sizes(const Node& node, const std::set<const Node*>& nodes, int depth) const {
     const int kDeepest = 16;
@@ -384,7 +380,8 @@ bool Match::only_sizes(const Node& node, const std::set<const Node*>& nodes, int
             readers != f_.readers_.end() && readers->second > (int)this->readers(o).size();
         if (!v || v->floats() || v->rank() > 1 || output || depth > kDeepest) return false;
         for (const Node* reader : this->readers(o)) {
-            const bool inner = nodes.count(reader) && has_sizes(*reader) && reader->inputs[0] != o;
+            const bool inner =
+                nodes.count(reader) && has_trait(*reader, kOpTakesSizes) && reader->inputs[0] != o;
             if (!inner && !only_sizes(*reader, nodes, depth + 1)) return false;
         }
     }
@@ -406,7 +403,7 @@ bool Match::between(const std::vector<std::string>& inputs, std::set<const Node*
         for (size_t i = 0; i < node->inputs.size(); i++) {
             const std::string& name = node->inputs[i];
             if (name.empty() || constant(name) || ends.count(root(name))) continue;
-            if (i > 0 && has_sizes(*node)) continue;
+            if (i > 0 && has_trait(*node, kOpTakesSizes)) continue;
             reads[name]++;
             const Node* from = maker(name);
             if (!from || nodes->size() > kMostNodes) return false;

@@ -73,6 +73,7 @@ public:
     // The node that makes a value (of the operator, if one is named), null if there is none.
     const Node* maker(const std::string& value) const;
     const Node* maker(const std::string& value, const char* op) const;
+    const Node* maker(const std::string& value, OpTraits trait) const;
     // The nodes of the graph that read a value.
     const std::vector<const Node*>& readers(const std::string& value) const;
     const Value* value(const std::string& name) const { return c.find_value(name); }

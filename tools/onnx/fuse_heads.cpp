@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "layer/sdpa.h"
+
 namespace quoll {
 namespace onnx_tool {
 
@@ -28,7 +30,7 @@ public:
 
     int run() {
         int count = 0;
-        for (ModelLayer& layer : model_->layers) count += layer.type == "SDPA" && replace(layer);
+        for (ModelLayer& layer : model_->layers) count += layer.is<SDPA>() && replace(layer);
         return count;
     }
 

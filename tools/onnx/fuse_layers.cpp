@@ -3,6 +3,10 @@
 
 #include <map>
 
+#include "layer/binaryop.h"
+#include "layer/innerproduct.h"
+#include "layer/memorydata.h"
+#include "layer/reshape.h"
 #include "onnx/converter.h"
 #include "onnx/ops.h"
 
@@ -25,14 +29,13 @@ public:
             for (const std::string& blob : layer.inputs) readers[blob]++;
         int count = 0;
         for (ModelLayer& sum : model_->layers) {
-            if (sum.type != "BinaryOp" || sum.inputs.size() != 2 || sum.params.get(0, 0) != kAdd)
+            if (!sum.is<BinaryOp>() || sum.inputs.size() != 2 || sum.params.get(0, 0) != kAdd)
                 continue;
             for (int i = 0; i < 2; i++) {
                 ModelLayer* product = const_cast<ModelLayer*>(maker(sum.inputs[i]));
                 const ModelLayer* bias = maker(sum.inputs[1 - i]);
-                if (!product || !bias || product->type != "InnerProduct" ||
-                    bias->type != "MemoryData" || product->params.get(1, 0) != 0 ||
-                    readers[sum.inputs[i]] != 1)
+                if (!product || !bias || !product->is<InnerProduct>() || !bias->is<MemoryData>() ||
+                    product->params.get(1, 0) != 0 || readers[sum.inputs[i]] != 1)
                     continue;
                 const StoredWeight* values = bias->find_weight("data");
                 const int outputs = product->params.get(0, 0);
@@ -54,7 +57,7 @@ public:
     static bool plain_reshape(const ModelLayer& layer) {
         bool plain = true;
         for (int id : {3, 6, 12, 13})
-            plain = plain && (layer.type != "Reshape" || layer.params.type(id) == 0);
+            plain = plain && (!layer.is<Reshape>() || layer.params.type(id) == 0);
         return plain;
     }
 
@@ -65,14 +68,13 @@ public:
             for (const std::string& blob : layer.inputs) readers[blob]++;
         int count = 0;
         for (ModelLayer& layer : model_->layers) {
-            if (layer.type != "Reshape" || layer.inputs.size() != 1) continue;
+            if (!layer.is<Reshape>() || layer.inputs.size() != 1) continue;
             bool copies = false;  // a size of the input
             for (int id : {0, 1, 2, 11}) copies |= layer.params.get(id, -233) == 0;
             const ModelLayer* first = copies ? nullptr : maker(layer.inputs[0]);
             if (!first || !plain_reshape(layer) || !plain_reshape(*first) ||
                 readers[layer.inputs[0]] != 1 || first->inputs.size() != 1 ||
-                (first->type != "Reshape" && first->type != "Squeeze" &&
-                 first->type != "ExpandDims"))
+                !has_trait(*first->prototype(), kSharesMemory))
                 continue;
             layer.inputs = first->inputs;
             count++;

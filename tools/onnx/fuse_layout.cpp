@@ -1,6 +1,7 @@
 // Reshapes and transposes that undo one another, or that together are one layer.
 #include <algorithm>
 
+#include "layer/innerproduct.h"
 #include "onnx/fuse.h"
 #include "onnx/ops.h"
 
@@ -34,19 +35,15 @@ bool transposes(Match& m) {
 
 // What a reshape is made from when what lies between changes sizes only.
 bool reshapes(Match& m) {
-    static const char* const kKinds[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
     const Value* sizes = m.last.inputs.size() > 1 ? m.value(m.last.inputs[1]) : nullptr;
     if (!sizes || !sizes->has_content || !all_known(sizes->content)) return false;
     for (const Dim& d : sizes->content)
         if (d.is(0)) return false;  // means a size of the input
-    for (const char* kind : kKinds) {
-        const Node* first = m.maker(m.last.inputs[0], kind);
-        const Value* x = first ? m.value(first->inputs[0]) : nullptr;
-        if (!x || x->is_constant()) continue;
-        return m.replace(m.node("Reshape", {first->inputs[0], m.last.inputs[1]}),
-                         {first->inputs[0], m.last.inputs[1]});
-    }
-    return false;
+    const Node* first = m.maker(m.last.inputs[0], kOpReshapes);
+    const Value* x = first ? m.value(first->inputs[0]) : nullptr;
+    return x && !x->is_constant() &&
+           m.replace(m.node("Reshape", {first->inputs[0], m.last.inputs[1]}),
+                     {first->inputs[0], m.last.inputs[1]});
 }
 
 // Reshape, Transpose, Reshape.
@@ -164,7 +161,7 @@ bool rows_of_product(Match& m) {
     const std::string blob = y->blobs.count({0, y->form}) ? y->blobs.at({0, y->form}) : "";
     const auto& layers = m.c.model.layers;
     const auto layer = std::find_if(layers.rbegin(), layers.rend(), [&](const ModelLayer& l) {
-        return l.type == "InnerProduct" && l.outputs[0] == blob;
+        return l.is<InnerProduct>() && l.outputs[0] == blob;
     });
     if (open > 1 || layer == layers.rend()) return false;
     const ParamDict params = layer->params;
@@ -182,16 +179,6 @@ bool rows_of_product(Match& m) {
     });
 }
 
-// Operators of each value by itself; those with several inputs take transposed ones and numbers.
-bool elementwise_op(const std::string& op) {
-    static const std::set<std::string> all = {
-        "Relu",      "LeakyRelu",   "Sigmoid", "Tanh",     "Clip", "Elu",      "Selu",
-        "HardSwish", "HardSigmoid", "Mish",    "Softplus", "Abs",  "Identity", "Neg",
-        "Exp",       "Sqrt",        "Swish",   "Gelu",     "Add",  "Sub",      "Mul",
-        "Div",       "Max",         "Min",     "Floor"};
-    return all.count(op) != 0;
-}
-
 // Whether a transpose that went on behind this value would meet its inverse.
 bool meets_inverse(const Match& m, const std::string& value, const Order& perm, int depth) {
     for (const Node* reader : m.readers(value)) {
@@ -201,7 +188,7 @@ bool meets_inverse(const Match& m, const std::string& value, const Order& perm, 
         if (reader->op == "Transpose" && found != reader->attributes.end() &&
             found->second.ints == inverse(perm))
             return true;
-        if (depth < 12 && (elementwise_op(reader->op) || reader->op == "Concat") &&
+        if (depth < 12 && (has_trait(*reader, kOpElementwise) || reader->op == "Concat") &&
             !reader->outputs.empty() && meets_inverse(m, reader->outputs[0], perm, depth + 1))
             return true;
     }
@@ -213,7 +200,7 @@ bool sink(Match& m) {
     Order perm;
     const bool concat = m.last.op == "Concat";
     std::vector<std::string> inputs = m.last.inputs, ends;
-    if (!concat && !elementwise_op(m.last.op)) return false;
+    if (!concat && !has_trait(m.last, kOpElementwise)) return false;
     const bool unary = m.last.op == "Clip";  // other inputs are numbers
     for (size_t i = 0; i < inputs.size(); i++) {
         if (inputs[i].empty() || (unary && i > 0)) continue;
@@ -254,11 +241,10 @@ std::vector<Pattern> layout_patterns() {
         {"Reshape", "reshapes", reshapes},
         {"Reshape", "rows of a product", rows_of_product},
     };
-    for (const char* op :
-         {"Relu",        "LeakyRelu", "Sigmoid",  "Tanh", "Clip", "Elu",   "Selu",  "HardSwish",
-          "HardSigmoid", "Mish",      "Softplus", "Abs",  "Neg",  "Exp",   "Sqrt",  "Add",
-          "Sub",         "Mul",       "Div",      "Max",  "Min",  "Floor", "Concat"})
-        all.push_back({op, "transposes moved", sink});
+    all.push_back({"Concat", "transposes moved", sink});
+    for (const OpEntry* entry : all_ops())
+        if (!*entry->domain && (entry->traits & kOpElementwise))
+            all.push_back({entry->op, "transposes moved", sink});
     return all;
 }
 

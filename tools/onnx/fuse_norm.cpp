@@ -256,19 +256,15 @@ bool with_affine(Match& m, const Node& norm, const Tensor* factor, const Tensor*
 
 // A constant that a norm is multiplied by, or that is added to it.
 bool affine(Match& m) {
-    static const char* const kNorms[] = {"LayerNormalization", "RMSNormalization",
-                                         "InstanceNormalization", "GroupNormalization"};
     const bool sum = m.last.op == "Add";
     for (int i = 0; i < 2; i++) {
         const Tensor* t = m.constant(m.last.inputs[1 - i]);
         if (!t || !is_float(t->type)) continue;
-        for (const char* op : kNorms) {
-            const Node* norm = m.maker(m.last.inputs[i], op);
-            Node made;
-            if (norm && m.closed({norm->inputs[0]}) &&
-                with_affine(m, *norm, sum ? nullptr : t, sum ? t : nullptr, &made))
-                return m.replace(made, {norm->inputs[0]});
-        }
+        const Node* norm = m.maker(m.last.inputs[i], kOpNormalizes);
+        Node made;
+        if (norm && m.closed({norm->inputs[0]}) &&
+            with_affine(m, *norm, sum ? nullptr : t, sum ? t : nullptr, &made))
+            return m.replace(made, {norm->inputs[0]});
     }
     return false;
 }

@@ -1,6 +1,9 @@
 // Products of which parts are cut out, as one product for each part.
 #include <map>
 
+#include "layer/innerproduct.h"
+#include "layer/slice.h"
+#include "layer/stridedslice.h"
 #include "onnx/fuse_layers.h"
 
 namespace quoll {
@@ -20,7 +23,7 @@ Readers readers_of(Model* model) {
 // One in fp32, whose columns are rows of the weights.
 bool is_product(const ModelLayer& layer) {
     const StoredWeight* weights = layer.find_weight("weight_data");
-    return layer.type == "InnerProduct" && layer.outputs.size() == 1 && weights &&
+    return layer.is<InnerProduct>() && layer.outputs.size() == 1 && weights &&
            weights->data.elemsize == 4u && layer.params.get(0, 0) > 0 &&
            layer.params.get(8, 0) == 0;
 }
@@ -54,7 +57,7 @@ void part_slices(Model* model) {
         const auto found = readers.find(layer.outputs[0]);
         if (found == readers.end() || found->second.size() != 1) continue;
         const ModelLayer* slice = found->second[0];
-        if (slice->type == "Slice") parted[slice] = cuts_of(*slice);
+        if (slice->is<Slice>()) parted[slice] = cuts_of(*slice);
     }
     std::deque<ModelLayer> all;
     for (ModelLayer& layer : model->layers) {
@@ -78,7 +81,7 @@ bool range_of_columns(const ModelLayer& cut, int columns, Range* range) {
         const Mat values = cut.params.get_ints(id, Mat());
         return values.empty() ? def : values.w == 1 ? ((const int*)values)[0] : -1;
     };
-    if (cut.type != "StridedSlice" || cut.inputs.size() != 1 || one(kAxes, 0) != 1 ||
+    if (!cut.is<StridedSlice>() || cut.inputs.size() != 1 || one(kAxes, 0) != 1 ||
         one(kSteps, 1) != 1)
         return false;
     range->begin = one(kStarts, -1), range->end = one(kEnds, -1);

@@ -525,16 +525,16 @@ bool group_query_attention(Op& op) {
 OpTable attention_ops() {
     const char* const ms = "com.microsoft";
     return {
-        {"", "Attention", 23, 0, attention, "softmax in float32"},
-        {"", "RotaryEmbedding", 23, 0, rotary_embedding, ""},
+        {"", "Attention", 23, 0, attention, "softmax in float32", 2},
+        {"", "RotaryEmbedding", 23, 0, rotary_embedding, "", 3},
         {"ai.onnx.preview", "FlexAttention", 1, 0, flex_attention, "softmax in float32"},
         {ms, "Attention", 1, 0, ms_attention,
-         "no do_rotary; masks of rank 2, 3, or a length an item"},
+         "no do_rotary; masks of rank 2, 3, or a length an item", 2},
         {ms, "MultiHeadAttention", 1, 0, multi_head_attention,
          "queries, keys and values apart; masks of rank 2, 3, or a length an item"},
         {ms, "GroupQueryAttention", 1, 0, group_query_attention,
          "caches that grow; all items of a batch of one length"},
-        {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale"},
+        {ms, "RotaryEmbedding", 1, 0, ms_rotary_embedding, "no scale", 3},
     };
 }
 

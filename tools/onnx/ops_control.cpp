@@ -574,9 +574,10 @@ OpTable control_ops() {
     return {
         {"", "If", 1, 0, if_else, ""},
         {"", "Loop", 1, 0, loop,
-         "unrolled where the trip count is known; otherwise carried values of rank at most 4"},
+         "unrolled where the trip count is known; otherwise carried values of rank at most 4", 0,
+         kOpTakesSequences},
         {"", "Scan", 8, 0, scan,
-         "unrolled where the length is known; otherwise states of rank at most 4"},
+         "unrolled where the length is known; otherwise states of rank at most 4", 0},
     };
 }
 

@@ -185,8 +185,8 @@ bool conv_transpose(Op& op) {
 
 OpTable conv_ops() {
     return {
-        {"", "Conv", 1, 0, conv, "1 to 3 spatial axes"},
-        {"", "ConvTranspose", 1, 0, conv_transpose, "1 to 3 spatial axes"},
+        {"", "Conv", 1, 0, conv, "1 to 3 spatial axes", 2},
+        {"", "ConvTranspose", 1, 0, conv_transpose, "1 to 3 spatial axes", 2},
     };
 }
 

@@ -85,7 +85,7 @@ bool deform_conv(Op& op) {
 }  // namespace
 
 OpTable deform_ops() {
-    return {{"", "DeformConv", 19, 0, deform_conv, "2 spatial axes, constant weights"}};
+    return {{"", "DeformConv", 19, 0, deform_conv, "2 spatial axes, constant weights", 3}};
 }
 
 }  // namespace onnx_tool

@@ -202,14 +202,14 @@ bool multinomial(Op& op) {
 OpTable fill_ops() {
     const char* const same_each_run = "the same values in each run";
     return {
-        {"", "Constant", 1, 0, constant, "numeric tensors"},
+        {"", "Constant", 1, 0, constant, "numeric tensors", 0},
         {"", "ConstantOfShape", 9, 0, constant_of_shape, ""},
-        {"", "Range", 11, 0, range, ""},
+        {"", "Range", 11, 0, range, "", 3},
         {"", "EyeLike", 9, 0, eye_like, ""},
-        {"", "OneHot", 9, 0, one_hot, "rank of at most 3"},
-        {"", "RandomUniform", 1, 0, random_shape, same_each_run},
+        {"", "OneHot", 9, 0, one_hot, "rank of at most 3", 3},
+        {"", "RandomUniform", 1, 0, random_shape, same_each_run, 0},
         {"", "RandomUniformLike", 1, 0, uniform_like, same_each_run},
-        {"", "RandomNormal", 1, 0, random_shape, same_each_run},
+        {"", "RandomNormal", 1, 0, random_shape, same_each_run, 0},
         {"", "RandomNormalLike", 1, 0, normal_like, same_each_run},
         {"", "Bernoulli", 15, 0, bernoulli, same_each_run},
         {"", "Multinomial", 7, 0, multinomial, same_each_run},

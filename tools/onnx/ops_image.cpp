@@ -355,14 +355,16 @@ bool col_to_im(Op& op) {
 OpTable image_ops() {
     return {
         {"", "Resize", 10, 0, resize,
-         "constant roi; rank of at most 4 when scales or sizes are not constant"},
-        {"", "Upsample", 7, 9, upsample, "rank of at most 4 when scales are not constant"},
-        {"", "GridSample", 16, 0, grid_sample, "rank 4, or 5 without cubic"},
-        {"com.microsoft", "GridSample", 1, 0, grid_sample, "rank 4"},
-        {"", "AffineGrid", 20, 0, affine_grid, "constant size"},
-        {"", "RoiAlign", 10, 0, roi_align, ""},
-        {"", "NonMaxSuppression", 10, 0, non_max_suppression, ""},
-        {"", "Col2Im", 18, 0, col_to_im, "constant shapes"},
+         "constant roi; rank of at most 4 when scales or sizes are not constant",
+         RequiredInputs(2, 10, 10)},
+        {"", "Upsample", 7, 9, upsample, "rank of at most 4 when scales are not constant",
+         RequiredInputs(2, 9)},
+        {"", "GridSample", 16, 0, grid_sample, "rank 4, or 5 without cubic", 2},
+        {"com.microsoft", "GridSample", 1, 0, grid_sample, "rank 4", 2},
+        {"", "AffineGrid", 20, 0, affine_grid, "constant size", 2},
+        {"", "RoiAlign", 10, 0, roi_align, "", 3},
+        {"", "NonMaxSuppression", 10, 0, non_max_suppression, "", 2},
+        {"", "Col2Im", 18, 0, col_to_im, "constant shapes", 3},
     };
 }
 

@@ -324,8 +324,8 @@ bool det(Op& op) {
 
 OpTable matrix_ops() {
     return {
-        {"", "MatMul", 1, 0, matmul, "integers in float32"},
-        {"", "Gemm", 1, 0, gemm, "integers in float32"},
+        {"", "MatMul", 1, 0, matmul, "integers in float32", 2},
+        {"", "Gemm", 1, 0, gemm, "integers in float32", 2},
         {"", "Einsum", 12, 0, einsum,
          "integers in float32; ranks of at most 4 unless it is a product of two"},
         {"", "Det", 11, 0, det, "rank of at most 4"},

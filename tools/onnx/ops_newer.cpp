@@ -119,10 +119,10 @@ bool linear_attention(Op& op) {
 
 OpTable newer_ops() {
     return {
-        {"", "SwiGLU", 27, 0, swiglu, ""},
-        {"", "CausalConvWithState", 27, 0, causal_conv, "kernels of known size"},
-        {"", "LinearAttention", 27, 0, linear_attention,
-         "known sizes, at most 256 steps; unrolled"},
+        {"", "SwiGLU", 27, 0, swiglu, "", 2},
+        {"", "CausalConvWithState", 27, 0, causal_conv, "kernels of known size", 2},
+        {"", "LinearAttention", 27, 0, linear_attention, "known sizes, at most 256 steps; unrolled",
+         3},
     };
 }
 

@@ -337,14 +337,15 @@ bool lrn(Op& op) {
 
 OpTable norm_ops() {
     return {
-        {"", "BatchNormalization", 1, 0, batch_norm, "training mode from opset 14 on"},
-        {"", "InstanceNormalization", 1, 0, instance_norm, ""},
-        {"", "GroupNormalization", 18, 0, group_norm, ""},
-        {"", "LayerNormalization", 1, 0, layer_norm, "normalised axes of known size"},
-        {"", "SimplifiedLayerNormalization", 1, 0, rms_norm, ""},
-        {"", "RMSNormalization", 23, 0, rms_norm, ""},
-        {"com.microsoft", "SkipLayerNormalization", 1, 0, skip_layer_norm, ""},
-        {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, 0, skip_rms_norm, ""},
+        {"", "BatchNormalization", 1, 0, batch_norm, "training mode from opset 14 on", 5},
+        {"", "InstanceNormalization", 1, 0, instance_norm, "", 3, kOpNormalizes},
+        {"", "GroupNormalization", 18, 0, group_norm, "", 3, kOpNormalizes},
+        {"", "LayerNormalization", 1, 0, layer_norm, "normalised axes of known size", 2,
+         kOpNormalizes},
+        {"", "SimplifiedLayerNormalization", 1, 0, rms_norm, "", 2},
+        {"", "RMSNormalization", 23, 0, rms_norm, "", 2, kOpNormalizes},
+        {"com.microsoft", "SkipLayerNormalization", 1, 0, skip_layer_norm, "", 3},
+        {"com.microsoft", "SkipSimplifiedLayerNormalization", 1, 0, skip_rms_norm, "", 3},
         {"", "LRN", 1, 0, lrn, "images, odd sizes"},
     };
 }

@@ -181,7 +181,7 @@ bool pad(Op& op) {
 
 }  // namespace
 
-OpTable pad_ops() { return {{"", "Pad", 1, 0, pad, ""}}; }
+OpTable pad_ops() { return {{"", "Pad", 1, 0, pad, "", RequiredInputs(2, 11)}}; }
 
 }  // namespace onnx_tool
 }  // namespace quoll

@@ -248,14 +248,14 @@ bool max_roi_pool(Op& op) {
 OpTable pool_ops() {
     const char* const axes = "1 to 3 spatial axes";
     return {
-        {"", "MaxPool", 1, 0, max_pool, axes},
+        {"", "MaxPool", 1, 0, max_pool, axes, 1, kOpMovesValues},
         {"", "AveragePool", 1, 0, average_pool, axes},
         {"", "LpPool", 2, 0, lp_pool, axes},
         {"", "GlobalMaxPool", 1, 0, global_max_pool, axes},
         {"", "GlobalAveragePool", 1, 0, global_average_pool, axes},
         {"", "GlobalLpPool", 2, 0, global_lp_pool, ""},
-        {"", "MaxUnpool", 9, 0, max_unpool, axes},
-        {"", "MaxRoiPool", 1, 0, max_roi_pool, "a known number of regions, at most 256"},
+        {"", "MaxUnpool", 9, 0, max_unpool, axes, 2},
+        {"", "MaxRoiPool", 1, 0, max_roi_pool, "a known number of regions, at most 256", 2},
     };
 }
 

@@ -337,16 +337,16 @@ bool conv_integer(Op& op) {
 OpTable quantize_ops() {
     const char* const int8 = "int8 as docs/tools/onnx2engine.md says; else in float32";
     return {
-        {"", "QuantizeLinear", 10, 0, quantize_linear, "computed in float32"},
-        {"", "DequantizeLinear", 10, 0, dequantize_linear, ""},
+        {"", "QuantizeLinear", 10, 0, quantize_linear, "computed in float32", 2},
+        {"", "DequantizeLinear", 10, 0, dequantize_linear, "", 2},
         {"", "DynamicQuantizeLinear", 11, 0, dynamic_quantize_linear, ""},
-        {"", "QLinearConv", 10, 0, qlinear_conv, int8},
-        {"", "QLinearMatMul", 10, 0, qlinear_matmul, int8},
-        {"com.microsoft", "QLinearAdd", 1, 0, qlinear_binary<false>, int8},
-        {"com.microsoft", "QLinearMul", 1, 0, qlinear_binary<true>, int8},
-        {"com.microsoft", "BiasGelu", 1, 0, bias_gelu, ""},
-        {"", "MatMulInteger", 10, 0, matmul_integer, "ranks 2 to 4"},
-        {"", "ConvInteger", 10, 0, conv_integer, "computed in float32"},
+        {"", "QLinearConv", 10, 0, qlinear_conv, int8, 8},
+        {"", "QLinearMatMul", 10, 0, qlinear_matmul, int8, 8},
+        {"com.microsoft", "QLinearAdd", 1, 0, qlinear_binary<false>, int8, 7},
+        {"com.microsoft", "QLinearMul", 1, 0, qlinear_binary<true>, int8, 7},
+        {"com.microsoft", "BiasGelu", 1, 0, bias_gelu, "", 2},
+        {"", "MatMulInteger", 10, 0, matmul_integer, "ranks 2 to 4", 2},
+        {"", "ConvInteger", 10, 0, conv_integer, "computed in float32", 2},
     };
 }
 

@@ -114,9 +114,9 @@ bool rnn(Op& op) { return recurrent(op, {"OnnxRNN", 1, 1, "", false}); }
 
 OpTable recurrent_ops() {
     return {
-        {"", "LSTM", 7, 0, lstm, ""},
-        {"", "GRU", 7, 0, gru, ""},
-        {"", "RNN", 7, 0, rnn, ""},
+        {"", "LSTM", 7, 0, lstm, "", 3},
+        {"", "GRU", 7, 0, gru, "", 3},
+        {"", "RNN", 7, 0, rnn, "", 3},
     };
 }
 

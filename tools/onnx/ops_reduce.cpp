@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "layer/reduction.h"
+#include "layer/softmax.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
 
@@ -174,7 +175,7 @@ bool along_axis(Op& op, const char* layer_type) {
     if (from.empty()) return false;
     ModelLayer& layer = op.emit(layer_type, {from});
     layer.set("axis", mat_axis);
-    if (layer.type == "Softmax") layer.set("fixbug0", 1);
+    if (layer.is<Softmax>()) layer.set("fixbug0", 1);
     op.set(0, x->type, x->shape, form, layer.outputs[0]);
     return true;
 }
@@ -249,7 +250,7 @@ OpTable reduce_ops() {
         {"", "Hardmax", 1, 0, hardmax, ""},
         {"", "LpNormalization", 1, 0, lp_normalization, ""},
         {"", "MeanVarianceNormalization", 9, 0, mean_variance, "rank of at most 4"},
-        {"", "CumSum", 11, 0, cum_sum, "constant axis"},
+        {"", "CumSum", 11, 0, cum_sum, "constant axis", 2},
     };
 }
 

@@ -367,15 +367,15 @@ OpTable signal_ops() {
         {"", "DFT", 17, 0, dft,
          "an axis of known size if it has a dft_length, which is constant, or is inverse and "
          "onesided"},
-        {"", "STFT", 17, 0, stft, "real signals; constant window and lengths"},
+        {"", "STFT", 17, 0, stft, "real signals; constant window and lengths", 2},
         {"", "HannWindow", 17, 0, hann, ""},
         {"", "HammingWindow", 17, 0, hamming, ""},
         {"", "BlackmanWindow", 17, 0, blackman, ""},
-        {"", "MelWeightMatrix", 17, 0, mel_weight_matrix, "constant inputs"},
-        {"", "CenterCropPad", 18, 0, center_crop_pad, "sizes known at conversion"},
+        {"", "MelWeightMatrix", 17, 0, mel_weight_matrix, "constant inputs", 5},
+        {"", "CenterCropPad", 18, 0, center_crop_pad, "sizes known at conversion", 2},
         {"", "TensorScatter", 24, 0, tensor_scatter,
-         "lengths known at conversion; rank of at most 4"},
-        {"", "CumProd", 26, 0, cum_prod, "an axis of known size, at most 1024"},
+         "lengths known at conversion; rank of at most 4", 2},
+        {"", "CumProd", 26, 0, cum_prod, "an axis of known size, at most 1024", 2},
     };
 }
 

@@ -458,11 +458,12 @@ bool trilu(Op& op) {
 OpTable slice_ops() {
     return {
         {"", "Slice", 1, 0, slice,
-         "rank of at most 4 when starts, ends, axes or steps are not constant"},
-        {"", "Split", 1, 0, split, "constant sizes"},
+         "rank of at most 4 when starts, ends, axes or steps are not constant",
+         RequiredInputs(3, 10), kOpTakesSizes | kOpMovesValues},
+        {"", "Split", 1, 0, split, "constant sizes", 1, kOpMovesValues},
         {"", "Concat", 1, 0, concat, ""},
-        {"", "Tile", 6, 0, tile, ""},
-        {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4"},
+        {"", "Tile", 6, 0, tile, "", 2, kOpTakesSizes},
+        {"", "ReverseSequence", 10, 0, reverse_sequence, "rank of at most 4", 2},
         {"", "Trilu", 14, 0, trilu, "constant k"},
     };
 }

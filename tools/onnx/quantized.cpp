@@ -6,6 +6,9 @@
 
 #include <algorithm>
 
+#include "layer/affine.h"
+#include "layer/conv_reference.h"
+#include "layer/innerproduct.h"
 #include "onnx/block_weights.h"
 #include "onnx/ops.h"
 
@@ -73,7 +76,7 @@ Value* convert(Converter& c, const Node& node) {
 
 void set_top(ModelLayer* layer, const AffineScale& top) {
     layer->set("top_zero_point", top.zero);
-    if (layer->type == "AffineBinary") {
+    if (layer->is<AffineBinary>()) {
         layer->set("top_scale", top.scale);
         return;
     }
@@ -129,7 +132,7 @@ Value* quantized(Op& op, Value* x, const AffineScale& top) {
         const Int8Source source = *x->int8_source;
         ModelLayer& layer = emit_copy(op, source.layer);
         set_top(&layer, top);
-        if (layer.type == "AffineBinary") op.c.count("int8: Add, Mul and activations");
+        if (layer.is<AffineBinary>()) op.c.count("int8: Add, Mul and activations");
         return add_int8(op, x->shape, source.form, layer.outputs[0]);
     }
     const std::string from = op.blob(x);
@@ -275,12 +278,13 @@ struct Converted {
         y = node.outputs.empty() ? nullptr : c.find_value(node.outputs[0]);
     }
     // A copy of the layer that made y and came last; false if it is another.
-    bool last_layer(const std::string& type, ModelLayer* layer) const {
+    template <class T>
+    bool last_layer(ModelLayer* layer) const {
         if (c.model.layers.empty()) return false;
         ModelLayer& last = c.model.layers.back();
         const auto blob = y->blobs.find({0, y->form});
-        if (last.type.compare(0, type.size(), type) != 0 || last.inputs.size() != 1 ||
-            last.outputs.size() != 1 || blob == y->blobs.end() || last.outputs[0] != blob->second)
+        if (!last.is<T>() || last.inputs.size() != 1 || last.outputs.size() != 1 ||
+            blob == y->blobs.end() || last.outputs[0] != blob->second)
             return false;
         *layer = last;
         return true;
@@ -322,8 +326,8 @@ void conv(const Converted& t) {
     const Value* w = t.op.in(1);
     ModelLayer layer;
     if (!t.x->quantized || !w || !w->quantized_weight || w->quantized_weight->axis > 0 ||
-        !t.last_layer("Convolution", &layer) ||
-        (layer.type != "Convolution" && layer.type != "ConvolutionDepthWise"))
+        !t.last_layer<ConvolutionOperator>(&layer) ||
+        as<ConvolutionOperator>(layer.prototype())->axes != 2)
         return;
     const QuantizedWeight& weight = *w->quantized_weight;
     const ModelLayer before = layer;
@@ -345,7 +349,7 @@ void conv(const Converted& t) {
 void block_rows(const Converted& t, const BlockWeight& weight) {
     ModelLayer before;
     if (weight.columns == (t.op.attr("transB", 0) != 0) || t.op.attr_float("alpha", 1.f) != 1.f ||
-        t.y->form.groups.size() != 2 || !t.last_layer("InnerProduct", &before))
+        t.y->form.groups.size() != 2 || !t.last_layer<InnerProduct>(&before))
         return;
     ModelLayer layer;
     layer.type = "Gemm", layer.name = before.name;
@@ -362,7 +366,7 @@ void product(const Converted& t) {
     if (w && w->block_weight) return block_rows(t, *w->block_weight);
     const bool transposed = t.op.attr("transB", 0) != 0;
     if (!t.x->quantized || !w || !w->quantized_weight || w->rank() != 2 ||
-        t.op.attr_float("alpha", 1.f) != 1.f || !t.last_layer("InnerProduct", &layer))
+        t.op.attr_float("alpha", 1.f) != 1.f || !t.last_layer<InnerProduct>(&layer))
         return;
     const QuantizedWeight& weight = *w->quantized_weight;
     const int columns = transposed ? 0 : 1;
@@ -403,10 +407,10 @@ void activation(const Converted& t) {
     if (source->layer.params.type(9) != 0) return;
     float low = -FLT_MAX, high = FLT_MAX;
     if (t.node.op == "Relu") {
-        source->layer.set("activation_type", 1);
+        source->layer.set("activation_type", kActivationReLU);
     } else {
         if (!limit(t, "min", 1, &low) || !limit(t, "max", 2, &high)) return;
-        source->layer.set("activation_type", 3);
+        source->layer.set("activation_type", kActivationClip);
         source->layer.set("activation_params", std::vector<float>{low, high});
     }
     t.y->int8_source = source;
@@ -528,8 +532,6 @@ bool int8_product_by_range(Op& op, const Value* w, const Value* scale, const Val
 }
 
 void follow_quantized(Converter& c, const Node& node) {
-    static const char* const kMoves[] = {"MaxPool", "Reshape",   "Flatten", "Transpose",
-                                         "Squeeze", "Unsqueeze", "Slice",   "Split"};
     if (!node.domain.empty() || node.inputs.empty()) return;
     Converted t(c, node);
     if (!t.x || t.x->is_constant() || !t.y || t.y->is_constant()) return;
@@ -538,8 +540,7 @@ void follow_quantized(Converter& c, const Node& node) {
     if (node.op == "Relu" || node.op == "Clip") activation(t);
     if (node.op == "Add" || node.op == "Mul") binary(t);
     if (node.op == "Concat") concat(t);
-    for (const char* name : kMoves)
-        if (node.op == name) move(t);
+    if (has_trait(node, kOpMovesValues)) move(t);
 }
 
 }  // namespace onnx_tool

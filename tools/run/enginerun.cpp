@@ -77,10 +77,10 @@ bool ends_with(const std::string& s, const std::string& end) {
 const TensorSpec* array_of(const Net& net, int blob) {
     const Layer* layer = net.layers()[net.blobs()[blob].producer];
     const TensorSpec* array = nullptr;
-    if (layer->typeindex == layer_to_index("Input"))
-        array = &static_cast<const Input*>(layer)->array;
-    else if (layer->typeindex == layer_to_index("Output"))
-        array = &static_cast<const Output*>(layer)->array;
+    if (const Input* input = as<Input>(layer))
+        array = &input->array;
+    else if (const Output* output = as<Output>(layer))
+        array = &output->array;
     return array && array->said() ? array : nullptr;
 }
 

@@ -13,6 +13,7 @@
 #include "common/npy.h"
 #include "common/progress.h"
 #include "common/run_options.h"
+#include "layer/input.h"
 #include "validate/layers.h"
 
 using namespace quoll;
@@ -142,7 +143,7 @@ std::vector<std::string> wanted_blobs(const Arguments& a, const Model& model, bo
     if (!all) return blobs;
     blobs.clear();
     for (const ModelLayer& layer : model.layers)
-        if (layer.type != "Input")
+        if (!layer.is<Input>())
             blobs.insert(blobs.end(), layer.outputs.begin(), layer.outputs.end());
     return blobs;
 }

@@ -6,6 +6,7 @@
 
 #include "common/progress.h"
 #include "finite_check.h"
+#include "layer/input.h"
 #include "log.h"
 
 namespace quoll {
@@ -33,7 +34,7 @@ public:
         std::vector<std::string> blobs;
         for (int index : order())
             for (const std::string& blob : model_.layers[index].outputs)
-                if (expected_.count(blob) && model_.layers[index].type != "Input")
+                if (expected_.count(blob) && !model_.layers[index].is<Input>())
                     blobs.push_back(blob);
         return blobs;
     }
@@ -153,7 +154,7 @@ private:
             const int index = model_.producer(stack.back());
             stack.pop_back();
             const ModelLayer& layer = model_.layers[index];
-            if (layer.type == "Input" || !seen.insert(index).second) continue;
+            if (layer.is<Input>() || !seen.insert(index).second) continue;
             found.push_back(layer_label(layer));
             for (const std::string& input : layer.inputs) {
                 const auto known = fed_.find(input);

@@ -2,37 +2,27 @@
 
 namespace quoll {
 
+static UnaryKernel kernel_of(const UnaryKernels& k, const Activation& f) {
+    switch (f.type) {
+#define QUOLL_ACTIVATION(number, name, formula, kernel, ...) \
+    case number:                                             \
+        return kernel;
+        QUOLL_ACTIVATIONS(QUOLL_ACTIVATION)
+#undef QUOLL_ACTIVATION
+    }
+    return nullptr;
+}
+
 FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
     : FusedActivation() {
     params[0] = f.a, params[1] = f.b;
-    switch (f.type) {
-        case kActivationReLU:
-            low = 0.f;
-            break;
-        case kActivationClip:
-            low = f.a, high = f.b;
-            break;
-        case kActivationLeakyReLU:
-            pass = kernels.unary->relu;
-            leaky = true;
-            break;
-        case kActivationSigmoid:
-            pass = kernels.unary->sigmoid;
-            break;
-        case kActivationMish:
-            pass = kernels.unary->mish;
-            break;
-        case kActivationHardSwish:
-            pass = kernels.unary->hardswish;
-            break;
-        case kActivationSwish:
-            pass = kernels.unary->swish;
-            params[0] = 1.f;
-            break;
-        case kActivationGelu:
-            pass = f.a != 0.f ? kernels.unary->gelu_fast : kernels.unary->gelu;
-            break;
-    }
+    if (f.type == kActivationReLU)
+        low = 0.f;
+    else if (f.type == kActivationClip)
+        low = f.a, high = f.b;
+    else
+        pass = kernel_of(*kernels.unary, f);
+    leaky = f.type == kActivationLeakyReLU;
 }
 
 }  // namespace quoll

@@ -5,12 +5,14 @@
 #include <stdint.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "layer/activation.h"
 #include "layer/cpu/kernel_set.h"
 #include "layer/cpu/unary/unary.h"
 #include "mat.h"
 #include "option.h"
+#include "status.h"
 
 namespace quoll {
 

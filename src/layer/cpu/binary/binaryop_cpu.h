@@ -15,6 +15,7 @@ public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
+    unsigned traits() const override { return BinaryOp::traits() | kCreatesOutput; }
 
 private:
     // A side of the operation, as the output's four axes c, d, h, w see it.

@@ -14,6 +14,7 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
+    unsigned traits() const override { return Eltwise::traits() | kCreatesOutput; }
 
 private:
     // The result, written over input 0 if `inplace`.

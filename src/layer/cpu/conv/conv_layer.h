@@ -20,6 +20,10 @@ public:
 // int8 ones run on int8 kernels, dynamic weights on the reference.
 class ConvolutionCpu : public ConvolutionOperator {
 public:
+    typedef ConvolutionCpu Class;
+    bool is_a(const void* id) const override {
+        return id == class_id<ConvolutionCpu>() || ConvolutionOperator::is_a(id);
+    }
     explicit ConvolutionCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int plan(const std::vector<Shape>& bottoms, const Option& opt,
@@ -29,6 +33,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    unsigned traits() const override { return ConvolutionOperator::traits() | kCreatesOutput; }
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
 

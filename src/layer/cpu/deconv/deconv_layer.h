@@ -18,6 +18,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    unsigned traits() const override { return DeconvolutionOperator::traits() | kCreatesOutput; }
 
 private:
     int pack_phases(const Option& opt);

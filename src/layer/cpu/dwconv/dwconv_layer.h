@@ -23,6 +23,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    unsigned traits() const override { return ConvolutionOperator::traits() | kCreatesOutput; }
 
 private:
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;

@@ -17,6 +17,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    unsigned traits() const override { return DeconvolutionOperator::traits() | kCreatesOutput; }
 
     // The taps k, k + step, ... of one axis: those that reach positions of the residue
     // k * dilation modulo stride.

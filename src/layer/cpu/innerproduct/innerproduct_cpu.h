@@ -16,6 +16,10 @@ namespace quoll {
 // Outputs have elempack 1.
 class InnerProductCpu : public InnerProduct {
 public:
+    typedef InnerProductCpu Class;
+    bool is_a(const void* id) const override {
+        return id == class_id<InnerProductCpu>() || InnerProduct::is_a(id);
+    }
     InnerProductCpu();
     int create_pipeline(const Option& opt) override;
     // Its algorithm() is that of a MatrixPlan, "row" (of bf16 weights), or Int8Matrix::kernels().

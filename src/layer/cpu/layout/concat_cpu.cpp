@@ -12,6 +12,7 @@ public:
     ConcatCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return Concat::traits() | kCreatesOutput; }
 
 private:
     int along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,

@@ -10,6 +10,7 @@ class ShuffleChannelCpu : public ShuffleChannel {
 public:
     ShuffleChannelCpu() { support_packing = true; }
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    unsigned traits() const override { return ShuffleChannel::traits() | kCreatesOutput; }
 };
 
 int ShuffleChannelCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {

@@ -18,6 +18,7 @@ public:
     // of top; f32, a storage type or, for maxima, s8.
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                 const Option& opt) const;
+    unsigned traits() const override { return PoolingOperator::traits() | kCreatesOutput; }
 
 private:
     int global(const Mat& in, Mat& top, const Option& opt) const;

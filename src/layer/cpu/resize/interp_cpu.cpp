@@ -26,6 +26,7 @@ public:
     int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    unsigned traits() const override { return Interp::traits() | kCreatesOutput; }
 
 private:
     const ResizeForms* forms_ = nullptr;

@@ -1,13 +1,16 @@
 // The functions of the unary family, on vectors of any width, and the loop over an array.
-// A functor's constructor takes the parameters; operator() maps one vector.
+// A functor's constructor takes the parameters; operator() maps one vector. Those of activations
+// that can be fused are in layer/activation_functions.h.
 #pragma once
 
+#include "layer/activation_functions.h"
 #include "simd/math.h"
 
 namespace quoll {
 namespace {
 
 namespace s = simd;
+using namespace activations;
 
 struct NoParams {
     explicit QUOLL_INLINE NoParams(const float*) {}
@@ -51,19 +54,7 @@ QUOLL_UNARY_FUNCTOR(Asinh, s::asinh(x))
 QUOLL_UNARY_FUNCTOR(Acosh, s::acosh(x))
 QUOLL_UNARY_FUNCTOR(Atanh, s::atanh(x))
 QUOLL_UNARY_FUNCTOR(Erf, s::erf(x))
-QUOLL_UNARY_FUNCTOR(Sigmoid, s::sigmoid(x))
 #undef QUOLL_UNARY_FUNCTOR
-
-struct Swish {
-    float beta;
-    explicit QUOLL_INLINE Swish(const float* p) : beta(p[0]) {}
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        // The division by an infinite 1 + e^-x gives -0 as it should, except at -inf.
-        const V y = x / (V::set(1.f) + s::exp(V::set(-beta) * x));
-        return select(x == V::set(-INFINITY), V::zero(), y);
-    }
-};
 
 struct Softplus : NoParams {
     using NoParams::NoParams;
@@ -71,76 +62,6 @@ struct Softplus : NoParams {
     QUOLL_INLINE V operator()(V x) const {
         // max(x, 0) + log(1 + e^-|x|) never overflows.
         return max(V::zero(), x) + s::log1p(s::exp(-abs(x)));
-    }
-};
-
-struct Mish : NoParams {
-    using NoParams::NoParams;
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        // tanh(log(1 + e)) = e (e + 2) / (e (e + 2) + 2); from x = 20 on it is 1 in float.
-        const V e = s::exp(min(V::set(20.f), x));
-        const V p = e * (e + V::set(2.f));
-        const V y = max(V::set(-120.f), x) * (p / (p + V::set(2.f)));
-        return select(x > V::set(20.f), x, y);
-    }
-};
-
-struct Gelu : NoParams {
-    using NoParams::NoParams;
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        const V y = x * V::set(.5f) * (V::set(1.f) + s::erf(x * V::set(0x1.6a09e6p-1f)));
-        return select(x == V::set(-INFINITY), V::zero(), y);
-    }
-};
-
-struct GeluFast : NoParams {
-    using NoParams::NoParams;
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        const V inner = V::set(0.79788456f) * fma(V::set(0.044715f) * x * x, x, x);
-        const V y = x * V::set(.5f) * (V::set(1.f) + s::tanh(inner));
-        return select(x == V::set(-INFINITY), V::zero(), y);
-    }
-};
-
-struct Relu {
-    float slope;
-    explicit QUOLL_INLINE Relu(const float* p) : slope(p[0]) {}
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        const V low = slope == 0.f ? V::zero() : x * V::set(slope);  // not NaN at -inf
-        return select(x < V::zero(), low, x);
-    }
-};
-
-struct Clip {
-    float least, greatest;
-    explicit QUOLL_INLINE Clip(const float* p) : least(p[0]), greatest(p[1]) {}
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        return min(V::set(greatest), max(V::set(least), x));
-    }
-};
-
-struct HardSigmoid {
-    float alpha, beta;
-    explicit QUOLL_INLINE HardSigmoid(const float* p) : alpha(p[0]), beta(p[1]) {}
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        const V y = fma(x, V::set(alpha), V::set(beta));
-        return min(V::set(1.f), max(V::zero(), y));
-    }
-};
-
-struct HardSwish {
-    HardSigmoid gate;
-    explicit QUOLL_INLINE HardSwish(const float* p) : gate(p) {}
-    template <class V>
-    QUOLL_INLINE V operator()(V x) const {
-        const V g = gate(x);
-        return select(g == V::zero(), V::zero(), x * g);  // not NaN at -inf
     }
 };
 

@@ -26,6 +26,7 @@ public:
         this->support_fp16_storage = this->support_bf16_storage = kernel_ != nullptr;
         return kOk;
     }
+    unsigned traits() const override { return T::traits() | kCreatesOutput; }
     int forward(const Mat& in, Mat& out, const Option& opt) const override {
         if (!kernel_ || !takes_float(*this, in.dtype)) return T::forward(in, out, opt);
         out.create_like(in, opt.blob_allocator);

@@ -1,0 +1,85 @@
+"""Operator facts stand with the operators (layer/traits.h, the columns of the ONNX converter's table), not in lists of names."""
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LAYERS = set(re.findall(r'^QUOLL_LAYER(?:_FAST)?\(\d+, (\w+),', (ROOT / 'src/layer/layer_list.inc').read_text(), re.M))
+ONNX = {op for path in (ROOT / 'tools/onnx').glob('ops_*.cpp') for op in re.findall(r'\{(?:ms|"[\w.]*"), "(\w+)", \d+, \d+,', path.read_text())}
+# Caffe's types are names of its own format.
+SOURCES = [path for folder in ('src', 'tools', 'benchmark', 'examples') for path in sorted((ROOT / folder).rglob('*'))
+           if path.suffix in ('.cpp', '.h', '.inc') and 'caffe' not in path.parts]
+STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
+
+
+def code_of(path):
+    return re.sub(r'//[^\n]*', '', path.read_text())
+
+
+def place(path, text, at):
+    return f'{path.relative_to(ROOT)}:{text.count(chr(10), 0, at) + 1}'
+
+
+def lists_of(names, text, least):
+    """Where `least` string literals, all of them among `names`, stand with nothing but commas and blanks between."""
+    run, end = [], None
+    for found in STRING.finditer(text):
+        follows = end is not None and text[end:found.start()].strip() == ','
+        run = run + [found] if follows else [found]
+        end = found.end()
+        if not found[1] in names:
+            run = []
+        if len(run) == least:
+            yield run[0].start()
+
+
+def complaints(check):
+    return [place(path, text, at) for path in SOURCES for text in [code_of(path)] for at in check(path, text)]
+
+
+def test_the_checks_find_what_they_look_for():
+    assert len(LAYERS) > 150 and len(ONNX) > 150 and len(SOURCES) > 500
+    assert list(lists_of({'A', 'B'}, 'x = {"A", \n "B"};', 2)) == [5]
+    assert not list(lists_of({'A', 'B'}, 'f("A"); g("B", "c", "A")', 2))
+
+
+def test_no_lists_of_layer_types():
+    def check(path, text):
+        # A pattern names an operator of ONNX and the layer that it becomes; converters name what they emit.
+        onnx = 'onnx' in path.parts
+        return [] if onnx and path.name.startswith('ops_') else lists_of(LAYERS, text, 3 if onnx else 2)
+
+    assert complaints(check) == []
+
+
+def test_no_lists_of_onnx_operators():
+    def check(path, text):
+        return lists_of(ONNX, text, 3) if 'onnx' in path.parts else []
+
+    assert complaints(check) == []
+
+
+@pytest.mark.parametrize('question', [
+    r'(?:\.|->)type\s*[=!]=\s*"',            # layer.type == "Input"
+    r'"\s*[=!]=\s*\w+(?:\.|->)type\b',
+    r'layer_to_index\(\s*"',                 # layer.typeindex == layer_to_index("Input")
+    r'strcmp\((?:[^;]*(?:\.|->)type\b[^;]*"|[^;]*"[^;]*(?:\.|->)type\b)',
+])
+def test_types_are_asked_for_by_class(question):
+    assert complaints(lambda path, text: (m.start() for m in re.finditer(question, text))) == []
+
+
+def test_no_casts_to_operators():
+    """as<T>() asks first. A class may cast itself (T) or to its base."""
+    classes = set()
+    for path in (ROOT / 'src/layer').rglob('*.h'):
+        classes |= set(re.findall(r'^class (\w+)(?: final)? : public', path.read_text(), re.M))
+    assert len(classes) > 150
+
+    def check(path, text):
+        for found in re.finditer(r'(?:static_cast|reinterpret_cast)<\s*(?:const )?(\w+)(?: const)?\s*[*&]\s*>', text):
+            if found[1] in classes and not (path.parent.name == 'layer' and f'class {found[1]} ' in text):
+                yield found.start()
+
+    assert complaints(check) == []
