@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
+#include <new>
 #include <set>
 
 #include "common/npy.h"
@@ -216,7 +218,18 @@ private:
         bool cut = !node.outputs.empty();
         for (const std::string& o : node.outputs) cut = cut && cut_.count(o) != 0;
         if (cut) return;
-        if (!fusion->run(node)) converter_->run_node(node);
+        const auto refuse = [&](const std::string& why) {
+            converter_->problems.push_back(
+                {node.name, node.op, why, converter_->opset(node.domain)});
+        };
+        // A file may ask for anything; what no check has foreseen is that node's error.
+        try {
+            if (!fusion->run(node)) converter_->run_node(node);
+        } catch (const std::bad_alloc&) {
+            refuse("it needs more memory than there is");
+        } catch (const std::exception& e) {
+            refuse(std::string("cannot be converted (") + e.what() + ")");
+        }
     }
 
     const OnnxOptions& options_;
@@ -227,27 +240,46 @@ private:
     std::set<std::string> cut_;
 };
 
+// What else reading and converting throw, as running out of memory, is an error of the file.
+template <class Convert>
+int without_exceptions(const std::string& what, Convert convert) {
+    try {
+        return convert();
+    } catch (const std::bad_alloc&) {
+        QUOLL_LOGE("[onnx] %s: needs more memory than there is", what.c_str());
+        return kOutOfMemory;
+    } catch (const std::exception& e) {
+        QUOLL_LOGE("[onnx] %s: cannot be converted (%s)", what.c_str(), e.what());
+        return kError;
+    }
+}
+
+int convert_source(bool is_read, const OnnxModel& source, const std::string& why,
+                   const OnnxOptions& options, OnnxResult* result) {
+    if (is_read) return Conversion(options, source, result).run();
+    QUOLL_LOGE("[onnx] %s", why.c_str());
+    return kError;
+}
+
 }  // namespace
 
 int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result) {
-    OnnxModel source;
-    std::string why;
-    if (!read_onnx(path, &source, &why)) {
-        QUOLL_LOGE("[onnx] %s", why.c_str());
-        return kError;
-    }
-    return Conversion(options, source, result).run();
+    return without_exceptions(path, [&] {
+        OnnxModel source;
+        std::string why;
+        const bool is_read = read_onnx(path, &source, &why);
+        return convert_source(is_read, source, why, options, result);
+    });
 }
 
 int convert_onnx(const void* data, size_t size, const std::string& folder,
                  const OnnxOptions& options, OnnxResult* result) {
-    OnnxModel source;
-    std::string why;
-    if (!read_onnx(data, size, folder, &source, &why)) {
-        QUOLL_LOGE("[onnx] %s", why.c_str());
-        return kError;
-    }
-    return Conversion(options, source, result).run();
+    return without_exceptions("the model in memory", [&] {
+        OnnxModel source;
+        std::string why;
+        const bool is_read = read_onnx(data, size, folder, &source, &why);
+        return convert_source(is_read, source, why, options, result);
+    });
 }
 
 std::string suggest_options(const std::string& path, const OnnxOptions& options, double seconds) {

@@ -42,6 +42,8 @@ bool constant_of_shape(Op& op) {
     const int64_t rank = sizes->shape[0].value;
     std::vector<Dim> shape((size_t)std::min<int64_t>(rank, 64));
     if (sizes->has_content) shape = sizes->content;
+    for (const Dim& d : shape)
+        if (d.known() && d.value < 0) return op.fail("a size of %lld", (long long)d.value);
     const int64_t kMostValues = 1 << 20;
     if (all_known(shape) && element_count(values_of(shape)) >= 0 &&
         element_count(values_of(shape)) <= kMostValues) {
