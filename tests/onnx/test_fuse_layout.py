@@ -32,6 +32,9 @@ CASES = {
     'channels last': Case(
         graph(NHWC, '', 'float[1,5,7,4]'), ['Convolution'], [], [], '',
         {'w': (6, 4, 3, 3), 'v': (6, 6, 3, 3)}, tolerance=1e-4),
+    'channels last with Gelu': Case(
+        graph(NHWC.replace('Relu', 'Gelu'), '', 'float[1,5,7,4]'), ['Convolution'], [], [], '',
+        {'w': (6, 4, 3, 3), 'v': (6, 6, 3, 3)}, tolerance=1e-4, opset=20),
     'rows of a product': Case(
         graph('f = Reshape(x, m) p = Gemm(f, w, b) y = Reshape(p, l)', 'int64[2] m = {-1, 12}, int64[3] l = {2, -1, 5}',
               'float[2,N,12]', 'float[A,B,C]'), ['InnerProduct'], ['Reshape', 'ReshapeTo', 'Gemm'], [], '',
@@ -71,8 +74,9 @@ CASES = {
 test_fused, test_near_miss, test_second_reader = functions_for(CASES)
 
 
-def test_transposes_of_channels_last(tmp_path):
+@pytest.mark.parametrize('name', ['channels last', 'channels last with Gelu'])
+def test_transposes_of_channels_last(tmp_path, name):
     """Only the one in front is left."""
     from fuse_case import check
-    case = CASES['channels last']
+    case = CASES[name]
     assert check(case, case.text, tmp_path).count('Permute') == 1

@@ -153,6 +153,27 @@ TEST(Places, other_producers_too) {
         EXPECT_TRUE(watch.within(name, "c")) << name;
 }
 
+TEST(Places, producers_of_one_and_three_axes) {
+    Net rows, volumes;
+    ASSERT_TRUE(load(&rows,
+                     "Input in 0 1 in 0=6 1=16\n"
+                     "Convolution1D a 1 1 in a 0=16 1=3 4=1 5=1 6=768\n"
+                     "ConvolutionDepthWise1D d 1 1 in d 0=16 1=3 4=1 5=1 6=48 7=16\n"
+                     "Deconvolution1D u 1 1 in u 0=32 1=1 5=1 6=512\n"
+                     "Pooling1D p 1 1 a p 0=0 1=3 3=1 5=1\nErf e 1 1 p e\n"
+                     "Concat c 5 1 a d u p e c\nAbsVal out 1 1 c out\n"));
+    ASSERT_TRUE(load(&volumes,
+                     "Input in 0 1 in 0=5 1=4 11=3 2=16\n"
+                     "Convolution3D a 1 1 in a 0=16 1=3 4=1 5=1 6=6912\n"
+                     "Pooling3D p 1 1 a p 0=0 1=3 3=1 5=1\nAbsVal v 1 1 p v\n"
+                     "Concat c 3 1 a p v c\nTanH out 1 1 c out\n"));
+    Watch watch;
+    compare(rows, {{"in", image(Shape(6, 16))}}, {"out"}, true, &watch);
+    for (const char* name : {"a", "d", "u", "p", "e"}) EXPECT_TRUE(watch.within(name, "c")) << name;
+    compare(volumes, {{"in", image(Shape(5, 4, 3, 16))}}, {"out"}, true, &watch);
+    for (const char* name : {"a", "p", "v"}) EXPECT_TRUE(watch.within(name, "c")) << name;
+}
+
 TEST(Places, concats_within_concats) {
     std::string layers = kInput + conv("x0", "in", 32, 16);
     for (int i = 1; i <= 6; i++) {
