@@ -192,6 +192,15 @@ def test_all_problems_at_once(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ['model.onnx']
 
 
+def test_size_below_zero(tmp_path):
+    """A constant shape with a size below 0 is that node's error."""
+    path = model(tmp_path, '<ir_version: 8, opset_import: ["" : 17]> g (float[3,4] x) => (float y) '
+                           '<int64[1] n = {-5}> { s = ConstantOfShape(n) y = Reshape(x, s) }')
+    with pytest.raises(Failure, match='ConstantOfShape.*a size of -5'):
+        convert(path, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ['model.onnx']
+
+
 @pytest.mark.parametrize('text', ['{ x = Abs(x) y = Relu(x) }', '{ y, y = Split(x) }'])
 def test_made_twice(tmp_path, text):
     """An output that is called like another value."""
