@@ -167,8 +167,7 @@ int Gemm::shape(const Gemm& s, const std::vector<Shape>& in, std::vector<Shape>&
 int Gemm::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                   Product* p) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms);
     Sizes s;
     QUOLL_RETURN_IF_ERROR(sizes(in, &s));
     p->m = s.m, p->n = s.n, p->k = s.k;

@@ -56,7 +56,8 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
 
 int Interp::shape(const Interp& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty() || in[0].dims < 1) return s.fail("expected at least 1 input, got none");
-    if (!takes_float(s, in[0].dtype)) return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
+    if (!takes_float(s, in[0].dtype))
+        return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
     int w, h;
     QUOLL_RETURN_IF_ERROR(s.target_size(in, &w, &h));
     out.assign(1, in[0]);
@@ -144,8 +145,7 @@ bool Interp::unchanged(const Shape& in, const Shape& out) const {
 
 int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const Mat& src = bottoms[0];
     tops.resize(1);

@@ -6,7 +6,7 @@
 #include <memory>
 #include <mutex>
 
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 #include "layer/cpu/int8/int8_tiles.h"
 
 namespace quoll {
