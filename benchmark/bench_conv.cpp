@@ -57,10 +57,10 @@ int shapes_of_model(const char* path, std::vector<ConvShape>* shapes) {
     QUOLL_RETURN_IF_ERROR(model.load_param(path));
     QUOLL_RETURN_IF_ERROR(infer_blob_sizes(model, BlobSizes(), &sizes));
     for (const ModelLayer& layer : model.layers) {
-        if (!layer.is<ConvolutionOperator>() || !sizes.count(layer.inputs[0])) continue;
+        if (!layer.is<Convolution>() || !sizes.count(layer.inputs[0])) continue;
         const std::unique_ptr<Layer> op = layer.make_operator();
         if (!op) return kError;
-        const ConvolutionOperator& conv = *as<ConvolutionOperator>(op.get());
+        const Convolution& conv = *as<Convolution>(op.get());
         if (conv.axes != 2 || conv.grouped) continue;
         const Shape in = sizes[layer.inputs[0]];
         ConvGeometry g;

@@ -287,9 +287,9 @@ public:
     void after(const Layer& layer, const std::vector<Mat>& outputs) override {
         for (size_t i = 0; i < outputs.size(); i++)
             sizes_[layer.tops[i]] = outputs[i].logical_shape();
-        const auto* found = as<ConvolutionOperator>(&layer);
+        const auto* found = as<Convolution>(&layer);
         if (!found || found->axes != 2 || found->grouped) return;
-        const ConvolutionOperator& conv = *found;
+        const Convolution& conv = *found;
         const auto in = sizes_.find(layer.bottoms[0]);
         if (conv.dynamic_weight || conv.int8_scale_term || in == sizes_.end() ||
             in->second.dims != 3)

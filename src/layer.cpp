@@ -39,6 +39,7 @@ void Layer::visit_weights(WeightVisitor&) {}
 bool Layer::is_a(const void*) const { return false; }
 unsigned Layer::traits() const { return 0; }
 Activation Layer::as_activation() const { return Activation(); }
+bool Layer::fusion_target(FusionTarget*) { return false; }
 int64_t Layer::macs(const std::vector<Shape>&, const std::vector<Shape>&) const { return 0; }
 
 int Layer::plan(const std::vector<Shape>&, const Option&,

@@ -19,6 +19,7 @@
 namespace quoll {
 
 struct Activation;
+struct FusionTarget;
 class ParamVisitor;
 class WeightVisitor;
 
@@ -94,6 +95,8 @@ public:
     virtual unsigned traits() const;
     // The activation_type, with its parameters, that does the same; type 0 if there is none.
     virtual Activation as_activation() const;
+    // What may be folded and fused into the operator; false if nothing may.
+    virtual bool fusion_target(FusionTarget* target);
     // Multiply-accumulates for these sizes; 0 for operators that do not multiply, -1 if a size that
     // they depend on is not known (dims 0).
     virtual int64_t macs(const std::vector<Shape>& bottoms, const std::vector<Shape>& tops) const;

@@ -9,7 +9,7 @@
 #include "layer/noop.h"
 #include "layer/padding.h"
 #include "layer/permute.h"
-#include "layer/pool_reference.h"
+#include "layer/pooling.h"
 #include "layer/reshape.h"
 #include "layer/split.h"
 
@@ -39,11 +39,10 @@ bool flattens(const LayerGraph& graph, int index) {
 bool is_flat(const LayerGraph& graph, int blob) {
     const int producer = graph.producer(blob);
     if (producer < 0) return false;
-    const auto* pool = graph.as<PoolingOperator>(producer);
+    const auto* pool = graph.as<Pooling>(producer);
     if (pool) return pool->global_pooling != 0;
-    WeightedLayer w;
-    if (graph.is<InnerProduct>(producer))
-        return weighted_layer(graph, producer, &w) && w.per_output;
+    FusionTarget w;
+    if (graph.is<InnerProduct>(producer)) return fusion_target(graph, producer, &w) && w.per_output;
     return flattens(graph, producer);
 }
 
@@ -53,7 +52,7 @@ bool is_identity(const LayerGraph& graph, int index) {
     if (graph.is<Noop>(index)) return layer.tops.size() == 1;
     if (graph.is<Split>(index)) return true;
     if (const auto* s = graph.as<Dropout>(index)) return s->scale == 1.f;
-    if (const auto* s = graph.as<PoolingOperator>(index))
+    if (const auto* s = graph.as<Pooling>(index))
         return s->axes == 2 && s->kernel_w == 1 && s->kernel_h == 1 && s->stride_w == 1 &&
                s->stride_h == 1 && !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
                s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0;

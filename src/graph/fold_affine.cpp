@@ -138,7 +138,7 @@ bool affine_of_layer(const LayerGraph& graph, int index, int from, Channels chan
 }
 
 // The weights may lie in the user's memory: they are copied before they are changed.
-int apply_to_weights(const WeightedLayer& w, const Affine& f) {
+int apply_to_weights(const FusionTarget& w, const Affine& f) {
     Mat weight = w.weight->clone(), bias(w.num_output);
     if (weight.empty() || bias.empty()) return kOutOfMemory;
     const int per_output = weight.w / w.num_output;
@@ -176,9 +176,9 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
     const int from = graph.layer(index)->tops[0];
     const std::string what = graph.layer(next)->type + " into " + graph.layer(index)->type;
     Affine f;
-    WeightedLayer w;
+    FusionTarget w;
     int status;
-    if (weighted_layer(graph, index, &w)) {
+    if (fusion_target(graph, index, &w)) {
         if (!w.folds || !affine_of_layer(graph, next, from, {w.num_output, w.axes}, &f)) return 0;
         if (!w.per_output && !f.uniform()) return 0;
         status = apply_to_weights(w, f);

@@ -26,9 +26,9 @@ const T* gate_of(const LayerGraph& graph, int blob, int reader) {
 }  // namespace
 
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
-    WeightedLayer w;
+    FusionTarget w;
     const int next = graph.only_reader(index);
-    if (next < 0 || !weighted_layer(graph, index, &w) || !w.activates) return 0;
+    if (next < 0 || !fusion_target(graph, index, &w) || !w.activates) return 0;
     const Activation f = activation_of(graph, next);
     if (f.type == kActivationNone) return 0;
     Mat params;

@@ -21,10 +21,10 @@ bool adds_two(const LayerGraph& graph, int index) {
 }  // namespace
 
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker&) {
-    ConvolutionOperator* found = graph.as<ConvolutionOperator>(index);
+    Convolution* found = graph.as<Convolution>(index);
     const int next = found && !found->grouped ? graph.only_reader(index) : -1;
     if (next < 0 || !adds_two(graph, next)) return 0;
-    ConvolutionOperator& conv = *found;
+    Convolution& conv = *found;
     if (conv.activation_type != kActivationNone || conv.dynamic_weight || conv.add_input ||
         conv.int8_affine || conv.int8_output() || conv.bottoms.size() != 1)
         return 0;

@@ -4,7 +4,7 @@
 #define QUOLL_GRAPH_PASSES_H
 
 #include "graph/layer_graph.h"
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 
 namespace quoll {
 
@@ -42,21 +42,8 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // blobs must stay what they are.
 int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 
-// What the passes see of a layer with weights in the order of its outputs.
-struct WeightedLayer {
-    Mat* weight;  // f32 if its values may be changed
-    Mat* bias;
-    int* bias_term;
-    int* activation_type;
-    Mat* activation_params;
-    int num_output;
-    int axes;         // of the output besides the channels; 0: an inner product
-    bool folds;       // weight and bias are there, in f32
-    bool activates;   // an activation may be added
-    bool per_output;  // the output's outermost axis is num_output, whatever the input
-};
-// False for layers of other types.
-bool weighted_layer(const LayerGraph& graph, int index, WeightedLayer* found);
+// What may be folded and fused into a layer; false if nothing may.
+bool fusion_target(const LayerGraph& graph, int index, FusionTarget* found);
 // Null unless it is a convolution, of whatever number of axes.
 ConvolutionFields* convolution_fields(const LayerGraph& graph, int index);
 

@@ -1,7 +1,8 @@
 // Layers that become others which do the same with less work, or open the way for other passes.
 #include "graph/passes.h"
+#include "layer/deconvolution.h"
 #include "layer/innerproduct.h"
-#include "layer/pool_reference.h"
+#include "layer/pooling.h"
 #include "layer/reduction.h"
 
 namespace quoll {
@@ -15,9 +16,9 @@ bool gives_channels(const LayerGraph& graph, int index) {
         if (const ConvolutionFields* s = convolution_fields(graph, index)) {
             if (s->axes != 2 || s->add_input) return false;
             if (s->maxk() > 1) return true;
-        } else if (const auto* s = graph.as<PoolingOperator>(index)) {
+        } else if (const auto* s = graph.as<Pooling>(index)) {
             return s->axes == 2 && !s->global_pooling;
-        } else if (const auto* s = graph.as<DeconvolutionOperator>(index)) {
+        } else if (const auto* s = graph.as<Deconvolution>(index)) {
             return s->axes == 2;
         } else if (!keeps_shape(layer)) {
             return false;
@@ -57,10 +58,10 @@ int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make) {
         !gives_channels(graph, graph.producer(s->bottoms[0])))
         return 0;
     std::unique_ptr<Layer> with(make("Pooling"));
-    PoolingOperator* made = as<PoolingOperator>(with.get());
+    Pooling* made = as<Pooling>(with.get());
     if (!made) return 0;
-    PoolingOperator& pool = *made;
-    pool.pooling_type = mean ? PoolingOperator::PoolMethod_AVE : PoolingOperator::PoolMethod_MAX;
+    Pooling& pool = *made;
+    pool.pooling_type = mean ? Pooling::PoolMethod_AVE : Pooling::PoolMethod_MAX;
     // Global pooling leaves one axis; one output a channel leaves three.
     pool.global_pooling = s->keepdims ? 0 : 1;
     pool.adaptive_pooling = s->keepdims ? 1 : 0;
@@ -71,13 +72,13 @@ int reduction_to_pooling(LayerGraph& graph, int index, const LayerMaker& make) {
 }
 
 int convolution_to_product(LayerGraph& graph, int index, const LayerMaker& make) {
-    const auto* s = graph.as<ConvolutionOperator>(index);
+    const auto* s = graph.as<Convolution>(index);
     if (!s || !is_plain_pixel_convolution(*s) || graph.layer(index)->bottoms.size() != 1) return 0;
     const int before = graph.producer(graph.layer(index)->bottoms[0]);
-    const auto* pool = graph.as<PoolingOperator>(before);
-    WeightedLayer w;
+    const auto* pool = graph.as<Pooling>(before);
+    FusionTarget w;
     const bool behind_product =
-        graph.is<InnerProduct>(before) && weighted_layer(graph, before, &w) && w.per_output;
+        graph.is<InnerProduct>(before) && fusion_target(graph, before, &w) && w.per_output;
     if (!behind_product && !(pool && pool->global_pooling)) return 0;
     std::unique_ptr<Layer> with(make("InnerProduct"));
     InnerProduct* made = as<InnerProduct>(with.get());

@@ -148,8 +148,7 @@ int AffineBinary::forward_f32(const std::vector<Mat>& bottoms, Mat* top, const O
 
 int AffineBinary::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                           const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
     tops.resize(1);
     return forward_f32(bottoms, &tops[0], opt);

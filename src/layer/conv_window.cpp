@@ -230,6 +230,21 @@ int check_weight_dtype(const Layer& layer, const Mat& weight, bool int8_scales) 
     return layer.fail("weight_data: %s values without int8 scales", dtype_name(weight.dtype));
 }
 
+FusionTarget conv_fusion_target(ConvFields& s, int int8_scale_term) {
+    FusionTarget t = {};
+    t.weight = &s.weight_data, t.bias = &s.bias_data, t.bias_term = &s.bias_term;
+    t.activation_type = &s.activation_type, t.activation_params = &s.activation_params;
+    t.num_output = s.num_output;
+    t.axes = s.axes;
+    // What is added comes after the bias.
+    t.folds = !s.dynamic_weight && !s.add_input && int8_scale_term == 0 &&
+              s.weight_data.dtype == DType::f32 && s.activation_type == kActivationNone;
+    // Above 100 the result is rounded to int8 after the activation.
+    t.activates = s.activation_type == kActivationNone && int8_scale_term <= 100;
+    t.per_output = !s.add_input;
+    return t;
+}
+
 int64_t conv_macs(const ConvFields& s, const std::vector<Shape>& in,
                   const std::vector<Shape>& out) {
     if (!first_sizes_known(in, out)) return -1;

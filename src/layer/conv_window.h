@@ -47,6 +47,8 @@ struct ConvFields {
 void conv_params(ConvFields& s, ParamVisitor& v);
 // weight_data (tagged) and bias_data, unless the weights are dynamic.
 void conv_weights(ConvFields& s, WeightVisitor& v);
+// Layer::fusion_target.
+FusionTarget conv_fusion_target(ConvFields& s, int int8_scale_term);
 // Layer::macs of a convolution.
 int64_t conv_macs(const ConvFields& s, const std::vector<Shape>& in, const std::vector<Shape>& out);
 // After loading: counts that must fit together. Logs and returns a negative code.

@@ -129,8 +129,7 @@ static int64_t window_sum(const Bytes& values, size_t x, size_t cstep, const Byt
 int ConvInteger::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                          const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottom_blobs, top_blobs, opt));
-    std::vector<Shape> in;
-    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottom_blobs);
     Geometry g;
     QUOLL_RETURN_IF_ERROR(geometry(in, &g));
     const Mat& x = bottom_blobs[0];

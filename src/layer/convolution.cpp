@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "convolution.h"
 
 namespace quoll {
 
-Layer* create_Convolution_layer() { return new ConvolutionOperator(2, false); }
+Layer* create_Convolution_layer() { return new Convolution(2, false); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "convolution.h"
 
 namespace quoll {
 
-Layer* create_Convolution1D_layer() { return new ConvolutionOperator(1, false); }
+Layer* create_Convolution1D_layer() { return new Convolution(1, false); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "convolution.h"
 
 namespace quoll {
 
-Layer* create_ConvolutionDepthWise_layer() { return new ConvolutionOperator(2, true); }
+Layer* create_ConvolutionDepthWise_layer() { return new Convolution(2, true); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "convolution.h"
 
 namespace quoll {
 
-Layer* create_ConvolutionDepthWise1D_layer() { return new ConvolutionOperator(1, true); }
+Layer* create_ConvolutionDepthWise1D_layer() { return new Convolution(1, true); }
 
 }  // namespace quoll

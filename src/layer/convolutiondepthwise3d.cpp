@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "convolution.h"
 
 namespace quoll {
 
-Layer* create_ConvolutionDepthWise3D_layer() { return new ConvolutionOperator(3, true); }
+Layer* create_ConvolutionDepthWise3D_layer() { return new Convolution(3, true); }
 
 }  // namespace quoll

@@ -82,8 +82,7 @@ int CopyTo::shape(const CopyTo& s, const std::vector<Shape>& in, std::vector<Sha
 
 int CopyTo::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                     const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottom_blobs), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     top_blobs.resize(1);
     if (in[0] == in[1]) {

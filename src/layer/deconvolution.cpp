@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "deconvolution.h"
 
 namespace quoll {
 
-Layer* create_Deconvolution_layer() { return new DeconvolutionOperator(2, false); }
+Layer* create_Deconvolution_layer() { return new Deconvolution(2, false); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "deconvolution.h"
 
 namespace quoll {
 
-Layer* create_Deconvolution3D_layer() { return new DeconvolutionOperator(3, false); }
+Layer* create_Deconvolution3D_layer() { return new Deconvolution(3, false); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "deconvolution.h"
 
 namespace quoll {
 
-Layer* create_DeconvolutionDepthWise_layer() { return new DeconvolutionOperator(2, true); }
+Layer* create_DeconvolutionDepthWise_layer() { return new Deconvolution(2, true); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "deconvolution.h"
 
 namespace quoll {
 
-Layer* create_DeconvolutionDepthWise1D_layer() { return new DeconvolutionOperator(1, true); }
+Layer* create_DeconvolutionDepthWise1D_layer() { return new Deconvolution(1, true); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "conv_reference.h"
+#include "deconvolution.h"
 
 namespace quoll {
 
-Layer* create_DeconvolutionDepthWise3D_layer() { return new DeconvolutionOperator(3, true); }
+Layer* create_DeconvolutionDepthWise3D_layer() { return new Deconvolution(3, true); }
 
 }  // namespace quoll

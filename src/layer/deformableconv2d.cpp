@@ -89,8 +89,7 @@ void DeformableConv2D::sample(const std::vector<Mat>& bottoms, const ConvGeometr
 
 int DeformableConv2D::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                               const Option& opt) const {
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms);
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(geometry(in, &g));
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));

@@ -59,8 +59,7 @@ static Detection decode(const float* prior, const float* location, const float* 
 
 int DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                              const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const bool mxnet = num_class == kMxnet;
     const Mat& priors = bottoms[2];

@@ -195,8 +195,7 @@ int Gemm::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const
 }
 
 int Gemm::product_of(const std::vector<Mat>& bottoms, const Mat& top, Product* p) const {
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    const std::vector<Shape> in = shapes_of(bottoms);
     Sizes s;
     QUOLL_RETURN_IF_ERROR(describe(in, p, &s));
     const auto give = [&](int input, const Mat& constant, bool transposed, Operand* operand) {

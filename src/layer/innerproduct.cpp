@@ -145,6 +145,17 @@ int InnerProduct::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     return kOk;
 }
 
+bool InnerProduct::fusion_target(FusionTarget* t) {
+    *t = FusionTarget();
+    t->weight = &weight_data, t->bias = &bias_data, t->bias_term = &bias_term;
+    t->activation_type = &activation_type, t->activation_params = &activation_params;
+    t->num_output = num_output;
+    const bool activates = activation_type == kActivationNone;
+    t->folds = activates && int8_scale_term == 0 && weight_data.dtype == DType::f32;
+    t->activates = activates && int8_scale_term <= 100;
+    return true;
+}
+
 int64_t InnerProduct::macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const {
     if (!first_sizes_known(in, out)) return -1;
     return (int64_t)out[0].total() * num_input();

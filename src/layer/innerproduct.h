@@ -18,6 +18,7 @@ public:
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+    bool fusion_target(FusionTarget* t) override;
 
     // Columns of the weight.
     int num_input() const { return weight_data_size / num_output; }

@@ -147,8 +147,7 @@ bool Interp::unchanged(const Shape& in, const Shape& out) const {
 
 int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                     const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const Mat& src = bottoms[0];
     tops.resize(1);

@@ -41,8 +41,7 @@ int LoopStart::shape(const LoopStart& s, const std::vector<Shape>& in, std::vect
 
 int LoopStart::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     tops.resize(out.size());
     tops[0] = bottoms[0];
@@ -105,8 +104,7 @@ int LoopEnd::stack(const std::vector<Mat>& parts, int scan, Mat* all, const Opti
 
 int LoopEnd::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                      const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const size_t states = out.size() - (size_t)scans;
     tops.resize(out.size());

@@ -145,8 +145,7 @@ int MultiHeadAttention::shape(const MultiHeadAttention& s, const std::vector<Sha
 int MultiHeadAttention::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                 const Option& opt, Call* call) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms);
     Sizes s;
     QUOLL_RETURN_IF_ERROR(sizes(in, &s));
     const auto input = [&](int i) { return i < 0 ? Mat() : bottoms[i]; };

@@ -394,8 +394,7 @@ int OnnxRecurrent::lengths(const Layer& layer, const Mat* input, const Geometry&
 int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bottoms,
                                 std::vector<Mat>& tops, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tops(layer, bottoms, tops, opt));
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms);
     Geometry g;
     QUOLL_RETURN_IF_ERROR(geometry(layer, in, &g));
     Mat flat[4];

@@ -1,7 +1,7 @@
-#include "pool_reference.h"
+#include "pooling.h"
 
 namespace quoll {
 
-Layer* create_Pooling_layer() { return new PoolingOperator(2); }
+Layer* create_Pooling_layer() { return new Pooling(2); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "pool_reference.h"
+#include "pooling.h"
 
 namespace quoll {
 
-Layer* create_Pooling1D_layer() { return new PoolingOperator(1); }
+Layer* create_Pooling1D_layer() { return new Pooling(1); }
 
 }  // namespace quoll

@@ -1,7 +1,7 @@
-#include "pool_reference.h"
+#include "pooling.h"
 
 namespace quoll {
 
-Layer* create_Pooling3D_layer() { return new PoolingOperator(3); }
+Layer* create_Pooling3D_layer() { return new Pooling(3); }
 
 }  // namespace quoll

@@ -151,8 +151,7 @@ int PriorBox::forward_mxnet(const Shape& map, Mat* top) const {
 int PriorBox::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms);
     Mat& top = tops[0];
     QUOLL_RETURN_IF_ERROR(mxnet(in.size()) ? forward_mxnet(in[0], &top) : forward_caffe(in, &top));
     float* boxes = top.row(0);

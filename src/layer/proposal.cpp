@@ -99,8 +99,7 @@ static int boxes_to_blob(const std::vector<Detection>& boxes, int w, Mat* out, c
 
 int Proposal::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
                       const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     if (tops.size() > 2) return fail("expected 1 or 2 outputs, got %zu", tops.size());
     const std::vector<Anchor> list = anchors();

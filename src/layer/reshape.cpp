@@ -148,8 +148,7 @@ int Reshape::shape(const Reshape& s, const std::vector<Shape>& in, std::vector<S
 
 int Reshape::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                      const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     const Mat& m = bottoms[0];
     const Shape& to = out[0];

@@ -238,8 +238,7 @@ int weight_count(const Layer& layer, const char* name, const WeightSize& size, i
 
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
                 std::vector<Mat>& top_blobs, const Option& opt) {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottom_blobs), out;
     QUOLL_RETURN_IF_ERROR(layer.infer_shapes(in, out));
     top_blobs.resize(out.size());
     for (size_t i = 0; i < out.size(); i++) {
@@ -266,6 +265,12 @@ int check_input_sizes(const Layer& layer, const std::vector<Shape>& bottoms) {
 int same_shapes(const Layer&, const std::vector<Shape>& in, std::vector<Shape>& out) {
     out = in;
     return kOk;
+}
+
+std::vector<Shape> shapes_of(const std::vector<Mat>& blobs) {
+    std::vector<Shape> shapes;
+    for (const Mat& m : blobs) shapes.push_back(m.logical_shape());
+    return shapes;
 }
 
 std::string shape_text(const Shape& s) {

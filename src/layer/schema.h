@@ -139,6 +139,7 @@ inline bool takes_float(const Layer& layer, DType dtype) {
 inline size_t item_total(const Shape& s) { return (size_t)s.w * s.h * s.d * s.c; }
 // A shape rule for operators whose outputs are like their inputs.
 int same_shapes(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out);
+std::vector<Shape> shapes_of(const std::vector<Mat>& blobs);
 // "w x h x c" for messages.
 std::string shape_text(const Shape& shape);
 

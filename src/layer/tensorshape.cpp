@@ -155,8 +155,7 @@ int ReshapeTo::shape(const ReshapeTo& s, const std::vector<Shape>& in, std::vect
 
 int ReshapeTo::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
-    std::vector<Shape> in, ignored;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), ignored;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, ignored));
     std::vector<int> wanted;
     Shape out;

@@ -25,6 +25,21 @@ enum Traits {
 };
 inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
 
+// What graph passes may change of an operator that multiplies with weights, in the order of its
+// outputs.
+struct FusionTarget {
+    Mat* weight;  // f32 if its values may be changed
+    Mat* bias;
+    int* bias_term;
+    int* activation_type;
+    Mat* activation_params;
+    int num_output;
+    int axes;         // of the output besides the channels; 0: an inner product
+    bool folds;       // weight and bias are there, in f32, and their results are the output
+    bool activates;   // an activation may be added
+    bool per_output;  // the output's outermost axis is num_output, whatever the input
+};
+
 // The output has the shape of the input, whatever that is.
 inline bool keeps_shape(const Layer& layer) {
     return layer.typeindex >= 0 && layer.one_blob_only && layer.support_inplace;

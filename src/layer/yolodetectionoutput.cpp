@@ -54,8 +54,7 @@ static int with_probabilities(const YoloDetectionOutput& s, const Mat& map, Mat*
 
 int YoloDetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                  const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     std::vector<Detection> all;
     std::vector<float> best, others;

@@ -54,8 +54,7 @@ int Yolov3DetectionOutput::shape(const Yolov3DetectionOutput& s, const std::vect
 
 int Yolov3DetectionOutput::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                    const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     std::vector<Detection> all;
     std::vector<float> best;

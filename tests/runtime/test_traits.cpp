@@ -8,7 +8,8 @@
 #include <set>
 
 #include "layer/activation.h"
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
+#include "layer/deconvolution.h"
 #include "layer/innerproduct.h"
 #include "layer/relu.h"
 #include "log_private.h"
@@ -33,10 +34,10 @@ std::vector<LayerPtr> all_layers() {
 TEST(Traits, class_of_a_layer) {
     for (const char* type : {"Convolution", "ConvolutionDepthWise", "Convolution3D"}) {
         const LayerPtr fast(create_layer(type)), reference(create_layer_reference(type));
-        EXPECT_TRUE(as<ConvolutionOperator>(fast.get())) << type;
-        EXPECT_EQ(as<ConvolutionOperator>(reference.get()), reference.get()) << type;
+        EXPECT_TRUE(as<Convolution>(fast.get())) << type;
+        EXPECT_EQ(as<Convolution>(reference.get()), reference.get()) << type;
         EXPECT_FALSE(as<InnerProduct>(fast.get())) << type;
-        EXPECT_FALSE(as<DeconvolutionOperator>(reference.get())) << type;
+        EXPECT_FALSE(as<Deconvolution>(reference.get())) << type;
     }
     EXPECT_FALSE(as<ReLU>((Layer*)nullptr));
 }

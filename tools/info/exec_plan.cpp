@@ -6,7 +6,7 @@
 
 #include "common/layer_fields.h"
 #include "common/model_files.h"
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 #include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8_tiles.h"
@@ -22,7 +22,7 @@ namespace {
 
 // Of all channels together, on one and two axes.
 bool is_convolution(const Layer* layer) {
-    const auto* conv = as<ConvolutionOperator>(layer);
+    const auto* conv = as<Convolution>(layer);
     return conv && conv->group == 1 && conv->axes < 3;
 }
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "layer/affine.h"
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 #include "layer/innerproduct.h"
 #include "onnx/block_weights.h"
 #include "onnx/ops.h"
@@ -326,8 +326,7 @@ void conv(const Converted& t) {
     const Value* w = t.op.in(1);
     ModelLayer layer;
     if (!t.x->quantized || !w || !w->quantized_weight || w->quantized_weight->axis > 0 ||
-        !t.last_layer<ConvolutionOperator>(&layer) ||
-        as<ConvolutionOperator>(layer.prototype())->axes != 2)
+        !t.last_layer<Convolution>(&layer) || as<Convolution>(layer.prototype())->axes != 2)
         return;
     const QuantizedWeight& weight = *w->quantized_weight;
     const ModelLayer before = layer;

@@ -53,8 +53,7 @@ void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Piece& piec
 
 int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                         const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     int pack = 1;
     for (const Mat& m : bottoms) pack = std::max(pack, m.elempack);

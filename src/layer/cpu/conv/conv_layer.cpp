@@ -5,12 +5,10 @@
 
 namespace quoll {
 
-ConvolutionCpu::ConvolutionCpu(int axes) : ConvolutionOperator(axes, false) {
-    support_packing = true;
-}
+ConvolutionCpu::ConvolutionCpu(int axes) : Convolution(axes, false) { support_packing = true; }
 
 int ConvolutionCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
+    QUOLL_RETURN_IF_ERROR(Convolution::create_pipeline(opt));
     if (dynamic_weight) return kOk;
     if (int8_scale_term != 0) {
         weight_data.release();  // weight_data_int8 is what all forms take
@@ -115,7 +113,7 @@ int ConvolutionCpu::forward_int8(const ConvolutionPlan& p, const Mat& bottom, co
     std::vector<Mat> blobs(1, bottom);
     if (add_input) blobs.push_back(added);
     QUOLL_RETURN_IF_ERROR(all_planar(blobs, opt, &planar));
-    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::forward(planar, tops, opt));
+    QUOLL_RETURN_IF_ERROR(Convolution::forward(planar, tops, opt));
     *top = tops[0];
     return kOk;
 }
@@ -166,7 +164,7 @@ int ConvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Ma
     }
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));
-    return ConvolutionOperator::forward(planar, top_blobs, opt);
+    return Convolution::forward(planar, top_blobs, opt);
 }
 
 }  // namespace quoll

@@ -18,11 +18,11 @@ public:
 
 // f32 convolutions as matrix products; create_pipeline repacks the weights and lets weight_data go.
 // int8 ones run on int8 kernels, dynamic weights on the reference.
-class ConvolutionCpu : public ConvolutionOperator {
+class ConvolutionCpu : public Convolution {
 public:
     typedef ConvolutionCpu Class;
     bool is_a(const void* id) const override {
-        return id == class_id<ConvolutionCpu>() || ConvolutionOperator::is_a(id);
+        return id == class_id<ConvolutionCpu>() || Convolution::is_a(id);
     }
     explicit ConvolutionCpu(int axes);
     int create_pipeline(const Option& opt) override;
@@ -33,7 +33,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
-    unsigned traits() const override { return ConvolutionOperator::traits() | kCreatesOutput; }
+    unsigned traits() const override { return Convolution::traits() | kCreatesOutput; }
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
 

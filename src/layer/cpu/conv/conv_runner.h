@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 #include "layer/cpu/conv/fixed_plan.h"
 #include "layer/cpu/conv/split_plan.h"
 #include "layer/cpu/winograd/winograd_plan.h"

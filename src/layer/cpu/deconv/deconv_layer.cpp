@@ -170,16 +170,12 @@ void add_taps(const ConvGeometry& g, const float* from, int y0, int rows, Mat& c
 }  // namespace
 
 DeconvolutionCpu::DeconvolutionCpu(int axes)
-    : DeconvolutionOperator(axes, false),
-      kernels_(nullptr),
-      in_pack_(1),
-      out_pack_(1),
-      narrow_(false) {
+    : Deconvolution(axes, false), kernels_(nullptr), in_pack_(1), out_pack_(1), narrow_(false) {
     support_packing = true;
 }
 
 int DeconvolutionCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(DeconvolutionOperator::create_pipeline(opt));
+    QUOLL_RETURN_IF_ERROR(Deconvolution::create_pipeline(opt));
     if (dynamic_weight) return kOk;
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
@@ -230,7 +226,7 @@ int DeconvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<
     }
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));
-    return DeconvolutionOperator::forward(planar, top_blobs, opt);
+    return Deconvolution::forward(planar, top_blobs, opt);
 }
 
 int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
@@ -241,7 +237,7 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     const int pack = fast ? in_pack_ : 1;
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
-    if (!fast) return DeconvolutionOperator::forward(in, top_blob, opt);
+    if (!fast) return Deconvolution::forward(in, top_blob, opt);
     in = conv_channels(*this, in);
     in.dims = 3;  // fewer axes mean one channel
     return narrow_ ? forward_narrow(in, g, top_blob, opt) : forward_phases(in, g, top_blob, opt);

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 #define QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 
-#include "layer/conv_reference.h"
 #include "layer/cpu/packing.h"
+#include "layer/deconvolution.h"
 
 namespace quoll {
 
@@ -11,14 +11,14 @@ namespace quoll {
 // kernels run without intermediate sums. With so few output channels that most of a register would
 // be idle, the channels and taps are the rows of a product with the input pixels instead, and its
 // rows are added to the output. Dynamic weights run on the reference.
-class DeconvolutionCpu : public DeconvolutionOperator {
+class DeconvolutionCpu : public Deconvolution {
 public:
     explicit DeconvolutionCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
-    unsigned traits() const override { return DeconvolutionOperator::traits() | kCreatesOutput; }
+    unsigned traits() const override { return Deconvolution::traits() | kCreatesOutput; }
 
 private:
     int pack_phases(const Option& opt);

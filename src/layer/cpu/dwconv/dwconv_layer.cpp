@@ -123,12 +123,12 @@ double work_of(const ConvGeometry& g) {
 }  // namespace
 
 ConvolutionDepthWiseCpu::ConvolutionDepthWiseCpu(int axes)
-    : ConvolutionOperator(axes, true), kernels_(nullptr), pack_(0), row_(nullptr) {
+    : Convolution(axes, true), kernels_(nullptr), pack_(0), row_(nullptr) {
     support_packing = true;
 }
 
 int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::create_pipeline(opt));
+    QUOLL_RETURN_IF_ERROR(Convolution::create_pipeline(opt));
     pack_ = 0;
     if (dynamic_weight) return kOk;
     if (int8_scale_term != 0) {
@@ -176,10 +176,10 @@ int ConvolutionDepthWiseCpu::forward_reference(const Mat& bottom, Mat& top,
     Mat wide, planar, made;
     QUOLL_RETURN_IF_ERROR(widened(bottom, opt, &wide));
     QUOLL_RETURN_IF_ERROR(with_elempack(wide, 1, opt, &planar));
-    if (wide.dtype == bottom.dtype) return ConvolutionOperator::forward(planar, top, opt);
+    if (wide.dtype == bottom.dtype) return Convolution::forward(planar, top, opt);
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
-    QUOLL_RETURN_IF_ERROR(ConvolutionOperator::forward(planar, made, temporary));
+    QUOLL_RETURN_IF_ERROR(Convolution::forward(planar, made, temporary));
     if (bottom.dtype == DType::f16)
         cast_float32_to_float16(made, top, opt);
     else
@@ -195,7 +195,7 @@ int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
     }
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));
-    return ConvolutionOperator::forward(planar, top_blobs, opt);
+    return Convolution::forward(planar, top_blobs, opt);
 }
 
 int ConvolutionDepthWiseCpu::make_plan(const std::vector<Shape>& bottoms, const Option& opt,

@@ -11,7 +11,7 @@ namespace quoll {
 // One window a channel runs on dwconv kernels: on channel blocks where the channels divide into
 // them, otherwise on planar rows. Other groupings are a matrix product a group. int8 ones have
 // kernels of their own. One 3-D window a channel and dynamic weights run on the reference.
-class ConvolutionDepthWiseCpu : public ConvolutionOperator {
+class ConvolutionDepthWiseCpu : public Convolution {
 public:
     explicit ConvolutionDepthWiseCpu(int axes);
     int create_pipeline(const Option& opt) override;
@@ -23,7 +23,7 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
-    unsigned traits() const override { return ConvolutionOperator::traits() | kCreatesOutput; }
+    unsigned traits() const override { return Convolution::traits() | kCreatesOutput; }
 
 private:
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, ConvolutionPlan* p) const;

@@ -9,7 +9,7 @@
 namespace quoll {
 
 DeconvolutionDepthWiseCpu::DeconvolutionDepthWiseCpu(int axes)
-    : DeconvolutionOperator(axes, true), kernels_(nullptr), pack_(0) {
+    : Deconvolution(axes, true), kernels_(nullptr), pack_(0) {
     support_packing = true;
 }
 
@@ -56,7 +56,7 @@ DeconvolutionDepthWiseCpu::Phase DeconvolutionDepthWiseCpu::phase_of(const AxisC
 }
 
 int DeconvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(DeconvolutionOperator::create_pipeline(opt));
+    QUOLL_RETURN_IF_ERROR(Deconvolution::create_pipeline(opt));
     kernels_ = &host_kernel_set();
     pack_ = 0;
     if (dynamic_weight || !depthwise()) return kOk;
@@ -102,7 +102,7 @@ int DeconvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
     }
     std::vector<Mat> planar;
     QUOLL_RETURN_IF_ERROR(all_planar(bottom_blobs, opt, &planar));
-    return DeconvolutionOperator::forward(planar, top_blobs, opt);
+    return Deconvolution::forward(planar, top_blobs, opt);
 }
 
 int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
@@ -110,7 +110,7 @@ int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     Mat in;
     if (pack_ == 0) {
         QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &in));
-        return DeconvolutionOperator::forward(in, top_blob, opt);
+        return Deconvolution::forward(in, top_blob, opt);
     }
     ConvGeometry g;
     QUOLL_RETURN_IF_ERROR(deconvolution_geometry(

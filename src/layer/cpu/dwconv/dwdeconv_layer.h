@@ -1,23 +1,23 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 
-#include "layer/conv_reference.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/packing.h"
+#include "layer/deconvolution.h"
 
 namespace quoll {
 
 // One window a channel on channel-blocked data. Outputs whose positions agree modulo the stride see
 // the same taps of the window, one input step apart: each such phase is a depthwise convolution of
 // stride 1, for the dwconv kernels. Everything else runs on the reference.
-class DeconvolutionDepthWiseCpu : public DeconvolutionOperator {
+class DeconvolutionDepthWiseCpu : public Deconvolution {
 public:
     explicit DeconvolutionDepthWiseCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
-    unsigned traits() const override { return DeconvolutionOperator::traits() | kCreatesOutput; }
+    unsigned traits() const override { return Deconvolution::traits() | kCreatesOutput; }
 
     // The taps k, k + step, ... of one axis: those that reach positions of the residue
     // k * dilation modulo stride.

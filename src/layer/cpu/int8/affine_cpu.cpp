@@ -62,8 +62,7 @@ public:
 
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override {
-        std::vector<Shape> in, out;
-        for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+        std::vector<Shape> in = shapes_of(bottoms), out;
         QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
         tops.resize(1);
         if (activation_.pass || (in.size() == 2 && !(in[0] == in[1])))

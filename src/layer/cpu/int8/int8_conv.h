@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 #include "layer/cpu/int8/int8_tiles.h"
 
 namespace quoll {

@@ -5,7 +5,7 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 #define QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 
-#include "layer/conv_reference.h"
+#include "layer/convolution.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/packing.h"
 

@@ -39,8 +39,7 @@ void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& 
 
 int CropCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                      const Option& opt) const {
-    std::vector<Shape> in;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms);
     const int* values;
     QUOLL_RETURN_IF_ERROR(values_of(bottoms, &values));
     Part part;

@@ -16,8 +16,7 @@ public:
 
 int ReshapeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                         const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     if (permute || bottoms[0].n > 1 || out[0].n > 1) {
         std::vector<Mat> planar = bottoms;

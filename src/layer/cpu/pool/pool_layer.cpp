@@ -14,8 +14,8 @@ namespace quoll {
 
 namespace {
 
-typedef PoolingOperator::Axis Axis;
-typedef PoolingOperator::Span Span;
+typedef Pooling::Axis Axis;
+typedef Pooling::Span Span;
 
 // For maxima the least result: windows without values give what ncnn has there.
 float scale_of(const Span& x, const Span& y, const Span& z, bool max) {
@@ -60,12 +60,12 @@ struct RowPooler {
 
 }  // namespace
 
-PoolingCpu::PoolingCpu(int axes) : PoolingOperator(axes), kernels_(nullptr) {
+PoolingCpu::PoolingCpu(int axes) : Pooling(axes), kernels_(nullptr) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
 }
 
 int PoolingCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(PoolingOperator::create_pipeline(opt));
+    QUOLL_RETURN_IF_ERROR(Pooling::create_pipeline(opt));
     kernels_ = &host_kernel_set();
     return kOk;
 }

@@ -3,13 +3,13 @@
 
 #include "layer/cpu/packing.h"
 #include "layer/cpu/pool/pool.h"
-#include "layer/pool_reference.h"
+#include "layer/pooling.h"
 
 namespace quoll {
 
 // Pooling of any axes on channel blocks. In depth first: the slices under a window become one, on
 // which the 2-D windows run.
-class PoolingCpu : public PoolingOperator {
+class PoolingCpu : public Pooling {
 public:
     explicit PoolingCpu(int axes);
     int create_pipeline(const Option& opt) override;
@@ -18,7 +18,7 @@ public:
     // of top; f32, a storage type or, for maxima, s8.
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                 const Option& opt) const;
-    unsigned traits() const override { return PoolingOperator::traits() | kCreatesOutput; }
+    unsigned traits() const override { return Pooling::traits() | kCreatesOutput; }
 
 private:
     int global(const Mat& in, Mat& top, const Option& opt) const;

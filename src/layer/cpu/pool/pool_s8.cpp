@@ -12,8 +12,8 @@ namespace quoll {
 
 namespace {
 
-typedef PoolingOperator::Axis Axis;
-typedef PoolingOperator::Span Span;
+typedef Pooling::Axis Axis;
+typedef Pooling::Span Span;
 
 // out: the largest of the rows under the window, `size` values.
 void join_rows(const Int8Kernels& kernels, const int8_t* channel, size_t slice, const Span& y,

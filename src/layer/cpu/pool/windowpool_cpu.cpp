@@ -15,7 +15,7 @@ namespace quoll {
 
 namespace {
 
-typedef PoolingOperator::Axis Axis;
+typedef Pooling::Axis Axis;
 
 class WindowPoolCpu : public WindowPool {
 public:

@@ -41,8 +41,7 @@ int InterpCpu::create_pipeline(const Option& opt) {
 
 int InterpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
-    std::vector<Shape> in, out;
-    for (const Mat& m : bottoms) in.push_back(m.logical_shape());
+    std::vector<Shape> in = shapes_of(bottoms), out;
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
     tops.resize(1);
     if (unchanged(in[0], out[0])) {

@@ -1,4 +1,4 @@
-#include "pool_reference.h"
+#include "pooling.h"
 
 #include <float.h>
 #include <limits.h>
@@ -16,7 +16,7 @@ static const double kMaxWindow = 1 << 24;
 static const int kKeepSize = -233;
 enum { kPadFull, kPadValid, kPadSameUpper, kPadSameLower };
 
-PoolingOperator::PoolingOperator(int axes)
+Pooling::Pooling(int axes)
     : axes(axes),
       pooling_type(0),
       kernel_w(0),
@@ -41,7 +41,7 @@ PoolingOperator::PoolingOperator(int axes)
     one_blob_only = true;
 }
 
-void PoolingOperator::params(PoolingOperator& s, ParamVisitor& v) {
+void Pooling::params(Pooling& s, ParamVisitor& v) {
     const bool has_h = s.axes >= 2, has_d = s.axes == 3;
     const Range size = between(0, kMaxWindow), positive = between(1, kMaxWindow);
     const Range adaptive = between(kKeepSize, kMaxWindow);
@@ -70,9 +70,9 @@ void PoolingOperator::params(PoolingOperator& s, ParamVisitor& v) {
     if (has_d) v(28, "out_d", s.out_d, s.out_w, "adaptive: slices", adaptive);
 }
 
-void PoolingOperator::weights(PoolingOperator&, WeightVisitor&) {}
+void Pooling::weights(Pooling&, WeightVisitor&) {}
 
-bool PoolingOperator::windows_hold_values() const {
+bool Pooling::windows_hold_values() const {
     if (axes != 2) return false;
     if (global_pooling) return true;
     const auto holds = [](int kernel, int stride, int before, int after) {
@@ -82,7 +82,7 @@ bool PoolingOperator::windows_hold_values() const {
            holds(kernel_h, stride_h, pad_top, pad_bottom);
 }
 
-int PoolingOperator::load_param(const ParamDict& pd) {
+int Pooling::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
     if (global_pooling) return kOk;
     const auto wrong = [](int out) { return out < 1 && out != kKeepSize; };
@@ -97,14 +97,13 @@ int PoolingOperator::load_param(const ParamDict& pd) {
 
 // What SAME modes add to an axis; negative where the stride exceeds the window and the windows end
 // before the axis does.
-static int64_t same_pad(const PoolingOperator::Axis& axis) {
+static int64_t same_pad(const Pooling::Axis& axis) {
     return axis.kernel + (int64_t)(axis.in - 1) / axis.stride * axis.stride - axis.in;
 }
 
 // The same before and behind the axis. As in ncnn a negative padding cuts values off: columns on
 // both sides, others at the end alone.
-static PoolingOperator::Pads same_pads(const PoolingOperator::Axis& axis, bool lower,
-                                       bool columns) {
+static Pooling::Pads same_pads(const Pooling::Axis& axis, bool lower, bool columns) {
     const int64_t pad = same_pad(axis);
     int64_t before = lower ? pad - pad / 2 : pad / 2;
     if (!columns) before = std::max<int64_t>(before, 0);
@@ -112,7 +111,7 @@ static PoolingOperator::Pads same_pads(const PoolingOperator::Axis& axis, bool l
 }
 
 // Fills in out, before and the ranges of a sliding window; `same`: the padding of SAME modes.
-int PoolingOperator::slide(const char* name, Pads given, Pads same, Axis* axis) const {
+int Pooling::slide(const char* name, Pads given, Pads same, Axis* axis) const {
     Pads pads = pad_mode == kPadFull || pad_mode == kPadValid ? given : same;
     int64_t tail = 0;
     if (pad_mode == kPadFull) {
@@ -141,15 +140,14 @@ int PoolingOperator::slide(const char* name, Pads given, Pads same, Axis* axis) 
     return kOk;
 }
 
-int PoolingOperator::place(const char* name, Pads given, Pads same, int adaptive_out,
-                           Axis* axis) const {
+int Pooling::place(const char* name, Pads given, Pads same, int adaptive_out, Axis* axis) const {
     if (!global_pooling && !adaptive_pooling) return slide(name, given, same, axis);
     axis->kernel = 0, axis->stride = 1;
     axis->out = global_pooling ? 1 : adaptive_out == kKeepSize ? axis->in : adaptive_out;
     return kOk;
 }
 
-int PoolingOperator::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const {
+int Pooling::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const {
     *x = Axis{in.w, 0, kernel_w, stride_w, 0, 0, 0, 0, 0};
     *y = Axis{axes == 1 ? 1 : in.h, 0, kernel_h, stride_h, 0, 0, 0, 0, 0};
     *z = Axis{in.d, 0, kernel_d, stride_d, 0, 0, 0, 0, 0};
@@ -166,8 +164,7 @@ int PoolingOperator::geometry(const Shape& in, Axis* x, Axis* y, Axis* z) const 
     return place("depth", {pad_front, pad_behind}, same[2], out_d, z);
 }
 
-int PoolingOperator::shape(const PoolingOperator& s, const std::vector<Shape>& in,
-                           std::vector<Shape>& out) {
+int Pooling::shape(const Pooling& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     ShapeList floats;
     *floats = in;
     // Maxima of s8 are taken, too.
@@ -191,7 +188,7 @@ int PoolingOperator::shape(const PoolingOperator& s, const std::vector<Shape>& i
     return kOk;
 }
 
-PoolingOperator::Span PoolingOperator::Axis::at(int i) const {
+Pooling::Span Pooling::Axis::at(int i) const {
     if (kernel == 0) {
         const int from = (int)((int64_t)in * i / out);
         const int to = (int)(((int64_t)in * (i + 1) + out - 1) / out);
@@ -206,8 +203,8 @@ PoolingOperator::Span PoolingOperator::Axis::at(int i) const {
 }
 
 // The result for one window on a channel.
-static float pool_window(const Mat& channel, const PoolingOperator::Span& x,
-                         const PoolingOperator::Span& y, const PoolingOperator::Span& z, bool max) {
+static float pool_window(const Mat& channel, const Pooling::Span& x, const Pooling::Span& y,
+                         const Pooling::Span& z, bool max) {
     const bool empty = x.size < 1 || y.size < 1 || z.size < 1;
     float most = empty ? -FLT_MAX : -INFINITY;
     double sum = 0;
@@ -226,8 +223,8 @@ static float pool_window(const Mat& channel, const PoolingOperator::Span& x,
 }
 
 // The largest s8 value of a window, -128 where it is empty.
-static signed char largest_s8(const Mat& channel, const PoolingOperator::Span& x,
-                              const PoolingOperator::Span& y, const PoolingOperator::Span& z) {
+static signed char largest_s8(const Mat& channel, const Pooling::Span& x, const Pooling::Span& y,
+                              const Pooling::Span& z) {
     signed char most = -128;
     for (int k = 0; k < z.size; k++) {
         for (int j = 0; j < y.size; j++) {
@@ -239,7 +236,7 @@ static signed char largest_s8(const Mat& channel, const PoolingOperator::Span& x
     return most;
 }
 
-int PoolingOperator::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+int Pooling::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     std::vector<Mat> tops;
     QUOLL_RETURN_IF_ERROR(create_tops(*this, std::vector<Mat>(1, bottom_blob), tops, opt));
     top_blob = tops[0];

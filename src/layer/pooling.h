@@ -1,6 +1,6 @@
 // Pooling over 1, 2 and 3 axes: one operator with other numbers.
-#ifndef QUOLL_LAYER_POOL_REFERENCE_H
-#define QUOLL_LAYER_POOL_REFERENCE_H
+#ifndef QUOLL_LAYER_POOLING_H
+#define QUOLL_LAYER_POOLING_H
 
 #include "row_channels.h"
 #include "schema.h"
@@ -11,13 +11,12 @@ namespace quoll {
 // channels), w and h, or w, h and d. global_pooling: of all values of a channel, [channels].
 // adaptive_pooling: output i of an axis covers positions in * i / out to (in * (i + 1) + out - 1) /
 // out; -233 keeps the size. Otherwise the sizes follow from the window; see pad_mode.
-class PoolingOperator : public Operator<PoolingOperator> {
+class Pooling : public Operator<Pooling> {
 public:
-    explicit PoolingOperator(int axes);
-    static void params(PoolingOperator& s, ParamVisitor& v);
-    static void weights(PoolingOperator& s, WeightVisitor& v);
-    static int shape(const PoolingOperator& s, const std::vector<Shape>& in,
-                     std::vector<Shape>& out);
+    explicit Pooling(int axes);
+    static void params(Pooling& s, ParamVisitor& v);
+    static void weights(Pooling& s, WeightVisitor& v);
+    static int shape(const Pooling& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     unsigned traits() const override {

@@ -3,7 +3,7 @@
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
 #include "layer/cpu/task_shares.h"
-#include "layer/tensorscan.h"
+#include "layer/logsoftmax.h"
 
 namespace quoll {
 

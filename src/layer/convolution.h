@@ -1,8 +1,6 @@
-// The convolutions and deconvolutions, scalar references included. Those of 1, 2 and 3 axes, and
-// those with and without groups, differ in numbers only: each operator is one of the two classes
-// below with other numbers.
-#ifndef QUOLL_LAYER_CONV_REFERENCE_H
-#define QUOLL_LAYER_CONV_REFERENCE_H
+// Convolution, those of 1, 2 and 3 axes, with and without groups: they differ in numbers only.
+#ifndef QUOLL_LAYER_CONVOLUTION_H
+#define QUOLL_LAYER_CONVOLUTION_H
 
 #include <vector>
 
@@ -49,13 +47,12 @@ int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
 // without h and d where the operator has fewer axes. With dynamic_weight the weight, its axes in
 // the order of weight_data but one group after another, and the bias are inputs. With add_input so
 // is a blob that is added before the activation, as BinaryOp adds, axes that differ included.
-class ConvolutionOperator : public Operator<ConvolutionOperator>, public ConvolutionFields {
+class Convolution : public Operator<Convolution>, public ConvolutionFields {
 public:
-    ConvolutionOperator(int axes, bool grouped);
-    static void params(ConvolutionOperator& s, ParamVisitor& v);
-    static void weights(ConvolutionOperator& s, WeightVisitor& v);
-    static int shape(const ConvolutionOperator& s, const std::vector<Shape>& in,
-                     std::vector<Shape>& out);
+    Convolution(int axes, bool grouped);
+    static void params(Convolution& s, ParamVisitor& v);
+    static void weights(Convolution& s, WeightVisitor& v);
+    static int shape(const Convolution& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
     int load_model(const ModelBin& mb) override;
     // Makes weight_data_int8 when int8_scale_term is set.
@@ -64,6 +61,9 @@ public:
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+    bool fusion_target(FusionTarget* t) override {
+        return *t = conv_fusion_target(*this, int8_scale_term), true;
+    }
     // After add_input, dynamic_weight or int8_scale_term changed: the flags that follow, or an
     // error with a message for what does not go together.
     int check_inputs();
@@ -73,43 +73,6 @@ public:
 // where `s` has such output. fast: blobs of any elempack.
 int add_and_activate(const Layer& layer, const ConvolutionFields& s, const Mat& a, const Mat& b,
                      bool fast, Mat* top, const Option& opt);
-
-// Fields of the deconvolutions beyond the window's.
-struct DeconvolutionFields : ConvFields {
-    int output_pad_right, output_pad_bottom, output_pad_behind;
-    int output_w, output_h, output_d;
-
-    DeconvolutionFields(int axes, bool grouped)
-        : ConvFields(axes, grouped),
-          output_pad_right(0),
-          output_pad_bottom(0),
-          output_pad_behind(0),
-          output_w(0),
-          output_h(0),
-          output_d(0) {}
-};
-
-int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
-                           const std::vector<Shape>& in, ConvGeometry* g);
-
-// The transpose of a convolution: every input value adds weight_data, scaled by it, to the output
-// at (x, y, z) * stride; then + bias, activation, and pads are cut off. Input [w, h, d, num_input],
-// output [outw, outh, outd, num_output] with outw = (w - 1) * stride_w + dilation_w * (kernel_w -
-// 1) + 1 + output_pad_right - pad_left - pad_right, the others alike.
-class DeconvolutionOperator : public Operator<DeconvolutionOperator>, public DeconvolutionFields {
-public:
-    DeconvolutionOperator(int axes, bool grouped);
-    static void params(DeconvolutionOperator& s, ParamVisitor& v);
-    static void weights(DeconvolutionOperator& s, WeightVisitor& v);
-    static int shape(const DeconvolutionOperator& s, const std::vector<Shape>& in,
-                     std::vector<Shape>& out);
-    int load_param(const ParamDict& pd) override;
-    int load_model(const ModelBin& mb) override;
-    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
-    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
-                const Option& opt) const override;
-    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
-};
 
 }  // namespace quoll
 
