@@ -1,7 +1,9 @@
 #include "plan/execution_plan.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "layer/concat.h"
 #include "layer/input.h"
 #include "layer/loop.h"
 #include "layer/select.h"
@@ -125,11 +127,7 @@ void ExecutionPlan::find_last_reads() {
 class ExecutionPlan::Compiler {
 public:
     Compiler(const ExecutionPlan& plan, const std::vector<Mat>& blobs, const Option& opt)
-        : plan_(plan), graph_(plan.graph_), blobs_(blobs), opt_(opt) {
-        shapes_.resize(blobs.size());
-        dtypes_.resize(blobs.size(), DType::f32);
-        state_.resize(blobs.size(), kBefore);
-    }
+        : plan_(plan), graph_(plan.graph_), blobs_(blobs), opt_(opt) {}
 
     std::shared_ptr<const PlanSegment> compile(size_t first) {
         LogMute quiet;  // what does not fit is found out, and said, when it runs
@@ -139,9 +137,7 @@ public:
         while (segment->end < plan_.order_.size() &&
                add(*graph_.layers[plan_.order_[segment->end]]))
             segment->end++;
-        if (graph_.has_concats)
-            segment->places = std::make_shared<PlacePlan>(
-                make_place_plan(graph_.layers, graph_.consumers, shapes_, graph_.loaded_opt));
+        if (has_concat_ && graph_.has_concats) segment->places = places();
         return segment;
     }
 
@@ -157,30 +153,50 @@ private:
                    std::vector<Shape>* out) const;
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
 
+    std::shared_ptr<const PlacePlan> places() const;
+
+    // What is known of a blob that the segment reads or makes.
+    struct Known {
+        State state = kBefore;
+        Shape shape;               // as shape rules see it: f32 for 16-bit storage types
+        DType dtype = DType::f32;  // that it is kept in
+    };
+
     const ExecutionPlan& plan_;
     const NetGraph& graph_;
     const std::vector<Mat>& blobs_;
     const Option& opt_;
     PlanSegment* segment_ = nullptr;
-    std::vector<Shape> shapes_;  // as shape rules see them: f32 for 16-bit storage types
-    std::vector<DType> dtypes_;  // that blobs are kept in
-    std::vector<State> state_;
+    bool has_concat_ = false;
+    // Not by blob: a net of many segments has many more blobs than each of them.
+    std::unordered_map<int, Known> known_;
 };
+
+std::shared_ptr<const PlacePlan> ExecutionPlan::Compiler::places() const {
+    std::vector<Shape> shapes(blobs_.size());
+    for (const auto& blob : known_)
+        if (blob.second.state != kUnknown) shapes[blob.first] = blob.second.shape;
+    return std::make_shared<PlacePlan>(
+        make_place_plan(graph_.layers, graph_.consumers, shapes, graph_.loaded_opt));
+}
 
 // A choice may have computed what a later step would.
 bool ExecutionPlan::Compiler::is_done(const Layer& layer) const {
     return !layer.tops.empty() && std::all_of(layer.tops.begin(), layer.tops.end(), [&](int id) {
-        return state_[id] <= kRead && blobs_[id].dims != 0;
+        const auto known = known_.find(id);
+        const bool before = known == known_.end() || known->second.state <= kRead;
+        return before && blobs_[id].dims != 0;
     });
 }
 
 void ExecutionPlan::Compiler::read(int blob) {
-    if (state_[blob] != kBefore) return;
-    state_[blob] = kRead;
-    shapes_[blob] = blobs_[blob].dims ? blobs_[blob].logical_shape() : Shape();
-    segment_->reads.push_back({blob, shapes_[blob]});
-    dtypes_[blob] = shapes_[blob].dtype;
-    if (is_narrow(dtypes_[blob])) shapes_[blob].dtype = DType::f32;
+    Known& known = known_[blob];
+    if (known.state != kBefore) return;
+    known.state = kRead;
+    if (blobs_[blob].dims) known.shape = blobs_[blob].logical_shape();
+    segment_->reads.push_back({blob, known.shape});
+    known.dtype = known.shape.dtype;
+    if (is_narrow(known.dtype)) known.shape.dtype = DType::f32;
 }
 
 // False if the layer reads what has yet to be computed before its size is known.
@@ -194,9 +210,10 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
         set_outputs(layer, {});
     } else {
         for (int id : layer.bottoms)
-            if (state_[id] == kUnknown) return false;
+            if (known_[id].state == kUnknown) return false;
         for (int id : layer.bottoms) read(id);
         plan_layer(layer, &step);
+        has_concat_ |= as<Concat>(&layer) != nullptr;
     }
     segment_->steps.push_back(std::move(step));
     return true;
@@ -207,7 +224,7 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     int batch = 1;
     bool without_values = false;
     for (int id : layer.bottoms) {
-        in.push_back(shapes_[id]);
+        in.push_back(known_[id].shape);
         if (in.back().n != 1) batch = in.back().n;
         without_values |= lacks_values(layer, in.back());
     }
@@ -215,7 +232,7 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     set_outputs(layer, status == kOk ? out : std::vector<Shape>());
     if (without_values) return;
     for (size_t i = 0; i < in.size(); i++) {
-        in[i].dtype = dtypes_[layer.bottoms[i]];
+        in[i].dtype = known_[layer.bottoms[i]].dtype;
         if (!layer.support_batch) in[i].n = 1;
     }
     input_dtypes(layer, &in);
@@ -239,16 +256,17 @@ int ExecutionPlan::Compiler::outputs_of(const Layer& layer, std::vector<Shape> i
 void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<Shape>& out) {
     for (size_t i = 0; i < layer.tops.size(); i++) {
         const int id = layer.tops[i];
-        if (state_[id] == kBefore && blobs_[id].dims != 0) {
+        Known& known = known_[id];
+        if (known.state == kBefore && blobs_[id].dims != 0) {
             read(id);  // the user's, beside one that is wanted
             continue;
         }
-        const bool known = i < out.size() && out[i].dims != 0;
-        state_[id] = known ? kKnown : kUnknown;
-        if (!known) continue;
-        shapes_[id] = out[i];
+        const bool told = i < out.size() && out[i].dims != 0;
+        known.state = told ? kKnown : kUnknown;
+        if (!told) continue;
+        known.shape = out[i];
         const bool stored = out[i].dtype == DType::f32 && out[i].total() > 0;
-        dtypes_[id] = stored && opt_.use_fp16_storage   ? DType::f16
+        known.dtype = stored && opt_.use_fp16_storage   ? DType::f16
                       : stored && opt_.use_bf16_storage ? DType::bf16
                                                         : out[i].dtype;
     }
