@@ -269,6 +269,38 @@ void pack_panel(const SplitPanel& t) {
     }
 }
 
+#if !defined(QUOLL_EMULATE_TILES)
+// Any normal values: units that multiply zeros may run at a clock that they do not hold otherwise.
+void spin_tiles(int count) {
+    alignas(64) uint16_t values[kTileBytes / 2];
+    for (int i = 0; i < kTileBytes / 2; i++)
+        values[i] = (uint16_t)(0x3e80 + i * 97 % 256 + (i * 61 % 7 > 3 ? 0x8000 : 0));
+    tile_zero<0>(), tile_zero<1>(), tile_zero<2>(), tile_zero<3>();
+    tile_load<4>(values, 64), tile_load<5>(values, 64);
+    tile_load<6>(values, 64), tile_load<7>(values, 64);
+    for (int i = 0; i < count; i += 4) {
+        tile_dot_bf16<0, 4, 6>();
+        tile_dot_bf16<1, 4, 7>();
+        tile_dot_bf16<2, 5, 6>();
+        tile_dot_bf16<3, 5, 7>();
+    }
+}
+
+void spin_vectors(int count) {
+    __m512 sum[8], x = _mm512_set1_ps(.5f);
+    for (__m512& s : sum) s = x;
+    for (int i = 0; i < count; i += 8) {
+        asm volatile("" : "+v"(x));
+#pragma GCC unroll 8
+        for (int j = 0; j < 8; j++) sum[j] = _mm512_fmadd_ps(sum[j], x, x);
+    }
+    for (__m512& s : sum) asm volatile("" ::"v"(s));
+}
+#else
+constexpr void (*spin_tiles)(int) = nullptr;
+constexpr void (*spin_vectors)(int) = nullptr;
+#endif
+
 template <int products, int pack>
 constexpr SplitInputKernel copy_kernel() {
     if constexpr (products == 1) return &copy_input<pack>;
@@ -298,7 +330,9 @@ constexpr SplitGemmKernels split_kernels() {
              copy_kernel<products, 16>()},
             &split_windows<kTerms<products>, float>,
             copy_windows_kernel<products>(),
-            &pack_panel<products>};
+            &pack_panel<products>,
+            spin_tiles,
+            spin_vectors};
 }
 
 }  // namespace

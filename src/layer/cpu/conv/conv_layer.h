@@ -7,8 +7,7 @@
 namespace quoll {
 
 // How a convolution runs on inputs of one size.
-class ConvolutionPlan : public LayerPlan {
-public:
+struct ConvolutionPlan : public LayerPlan {
     const char* algorithm() const override { return name; }
 
     const char* name = "";  // of f32 weights algorithm_name(); of int8 ones Int8Conv::kernels()

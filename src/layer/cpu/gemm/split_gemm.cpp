@@ -3,7 +3,49 @@
 #include <math.h>
 #include <string.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "layer/cpu/kernel_set.h"
+
 namespace quoll {
+
+// ---------------------------------------------------------------- speed
+
+namespace {
+
+// Nanoseconds a unit of work, the median of windows of some 30 us.
+double time_of(void (*spin)(int), int count) {
+    enum { kWindows = 15 };
+    double times[kWindows];
+    for (double& time : times) {
+        const auto begin = std::chrono::steady_clock::now();
+        spin(count);
+        const auto end = std::chrono::steady_clock::now();
+        time = std::chrono::duration<double, std::nano>(end - begin).count() / count;
+    }
+    std::sort(times, times + kWindows);
+    return times[kWindows / 2];
+}
+
+// A tile multiplication takes 16 cycles, a vector multiply-add half a cycle (two ports).
+double measure_slowness() {
+    const SplitGemmKernels* kernels = host_kernel_set().split1;
+    if (!kernels || !kernels->spin_tiles) return 1;
+    const double vector_ns = time_of(kernels->spin_vectors, 1 << 17);
+    kernels->begin(kUnitRows);
+    kernels->spin_tiles(1 << 16);  // the units take up to 0.4 ms to wake
+    const double tile_ns = time_of(kernels->spin_tiles, 1 << 12);
+    kernels->end();
+    return std::max(1., tile_ns / (32 * vector_ns));
+}
+
+}  // namespace
+
+double split_slowness() {
+    static const double slowness = measure_slowness();
+    return slowness;
+}
 
 // ---------------------------------------------------------------- B
 

@@ -130,7 +130,16 @@ struct SplitGemmKernels {
     SplitWindowKernel windows;
     SplitWindowKernel copy_windows;  // as `copy`
     SplitPackKernel pack;
+    // What the speed of the units is measured with: that many tile multiplications (between begin
+    // and end), and that many fused multiply-adds of the widest f32 vectors. Null for emulated
+    // ones.
+    void (*spin_tiles)(int count);
+    void (*spin_vectors)(int count);
 };
+// How much slower than usual the units are, at least 1, as measured over about 2 ms by the first
+// call: some processors hold them back for seconds on end. Only what has the same bits on vectors
+// may look at that.
+double split_slowness();
 
 // ---------------------------------------------------------------- B
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/kernel_set.h"
 
 namespace quoll {
@@ -63,7 +64,7 @@ bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const double time =
         (products + others) / std::max(1, threads()) + plan_.weight_cycles(bytes, threads());
     // Sums are exact in both forms, so that threads may count: the slowest of them does.
-    return plan_.cycles() < time * (threads() > 1 ? .8 : .95);
+    return plan_.cycles() * split_slowness() < time * (threads() > 1 ? .8 : .95);
 }
 
 // ---------------------------------------------------------------- one run
