@@ -177,7 +177,7 @@ int Extractor::extract(int index, Mat& feat, int type) {
     }
     Option opt = d->run.opt;
     if (opt.blob_allocator != d->pool.get()) opt.blob_allocator = 0;
-    if (type == 0 && (blob.dtype == DType::f16 || blob.dtype == DType::bf16)) {
+    if (type == 0 && is_storage_type(blob.dtype)) {
         Mat wide;
         widen_storage(blob, &wide, opt);
         blob = wide;

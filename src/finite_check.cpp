@@ -14,9 +14,9 @@ NotFinite count_words(const Mat& m, T exponent, T magnitude) {
     for (int b = 0; b < m.n; b++) {
         for (int q = 0; q < m.c; q++) {
             const T* p = (const T*)((const char*)m.data + (b * m.nstep + q * m.cstep) * m.elemsize);
-            size_t odd = 0;
-            for (size_t i = 0; i < plane; i++) odd += (p[i] & exponent) == exponent;
-            for (size_t i = 0; i < plane && odd > 0; i++) {
+            T odd = 0;  // of their width, so that a vector holds many
+            for (size_t i = 0; i < plane; i++) odd |= (T)((p[i] & exponent) == exponent);
+            for (size_t i = 0; i < plane && odd; i++) {
                 found.infinite += (p[i] & magnitude) == exponent;
                 found.nans += (p[i] & magnitude) > exponent;
             }

@@ -6,6 +6,7 @@
 #include "layer/concat.h"
 #include "layer/input.h"
 #include "layer/loop.h"
+#include "layer/schema.h"
 #include "layer/select.h"
 #include "log_private.h"
 
@@ -17,8 +18,6 @@ namespace {
 const size_t kSegments = 8;
 // Plans of a net: one for each blob asked for, and for each branch and loop body.
 const size_t kPlans = 256;
-
-bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
 // The first of the list that `is` accepts, moved to its end; null if there is none.
 template <class T, class Is>
@@ -60,10 +59,8 @@ bool lacks_values(const Layer& layer, const Shape& shape) {
 void input_dtypes(const Layer& layer, std::vector<Shape>* inputs) {
     DType stored = DType::f32;
     for (Shape& s : *inputs) {
-        const bool taken =
-            s.dtype == DType::f16 ? layer.support_fp16_storage : layer.support_bf16_storage;
-        if (is_narrow(s.dtype) && !taken) s.dtype = DType::f32;
-        if (is_narrow(s.dtype)) stored = s.dtype;
+        if (is_storage_type(s.dtype) && !takes_float(layer, s.dtype)) s.dtype = DType::f32;
+        if (is_storage_type(s.dtype)) stored = s.dtype;
     }
     for (Shape& s : *inputs)
         if (s.dtype == DType::f32 && s.total() > 0) s.dtype = stored;
@@ -196,7 +193,7 @@ void ExecutionPlan::Compiler::read(int blob) {
     if (blobs_[blob].dims) known.shape = blobs_[blob].logical_shape();
     segment_->reads.push_back({blob, known.shape});
     known.dtype = known.shape.dtype;
-    if (is_narrow(known.dtype)) known.shape.dtype = DType::f32;
+    if (is_storage_type(known.dtype)) known.shape.dtype = DType::f32;
 }
 
 // False if the layer reads what has yet to be computed before its size is known.

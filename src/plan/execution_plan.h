@@ -21,6 +21,8 @@ const Select* as_select(const Layer& layer);
 // iteration. Without a start it is a layer as any other.
 const LoopEnd* as_loop(const NetGraph& graph, const Layer& layer);
 bool is_input_layer(const Layer& layer);
+// f16 and bf16, which blobs may be stored as.
+inline bool is_storage_type(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 // An empty blob that is more than the layer knows how to deal with.
 bool lacks_values(const Layer& layer, const Shape& shape);
 // The dtypes that a layer's inputs have when it runs: 16-bit ones that it does not take are

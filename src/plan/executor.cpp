@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "layer/schema.h"
 #include "layer/tensor.h"
 #include "log.h"
 
@@ -25,8 +26,6 @@ bool are_planned(const std::vector<Mat>& inputs, const std::vector<Shape>& plann
     return true;
 }
 
-bool is_narrow(const Mat& m) { return m.dtype == DType::f16 || m.dtype == DType::bf16; }
-
 bool has_no_items(const std::vector<Mat>& blobs) {
     return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
 }
@@ -39,7 +38,7 @@ bool has_overflown(const Mat& f32, const Mat& f16) {
 
 int widen_all(std::vector<Mat>* blobs, const Option& opt) {
     for (Mat& m : *blobs) {
-        if (!is_narrow(m)) continue;
+        if (!is_storage_type(m.dtype)) continue;
         if (m.empty()) {
             widen_empty(&m);
             continue;
@@ -69,7 +68,7 @@ void widen_storage(const Mat& in, Mat* out, const Option& opt) {
 }
 
 void widen_empty(Mat* m) {
-    if (is_narrow(*m)) m->dtype = DType::f32, m->elemsize = 4;
+    if (is_storage_type(m->dtype)) m->dtype = DType::f32, m->elemsize = 4;
 }
 
 Executor::Executor(const NetGraph& graph, ExecutionPlans& plans, Allocator* pool, const Option& o)
@@ -181,8 +180,7 @@ int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
 // lacking: some input of the layer lacks values, so that forward_empty will run.
 int Executor::convert_input(const Layer& layer, Mat* m, bool lacking) const {
     if (m->dims == 0 && layer.support_absent_inputs) return kOk;
-    const bool widening = (m->dtype == DType::f16 && (lacking || !layer.support_fp16_storage)) ||
-                          (m->dtype == DType::bf16 && (lacking || !layer.support_bf16_storage));
+    const bool widening = is_storage_type(m->dtype) && (lacking || !takes_float(layer, m->dtype));
     if (m->empty() && m->dims > 0) {
         if (widening) widen_empty(m);
         return kOk;
@@ -206,7 +204,7 @@ int Executor::convert_input(const Layer& layer, Mat* m, bool lacking) const {
 int Executor::narrow_inputs(const Layer& layer) {
     DType stored = DType::f32;
     for (const Mat& m : layer_inputs_)
-        if (is_narrow(m)) stored = m.dtype;
+        if (is_storage_type(m.dtype)) stored = m.dtype;
     if (stored == DType::f32) return kOk;
     for (Mat& m : layer_inputs_) {
         if (m.dtype != DType::f32 || m.dims == 0) continue;
