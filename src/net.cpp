@@ -14,6 +14,7 @@
 #include "log.h"
 #include "mapped_file_private.h"
 #include "net_private.h"
+#include "plan/backend.h"
 
 namespace quoll {
 
@@ -91,6 +92,8 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt,
     return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
 }
 
+void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
+
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {
         if (weights_loaded && !is_folded(*layers[i])) layers[i]->destroy_pipeline(loaded_opt);
@@ -108,6 +111,7 @@ void Net::Private::clear() {
     input_names.clear();
     output_names.clear();
     plans.clear();
+    for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
     weights_loaded = has_concats = false;
 }
