@@ -49,8 +49,7 @@ VkResult GpuBuffer::allocate(MemoryUse use, size_t bytes) {
     VkMemoryAllocateInfo memory = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
     memory.allocationSize = needed.size, memory.memoryTypeIndex = (uint32_t)type;
     result = vk.AllocateMemory(device_.handle(), &memory, nullptr, &memory_);
-    if (result == VK_SUCCESS)
-        result = vk.BindBufferMemory(device_.handle(), buffer_, memory_, 0);
+    if (result == VK_SUCCESS) result = vk.BindBufferMemory(device_.handle(), buffer_, memory_, 0);
     if (result != VK_SUCCESS) return result;
     bytes_ = bytes;
     if (use == MemoryUse::kDevice || !device_.host_visible(type)) return VK_SUCCESS;

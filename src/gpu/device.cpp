@@ -134,8 +134,8 @@ bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical) {
 
 bool GpuDevice::load(const InstanceFunctions& vk) {
     const char* missing = nullptr;
-#define QUOLL_VK_LOAD(name)                                               \
-    vk_.name = (PFN_vk##name)vk.GetDeviceProcAddr(device_, "vk" #name);   \
+#define QUOLL_VK_LOAD(name)                                             \
+    vk_.name = (PFN_vk##name)vk.GetDeviceProcAddr(device_, "vk" #name); \
     if (!vk_.name) missing = "vk" #name;
     QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_LOAD)
 #undef QUOLL_VK_LOAD

@@ -76,8 +76,7 @@ bool GpuInstance::open(const char* driver_path) {
         return false;
     }
     bool all = true;
-#define QUOLL_VK_LOAD(name) \
-    all &= (vk_.name = (PFN_vk##name)get(instance_, "vk" #name)) != nullptr;
+#define QUOLL_VK_LOAD(name) all &= (vk_.name = (PFN_vk##name)get(instance_, "vk" #name)) != nullptr;
     QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_LOAD)
 #undef QUOLL_VK_LOAD
     return all;
@@ -95,17 +94,17 @@ int GpuInstance::enumerate() {
         const GpuInfo info = probe(handle);
         if (info.api_version() >= VK_API_VERSION_1_1) devices_.push_back({handle, info});
     }
-    std::stable_sort(
-        devices_.begin(), devices_.end(),
-        [](const Physical& a, const Physical& b) { return a.info.type() < b.info.type(); });
+    std::stable_sort(devices_.begin(), devices_.end(), [](const Physical& a, const Physical& b) {
+        return a.info.type() < b.info.type();
+    });
     return kOk;
 }
 
 GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
     VkPhysicalDeviceSubgroupProperties subgroup = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
-    VkPhysicalDeviceProperties2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup,
-                                       {}};
+    VkPhysicalDeviceProperties2 all = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup, {}};
     vk_.GetPhysicalDeviceProperties2(device, &all);
     const VkPhysicalDeviceProperties& p = all.properties;
     GpuInfo info;

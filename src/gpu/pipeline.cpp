@@ -9,8 +9,7 @@ namespace quoll {
 
 PipelineStore::~PipelineStore() {
     const DeviceFunctions& vk = device_.vk();
-    for (const auto& made : pipelines_)
-        vk.DestroyPipeline(device_.handle(), made.second, nullptr);
+    for (const auto& made : pipelines_) vk.DestroyPipeline(device_.handle(), made.second, nullptr);
     for (int i = 0; i <= kMostBindings; i++) {
         if (layouts_[i]) vk.DestroyPipelineLayout(device_.handle(), layouts_[i], nullptr);
         if (sets_[i]) vk.DestroyDescriptorSetLayout(device_.handle(), sets_[i], nullptr);
@@ -20,8 +19,7 @@ PipelineStore::~PipelineStore() {
 
 bool PipelineStore::open() {
     const VkPipelineCacheCreateInfo cache = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
-    VkResult result =
-        device_.vk().CreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
+    VkResult result = device_.vk().CreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
     for (int i = 1; i <= kMostBindings && result == VK_SUCCESS; i++) result = create_layout(i);
     if (result != VK_SUCCESS) device_.error("pipeline layouts", result);
     return result == VK_SUCCESS;

@@ -93,8 +93,7 @@ int WeightStore::add_bytes(const void* data, size_t bytes, Binding* weight) {
     if (buffers_.empty() || used_ + bytes > buffers_.back()->bytes()) {
         const size_t last = buffers_.empty() ? first_buffer_ / 2 : buffers_.back()->bytes();
         const size_t size = std::max(bytes, std::min(last * 2, kLargeBuffer));
-        std::unique_ptr<GpuBuffer> buffer =
-            GpuBuffer::create(device_, MemoryUse::kWeights, size);
+        std::unique_ptr<GpuBuffer> buffer = GpuBuffer::create(device_, MemoryUse::kWeights, size);
         if (!buffer) return kOutOfMemory;
         buffers_.push_back(std::move(buffer));
         used_ = 0;

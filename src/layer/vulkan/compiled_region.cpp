@@ -27,9 +27,7 @@ void for_each_run(const Mat& m, const Shape& s, unsigned char* staged, F f) {
 }  // namespace
 
 VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<WeightStore> weights)
-    : device_(device),
-      weights_(weights),
-      constants_(new WeightStore(*device, kFirstConstants)) {}
+    : device_(device), weights_(weights), constants_(new WeightStore(*device, kFirstConstants)) {}
 
 VulkanRegion::~VulkanRegion() {}
 

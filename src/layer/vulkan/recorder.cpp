@@ -47,9 +47,8 @@ Binding Recorder::bind(const Value& value, bool written) const {
     return binding;
 }
 
-void Recorder::dispatch(Shader shader, const Words& constants,
-                        const std::vector<Binding>& bindings, const Words& push, uint32_t x,
-                        uint32_t y, uint32_t z) {
+void Recorder::dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
+                        const Words& push, uint32_t x, uint32_t y, uint32_t z) {
     Dispatch d;
     d.key = {shader, storage_, (int)bindings.size(), bits_of(constants)};
     d.bindings = bindings, d.push = bits_of(push), d.step = step_;
@@ -72,10 +71,9 @@ size_t Recorder::upload(const Value& to, DType host) {
     from.offset = program_.add_upload(bytes, device_.alignment());
     const Rows rows = rows_of(to);
     const uint32_t count = rows.count * rows.vectors();
-    dispatch_linear(Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
-                    {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4,
-                     to.first / 4},
-                    count);
+    dispatch_linear(
+        Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
+        {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4}, count);
     return from.offset;
 }
 

@@ -30,8 +30,8 @@ public:
     // Dispatches from now on belong to this step of the region.
     void set_step(int step) { step_ = step; }
 
-    // A value with a block of its own: an output, or what a layer needs while it runs. Its memory is
-    // shared with values that live at other times.
+    // A value with a block of its own: an output, or what a layer needs while it runs. Its memory
+    // is shared with values that live at other times.
     Value make(const Shape& shape, Layout layout);
     // Memory for `words` numbers of 32 bits, bound by read_block and write_block.
     int make_block(size_t bytes) { return program_.add_block(bytes); }

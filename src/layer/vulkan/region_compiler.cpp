@@ -77,8 +77,8 @@ void RegionCompiler::choose_layouts() {
         const RegionStep& step = region_.steps[i];
         Layouts in, out(step.outputs.size(), Layout::kPlanar);
         for (int value : step.inputs) in.push_back(layouts_[value]);
-        forms_[i]->choose_layouts(shapes_at(region_, step.inputs),
-                                  shapes_at(region_, step.outputs), &in, &out);
+        forms_[i]->choose_layouts(shapes_at(region_, step.inputs), shapes_at(region_, step.outputs),
+                                  &in, &out);
         for (size_t k = 0; k < out.size(); k++) layouts_[step.outputs[k]] = out[k];
         step_layouts_.push_back(in);
     }

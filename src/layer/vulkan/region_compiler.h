@@ -47,7 +47,7 @@ private:
     std::vector<Layouts> step_layouts_;  // that the inputs of a step are wanted in
     std::map<int, Value> relaid_;        // copies in the other layout
     std::vector<size_t> uploads_;
-    std::map<int, size_t> downloads_;    // by value
+    std::map<int, size_t> downloads_;  // by value
 };
 
 }  // namespace quoll

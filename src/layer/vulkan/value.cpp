@@ -16,8 +16,7 @@ size_t stored_scalars(const Shape& s, Layout layout) {
 
 Rows rows_of(const Value& value) {
     const Shape& s = value.shape;
-    if (value.layout == Layout::kChannelsLast)
-        return {plane(s) * s.n, (uint32_t)s.c, value.pitch};
+    if (value.layout == Layout::kChannelsLast) return {plane(s) * s.n, (uint32_t)s.c, value.pitch};
     const uint32_t total = (uint32_t)s.total();
     return {1, total, round4(total)};
 }

@@ -42,7 +42,7 @@ size_t stored_scalars(const Shape& shape, Layout layout);
 // The value as rows of consecutive scalars, for shaders that go through whole vec4s: the pixels, or
 // one row of everything.
 struct Rows {
-    uint32_t count, length, pitch;  // pitch: a multiple of 4
+    uint32_t count, length, pitch;                           // pitch: a multiple of 4
     uint32_t vectors() const { return round4(length) / 4; }  // of a row
 };
 Rows rows_of(const Value& value);

@@ -91,8 +91,8 @@ bool VulkanBackend::is_profitable(const Region& region) const {
     for (const RegionValue& value : region.values)
         if (value.is_uploaded() || value.is_downloaded) copied += (double)value.shape.total();
     for (const RegionStep& step : region.steps) {
-        const std::vector<Shape> in = step.input_shapes(region.values);
-        const std::vector<Shape> out = step.output_shapes(region.values);
+        const std::vector<Shape> in = region.shapes(step.inputs);
+        const std::vector<Shape> out = region.shapes(step.outputs);
         if (step.layer->macs(in, out) > 0) return true;
         for (const Shape& shape : out)
             if (!has_trait(*step.layer, kSharesMemory)) touched += (double)shape.total();
