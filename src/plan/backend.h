@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "layer.h"
+#include "quoll/layer.h"
 
 namespace quoll {
 

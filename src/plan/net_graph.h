@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "blob.h"
-#include "layer.h"
+#include "quoll/blob.h"
+#include "quoll/layer.h"
 
 namespace quoll {
 
