@@ -15,7 +15,7 @@
 #include "common/cli.h"
 #include "conv_forms.h"
 #include "graph/analysis.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "peak.h"
 
 using namespace quoll;

@@ -20,9 +20,9 @@
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"
-#include "layer/cpu/kernel_rows.h"
-#include "net.h"
+#include "layer/cpu/registry/kernel_rows.h"
 #include "peak.h"
+#include "quoll/net.h"
 #include "random_weights.h"
 
 using namespace quoll;

@@ -27,13 +27,13 @@
 #include "common/run_options.h"
 #include "conv_forms.h"
 #include "count_allocations.h"
-#include "cpu.h"
-#include "cpu_features.h"
 #include "memory_use.h"
 #include "onnx/load_onnx.h"
 #include "profile.h"
 #include "profile_report.h"
+#include "quoll/cpu.h"
 #include "random_weights.h"
+#include "runtime/cpu_features.h"
 
 using namespace quoll;
 using nlohmann::json;

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/layer_fields.h"
-#include "layer/registry.h"
+#include "layer/common/registry.h"
 
 namespace quoll {
 

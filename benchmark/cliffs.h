@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-// Fits the constants of src/layer/cpu/cost_table.inc to measured convolutions.
+// Fits the constants of src/layer/cpu/common/cost_table.inc to measured convolutions.
 #ifndef QUOLL_BENCHMARK_FIT_COSTS_H
 #define QUOLL_BENCHMARK_FIT_COSTS_H
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "layer/cpu/cost_table.h"
+#include "layer/cpu/common/cost_table.h"
 
 namespace quoll {
 

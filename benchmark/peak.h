@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "cpu_features.h"
+#include "runtime/cpu_features.h"
 
 namespace quoll {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cliffs.h"
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

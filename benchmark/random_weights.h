@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "datareader.h"
+#include "quoll/datareader.h"
 
 namespace quoll {
 

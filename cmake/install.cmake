@@ -3,10 +3,8 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-file(GLOB public_headers ${PROJECT_SOURCE_DIR}/src/*.h ${PROJECT_SOURCE_DIR}/src/*_pixel.inc)
-list(FILTER public_headers EXCLUDE REGEX "_private\\.h$")
-install(FILES ${public_headers} ${PROJECT_BINARY_DIR}/generated/platform.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/quoll)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${PROJECT_BINARY_DIR}/generated/public/quoll
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set_target_properties(quoll_static PROPERTIES EXPORT_NAME quoll)
 set_target_properties(quoll_shared PROPERTIES EXPORT_NAME shared)

@@ -10,9 +10,9 @@
 
 #include "common/cli.h"
 #include "common/image_file.h"
-#include "image.h"
-#include "log.h"
-#include "net.h"
+#include <quoll/image.h>
+#include <quoll/log.h>
+#include <quoll/net.h>
 
 using namespace quoll;
 

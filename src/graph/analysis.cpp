@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "layer/input.h"
-#include "log.h"
+#include "layer/control/input.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

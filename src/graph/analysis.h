@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "graph/model.h"
-#include "layer/traits.h"
+#include "layer/common/traits.h"
 
 namespace quoll {
 
@@ -45,7 +45,7 @@ struct WeightFacts {
 
 struct LayerFacts {
     std::vector<Shape> inputs, outputs;  // dims 0: not known
-    // See layer/traits.h; of custom layers nothing is known, and they count as 0.
+    // See layer/common/traits.h; of custom layers nothing is known, and they count as 0.
     Cost cost = {0, 0};
     std::vector<WeightFacts> weights;
     int64_t parameters() const;

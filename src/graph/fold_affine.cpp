@@ -1,13 +1,13 @@
 #include <vector>
 
 #include "graph/passes.h"
-#include "layer/batchnorm.h"
-#include "layer/bias.h"
-#include "layer/binaryop.h"
-#include "layer/dropout.h"
-#include "layer/memorydata.h"
-#include "layer/power.h"
-#include "layer/scale.h"
+#include "layer/control/memorydata.h"
+#include "layer/elementwise/bias.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/dropout.h"
+#include "layer/elementwise/power.h"
+#include "layer/elementwise/scale.h"
+#include "layer/norm/batchnorm.h"
 
 namespace quoll {
 

@@ -1,10 +1,10 @@
 #include "graph/passes.h"
-#include "layer/binaryop.h"
-#include "layer/hardsigmoid.h"
-#include "layer/hardswish.h"
-#include "layer/prelu.h"
-#include "layer/relu.h"
-#include "layer/sigmoid.h"
+#include "layer/activation/hardsigmoid.h"
+#include "layer/activation/hardswish.h"
+#include "layer/activation/prelu.h"
+#include "layer/activation/relu.h"
+#include "layer/activation/sigmoid.h"
+#include "layer/elementwise/binaryop.h"
 
 namespace quoll {
 

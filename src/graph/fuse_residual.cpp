@@ -1,7 +1,7 @@
 #include "graph/passes.h"
-#include "layer/binaryop.h"
-#include "layer/eltwise.h"
-#include "layer/memorydata.h"
+#include "layer/control/memorydata.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/eltwise.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #include "graph/passes.h"
-#include "layer/convolution.h"
-#include "layer/deconvolution.h"
-#include "layer/flatten.h"
-#include "layer/pooling.h"
+#include "layer/nn/convolution.h"
+#include "layer/nn/deconvolution.h"
+#include "layer/nn/pooling.h"
+#include "layer/tensor/flatten.h"
 
 namespace quoll {
 

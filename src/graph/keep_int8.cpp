@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "graph/passes.h"
-#include "layer/concat.h"
-#include "layer/innerproduct.h"
+#include "layer/nn/innerproduct.h"
+#include "layer/tensor/concat.h"
 
 namespace quoll {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "layer/input.h"
+#include "layer/control/input.h"
 
 namespace quoll {
 

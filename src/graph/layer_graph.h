@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "layer/traits.h"
+#include "layer/common/traits.h"
 
 namespace quoll {
 

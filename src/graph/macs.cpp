@@ -1,6 +1,6 @@
 // Costs of layers beyond what their operators say.
 #include "graph/analysis.h"
-#include "layer/schema.h"
+#include "layer/common/schema.h"
 
 namespace quoll {
 

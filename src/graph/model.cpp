@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "graph/param_file.h"
-#include "layer/registry.h"
-#include "layer/schema.h"
-#include "log.h"
+#include "layer/common/registry.h"
+#include "layer/common/schema.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -10,7 +10,7 @@
 //   fc.set_weight("weight_data", weight);
 //   if (model.save_param("model.param") || model.save_model("model.bin")) return 1;
 //
-// Everything about an operator's parameters and weights comes from its schema (layer/schema.h).
+// Everything about an operator's parameters and weights comes from its schema (schema.h).
 #ifndef QUOLL_GRAPH_MODEL_H
 #define QUOLL_GRAPH_MODEL_H
 
@@ -20,11 +20,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "layer/traits.h"
-#include "modelbin.h"
-#include "paramdict.h"
-#include "platform.h"
-#include "weights_id_private.h"
+#include "layer/common/traits.h"
+#include "quoll/modelbin.h"
+#include "quoll/paramdict.h"
+#include "quoll/platform.h"
+#include "runtime/weights_id.h"
 
 namespace quoll {
 

@@ -3,16 +3,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "datareader.h"
-#include "datawriter.h"
-#include "file_format_private.h"
-#include "file_private.h"
 #include "graph/model.h"
 #include "graph/param_file.h"
-#include "layer/registry.h"
-#include "layer/schema.h"
-#include "log.h"
-#include "net.h"
+#include "layer/common/registry.h"
+#include "layer/common/schema.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "runtime/file_format.h"
+#include "runtime/open_file.h"
 
 namespace quoll {
 

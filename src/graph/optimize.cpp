@@ -7,11 +7,11 @@
 #include <set>
 
 #include "graph/layer_graph.h"
-#include "layer/input.h"
-#include "layer/memorydata.h"
-#include "layer/schema.h"
-#include "layer/split.h"
-#include "log.h"
+#include "layer/common/schema.h"
+#include "layer/control/input.h"
+#include "layer/control/memorydata.h"
+#include "layer/control/split.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "datareader_private.h"
-#include "datawriter.h"
-#include "log.h"
-#include "platform.h"
-#include "status.h"
+#include "quoll/datawriter.h"
+#include "quoll/log.h"
+#include "quoll/platform.h"
+#include "quoll/status.h"
+#include "runtime/text_reader.h"
 
 namespace quoll {
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "paramdict.h"
+#include "quoll/paramdict.h"
 
 namespace quoll {
 

@@ -4,7 +4,7 @@
 #define QUOLL_GRAPH_PASSES_H
 
 #include "graph/layer_graph.h"
-#include "layer/convolution.h"
+#include "layer/nn/convolution.h"
 
 namespace quoll {
 

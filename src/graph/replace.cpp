@@ -1,9 +1,9 @@
 // Layers that become others which do the same with less work, or open the way for other passes.
 #include "graph/passes.h"
-#include "layer/deconvolution.h"
-#include "layer/innerproduct.h"
-#include "layer/pooling.h"
-#include "layer/reduction.h"
+#include "layer/nn/deconvolution.h"
+#include "layer/nn/innerproduct.h"
+#include "layer/nn/pooling.h"
+#include "layer/tensor/reduction.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 // Pixels to and from Mats: a conversion is a table of where each target channel comes from.
 #include <stdint.h>
 
-#include "log.h"
-#include "pixel_private.h"
+#include "image/pixel.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

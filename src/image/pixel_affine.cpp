@@ -7,10 +7,10 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "image.h"
-#include "log.h"
-#include "pixel_private.h"
-#include "status.h"
+#include "image/pixel.h"
+#include "quoll/image.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

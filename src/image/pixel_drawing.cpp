@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "image.h"
-#include "log.h"
-#include "pixel_drawing_font.h"
-#include "pixel_private.h"
-#include "status.h"
+#include "image/pixel.h"
+#include "image/pixel_drawing_font.h"
+#include "quoll/image.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-#include "pixel_drawing_font.h"
+#include "image/pixel_drawing_font.h"
 
 namespace quoll {
 

@@ -5,10 +5,10 @@
 // brought back (/ 2^2): 11 - 4 + 11 - 16 - 2 = 0. ncnn rounds at the same places.
 #include <math.h>
 
-#include "image.h"
-#include "log.h"
-#include "pixel_private.h"
-#include "status.h"
+#include "image/pixel.h"
+#include "quoll/image.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "image.h"
-#include "log.h"
-#include "pixel_private.h"
-#include "status.h"
+#include "image/pixel.h"
+#include "quoll/image.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

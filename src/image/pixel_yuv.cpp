@@ -1,8 +1,8 @@
 // YUV 4:2:0 to RGB.
-#include "image.h"
-#include "log.h"
-#include "pixel_private.h"
-#include "status.h"
+#include "image/pixel.h"
+#include "quoll/image.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

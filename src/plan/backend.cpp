@@ -1,4 +1,4 @@
-#include "plan/backend.h"
+#include "quoll/backend.h"
 
 namespace quoll {
 

@@ -1,9 +1,9 @@
 // Choices and loops: layers whose inputs are computed while they run.
 #include <algorithm>
 
-#include "layer/loop.h"
-#include "layer/select.h"
-#include "layer/tensor.h"
+#include "layer/common/tensor.h"
+#include "layer/control/loop.h"
+#include "layer/elementwise/select.h"
 #include "plan/executor.h"
 
 namespace quoll {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "layer/concat.h"
-#include "layer/input.h"
-#include "layer/loop.h"
-#include "layer/schema.h"
-#include "layer/select.h"
-#include "log_private.h"
+#include "layer/common/schema.h"
+#include "layer/control/input.h"
+#include "layer/control/loop.h"
+#include "layer/elementwise/select.h"
+#include "layer/tensor/concat.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 

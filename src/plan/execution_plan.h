@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/place_plan.h"
 #include "plan/net_graph.h"
+#include "plan/place_plan.h"
 #include "plan/region_plan.h"
 
 namespace quoll {

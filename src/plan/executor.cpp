@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "layer/schema.h"
-#include "layer/tensor.h"
-#include "log.h"
+#include "layer/common/schema.h"
+#include "layer/common/tensor.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "finite_check.h"
-#include "net.h"
-#include "places_private.h"
 #include "plan/execution_plan.h"
+#include "plan/finite_check.h"
+#include "plan/places.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "blob.h"
-#include "layer.h"
+#include "quoll/blob.h"
+#include "quoll/layer.h"
 
 namespace quoll {
 

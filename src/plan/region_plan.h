@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "plan/backend.h"
 #include "plan/net_graph.h"
+#include "quoll/backend.h"
 
 namespace quoll {
 

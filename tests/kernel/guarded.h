@@ -13,7 +13,7 @@
 #include <map>
 #include <mutex>
 
-#include "allocator.h"
+#include "quoll/allocator.h"
 
 template <class T>
 class Guarded {

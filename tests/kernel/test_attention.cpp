@@ -7,7 +7,7 @@
 
 #include "guarded.h"
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 
 using namespace quoll;
 

@@ -6,7 +6,7 @@
 
 #include "guarded.h"
 #include "layer/cpu/binary/binary.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "ulp.h"
 
 using namespace quoll;

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/gemm/gemm_run.h"
-#include "modelbin.h"
-#include "paramdict.h"
-#include "scalar_private.h"
+#include "quoll/layer.h"
+#include "quoll/modelbin.h"
+#include "quoll/paramdict.h"
+#include "runtime/scalar.h"
 
 using namespace quoll;
 

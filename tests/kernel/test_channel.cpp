@@ -6,7 +6,7 @@
 
 #include "guarded.h"
 #include "layer/cpu/channel/channel.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 
 using namespace quoll;
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer/cpu/conv/conv_plan.h"
+#include "layer/cpu/gemm/conv_plan.h"
 
 using namespace quoll;
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "guarded.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/dwconv/dwconv.h"
-#include "layer/cpu/kernel_set.h"
-#include "scalar_private.h"
+#include "runtime/scalar.h"
 
 using namespace quoll;
 

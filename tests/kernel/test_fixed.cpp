@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "emulated/emulation.h"
-#include "layer/cpu/conv/fixed_plan.h"
-#include "layer/cpu/kernel_rows.h"
-#include "scalar_private.h"
+#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/registry/kernel_rows.h"
+#include "runtime/scalar.h"
 #include "tile_cases.h"
 
 using namespace quoll;

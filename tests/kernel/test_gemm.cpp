@@ -7,7 +7,7 @@
 
 #include "guarded.h"
 #include "layer/cpu/gemm/gemm_run.h"
-#include "layer/cpu/kernel_rows.h"
+#include "layer/cpu/registry/kernel_rows.h"
 
 using namespace quoll;
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer/affine8.h"
+#include "layer/common/affine8.h"
 #include "layer/cpu/int8/int8.h"
-#include "layer/cpu/kernel_rows.h"
-#include "mat.h"
+#include "layer/cpu/registry/kernel_rows.h"
+#include "quoll/mat.h"
 
 using namespace quoll;
 

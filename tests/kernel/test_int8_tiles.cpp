@@ -8,10 +8,10 @@
 
 #include "emulated/emulation.h"
 #include "guarded.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/conv/conv_layer.h"
-#include "layer/cpu/innerproduct/innerproduct_cpu.h"
 #include "layer/cpu/int8/int8_tiles.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/matmul/innerproduct_cpu.h"
 #include "tile_cases.h"
 
 using namespace quoll;

@@ -4,10 +4,10 @@
 #include <set>
 #include <string>
 
-#include "layer/cpu/cost_table.h"
+#include "layer/cpu/common/cost_table.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
-#include "layer/cpu/kernel_rows.h"
+#include "layer/cpu/registry/kernel_rows.h"
 
 using namespace quoll;
 
@@ -156,7 +156,7 @@ TEST(CostTable, is_sensible) {
         const double all[] = {
 #define QUOLL_COST(name, golden_cove, what) costs.name,
 #define QUOLL_COSTS(name, count, golden_cove, what) costs.name[0], costs.name[count - 1],
-#include "layer/cpu/cost_table.inc"
+#include "layer/cpu/common/cost_table.inc"
 #undef QUOLL_COST
 #undef QUOLL_COSTS
         };

@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/unary/unary.h"
 #include "ulp.h"
 

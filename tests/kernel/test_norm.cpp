@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/norm/norm.h"
 
 using namespace quoll;

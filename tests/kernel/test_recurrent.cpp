@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/recurrent/recurrent.h"
 
 using namespace quoll;

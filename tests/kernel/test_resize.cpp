@@ -6,7 +6,7 @@
 #include <random>
 
 #include "guarded.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/resize/resize.h"
 
 using namespace quoll;

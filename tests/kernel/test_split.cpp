@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "datareader.h"
 #include "emulated/emulation.h"
 #include "guarded.h"
-#include "layer/cpu/conv/fixed_plan.h"
-#include "layer/cpu/conv/split_plan.h"
-#include "layer/cpu/kernel_rows.h"
-#include "net.h"
-#include "scalar_private.h"
+#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/gemm/split_plan.h"
+#include "layer/cpu/registry/kernel_rows.h"
+#include "quoll/datareader.h"
+#include "quoll/net.h"
+#include "runtime/scalar.h"
 #include "tile_cases.h"
 
 using namespace quoll;

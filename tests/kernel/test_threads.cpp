@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "emulated/emulation.h"
-#include "layer/cpu/kernel_set.h"
-#include "net.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "quoll/net.h"
 #include "random_weights.h"
 
 using namespace quoll;

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "guarded.h"
-#include "layer.h"
-#include "layer/cpu/conv/split_plan.h"
-#include "modelbin.h"
-#include "paramdict.h"
+#include "layer/cpu/gemm/split_plan.h"
+#include "quoll/layer.h"
+#include "quoll/modelbin.h"
+#include "quoll/paramdict.h"
 
 namespace quoll {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "layer.h"
+#include "quoll/layer.h"
 
 namespace quoll {
 

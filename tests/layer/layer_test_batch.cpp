@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "../kernel/guarded.h"
-#include "cpu_features.h"
-#include "datareader.h"
 #include "layer_test_private.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/net.h"
+#include "runtime/cpu_features.h"
 
 namespace quoll {
 

@@ -3,9 +3,9 @@
 // the size) down to an output without values, that is what has to come out.
 #include <string.h>
 
-#include "datareader.h"
 #include "layer_test_private.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

@@ -7,8 +7,8 @@
 
 #include <atomic>
 
-#include "datareader.h"
 #include "layer_test_private.h"
+#include "quoll/datareader.h"
 
 namespace quoll {
 

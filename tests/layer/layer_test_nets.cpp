@@ -5,9 +5,9 @@
 
 #include <fstream>
 
-#include "datareader.h"
 #include "layer_test_private.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

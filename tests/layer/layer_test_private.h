@@ -5,9 +5,9 @@
 #include <map>
 #include <random>
 
-#include "layer/schema.h"
+#include "layer/common/schema.h"
 #include "layer_test.h"
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -8,11 +8,11 @@
 #include <map>
 #include <set>
 
-#include "datareader.h"
-#include "datawriter.h"
 #include "graph/model.h"
 #include "graph/optimize.h"
 #include "layer_test_private.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
 
 namespace quoll {
 

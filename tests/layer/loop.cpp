@@ -1,7 +1,7 @@
-#include "layer/loop.h"
+#include "layer/control/loop.h"
 
 #include "layer_test.h"
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

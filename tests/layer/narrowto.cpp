@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "layer/elementtype.h"
+#include "layer/common/elementtype.h"
 #include "layer_test.h"
 
 namespace quoll {

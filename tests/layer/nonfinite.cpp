@@ -2,9 +2,9 @@
 // form, planar and packed.
 #include <math.h>
 
-#include "cpu.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer_test.h"
+#include "quoll/cpu.h"
 
 namespace quoll {
 

@@ -1,5 +1,5 @@
 #include "layer_test.h"
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

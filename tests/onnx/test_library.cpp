@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "layer/input.h"
-#include "log.h"
-#include "net.h"
+#include "layer/control/input.h"
 #include "onnx/convert.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 using namespace quoll;
 

@@ -8,7 +8,7 @@ from conftest import BIN, ROOT
 
 BUILD = BIN.parent
 CONSUMER = ROOT / 'tests' / 'install' / 'consumer'
-HEADERS = sorted(p.name for p in (ROOT / 'src').glob('*.h') if not p.name.endswith('_private.h')) + ['platform.h']
+HEADERS = sorted(p.name for p in (ROOT / 'include/quoll').glob('*.h')) + ['platform.h']
 ANSWER = '321 654\n'
 
 
@@ -51,7 +51,7 @@ def test_pkg_config(prefix, tmp_path, kind):
 def test_header_alone_as_cxx11(prefix, tmp_path, header):
     source = tmp_path / 'alone.cpp'
     source.write_text(f'#include <quoll/{header}>\n#include <quoll/{header}>\nint main() {{ return 0; }}\n')
-    run('c++', '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-fsyntax-only', '-I', prefix / 'include', source)
+    run('c++', '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-fsyntax-only', '-I', prefix / 'include', source)
 
 
 def test_nothing_private_is_installed(prefix):

@@ -1,4 +1,4 @@
-"""Operator facts stand with the operators (layer/traits.h, the columns of the ONNX converter's table), not in lists of names."""
+"""Operator facts stand with the operators (layer/common/traits.h, the columns of the ONNX converter's table), not in lists of names."""
 import pathlib
 import re
 
@@ -8,7 +8,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAYERS = set(re.findall(r'^QUOLL_LAYER(?:_FAST)?\(\d+, (\w+),', (ROOT / 'src/layer/layer_list.inc').read_text(), re.M))
 ONNX = {op for path in (ROOT / 'tools/onnx').glob('ops_*.cpp') for op in re.findall(r'\{(?:ms|"[\w.]*"), "(\w+)", \d+, \d+,', path.read_text())}
 # Caffe's types are names of its own format.
-SOURCES = [path for folder in ('src', 'tools', 'benchmark', 'examples') for path in sorted((ROOT / folder).rglob('*'))
+SOURCES = [path for folder in ('include', 'src', 'tools', 'benchmark', 'examples') for path in sorted((ROOT / folder).rglob('*'))
            if path.suffix in ('.cpp', '.h', '.inc') and 'caffe' not in path.parts]
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 
@@ -79,7 +79,7 @@ def test_no_casts_to_operators():
 
     def check(path, text):
         for found in re.finditer(r'(?:static_cast|reinterpret_cast)<\s*(?:const )?(\w+)(?: const)?\s*[*&]\s*>', text):
-            if found[1] in classes and not (path.parent.name == 'layer' and f'class {found[1]} ' in text):
+            if found[1] in classes and not (path.parent.parent.name == 'layer' and f'class {found[1]} ' in text):
                 yield found.start()
 
     assert complaints(check) == []

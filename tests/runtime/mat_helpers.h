@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "allocator.h"
-#include "log.h"
-#include "mat.h"
+#include "quoll/allocator.h"
+#include "quoll/log.h"
+#include "quoll/mat.h"
 
 // The address of the scalar at (c, d, h, w) of batch item b, indices in scalars whatever the pack.
 inline unsigned char* scalar_at(const quoll::Mat& m, int b, int c, int d, int h, int w) {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "mat.h"
+#include "quoll/mat.h"
 
 struct CaseArray {
     std::vector<int> shape;  // outermost first

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "common/npy.h"
-#include "layer/input.h"
-#include "layer/output.h"
-#include "net.h"
+#include "layer/control/input.h"
+#include "layer/control/output.h"
+#include "quoll/net.h"
 #include "recording_backend.h"
 
 using namespace quoll;

@@ -6,10 +6,10 @@
 
 #include <random>
 
-#include "layer/memorydata.h"
-#include "layer/schema.h"
-#include "log.h"
-#include "log_private.h"
+#include "layer/control/memorydata.h"
+#include "layer/common/schema.h"
+#include "quoll/log.h"
+#include "runtime/log_mute.h"
 #include "plan/execution_plan.h"
 #include "plan/executor.h"
 #include "plan/memory_plan.h"

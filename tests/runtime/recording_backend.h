@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "plan/backend.h"
+#include "quoll/backend.h"
 
 namespace quoll {
 

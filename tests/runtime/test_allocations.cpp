@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "count_allocations.h"
-#include "net.h"
+#include "quoll/net.h"
 #include "random_weights.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // fast_malloc, the pool allocators, allocators of users.
-#include "allocator.h"
+#include "quoll/allocator.h"
 
 #include <gtest/gtest.h>
 #include <math.h>

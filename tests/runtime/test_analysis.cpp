@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
-#include "datareader.h"
 #include "graph/analysis.h"
 #include "graph/optimize.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/net.h"
 
 namespace quoll {
 namespace {

@@ -13,9 +13,9 @@
 
 #include <gtest/gtest.h>
 
-#include "log.h"
-#include "log_private.h"
-#include "net.h"
+#include "quoll/log.h"
+#include "runtime/log_mute.h"
+#include "quoll/net.h"
 #include "plan/memory_plan.h"
 #include "random_weights.h"
 #include "recording_backend.h"

@@ -1,4 +1,4 @@
-#include "cpu.h"
+#include "quoll/cpu.h"
 
 #include <cfloat>
 #include <climits>
@@ -19,7 +19,7 @@
 #endif
 
 #include "child_process.h"
-#include "log.h"
+#include "quoll/log.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "cpu_features.h"
+#include "runtime/cpu_features.h"
 
 #include <cctype>
 #include <cstdlib>
@@ -12,9 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "child_process.h"
-#include "cpu.h"
-#include "cpu_detect_private.h"
-#include "log.h"
+#include "quoll/cpu.h"
+#include "quoll/log.h"
+#include "runtime/cpu_detect.h"
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
@@ -156,7 +156,7 @@ TEST(CpuCore, IsThatOfTheKernel) {
     if (vendor == of_vendor && cpuinfo_field("cpu family") == std::to_string(of_family) && \
         model == std::to_string(of_model))                                                 \
         expected = #core;
-#include "cpu_cores.inc"
+#include "runtime/cpu_cores.inc"
 #undef QUOLL_CPU_CORE
     EXPECT_EQ(quoll::cpu_core_name(quoll::host_cpu_core()), expected);
 }

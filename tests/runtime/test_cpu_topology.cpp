@@ -1,5 +1,5 @@
 // Machines that are not at hand, as trees of /sys and /proc files.
-#include "cpu_topology_private.h"
+#include "runtime/cpu_topology.h"
 
 #include <climits>
 #include <cstdlib>

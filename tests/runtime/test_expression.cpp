@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "layer/expression.h"
-#include "log.h"
+#include "layer/common/expression.h"
+#include "quoll/log.h"
 
 namespace {
 

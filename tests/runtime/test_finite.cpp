@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "finite_check.h"
-#include "log.h"
-#include "net.h"
+#include "plan/finite_check.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

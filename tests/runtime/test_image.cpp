@@ -1,5 +1,5 @@
 // Turning, warping and drawing: against NumPy's results, and the properties that every form shares.
-#include "image.h"
+#include "quoll/image.h"
 
 #include <gtest/gtest.h>
 #include <math.h>

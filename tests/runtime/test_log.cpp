@@ -1,4 +1,4 @@
-#include "log.h"
+#include "quoll/log.h"
 
 #include <atomic>
 #include <cerrno>

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "datareader.h"
-#include "log.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Mat itself: layout, sharing, views, sizes that overflow, scalar conversions.
-#include "mat.h"
+#include "quoll/mat.h"
 
 #include <gtest/gtest.h>
 #include <math.h>

@@ -8,13 +8,13 @@
 
 #include <gtest/gtest.h>
 
-#include "datareader.h"
-#include "datawriter.h"
 #include "graph/model.h"
-#include "layer/innerproduct.h"
-#include "log.h"
-#include "net.h"
-#include "weights_id_private.h"
+#include "layer/nn/innerproduct.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "runtime/weights_id.h"
 
 namespace {
 

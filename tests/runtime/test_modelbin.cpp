@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "datareader.h"
-#include "modelbin.h"
+#include "quoll/datareader.h"
+#include "quoll/modelbin.h"
 
 namespace {
 

@@ -12,9 +12,9 @@
 
 #include <gtest/gtest.h>
 
-#include "datareader.h"
-#include "log.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 
 #include <gtest/gtest.h>
 
-#include "datareader.h"
-#include "paramdict.h"
+#include "quoll/datareader.h"
+#include "quoll/paramdict.h"
 
 namespace {
 

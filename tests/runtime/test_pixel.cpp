@@ -1,5 +1,5 @@
 // Pixels to and from Mats, resizing of pixels, YUV: against ncnn's results and against formulas.
-#include "image.h"
+#include "quoll/image.h"
 
 #include <gtest/gtest.h>
 #include <math.h>

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "datareader.h"
-#include "log.h"
-#include "net.h"
+#include "quoll/datareader.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace quoll {
 namespace {

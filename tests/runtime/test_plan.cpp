@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "count_allocations.h"
-#include "net.h"
+#include "quoll/net.h"
 #include "random_weights.h"
 
 namespace quoll {

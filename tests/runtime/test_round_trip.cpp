@@ -11,12 +11,12 @@
 
 #include <gtest/gtest.h>
 
-#include "datareader.h"
-#include "datawriter.h"
 #include "graph/model.h"
-#include "layer.h"
-#include "layer/schema.h"
-#include "log.h"
+#include "layer/common/schema.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
+#include "quoll/layer.h"
+#include "quoll/log.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net.h"
+#include "quoll/net.h"
 
 namespace {
 

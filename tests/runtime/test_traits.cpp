@@ -1,5 +1,5 @@
-// What operators say of themselves (layer/traits.h), for all of them.
-#include "layer/traits.h"
+// What operators say of themselves (layer/common/traits.h), for all of them.
+#include "layer/common/traits.h"
 
 #include <gtest/gtest.h>
 #include <math.h>
@@ -7,12 +7,12 @@
 #include <memory>
 #include <set>
 
-#include "layer/activation.h"
-#include "layer/convolution.h"
-#include "layer/deconvolution.h"
-#include "layer/innerproduct.h"
-#include "layer/relu.h"
-#include "log_private.h"
+#include "layer/activation/relu.h"
+#include "layer/common/activation.h"
+#include "layer/nn/convolution.h"
+#include "layer/nn/deconvolution.h"
+#include "layer/nn/innerproduct.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 namespace {

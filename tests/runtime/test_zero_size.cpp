@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

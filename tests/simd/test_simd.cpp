@@ -8,10 +8,10 @@
 #include <random>
 #include <vector>
 
-#include "cpu_features.h"
 #include "kernel/guarded.h"
 #include "kernel/ulp.h"
-#include "mat.h"
+#include "quoll/mat.h"
+#include "runtime/cpu_features.h"
 #include "wrappers.h"
 
 namespace quoll {

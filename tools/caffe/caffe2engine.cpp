@@ -7,7 +7,7 @@
 #include "caffe/converter.h"
 #include "common/cli.h"
 #include "common/output_files.h"
-#include "log.h"
+#include "quoll/log.h"
 
 using namespace quoll;
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "common/progress.h"
-#include "layer/input.h"
-#include "layer/tensorshape.h"
+#include "layer/control/input.h"
+#include "layer/tensor/tensorshape.h"
 
 namespace quoll {
 

@@ -1,6 +1,6 @@
 // Scale and Bias in all their forms: values from weights or from a blob, for one axis or several.
 #include "caffe/converter.h"
-#include "layer/binaryop.h"
+#include "layer/elementwise/binaryop.h"
 
 namespace quoll {
 

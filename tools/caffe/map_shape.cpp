@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "caffe/converter.h"
-#include "layer/permute.h"
+#include "layer/tensor/permute.h"
 
 namespace quoll {
 

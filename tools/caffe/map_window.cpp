@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "caffe/converter.h"
-#include "layer/binaryop.h"
+#include "layer/elementwise/binaryop.h"
 
 namespace quoll {
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "caffe/upgrade.h"
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

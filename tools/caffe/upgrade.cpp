@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

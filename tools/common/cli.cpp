@@ -10,7 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/progress.h"
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #include "image_file.h"
 
 #include "common/model_files.h"
-#include "log.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 #define STBI_MAX_DIMENSIONS (1 << 15)
 #define STB_IMAGE_IMPLEMENTATION

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "layer/schema.h"
+#include "layer/common/schema.h"
 
 namespace quoll {
 

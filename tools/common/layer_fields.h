@@ -2,7 +2,7 @@
 #ifndef QUOLL_TOOLS_LAYER_FIELDS_H
 #define QUOLL_TOOLS_LAYER_FIELDS_H
 
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

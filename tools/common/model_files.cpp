@@ -6,10 +6,10 @@
 #include <sys/stat.h>
 
 #include "common/run_options.h"
-#include "datareader.h"
-#include "datawriter.h"
-#include "file_format_private.h"
-#include "log.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
+#include "quoll/log.h"
+#include "runtime/file_format.h"
 
 namespace quoll {
 

@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
-#include "layer/elementtype.h"
-#include "log.h"
-#include "status.h"
+#include "layer/common/elementtype.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they are");
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "layer/tensorspec.h"
-#include "mat.h"
+#include "layer/common/tensorspec.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 

@@ -13,7 +13,7 @@
 
 #include <atomic>
 
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

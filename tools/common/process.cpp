@@ -9,7 +9,7 @@
 
 #include <fstream>
 
-#include "log.h"
+#include "quoll/log.h"
 
 extern char** environ;
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cpu_features.h"
-#include "layer/schema.h"
+#include "layer/common/schema.h"
+#include "runtime/cpu_features.h"
 
 namespace quoll {
 

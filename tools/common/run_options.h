@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/cli.h"
-#include "finite_check.h"
-#include "net.h"
+#include "plan/finite_check.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

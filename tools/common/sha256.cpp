@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

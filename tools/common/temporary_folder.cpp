@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -13,7 +13,7 @@
 #include "common/sha256.h"
 #include "deploy/deploy.h"
 #include "deploy/tensors.h"
-#include "log.h"
+#include "quoll/log.h"
 
 using nlohmann::json;
 

@@ -9,9 +9,9 @@
 #include "common/output_files.h"
 #include "common/process.h"
 #include "deploy/deploy.h"
-#include "log.h"
 #include "mem/embed.h"
-#include "platform.h"
+#include "quoll/log.h"
+#include "quoll/platform.h"
 
 namespace fs = std::filesystem;
 using nlohmann::json;

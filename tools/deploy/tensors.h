@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "deploy/config.h"
-#include "mat.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 

@@ -14,9 +14,9 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
-#include "layer.h"
-#include "layer/schema.h"
+#include "layer/common/schema.h"
 #include "operator_sources.h"
+#include "quoll/layer.h"
 
 namespace {
 

@@ -51,13 +51,13 @@ void read_classes(const std::string& text, std::map<std::string, std::string>* c
 bool read_operator_sources(const std::string& folder, OperatorSources* sources) {
     std::map<std::string, std::string> by_class, classes;
     std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
         if (entry.path().extension() == ".h") read_comments(text_of(entry.path()), &by_class);
         if (entry.path().extension() == ".cpp") read_classes(text_of(entry.path()), &classes);
     }
     if (error) return fprintf(stderr, "%s: %s\n", folder.c_str(), error.message().c_str()), false;
 
-    static const std::regex listed(R"((QUOLL_LAYER(?:_FAST)?)\(\d+, (\w+), \w+\))");
+    static const std::regex listed(R"((QUOLL_LAYER(?:_FAST)?)\(\d+, (\w+), \w+/\w+\))");
     const std::string list = text_of(fs::path(folder) / "layer_list.inc");
     bool complete = true;
     const std::sregex_iterator end;

@@ -6,15 +6,15 @@
 
 #include "common/layer_fields.h"
 #include "common/model_files.h"
-#include "layer/convolution.h"
-#include "layer/cpu/conv/fixed_plan.h"
+#include "layer/common/registry.h"
+#include "layer/control/input.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/cpu/gemm/fixed_plan.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8_tiles.h"
-#include "layer/cpu/kernel_set.h"
-#include "layer/innerproduct.h"
-#include "layer/input.h"
-#include "layer/registry.h"
-#include "log.h"
+#include "layer/nn/convolution.h"
+#include "layer/nn/innerproduct.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

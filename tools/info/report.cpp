@@ -3,7 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "datawriter.h"
+#include "quoll/datawriter.h"
 
 namespace quoll {
 

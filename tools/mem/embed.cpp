@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
-#include "log.h"
-#include "net.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

@@ -8,10 +8,10 @@
 #include "common/cli.h"
 #include "common/model_files.h"
 #include "common/output_files.h"
-#include "datareader.h"
-#include "datawriter.h"
-#include "log.h"
 #include "mem/embed.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
+#include "quoll/log.h"
 
 using namespace quoll;
 

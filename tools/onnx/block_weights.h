@@ -1,6 +1,6 @@
 // Constant matrices of few bits with a scale for each block of values: those of MatMulNBits, and of
 // DequantizeLinear with block_size. Products with them are Gemm layers that keep the bits
-// (layer/block_quant.h).
+// (layer/common/block_quant.h).
 #ifndef QUOLL_TOOLS_ONNX_BLOCK_WEIGHTS_H
 #define QUOLL_TOOLS_ONNX_BLOCK_WEIGHTS_H
 

@@ -9,13 +9,13 @@
 #include "common/npy.h"
 #include "graph/optimize.h"
 #include "graph/param_file.h"
-#include "log.h"
-#include "net.h"
 #include "onnx/converter.h"
 #include "onnx/functions.h"
 #include "onnx/fuse.h"
 #include "onnx/suggest.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -10,7 +10,7 @@
 //
 // A tensor of rank 3 or 4 and of floats lies in a Mat with its first axis as the batch count n; of
 // others each axis is one of the Mat, from the outermost on. Integers of more than a byte are s32,
-// bool is u8. Input::array and Output::array (layer/input.h, layer/output.h) say rank, sizes and
+// bool is u8. Input::array and Output::array (input.h, output.h) say rank, sizes and
 // element type as ONNX has them.
 #ifndef QUOLL_TOOLS_ONNX_CONVERT_H
 #define QUOLL_TOOLS_ONNX_CONVERT_H

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "graph/param_file.h"
-#include "layer/input.h"
+#include "layer/control/input.h"
 #include "onnx/quantized.h"
 #include "onnx/run_model.h"
 
@@ -73,7 +73,7 @@ int Converter::opset(const std::string& domain) const {
     return found == opsets_.end() ? 1 : found->second;
 }
 
-// What the Input and Output layers keep of a tensor (layer/tensorspec.h).
+// What the Input and Output layers keep of a tensor (layer/common/tensorspec.h).
 static void set_spec(ModelLayer* layer, ElementType type, const std::vector<Dim>& shape,
                      bool batch) {
     std::vector<int> sizes;

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "layer/sdpa.h"
+#include "layer/sequence/sdpa.h"
 
 namespace quoll {
 namespace onnx_tool {

@@ -3,10 +3,10 @@
 
 #include <map>
 
-#include "layer/binaryop.h"
-#include "layer/innerproduct.h"
-#include "layer/memorydata.h"
-#include "layer/reshape.h"
+#include "layer/control/memorydata.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/nn/innerproduct.h"
+#include "layer/tensor/reshape.h"
 #include "onnx/converter.h"
 #include "onnx/ops.h"
 

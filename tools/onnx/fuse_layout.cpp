@@ -1,7 +1,7 @@
 // Reshapes and transposes that undo one another, or that together are one layer.
 #include <algorithm>
 
-#include "layer/innerproduct.h"
+#include "layer/nn/innerproduct.h"
 #include "onnx/fuse.h"
 #include "onnx/ops.h"
 

@@ -1,9 +1,9 @@
 // Products of which parts are cut out, as one product for each part.
 #include <map>
 
-#include "layer/innerproduct.h"
-#include "layer/slice.h"
-#include "layer/stridedslice.h"
+#include "layer/nn/innerproduct.h"
+#include "layer/tensor/slice.h"
+#include "layer/tensor/stridedslice.h"
 #include "onnx/fuse_layers.h"
 
 namespace quoll {

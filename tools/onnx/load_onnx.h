@@ -5,9 +5,9 @@
 
 #include <string>
 
-#include "log.h"
-#include "net.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "quoll/status.h"
 #if QUOLL_TAKES_ONNX
 #include "onnx/convert.h"
 #endif

@@ -13,9 +13,9 @@
 #include "common/process.h"
 #include "common/progress.h"
 #include "common/sha256.h"
-#include "log.h"
 #include "onnx/check_script.h"
 #include "onnx/convert.h"
+#include "quoll/log.h"
 
 using namespace quoll;
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "layer/elementtype.h"
-#include "layer/unaryop.h"
+#include "layer/common/elementtype.h"
+#include "layer/elementwise/unaryop.h"
 #include "onnx/block_weights.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <algorithm>
 
-#include "layer/onnxrecurrent.h"
+#include "layer/common/onnxrecurrent.h"
 #include "onnx/ops.h"
 
 namespace quoll {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "layer/reduction.h"
-#include "layer/softmax.h"
+#include "layer/norm/softmax.h"
+#include "layer/tensor/reduction.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "layer/permute.h"
+#include "layer/tensor/permute.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
 

@@ -2,8 +2,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "layer/elementtype.h"
-#include "layer/unaryop.h"
+#include "layer/common/elementtype.h"
+#include "layer/elementwise/unaryop.h"
 #include "onnx/ops.h"
 
 namespace quoll {

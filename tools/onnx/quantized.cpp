@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
-#include "layer/affine.h"
-#include "layer/convolution.h"
-#include "layer/innerproduct.h"
+#include "layer/nn/convolution.h"
+#include "layer/nn/innerproduct.h"
+#include "layer/quantize/affine.h"
 #include "onnx/block_weights.h"
 #include "onnx/ops.h"
 

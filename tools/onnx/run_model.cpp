@@ -1,7 +1,7 @@
 #include "onnx/run_model.h"
 
-#include "log.h"
-#include "net.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace quoll {
 namespace onnx_tool {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "mat.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 namespace onnx_tool {

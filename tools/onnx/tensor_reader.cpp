@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "layer/elementtype.h"
+#include "layer/common/elementtype.h"
 
 namespace quoll {
 namespace onnx_tool {

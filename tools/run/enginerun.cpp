@@ -12,12 +12,12 @@
 #include "common/output_files.h"
 #include "common/progress.h"
 #include "common/run_options.h"
-#include "datareader.h"
 #include "graph/param_file.h"
-#include "layer/input.h"
-#include "layer/output.h"
-#include "net.h"
+#include "layer/control/input.h"
+#include "layer/control/output.h"
 #include "onnx/load_onnx.h"
+#include "quoll/datareader.h"
+#include "quoll/net.h"
 
 using namespace quoll;
 

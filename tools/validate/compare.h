@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "mat.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 

@@ -13,7 +13,7 @@
 #include "common/npy.h"
 #include "common/progress.h"
 #include "common/run_options.h"
-#include "layer/input.h"
+#include "layer/control/input.h"
 #include "validate/layers.h"
 
 using namespace quoll;

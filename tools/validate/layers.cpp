@@ -5,9 +5,9 @@
 #include <set>
 
 #include "common/progress.h"
-#include "finite_check.h"
-#include "layer/input.h"
-#include "log.h"
+#include "layer/control/input.h"
+#include "plan/finite_check.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

@@ -9,7 +9,7 @@
 #include "common/npy.h"
 #include "common/process.h"
 #include "common/temporary_folder.h"
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

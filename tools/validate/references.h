@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "net.h"
+#include "quoll/net.h"
 
 namespace quoll {
 

@@ -4,7 +4,7 @@
 #ifndef QUOLL_TESTS_KERNEL_EMULATION_H
 #define QUOLL_TESTS_KERNEL_EMULATION_H
 
-#include "cpu_features.h"
+#include "runtime/cpu_features.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 // In place of the library's cpu_detect.cpp, whose function has the other name here.
 #include <gtest/gtest.h>
 
-#include "cpu_detect_private.h"
 #include "emulation.h"
+#include "runtime/cpu_detect.h"
 
 namespace quoll {
 

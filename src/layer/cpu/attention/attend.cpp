@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 

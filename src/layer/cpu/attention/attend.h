@@ -1,11 +1,11 @@
-// The fast form of layer/attention.h, for all heads of a layer.
+// The fast form of layer/common/attention.h, for all heads of a layer.
 #ifndef QUOLL_LAYER_CPU_ATTENTION_ATTEND_H
 #define QUOLL_LAYER_CPU_ATTENTION_ATTEND_H
 
 #include <vector>
 
-#include "layer/attention.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/common/attention.h"
+#include "layer/cpu/common/kernel_set.h"
 
 namespace quoll {
 

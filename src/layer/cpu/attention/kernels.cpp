@@ -1,6 +1,6 @@
 // Compiled once per ISA.
 #include "layer/cpu/attention/generic.h"
-#include "layer/cpu/isa_table.h"
+#include "layer/cpu/common/isa_table.h"
 
 namespace quoll {
 

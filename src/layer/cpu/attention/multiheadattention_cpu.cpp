@@ -1,7 +1,7 @@
+#include "layer/common/scratch.h"
 #include "layer/cpu/attention/attend.h"
 #include "layer/cpu/gemm/constant_matrix.h"
-#include "layer/multiheadattention.h"
-#include "layer/scratch.h"
+#include "layer/sequence/multiheadattention.h"
 
 namespace quoll {
 

@@ -1,6 +1,6 @@
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/packing.h"
-#include "layer/rotaryembed.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/sequence/rotaryembed.h"
 
 namespace quoll {
 

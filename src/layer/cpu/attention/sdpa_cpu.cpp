@@ -1,5 +1,5 @@
 #include "layer/cpu/attention/attend.h"
-#include "layer/sdpa.h"
+#include "layer/sequence/sdpa.h"
 
 namespace quoll {
 

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "layer/blocks.h"
+#include "layer/common/blocks.h"
+#include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/pieces.h"
-#include "layer/scratch.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/pieces.h"
 
 namespace quoll {
 

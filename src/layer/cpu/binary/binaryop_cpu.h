@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_BINARY_BINARYOP_CPU_H
 #define QUOLL_LAYER_CPU_BINARY_BINARYOP_CPU_H
 
-#include "layer/binaryop.h"
 #include "layer/cpu/binary/binary.h"
+#include "layer/elementwise/binaryop.h"
 
 namespace quoll {
 

@@ -2,7 +2,7 @@
 
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/packing.h"
+#include "layer/cpu/common/packing.h"
 
 namespace quoll {
 

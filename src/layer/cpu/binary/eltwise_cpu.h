@@ -1,9 +1,9 @@
 #ifndef QUOLL_LAYER_CPU_BINARY_ELTWISE_CPU_H
 #define QUOLL_LAYER_CPU_BINARY_ELTWISE_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/cpu/pieces.h"
-#include "layer/eltwise.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/cpu/common/pieces.h"
+#include "layer/elementwise/eltwise.h"
 
 namespace quoll {
 

@@ -1,7 +1,7 @@
 // Compiled once per ISA.
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/binary/generic.h"
-#include "layer/cpu/isa_table.h"
+#include "layer/cpu/common/isa_table.h"
 
 namespace quoll {
 

@@ -2,8 +2,8 @@
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/cast.h"
 #include "layer/cpu/cast/stored.h"
+#include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/gemm/panel.h"
-#include "layer/cpu/isa_table.h"
 
 namespace quoll {
 

@@ -3,10 +3,10 @@
 #define QUOLL_LAYER_CPU_CAST_STORAGE_H
 
 #include "layer/cpu/cast/cast.h"
-#include "layer/cpu/kernel_set.h"
-#include "mat.h"
-#include "option.h"
-#include "status.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "quoll/mat.h"
+#include "quoll/option.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #include "layer/cpu/channel/apply.h"
 
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/pieces.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/pieces.h"
 
 namespace quoll {
 

@@ -3,7 +3,7 @@
 #define QUOLL_LAYER_CPU_CHANNEL_APPLY_H
 
 #include "layer/cpu/channel/channel.h"
-#include "mat.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_CHANNEL_BATCHNORM_CPU_H
 #define QUOLL_LAYER_CPU_CHANNEL_BATCHNORM_CPU_H
 
-#include "layer/batchnorm.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/norm/batchnorm.h"
 
 namespace quoll {
 

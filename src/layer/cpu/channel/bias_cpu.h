@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_CHANNEL_BIAS_CPU_H
 #define QUOLL_LAYER_CPU_CHANNEL_BIAS_CPU_H
 
-#include "layer/bias.h"
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/elementwise/bias.h"
 
 namespace quoll {
 

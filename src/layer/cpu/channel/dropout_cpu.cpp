@@ -1,6 +1,6 @@
 #include "layer/cpu/channel/dropout_cpu.h"
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
 #include "layer/cpu/channel/apply.h"
 
 namespace quoll {

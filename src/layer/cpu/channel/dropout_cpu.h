@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_CHANNEL_DROPOUT_CPU_H
 #define QUOLL_LAYER_CPU_CHANNEL_DROPOUT_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/dropout.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/elementwise/dropout.h"
 
 namespace quoll {
 

@@ -1,7 +1,7 @@
 // Compiled once per ISA.
 #include "layer/cpu/channel/channel.h"
 #include "layer/cpu/channel/generic.h"
-#include "layer/cpu/isa_table.h"
+#include "layer/cpu/common/isa_table.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_CHANNEL_PRELU_CPU_H
 #define QUOLL_LAYER_CPU_CHANNEL_PRELU_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/prelu.h"
+#include "layer/activation/prelu.h"
+#include "layer/cpu/common/kernel_set.h"
 
 namespace quoll {
 

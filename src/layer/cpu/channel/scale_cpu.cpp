@@ -1,9 +1,9 @@
 #include "layer/cpu/channel/scale_cpu.h"
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/channel/apply.h"
-#include "layer/cpu/packing.h"
+#include "layer/cpu/common/packing.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_CHANNEL_SCALE_CPU_H
 #define QUOLL_LAYER_CPU_CHANNEL_SCALE_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/scale.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/elementwise/scale.h"
 
 namespace quoll {
 

@@ -1,7 +1,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 
+#include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/scratch.h"
 
 namespace quoll {
 

@@ -5,10 +5,10 @@
 #include <memory>
 #include <mutex>
 
-#include "layer/convolution.h"
-#include "layer/cpu/conv/fixed_plan.h"
-#include "layer/cpu/conv/split_plan.h"
+#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/gemm/split_plan.h"
 #include "layer/cpu/winograd/winograd_plan.h"
+#include "layer/nn/convolution.h"
 
 namespace quoll {
 

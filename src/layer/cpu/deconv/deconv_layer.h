@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 #define QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 
-#include "layer/cpu/packing.h"
-#include "layer/deconvolution.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/nn/deconvolution.h"
 
 namespace quoll {
 

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
+#include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
-#include "layer/cpu/task_shares.h"
-#include "layer/scratch.h"
 
 namespace quoll {
 

@@ -1,10 +1,10 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWCONV_LAYER_H
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/int8/int8_depthwise.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/dwconv/window_taps.h"
-#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 

@@ -1,9 +1,9 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/dwconv/dwconv.h"
-#include "layer/cpu/packing.h"
-#include "layer/deconvolution.h"
+#include "layer/nn/deconvolution.h"
 
 namespace quoll {
 

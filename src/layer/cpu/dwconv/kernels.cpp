@@ -1,7 +1,7 @@
 // Compiled once per ISA.
+#include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/dwconv/generic.h"
-#include "layer/cpu/isa_table.h"
 
 namespace quoll {
 

@@ -8,7 +8,7 @@
 
 #include <algorithm>
 
-#include "layer/conv_window.h"
+#include "layer/common/conv_window.h"
 #include "layer/cpu/dwconv/dwconv.h"
 
 namespace quoll {

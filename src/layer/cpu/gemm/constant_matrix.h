@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "layer/cpu/conv/fixed_plan.h"
+#include "layer/cpu/gemm/fixed_plan.h"
 #include "layer/cpu/gemm/product_plan.h"
 
 namespace quoll {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "layer/cpu/task_shares.h"
-#include "layer/scratch.h"
+#include "layer/common/scratch.h"
+#include "layer/cpu/common/task_shares.h"
 
 namespace quoll {
 

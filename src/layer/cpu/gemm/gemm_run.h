@@ -2,9 +2,9 @@
 #ifndef QUOLL_LAYER_CPU_GEMM_GEMM_RUN_H
 #define QUOLL_LAYER_CPU_GEMM_GEMM_RUN_H
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/gemm.h"
-#include "layer/cpu/packing.h"
-#include "mat.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

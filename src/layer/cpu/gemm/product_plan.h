@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "layer.h"
-#include "layer/cpu/conv/split_plan.h"
+#include "layer/cpu/gemm/split_plan.h"
+#include "quoll/layer.h"
 
 namespace quoll {
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 
 namespace quoll {
 

@@ -1,9 +1,9 @@
 // The elementwise operators on int8 values with zero points.
-#include "layer/activation.h"
-#include "layer/affine.h"
+#include "layer/common/activation.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/pieces.h"
 #include "layer/cpu/int8/int8.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/pieces.h"
+#include "layer/quantize/affine.h"
 
 namespace quoll {
 

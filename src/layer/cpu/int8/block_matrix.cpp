@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cpu.h"
+#include "quoll/cpu.h"
 
 namespace quoll {
 

@@ -1,13 +1,13 @@
 // Rows of f32 times a constant matrix whose weights are 16-bit floats, or small integers with a
-// scale for each block (layer/block_quant.h): few rows by kernels that unpack weights in registers,
+// scale for each block (block_quant.h): few rows by kernels that unpack weights in registers,
 // many by the gemm kernels on panels that are unpacked as they go.
 #ifndef QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 #define QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 
-#include "layer/block_quant.h"
+#include "layer/common/block_quant.h"
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/int8/int8.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "layer/convolution.h"
 #include "layer/cpu/int8/int8_tiles.h"
+#include "layer/nn/convolution.h"
 
 namespace quoll {
 

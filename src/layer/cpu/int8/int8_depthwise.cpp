@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/cpu/int8/int8_product.h"
+#include "quoll/cpu.h"
 
 namespace quoll {
 

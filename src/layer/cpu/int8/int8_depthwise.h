@@ -5,9 +5,9 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 #define QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 
-#include "layer/convolution.h"
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/int8/int8.h"
-#include "layer/cpu/packing.h"
+#include "layer/nn/convolution.h"
 
 namespace quoll {
 

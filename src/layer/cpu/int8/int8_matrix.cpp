@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "layer/affine8.h"
-#include "layer/conv_window.h"
+#include "layer/common/affine8.h"
+#include "layer/common/conv_window.h"
 
 namespace quoll {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "layer.h"
 #include "layer/cpu/int8/int8_tiles.h"
+#include "quoll/layer.h"
 
 namespace quoll {
 

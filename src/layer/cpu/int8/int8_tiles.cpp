@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/gemm/split_gemm.h"
-#include "layer/cpu/kernel_set.h"
 
 namespace quoll {
 

@@ -2,7 +2,7 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_TILES_H
 #define QUOLL_LAYER_CPU_INT8_INT8_TILES_H
 
-#include "layer/cpu/conv/tile_plan.h"
+#include "layer/cpu/gemm/tile_plan.h"
 #include "layer/cpu/int8/int8_product.h"
 #include "layer/cpu/int8/int8_units.h"
 

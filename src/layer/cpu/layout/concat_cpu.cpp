@@ -1,7 +1,7 @@
-#include "layer/concat.h"
+#include "layer/tensor/concat.h"
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -1,7 +1,7 @@
-#include "layer/crop.h"
+#include "layer/tensor/crop.h"
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

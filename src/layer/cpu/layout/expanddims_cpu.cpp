@@ -1,4 +1,4 @@
-#include "layer/expanddims.h"
+#include "layer/tensor/expanddims.h"
 
 #include "layer/cpu/layout/lanes.h"
 

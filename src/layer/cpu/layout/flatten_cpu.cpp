@@ -1,4 +1,4 @@
-#include "layer/flatten.h"
+#include "layer/tensor/flatten.h"
 
 #include "layer/cpu/layout/lanes.h"
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/layout/layout.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 

@@ -10,9 +10,9 @@
 
 #include <vector>
 
-#include "layer/blocks.h"
-#include "layer/scratch.h"
-#include "option.h"
+#include "layer/common/blocks.h"
+#include "layer/common/scratch.h"
+#include "quoll/option.h"
 
 namespace quoll {
 

@@ -1,9 +1,9 @@
-#include "layer/padding.h"
+#include "layer/tensor/padding.h"
 
 #include <string.h>
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
-#include "layer/permute.h"
+#include "layer/tensor/permute.h"
 
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 

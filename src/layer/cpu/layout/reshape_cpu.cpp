@@ -1,7 +1,7 @@
-#include "layer/reshape.h"
+#include "layer/tensor/reshape.h"
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-#include "layer/shufflechannel.h"
+#include "layer/vision/shufflechannel.h"
 
 #include "layer/cpu/layout/lanes.h"
 

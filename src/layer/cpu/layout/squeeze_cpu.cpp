@@ -1,4 +1,4 @@
-#include "layer/squeeze.h"
+#include "layer/tensor/squeeze.h"
 
 #include "layer/cpu/layout/lanes.h"
 

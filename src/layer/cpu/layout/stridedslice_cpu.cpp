@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
-#include "layer/stridedslice.h"
+#include "layer/tensor/stridedslice.h"
 
 namespace quoll {
 

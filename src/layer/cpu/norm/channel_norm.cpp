@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "layer/cpu/channel/apply.h"
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -2,9 +2,9 @@
 #ifndef QUOLL_LAYER_CPU_NORM_CHANNEL_NORM_H
 #define QUOLL_LAYER_CPU_NORM_CHANNEL_NORM_H
 
-#include "layer/cpu/kernel_set.h"
-#include "mat.h"
-#include "option.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "quoll/mat.h"
+#include "quoll/option.h"
 
 namespace quoll {
 

@@ -1,6 +1,6 @@
 #include "layer/cpu/norm/groupnorm_cpu.h"
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
 #include "layer/cpu/norm/channel_norm.h"
 
 namespace quoll {

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_NORM_GROUPNORM_CPU_H
 #define QUOLL_LAYER_CPU_NORM_GROUPNORM_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/groupnorm.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/norm/groupnorm.h"
 
 namespace quoll {
 

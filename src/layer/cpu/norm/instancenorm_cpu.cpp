@@ -1,6 +1,6 @@
 #include "layer/cpu/norm/instancenorm_cpu.h"
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
 #include "layer/cpu/channel/channel.h"
 #include "layer/cpu/norm/channel_norm.h"
 #include "layer/cpu/norm/norm.h"

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_NORM_INSTANCENORM_CPU_H
 #define QUOLL_LAYER_CPU_NORM_INSTANCENORM_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/instancenorm.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/norm/instancenorm.h"
 
 namespace quoll {
 

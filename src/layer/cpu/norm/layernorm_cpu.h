@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_NORM_LAYERNORM_CPU_H
 #define QUOLL_LAYER_CPU_NORM_LAYERNORM_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/layernorm.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/norm/layernorm.h"
 
 namespace quoll {
 

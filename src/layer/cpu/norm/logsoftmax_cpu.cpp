@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
-#include "layer/logsoftmax.h"
+#include "layer/norm/logsoftmax.h"
 
 namespace quoll {
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
 
 namespace quoll {
 

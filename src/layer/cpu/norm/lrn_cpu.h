@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_NORM_LRN_CPU_H
 #define QUOLL_LAYER_CPU_NORM_LRN_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/lrn.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/norm/lrn.h"
 
 namespace quoll {
 

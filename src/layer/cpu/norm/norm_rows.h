@@ -2,8 +2,8 @@
 #ifndef QUOLL_LAYER_CPU_NORM_NORM_ROWS_H
 #define QUOLL_LAYER_CPU_NORM_NORM_ROWS_H
 
-#include "layer/channels.h"
-#include "layer/cpu/packing.h"
+#include "layer/common/channels.h"
+#include "layer/cpu/common/packing.h"
 
 namespace quoll {
 

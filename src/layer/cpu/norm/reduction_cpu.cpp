@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
+#include "layer/common/extremes.h"
+#include "layer/common/tensor.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
-#include "layer/extremes.h"
-#include "layer/tensor.h"
 
 namespace quoll {
 

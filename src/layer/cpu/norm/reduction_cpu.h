@@ -1,9 +1,9 @@
 #ifndef QUOLL_LAYER_CPU_NORM_REDUCTION_CPU_H
 #define QUOLL_LAYER_CPU_NORM_REDUCTION_CPU_H
 
-#include "layer/cpu/kernel_set.h"
+#include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/reduction.h"
+#include "layer/tensor/reduction.h"
 
 namespace quoll {
 

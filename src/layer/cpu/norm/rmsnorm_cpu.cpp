@@ -1,6 +1,6 @@
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/norm/norm_rows.h"
-#include "layer/rmsnorm.h"
+#include "layer/norm/rmsnorm.h"
 
 namespace quoll {
 

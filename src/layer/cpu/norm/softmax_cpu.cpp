@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "layer/channels.h"
+#include "layer/common/channels.h"
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/cpu/packing.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_NORM_SOFTMAX_CPU_H
 #define QUOLL_LAYER_CPU_NORM_SOFTMAX_CPU_H
 
-#include "layer/cpu/kernel_set.h"
-#include "layer/softmax.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/norm/softmax.h"
 
 namespace quoll {
 

@@ -1,5 +1,5 @@
 // Compiled once per ISA.
-#include "layer/cpu/isa_table.h"
+#include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/pool/generic.h"
 #include "layer/cpu/pool/keys.h"
 #include "layer/cpu/pool/pool.h"

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/task_shares.h"
-#include "layer/scratch.h"
+#include "layer/cpu/common/task_shares.h"
 
 namespace quoll {
 

@@ -1,9 +1,9 @@
 #ifndef QUOLL_LAYER_CPU_POOL_POOL_LAYER_H
 #define QUOLL_LAYER_CPU_POOL_POOL_LAYER_H
 
-#include "layer/cpu/packing.h"
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/pool/pool.h"
-#include "layer/pooling.h"
+#include "layer/nn/pooling.h"
 
 namespace quoll {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/pool/pool_layer.h"
+#include "quoll/cpu.h"
 
 namespace quoll {
 

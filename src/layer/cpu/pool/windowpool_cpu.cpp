@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <memory>
 
+#include "layer/common/scratch.h"
+#include "layer/cpu/common/task_shares.h"
 #include "layer/cpu/pool/pool_layer.h"
-#include "layer/cpu/task_shares.h"
-#include "layer/scratch.h"
-#include "layer/windowpool.h"
+#include "layer/nn/windowpool.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-#include "layer/gru.h"
+#include "layer/sequence/gru.h"
 
 #include "layer/cpu/recurrent/recurrent_cpu.h"
 

@@ -1,4 +1,4 @@
-#include "layer/lstm.h"
+#include "layer/sequence/lstm.h"
 
 #include "layer/cpu/recurrent/recurrent_cpu.h"
 

@@ -1,4 +1,4 @@
-#include "layer/onnxgru.h"
+#include "layer/sequence/onnxgru.h"
 
 #include "layer/cpu/recurrent/onnxrecurrent_cpu.h"
 

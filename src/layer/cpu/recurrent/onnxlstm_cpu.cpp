@@ -1,4 +1,4 @@
-#include "layer/onnxlstm.h"
+#include "layer/sequence/onnxlstm.h"
 
 #include "layer/cpu/recurrent/onnxrecurrent_cpu.h"
 

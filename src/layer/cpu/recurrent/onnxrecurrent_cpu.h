@@ -2,9 +2,9 @@
 #ifndef QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 #define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 
+#include "layer/common/onnxrecurrent.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
-#include "layer/onnxrecurrent.h"
 
 namespace quoll {
 

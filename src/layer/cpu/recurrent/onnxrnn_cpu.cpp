@@ -1,4 +1,4 @@
-#include "layer/onnxrnn.h"
+#include "layer/sequence/onnxrnn.h"
 
 #include "layer/cpu/recurrent/onnxrecurrent_cpu.h"
 

@@ -1,4 +1,4 @@
-#include "layer/rnn.h"
+#include "layer/sequence/rnn.h"
 
 #include "layer/cpu/recurrent/recurrent_cpu.h"
 

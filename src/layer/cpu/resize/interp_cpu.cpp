@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
 #include "layer/cpu/resize/planes.h"
-#include "layer/interp.h"
+#include "layer/vision/interp.h"
 
 namespace quoll {
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "cpu.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/packing.h"
+#include "layer/cpu/common/packing.h"
+#include "quoll/cpu.h"
 
 namespace quoll {
 

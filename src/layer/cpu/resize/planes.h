@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "layer/cpu/resize/resize.h"
-#include "mat.h"
-#include "option.h"
+#include "quoll/mat.h"
+#include "quoll/option.h"
 
 namespace quoll {
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
-#include "layer/cpu/packing.h"
 #include "layer/cpu/resize/planes.h"
-#include "layer/resize.h"
+#include "layer/vision/resize.h"
 
 namespace quoll {
 

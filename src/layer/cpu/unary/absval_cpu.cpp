@@ -1,4 +1,4 @@
-#include "layer/absval.h"
+#include "layer/elementwise/absval.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/bnll.h"
+#include "layer/activation/bnll.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/celu.h"
+#include "layer/activation/celu.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

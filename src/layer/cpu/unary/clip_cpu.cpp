@@ -1,4 +1,4 @@
-#include "layer/clip.h"
+#include "layer/activation/clip.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/elu.h"
+#include "layer/activation/elu.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

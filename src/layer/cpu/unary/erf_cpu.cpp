@@ -1,4 +1,4 @@
-#include "layer/erf.h"
+#include "layer/elementwise/erf.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/exp.h"
+#include "layer/elementwise/exp.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

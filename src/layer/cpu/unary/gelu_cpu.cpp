@@ -1,4 +1,4 @@
-#include "layer/gelu.h"
+#include "layer/activation/gelu.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,9 +1,9 @@
 // The functions of the unary family, on vectors of any width, and the loop over an array.
 // A functor's constructor takes the parameters; operator() maps one vector. Those of activations
-// that can be fused are in layer/activation_functions.h.
+// that can be fused are in layer/common/activation_functions.h.
 #pragma once
 
-#include "layer/activation_functions.h"
+#include "layer/common/activation_functions.h"
 #include "simd/math.h"
 
 namespace quoll {

@@ -1,4 +1,4 @@
-#include "layer/hardsigmoid.h"
+#include "layer/activation/hardsigmoid.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

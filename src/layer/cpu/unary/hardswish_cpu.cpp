@@ -1,4 +1,4 @@
-#include "layer/hardswish.h"
+#include "layer/activation/hardswish.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/log.h"
+#include "layer/elementwise/log.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

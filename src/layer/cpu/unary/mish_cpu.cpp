@@ -1,4 +1,4 @@
-#include "layer/mish.h"
+#include "layer/activation/mish.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/power.h"
+#include "layer/elementwise/power.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

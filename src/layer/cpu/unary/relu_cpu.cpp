@@ -1,4 +1,4 @@
-#include "layer/relu.h"
+#include "layer/activation/relu.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

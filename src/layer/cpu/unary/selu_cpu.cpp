@@ -1,4 +1,4 @@
-#include "layer/selu.h"
+#include "layer/activation/selu.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

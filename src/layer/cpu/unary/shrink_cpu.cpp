@@ -1,4 +1,4 @@
-#include "layer/shrink.h"
+#include "layer/activation/shrink.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/sigmoid.h"
+#include "layer/activation/sigmoid.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,4 +1,4 @@
-#include "layer/softplus.h"
+#include "layer/activation/softplus.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

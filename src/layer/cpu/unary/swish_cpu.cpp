@@ -1,4 +1,4 @@
-#include "layer/swish.h"
+#include "layer/activation/swish.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

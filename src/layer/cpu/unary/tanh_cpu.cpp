@@ -1,4 +1,4 @@
-#include "layer/tanh.h"
+#include "layer/activation/tanh.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

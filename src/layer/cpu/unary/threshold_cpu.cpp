@@ -1,4 +1,4 @@
-#include "layer/threshold.h"
+#include "layer/activation/threshold.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -1,7 +1,7 @@
 #include "layer/cpu/unary/unary_layer.h"
 
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/pieces.h"
+#include "layer/cpu/common/pieces.h"
 
 namespace quoll {
 

@@ -8,8 +8,8 @@
 #ifndef QUOLL_LAYER_CPU_UNARY_UNARY_LAYER_H
 #define QUOLL_LAYER_CPU_UNARY_UNARY_LAYER_H
 
-#include "layer/cpu/packing.h"
-#include "layer/elementwise.h"
+#include "layer/common/elementwise.h"
+#include "layer/cpu/common/packing.h"
 
 namespace quoll {
 

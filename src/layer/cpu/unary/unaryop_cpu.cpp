@@ -1,4 +1,4 @@
-#include "layer/unaryop.h"
+#include "layer/elementwise/unaryop.h"
 
 #include "layer/cpu/unary/unary_layer.h"
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "cpu.h"
-#include "layer/cpu/task_shares.h"
+#include "layer/cpu/common/task_shares.h"
+#include "quoll/cpu.h"
 
 namespace quoll {
 

@@ -2,7 +2,7 @@
 #ifndef QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
-#include "layer/cpu/conv/conv_plan.h"
+#include "layer/cpu/gemm/conv_plan.h"
 #include "layer/cpu/winograd/winograd.h"
 
 namespace quoll {

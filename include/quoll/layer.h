@@ -1,0 +1,168 @@
+// Layer: one node of the graph. Built-in operators derive from it through Operator, an
+// application's own layers derive from it directly and are made known with
+// Net::register_custom_layer.
+#ifndef QUOLL_LAYER_H
+#define QUOLL_LAYER_H
+
+#include <stdint.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quoll/mat.h"
+#include "quoll/modelbin.h"
+#include "quoll/option.h"
+#include "quoll/paramdict.h"
+#include "quoll/status.h"
+
+namespace quoll {
+
+struct Activation;
+struct FusionTarget;
+class ParamVisitor;
+class WeightVisitor;
+
+// What a layer has decided about running on inputs of certain sizes (Layer::plan). Immutable; any
+// number of runs, at once too, go by one.
+class LayerPlan {
+public:
+    virtual ~LayerPlan();
+    // As reports name it: "winograd", "direct"; "" where there is no choice.
+    virtual const char* algorithm() const;
+};
+
+class Layer {
+public:
+    Layer();
+    virtual ~Layer();
+
+    // Each returns 0, or a negative code after saying why in the log (see fail()).
+    virtual int load_param(const ParamDict& pd);
+    virtual int load_model(const ModelBin& mb);
+    // Called once, after the weights: repacking, kernel selection.
+    virtual int create_pipeline(const Option& opt);
+    virtual int destroy_pipeline(const Option& opt);
+
+    // The forward functions. A layer implements the one that its flags name:
+    //   one_blob_only  support_inplace   must implement              may implement
+    //   false          false             forward(vector, vector)
+    //   false          true              forward_inplace(vector)     forward(vector, vector)
+    //   true           false             forward(Mat, Mat)
+    //   true           true              forward_inplace(Mat)        forward(Mat, Mat)
+    // The others are derived from it. They may run in several threads at once, hence const.
+    virtual int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                        const Option& opt) const;
+    virtual int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const;
+    virtual int forward_inplace(std::vector<Mat>& bottom_top_blobs, const Option& opt) const;
+    virtual int forward_inplace(Mat& bottom_top_blob, const Option& opt) const;
+
+    // Decides how the layer runs on inputs of these sizes and dtypes, and packs the weights for
+    // that. The same inputs and options give the same decision, whatever was planned before. Null,
+    // the default: there is nothing to decide, and forward() runs. May be called in several threads
+    // at once.
+    virtual int plan(const std::vector<Shape>& bottoms, const Option& opt,
+                     std::shared_ptr<const LayerPlan>* plan) const;
+    // forward(), or with `inplace` forward_inplace() from bottoms to tops, by a plan of this layer
+    // for inputs of these sizes and options with as many threads.
+    virtual int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                std::vector<Mat>& tops, bool inplace, const Option& opt) const;
+
+    // The size and dtype of the outputs for given inputs. kOk with dims 0 for an output whose size
+    // is known only after running; the default says so of every output.
+    virtual int infer_shapes(const std::vector<Shape>& bottoms, std::vector<Shape>& tops) const;
+
+    // The same for inputs of which some have an axis of size 0, or n 0 where support_batch is set.
+    // The default refuses them.
+    virtual int infer_empty_shapes(const std::vector<Shape>& bottoms,
+                                   std::vector<Shape>& tops) const;
+    // Runs on such inputs where support_zero_size is not set; they come with elempack 1, floats as
+    // f32. The default makes outputs of the sizes that infer_empty_shapes says, and refuses to make
+    // one that has values.
+    virtual int forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                              const Option& opt) const;
+
+    // The operator's parameters and weights, one call each (schema.h). Custom layers that
+    // only override load_param and load_model have none to show.
+    virtual void visit_params(ParamVisitor& v);
+    virtual void visit_weights(WeightVisitor& v);
+
+    // What graph passes and planners ask of an operator, explained in traits.h. Custom layers
+    // promise nothing.
+    // True if the object is of the class with that id; for as<T>(layer).
+    virtual bool is_a(const void* class_id) const;
+    // A sum of Traits.
+    virtual unsigned traits() const;
+    // The activation_type, with its parameters, that does the same; type 0 if there is none.
+    virtual Activation as_activation() const;
+    // What may be folded and fused into the operator; false if nothing may.
+    virtual bool fusion_target(FusionTarget* target);
+    // Multiply-accumulates for these sizes; 0 for operators that do not multiply, -1 if a size that
+    // they depend on is not known (dims 0).
+    virtual int64_t macs(const std::vector<Shape>& bottoms, const std::vector<Shape>& tops) const;
+
+    // Logs "[type name] message" and returns kError: `return fail("expected 3 axes, got %d",
+    // dims);`
+    int fail(const char* format, ...) const
+#if defined(__GNUC__)
+        __attribute__((format(printf, 2, 3)))
+#endif
+        ;
+
+    // One input and one output, as Convolution; not so: Concat, Split.
+    bool one_blob_only;
+    // Inputs may be overwritten by the outputs.
+    bool support_inplace;
+    // Takes inputs of any elempack (each input may have its own). Otherwise inputs come with
+    // elempack 1.
+    bool support_packing;
+    // Takes blobs with n > 1 itself. Otherwise the layer is run for each item of the batch.
+    bool support_batch;
+    // Inputs that the user did not give come as empty Mats (a cache before the first step) instead
+    // of being an error; infer_shapes sees dims 0.
+    bool support_absent_inputs;
+    // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
+    bool support_fp16_storage;
+    bool support_bf16_storage;
+    // forward takes blobs with an axis of size 0 (dims set, no data). Otherwise forward_empty does.
+    bool support_zero_size;
+
+    void* userdata;  // what register_custom_layer was given
+    int typeindex;   // position in layer/layer_list.inc; -1 for custom layers
+    std::string type;
+    std::string name;
+    std::vector<int> bottoms;  // blob indexes
+    std::vector<int> tops;
+    // Sizes of the blobs as the param file hints them; may be empty.
+    std::vector<Shape> bottom_shapes;
+    std::vector<Shape> top_shapes;
+
+private:
+    Layer(const Layer&);
+    Layer& operator=(const Layer&);
+};
+
+typedef Layer* (*layer_creator_func)(void* userdata);
+typedef void (*layer_destroyer_func)(Layer* layer, void* userdata);
+
+// The type index of a built-in layer, -1 if there is none of that name; and the name, null if there
+// is none of that index.
+int layer_to_index(const char* type);
+const char* layer_type_name(int index);
+// A new built-in layer in the fastest form that this machine has (delete it), null if there is
+// none; the _reference forms make the scalar reference of the operator.
+Layer* create_layer(const char* type);
+Layer* create_layer(int index);
+Layer* create_layer_reference(const char* type);
+Layer* create_layer_reference(int index);
+// All built-in types in the order of their indexes.
+std::vector<std::string> layer_types();
+
+}  // namespace quoll
+
+#define DEFINE_LAYER_CREATOR(name) \
+    ::quoll::Layer* name##_layer_creator(void*) { return new name; }
+#define DEFINE_LAYER_DESTROYER(name) \
+    void name##_layer_destroyer(::quoll::Layer* layer, void*) { delete layer; }
+
+#endif

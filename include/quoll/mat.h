@@ -1,0 +1,287 @@
+// Mat: the reference-counted n-dimensional blob that layers take and return.
+#ifndef QUOLL_MAT_H
+#define QUOLL_MAT_H
+
+#include <stddef.h>
+
+#include <atomic>
+
+#include "quoll/allocator.h"
+#include "quoll/option.h"
+#include "quoll/platform.h"
+
+namespace quoll {
+
+// What one scalar of a Mat is. elemsize of a Mat is the size of elempack such scalars.
+enum class DType : unsigned char { f32, f16, bf16, s32, s8, u8 };
+
+size_t dtype_size(DType dtype);       // bytes of one scalar
+const char* dtype_name(DType dtype);  // "f32", ...
+
+// The size of a blob counted in scalars, whatever its packing. Unused axes are 1; dims 0 is "none"
+// (an empty Mat, or a size that is known only after the layer has run).
+struct Shape {
+    int dims, w, h, d, c, n;
+    DType dtype;
+
+    Shape() : dims(0), w(0), h(0), d(0), c(0), n(1), dtype(DType::f32) {}
+    explicit Shape(int w, DType t = DType::f32) : dims(1), w(w), h(1), d(1), c(1), n(1), dtype(t) {}
+    Shape(int w, int h, DType t = DType::f32) : dims(2), w(w), h(h), d(1), c(1), n(1), dtype(t) {}
+    Shape(int w, int h, int c, DType t = DType::f32)
+        : dims(3), w(w), h(h), d(1), c(c), n(1), dtype(t) {}
+    Shape(int w, int h, int d, int c, DType t = DType::f32)
+        : dims(4), w(w), h(h), d(d), c(c), n(1), dtype(t) {}
+
+    size_t total() const { return dims ? (size_t)w * h * d * c * n : 0; }
+    // Axis counted from the outermost as in the operator table: axis 0 is c of a 3-D blob, h of a
+    // 2-D one, w of a 1-D one. `axis` must lie in [0, dims).
+    int size(int axis) const { return *at(axis); }
+    void set_size(int axis, int value) { *const_cast<int*>(at(axis)) = value; }
+
+private:
+    const int* at(int axis) const {
+        const int* const axes1[] = {&w};
+        const int* const axes2[] = {&h, &w};
+        const int* const axes3[] = {&c, &h, &w};
+        const int* const axes4[] = {&c, &d, &h, &w};
+        return dims == 1   ? axes1[axis]
+               : dims == 2 ? axes2[axis]
+               : dims == 3 ? axes3[axis]
+                           : axes4[axis];
+    }
+};
+
+inline bool operator==(const Shape& a, const Shape& b) {
+    return a.dims == b.dims && a.w == b.w && a.h == b.h && a.d == b.d && a.c == b.c && a.n == b.n &&
+           a.dtype == b.dtype;
+}
+inline bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+
+// Up to four axes (w, h, d, c) and a batch count n over one block of memory.
+//
+// Layout, in elements of elemsize bytes: element (x, y, z, q) of batch item b lies at
+// b * nstep + q * cstep + (z * h + y) * w + x. An element is elempack interleaved scalars along the
+// outermost axis (w of a 1-D, h of a 2-D, c of a 3-D or 4-D Mat); that axis counts elements, so a
+// blob of 32 channels with elempack 16 has c = 2. Channels of 3-D and 4-D Mats begin on 16-byte
+// multiples: cstep may exceed w * h * d; the gap is never read as data.
+//
+// Copying a Mat shares the memory. A failed allocation leaves the Mat empty(); nothing throws.
+class Mat {
+public:
+    Mat();
+    // Owning Mats of uninitialised memory. The dtype follows from elemsize / elempack (4: f32,
+    // 2: f16, 1: s8); the Shape and DType forms say it.
+    explicit Mat(int w, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, int h, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, int h, int c, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, int h, int d, int c, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, int h, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, int h, int c, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, int h, int d, int c, size_t elemsize, int elempack, Allocator* allocator = 0);
+    explicit Mat(const Shape& shape, int elempack = 1, Allocator* allocator = 0);
+    // Views of memory that the caller keeps alive. Channels must begin on 16-byte multiples.
+    Mat(int w, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, int h, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, int h, int c, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, int h, int d, int c, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
+    Mat(int w, void* data, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, int h, void* data, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, int h, int c, void* data, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, int h, int d, int c, void* data, size_t elemsize, int elempack,
+        Allocator* allocator = 0);
+    Mat(const Mat& m);
+    Mat(Mat&& m);
+    ~Mat();
+    Mat& operator=(const Mat& m);
+    Mat& operator=(Mat&& m);
+
+    // Sets all data, of whatever dtype, to copies of v; sizeof(v) must divide elemsize.
+    void fill(float v);
+    void fill(int v);
+    template <typename T>
+    void fill(T v);
+
+    // A deep copy; empty when this is empty or memory runs out.
+    Mat clone(Allocator* allocator = 0) const;
+    void clone_from(const Mat& mat, Allocator* allocator = 0);
+
+    // The same elements in another shape; shares the memory when the layout allows, copies
+    // otherwise. Empty when the element counts differ. Elements stay whole: elempack is kept, and
+    // only with elempack 1 is the order of the scalars that of c, d, h, w.
+    Mat reshape(int w, Allocator* allocator = 0) const;
+    Mat reshape(int w, int h, Allocator* allocator = 0) const;
+    Mat reshape(int w, int h, int c, Allocator* allocator = 0) const;
+    Mat reshape(int w, int h, int d, int c, Allocator* allocator = 0) const;
+
+    // The cstep of a new Mat: channels of 3-D and 4-D Mats begin on 16-byte multiples.
+    static size_t channel_step(int dims, int w, int h, int d, size_t elemsize);
+
+    // Makes this an owning Mat of the given size; keeps the memory if nothing changes.
+    void create(int w, size_t elemsize = 4u, Allocator* allocator = 0);
+    void create(int w, int h, size_t elemsize = 4u, Allocator* allocator = 0);
+    void create(int w, int h, int c, size_t elemsize = 4u, Allocator* allocator = 0);
+    void create(int w, int h, int d, int c, size_t elemsize = 4u, Allocator* allocator = 0);
+    void create(int w, size_t elemsize, int elempack, Allocator* allocator = 0);
+    void create(int w, int h, size_t elemsize, int elempack, Allocator* allocator = 0);
+    void create(int w, int h, int c, size_t elemsize, int elempack, Allocator* allocator = 0);
+    void create(int w, int h, int d, int c, size_t elemsize, int elempack,
+                Allocator* allocator = 0);
+    // The Shape counts scalars: its outermost axis must be a multiple of elempack.
+    void create(const Shape& shape, int elempack = 1, Allocator* allocator = 0);
+    void create_like(const Mat& m, Allocator* allocator = 0);
+
+    void addref();
+    void release();
+
+    bool empty() const { return data == 0 || total() == 0; }
+    // Elements of elemsize bytes from the first to the last, gaps between channels included.
+    size_t total() const { return n > 1 ? nstep * n : cstep * c; }
+    // Bits of one scalar.
+    int elembits() const { return elempack ? (int)(elemsize * 8) / elempack : 0; }
+    // The size in elements as a Mat without data (ncnn's form), and in scalars.
+    Mat shape() const;
+    Shape logical_shape() const;
+
+    // Views; no bounds are checked.
+    Mat channel(int c);
+    const Mat channel(int c) const;
+    Mat depth(int z);
+    const Mat depth(int z) const;
+    float* row(int y);
+    const float* row(int y) const;
+    template <typename T>
+    T* row(int y) {
+        return (T*)((unsigned char*)data + (size_t)w * y * elemsize);
+    }
+    template <typename T>
+    const T* row(int y) const {
+        return (const T*)((const unsigned char*)data + (size_t)w * y * elemsize);
+    }
+    Mat channel_range(int c, int channels);
+    const Mat channel_range(int c, int channels) const;
+    Mat depth_range(int z, int depths);
+    const Mat depth_range(int z, int depths) const;
+    Mat row_range(int y, int rows);
+    const Mat row_range(int y, int rows) const;
+    Mat range(int x, int n);
+    const Mat range(int x, int n) const;
+    // Item b of a batch, itself a Mat with n = 1.
+    Mat batch(int b);
+    const Mat batch(int b) const;
+
+    template <typename T>
+    operator T*() {
+        return (T*)data;
+    }
+    template <typename T>
+    operator const T*() const {
+        return (const T*)data;
+    }
+    float& operator[](size_t i) { return ((float*)data)[i]; }
+    const float& operator[](size_t i) const { return ((const float*)data)[i]; }
+
+    // x = (x - mean) * norm for each channel, in place; either may be null. The Mat must be f32
+    // with elempack 1; 1-D and 2-D Mats have one channel.
+    void substract_mean_normalize(const float* mean_vals, const float* norm_vals);
+
+    // A new 1-D f32 Mat from IEEE half floats.
+    static Mat from_float16(const unsigned short* data, int size);
+
+#if QUOLL_PIXEL
+#include "quoll/mat_pixel.inc"
+#endif
+
+    void* data;
+    std::atomic<int>* refcount;  // null for a view of somebody else's memory
+    size_t elemsize;             // bytes of one element = elempack scalars
+    int elempack;
+    Allocator* allocator;
+    int dims;
+    int w, h, d, c;
+    size_t cstep;  // elements from one channel to the next
+    int n;         // batch items
+    size_t nstep;  // elements from one batch item to the next
+    DType dtype;
+
+private:
+    void set_view(int dims, int w, int h, int d, int c, void* data, size_t elemsize, int elempack,
+                  Allocator* allocator);
+    void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
+                  int elempack, Allocator* allocator);
+    Mat reshape_to(int dims, int w, int h, int d, int c, Allocator* allocator) const;
+    Mat view(int dims, int w, int h, int d, int c, size_t offset) const;
+};
+
+template <typename T>
+void Mat::fill(T v) {
+    const size_t count = data ? (size_t)w * h * d * elemsize / sizeof(T) : 0;
+    for (int b = 0; b < n; b++) {
+        for (int q = 0; q < c; q++) {
+            T* ptr = (T*)((unsigned char*)data + (b * nstep + q * cstep) * elemsize);
+            for (size_t i = 0; i < count; i++) ptr[i] = v;
+        }
+    }
+}
+
+// IEEE half and bfloat16 scalars, round to nearest even.
+unsigned short float32_to_float16(float value);
+float float16_to_float32(unsigned short value);
+unsigned short float32_to_bfloat16(float value);
+float bfloat16_to_float32(unsigned short value);
+// Rounds half away from zero and clamps to [-127, 127]; NaN gives 0.
+signed char float2int8(float v);
+
+enum BorderType {
+    BORDER_CONSTANT = 0,
+    BORDER_REPLICATE = 1,
+    BORDER_REFLECT = 2,
+    BORDER_TRANSPARENT = -233,
+};
+
+// The functions below leave dst empty on failure and log why. dst may be src. Outputs come from
+// opt.blob_allocator.
+//
+// copy_make_border grows w and h; the _3d form also d of a 4-D Mat and c of a 3-D one; sides that a
+// Mat has no axis for are ignored. Any elempack (counted in scalars, the border may cut through
+// elements; dst then has elempack 1 if its outermost axis is no multiple), any dtype. `v` is
+// clamped to the dtype. Reflection leaves the edge out and needs borders smaller than the axis.
+void copy_make_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right, int type,
+                      float v, const Option& opt = Option());
+void copy_make_border_3d(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
+                         int front, int behind, int type, float v, const Option& opt = Option());
+void copy_cut_border(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
+                     const Option& opt = Option());
+void copy_cut_border_3d(const Mat& src, Mat& dst, int top, int bottom, int left, int right,
+                        int front, int behind, const Option& opt = Option());
+// Resizes w and h of a 3-D f32 Mat; of a 2-D one only w (rows are independent signals, h is not
+// read); a value of a 1-D Mat fills a channel. Any elempack. Nearest takes source x = floor(i *
+// src.w / w); the others put samples at cell centres and repeat the edge; bicubic is Keys' with a =
+// -0.75. dst shares src when the size is unchanged.
+void resize_nearest(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
+void resize_bilinear(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
+void resize_bicubic(const Mat& src, Mat& dst, int w, int h, const Option& opt = Option());
+// dst gets the given elempack when the outermost axis is divisible by it, otherwise dst shares src
+// (elempack 1 always succeeds). Any dtype, any pair of packs.
+void convert_packing(const Mat& src, Mat& dst, int elempack, const Option& opt = Option());
+// All scalars of a batch item in one axis (w), elempack 1, order c d h w.
+void flatten(const Mat& src, Mat& dst, const Option& opt = Option());
+// Any dims, elempack and batch, kept. f16 and bf16 are both two bytes wide: a Mat made by the
+// elemsize forms is tagged f16 (f32 if four bytes), so cast_bfloat16_to_float32 takes f16 and
+// dequantize_from_int32 takes f32 at the caller's word. Other dtypes than the named are refused.
+void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt = Option());
+void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
+void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt = Option());
+void cast_bfloat16_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
+void cast_int8_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
+// scale_data, bias_data: 1-D f32, one value or one for each index of the outermost axis (value, row
+// or channel). Quantize: float2int8(x * scale); dequantize: x * scale + bias. bias_data may be
+// empty.
+void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data,
+                      const Option& opt = Option());
+void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, const Mat& bias_data,
+                           const Option& opt = Option());
+
+}  // namespace quoll
+
+#endif

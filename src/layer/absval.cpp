@@ -1,7 +1,0 @@
-#include "absval.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(AbsVal)
-
-}  // namespace quoll

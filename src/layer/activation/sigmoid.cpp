@@ -1,0 +1,7 @@
+#include "layer/activation/sigmoid.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(Sigmoid)
+
+}  // namespace quoll

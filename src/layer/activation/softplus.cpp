@@ -1,0 +1,7 @@
+#include "layer/activation/softplus.h"
+
+namespace quoll {
+
+QUOLL_DEFINE_LAYER(Softplus)
+
+}  // namespace quoll

@@ -1,7 +1,0 @@
-#include "bnll.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(BNLL)
-
-}  // namespace quoll

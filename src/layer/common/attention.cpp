@@ -1,0 +1,102 @@
+#include "layer/common/attention.h"
+
+#include <math.h>
+
+#include <algorithm>
+
+#include "layer/common/int8_rows.h"
+
+namespace quoll {
+
+int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst) {
+    if (!takes_float(layer, mask.dtype))
+        return layer.fail("mask: expected f32, got %s", dtype_name(mask.dtype));
+    const bool fits = mask.w == dst && mask.h == src && mask.dims >= 2 && mask.dims <= 3 &&
+                      (mask.c == 1 || mask.c == heads);
+    if (fits) return kOk;
+    return layer.fail("mask: expected %d x %d, or that for each of %d heads, got %s", dst, src,
+                      heads, shape_text(mask).c_str());
+}
+
+namespace {
+
+void softmax_of(float* scores, int count) {
+    float most = scores[0];
+    for (int j = 1; j < count; j++) most = std::max(most, scores[j]);
+    if (most == -HUGE_VALF) {  // nothing is seen
+        std::fill_n(scores, count, 0.f);
+        return;
+    }
+    double sum = 0;
+    for (int j = 0; j < count; j++) sum += exp((double)scores[j] - most);
+    for (int j = 0; j < count; j++) scores[j] = (float)(exp((double)scores[j] - most) / sum);
+}
+
+// The s8 form of a matrix [rows][columns], one scale for all; with `turned` it is [columns][rows].
+float matrix_to_int8(const Strided& x, int rows, int columns, bool turned, signed char* out) {
+    float most = 0.f;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) most = std::max(most, fabsf(x(i, j)));
+    const float scale = most == 0.f ? 1.f : 127.f / most;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++)
+            out[turned ? (size_t)j * rows + i : (size_t)i * columns + j] =
+                float2int8(x(i, j) * scale);
+    return scale;
+}
+
+int attend_fp32(const AttentionHead& h, const Option& opt) {
+    Mat scores(Shape(h.dst), 1, opt.workspace_allocator);
+    if (scores.empty()) return kOutOfMemory;
+    for (int i = 0; i < h.src; i++) {
+        for (int j = 0; j < h.dst; j++) {
+            double sum = 0;
+            for (int l = 0; l < h.size; l++) sum += (double)h.q(i, l) * h.k(j, l);
+            scores[j] = (float)sum * h.scale + (h.mask ? h.mask[(size_t)i * h.dst + j] : 0.f);
+        }
+        softmax_of(scores, h.dst);
+        for (int l = 0; l < h.out_size; l++) {
+            double sum = 0;
+            for (int j = 0; j < h.dst; j++) sum += (double)scores[j] * h.v(j, l);
+            h.out[i * h.out_row + l * h.out_column] = (float)sum;
+        }
+    }
+    return kOk;
+}
+
+int attend_int8(const AttentionHead& h, const Option& opt) {
+    Mat scores(Shape(h.dst), 1, opt.workspace_allocator);
+    Mat row(Shape(h.size), 1, opt.workspace_allocator);
+    Mat row8(Shape(std::max(h.size, h.dst), DType::s8), 1, opt.workspace_allocator);
+    Mat k8(Shape(h.size, h.dst, DType::s8), 1, opt.workspace_allocator);
+    Mat v8(Shape(h.dst, h.out_size, DType::s8), 1, opt.workspace_allocator);
+    if (scores.empty() || row.empty() || row8.empty() || k8.empty() || v8.empty())
+        return kOutOfMemory;
+    const float k_scale = matrix_to_int8(h.k, h.dst, h.size, false, k8);
+    const float v_scale = matrix_to_int8(h.v, h.dst, h.out_size, true, v8);
+    for (int i = 0; i < h.src; i++) {
+        for (int l = 0; l < h.size; l++) row[l] = h.q(i, l);
+        const float q_scale = int8_scale(row, 1, 0, h.size);
+        to_int8(row, h.size, q_scale, row8);
+        const float qk = 1.f / (q_scale * k_scale);
+        for (int j = 0; j < h.dst; j++)
+            scores[j] = (float)int8_dot(row8, k8.row<signed char>(j), h.size) * qk * h.scale +
+                        (h.mask ? h.mask[(size_t)i * h.dst + j] : 0.f);
+        softmax_of(scores, h.dst);
+        const float p_scale = int8_scale(scores, 1, 0, h.dst);
+        to_int8(scores, h.dst, p_scale, row8);
+        const float pv = 1.f / (p_scale * v_scale);
+        for (int l = 0; l < h.out_size; l++)
+            h.out[i * h.out_row + l * h.out_column] =
+                (float)int8_dot(row8, v8.row<signed char>(l), h.dst) * pv;
+    }
+    return kOk;
+}
+
+}  // namespace
+
+int attend(const AttentionHead& head, bool int8, const Option& opt) {
+    return int8 ? attend_int8(head, opt) : attend_fp32(head, opt);
+}
+
+}  // namespace quoll

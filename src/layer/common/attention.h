@@ -1,0 +1,40 @@
+// What SDPA and MultiHeadAttention share: one head's softmax(q k^T + mask) v, in fp32 and in int8.
+#ifndef QUOLL_LAYER_ATTENTION_H
+#define QUOLL_LAYER_ATTENTION_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// A matrix of floats: value (i, j) lies at data[i * row + j * column].
+struct Strided {
+    const float* data;
+    ptrdiff_t row, column;
+    float operator()(int i, int j) const { return data[i * row + j * column]; }
+};
+
+struct AttentionHead {
+    int src, dst;        // queries; keys and values
+    int size, out_size;  // values of a query or key; of a value
+    Strided q, k, v;     // [src][size], [dst][size], [dst][out_size]
+    // [src][dst], added to the scaled products; null: none. A query of which all are minus infinity
+    // gives 0.
+    const float* mask;
+    float scale;
+    float* out;  // value (i, j) at out[i * out_row + j * out_column]
+    ptrdiff_t out_row, out_column;
+};
+
+// Two-dimensional mask or one a head; checks that it is [src][dst].
+int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst);
+inline const float* attention_mask_of(const Mat& mask, int head) {
+    return (const float*)mask.data + (mask.dims == 3 && mask.c > 1 ? head * mask.cstep : 0);
+}
+
+// The scalar reference. int8: q and the softmax are rounded to int8 with a scale a row, k and v
+// with one for the head; sums are integers.
+int attend(const AttentionHead& head, bool int8, const Option& opt);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,131 @@
+#include "quoll/layer.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "layer/common/activation.h"
+#include "layer/common/tensor.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+
+namespace quoll {
+
+Layer::Layer()
+    : one_blob_only(false),
+      support_inplace(false),
+      support_packing(false),
+      support_batch(false),
+      support_absent_inputs(false),
+      support_fp16_storage(false),
+      support_bf16_storage(false),
+      support_zero_size(false),
+      userdata(0),
+      typeindex(-1) {}
+Layer::~Layer() {}
+LayerPlan::~LayerPlan() {}
+const char* LayerPlan::algorithm() const { return ""; }
+
+// Of net.h; here, where run-time type information is made for applications' classes.
+LayerObserver::~LayerObserver() {}
+void LayerObserver::planned(const Layer&, const LayerPlan*) {}
+void LayerObserver::runs_on(const Layer&, const char*) {}
+
+int Layer::load_param(const ParamDict&) { return kOk; }
+int Layer::load_model(const ModelBin&) { return kOk; }
+int Layer::create_pipeline(const Option&) { return kOk; }
+int Layer::destroy_pipeline(const Option&) { return kOk; }
+void Layer::visit_params(ParamVisitor&) {}
+void Layer::visit_weights(WeightVisitor&) {}
+bool Layer::is_a(const void*) const { return false; }
+unsigned Layer::traits() const { return 0; }
+Activation Layer::as_activation() const { return Activation(); }
+bool Layer::fusion_target(FusionTarget*) { return false; }
+int64_t Layer::macs(const std::vector<Shape>&, const std::vector<Shape>&) const { return 0; }
+
+int Layer::plan(const std::vector<Shape>&, const Option&,
+                std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    return kOk;
+}
+
+int Layer::forward_planned(const LayerPlan&, std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
+                           bool inplace, const Option& opt) const {
+    if (!inplace) return forward(bottoms, top_blobs, opt);
+    top_blobs.swap(bottoms);
+    return forward_inplace(top_blobs, opt);
+}
+
+int Layer::infer_shapes(const std::vector<Shape>&, std::vector<Shape>& shapes) const {
+    shapes.assign(tops.empty() ? 1 : tops.size(), Shape());
+    return kOk;
+}
+
+int Layer::infer_empty_shapes(const std::vector<Shape>&, std::vector<Shape>&) const {
+    return fail("an input has no values");
+}
+
+int Layer::forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                         const Option& opt) const {
+    std::vector<Shape> in, out;
+    for (const Mat& m : bottom_blobs) in.push_back(m.logical_shape());
+    QUOLL_RETURN_IF_ERROR(infer_empty_shapes(in, out));
+    for (const Shape& shape : out)
+        if (shape.dims == 0 || shape.total() != 0) return fail("an input has no values");
+    top_blobs.resize(out.size());
+    for (size_t i = 0; i < out.size(); i++)
+        QUOLL_RETURN_IF_ERROR(create_tensor(out[i], &top_blobs[i], opt));
+    return kOk;
+}
+
+static int clone_blob(const Layer* layer, const Mat& from, Mat* to, const Option& opt) {
+    if (from.empty() && from.dims > 0) {  // an axis of size 0
+        *to = from;
+        return kOk;
+    }
+    *to = from.clone(opt.blob_allocator);
+    if (!to->empty()) return kOk;
+    layer->fail("out of memory for a copy of an input");
+    return kOutOfMemory;
+}
+
+int Layer::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                   const Option& opt) const {
+    if (one_blob_only) {
+        if (bottom_blobs.size() != 1) return fail("expected 1 input, got %zu", bottom_blobs.size());
+        top_blobs.resize(1);
+        return forward(bottom_blobs[0], top_blobs[0], opt);
+    }
+    if (!support_inplace) return fail("this layer has no forward function");
+    top_blobs.resize(bottom_blobs.size());
+    for (size_t i = 0; i < bottom_blobs.size(); i++)
+        QUOLL_RETURN_IF_ERROR(clone_blob(this, bottom_blobs[i], &top_blobs[i], opt));
+    return forward_inplace(top_blobs, opt);
+}
+
+int Layer::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    if (!support_inplace) return fail("this layer has no forward function for one blob");
+    QUOLL_RETURN_IF_ERROR(clone_blob(this, bottom_blob, &top_blob, opt));
+    return forward_inplace(top_blob, opt);
+}
+
+int Layer::forward_inplace(std::vector<Mat>& blobs, const Option& opt) const {
+    if (one_blob_only && blobs.size() == 1) return forward_inplace(blobs[0], opt);
+    return fail("this layer has no in-place forward function");
+}
+
+int Layer::forward_inplace(Mat&, const Option&) const {
+    return fail("this layer has no in-place forward function for one blob");
+}
+
+int Layer::fail(const char* format, ...) const {
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    QUOLL_LOGE("[%s %s] %s", type.c_str(), name.c_str(), text);
+    return kError;
+}
+
+}  // namespace quoll

@@ -1,0 +1,426 @@
+#include "layer/common/onnxrecurrent.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/common/conv_window.h"
+
+namespace quoll {
+
+OnnxRecurrent::OnnxRecurrent(int gates, int functions, bool has_cell)
+    : hidden_size(0),
+      weight_data_size(0),
+      direction(0),
+      layout(0),
+      variant(0),
+      clip(0.f),
+      bias_term(0),
+      peephole(0),
+      sequence_lens(0),
+      initial_h(0),
+      initial_c(0),
+      dynamic_weight(0),
+      gates_(gates),
+      functions_(functions),
+      has_cell_(has_cell) {}
+
+// ---------------------------------------------------------------- activations
+
+double OnnxRecurrent::Function::operator()(double x, float clip) const {
+    if (clip > 0) x = std::min((double)clip, std::max(-(double)clip, x));
+    switch (type) {
+        case kOnnxRelu:
+            return std::max(0.0, x);
+        case kOnnxTanh:
+            return tanh(x);
+        case kOnnxSigmoid:
+            return 1 / (1 + exp(-x));
+        case kOnnxAffine:
+            return alpha * x + beta;
+        case kOnnxLeakyRelu:
+            return x >= 0 ? x : alpha * x;
+        case kOnnxThresholdedRelu:
+            return x >= alpha ? x : 0;
+        case kOnnxScaledTanh:
+            return alpha * tanh(beta * x);
+        case kOnnxHardSigmoid:
+            return std::min(1.0, std::max(0.0, alpha * x + beta));
+        case kOnnxElu:
+            return x >= 0 ? x : alpha * (exp(x) - 1);
+        case kOnnxSoftsign:
+            return x / (1 + fabs(x));
+        default:  // kOnnxSoftplus
+            return std::max(0.0, x) + log1p(exp(-fabs(x)));
+    }
+}
+
+// Which activations have an alpha or a beta, and what it is when none is given.
+struct FunctionWords {
+    bool has_alpha, has_beta;
+    float alpha, beta;
+};
+static FunctionWords words_of(int type) {
+    switch (type) {
+        case kOnnxAffine:
+            return {true, true, 1.f, 0.f};
+        case kOnnxLeakyRelu:
+            return {true, false, 0.01f, 0.f};
+        case kOnnxThresholdedRelu:
+        case kOnnxElu:
+            return {true, false, 1.f, 0.f};
+        case kOnnxScaledTanh:
+            return {true, true, 1.f, 1.f};
+        case kOnnxHardSigmoid:
+            return {true, true, 0.2f, 0.5f};
+    }
+    return {false, false, 0.f, 0.f};
+}
+
+// The activations of direction d.
+void OnnxRecurrent::functions_of(int d, Function* f) const {
+    int alphas = 0, betas = 0;
+    for (int i = 0; i < (d + 1) * functions_; i++) {
+        const bool gate = functions_ > 1 && i % functions_ == 0;
+        const int type = !activations.empty() ? ((const int*)activations.data)[i]
+                         : gate               ? kOnnxSigmoid
+                                              : kOnnxTanh;
+        const FunctionWords words = words_of(type);
+        Function& current = f[i % functions_];
+        current = {type, words.alpha, words.beta};
+        if (words.has_alpha && alphas < activation_alpha.w)
+            current.alpha = activation_alpha[alphas++];
+        if (words.has_beta && betas < activation_beta.w) current.beta = activation_beta[betas++];
+    }
+}
+
+bool OnnxRecurrent::is_plain() const {
+    for (int d = 0; d < num_directions(); d++) {
+        Function f[3];
+        functions_of(d, f);
+        for (int i = 0; i < functions_; i++)
+            if (f[i].type != (functions_ > 1 && i == 0 ? kOnnxSigmoid : kOnnxTanh)) return false;
+    }
+    return clip == 0 && !peephole && !(has_cell_ && variant);
+}
+
+// ---------------------------------------------------------------- schema
+
+void OnnxRecurrent::onnx_params(ParamVisitor& v, const char* variant_name,
+                                const char* variant_doc) {
+    const Range flag = between(0, 1);
+    // More is a typing error; the bound keeps the products of sizes in 64 bits.
+    v(0, "hidden_size", hidden_size, 0, "values of a state", between(1, 1 << 20));
+    v(1, "weight_data_size", weight_data_size, 0, "scalars of W; not with dynamic_weight",
+      at_least(0));
+    v(2, "direction", direction, 0, "0 forward, 1 reverse, 2 bidirectional", between(0, 2));
+    v(3, "layout", layout, 0, "0: X is [seq, batch, input], 1: [batch, seq, input]", flag);
+    if (*variant_name) v(4, variant_name, variant, 0, variant_doc, flag);
+    v(5, "clip", clip, 0.f, "bound of what enters an activation, 0: none", at_least(0));
+    v(6, "bias_term", bias_term, 0, "1: B is there", flag);
+    if (has_cell_) v(7, "peephole", peephole, 0, "1: P is there", flag);
+    v(8, "sequence_lens", sequence_lens, 0, "1: an input has the lengths (s32 or f32)", flag);
+    v(9, "initial_h", initial_h, 0, "1: an input has the first state", flag);
+    if (has_cell_) v(10, "initial_c", initial_c, 0, "1: an input has the first cell", flag);
+    v(11, "dynamic_weight", dynamic_weight, 0, "1: W, R, B and P are inputs", flag);
+    v.ints(12, "activations", activations,
+           "a direction: 0 Relu, 1 Tanh, 2 Sigmoid, 3 Affine, 4 LeakyRelu, 5 ThresholdedRelu, 6 "
+           "ScaledTanh, 7 HardSigmoid, 8 Elu, 9 Softsign, 10 Softplus",
+           between(0, kNumOnnxActivations - 1));
+    v.floats(13, "activation_alpha", activation_alpha, "of the activations that have one");
+    v.floats(14, "activation_beta", activation_beta, "of the activations that have one");
+}
+
+void OnnxRecurrent::onnx_weights(WeightVisitor& v) {
+    const bool fixed = !dynamic_weight;
+    const int64_t cells = (int64_t)num_directions() * hidden_size;
+    v(fixed, "weight_data", weight_data, weight_data_size, WeightKind::kTagged,
+      "W [directions][gates][hidden_size][input]");
+    v(fixed, "recurrent_data", recurrent_data, cells * gates_ * hidden_size, WeightKind::kTagged,
+      "R [directions][gates][hidden_size][hidden_size]");
+    v(fixed && bias_term, "bias_data", bias_data, cells * gates_ * 2, WeightKind::kRaw,
+      "B [directions][2][gates][hidden_size]");
+    v(fixed && peephole, "peephole_data", peephole_data, cells * 3, WeightKind::kRaw,
+      "P [directions][3][hidden_size]");
+}
+
+int OnnxRecurrent::check_params(const Layer& layer) const {
+    const int64_t rows = (int64_t)num_directions() * hidden_size * gates_;
+    if (!dynamic_weight && (weight_data_size < 1 || weight_data_size % rows != 0))
+        return layer.fail("weight_data_size (1): expected a multiple of %lld, got %d",
+                          (long long)rows, weight_data_size);
+    const int functions = num_directions() * functions_;
+    if (activations.empty() || activations.w == functions) return kOk;
+    return layer.fail("activations (12): expected %d, got %d", functions, activations.w);
+}
+
+int OnnxRecurrent::check_weights(const Layer& layer) const {
+    if (weight_data.dtype == DType::f32 && recurrent_data.dtype == DType::f32) return kOk;
+    return layer.fail("weights: expected f32");
+}
+
+// ---------------------------------------------------------------- sizes
+
+// The sizes of a call, and where things lie. Steps count floats.
+struct OnnxRecurrent::Geometry {
+    int steps, batch, input;
+    int lens, hidden, cell;   // index of the input, 0: there is none
+    int w, r, b, p;           // of the dynamic weights
+    size_t y_t, y_d, y_b;     // in Y, whose channels are y_step apart
+    size_t state_d, state_b;  // in states without gaps
+    Shape y, state;
+};
+
+int OnnxRecurrent::check_shape(const Layer& layer, const Shape& got, const Shape& want,
+                               const char* name) const {
+    if (got == want) return kOk;
+    return layer.fail("%s: expected %s of f32, got %s of %s", name, shape_text(want).c_str(),
+                      shape_text(got).c_str(), dtype_name(got.dtype));
+}
+
+int OnnxRecurrent::geometry(const Layer& layer, const std::vector<Shape>& in, Geometry* g) const {
+    int next = 1;
+    const auto index = [&next](bool present) { return present ? next++ : 0; };
+    g->w = index(dynamic_weight), g->r = index(dynamic_weight);
+    g->b = index(dynamic_weight && bias_term);
+    g->lens = index(sequence_lens), g->hidden = index(initial_h), g->cell = index(initial_c);
+    g->p = index(dynamic_weight && peephole);
+    if ((int)in.size() != next) return layer.fail("expected %d inputs, got %zu", next, in.size());
+    const Shape& x = in[0];
+    if ((x.dims != 2 && x.dims != 3) || !takes_float(layer, x.dtype))
+        return layer.fail("X: expected 2 or 3 axes of f32, got %s of %s", shape_text(x).c_str(),
+                          dtype_name(x.dtype));
+    const int directions = num_directions();
+    const bool flat = x.dims == 2, batch_first = layout == 1;
+    g->input = x.w;
+    g->steps = flat || batch_first ? x.h : x.c;
+    g->batch = flat ? 1 : batch_first ? x.c : x.h;
+    g->state = flat          ? Shape(hidden_size, directions)
+               : batch_first ? Shape(hidden_size, directions, g->batch)
+                             : Shape(hidden_size, g->batch, directions);
+    g->y = flat          ? Shape(hidden_size, directions, g->steps)
+           : batch_first ? Shape(hidden_size, directions, g->steps, g->batch)
+                         : Shape(hidden_size, g->batch, directions, g->steps);
+    g->state.n = g->y.n = x.n;
+    g->state_d = (size_t)hidden_size * (batch_first && !flat ? 1 : g->batch);
+    g->state_b = (size_t)hidden_size * (batch_first && !flat ? directions : 1);
+    return kOk;
+}
+
+int OnnxRecurrent::check_dynamic(const Layer& layer, const std::vector<Shape>& in,
+                                 int input) const {
+    Geometry g;
+    QUOLL_RETURN_IF_ERROR(geometry(layer, in, &g));
+    const int rows = gates_ * hidden_size, directions = num_directions();
+    QUOLL_RETURN_IF_ERROR(check_shape(layer, in[g.w], Shape(input, rows, directions), "W"));
+    QUOLL_RETURN_IF_ERROR(check_shape(layer, in[g.r], Shape(hidden_size, rows, directions), "R"));
+    if (g.b) QUOLL_RETURN_IF_ERROR(check_shape(layer, in[g.b], Shape(2 * rows, directions), "B"));
+    if (g.p)
+        QUOLL_RETURN_IF_ERROR(check_shape(layer, in[g.p], Shape(3 * hidden_size, directions), "P"));
+    return kOk;
+}
+
+int OnnxRecurrent::onnx_shape(const Layer& layer, const std::vector<Shape>& in,
+                              std::vector<Shape>& out) const {
+    Geometry g;
+    QUOLL_RETURN_IF_ERROR(geometry(layer, in, &g));
+    const size_t outputs = std::max<size_t>(1, layer.tops.size());
+    if (outputs > (has_cell_ ? 3u : 2u)) return layer.fail("%zu outputs are too many", outputs);
+    if (dynamic_weight) {
+        QUOLL_RETURN_IF_ERROR(check_dynamic(layer, in, g.input));
+    } else if (weight_data_size / num_directions() / hidden_size / gates_ != g.input) {
+        return layer.fail("X: expected %d values a step, got %s",
+                          weight_data_size / num_directions() / hidden_size / gates_,
+                          shape_text(in[0]).c_str());
+    }
+    if (g.lens && (in[g.lens].dims != 1 || in[g.lens].total() != (size_t)g.batch * in[g.lens].n ||
+                   (in[g.lens].dtype != DType::s32 && in[g.lens].dtype != DType::f32)))
+        return layer.fail("sequence_lens: expected %d values of s32 or f32, got %s of %s", g.batch,
+                          shape_text(in[g.lens]).c_str(), dtype_name(in[g.lens].dtype));
+    if (g.hidden) QUOLL_RETURN_IF_ERROR(check_shape(layer, in[g.hidden], g.state, "initial_h"));
+    if (g.cell) QUOLL_RETURN_IF_ERROR(check_shape(layer, in[g.cell], g.state, "initial_c"));
+    out.assign(outputs, g.state);
+    out[0] = g.y;
+    return kOk;
+}
+
+// ---------------------------------------------------------------- weights
+
+int OnnxRecurrent::make_weights(const Mat flat[4], int d, Allocator* allocator,
+                                Weights* weights) const {
+    const int rows = gates_ * hidden_size, last = rows - hidden_size;
+    const int split = splits_last_gate() ? last : rows, joined = keeps_last_bias() ? last : rows;
+    const int input = (int)(flat[0].w / num_directions() / rows);
+    const float* r = (const float*)flat[1] + (size_t)d * rows * hidden_size;
+    weights->bias.create(2 * rows, (size_t)4u, allocator);
+    if (weights->bias.empty()) return kOutOfMemory;
+    weights->bias.fill(0.f);
+    float *bias = weights->bias, *state_bias = bias + rows;
+    if (!flat[2].empty()) {
+        const float* b = (const float*)flat[2] + (size_t)d * 2 * rows;
+        for (int i = 0; i < rows; i++) bias[i] = b[i] + (i < joined ? b[rows + i] : 0.f);
+        for (int i = joined; i < rows; i++) state_bias[i] = b[rows + i];
+    }
+    weights->product[kInput] = {rows, input, (const float*)flat[0] + (size_t)d * rows * input,
+                                bias};
+    weights->product[kHidden] = {split, hidden_size, r, joined < split ? state_bias : nullptr};
+    weights->product[kLastGate] = {rows - split, hidden_size, r + (size_t)split * hidden_size,
+                                   state_bias + split};
+    weights->peephole =
+        flat[3].empty() ? nullptr : (const float*)flat[3] + (size_t)d * 3 * hidden_size;
+    return kOk;
+}
+
+int OnnxRecurrent::prepare_weights(const Layer& layer) {
+    const Mat flat[4] = {weight_data, recurrent_data, bias_data, peephole_data};
+    for (int d = 0; d < num_directions() && !dynamic_weight; d++) {
+        if (make_weights(flat, d, nullptr, &fixed_[d]) == kOk) continue;
+        layer.fail("out of memory for the biases");
+        return kOutOfMemory;
+    }
+    return kOk;
+}
+
+void OnnxRecurrent::multiply(const Weights& w, Product which, int, const float* x, size_t x_row,
+                             int count, float* out, const Option&) const {
+    const Matrix& m = w.product[which];
+    for (int i = 0; i < count; i++, x += x_row) {
+        for (int row = 0; row < m.rows; row++) {
+            const float* k = m.weight + (size_t)row * m.columns;
+            double sum = m.bias ? m.bias[row] : 0.f;
+            for (int j = 0; j < m.columns; j++) sum += (double)k[j] * x[j];
+            *out++ = (float)sum;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- running
+
+struct OnnxRecurrent::Buffers {
+    float* x;       // [rows of X][gates][hidden_size]
+    float* h;       // [batch][gates][hidden_size]
+    float* rest;    // [batch][hidden_size]: input, then product of a last gate of its own
+    float* hidden;  // [batch][hidden_size]
+    float* cell;
+    float* y;
+    const int* lens;  // one a sequence
+};
+
+// The products of all rows of X, in the order of its memory without gaps.
+void OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, float* out,
+                                   const Option& opt) const {
+    const size_t rows = (size_t)gates_ * hidden_size;
+    if (x.dims == 3 && x.h == 1) return multiply(w, kInput, d, x, x.cstep, x.c, out, opt);
+    for (int q = 0; q < x.c; q++)
+        multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w, x.h,
+                 out + (size_t)q * x.h * rows, opt);
+}
+
+void OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
+                             const Option& opt) const {
+    const size_t rows = (size_t)gates_ * hidden_size;
+    const size_t h_rows = (size_t)w.product[kHidden].rows;
+    Function f[3];
+    functions_of(d, f);
+    const auto state_of = [&](int i) {
+        const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
+        const size_t row = layout == 1 ? (size_t)i * g.steps + t : (size_t)t * g.batch + i;
+        return Step{b.x + row * rows,
+                    b.h + i * h_rows,
+                    w.peephole,
+                    b.hidden + (size_t)i * hidden_size,
+                    b.cell + (size_t)i * hidden_size,
+                    f};
+    };
+    multiply(w, kHidden, d, b.hidden, hidden_size, g.batch, b.h, opt);
+    float* const products = b.rest + (size_t)g.batch * hidden_size;
+    if (splits_last_gate()) {
+        memcpy(b.rest, b.hidden, (size_t)g.batch * hidden_size * sizeof(float));
+        for (int i = 0; i < g.batch; i++)
+            if (step < b.lens[i]) reset(state_of(i), b.rest + (size_t)i * hidden_size);
+        multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt);
+    }
+    for (int i = 0; i < g.batch; i++) {
+        if (step >= b.lens[i]) continue;
+        const Step s = state_of(i);
+        update(s, products + (size_t)i * hidden_size);
+        const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
+        memcpy(b.y + t * g.y_t + d * g.y_d + i * g.y_b, s.hidden, hidden_size * sizeof(float));
+    }
+}
+
+// Value `at` of a blob, counted as if its channels had no gaps.
+static float* value_at(const Mat& blob, size_t at) {
+    const size_t plane = (size_t)blob.w * blob.h;
+    return (float*)blob.data + at / plane * blob.cstep + at % plane;
+}
+
+void OnnxRecurrent::run_direction(const Weights& w, int d, const std::vector<Mat>& bottoms,
+                                  std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
+                                  const Option& opt) const {
+    const size_t bytes = hidden_size * sizeof(float);
+    float* const states[] = {b.hidden, b.cell};
+    const int inputs[] = {g.hidden, g.cell};
+    for (int k = 0; k < (has_cell_ ? 2 : 1); k++) {
+        memset(states[k], 0, g.batch * bytes);
+        for (int i = 0; i < g.batch && inputs[k]; i++)
+            memcpy(states[k] + (size_t)i * hidden_size,
+                   value_at(bottoms[inputs[k]], d * g.state_d + i * g.state_b), bytes);
+    }
+    input_products(w, d, bottoms[0], b.x, opt);
+    for (int step = 0; step < g.steps; step++) run_step(w, d, step, b, g, opt);
+    for (size_t k = 1; k < tops.size(); k++)
+        for (int i = 0; i < g.batch; i++)
+            memcpy(value_at(tops[k], d * g.state_d + i * g.state_b),
+                   states[k - 1] + (size_t)i * hidden_size, bytes);
+}
+
+int OnnxRecurrent::lengths(const Layer& layer, const Mat* input, const Geometry& g,
+                           int* lens) const {
+    for (int i = 0; i < g.batch; i++) {
+        lens[i] = g.steps;
+        if (!input) continue;
+        const double given =
+            input->dtype == DType::s32 ? ((const int*)input->data)[i] : (*input)[i];
+        if (!(given >= 0 && given <= g.steps))
+            return layer.fail("sequence_lens[%d]: expected 0 to %d, got %g", i, g.steps, given);
+        lens[i] = (int)given;
+    }
+    return kOk;
+}
+
+int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bottoms,
+                                std::vector<Mat>& tops, const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tops(layer, bottoms, tops, opt));
+    std::vector<Shape> in = shapes_of(bottoms);
+    Geometry g;
+    QUOLL_RETURN_IF_ERROR(geometry(layer, in, &g));
+    Mat flat[4];
+    const int inputs[4] = {g.w, g.r, g.b, g.p};
+    for (int i = 0; i < 4 && dynamic_weight; i++)
+        if (inputs[i]) QUOLL_RETURN_IF_ERROR(flat_weight(layer, bottoms[inputs[i]], opt, &flat[i]));
+    Allocator* const a = opt.workspace_allocator;
+    const int n = hidden_size, rows = gates_ * n;
+    Mat x(rows, g.steps, g.batch, (size_t)4u, a), h(rows, g.batch, (size_t)4u, a);
+    Mat states(n, g.batch, 4, (size_t)4u, a), lens(Shape(g.batch, DType::s32), 1, a);
+    if (x.empty() || h.empty() || states.empty() || lens.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(lengths(layer, g.lens ? &bottoms[g.lens] : nullptr, g, lens));
+    const size_t state = (size_t)g.batch * n;
+    float* const base = states;
+    Buffers b = {x, h, base, base + 2 * state, base + 3 * state, tops[0], lens};
+    g.y_d = (size_t)n * (tops[0].dims == 3 || layout == 1 ? 1 : g.batch);
+    const bool batch_first = tops[0].dims == 4 && layout == 1;
+    g.y_t = batch_first ? (size_t)n * num_directions() : tops[0].cstep;
+    g.y_b = batch_first ? tops[0].cstep : n;
+    tops[0].fill(0.f);
+    for (int d = 0; d < num_directions(); d++) {
+        Weights made;
+        if (dynamic_weight) QUOLL_RETURN_IF_ERROR(make_weights(flat, d, a, &made));
+        run_direction(dynamic_weight ? made : fixed_[d], d, bottoms, tops, b, g, opt);
+    }
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,171 @@
+// ONNX's LSTM, GRU and RNN (operator set 14), all of what they define: OnnxLSTM, OnnxGRU and
+// OnnxRNN differ in the gates and in what a step makes of them. LSTM, GRU and RNN are the plainer
+// ones of ncnn.
+#ifndef QUOLL_LAYER_ONNXRECURRENT_H
+#define QUOLL_LAYER_ONNXRECURRENT_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// The activations of the ONNX operators; the words in brackets are alpha and beta, by default 1 and
+// 0 where no number is given.
+enum OnnxActivation {
+    kOnnxRelu,
+    kOnnxTanh,
+    kOnnxSigmoid,
+    kOnnxAffine,           // alpha x + beta
+    kOnnxLeakyRelu,        // [0.01] x, or alpha x below 0
+    kOnnxThresholdedRelu,  // [1] x from alpha on, else 0
+    kOnnxScaledTanh,       // [1, 1] alpha tanh(beta x)
+    kOnnxHardSigmoid,      // [0.2, 0.5] alpha x + beta within 0 and 1
+    kOnnxElu,              // [1] x, or alpha (e^x - 1) below 0
+    kOnnxSoftsign,         // x / (1 + |x|)
+    kOnnxSoftplus,         // ln(1 + e^x)
+    kNumOnnxActivations
+};
+
+// Blobs are ONNX's tensors with all axes: X [seq, batch, input], Y [seq, directions, batch,
+// hidden], Y_h, Y_c and the initial states [directions, batch, hidden]; with layout 1 [batch, seq,
+// input], [batch, seq, directions, hidden] and [batch, directions, hidden]. An X of two axes is a
+// batch of one without the axis, and nothing else has it then either. Inputs: X, with
+// dynamic_weight W, R and B, then sequence_lens, initial_h, initial_c and, with dynamic_weight, P,
+// each if the parameters say that it is there. Outputs: Y, Y_h, Y_c, or the first one or two of
+// them. Steps beyond a sequence's length are 0 in Y.
+class OnnxRecurrent {
+public:
+    OnnxRecurrent(int gates, int functions, bool has_cell);
+    virtual ~OnnxRecurrent() {}
+
+    int hidden_size;
+    int weight_data_size;  // scalars of W
+    int direction;         // 0 forward, 1 reverse, 2 bidirectional
+    int layout;
+    int variant;  // LSTM: input_forget, GRU: linear_before_reset
+    float clip;   // bound of what enters activations; 0: none
+    int bias_term, peephole;
+    int sequence_lens, initial_h, initial_c;  // 1: there is such an input
+    int dynamic_weight;
+    Mat activations;  // s32, OnnxActivation: `functions` a direction; none: Sigmoid, Tanh, Tanh
+    // Taken one after another by the activations that have such a parameter.
+    Mat activation_alpha, activation_beta;
+
+    Mat weight_data;     // W: 1-D [directions][gates][hidden_size][input]
+    Mat recurrent_data;  // R: [directions][gates][hidden_size][hidden_size]
+    Mat bias_data;       // B: [directions][2][gates][hidden_size]
+    Mat peephole_data;   // P: [directions][3][hidden_size]
+
+    int num_directions() const { return direction == 2 ? 2 : 1; }
+    // Weights, other than inputs, that a step multiplies with.
+    int64_t weights_per_step() const {
+        const int64_t state = (int64_t)num_directions() * gates_ * hidden_size * hidden_size;
+        return dynamic_weight ? 0 : weight_data_size + state;
+    }
+
+    struct Function {
+        int type;
+        float alpha, beta;
+        double operator()(double x, float clip) const;
+    };
+    // A state of one item, and what a step needs to change it. x and h hold the gates' sums, biases
+    // included (h without the last gate where that has a product of its own).
+    struct Step {
+        const float *x, *h;
+        const float* peephole;  // null: none
+        float *hidden, *cell;
+        const Function* f;
+    };
+
+protected:
+    enum Product { kInput, kHidden, kLastGate, kNumProducts };
+    // A row-major matrix, and what is added to its products (null: nothing).
+    struct Matrix {
+        int rows, columns;
+        const float *weight, *bias;
+    };
+    // The weights of one direction, and the biases that follow from B.
+    struct Weights {
+        Matrix product[kNumProducts];
+        const float* peephole;
+        Mat bias;  // owns the biases
+    };
+
+    void onnx_params(ParamVisitor& v, const char* variant_name, const char* variant_doc);
+    void onnx_weights(WeightVisitor& v);
+    int check_params(const Layer& layer) const;
+    int check_weights(const Layer& layer) const;
+    int prepare_weights(const Layer& layer);
+    int onnx_shape(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out) const;
+    int onnx_forward(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                     const Option& opt) const;
+
+    // out = weight x + bias for `count` rows of x, x_row apart.
+    virtual void multiply(const Weights& w, Product which, int d, const float* x, size_t x_row,
+                          int count, float* out, const Option& opt) const;
+    // Changes the state. last: the product of the last gate where that has one of its own.
+    virtual void update(const Step& s, const float* last) const = 0;
+    // True for a GRU: what B adds to the state's product of the last gate stays with it.
+    virtual bool keeps_last_bias() const { return false; }
+    // True for a GRU, !variant: the product of the last gate is of what reset() makes of the state.
+    virtual bool splits_last_gate() const { return false; }
+    virtual void reset(const Step&, float*) const {}
+
+    const int gates_, functions_;
+    const bool has_cell_;
+    // True for the activations that ONNX takes when none are given, without clip, peepholes and
+    // input_forget.
+    bool is_plain() const;
+
+    Weights fixed_[2];  // of the directions, unless dynamic_weight
+
+private:
+    struct Geometry;
+    struct Buffers;
+    int geometry(const Layer& layer, const std::vector<Shape>& in, Geometry* g) const;
+    int check_shape(const Layer& layer, const Shape& got, const Shape& want,
+                    const char* name) const;
+    int check_dynamic(const Layer& layer, const std::vector<Shape>& in, int input) const;
+    int lengths(const Layer& layer, const Mat* input, const Geometry& g, int* lens) const;
+    // Of direction d; `flat` are W, R, B and P as 1-D Mats, the last two may be empty.
+    int make_weights(const Mat flat[4], int d, Allocator* allocator, Weights* weights) const;
+    void functions_of(int d, Function* f) const;
+    void input_products(const Weights& w, int d, const Mat& x, float* out, const Option& opt) const;
+    void run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
+                  const Option& opt) const;
+    void run_direction(const Weights& w, int d, const std::vector<Mat>& bottoms,
+                       std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
+                       const Option& opt) const;
+};
+
+// Base of the three operators; they add params(), update() and the like.
+template <class T>
+class OnnxRecurrentOperator : public Operator<T>, public OnnxRecurrent {
+public:
+    using OnnxRecurrent::OnnxRecurrent;
+    static void weights(T& s, WeightVisitor& v) {
+        static_cast<OnnxRecurrentOperator&>(s).onnx_weights(v);
+    }
+    static int shape(const T& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+        return static_cast<const OnnxRecurrentOperator&>(s).onnx_shape(s, in, out);
+    }
+    int load_param(const ParamDict& pd) override {
+        QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+        return check_params(*this);
+    }
+    int load_model(const ModelBin& mb) override {
+        QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
+        return check_weights(*this);
+    }
+    int create_pipeline(const Option&) override { return prepare_weights(*this); }
+    int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
+                const Option& opt) const override {
+        return onnx_forward(*this, bottom_blobs, top_blobs, opt);
+    }
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override {
+        return first_sizes_known(in, out) ? weights_per_step() * row_count(in[0]) : -1;
+    }
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,54 @@
+// Short lists that a layer needs while it runs, without an allocation in steady state.
+#ifndef QUOLL_LAYER_SCRATCH_H
+#define QUOLL_LAYER_SCRATCH_H
+
+#include <utility>
+#include <vector>
+
+#include "quoll/mat.h"
+
+namespace quoll {
+
+// An empty vector whose memory is that of an earlier one of the same thread, and goes to a later
+// one.
+template <class T>
+class Scratch {
+public:
+    Scratch() {
+        if (kept().empty()) return;
+        list_.swap(kept().back());
+        kept().pop_back();
+    }
+    ~Scratch() {
+        list_.clear();
+        kept().push_back(std::move(list_));
+    }
+    std::vector<T>& operator*() { return list_; }
+    const std::vector<T>& operator*() const { return list_; }
+    std::vector<T>* operator->() { return &list_; }
+    T& operator[](size_t i) { return list_[i]; }
+    const T& operator[](size_t i) const { return list_[i]; }
+
+private:
+    Scratch(const Scratch&);
+    Scratch& operator=(const Scratch&);
+    static std::vector<std::vector<T>>& kept() {
+        static thread_local std::vector<std::vector<T>> lists;
+        return lists;
+    }
+    std::vector<T> list_;
+};
+
+// Sizes of blobs, as shape rules take and give them.
+class ShapeList : public Scratch<Shape> {
+public:
+    ShapeList() {}
+    explicit ShapeList(const Mat& m) { (**this).push_back(m.logical_shape()); }
+    explicit ShapeList(const std::vector<Mat>& blobs) {
+        for (const Mat& m : blobs) (**this).push_back(m.logical_shape());
+    }
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,86 @@
+// What graph passes and planners ask of an operator without a list of types: what class it is, and
+// what holds of it. An operator says so in its own header; the defaults promise nothing.
+#ifndef QUOLL_LAYER_TRAITS_H
+#define QUOLL_LAYER_TRAITS_H
+
+#include <type_traits>
+
+#include "quoll/layer.h"
+
+namespace quoll {
+
+// Flags of Layer::traits(). They may depend on parameters.
+enum Traits {
+    // Each value of an output is a value of the first input (of Concat: of an input) or 0, whatever
+    // it is, of f32 and s8 blobs alike.
+    kMovesValues = 1,
+    // The same, but which one it is depends on their order: maxima, ReLU. Rounding, which keeps the
+    // order, may come before the operator as well as behind it.
+    kChoosesValues = 2,
+    // The outputs are the input's memory under other names or shapes.
+    kSharesMemory = 4,
+    // forward() calls Mat::create for its output and then fills it, so that it gains from memory
+    // that waits there; not so where the input is copied first, or given on.
+    kCreatesOutput = 8,
+};
+inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
+
+// What graph passes may change of an operator that multiplies with weights, in the order of its
+// outputs.
+struct FusionTarget {
+    Mat* weight;  // f32 if its values may be changed
+    Mat* bias;
+    int* bias_term;
+    int* activation_type;
+    Mat* activation_params;
+    int num_output;
+    int axes;         // of the output besides the channels; 0: an inner product
+    bool folds;       // weight and bias are there, in f32, and their results are the output
+    bool activates;   // an activation may be added
+    bool per_output;  // the output's outermost axis is num_output, whatever the input
+};
+
+// The output has the shape of the input, whatever that is.
+inline bool keeps_shape(const Layer& layer) {
+    return layer.typeindex >= 0 && layer.one_blob_only && layer.support_inplace;
+}
+
+// Stands for class T: the library has no RTTI.
+template <class T>
+const void* class_id() {
+    static char id;
+    return &id;
+}
+
+// The layer as built-in operator T; null if it is another one, a custom layer, or null. T is the
+// class given to Operator<T>, or one that overrides is_a and has a typedef Class of its own.
+template <class T>
+T* as(Layer* layer) {
+    static_assert(std::is_same<typename T::Class, T>::value, "is_a() does not tell this class");
+    const bool is = layer && layer->typeindex >= 0 && layer->is_a(class_id<T>());
+    return is ? static_cast<T*>(layer) : nullptr;
+}
+template <class T>
+const T* as(const Layer* layer) {
+    return as<T>(const_cast<Layer*>(layer));
+}
+
+// What a layer does for given sizes; -1: not known. Bytes are those of inputs, outputs and weights
+// (f32 where their form is not known), each counted once.
+struct Cost {
+    int64_t macs, bytes;
+};
+Cost cost_of(Layer& layer, const std::vector<Shape>& in, const std::vector<Shape>& out);
+
+// True if the sizes that most costs depend on, of the first input and output, are known.
+inline bool first_sizes_known(const std::vector<Shape>& in, const std::vector<Shape>& out) {
+    return !in.empty() && in[0].dims != 0 && !out.empty() && out[0].dims != 0;
+}
+// The rows of all channels of a blob: the steps of a sequence, times the batch.
+inline int64_t row_count(const Shape& s) {
+    return (s.dims == 1 ? 1 : (int64_t)s.h) * (s.dims == 3 ? s.c : 1);
+}
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,35 @@
+#include "layer/control/input.h"
+
+namespace quoll {
+
+// One output and no input: an Input never runs in an Extractor, which takes the blob from the user.
+Input::Input() : w(0), h(0), d(0), c(0) {
+    support_inplace = true;
+    support_packing = support_batch = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
+
+void Input::params(Input& s, ParamVisitor& v) {
+    v(0, "w", s.w, 0, "width, 0: not said", at_least(0));
+    v(1, "h", s.h, 0, "height", at_least(0));
+    v(11, "d", s.d, 0, "depth", at_least(0));
+    v(2, "c", s.c, 0, "channels", at_least(0));
+    tensor_spec_params(s.array, v);
+}
+
+void Input::weights(Input&, WeightVisitor&) {}
+
+int Input::shape(const Input& s, const std::vector<Shape>&, std::vector<Shape>& out) {
+    out.assign(1, s.d   ? Shape(s.w, s.h, s.d, s.c)
+                  : s.c ? Shape(s.w, s.h, s.c)
+                  : s.h ? Shape(s.w, s.h)
+                  : s.w ? Shape(s.w)
+                        : Shape());
+    return kOk;
+}
+
+int Input::forward_inplace(Mat&, const Option&) const { return kOk; }
+
+QUOLL_DEFINE_LAYER(Input)
+
+}  // namespace quoll

@@ -1,0 +1,74 @@
+#include "layer/control/memorydata.h"
+
+#include "layer/common/tensor.h"
+#include "layer/elementwise/tensorunary.h"
+
+namespace quoll {
+
+MemoryData::MemoryData() {}
+
+void MemoryData::params(MemoryData& s, ParamVisitor& v) {
+    v(0, "w", s.w, 0, "width", at_least(0));
+    v(1, "h", s.h, 0, "height, 0: 1 axis", at_least(0));
+    v(11, "d", s.d, 0, "depth, 0: at most 3 axes", at_least(0));
+    v(2, "c", s.c, 0, "channels, 0: at most 2 axes", at_least(0));
+    v(21, "load_type", s.load_type, 1, "0: tagged weight, 1: plain f32", between(0, 1));
+    v(22, "type", s.type, 0,
+      "0: f32 or what the weight's tag says; 32-bit ints as 3 s32, 4 s8, 5 u8",
+      between(0, CastTo::kU8));
+}
+
+static Shape shape_of(const MemoryData& s) {
+    return s.d   ? Shape(s.w, s.h, s.d, s.c)
+           : s.c ? Shape(s.w, s.h, s.c)
+           : s.h ? Shape(s.w, s.h)
+                 : Shape(s.w ? s.w : 1);
+}
+
+void MemoryData::weights(MemoryData& s, WeightVisitor& v) {
+    const Shape size = shape_of(s);
+    v(true, "data", s.data, WeightSize(size.dims, size.w, size.h, size.d, size.c),
+      s.load_type == 0 ? WeightKind::kTagged : WeightKind::kRaw, "[c, d, h, w]");
+}
+
+int MemoryData::load_param(const ParamDict& pd) {
+    QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
+    if (type == 0 || (type >= CastTo::kS32 && load_type == 1)) return kOk;
+    return fail("type %d with load_type %d: expected 3, 4 or 5 with load_type 1", type, load_type);
+}
+
+int MemoryData::load_model(const ModelBin& mb) {
+    QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
+    if (type == 0) return kOk;
+    integers_ = data;
+    integers_.dtype = DType::s32;  // the same 32 bits
+    if (type == CastTo::kS32) return kOk;
+    Shape shape = data.logical_shape();
+    shape.dtype = dtype_of_element(type);
+    integers_.create(shape);
+    if (integers_.empty()) return kOutOfMemory;
+    const Flat from(data), into(integers_);
+    for (size_t i = 0; i < shape.total(); i++)
+        ((uint8_t*)integers_.data)[into(i)] = (uint8_t)((const int32_t*)data.data)[from(i)];
+    return kOk;
+}
+
+int MemoryData::shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    if (!in.empty()) return s.fail("expected no input, got %zu", in.size());
+    out.assign(1, shape_of(s));
+    if (!s.data.empty()) out[0].dtype = s.data.dtype;
+    if (s.type) out[0].dtype = dtype_of_element(s.type);
+    return kOk;
+}
+
+int MemoryData::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        const Option&) const {
+    if (!bottoms.empty()) return fail("expected no input, got %zu", bottoms.size());
+    if (data.empty()) return fail("the weights are not loaded");
+    tops.assign(1, value());
+    return kOk;
+}
+
+QUOLL_DEFINE_LAYER(MemoryData)
+
+}  // namespace quoll

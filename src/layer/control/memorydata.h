@@ -1,0 +1,37 @@
+#ifndef QUOLL_LAYER_MEMORYDATA_H
+#define QUOLL_LAYER_MEMORYDATA_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// No input; the output is a weight. Without any size it has one value.
+class MemoryData : public Operator<MemoryData> {
+public:
+    MemoryData();
+    static void params(MemoryData& s, ParamVisitor& v);
+    static void weights(MemoryData& s, WeightVisitor& v);
+    static int shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_param(const ParamDict& pd) override;
+    int load_model(const ModelBin& mb) override;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    // The output.
+    const Mat& value() const { return type ? integers_ : data; }
+
+    int w = 0, h = 0, d = 0, c = 0;
+    // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32.
+    int load_type = 1;
+    // What the values are, as in CastTo: 0 what the weight is; 3 s32, 4 s8, 5 u8: the plain weight
+    // holds 32-bit integers in place of floats.
+    int type = 0;
+    Mat data;
+
+private:
+    Mat integers_;  // data as `type`, if that is not 0
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,30 @@
+#include "layer/control/noop.h"
+
+namespace quoll {
+
+Noop::Noop() {
+    support_packing = support_batch = support_zero_size = true;
+    support_fp16_storage = support_bf16_storage = true;
+}
+
+void Noop::params(Noop&, ParamVisitor&) {}
+void Noop::weights(Noop&, WeightVisitor&) {}
+
+int Noop::shape(const Noop& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    const size_t count = s.tops.empty() ? in.size() : s.tops.size();
+    if (in.size() < count) return s.fail("%zu outputs of %zu inputs", count, in.size());
+    out.assign(in.begin(), in.begin() + count);
+    return kOk;
+}
+
+int Noop::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
+                  const Option&) const {
+    const size_t count = tops.empty() ? bottoms.size() : tops.size();
+    if (bottoms.size() < count) return fail("%zu outputs of %zu inputs", count, bottoms.size());
+    top_blobs.assign(bottoms.begin(), bottoms.begin() + count);
+    return kOk;
+}
+
+QUOLL_DEFINE_LAYER(Noop)
+
+}  // namespace quoll

@@ -1,7 +1,0 @@
-#include "convolution.h"
-
-namespace quoll {
-
-Layer* create_Convolution1D_layer() { return new Convolution(1, false); }
-
-}  // namespace quoll

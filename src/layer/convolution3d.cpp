@@ -1,7 +1,0 @@
-#include "convolution.h"
-
-namespace quoll {
-
-Layer* create_Convolution3D_layer() { return new Convolution(3, false); }
-
-}  // namespace quoll

@@ -1,0 +1,88 @@
+// Choices that the fast layers share: elempack, division of work, activation.
+#ifndef QUOLL_LAYER_CPU_PACKING_H
+#define QUOLL_LAYER_CPU_PACKING_H
+
+#include <stdint.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "layer/common/activation.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/cpu/unary/unary.h"
+#include "quoll/mat.h"
+#include "quoll/option.h"
+#include "quoll/status.h"
+
+namespace quoll {
+
+// The widest elempack that a register holds and `channels` is a multiple of; 1 where the option
+// forbids packing.
+inline int best_elempack(const KernelSet& kernels, int channels, const Option& opt) {
+    int pack = 1;
+    for (int p = 4; opt.use_packing_layout && p <= kernels.lanes; p *= 2)
+        if (channels % p == 0) pack = p;
+    return pack;
+}
+
+// `blob` with the elempack asked for, which must divide its outermost axis; temporary memory. A
+// negative code when memory runs out.
+inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* packed) {
+    *packed = blob;
+    if (blob.elempack == pack) return kOk;
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    convert_packing(blob, *packed, pack, temporary);
+    return packed->empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+// All blobs with elempack 1, for the operators' reference forms.
+inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vector<Mat>* planar) {
+    planar->resize(blobs.size());
+    for (size_t i = 0; i < blobs.size(); i++)
+        QUOLL_RETURN_IF_ERROR(with_elempack(blobs[i], 1, opt, &(*planar)[i]));
+    return kOk;
+}
+
+// Threads for `work` elementary operations (multiply-adds, loaded floats): one where starting
+// others costs more than they save.
+inline int threads_for(const Option& opt, double work) {
+    return work < 50000 || opt.num_threads < 1 ? 1 : opt.num_threads;
+}
+
+// `items` channels (or blocks of them) in bands of rows, as tasks for run_tasks: several a thread,
+// so that they come out even.
+struct Bands {
+    int items, per_item, rows;
+    Bands(int items, int rows, int threads) : items(items), per_item(1), rows(rows) {
+        const int wanted = 8 * threads;
+        if (items < 4 * threads && items % threads != 0)
+            per_item = std::min(rows, (wanted + items - 1) / items);
+    }
+    int64_t count() const { return (int64_t)items * per_item; }
+    int item(int64_t task) const { return (int)(task / per_item); }
+    int begin(int64_t task) const { return edge(task % per_item); }
+    int end(int64_t task) const { return edge(task % per_item + 1); }
+
+private:
+    int edge(int64_t band) const { return (int)(rows * band / per_item); }
+};
+
+// An activation as the kernels apply it: clamping comes for free with the store, anything else is
+// a pass over finished results that are still in cache.
+struct FusedActivation {
+    float low, high;
+    UnaryKernel pass;  // null: none
+    float params[2];
+    bool leaky;  // the pass multiplies values below zero by params[0]
+
+    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false) {}
+    FusedActivation(const KernelSet& kernels, const Activation& f);
+    void finish(float* values, size_t count) const {
+        if (pass) pass(values, values, count, params);
+    }
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,464 @@
+#include "layer/cpu/gemm/fixed_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "layer/cpu/common/task_shares.h"
+
+namespace quoll {
+
+namespace {
+
+// The largest of values over their root mean square, of an output's weights, and of these times
+// that of inputs that share a scale. The products left out are then, in the root mean square, 4e-6
+// of those added up (fixed_gemm.h).
+enum { kMostWeightSpread = 16, kMostSpread = 128 };
+
+bool is_pointwise(const TileShape& s) { return s.x.kernel * s.y.kernel == 1; }
+
+// As fixed_gemm.h counts them.
+int pack_index(int pack) { return pack == 16 ? 2 : pack == 8 ? 1 : 0; }
+
+// Rows of the kernel whose pixels fit into a step; 0 where a step is one pixel's channels.
+int window_rows(const TileShape& s) {
+    if (s.in_pack != 1 || !takes_windows(s, kFixedWindowPixel, kFixedK)) return 0;
+    const int rows = kFixedK / (s.x.kernel * kFixedWindowPixel);
+    return s.y.dilation == 1 ? std::min(rows, s.y.kernel) : 1;
+}
+
+// What a TilePlan has as input: windows so many rows high. The first is the one whose last row is
+// the input's first.
+TileShape laid_out(const TileShape& s) {
+    const int rows = window_rows(s);
+    if (!rows) return s;
+    TileShape windows = shape_of_windows(s, kFixedWindowPixel);
+    windows.in_channels = windows.in_pack = rows * s.x.kernel * kFixedWindowPixel;
+    windows.y.in += rows - 1;
+    windows.y.before -= rows - 1;
+    windows.y.kernel = (s.y.kernel + rows - 1) / rows;
+    windows.y.dilation *= rows;
+    return windows;
+}
+
+size_t steps_of(const TileShape& s) {
+    if (const int rows = window_rows(s)) return (size_t)(s.y.kernel + rows - 1) / rows;
+    return (size_t)((s.in_channels + kFixedK - 1) / kFixedK) * s.x.kernel * s.y.kernel;
+}
+size_t columns_of(const TileShape& s) {
+    return (size_t)(s.out_channels + kFixedColumns - 1) / kFixedColumns * kFixedColumns;
+}
+size_t panel_bytes(const TileShape& s) {
+    return steps_of(s) * kFixedTerms * kFixedK * kFixedColumns;
+}
+
+TilePlan::Unit unit_of(const TileShape& shape, const CostTable& costs) {
+    TilePlan::Unit unit;
+    unit.step_channels = kFixedK;
+    unit.position_bytes = kFixedTerms * kFixedK;
+    unit.step_bytes = kFixedTerms * kFixedK * kUnitColumns;
+    unit.costs = &costs;
+    unit.step_cycles = 6 * costs.fixed_step;
+    unit.value_cycles =
+        is_pointwise(shape) || shape.in_pack < 16 ? costs.fixed_value_pointwise : costs.fixed_value;
+    if (window_rows(shape)) unit.value_cycles = costs.fixed_value_window;
+    unit.finish_cycles = costs.fixed_finish;
+    unit.row_cycles = tile_group(shape) == 16 ? 0 : costs.fixed_row;
+    // So many that they are in the first-level cache when they are read again.
+    unit.scaled_pixels = !is_pointwise(shape) ? 0 : shape.in_channels <= 256 ? 24 : 8;
+    return unit;
+}
+
+}  // namespace
+
+const FixedGemmKernels* fixed_kernels_for(const Option& opt) {
+    const bool asked = opt.use_fp32_split == 6 || opt.use_fp32_split == 3;
+    return asked && !opt.use_bf16_storage ? host_kernel_set().fixed : nullptr;
+}
+
+bool FixedPlan::takes(const TileShape& s) {
+    const double k = (double)s.in_channels * s.x.kernel * s.y.kernel;
+    return TilePlan::takes(s) && tile_group(s) > 0 && (s.in_pack >= 4 || window_rows(s)) &&
+           !s.narrow_in && !s.narrow_out && k <= kFixedMostK;
+}
+
+double FixedPlan::cycles(const TileShape& shape, const CostTable& costs) {
+    double scan = 0;
+    if (!is_pointwise(shape)) scan = costs.fixed_scan * shape.x.in * shape.y.in * shape.in_channels;
+    return TilePlan(unit_of(shape, costs), laid_out(shape), 1).cycles() + scan;
+}
+
+FixedPlan::FixedPlan(const FixedGemmKernels& kernels, const TileShape& shape, int threads)
+    : kernels_(kernels),
+      shape_(shape),
+      window_rows_(window_rows(shape)),
+      plan_(unit_of(shape, host_costs()), laid_out(shape), threads) {}
+
+bool FixedPlan::has_pixel_scales() const { return is_pointwise(shape_); }
+
+// ---------------------------------------------------------------- weights
+
+namespace {
+
+// Of a step of windows.
+void add_window_order(const TileShape& s, int first_row, std::vector<int>* order) {
+    const int taps = s.x.kernel * s.y.kernel, width = s.x.kernel * kFixedWindowPixel;
+    for (int i = 0; i < kFixedK; i++) {
+        const int byte = fixed_place(i), row = byte / width, y = first_row + row;
+        const int x = byte % width / kFixedWindowPixel, c = byte % kFixedWindowPixel;
+        const bool there = row < window_rows(s) && y < s.y.kernel && c < s.in_channels;
+        order->push_back(there ? c * taps + y * s.x.kernel + x : -1);
+    }
+}
+
+// Values of the weights of an output channel in the order of the steps: blocks of channels, and the
+// taps inside one, whose inputs then come from the first-level cache.
+std::vector<int> weight_order(const TileShape& s) {
+    const int taps = s.x.kernel * s.y.kernel, rows = window_rows(s);
+    std::vector<int> order;
+    order.reserve(steps_of(s) * kFixedK);
+    for (int y = 0; rows && y < s.y.kernel; y += rows) add_window_order(s, y, &order);
+    if (rows) return order;
+    for (int c = 0; c < s.in_channels; c += kFixedK)
+        for (int t = 0; t < taps; t++)
+            for (int i = c; i < c + kFixedK; i++)
+                order.push_back(i < s.in_channels ? i * taps + t : -1);
+    return order;
+}
+
+bool narrow_enough(const FixedSpread& of_weights) {
+    return of_weights.finite && of_weights.ratio() <= kMostWeightSpread;
+}
+
+}  // namespace
+
+size_t FixedPlan::packed_size(const TileShape& s) {
+    return columns_of(s) * (1 + panel_bytes(s) / kFixedColumns / sizeof(float)) + 16;
+}
+
+// The panels, the columns' scales, and the weights' spread.
+bool FixedPlan::pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& s,
+                     float* packed, int threads) {
+    const std::vector<int> order = weight_order(s);
+    const size_t panels = columns_of(s) / kFixedColumns, bytes = panel_bytes(s);
+    float* const scales = packed + panels * bytes / sizeof(float);
+    std::vector<FixedSpread> spreads(panels);
+    run_tasks((int64_t)panels, threads, [&](int64_t p, int) {
+        const size_t n = (size_t)p * kFixedColumns;
+        FixedPanel panel;
+        panel.ld = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+        panel.order = order.data();
+        panel.steps = steps_of(s);
+        panel.src = weights + n * panel.ld;
+        panel.columns = (int)std::min<size_t>(kFixedColumns, s.out_channels - n);
+        panel.dst = (int8_t*)packed + p * bytes;
+        panel.scales = scales + n;
+        spreads[p] = kernels.pack(panel);
+    });
+    FixedSpread widest;
+    for (const FixedSpread& spread : spreads) widest.widen(spread);
+    scales[columns_of(s)] = (float)widest.ratio();
+    return narrow_enough(widest);
+}
+
+bool FixedPlan::suits(const FixedGemmKernels& kernels, const float* weights, const TileShape& s) {
+    const size_t k = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+    for (int n = 0; n < s.out_channels; n++)
+        if (!narrow_enough(kernels.spread(weights + n * k, k, INFINITY))) return false;
+    return true;
+}
+
+void FixedPlan::unpack(const float* packed, const TileShape& s, float* weights) {
+    const std::vector<int> order = weight_order(s);
+    const size_t k = (size_t)s.in_channels * s.x.kernel * s.y.kernel;
+    const float* const scales = packed + columns_of(s) / kFixedColumns * panel_bytes(s) / 4;
+    const auto weight = [&](const int8_t* panel, size_t i, size_t column) {
+        const size_t place = (size_t)fixed_place((int)(i % kFixedK));
+        const int8_t* digit = panel + i / kFixedK * kFixedTerms * kFixedK * kFixedColumns +
+                              place / 4 * 4 * kFixedColumns + column * 4 + place % 4;
+        const size_t term = kFixedK * kFixedColumns;
+        return 65536 * digit[0] + 256 * digit[term] + digit[2 * term];
+    };
+    for (size_t n = 0; n < (size_t)s.out_channels; n++) {
+        const int8_t* panel = (const int8_t*)packed + n / kFixedColumns * panel_bytes(s);
+        const float scale = scales[n] * 0x1p-16f;
+        for (size_t i = 0; i < order.size(); i++)
+            if (order[i] >= 0)
+                weights[n * k + order[i]] = scale * (float)weight(panel, i, n % kFixedColumns);
+    }
+}
+
+// ---------------------------------------------------------------- one run
+
+// The values whose magnitude is above `least` and at most `most`, or all.
+struct FixedPart {
+    bool all;
+    float least, most;
+    float scale;  // of larger kernels than 1x1
+};
+
+class FixedPlan::Work final : public TilePlan::Work {
+public:
+    Work(const FixedPlan& plan, const float* in, const float* weights);
+    void begin(int tile_rows) const override { own.kernels_.begin(tile_rows); }
+    void end() const override { own.kernels_.end(); }
+    void pad(char* to, size_t positions) const override {
+        memset(to, 0, positions * kFixedTerms * kFixedK);
+    }
+    void scale(ptrdiff_t at, size_t pixels, float* scales) const override;
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                 char* to) const override;
+    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
+
+    const FixedPlan& own;
+    const TileShape& shape;
+    FixedPart part;
+    const float *const in, *const weights, *const column_scales;
+    const float* bias;  // or null
+    TileTarget target;
+    FusedActivation activation;
+
+private:
+    struct Chain;
+    void lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
+};
+
+FixedPlan::Work::Work(const FixedPlan& plan, const float* input, const float* packed)
+    : own(plan),
+      shape(plan.shape()),
+      part{true, 0.f, INFINITY, 0.f},
+      in(input),
+      weights(packed),
+      column_scales(packed +
+                    columns_of(shape) / kFixedColumns * panel_bytes(shape) / sizeof(float)) {}
+
+void FixedPlan::Work::scale(ptrdiff_t at, size_t pixels, float* scales) const {
+    own.kernels_.peaks[pack_index(shape.in_pack)]({in + at, shape.x.stride * shape.in_pixel,
+                                                   shape.in_block, shape.in_channels, pixels,
+                                                   scales});
+}
+
+void FixedPlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const {
+    FixedWindows t;
+    t.num_rows = own.window_rows_;
+    for (int i = 0; i < t.num_rows; i++) {
+        const ptrdiff_t row = y - (t.num_rows - 1) + i;
+        t.rows[i] = row >= 0 && row < shape.y.in ? in + row * shape.in_row : nullptr;
+    }
+    t.src_block = shape.in_block;
+    t.channels = shape.in_channels;
+    t.row = {shape.x.kernel, shape.x.stride, shape.x.before, shape.x.in};
+    t.x = x;
+    t.count = count;
+    t.scale = part.scale;
+    t.least = part.all ? -1.f : part.least;
+    t.most = part.all ? INFINITY : part.most;
+    t.dst = (int8_t*)to;
+    own.kernels_.windows(t);
+}
+
+void FixedPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                              char* to) const {
+    if (own.window_rows_) return lay_out_windows(at / shape.x.out, at % shape.x.out, pixels, to);
+    const bool pixel_scales = own.has_pixel_scales();
+    FixedInput input;
+    input.src = in + at;
+    input.src_pixel = shape.x.stride * shape.in_pixel;
+    input.src_block = shape.in_block;
+    input.channels = std::min<int>(kFixedK, shape.in_channels - channel);
+    input.pixels = pixels;
+    input.scales = pixel_scales ? scales : &part.scale;
+    input.scale_step = pixel_scales;
+    input.least = part.least, input.most = part.most;
+    input.dst = (int8_t*)to;
+    input.dst_pixel = kFixedTerms * kFixedK;
+    own.kernels_.input[!part.all][pack_index(shape.in_pack)](input);
+}
+
+// The sums of one pair of tiles after another, each finished while the next are made. Where C takes
+// no rows of 16 columns they go to a buffer first.
+struct FixedPlan::Work::Chain {
+    alignas(64) int32_t sums[kUnitTiles * kFixedTerms * kUnitRows * kFixedColumns];
+    alignas(64) float results[kUnitTiles * kUnitRows * kFixedColumns];
+    float row_scales[kUnitTiles * kUnitRows];
+    int32_t rows[kUnitTiles * kUnitRows];  // of results
+    const Work& work;
+    const char* const a;  // the block's
+    FixedRest rest;
+    SplitStore store;  // of the rest
+
+    Chain(const Work& w, const char* block) : work(w), a(block), rest(), store() {
+        rest.sums = sums;
+        rest.row_scales = row_scales;
+        std::fill_n(row_scales, kUnitTiles * kUnitRows, w.part.scale);
+        for (int i = 0; i < kUnitTiles * kUnitRows; i++) rows[i] = i * kFixedColumns;
+    }
+    void take_scales(const TileOperands& t, int tiles) {
+        const float* scales = work.own.plan_.scales(a) + (t.a - a) / t.a_row;
+        for (int i = 0; i < tiles; i++, scales += t.a_tile / t.a_row)
+            std::copy_n(scales, t.tile_rows, row_scales + i * t.tile_rows);
+    }
+    // What the next sums will be.
+    void set_rest(const TilePlan::Pair& pair, const SplitStore& next, size_t n0) {
+        store = next;
+        store.rows = pair.places;
+        rest.store = store;
+        if (!is_whole(store, kFixedColumns, work.activation)) {
+            rest.store = SplitStore();
+            rest.store.c = results;
+            rest.store.rows = rows;
+            rest.store.low = -INFINITY, rest.store.high = INFINITY;
+            rest.store.slope = 1.f;
+        }
+        rest.column_scales = work.column_scales + n0;
+        rest.tiles = pair.tiles;
+        rest.tile_rows = pair.operands.tile_rows;
+        if (work.own.has_pixel_scales()) take_scales(pair.operands, pair.tiles);
+    }
+    // After a kernel has finished the rest's sums.
+    void finish_rest() {
+        if (rest.tiles && rest.store.c == results)
+            finish_tile_sums(*work.own.kernels_.to_c, store, work.activation, results,
+                             rest.tiles * rest.tile_rows);
+    }
+    void add(const TilePlan::Pair& pair, const SplitStore& next, size_t n0) {
+        work.own.kernels_.chain[pair.tiles - 1](pair.operands, rest);
+        finish_rest();
+        set_rest(pair, next, n0);
+    }
+    void end() {
+        if (rest.tiles) work.own.kernels_.end_chain(rest);
+        finish_rest();
+    }
+};
+
+// A pair of tiles meets both halves of a panel while its rows are in the first-level cache.
+void FixedPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
+    Chain chain(*this, a);
+    for (size_t panel = first; panel < last; panel++) {
+        const size_t n0 = panel * kUnitColumns, n1 = n0 + kFixedColumns;
+        const bool full = n1 < (size_t)shape.out_channels;
+        const SplitStore low = tile_store(shape, n0, kFixedColumns, bias, target, activation);
+        SplitStore high = {};
+        if (full) high = tile_store(shape, n1, kFixedColumns, bias, target, activation);
+        const TilePlan::Pairs pairs(own.plan_, a, (const char*)weights, block, panel);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            TilePlan::Pair pair = pairs[i];
+            if (pair.operands.next_in_order && full) pair.operands.next_bytes /= 2;
+            chain.add(pair, low, n0);
+            if (!full) continue;
+            pair.operands.b += panel_bytes(shape);
+            if (pair.operands.next_in_order && pair.operands.next)
+                pair.operands.next += panel_bytes(shape);
+            else
+                pair.operands.next = nullptr;
+            chain.add(pair, high, n1);
+        }
+    }
+    chain.end();
+}
+
+bool FixedPlan::is_row() const {
+    const ConvAxis &x = shape_.x, &y = shape_.y;
+    return is_pointwise(shape_) && x.out * y.out == 1 && x.before == 0 && y.before == 0;
+}
+
+// The workspace has room for a pixel's digits.
+bool FixedPlan::run_row(const Work& work, float* workspace) const {
+    int8_t* digits = (int8_t*)workspace;
+    float scale;
+    work.scale(0, 1, &scale);
+    if (isnan(scale)) return false;
+    const size_t steps = steps_of(shape_);
+    for (size_t s = 0; s < steps; s++) {
+        const int channel = (int)s * kFixedK;
+        work.lay_out(channel / shape_.in_pack * shape_.in_block, channel, 1, &scale,
+                     (char*)digits + s * kFixedTerms * kFixedK);
+    }
+    const size_t panels = columns_of(shape_) / kFixedColumns;
+    const int64_t tasks = (int64_t)((panels + kFixedRowPanels - 1) / kFixedRowPanels);
+    run_tasks(tasks, threads(), [&](int64_t t, int) {
+        const size_t first = (size_t)t * kFixedRowPanels;
+        alignas(64) float results[kFixedRowPanels * kFixedColumns];
+        FixedRow row = {digits,
+                        steps,
+                        (const int8_t*)work.weights + first * panel_bytes(shape_),
+                        (int)std::min<size_t>(kFixedRowPanels, panels - first),
+                        scale,
+                        work.column_scales + first * kFixedColumns,
+                        results};
+        kernels_.row(row);
+        for (int p = 0; p < row.panels; p++) {
+            const int32_t place = 0;
+            SplitStore store = tile_store(shape_, (first + p) * kFixedColumns, kFixedColumns,
+                                          work.bias, work.target, work.activation);
+            store.rows = &place;
+            store.slope = 1.f;  // the pass takes it
+            finish_tile_sums(*kernels_.to_c, store, work.activation, results + p * kFixedColumns,
+                             1);
+        }
+    });
+    return true;
+}
+
+// By as many tasks as the shape gives, each of its own values in order: sums must not depend on the
+// number of threads.
+FixedSpread FixedPlan::spread(const float* in, float most) const {
+    enum { kMostTasks = 64, kValues = 16384 };
+    const TileShape& s = shape_;
+    const size_t block = (size_t)s.x.in * s.y.in * s.in_pack, blocks = s.in_channels / s.in_pack;
+    const size_t pieces = std::min<size_t>(kMostTasks, (block + kValues - 1) / kValues);
+    const size_t tasks = std::min<size_t>(kMostTasks, blocks * pieces);
+    FixedSpread parts[kMostTasks];
+    const auto add = [&](int64_t task, int) {
+        const size_t first = piece_begin(blocks * pieces, tasks, task);
+        const size_t count = piece_length(blocks * pieces, tasks, task);
+        for (size_t i = first; i < first + count; i++) {
+            const float* values = in + (ptrdiff_t)(i / pieces) * s.in_block;
+            parts[task].add(kernels_.spread(values + piece_begin(block, pieces, i % pieces),
+                                            piece_length(block, pieces, i % pieces), most));
+        }
+    };
+    // A region of threads takes as long as some ten thousand values.
+    run_tasks((int64_t)tasks, tasks >= 8 ? threads() : 1, add);
+    FixedSpread all;
+    for (size_t i = 0; i < tasks; i++) all.add(parts[i]);
+    return all;
+}
+
+bool FixedPlan::run(const float* in, const float* weights, const float* bias, float* out,
+                    const float* residual, ptrdiff_t residual_block,
+                    const FusedActivation& activation, float* workspace) const {
+    Work work(*this, in, weights);
+    work.bias = bias;
+    work.target = {out, residual, residual_block};
+    work.activation = activation;
+    if (is_row()) return run_row(work, workspace);
+    if (has_pixel_scales()) {
+        // What is written over cannot be had again.
+        if (residual == out && !spread(in, INFINITY).finite) return false;
+        plan_.run(work, workspace);
+        return residual == out || !has_nan(shape_, out);
+    }
+    const FixedSpread all = spread(in, INFINITY);
+    if (!all.finite) return false;
+    const double ratio = all.ratio();
+    work.part.scale = fixed_scale(all.peak);
+    if (ratio * work.column_scales[columns_of(shape_)] > kMostSpread) {
+        // Both parts are spread by the root of it, more or less.
+        const float between = (float)(all.peak / sqrt(ratio));
+        work.part = {false, 0.f, between, fixed_scale(spread(in, between).peak)};
+        work.activation = FusedActivation();
+        plan_.run(work, workspace);
+        work.part = {false, between, INFINITY, fixed_scale(all.peak)};
+        work.bias = nullptr;
+        work.target = {out, out, shape_.out_block};
+        work.activation = activation;
+    }
+    plan_.run(work, workspace);
+    return true;
+}
+
+}  // namespace quoll

@@ -1,0 +1,230 @@
+#include "layer/cpu/gemm/split_plan.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/cpu/gemm/tile_store.h"
+
+namespace quoll {
+
+namespace {
+
+bool has_windows(const TileShape& s) {
+    return s.in_pack == 1 && takes_windows(s, kSplitPixel, kSplitK);
+}
+
+// What a TilePlan has as input.
+TileShape laid_out(const TileShape& s) {
+    return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
+}
+
+TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
+                       const CostTable& costs) {
+    TilePlan::Unit unit;
+    unit.step_channels = kSplitK;
+    unit.position_bytes = kernels.terms * kUnitRowBytes;
+    unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
+    unit.costs = &costs;
+    unit.step_cycles = kernels.products * costs.split_step(kernels.products);
+    unit.value_cycles = costs.split_value * kernels.terms;
+    unit.finish_cycles = costs.split_finish;
+    unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row;
+    unit.scaled_pixels = 0;
+    return unit;
+}
+
+}  // namespace
+
+const SplitGemmKernels* split_kernels_for(const Option& opt) {
+    const int products = opt.use_bf16_storage ? 1 : opt.use_fp32_split;
+    return host_kernel_set().split(products);
+}
+
+bool SplitPlan::takes(const TileShape& shape) {
+    return TilePlan::takes(shape) && tile_group(shape) > 0;
+}
+
+double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape,
+                         const CostTable& costs) {
+    return TilePlan(unit_of(kernels, shape, costs), laid_out(shape), 1).cycles();
+}
+
+SplitPlan::SplitPlan(const SplitGemmKernels& kernels, const TileShape& shape, int threads)
+    : kernels_(kernels),
+      shape_(shape),
+      plan_(unit_of(kernels, shape, host_costs()), laid_out(shape), threads) {}
+
+// ---------------------------------------------------------------- weights
+
+namespace {
+
+// Values of the weights of an output channel in the order of the steps. Blocks of channels, and the
+// taps inside one, whose inputs then come from the first-level cache; of windows their rows.
+std::vector<int> weight_order(const TileShape& s) {
+    const int w = s.x.kernel, h = s.y.kernel, taps = w * h;
+    std::vector<int> order;
+    for (int y = 0; y < h && has_windows(s); y++)
+        for (int i = 0; i < kSplitK; i++) {
+            const int x = i / kSplitPixel, c = i % kSplitPixel;
+            order.push_back(x < w && c < s.in_channels ? c * taps + y * w + x : -1);
+        }
+    for (int c = 0; c < s.in_channels && !has_windows(s); c += kSplitK)
+        for (int t = 0; t < taps; t++)
+            for (int i = c; i < c + kSplitK; i++)
+                order.push_back(i < s.in_channels ? i * taps + t : -1);
+    return order;
+}
+
+size_t steps_of(const TileShape& s) {
+    return has_windows(s) ? (size_t)s.y.kernel
+                          : split_steps(s.in_channels) * s.x.kernel * s.y.kernel;
+}
+
+}  // namespace
+
+size_t SplitPlan::packed_size(const SplitGemmKernels& kernels, const TileShape& shape) {
+    return split_packed_size(kernels.terms, shape.out_channels, steps_of(shape));
+}
+
+void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
+                     uint16_t* packed) {
+    const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
+    split_pack(kernels.terms, weights, ld, weight_order(shape).data(), shape.out_channels,
+               steps_of(shape), packed);
+}
+
+void SplitPlan::unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
+                       const TileShape& shape, float* weights) {
+    const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
+    split_unpack(kernels.terms, packed, weight_order(shape).data(), shape.out_channels,
+                 steps_of(shape) * kSplitK, ld, weights);
+}
+
+bool SplitPlan::suits(const float* weights, size_t count) {
+    const float most = 0x1.fcp127f;
+    size_t good = 0;
+    for (size_t i = 0; i < count; i++) good += fabsf(weights[i]) < most;
+    return good == count;
+}
+
+// ---------------------------------------------------------------- one run
+
+class SplitPlan::Work final : public TilePlan::Work {
+public:
+    Work(const SplitPlan& plan, const FusedActivation& activation)
+        : kernels(plan.kernels_), plan(plan.plan_), shape(plan.shape()), activation(activation) {}
+    void begin(int tile_rows) const override { kernels.begin(tile_rows); }
+    void end() const override { kernels.end(); }
+    void pad(char* to, size_t positions) const override {
+        memset(to, 0, positions * kernels.terms * kUnitRowBytes);
+    }
+    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
+    void multiply(const char* a, size_t block, size_t first, size_t last) const override;
+
+    const SplitGemmKernels& kernels;
+    const TilePlan& plan;
+    const TileShape& shape;
+    const FusedActivation& activation;
+    const void* in;
+    const char* weights;
+    const float* bias;
+    void* out;
+    const void* residual;
+    ptrdiff_t residual_block;
+
+private:
+    void lay_out_windows(ptrdiff_t at, size_t count, char* to) const;
+    bool chains(const SplitStore& store, size_t steps) const;
+};
+
+void SplitPlan::Work::lay_out_windows(ptrdiff_t at, size_t count, char* to) const {
+    const TileShape& s = shape;
+    const ptrdiff_t row = at / s.x.out * s.in_row;
+    SplitWindows t;
+    t.src = s.narrow_in ? (const void*)((const uint16_t*)in + row) : (const float*)in + row;
+    t.src_block = s.in_block;
+    t.channels = s.in_channels;
+    t.row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
+    t.x = at % s.x.out;
+    t.count = count;
+    t.dst = (uint16_t*)to;
+    t.dst_window = (ptrdiff_t)kernels.terms * kSplitK;
+    (s.narrow_in ? kernels.copy_windows : kernels.windows)(t);
+}
+
+void SplitPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, const float*,
+                              char* to) const {
+    const TileShape& s = shape;
+    if (has_windows(s)) return lay_out_windows(at, pixels, to);
+    const int kernel = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
+    SplitInput input;
+    input.src = s.narrow_in ? (const void*)((const uint16_t*)in + at) : (const float*)in + at;
+    input.src_pixel = s.x.stride * s.in_pixel;
+    input.src_block = s.in_block;
+    input.channels = std::min<int>(kSplitK, s.in_channels - channel);
+    input.pixels = pixels;
+    input.dst = (uint16_t*)to;
+    input.dst_pixel = (ptrdiff_t)kernels.terms * kSplitK;
+    (s.narrow_in ? kernels.copy : kernels.input)[kernel](input);
+}
+
+bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
+    return is_whole(store, kUnitColumns, activation) &&
+           (kernels.products == 1 || steps <= kSplitSection);
+}
+
+void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
+    alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
+    SplitTile tile;
+    tile.sums = sums;
+    SplitRest rest = {};
+    rest.sums = sums;
+    for (size_t panel = first; panel < last; panel++) {
+        SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
+                                      {out, residual, residual_block}, activation);
+        const TilePlan::Pairs pairs(plan, a, weights, block, panel);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            const TilePlan::Pair pair = pairs[i];
+            (TileOperands&)tile = pair.operands;
+            store.rows = pair.places;
+            if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
+                kernels.chain[store.narrow](tile, rest);
+                rest.store = store;
+                rest.rows = pair.rows;
+                continue;
+            }
+            if (rest.rows) kernels.end_chain(rest);
+            rest.rows = 0;
+            kernels.tile[pair.tiles - 1][store.width > 16](tile);
+            finish_tile_sums(*kernels.to_c, store, activation, sums, pair.rows);
+        }
+    }
+    if (rest.rows) kernels.end_chain(rest);
+}
+
+bool SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,
+                    const void* residual, ptrdiff_t residual_block,
+                    const FusedActivation& activation, float* workspace) const {
+    Work work(*this, activation);
+    work.in = in;
+    work.weights = (const char*)weights;
+    work.bias = bias;
+    work.out = out;
+    work.residual = residual;
+    work.residual_block = residual_block;
+    if (kernels_.products == 1) {
+        plan_.run(work, workspace);
+        return true;
+    }
+    // What is written over cannot be had again.
+    const bool inplace = residual == out;
+    const size_t block = (size_t)shape_.x.in * shape_.y.in * shape_.in_pack;
+    for (int c = 0; inplace && c < shape_.in_channels / shape_.in_pack; c++)
+        if (!suits((const float*)in + c * shape_.in_block, block)) return false;
+    plan_.run(work, workspace);
+    return inplace || !has_nan(shape_, (const float*)out);
+}
+
+}  // namespace quoll

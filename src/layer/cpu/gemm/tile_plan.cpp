@@ -1,0 +1,388 @@
+#include "layer/cpu/gemm/tile_plan.h"
+
+#include <limits.h>
+#include <math.h>
+
+#include <algorithm>
+
+#include "layer/cpu/common/task_shares.h"
+#include "quoll/cpu.h"
+
+namespace quoll {
+
+namespace {
+
+bool same(const ConvAxis& a, const ConvAxis& b) {
+    return a.in == b.in && a.out == b.out && a.kernel == b.kernel && a.stride == b.stride &&
+           a.dilation == b.dilation && a.before == b.before;
+}
+
+size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
+
+// Of a tile multiplication with that many rows, relative to 16.
+double row_cost(const CostTable& costs, int rows) { return costs.tile_rows[std::max(0, rows - 7)]; }
+
+}  // namespace
+
+bool operator==(const TileShape& a, const TileShape& b) {
+    return same(a.x, b.x) && same(a.y, b.y) && a.in_channels == b.in_channels &&
+           a.out_channels == b.out_channels && a.in_pack == b.in_pack && a.in_pixel == b.in_pixel &&
+           a.in_row == b.in_row && a.in_block == b.in_block && a.out_pack == b.out_pack &&
+           a.out_pixel == b.out_pixel && a.out_row == b.out_row && a.out_block == b.out_block &&
+           a.narrow_in == b.narrow_in && a.narrow_out == b.narrow_out;
+}
+
+TileShape tile_shape(const ConvShape& conv) {
+    TileShape s = {};
+    s.x = conv.x;
+    s.y = conv.y;
+    s.in_channels = conv.in_channels;
+    s.out_channels = conv.out_channels;
+    s.in_pack = conv.in_pack;
+    s.in_pixel = conv.in_pack;
+    s.in_row = (ptrdiff_t)conv.x.in * conv.in_pack;
+    s.in_block = (ptrdiff_t)conv.in_step;
+    s.out_pack = conv.out_pack;
+    s.out_pixel = conv.out_pack;
+    s.out_row = (ptrdiff_t)conv.x.out * conv.out_pack;
+    s.out_block = (ptrdiff_t)conv.out_step;
+    return s;
+}
+
+TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_row) {
+    TileShape s = {};
+    s.x = {(int)m, (int)m, 1, 1, 1, 0};
+    s.y = {1, 1, 1, 1, 1, 0};
+    s.in_channels = (int)k;
+    s.out_channels = (int)n;
+    s.in_pack = 16;
+    s.in_pixel = a_row;
+    s.in_block = 16;
+    s.out_pack = n;
+    s.out_pixel = c_row;
+    return s;
+}
+
+bool takes_windows(const TileShape& s, int pixel, int step_channels) {
+    return s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= pixel &&
+           s.x.kernel * pixel <= step_channels;
+}
+
+TileShape shape_of_windows(const TileShape& s, int pixel) {
+    TileShape windows = s;
+    windows.x = {s.x.out, s.x.out, 1, 1, 1, 0};
+    windows.in_channels = windows.in_pack = s.x.kernel * pixel;
+    windows.in_pixel = 1;
+    windows.in_row = s.x.out;
+    windows.in_block = 0;
+    return windows;
+}
+
+// ---------------------------------------------------------------- axes
+
+TilePlan::Axis::Axis(const ConvAxis& a) : axis(a), shift((a.kernel - 1) * a.dilation / a.stride) {
+    for (int tap = 0; tap < a.kernel; tap++) {
+        const int phase = tap * a.dilation % a.stride;
+        if (std::find(phases.begin(), phases.end(), phase) == phases.end()) phases.push_back(phase);
+    }
+    length = a.out + shift;
+}
+
+int TilePlan::Axis::plane(int tap) const {
+    const int phase = tap * axis.dilation % axis.stride;
+    return (int)(std::find(phases.begin(), phases.end(), phase) - phases.begin());
+}
+
+void TilePlan::Axis::inside(int phase, int* begin, int* end) const {
+    const int first = axis.before - phase, last = axis.in + axis.before - phase;
+    const int s = axis.stride;
+    *begin = std::min(length, first > 0 ? (first + s - 1) / s : 0);
+    *end = std::max(*begin, std::min(length, last > 0 ? (last + s - 1) / s : 0));
+}
+
+bool TilePlan::takes(const TileShape& s) {
+    const auto length = [](const ConvAxis& a) {
+        return a.out + (double)(a.kernel - 1) * a.dilation / a.stride + 1;
+    };
+    const double positions = length(s.x) * length(s.y);
+    const double out = (double)s.x.out * s.out_pixel + (double)s.y.out * s.out_row;
+    const double taps = (double)s.x.kernel * s.y.kernel;
+    // Offsets in gathers and in the list of places are 32 bits wide, as are positions.
+    const double most = INT_MAX / 2;
+    return s.x.out > 0 && s.y.out > 0 && positions < most / 16 && out < most &&
+           (double)s.in_block * 16 < most && taps <= 1024 && taps * s.in_channels < 1 << 22;
+}
+
+// ---------------------------------------------------------------- the plan
+
+TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
+    : unit_(unit),
+      shape_(shape),
+      x_(shape.x),
+      y_(shape.y),
+      wanted_threads_(threads),
+      threads_(std::max(1, threads)),
+      pitch_(x_.length),
+      channel_blocks_(divide_up(shape.in_channels, unit.step_channels)),
+      planes_(x_.phases.size() * y_.phases.size()),
+      panels_(divide_up(shape.out_channels, kUnitColumns)) {
+    if (shape.x.stride == 1) {
+        // The padding at the end of a row is that at the beginning of the next.
+        int begin, end;
+        x_.inside(0, &begin, &end);
+        if (begin < end) pitch_ -= std::min(std::min(begin, x_.length - end), x_.shift);
+    }
+    choose_tiles();
+    choose_blocks();
+    add_steps();
+}
+
+// Tiles either run on from row to row of the output, or begin anew in each.
+void TilePlan::choose_tiles() {
+    const int w = shape_.x.out, h = shape_.y.out;
+    const size_t flat = (size_t)(h - 1) * pitch_ + w;
+    double best = INFINITY;
+    bool best_by_line = false;
+    for (int rows = kUnitRows; rows >= 7; rows--) {
+        const double all = (double)divide_up(flat, rows) * row_cost(*unit_.costs, rows);
+        const double by_line = (double)divide_up(w, rows) * h * row_cost(*unit_.costs, rows);
+        if (std::min(all, by_line) >= best) continue;
+        best = std::min(all, by_line);
+        best_by_line = by_line < all;
+        tile_rows_ = rows;
+    }
+    add_tiles(tile_rows_, best_by_line);
+}
+
+void TilePlan::add_tiles(int rows, bool by_line) {
+    const int w = shape_.x.out, h = shape_.y.out;
+    const size_t flat = (size_t)(h - 1) * pitch_ + w;
+    for (int y = 0; by_line && y < h; y++)
+        for (int x = 0; x < w; x += rows) starts_.push_back(y * pitch_ + x);
+    for (size_t p = 0; !by_line && p < flat; p += rows) starts_.push_back((int32_t)p);
+    places_.reserve(starts_.size() * rows);
+    for (int32_t start : starts_) {
+        const int line = start / pitch_;
+        for (int p = start; p < start + rows; p++) {
+            const int y = p / pitch_, x = p % pitch_;
+            const bool exists = y < h && x < w && (!by_line || y == line);
+            places_.push_back(exists ? (int32_t)(y * shape_.out_row + x * shape_.out_pixel) : -1);
+        }
+    }
+}
+
+// Positions that the largest of blocks of so many pairs of tiles reads.
+size_t TilePlan::block_positions(size_t pairs) const {
+    const size_t tiles = std::min(starts_.size(), pairs * kUnitTiles);
+    size_t most = 0;
+    for (size_t t = 0; t < starts_.size(); t += kUnitTiles) {
+        const size_t last = std::min(t + tiles, starts_.size()) - 1;
+        most = std::max<size_t>(most, starts_[last] - starts_[t]);
+    }
+    return most + tile_rows_ + (size_t)y_.shift * pitch_ + x_.shift;
+}
+
+double TilePlan::weight_cycles(double bytes, int threads) const {
+    // From beyond a core's own caches; one core hides a part of it behind its work.
+    return bytes / (threads > 1 ? unit_.costs->memory_bytes : 2 * unit_.costs->memory_bytes);
+}
+
+size_t TilePlan::panel_bytes() const {
+    return channel_blocks_ * shape_.x.kernel * shape_.y.kernel * unit_.step_bytes;
+}
+
+// Laying out and multiplying of a block, which has so many positions, by some panels.
+double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
+    const double steps = (double)channel_blocks_ * shape_.x.kernel * shape_.y.kernel;
+    const double tile =
+        steps * unit_.step_cycles * row_cost(*unit_.costs, tile_rows_) + unit_.finish_cycles;
+    const size_t tiles = std::min(pairs * kUnitTiles, starts_.size());
+    const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
+    return (double)positions * planes_ * channel_blocks_ * unit_.step_channels *
+               unit_.value_cycles +
+           (double)tiles * halves * tile + (double)tiles * tile_rows_ * panels * unit_.row_cycles;
+}
+
+// Blocks whose buffer stays in the second-level cache beside a panel, and as many tasks as keep the
+// threads busy.
+void TilePlan::choose_blocks() {
+    const size_t pairs = divide_up(starts_.size(), kUnitTiles);
+    const size_t position = channel_blocks_ * planes_ * unit_.position_bytes;
+    const size_t cache = (size_t)unit_.costs->tile_cache, least_budget = 640 * 1024;
+    const size_t panel = panel_bytes();
+    size_t budget = std::max(least_budget, cache > panel ? cache - panel : 0);
+    // Weights that stay there too may be read once a block; what a smaller buffer leaves of the
+    // cache keeps the blobs.
+    if (panel * panels_ < 256 * 1024) budget = std::min<size_t>(budget, 384 * 1024);
+    const size_t halo = (size_t)y_.shift * pitch_ + x_.shift;
+    const size_t room = budget / position > halo ? (budget / position - halo) / tile_rows_ : 0;
+    const size_t least = divide_up(pairs, std::max<size_t>(1, room / kUnitTiles));
+    const size_t most_tasks = threads_ > 1 ? std::min<size_t>(threads_ * 4, 256) : 1;
+    cycles_ = INFINITY;
+    for (size_t blocks = least; blocks <= std::min(pairs, least + most_tasks - 1); blocks++) {
+        const size_t block_pairs = divide_up(pairs, blocks);
+        const size_t positions = block_positions(block_pairs);
+        for (size_t groups = 1; groups <= std::min(panels_, most_tasks); groups++) {
+            const size_t share = divide_up(panels_, groups);
+            const double turns = (double)divide_up(blocks * groups, threads_);
+            const double bytes = (double)(panel * share);
+            // Few weights stay in the cache from one block to the next.
+            const double reads = bytes < cache / 2 ? 1 : turns;
+            const double time = turns * task_cycles(block_pairs, positions, share) +
+                                reads * weight_cycles(bytes, threads_);
+            if (time >= cycles_) continue;
+            cycles_ = time;
+            blocks_ = blocks;
+            groups_ = groups;
+        }
+    }
+    threads_ = (int)std::min<size_t>(threads_, blocks_ * groups_);
+    plane_length_ = block_positions(divide_up(pairs, blocks_));
+    scales_at_ = plane_length_ * position;
+    share_ =
+        scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
+}
+
+void TilePlan::add_steps() {
+    const ConvAxis &x = shape_.x, &y = shape_.y;
+    for (size_t c = 0; c < channel_blocks_; c++)
+        for (int ky = 0; ky < y.kernel; ky++)
+            for (int kx = 0; kx < x.kernel; kx++) {
+                const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
+                const size_t position =
+                    (size_t)(ky * y.dilation / y.stride) * pitch_ + kx * x.dilation / x.stride;
+                steps_.push_back((ptrdiff_t)(((c * planes_ + plane) * plane_length_ + position) *
+                                             unit_.position_bytes));
+            }
+}
+
+// ---------------------------------------------------------------- laying out
+
+void TilePlan::block_tiles(size_t block, size_t* first, size_t* last) const {
+    const size_t pairs = divide_up(starts_.size(), kUnitTiles);
+    *first = piece_begin(pairs, blocks_, block) * kUnitTiles;
+    *last = std::min(*first + piece_length(pairs, blocks_, block) * kUnitTiles, starts_.size());
+}
+
+void TilePlan::Work::scale(ptrdiff_t, size_t, float*) const {}
+
+// All channels of pixels of a row.
+void TilePlan::lay_out_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
+                              float* scales) const {
+    const TileShape& s = shape_;
+    if (unit_.scaled_pixels) work.scale(at, pixels, scales);
+    for (size_t c = 0; c < channel_blocks_; c++) {
+        const int channel = (int)c * unit_.step_channels;
+        work.lay_out(at + (ptrdiff_t)(channel / s.in_pack) * s.in_block, channel, pixels, scales,
+                     to + c * planes_ * plane_length_ * unit_.position_bytes);
+    }
+}
+
+// Positions q0 <= q < q1 of row y of one plane, all channels.
+void TilePlan::lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
+                            char* to, float* scales) const {
+    const TileShape& s = shape_;
+    int top, bottom, left, right;
+    y_.inside(y_.phases[plane_y], &top, &bottom);
+    x_.inside(x_.phases[plane_x], &left, &right);
+    if (y < top || y >= bottom) left = right = q1;
+    left = std::min(std::max(left, q0), q1);
+    right = std::min(std::max(right, left), q1);
+    if (unit_.scaled_pixels) std::fill(scales, scales + (q1 - q0), 0.f);
+    for (size_t c = 0; c < channel_blocks_ && (left > q0 || q1 > right); c++) {
+        char* at = to + c * planes_ * plane_length_ * unit_.position_bytes;
+        work.pad(at, left - q0);
+        work.pad(at + (right - q0) * unit_.position_bytes, q1 - right);
+    }
+    const ptrdiff_t row = (ptrdiff_t)y * s.y.stride + y_.phases[plane_y] - s.y.before;
+    const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
+    for (int q = left; q < right; q += most) {
+        const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
+        lay_out_pixels(work, row * s.in_row + column * s.in_pixel, std::min(most, right - q),
+                       to + (q - q0) * unit_.position_bytes, scales + (q - q0));
+    }
+}
+
+void TilePlan::lay_out_block(const Work& work, size_t block, char* to) const {
+    size_t first, last;
+    block_tiles(block, &first, &last);
+    const int begin = starts_[first];
+    const int end = starts_[last - 1] + tile_rows_ + y_.shift * pitch_ + x_.shift;
+    for (size_t plane = 0; plane < planes_; plane++) {
+        const int plane_y = (int)(plane / x_.phases.size());
+        const int plane_x = (int)(plane % x_.phases.size());
+        char* plane_to = to + plane * plane_length_ * unit_.position_bytes;
+        for (int p = begin; p < end;) {
+            const int y = p / pitch_, stop = std::min(end, (y + 1) * pitch_);
+            lay_out_line(work, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
+                         plane_to + (size_t)(p - begin) * unit_.position_bytes,
+                         scales(to) + (p - begin));
+            p = stop;
+        }
+    }
+}
+
+// ---------------------------------------------------------------- multiplying
+
+// Panels so long that their begin has left the second-level cache when it is read are fetched by a
+// single pair as it goes, so many bytes ahead.
+enum { kLongPanel = 512 * 1024, kAhead = 32 * 1024 };
+
+TilePlan::Pairs::Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block,
+                       size_t panel)
+    : plan_(plan), a_(a) {
+    const size_t bytes = plan.panel_bytes();
+    plan.block_tiles(block, &first_, &last_);
+    size_ = divide_up(last_ - first_, kUnitTiles);
+    b_ = weights + panel * bytes;
+    // Weights that do not stay in the cache are fetched while the panel before them is at work.
+    const bool fetch = bytes * plan.panels_ > 1024 * 1024 &&
+                       (panel + 2) * kUnitColumns <= (size_t)plan.shape_.out_channels;
+    fetched_ = fetch ? divide_up(bytes / size_, 64) * 64 : 0;
+}
+
+TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
+    const TilePlan& p = plan_;
+    const size_t t = first_ + i * kUnitTiles;
+    Pair pair;
+    pair.tiles = t + 1 < last_ ? kUnitTiles : 1;
+    pair.rows = pair.tiles * p.tile_rows_;
+    pair.places = p.places_.data() + t * p.tile_rows_;
+    TileOperands& o = pair.operands;
+    o.a_row = (ptrdiff_t)p.unit_.position_bytes;
+    o.a = a_ + (p.starts_[t] - p.starts_[first_]) * o.a_row;
+    o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
+    o.tile_rows = p.tile_rows_;
+    o.steps = p.steps_.data();
+    o.num_steps = p.steps_.size();
+    o.b = b_;
+    const size_t bytes = p.panel_bytes();
+    o.next_bytes = std::min(fetched_, bytes - std::min(bytes, i * fetched_));
+    o.next_in_order = size_ == 1 && bytes > kLongPanel;
+    o.next = !o.next_bytes ? nullptr : o.next_in_order ? b_ + kAhead : b_ + bytes + i * fetched_;
+    return pair;
+}
+
+void TilePlan::run(const Work& work, float* workspace) const {
+    TaskShares shares((int64_t)(blocks_ * groups_), threads_);
+    // As run_tasks: all regions ask for the same number of threads.
+#pragma omp parallel num_threads(wanted_threads_) if (threads_ > 1)
+    {
+        const int thread = threads_ > 1 ? get_omp_thread_num() : 0;
+        if (thread < threads_) {
+            char* own = (char*)workspace + thread * share_;
+            size_t held = blocks_;  // the block that `own` holds
+            work.begin(tile_rows_);
+            shares.work(thread, [&](int64_t t) {
+                const size_t block = t / groups_, group = t % groups_;
+                if (block != held) lay_out_block(work, block, own);
+                held = block;
+                const size_t p0 = piece_begin(panels_, groups_, group);
+                work.multiply(own, block, p0, p0 + piece_length(panels_, groups_, group));
+            });
+            work.end();
+        }
+    }
+}
+
+}  // namespace quoll

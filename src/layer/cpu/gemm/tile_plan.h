@@ -1,0 +1,161 @@
+// Convolutions, and products of matrices as 1x1 convolutions, on tile units: what does not depend
+// on the type of the values.
+//
+// A thread takes a block of output pixels: it lays out the input that they need in a buffer of its
+// own, padding included, and multiplies that with panel after panel of the weights. In the buffer
+// the columns and rows of each residue modulo the stride are a plane of their own, so that
+// neighbouring outputs always read neighbouring pixels, and the outputs of several rows are one
+// run: what lies between two rows' outputs is computed and thrown away.
+#ifndef QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
+#define QUOLL_LAYER_CPU_CONV_TILE_PLAN_H
+
+#include <vector>
+
+#include "layer/cpu/gemm/conv_plan.h"
+#include "layer/cpu/gemm/tile_operands.h"
+
+namespace quoll {
+
+// Input value (x, y, channel c) lies at x * in_pixel + y * in_row + c / in_pack * in_block +
+// c % in_pack; likewise the output. All strides in values: floats, or where `narrow` is set those
+// of the smaller type that the kernels know.
+struct TileShape {
+    ConvAxis x, y;
+    int in_channels, out_channels;
+    int in_pack;
+    ptrdiff_t in_pixel, in_row, in_block;
+    size_t out_pack;
+    ptrdiff_t out_pixel, out_row, out_block;
+    bool narrow_in, narrow_out;
+};
+bool operator==(const TileShape& a, const TileShape& b);
+TileShape tile_shape(const ConvShape& conv);
+// Row-major A of m rows and k columns, C of m rows and n columns.
+TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_row);
+
+// Where few channels leave room in a step, the taps of a kernel row are one together: what a plan
+// then has as input are windows, a row of the kernel high, of kernel * pixel values.
+bool takes_windows(const TileShape& shape, int pixel, int step_channels);
+// Window x of row y is the input value x + y * x.out.
+TileShape shape_of_windows(const TileShape& shape, int pixel);
+
+class TilePlan {
+public:
+    // What one step of the sums is on certain kernels, and what it is expected to cost in cycles.
+    struct Unit {
+        int step_channels;      // input channels that a step takes of a position
+        size_t position_bytes;  // of these in the buffer, a multiple of 64
+        size_t step_bytes;      // of a full panel's weights for a step
+        const CostTable* costs;
+        double step_cycles;    // a tile of 16 rows
+        double value_cycles;   // laying out one value of the input
+        double finish_cycles;  // the way of a tile to C
+        double row_cycles;     // and of a row of a panel's columns, besides
+        // Where not 0 positions have scales, which are taken of so many neighbours at a time before
+        // these are laid out; there is one plane then.
+        int scaled_pixels;
+    };
+    // What is done for one run. Offsets count positions and values, not bytes.
+    class Work {
+    public:
+        // Before the first tile in a thread, and after the last.
+        virtual void begin(int tile_rows) const = 0;
+        virtual void end() const = 0;
+        // So many positions of padding.
+        virtual void pad(char* to, size_t positions) const = 0;
+        // The scales of `pixels` pixels, from the input's value `at` on.
+        virtual void scale(ptrdiff_t at, size_t pixels, float* scales) const;
+        // Channels from `channel` on of `pixels` pixels, from the input's value `at` on, and the
+        // pixels' scales, where there are some.
+        virtual void lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                             char* to) const = 0;
+        // All tiles of a block, whose input lies at `a`, by the panels first <= p < last.
+        virtual void multiply(const char* a, size_t block, size_t first, size_t last) const = 0;
+
+    protected:
+        ~Work() = default;
+    };
+
+    // Whether offsets fit the plan's integers and the lists are of sensible length.
+    static bool takes(const TileShape& shape);
+    TilePlan(const Unit& unit, const TileShape& shape, int threads);
+
+    const TileShape& shape() const { return shape_; }
+    int threads() const { return wanted_threads_; }
+    double cycles() const { return cycles_; }  // from begin to end, as expected
+    // Of these those for reading so many bytes of weights once.
+    double weight_cycles(double bytes, int threads) const;
+    // Floats of run()'s workspace, which must be aligned to 64 bytes.
+    size_t workspace() const { return threads_ * (share_ / sizeof(float)); }
+    void run(const Work& work, float* workspace) const;
+    // Of the positions of a block whose input lies at `a`.
+    float* scales(const char* a) const { return (float*)(a + scales_at_); }
+
+    // For Work::multiply. Pair i of a block: its tiles (or last single one), and where their rows
+    // of C lie, negative: nowhere. weights: all panels.
+    struct Pair {
+        TileOperands operands;
+        int tiles, rows;
+        const int32_t* places;
+    };
+    // Of a block whose input lies at `a` and of one panel.
+    class Pairs {
+    public:
+        Pairs(const TilePlan& plan, const char* a, const char* weights, size_t block, size_t panel);
+        size_t size() const { return size_; }
+        Pair operator[](size_t i) const;
+
+    private:
+        const TilePlan& plan_;
+        const char *a_, *b_;
+        size_t first_, last_, size_, fetched_;
+    };
+
+private:
+    // How an axis' positions form planes: position q of the plane of phase p is the input's
+    // q * stride + phase - before.
+    struct Axis {
+        ConvAxis axis;
+        std::vector<int> phases;  // those that taps use
+        int shift;                // the largest distance from an output to its tap's position
+        int length;               // positions that outputs read
+        explicit Axis(const ConvAxis& axis);
+        int plane(int tap) const;
+        // The positions of a plane that lie in the input.
+        void inside(int phase, int* begin, int* end) const;
+    };
+
+    void choose_tiles();
+    void add_tiles(int rows, bool by_line);
+    void add_steps();
+    void choose_blocks();
+    size_t block_positions(size_t pairs) const;
+    double task_cycles(size_t pairs, size_t positions, size_t panels) const;
+    size_t panel_bytes() const;
+    void block_tiles(size_t block, size_t* first, size_t* last) const;
+    void lay_out_block(const Work& work, size_t block, char* to) const;
+    void lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1, char* to,
+                      float* scales) const;
+    void lay_out_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
+                        float* scales) const;
+
+    const Unit unit_;
+    const TileShape shape_;
+    const Axis x_, y_;
+    int wanted_threads_, threads_;
+    int pitch_;                    // positions from one row of a plane to the next
+    int tile_rows_;                // rows of C in a tile
+    std::vector<int32_t> starts_;  // a tile's first position
+    std::vector<int32_t> places_;  // [tile][tile_rows_]: where a row of C lies, negative: nowhere
+    std::vector<ptrdiff_t> steps_;
+    size_t channel_blocks_, planes_, panels_;
+    size_t blocks_, groups_;  // of tiles and of panels: a task is one of each
+    size_t plane_length_;     // positions in the buffer
+    size_t scales_at_;        // bytes from a buffer's begin
+    size_t share_;            // bytes of a thread's buffer
+    double cycles_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,184 @@
+#include "layer/cpu/matmul/innerproduct_cpu.h"
+
+#include "layer/common/scratch.h"
+#include "layer/cpu/cast/cast.h"
+#include "layer/cpu/common/task_shares.h"
+
+namespace quoll {
+
+InnerProductCpu::InnerProductCpu() { support_packing = true; }
+
+int InnerProductCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
+    const Activation activation(activation_type, activation_params);
+    if (int8_scale_term != 0) {
+        if (!int8_sums_fit(weight_data_int8, num_output, int8_affine != 0)) return kOk;
+        const float input_scale = int8_affine == 2 ? 1.f : (float)bottom_blob_int8_scales[0];
+        QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output, input_scale,
+                                           weight_data_int8_scales, bias_data, activation,
+                                           bottom_zero_point));
+        weight_data.release();
+        weight_data_int8.release();
+        return kOk;
+    }
+    kernels_ = &host_kernel_set();
+    activation_ = FusedActivation(*kernels_, activation);
+    stored_.release();
+    matrix_.reset();
+    const int k = num_input();
+    if (opt.use_bf16_storage) {
+        QUOLL_RETURN_IF_ERROR(store_weights(opt));
+    } else {
+        const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
+        QUOLL_RETURN_IF_ERROR(made->create(*this, weight_data, k, false, num_output, k,
+                                           bias_term ? (const float*)bias_data : nullptr, opt));
+        matrix_ = made;
+    }
+    weight_data.release();
+    return kOk;
+}
+
+int InnerProductCpu::store_weights(const Option& opt) {
+    const GemmKernels& gemm = *kernels_->gemm;
+    const int k = num_input();
+    const Mat panels =
+        gemm_packed(gemm, weight_data, k, false, num_output, k, opt.workspace_allocator);
+    stored_bias_.create(num_output);
+    if (!panels.empty()) stored_.create(panels.w, panels.h, (size_t)2u);
+    if (stored_.empty() || stored_bias_.empty()) {
+        fail("out of memory for a matrix of %d x %d", num_output, k);
+        return kOutOfMemory;
+    }
+    kernels_->cast->bf16.narrow(panels, (uint16_t*)stored_.data,
+                                gemm_packed_size(gemm, num_output, k));
+    for (int i = 0; i < num_output; i++) stored_bias_[i] = bias_term ? bias_data[i] : 0.f;
+    return kOk;
+}
+
+int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt) const {
+    const size_t columns = (size_t)kernels_->gemm->lanes * kernels_->gemm->vectors;
+    const size_t k = num_input(), n = num_output, panels = (n + columns - 1) / columns;
+    const int threads = threads_for(opt, (double)n * (double)k);
+    const int pieces = (int)std::min<size_t>(threads, panels);
+    run_tasks(pieces, threads, [&](int64_t t, int) {
+        const size_t n0 = piece_begin(panels, pieces, t) * columns;
+        const size_t n1 = std::min(n, n0 + piece_length(panels, pieces, t) * columns);
+        kernels_->cast->row_times_bf16(in, k, (const uint16_t*)stored_.data + n0 * k, n1 - n0,
+                                       (const float*)stored_bias_ + n0, out + n0, activation_.low,
+                                       activation_.high);
+    });
+    activation_.finish(out, n);
+    return kOk;
+}
+
+// The stored weights as a matrix.
+int InnerProductCpu::widened_matrix(const Option& opt,
+                                    std::shared_ptr<const ConstantMatrix>* matrix) const {
+    std::lock_guard<std::mutex> lock(lock_);
+    *matrix = matrix_;
+    if (matrix_) return kOk;
+    const size_t n = num_output, k = num_input();
+    const size_t size = gemm_packed_size(*kernels_->gemm, n, k);
+    Mat panels, plain;
+    QUOLL_RETURN_IF_ERROR(product_memory(size, 1, opt.workspace_allocator, &panels));
+    QUOLL_RETURN_IF_ERROR(product_memory(n * k, 1, opt.workspace_allocator, &plain));
+    kernels_->cast->bf16.widen((const uint16_t*)stored_.data, panels, size);
+    gemm_unpack(*kernels_->gemm, panels, n, k, plain);
+    const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
+    QUOLL_RETURN_IF_ERROR(
+        made->create(*this, plain, k, false, n, k, (const float*)stored_bias_, opt));
+    *matrix = matrix_ = made;
+    return kOk;
+}
+
+// ---------------------------------------------------------------- running
+
+struct InnerProductCpu::Plan : public LayerPlan {
+    const char* algorithm() const override { return name; }
+
+    const char* name = "";
+    std::shared_ptr<const ConstantMatrix> matrix;  // null: int8, or one row of stored weights
+    MatrixPlan product;
+    std::shared_ptr<const Int8TilePlan> int8;
+};
+
+// `rows` dense rows by the weights; without the blobs.
+GemmMatrix InnerProductCpu::product(int rows) const {
+    GemmMatrix g = {};
+    g.a_row = num_input();
+    g.a_k = 1;
+    g.m = rows;
+    g.c_row = num_output;
+    g.c_pack = num_output;
+    g.activation = activation_;
+    return g;
+}
+
+int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& opt,
+                               Plan* p) const {
+    ShapeList tops;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(bottoms, *tops));
+    const int rows = tops[0].dims == 1 ? 1 : tops[0].h;
+    if (int8_.created()) {
+        p->int8 = int8_.plan(rows, int8_affine == 2 ? DType::s8 : bottoms[0].dtype, opt);
+        p->name = int8_.kernels(p->int8.get());
+        return kOk;
+    }
+    p->name = "row";
+    if (rows == 1 && !stored_.empty()) return kOk;
+    QUOLL_RETURN_IF_ERROR(widened_matrix(opt, &p->matrix));
+    QUOLL_RETURN_IF_ERROR(p->matrix->plan(product(rows), opt, &p->product));
+    p->name = p->product.algorithm;
+    return kOk;
+}
+
+int InnerProductCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                          std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    if (bottoms.size() != 1 || (!kernels_ && !int8_.created())) return kOk;
+    const std::shared_ptr<Plan> made = std::make_shared<Plan>();
+    QUOLL_RETURN_IF_ERROR(make_plan(bottoms, opt, made.get()));
+    *plan = made;
+    return kOk;
+}
+
+int InnerProductCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                                     std::vector<Mat>& tops, bool, const Option& opt) const {
+    tops.resize(1);
+    return run(static_cast<const Plan&>(plan), bottoms[0], &tops[0], opt);
+}
+
+int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    if (!kernels_ && !int8_.created()) {
+        Mat planar;
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &planar));
+        return InnerProduct::forward(planar, top_blob, opt);
+    }
+    const ShapeList in(bottom_blob);
+    Plan p;
+    QUOLL_RETURN_IF_ERROR(make_plan(*in, opt, &p));
+    return run(p, bottom_blob, &top_blob, opt);
+}
+
+int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Option& opt) const {
+    Mat rows;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &rows));
+    const ShapeList in(rows);
+    ShapeList tops;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *tops));
+    if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
+    top->create(tops[0], 1, opt.blob_allocator);
+    if (rows.empty() || top->empty()) return kOutOfMemory;
+    if (int8_.created())
+        return int8_affine == 2 ? int8_.forward_ranged(p.int8.get(), rows, *top, opt)
+                                : int8_.forward(p.int8.get(), rows, *top, opt);
+    if (!p.matrix) return multiply_row(rows, *top, opt);
+    GemmMatrix g = product(rows.h);
+    g.a = rows;
+    g.c = *top;
+    return p.matrix->multiply(p.product, g, opt);
+}
+
+Layer* create_InnerProduct_fast_layer() { return new InnerProductCpu; }
+
+}  // namespace quoll

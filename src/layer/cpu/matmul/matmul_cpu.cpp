@@ -1,0 +1,119 @@
+#include "layer/nn/matmul.h"
+
+#include "layer/cpu/attention/attention.h"
+#include "layer/cpu/gemm/product_plan.h"
+
+namespace quoll {
+
+namespace {
+
+// The matrices of B are packed as they come, those that serve all of A once. A row or a column goes
+// without: the other matrix is read where it lies.
+class MatMulCpu : public MatMul {
+public:
+    int create_pipeline(const Option& opt) override {
+        kernels_ = &host_kernel_set();
+        split_ = split_kernels_for(opt);
+        return MatMul::create_pipeline(opt);
+    }
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    // Matrix i of a product.
+    struct Task {
+        const float *a, *b;
+        float* out;
+    };
+    void multiply_vector(const Product& p, const Task& t, int threads) const;
+    GemmMatrix matrix_of(const Product& p) const;
+    int multiply_all(const Product& p, const std::vector<Task>& tasks, bool shared,
+                     const Option& opt) const;
+
+    const KernelSet* kernels_ = nullptr;
+    const SplitGemmKernels* split_ = nullptr;
+};
+
+void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) const {
+    const AttentionKernels& k = *kernels_->attention;
+    const size_t count = p.n == 1 ? p.m : p.n;
+#pragma omp parallel for num_threads(threads) if (threads > 1)
+    for (int i = 0; i < threads; i++) {
+        const size_t n0 = piece_begin(count, threads, i), n = piece_length(count, threads, i);
+        if (p.n == 1)
+            k.dot_rows(t.b, p.k, t.a + n0 * p.a.row_step, p.a.row_step, n, 1.f, t.out + n0);
+        else if (p.b.row_step == 1)
+            k.dot_rows(t.a, p.k, t.b + n0 * p.b.column_step, p.b.column_step, n, 1.f, t.out + n0);
+        else
+            k.sum_rows(t.a, p.k, t.b + n0, p.b.row_step, n, 1.f, t.out + n0);
+    }
+}
+
+// Without the operands themselves.
+GemmMatrix MatMulCpu::matrix_of(const Product& p) const {
+    GemmMatrix g = {};
+    g.kernels = kernels_;
+    g.a_row = p.a.row_step, g.a_k = p.a.column_step;
+    g.m = p.m, g.n = p.n, g.k = p.k;
+    g.c_row = g.c_pack = p.n;
+    return g;
+}
+
+// Many matrices: one a thread; few: all threads together at each.
+int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bool shared,
+                            const Option& opt) const {
+    const int count = (int)tasks.size();
+    const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
+    const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
+    const GemmMatrix matrix = matrix_of(p);
+    const ProductPlan plan(split_, matrix, shared ? 1. / count : 1, inner);
+    const Mat bias = product_bias(*kernels_, nullptr, p.n, opt.workspace_allocator);
+    Mat panels, workspaces;
+    QUOLL_RETURN_IF_ERROR(
+        product_memory(plan.packed_size(), shared ? 1 : outer, opt.workspace_allocator, &panels));
+    QUOLL_RETURN_IF_ERROR(
+        product_memory(plan.workspace(), outer, opt.workspace_allocator, &workspaces));
+    if (bias.empty()) return kOutOfMemory;
+    if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, threads, panels);
+#pragma omp parallel for num_threads(outer) if (outer > 1)
+    for (int t = 0; t < outer; t++) {
+        float* packed = (float*)panels.data + (shared ? 0 : t * panels.cstep);
+        GemmMatrix g = matrix;
+        g.b = packed, g.bias = bias;
+        const int end = (int)(piece_begin(count, outer, t) + piece_length(count, outer, t));
+        for (int i = (int)piece_begin(count, outer, t); i < end; i++) {
+            if (!shared) plan.pack(tasks[i].b, p.b.row_step, p.b.column_step, inner, packed);
+            g.a = tasks[i].a;
+            g.c = tasks[i].out;
+            plan.run(g, (float*)workspaces.data + t * workspaces.cstep);
+        }
+    }
+    return kOk;
+}
+
+int MatMulCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                       const Option& opt) const {
+    Product p;
+    Operand result;
+    QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &p, &result));
+    std::vector<Task> tasks;
+    for (int i = 0; i < p.c * p.d; i++) {
+        const int q = i / p.d, z = i % p.d;
+        tasks.push_back({(const float*)bottoms[0].data + p.a.at(q, z),
+                         (const float*)bottoms[1].data + p.b.at(q, z),
+                         (float*)tops[0].data + result.at(q, z)});
+    }
+    if (p.n > 1 && p.m > 1) return multiply_all(p, tasks, p.b.c == 1 && p.b.d == 1, opt);
+    const int count = (int)tasks.size();
+    const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
+    const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
+#pragma omp parallel for num_threads(outer) if (outer > 1)
+    for (int i = 0; i < count; i++) multiply_vector(p, tasks[i], inner);
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_MatMul_fast_layer() { return new MatMulCpu; }
+
+}  // namespace quoll

@@ -1,0 +1,375 @@
+// The fast form of MatMulInteger: sums on the kernels of int8.h, whatever the zero points, by
+//     sum of (a - za) (b - zb) = sum of a b - za sum of b - zb (sum of a - k za).
+#include "layer/nn/matmulinteger.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "layer/common/affine8.h"
+#include "layer/common/scratch.h"
+#include "layer/common/tensor.h"
+#include "layer/common/zero_points.h"
+#include "layer/cpu/common/packing.h"
+#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/int8/int8.h"
+
+namespace quoll {
+
+namespace {
+
+// Words of the activations that stay close to a core while all panels meet them.
+const size_t kChunkWords = 128 * 1024;
+// Values that a thread rounds at once.
+const size_t kPiece = 4096;
+
+// Matrices of one size as panels of words. Where words hold four values, B's are s8, u8 ones less
+// 128, and A's are u8, s8 ones plus 128; else both are as they are but u8 ones of B less 128.
+struct PackedB {
+    const Int8Kernels* kernels = nullptr;
+    size_t n = 0, columns = 0, words = 0;  // of a matrix; columns: n rounded up to panels
+    int offset = 0;                        // b - offset is what is packed
+    Mat packed;                            // [matrices][columns / lanes * words][lanes]
+    Mat sums;                              // s32 [matrices][columns]
+
+    size_t full() const { return (size_t)kernels->lanes * kernels->vectors; }
+    size_t panels() const { return (columns + full() - 1) / full(); }
+    size_t width(size_t panel) const { return std::min(full(), columns - panel * full()); }
+    int32_t* panel(int matrix, size_t p) const {
+        return (int32_t*)packed.data + (matrix * columns + p * full()) * words;
+    }
+    const int32_t* sums_of(int matrix) const {
+        return (const int32_t*)sums.data + matrix * columns;
+    }
+
+    int create(int matrices, int k, int n, bool is_signed, Allocator* allocator);
+    // rows: k of them, row_step bytes apart.
+    void pack(int matrix, const unsigned char* rows, size_t row_step, int k);
+
+private:
+    void pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_t row_step, int k) const;
+};
+
+int PackedB::create(int matrices, int k, int n, bool is_signed, Allocator* allocator) {
+    kernels = host_kernel_set().int8;
+    this->n = n;
+    words = (k + kernels->word_k - 1) / kernels->word_k;
+    offset = is_signed ? 0 : 128;
+    const size_t lanes = kernels->lanes, rest = n % full();
+    columns = n - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full());
+    const double vectors = (double)columns / lanes * words * matrices;
+    if (vectors > INT_MAX || (double)columns * matrices > INT_MAX) return kOutOfMemory;
+    packed.create((int)lanes, (int)vectors, (size_t)4u, allocator);
+    sums.create((int)(columns * matrices), (size_t)4u, allocator);
+    return packed.empty() || sums.empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_t row_step,
+                         int k) const {
+    const size_t first = p * full(), count = std::min(n - first, width(p));
+    signed char changed[2][kGemmMaxRows * 4];
+    // The kernel adds the 128 of activations to words of four.
+    const bool wide = kernels->word_k == 2, undo = !wide && offset == 0;
+    for (size_t w = 0; w < words; w++, to += width(p)) {
+        const size_t row = w * kernels->word_k;
+        Int8Rows join = {};
+        join.count = (int)std::min<size_t>(kernels->word_k, k - row);
+        join.n = count, join.words = to;
+        for (int e = 0; e < join.count; e++) {
+            join.rows[e] = (const int8_t*)rows + (row + e) * row_step + first;
+            if (!wide || offset == 0) continue;
+            for (size_t i = 0; i < count; i++) changed[e][i] = (int8_t)(join.rows[e][i] ^ 0x80);
+            join.rows[e] = changed[e];
+        }
+        kernels->words(join);
+        for (size_t i = 0; undo && i < count; i++) to[i] ^= (int32_t)0x80808080;
+        for (size_t i = count; i < width(p); i++) to[i] = 0;
+    }
+}
+
+void PackedB::pack(int matrix, const unsigned char* rows, size_t row_step, int k) {
+    const int32_t zeros[kGemmMaxRows * 4] = {};
+    // The sums of columns: a row of ones times the matrix.
+    Scratch<int32_t> ones;
+    ones->assign(words, 0);
+    for (int i = 0; i < k; i++) {
+        if (kernels->word_k == 4)
+            ((uint8_t*)ones->data())[i] = 1;
+        else
+            ((int16_t*)ones->data())[i] = 1;
+    }
+    const GemmBlock block = {0, 0};
+    for (size_t p = 0; p < panels(); p++) {
+        int32_t* to = panel(matrix, p);
+        pack_panel(to, p, rows, row_step, k);
+        const Int8Tile tile = {
+            ones->data(), 0,  &block, 1,
+            words,        to, zeros,  (int32_t*)sums.data + matrix * columns + p * full(),
+            GemmFetch()};
+        (width(p) < full() ? kernels->tile_narrow : kernels->tile)[0](tile);
+    }
+}
+
+// A's rows as words, and their sums.
+struct PackedA {
+    const int32_t* words = nullptr;
+    size_t row_words = 0;
+    int offset = 0;  // a + offset is what the words hold
+    Mat own;
+    Mat sums;  // s32, one a row; empty if not asked for
+};
+
+class MatMulIntegerCpu : public MatMulInteger {
+public:
+    int create_pipeline(const Option& opt) override;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+private:
+    // What one run multiplies.
+    struct Product {
+        Operands mats;
+        Operand a, b, a_zero, b_zero;
+        PackedA left;
+        PackedB made;
+        const PackedB* right;
+        Mat zeros;    // s32 [items][columns]: zero points of what is packed of B; empty: all 0
+        Mat factors;  // f32 [2][columns]: of a ranged product
+        int ranged_zero = 0;
+
+        Product(const Operands& o)
+            : mats(o),
+              a(o.a, false),
+              b(o.b, true),
+              a_zero(o.a_zero, true),
+              b_zero(o.b_zero, false) {}
+        int items() const {
+            return std::max(a.size[0], b.size[0]) * std::max(a.size[1], b.size[1]);
+        }
+        void item(int index, int* i, int* j) const {
+            const int inner = std::max(a.size[1], b.size[1]);
+            *i = index / inner, *j = index % inner;
+        }
+        // The number of an operand's matrix for an item.
+        static int matrix(const Operand& o, int i, int j) {
+            return (o.size[0] == 1 ? 0 : i) * o.size[1] + (o.size[1] == 1 ? 0 : j);
+        }
+    };
+    int quantise(const Mat& rows, Product* p, const Option& opt) const;
+    int pack_a(Product* p, const Option& opt) const;
+    int pack_b(Product* p, const Option& opt) const;
+    int find_zeros(Product* p, const Option& opt) const;
+    void run(const Product& p, int item, size_t first, size_t last, size_t panel, Mat& top) const;
+
+    PackedB weights_;
+};
+
+int MatMulIntegerCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(MatMulInteger::create_pipeline(opt));
+    if (num_output == 0) return kOk;
+    const int status = weights_.create(1, b_rows(), num_output, !b_unsigned, nullptr);
+    if (status != kOk) {
+        fail("out of memory for %d int8 weights", weight_data_size);
+        return status;
+    }
+    weights_.pack(0, weight_data, num_output, b_rows());
+    weight_data.release();
+    return kOk;
+}
+
+// f32 rows as s8 of the scale and zero point of their range.
+int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) const {
+    const Int8Kernels& kernels = *host_kernel_set().int8;
+    Shape shape = rows.logical_shape();
+    shape.dtype = DType::s8;
+    Mat narrow(shape, 1, opt.workspace_allocator);
+    p->factors.create((int)weights_.columns, 2, (size_t)4u, opt.workspace_allocator);
+    if (narrow.empty() || p->factors.empty()) return kOutOfMemory;
+    const size_t plane = (size_t)rows.w * rows.h * rows.d, pieces = (plane + kPiece - 1) / kPiece;
+    float limits[2] = {0.f, 0.f};
+    for (int q = 0; q < rows.c; q++)
+        kernels.range((const float*)rows.data + q * rows.cstep, plane, limits);
+    const AffineRange range(limits[0], limits[1]);
+    const int threads = threads_for(opt, (double)plane * rows.c);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t i = 0; i < (int64_t)pieces * rows.c; i++) {
+        const size_t q = i / pieces, at = i % pieces * kPiece;
+        kernels.to_affine((const float*)rows.data + q * rows.cstep + at,
+                          std::min(kPiece, plane - at), range.scale, range.zero_point,
+                          (int8_t*)narrow.data + q * narrow.cstep + at);
+    }
+    p->mats.a = narrow;
+    p->a = Operand(narrow, false);
+    p->ranged_zero = range.zero_point;
+    float *scale = p->factors.row(0), *bias = p->factors.row(1);
+    for (int n = 0; n < num_output; n++) {
+        scale[n] = weight_scales[n] * range.scale;
+        bias[n] = bias_term ? bias_data[n] : 0.f;
+    }
+    return kOk;
+}
+
+int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
+    const Operand& a = p->a;
+    const Bytes values(p->mats.a, a_unsigned && !ranged);
+    const int k = a.size[3], word_k = host_kernel_set().int8->word_k;
+    const size_t rows = (size_t)a.size[0] * a.size[1] * a.size[2];
+    PackedA& left = p->left;
+    left.row_words = p->right->words;
+    left.offset = word_k == 4 && values.is_signed ? 128 : 0;
+    if (rows > INT_MAX / 2) return kOutOfMemory;
+    if (!p->zeros.empty()) {
+        left.sums.create((int)rows, (size_t)4u, opt.workspace_allocator);
+        if (left.sums.empty()) return kOutOfMemory;
+    }
+    const bool in_place = word_k == 4 && !values.is_signed && k % 4 == 0 && k > 1 &&
+                          (rows == 1 || (p->mats.a.dims < 3) ||
+                           p->mats.a.cstep == (size_t)p->mats.a.w * p->mats.a.h * p->mats.a.d);
+    left.words = (const int32_t*)values.data;
+    if (!in_place) {
+        left.own.create((int)left.row_words, (int)rows, (size_t)4u, opt.workspace_allocator);
+        if (left.own.empty()) return kOutOfMemory;
+        left.words = (const int32_t*)left.own.data;
+    }
+    const int threads = threads_for(opt, (double)rows * k / 4);
+#pragma omp parallel for num_threads(threads)
+    for (int64_t r = 0; r < (int64_t)rows; r++) {
+        const int m = (int)(r % a.size[2]), item = (int)(r / a.size[2]);
+        const unsigned char* from = values.data + a.at(item / a.size[1], item % a.size[1], m, 0);
+        if (!in_place) {
+            int32_t* const to = (int32_t*)left.own.data + r * left.row_words;
+            to[left.row_words - 1] = 0;
+            if (word_k == 4) {
+                const unsigned char flip = values.is_signed ? 0x80 : 0;
+                for (int i = 0; i < k; i++) ((uint8_t*)to)[i] = from[i] ^ flip;
+            } else if (values.is_signed) {
+                for (int i = 0; i < k; i++) ((int16_t*)to)[i] = (signed char)from[i];
+            } else {
+                for (int i = 0; i < k; i++) ((int16_t*)to)[i] = from[i];
+            }
+        }
+        if (left.sums.empty()) continue;
+        uint32_t sum = 0;
+        if (values.is_signed)
+            for (int i = 0; i < k; i++) sum += (signed char)from[i];
+        else
+            for (int i = 0; i < k; i++) sum += from[i];
+        ((int32_t*)left.sums.data)[r] = (int32_t)(sum + (uint32_t)left.offset * k);
+    }
+    return kOk;
+}
+
+int MatMulIntegerCpu::pack_b(Product* p, const Option& opt) const {
+    p->right = &weights_;
+    if (num_output > 0) return kOk;
+    const Operand& b = p->b;
+    const Bytes values(p->mats.b, b_unsigned);
+    const int matrices = b.size[0] * b.size[1];
+    p->right = &p->made;
+    QUOLL_RETURN_IF_ERROR(
+        p->made.create(matrices, b.size[2], b.size[3], values.is_signed, opt.workspace_allocator));
+    const int threads = threads_for(opt, (double)matrices * b.size[2] * b.size[3]);
+    run_tasks(matrices, threads, [&](int64_t i, int) {
+        const size_t at = b.at((int)(i / b.size[1]), (int)(i % b.size[1]), 0, 0);
+        p->made.pack((int)i, values.data + at, b.step[2], b.size[2]);
+    });
+    return kOk;
+}
+
+int MatMulIntegerCpu::find_zeros(Product* p, const Option& opt) const {
+    const PackedB& right = *p->right;
+    const Mat& zero = p->mats.b_zero;
+    if (zero.empty() && right.offset == 0) return kOk;
+    const int items = p->items();
+    Mat zeros((int)right.columns, items, (size_t)4u, opt.workspace_allocator);
+    if (zeros.empty()) return kOutOfMemory;
+    bool any = false;
+    for (int index = 0; index < items; index++) {
+        int i, j, *row = zeros.row<int>(index);
+        p->item(index, &i, &j);
+        for (int n = 0; n < (int)right.columns; n++) {
+            const bool known = !zero.empty() && n < p->b.size[3];
+            row[n] = (known ? integer_at(zero, p->b_zero.at(i, j, 0, n)) : 0) - right.offset;
+            any = any || (n < p->b.size[3] && row[n] != 0);
+        }
+    }
+    if (any) p->zeros = zeros;
+    return kOk;
+}
+
+// Rows first to last - 1 of an item by one panel.
+void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last, size_t panel,
+                           Mat& top) const {
+    alignas(64) int32_t sums[kGemmMaxRows * kGemmMaxRows * 4];
+    const int32_t zeros[kGemmMaxRows * 4] = {};
+    const PackedB& right = *p.right;
+    const Int8Kernels& kernels = *right.kernels;
+    int i, j;
+    p.item(item, &i, &j);
+    const int b_matrix = num_output > 0 ? 0 : Product::matrix(p.b, i, j);
+    const size_t rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
+    const size_t a_first = Product::matrix(p.a, i, j) * rows;
+    const Int8TileKernel* tiles = width < right.full() ? kernels.tile_narrow : kernels.tile;
+    const GemmBlock block = {0, 0};
+    Int8Tile tile = {};
+    tile.a_row = (ptrdiff_t)p.left.row_words;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.words;
+    tile.b = right.panel(b_matrix, panel);
+    tile.init = zeros, tile.sums = sums;
+    Int8Terms terms = {};
+    terms.n = std::min(width, right.n - n0);
+    terms.x = right.sums_of(b_matrix) + n0;
+    if (!p.zeros.empty()) terms.y = p.zeros.row<int>(item) + n0;
+    if (ranged) terms.scale = p.factors.row(0) + n0, terms.bias = p.factors.row(1) + n0;
+    const Flat flat(top);
+    for (size_t m = first, count; m < last; m += count) {
+        count = std::min<size_t>(kernels.max_rows, last - m);
+        tile.a = p.left.words + (a_first + m) * p.left.row_words;
+        tiles[count - 1](tile);
+        for (size_t r = 0; r < count; r++) {
+            const int row = (int)(m + r);
+            const int given = ranged ? p.ranged_zero
+                              : p.mats.a_zero.empty()
+                                  ? 0
+                                  : integer_at(p.mats.a_zero, p.a_zero.at(i, j, row, 0));
+            const uint32_t za = (uint32_t)(given + p.left.offset);
+            terms.sums = sums + r * width;
+            terms.a = (int32_t)(0 - za);
+            if (terms.y)
+                terms.b = (int32_t)(za * (uint32_t)p.a.size[3] -
+                                    (uint32_t)((const int32_t*)p.left.sums.data)[a_first + row]);
+            terms.out = (int32_t*)top.data + flat(((size_t)item * rows + row) * right.n + n0);
+            kernels.terms(terms);
+        }
+    }
+}
+
+int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                              const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
+    Product p(operands(bottoms));
+    if (num_output > 0) p.b = Operand(Shape(num_output, b_rows()), 0, true);
+    if (ranged) QUOLL_RETURN_IF_ERROR(quantise(bottoms[0], &p, opt));
+    QUOLL_RETURN_IF_ERROR(pack_b(&p, opt));
+    QUOLL_RETURN_IF_ERROR(find_zeros(&p, opt));
+    QUOLL_RETURN_IF_ERROR(pack_a(&p, opt));
+    const size_t rows = p.a.size[2], panels = p.right->panels(), items = p.items();
+    const int threads = threads_for(opt, (double)rows * items * p.a.size[3] * p.right->n / 4);
+    size_t pieces = (rows * p.left.row_words + kChunkWords - 1) / kChunkWords;
+    if (threads > 1) pieces = std::max(pieces, (size_t)threads * 2 / (panels * items));
+    pieces = std::max<size_t>(1, std::min(pieces, rows));
+    run_tasks((int64_t)(items * pieces * panels), threads, [&](int64_t task, int) {
+        const size_t piece = task / panels % pieces, first = piece_begin(rows, pieces, piece);
+        run(p, (int)(task / panels / pieces), first, first + piece_length(rows, pieces, piece),
+            task % panels, tops[0]);
+    });
+    return kOk;
+}
+
+}  // namespace
+
+Layer* create_MatMulInteger_fast_layer() { return new MatMulIntegerCpu; }
+
+}  // namespace quoll

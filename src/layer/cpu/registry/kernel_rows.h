@@ -1,0 +1,63 @@
+// The rows that kernels are selected by (kernel_set.h), for tests and benchmarks too.
+#ifndef QUOLL_LAYER_CPU_KERNEL_ROWS_H
+#define QUOLL_LAYER_CPU_KERNEL_ROWS_H
+
+#include <stddef.h>
+
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/cpu/gemm/gemm.h"
+#include "runtime/cpu_detect.h"
+
+namespace quoll {
+
+// What a row is for: a member of KernelSet, or the full tile of the gemm family with so many rows.
+enum class KernelSlot {
+#define QUOLL_FAMILY(name, type) name,
+#include "layer/cpu/common/families.inc"
+#undef QUOLL_FAMILY
+    split6,
+    split3,
+    split1,
+    fixed,
+    int8_units,
+    gemm_tile,
+};
+
+struct KernelRow {
+    KernelSlot slot;
+    const char* name;  // the symbol
+    // A table of the slot's type, or a tile.
+    const void* kernels;
+    GemmTileKernel tile;
+    CpuFeatures features;  // all are needed
+    CpuCore core;          // that it is tuned for; others take it too if they have no better
+    const char* values;    // of A, B and the sums
+    // The largest tile: rows of A by columns of B, and the values of k of a step.
+    int rows, columns, k;
+    int alignment;     // bytes, of packed operands and sums; the contract is in the type's header
+    int macs_a_cycle;  // multiply-accumulates of a core at best
+};
+
+struct KernelRows {
+    const KernelRow* rows;
+    size_t count;
+    const KernelRow* begin() const { return rows; }
+    const KernelRow* end() const { return rows + count; }
+};
+
+// Those of kernel_rows.inc. The portable families have a table besides for every level in
+// isa_list.inc, vector_kernels().
+KernelRows kernel_rows();
+const VectorKernels& vector_kernels(Isa isa);
+
+// Calls f(name, kernels) for every row of a slot that these features run.
+template <class Kernels, class F>
+void for_kernel_rows(KernelSlot slot, const CpuFeatures& features, F f) {
+    for (const KernelRow& row : kernel_rows())
+        if (row.slot == slot && features.has_all(row.features))
+            f(row, *static_cast<const Kernels*>(row.kernels));
+}
+
+}  // namespace quoll
+
+#endif

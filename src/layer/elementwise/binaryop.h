@@ -1,0 +1,60 @@
+#ifndef QUOLL_LAYER_BINARYOP_H
+#define QUOLL_LAYER_BINARYOP_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// y = f(a, b), f chosen by op_type; b is input 1, or the parameter b if with_scalar is set.
+//
+// Inputs may differ in shape. The one with fewer axes stands on the outermost axes of the other (c,
+// then d or h), but one of 1 axis on the innermost (w) unless its size is that of the outermost
+// axis; if that does not fit, on the innermost axes, as numpy has it. Then sizes must be equal or 1
+// on each axis. f32; two s32 inputs are computed as ints (wrapping; a division by 0 gives 0).
+class BinaryOp : public Operator<BinaryOp> {
+public:
+    enum OperationType {
+        ADD,
+        SUB,
+        MUL,
+        DIV,
+        MAX,
+        MIN,
+        POW,
+        RSUB,  // R...: the operands change places
+        RDIV,
+        RPOW,
+        ATAN2,
+        RATAN2,
+        FMOD,
+        RFMOD,
+        LOGADDEXP,
+        FLOOR_DIVIDE,
+        RFLOOR_DIVIDE,
+        REMAINDER,  // a - b * round(a / b)
+        RREMAINDER,
+        kOperationCount,
+    };
+
+    BinaryOp();
+    static void params(BinaryOp& s, ParamVisitor& v);
+    static void weights(BinaryOp& s, WeightVisitor& v);
+    static int shape(const BinaryOp& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_param(const ParamDict& pd) override;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+    // The output's shape, and on which of its axes axis 0 of each input stands.
+    int align(const Shape& x, const Shape& y, int first[2], Shape* out) const;
+    float value(float x, float y) const;
+    int32_t value(int32_t x, int32_t y) const;
+
+    int op_type = 0;
+    int with_scalar = 0;
+    float b = 0.f;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,29 @@
+#ifndef QUOLL_LAYER_SELECT_H
+#define QUOLL_LAYER_SELECT_H
+
+#include "layer/common/tensor.h"
+
+namespace quoll {
+
+// Inputs: a condition (one value), yes, no. The output is yes where the condition is not 0,
+// otherwise no, as it is; what the other one is made from is not computed. Where `only` is 1 or 2,
+// the other is nothing, and a condition that chooses it is an error. ONNX If.
+class Select : public TensorOperator<Select> {
+public:
+    Select();
+    static void params(Select& s, ParamVisitor& v);
+    static int shape(const Select& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    // Which input the condition chooses, 1 or 2, or a negative code.
+    int choose_input(const Mat& condition) const;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int only = 0;
+
+private:
+    int chosen_input(const Mat& condition) const;
+};
+
+}  // namespace quoll
+
+#endif

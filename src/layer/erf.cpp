@@ -1,7 +1,0 @@
-#include "erf.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(Erf)
-
-}  // namespace quoll

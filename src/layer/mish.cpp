@@ -1,7 +1,0 @@
-#include "mish.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(Mish)
-
-}  // namespace quoll

@@ -1,0 +1,34 @@
+#ifndef QUOLL_LAYER_EINSUM_H
+#define QUOLL_LAYER_EINSUM_H
+
+#include <string>
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// Sum of products by an equation such as "ik,kj->ij": a letter an axis, outermost first; letters
+// that the output lacks are summed over; a letter twice in one input is its diagonal. "ij->" gives
+// one value. Without "->" the output has the letters that come once: "ii" is the trace.
+class Einsum : public Operator<Einsum> {
+public:
+    static void params(Einsum& s, ParamVisitor& v);
+    static void weights(Einsum& s, WeightVisitor& v);
+    static int shape(const Einsum& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_param(const ParamDict& pd) override;
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+    Mat equation;  // the characters as s32
+
+private:
+    std::vector<std::string> inputs_;
+    std::string output_;
+};
+
+}  // namespace quoll
+
+#endif

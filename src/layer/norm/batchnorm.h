@@ -1,0 +1,33 @@
+#ifndef QUOLL_LAYER_BATCHNORM_H
+#define QUOLL_LAYER_BATCHNORM_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// y = (x - mean) / sqrt(var + eps) * slope + bias, one of each a channel (the outermost axis). A
+// deviation of 0 counts as 0.0001.
+class BatchNorm : public Operator<BatchNorm> {
+public:
+    BatchNorm();
+    static void params(BatchNorm& s, ParamVisitor& v);
+    static void weights(BatchNorm& s, WeightVisitor& v);
+    static int shape(const BatchNorm& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_model(const ModelBin& mb) override;
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+    int channels;
+    float eps;
+
+    Mat slope_data;
+    Mat mean_data;
+    Mat var_data;
+    Mat bias_data;
+    // y = b * x + a, made by load_model.
+    Mat a_data;
+    Mat b_data;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,43 @@
+#include "layer/norm/instancenorm.h"
+
+#include "layer/common/channels.h"
+
+namespace quoll {
+
+InstanceNorm::InstanceNorm() : channels(0), eps(0.001f), affine(1) {
+    one_blob_only = support_inplace = true;
+}
+
+void InstanceNorm::params(InstanceNorm& s, ParamVisitor& v) {
+    v(0, "channels", s.channels, 0, "channels of the input, when affine", at_least(0));
+    v(1, "eps", s.eps, 0.001f, "added to the variance");
+    v(2, "affine", s.affine, 1, "1: gamma and beta are there", between(0, 1));
+}
+
+void InstanceNorm::weights(InstanceNorm& s, WeightVisitor& v) {
+    v(s.affine != 0, "gamma_data", s.gamma_data, s.channels, WeightKind::kRaw, "[channels]");
+    v(s.affine != 0, "beta_data", s.beta_data, s.channels, WeightKind::kRaw, "[channels]");
+}
+
+int InstanceNorm::shape(const InstanceNorm& s, const std::vector<Shape>& in,
+                        std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(channelwise_shape(s, in, out, 0));
+    if (s.affine && in[0].c != s.channels)
+        return s.fail("expected %d channels, got %s", s.channels, shape_text(in[0]).c_str());
+    return kOk;
+}
+
+int InstanceNorm::forward_inplace(Mat& blob, const Option&) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    const size_t size = (size_t)blob.w * blob.h * blob.d;
+    for (int q = 0; q < blob.c; q++) {
+        float* p = (float*)blob.data + q * blob.cstep;
+        normalize_runs(p, 1, size, 0, eps);
+        for (size_t i = 0; i < size && affine; i++) p[i] = p[i] * gamma_data[q] + beta_data[q];
+    }
+    return kOk;
+}
+
+QUOLL_DEFINE_LAYER(InstanceNorm)
+
+}  // namespace quoll

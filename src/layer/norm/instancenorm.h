@@ -1,0 +1,27 @@
+#ifndef QUOLL_LAYER_INSTANCENORM_H
+#define QUOLL_LAYER_INSTANCENORM_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// y = (x - mean) / sqrt(var + eps) * gamma + beta with mean and variance of a channel, the axis c
+// (1-D and 2-D blobs have one).
+class InstanceNorm : public Operator<InstanceNorm> {
+public:
+    InstanceNorm();
+    static void params(InstanceNorm& s, ParamVisitor& v);
+    static void weights(InstanceNorm& s, WeightVisitor& v);
+    static int shape(const InstanceNorm& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward_inplace(Mat& blob, const Option& opt) const override;
+
+    int channels;
+    float eps;
+    int affine;
+    Mat gamma_data;
+    Mat beta_data;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,46 @@
+#include "layer/norm/rmsnorm.h"
+
+#include <math.h>
+
+#include "layer/common/channels.h"
+
+namespace quoll {
+
+RMSNorm::RMSNorm() : affine_size(0), eps(0.001f), affine(1) {
+    one_blob_only = support_inplace = true;
+}
+
+void RMSNorm::params(RMSNorm& s, ParamVisitor& v) {
+    v(0, "affine_size", s.affine_size, 0, "values that are normalised together", at_least(0));
+    v(1, "eps", s.eps, 0.001f, "added to the mean of the squares");
+    v(2, "affine", s.affine, 1, "1: gamma is there", between(0, 1));
+}
+
+void RMSNorm::weights(RMSNorm& s, WeightVisitor& v) {
+    v(s.affine != 0, "gamma_data", s.gamma_data, s.affine_size, WeightKind::kRaw, "[affine_size]");
+}
+
+int RMSNorm::shape(const RMSNorm& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    return normalized_shape(s, s.affine, s.affine_size, in, out);
+}
+
+int RMSNorm::forward_inplace(Mat& blob, const Option&) const {
+    QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
+    const size_t run = normalized_run(blob.logical_shape(), affine_size);
+    const size_t size = (size_t)blob.w * blob.h * blob.d;
+    for (int q = 0; q < blob.c; q++) {
+        float* channel = (float*)blob.data + q * blob.cstep;
+        for (float* p = channel; p < channel + size; p += run) {
+            double squares = 0;
+            for (size_t i = 0; i < run; i++) squares += (double)p[i] * p[i];
+            const double factor = 1.0 / sqrt(squares / (double)run + eps);
+            for (size_t i = 0; i < run; i++)
+                p[i] = (float)(p[i] * factor) * (affine ? gamma_data[i] : 1.f);
+        }
+    }
+    return kOk;
+}
+
+QUOLL_DEFINE_LAYER(RMSNorm)
+
+}  // namespace quoll

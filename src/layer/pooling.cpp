@@ -1,7 +1,0 @@
-#include "pooling.h"
-
-namespace quoll {
-
-Layer* create_Pooling_layer() { return new Pooling(2); }
-
-}  // namespace quoll

@@ -1,0 +1,26 @@
+#ifndef QUOLL_LAYER_DEQUANTIZE_H
+#define QUOLL_LAYER_DEQUANTIZE_H
+
+#include "layer/common/channel_factors.h"
+
+namespace quoll {
+
+// s32 to f32: x * scale + bias. An input that says f32 is taken for s32 too: so are Mats tagged
+// that a program made of 4-byte elements.
+class Dequantize : public Operator<Dequantize> {
+public:
+    Dequantize();
+    static void params(Dequantize& s, ParamVisitor& v);
+    static void weights(Dequantize& s, WeightVisitor& v);
+    static int shape(const Dequantize& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+
+    int scale_data_size = 1;
+    int bias_data_size = 0;
+    Mat scale_data;
+    Mat bias_data;
+};
+
+}  // namespace quoll
+
+#endif

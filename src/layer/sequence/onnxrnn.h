@@ -1,0 +1,20 @@
+#ifndef QUOLL_LAYER_ONNXRNN_H
+#define QUOLL_LAYER_ONNXRNN_H
+
+#include "layer/common/onnxrecurrent.h"
+
+namespace quoll {
+
+// ONNX's RNN; one gate and activation. See OnnxRecurrent.
+class OnnxRNN : public OnnxRecurrentOperator<OnnxRNN> {
+public:
+    OnnxRNN();
+    static void params(OnnxRNN& s, ParamVisitor& v);
+
+protected:
+    void update(const Step& s, const float* last) const override;
+};
+
+}  // namespace quoll
+
+#endif

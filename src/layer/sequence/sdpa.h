@@ -1,0 +1,45 @@
+#ifndef QUOLL_LAYER_SDPA_H
+#define QUOLL_LAYER_SDPA_H
+
+#include "layer/common/attention.h"
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// Scaled dot-product attention, softmax(q k^T * scale + mask) v, a head each channel; 0 for a query
+// whose mask is all minus infinity. Inputs:
+// query [heads][src][size], key [groups][cur][size], value [groups][cur][out_size], heads a
+// multiple of groups (neighbouring heads share a group); with attn_mask the mask [src][dst] or
+// [heads][src][dst]; with kv_cache the keys and values so far, [groups][past][size] and
+// [groups][past][out_size], which may be empty or not given at all. dst = past + cur. Outputs:
+// [heads][src][out_size]; with kv_cache also all keys and values, the cache of the next call.
+class SDPA : public Operator<SDPA> {
+public:
+    SDPA();
+    static void params(SDPA& s, ParamVisitor& v);
+    static void weights(SDPA& s, WeightVisitor& v);
+    static int shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+    int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
+
+    int attn_mask;
+    float scale;
+    int kv_cache;
+    int int8_scale_term;
+
+protected:
+    struct Call {
+        int heads_per_group;
+        Mat key, value;  // cache included, [groups][dst][...]
+        const Mat* mask;
+    };
+    // Checks the inputs, creates the outputs and fills those of the cache.
+    int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
+                Call* call) const;
+    AttentionHead head_of(const Mat& query, const Call& call, Mat& top, int head) const;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,7 +1,0 @@
-#include "sigmoid.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(Sigmoid)
-
-}  // namespace quoll

@@ -1,7 +1,0 @@
-#include "softplus.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(Softplus)
-
-}  // namespace quoll

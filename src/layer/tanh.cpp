@@ -1,7 +1,0 @@
-#include "tanh.h"
-
-namespace quoll {
-
-QUOLL_DEFINE_LAYER(TanH)
-
-}  // namespace quoll

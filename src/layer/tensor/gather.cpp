@@ -1,0 +1,207 @@
+#include "layer/tensor/gather.h"
+
+namespace quoll {
+
+void Gather::params(Gather& s, ParamVisitor& v) {
+    v(0, "axis", s.axis, 0, "axis of data, 0: outermost, -1: innermost", between(-4, 3));
+    v(1, "scalar", s.scalar, 0, "1: the indices are one of rank 0", between(0, 1));
+}
+
+int Gather::shape(const Gather& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(expect_inputs(s, in, 2, 2));
+    QUOLL_RETURN_IF_ERROR(expect_dtype(s, "indices", in[1].dtype, DType::s32));
+    int axis;
+    QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
+    if (s.scalar && in[1].total() != 1)
+        return s.fail("scalar: expected one index, got %s", shape_text(in[1]).c_str());
+    std::vector<int> sizes = sizes_of(in[0]), replacing = sizes_of(in[1]);
+    if (s.scalar) replacing.clear();
+    sizes.erase(sizes.begin() + axis);
+    sizes.insert(sizes.begin() + axis, replacing.begin(), replacing.end());
+    out.resize(1);
+    return shape_of_sizes(s, sizes, in[0].dtype, &out[0]);
+}
+
+int Gather::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                    const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+    const Mat &data = bottoms[0], &indices = bottoms[1];
+    const AlongAxis along(data, axis < 0 ? axis + data.dims : axis);
+    const Flat order(indices);
+    const size_t count = value_count(indices);
+    size_t to = 0;
+    for (size_t o = 0; o < along.outer; o++) {
+        for (size_t j = 0; j < count; j++, to += along.inner) {
+            const int index = ((const int32_t*)indices.data)[order(j)];
+            const int i = wrap_index(index, along.size);
+            if (i < 0)
+                return fail("index %d, expected %d to %d", index, -along.size, along.size - 1);
+            copy_values(data, (o * along.size + i) * along.inner, tops[0], to, along.inner);
+        }
+    }
+    return kOk;
+}
+
+void GatherElements::params(GatherElements& s, ParamVisitor& v) {
+    v(0, "axis", s.axis, 0, "axis of data, 0: outermost, -1: innermost", between(-4, 3));
+}
+
+int GatherElements::shape(const GatherElements& s, const std::vector<Shape>& in,
+                          std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(expect_inputs(s, in, 2, 2));
+    QUOLL_RETURN_IF_ERROR(expect_dtype(s, "indices", in[1].dtype, DType::s32));
+    int axis;
+    QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
+    bool fits = in[1].dims == in[0].dims;
+    for (int i = 0; fits && i < in[0].dims; i++) fits = i == axis || in[1].size(i) <= in[0].size(i);
+    if (!fits)
+        return s.fail("indices %s do not fit data %s", shape_text(in[1]).c_str(),
+                      shape_text(in[0]).c_str());
+    out.assign(1, in[1]);
+    out[0].dtype = in[0].dtype;
+    return kOk;
+}
+
+int GatherElements::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                            const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+    const Mat &data = bottoms[0], &indices = bottoms[1];
+    const int along = axis_of_four(axis < 0 ? axis + data.dims : axis, data.dims);
+    const int size = axes_of(data).size[along];
+    Steps steps[] = {steps_of(indices), steps_of(data), steps_of(tops[0])};
+    const ptrdiff_t step = steps[1].step[along];
+    steps[1].step[along] = 0;
+    const Axes4 over = axes_of(indices);
+    int status = kOk;
+    with_word(data.elemsize, [&](auto word) {
+        using T = decltype(word);
+        for_each_row(over.size, steps, [&](const ptrdiff_t* at) {
+            const int32_t* index = (const int32_t*)indices.data + at[0];
+            const T* from = (const T*)data.data + at[1];
+            T* to = (T*)tops[0].data + at[2];
+            for (int l = 0; l < over.size[3] && status == kOk; l++) {
+                const int i = wrap_index(index[l], size);
+                if (i < 0)
+                    status = fail("index %d, expected %d to %d", index[l], -size, size - 1);
+                else
+                    to[l] = from[i * step + l * steps[1].step[3]];
+            }
+        });
+    });
+    return status;
+}
+
+void GatherND::params(GatherND& s, ParamVisitor& v) {
+    v(0, "batch_dims", s.batch_dims, 0, "leading axes that data and indices share", between(0, 3));
+}
+
+int GatherND::shape(const GatherND& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(expect_inputs(s, in, 2, 2));
+    QUOLL_RETURN_IF_ERROR(expect_dtype(s, "indices", in[1].dtype, DType::s32));
+    const int k = in[1].w, batch = s.batch_dims;
+    bool fits = k >= 1 && batch < in[1].dims && batch + k <= in[0].dims;
+    for (int i = 0; fits && i < batch; i++) fits = in[0].size(i) == in[1].size(i);
+    if (!fits)
+        return s.fail("indices %s do not fit data %s (batch_dims %d)", shape_text(in[1]).c_str(),
+                      shape_text(in[0]).c_str(), batch);
+    std::vector<int> sizes = sizes_of(in[1]), part = sizes_of(in[0]);
+    sizes.pop_back();
+    sizes.insert(sizes.end(), part.begin() + batch + k, part.end());
+    out.resize(1);
+    return shape_of_sizes(s, sizes, in[0].dtype, &out[0]);
+}
+
+ptrdiff_t part_of_tuple(const Layer& layer, const Mat& data, int first, const Mat& indices,
+                        const Flat& order, size_t t, int k) {
+    const Shape shape = data.logical_shape();
+    ptrdiff_t number = 0;
+    for (int j = 0; j < k; j++) {
+        const int index = ((const int32_t*)indices.data)[order(t * k + j)];
+        const int size = shape.size(first + j), i = wrap_index(index, size);
+        if (i < 0) {
+            layer.fail("index %d on axis %d, expected %d to %d", index, first + j, -size, size - 1);
+            return -1;
+        }
+        number = number * size + i;
+    }
+    for (int i = first + k; i < shape.dims; i++) number *= shape.size(i);
+    return number;
+}
+
+int GatherND::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+    const Mat &data = bottoms[0], &indices = bottoms[1];
+    const int k = indices.w;
+    const Shape shape = data.logical_shape();
+    size_t batches = 1, item = 1, part = 1;
+    for (int i = 0; i < shape.dims; i++) {
+        (i < batch_dims ? batches : item) *= shape.size(i);
+        if (i >= batch_dims + k) part *= shape.size(i);
+    }
+    const size_t tuples = value_count(indices) / k;
+    if (tuples == 0 || part == 0) return kOk;
+    const Flat order(indices);
+    const size_t each = tuples / batches;  // tuples of a batch item
+    for (size_t t = 0; t < tuples; t++) {
+        const ptrdiff_t from = part_of_tuple(*this, data, batch_dims, indices, order, t, k);
+        if (from < 0) return kError;
+        copy_values(data, t / each * item + from, tops[0], t * part, part);
+    }
+    return kOk;
+}
+
+void Compress::params(Compress& s, ParamVisitor& v) {
+    v(0, "axis", s.axis, kAllAxes,
+      "axis, 0: outermost, -1: innermost, -233: all values in one axis", between(-233, 3));
+}
+
+int Compress::shape(const Compress& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
+    QUOLL_RETURN_IF_ERROR(expect_inputs(s, in, 2, 2));
+    QUOLL_RETURN_IF_ERROR(expect_dtype(s, "condition", in[1].dtype, DType::u8));
+    if (in[1].dims != 1)
+        return s.fail("condition: expected 1 axis, got %s", shape_text(in[1]).c_str());
+    int axis;
+    if (s.axis != kAllAxes) QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
+    const size_t size = s.axis == kAllAxes ? in[0].total() : (size_t)in[0].size(axis);
+    if ((size_t)in[1].w > size)
+        return s.fail("condition has %d values for %zu parts", in[1].w, size);
+    out.assign(1, Shape());
+    return kOk;
+}
+
+int Compress::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
+    const Mat& data = bottoms[0];
+    const uint8_t* const keep = (const uint8_t*)bottoms[1].data;
+    const int given = bottoms[1].w;
+    int kept = 0;
+    for (int i = 0; i < given; i++) kept += keep[i] != 0;
+    size_t outer = 1, inner = 1, size = value_count(data);
+    Shape out(kept, data.dtype);
+    if (axis != kAllAxes) {
+        const int at = axis < 0 ? axis + data.dims : axis;
+        const AlongAxis along(data, at);
+        outer = along.outer, inner = along.inner, size = along.size;
+        out = data.logical_shape();
+        out.set_size(at, kept);
+    }
+    QUOLL_RETURN_IF_ERROR(create_tensor(out, &tops[0], opt));
+    size_t to = 0;
+    for (size_t o = 0; o < outer; o++) {
+        for (int i = 0; i < given; i++) {
+            if (!keep[i]) continue;
+            copy_values(data, (o * size + i) * inner, tops[0], to, inner);
+            to += inner;
+        }
+    }
+    return kOk;
+}
+
+QUOLL_DEFINE_LAYER(Gather)
+QUOLL_DEFINE_LAYER(GatherElements)
+QUOLL_DEFINE_LAYER(GatherND)
+QUOLL_DEFINE_LAYER(Compress)
+
+}  // namespace quoll

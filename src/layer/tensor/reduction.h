@@ -1,0 +1,49 @@
+#ifndef QUOLL_LAYER_REDUCTION_H
+#define QUOLL_LAYER_REDUCTION_H
+
+#include "layer/common/schema.h"
+
+namespace quoll {
+
+// y = coeff * f(the values along the given axes). Without keepdims these axes vanish (a blob of one
+// value stays), with it their size is 1. No axes: y = coeff * f(x) of each value by itself.
+class Reduction : public Operator<Reduction> {
+public:
+    Reduction();
+    static void params(Reduction& s, ParamVisitor& v);
+    static void weights(Reduction& s, WeightVisitor& v);
+    static int shape(const Reduction& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int load_param(const ParamDict& pd) override;
+    int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    // What no values give: 0, 1 for products, an infinite maximum, NaN for a mean.
+    int forward_empty(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                      const Option& opt) const override;
+
+    enum Operation {
+        kSum = 0,
+        kASum = 1,
+        kSumSq = 2,
+        kMean = 3,
+        kMax = 4,
+        kMin = 5,
+        kProd = 6,
+        kL1 = 7,
+        kL2 = 8,
+        kLogSum = 9,
+        kLogSumExp = 10,
+    };
+    // Which axes of a blob of `dims` axes are reduced: bit 0 the outermost. Fails on an axis it has
+    // not.
+    int reduced_axes(int dims, unsigned* mask) const;
+
+    int operation;
+    int reduce_all;
+    float coeff;
+    Mat axes;
+    int keepdims;
+    int fixbug0;
+};
+
+}  // namespace quoll
+
+#endif

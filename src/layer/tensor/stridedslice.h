@@ -1,0 +1,79 @@
+#ifndef QUOLL_LAYER_STRIDEDSLICE_H
+#define QUOLL_LAYER_STRIDEDSLICE_H
+
+#include "layer/common/tensor.h"
+
+namespace quoll {
+
+// data[start:end:step] along some axes, with steps that may be negative; starts and ends are those
+// of ONNX Slice: negative ones count from the end, those beyond are limited. Inputs: data, then,
+// without the parameters, starts, ends, axes, steps (s32; the last two may be missing: all axes in
+// order, steps of 1).
+class StridedSlice : public TensorOperator<StridedSlice> {
+public:
+    StridedSlice() { set_any_storage(*this); }
+    static void params(StridedSlice& s, ParamVisitor& v);
+    static int shape(const StridedSlice& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    Mat starts, ends, axes, steps;
+
+protected:
+    // What is taken of each axis of the data.
+    struct Cut {
+        int start, count;
+        int64_t step;
+    };
+    int plan(const std::vector<Mat>& bottoms, Cut cuts[4], Shape* out) const;
+
+private:
+    struct Lists {
+        std::vector<int> starts, ends, axes, steps;
+    };
+    int plan(const Shape& data, const Lists& lists, Cut cuts[4], Shape* out) const;
+    Lists lists_of_params() const;
+};
+
+// Part i is input i; the inputs, all alike, side by side along a new axis. ONNX
+// ConcatFromSequence with new_axis.
+class Stack : public TensorOperator<Stack> {
+public:
+    static void params(Stack& s, ParamVisitor& v);
+    static int shape(const Stack& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int axis = 0;
+};
+
+// As many outputs as an axis has indexes: the parts along it, without the axis. ONNX
+// SplitToSequence without keepdims.
+class Unstack : public TensorOperator<Unstack> {
+public:
+    Unstack() { set_any_storage(*this); }
+    static void params(Unstack& s, ParamVisitor& v);
+    static int shape(const Unstack& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int axis = 0;
+};
+
+// Inputs: data, lengths (s32, one for each index of batch_axis). The first `length` parts along
+// time_axis come in reverse order. ONNX ReverseSequence.
+class ReverseSequence : public TensorOperator<ReverseSequence> {
+public:
+    ReverseSequence() { set_any_storage(*this); }
+    static void params(ReverseSequence& s, ParamVisitor& v);
+    static int shape(const ReverseSequence& s, const std::vector<Shape>& in,
+                     std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int batch_axis = 1, time_axis = 0;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,24 @@
+#ifndef QUOLL_LAYER_PSROIPOOLING_H
+#define QUOLL_LAYER_PSROIPOOLING_H
+
+#include "layer/common/roi.h"
+
+namespace quoll {
+
+// Position-sensitive average of each bin of a region: bin (x, y) of output channel q is taken from
+// a map of its own, (q * pooled_height + y) * pooled_width + x. 0 for a bin outside the map.
+class PSROIPooling : public Operator<PSROIPooling>, public RoiFields {
+public:
+    PSROIPooling();
+    static void params(PSROIPooling& s, ParamVisitor& v);
+    static void weights(PSROIPooling& s, WeightVisitor& v);
+    static int shape(const PSROIPooling& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                const Option& opt) const override;
+
+    int output_dim = 0;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,198 @@
+#include <string.h>
+
+#include "layer/control/memorydata.h"
+#include "net/net_private.h"
+#include "plan/executor.h"
+#include "quoll/cpu.h"
+#include "quoll/log.h"
+
+namespace quoll {
+
+struct Extractor::Private {
+    const Net* net;
+    std::shared_ptr<PoolAllocator> pool;  // before the blobs that lie in it
+    bool extracted = false;
+    Executor run;
+
+    explicit Private(const Net* n)
+        : net(n), pool(n->d->pool), run(*n->d, n->d->plans, pool.get(), options(*n)) {}
+    static Option options(const Net& net) {
+        Option opt = net.opt;
+        if (!opt.blob_allocator) opt.blob_allocator = net.d->pool.get();
+        if (!opt.workspace_allocator) opt.workspace_allocator = net.d->pool.get();
+        return opt;
+    }
+    int check_blob(int index, const char* what) const;
+};
+
+Extractor Net::create_extractor() const { return Extractor(this); }
+
+Extractor::Extractor(const Net* net) : d(new Private(net)) {}
+Extractor::Extractor(const Extractor& other) : d(new Private(*other.d)) {}
+Extractor& Extractor::operator=(const Extractor& other) {
+    Private copy(*other.d);
+    std::swap(*d, copy);  // the old blobs go before the pool that they lie in
+    return *this;
+}
+Extractor::~Extractor() { delete d; }
+
+void Extractor::clear() {
+    d->run.reset();
+    d->extracted = false;
+}
+void Extractor::set_light_mode(bool enable) { d->run.opt.lightmode = enable; }
+void Extractor::set_num_threads(int num_threads) {
+    if (num_threads < 1) {
+        QUOLL_LOGE("[Extractor] set_num_threads: expected at least 1, got %d", num_threads);
+        return;
+    }
+    d->run.opt.num_threads = num_threads;
+}
+void Extractor::set_blob_allocator(Allocator* allocator) {
+    d->run.opt.blob_allocator = allocator ? allocator : d->pool.get();
+}
+void Extractor::set_workspace_allocator(Allocator* allocator) {
+    d->run.opt.workspace_allocator = allocator ? allocator : d->pool.get();
+}
+
+void Extractor::set_layer_observer(LayerObserver* observer) { d->run.observer = observer; }
+
+int Extractor::Private::check_blob(int index, const char* what) const {
+    if (!net->d->weights_loaded) {
+        QUOLL_LOGE(
+            "[Extractor] %s: the Net has no model: load_param and load_model have to succeed first",
+            what);
+        return kError;
+    }
+    if (run.blobs.size() != net->d->blobs.size() || run.has_run.size() != net->d->layers.size()) {
+        QUOLL_LOGE("[Extractor] %s: the Net was loaded anew after this Extractor was created",
+                   what);
+        return kError;
+    }
+    if (index >= 0 && (size_t)index < run.blobs.size() && net->d->blobs[index].producer >= 0)
+        return kOk;
+    if (index >= 0 && (size_t)index < run.blobs.size() && net->d->alias[index] != index) {
+        QUOLL_LOGE(
+            "[Extractor] %s: blob '%s' (%d) was fused away: call net.keep_blob(\"%s\") before "
+            "load_model, or set net.opt.use_graph_fusion = false",
+            what, net->d->blobs[index].name.c_str(), index, net->d->blobs[index].name.c_str());
+        return kError;
+    }
+    QUOLL_LOGE("[Extractor] %s: blob index %d, expected 0 to %d", what, index,
+               (int)run.blobs.size() - 1);
+    return kError;
+}
+
+int Extractor::input(const char* blob_name, const Mat& in) {
+    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "input"));
+    const int index = d->net->find_blob_index_by_name(blob_name);
+    return index < 0 ? (int)kError : input(index, in);
+}
+
+int Extractor::input(int index, const Mat& in) {
+    QUOLL_RETURN_IF_ERROR(d->check_blob(index, "input"));
+    const char* name = d->net->d->blobs[index].name.c_str();
+    // One with an axis of size 0 has no values, but sizes.
+    if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
+        QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty", name, index);
+        return kError;
+    }
+    if (d->extracted) {
+        QUOLL_LOGE(
+            "[Extractor] input '%s' (%d): this Extractor has already run; create a new one for the "
+            "next image, or call clear()",
+            name, index);
+        return kError;
+    }
+    d->run.blobs[index] = in;
+    d->run.is_input[index] = 1;
+    return kOk;
+}
+
+int Extractor::extract(const char* blob_name, Mat& feat, int type) {
+    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "extract"));
+    const int index = d->net->find_blob_index_by_name(blob_name);
+    return index < 0 ? (int)kError : extract(index, feat, type);
+}
+
+// Denormals slow kernels down by two orders of magnitude: flushed while layers run, in all threads.
+namespace {
+class DenormalGuard {
+public:
+    explicit DenormalGuard(const Option& opt)
+        : threads_(opt.num_threads), old_(get_flush_denormals()) {
+        set(opt.flush_denormals);
+    }
+    ~DenormalGuard() { set(old_); }
+
+private:
+    void set(int mode) {
+#pragma omp parallel num_threads(threads_) if (threads_ > 1)
+        set_flush_denormals(mode);
+    }
+    int threads_, old_;
+};
+}  // namespace
+
+// Into the Mat that the last run filled, where it fits and is nobody else's.
+static void copy_out(const Mat& blob, Mat* feat) {
+    const bool reusable =
+        feat->refcount && feat->refcount->load() == 1 && feat->allocator != blob.allocator &&
+        feat->data != blob.data && feat->dtype == blob.dtype && feat->elempack == blob.elempack &&
+        feat->cstep == blob.cstep && feat->logical_shape() == blob.logical_shape();
+    if (reusable)
+        memcpy(feat->data, blob.data, blob.total() * blob.elemsize);
+    else
+        *feat = blob.clone();
+}
+
+// True for a weight that is a blob, or a part of one.
+static bool is_constant(const std::vector<Layer*>& layers, const Mat& blob) {
+    for (const Layer* layer : layers) {
+        const MemoryData* constant = as<MemoryData>(layer);
+        if (!constant) continue;
+        const Mat& value = constant->value();
+        const char *begin = (const char*)value.data, *at = (const char*)blob.data;
+        if (at >= begin && at < begin + value.total() * value.elemsize) return true;
+    }
+    return false;
+}
+
+int Extractor::extract(int index, Mat& feat, int type) {
+    // A blob that was left out because it equals another.
+    if (index >= 0 && (size_t)index < d->net->d->alias.size() && d->net->d->alias[index] >= 0)
+        index = d->net->d->alias[index];
+    QUOLL_RETURN_IF_ERROR(d->check_blob(index, "extract"));
+    d->extracted = true;
+    if (d->run.blobs[index].dims == 0) {
+        DenormalGuard guard(d->run.opt);
+        set_kmp_blocktime(d->run.opt.openmp_blocktime);
+        QUOLL_RETURN_IF_ERROR(d->run.run(index));
+    }
+    Mat blob = d->run.blobs[index];
+    if (blob.empty()) {  // as a detection layer that found nothing
+        feat = blob;
+        if (type == 0) widen_empty(&feat);
+        return kOk;
+    }
+    Option opt = d->run.opt;
+    if (opt.blob_allocator != d->pool.get()) opt.blob_allocator = 0;
+    if (type == 0 && is_storage_type(blob.dtype)) {
+        Mat wide;
+        widen_storage(blob, &wide, opt);
+        blob = wide;
+    }
+    if (type == 0 && blob.elempack != 1) {
+        Mat planar;
+        convert_packing(blob, planar, 1, opt);
+        blob = planar;
+    }
+    // What the user keeps must not sit in the Net's pool; what the user may change is no weight.
+    if (blob.allocator != d->pool.get() && !is_constant(d->net->d->layers, blob))
+        feat = blob;
+    else
+        copy_out(blob, &feat);
+    return feat.empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,333 @@
+#include "quoll/net.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "graph/param_file.h"
+#include "layer/common/registry.h"
+#include "net/net_private.h"
+#include "quoll/backend.h"
+#include "quoll/datareader.h"
+#include "quoll/log.h"
+#include "runtime/file_format.h"
+#include "runtime/mapped_file.h"
+#include "runtime/open_file.h"
+
+namespace quoll {
+
+std::shared_ptr<PoolAllocator> Net::Private::new_pool() {
+    std::shared_ptr<PoolAllocator> pool = std::make_shared<PoolAllocator>();
+    pool->set_size_compare_ratio(0.f);
+    pool->set_size_drop_threshold(1);
+    return pool;
+}
+
+Net::Net() : d(new Private) {}
+
+Net::~Net() {
+    clear();
+    delete d;
+}
+
+static bool same_layer(const CustomLayer& a, const CustomLayer& b) {
+    return a.index == b.index && a.type == b.type;
+}
+
+static int add_custom_layer(std::vector<CustomLayer>* list, const CustomLayer& layer) {
+    if (!layer.creator) {
+        QUOLL_LOGE("[Net] register_custom_layer: the creator is null");
+        return kError;
+    }
+    for (CustomLayer& known : *list) {
+        if (!same_layer(known, layer)) continue;
+        known = layer;
+        return kOk;
+    }
+    list->push_back(layer);
+    return kOk;
+}
+
+int Net::register_custom_layer(const char* type, layer_creator_func creator,
+                               layer_destroyer_func destroyer, void* userdata) {
+    return add_custom_layer(&d->custom_layers, {type, -1, creator, destroyer, userdata});
+}
+
+int Net::register_custom_layer(int index, layer_creator_func creator,
+                               layer_destroyer_func destroyer, void* userdata) {
+    return add_custom_layer(&d->custom_layers, {"", index, creator, destroyer, userdata});
+}
+
+static Layer* new_custom_layer(const CustomLayer& custom, layer_destroyer_func* destroyer) {
+    *destroyer = custom.destroyer;
+    Layer* layer = custom.creator(custom.userdata);
+    if (layer) layer->userdata = custom.userdata;
+    return layer;
+}
+
+Layer* Net::Private::new_layer(const std::string& type, const Option& opt,
+                               layer_destroyer_func* destroyer) {
+    *destroyer = 0;
+    const int index = layer_to_index(type.c_str());
+    for (const CustomLayer& custom : custom_layers)
+        if (custom.type.empty() ? index >= 0 && custom.index == stored_index(index)
+                                : custom.type == type)
+            return new_custom_layer(custom, destroyer);
+    return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+}
+
+Layer* Net::Private::new_stored_layer(int stored, const Option& opt,
+                                      layer_destroyer_func* destroyer) {
+    *destroyer = 0;
+    const int index = layer_of_stored_index(stored), custom_index = custom_of_stored_index(stored);
+    const char* type = index >= 0 ? layer_type_name(index) : nullptr;
+    for (const CustomLayer& custom : custom_layers)
+        if (custom.type.empty() ? custom.index == stored : type && custom.type == type)
+            return new_custom_layer(custom, destroyer);
+    for (const CustomLayer& custom : custom_layers)  // registered without the bit
+        if (custom_index >= 0 && custom.type.empty() && custom.index == custom_index)
+            return new_custom_layer(custom, destroyer);
+    return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+}
+
+void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
+
+void Net::Private::clear() {
+    for (size_t i = 0; i < layers.size(); i++) {
+        if (weights_loaded && !is_folded(*layers[i])) layers[i]->destroy_pipeline(loaded_opt);
+        destroy_layer(layers[i], destroyers[i]);
+    }
+    layers.clear();
+    destroyers.clear();
+    blobs.clear();
+    consumers.clear();
+    kept.clear();
+    alias.clear();
+    blob_of_name.clear();
+    input_indexes.clear();
+    output_indexes.clear();
+    input_names.clear();
+    output_names.clear();
+    plans.clear();
+    for (const std::shared_ptr<Backend>& backend : backends) backend->release();
+    weights_id = WeightsId();
+    weights_loaded = has_concats = false;
+}
+
+void Net::clear() { d->clear(); }
+
+int Net::load_param(const DataReader& dr) {
+    clear();
+    const int status = d->load_graph(dr, false, opt);
+    if (status != kOk) clear();
+    return status;
+}
+
+int Net::load_param_bin(const DataReader& dr) {
+    clear();
+    const int status = d->load_graph(dr, true, opt);
+    if (status != kOk) clear();
+    return status;
+}
+
+int Net::Private::load_model(const ModelBin& mb, const DataReader& dr, bool whole,
+                             const Option& opt) {
+    if (layers.empty()) {
+        QUOLL_LOGE("[Net] load_model: load_param has to come first, and to succeed");
+        return kError;
+    }
+    if (weights_loaded) {
+        QUOLL_LOGE(
+            "[Net] load_model: the weights are already loaded; clear() comes before another model");
+        return kError;
+    }
+    const int status = load_weights(mb, dr, whole, opt);
+    if (status != kOk) clear();
+    return status;
+}
+
+int Net::load_model(const DataReader& dr) {
+    return d->load_model(ModelBinFromDataReader(dr), dr, false, opt);
+}
+
+#if QUOLL_STDIO
+namespace {
+
+// A file that closes itself; says why it could not be opened.
+struct File {
+    FILE* fp;
+    File(const char* path, const char* what) : fp(open_to_read(path)) {
+        if (!fp) QUOLL_LOGE("[Net] %s: cannot open %s: %s", what, path, strerror(errno));
+    }
+    ~File() {
+        if (fp) fclose(fp);
+    }
+};
+
+}  // namespace
+
+int Net::load_param(FILE* fp) { return load_param(DataReaderFromStdio(fp)); }
+int Net::load_param_bin(FILE* fp) { return load_param_bin(DataReaderFromStdio(fp)); }
+int Net::load_model(FILE* fp) { return load_model(DataReaderFromStdio(fp)); }
+
+int Net::load_param(const char* path) {
+    if (check_file_format(path, "load_param", FileKind::kTextParam) != kOk) return kError;
+    File file(path, "load_param");
+    return file.fp ? load_param(file.fp) : (int)kError;
+}
+
+int Net::load_param_bin(const char* path) {
+    if (check_file_format(path, "load_param_bin", FileKind::kBinaryParam) != kOk) return kError;
+    File file(path, "load_param_bin");
+    return file.fp ? load_param_bin(file.fp) : (int)kError;
+}
+
+int Net::load_model(const char* path) {
+    if (!d->weights_loaded &&
+        check_file_format(path, "load_model", FileKind::kWeights, d->weights_id) != kOk) {
+        clear();
+        return kError;
+    }
+    if (MappedFile* const mapped = MappedFile::open(path)) {
+        const int status = d->load_model(ModelBinFromMappedFile(mapped), *mapped, true, opt);
+        mapped->close();
+        return status;
+    }
+    File file(path, "load_model");
+    if (!file.fp) return kError;
+    const DataReaderFromStdio reader(file.fp);
+    return d->load_model(ModelBinFromDataReader(reader), reader, true, opt);
+}
+
+int Net::load_param_mem(const char* text) {
+    const unsigned char* mem = (const unsigned char*)text;
+    return load_param(DataReaderFromMemory(mem, strlen(text)));
+}
+#endif
+
+static bool aligned(const unsigned char* mem, const char* what) {
+    if (mem && (uintptr_t)mem % 4 == 0) return true;
+    QUOLL_LOGE("[Net] %s: the memory at %p is not 4-byte aligned", what, (const void*)mem);
+    return false;
+}
+
+// Of memory whose size is known.
+static bool right_format(const unsigned char* mem, size_t size, FileKind kind, const char* what) {
+    if (size == (size_t)-1) return true;
+    const char* const format = unexpected_format(mem, std::min<size_t>(size, 4096), size, kind);
+    if (format) QUOLL_LOGE("[Net] %s: the %zu bytes are %s", what, size, format);
+    return !format;
+}
+
+int Net::load_param(const unsigned char* mem) { return load_param(mem, (size_t)-1); }
+int Net::load_model(const unsigned char* mem) { return load_model(mem, (size_t)-1); }
+
+int Net::load_param(const unsigned char* mem, size_t size) {
+    if (!aligned(mem, "load_param") ||
+        !right_format(mem, size, FileKind::kBinaryParam, "load_param"))
+        return 0;
+    const unsigned char* p = mem;
+    return load_param_bin(DataReaderFromMemory(p, size)) == kOk ? (int)(p - mem) : 0;
+}
+
+int Net::load_model(const unsigned char* mem, size_t size) {
+    if (!aligned(mem, "load_model") || !right_format(mem, size, FileKind::kWeights, "load_model"))
+        return 0;
+    const WeightsId& id = d->weights_id;
+    if (size != (size_t)-1 && id.size && !d->weights_loaded &&
+        check_weights_id(id, weights_id_of(mem, (size_t)std::min<uint64_t>(id.size, size)))) {
+        clear();
+        return 0;
+    }
+    const unsigned char* p = mem;
+    return load_model(DataReaderFromMemory(p, size)) == kOk ? (int)(p - mem) : 0;
+}
+
+int Net::keep_blob(const char* name) {
+    if (d->weights_loaded) {
+        QUOLL_LOGE("[Net] keep_blob('%s') has to come before load_model", name);
+        return kError;
+    }
+    const int index = find_blob_index_by_name(name);
+    return index < 0 ? (int)kError : keep_blob(index);
+}
+
+int Net::keep_blob(int index) {
+    if (d->weights_loaded || index < 0 || (size_t)index >= d->blobs.size()) {
+        QUOLL_LOGE(d->weights_loaded ? "[Net] keep_blob(%d) has to come before load_model"
+                                     : "[Net] keep_blob: there is no blob with the index %d",
+                   index);
+        return kError;
+    }
+    d->kept.resize(d->blobs.size(), 0);
+    d->kept[index] = 1;
+    return kOk;
+}
+
+const std::vector<int>& Net::input_indexes() const { return d->input_indexes; }
+const std::vector<int>& Net::output_indexes() const { return d->output_indexes; }
+const std::vector<const char*>& Net::input_names() const { return d->input_names; }
+const std::vector<const char*>& Net::output_names() const { return d->output_names; }
+const std::vector<Blob>& Net::blobs() const { return d->blobs; }
+const std::vector<Layer*>& Net::layers() const { return d->layers; }
+
+// Levenshtein's distance: insertions, deletions and replacements of one character.
+static size_t edit_distance(const std::string& a, const std::string& b) {
+    std::vector<size_t> row(b.size() + 1);
+    for (size_t j = 0; j <= b.size(); j++) row[j] = j;
+    for (size_t i = 1; i <= a.size(); i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); j++) {
+            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min(replaced, std::min(row[j], row[j - 1]) + 1);
+        }
+    }
+    return row[b.size()];
+}
+
+std::string suggest_names(const std::string& name, const std::vector<std::string>& candidates) {
+    // Enough to be useful; names beyond these would only slow the message down.
+    const size_t kMostCandidates = 4096, kMostNames = 3, kLongest = 128;
+    std::vector<std::pair<size_t, std::string>> near;
+    if (name.size() <= kLongest) {
+        for (size_t i = 0; i < candidates.size() && i < kMostCandidates; i++) {
+            if (candidates[i].empty() || candidates[i].size() > kLongest) continue;
+            const size_t distance = edit_distance(name, candidates[i]);
+            if (distance <= std::max<size_t>(2, name.size() / 2))
+                near.emplace_back(distance, candidates[i]);
+        }
+    }
+    std::stable_sort(near.begin(), near.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::string text;
+    for (size_t i = 0; i < near.size() && i < kMostNames; i++)
+        text += (i ? ", " : "; did you mean ") + near[i].second;
+    return text.empty() ? text : text + "?";
+}
+
+int Net::find_blob_index_by_name(const char* name) const {
+    const auto it = d->blob_of_name.find(name);
+    if (it != d->blob_of_name.end()) return it->second;
+    const auto escaped = d->blob_of_name.find(param_word(name));
+    if (escaped != d->blob_of_name.end()) return escaped->second;
+    std::vector<std::string> names;
+    for (const Blob& blob : d->blobs) names.push_back(blob.name);
+    QUOLL_LOGE("[Net] there is no blob '%s'%s", name, suggest_names(name, names).c_str());
+    return -1;
+}
+
+int Net::find_layer_index_by_name(const char* name) const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < d->layers.size(); i++) {
+        if (d->layers[i]->name == name) return (int)i;
+        names.push_back(d->layers[i]->name);
+    }
+    QUOLL_LOGE("[Net] there is no layer '%s'%s", name, suggest_names(name, names).c_str());
+    return -1;
+}
+
+}  // namespace quoll

@@ -1,0 +1,288 @@
+#include "plan/place_plan.h"
+
+#include <algorithm>
+
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/cpu/layout/lanes.h"
+#include "layer/tensor/concat.h"
+#include "layer/tensor/slice.h"
+#include "layer/vision/shufflechannel.h"
+
+namespace quoll {
+
+namespace {
+
+// Between the first input and the last reader, in layers: what is farther apart is left to be
+// copied, which bounds the time that planning takes.
+const int kFarthest = 1000;
+const size_t kMostInputs = 256;
+
+class Planner {
+public:
+    Planner(const std::vector<Layer*>& layers, const std::vector<std::vector<int>>& consumers,
+            const std::vector<Shape>& shapes, const Option& opt)
+        : layers_(layers),
+          consumers_(consumers),
+          shapes_(shapes),
+          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4),
+          lanes_(opt.use_packing_layout ? host_kernel_set().lanes : 1) {}
+    PlacePlan run();
+
+private:
+    typedef PlacePlan::Place Place;
+    // When a blob, or the block of a root, is there: while these layers run.
+    struct Life {
+        int from = 0, to = -1;
+        double bytes = 0;
+    };
+    struct Input {
+        int blob, first;
+    };
+
+    bool joins_lanes(const Layer& layer) const;
+    bool cuts_lanes(const Layer& layer) const;
+    int cut_from(int blob, int* first) const;
+    void place_pieces(int index, const Input& in);
+    int pack_of(const Layer& layer) const;
+    void find_lives();
+    void join(int index);
+    std::vector<Input> inputs_to_place(int index) const;
+    bool fits(const Life& root, const std::vector<Input>& inputs, Life* with) const;
+    void count(const Life& root, const Life& with, const std::vector<Input>& inputs,
+               std::vector<double>* more) const;
+
+    const std::vector<Layer*>& layers_;
+    const std::vector<std::vector<int>>& consumers_;
+    const std::vector<Shape>& shapes_;
+    const int float_size_;  // bytes of a stored f32
+    const int lanes_;
+    PlacePlan plan_;
+    std::vector<int> packs_;      // of each blob, as far as can be told
+    std::vector<int> producers_;  // the layer if it is one that can be given a place, else -1
+    std::vector<Life> lives_;     // of each blob
+    std::vector<Life> blocks_;    // of each root
+    std::vector<double> bytes_;   // alive while each layer runs
+    double most_ = 0;
+};
+
+// A Concat of blobs of known sizes, of 2 axes or more, along the outermost.
+bool Planner::joins_lanes(const Layer& layer) const {
+    const Concat* concat = as<Concat>(&layer);
+    if (!concat || layer.bottoms.size() < 2 || layer.bottoms.size() > kMostInputs ||
+        layer.tops.size() != 1)
+        return false;
+    const Shape& out = shapes_[layer.tops[0]];
+    const int axis = concat->axis;
+    if (out.dims < 2 || out.n != 1 || out.total() == 0 || (axis != 0 && axis != -out.dims))
+        return false;
+    return std::all_of(layer.bottoms.begin(), layer.bottoms.end(), [&](int id) {
+        return shapes_[id].dims == out.dims && shapes_[id].dtype == out.dtype &&
+               shapes_[id].total() > 0;
+    });
+}
+
+// A Slice of such a blob, whose pieces share its memory.
+bool Planner::cuts_lanes(const Layer& layer) const {
+    const Slice* slice = as<Slice>(&layer);
+    if (!slice || layer.bottoms.size() != 1) return false;
+    const Shape& in = shapes_[layer.bottoms[0]];
+    const int axis = slice->axis;
+    return in.dims >= 2 && in.n == 1 && (axis == 0 || axis == -in.dims) &&
+           shapes_[layer.tops[0]].dims == in.dims;
+}
+
+// The blob that this one is a piece of, and where; -1: none.
+int Planner::cut_from(int blob, int* first) const {
+    const Layer& layer = *layers_[lives_[blob].from];
+    *first = 0;
+    if (!cuts_lanes(layer)) return -1;
+    for (int id : layer.tops) {
+        if (id == blob) return layer.bottoms[0];
+        *first += shapes_[id].size(0);
+    }
+    return -1;
+}
+
+// The elempack of the first output, as fast forms choose it.
+int Planner::pack_of(const Layer& layer) const {
+    const Shape& out = shapes_[layer.tops[0]];
+    if (out.dims == 0 || !layer.support_packing) return 1;
+    const bool elementwise = layer.one_blob_only && layer.support_inplace;
+    if (elementwise || as<ShuffleChannel>(&layer)) return packs_[layer.bottoms[0]];
+    int pack = pack_within(lanes_, out.size(0));
+    if (!joins_lanes(layer)) return pack;
+    for (int id : layer.bottoms)
+        pack = pack_within(std::min(pack, packs_[id]), shapes_[id].size(0));
+    return pack;
+}
+
+void Planner::find_lives() {
+    const int count = (int)layers_.size();
+    lives_.resize(shapes_.size());
+    packs_.assign(shapes_.size(), 1);
+    producers_.assign(shapes_.size(), -1);
+    std::vector<double> change((size_t)count + 1);
+    for (int i = 0; i < count; i++) {
+        const Layer& layer = *layers_[i];
+        for (int id : layer.tops) {
+            Life& life = lives_[id];
+            life.from = i;
+            life.to = consumers_[id].empty() ? i : std::max(i, consumers_[id].back());
+            const size_t size =
+                shapes_[id].dtype == DType::f32 ? float_size_ : dtype_size(shapes_[id].dtype);
+            life.bytes = (double)shapes_[id].total() * (double)size;
+        }
+        if (cuts_lanes(layer)) {
+            Life& whole = lives_[layer.bottoms[0]];
+            for (int id : layer.tops) {
+                packs_[id] = pack_within(packs_[layer.bottoms[0]], shapes_[id].size(0));
+                lives_[id].bytes = 0;
+                whole.to = std::max(whole.to, lives_[id].to);
+            }
+        }
+        if (layer.tops.size() != 1) continue;
+        packs_[layer.tops[0]] = pack_of(layer);
+        if (has_trait(layer, kCreatesOutput)) producers_[layer.tops[0]] = i;
+        if (!layer.support_inplace || layer.bottoms.empty()) continue;
+        Life& in = lives_[layer.bottoms[0]];
+        if (in.to == i && in.bytes == lives_[layer.tops[0]].bytes) in.to = i - 1;
+    }
+    for (const Life& life : lives_) {
+        if (life.to < life.from) continue;
+        change[life.from] += life.bytes;
+        change[life.to + 1] -= life.bytes;
+    }
+    double alive = 0;
+    for (int i = 0; i < count; i++) {
+        alive += change[i];
+        bytes_.push_back(alive);
+        most_ = std::max(most_, alive);
+    }
+}
+
+// Those that can be, the last to be computed first.
+std::vector<Planner::Input> Planner::inputs_to_place(int index) const {
+    const Layer& layer = *layers_[index];
+    const int pack = packs_[layer.tops[0]];
+    std::vector<Input> inputs;
+    int first = 0;
+    for (const int bottom : layer.bottoms) {
+        int id = bottom, start;
+        const int whole = cut_from(bottom, &start);
+        start = first - start;
+        if (whole >= 0 && consumers_[whole].size() == 1 && packs_[bottom] == pack && start >= 0 &&
+            start + shapes_[whole].size(0) <= shapes_[layer.tops[0]].size(0))
+            id = whole;
+        else
+            start = first;
+        const int maker = producers_[id];
+        const bool twice = std::any_of(inputs.begin(), inputs.end(),
+                                       [&](const Input& other) { return other.blob == id; });
+        if (maker >= 0 && maker < index && plan_.places[id].root < 0 && packs_[id] == pack &&
+            !twice) {
+            auto at = inputs.begin();
+            while (at != inputs.end() && producers_[at->blob] > maker) ++at;
+            inputs.insert(at, Input{id, start});
+        }
+        first += shapes_[bottom].size(0);
+    }
+    return inputs;
+}
+
+// For each layer of with's: bytes that come to those alive when these inputs lie in the root.
+void Planner::count(const Life& root, const Life& with, const std::vector<Input>& inputs,
+                    std::vector<double>* more) const {
+    more->assign((size_t)(with.to - with.from) + 2, 0.);
+    const auto add = [&](int from, int to, double bytes) {
+        if (from > to) return;
+        (*more)[from - with.from] += bytes;
+        (*more)[to + 1 - with.from] -= bytes;
+    };
+    add(with.from, root.from - 1, root.bytes);
+    add(root.to + 1, with.to, root.bytes);
+    for (const Input& in : inputs)
+        add(lives_[in.blob].from, lives_[in.blob].to, -lives_[in.blob].bytes);
+    for (size_t i = 1; i < more->size(); i++) (*more)[i] += (*more)[i - 1];
+}
+
+bool Planner::fits(const Life& root, const std::vector<Input>& inputs, Life* with) const {
+    *with = root;
+    for (const Input& in : inputs) {
+        with->from = std::min(with->from, lives_[in.blob].from);
+        with->to = std::max(with->to, lives_[in.blob].to);
+    }
+    if (with->to - with->from > kFarthest) return false;
+    std::vector<double> more;
+    count(root, *with, inputs, &more);
+    for (int i = with->from; i <= with->to; i++)
+        if (bytes_[i] + more[i - with->from] > most_) return false;
+    return true;
+}
+
+void Planner::join(int index) {
+    const Layer& layer = *layers_[index];
+    const int top = layer.tops[0];
+    Place own = plan_.places[top];
+    if (own.overlaps) return;  // nothing may lie there before it
+    Life block = own.root < 0 ? lives_[top] : blocks_[own.root], with;
+    std::vector<Input> inputs = inputs_to_place(index);
+    while (!inputs.empty() && !fits(block, inputs, &with)) inputs.pop_back();
+    if (inputs.empty()) return;
+    std::vector<double> more;
+    count(block, with, inputs, &more);
+    for (int i = with.from; i <= with.to; i++) bytes_[i] += more[i - with.from];
+    if (own.root < 0) {
+        own.root = (int)plan_.roots.size(), own.concat = index, own.count = shapes_[top].size(0);
+        plan_.roots.push_back({shapes_[top], packs_[top]});
+        blocks_.push_back(with);
+    }
+    own.has_parts = true;
+    plan_.places[top] = own;
+    blocks_[own.root] = with;
+    for (const Input& in : inputs) {
+        Place& place = plan_.places[in.blob];
+        place.root = own.root, place.concat = index;
+        place.first = own.first + in.first, place.count = shapes_[in.blob].size(0);
+        place_pieces(index, in);
+    }
+}
+
+// Of an input that others are pieces of: those that lie where the Concat wants them.
+void Planner::place_pieces(int index, const Input& in) {
+    const Layer& layer = *layers_[index];
+    Place& whole = plan_.places[in.blob];
+    int covered = 0, first = 0;
+    for (int id : layer.bottoms) {
+        const int count = shapes_[id].size(0);
+        int start;
+        if (id == in.blob) return;
+        if (cut_from(id, &start) == in.blob && in.first + start == first &&
+            plan_.places[id].root < 0) {
+            Place& piece = plan_.places[id];
+            piece.root = whole.root, piece.concat = index, piece.source = in.blob;
+            piece.first = whole.first + start, piece.count = count;
+            covered += count;
+        }
+        first += count;
+    }
+    whole.overlaps = covered < whole.count;
+}
+
+PlacePlan Planner::run() {
+    plan_.places.resize(shapes_.size());
+    find_lives();
+    // Readers come first, so that a Concat knows whether it has a place itself.
+    for (int i = (int)layers_.size() - 1; i >= 0; i--)
+        if (joins_lanes(*layers_[i])) join(i);
+    return std::move(plan_);
+}
+
+}  // namespace
+
+PlacePlan make_place_plan(const std::vector<Layer*>& layers,
+                          const std::vector<std::vector<int>>& consumers,
+                          const std::vector<Shape>& shapes, const Option& opt) {
+    return Planner(layers, consumers, shapes, opt).run();
+}
+
+}  // namespace quoll

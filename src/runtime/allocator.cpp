@@ -1,0 +1,171 @@
+#include "quoll/allocator.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "quoll/log.h"
+
+namespace quoll {
+
+// No single block may exceed this: half of the address space guards every size computation above
+// it.
+static const size_t kMaxBlock = SIZE_MAX / 4;
+
+// Large blocks begin on pages of this size, where the system has them: fewer faults when they are
+// touched first, and fewer misses when addresses are translated.
+static const size_t kHugePage = 2 << 20;
+
+void* fast_malloc(size_t size) {
+    if (size > kMaxBlock) return nullptr;
+    void* ptr = nullptr;
+    const bool huge = size >= kHugePage;
+    if (posix_memalign(&ptr, huge ? kHugePage : (size_t)kMallocAlign, size + kMallocOverread))
+        return nullptr;
+#if defined(MADV_HUGEPAGE)
+    // Whole pages only: what is behind the block would take memory too.
+    if (huge) madvise(ptr, size / kHugePage * kHugePage, MADV_HUGEPAGE);
+#endif
+    return ptr;
+}
+
+void fast_free(void* ptr) { free(ptr); }
+
+Allocator::~Allocator() {}
+
+namespace {
+
+// The bookkeeping that both pool allocators share; not thread-safe by itself.
+class Pool {
+public:
+    float ratio = 0.75f;
+    size_t drop_threshold = 10;
+
+    ~Pool() {
+        clear();
+        for (const Block& b : used_)
+            QUOLL_LOGE("[PoolAllocator] destroyed while a block of %zu bytes is in use", b.first);
+    }
+
+    void clear() {
+        for (const Block& b : kept_) fast_free(b.second);
+        kept_.clear();
+    }
+
+    void* take(size_t size) {
+        auto best = kept_.end();
+        for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+            if (it->first < size || it->first * ratio > size) continue;
+            if (best == kept_.end() || it->first < best->first) best = it;
+        }
+        if (best != kept_.end()) {
+            used_.splice(used_.end(), kept_, best);
+            return used_.back().second;
+        }
+        if (kept_.size() >= drop_threshold) drop_one(size);
+        void* ptr = fast_malloc(size);
+        if (!ptr && !kept_.empty()) {  // the kept blocks may be what stands in the way
+            clear();
+            ptr = fast_malloc(size);
+        }
+        if (ptr) used_.emplace_back(size, ptr);
+        return ptr;
+    }
+
+    void give(void* ptr) {
+        for (auto it = used_.begin(); it != used_.end(); ++it) {
+            if (it->second != ptr) continue;
+            kept_.splice(kept_.end(), used_, it);
+            return;
+        }
+        if (ptr) QUOLL_LOGE("[PoolAllocator] %p is not one of this pool's blocks", ptr);
+    }
+
+private:
+    typedef std::pair<size_t, void*> Block;
+
+    // None of the kept blocks fits: if all are smaller, the smallest is the least useful one, else
+    // the largest is.
+    void drop_one(size_t size) {
+        auto smallest = kept_.begin(), largest = kept_.begin();
+        for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+            if (it->first < smallest->first) smallest = it;
+            if (it->first > largest->first) largest = it;
+        }
+        if (largest == kept_.end()) return;
+        auto victim = largest->first < size ? smallest : largest;
+        fast_free(victim->second);
+        kept_.erase(victim);
+    }
+
+    std::list<Block> kept_, used_;
+};
+
+}  // namespace
+
+struct PoolAllocator::Private {
+    Pool pool;
+    std::mutex mutex;
+};
+
+PoolAllocator::PoolAllocator() : d(new Private) {}
+PoolAllocator::~PoolAllocator() { delete d; }
+
+void PoolAllocator::set_size_compare_ratio(float ratio) {
+    if (!(ratio >= 0.f && ratio <= 1.f)) {
+        QUOLL_LOGE("[PoolAllocator] size compare ratio: expected 0 to 1, got %g", ratio);
+        return;
+    }
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->pool.ratio = ratio;
+}
+
+void PoolAllocator::set_size_drop_threshold(size_t count) {
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->pool.drop_threshold = count;
+}
+
+void PoolAllocator::clear() {
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->pool.clear();
+}
+
+void* PoolAllocator::fastMalloc(size_t size) {
+    std::lock_guard<std::mutex> lock(d->mutex);
+    return d->pool.take(size);
+}
+
+void PoolAllocator::fastFree(void* ptr) {
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->pool.give(ptr);
+}
+
+struct UnlockedPoolAllocator::Private {
+    Pool pool;
+};
+
+UnlockedPoolAllocator::UnlockedPoolAllocator() : d(new Private) {}
+UnlockedPoolAllocator::~UnlockedPoolAllocator() { delete d; }
+
+void UnlockedPoolAllocator::set_size_compare_ratio(float ratio) {
+    if (!(ratio >= 0.f && ratio <= 1.f)) {
+        QUOLL_LOGE("[UnlockedPoolAllocator] size compare ratio: expected 0 to 1, got %g", ratio);
+        return;
+    }
+    d->pool.ratio = ratio;
+}
+
+void UnlockedPoolAllocator::set_size_drop_threshold(size_t count) {
+    d->pool.drop_threshold = count;
+}
+void UnlockedPoolAllocator::clear() { d->pool.clear(); }
+void* UnlockedPoolAllocator::fastMalloc(size_t size) { return d->pool.take(size); }
+void UnlockedPoolAllocator::fastFree(void* ptr) { d->pool.give(ptr); }
+
+}  // namespace quoll

@@ -1,0 +1,22 @@
+// Asks the processor and the operating system. Tests of kernels on emulated units link a form of
+// their own.
+#ifndef QUOLL_CPU_DETECT_PRIVATE_H
+#define QUOLL_CPU_DETECT_PRIVATE_H
+
+#include "runtime/cpu_features.h"
+
+namespace quoll {
+
+// What cpu_features.h calls detected.
+CpuFeatures detect_cpu_features();
+
+// Micro-architectures that something is tuned for; `any` is every other one.
+enum class CpuCore { any, golden_cove };
+const char* cpu_core_name(CpuCore core);
+
+// Of the core that runs the first call.
+CpuCore host_cpu_core();
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,130 @@
+#include "quoll/datareader.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "quoll/log.h"
+
+namespace quoll {
+
+static const int kNothingPushedBack = -2;
+
+DataReader::DataReader() : pushed_back_(kNothingPushedBack) {}
+DataReader::~DataReader() {}
+int DataReader::scan(const char*, void*) const { return 0; }
+size_t DataReader::read(void*, size_t) const { return 0; }
+size_t DataReader::reference(size_t, const void**) const { return 0; }
+size_t DataReader::remaining() const { return (size_t)-1; }
+
+int DataReader::get_char() const {
+    if (pushed_back_ != kNothingPushedBack) {
+        const int ch = pushed_back_;
+        pushed_back_ = kNothingPushedBack;
+        return ch;
+    }
+    unsigned char ch = 0;
+    return read(&ch, 1) == 1 ? ch : -1;
+}
+
+void DataReader::unget_char(int ch) const { pushed_back_ = ch; }
+
+DataReaderFromStdio::DataReaderFromStdio(FILE* fp) : fp_(fp) {}
+
+int DataReaderFromStdio::scan(const char* format, void* p) const { return fscanf(fp_, format, p); }
+size_t DataReaderFromStdio::read(void* buf, size_t size) const { return fread(buf, 1, size, fp_); }
+int DataReaderFromStdio::get_char() const { return fgetc(fp_); }
+void DataReaderFromStdio::unget_char(int ch) const { ungetc(ch, fp_); }
+
+size_t DataReaderFromStdio::remaining() const {
+    struct stat st;
+    const long position = ftell(fp_);
+    if (position < 0 || fstat(fileno(fp_), &st) != 0 || !S_ISREG(st.st_mode)) return (size_t)-1;
+    return st.st_size > position ? (size_t)(st.st_size - position) : 0;
+}
+
+DataReaderFromMemory::DataReaderFromMemory(const unsigned char*& mem)
+    : mem_(mem), left_((size_t)-1) {}
+DataReaderFromMemory::DataReaderFromMemory(const unsigned char*& mem, size_t size)
+    : mem_(mem), left_(size) {}
+
+// One conversion of a text in memory, as sscanf with the consumed length.
+int DataReaderFromMemory::scan(const char* format, void* p) const {
+    const size_t length = strlen(format);
+    char extended[64];
+    if (length + 3 > sizeof(extended)) return 0;
+    memcpy(extended, format, length);
+    memcpy(extended + length, "%n", 3);
+    int consumed = 0;
+    const int items = sscanf((const char*)mem_, extended, p, &consumed);
+    mem_ += consumed;
+    return items > 0 ? items : 0;
+}
+
+size_t DataReaderFromMemory::read(void* buf, size_t size) const {
+    const size_t count = size < left_ ? size : left_;
+    memcpy(buf, mem_, count);
+    mem_ += count;
+    if (left_ != (size_t)-1) left_ -= count;
+    return count;
+}
+
+size_t DataReaderFromMemory::reference(size_t size, const void** buf) const {
+    if (size > left_ || (uintptr_t)mem_ % 4 != 0) return 0;
+    *buf = mem_;
+    mem_ += size;
+    if (left_ != (size_t)-1) left_ -= size;
+    return size;
+}
+
+size_t DataReaderFromMemory::remaining() const { return left_; }
+
+DataReaderFromMmap::DataReaderFromMmap(const char* path) : base_(0), size_(0), position_(0) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) != 0 || st.st_size <= 0) {
+        QUOLL_LOGE("[DataReaderFromMmap] cannot open %s, or it is empty", path);
+        if (fd >= 0) close(fd);
+        return;
+    }
+    void* map = mmap(0, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    close(fd);
+    if (map == MAP_FAILED) {
+        QUOLL_LOGE("[DataReaderFromMmap] cannot map %s", path);
+        return;
+    }
+    base_ = (const unsigned char*)map;
+    size_ = (size_t)st.st_size;
+}
+
+DataReaderFromMmap::~DataReaderFromMmap() {
+    if (base_) munmap((void*)base_, size_);
+}
+
+bool DataReaderFromMmap::ok() const { return base_ != 0; }
+
+size_t DataReaderFromMmap::read(void* buf, size_t size) const {
+    const size_t count = size < remaining() ? size : remaining();
+    if (count) memcpy(buf, base_ + position_, count);
+    position_ += count;
+    return count;
+}
+
+size_t DataReaderFromMmap::reference(size_t size, const void** buf) const {
+    if (size > remaining() || position_ % 4 != 0) return 0;
+    *buf = base_ + position_;
+    position_ += size;
+    return size;
+}
+
+size_t DataReaderFromMmap::remaining() const { return size_ - position_; }
+
+size_t DataReaderFromEmpty::read(void* buf, size_t size) const {
+    memset(buf, 0, size);
+    return size;
+}
+
+}  // namespace quoll

@@ -1,0 +1,423 @@
+#include "quoll/mat.h"
+
+#include <limits.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <new>
+
+#include "quoll/log.h"
+#include "runtime/scalar.h"
+
+namespace quoll {
+
+size_t dtype_size(DType dtype) {
+    switch (dtype) {
+        case DType::f32:
+        case DType::s32:
+            return 4;
+        case DType::f16:
+        case DType::bf16:
+            return 2;
+        case DType::s8:
+        case DType::u8:
+            return 1;
+    }
+    return 0;
+}
+
+const char* dtype_name(DType dtype) {
+    static const char* const names[] = {"f32", "f16", "bf16", "s32", "s8", "u8"};
+    return names[(int)dtype];
+}
+
+static DType dtype_of_size(size_t elemsize, int elempack) {
+    const size_t scalar = elempack > 0 ? elemsize / elempack : 0;
+    return scalar == 2 ? DType::f16 : scalar == 1 ? DType::s8 : DType::f32;
+}
+
+size_t Mat::channel_step(int dims, int w, int h, int d, size_t elemsize) {
+    const size_t count = (size_t)w * h * d;
+    return dims < 3 ? count : align_size(count * elemsize, 16) / elemsize;
+}
+
+Mat::Mat()
+    : data(0),
+      refcount(0),
+      elemsize(0),
+      elempack(0),
+      allocator(0),
+      dims(0),
+      w(0),
+      h(0),
+      d(0),
+      c(0),
+      cstep(0),
+      n(1),
+      nstep(0),
+      dtype(DType::f32) {}
+
+#define QUOLL_MAT_OWNING(PARAMS, ARGS, MORE_PARAMS, MORE_ARGS) \
+    Mat::Mat PARAMS : Mat() { create ARGS; }                   \
+    Mat::Mat MORE_PARAMS : Mat() { create MORE_ARGS; }
+QUOLL_MAT_OWNING((int w, size_t e, Allocator* a), (w, e, a), (int w, size_t e, int p, Allocator* a),
+                 (w, e, p, a))
+QUOLL_MAT_OWNING((int w, int h, size_t e, Allocator* a), (w, h, e, a),
+                 (int w, int h, size_t e, int p, Allocator* a), (w, h, e, p, a))
+QUOLL_MAT_OWNING((int w, int h, int c, size_t e, Allocator* a), (w, h, c, e, a),
+                 (int w, int h, int c, size_t e, int p, Allocator* a), (w, h, c, e, p, a))
+QUOLL_MAT_OWNING((int w, int h, int d, int c, size_t e, Allocator* a), (w, h, d, c, e, a),
+                 (int w, int h, int d, int c, size_t e, int p, Allocator* a), (w, h, d, c, e, p, a))
+#undef QUOLL_MAT_OWNING
+
+Mat::Mat(const Shape& shape, int elempack, Allocator* allocator) : Mat() {
+    create(shape, elempack, allocator);
+}
+
+Mat::Mat(int w, void* p, size_t e, Allocator* a) : Mat() { set_view(1, w, 1, 1, 1, p, e, 1, a); }
+Mat::Mat(int w, int h, void* p, size_t e, Allocator* a) : Mat() {
+    set_view(2, w, h, 1, 1, p, e, 1, a);
+}
+Mat::Mat(int w, int h, int c, void* p, size_t e, Allocator* a) : Mat() {
+    set_view(3, w, h, 1, c, p, e, 1, a);
+}
+Mat::Mat(int w, int h, int d, int c, void* p, size_t e, Allocator* a) : Mat() {
+    set_view(4, w, h, d, c, p, e, 1, a);
+}
+Mat::Mat(int w, void* p, size_t e, int pack, Allocator* a) : Mat() {
+    set_view(1, w, 1, 1, 1, p, e, pack, a);
+}
+Mat::Mat(int w, int h, void* p, size_t e, int pack, Allocator* a) : Mat() {
+    set_view(2, w, h, 1, 1, p, e, pack, a);
+}
+Mat::Mat(int w, int h, int c, void* p, size_t e, int pack, Allocator* a) : Mat() {
+    set_view(3, w, h, 1, c, p, e, pack, a);
+}
+Mat::Mat(int w, int h, int d, int c, void* p, size_t e, int pack, Allocator* a) : Mat() {
+    set_view(4, w, h, d, c, p, e, pack, a);
+}
+
+Mat::Mat(const Mat& m)
+    : data(m.data),
+      refcount(m.refcount),
+      elemsize(m.elemsize),
+      elempack(m.elempack),
+      allocator(m.allocator),
+      dims(m.dims),
+      w(m.w),
+      h(m.h),
+      d(m.d),
+      c(m.c),
+      cstep(m.cstep),
+      n(m.n),
+      nstep(m.nstep),
+      dtype(m.dtype) {
+    addref();
+}
+
+Mat::Mat(Mat&& m)
+    : data(m.data),
+      refcount(m.refcount),
+      elemsize(m.elemsize),
+      elempack(m.elempack),
+      allocator(m.allocator),
+      dims(m.dims),
+      w(m.w),
+      h(m.h),
+      d(m.d),
+      c(m.c),
+      cstep(m.cstep),
+      n(m.n),
+      nstep(m.nstep),
+      dtype(m.dtype) {
+    m.refcount = 0;
+    m.release();
+}
+
+Mat::~Mat() { release(); }
+
+Mat& Mat::operator=(const Mat& m) {
+    if (this == &m) return *this;
+    Mat copy(m);
+    return *this = static_cast<Mat&&>(copy);
+}
+
+Mat& Mat::operator=(Mat&& m) {
+    if (this == &m) return *this;
+    release();
+    data = m.data, refcount = m.refcount, elemsize = m.elemsize, elempack = m.elempack;
+    allocator = m.allocator, dims = m.dims, w = m.w, h = m.h, d = m.d, c = m.c;
+    cstep = m.cstep, n = m.n, nstep = m.nstep, dtype = m.dtype;
+    m.refcount = 0;
+    m.release();
+    return *this;
+}
+
+void Mat::fill(float v) { fill<float>(v); }
+void Mat::fill(int v) { fill<int>(v); }
+
+void Mat::set_view(int dims_, int w_, int h_, int d_, int c_, void* data_, size_t elemsize_,
+                   int elempack_, Allocator* allocator_) {
+    dims = dims_, w = w_, h = h_, d = d_, c = c_;
+    data = data_, elemsize = elemsize_, elempack = elempack_, allocator = allocator_;
+    dtype = dtype_of_size(elemsize, elempack);
+    cstep = channel_step(dims, w, h, d, elemsize);
+    n = 1, nstep = cstep * c;
+}
+
+// True when the padded channels and batch items stay below any size that an allocation could have.
+static bool fits_memory(int w, int h, int d, int c, int n, size_t elemsize) {
+    const double channel = (double)w * h * d * (double)elemsize + 16;
+    return (channel * c + 16) * n < (double)(SIZE_MAX / 8);
+}
+
+// A block begins with the reference count, so that views with an offset of their own can share it
+// and free it; the scalars follow at the next aligned address.
+void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
+                   size_t elemsize_, int elempack_, Allocator* allocator_) {
+    if (dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ && dtype == dtype_ &&
+        elemsize == elemsize_ && elempack == elempack_ && allocator == allocator_ && refcount &&
+        refcount->load() == 1 && cstep == channel_step(dims, w, h, d, elemsize))
+        return;
+    release();
+    if (w_ <= 0 || h_ <= 0 || d_ <= 0 || c_ <= 0 || n_ <= 0 || elempack_ <= 0 || elemsize_ == 0)
+        return;
+    if (!fits_memory(w_, h_, d_, c_, n_, elemsize_)) {
+        QUOLL_LOGE("[Mat] a blob of %d x %d x %d x %d x %d elements is too large", w_, h_, d_, c_,
+                   n_);
+        return;
+    }
+    const size_t step = channel_step(dims_, w_, h_, d_, elemsize_);
+    const size_t item = n_ > 1 ? align_size(step * c_ * elemsize_, 16) / elemsize_ : step * c_;
+    const size_t block = kMallocAlign + item * n_ * elemsize_;
+    void* memory = allocator_ ? allocator_->fastMalloc(block) : fast_malloc(block);
+    if (!memory) {
+        QUOLL_LOGE("[Mat] out of memory: %zu bytes for a blob", block);
+        return;
+    }
+    set_view(dims_, w_, h_, d_, c_, (unsigned char*)memory + kMallocAlign, elemsize_, elempack_,
+             allocator_);
+    dtype = dtype_;
+    cstep = step, n = n_, nstep = item;
+    refcount = new (memory) std::atomic<int>(1);
+}
+
+void Mat::create(int w_, size_t e, Allocator* a) { create(w_, e, 1, a); }
+void Mat::create(int w_, int h_, size_t e, Allocator* a) { create(w_, h_, e, 1, a); }
+void Mat::create(int w_, int h_, int c_, size_t e, Allocator* a) { create(w_, h_, c_, e, 1, a); }
+void Mat::create(int w_, int h_, int d_, int c_, size_t e, Allocator* a) {
+    create(w_, h_, d_, c_, e, 1, a);
+}
+void Mat::create(int w_, size_t e, int p, Allocator* a) {
+    allocate(1, w_, 1, 1, 1, 1, dtype_of_size(e, p), e, p, a);
+}
+void Mat::create(int w_, int h_, size_t e, int p, Allocator* a) {
+    allocate(2, w_, h_, 1, 1, 1, dtype_of_size(e, p), e, p, a);
+}
+void Mat::create(int w_, int h_, int c_, size_t e, int p, Allocator* a) {
+    allocate(3, w_, h_, 1, c_, 1, dtype_of_size(e, p), e, p, a);
+}
+void Mat::create(int w_, int h_, int d_, int c_, size_t e, int p, Allocator* a) {
+    allocate(4, w_, h_, d_, c_, 1, dtype_of_size(e, p), e, p, a);
+}
+
+void Mat::create(const Shape& s, int pack, Allocator* a) {
+    Shape e = s;
+    if (s.dims < 1 || s.dims > 4 || pack < 1 || s.size(0) % pack != 0) {
+        QUOLL_LOGE("[Mat] create: %d axes, outermost %d, elempack %d", s.dims,
+                   s.dims >= 1 && s.dims <= 4 ? s.size(0) : 0, pack);
+        release();
+        return;
+    }
+    e.set_size(0, s.size(0) / pack);
+    allocate(e.dims, e.w, e.h, e.d, e.c, e.n, e.dtype, dtype_size(e.dtype) * pack, pack, a);
+}
+
+void Mat::create_like(const Mat& m, Allocator* a) {
+    allocate(m.dims, m.w, m.h, m.d, m.c, m.n, m.dtype, m.elemsize, m.elempack, a);
+}
+
+void Mat::addref() {
+    if (refcount) refcount->fetch_add(1, std::memory_order_relaxed);
+}
+
+void Mat::release() {
+    if (refcount && refcount->fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        if (allocator)
+            allocator->fastFree(refcount);
+        else
+            fast_free(refcount);
+    }
+    data = 0, refcount = 0, elemsize = 0, elempack = 0;
+    dims = 0, w = 0, h = 0, d = 0, c = 0, cstep = 0, n = 1, nstep = 0;
+    dtype = DType::f32;
+}
+
+Shape Mat::logical_shape() const {
+    Shape s;
+    s.dims = dims, s.w = w, s.h = h, s.d = d, s.c = c, s.n = n, s.dtype = dtype;
+    if (dims >= 1 && dims <= 4) s.set_size(0, s.size(0) * elempack);
+    return s;
+}
+
+Mat Mat::shape() const {
+    const Shape s = logical_shape();
+    Mat m;
+    m.set_view(s.dims, s.w, s.h, s.d, s.c, 0, dtype_size(s.dtype), 1, 0);
+    m.n = n, m.dtype = dtype;
+    return m;
+}
+
+// Copies rows of `count` elements when the channel steps differ.
+static void copy_elements(const Mat& src, Mat& dst, size_t count) {
+    for (int b = 0; b < src.n; b++) {
+        const unsigned char* from = (const unsigned char*)src.data + b * src.nstep * src.elemsize;
+        unsigned char* to = (unsigned char*)dst.data + b * dst.nstep * dst.elemsize;
+        for (int q = 0; q < src.c; q++)
+            memcpy(to + q * dst.cstep * dst.elemsize, from + q * src.cstep * src.elemsize,
+                   count * src.elemsize);
+    }
+}
+
+Mat Mat::clone(Allocator* a) const {
+    Mat m;
+    if (empty()) return m;
+    m.create_like(*this, a);
+    if (!m.empty()) copy_elements(*this, m, (size_t)w * h * d);
+    return m;
+}
+
+void Mat::clone_from(const Mat& mat, Allocator* a) { *this = mat.clone(a); }
+
+// Elements of this Mat in order c, d, h, w, written to (or read from) a Mat of another split.
+static void copy_in_order(const Mat& src, Mat& dst) {
+    const size_t from_count = (size_t)src.w * src.h * src.d,
+                 to_count = (size_t)dst.w * dst.h * dst.d;
+    const size_t es = src.elemsize, total = from_count * src.c;
+    for (int b = 0; b < src.n; b++) {
+        const unsigned char* from = (const unsigned char*)src.data + b * src.nstep * es;
+        unsigned char* to = (unsigned char*)dst.data + b * dst.nstep * es;
+        for (size_t i = 0; i < total;) {
+            const size_t fq = i / from_count, fi = i % from_count, tq = i / to_count,
+                         ti = i % to_count;
+            const size_t left = from_count - fi < to_count - ti ? from_count - fi : to_count - ti;
+            memcpy(to + (tq * dst.cstep + ti) * es, from + (fq * src.cstep + fi) * es, left * es);
+            i += left;
+        }
+    }
+}
+
+Mat Mat::reshape_to(int dims_, int w_, int h_, int d_, int c_, Allocator* a) const {
+    Mat m;
+    if (empty() || w_ <= 0 || h_ <= 0 || d_ <= 0 || c_ <= 0) return m;
+    const size_t from_count = (size_t)w * h * d, to_count = (size_t)w_ * h_ * d_;
+    if (from_count * c != to_count * c_) return m;
+    const size_t to_step = channel_step(dims_, w_, h_, d_, elemsize);
+    const bool gapless = cstep == from_count || c == 1;
+    const bool same_steps = from_count == to_count && to_step == cstep;
+    if (same_steps || (gapless && (to_step == to_count || c_ == 1))) {
+        m = *this;
+        m.dims = dims_, m.w = w_, m.h = h_, m.d = d_, m.c = c_;
+        m.cstep = c_ == 1 ? to_count : to_step;  // the block may end where the last channel ends
+        if (m.n == 1) m.nstep = m.cstep * m.c;
+        return m;
+    }
+    m.allocate(dims_, w_, h_, d_, c_, n, dtype, elemsize, elempack, a);
+    if (!m.empty()) copy_in_order(*this, m);
+    return m;
+}
+
+Mat Mat::reshape(int w_, Allocator* a) const { return reshape_to(1, w_, 1, 1, 1, a); }
+Mat Mat::reshape(int w_, int h_, Allocator* a) const { return reshape_to(2, w_, h_, 1, 1, a); }
+Mat Mat::reshape(int w_, int h_, int c_, Allocator* a) const {
+    return reshape_to(3, w_, h_, 1, c_, a);
+}
+Mat Mat::reshape(int w_, int h_, int d_, int c_, Allocator* a) const {
+    return reshape_to(4, w_, h_, d_, c_, a);
+}
+
+// A view without reference count, `offset` elements into this one.
+Mat Mat::view(int dims_, int w_, int h_, int d_, int c_, size_t offset) const {
+    Mat m;
+    m.set_view(dims_, w_, h_, d_, c_, (unsigned char*)data + offset * elemsize, elemsize, elempack,
+               allocator);
+    m.dtype = dtype;
+    return m;
+}
+
+Mat Mat::channel(int q) {
+    Mat m = view(dims - 1, w, h, d, 1, q * cstep);
+    m.dims = dims >= 4 ? 3 : 2;
+    if (dims >= 4) m.c = d, m.d = 1, m.cstep = (size_t)w * h, m.nstep = m.cstep * m.c;
+    return m;
+}
+const Mat Mat::channel(int q) const { return const_cast<Mat*>(this)->channel(q); }
+Mat Mat::depth(int z) { return view(2, w, h, 1, 1, (size_t)w * h * z); }
+const Mat Mat::depth(int z) const { return const_cast<Mat*>(this)->depth(z); }
+float* Mat::row(int y) { return row<float>(y); }
+const float* Mat::row(int y) const { return row<float>(y); }
+
+Mat Mat::channel_range(int q, int channels) {
+    Mat m = view(dims, w, h, d, channels, q * cstep);
+    m.cstep = cstep, m.nstep = cstep * channels;
+    return m;
+}
+const Mat Mat::channel_range(int q, int channels) const {
+    return const_cast<Mat*>(this)->channel_range(q, channels);
+}
+Mat Mat::depth_range(int z, int depths) {
+    Mat m = view(3, w, h, 1, depths, (size_t)w * h * z);
+    m.cstep = (size_t)w * h, m.nstep = m.cstep * depths;
+    return m;
+}
+const Mat Mat::depth_range(int z, int depths) const {
+    return const_cast<Mat*>(this)->depth_range(z, depths);
+}
+Mat Mat::row_range(int y, int rows) { return view(2, w, rows, 1, 1, (size_t)w * y); }
+const Mat Mat::row_range(int y, int rows) const {
+    return const_cast<Mat*>(this)->row_range(y, rows);
+}
+Mat Mat::range(int x, int count) { return view(1, count, 1, 1, 1, x); }
+const Mat Mat::range(int x, int count) const { return const_cast<Mat*>(this)->range(x, count); }
+
+Mat Mat::batch(int b) {
+    Mat m = view(dims, w, h, d, c, b * nstep);
+    m.cstep = cstep, m.nstep = cstep * c;
+    return m;
+}
+const Mat Mat::batch(int b) const { return const_cast<Mat*>(this)->batch(b); }
+
+void Mat::substract_mean_normalize(const float* mean_vals, const float* norm_vals) {
+    if (dtype != DType::f32 || elempack != 1) {
+        QUOLL_LOGE("[Mat] substract_mean_normalize: expected f32 with elempack 1, got %s with %d",
+                   dtype_name(dtype), elempack);
+        return;
+    }
+    if (!mean_vals && !norm_vals) return;
+    for (int b = 0; b < n; b++) {
+        for (int q = 0; q < c; q++) {
+            float* ptr = (float*)data + b * nstep + q * cstep;
+            const float mean = mean_vals ? mean_vals[q] : 0.f,
+                        norm = norm_vals ? norm_vals[q] : 1.f;
+            const size_t count = (size_t)w * h * d;
+            for (size_t i = 0; i < count; i++) ptr[i] = (ptr[i] - mean) * norm;
+        }
+    }
+}
+
+Mat Mat::from_float16(const unsigned short* data, int size) {
+    Mat m(size);
+    if (m.empty()) return m;
+    float* ptr = m;
+    for (int i = 0; i < size; i++) ptr[i] = float16_to_float32(data[i]);
+    return m;
+}
+
+unsigned short float32_to_float16(float value) { return half_from_float(value); }
+float float16_to_float32(unsigned short value) { return float_from_half(value); }
+unsigned short float32_to_bfloat16(float value) { return bfloat_from_float(value); }
+float bfloat16_to_float32(unsigned short value) { return float_from_bfloat(value); }
+
+signed char float2int8(float v) { return int8_from_float(v); }
+
+}  // namespace quoll

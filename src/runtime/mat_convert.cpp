@@ -1,0 +1,396 @@
+// Conversions between packings and scalar types: the bodies of convert_packing, flatten, cast_* and
+// the int8 conversions of mat.h.
+#include <stdint.h>
+#include <string.h>
+
+#include "layer/cpu/cast/storage.h"
+#include "quoll/log.h"
+#include "quoll/mat.h"
+#include "runtime/scalar.h"
+
+namespace quoll {
+
+namespace {
+
+// Below this many bytes a second thread costs more than it saves.
+const size_t kParallelBytes = 64 * 1024;
+
+int threads_for(const Option& opt, size_t bytes) {
+    return bytes < kParallelBytes || opt.num_threads < 1 ? 1 : opt.num_threads;
+}
+
+// A Mat seen as `blocks` runs of `inner` elements along its outermost axis: rows of a 2-D Mat,
+// channels of a 3-D or 4-D one, single elements of a 1-D one.
+struct Blocks {
+    int blocks;
+    size_t inner;
+    size_t step;  // bytes from one block to the next
+
+    explicit Blocks(const Mat& m) {
+        blocks = m.dims == 1 ? m.w : m.dims == 2 ? m.h : m.c;
+        inner = m.dims == 1 ? 1 : m.dims == 2 ? (size_t)m.w : (size_t)m.w * m.h * m.d;
+        step = (m.dims < 3 ? inner : m.cstep) * m.elemsize;
+    }
+};
+
+unsigned char* batch_data(const Mat& m, int b) {
+    return (unsigned char*)m.data + b * m.nstep * m.elemsize;
+}
+
+// to[i * P + k] = lane k at i, where lane k begins at from[k] and advances by one scalar.
+template <class T, int P>
+void interleave(const T* from, size_t lane_step, T* __restrict to, size_t inner) {
+    const T* lane[P];
+    for (int k = 0; k < P; k++) lane[k] = from + k * lane_step;
+    for (size_t i = 0; i < inner; i++)
+        for (int k = 0; k < P; k++) to[i * P + k] = lane[k][i];
+}
+
+// The inverse of interleave. A cache line of each lane at a time: lanes whose step is a multiple of
+// the page size share few places in the first-level cache.
+template <class T, int P>
+void deinterleave(const T* __restrict from, T* __restrict to, size_t lane_step, size_t inner) {
+    const size_t kTile = 64 / sizeof(T);
+    size_t i = 0;
+    for (; i + kTile <= inner; i += kTile, from += kTile * P)
+        for (int k = 0; k < P; k++)
+            for (size_t j = 0; j < kTile; j++) to[k * lane_step + i + j] = from[j * P + k];
+    for (int k = 0; k < P; k++)
+        for (size_t j = 0; j < inner - i; j++) to[k * lane_step + i + j] = from[j * P + k];
+}
+
+// Copies R scalars a position: from[i * from_pack ..] to to[i * to_pack ..].
+template <class T, int R = 1>
+void copy_lanes(const T* __restrict from, int from_pack, T* __restrict to, int to_pack,
+                size_t inner) {
+    for (size_t i = 0; i < inner; i++)
+        memcpy(to + i * to_pack, from + i * from_pack, R * sizeof(T));
+}
+
+template <class T>
+struct Repack {
+    const T* from;
+    T* to;
+    int from_pack, to_pack;
+    size_t from_step, to_step;  // scalars from one block to the next
+    size_t inner;
+    int threads;
+
+    // Fills block q of the packed destination from planar lanes.
+    void pack(int q) const {
+        const T* src = from + (size_t)q * to_pack * from_step;
+        T* dst = to + q * to_step;
+        switch (to_pack) {
+            case 4:
+                return interleave<T, 4>(src, from_step, dst, inner);
+            case 8:
+                return interleave<T, 8>(src, from_step, dst, inner);
+            case 16:
+                return interleave<T, 16>(src, from_step, dst, inner);
+        }
+        for (int k = 0; k < to_pack; k++)
+            copy_lanes(src + k * from_step, 1, dst + k, to_pack, inner);
+    }
+
+    // Spreads block q of the packed source over planar lanes.
+    void unpack(int q) const {
+        const T* src = from + q * from_step;
+        T* dst = to + (size_t)q * from_pack * to_step;
+        switch (from_pack) {
+            case 4:
+                return deinterleave<T, 4>(src, dst, to_step, inner);
+            case 8:
+                return deinterleave<T, 8>(src, dst, to_step, inner);
+            case 16:
+                return deinterleave<T, 16>(src, dst, to_step, inner);
+        }
+        for (int k = 0; k < from_pack; k++)
+            copy_lanes(src + k, from_pack, dst + k * to_step, 1, inner);
+    }
+
+    // Fills block q of the destination for any other pair of packs, R lanes at a time.
+    template <int R>
+    void mixed(int q) const {
+        T* dst = to + q * to_step;
+        for (int k = 0; k < to_pack; k += R) {
+            const size_t lane = (size_t)q * to_pack + k;
+            const T* src = from + lane / from_pack * from_step + lane % from_pack;
+            copy_lanes<T, R>(src, from_pack, dst + k, to_pack, inner);
+        }
+    }
+
+    void mixed(int q) const {
+        if (from_pack % 8 == 0 && to_pack % 8 == 0)
+            mixed<8>(q);
+        else if (from_pack % 4 == 0 && to_pack % 4 == 0)
+            mixed<4>(q);
+        else
+            mixed<1>(q);
+    }
+
+    void run(int to_blocks) const {
+        const bool spread = to_pack == 1 && from_pack > 1;
+        const int count = spread ? to_blocks / from_pack : to_blocks;
+#pragma omp parallel for num_threads(threads)
+        for (int q = 0; q < count; q++) {
+            if (spread)
+                unpack(q);
+            else if (from_pack == 1)
+                pack(q);
+            else
+                mixed(q);
+        }
+    }
+};
+
+// Rearranges every batch item; `to_step` is the bytes between the blocks of dst, which has
+// elempack `to_pack`.
+template <class T>
+void repack(const Mat& src, Mat& dst, int to_pack, size_t to_step, const Option& opt) {
+    const Blocks from(src);
+    const int lanes = from.blocks * src.elempack;
+    const int threads = threads_for(opt, from.inner * lanes * sizeof(T));
+    for (int b = 0; b < src.n; b++) {
+        const Repack<T> job = {(const T*)batch_data(src, b),
+                               (T*)batch_data(dst, b),  //
+                               src.elempack,
+                               to_pack,
+                               from.step / sizeof(T),
+                               to_step / sizeof(T),
+                               from.inner,
+                               threads};
+        job.run(lanes / to_pack);
+    }
+}
+
+void repack_any(const Mat& src, Mat& dst, int to_pack, size_t to_step, const Option& opt) {
+    switch (dtype_size(src.dtype)) {
+        case 4:
+            return repack<uint32_t>(src, dst, to_pack, to_step, opt);
+        case 2:
+            return repack<uint16_t>(src, dst, to_pack, to_step, opt);
+        default:
+            return repack<uint8_t>(src, dst, to_pack, to_step, opt);
+    }
+}
+
+// False, after a message, when src cannot be read as scalars of its dtype.
+bool readable(const Mat& src, const char* function) {
+    if (src.empty()) {
+        QUOLL_LOGE("[%s] the input is empty", function);
+        return false;
+    }
+    if (src.dims < 1 || src.dims > 4 || src.elempack < 1 ||
+        src.elemsize != dtype_size(src.dtype) * src.elempack) {
+        QUOLL_LOGE(
+            "[%s] expected 1 to 4 axes of whole scalars, got %d axes, elemsize %zu, "
+            "elempack %d, %s",
+            function, src.dims, src.elemsize, src.elempack, dtype_name(src.dtype));
+        return false;
+    }
+    return true;
+}
+
+// f(from, to, lane, count) for each run of `count` scalars that lie `pack` lanes to a position;
+// `lane` is the index on the outermost axis of the first of them. dst has the shape of src.
+template <class F>
+void for_each_block(const Mat& src, Mat& dst, const Option& opt, F f) {
+    const Blocks from(src), to(dst);
+    const int threads = threads_for(opt, from.inner * from.blocks * src.elemsize);
+    const size_t count = from.inner * src.elempack;
+    if (src.dims == 1) {  // one run, whose lanes advance with the scalars
+        for (int b = 0; b < src.n; b++)
+            f(batch_data(src, b), batch_data(dst, b), 0, count * from.blocks);
+        return;
+    }
+    for (int b = 0; b < src.n; b++) {
+#pragma omp parallel for num_threads(threads)
+        for (int q = 0; q < from.blocks; q++)
+            f(batch_data(src, b) + q * from.step, batch_data(dst, b) + q * to.step,
+              q * src.elempack, count);
+    }
+}
+
+// Gives dst the shape and packing of src in another dtype.
+bool create_as(const Mat& src, Mat& dst, DType dtype, const char* function, const Option& opt) {
+    Shape shape = src.logical_shape();
+    shape.dtype = dtype;
+    dst.create(shape, src.elempack, opt.blob_allocator);
+    if (dst.empty()) QUOLL_LOGE("[%s] no memory for the output", function);
+    return !dst.empty();
+}
+
+// convert_all(x, y, count) converts a run of scalars.
+template <class From, class To, class ConvertAll>
+void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from_too, DType to,
+          const Option& opt, ConvertAll convert_all) {
+    const Mat in = src;  // dst may be src
+    const bool can_read = readable(in, function);
+    if (can_read && in.dtype != from && in.dtype != from_too)
+        QUOLL_LOGE("[%s] expected %s, got %s", function, dtype_name(from), dtype_name(in.dtype));
+    if (!can_read || (in.dtype != from && in.dtype != from_too)) return dst.release();
+    if (!create_as(in, dst, to, function, opt)) return;
+    for_each_block(in, dst, opt, [&](const void* a, void* b, int, size_t count) {
+        convert_all((const From*)a, (To*)b, count);
+    });
+}
+
+// True when `values` is f32 with one value, or one for each index of the outermost axis of src.
+bool matches(const Mat& values, const Mat& src, const char* function, const char* what) {
+    const int axis = src.logical_shape().size(0);
+    if (values.dtype == DType::f32 && values.elempack == 1 && values.dims == 1 && !values.empty() &&
+        (values.w == 1 || values.w == axis))
+        return true;
+    QUOLL_LOGE("[%s] %s: expected 1 or %d f32 values in one axis, got %d axes, %d %s values",
+               function, what, axis, values.dims, values.w, dtype_name(values.dtype));
+    return false;
+}
+
+// y = convert(x, scale, bias) where scale and bias advance (by s_step and o_step) with the lane,
+// and lanes repeat after `period` scalars; Period is that number where it is known, otherwise 0.
+template <int Period, class From, class To, class Convert>
+void scale_lanes(const From* __restrict x, To* __restrict y, size_t count, size_t period,
+                 const float* s, size_t s_step, const float* o, size_t o_step, Convert convert) {
+    const size_t lanes = Period ? Period : period;
+    for (size_t base = 0; base < count; base += lanes)
+        for (size_t k = 0; k < lanes; k++)
+            y[base + k] = convert(x[base + k], s[k * s_step], o[k * o_step]);
+}
+
+// convert(x, scale, bias) on each scalar. `bias` may be null.
+template <class From, class To, class Convert>
+void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, const Option& opt,
+                Convert convert) {
+    const float none = 0.f, *scales = scale, *biases = bias ? (const float*)*bias : &none;
+    const size_t s_step = scale.w > 1, o_step = bias && bias->w > 1;
+    const size_t pack = src.dims == 1 ? 0 : src.elempack;
+    for_each_block(src, dst, opt, [&](const void* a, void* b, int lane, size_t count) {
+        const From* x = (const From*)a;
+        To* y = (To*)b;
+        const float *s = scales + lane * s_step, *o = biases + lane * o_step;
+        if (pack == 1 || s_step + o_step == 0)  // one scale and bias for all
+            scale_lanes<0>(x, y, count, count, s, 0, o, 0, convert);
+        else if (pack == 4)
+            scale_lanes<4>(x, y, count, pack, s, s_step, o, o_step, convert);
+        else if (pack == 8)
+            scale_lanes<8>(x, y, count, pack, s, s_step, o, o_step, convert);
+        else if (pack == 16)
+            scale_lanes<16>(x, y, count, pack, s, s_step, o, o_step, convert);
+        else
+            scale_lanes<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
+    });
+}
+
+}  // namespace
+
+void convert_packing(const Mat& src, Mat& dst, int elempack, const Option& opt) {
+    const Mat in = src;  // dst may be src
+    dst.release();
+    if (!readable(in, "convert_packing")) return;
+    const Shape shape = in.logical_shape();
+    if (elempack < 1) {
+        QUOLL_LOGE("[convert_packing] elempack: expected at least 1, got %d", elempack);
+        return;
+    }
+    if (in.elempack == elempack || shape.size(0) % elempack != 0) {
+        dst = in;
+        return;
+    }
+    if (in.dims == 1 && in.n == 1) {  // the scalars already lie in order
+        dst = in;
+        dst.w = shape.w / elempack;
+        dst.elempack = elempack, dst.elemsize = dtype_size(in.dtype) * elempack;
+        dst.cstep = dst.nstep = dst.w;
+        return;
+    }
+    dst.create(shape, elempack, opt.blob_allocator);
+    if (dst.empty()) {
+        QUOLL_LOGE("[convert_packing] no memory for the output");
+        return;
+    }
+    repack_any(in, dst, elempack, Blocks(dst).step, opt);
+}
+
+void flatten(const Mat& src, Mat& dst, const Option& opt) {
+    const Mat in = src;  // dst may be src
+    dst.release();
+    if (!readable(in, "flatten")) return;
+    const Shape shape = in.logical_shape();
+    const size_t count = shape.total() / shape.n;
+    if (count > INT32_MAX) {
+        QUOLL_LOGE("[flatten] expected at most 2^31 - 1 values, got %zu", count);
+        return;
+    }
+    if (in.dims == 1) return convert_packing(in, dst, 1, opt);
+    if (in.elempack == 1) {
+        dst = in.reshape((int)count, opt.blob_allocator);
+    } else {
+        Shape flat((int)count, in.dtype);
+        flat.n = in.n;
+        dst.create(flat, 1, opt.blob_allocator);
+        if (!dst.empty()) repack_any(in, dst, 1, Blocks(in).inner * dtype_size(in.dtype), opt);
+    }
+    if (dst.empty()) QUOLL_LOGE("[flatten] no memory for the output");
+}
+
+void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt) {
+    cast<float, unsigned short>(src, dst, "cast_float32_to_float16", DType::f32, DType::f32,
+                                DType::f16, opt, host_kernel_set().cast->f16.narrow);
+}
+
+void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
+    cast<unsigned short, float>(src, dst, "cast_float16_to_float32", DType::f16, DType::f16,
+                                DType::f32, opt, host_kernel_set().cast->f16.widen);
+}
+
+void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt) {
+    cast<float, unsigned short>(src, dst, "cast_float32_to_bfloat16", DType::f32, DType::f32,
+                                DType::bf16, opt, host_kernel_set().cast->bf16.narrow);
+}
+
+void cast_bfloat16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
+    cast<unsigned short, float>(src, dst, "cast_bfloat16_to_float32", DType::bf16, DType::f16,
+                                DType::f32, opt, host_kernel_set().cast->bf16.widen);
+}
+
+void cast_int8_to_float32(const Mat& src, Mat& dst, const Option& opt) {
+    cast<signed char, float>(src, dst, "cast_int8_to_float32", DType::s8, DType::s8, DType::f32,
+                             opt, [](const signed char* x, float* y, size_t count) {
+                                 for (size_t i = 0; i < count; i++) y[i] = (float)x[i];
+                             });
+}
+
+void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data, const Option& opt) {
+    static const char* const kName = "quantize_to_int8";
+    const Mat in = src;  // dst may be src
+    dst.release();
+    if (!readable(in, kName)) return;
+    if (in.dtype != DType::f32) {
+        QUOLL_LOGE("[%s] expected f32, got %s", kName, dtype_name(in.dtype));
+        return;
+    }
+    if (!matches(scale_data, in, kName, "scale_data")) return;
+    if (!create_as(in, dst, DType::s8, kName, opt)) return;
+    scale_cast<float, signed char>(in, dst, scale_data, nullptr, opt,
+                                   [](float v, float s, float) { return int8_from_float(v * s); });
+}
+
+void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, const Mat& bias_data,
+                           const Option& opt) {
+    static const char* const kName = "dequantize_from_int32";
+    const Mat in = src;  // dst may be src
+    dst.release();
+    if (!readable(in, kName)) return;
+    if (in.dtype != DType::s32 && in.dtype != DType::f32) {
+        QUOLL_LOGE("[%s] expected s32, got %s", kName, dtype_name(in.dtype));
+        return;
+    }
+    const Mat* bias = bias_data.empty() ? nullptr : &bias_data;
+    if (!matches(scale_data, in, kName, "scale_data")) return;
+    if (bias && !matches(*bias, in, kName, "bias_data")) return;
+    if (!create_as(in, dst, DType::f32, kName, opt)) return;
+    scale_cast<int, float>(in, dst, scale_data, bias, opt,
+                           [](int v, float s, float o) { return (float)v * s + o; });
+}
+
+}  // namespace quoll
