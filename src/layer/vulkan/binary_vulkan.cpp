@@ -1,8 +1,8 @@
 // BinaryOp and Eltwise.
-#include "layer/binaryop.h"
-#include "layer/eltwise.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/eltwise.h"
 #include "layer/vulkan/axes.h"
-#include "log_private.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-#include "layer/concat.h"
+#include "layer/tensor/concat.h"
 
 #include "layer/vulkan/axes.h"
 

@@ -1,10 +1,10 @@
 // Convolutions of 1 to 3 axes with any groups, bias, activation and a blob that is added.
-#include "layer/convolution.h"
+#include "layer/nn/convolution.h"
 
 #include <algorithm>
 
 #include "layer/vulkan/vulkan_layer.h"
-#include "log_private.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 

@@ -1,6 +1,6 @@
-#include "layer/innerproduct.h"
+#include "layer/nn/innerproduct.h"
 
-#include "layer/activation.h"
+#include "layer/common/activation.h"
 #include "layer/vulkan/vulkan_layer.h"
 
 namespace quoll {

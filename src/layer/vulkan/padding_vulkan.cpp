@@ -1,4 +1,4 @@
-#include "layer/padding.h"
+#include "layer/tensor/padding.h"
 
 #include "layer/vulkan/axes.h"
 

@@ -1,8 +1,8 @@
 // Permute and ShuffleChannel.
-#include "layer/permute.h"
-#include "layer/shufflechannel.h"
+#include "layer/tensor/permute.h"
+#include "layer/vision/shufflechannel.h"
 #include "layer/vulkan/axes.h"
-#include "log_private.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 

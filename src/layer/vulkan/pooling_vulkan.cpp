@@ -1,7 +1,7 @@
-#include "layer/pooling.h"
+#include "layer/nn/pooling.h"
 
 #include "layer/vulkan/vulkan_layer.h"
-#include "log_private.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 

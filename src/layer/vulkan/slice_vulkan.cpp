@@ -1,4 +1,4 @@
-#include "layer/slice.h"
+#include "layer/tensor/slice.h"
 
 #include "layer/vulkan/axes.h"
 

@@ -1,4 +1,4 @@
-#include "layer/softmax.h"
+#include "layer/norm/softmax.h"
 
 #include <algorithm>
 

@@ -1,12 +1,12 @@
 // Layers whose outputs are their inputs' memory under other names or shapes: Split, Noop, Flatten,
 // Reshape, Dropout and the like.
-#include "layer/dropout.h"
-#include "layer/expanddims.h"
-#include "layer/flatten.h"
-#include "layer/noop.h"
-#include "layer/reshape.h"
-#include "layer/split.h"
-#include "layer/squeeze.h"
+#include "layer/control/noop.h"
+#include "layer/control/split.h"
+#include "layer/elementwise/dropout.h"
+#include "layer/tensor/expanddims.h"
+#include "layer/tensor/flatten.h"
+#include "layer/tensor/reshape.h"
+#include "layer/tensor/squeeze.h"
 #include "layer/vulkan/vulkan_layer.h"
 
 namespace quoll {
