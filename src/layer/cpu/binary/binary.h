@@ -1,16 +1,15 @@
 // Binary kernels: out[i] = f(a[i], b[i]) over contiguous floats.
 //
-// A pattern is kPatternSize floats that stand for an operand repeating them: one value, or those of
-// the channels of an element. out may be an operand itself, but not overlap one otherwise; exactly
+// A pattern (pattern.h) stands for an operand that repeats it. out may be an operand itself, but not overlap one otherwise; exactly
 // n values are read and written; no pointer needs alignment.
 #ifndef QUOLL_LAYER_CPU_BINARY_BINARY_H
 #define QUOLL_LAYER_CPU_BINARY_BINARY_H
 
 #include <stddef.h>
 
-namespace quoll {
+#include "layer/cpu/common/pattern.h"
 
-enum { kPatternSize = 16 };
+namespace quoll {
 
 typedef void (*BinaryKernel)(const float* a, const float* b, float* out, size_t n);
 

@@ -3,6 +3,7 @@
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/unary.h"
 
 namespace quoll {
 

@@ -2,6 +2,7 @@
 #define QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/deconvolution.h"
 
 namespace quoll {

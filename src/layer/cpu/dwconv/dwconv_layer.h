@@ -5,6 +5,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/int8/int8_depthwise.h"
+#include "layer/cpu/unary/fused_activation.h"
 
 namespace quoll {
 

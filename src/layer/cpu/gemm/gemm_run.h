@@ -4,6 +4,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "quoll/mat.h"
 
 namespace quoll {

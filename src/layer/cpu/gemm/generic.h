@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layer/cpu/gemm/gemm.h"
-#include "layer/cpu/gemm/panel.h"
+#include "layer/cpu/common/panel.h"
 #include "simd/vec.h"
 
 namespace quoll {

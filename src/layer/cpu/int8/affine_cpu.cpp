@@ -3,6 +3,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/common/pieces.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/quantize/affine.h"
 
 namespace quoll {

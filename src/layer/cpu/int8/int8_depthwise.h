@@ -7,6 +7,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/convolution.h"
 
 namespace quoll {

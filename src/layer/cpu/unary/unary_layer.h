@@ -10,6 +10,7 @@
 
 #include "layer/common/elementwise.h"
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/unary.h"
 
 namespace quoll {
 
