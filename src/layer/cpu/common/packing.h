@@ -34,7 +34,7 @@ inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* pack
     return packed->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// All blobs with elempack 1, for the operators' reference forms.
+// All blobs with elempack 1, for the operators' reference implementations.
 inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vector<Mat>* planar) {
     planar->resize(blobs.size());
     for (size_t i = 0; i < blobs.size(); i++)
