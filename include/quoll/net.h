@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 
+#include <memory>
 #include <vector>
 
 #include "quoll/blob.h"
@@ -20,6 +21,7 @@
 
 namespace quoll {
 
+class Backend;
 class DataReader;
 class Extractor;
 class LayerPlan;
@@ -46,6 +48,11 @@ public:
     // layers from index 256 on, which ncnn lacks, can be replaced by name.
     int register_custom_layer(int index, layer_creator_func creator,
                               layer_destroyer_func destroyer = 0, void* userdata = 0);
+
+    // Another back end (quoll/backend.h), asked behind those that were added before it; the CPU runs
+    // what none of them supports. One object serves one Net. To be called before load_model; stays
+    // when the Net is cleared. The interface is not yet a stable one.
+    void add_backend(const std::shared_ptr<Backend>& backend);
 
     // The graph. Text form: from a reader, a file at its current position (which stays right behind
     // the model, so that several can follow one another), a path, or a string.
@@ -113,6 +120,8 @@ public:
     // What the layer has decided for the sizes of its inputs; null where it has nothing to decide,
     // or these were not known beforehand.
     virtual void planned(const Layer& layer, const LayerPlan* plan);
+    // Before before(): a back end runs it, by that name.
+    virtual void runs_on(const Layer& layer, const char* backend);
     virtual void before(const Layer& layer) = 0;
     // outputs: as the layer made them. Not called for a layer that failed.
     virtual void after(const Layer& layer, const std::vector<Mat>& outputs) = 0;

@@ -9,6 +9,7 @@
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
 #include "net/net_private.h"
+#include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/log.h"
 #include "runtime/file_format.h"
@@ -91,6 +92,8 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt,
     return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
 }
 
+void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
+
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {
         if (weights_loaded && !is_folded(*layers[i])) layers[i]->destroy_pipeline(loaded_opt);
@@ -108,6 +111,7 @@ void Net::Private::clear() {
     input_names.clear();
     output_names.clear();
     plans.clear();
+    for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
     weights_loaded = has_concats = false;
 }

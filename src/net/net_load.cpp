@@ -11,6 +11,7 @@
 #include "layer/control/input.h"
 #include "layer/tensor/concat.h"
 #include "net/net_private.h"
+#include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/log.h"
 #include "runtime/log_mute.h"
@@ -293,6 +294,14 @@ void Net::Private::infer_missing_hints() {
     }
 }
 
+int Net::Private::prepare_backends(const Option& opt) {
+    for (const std::shared_ptr<Backend>& backend : backends)
+        for (const Layer* layer : layers)
+            if (layer->typeindex >= 0 && !is_folded(*layer))
+                QUOLL_RETURN_IF_ERROR(backend->prepare(*layer, opt));
+    return kOk;
+}
+
 int Net::Private::create_pipelines(const Option& opt) {
     const int count = (int)layers.size();
     const int kNotTried = 1;
@@ -336,8 +345,9 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
     if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
     if (status == kOk) {
         infer_missing_hints();
-        status = create_pipelines(opt);
+        status = prepare_backends(opt);
     }
+    if (status == kOk) status = create_pipelines(opt);
     has_concats = !opt.use_reference_layers &&
                   std::any_of(layers.begin(), layers.end(),
                               [](const Layer* l) { return as<Concat>(l) != nullptr; });

@@ -79,6 +79,7 @@ struct Net::Private : NetGraph {
     std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
                                        const std::vector<Shape>* hints) const;
     void infer_missing_hints();
+    int prepare_backends(const Option& opt);
     int create_pipelines(const Option& opt);
     void clear();
 };

@@ -69,8 +69,8 @@ void input_dtypes(const Layer& layer, std::vector<Shape>* inputs) {
 // ---------------------------------------------------------------- order
 
 ExecutionPlan::ExecutionPlan(const NetGraph& graph, int wanted, const std::vector<int>& given,
-                             const Option& opt)
-    : graph_(graph), wanted_(wanted), given_(given), options_(opt) {
+                             const PlanOptions& options)
+    : graph_(graph), wanted_(wanted), given_(given), options_(options) {
     find_order();
     find_last_reads();
     segments_.resize(order_.size());
@@ -124,17 +124,18 @@ void ExecutionPlan::find_last_reads() {
 class ExecutionPlan::Compiler {
 public:
     Compiler(const ExecutionPlan& plan, const std::vector<Mat>& blobs, const Option& opt)
-        : plan_(plan), graph_(plan.graph_), blobs_(blobs), opt_(opt) {}
+        : plan_(plan),
+          graph_(plan.graph_),
+          blobs_(blobs),
+          opt_(opt),
+          regions_(graph_, plan.wanted_, plan.options_.joined) {}
 
     std::shared_ptr<const PlanSegment> compile(size_t first) {
-        LogMute quiet;  // what does not fit is found out, and said, when it runs
         const std::shared_ptr<PlanSegment> segment = std::make_shared<PlanSegment>();
         segment_ = segment.get();
         segment->first = segment->end = first;
-        while (segment->end < plan_.order_.size() &&
-               add(*graph_.layers[plan_.order_[segment->end]]))
-            segment->end++;
-        if (has_concat_ && graph_.has_concats) segment->places = places();
+        add_steps();
+        if (!graph_.backends.empty()) compile_regions();
         return segment;
     }
 
@@ -142,6 +143,7 @@ private:
     // kBefore: made by an earlier step, or given; the others are made within the segment.
     enum State : char { kBefore, kRead, kKnown, kUnknown };
 
+    void add_steps();
     bool add(const Layer& layer);
     bool is_done(const Layer& layer) const;
     void read(int blob);
@@ -149,6 +151,9 @@ private:
     int outputs_of(const Layer& layer, std::vector<Shape> in, int batch, bool without_values,
                    std::vector<Shape>* out) const;
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
+    void offer_to_backends(const Layer& layer);
+    bool stored_shapes(const std::vector<int>& blobs, State known_by, std::vector<Shape>* shapes);
+    void compile_regions();
 
     std::shared_ptr<const PlacePlan> places() const;
 
@@ -167,7 +172,15 @@ private:
     bool has_concat_ = false;
     // Not by blob: a net of many segments has many more blobs than each of them.
     std::unordered_map<int, Known> known_;
+    RegionPlanner regions_;
 };
+
+void ExecutionPlan::Compiler::add_steps() {
+    LogMute quiet;  // what does not fit is found out, and said, when it runs
+    while (segment_->end < plan_.order_.size() && add(*graph_.layers[plan_.order_[segment_->end]]))
+        segment_->end++;
+    if (has_concat_ && graph_.has_concats) segment_->places = places();
+}
 
 std::shared_ptr<const PlacePlan> ExecutionPlan::Compiler::places() const {
     std::vector<Shape> shapes(blobs_.size());
@@ -205,11 +218,13 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
         for (int id : layer.tops) read(id);  // optional inputs are absent
     } else if (as_select(layer) || as_loop(graph_, layer)) {
         set_outputs(layer, {});
+        regions_.add({segment_->end, plan_.order_[segment_->end], {}, {}});
     } else {
         for (int id : layer.bottoms)
             if (known_[id].state == kUnknown) return false;
         for (int id : layer.bottoms) read(id);
         plan_layer(layer, &step);
+        if (!graph_.backends.empty()) offer_to_backends(layer);
         has_concat_ |= as<Concat>(&layer) != nullptr;
     }
     segment_->steps.push_back(std::move(step));
@@ -269,6 +284,40 @@ void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<
     }
 }
 
+// False if some blob is not there, empty, or of a size that is not known.
+bool ExecutionPlan::Compiler::stored_shapes(const std::vector<int>& blobs, State known_by,
+                                            std::vector<Shape>* shapes) {
+    for (int id : blobs) {
+        const Known& known = known_[id];
+        if (known.state < known_by || known.state == kUnknown || known.shape.total() == 0)
+            return false;
+        shapes->push_back(known.shape);
+        shapes->back().dtype = known.dtype;
+    }
+    return true;
+}
+
+// Layers of the application, and those of which the user gave an output, stay with the host.
+void ExecutionPlan::Compiler::offer_to_backends(const Layer& layer) {
+    SizedStep step = {segment_->end, plan_.order_[segment_->end], {}, {}};
+    const bool known = layer.typeindex >= 0 &&
+                       stored_shapes(layer.bottoms, kRead, &step.inputs) &&
+                       stored_shapes(layer.tops, kKnown, &step.outputs);
+    if (!known) step.inputs.clear(), step.outputs.clear();
+    regions_.add(std::move(step));
+}
+
+void ExecutionPlan::Compiler::compile_regions() {
+    segment_->regions = regions_.plan();
+    segment_->region_of_step.assign(segment_->steps.size(), -1);
+    for (size_t r = 0; r < segment_->regions.size(); r++) {
+        PlannedRegion& region = segment_->regions[r];
+        region.compiled = region.backend->compile(region.region, opt_);
+        for (size_t step : region.steps)
+            segment_->region_of_step[step - segment_->first] = (int)r;
+    }
+}
+
 std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
                                                           const std::vector<Mat>& blobs,
                                                           const Option& opt) const {
@@ -292,14 +341,13 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
 
 std::shared_ptr<const ExecutionPlan> ExecutionPlans::get(const NetGraph& graph, int wanted,
                                                          const std::vector<int>& given,
-                                                         const Option& opt) {
+                                                         const PlanOptions& options) {
     std::lock_guard<std::mutex> lock(lock_);
-    const PlanOptions options(opt);
     const std::shared_ptr<const ExecutionPlan> known = find_and_move_back(
         &plans_, [&](const ExecutionPlan& p) { return p.is_for(wanted, given, options); });
     if (known) return known;
     const std::shared_ptr<const ExecutionPlan> made =
-        std::make_shared<ExecutionPlan>(graph, wanted, given, opt);
+        std::make_shared<ExecutionPlan>(graph, wanted, given, options);
     keep(&plans_, kPlans, made);
     return made;
 }

@@ -9,6 +9,7 @@
 
 #include "plan/net_graph.h"
 #include "plan/place_plan.h"
+#include "plan/region_plan.h"
 
 namespace quoll {
 
@@ -31,18 +32,20 @@ void input_dtypes(const Layer& layer, std::vector<Shape>* inputs);
 
 // What of the options plans depend on.
 struct PlanOptions {
-    explicit PlanOptions(const Option& opt)
+    PlanOptions(const Option& opt, bool joined_regions)
         : num_threads(opt.num_threads),
           fp16(opt.use_fp16_storage),
           bf16(opt.use_bf16_storage),
-          packing(opt.use_packing_layout) {}
+          packing(opt.use_packing_layout),
+          joined(joined_regions) {}
     bool operator==(const PlanOptions& other) const {
         return num_threads == other.num_threads && fp16 == other.fp16 && bf16 == other.bf16 &&
-               packing == other.packing;
+               packing == other.packing && joined == other.joined;
     }
 
     int num_threads;
     bool fp16, bf16, packing;
+    bool joined;  // steps may share a region; not so where every layer's outputs are looked at
 };
 
 // Consecutive steps of a plan for blobs of certain sizes. It ends before the first layer that reads
@@ -53,12 +56,16 @@ struct PlanSegment {
         std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
     };
     const Step& step(size_t i) const { return steps[i - first]; }
+    // In `regions`; -1: the host runs it.
+    int region_of(size_t i) const { return region_of_step.empty() ? -1 : region_of_step[i - first]; }
 
     size_t first = 0, end = 0;
     std::vector<Step> steps;
     // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
     std::vector<std::pair<int, Shape>> reads;
     std::shared_ptr<const PlacePlan> places;  // null: none
+    std::vector<PlannedRegion> regions;
+    std::vector<int> region_of_step;  // empty: all -1
 };
 
 // The steps that compute a blob when certain others are there. Immutable but for its segments,
@@ -67,7 +74,7 @@ class ExecutionPlan {
 public:
     // given: the blobs that are there, ascending.
     ExecutionPlan(const NetGraph& graph, int wanted, const std::vector<int>& given,
-                  const Option& opt);
+                  const PlanOptions& options);
     bool is_for(int wanted, const std::vector<int>& given, const PlanOptions& options) const {
         return wanted_ == wanted && options_ == options && given_ == given;
     }
@@ -103,7 +110,8 @@ private:
 class ExecutionPlans {
 public:
     std::shared_ptr<const ExecutionPlan> get(const NetGraph& graph, int wanted,
-                                             const std::vector<int>& given, const Option& opt);
+                                             const std::vector<int>& given,
+                                             const PlanOptions& options);
     void clear() { plans_.clear(); }
 
 private:

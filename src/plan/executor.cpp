@@ -93,16 +93,74 @@ int Executor::run_for(int wanted) {
     given_.clear();
     for (size_t i = 0; i < blobs.size(); i++)
         if (blobs[i].dims != 0) given_.push_back((int)i);
-    const std::shared_ptr<const ExecutionPlan> plan = plans_->get(*graph_, wanted, given_, opt);
+    const bool joined = !observer && !opt.check_finite;
+    const std::shared_ptr<const ExecutionPlan> plan =
+        plans_->get(*graph_, wanted, given_, PlanOptions(opt, joined));
     std::shared_ptr<const PlanSegment> segment;
+    std::vector<char> on_host;  // regions that were not run as such
     for (size_t i = 0; i < plan->order().size(); i++) {
         if (!segment || i == segment->end) {
             segment = plan->segment(i, blobs, opt);
             begin_segment(*plan, *segment);
+            on_host.assign(segment->regions.size(), 0);
         }
-        QUOLL_RETURN_IF_ERROR(run_step({*plan, i, wanted, segment->step(i), plan->order()[i]}));
+        const Step step = {*plan, i, wanted, segment->step(i), plan->order()[i]};
+        const int r = segment->region_of(i);
+        QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
+                                    : run_in_region(step, segment->regions[r], &on_host[r]));
     }
     return kOk;
+}
+
+// ---------------------------------------------------------------- regions of back ends
+
+// The first step's turn is that of all of them. on_host: whether the host runs them instead.
+int Executor::run_in_region(const Step& step, const PlannedRegion& region, char* on_host) {
+    const Layer& layer = *graph_->layers[step.layer];
+    if (step.at == region.steps[0]) QUOLL_RETURN_IF_ERROR(run_region(layer, region, on_host));
+    if (*on_host) return run_step(step);
+    has_run[step.layer] = 1;
+    for (size_t i = 0; i < layer.bottoms.size(); i++)
+        if (opt.lightmode && is_read_no_more(step, i)) blobs[layer.bottoms[i]].release();
+    return kOk;
+}
+
+int Executor::run_region(const Layer& first, const PlannedRegion& region, char* on_host) {
+    if (!region.compiled)
+        return first.fail("the back end '%s' could not be made ready for it",
+                          region.backend->name());
+    std::vector<Mat> uploads;
+    *on_host = !are_as_planned(region);
+    if (*on_host) return kOk;
+    if (observer) observer->runs_on(first, region.backend->name());
+    if (observer) observer->before(first);
+    for (const RegionValue& v : region.region.values)
+        if (v.is_uploaded()) QUOLL_RETURN_IF_ERROR(take_upload(blobs[v.blob], &uploads));
+    std::vector<Mat>& made = layer_outputs_;
+    int status = region.compiled->run(uploads, &made, opt);
+    if (status == kOk && observer) observer->after(first, made);
+    size_t next = 0;
+    for (const RegionValue& v : region.region.values)
+        if (status == kOk && v.is_downloaded) blobs[v.blob] = made[next++];
+    if (status == kOk) status = check_finite_after(first);
+    made.clear();
+    return status;
+}
+
+// A blob may be other than the plan was made for: of another size than a rule said, f32 because
+// f16 cannot hold its values.
+bool Executor::are_as_planned(const PlannedRegion& region) const {
+    for (const RegionValue& v : region.region.values)
+        if (v.is_uploaded() &&
+            (blobs[v.blob].empty() || blobs[v.blob].logical_shape() != v.shape))
+            return false;
+    return true;
+}
+
+int Executor::take_upload(const Mat& blob, std::vector<Mat>* uploads) const {
+    uploads->push_back(blob);
+    if (blob.elempack != 1) convert_packing(blob, uploads->back(), 1, opt);
+    return uploads->back().empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 // Users' allocators may count on blobs that do not share memory.
@@ -124,17 +182,19 @@ int Executor::run_step(const Step& step) {
     if (observer) observer->before(layer);
     int status = run_layer(step);
     if (observer && status == kOk) observer->after(layer, layer_outputs_);
-    if (opt.check_finite && status == kOk) {
-        finite_.after(layer, layer_outputs_);
-        if (!finite_.finding().empty()) {
-            QUOLL_LOGE("%s", finite_.finding().c_str());
-            status = kError;
-        }
-    }
+    if (status == kOk) status = check_finite_after(layer);
     layer_inputs_.clear();
     layer_outputs_.clear();
     placing_ = -1;
     return status;
+}
+
+int Executor::check_finite_after(const Layer& layer) {
+    if (!opt.check_finite) return kOk;
+    finite_.after(layer, layer_outputs_);
+    if (finite_.finding().empty()) return kOk;
+    QUOLL_LOGE("%s", finite_.finding().c_str());
+    return kError;
 }
 
 // Those that only layers read which can do without may be absent.

@@ -39,6 +39,11 @@ private:
     };
 
     int run_for(int wanted);
+    int run_in_region(const Step& step, const PlannedRegion& region, char* on_host);
+    int run_region(const Layer& first, const PlannedRegion& region, char* on_host);
+    bool are_as_planned(const PlannedRegion& region) const;
+    int take_upload(const Mat& blob, std::vector<Mat>* uploads) const;
+    int check_finite_after(const Layer& layer);
     void begin_segment(const ExecutionPlan& plan, const PlanSegment& segment);
     int run_step(const Step& step);
     int run_layer(const Step& step);

@@ -2,6 +2,7 @@
 #ifndef QUOLL_PLAN_NET_GRAPH_H
 #define QUOLL_PLAN_NET_GRAPH_H
 
+#include <memory>
 #include <vector>
 
 #include "quoll/blob.h"
@@ -9,11 +10,15 @@
 
 namespace quoll {
 
+class Backend;
+
 struct NetGraph {
     std::vector<Blob> blobs;
     std::vector<Layer*> layers;
     // For each blob, the layers that read it, ascending.
     std::vector<std::vector<int>> consumers;
+    // Asked in this order which steps they run; the host runs the rest.
+    std::vector<std::shared_ptr<Backend>> backends;
     Option loaded_opt;         // the options that create_pipeline saw
     bool has_concats = false;  // in their fast form
 };

@@ -154,25 +154,6 @@ void check_matches_reference(const char* type, const std::vector<LayerCase>& cas
     }
 }
 
-// The case with blobs of a storage type; what the reference gives of what they hold into `want`.
-PreparedCase stored_case(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
-                         std::vector<Mat>* want) {
-    PreparedCase stored = p;
-    std::vector<Mat> wide;
-    for (Mat& m : stored.inputs) {
-        m = to_storage(m, storage);
-        wide.push_back(from_storage(m));
-    }
-    const LayerPtr reference = make_case_layer(type, c, p, true);
-    *want = run_layer(*reference, wide);
-    if (storage == DType::f32) return stored;
-    stored.stored = true;
-    stored.tolerance.output_epsilon = epsilon_of(storage);
-    stored.tolerance.most = storage == DType::f16 ? 65504 : 3.3895e38;
-    stored.tolerance.weight_epsilon = p.weights.empty() ? 0 : epsilon_of(storage);
-    return stored;
-}
-
 void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
                const std::vector<Mat>& want) {
     Net net;
@@ -267,6 +248,24 @@ private:
 };
 
 }  // namespace
+
+PreparedCase stored_case(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
+                         std::vector<Mat>* want) {
+    PreparedCase stored = p;
+    std::vector<Mat> wide;
+    for (Mat& m : stored.inputs) {
+        m = to_storage(m, storage);
+        wide.push_back(from_storage(m));
+    }
+    const LayerPtr reference = make_case_layer(type, c, p, true);
+    *want = run_layer(*reference, wide);
+    if (storage == DType::f32) return stored;
+    stored.stored = true;
+    stored.tolerance.output_epsilon = epsilon_of(storage);
+    stored.tolerance.most = storage == DType::f16 ? 65504 : 3.3895e38;
+    stored.tolerance.weight_epsilon = p.weights.empty() ? 0 : epsilon_of(storage);
+    return stored;
+}
 
 static std::vector<const char*> find_isa_levels() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -557,6 +556,7 @@ bool add_layer_tests(const char* type, const std::vector<LayerCase>& cases, cons
     } checks[] = {
         {"matches_reference", check_matches_reference},
         {"storage", check_storage},
+        {"vulkan", check_vulkan},
         {"batch", check_batch},
         {"round_trip", check_round_trip},
         {"in_a_net", check_in_a_net},

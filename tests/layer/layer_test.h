@@ -5,7 +5,7 @@
 //   };
 //   QUOLL_LAYER_CASES(Convolution, kCases)
 //
-// gives the tests Convolution.matches_reference, .storage, .batch, .allocation_failure,
+// gives the tests Convolution.matches_reference, .storage, .vulkan, .batch, .allocation_failure,
 // .round_trip, .in_a_net, .empty_inputs, .saving, .odd_inputs and .odd_params. Beside them a file
 // has TESTs with values computed by hand, since these compare our code with itself.
 #ifndef QUOLL_TESTS_LAYER_LAYER_TEST_H

@@ -50,6 +50,10 @@ std::vector<Mat> random_inputs(const LayerCase& c, Random& random);
 // False after a test failure: the params or weights were refused.
 bool prepare(const char* type, const LayerCase& c, size_t index, PreparedCase* prepared);
 
+// The case with blobs of a storage type; what the reference gives of what they hold into `want`.
+PreparedCase stored_case(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
+                         std::vector<Mat>* want);
+
 // The weights as a model file holds them.
 std::vector<unsigned> weight_words(const PreparedCase& p);
 
@@ -97,6 +101,7 @@ const CaseTables& case_tables();
 
 // The checks, each over all cases of an operator.
 typedef void (*LayerCheck)(const char* type, const std::vector<LayerCase>& cases);
+void check_vulkan(const char* type, const std::vector<LayerCase>& cases);
 void check_batch(const char* type, const std::vector<LayerCase>& cases);
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases);
 void check_empty_inputs(const char* type, const std::vector<LayerCase>& cases);

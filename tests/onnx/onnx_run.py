@@ -29,9 +29,9 @@ def convert(model, folder, *options):
     return param, weights
 
 
-def run(net, inputs, outputs, folder, *options):
+def run(net, inputs, outputs, folder, *options, program=(BIN / 'enginerun',)):
     """Outputs (names) as arrays, for inputs as a dict of arrays."""
-    arguments = [BIN / 'enginerun', *net, *options]
+    arguments = [*program, *net, *options]
     for i, (name, array) in enumerate(inputs.items()):
         path = pathlib.Path(folder) / f'in{i}.npy'
         np.save(path, np.asarray(array, order='C'))

@@ -8,7 +8,7 @@ import tarfile
 import numpy as np
 import pytest
 
-from onnx_run import Failure, convert, run
+from onnx_run import BIN, Failure, convert, run
 
 DATA = os.environ.get('QUOLL_DATA')
 pytestmark = pytest.mark.skipif(not DATA, reason='QUOLL_DATA is not set')
@@ -57,8 +57,8 @@ def input_names(net):
     return [words[4] for words in lines if words[0] == 'Input']
 
 
-def check(net, inputs, expected, folder):
-    got = run(net, inputs, output_names(net), folder)
+def check(net, inputs, expected, folder, **how):
+    got = run(net, inputs, output_names(net), folder, **how)
     for name, want in expected.items():
         if name.startswith('idx:'):
             continue
@@ -73,8 +73,12 @@ def check(net, inputs, expected, folder):
 
 @pytest.mark.parametrize('name', GRAPHS)
 def test_graph(zoo, name, tmp_path):
+    """On the CPU; then whole, and half of the layers, on a back end with memory of its own."""
     model, inputs, expected = load_graph(zoo, name, tmp_path)
-    check(convert(model, tmp_path), inputs, expected, tmp_path)
+    net = convert(model, tmp_path)
+    check(net, inputs, expected, tmp_path)
+    for share, seed in ((1, 0), (0.5, 1)):
+        check(net, inputs, expected, tmp_path, program=(BIN / 'tests' / 'recorded_run', share, seed))
 
 
 @pytest.mark.parametrize('name', MODELS)

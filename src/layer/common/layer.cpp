@@ -29,6 +29,7 @@ const char* LayerPlan::algorithm() const { return ""; }
 // Of net.h; here, where run-time type information is made for applications' classes.
 LayerObserver::~LayerObserver() {}
 void LayerObserver::planned(const Layer&, const LayerPlan*) {}
+void LayerObserver::runs_on(const Layer&, const char*) {}
 
 int Layer::load_param(const ParamDict&) { return kOk; }
 int Layer::load_model(const ModelBin&) { return kOk; }

@@ -1,7 +1,7 @@
 // What runs steps of execution plans elsewhere than in the layers' own forward functions: a device
-// with memory of its own. Adding a back end takes a class, and a row in plan/backends.inc.
-#ifndef QUOLL_PLAN_BACKEND_H
-#define QUOLL_PLAN_BACKEND_H
+// with memory of its own. Net::add_backend makes one known.
+#ifndef QUOLL_BACKEND_H
+#define QUOLL_BACKEND_H
 
 #include <memory>
 #include <string>
@@ -19,16 +19,14 @@ struct RegionValue {
     Shape shape;
     // The step that makes it, -1 for those that are uploaded, and the last one that reads it: the
     // number of steps for those that are downloaded.
-    int made, last_read;
-    bool is_uploaded() const { return made < 0; }
+    int made = -1, last_read = -1;
     bool is_downloaded = false;
+    bool is_uploaded() const { return made < 0; }
 };
 
 struct RegionStep {
     const Layer* layer;
     std::vector<int> inputs, outputs;  // in Region::values
-    std::vector<Shape> input_shapes(const std::vector<RegionValue>& values) const;
-    std::vector<Shape> output_shapes(const std::vector<RegionValue>& values) const;
 };
 
 // Consecutive steps of a plan that one back end runs without the host in between: uploads of what
@@ -36,6 +34,8 @@ struct RegionStep {
 struct Region {
     std::vector<RegionStep> steps;
     std::vector<RegionValue> values;
+
+    std::vector<Shape> shapes(const std::vector<int>& of) const;
 };
 
 // A region made ready: recorded once, replayed with each run. Immutable for its callers; several

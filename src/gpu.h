@@ -1,0 +1,57 @@
+// The GPUs that Vulkan finds. Without a Vulkan loader on the machine, or in a library built without
+// QUOLL_VULKAN, there are none.
+#ifndef QUOLL_GPU_H
+#define QUOLL_GPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace quoll {
+
+// What a device is and can do, as probed. Names are ncnn's.
+class GpuInfo {
+public:
+    GpuInfo();
+    const char* device_name() const { return name_; }
+    // 0 discrete, 1 integrated, 2 virtual, 3 software; the order in which devices are numbered.
+    int type() const { return type_; }
+    uint32_t api_version() const { return api_version_; }
+    uint32_t driver_version() const { return driver_version_; }
+    uint32_t vendor_id() const { return vendor_id_; }
+    uint32_t device_id() const { return device_id_; }
+    uint32_t subgroup_size() const { return subgroup_size_; }
+    uint32_t max_shared_memory_size() const { return max_shared_memory_size_; }
+    uint32_t max_workgroup_invocations() const { return max_workgroup_invocations_; }
+    // Bytes that one blob or weight may have.
+    uint64_t max_storage_buffer_range() const { return max_storage_buffer_range_; }
+    // Bytes of the largest heap that is the device's own.
+    uint64_t heap_size() const { return heap_size_; }
+    bool support_fp16_storage() const { return fp16_storage_; }
+    bool support_fp16_arithmetic() const { return fp16_arithmetic_; }
+
+private:
+    friend class GpuInstance;
+    char name_[256];
+    int type_;
+    uint32_t api_version_, driver_version_, vendor_id_, device_id_;
+    uint32_t subgroup_size_, max_shared_memory_size_, max_workgroup_invocations_;
+    uint64_t max_storage_buffer_range_, heap_size_;
+    bool fp16_storage_, fp16_arithmetic_;
+};
+
+// Opens the Vulkan loader (driver_path: another library than libvulkan) and looks for devices. The
+// functions below do so when it has not been done. 0, also where there is no device; a negative
+// code after a message if the named library cannot be opened.
+int create_gpu_instance(const char* driver_path = 0);
+// Forgets the devices; those that Nets hold live as long as these.
+void destroy_gpu_instance();
+int get_gpu_count();
+// The device of the environment's QUOLL_VULKAN_DEVICE (a number, or a part of a name), else the
+// first; -1 if there is none.
+int get_default_gpu_index();
+// Of an index that is none: an empty info with type 3.
+const GpuInfo& get_gpu_info(int device_index = get_default_gpu_index());
+
+}  // namespace quoll
+
+#endif

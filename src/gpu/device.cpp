@@ -1,0 +1,200 @@
+#include "gpu/device.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "gpu/pipeline.h"
+#include "log.h"
+#include "status.h"
+
+namespace quoll {
+
+namespace {
+
+const uint32_t kMostQueues = 4;
+
+// A family for compute; one without graphics where there is one, whose work does not wait behind
+// that of the screen.
+bool choose_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
+                   uint32_t* queues) {
+    uint32_t count = 0;
+    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+    int best = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        const VkQueueFlags flags = families[i].queueFlags;
+        if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
+        if (best < 0 || !(flags & VK_QUEUE_GRAPHICS_BIT)) best = (int)i;
+        if (!(flags & VK_QUEUE_GRAPHICS_BIT)) break;
+    }
+    if (best < 0) return false;
+    *family = (uint32_t)best;
+    *queues = std::min(kMostQueues, families[best].queueCount);
+    return true;
+}
+
+const char* result_name(VkResult result) {
+    switch (result) {
+        case VK_ERROR_OUT_OF_HOST_MEMORY:
+            return "out of host memory";
+        case VK_ERROR_OUT_OF_DEVICE_MEMORY:
+            return "out of device memory";
+        case VK_ERROR_OUT_OF_POOL_MEMORY:
+            return "out of pool memory";
+        case VK_ERROR_DEVICE_LOST:
+            return "device lost";
+        case VK_ERROR_INITIALIZATION_FAILED:
+            return "initialisation failed";
+        case VK_ERROR_FEATURE_NOT_PRESENT:
+            return "feature not present";
+        case VK_ERROR_EXTENSION_NOT_PRESENT:
+            return "extension not present";
+        case VK_ERROR_TOO_MANY_OBJECTS:
+            return "too many objects";
+        case VK_TIMEOUT:
+            return "timeout";
+        default:
+            return "error";
+    }
+}
+
+}  // namespace
+
+int gpu_error(const char* what, VkResult result) {
+    QUOLL_LOGE("Vulkan: %s: %s (%d)", what, result_name(result), (int)result);
+    const bool memory = result == VK_ERROR_OUT_OF_HOST_MEMORY ||
+                        result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+                        result == VK_ERROR_OUT_OF_POOL_MEMORY;
+    return memory ? (int)kOutOfMemory : (int)kError;
+}
+
+GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device) {
+    VkPhysicalDevice16BitStorageFeatures storage = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+    VkPhysicalDeviceShaderFloat16Int8Features half = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &half, {}};
+    vk.GetPhysicalDeviceFeatures2(device, &all);
+    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    vk.GetPhysicalDeviceProperties2(device, &properties);
+    GpuFeatures features;
+    features.storage16 = storage.storageBuffer16BitAccess;
+    // Before 1.2 arithmetic is an extension, which the library does not ask for.
+    features.float16 = half.shaderFloat16 && properties.properties.apiVersion >= VK_API_VERSION_1_2;
+    return features;
+}
+
+std::shared_ptr<GpuDevice> GpuDevice::open(std::shared_ptr<GpuInstance> instance, int index) {
+    std::shared_ptr<GpuDevice> device(new GpuDevice);
+    device->instance_ = instance;
+    device->index_ = index;
+    if (!device->create(instance->vk(), instance->physical(index))) return nullptr;
+    device->pipelines_.reset(new PipelineStore(*device));
+    if (!device->pipelines_->open()) return nullptr;
+    return device;
+}
+
+GpuDevice::~GpuDevice() {
+    if (device_ && vk_.DeviceWaitIdle) vk_.DeviceWaitIdle(device_);
+    pipelines_.reset();
+    if (device_ && vk_.DestroyDevice) vk_.DestroyDevice(device_, nullptr);
+}
+
+bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical) {
+    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    vk.GetPhysicalDeviceProperties2(physical, &properties);
+    limits_ = properties.properties.limits;
+    vk.GetPhysicalDeviceMemoryProperties(physical, &memory_);
+    features_ = probe_features(vk, physical);
+    if (!choose_family(vk, physical, &family_, &queue_count_)) {
+        QUOLL_LOGE("Vulkan: %s has no queue for compute", info().device_name());
+        return false;
+    }
+    const std::vector<float> priorities(queue_count_, 1.f);
+    VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+    queue.queueFamilyIndex = family_, queue.queueCount = queue_count_;
+    queue.pQueuePriorities = priorities.data();
+    VkPhysicalDevice16BitStorageFeatures storage = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+    storage.storageBuffer16BitAccess = features_.storage16;
+    VkPhysicalDeviceShaderFloat16Int8Features half = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
+    half.shaderFloat16 = features_.float16;
+    VkDeviceCreateInfo device = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    device.pNext = features_.float16 ? (const void*)&half : (const void*)&storage;
+    device.queueCreateInfoCount = 1, device.pQueueCreateInfos = &queue;
+    const VkResult result = vk.CreateDevice(physical, &device, nullptr, &device_);
+    if (result == VK_SUCCESS) return load(vk);
+    device_ = VK_NULL_HANDLE;
+    gpu_error(info().device_name(), result);
+    return false;
+}
+
+bool GpuDevice::load(const InstanceFunctions& vk) {
+    const char* missing = nullptr;
+#define QUOLL_VK_LOAD(name)                                             \
+    vk_.name = (PFN_vk##name)vk.GetDeviceProcAddr(device_, "vk" #name); \
+    if (!vk_.name) missing = "vk" #name;
+    QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_LOAD)
+#undef QUOLL_VK_LOAD
+    if (missing) {
+        QUOLL_LOGE("Vulkan: %s has no %s", info().device_name(), missing);
+        return false;
+    }
+    queues_.reset(new Queue[queue_count_]);
+    for (uint32_t i = 0; i < queue_count_; i++)
+        vk_.GetDeviceQueue(device_, family_, i, &queues_[i].handle);
+    return true;
+}
+
+size_t GpuDevice::alignment() const {
+    return std::max<size_t>(16, (size_t)limits_.minStorageBufferOffsetAlignment);
+}
+
+bool GpuDevice::host_visible(int type) const {
+    const VkMemoryPropertyFlags needed =
+        VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    return (memory_.memoryTypes[type].propertyFlags & needed) == needed;
+}
+
+int GpuDevice::memory_type(MemoryUse use, uint32_t type_bits) const {
+    const VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+    const VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    const bool by_host = use == MemoryUse::kUpload || use == MemoryUse::kDownload;
+    const bool shared = use == MemoryUse::kWeights && info().type() != 0;
+    int best = -1, best_score = -1;
+    for (uint32_t i = 0; i < memory_.memoryTypeCount; i++) {
+        const VkMemoryPropertyFlags flags = memory_.memoryTypes[i].propertyFlags;
+        if (!(type_bits >> i & 1) || (by_host && !host_visible((int)i))) continue;
+        int score = 0;
+        if (use != MemoryUse::kDownload && (flags & local)) score += 4;
+        if (use == MemoryUse::kDownload && (flags & cached)) score += 4;
+        if (shared && host_visible((int)i)) score += 2;
+        if (!by_host && !shared && !(flags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) score += 1;
+        if (score > best_score) best = (int)i, best_score = score;
+    }
+    return best;
+}
+
+int GpuDevice::error(const char* what, VkResult result) const {
+    if (result == VK_ERROR_DEVICE_LOST) lost_ = true;
+    return gpu_error(what, result);
+}
+
+int GpuDevice::run(VkCommandBuffer commands, VkFence fence) const {
+    if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
+    Queue& queue = queues_[next_queue_++ % queue_count_];
+    VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
+    submit.commandBufferCount = 1, submit.pCommandBuffers = &commands;
+    VkResult result = vk_.ResetFences(device_, 1, &fence);
+    if (result == VK_SUCCESS) {
+        std::lock_guard<std::mutex> lock(queue.mutex);
+        result = vk_.QueueSubmit(queue.handle, 1, &submit, fence);
+    }
+    if (result == VK_SUCCESS) result = vk_.WaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX);
+    return result == VK_SUCCESS ? (int)kOk : error("submission", result);
+}
+
+}  // namespace quoll

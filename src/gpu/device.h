@@ -1,0 +1,83 @@
+// A logical device: its functions, queues, memory types and limits.
+#ifndef QUOLL_GPU_DEVICE_H
+#define QUOLL_GPU_DEVICE_H
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/instance.h"
+
+namespace quoll {
+
+class PipelineStore;
+
+// Features that shader variants ask for.
+struct GpuFeatures {
+    bool storage16 = false;  // 16-bit values in storage buffers
+    bool float16 = false;    // arithmetic on them
+};
+GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
+
+// What a block of memory is for; decides its memory type.
+enum class MemoryUse {
+    kDevice,    // shaders alone read and write it
+    kWeights,   // written once: by the host where the device has no memory of its own
+    kUpload,    // the host writes, shaders read
+    kDownload,  // shaders write, the host reads
+};
+
+class GpuDevice {
+public:
+    // Null after a message.
+    static std::shared_ptr<GpuDevice> open(std::shared_ptr<GpuInstance> instance, int index);
+    ~GpuDevice();
+
+    const DeviceFunctions& vk() const { return vk_; }
+    VkDevice handle() const { return device_; }
+    const GpuInfo& info() const { return instance_->info(index_); }
+    const VkPhysicalDeviceLimits& limits() const { return limits_; }
+    const GpuFeatures& features() const { return features_; }
+    uint32_t queue_family() const { return family_; }
+    PipelineStore& pipelines() const { return *pipelines_; }
+    // Offsets of values in a block: what bindings need, and whole vec4s.
+    size_t alignment() const;
+
+    // The memory type for a use among those of `type_bits`; -1: none.
+    int memory_type(MemoryUse use, uint32_t type_bits) const;
+    bool host_visible(int type) const;
+
+    // Submits to one of the queues and waits. 0, or a negative code after a message.
+    int run(VkCommandBuffer commands, VkFence fence) const;
+    // Set when a call has said VK_ERROR_DEVICE_LOST: nothing runs on it any more.
+    bool lost() const { return lost_; }
+    // gpu_error() that notices a lost device.
+    int error(const char* what, VkResult result) const;
+
+private:
+    struct Queue {
+        VkQueue handle;
+        std::mutex mutex;
+    };
+    bool create(const InstanceFunctions& vk, VkPhysicalDevice physical);
+    bool load(const InstanceFunctions& vk);
+
+    std::shared_ptr<GpuInstance> instance_;
+    int index_ = 0;
+    VkDevice device_ = VK_NULL_HANDLE;
+    DeviceFunctions vk_;
+    VkPhysicalDeviceLimits limits_;
+    VkPhysicalDeviceMemoryProperties memory_;
+    GpuFeatures features_;
+    uint32_t family_ = 0;
+    uint32_t queue_count_ = 0;
+    std::unique_ptr<Queue[]> queues_;
+    mutable std::atomic<uint32_t> next_queue_{0};
+    mutable std::atomic<bool> lost_{false};
+    std::unique_ptr<PipelineStore> pipelines_;
+};
+
+}  // namespace quoll
+
+#endif

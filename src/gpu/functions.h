@@ -1,0 +1,83 @@
+// The functions of Vulkan that the library calls, found at run time.
+#ifndef QUOLL_GPU_FUNCTIONS_H
+#define QUOLL_GPU_FUNCTIONS_H
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan.h>
+
+#define QUOLL_VK_INSTANCE_FUNCTIONS(X)        \
+    X(DestroyInstance)                        \
+    X(EnumeratePhysicalDevices)               \
+    X(EnumerateDeviceExtensionProperties)     \
+    X(GetPhysicalDeviceProperties2)           \
+    X(GetPhysicalDeviceFeatures2)             \
+    X(GetPhysicalDeviceMemoryProperties)      \
+    X(GetPhysicalDeviceQueueFamilyProperties) \
+    X(CreateDevice)                           \
+    X(GetDeviceProcAddr)
+
+#define QUOLL_VK_DEVICE_FUNCTIONS(X) \
+    X(DestroyDevice)                 \
+    X(GetDeviceQueue)                \
+    X(DeviceWaitIdle)                \
+    X(QueueSubmit)                   \
+    X(CreateBuffer)                  \
+    X(DestroyBuffer)                 \
+    X(GetBufferMemoryRequirements)   \
+    X(BindBufferMemory)              \
+    X(AllocateMemory)                \
+    X(FreeMemory)                    \
+    X(MapMemory)                     \
+    X(CreateFence)                   \
+    X(DestroyFence)                  \
+    X(ResetFences)                   \
+    X(WaitForFences)                 \
+    X(CreateCommandPool)             \
+    X(DestroyCommandPool)            \
+    X(AllocateCommandBuffers)        \
+    X(BeginCommandBuffer)            \
+    X(EndCommandBuffer)              \
+    X(CmdBindPipeline)               \
+    X(CmdBindDescriptorSets)         \
+    X(CmdPushConstants)              \
+    X(CmdDispatch)                   \
+    X(CmdPipelineBarrier)            \
+    X(CmdCopyBuffer)                 \
+    X(CmdResetQueryPool)             \
+    X(CmdWriteTimestamp)             \
+    X(CreateQueryPool)               \
+    X(DestroyQueryPool)              \
+    X(GetQueryPoolResults)           \
+    X(CreateDescriptorSetLayout)     \
+    X(DestroyDescriptorSetLayout)    \
+    X(CreateDescriptorPool)          \
+    X(DestroyDescriptorPool)         \
+    X(AllocateDescriptorSets)        \
+    X(UpdateDescriptorSets)          \
+    X(CreatePipelineLayout)          \
+    X(DestroyPipelineLayout)         \
+    X(CreatePipelineCache)           \
+    X(DestroyPipelineCache)          \
+    X(CreateShaderModule)            \
+    X(DestroyShaderModule)           \
+    X(CreateComputePipelines)        \
+    X(DestroyPipeline)
+
+namespace quoll {
+
+#define QUOLL_VK_MEMBER(name) PFN_vk##name name = nullptr;
+struct InstanceFunctions {
+    QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_MEMBER)
+};
+struct DeviceFunctions {
+    QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_MEMBER)
+};
+#undef QUOLL_VK_MEMBER
+
+// Says what failed, with the name of the result; kOutOfMemory where that is the reason, else
+// kError.
+int gpu_error(const char* what, VkResult result);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,128 @@
+#include "gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "log.h"
+#include "status.h"
+#if QUOLL_VULKAN
+#include "gpu/device.h"
+#endif
+
+namespace quoll {
+
+GpuInfo::GpuInfo()
+    : name_(),
+      type_(3),
+      api_version_(0),
+      driver_version_(0),
+      vendor_id_(0),
+      device_id_(0),
+      subgroup_size_(0),
+      max_shared_memory_size_(0),
+      max_workgroup_invocations_(0),
+      max_storage_buffer_range_(0),
+      heap_size_(0),
+      fp16_storage_(false),
+      fp16_arithmetic_(false) {}
+
+#if QUOLL_VULKAN
+
+namespace {
+
+// Never destroyed: at exit drivers may be gone before our statics.
+struct Global {
+    std::mutex mutex;
+    std::shared_ptr<GpuInstance> instance;
+    std::vector<std::shared_ptr<GpuDevice>> devices;
+};
+Global& global() {
+    static Global* const g = new Global;
+    return *g;
+}
+
+// With the mutex held.
+GpuInstance* instance_of(Global& g, const char* driver_path = nullptr) {
+    if (!g.instance) {
+        g.instance = GpuInstance::create(driver_path);
+        g.devices.assign(g.instance ? g.instance->count() : 0, nullptr);
+    }
+    return g.instance.get();
+}
+
+}  // namespace
+
+int create_gpu_instance(const char* driver_path) {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    return instance_of(g, driver_path) ? (int)kOk : (int)kError;
+}
+
+void destroy_gpu_instance() {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    g.devices.clear();
+    g.instance.reset();
+}
+
+int get_gpu_count() {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    const GpuInstance* instance = instance_of(g);
+    return instance ? instance->count() : 0;
+}
+
+const GpuInfo& get_gpu_info(int device_index) {
+    static const GpuInfo none;
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    const GpuInstance* instance = instance_of(g);
+    const bool there = instance && device_index >= 0 && device_index < instance->count();
+    return there ? instance->info(device_index) : none;
+}
+
+std::shared_ptr<GpuDevice> open_gpu(int index) {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    const GpuInstance* instance = instance_of(g);
+    const int count = instance ? instance->count() : 0;
+    if (index < 0 || index >= count) {
+        QUOLL_LOGE("GPU %d: there are %d", index, count);
+        return nullptr;
+    }
+    std::shared_ptr<GpuDevice>& device = g.devices[index];
+    if (!device || device->lost()) device = GpuDevice::open(g.instance, index);
+    return device;
+}
+
+#else
+
+int create_gpu_instance(const char*) { return kOk; }
+void destroy_gpu_instance() {}
+int get_gpu_count() { return 0; }
+const GpuInfo& get_gpu_info(int) {
+    static const GpuInfo none;
+    return none;
+}
+
+#endif
+
+int get_default_gpu_index() {
+    const int count = get_gpu_count();
+    const char* wanted = getenv("QUOLL_VULKAN_DEVICE");
+    if (!wanted || !*wanted || count == 0) return count > 0 ? 0 : -1;
+    char* end = nullptr;
+    const long index = strtol(wanted, &end, 10);
+    if (!*end && index >= 0 && index < count) return (int)index;
+    for (int i = 0; *end && i < count; i++)
+        if (strstr(get_gpu_info(i).device_name(), wanted)) return i;
+    QUOLL_LOGW("QUOLL_VULKAN_DEVICE=%s: no such device, taking %s", wanted,
+               get_gpu_info(0).device_name());
+    return 0;
+}
+
+}  // namespace quoll

@@ -1,0 +1,48 @@
+// The Vulkan instance and the devices that it lists.
+#ifndef QUOLL_GPU_INSTANCE_H
+#define QUOLL_GPU_INSTANCE_H
+
+#include <memory>
+#include <vector>
+
+#include "functions.h"
+#include "gpu.h"
+
+namespace quoll {
+
+class GpuDevice;
+
+class GpuInstance {
+public:
+    // Null, after a message, if `driver_path` cannot be used. Without a loader of Vulkan 1.1 an
+    // instance without devices.
+    static std::shared_ptr<GpuInstance> create(const char* driver_path);
+    ~GpuInstance();
+
+    int count() const { return (int)devices_.size(); }
+    const GpuInfo& info(int index) const { return devices_[index].info; }
+    VkPhysicalDevice physical(int index) const { return devices_[index].handle; }
+    const InstanceFunctions& vk() const { return vk_; }
+
+private:
+    struct Physical {
+        VkPhysicalDevice handle;
+        GpuInfo info;
+    };
+    bool open(const char* driver_path);
+    int enumerate();
+    GpuInfo probe(VkPhysicalDevice device) const;
+
+    void* library_ = nullptr;
+    VkInstance instance_ = VK_NULL_HANDLE;
+    InstanceFunctions vk_;
+    std::vector<Physical> devices_;
+};
+
+// Device `index` of get_gpu_info, opened when it is first asked for, and again after it was lost.
+// Null, after a message, if there is none or it cannot be opened.
+std::shared_ptr<GpuDevice> open_gpu(int index);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,103 @@
+#include "gpu/pipeline.h"
+
+#include <algorithm>
+
+#include "log.h"
+#include "status.h"
+
+namespace quoll {
+
+PipelineStore::~PipelineStore() {
+    const DeviceFunctions& vk = device_.vk();
+    for (const auto& made : pipelines_) vk.DestroyPipeline(device_.handle(), made.second, nullptr);
+    for (int i = 0; i <= kMostBindings; i++) {
+        if (layouts_[i]) vk.DestroyPipelineLayout(device_.handle(), layouts_[i], nullptr);
+        if (sets_[i]) vk.DestroyDescriptorSetLayout(device_.handle(), sets_[i], nullptr);
+    }
+    if (cache_) vk.DestroyPipelineCache(device_.handle(), cache_, nullptr);
+}
+
+bool PipelineStore::open() {
+    const VkPipelineCacheCreateInfo cache = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    VkResult result = device_.vk().CreatePipelineCache(device_.handle(), &cache, nullptr, &cache_);
+    for (int i = 1; i <= kMostBindings && result == VK_SUCCESS; i++) result = create_layout(i);
+    if (result != VK_SUCCESS) device_.error("pipeline layouts", result);
+    return result == VK_SUCCESS;
+}
+
+VkResult PipelineStore::create_layout(int bindings) {
+    VkDescriptorSetLayoutBinding rows[kMostBindings] = {};
+    for (int i = 0; i < bindings; i++) {
+        rows[i].binding = (uint32_t)i;
+        rows[i].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+        rows[i].descriptorCount = 1;
+        rows[i].stageFlags = VK_SHADER_STAGE_COMPUTE_BIT;
+    }
+    VkDescriptorSetLayoutCreateInfo set = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+    set.bindingCount = (uint32_t)bindings, set.pBindings = rows;
+    const DeviceFunctions& vk = device_.vk();
+    const VkResult result =
+        vk.CreateDescriptorSetLayout(device_.handle(), &set, nullptr, &sets_[bindings]);
+    if (result != VK_SUCCESS) return result;
+    const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, kPushBytes};
+    VkPipelineLayoutCreateInfo layout = {VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+    layout.setLayoutCount = 1, layout.pSetLayouts = &sets_[bindings];
+    layout.pushConstantRangeCount = 1, layout.pPushConstantRanges = &push;
+    return vk.CreatePipelineLayout(device_.handle(), &layout, nullptr, &layouts_[bindings]);
+}
+
+VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) const {
+    const DeviceFunctions& vk = device_.vk();
+    const ShaderCode code = shader_code(key.shader, key.storage);
+    if (!code.words) return VK_ERROR_FEATURE_NOT_PRESENT;
+    VkShaderModuleCreateInfo words = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+    words.codeSize = code.bytes, words.pCode = code.words;
+    VkShaderModule module;
+    VkResult result = vk.CreateShaderModule(device_.handle(), &words, nullptr, &module);
+    if (result != VK_SUCCESS) return result;
+    std::vector<VkSpecializationMapEntry> entries;
+    for (uint32_t i = 0; i < key.constants.size(); i++) entries.push_back({i, i * 4, 4});
+    VkSpecializationInfo special;
+    special.mapEntryCount = (uint32_t)entries.size(), special.pMapEntries = entries.data();
+    special.dataSize = key.constants.size() * 4, special.pData = key.constants.data();
+    VkComputePipelineCreateInfo info = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module, info.stage.pName = "main";
+    info.stage.pSpecializationInfo = &special;
+    info.layout = layouts_[key.bindings];
+    result = vk.CreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, pipeline);
+    vk.DestroyShaderModule(device_.handle(), module, nullptr);
+    return result;
+}
+
+int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
+                       std::vector<VkPipeline>* pipelines) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<PipelineKey> missing;
+    for (const PipelineKey& key : keys)
+        if (!pipelines_.count(key)) missing.push_back(key);
+    std::sort(missing.begin(), missing.end());
+    const auto same = [](const PipelineKey& a, const PipelineKey& b) {
+        return !(a < b) && !(b < a);
+    };
+    missing.erase(std::unique(missing.begin(), missing.end(), same), missing.end());
+    const int count = (int)missing.size();
+    std::vector<VkPipeline> made(count, VK_NULL_HANDLE);
+    std::vector<VkResult> results(count);
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int i = 0; i < count; i++) results[i] = create(missing[i], &made[i]);
+    int status = kOk;
+    for (int i = 0; i < count; i++) {
+        if (results[i] == VK_SUCCESS)
+            pipelines_[missing[i]] = made[i];
+        else
+            status = device_.error(shader_name(missing[i].shader), results[i]);
+    }
+    pipelines->clear();
+    for (size_t i = 0; i < keys.size() && status == kOk; i++)
+        pipelines->push_back(pipelines_[keys[i]]);
+    return status;
+}
+
+}  // namespace quoll

@@ -1,0 +1,56 @@
+// Pipelines of a device, each made once and kept as long as the device.
+#ifndef QUOLL_GPU_PIPELINE_H
+#define QUOLL_GPU_PIPELINE_H
+
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+#include "gpu/device.h"
+#include "gpu/shaders.h"
+
+namespace quoll {
+
+const int kMostBindings = 8;
+// What every device has at least; one range for all pipelines.
+const int kPushBytes = 128;
+
+struct PipelineKey {
+    Shader shader;
+    Storage storage;
+    int bindings;                     // storage buffers 0, 1, ... of set 0
+    std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
+    bool operator<(const PipelineKey& o) const {
+        return std::tie(shader, storage, bindings, constants) <
+               std::tie(o.shader, o.storage, o.bindings, o.constants);
+    }
+};
+
+class PipelineStore {
+public:
+    explicit PipelineStore(const GpuDevice& device) : device_(device) {}
+    ~PipelineStore();
+    bool open();
+
+    // The pipelines of the keys; missing ones are made by up to `threads` threads. 0, or a negative
+    // code after a message.
+    int get(const std::vector<PipelineKey>& keys, int threads, std::vector<VkPipeline>* pipelines);
+    VkDescriptorSetLayout set_layout(int bindings) const { return sets_[bindings]; }
+    VkPipelineLayout layout(int bindings) const { return layouts_[bindings]; }
+
+private:
+    VkResult create_layout(int bindings);
+    VkResult create(const PipelineKey& key, VkPipeline* pipeline) const;
+
+    const GpuDevice& device_;
+    VkPipelineCache cache_ = VK_NULL_HANDLE;
+    VkDescriptorSetLayout sets_[kMostBindings + 1] = {};
+    VkPipelineLayout layouts_[kMostBindings + 1] = {};
+    std::mutex mutex_;
+    std::map<PipelineKey, VkPipeline> pipelines_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,63 @@
+// What a region executes on a device, before and after places in memory are known.
+#ifndef QUOLL_GPU_PROGRAM_H
+#define QUOLL_GPU_PROGRAM_H
+
+#include <string>
+#include <vector>
+
+#include "gpu/pipeline.h"
+
+namespace quoll {
+
+// A range of a buffer that a dispatch sees as one storage buffer.
+struct Binding {
+    enum Where { kBlock, kUpload, kDownload, kFixed };
+    Where where = kFixed;
+    int block = -1;                    // kBlock: of the program
+    VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
+    size_t offset = 0, bytes = 0;
+    bool written = false;
+    // Channels of a block of channels-last pixels that are touched: [first, last) of each pixel of
+    // `pitch` channels. pitch 0: everything may be.
+    int pitch = 0, lane_first = 0, lane_last = 0;
+};
+
+struct Dispatch {
+    PipelineKey key;
+    std::vector<Binding> bindings;
+    std::vector<uint32_t> push;
+    uint32_t groups[3];
+    int step;                     // that it is part of, for profiles
+    bool barrier_before = false;  // set by Program::finish()
+    VkPipeline pipeline = VK_NULL_HANDLE;
+};
+
+class Program {
+public:
+    // A block of the arena, alive from the first dispatch that touches it to the last one.
+    int add_block(size_t bytes);
+    size_t block_bytes(int block) const { return blocks_[block].bytes; }
+    // Places in the staging buffers; multiples of the device's alignment.
+    size_t add_upload(size_t bytes, size_t alignment);
+    size_t add_download(size_t bytes, size_t alignment);
+    void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
+    // Places the blocks, finds the barriers and makes the pipelines.
+    int finish(const GpuDevice& device, int threads);
+
+    std::vector<Dispatch> dispatches;
+    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0;
+
+private:
+    struct Block {
+        size_t bytes, offset;
+        int first, last;
+    };
+    void place_blocks(size_t alignment);
+    void find_barriers();
+
+    std::vector<Block> blocks_;
+};
+
+}  // namespace quoll
+
+#endif

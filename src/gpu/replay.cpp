@@ -1,0 +1,154 @@
+#include "gpu/replay.h"
+
+#include <algorithm>
+
+#include "status.h"
+
+namespace quoll {
+
+namespace {
+
+void memory_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkAccessFlags to,
+                    VkPipelineStageFlags stage) {
+    VkMemoryBarrier barrier = {VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+    barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT, barrier.dstAccessMask = to;
+    vk.CmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, stage, 0, 1, &barrier, 0,
+                          nullptr, 0, nullptr);
+}
+
+}  // namespace
+
+std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program,
+                                       bool timed) {
+    std::unique_ptr<Replay> replay(new Replay(device));
+    if (!replay->allocate(program)) return nullptr;
+    VkResult result = replay->create_objects(program, timed);
+    if (result == VK_SUCCESS) result = replay->create_sets(program);
+    if (result == VK_SUCCESS) result = replay->record(program);
+    if (result == VK_SUCCESS) return replay;
+    device.error("recording", result);
+    return nullptr;
+}
+
+Replay::~Replay() {
+    const DeviceFunctions& vk = device_.vk();
+    if (queries_) vk.DestroyQueryPool(device_.handle(), queries_, nullptr);
+    if (descriptors_) vk.DestroyDescriptorPool(device_.handle(), descriptors_, nullptr);
+    if (fence_) vk.DestroyFence(device_.handle(), fence_, nullptr);
+    if (pool_) vk.DestroyCommandPool(device_.handle(), pool_, nullptr);
+}
+
+bool Replay::allocate(const Program& program) {
+    arena_ = GpuBuffer::create(device_, MemoryUse::kDevice, program.arena_bytes);
+    if (arena_) upload_ = GpuBuffer::create(device_, MemoryUse::kUpload, program.upload_bytes);
+    if (upload_)
+        download_ = GpuBuffer::create(device_, MemoryUse::kDownload, program.download_bytes);
+    return download_ != nullptr;
+}
+
+VkResult Replay::create_objects(const Program& program, bool timed) {
+    const DeviceFunctions& vk = device_.vk();
+    const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
+    VkResult result = vk.CreateFence(device_.handle(), &fence, nullptr, &fence_);
+    if (result != VK_SUCCESS) return result;
+    VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+    pool.queueFamilyIndex = device_.queue_family();
+    result = vk.CreateCommandPool(device_.handle(), &pool, nullptr, &pool_);
+    if (result != VK_SUCCESS || !timed) return result;
+    VkQueryPoolCreateInfo queries = {VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO};
+    queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    queries.queryCount = query_count_ = (uint32_t)program.dispatches.size() + 1;
+    return vk.CreateQueryPool(device_.handle(), &queries, nullptr, &queries_);
+}
+
+VkResult Replay::create_sets(const Program& program) {
+    const size_t count = program.dispatches.size();
+    if (count == 0) return VK_SUCCESS;
+    VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 0};
+    std::vector<VkDescriptorSetLayout> layouts;
+    for (const Dispatch& dispatch : program.dispatches) {
+        size.descriptorCount += (uint32_t)dispatch.bindings.size();
+        layouts.push_back(device_.pipelines().set_layout(dispatch.key.bindings));
+    }
+    const DeviceFunctions& vk = device_.vk();
+    VkDescriptorPoolCreateInfo pool = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+    pool.maxSets = (uint32_t)count, pool.poolSizeCount = 1, pool.pPoolSizes = &size;
+    VkResult result = vk.CreateDescriptorPool(device_.handle(), &pool, nullptr, &descriptors_);
+    if (result != VK_SUCCESS) return result;
+    VkDescriptorSetAllocateInfo sets = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+    sets.descriptorPool = descriptors_, sets.descriptorSetCount = (uint32_t)count;
+    sets.pSetLayouts = layouts.data();
+    sets_.resize(count);
+    result = vk.AllocateDescriptorSets(device_.handle(), &sets, sets_.data());
+    for (size_t i = 0; i < count && result == VK_SUCCESS; i++)
+        write_set(program.dispatches[i], sets_[i]);
+    return result;
+}
+
+void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
+    VkDescriptorBufferInfo buffers[kMostBindings];
+    for (size_t i = 0; i < dispatch.bindings.size(); i++) {
+        const Binding& b = dispatch.bindings[i];
+        const VkBuffer handles[] = {arena_->handle(), upload_->handle(), download_->handle(),
+                                    b.buffer};
+        buffers[i] = {handles[b.where], b.offset, b.bytes};
+    }
+    VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    write.dstSet = set, write.descriptorCount = (uint32_t)dispatch.bindings.size();
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, write.pBufferInfo = buffers;
+    device_.vk().UpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
+}
+
+VkResult Replay::record(const Program& program) {
+    const DeviceFunctions& vk = device_.vk();
+    VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    allocate.commandPool = pool_, allocate.commandBufferCount = 1;
+    VkResult result = vk.AllocateCommandBuffers(device_.handle(), &allocate, &commands_);
+    if (result != VK_SUCCESS) return result;
+    const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    result = vk.BeginCommandBuffer(commands_, &begin);
+    if (result != VK_SUCCESS) return result;
+    const VkPipelineStageFlagBits stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    if (queries_) {
+        vk.CmdResetQueryPool(commands_, queries_, 0, query_count_);
+        vk.CmdWriteTimestamp(commands_, stage, queries_, 0);
+    }
+    // The last run may have been on another queue; its fence was waited for.
+    for (size_t i = 0; i < program.dispatches.size(); i++) {
+        record_dispatch(program.dispatches[i], sets_[i]);
+        if (queries_) vk.CmdWriteTimestamp(commands_, stage, queries_, (uint32_t)i + 1);
+    }
+    memory_barrier(vk, commands_, VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
+    return vk.EndCommandBuffer(commands_);
+}
+
+void Replay::record_dispatch(const Dispatch& d, VkDescriptorSet set) const {
+    const DeviceFunctions& vk = device_.vk();
+    if (d.barrier_before)
+        memory_barrier(vk, commands_, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+                       VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    const VkPipelineLayout layout = device_.pipelines().layout(d.key.bindings);
+    vk.CmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
+    vk.CmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
+                             nullptr);
+    if (!d.push.empty())
+        vk.CmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            (uint32_t)d.push.size() * 4, d.push.data());
+    vk.CmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
+}
+
+int Replay::times(std::vector<double>* seconds) const {
+    seconds->clear();
+    if (!queries_) return kOk;
+    std::vector<uint64_t> ticks(query_count_);
+    const VkResult result = device_.vk().GetQueryPoolResults(
+        device_.handle(), queries_, 0, query_count_, ticks.size() * 8, ticks.data(), 8,
+        VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    if (result != VK_SUCCESS) return device_.error("timestamps", result);
+    for (size_t i = 1; i < ticks.size(); i++)
+        seconds->push_back((double)(ticks[i] - ticks[i - 1]) * 1e-9 *
+                           device_.limits().timestampPeriod);
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,53 @@
+// A program recorded into a command buffer, with the memory that it works in.
+#ifndef QUOLL_GPU_REPLAY_H
+#define QUOLL_GPU_REPLAY_H
+
+#include <memory>
+#include <vector>
+
+#include "gpu/buffer.h"
+#include "gpu/program.h"
+
+namespace quoll {
+
+// For one thread at a time. The device and the fixed buffers of the program must outlive it.
+class Replay {
+public:
+    // Null after a message. timed: with a timestamp behind each dispatch.
+    static std::unique_ptr<Replay> create(const GpuDevice& device, const Program& program,
+                                          bool timed);
+    ~Replay();
+
+    unsigned char* upload() { return upload_->mapped(); }
+    const unsigned char* download() const { return download_->mapped(); }
+    // From what upload() holds to what download() does. 0, or a negative code after a message.
+    int run() const { return device_.run(commands_, fence_); }
+    // Seconds of each dispatch in the last run, when timed. What runs at the same time is counted
+    // for the one that ends later.
+    int times(std::vector<double>* seconds) const;
+
+private:
+    explicit Replay(const GpuDevice& device) : device_(device) {}
+    Replay(const Replay&) = delete;
+    Replay& operator=(const Replay&) = delete;
+    bool allocate(const Program& program);
+    VkResult create_objects(const Program& program, bool timed);
+    VkResult create_sets(const Program& program);
+    void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
+    VkResult record(const Program& program);
+    void record_dispatch(const Dispatch& dispatch, VkDescriptorSet set) const;
+
+    const GpuDevice& device_;
+    std::unique_ptr<GpuBuffer> arena_, upload_, download_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    VkFence fence_ = VK_NULL_HANDLE;
+    VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
+    VkQueryPool queries_ = VK_NULL_HANDLE;
+    uint32_t query_count_ = 0;
+    std::vector<VkDescriptorSet> sets_;
+};
+
+}  // namespace quoll
+
+#endif

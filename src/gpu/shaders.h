@@ -1,0 +1,29 @@
+// The shaders that were compiled into the library, by the rows of layer/vulkan/shader/variants.inc.
+#ifndef QUOLL_GPU_SHADERS_H
+#define QUOLL_GPU_SHADERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace quoll {
+
+// What values of blobs and weights are stored as on the device.
+enum class Storage { f32, f16 };
+inline size_t storage_size(Storage storage) { return storage == Storage::f32 ? 4 : 2; }
+
+enum class Shader {
+#define QUOLL_SHADER(name, ...) name,
+#include "layer/vulkan/shader/variants.inc"
+#undef QUOLL_SHADER
+};
+
+struct ShaderCode {
+    const uint32_t* words;  // SPIR-V; null where the row has no such storage type
+    size_t bytes;
+};
+ShaderCode shader_code(Shader shader, Storage storage);
+const char* shader_name(Shader shader);
+
+}  // namespace quoll
+
+#endif

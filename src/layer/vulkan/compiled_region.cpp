@@ -1,0 +1,131 @@
+#include "layer/vulkan/compiled_region.h"
+
+#include <string.h>
+
+#include "log.h"
+#include "status.h"
+
+namespace quoll {
+
+namespace {
+
+const int kMostReplays = 4;
+const size_t kFirstConstants = 4096;
+
+// Calls f(bytes in the Mat, bytes in the staging buffer, count) for each run of values.
+template <class F>
+void for_each_run(const Mat& m, const Shape& s, unsigned char* staged, F f) {
+    const size_t run = (size_t)s.w * s.h * s.d * m.elemsize;
+    for (int b = 0; b < s.n; b++) {
+        for (int q = 0; q < s.c; q++) {
+            f((unsigned char*)m.data + (b * m.nstep + q * m.cstep) * m.elemsize, staged, run);
+            staged += run;
+        }
+    }
+}
+
+}  // namespace
+
+VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<WeightStore> weights)
+    : device_(device), weights_(weights), constants_(new WeightStore(*device, kFirstConstants)) {}
+
+VulkanRegion::~VulkanRegion() {}
+
+int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload_offsets,
+                         const std::vector<size_t>& download_offsets, const Option& opt) {
+    for (const RegionValue& value : region.values) {
+        if (value.is_uploaded()) uploads_.push_back({value.shape, upload_offsets[uploads_.size()]});
+        if (value.is_downloaded)
+            downloads_.push_back({value.shape, download_offsets[downloads_.size()]});
+    }
+    QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
+    std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
+    if (!first) return kError;
+    count_ = 1;
+    idle_.push_back(std::move(first));
+    return kOk;
+}
+
+// Null after a message.
+std::unique_ptr<Replay> VulkanRegion::take() const {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (idle_.empty() && count_ >= kMostReplays) returned_.wait(lock);
+    if (idle_.empty()) {
+        count_++;
+        lock.unlock();
+        std::unique_ptr<Replay> made = Replay::create(*device_, program_, false);
+        if (!made) give_back(nullptr);
+        return made;
+    }
+    std::unique_ptr<Replay> replay = std::move(idle_.back());
+    idle_.pop_back();
+    return replay;
+}
+
+void VulkanRegion::give_back(std::unique_ptr<Replay> replay) const {
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (replay)
+            idle_.push_back(std::move(replay));
+        else
+            count_--;
+    }
+    returned_.notify_one();
+}
+
+int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* to) const {
+    if (uploads.size() != uploads_.size()) {
+        QUOLL_LOGE("Vulkan: expected %zu uploads, got %zu", uploads_.size(), uploads.size());
+        return kError;
+    }
+    for (size_t i = 0; i < uploads.size(); i++) {
+        const Mat& m = uploads[i];
+        const Staged& staged = uploads_[i];
+        if (m.elempack != 1 || m.logical_shape() != staged.shape) {
+            QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", i);
+            return kError;
+        }
+        for_each_run(m, staged.shape, to + staged.offset,
+                     [](const unsigned char* blob, unsigned char* copy, size_t bytes) {
+                         memcpy(copy, blob, bytes);
+                     });
+    }
+    return kOk;
+}
+
+int VulkanRegion::read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
+                                 const Option& opt) const {
+    downloads->clear();
+    for (const Staged& staged : downloads_) {
+        Mat m;
+        m.create(staged.shape, 1, opt.blob_allocator);
+        if (m.empty()) return kOutOfMemory;
+        for_each_run(m, staged.shape, (unsigned char*)from + staged.offset,
+                     [](unsigned char* blob, const unsigned char* copy, size_t bytes) {
+                         memcpy(blob, copy, bytes);
+                     });
+        downloads->push_back(m);
+    }
+    return kOk;
+}
+
+int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
+                      const Option& opt) const {
+    std::unique_ptr<Replay> replay = take();
+    if (!replay) return kOutOfMemory;
+    int status = write_uploads(uploads, replay->upload());
+    if (status == kOk) status = replay->run();
+    if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
+    give_back(std::move(replay));
+    return status;
+}
+
+int VulkanRegion::profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const {
+    const std::unique_ptr<Replay> replay = Replay::create(*device_, program_, true);
+    if (!replay) return kError;
+    QUOLL_RETURN_IF_ERROR(write_uploads(uploads, replay->upload()));
+    QUOLL_RETURN_IF_ERROR(replay->run());
+    return replay->times(seconds);
+}
+
+}  // namespace quoll

@@ -1,0 +1,61 @@
+// A region that was compiled for a Vulkan device.
+#ifndef QUOLL_LAYER_VULKAN_COMPILED_REGION_H
+#define QUOLL_LAYER_VULKAN_COMPILED_REGION_H
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gpu/replay.h"
+#include "gpu/weights.h"
+#include "plan/backend.h"
+
+namespace quoll {
+
+class VulkanRegion : public CompiledRegion {
+public:
+    VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<WeightStore> weights);
+    ~VulkanRegion() override;
+    int run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
+            const Option& opt) const override;
+    size_t arena_bytes() const override { return program_.arena_bytes; }
+
+    // To be filled by the compiler, then finished.
+    Program& program() { return program_; }
+    WeightStore& constants() { return *constants_; }
+    // The places of the uploads and downloads in their buffers, in the order of Region::values.
+    int finish(const Region& region, const std::vector<size_t>& upload_offsets,
+               const std::vector<size_t>& download_offsets, const Option& opt);
+    // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
+    int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
+    const Program& program() const { return program_; }
+
+private:
+    std::unique_ptr<Replay> take() const;
+    void give_back(std::unique_ptr<Replay> replay) const;
+    int write_uploads(const std::vector<Mat>& uploads, unsigned char* to) const;
+    int read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
+                       const Option& opt) const;
+
+    // Destroyed in the reverse order.
+    const std::shared_ptr<GpuDevice> device_;
+    const std::shared_ptr<WeightStore> weights_;
+    std::unique_ptr<WeightStore> constants_;
+    // A value in a staging buffer: without gaps.
+    struct Staged {
+        Shape shape;
+        size_t offset;
+    };
+    std::vector<Staged> uploads_, downloads_;
+    Program program_;
+    // Arenas with their recordings: one for each run at a time, kMostReplays at most.
+    mutable std::mutex mutex_;
+    mutable std::condition_variable returned_;
+    mutable std::vector<std::unique_ptr<Replay>> idle_;
+    mutable int count_ = 0;
+};
+
+}  // namespace quoll
+
+#endif

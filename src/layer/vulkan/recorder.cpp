@@ -1,0 +1,117 @@
+#include "layer/vulkan/recorder.h"
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+const uint32_t kLinearGroup = 64;  // local size of shaders with linear_index()
+
+std::vector<uint32_t> bits_of(const Words& words) {
+    std::vector<uint32_t> bits;
+    for (const Word& word : words) bits.push_back(word.bits);
+    return bits;
+}
+
+// As the shaders number them.
+int host_type(DType dtype) { return dtype == DType::f32 ? 0 : dtype == DType::f16 ? 1 : 2; }
+
+size_t host_bytes(const Shape& shape, DType dtype) {
+    return (shape.total() * dtype_size(dtype) + 3) / 4 * 4;
+}
+
+}  // namespace
+
+Value Recorder::make(const Shape& shape, Layout layout) {
+    Value value;
+    value.shape = shape, value.layout = layout;
+    value.block = program_.add_block(stored_scalars(shape, layout) * storage_size(storage_));
+    if (layout == Layout::kChannelsLast) value.pitch = round4(shape.c);
+    return value;
+}
+
+Binding Recorder::bind_block(int block, bool written) const {
+    Binding binding;
+    binding.where = Binding::kBlock, binding.block = block;
+    binding.bytes = program_.block_bytes(block), binding.written = written;
+    return binding;
+}
+
+Binding Recorder::bind(const Value& value, bool written) const {
+    Binding binding = bind_block(value.block, written);
+    if (value.layout == Layout::kChannelsLast && value.first < value.pitch) {
+        binding.pitch = (int)value.pitch, binding.lane_first = (int)value.first;
+        binding.lane_last = (int)(value.first + round4(value.shape.c));
+    }
+    return binding;
+}
+
+void Recorder::dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
+                        const Words& push, uint32_t x, uint32_t y, uint32_t z) {
+    Dispatch d;
+    d.key = {shader, storage_, (int)bindings.size(), bits_of(constants)};
+    d.bindings = bindings, d.push = bits_of(push), d.step = step_;
+    d.groups[0] = x, d.groups[1] = y, d.groups[2] = z;
+    program_.add(d);
+}
+
+void Recorder::dispatch_linear(Shader shader, const Words& constants,
+                               const std::vector<Binding>& bindings, const Words& push,
+                               uint32_t count) {
+    const uint32_t groups = (count + kLinearGroup - 1) / kLinearGroup;
+    const uint32_t x = std::min(groups, device_.limits().maxComputeWorkGroupCount[0]);
+    dispatch(shader, constants, bindings, push, x, x ? (groups + x - 1) / x : 1);
+}
+
+size_t Recorder::upload(const Value& to, DType host) {
+    const size_t bytes = host_bytes(to.shape, host);
+    Binding from;
+    from.where = Binding::kUpload, from.bytes = bytes;
+    from.offset = program_.add_upload(bytes, device_.alignment());
+    const Rows rows = rows_of(to);
+    const uint32_t count = rows.count * rows.vectors();
+    dispatch_linear(
+        Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
+        {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4}, count);
+    return from.offset;
+}
+
+size_t Recorder::download(const Value& from, DType host) {
+    const size_t bytes = host_bytes(from.shape, host);
+    Binding to;
+    to.where = Binding::kDownload, to.bytes = bytes;
+    to.offset = program_.add_download(bytes, device_.alignment());
+    const uint32_t total = (uint32_t)from.shape.total();
+    dispatch_linear(Shader::download, {host_type(host), (int)from.layout}, {read(from), to},
+                    {total, plane(from.shape), from.shape.c, from.pitch, from.first},
+                    (uint32_t)(bytes / 4));
+    return to.offset;
+}
+
+void Recorder::copy(const Value& from, const Value& to) {
+    const Strides a = from.strides(), b = to.strides();
+    const Shape& s = to.shape;
+    const CopyAxis w = {(uint32_t)s.w, a.w, b.w}, h = {(uint32_t)s.h, a.h, b.h};
+    const CopyAxis d = {(uint32_t)s.d, a.d, b.d}, n = {(uint32_t)s.n, a.n, b.n};
+    const CopyAxis c = {(uint32_t)s.c, a.c, b.c};
+    if (to.layout == Layout::kChannelsLast)
+        record_strided_copy(*this, from, from.first, to, to.first,
+                            {{round4(s.c), a.c, b.c}, w, h, d, n}, (uint32_t)s.c);
+    else
+        record_strided_copy(*this, from, from.first, to, to.first, {w, h, d, c, n}, w.size);
+}
+
+void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
+                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid) {
+    uint32_t count = 1;
+    for (const CopyAxis& axis : axes) count *= axis.size;
+    axes.resize(6, CopyAxis{1, 0, 0});
+    Words push = {count, valid, first_from, first_to};
+    for (const CopyAxis& axis : axes) push.push_back(axis.size);
+    for (const CopyAxis& axis : axes) push.push_back(axis.from);
+    for (const CopyAxis& axis : axes) push.push_back(axis.to);
+    r.dispatch_linear(Shader::copy, {}, {r.read(from), r.write(to)}, push, count);
+}
+
+}  // namespace quoll

@@ -1,0 +1,86 @@
+// What operators record their dispatches with.
+#ifndef QUOLL_LAYER_VULKAN_RECORDER_H
+#define QUOLL_LAYER_VULKAN_RECORDER_H
+
+#include <string.h>
+
+#include <vector>
+
+#include "gpu/weights.h"
+#include "layer/vulkan/value.h"
+
+namespace quoll {
+
+// A push or specialisation constant.
+struct Word {
+    uint32_t bits;
+    Word(int value) : bits((uint32_t)value) {}
+    Word(uint32_t value) : bits(value) {}
+    Word(float value) { memcpy(&bits, &value, 4); }
+};
+typedef std::vector<Word> Words;
+
+class Recorder {
+public:
+    Recorder(const GpuDevice& device, Storage storage, Program* program, WeightStore* constants)
+        : device_(device), storage_(storage), program_(*program), constants_(*constants) {}
+
+    const GpuDevice& device() const { return device_; }
+    Storage storage() const { return storage_; }
+    // Dispatches from now on belong to this step of the region.
+    void set_step(int step) { step_ = step; }
+
+    // A value with a block of its own: an output, or what a layer needs while it runs. Its memory
+    // is shared with values that live at other times.
+    Value make(const Shape& shape, Layout layout);
+    // Memory for `words` numbers of 32 bits, bound by read_block and write_block.
+    int make_block(size_t bytes) { return program_.add_block(bytes); }
+
+    // Storage buffers of a dispatch, in the order of their bindings. A value's is its whole block:
+    // shaders add Value::first.
+    Binding read(const Value& value) const { return bind(value, false); }
+    Binding write(const Value& value) const { return bind(value, true); }
+    Binding read_block(int block) const { return bind_block(block, false); }
+    Binding write_block(int block) const { return bind_block(block, true); }
+    // Tables that follow from sizes, too long for push constants. Kept as long as the program.
+    int constants(const std::vector<uint32_t>& words, Binding* binding) {
+        return constants_.add_words(words, binding);
+    }
+
+    // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
+    void dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
+                  const Words& push, uint32_t x, uint32_t y = 1, uint32_t z = 1);
+    // One invocation for each i < count; the shader has linear_index() (common/index.glsl).
+    void dispatch_linear(Shader shader, const Words& constants,
+                         const std::vector<Binding>& bindings, const Words& push, uint32_t count);
+
+    // The values of `from` into `to`, which has another layout or place.
+    void copy(const Value& from, const Value& to);
+    // Between values and the staging buffers, where they lie without gaps from the returned offset
+    // on.
+    size_t upload(const Value& to, DType host);
+    size_t download(const Value& from, DType host);
+
+private:
+    Binding bind(const Value& value, bool written) const;
+    Binding bind_block(int block, bool written) const;
+
+    const GpuDevice& device_;
+    const Storage storage_;
+    Program& program_;
+    WeightStore& constants_;
+    int step_ = -1;
+};
+
+// Axes of a strided copy in the order of the output's memory, the fastest first.
+struct CopyAxis {
+    uint32_t size, from, to;  // strides
+};
+// to[i . to strides] = from[i . from strides] for all i; starting at scalars `first_*` of the
+// blocks. At most 6 axes. Of the fastest one `valid` are copied, and zeros stored behind these.
+void record_strided_copy(Recorder& r, const Value& from, uint32_t first_from, const Value& to,
+                         uint32_t first_to, std::vector<CopyAxis> axes, uint32_t valid);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,178 @@
+#include "layer/vulkan/region_compiler.h"
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+// Rules of operators do not see storage types.
+Shape device_shape(const RegionValue& value) {
+    Shape shape = value.shape;
+    shape.dtype = DType::f32;
+    return shape;
+}
+
+Shapes shapes_at(const Region& region, const std::vector<int>& values) {
+    Shapes shapes;
+    for (int value : values) shapes.push_back(device_shape(region.values[value]));
+    return shapes;
+}
+
+// One pixel: its channels lie as those of a planar blob do.
+bool one_pixel(const Shape& s) { return plane(s) == 1 && s.n == 1; }
+
+}  // namespace
+
+RegionCompiler::RegionCompiler(const Region& region, std::vector<const VulkanLayer*> forms,
+                               Recorder& recorder)
+    : region_(region),
+      forms_(std::move(forms)),
+      recorder_(recorder),
+      layouts_(region.values.size(), Layout::kPlanar),
+      places_(region.values.size()),
+      makers_(region.values.size(), -1),
+      values_(region.values.size()) {
+    for (size_t i = 0; i < region.steps.size(); i++)
+        for (int output : region.steps[i].outputs) makers_[output] = (int)i;
+}
+
+int RegionCompiler::compile() {
+    choose_layouts();
+    choose_places();
+    for (size_t i = 0; i < region_.values.size(); i++) {
+        if (!region_.values[i].is_uploaded()) continue;
+        make_output((int)i);
+        uploads_.push_back(recorder_.upload(values_[i], region_.values[i].shape.dtype));
+        download((int)i);
+    }
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        recorder_.set_step((int)i);
+        QUOLL_RETURN_IF_ERROR(record_step((int)i));
+    }
+    return kOk;
+}
+
+// As the first layer that reads it takes it.
+Layout RegionCompiler::upload_layout(int value) const {
+    if (!can_be_channels_last(region_.values[value].shape)) return Layout::kPlanar;
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        const RegionStep& step = region_.steps[i];
+        const auto at = std::find(step.inputs.begin(), step.inputs.end(), value);
+        if (at == step.inputs.end()) continue;
+        const Shapes in = shapes_at(region_, step.inputs), out = shapes_at(region_, step.outputs);
+        Layouts wanted(in.size()), made(out.size(), Layout::kPlanar);
+        all_channels_last(in, out, &wanted, &made);
+        made.assign(out.size(), Layout::kPlanar);
+        forms_[i]->choose_layouts(in, out, &wanted, &made);
+        return wanted[at - step.inputs.begin()];
+    }
+    return Layout::kPlanar;
+}
+
+void RegionCompiler::choose_layouts() {
+    for (size_t i = 0; i < region_.values.size(); i++)
+        if (region_.values[i].is_uploaded()) layouts_[i] = upload_layout((int)i);
+    for (size_t i = 0; i < region_.steps.size(); i++) {
+        const RegionStep& step = region_.steps[i];
+        Layouts in, out(step.outputs.size(), Layout::kPlanar);
+        for (int value : step.inputs) in.push_back(layouts_[value]);
+        forms_[i]->choose_layouts(shapes_at(region_, step.inputs), shapes_at(region_, step.outputs),
+                                  &in, &out);
+        for (size_t k = 0; k < out.size(); k++) layouts_[step.outputs[k]] = out[k];
+        step_layouts_.push_back(in);
+    }
+}
+
+// The last first, so that what is placed within a value that is placed itself goes there at once.
+void RegionCompiler::choose_places() {
+    for (size_t i = region_.steps.size(); i-- > 0;)
+        if (forms_[i]->joins_channels()) place_inputs(region_.steps[i]);
+}
+
+void RegionCompiler::place_inputs(const RegionStep& step) {
+    const int output = step.outputs[0];
+    if (layouts_[output] != Layout::kChannelsLast) return;
+    uint32_t first = 0;
+    for (int input : step.inputs) {
+        if (can_be_placed(input, first, output)) places_[input] = Place{output, first};
+        first += (uint32_t)region_.values[input].shape.c;
+    }
+}
+
+bool RegionCompiler::can_be_placed(int value, uint32_t first, int into) const {
+    const bool whole = first % 4 == 0 && region_.values[value].shape.c % 4 == 0;
+    if (!whole || layouts_[value] != Layout::kChannelsLast || places_[value].value >= 0)
+        return false;
+    if (value == into || region_.values[value].is_uploaded()) return false;
+    // An operator whose outputs may be views does not make them where they are wanted.
+    return !forms_[makers_[value]]->gives_views();
+}
+
+void RegionCompiler::make_output(int value) {
+    Value& made = values_[value];
+    const Shape shape = device_shape(region_.values[value]);
+    const Place& place = places_[value];
+    if (place.value < 0) {
+        made = recorder_.make(shape, layouts_[value]);
+        return;
+    }
+    if (values_[place.value].block < 0) make_output(place.value);
+    made = values_[place.value];
+    made.shape = shape;
+    made.first += place.first;
+}
+
+Value RegionCompiler::in_layout(int value, Layout layout) {
+    const Value& from = values_[value];
+    if (from.layout == layout) return from;
+    const Shape& s = from.shape;
+    if (one_pixel(s) && (layout == Layout::kPlanar || s.c % 4 == 0)) {
+        Value view = from;
+        view.layout = layout;
+        view.pitch = layout == Layout::kChannelsLast ? round4(s.c) : 0;
+        return view;
+    }
+    const auto found = relaid_.find(value);
+    if (found != relaid_.end()) return found->second;
+    const Value to = recorder_.make(s, layout);
+    recorder_.copy(from, to);
+    relaid_[value] = to;
+    return to;
+}
+
+int RegionCompiler::record_step(int index) {
+    const RegionStep& step = region_.steps[index];
+    Values in, out;
+    for (size_t i = 0; i < step.inputs.size(); i++)
+        in.push_back(in_layout(step.inputs[i], step_layouts_[index][i]));
+    size_t aliases = 0;
+    for (size_t i = 0; i < step.outputs.size(); i++) {
+        Value& value = values_[step.outputs[i]];
+        Value view;
+        view.shape = device_shape(region_.values[step.outputs[i]]);
+        if (forms_[index]->alias(in, i, &view)) {
+            value = view;
+            aliases++;
+        } else if (value.block < 0) {  // else made before, as values are placed in it
+            make_output(step.outputs[i]);
+        }
+        out.push_back(value);
+    }
+    if (aliases < out.size()) QUOLL_RETURN_IF_ERROR(forms_[index]->record(recorder_, in, out));
+    for (int output : step.outputs) download(output);
+    return kOk;
+}
+
+void RegionCompiler::download(int value) {
+    const RegionValue& v = region_.values[value];
+    if (v.is_downloaded) downloads_[value] = recorder_.download(values_[value], v.shape.dtype);
+}
+
+std::vector<size_t> RegionCompiler::download_offsets() const {
+    std::vector<size_t> offsets;
+    for (const auto& place : downloads_) offsets.push_back(place.second);
+    return offsets;
+}
+
+}  // namespace quoll

@@ -1,0 +1,55 @@
+// From a region of a plan to the dispatches that compute it.
+#ifndef QUOLL_LAYER_VULKAN_REGION_COMPILER_H
+#define QUOLL_LAYER_VULKAN_REGION_COMPILER_H
+
+#include <map>
+
+#include "layer/vulkan/vulkan_layer.h"
+#include "plan/backend.h"
+
+namespace quoll {
+
+class RegionCompiler {
+public:
+    // forms: of the region's steps.
+    RegionCompiler(const Region& region, std::vector<const VulkanLayer*> forms, Recorder& recorder);
+    // 0, or a negative code after a message.
+    int compile();
+    // Where uploads and downloads lie in the staging buffers, in the order of Region::values.
+    std::vector<size_t> upload_offsets() const { return uploads_; }
+    std::vector<size_t> download_offsets() const;
+
+private:
+    // Where a value's block is to be: within that of another value, which an operator joins.
+    struct Place {
+        int value = -1;      // -1: its own block
+        uint32_t first = 0;  // channels
+    };
+    void choose_layouts();
+    Layout upload_layout(int value) const;
+    void choose_places();
+    void place_inputs(const RegionStep& step);
+    bool can_be_placed(int value, uint32_t first, int into) const;
+    int record_step(int index);
+    void make_output(int value);
+    void download(int value);
+    // The value in a layout, copied if need be.
+    Value in_layout(int value, Layout layout);
+
+    const Region& region_;
+    const std::vector<const VulkanLayer*> forms_;
+    Recorder& recorder_;
+    // By value of the region.
+    std::vector<Layout> layouts_;
+    std::vector<Place> places_;
+    std::vector<int> makers_;  // steps, -1 for uploads
+    Values values_;
+    std::vector<Layouts> step_layouts_;  // that the inputs of a step are wanted in
+    std::map<int, Value> relaid_;        // copies in the other layout
+    std::vector<size_t> uploads_;
+    std::map<int, size_t> downloads_;  // by value
+};
+
+}  // namespace quoll
+
+#endif

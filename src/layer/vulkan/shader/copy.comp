@@ -1,0 +1,26 @@
+// Values from strides to strides over up to six axes, the first one the fastest of the output.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "storage.glsl"
+#include "index.glsl"
+
+READS(0, Input, x);
+WRITES(1, Output, y);
+layout(push_constant) uniform Push {
+    uint count, valid, x_first, y_first;
+    uint sizes[6], x_steps[6], y_steps[6];
+};
+
+void main() {
+    uint i = linear_index();
+    if (i >= count) return;
+    uint from = x_first, to = y_first;
+    const bool there = i % sizes[0] < valid;
+    for (int axis = 0; axis < 6; axis++) {
+        const uint rest = i / sizes[axis], at = i - rest * sizes[axis];
+        from += at * x_steps[axis];
+        to += at * y_steps[axis];
+        i = rest;
+    }
+    y[to] = there ? x[from] : STORED(0.0);
+}

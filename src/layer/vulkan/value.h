@@ -1,0 +1,52 @@
+// A blob in the device's memory.
+#ifndef QUOLL_LAYER_VULKAN_VALUE_H
+#define QUOLL_LAYER_VULKAN_VALUE_H
+
+#include <stdint.h>
+
+#include "gpu/program.h"
+#include "mat.h"
+
+namespace quoll {
+
+enum class Layout {
+    // Scalars in the order n, c, d, h, w without gaps; what follows the last one is undefined.
+    kPlanar,
+    // n, d, h, w, c: pixels of `pitch` scalars; the channels from c to the next multiple of 4 are 0
+    // (or another value's, whose place is within these pixels). Of blobs with 3 and 4 axes.
+    kChannelsLast,
+};
+
+// Scalars from one index of an axis to the next.
+struct Strides {
+    uint32_t w, h, d, c, n;
+};
+
+struct Value {
+    Shape shape;
+    Layout layout = Layout::kPlanar;
+    int block = -1;      // of the program
+    uint32_t first = 0;  // scalars from the block's begin; a multiple of 4
+    uint32_t pitch = 0;  // kChannelsLast; a multiple of 4
+
+    Strides strides() const;
+};
+
+inline uint32_t round4(uint32_t n) { return (n + 3) / 4 * 4; }
+// Values of a channel of one item.
+inline uint32_t plane(const Shape& s) { return (uint32_t)s.w * s.h * s.d; }
+inline bool can_be_channels_last(const Shape& s) { return s.dims >= 3; }
+// Scalars that a value of its own block takes.
+size_t stored_scalars(const Shape& shape, Layout layout);
+
+// The value as rows of consecutive scalars, for shaders that go through whole vec4s: the pixels, or
+// one row of everything.
+struct Rows {
+    uint32_t count, length, pitch;                           // pitch: a multiple of 4
+    uint32_t vectors() const { return round4(length) / 4; }  // of a row
+};
+Rows rows_of(const Value& value);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,123 @@
+#include "layer/vulkan/vulkan_backend.h"
+
+#include <algorithm>
+
+#include "gpu/instance.h"
+#include "layer/vulkan/compiled_region.h"
+#include "layer/vulkan/region_compiler.h"
+#include "log.h"
+
+namespace quoll {
+
+namespace {
+
+typedef int (*MakeForm)(const Layer&, VulkanContext&, VulkanLayerPtr*);
+const MakeForm kForms[] = {
+#define QUOLL_VULKAN_LAYER(name) make_##name##_vulkan,
+#include "layer/vulkan/layers.inc"
+#undef QUOLL_VULKAN_LAYER
+};
+
+const size_t kFirstWeights = (size_t)1 << 20;
+
+bool is_float(DType dtype) {
+    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
+}
+
+// Rules of operators do not see storage types.
+Shapes as_f32(Shapes shapes) {
+    for (Shape& shape : shapes) shape.dtype = DType::f32;
+    return shapes;
+}
+
+}  // namespace
+
+std::unique_ptr<VulkanBackend> VulkanBackend::create(int device_index, const Option& opt) {
+    std::shared_ptr<GpuDevice> device = open_gpu(device_index);
+    if (!device) return nullptr;
+    Storage storage = Storage::f32;
+    if (opt.use_fp16_storage && device->features().storage16) storage = Storage::f16;
+    if (opt.use_fp16_storage && storage == Storage::f32)
+        QUOLL_LOGI("Vulkan: %s has no 16-bit storage, blobs are f32", device->info().device_name());
+    return std::unique_ptr<VulkanBackend>(new VulkanBackend(device, storage));
+}
+
+VulkanBackend::VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage)
+    : device_(device), storage_(storage) {
+    release();
+}
+
+VulkanBackend::~VulkanBackend() {}
+
+int VulkanBackend::prepare(const Layer& layer, const Option&) {
+    VulkanContext context = {*device_, storage_, *weights_};
+    VulkanLayerPtr made;
+    for (const MakeForm make : kForms) {
+        QUOLL_RETURN_IF_ERROR(make(layer, context, &made));
+        if (made) break;
+    }
+    if (made) layers_[&layer] = std::move(made);
+    return kOk;
+}
+
+void VulkanBackend::release() {
+    layers_.clear();
+    weights_ = std::make_shared<WeightStore>(*device_, kFirstWeights);
+}
+
+bool VulkanBackend::fits(const Shape& s) const {
+    if (s.dims < 1 || s.total() == 0 || !is_float(s.dtype)) return false;
+    const size_t last = can_be_channels_last(s) ? stored_scalars(s, Layout::kChannelsLast) : 0;
+    const size_t most = std::max(last, stored_scalars(s, Layout::kPlanar));
+    // f32, as the staging buffers may be.
+    return most * 4 <= device_->limits().maxStorageBufferRange;
+}
+
+bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& inputs,
+                             const std::vector<Shape>& outputs) const {
+    const auto found = layers_.find(&layer);
+    if (found == layers_.end() || inputs.empty() || outputs.empty()) return false;
+    for (const Shape& shape : inputs)
+        if (!fits(shape)) return false;
+    for (const Shape& shape : outputs)
+        if (!fits(shape)) return false;
+    return found->second->supports(as_f32(inputs), as_f32(outputs));
+}
+
+// Copies cost as much as going through the bytes on the host, and a submission some 10 us: what
+// multiplies gains, and so do chains that touch several times as much as they copy.
+bool VulkanBackend::is_profitable(const Region& region) const {
+    double copied = 0, touched = 0;
+    for (const RegionValue& value : region.values)
+        if (value.is_uploaded() || value.is_downloaded) copied += (double)value.shape.total();
+    for (const RegionStep& step : region.steps) {
+        const std::vector<Shape> in = region.shapes(step.inputs);
+        const std::vector<Shape> out = region.shapes(step.outputs);
+        if (step.layer->macs(in, out) > 0) return true;
+        for (const Shape& shape : out)
+            if (!has_trait(*step.layer, kSharesMemory)) touched += (double)shape.total();
+    }
+    return touched > 4 * copied;
+}
+
+std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,
+                                                             const Option& opt) const {
+    std::vector<const VulkanLayer*> forms;
+    for (const RegionStep& step : region.steps) {
+        const auto found = layers_.find(step.layer);
+        if (found == layers_.end()) {
+            step.layer->fail("was not prepared for Vulkan");
+            return nullptr;
+        }
+        forms.push_back(found->second.get());
+    }
+    const auto made = std::make_shared<VulkanRegion>(device_, weights_);
+    Recorder recorder(*device_, storage_, &made->program(), &made->constants());
+    RegionCompiler compiler(region, forms, recorder);
+    if (compiler.compile() != kOk) return nullptr;
+    const int status =
+        made->finish(region, compiler.upload_offsets(), compiler.download_offsets(), opt);
+    return status == kOk ? made : nullptr;
+}
+
+}  // namespace quoll

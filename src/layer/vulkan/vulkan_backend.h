@@ -1,0 +1,43 @@
+// Runs regions of plans on a Vulkan device.
+#ifndef QUOLL_LAYER_VULKAN_VULKAN_BACKEND_H
+#define QUOLL_LAYER_VULKAN_VULKAN_BACKEND_H
+
+#include <map>
+#include <memory>
+
+#include "layer/vulkan/vulkan_layer.h"
+#include "plan/backend.h"
+
+namespace quoll {
+
+class VulkanBackend : public Backend {
+public:
+    // opt.use_fp16_storage: blobs and weights are kept as f16 where the device can. Null, after a
+    // message, if the device cannot be opened.
+    static std::unique_ptr<VulkanBackend> create(int device_index, const Option& opt);
+    ~VulkanBackend() override;
+
+    const char* name() const override { return "vulkan"; }
+    int prepare(const Layer& layer, const Option& opt) override;
+    void release() override;
+    bool supports(const Layer& layer, const std::vector<Shape>& inputs,
+                  const std::vector<Shape>& outputs) const override;
+    bool is_profitable(const Region& region) const override;
+    std::shared_ptr<const CompiledRegion> compile(const Region& region,
+                                                  const Option& opt) const override;
+
+    Storage storage() const { return storage_; }
+
+private:
+    VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage);
+    bool fits(const Shape& shape) const;
+
+    const std::shared_ptr<GpuDevice> device_;
+    const Storage storage_;
+    std::shared_ptr<WeightStore> weights_;
+    std::map<const Layer*, VulkanLayerPtr> layers_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,43 @@
+#include "layer/vulkan/vulkan_layer.h"
+
+namespace quoll {
+
+VulkanLayer::~VulkanLayer() {}
+
+void VulkanLayer::choose_layouts(const Shapes&, const Shapes&, Layouts* in, Layouts* out) const {
+    in->assign(in->size(), Layout::kPlanar);
+    out->assign(out->size(), Layout::kPlanar);
+}
+
+bool VulkanLayer::alias(const Values&, size_t, Value*) const { return false; }
+
+void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                   Layouts* out) {
+    if ((*in)[like] == Layout::kChannelsLast) {
+        all_channels_last(in_shapes, out_shapes, in, out);
+        return;
+    }
+    in->assign(in->size(), Layout::kPlanar);
+    out->assign(out->size(), Layout::kPlanar);
+}
+
+static Layout last_if_possible(const Shape& shape) {
+    return can_be_channels_last(shape) ? Layout::kChannelsLast : Layout::kPlanar;
+}
+
+void all_channels_last(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                       Layouts* out) {
+    for (size_t i = 0; i < in->size(); i++) (*in)[i] = last_if_possible(in_shapes[i]);
+    for (size_t i = 0; i < out->size(); i++) (*out)[i] = last_if_possible(out_shapes[i]);
+}
+
+std::vector<float> values_of(const Mat& weight) {
+    std::vector<float> values;
+    for (int q = 0; q < weight.c; q++) {
+        const float* p = (const float*)weight.data + q * weight.cstep;
+        values.insert(values.end(), p, p + (size_t)weight.w * weight.h * weight.d);
+    }
+    return values;
+}
+
+}  // namespace quoll

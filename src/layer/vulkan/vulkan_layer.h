@@ -1,0 +1,68 @@
+// The form that an operator has on the device. docs/vulkan.md says how to add one.
+#ifndef QUOLL_LAYER_VULKAN_VULKAN_LAYER_H
+#define QUOLL_LAYER_VULKAN_VULKAN_LAYER_H
+
+#include <memory>
+#include <vector>
+
+#include "layer/schema.h"
+#include "layer/vulkan/recorder.h"
+
+namespace quoll {
+
+typedef std::vector<Shape> Shapes;
+typedef std::vector<Value> Values;
+typedef std::vector<Layout> Layouts;
+
+// Made once a layer, after its weights were loaded; const from then on, as several threads compile
+// with it. It may keep the Layer for its numbers, but not for its weights, which go.
+class VulkanLayer {
+public:
+    virtual ~VulkanLayer();
+    // Blobs have 1 to 4 axes of one size or more, and are floats.
+    virtual bool supports(const Shapes& in, const Shapes& out) const = 0;
+    // `in`: the layouts that the inputs have; to be changed to those that record() takes. `out`:
+    // one for each output, planar; to be changed to those that it makes. By default planar alone.
+    virtual void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                                Layouts* out) const;
+    // True if output `index` is values of an input as they lie: sets layout, block, first and pitch
+    // of *out; its shape is set. record() then is not to make it.
+    virtual bool alias(const Values& in, size_t index, Value* out) const;
+    // True if alias() may be true: its outputs are never made within another value.
+    virtual bool gives_views() const { return false; }
+    // True if the channels of the output are those of the inputs, one after the other: inputs are
+    // then made there where they can be, and record() finds them in the output's block.
+    virtual bool joins_channels() const { return false; }
+    // 0, or a negative code after a message.
+    virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
+};
+
+typedef std::unique_ptr<VulkanLayer> VulkanLayerPtr;
+
+// What an operator needs to be made.
+struct VulkanContext {
+    const GpuDevice& device;
+    Storage storage;  // of blobs, and of weights that are multiplied
+    WeightStore& weights;
+};
+
+// Each row of layers.inc has such a function: it leaves *made null for a layer of another operator,
+// and where the parameters say that it will never run on the device. 0, or a negative code after a
+// message.
+#define QUOLL_VULKAN_LAYER(name) \
+    int make_##name##_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made);
+#include "layer/vulkan/layers.inc"
+#undef QUOLL_VULKAN_LAYER
+
+// For choose_layouts: everything as input `like` comes, where the blobs can.
+void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                   Layouts* out);
+// All that can be are channels-last.
+void all_channels_last(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                       Layouts* out);
+// The flat values of a weight of f32.
+std::vector<float> values_of(const Mat& weight);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,58 @@
+// Cuts the steps of a plan segment into regions for back ends.
+#ifndef QUOLL_PLAN_REGION_PLAN_H
+#define QUOLL_PLAN_REGION_PLAN_H
+
+#include <memory>
+#include <vector>
+
+#include "plan/net_graph.h"
+#include "quoll/backend.h"
+
+namespace quoll {
+
+struct PlannedRegion {
+    const Backend* backend = nullptr;
+    Region region;
+    // Ascending. All of them run when the first one's turn comes.
+    std::vector<size_t> steps;
+    // Null: the back end could not make it ready, and said why.
+    std::shared_ptr<const CompiledRegion> compiled;
+};
+
+struct SizedStep {
+    size_t step;
+    int layer;
+    // As in RegionValue. Both empty: not all are there, not all of them known; the host runs it.
+    std::vector<Shape> inputs, outputs;
+};
+
+class RegionPlanner {
+public:
+    // joined: steps may share a region; else each has one of its own, and all its outputs are
+    // downloaded.
+    RegionPlanner(const NetGraph& graph, int wanted, bool joined)
+        : graph_(graph), wanted_(wanted), joined_(joined) {}
+    // Ascending; all that compute something.
+    void add(SizedStep step) { steps_.push_back(std::move(step)); }
+    // The regions that are worth it, not compiled.
+    std::vector<PlannedRegion> plan();
+
+private:
+    struct Draft {
+        int backend;
+        std::vector<int> members;  // in steps_
+    };
+    void choose_backends();
+    std::vector<Draft> draft_regions() const;
+    PlannedRegion make_region(const Draft& draft) const;
+
+    const NetGraph& graph_;
+    const int wanted_;
+    const bool joined_;
+    std::vector<SizedStep> steps_;
+    std::vector<int> backend_of_;  // of each of steps_, -1: the host
+};
+
+}  // namespace quoll
+
+#endif

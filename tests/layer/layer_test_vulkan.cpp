@@ -1,0 +1,118 @@
+// Layers on a Vulkan device, a region of one layer each, against the scalar reference: blobs of
+// f32, f16 and bf16 on the host, of f32 and f16 on the device. Without a device the tests are
+// skipped.
+#include "datareader.h"
+#include "gpu.h"
+#include "layer_test_private.h"
+#if QUOLL_VULKAN
+#include "layer/vulkan/vulkan_backend.h"
+#endif
+
+namespace quoll {
+
+#if QUOLL_VULKAN
+
+namespace {
+
+// A layer as a Net prepares it: loaded, before create_pipeline.
+LayerPtr loaded_layer(const char* type, const LayerCase& c, const PreparedCase& p) {
+    LayerPtr layer(create_layer_reference(type));
+    layer->name = "test";
+    ParamDict pd;
+    const unsigned char* text = (const unsigned char*)c.params.c_str();
+    const ModelBinFromMatArray model(p.weights.data());
+    for (size_t i = 0; i < c.inputs.size(); i++) layer->bottoms.push_back((int)i);
+    for (int i = 0; i < c.output_count; i++) layer->tops.push_back((int)(c.inputs.size() + i));
+    EXPECT_EQ(0, pd.load_param(DataReaderFromMemory(text, c.params.size()), type));
+    EXPECT_EQ(0, layer->load_param(pd));
+    EXPECT_EQ(0, layer->load_model(model));
+    return layer;
+}
+
+Region region_of(const Layer& layer, const std::vector<Mat>& inputs,
+                 const std::vector<Shape>& outputs) {
+    Region region;
+    RegionStep step;
+    step.layer = &layer;
+    for (size_t i = 0; i < inputs.size(); i++) {
+        RegionValue value;
+        value.blob = (int)i, value.shape = inputs[i].logical_shape(), value.made = -1;
+        step.inputs.push_back((int)region.values.size());
+        region.values.push_back(value);
+    }
+    for (size_t i = 0; i < outputs.size(); i++) {
+        RegionValue value;
+        value.blob = (int)(inputs.size() + i), value.shape = outputs[i], value.made = 0,
+        value.last_read = 1;
+        value.shape.dtype = inputs[0].dtype;
+        value.is_downloaded = true;
+        step.outputs.push_back((int)region.values.size());
+        region.values.push_back(value);
+    }
+    region.steps.push_back(step);
+    return region;
+}
+
+// False if the device does not run such a layer.
+bool check_case(const char* type, const LayerCase& c, const PreparedCase& p, DType storage) {
+    if (p.inputs.empty()) return false;
+    std::vector<Mat> want;
+    const PreparedCase stored = stored_case(type, c, p, storage, &want);
+    for (const Mat& m : stored.inputs)
+        if (m.dtype != storage) return false;  // integers
+    Option opt;
+    opt.num_threads = 1;
+    opt.use_fp16_storage = storage == DType::f16;
+    opt.use_bf16_storage = storage == DType::bf16;
+    const std::unique_ptr<VulkanBackend> backend =
+        VulkanBackend::create(get_default_gpu_index(), opt);
+    EXPECT_TRUE(backend != nullptr);
+    EXPECT_FALSE(want.empty()) << "the reference failed";
+    if (!backend || want.empty()) return false;
+    const LayerPtr layer = loaded_layer(type, c, p);
+    EXPECT_EQ(0, backend->prepare(*layer, opt));
+    const Region region = region_of(*layer, stored.inputs, logical_shapes(want));
+    std::vector<Shape> outputs;
+    for (int i : region.steps[0].outputs) outputs.push_back(region.values[i].shape);
+    if (!backend->supports(*layer, logical_shapes(stored.inputs), outputs)) return false;
+    const std::shared_ptr<const CompiledRegion> compiled = backend->compile(region, opt);
+    EXPECT_TRUE(compiled != nullptr);
+    for (int run = 0; run < 2 && compiled; run++) {  // the second one finds the first one's memory
+        std::vector<Mat> got;
+        EXPECT_EQ(0, compiled->run(stored.inputs, &got, opt));
+        EXPECT_EQ(want.size(), got.size());
+        for (size_t i = 0; i < got.size(); i++)
+            EXPECT_TRUE(nearly_equal(from_storage(got[i]), want[i], stored.tolerance))
+                << "output " << i;
+    }
+    return true;
+}
+
+}  // namespace
+
+void check_vulkan(const char* type, const std::vector<LayerCase>& cases) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    int ran = 0;
+    for (size_t i = 0; i < cases.size(); i++) {
+        PreparedCase p;
+        if (!prepare(type, cases[i], i, &p)) continue;
+        for (DType storage : {DType::f32, DType::f16, DType::bf16}) {
+            SCOPED_TRACE(p.text + ", blobs of " + dtype_name(storage));
+            ran += check_case(type, cases[i], p, storage);
+            if (testing::Test::HasFailure()) return;
+        }
+    }
+    testing::Test::RecordProperty("ran", ran);
+    printf("%s: %d of %zu cases run on the device\n", type, ran, cases.size() * 3);
+    if (ran == 0) GTEST_SKIP() << "no form for the device";
+}
+
+#else
+
+void check_vulkan(const char*, const std::vector<LayerCase>&) {
+    GTEST_SKIP() << "built without Vulkan";
+}
+
+#endif
+
+}  // namespace quoll
