@@ -1,10 +1,11 @@
-// bench_conv: the forms of a convolution beside each other, and what the library expects of them.
+// bench_conv: the candidates of a convolution beside each other, and what the library expects of
+// them.
 //
 //   bench_conv [--fit] [threads] [w,h,in,out,kernel,stride | MODEL.param ...]
 //
 // Without shapes: those of well-known networks; of a model those of its convolutions without
-// groups. What the lines say: conv_forms.h. --fit ends with the constants of cost_table.inc that
-// these times ask for, to be written into a column for this machine's core.
+// groups. What the lines say: conv_candidates.h. --fit ends with the constants of cost_table.inc
+// that these times ask for, to be written into a column for this machine's core.
 #include <stdio.h>
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include <vector>
 
 #include "common/cli.h"
-#include "conv_forms.h"
+#include "conv_candidates.h"
 #include "graph/analysis.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "peak.h"
@@ -71,24 +72,24 @@ int shapes_of_model(const char* path, std::vector<ConvShape>* shapes) {
     return kOk;
 }
 
-void print(const ConvForms& forms, size_t* done) {
-    fputs(forms.text().c_str() + *done, stdout);
+void print(const ConvCandidateTimes& candidates, size_t* done) {
+    fputs(candidates.text().c_str() + *done, stdout);
     fflush(stdout);
-    *done = forms.text().size();
+    *done = candidates.text().size();
 }
 
-void append(const ConvForms& forms, std::vector<CostSample>* samples) {
-    samples->insert(samples->end(), forms.samples().begin(), forms.samples().end());
+void append(const ConvCandidateTimes& candidates, std::vector<CostSample>* samples) {
+    samples->insert(samples->end(), candidates.samples().begin(), candidates.samples().end());
 }
 
 int bench_model(const char* path, int threads, std::vector<CostSample>* samples) {
     std::vector<ConvShape> shapes;
     QUOLL_RETURN_IF_ERROR(shapes_of_model(path, &shapes));
-    ConvForms forms(threads);
+    ConvCandidateTimes candidates(threads);
     size_t done = 0;
-    for (const ConvShape& s : shapes) forms.add(s), print(forms, &done);
-    fputs(forms.summary(path).c_str(), stdout);
-    append(forms, samples);
+    for (const ConvShape& s : shapes) candidates.add(s), print(candidates, &done);
+    fputs(candidates.summary(path).c_str(), stdout);
+    append(candidates, samples);
     return kOk;
 }
 
@@ -102,7 +103,7 @@ int main(int argc, char** argv) {
     int threads = 1;
     bool fit = false;
     std::vector<std::string> words;
-    CommandLine line("Times the forms of convolution layers.", "bench_conv");
+    CommandLine line("Times the candidates of convolution layers.", "bench_conv");
     line.flag("--fit", fit, "fit the constants of cost_table.inc to the times of one thread");
     line.option("THREADS", threads, "default 1").between(1, 1024);
     line.option("LAYERS", words,
@@ -135,12 +136,12 @@ int main(int argc, char** argv) {
     printf("isa %s, %d threads", isa_name(host_kernel_set().isa), threads);
     for (const PeakUnit& unit : peak_units()) printf(", %s %.3f ns", unit.name, peak_time_ns(unit));
     printf("\n");
-    ConvForms forms(threads);
+    ConvCandidateTimes candidates(threads);
     size_t done = 0;
     for (const ConvCase& layer : layers)
-        forms.add(conv_shape(geometry_of(layer))), print(forms, &done);
+        candidates.add(conv_shape(geometry_of(layer))), print(candidates, &done);
     std::vector<CostSample> samples;
-    append(forms, &samples);
+    append(candidates, &samples);
     for (const std::string& model : models)
         if (bench_model(model.c_str(), threads, &samples)) return 1;
     if (fit) fputs(fit_costs(samples, cycle_ns()).c_str(), stdout);

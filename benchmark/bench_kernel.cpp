@@ -166,15 +166,15 @@ void split_tile(State& state, const SplitGemmKernels& kernels) {
     SplitTile tile = {};
     tile.sums = sums;
     (TileOperands&)tile = unit.operands;
-    SplitRest rest = {};
-    rest.store = store, rest.sums = sums;
+    SplitEpilogue epilogue = {};
+    epilogue.store = store, epilogue.sums = sums;
     kernels.begin(kUnitRows);
     for (auto _ : state) {
-        kernels.chain[0](tile, rest);
-        rest.rows = UnitOperands::kRows;
+        kernels.chain[0](tile, epilogue);
+        epilogue.rows = UnitOperands::kRows;
         benchmark::ClobberMemory();
     }
-    kernels.end_chain(rest);
+    kernels.end_chain(epilogue);
     kernels.end();
     count_operations(
         state,
@@ -188,18 +188,18 @@ void int8_unit_tile(State& state, const Int8UnitKernels& kernels) {
     alignas(64) int32_t sums[UnitOperands::kRows * kUnitColumns], init[kUnitColumns] = {};
     Int8UnitTile tile = {};
     (TileOperands&)tile = unit.operands;
-    tile.step_words = kUnitRowBytes / 4;
+    tile.step_k_groups = kUnitRowBytes / 4;
     tile.init = init, tile.sums = sums;
     kernels.begin(kUnitRows, kUnitRowBytes);
-    Int8Rest rest = {};
-    rest.sums = sums;
-    rest.finish = [](const Int8Rest&) {};
+    Int8Epilogue epilogue = {};
+    epilogue.sums = sums;
+    epilogue.finish = [](const Int8Epilogue&) {};
     for (auto _ : state) {
-        kernels.chain(tile, rest);
-        rest.rows = UnitOperands::kRows;
+        kernels.chain(tile, epilogue);
+        epilogue.rows = UnitOperands::kRows;
         benchmark::ClobberMemory();
     }
-    kernels.end_chain(rest);
+    kernels.end_chain(epilogue);
     kernels.end();
     count_operations(state, 2. * (double)(UnitOperands::kRows * kUnitColumns * unit.row),
                      "tdpbusd");
@@ -207,20 +207,20 @@ void int8_unit_tile(State& state, const Int8UnitKernels& kernels) {
 
 // As a tile of the int8 family; operations are those of 8-bit values.
 void int8_tile(State& state, const Int8Kernels& kernels, size_t rows) {
-    const size_t width = (size_t)kernels.lanes * kernels.vectors, words = 64;
-    std::vector<int32_t> a(rows * words, 0x01020304), b(width * words, 0x03020105), init(width),
-        sums(rows * width);
+    const size_t width = (size_t)kernels.lanes * kernels.vectors, k_groups = 64;
+    std::vector<int32_t> a(rows * k_groups, 0x01020304), b(width * k_groups, 0x03020105),
+        init(width), sums(rows * width);
     const GemmBlock block = {0, 0};
     Int8Tile tile = {};
-    tile.a = a.data(), tile.a_row = (ptrdiff_t)words;
-    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = words;
+    tile.a = a.data(), tile.a_row = (ptrdiff_t)k_groups;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
     tile.b = b.data(), tile.init = init.data(), tile.sums = sums.data();
     for (auto _ : state) {
         kernels.tile[rows - 1](tile);
         benchmark::ClobberMemory();
     }
-    count_operations(state, 2. * (double)(rows * width * words) * kernels.word_k,
-                     kernels.word_k < 4    ? ""
+    count_operations(state, 2. * (double)(rows * width * k_groups) * kernels.k_group,
+                     kernels.k_group < 4   ? ""
                      : kernels.lanes == 16 ? "vpdpbusd zmm"
                                            : "vpdpbusd ymm");
 }
@@ -337,12 +337,12 @@ void add_gemm(Isa isa) {
 #define QUOLL_GEMM_VECTOR(name)                                                         \
     benchmark::RegisterBenchmark(("gemm/" + (#name + where)).c_str(), gemm_vector, isa, \
                                  kernels.name, 4 * full);
-#define QUOLL_GEMM_START(name, pack)
+#define QUOLL_GEMM_INIT(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_START
+#undef QUOLL_GEMM_INIT
     for (size_t size : {128, 512, 1024})
         for (bool packs : {false, true})
             benchmark::RegisterBenchmark(

@@ -25,7 +25,7 @@
 #include "common/model_files.h"
 #include "common/progress.h"
 #include "common/run_options.h"
-#include "conv_forms.h"
+#include "conv_candidates.h"
 #include "count_allocations.h"
 #include "memory_use.h"
 #include "onnx/load_onnx.h"
@@ -352,14 +352,15 @@ void put_times(const std::vector<double>& times, json* row) {
     (*row)["median_ms"] = sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-// The forms of the net's convolutions, timed by themselves: is the one that is taken the fastest?
+// The candidates of the net's convolutions, timed by themselves: is the one that is taken the
+// fastest?
 int tune(const Net& net, const std::vector<Mat>& inputs, const std::string& name, json* row) {
     ConvCollector found(net, inputs);
     Mat out;
     QUOLL_RETURN_IF_ERROR(run_once(net, inputs, &found, &out));
-    ConvForms forms(net.opt.num_threads);
-    for (const ConvShape& shape : found.shapes) forms.add(shape);
-    (*row)["tune"] = forms.text() + forms.summary(name);
+    ConvCandidateTimes candidates(net.opt.num_threads);
+    for (const ConvShape& shape : found.shapes) candidates.add(shape);
+    (*row)["tune"] = candidates.text() + candidates.summary(name);
     return kOk;
 }
 
@@ -514,9 +515,10 @@ void add_options(CommandLine* line, Arguments* a) {
                  "folder that gets the random weights as MODEL.bin");
     line->flag("--report", a->report,
                "tables of the layers of each model: by order, time, type and multiply-accumulates");
-    line->flag("--tune", a->tune,
-               "time every form of each convolution by itself: what was expected of it, and the "
-               "regret of the choice (as bench_conv)");
+    line->flag(
+        "--tune", a->tune,
+        "time every candidate of each convolution by itself: what was expected of it, and the "
+        "regret of the choice (as bench_conv)");
     line->option("--profile", a->profile_file,
                  "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
                  "as a page");

@@ -11,7 +11,7 @@ namespace quoll {
 
 namespace {
 
-// A constant that bench_conv's forms can tell. Margins say what is taken, not what it costs.
+// A constant that bench_conv's candidates can tell. Margins say what is taken, not what it costs.
 struct Constant {
     const char* name;
     double CostTable::*value;
@@ -28,12 +28,12 @@ const Constant kConstants[] = {
     {"split_value", &CostTable::split_value},
     {"split_finish", &CostTable::split_finish},
     {"split_row", &CostTable::split_row},
-    {"fixed_step", &CostTable::fixed_step},
-    {"fixed_value", &CostTable::fixed_value},
-    {"fixed_value_pointwise", &CostTable::fixed_value_pointwise},
-    {"fixed_value_window", &CostTable::fixed_value_window},
-    {"fixed_finish", &CostTable::fixed_finish},
-    {"fixed_row", &CostTable::fixed_row},
+    {"sliced_step", &CostTable::sliced_step},
+    {"sliced_value", &CostTable::sliced_value},
+    {"sliced_value_pointwise", &CostTable::sliced_value_pointwise},
+    {"sliced_value_window", &CostTable::sliced_value_window},
+    {"sliced_finish", &CostTable::sliced_finish},
+    {"sliced_row", &CostTable::sliced_row},
 };
 
 // The mean of the squared logarithms of expected over measured time: 0.01 is some 10 % off.

@@ -10,8 +10,8 @@
 
 namespace quoll {
 
-// A form of a convolution: nanoseconds as measured on one thread, and the cycles that a table of
-// costs expects.
+// A candidate of a convolution: nanoseconds as measured on one thread, and the cycles that a table
+// of costs expects.
 struct CostSample {
     double ns;
     std::function<double(const CostTable&)> cycles;

@@ -1,5 +1,5 @@
 # Reads src/layer/layer_list.inc: defines an option WITH_LAYER_<type> for each line, writes the enabled
-# lines to `output`, the kernel families of the fast forms to `families`, and sets quoll_layer_sources to their source files.
+# lines to `output`, the kernel families of the fast implementations to `families`, and sets quoll_layer_sources to their source files.
 function(quoll_read_layer_list list output families)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${list})
     file(STRINGS ${list} lines REGEX "^QUOLL_LAYER")

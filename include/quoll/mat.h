@@ -25,12 +25,14 @@ struct Shape {
     DType dtype;
 
     Shape() : dims(0), w(0), h(0), d(0), c(0), n(1), dtype(DType::f32) {}
-    explicit Shape(int w, DType t = DType::f32) : dims(1), w(w), h(1), d(1), c(1), n(1), dtype(t) {}
-    Shape(int w, int h, DType t = DType::f32) : dims(2), w(w), h(h), d(1), c(1), n(1), dtype(t) {}
-    Shape(int w, int h, int c, DType t = DType::f32)
-        : dims(3), w(w), h(h), d(1), c(c), n(1), dtype(t) {}
-    Shape(int w, int h, int d, int c, DType t = DType::f32)
-        : dims(4), w(w), h(h), d(d), c(c), n(1), dtype(t) {}
+    explicit Shape(int w_, DType t = DType::f32)
+        : dims(1), w(w_), h(1), d(1), c(1), n(1), dtype(t) {}
+    Shape(int w_, int h_, DType t = DType::f32)
+        : dims(2), w(w_), h(h_), d(1), c(1), n(1), dtype(t) {}
+    Shape(int w_, int h_, int c_, DType t = DType::f32)
+        : dims(3), w(w_), h(h_), d(1), c(c_), n(1), dtype(t) {}
+    Shape(int w_, int h_, int d_, int c_, DType t = DType::f32)
+        : dims(4), w(w_), h(h_), d(d_), c(c_), n(1), dtype(t) {}
 
     size_t total() const { return dims ? (size_t)w * h * d * c * n : 0; }
     // Axis counted from the outermost as in the operator table: axis 0 is c of a 3-D blob, h of a

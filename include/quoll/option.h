@@ -28,8 +28,8 @@ public:
     bool use_fp16_storage;
     bool use_bf16_storage;
     // Convolutions and inner products of fp32 blobs may run on tile units (AMX). 6, as good as fp32
-    // arithmetic: convolutions by products of 24-bit fixed-point numbers, whose three digits the
-    // units multiply, all else by six products of bfloat16 terms. 3: by three such products, to
+    // arithmetic: convolutions by products of 24-bit integers, whose three int8 slices the units
+    // multiply, all else by six products of bfloat16 terms. 3: by three such products, to
     // about 16 bits, where that is faster still; 1: by one, to 8 bits; 0: never. NaN and infinite
     // inputs give what IEEE arithmetic has: what meets them is made on vectors.
     int use_fp32_split;
@@ -41,7 +41,8 @@ public:
     // convolutions and the like, padding into convolutions, layers that change nothing away. Blobs
     // between them are no more, unless Net::keep_blob asks for them.
     bool use_graph_fusion;
-    // Run the scalar reference of every operator instead of its fast form: slow, for checking.
+    // Run the scalar reference of every operator instead of its fast implementation: slow, for
+    // checking.
     bool use_reference_layers;
     // The first layer that makes an infinite value of finite inputs, or NaN of inputs without, ends
     // the run with an error that names it (fp16 storage: values beyond 65504 are infinite). Costs a

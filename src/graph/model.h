@@ -1,6 +1,6 @@
 // Model: a network as its files hold it, to be read, built, changed and written. There are no
-// pipelines and no fast forms here: weights keep the storage that they were read with. Programs
-// that convert, optimise and embed models work on it; Net runs what it writes.
+// pipelines and no fast implementations here: weights keep the storage that they were read with.
+// Programs that convert, optimise and embed models work on it; Net runs what it writes.
 //
 //   quoll::Model model;
 //   model.add("Input", "data", {}, {"data"});
@@ -50,8 +50,8 @@ struct ModelLayer {
     int custom_index = -1;
 
     bool custom() const { return layer_to_index(type.c_str()) < 0; }
-    // The operator in its reference form without params, for what they do not change; null for a
-    // custom layer. It stays.
+    // The operator in its reference implementation without params, for what they do not change;
+    // null for a custom layer. It stays.
     const Layer* prototype() const;
     // The type is operator T's (one of T's where that has several).
     template <class T>
@@ -73,9 +73,9 @@ struct ModelLayer {
     void set_weight(const char* weight, const Mat& values);
     void remove_weight(const char* weight);
 
-    // The operator in its reference form with these params, and these weights as f32 or s8 if
-    // `with_weights`; no pipeline. Null, with a message, when it refuses them or there is no such
-    // operator. Passes read fields from it: as<InnerProduct>(op.get())->num_output.
+    // The operator in its reference implementation with these params, and these weights as f32 or
+    // s8 if `with_weights`; no pipeline. Null, with a message, when it refuses them or there is no
+    // such operator. Passes read fields from it: as<InnerProduct>(op.get())->num_output.
     std::unique_ptr<Layer> make_operator(bool with_weights = false) const;
     // Takes the params over from an operator whose fields were changed; those that the schema does
     // not know stay.

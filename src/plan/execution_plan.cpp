@@ -59,7 +59,7 @@ bool lacks_values(const Layer& layer, const Shape& shape) {
 void input_dtypes(const Layer& layer, std::vector<Shape>* inputs) {
     DType stored = DType::f32;
     for (Shape& s : *inputs) {
-        if (is_storage_type(s.dtype) && !takes_float(layer, s.dtype)) s.dtype = DType::f32;
+        if (is_storage_type(s.dtype) && !accepts_float(layer, s.dtype)) s.dtype = DType::f32;
         if (is_storage_type(s.dtype)) stored = s.dtype;
     }
     for (Shape& s : *inputs)

@@ -240,7 +240,7 @@ int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
 // lacking: some input of the layer lacks values, so that forward_empty will run.
 int Executor::convert_input(const Layer& layer, Mat* m, bool lacking) const {
     if (m->dims == 0 && layer.support_absent_inputs) return kOk;
-    const bool widening = is_storage_type(m->dtype) && (lacking || !takes_float(layer, m->dtype));
+    const bool widening = is_storage_type(m->dtype) && (lacking || !accepts_float(layer, m->dtype));
     if (m->empty() && m->dims > 0) {
         if (widening) widen_empty(m);
         return kOk;

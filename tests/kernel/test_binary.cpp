@@ -39,7 +39,7 @@ Case remainder_case() { return {F(remainder(a, b)), -9, 9, 0, 0}; }
 
 struct Entry {
     const char* name;
-    BinaryForms BinaryKernels::*forms;
+    BinaryVariants BinaryKernels::*forms;
     Case (*make_case)();
 };
 const Entry kEntries[] = {
@@ -68,7 +68,7 @@ TEST_P(Binary, forms_and_lengths) {
     std::mt19937 rng(7);
     std::uniform_real_distribution<float> value(test_case.low, test_case.high);
     for (Isa isa : available_isas()) {
-        const BinaryForms& forms = kernel_set(isa).binary->*GetParam().forms;
+        const BinaryVariants& forms = kernel_set(isa).binary->*GetParam().forms;
         for (size_t n : {0, 1, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 48, 63, 100, 1000}) {
             Guarded<float> a(n), b(n), out(n), pattern(kPatternSize);
             for (float& x : a) x = value(rng);
@@ -89,7 +89,7 @@ TEST_P(Binary, in_place) {
     std::uniform_real_distribution<float> value(test_case.low, test_case.high);
     const size_t n = 77;
     for (Isa isa : available_isas()) {
-        const BinaryForms& forms = kernel_set(isa).binary->*GetParam().forms;
+        const BinaryVariants& forms = kernel_set(isa).binary->*GetParam().forms;
         Guarded<float> a(n), b(n), out(n);
         for (float& x : a) x = value(rng);
         for (float& x : b) x = value(rng);
@@ -107,7 +107,7 @@ TEST_P(Binary, special_arguments) {
     const float special[] = {NAN,     INFINITY, -INFINITY, 0.f,   -0.f,   1.f,    -1.f, 2.f,  -3.f,
                              FLT_MAX, -FLT_MAX, FLT_MIN,   1e10f, -1e10f, 1e-10f, 0.5f, -2.5f};
     for (Isa isa : available_isas()) {
-        const BinaryForms& forms = kernel_set(isa).binary->*GetParam().forms;
+        const BinaryVariants& forms = kernel_set(isa).binary->*GetParam().forms;
         for (float a : special)
             for (float b : special) {
                 float out = 99.f;

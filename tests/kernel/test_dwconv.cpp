@@ -256,12 +256,12 @@ TEST(Dwconv, planes) {
     }
 }
 
-TEST(Dwconv, lay_out) {
+TEST(Dwconv, pack_rows) {
     for (Isa isa : available_isas()) {
         SCOPED_TRACE(isa_name(isa));
         Rng rng;
         for (int i = 0; i < 400; i++) {
-            DwconvLayOut r = {};
+            DwconvPackRows r = {};
             r.pack = 1 << (i % 3 == 0 ? 0 : i % 3 + 1);
             r.stride = 1 + rng.below(3), r.in_w = 1 + rng.below(70), r.before = rng.below(8);
             r.above = rng.below(3), r.rows = rng.below(4), r.below = rng.below(3);
@@ -273,7 +273,7 @@ TEST(Dwconv, lay_out) {
             Guarded<float> to(r.plane * r.stride + kDwconvSlack, i % 2);
             fill(in, rng);
             r.in = in.data(), r.to = to.data();
-            kernel_set(isa).dwconv->lay_out(r);
+            kernel_set(isa).dwconv->pack_rows(r);
             for (size_t j = 0; j < r.plane * r.stride; j++) {
                 const size_t phase = j / r.plane, at = j % r.plane, row = at / (r.width * r.pack);
                 const int column = (int)(at / r.pack % r.width) * r.stride + (int)phase - r.before;

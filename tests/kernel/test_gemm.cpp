@@ -118,12 +118,12 @@ const TilesEntry kTiles[] = {
 #define QUOLL_GEMM_TILES(name, vectors) {#name, &GemmKernels::name, vectors},
 #define QUOLL_GEMM_PACK(name)
 #define QUOLL_GEMM_VECTOR(name)
-#define QUOLL_GEMM_START(name, pack)
+#define QUOLL_GEMM_INIT(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_START
+#undef QUOLL_GEMM_INIT
 };
 
 TEST(Gemm, tiles) {
@@ -287,12 +287,12 @@ const PackEntry kPacks[] = {
 #define QUOLL_GEMM_TILES(name, vectors)
 #define QUOLL_GEMM_PACK(name) {#name, &GemmKernels::name, name},
 #define QUOLL_GEMM_VECTOR(name)
-#define QUOLL_GEMM_START(name, pack)
+#define QUOLL_GEMM_INIT(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_START
+#undef QUOLL_GEMM_INIT
 };
 
 TEST(Gemm, packs) {
@@ -354,7 +354,7 @@ TEST(Gemm, row_times_panels) {
     }
 }
 
-void check_start(GemmStartKernel kernel, size_t pack, Isa isa) {
+void check_init(GemmInitKernel kernel, size_t pack, Isa isa) {
     for (int rows : {1, 2, 7})
         for (size_t count = pack; count <= 3 * pack; count += pack) {
             const size_t row = pack + 2, block = row * rows + 3, width = count + 5;
@@ -380,12 +380,12 @@ TEST(Gemm, starts_from_residuals) {
 #define QUOLL_GEMM_TILES(name, vectors)
 #define QUOLL_GEMM_PACK(name)
 #define QUOLL_GEMM_VECTOR(name)
-#define QUOLL_GEMM_START(name, pack) check_start(kernels.name, pack, isa);
+#define QUOLL_GEMM_INIT(name, pack) check_init(kernels.name, pack, isa);
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_START
+#undef QUOLL_GEMM_INIT
     }
 }
 

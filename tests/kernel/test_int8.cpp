@@ -31,18 +31,18 @@ void for_all(F f) {
         [&](const KernelRow&, const Int8Kernels& kernels) { check(kernels); });
 }
 
-// A word of activations, offset included, or of weights.
+// A k-group of activations, offset included, or of weights.
 int32_t word_of(const Int8Kernels& kernels, const std::vector<int>& values, bool activation) {
-    int32_t word = 0;
-    for (int e = 0; e < kernels.word_k; e++) {
+    int32_t k_group_bits = 0;
+    for (int e = 0; e < kernels.k_group; e++) {
         const int v = values[e] + (activation ? kernels.offset : 0);
-        if (kernels.word_k == 4) {
-            ((uint8_t*)&word)[e] = (uint8_t)v;
+        if (kernels.k_group == 4) {
+            ((uint8_t*)&k_group_bits)[e] = (uint8_t)v;
         } else {
-            ((int16_t*)&word)[e] = (int16_t)v;
+            ((int16_t*)&k_group_bits)[e] = (int16_t)v;
         }
     }
-    return word;
+    return k_group_bits;
 }
 
 // Extreme values half of the time: their products must not saturate.
@@ -50,15 +50,15 @@ int value() { return uniform(0, 1) ? (uniform(0, 1) ? 127 : -128) : uniform(-128
 
 void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
                 size_t num_blocks, size_t block_k, bool at_end) {
-    const size_t columns = vectors * kernels.lanes, words = num_blocks * block_k;
-    const size_t a_row = words + 3;
-    Guarded<int32_t> a((rows - 1) * a_row + words, at_end), b(words * columns, at_end);
+    const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
+    const size_t a_row = k_groups + 3;
+    Guarded<int32_t> a((rows - 1) * a_row + k_groups, at_end), b(k_groups * columns, at_end);
     Guarded<int32_t> init(columns, at_end), sums(rows * columns, at_end);
     std::vector<int64_t> want(rows * columns, 0);
     std::vector<std::vector<int>> x(a.size()), w(b.size());
     for (auto* values : {&x, &w})
-        for (auto& word : *values)
-            for (int e = 0; e < kernels.word_k; e++) word.push_back(value());
+        for (auto& k_group_bits : *values)
+            for (int e = 0; e < kernels.k_group; e++) k_group_bits.push_back(value());
     for (size_t i = 0; i < a.size(); i++) a[i] = word_of(kernels, x[i], true);
     for (size_t i = 0; i < b.size(); i++) b[i] = word_of(kernels, w[i], false);
     // Blocks of B in another order than those of A.
@@ -67,9 +67,9 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
         blocks.push_back({(ptrdiff_t)(i * block_k), (num_blocks - 1 - i) * block_k});
     for (size_t n = 0; n < columns; n++) {
         int64_t total = 0;
-        for (size_t k = 0; k < words; k++) {
+        for (size_t k = 0; k < k_groups; k++) {
             const size_t at = (num_blocks - 1 - k / block_k) * block_k + k % block_k;
-            for (int e = 0; e < kernels.word_k; e++) {
+            for (int e = 0; e < kernels.k_group; e++) {
                 const int weight = w[at * columns + n][e];
                 total += weight;
                 for (size_t m = 0; m < rows; m++)
@@ -97,19 +97,19 @@ std::vector<float> samples(size_t n) {
 }
 
 int element(const Int8Kernels& kernels, const void* p, size_t i) {
-    return kernels.word_k == 4 ? ((const uint8_t*)p)[i] : ((const int16_t*)p)[i];
+    return kernels.k_group == 4 ? ((const uint8_t*)p)[i] : ((const int16_t*)p)[i];
 }
 
 template <class T>
 void check_input(const Int8Kernels& kernels, Int8InputKernel kernel, int pack, int channels,
                  int dst_pack, size_t pixels, size_t stride, bool at_end) {
-    const size_t blocks = (channels + dst_pack - 1) / dst_pack, bytes = 4 / kernels.word_k;
+    const size_t blocks = (channels + dst_pack - 1) / dst_pack, bytes = 4 / kernels.k_group;
     const size_t src_block = (pixels - 1) * stride * pack + pack;
     Guarded<T> src(src_block * (channels / pack), at_end);
     const std::vector<float> values = samples(src.size());
     for (size_t i = 0; i < src.size(); i++)
         src[i] = sizeof(T) == 1 ? (T)(i * 37) : (T)values[i * 7 % values.size()];
-    const size_t filled = (channels + kernels.word_k - 1) / kernels.word_k * kernels.word_k;
+    const size_t filled = (channels + kernels.k_group - 1) / kernels.k_group * kernels.k_group;
     Guarded<char> dst(bytes * pixels * dst_pack * blocks, at_end);
     const float scale = .7f;
     const Int8Input input = {src.data(),
@@ -142,7 +142,7 @@ TEST(Int8Kernels, tiles_are_exact) {
     for_all([](const Int8Kernels& kernels) {
         const size_t kTileVectors = kernels.vectors;
         for (size_t rows = 1; rows <= (size_t)kernels.max_rows; rows++) {
-            const size_t shapes[][2] = {{1, 1}, {3, 5}, {1, 200}};  // blocks, words of each
+            const size_t shapes[][2] = {{1, 1}, {3, 5}, {1, 200}};  // blocks, k-groups of each
             for (const size_t(&k)[2] : shapes) {
                 SCOPED_TRACE(rows);
 #define QUOLL_INT8_TILES(name, vectors) \
@@ -304,11 +304,11 @@ namespace {
 // Windows of kernel_h x kernel_w on rows of s8, `pack` channels in a pixel.
 void check_windows(const Int8Kernels& kernels, int pack, int kernel_h, int kernel_w, int stride,
                    int count, bool at_end) {
-    const int columns = (count - 1) * stride + kernel_w, joined = kernels.word_k;
+    const int columns = (count - 1) * stride + kernel_w, joined = kernels.k_group;
     const int groups = (kernel_h + joined - 1) / joined;
     const size_t row = (size_t)columns * pack;
     Guarded<int8_t> in(row * kernel_h, at_end);
-    Guarded<int32_t> words(row * groups, at_end), sums((size_t)count * pack, at_end);
+    Guarded<int32_t> k_groups(row * groups, at_end), sums((size_t)count * pack, at_end);
     Guarded<int32_t> weight((size_t)groups * kernel_w * pack, at_end), init(pack, at_end);
     for (int8_t& x : in) x = (int8_t)value();
     std::vector<int> w((size_t)kernel_h * kernel_w * pack);  // [kernel_h][kernel_w][pack]
@@ -319,8 +319,8 @@ void check_windows(const Int8Kernels& kernels, int pack, int kernel_h, int kerne
         Int8Rows rows = {};
         rows.count = std::min(joined, kernel_h - g * joined);
         for (int e = 0; e < rows.count; e++) rows.rows[e] = in.data() + (g * joined + e) * row;
-        rows.n = row, rows.words = words.data() + g * row;
-        kernels.words(rows);
+        rows.n = row, rows.k_groups = k_groups.data() + g * row;
+        kernels.k_groups(rows);
         for (int kx = 0; kx < kernel_w; kx++) {
             taps.push_back((ptrdiff_t)(g * row + (size_t)kx * pack));
             for (int c = 0; c < pack; c++) {
@@ -333,9 +333,9 @@ void check_windows(const Int8Kernels& kernels, int pack, int kernel_h, int kerne
             }
         }
     }
-    const Int8Windows windows = {words.data(), (size_t)stride * pack, taps.data(), (int)taps.size(),
-                                 pack,         weight.data(),         init.data(), sums.data(),
-                                 count};
+    const Int8Windows windows = {
+        k_groups.data(), (size_t)stride * pack, taps.data(), (int)taps.size(), pack, weight.data(),
+        init.data(),     sums.data(),           count};
     kernels.windows(windows);
     for (int i = 0; i < count * pack; i++) {
         int want = 7;
@@ -466,16 +466,16 @@ struct BlockWeights {
     int bits;
     size_t k, lanes;
     std::vector<int> values;  // [k][lanes]
-    std::vector<int32_t> words;
+    std::vector<int32_t> k_groups;
 
     BlockWeights(int bits, size_t k, size_t lanes) : bits(bits), k(k), lanes(lanes) {
         const size_t each = 32 / bits;
-        words.assign(k / each * lanes, 0);
+        k_groups.assign(k / each * lanes, 0);
         for (size_t i = 0; i < k * lanes; i++) {
             values.push_back(uniform(-(1 << (bits - 1)), (1 << (bits - 1)) - 1));
             const size_t kk = i / lanes, n = i % lanes;
             const uint32_t part = (uint32_t)values[i] & ((1u << bits) - 1);
-            words[kk / each * lanes + n] |= (int32_t)(part << kk % each * bits);
+            k_groups[kk / each * lanes + n] |= (int32_t)(part << kk % each * bits);
         }
     }
 };
@@ -493,8 +493,8 @@ TEST(Int8Kernels, weights_in_blocks) {
                     const BlockWeights w(bits, k, lanes);
                     const size_t blocks = (k + block - 1) / block, a_row = k + 5;
                     Guarded<float> a(3 * a_row + k), scale(blocks * lanes);
-                    Guarded<int32_t> b(w.words.size());
-                    std::copy(w.words.begin(), w.words.end(), b.begin());
+                    Guarded<int32_t> b(w.k_groups.size());
+                    std::copy(w.k_groups.begin(), w.k_groups.end(), b.begin());
                     for (float& x : a) x = (float)uniform(-100, 100) / 128;
                     for (float& x : scale) x = (float)uniform(1, 64) / 256;
                     Guarded<float> offset(blocks * lanes), sums(kBlockRows * blocks);

@@ -36,7 +36,7 @@ int whole() { return pick(0, 2) ? pick(-127, 127) : pick(0, 1) ? 127 : -127; }
 
 struct Quantized {
     Case t;
-    bool narrow_in, narrow_out;
+    bool reduced_in, reduced_out;
     int step_channels, pad;
 };
 
@@ -51,8 +51,8 @@ struct Problem {
 
     static TileShape shape_for(const Quantized& q) {
         TileShape s = shape_of(q.t);
-        s.narrow_in = q.narrow_in;
-        s.narrow_out = q.narrow_out;
+        s.reduced_in = q.reduced_in;
+        s.reduced_out = q.reduced_out;
         return s;
     }
     static size_t count(int w, int h, int c, int pack) {
@@ -65,17 +65,17 @@ struct Problem {
           values(count(q.t.in_w, q.t.in_h, q.t.in_c, q.t.in_pack)),
           scales(q.t.out_c),
           bias(q.t.out_c),
-          in(values.size() * (q.narrow_in ? 1 : 4)),
-          out(count(shape.x.out, shape.y.out, q.t.out_c, q.t.out_pack) * (q.narrow_out ? 1 : 4)) {
+          in(values.size() * (q.reduced_in ? 1 : 4)),
+          out(count(shape.x.out, shape.y.out, q.t.out_c, q.t.out_pack) * (q.reduced_out ? 1 : 4)) {
         for (signed char& w : weights) w = (signed char)whole();
         for (float& s : scales) s = .0001f * (float)(1 + pick(0, 50));
         for (float& b : bias) b = uniform();
         for (char& c : out) c = 99;
         for (size_t i = 0; i < values.size(); i++) {
-            const float x = q.narrow_in ? (float)whole() : 5 * uniform();
-            values[i] = q.narrow_in ? (signed char)x : float2int8(x * kScale);
-            if (q.narrow_in) in[i] = (char)values[i];
-            if (!q.narrow_in) memcpy(&in[4 * i], &x, 4);
+            const float x = q.reduced_in ? (float)whole() : 5 * uniform();
+            values[i] = q.reduced_in ? (signed char)x : float2int8(x * kScale);
+            if (q.reduced_in) in[i] = (char)values[i];
+            if (!q.reduced_in) memcpy(&in[4 * i], &x, 4);
         }
     }
     static constexpr float kScale = 29.3f, kTopScale = 40.f;
@@ -126,7 +126,7 @@ void run(const Int8UnitKernels& kernels, Problem& p) {
     result.c = p.out.data();
     result.c_pack = t.out_pack;
     result.c_block = p.shape.out_block;
-    result.narrow = p.q.narrow_out;
+    result.to_s8 = p.q.reduced_out;
     result.top_scale = Problem::kTopScale;
     result.activation = &activation;
     plan.run(result, p.in.data(), Problem::kScale, p.q.pad, workspace.data());
@@ -134,17 +134,17 @@ void run(const Int8UnitKernels& kernels, Problem& p) {
 
 std::string text(const Quantized& q) {
     return text(q.t) + " steps of " + std::to_string(q.step_channels) +
-           (q.narrow_in ? " from s8" : " from f32") + (q.narrow_out ? " to s8" : " to f32");
+           (q.reduced_in ? " from s8" : " from f32") + (q.reduced_out ? " to s8" : " to f32");
 }
 
 void check(const Int8UnitKernels& kernels, const Quantized& q) {
     SCOPED_TRACE(text(q));
-    ASSERT_TRUE(Int8TilePlan::takes(Problem::shape_for(q)));
+    ASSERT_TRUE(Int8TilePlan::is_supported(Problem::shape_for(q)));
     Problem p(q);
     run(kernels, p);
     if (testing::Test::HasFatalFailure()) return;
     const Activation f = make_activation(q.t.activation);
-    const size_t size = q.narrow_out ? 1 : 4;
+    const size_t size = q.reduced_out ? 1 : 4;
     std::vector<bool> written(p.out.size(), false);
     for (int oc = 0; oc < q.t.out_c; oc++)
         for (int y = 0; y < p.shape.y.out; y++)
@@ -155,7 +155,7 @@ void check(const Int8UnitKernels& kernels, const Quantized& q) {
                 for (size_t i = 0; i < size; i++) written[at + i] = true;
                 volatile float product = (float)p.sum(x, y, oc) * p.scales[oc];
                 const float want = activate(product + p.bias[oc], f);
-                if (q.narrow_out) {
+                if (q.reduced_out) {
                     ASSERT_EQ(float2int8(want * Problem::kTopScale), (signed char)p.out[at])
                         << x << " " << y << " channel " << oc;
                 } else {
@@ -173,7 +173,7 @@ Quantized random_quantized() {
     q.t = random_case();
     q.t.activation = pick(0, 3);  // those that are exact: none, ReLU, leaky, Clip
     q.t.in_c = q.t.in_pack * pick(1, 160 / q.t.in_pack);
-    q.narrow_in = pick(0, 1), q.narrow_out = pick(0, 1);
+    q.reduced_in = pick(0, 1), q.reduced_out = pick(0, 1);
     const int unit = std::max(4, q.t.in_pack);
     q.step_channels = unit * pick(1, 64 / unit);
     q.pad = pick(0, 1) ? pick(-127, 127) : 0;
@@ -216,15 +216,15 @@ TEST(Int8TilePlan, maps_of_networks) {
         {1, 1, 64, 32, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // one pixel
         {14, 14, 64, 64, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},   // pointwise
         {14, 14, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // tiles of one row each
-        {7, 7, 128, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    // a small map, a narrow panel
+        {7, 7, 128, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    // a small map, a single-vector panel
         {28, 28, 64, 64, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},   // stride 2
         {56, 40, 128, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},  // several blocks
         {33, 20, 3, 16, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3},    // an image
     };
     for (Case t : cases)
-        for (bool narrow : {false, true}) {
+        for (bool to_s8 : {false, true}) {
             if (t.in_c == 3) t.in_pack = 1;
-            check(*units.kernels, {t, narrow, narrow, t.in_c == 3 ? 4 : 64, 0});
+            check(*units.kernels, {t, to_s8, to_s8, t.in_c == 3 ? 4 : 64, 0});
             if (HasFatalFailure()) return;
         }
 }

@@ -49,7 +49,7 @@ TEST(KernelRows, agree_with_their_tables) {
             const auto& k = *static_cast<const Int8Kernels*>(row.kernels);
             EXPECT_EQ(k.max_rows, row.rows);
             EXPECT_EQ(k.lanes * k.vectors, row.columns);
-            EXPECT_EQ(k.word_k, row.k);
+            EXPECT_EQ(k.k_group, row.k);
         }
         const bool split = row.slot == KernelSlot::split6 || row.slot == KernelSlot::split3 ||
                            row.slot == KernelSlot::split1;
@@ -73,13 +73,13 @@ TEST(KernelRows, agree_with_their_tables) {
 // A machine gets a row's kernels when it has all features of the row, and not when one is missing.
 TEST(KernelSet, needs_all_features_of_a_row) {
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::int8_units && row.slot != KernelSlot::fixed &&
+        if (row.slot != KernelSlot::int8_units && row.slot != KernelSlot::sliced &&
             row.slot != KernelSlot::split1)
             continue;
         SCOPED_TRACE(row.name);
         const auto found = [&](const CpuFeatures& features) -> const void* {
             const KernelSet& set = kernel_set(features);
-            return row.slot == KernelSlot::fixed        ? (const void*)set.fixed
+            return row.slot == KernelSlot::sliced       ? (const void*)set.sliced
                    : row.slot == KernelSlot::int8_units ? (const void*)set.int8_units
                                                         : (const void*)set.split1;
         };
@@ -98,7 +98,7 @@ TEST(KernelSet, is_that_of_the_level_without_more_features) {
         EXPECT_EQ(set.int8, vector_kernels(isa).int8);
         EXPECT_EQ(set.cast, vector_kernels(isa).cast);
         EXPECT_EQ(set.split6, nullptr);
-        EXPECT_EQ(set.fixed, nullptr);
+        EXPECT_EQ(set.sliced, nullptr);
         EXPECT_EQ(&kernel_set(isa), &set) << "selected once";
     }
 }
@@ -113,7 +113,7 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         EXPECT_GE(gemm.max_rows, row.rows);
         for (int rows = 1; rows <= kGemmMaxRows; rows++) {
             EXPECT_EQ(gemm.tile[rows - 1] != nullptr, rows <= gemm.max_rows);
-            EXPECT_EQ(gemm.tile_narrow[rows - 1] != nullptr, rows <= gemm.max_rows);
+            EXPECT_EQ(gemm.tile_single[rows - 1] != nullptr, rows <= gemm.max_rows);
         }
     }
 }

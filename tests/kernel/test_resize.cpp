@@ -15,7 +15,7 @@ namespace {
 
 struct Entry {
     const char* name;
-    ResizeForms ResizeKernels::*forms;
+    ResizeVariants ResizeKernels::*forms;
     int taps;
 };
 const Entry kEntries[] = {

@@ -11,7 +11,7 @@
 
 #include "emulated/emulation.h"
 #include "guarded.h"
-#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/gemm/sliced_plan.h"
 #include "layer/cpu/gemm/split_plan.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "quoll/datareader.h"
@@ -55,7 +55,7 @@ double tolerance(int products, size_t steps, double spread, double more) {
 // in, out, residual: bf16 values in place of those of `b` where its shape says so.
 void run(const SplitGemmKernels& kernels, const Case& t, Blobs& b, const uint16_t* in = nullptr,
          uint16_t* out = nullptr, const uint16_t* residual = nullptr) {
-    ASSERT_TRUE(SplitPlan::takes(b.shape));
+    ASSERT_TRUE(SplitPlan::is_supported(b.shape));
     Guarded<uint16_t> packed(SplitPlan::packed_size(kernels, b.shape));
     SplitPlan::pack(kernels, b.weights.data(), b.shape, packed.data());
     const SplitPlan plan(kernels, b.shape, t.threads);
@@ -202,14 +202,14 @@ TEST(SplitPlan, bf16_blobs) {
             run(*kernels, t, b);
             if (HasFatalFailure()) return;
             for (uint16_t& x : out) x = 0x425c;  // 55, as in b.out
-            b.shape.narrow_in = b.shape.narrow_out = true;
+            b.shape.reduced_in = b.shape.reduced_out = true;
             run(*kernels, t, b, in.data(), out.data(), residual.data());
             if (HasFatalFailure()) return;
             for (size_t j = 0; j < out.size(); j++)
                 ASSERT_EQ(out[j], bfloat_from_float(b.out[j])) << text(*kernels, t) << " at " << j;
             // A net's input is f32 still.
             for (uint16_t& x : out) x = 0x425c;
-            b.shape.narrow_in = false;
+            b.shape.reduced_in = false;
             run(*kernels, t, b, nullptr, out.data(), residual.data());
             for (size_t j = 0; j < out.size(); j++)
                 ASSERT_EQ(out[j], bfloat_from_float(b.out[j])) << text(*kernels, t) << " at " << j;

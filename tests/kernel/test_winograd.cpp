@@ -120,7 +120,7 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     s.in_pack = s.out_pack = lanes;
     s.in_step = (size_t)w * h * lanes + 4;
     s.out_step = (size_t)s.x.out * s.y.out * lanes + 4;
-    ASSERT_TRUE(WinogradPlan::takes(kernels, s));
+    ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
     const GemmKernels& gemm = *kernels.gemm;
     Guarded<float> in(s.in_step * in_blocks - 4), out(s.out_step * out_blocks - 4),
         weights(9 * s.in_channels * s.out_channels),
@@ -172,7 +172,7 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
 TEST(Winograd, shapes) {
     for (Isa isa : available_isas()) {
         const KernelSet& kernels = kernel_set(isa);
-        if (kernels.lanes == 1) continue;  // takes() refuses it: there are no channel blocks
+        if (kernels.lanes == 1) continue;  // is_supported() refuses it: there are no channel blocks
         for (int w : {3, 4, 6, 7, 17})
             for (int h : {1, 2, 5, 14})
                 for (int pad : {1, 2}) check_plan(kernels, w, h, 2, 3, pad, 1, 1);
@@ -193,7 +193,7 @@ TEST(Winograd, results_do_not_depend_on_threads) {
         const int h = w > 20 ? 4 : 12, c = 3 * lanes;
         const ConvShape s = {{w, w, 3, 1, 1, 1},    {h, h, 3, 1, 1, 1},   c, c, lanes, lanes,
                              (size_t)w * h * lanes, (size_t)w * h * lanes};
-        ASSERT_TRUE(WinogradPlan::takes(kernels, s));
+        ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
         Guarded<float> in((size_t)w * h * c),
             packed(WinogradPlan::packed_size(*kernels.gemm, c, c)), bias(c),
             zeros(gemm_bias_size(*kernels.gemm, c));
@@ -218,20 +218,20 @@ TEST(Winograd, refuses_other_shapes) {
     const KernelSet& kernels = host_kernel_set();
     const int lanes = std::max(4, kernels.lanes);
     const ConvShape good = {{9, 9, 3, 1, 1, 1}, {9, 9, 3, 1, 1, 1}, 64, 64, lanes, lanes, 0, 0};
-    EXPECT_EQ(WinogradPlan::takes(kernels, good), kernels.lanes > 1);
+    EXPECT_EQ(WinogradPlan::is_supported(kernels, good), kernels.lanes > 1);
     ConvShape s = good;
     s.x.stride = 2;
-    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
     s = good;
     s.y.dilation = 2;
-    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
     s = good;
     s.y.kernel = 5;
-    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
+    EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
     s = good;
     s.in_pack = 1;
-    EXPECT_FALSE(WinogradPlan::takes(kernels, s));
-    EXPECT_FALSE(WinogradPlan::takes(kernel_set(Isa::scalar), good));
+    EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
+    EXPECT_FALSE(WinogradPlan::is_supported(kernel_set(Isa::scalar), good));
 }
 
 }  // namespace

@@ -146,7 +146,7 @@ inline Sum convolve(const Case& t, const Blobs& b, int ox, int oy, int oc) {
 
 inline const Case kCases[] = {
     {1, 1, 16, 16, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // one pixel
-    {9, 7, 32, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // pointwise, a narrow panel
+    {9, 7, 32, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     // pointwise, a single-vector panel
     {9, 8, 16, 32, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0},     // pointwise, stride 2
     {6, 5, 48, 16, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0},     // pointwise with padding: bias alone outside
     {17, 15, 32, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},   // the common one

@@ -45,8 +45,8 @@ struct LayerCase {
     LayerCase& outputs(int count);
     // Values that are added up (or multiplied) for one output: the length of the longest sum.
     LayerCase& terms(double count);
-    // How far the algorithm of the fast form lets rounding errors grow beyond a plain sum's, such
-    // as Winograd's transforms; state where the number comes from.
+    // How far the algorithm of the fast implementation lets rounding errors grow beyond a plain
+    // sum's, such as Winograd's transforms; state where the number comes from.
     LayerCase& error_growth(double factor);
     // The largest term, when it is not max|input| * max|weight|.
     LayerCase& term_magnitude(double magnitude);
@@ -106,8 +106,8 @@ std::vector<Mat> run_layer(const Layer& layer, const std::vector<Mat>& inputs,
                            const Option& opt = Option());
 // For expected values by hand: a Mat of that shape with these values in order c, d, h, w.
 Mat mat_of(const Shape& shape, const std::vector<float>& values);
-// make_layer + run_layer of the reference and of the fast form; both give `want` within 1e-5 of
-// its largest value. For operators with one output.
+// make_layer + run_layer of the reference and of the fast implementation; both give `want` within
+// 1e-5 of its largest value. For operators with one output.
 void expect_values(const char* type, const std::string& params, const std::vector<Mat>& weights,
                    const std::vector<Mat>& inputs, const Mat& want);
 

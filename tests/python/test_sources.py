@@ -1,4 +1,4 @@
-"""Operator facts stand with the operators (layer/common/traits.h, the columns of the ONNX converter's table), not in lists of names."""
+"""Operator facts stand with the operators (traits.h, the columns of the ONNX converter's table), not in lists of names; folders have an order."""
 import pathlib
 import re
 
@@ -83,3 +83,65 @@ def test_no_casts_to_operators():
                 yield found.start()
 
     assert complaints(check) == []
+
+
+# ---------------------------------------------------------------- folders
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
+
+
+def includes_of(root):
+    """(file, included path) for every #include "..." below root."""
+    return [(path, name) for path in sorted(root.rglob('*')) if path.suffix in ('.cpp', '.h', '.inc', '.S')
+            for name in INCLUDE.findall(path.read_text())]
+
+
+def cycle_in(edges):
+    """The nodes of a cycle of the graph, in order, or None. edges: node -> nodes."""
+    done, path = set(), []
+
+    def visit(node):
+        if node in path:
+            return path[path.index(node):] + [node]
+        if node in done:
+            return None
+        path.append(node)
+        found = next(filter(None, map(visit, sorted(edges.get(node, ())))), None)
+        path.pop()
+        done.add(node)
+        return found
+
+    return next(filter(None, map(visit, sorted(edges))), None)
+
+
+def test_no_include_cycle_between_folders():
+    assert cycle_in({'a': {'b'}, 'b': {'c'}, 'c': {'b'}}) == ['b', 'c', 'b'] and not cycle_in({'a': {'b', 'c'}, 'b': {'c'}})
+    edges, why = {}, {}
+    for path, name in includes_of(ROOT / 'src'):
+        included = ROOT / 'src' / name
+        if included.is_file() and included.parent != path.parent:
+            here, there = (str(p.parent.relative_to(ROOT)) for p in (path, included))
+            edges.setdefault(here, set()).add(there)
+            why.setdefault((here, there), f'{path.relative_to(ROOT)} includes {name}')
+    assert len(edges) > 20
+    cycle = cycle_in(edges)
+    assert not cycle, [why[pair] for pair in zip(cycle, cycle[1:])]
+
+
+def test_includes_are_spelled_from_the_root():
+    """Headers are named by their path from src or include; but for generated ones and the library that simd/vec.h hides."""
+    generated = {'enabled_layers.inc', 'isa_list.inc', 'layer_families.inc', 'quoll/platform.h', 'hwy/highway.h'}
+    for path, name in includes_of(ROOT / 'src') + includes_of(ROOT / 'include'):
+        root = 'include' if name.startswith('quoll/') else 'src'
+        assert name in generated or (ROOT / root / name).is_file(), f'{path}: {name}'
+        assert root == 'include' or 'include' not in path.parts, f'{path}: {name} is not public'
+
+
+def test_rooms_hold_operators_or_what_they_share():
+    listed = set(re.findall(r'^QUOLL_LAYER\w*\(\d+, \w+, (\w+/\w+)\)', (ROOT / 'src/layer/layer_list.inc').read_text(), re.M))
+    rooms = {name.split('/')[0] for name in listed}
+    assert len(listed) > 130 and not rooms & {'common', 'cpu', 'x86', 'arm', 'vulkan'}
+    headers = {str(path.relative_to(ROOT / 'src/layer').with_suffix('')) for room in rooms for path in (ROOT / 'src/layer' / room).glob('*.h')}
+    assert headers <= listed
+    assert not [path for path in (ROOT / 'src').iterdir() if path.is_file() and path.name != 'CMakeLists.txt']
+    assert {path.name for path in (ROOT / 'src/layer').iterdir() if path.is_file()} == {'layer_list.inc'}

@@ -9,7 +9,7 @@
 namespace quoll {
 
 int check_attention_mask(const Layer& layer, const Shape& mask, int heads, int src, int dst) {
-    if (!takes_float(layer, mask.dtype))
+    if (!accepts_float(layer, mask.dtype))
         return layer.fail("mask: expected f32, got %s", dtype_name(mask.dtype));
     const bool fits = mask.w == dst && mask.h == src && mask.dims >= 2 && mask.dims <= 3 &&
                       (mask.c == 1 || mask.c == heads);
@@ -32,15 +32,15 @@ void softmax_of(float* scores, int count) {
     for (int j = 0; j < count; j++) scores[j] = (float)(exp((double)scores[j] - most) / sum);
 }
 
-// The s8 form of a matrix [rows][columns], one scale for all; with `turned` it is [columns][rows].
-float matrix_to_int8(const Strided& x, int rows, int columns, bool turned, signed char* out) {
+// A matrix [rows][columns], one scale for all; with `transposed` it is [columns][rows].
+float matrix_to_int8(const Strided& x, int rows, int columns, bool transposed, signed char* out) {
     float most = 0.f;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) most = std::max(most, fabsf(x(i, j)));
     const float scale = most == 0.f ? 1.f : 127.f / most;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++)
-            out[turned ? (size_t)j * rows + i : (size_t)i * columns + j] =
+            out[transposed ? (size_t)j * rows + i : (size_t)i * columns + j] =
                 float2int8(x(i, j) * scale);
     return scale;
 }

@@ -9,7 +9,7 @@ namespace quoll {
 int channelwise_shape(const Layer& layer, const std::vector<Shape>& in, std::vector<Shape>& out,
                       int channels) {
     if (in.size() != 1) return layer.fail("expected 1 input, got %zu", in.size());
-    if (in[0].dims < 1 || in[0].dims > 4 || !takes_float(layer, in[0].dtype))
+    if (in[0].dims < 1 || in[0].dims > 4 || !accepts_float(layer, in[0].dtype))
         return layer.fail("expected 1 to 4 axes of f32, got %s of %s", shape_text(in[0]).c_str(),
                           dtype_name(in[0].dtype));
     if (channels > 0 && in[0].size(0) != channels)

@@ -145,7 +145,7 @@ int conv_geometry(const Layer& layer, const ConvFields& s, const std::vector<Sha
     if (in[0].dims < 1 || in[0].dims > s.axes + 1)
         return layer.fail("expected at most %d axes, got %s", s.axes + 1,
                           shape_text(in[0]).c_str());
-    if (!takes_float(layer, in[0].dtype) && !(s8_input && in[0].dtype == DType::s8))
+    if (!accepts_float(layer, in[0].dtype) && !(s8_input && in[0].dtype == DType::s8))
         return layer.fail("expected an input of %s, got %s", s8_input ? "f32 or s8" : "f32",
                           dtype_name(in[0].dtype));
     g->group = s.group;

@@ -30,7 +30,7 @@ void for_each_value(Mat& blob, F f) {
 inline int same_f32_shapes(const Layer& layer, const std::vector<Shape>& in,
                            std::vector<Shape>& out) {
     for (const Shape& shape : in)
-        if (!takes_float(layer, shape.dtype))
+        if (!accepts_float(layer, shape.dtype))
             return layer.fail("expected f32, got %s", dtype_name(shape.dtype));
     return same_shapes(layer, in, out);
 }

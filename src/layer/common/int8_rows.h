@@ -1,4 +1,5 @@
-// int8 matrices whose scales are found at run time, for the int8 forms of Gemm and the attentions.
+// int8 matrices whose scales are found at run time, for the int8 implementations of Gemm and the
+// attentions.
 #ifndef QUOLL_LAYER_INT8_ROWS_H
 #define QUOLL_LAYER_INT8_ROWS_H
 

@@ -189,7 +189,7 @@ int OnnxRecurrent::geometry(const Layer& layer, const std::vector<Shape>& in, Ge
     g->p = index(dynamic_weight && peephole);
     if ((int)in.size() != next) return layer.fail("expected %d inputs, got %zu", next, in.size());
     const Shape& x = in[0];
-    if ((x.dims != 2 && x.dims != 3) || !takes_float(layer, x.dtype))
+    if ((x.dims != 2 && x.dims != 3) || !accepts_float(layer, x.dtype))
         return layer.fail("X: expected 2 or 3 axes of f32, got %s of %s", shape_text(x).c_str(),
                           dtype_name(x.dtype));
     const int directions = num_directions();

@@ -72,7 +72,7 @@ int Recurrent::recurrent_shape(const Layer& layer, const std::vector<Shape>& in,
         return layer.fail("expected 1 or %zu inputs and outputs, got %zu and %zu", 1 + states,
                           in.size(), outputs);
     for (const Shape& s : in)
-        if (s.dtype != in[0].dtype || !takes_float(layer, s.dtype) || s.n != in[0].n)
+        if (s.dtype != in[0].dtype || !accepts_float(layer, s.dtype) || s.n != in[0].n)
             return layer.fail("expected inputs of f32, got %s", dtype_name(s.dtype));
     if (in[0].dims < 1 || in[0].dims > 2 || in[0].w != size())
         return layer.fail("expected rows of %d values, got %s", size(), shape_text(in[0]).c_str());

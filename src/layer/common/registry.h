@@ -6,10 +6,12 @@ namespace quoll {
 
 class Layer;
 
-// The operator's reference form without parameters, made once; null if there is none of that name.
+// The operator's reference implementation without parameters, made once; null if there is none of
+// that name.
 const Layer* layer_prototype(const char* type);
 
-// The folder of layer/cpu that the operator's fast form is in; null if it has the reference only.
+// The folder of layer/cpu that the operator's fast implementation is in; null if it has the
+// reference only.
 const char* layer_kernel_family(const char* type);
 
 // Binary params hold type indexes. There kCustomLayerBit marks a custom layer, as ncnn has it, so

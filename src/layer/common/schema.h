@@ -131,7 +131,7 @@ public:
 
 // True for f32, and for the storage types that the layer takes itself; its outputs then have the
 // same dtype.
-inline bool takes_float(const Layer& layer, DType dtype) {
+inline bool accepts_float(const Layer& layer, DType dtype) {
     return dtype == DType::f32 || (dtype == DType::f16 && layer.support_fp16_storage) ||
            (dtype == DType::bf16 && layer.support_bf16_storage);
 }

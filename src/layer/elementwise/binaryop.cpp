@@ -144,7 +144,7 @@ int BinaryOp::shape(const BinaryOp& s, const std::vector<Shape>& in, std::vector
     for (const Shape& shape : in) {
         if (shape.dims < 1) return s.fail("an input of no axes");
         if (shape.dtype != in[0].dtype ||
-            (!takes_float(s, shape.dtype) && shape.dtype != DType::s32))
+            (!accepts_float(s, shape.dtype) && shape.dtype != DType::s32))
             return s.fail("expected f32 or s32 inputs, got %s and %s", dtype_name(in[0].dtype),
                           dtype_name(shape.dtype));
     }

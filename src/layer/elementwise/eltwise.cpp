@@ -16,7 +16,7 @@ void Eltwise::weights(Eltwise&, WeightVisitor&) {}
 int Eltwise::shape(const Eltwise& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty()) return s.fail("expected at least 1 input, got 0");
     for (const Shape& shape : in)
-        if (shape != in[0] || !takes_float(s, shape.dtype))
+        if (shape != in[0] || !accepts_float(s, shape.dtype))
             return s.fail("expected f32 inputs of %s, got %s of %s", shape_text(in[0]).c_str(),
                           dtype_name(shape.dtype), shape_text(shape).c_str());
     if (s.op_type == SUM && !s.coeffs.empty() && (size_t)s.coeffs.w != in.size())

@@ -230,7 +230,7 @@ int Convolution::shape(const Convolution& s, const std::vector<Shape>& in,
     out[0].n = in[0].n;
     if (!s.add_input) return kOk;
     const DType added = in.back().dtype;
-    if (!takes_float(s, added) || (s.int8_scale_term == 0 && added != in[0].dtype))
+    if (!accepts_float(s, added) || (s.int8_scale_term == 0 && added != in[0].dtype))
         return s.fail("add_input (29): %s to %s", dtype_name(added), dtype_name(in[0].dtype));
     Shape sums = out[0];
     sums.dtype = added;

@@ -66,7 +66,7 @@ int find_sizes(const Layer& layer, const std::vector<std::string>& axes,
     if (in.size() != axes.size())
         return layer.fail("expected %zu inputs, got %zu", axes.size(), in.size());
     for (size_t b = 0; b < in.size(); b++) {
-        if (in[b].dims != (int)axes[b].size() || !takes_float(layer, in[b].dtype))
+        if (in[b].dims != (int)axes[b].size() || !accepts_float(layer, in[b].dtype))
             return layer.fail("input %zu: expected %zu axes of f32, got %s of %s", b,
                               axes[b].size(), shape_text(in[b]).c_str(), dtype_name(in[b].dtype));
         for (int i = 0; i < in[b].dims; i++) {

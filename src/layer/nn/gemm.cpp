@@ -109,7 +109,7 @@ int Gemm::load_model(const ModelBin& mb) {
 
 int Gemm::matrix_size(const Shape& in, const char* what, bool transposed, int* rows,
                       int* columns) const {
-    if (!takes_float(*this, in.dtype))
+    if (!accepts_float(*this, in.dtype))
         return fail("%s: expected f32, got %s", what, dtype_name(in.dtype));
     if (in.dims == 0 || in.dims > 3 || (in.dims == 3 && in.h != 1))
         return fail("%s: expected w, w x h or w x 1 x c, got %s", what, shape_text(in).c_str());
@@ -142,7 +142,7 @@ int Gemm::sizes(const std::vector<Shape>& in, Sizes* s) const {
                     constantN, s->m, s->n);
     if (s->c < 0) return kOk;
     const Shape& c = in[s->c];
-    if (!takes_float(*this, c.dtype)) return fail("C: expected f32, got %s", dtype_name(c.dtype));
+    if (!accepts_float(*this, c.dtype)) return fail("C: expected f32, got %s", dtype_name(c.dtype));
     if (c.dims == 1 && c.w == 1) s->c_shape = kScalar;
     if (c.dims == 1 && c.w == s->m) s->c_shape = kRow1;
     if (c.dims == 1 && c.w == s->n) s->c_shape = kColumn;

@@ -74,7 +74,7 @@ int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
                         std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
     const DType dtype = in[0].dtype == DType::s8 ? DType::f32 : in[0].dtype;
-    if (!takes_float(s, in[0].dtype) && !(s.int8_scale_term && in[0].dtype == DType::s8))
+    if (!accepts_float(s, in[0].dtype) && !(s.int8_scale_term && in[0].dtype == DType::s8))
         return s.fail("expected an input of %s, got %s", s.int8_scale_term ? "f32 or s8" : "f32",
                       dtype_name(in[0].dtype));
     if (s.int8_affine && (in[0].dtype == DType::s8) != (s.int8_affine == 1))

@@ -17,7 +17,7 @@ void MatMul::weights(MatMul&, WeightVisitor&) {}
 int MatMul::product_of(const std::vector<Shape>& in, Product* p) const {
     if (in.size() != 2) return fail("expected 2 inputs, got %zu", in.size());
     for (const Shape& shape : in)
-        if (shape.dims == 0 || !takes_float(*this, shape.dtype))
+        if (shape.dims == 0 || !accepts_float(*this, shape.dtype))
             return fail("expected inputs of f32, got %s of %s", shape_text(shape).c_str(),
                         dtype_name(shape.dtype));
     // Steps along c are the Mats' business; 3-D blobs have their matrices along c, beside a 4-D one

@@ -158,7 +158,7 @@ int MatMulInteger::shape(const MatMulInteger& s, const std::vector<Shape>& in,
 }
 
 // m, f32, as s8 of the scale and zero point of its range.
-static int quantise(const Mat& m, AffineRange* range, Mat* narrow, const Option& opt) {
+static int quantise(const Mat& m, AffineRange* range, Mat* quantized, const Option& opt) {
     float low = 0.f, high = 0.f;
     const size_t plane = (size_t)m.w * m.h * m.d;
     const auto each = [&](auto f) {
@@ -169,10 +169,10 @@ static int quantise(const Mat& m, AffineRange* range, Mat* narrow, const Option&
     *range = AffineRange(low, high);
     Shape shape = m.logical_shape();
     shape.dtype = DType::s8;
-    narrow->create(shape, 1, opt.workspace_allocator);
-    if (narrow->empty()) return kOutOfMemory;
+    quantized->create(shape, 1, opt.workspace_allocator);
+    if (quantized->empty()) return kOutOfMemory;
     each([&](int q, size_t i, float x) {
-        ((signed char*)narrow->data)[q * narrow->cstep + i] =
+        ((signed char*)quantized->data)[q * quantized->cstep + i] =
             affine_int8(x / range->scale, range->zero_point);
     });
     return kOk;

@@ -24,7 +24,7 @@ int CTCGreedyDecoder::shape(const CTCGreedyDecoder& s, const std::vector<Shape>&
     const size_t inputs = s.sequence_lens ? 2 : 1;
     if (in.size() != inputs) return s.fail("expected %zu inputs, got %zu", inputs, in.size());
     const Shape& x = in[0];
-    if ((x.dims != 2 && x.dims != 3) || !takes_float(s, x.dtype))
+    if ((x.dims != 2 && x.dims != 3) || !accepts_float(s, x.dtype))
         return s.fail("expected scores of 2 or 3 axes of f32, got %s of %s", shape_text(x).c_str(),
                       dtype_name(x.dtype));
     const int64_t blank = s.blank_index < 0 ? (int64_t)x.w + s.blank_index : s.blank_index;

@@ -92,7 +92,7 @@ int DynamicLSTM::shape(const DynamicLSTM& s, const std::vector<Shape>& in,
     if ((in.size() != 1 && in.size() != 3) || (outputs != 1 && outputs != 3))
         return s.fail("expected 1 or 3 inputs and outputs, got %zu and %zu", in.size(), outputs);
     const DType dtype = in[0].dtype;
-    if (!takes_float(s, dtype) || in[0].dims != 2 || in[0].w != s.input_dim())
+    if (!accepts_float(s, dtype) || in[0].dims != 2 || in[0].w != s.input_dim())
         return s.fail("expected frames of %d values of f32, got %s of %s", s.input_dim(),
                       shape_text(in[0]).c_str(), dtype_name(dtype));
     const int frames = s.forward_indexes.empty() ? in[0].h : s.forward_indexes.w;

@@ -20,7 +20,7 @@ int InverseSpectrogram::create_pipeline(const Option&) { return create(*this); }
 int InverseSpectrogram::shape(const InverseSpectrogram& s, const std::vector<Shape>& in,
                               std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
-    if (in[0].dims != 3 || in[0].w != 2 || !takes_float(s, in[0].dtype))
+    if (in[0].dims != 3 || in[0].w != 2 || !accepts_float(s, in[0].dtype))
         return s.fail("expected [frequency, frame, 2] of f32, got %s of %s",
                       shape_text(in[0]).c_str(), dtype_name(in[0].dtype));
     if (in[0].c != s.n_fft && in[0].c != s.n_fft / 2 + 1)

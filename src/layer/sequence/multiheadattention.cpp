@@ -107,7 +107,7 @@ int MultiHeadAttention::sizes(const std::vector<Shape>& in, Sizes* s) const {
     s->src = in[0].h, s->past = past_k.dims ? past_k.w : 0;
     s->from_cache = s->past > 0 && blobs > 1;
     const auto check = [&](const Shape& x, const char* what, int w) {
-        if ((x.dims == 1 || x.dims == 2) && x.w == w && takes_float(*this, x.dtype))
+        if ((x.dims == 1 || x.dims == 2) && x.w == w && accepts_float(*this, x.dtype))
             return (int)kOk;
         return fail("%s: expected rows of %d f32 values, got %s of %s", what, w,
                     shape_text(x).c_str(), dtype_name(x.dtype));
@@ -122,7 +122,7 @@ int MultiHeadAttention::sizes(const std::vector<Shape>& in, Sizes* s) const {
     for (const Shape* past : {&past_k, &past_v}) {
         const bool empty = past->dims == 0 && past_k.dims == 0;
         if (empty || (past->dims == 2 && past->w == s->past && past->h == embed_dim &&
-                      takes_float(*this, past->dtype)))
+                      accepts_float(*this, past->dtype)))
             continue;
         return fail("cache: expected %d x %d twice, got %s and %s", s->past, embed_dim,
                     shape_text(past_k).c_str(), shape_text(past_v).c_str());

@@ -15,7 +15,7 @@ int RotaryEmbed::shape(const RotaryEmbed& s, const std::vector<Shape>& in,
                        std::vector<Shape>& out) {
     if (in.size() != 3) return s.fail("expected 3 inputs, got %zu", in.size());
     for (const Shape& shape : in)
-        if (!takes_float(s, shape.dtype))
+        if (!accepts_float(s, shape.dtype))
             return s.fail("expected inputs of f32, got %s", dtype_name(shape.dtype));
     const Shape &x = in[0], &cosines = in[1];
     if ((x.dims != 2 && x.dims != 3) || x.w % 2 != 0)

@@ -23,7 +23,7 @@ void SDPA::weights(SDPA&, WeightVisitor&) {}
 // The earlier keys or values, if there are any: all but the number of rows as the new ones.
 static int check_cache(const Layer& layer, const char* what, const Shape& past, const Shape& cur) {
     if (past.dims == 0) return kOk;
-    if (takes_float(layer, past.dtype) && past.w == cur.w && past.c == cur.c && past.d == 1 &&
+    if (accepts_float(layer, past.dtype) && past.w == cur.w && past.c == cur.c && past.d == 1 &&
         past.h <= INT_MAX - cur.h)
         return kOk;
     return layer.fail("%s so far: expected %d x rows x %d of f32, got %s of %s", what, cur.w, cur.c,
@@ -34,7 +34,7 @@ int SDPA::shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>&
     const size_t count = 3u + (s.attn_mask != 0) + (s.kv_cache ? 2 : 0);
     if (in.size() != count) return s.fail("expected %zu inputs, got %zu", count, in.size());
     for (size_t i = 0; i < 3; i++)
-        if ((in[i].dims != 2 && in[i].dims != 3) || !takes_float(s, in[i].dtype))
+        if ((in[i].dims != 2 && in[i].dims != 3) || !accepts_float(s, in[i].dtype))
             return s.fail("input %zu: expected 2 or 3 axes of f32, got %s of %s", i,
                           shape_text(in[i]).c_str(), dtype_name(in[i].dtype));
     const Shape &q = in[0], &k = in[1], &v = in[2];

@@ -21,7 +21,7 @@ int Spectrogram::create_pipeline(const Option&) { return create(*this); }
 int Spectrogram::shape(const Spectrogram& s, const std::vector<Shape>& in,
                        std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
-    if (in[0].dims < 1 || in[0].dims > 2 || in[0].h != 1 || !takes_float(s, in[0].dtype))
+    if (in[0].dims < 1 || in[0].dims > 2 || in[0].h != 1 || !accepts_float(s, in[0].dtype))
         return s.fail("expected a signal of one axis of f32, got %s of %s",
                       shape_text(in[0]).c_str(), dtype_name(in[0].dtype));
     const int64_t half = s.center ? s.n_fft / 2 : 0, size = in[0].w + 2 * half;

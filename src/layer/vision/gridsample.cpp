@@ -24,7 +24,7 @@ int GridSample::shape(const GridSample& s, const std::vector<Shape>& in, std::ve
     if (in.size() != 2) return s.fail("expected 2 inputs, got %zu", in.size());
     const Shape &image = in[0], &grid = in[1];
     if ((image.dims != 3 && image.dims != 4) || grid.dims != image.dims || image.n != grid.n ||
-        !takes_float(s, image.dtype) || grid.dtype != image.dtype)
+        !accepts_float(s, image.dtype) || grid.dtype != image.dtype)
         return s.fail("expected image and grid of 3 or of 4 axes of f32, got %s and %s",
                       shape_text(image).c_str(), shape_text(grid).c_str());
     const int axes = image.dims - 1;

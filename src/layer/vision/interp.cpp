@@ -58,7 +58,7 @@ int Interp::target_size(const std::vector<Shape>& in, int* w, int* h) const {
 
 int Interp::shape(const Interp& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.empty() || in[0].dims < 1) return s.fail("expected at least 1 input, got none");
-    if (!takes_float(s, in[0].dtype))
+    if (!accepts_float(s, in[0].dtype))
         return s.fail("expected f32, got %s", dtype_name(in[0].dtype));
     int w, h;
     QUOLL_RETURN_IF_ERROR(s.target_size(in, &w, &h));

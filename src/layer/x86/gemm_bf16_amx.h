@@ -66,20 +66,20 @@ void split_tile(const SplitTile& t) {
 
 // Value: of C, where the sums before go.
 template <int products, class Value>
-void chain_tile(const SplitTile& t, const SplitRest& rest) {
+void chain_tile(const SplitTile& t, const SplitEpilogue& epilogue) {
     Step<Bf16, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
     Fetcher fetcher(t);
-    const int rows = rest.rows, calls = 2 * (int)t.num_steps - 1;
+    const int rows = epilogue.rows, calls = 2 * (int)t.num_steps - 1;
     const int share = (rows + calls - 1) / calls;
-    const FullRows<Value> full(rest.store);
-    const float* sums = rest.sums;
+    const FullRows<Value> full(epilogue.store);
+    const float* sums = epilogue.sums;
     int done = 0;
     const auto work = [&]() __attribute__((always_inline)) {
         for (const int end = done + share < rows ? done + share : rows; done < end; done++)
             full.finish(sums, done);
     };
     if (rows > 0) {
-        char* to = (char*)rest.sums;
+        char* to = (char*)epilogue.sums;
         step.template run<products>(StoreBefore{to, to + t.tile_rows * 128});
     } else {
         clear_sums();
@@ -96,13 +96,13 @@ void chain_tile(const SplitTile& t, const SplitRest& rest) {
     }
 }
 
-void end_chain(const SplitRest& rest) {
-    store_sums<2, 2>(rest.sums, rest.rows / 2);
-    QUOLL_TILE_NAME(split_store).store(rest.store, rest.sums, rest.rows);
+void end_chain(const SplitEpilogue& epilogue) {
+    store_sums<2, 2>(epilogue.sums, epilogue.rows / 2);
+    QUOLL_TILE_NAME(split_store).store(epilogue.store, epilogue.sums, epilogue.rows);
 }
 
 template <int products>
-constexpr SplitChainKernel narrow_chain() {
+constexpr SplitChainKernel bf16_chain() {
     if constexpr (products == 1) return &chain_tile<1, uint16_t>;
     return nullptr;
 }
@@ -321,7 +321,7 @@ constexpr SplitGemmKernels split_kernels() {
             &end_tiles,
             {{&split_tile<products, 1, 1>, &split_tile<products, 1, 2>},
              {&split_tile<products, 2, 1>, &split_tile<products, 2, 2>}},
-            {&chain_tile<products, float>, narrow_chain<products>()},
+            {&chain_tile<products, float>, bf16_chain<products>()},
             &end_chain,
             &QUOLL_TILE_NAME(split_store),
             {&split_input<products, 1>, &split_input<products, 4>, &split_input<products, 8>,

@@ -6,7 +6,7 @@ namespace quoll {
 
 namespace {
 
-// The panels of int8.h: the vectors of a word of k one after another.
+// The panels of int8.h: the vectors of a k-group of k one after another.
 struct U8S8 {
     template <int vectors>
     static constexpr ptrdiff_t kRowBytesOfB = vectors * 64;
@@ -28,7 +28,7 @@ void int8_sums(const Int8UnitTile& t) {
     for (size_t s = 0; s < t.num_steps; s++) {
         step.a = t.a + t.steps[s];
         step.template run<1>();
-        step.b += t.step_words * vectors * 64;
+        step.b += t.step_k_groups * vectors * 64;
         fetcher.fetch();
     }
     store_sums<tiles, vectors>(t.sums, t.tile_rows);
@@ -46,13 +46,13 @@ struct StoreBeforeInit {
     }
 };
 
-void int8_chain(const Int8UnitTile& t, const Int8Rest& rest) {
+void int8_chain(const Int8UnitTile& t, const Int8Epilogue& epilogue) {
     Step<U8S8, 2, 2> step = {t.a + t.steps[0], t.b, t.a_row, t.a_tile};
     Fetcher fetcher(t);
-    if (rest.rows > 0) {
-        char* to = (char*)rest.sums;
+    if (epilogue.rows > 0) {
+        char* to = (char*)epilogue.sums;
         step.template run<1>(StoreBeforeInit{to, to + t.tile_rows * 128, (const char*)t.init});
-        rest.finish(rest);
+        epilogue.finish(epilogue);
     } else {
         start_sums<2, 2>(t.init);
         step.template run<1>();
@@ -60,15 +60,15 @@ void int8_chain(const Int8UnitTile& t, const Int8Rest& rest) {
     fetcher.fetch();
     for (size_t s = 1; s < t.num_steps; s++) {
         step.a = t.a + t.steps[s];
-        step.b += t.step_words * 2 * 64;
+        step.b += t.step_k_groups * 2 * 64;
         step.template run<1>();
         fetcher.fetch();
     }
 }
 
-void int8_end_chain(const Int8Rest& rest) {
-    store_sums<2, 2>(rest.sums, rest.rows / 2);
-    rest.finish(rest);
+void int8_end_chain(const Int8Epilogue& epilogue) {
+    store_sums<2, 2>(epilogue.sums, epilogue.rows / 2);
+    epilogue.finish(epilogue);
 }
 
 void begin_int8(int tile_rows, int k_bytes) { begin_tiles(tile_rows, k_bytes, 2); }

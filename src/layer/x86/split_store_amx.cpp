@@ -159,8 +159,8 @@ void for_groups(const SplitStore& t, float* sums, int rows) {
 
 template <bool to_sums>
 void for_values(const SplitStore& t, float* sums, int rows) {
-    t.narrow ? for_groups<uint16_t, to_sums>(t, sums, rows)
-             : for_groups<float, to_sums>(t, sums, rows);
+    t.bf16 ? for_groups<uint16_t, to_sums>(t, sums, rows)
+           : for_groups<float, to_sums>(t, sums, rows);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
 
@@ -125,14 +125,14 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     plan.sums.run(g, memory.workspace);
 }
 
-struct Work {  // pieces of it: (head, block of queries)
+struct Work {  // partitions of it: (head, block of queries)
     int blocks, count;
     Work(int heads, int src, int block) : blocks((src + block - 1) / block) {
         count = heads * blocks;
     }
 };
 
-// One query a piece.
+// One query a partition.
 int attend_queries(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int threads,
                    const Option& opt) {
     const int src = heads[0].src, count = (int)heads.size() * src;
@@ -152,11 +152,11 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const int count = (int)heads.size(), groups = count / per_group;
     const int block = h0.src < kFewQueries ? 1 : split_kernels_for(opt) ? kTileBlock : kBlock;
     const double work = (double)count * h0.src * h0.dst * (h0.size + h0.out_size);
-    const Work pieces(count, h0.src, block);
-    const int threads = threads_for(opt, work), workers = std::min(threads, pieces.count);
+    const Work partitions(count, h0.src, block);
+    const int threads = threads_for(opt, work), workers = std::min(threads, partitions.count);
     if (h0.src < kFewQueries) return attend_queries(kernels, heads, threads, opt);
 
-    const double packings = 1. / (pieces.blocks * per_group);
+    const double packings = 1. / (partitions.blocks * per_group);
     const int rows = std::min<int>(block, h0.src), rest = h0.src % rows ? h0.src % rows : rows;
     const BlockPlan whole(kernels, opt, h0, rows, packings), last(whole, h0, rest);
     Allocator* const allocator = opt.workspace_allocator;
@@ -174,12 +174,13 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
         else
             whole.scores.pack(h.k.data, h.k.column, h.k.row, 1, keys.channel(i / 2));
     });
-    run_tasks(pieces.count, threads, [&](int64_t i, int thread) {
-        const int head = (int)i / pieces.blocks, b = (int)i % pieces.blocks;
+    run_tasks(partitions.count, threads, [&](int64_t i, int thread) {
+        const int head = (int)i / partitions.blocks, b = (int)i % partitions.blocks;
         const BlockMemory memory = {keys.channel(head / per_group),
                                     values.channel(head / per_group), zeros, scores.channel(thread),
                                     (float*)workspaces.data + thread * workspaces.cstep};
-        attend_block(kernels, heads[head], b + 1 < pieces.blocks ? whole : last, b * block, memory);
+        attend_block(kernels, heads[head], b + 1 < partitions.blocks ? whole : last, b * block,
+                     memory);
     });
     return kOk;
 }

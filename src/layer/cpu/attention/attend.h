@@ -1,4 +1,4 @@
-// The fast form of layer/common/attention.h, for all heads of a layer.
+// The fast implementation of layer/common/attention.h, for all heads of a layer.
 #ifndef QUOLL_LAYER_CPU_ATTENTION_ATTEND_H
 #define QUOLL_LAYER_CPU_ATTENTION_ATTEND_H
 

@@ -1,27 +1,26 @@
 // Binary kernels: out[i] = f(a[i], b[i]) over contiguous floats.
 //
-// A pattern is kPatternSize floats that stand for an operand repeating them: one value, or those of
-// the channels of an element. out may be an operand itself, but not overlap one otherwise; exactly
-// n values are read and written; no pointer needs alignment.
+// A pattern (pattern.h) stands for an operand that repeats it. out may be an operand itself, but
+// not overlap one otherwise; exactly n values are read and written; no pointer needs alignment.
 #ifndef QUOLL_LAYER_CPU_BINARY_BINARY_H
 #define QUOLL_LAYER_CPU_BINARY_BINARY_H
 
 #include <stddef.h>
 
-namespace quoll {
+#include "layer/cpu/common/pattern.h"
 
-enum { kPatternSize = 16 };
+namespace quoll {
 
 typedef void (*BinaryKernel)(const float* a, const float* b, float* out, size_t n);
 
-struct BinaryForms {
+struct BinaryVariants {
     BinaryKernel vectors;         // both operands have n values
     BinaryKernel vector_pattern;  // b is a pattern
     BinaryKernel pattern_vector;  // a is a pattern
 };
 
 struct BinaryKernels {
-#define QUOLL_BINARY(name, functor) BinaryForms name;
+#define QUOLL_BINARY(name, functor) BinaryVariants name;
 #include "layer/cpu/binary/kernels.inc"
 #undef QUOLL_BINARY
 };

@@ -5,14 +5,14 @@
 #include "layer/common/blocks.h"
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/pieces.h"
 
 namespace quoll {
 
 BinaryOpCpu::BinaryOpCpu() { support_packing = support_inplace = true; }
 
-static const BinaryForms* forms_of(int op_type, const BinaryKernels& k, bool* swapped) {
+static const BinaryVariants* variants_of(int op_type, const BinaryKernels& k, bool* swapped) {
     *swapped = false;
     switch (op_type) {
         case BinaryOp::ADD:
@@ -66,8 +66,8 @@ static const BinaryForms* forms_of(int op_type, const BinaryKernels& k, bool* sw
 
 int BinaryOpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(BinaryOp::create_pipeline(opt));
-    forms_ = forms_of(op_type, *host_kernel_set().binary, &swapped_);
-    support_fp16_storage = support_bf16_storage = forms_ && !with_scalar;
+    variants_ = variants_of(op_type, *host_kernel_set().binary, &swapped_);
+    support_fp16_storage = support_bf16_storage = variants_ && !with_scalar;
     return kOk;
 }
 
@@ -78,20 +78,20 @@ static void set_pattern(const float* values, int count, float pattern[kPatternSi
 void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     float pattern[kPatternSize];
     set_pattern(&b, 1, pattern);
-    const Pieces pieces(in, out);
+    const Chunks chunks(in, out);
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
 #pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) {
-        const Piece p = pieces[i];
+    for (int i = 0; i < chunks.count(); i++) {
+        const Chunk p = chunks[i];
         if (swapped_)
-            forms_->pattern_vector(pattern, p.of(in), p.of(out), p.count);
+            variants_->pattern_vector(pattern, p.of(in), p.of(out), p.count);
         else
-            forms_->vector_pattern(p.of(in), pattern, p.of(out), p.count);
+            variants_->vector_pattern(p.of(in), pattern, p.of(out), p.count);
     }
 }
 
 int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
-    if (!forms_ || bottom.dtype != DType::f32) return Layer::forward(bottom, top, opt);
+    if (!variants_ || bottom.dtype != DType::f32) return Layer::forward(bottom, top, opt);
     top.create_like(bottom, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     run_scalar(bottom, top, opt);
@@ -99,7 +99,7 @@ int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
 }
 
 int BinaryOpCpu::forward_inplace(Mat& blob, const Option& opt) const {
-    if (!forms_ || blob.dtype != DType::f32) return BinaryOp::forward_inplace(blob, opt);
+    if (!variants_ || blob.dtype != DType::f32) return BinaryOp::forward_inplace(blob, opt);
     run_scalar(blob, blob, opt);
     return kOk;
 }
@@ -154,7 +154,7 @@ struct Side {
     bool stored;  // values of the storage type, otherwise floats
 };
 
-void apply(const BinaryForms& f, const Side& a, const Side& b, float* out, size_t n) {
+void apply(const BinaryVariants& f, const Side& a, const Side& b, float* out, size_t n) {
     float pattern[kPatternSize];
     if (a.vector && b.vector) return f.vectors((const float*)a.data, (const float*)b.data, out, n);
     const Side& repeated = a.vector ? b : a;
@@ -166,16 +166,16 @@ void apply(const BinaryForms& f, const Side& a, const Side& b, float* out, size_
 }
 
 // Values first to first + n - 1 of a side as floats.
-Side piece_of(const Side& side, size_t first, size_t n, const StorageKernels& storage,
+Side chunk_of(const Side& side, size_t first, size_t n, const StorageKernels& storage,
               float* wide) {
-    Side piece = side;
+    Side chunk = side;
     if (side.stored) {
         storage.widen((const uint16_t*)side.data + first, wide, n);
-        piece.data = wide;
+        chunk.data = wide;
     } else if (side.vector) {
-        piece.data = (const float*)side.data + first;
+        chunk.data = (const float*)side.data + first;
     }
-    return piece;
+    return chunk;
 }
 
 // False where the storage type has no such function for what the sides are.
@@ -195,16 +195,16 @@ bool apply_directly(const StoredBinary& f, const Side& a, const Side& b, uint16_
     return true;
 }
 
-void apply_stored(const BinaryForms& f, const Side& a, const Side& b, const StorageKernels& storage,
-                  uint16_t* out, size_t n) {
+void apply_stored(const BinaryVariants& f, const Side& a, const Side& b,
+                  const StorageKernels& storage, uint16_t* out, size_t n) {
     const BinaryKernels& all = *host_kernel_set().binary;
     if (&f == &all.add && apply_directly(storage.add, a, b, out, n)) return;
     if (&f == &all.mul && apply_directly(storage.mul, a, b, out, n)) return;
-    float x[Pieces::kPiece], y[Pieces::kPiece];
-    for (size_t first = 0; first < n; first += Pieces::kPiece) {
-        const size_t count = std::min<size_t>(Pieces::kPiece, n - first);
-        const Side pa = piece_of(a, first, count, storage, x);
-        const Side pb = piece_of(b, first, count, storage, y);
+    float x[Chunks::kChunk], y[Chunks::kChunk];
+    for (size_t first = 0; first < n; first += Chunks::kChunk) {
+        const size_t count = std::min<size_t>(Chunks::kChunk, n - first);
+        const Side pa = chunk_of(a, first, count, storage, x);
+        const Side pb = chunk_of(b, first, count, storage, y);
         apply(f, pa, pb, x, count);
         storage.narrow(x, out + first, count);
     }
@@ -256,9 +256,9 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
         const Side sa = side(a, at_a, !a_constant || (count == 1 && a.lanes == pack));
         const Side sb = side(b, at_b, !b_constant || (count == 1 && b.lanes == pack));
         if (storage)
-            apply_stored(*forms_, sa, sb, *storage, (uint16_t*)out.data + at, count * pack);
+            apply_stored(*variants_, sa, sb, *storage, (uint16_t*)out.data + at, count * pack);
         else
-            apply(*forms_, sa, sb, (float*)out.data + at, count * pack);
+            apply(*variants_, sa, sb, (float*)out.data + at, count * pack);
     }
 }
 
@@ -267,8 +267,8 @@ int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top
     const ShapeList in(bottoms);
     ShapeList out;
     QUOLL_RETURN_IF_ERROR(shape(*this, *in, *out));
-    const bool stored = forms_ && storage_kernels(host_kernel_set(), in[0].dtype);
-    if (!forms_ || (in[0].dtype != DType::f32 && !stored)) {
+    const bool stored = variants_ && storage_kernels(host_kernel_set(), in[0].dtype);
+    if (!variants_ || (in[0].dtype != DType::f32 && !stored)) {
         std::vector<Mat> planar(2), tops;
         for (int i = 0; i < 2; i++)
             QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[i], 1, opt, &planar[i]));

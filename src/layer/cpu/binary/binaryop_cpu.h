@@ -32,7 +32,7 @@ private:
     void run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
-    const BinaryForms* forms_ = nullptr;  // null: only the reference has it
+    const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
     bool swapped_ = false;                // f(b, a)
 };
 

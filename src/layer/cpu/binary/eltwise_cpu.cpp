@@ -3,6 +3,7 @@
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/unary.h"
 
 namespace quoll {
 
@@ -16,39 +17,39 @@ int EltwiseCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
-void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Piece& piece) const {
+void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Chunk& chunk) const {
     const bool weighted = op_type == SUM && !coeffs.empty();
     const BinaryKernels& k = *kernels_->binary;
     const BinaryKernel f = (op_type == PROD ? k.mul : op_type == SUM ? k.add : k.max).vectors;
     const StorageKernels* storage = storage_kernels(*kernels_, top.dtype);
     if (storage && inputs.size() == 2 && op_type != MAX && !weighted) {
         const StoredBinary& stored = op_type == SUM ? storage->add : storage->mul;
-        return stored.vectors(piece.of<uint16_t>(inputs[0]), piece.of<uint16_t>(inputs[1]),
-                              piece.of<uint16_t>(top), piece.count);
+        return stored.vectors(chunk.of<uint16_t>(inputs[0]), chunk.of<uint16_t>(inputs[1]),
+                              chunk.of<uint16_t>(top), chunk.count);
     }
-    float sum[Pieces::kPiece], wide[Pieces::kPiece], scaled[Pieces::kPiece];
-    float* out = storage ? sum : piece.of(top);
+    float sum[Chunks::kChunk], wide[Chunks::kChunk], scaled[Chunks::kChunk];
+    float* out = storage ? sum : chunk.of(top);
     const float* first = out;
     for (size_t i = 0; i < inputs.size(); i++) {
-        const float* in = piece.of(inputs[i]);
+        const float* in = chunk.of(inputs[i]);
         if (storage) {
             float* to = i == 0 ? sum : wide;
-            storage->widen(piece.of<uint16_t>(inputs[i]), to, piece.count);
+            storage->widen(chunk.of<uint16_t>(inputs[i]), to, chunk.count);
             in = to;
         }
         if (weighted) {
             const float params[2] = {coeffs[i], 0.f};
             float* to = i == 0 ? out : scaled;
-            kernels_->unary->linear(in, to, piece.count, params);
+            kernels_->unary->linear(in, to, chunk.count, params);
             in = to;
         }
         if (i == 0)
             first = in;
         else
-            f(i == 1 ? first : out, in, out, piece.count);
+            f(i == 1 ? first : out, in, out, chunk.count);
     }
-    if (inputs.size() == 1 && first != out) std::copy(first, first + piece.count, out);
-    if (storage) storage->narrow(sum, piece.of<uint16_t>(top), piece.count);
+    if (inputs.size() == 1 && first != out) std::copy(first, first + chunk.count, out);
+    if (storage) storage->narrow(sum, chunk.of<uint16_t>(top), chunk.count);
 }
 
 int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
@@ -69,10 +70,10 @@ int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
     else
         result.create(out[0], pack, opt.blob_allocator);
     if (result.empty()) return kOutOfMemory;
-    const Pieces pieces(result, no_gaps && gapless(result));
+    const Chunks chunks(result, no_gaps && gapless(result));
     const int threads = threads_for(opt, (double)result.total() * pack * inputs.size());
 #pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) run(inputs, result, pieces[i]);
+    for (int i = 0; i < chunks.count(); i++) run(inputs, result, chunks[i]);
     *top = result;
     return kOk;
 }

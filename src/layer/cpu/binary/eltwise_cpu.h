@@ -1,8 +1,8 @@
 #ifndef QUOLL_LAYER_CPU_BINARY_ELTWISE_CPU_H
 #define QUOLL_LAYER_CPU_BINARY_ELTWISE_CPU_H
 
+#include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/kernel_set.h"
-#include "layer/cpu/common/pieces.h"
 #include "layer/elementwise/eltwise.h"
 
 namespace quoll {
@@ -19,7 +19,7 @@ public:
 private:
     // The result, written over input 0 if `inplace`.
     int combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top, const Option& opt) const;
-    void run(const std::vector<Mat>& inputs, Mat& top, const Piece& piece) const;
+    void run(const std::vector<Mat>& inputs, Mat& top, const Chunk& chunk) const;
 
     const KernelSet* kernels_ = nullptr;
 };

@@ -1,9 +1,9 @@
 // Compiled once per ISA, and for AVX512-BF16.
-#include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/cast.h"
 #include "layer/cpu/cast/stored.h"
 #include "layer/cpu/common/isa_table.h"
-#include "layer/cpu/gemm/panel.h"
+#include "layer/cpu/common/panel.h"
+#include "layer/cpu/common/pattern.h"
 
 namespace quoll {
 

@@ -1,17 +1,17 @@
 #include "layer/cpu/channel/apply.h"
 
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/pieces.h"
 
 namespace quoll {
 
-// A run of stored values, in pieces that stay in cache. whole: each value is a channel of its own.
+// A run of stored values, in chunks that stay in cache. whole: each value is a channel of its own.
 static void apply_stored(const StorageKernels& storage, ChannelKernel kernel, uint16_t* values,
                          size_t count, size_t period, bool whole, const float* a, const float* b) {
-    float wide[Pieces::kPiece];
-    for (size_t first = 0; first < count; first += Pieces::kPiece) {
-        const size_t n = std::min<size_t>(Pieces::kPiece, count - first), at = whole ? first : 0;
+    float wide[Chunks::kChunk];
+    for (size_t first = 0; first < count; first += Chunks::kChunk) {
+        const size_t n = std::min<size_t>(Chunks::kChunk, count - first), at = whole ? first : 0;
         storage.widen(values + first, wide, n);
         kernel(wide, n, whole ? n : period, a ? a + at : nullptr, b ? b + at : nullptr);
         storage.narrow(wide, values + first, n);

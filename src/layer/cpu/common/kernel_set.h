@@ -15,7 +15,7 @@ namespace quoll {
 #include "layer/cpu/common/families.inc"
 #undef QUOLL_FAMILY
 struct SplitGemmKernels;
-struct FixedGemmKernels;
+struct SlicedGemmKernels;
 struct Int8UnitKernels;
 
 // The tables that a vector level has all of.
@@ -30,7 +30,7 @@ struct VectorKernels {
 // And those of units that not every machine has: null without.
 struct KernelSet : VectorKernels {
     const SplitGemmKernels *split6, *split3, *split1;  // split_gemm.h: of 6, 3 and 1 products
-    const FixedGemmKernels* fixed;
+    const SlicedGemmKernels* sliced;
     const Int8UnitKernels* int8_units;
 
     // Those of so many products, null for a number that there is not.

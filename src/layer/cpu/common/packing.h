@@ -1,4 +1,4 @@
-// Choices that the fast layers share: elempack, division of work, activation.
+// Choices that the fast layers share: elempack, division of work.
 #ifndef QUOLL_LAYER_CPU_PACKING_H
 #define QUOLL_LAYER_CPU_PACKING_H
 
@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "layer/common/activation.h"
 #include "layer/cpu/common/kernel_set.h"
-#include "layer/cpu/unary/unary.h"
 #include "quoll/mat.h"
 #include "quoll/option.h"
 #include "quoll/status.h"
@@ -36,7 +34,7 @@ inline int with_elempack(const Mat& blob, int pack, const Option& opt, Mat* pack
     return packed->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// All blobs with elempack 1, for the operators' reference forms.
+// All blobs with elempack 1, for the operators' reference implementations.
 inline int all_planar(const std::vector<Mat>& blobs, const Option& opt, std::vector<Mat>* planar) {
     planar->resize(blobs.size());
     for (size_t i = 0; i < blobs.size(); i++)
@@ -66,21 +64,6 @@ struct Bands {
 
 private:
     int edge(int64_t band) const { return (int)(rows * band / per_item); }
-};
-
-// An activation as the kernels apply it: clamping comes for free with the store, anything else is
-// a pass over finished results that are still in cache.
-struct FusedActivation {
-    float low, high;
-    UnaryKernel pass;  // null: none
-    float params[2];
-    bool leaky;  // the pass multiplies values below zero by params[0]
-
-    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false) {}
-    FusedActivation(const KernelSet& kernels, const Activation& f);
-    void finish(float* values, size_t count) const {
-        if (pass) pass(values, values, count, params);
-    }
 };
 
 }  // namespace quoll

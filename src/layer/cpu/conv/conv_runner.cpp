@@ -34,14 +34,14 @@ bool has_padding(const ConvGeometry& g) {
 }  // namespace
 
 const char* algorithm_name(ConvAlgorithm algorithm) {
-    static const char* const kNames[] = {"", "direct", "winograd", "split", "fixed"};
+    static const char* const kNames[] = {"", "direct", "winograd", "split", "sliced"};
     return kNames[(int)algorithm];
 }
 
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
       candidates_(),
-      narrow_(false),
+      bf16_(false),
       kernel_w_(1),
       kernel_h_(1),
       kernel_d_(1),
@@ -63,7 +63,7 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
     return opt.use_winograd_convolution && group_ == 1 && s.axes == 2 &&
-           WinogradPlan::takes(*kernels_, shape);
+           WinogradPlan::is_supported(*kernels_, shape);
 }
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
@@ -101,12 +101,12 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     candidates_.winograd = winograd_candidate(s, opt);
     if (s.axes < 3) {
         candidates_.split = split_kernels_for(opt);
-        candidates_.fixed = fixed_kernels_for(opt);
+        candidates_.sliced = sliced_kernels_for(opt);
     }
-    narrow_ = opt.use_bf16_storage;
+    bf16_ = opt.use_bf16_storage;
     const bool hinted = layer.bottom_shapes.size() == (s.add_input ? 2u : 1u);
     ConvShape shape = {};
-    if ((!candidates_.winograd && !candidates_.split && !candidates_.fixed) ||
+    if ((!candidates_.winograd && !candidates_.split && !candidates_.sliced) ||
         (hinted && layer.bottom_shapes[0].dims == 1)) {
         algorithm_ = ConvAlgorithm::kDirect;
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
@@ -154,8 +154,8 @@ int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Ma
         algorithm == ConvAlgorithm::kWinograd
             ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_)
         : algorithm == ConvAlgorithm::kSplit ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
-        : algorithm == ConvAlgorithm::kFixed
-            ? FixedPlan::packed_size(tiles)
+        : algorithm == ConvAlgorithm::kSliced
+            ? SlicedPlan::packed_size(tiles)
             : gemm_packed_size(*kernels_->gemm, out_channels_, values);
     weights->release();
     if (floats <= INT_MAX) weights->create((int)floats, group_);
@@ -165,32 +165,32 @@ int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Ma
     for (int g = 0; g < group_; g++, from += out_channels_ * values) {
         if (algorithm == ConvAlgorithm::kSplit)
             SplitPlan::pack(*candidates_.split, from, tiles, (uint16_t*)weights->row(g));
-        else if (algorithm == ConvAlgorithm::kFixed)
-            FixedPlan::pack(*candidates_.fixed, from, tiles, weights->row(g));
+        else if (algorithm == ConvAlgorithm::kSliced)
+            SlicedPlan::pack(*candidates_.sliced, from, tiles, weights->row(g));
         else
             pack_direct(from, weights->row(g));
     }
     return kOk;
 }
 
-bool ConvRunner::weights_suit_fixed(const TileShape& shape) const {
+bool ConvRunner::weights_support_slices(const TileShape& shape) const {
     const float* from = raw_weights_;
     const size_t values = (size_t)out_channels_ * in_channels_ * kernel_w_ * kernel_h_;
     for (int g = 0; g < group_; g++, from += values)
-        if (!FixedPlan::suits(*candidates_.fixed, from, shape)) return false;
+        if (!SlicedPlan::supports_weights(*candidates_.sliced, from, shape)) return false;
     return true;
 }
 
 namespace {
 
 // Of the algorithm that vectors take.
-double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool narrow) {
+double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s, bool bf16) {
     // What bench_conv takes is 1.3 times what the rule for Winograd expects, as it ignores how its
     // stages wait for memory.
     double cycles = winograd ? WinogradPlan::cycles(kernels, s) * host_costs().winograd_wait
                              : ConvPlan::cycles(kernels, s);
     // They work on f32 copies of bf16 blobs, which cost about a cycle a value.
-    if (narrow)
+    if (bf16)
         cycles +=
             (double)s.x.in * s.y.in * s.in_channels + (double)s.x.out * s.y.out * s.out_channels;
     return cycles;
@@ -199,33 +199,33 @@ double vector_cycles(const KernelSet& kernels, bool winograd, const ConvShape& s
 }  // namespace
 
 ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
-                                    const ConvShape& s, bool narrow) {
-    const bool winograd = candidates.winograd && WinogradPlan::prefers(kernels, s);
+                                    const ConvShape& s, bool bf16) {
+    const bool winograd = candidates.winograd && WinogradPlan::is_profitable(kernels, s);
     const TileShape shape = tile_shape(s);
     ConvAlgorithm best = winograd ? ConvAlgorithm::kWinograd : ConvAlgorithm::kDirect;
     // Tile units are held back more often than vectors are.
-    double least = host_costs().vector_margin * vector_cycles(kernels, winograd, s, narrow);
+    double least = host_costs().vector_margin * vector_cycles(kernels, winograd, s, bf16);
     const auto consider = [&](ConvAlgorithm candidate, double cycles) {
         if (cycles >= least) return;
         best = candidate;
         least = cycles;
     };
-    if (candidates.split && SplitPlan::takes(shape))
+    if (candidates.split && SplitPlan::is_supported(shape))
         consider(ConvAlgorithm::kSplit, SplitPlan::cycles(*candidates.split, shape));
-    if (candidates.fixed && FixedPlan::takes(shape))
-        consider(ConvAlgorithm::kFixed, FixedPlan::cycles(shape));
+    if (candidates.sliced && SlicedPlan::is_supported(shape))
+        consider(ConvAlgorithm::kSliced, SlicedPlan::cycles(shape));
     return best;
 }
 
 ConvAlgorithm ConvRunner::choose(const ConvShape& shape) const {
     ConvCandidates candidates = candidates_;
     if (candidates.split && candidates.split->products > 1 &&
-        !SplitPlan::suits(raw_weights_, raw_weights_.total()))
+        !SplitPlan::supports_weights(raw_weights_, raw_weights_.total()))
         candidates.split = nullptr;
-    const ConvAlgorithm best = choose_conv_algorithm(*kernels_, candidates, shape, narrow_);
-    if (best != ConvAlgorithm::kFixed || weights_suit_fixed(tile_shape(shape))) return best;
-    candidates.fixed = nullptr;
-    return choose_conv_algorithm(*kernels_, candidates, shape, narrow_);
+    const ConvAlgorithm best = choose_conv_algorithm(*kernels_, candidates, shape, bf16_);
+    if (best != ConvAlgorithm::kSliced || weights_support_slices(tile_shape(shape))) return best;
+    candidates.sliced = nullptr;
+    return choose_conv_algorithm(*kernels_, candidates, shape, bf16_);
 }
 
 // ---------------------------------------------------------------- planning
@@ -246,14 +246,15 @@ int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
 bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                                  const ConvGeometry& g) const {
     return plan.algorithm == ConvAlgorithm::kSplit && candidates_.split->terms == 1 &&
-           s.axes == 2 && (s.pad_value == 0.f || !has_padding(g)) && ConvPlan::takes(shape_of(g));
+           s.axes == 2 && (s.pad_value == 0.f || !has_padding(g)) &&
+           ConvPlan::is_supported(shape_of(g));
 }
 
 namespace {
 
 // The input has to be padded first.
 bool is_padded(const ConvolutionFields& s, const ConvGeometry& g, const ConvShape& shape) {
-    return (s.pad_value != 0.f && has_padding(g)) || !ConvPlan::takes(shape);
+    return (s.pad_value != 0.f && has_padding(g)) || !ConvPlan::is_supported(shape);
 }
 
 void pad_axes(ConvGeometry* g) {
@@ -276,14 +277,14 @@ size_t block_step(int dims, int w, int h, int d, DType dtype, int pack) {
 bool ConvRunner::fits(const ConvRunPlan& plan, const Call& call) const {
     const auto same_tiles = [&](const TileShape& planned, int threads) {
         TileShape tiles = tile_shape(call.shape);
-        tiles.narrow_in = call.narrow_in, tiles.narrow_out = call.narrow_out;
+        tiles.reduced_in = call.reduced_in, tiles.reduced_out = call.reduced_out;
         return planned == tiles && threads == call.threads;
     };
     switch (plan.algorithm) {
         case ConvAlgorithm::kSplit:
             return plan.split && same_tiles(plan.split->shape(), plan.split->threads());
-        case ConvAlgorithm::kFixed:
-            return plan.fixed && same_tiles(plan.fixed->shape(), plan.fixed->threads());
+        case ConvAlgorithm::kSliced:
+            return plan.sliced && same_tiles(plan.sliced->shape(), plan.sliced->threads());
         case ConvAlgorithm::kDirect:
             return plan.direct && plan.direct->shape() == call.shape;
         default:
@@ -293,11 +294,11 @@ bool ConvRunner::fits(const ConvRunPlan& plan, const Call& call) const {
 
 void ConvRunner::make_plan(const Call& call, ConvRunPlan* plan) const {
     TileShape tiles = tile_shape(call.shape);
-    tiles.narrow_in = call.narrow_in, tiles.narrow_out = call.narrow_out;
+    tiles.reduced_in = call.reduced_in, tiles.reduced_out = call.reduced_out;
     if (plan->algorithm == ConvAlgorithm::kSplit)
         plan->split = std::make_shared<const SplitPlan>(*candidates_.split, tiles, call.threads);
-    else if (plan->algorithm == ConvAlgorithm::kFixed)
-        plan->fixed = std::make_shared<const FixedPlan>(*candidates_.fixed, tiles, call.threads);
+    else if (plan->algorithm == ConvAlgorithm::kSliced)
+        plan->sliced = std::make_shared<const SlicedPlan>(*candidates_.sliced, tiles, call.threads);
     else if (plan->algorithm == ConvAlgorithm::kDirect)
         plan->direct = std::make_shared<const ConvPlan>(*kernels_, call.shape);
 }
@@ -318,8 +319,8 @@ int ConvRunner::plan(const ConvolutionFields& s, const ConvGeometry& geometry, D
     Call call = {};
     const bool stored = dtype == DType::bf16 || (opt.use_bf16_storage && !adds && !s.add_input);
     const bool bf16 = stored && multiplies_bf16(*plan, s, g);
-    call.narrow_in = bf16 && dtype == DType::bf16;
-    call.narrow_out = bf16;
+    call.reduced_in = bf16 && dtype == DType::bf16;
+    call.reduced_out = bf16;
     call.threads = threads_of(g, in_channels_, opt);
     int dims = s.axes + 1;
     if (is_padded(s, g, shape)) {
@@ -328,9 +329,9 @@ int ConvRunner::plan(const ConvolutionFields& s, const ConvGeometry& geometry, D
     }
     call.shape = shape_of(g);
     call.shape.in_step = block_step(dims, g.x.in, g.y.in, g.z.in,
-                                    call.narrow_in ? DType::bf16 : DType::f32, in_pack_);
+                                    call.reduced_in ? DType::bf16 : DType::f32, in_pack_);
     call.shape.out_step = block_step(s.axes + 1, g.x.out, g.y.out, g.z.out,
-                                     call.narrow_out ? DType::bf16 : DType::f32, out_pack_);
+                                     call.reduced_out ? DType::bf16 : DType::f32, out_pack_);
     // Lists as long as this are made when the blobs, which need more, could be.
     const double positions = (double)g.x.in * g.y.in * g.z.in + (double)g.x.out * g.y.out * g.z.out;
     if (positions < kMostPlanned) make_plan(call, plan);
@@ -347,8 +348,8 @@ int ConvRunner::plan_flat(ConvRunPlan* plan) const {
     const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
     if (plan->algorithm == ConvAlgorithm::kSplit)
         plan->split = std::make_shared<const SplitPlan>(*candidates_.split, row, 1);
-    if (plan->algorithm == ConvAlgorithm::kFixed)
-        plan->fixed = std::make_shared<const FixedPlan>(*candidates_.fixed, row, 1);
+    if (plan->algorithm == ConvAlgorithm::kSliced)
+        plan->sliced = std::make_shared<const SlicedPlan>(*candidates_.sliced, row, 1);
     return kOk;
 }
 
@@ -386,12 +387,12 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
                         const Option& opt) const {
     ConvGeometry g = geometry;
     Mat in, out, add;
-    const bool narrow = bottom.dtype == DType::bf16;
+    const bool bf16_in = bottom.dtype == DType::bf16;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
-    const bool rounds = narrow || (opt.use_bf16_storage && bottom.dtype == DType::f32 &&
-                                   added.empty() && !s.add_input);
+    const bool rounds = bf16_in || (opt.use_bf16_storage && bottom.dtype == DType::f32 &&
+                                    added.empty() && !s.add_input);
     const bool bf16 = rounds && multiplies_bf16(plan, s, g);
-    if (narrow && !bf16) return forward_widened(plan, s, g, bottom, added, top, opt);
+    if (bf16_in && !bf16) return forward_widened(plan, s, g, bottom, added, top, opt);
     const DType made = bf16 ? DType::bf16 : bottom.dtype;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
@@ -404,7 +405,7 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
     if (is_padded(s, g, shape_of(g)))
         QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
 
-    Call call = {shape_of(g), narrow, bf16, threads_of(g, in_channels_, opt)};
+    Call call = {shape_of(g), bf16_in, bf16, threads_of(g, in_channels_, opt)};
     call.shape.in_step = in.cstep * in_pack_;
     call.shape.out_step = out.cstep * out_pack_;
     const size_t size = dtype_size(made), out_blocks = out_channels_ / out_pack_;
@@ -426,8 +427,8 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
     switch (p->algorithm) {
         case ConvAlgorithm::kSplit:
             return run_split(*p, call, blobs, opt);
-        case ConvAlgorithm::kFixed:
-            return run_fixed(*p, call, blobs, opt);
+        case ConvAlgorithm::kSliced:
+            return run_sliced(*p, call, blobs, opt);
         case ConvAlgorithm::kWinograd:
             return run_winograd(*p, call, blobs, opt);
         default:
@@ -530,9 +531,9 @@ int ConvRunner::run_split(const ConvRunPlan& run, const Call& call, const Blobs&
     return kOk;
 }
 
-int ConvRunner::run_fixed(const ConvRunPlan& run, const Call& call, const Blobs& b,
-                          const Option& opt) const {
-    const FixedPlan& plan = *run.fixed;
+int ConvRunner::run_sliced(const ConvRunPlan& run, const Call& call, const Blobs& b,
+                           const Option& opt) const {
+    const SlicedPlan& plan = *run.sliced;
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     for (int i = 0; i < group_; i++) {
@@ -544,7 +545,7 @@ int ConvRunner::run_fixed(const ConvRunPlan& run, const Call& call, const Blobs&
             continue;
         Mat plain = group_memory(opt);
         if (plain.empty()) return kOutOfMemory;
-        FixedPlan::unpack(run.weights.row(i), plan.shape(), plain);
+        SlicedPlan::unpack(run.weights.row(i), plan.shape(), plain);
         QUOLL_RETURN_IF_ERROR(run_unpacked(plain, i, call, b, opt));
     }
     return kOk;
@@ -569,7 +570,7 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     pixel.in_pack = in_pack_, pixel.out_pack = out_pack_;
     pixel.in_step = in_pack_, pixel.out_step = out_pack_;
     if (plan.algorithm == ConvAlgorithm::kSplit) return run_split(plan, call, blobs, opt);
-    if (plan.algorithm == ConvAlgorithm::kFixed) return run_fixed(plan, call, blobs, opt);
+    if (plan.algorithm == ConvAlgorithm::kSliced) return run_sliced(plan, call, blobs, opt);
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;

@@ -5,25 +5,25 @@
 #include <memory>
 #include <mutex>
 
-#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/gemm/sliced_plan.h"
 #include "layer/cpu/gemm/split_plan.h"
 #include "layer/cpu/winograd/winograd_plan.h"
 #include "layer/nn/convolution.h"
 
 namespace quoll {
 
-enum class ConvAlgorithm { kNone, kDirect, kWinograd, kSplit, kFixed };
+enum class ConvAlgorithm { kNone, kDirect, kWinograd, kSplit, kSliced };
 const char* algorithm_name(ConvAlgorithm algorithm);  // "direct", ...; "" of kNone
 // What a convolution may run on besides the gemm kernels; kernels for tile units may be null.
 struct ConvCandidates {
     bool winograd;
     const SplitGemmKernels* split;
-    const FixedGemmKernels* fixed;
+    const SlicedGemmKernels* sliced;
 };
 // The algorithm that is expected to be the fastest on one core, whatever the number of threads:
-// algorithms round differently, and answers must not depend on that number. narrow: blobs are bf16.
+// algorithms round differently, and answers must not depend on that number. bf16: blobs are bf16.
 ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
-                                    const ConvShape& shape, bool narrow);
+                                    const ConvShape& shape, bool bf16);
 
 // How a convolution runs on inputs of one size.
 struct ConvRunPlan {
@@ -32,7 +32,7 @@ struct ConvRunPlan {
     // The one that the algorithm needs; none for Winograd's, or of a 1-D input.
     std::shared_ptr<const ConvPlan> direct;
     std::shared_ptr<const SplitPlan> split;
-    std::shared_ptr<const FixedPlan> fixed;
+    std::shared_ptr<const SlicedPlan> sliced;
 };
 
 // An f32 convolution in any number of groups. create() once, then plan() and forward() from any
@@ -42,7 +42,7 @@ public:
     ConvRunner();
     // Takes the weights of `s`, which must be f32 and loaded. Logs and returns a negative code.
     // Where the layer has hints of its inputs' sizes, these decide the algorithm for all sizes, so
-    // that one form of the weights is all that is kept.
+    // that one packing of the weights is all that is kept.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
     // For an input of this size, which convolution_geometry accepted for `g`, and this dtype, f32
@@ -69,7 +69,7 @@ private:
     // What a run has besides its blobs.
     struct Call {
         ConvShape shape;
-        bool narrow_in, narrow_out;  // bf16
+        bool reduced_in, reduced_out;  // bf16
         int threads;
     };
 
@@ -80,7 +80,7 @@ private:
     void pack_direct(const float* from, float* to) const;
     int pack_winograd(Mat* weights) const;
     int weights_for(const ConvShape& shape, ConvRunPlan* plan) const;
-    bool weights_suit_fixed(const TileShape& shape) const;
+    bool weights_support_slices(const TileShape& shape) const;
     bool multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                          const ConvGeometry& g) const;
     bool fits(const ConvRunPlan& plan, const Call& call) const;
@@ -99,8 +99,8 @@ private:
                      const Option& opt) const;
     int run_split(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                   const Option& opt) const;
-    int run_fixed(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
-                  const Option& opt) const;
+    int run_sliced(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
+                   const Option& opt) const;
     void run_group(const ConvPlan& plan, int group, const float* weights, const Blobs& blobs,
                    int threads) const;
     int run_unpacked(const Mat& weights, int group, const Call& call, const Blobs& blobs,
@@ -109,7 +109,7 @@ private:
 
     const KernelSet* kernels_;
     ConvCandidates candidates_;
-    bool narrow_;  // blobs will be bf16
+    bool bf16_;  // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;
     int group_, in_channels_, out_channels_;  // channels of one group
     int in_pack_, out_pack_;

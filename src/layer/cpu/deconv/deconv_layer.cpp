@@ -54,12 +54,12 @@ public:
     PhaseLists(const PhaseAxis& x, const PhaseAxis& y, const Mat& in, const Mat& out, int max_rows)
         : x_(x), y_(y), in_(in), out_(out), max_rows_(max_rows) {}
     int create(const Option& opt) {
-        for (int px = 0; px < x_.phases; px++) row_pieces_ += pieces(px);
+        for (int px = 0; px < x_.phases; px++) row_partitions_ += partitions(px);
         sections_ = temporary<GemmSection>((int64_t)x_.phases * y_.phases, opt);
         // A tap belongs to one phase at most.
         blocks_ = temporary<GemmBlock>(
             (int64_t)x_.axis.kernel * y_.axis.kernel * (planar() ? 1 : in_.c), opt);
-        rows_ = temporary<GemmRows>(row_pieces_ * y_.axis.out, opt);
+        rows_ = temporary<GemmRows>(row_partitions_ * y_.axis.out, opt);
         if (sections_.empty() || blocks_.empty() || rows_.empty()) return kOutOfMemory;
         GemmSection* section = (GemmSection*)sections_.data;
         GemmBlock* block = (GemmBlock*)blocks_.data;
@@ -80,12 +80,12 @@ public:
         problem->sections = (const GemmSection*)sections_.data;
         problem->num_sections = 1;
         problem->rows = (const GemmRows*)rows_.data;
-        problem->num_rows = row_pieces_ * y_.axis.out;
+        problem->num_rows = row_partitions_ * y_.axis.out;
     }
 
 private:
     bool planar() const { return in_.elempack == 1; }
-    int64_t pieces(int px) const { return (x_.outputs(px) + max_rows_ - 1) / max_rows_; }
+    int64_t partitions(int px) const { return (x_.outputs(px) + max_rows_ - 1) / max_rows_; }
 
     GemmBlock* add_blocks(int py, int px, GemmBlock* block) const {
         const size_t inputs = (size_t)in_.c * in_.elempack;
@@ -107,16 +107,16 @@ private:
     }
 
     GemmRows* add_rows(int py, int px, GemmRows* rows) const {
-        const int64_t count = pieces(px), outputs = x_.outputs(px);
+        const int64_t count = partitions(px), outputs = x_.outputs(px);
         for (int i = 0; i < y_.outputs(py); i++) {
             const int64_t out_row = ((int64_t)i * y_.axis.stride + py) * out_.w + px;
             for (int64_t p = 0; p < count; p++, rows++) {
-                const int64_t first = (int64_t)piece_begin(outputs, count, p);
+                const int64_t first = (int64_t)partition_begin(outputs, count, p);
                 rows->a = (ptrdiff_t)(((int64_t)i * in_.w + first) * in_.elempack);
                 rows->c = (ptrdiff_t)((out_row + first * x_.axis.stride) * out_.elempack);
                 rows->a_row = in_.elempack;
                 rows->c_row = (ptrdiff_t)x_.axis.stride * out_.elempack;
-                rows->rows = (int)piece_length(outputs, count, p);
+                rows->rows = (int)partition_length(outputs, count, p);
                 rows->table = py * x_.phases + px;
             }
         }
@@ -126,14 +126,14 @@ private:
     const PhaseAxis &x_, &y_;
     const Mat &in_, &out_;  // the padded input
     const int max_rows_;
-    int64_t row_pieces_ = 0;  // of an output row, over all phases
+    int64_t row_partitions_ = 0;  // of an output row, over all phases
     Mat sections_, blocks_, rows_;
 };
 
-// Floats that forward_narrow's products may take: a typical second-level cache.
-const int64_t kNarrowFloats = 1 << 18;
+// Floats that forward_few_channels's products may take: a typical second-level cache.
+const int64_t kFewChannelFloats = 1 << 18;
 
-// B of forward_narrow, as gemm_pack makes it: `count` pixels of all channels, from row y0 on.
+// B of forward_few_channels, as gemm_pack makes it: `count` pixels of all channels, from row y0 on.
 void pack_pixels(const GemmKernels& gemm, const Mat& in, int y0, size_t count, float* packed) {
     if (in.elempack == 1) return gemm_pack(gemm, in.row(y0), in.cstep, true, count, in.c, packed);
     const size_t pack = in.elempack, columns = (size_t)gemm.lanes * gemm.vectors;
@@ -182,7 +182,7 @@ int DeconvolutionCpu::create_pipeline(const Option& opt) {
     const int inputs = weight_data_size / num_output / (kernel_w * kernel_h);
     in_pack_ = best_elempack(*kernels_, inputs, opt);
     narrow_ = num_output * 2 <= kernels_->lanes;
-    const int status = narrow_ ? pack_narrow() : pack_phases(opt);
+    const int status = narrow_ ? pack_few_channels() : pack_phases(opt);
     if (status != kOk) fail("out of memory for %d weights", weight_data_size);
     return status;
 }
@@ -205,11 +205,11 @@ int DeconvolutionCpu::pack_phases(const Option& opt) {
     return kOk;
 }
 
-int DeconvolutionCpu::pack_narrow() {
+int DeconvolutionCpu::pack_few_channels() {
     const int maxk = kernel_w * kernel_h, inputs = weight_data_size / num_output / maxk;
-    narrow_weight_.create(weight_data_size);
-    if (narrow_weight_.empty()) return kOutOfMemory;
-    float* to = narrow_weight_;
+    few_channel_weight_.create(weight_data_size);
+    if (few_channel_weight_.empty()) return kOutOfMemory;
+    float* to = few_channel_weight_;
     for (int p = 0; p < num_output; p++) {
         const float* from = (const float*)weight_data + (size_t)p * inputs * maxk;
         for (int tap = 0; tap < maxk; tap++)
@@ -240,7 +240,8 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     if (!fast) return Deconvolution::forward(in, top_blob, opt);
     in = conv_channels(*this, in);
     in.dims = 3;  // fewer axes mean one channel
-    return narrow_ ? forward_narrow(in, g, top_blob, opt) : forward_phases(in, g, top_blob, opt);
+    return narrow_ ? forward_few_channels(in, g, top_blob, opt)
+                   : forward_phases(in, g, top_blob, opt);
 }
 
 int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, Mat& top,
@@ -275,13 +276,13 @@ int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, M
     return kOk;
 }
 
-int DeconvolutionCpu::forward_narrow(const Mat& in, const ConvGeometry& g, Mat& top,
-                                     const Option& opt) const {
+int DeconvolutionCpu::forward_few_channels(const Mat& in, const ConvGeometry& g, Mat& top,
+                                           const Option& opt) const {
     const GemmKernels& gemm = *kernels_->gemm;
     const int taps = g.maxk(), products = taps * num_output;
     const int threads = threads_for(opt, (double)weight_data_size * g.x.in * g.y.in);
     // As many rows of the input at a time as leave the products in cache.
-    const int64_t fitting = kNarrowFloats / ((int64_t)products * in.w);
+    const int64_t fitting = kFewChannelFloats / ((int64_t)products * in.w);
     const int band = (int)std::max<int64_t>(1, std::min<int64_t>(fitting, in.h));
     const size_t most = (size_t)band * in.w;
     Mat pixels(gemm.lanes, (int)(gemm_packed_size(gemm, most, g.num_input) / gemm.lanes), 4u,
@@ -298,7 +299,7 @@ int DeconvolutionCpu::forward_narrow(const Mat& in, const ConvGeometry& g, Mat& 
         const int rows = std::min(band, in.h - y0);
         GemmMatrix product = {};
         product.kernels = kernels_;
-        product.a = narrow_weight_;
+        product.a = few_channel_weight_;
         product.a_row = g.num_input, product.a_k = 1;
         product.m = products, product.n = (size_t)rows * in.w, product.k = g.num_input;
         pack_pixels(gemm, in, y0, product.n, pixels);

@@ -2,6 +2,7 @@
 #define QUOLL_LAYER_CPU_DECONV_DECONV_LAYER_H
 
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/deconvolution.h"
 
 namespace quoll {
@@ -22,15 +23,16 @@ public:
 
 private:
     int pack_phases(const Option& opt);
-    int pack_narrow();
+    int pack_few_channels();
     int forward_phases(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
-    int forward_narrow(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+    int forward_few_channels(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                             const Option& opt) const;
 
     const KernelSet* kernels_;  // null: the reference runs
     int in_pack_, out_pack_;
     bool narrow_;
     Mat packed_weight_;  // panels of [kernel_h][kernel_w][num_input]
-    Mat narrow_weight_;  // [num_output][kernel_h][kernel_w][num_input]
+    Mat few_channel_weight_;  // [num_output][kernel_h][kernel_w][num_input]
     Mat packed_bias_;    // gemm_bias_size floats, zeros without bias
     FusedActivation activation_;
 };

@@ -49,7 +49,7 @@ enum { kDwconvPairOutputs = 7 };
 // padding, `rows` of the input, `below` of padding, each `width` elements of `pack` floats, element
 // i of plane p being input column i * stride + p - before, or padding. Up to kDwconvSlack floats
 // behind the last plane are overwritten.
-struct DwconvLayOut {
+struct DwconvPackRows {
     const float* in;
     size_t row_step;  // floats from one row to the next
     int in_w, before, pack, stride;
@@ -59,7 +59,7 @@ struct DwconvLayOut {
     size_t plane;  // floats from one plane to the next
     float pad_value;
 };
-typedef void (*DwconvLayOutKernel)(const DwconvLayOut& r);
+typedef void (*DwconvPackRowsKernel)(const DwconvPackRows& r);
 enum { kDwconvSlack = 16 };
 
 // to[i][x] = from[i * pitch + x], i < rows, x < floats.
@@ -88,7 +88,7 @@ struct DwconvKernels {
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
     DwconvPairKernel pair[2][2];  // [f32, bf16][stride - 1]; null with fewer than 32 registers
-    DwconvLayOutKernel lay_out;
+    DwconvPackRowsKernel pack_rows;
     DwconvPlanesKernel planes;
     DwconvRowsKernel rows;
 };

@@ -7,7 +7,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
 
@@ -132,7 +132,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     pack_ = 0;
     if (dynamic_weight) return kOk;
     if (int8_scale_term != 0) {
-        weight_data.release();  // weight_data_int8 is what all forms take
+        weight_data.release();  // weight_data_int8 is what all algorithms take
         if (depthwise()) QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
         return int8_.created() ? (int)kOk : int8_groups_.create(*this, *this, opt);
     }
@@ -152,7 +152,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
 
 // Blocks of channels narrower than a register are repeated until they fill one.
 int ConvolutionDepthWiseCpu::repack_weights() {
-    const int maxk = kernel_w * kernel_h, repeats = narrow() ? kernels_->lanes / pack_ : 1;
+    const int maxk = kernel_w * kernel_h, repeats = few_channels() ? kernels_->lanes / pack_ : 1;
     const size_t width = (size_t)pack_ * repeats, blocks = (size_t)num_output / pack_;
     if (width * maxk * blocks <= INT_MAX) packed_weight_.create((int)(width * maxk * blocks));
     packed_bias_.create((int)(width * blocks));
@@ -268,7 +268,8 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
 
 int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                            const Option& opt) const {
-    return narrow() ? forward_narrow(bottom, g, top, opt) : forward_blocked(bottom, g, top, opt);
+    return few_channels() ? forward_few_channels(bottom, g, top, opt)
+                          : forward_blocked(bottom, g, top, opt);
 }
 
 // For two rows of outputs at a time; or null.
@@ -351,8 +352,8 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
 }
 
 // Blocks narrower than a register: several outputs to a register, on planes of such blocks.
-int ConvolutionDepthWiseCpu::forward_narrow(const Mat& bottom, const ConvGeometry& g, Mat& top,
-                                            const Option& opt) const {
+int ConvolutionDepthWiseCpu::forward_few_channels(const Mat& bottom, const ConvGeometry& g,
+                                                  Mat& top, const Option& opt) const {
     const int threads = threads_for(opt, work_of(g));
     const int blocks = g.num_output / pack_, lanes = kernels_->lanes;
     const Bands bands(blocks, g.y.out, threads);
@@ -403,7 +404,7 @@ int ConvolutionDepthWiseCpu::forward_narrow(const Mat& bottom, const ConvGeometr
                                (last - first) * in_row);
                 from = wide;
             }
-            planes.load(kernels.lay_out, from, y, y + count, pad_value, data);
+            planes.load(kernels.pack_rows, from, y, y + count, pad_value, data);
             run.count = (count - 1) * planes.row_floats() + out_row;
             kernels.planes(run);
             activation_.finish(run.out, run.count);

@@ -5,6 +5,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/int8/int8_depthwise.h"
+#include "layer/cpu/unary/fused_activation.h"
 
 namespace quoll {
 
@@ -36,11 +37,12 @@ private:
     // On f32, f16 or bf16 with one window a channel.
     int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
-    int forward_narrow(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+    int forward_few_channels(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                             const Option& opt) const;
     enum { kUnsuitable = 1 };  // the laid out input would dwarf what is in it
     // Several outputs go into a register: blocks of channels are so narrow that this is worth
     // laying out the input.
-    bool narrow() const { return !row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1); }
+    bool few_channels() const { return !row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1); }
 
     const KernelSet* kernels_;
     Int8Depthwise int8_;
@@ -48,7 +50,7 @@ private:
     ConvRunner groups_;     // created for other groupings
     int pack_;              // of input and output of one window a channel; otherwise 0
     DwconvRowKernel row_;   // for pack_ > 1
-    Mat packed_weight_;     // [channels / pack][kernel_h][kernel_w][pack, or lanes if narrow()]
+    Mat packed_weight_;  // [channels / pack][kernel_h][kernel_w][pack, or lanes if few_channels()]
     Mat packed_bias_;       // [channels / pack][the same], zeros without bias
     FusedActivation activation_;
 };

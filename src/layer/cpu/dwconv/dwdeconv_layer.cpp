@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/dwconv/window_taps.h"
 
 namespace quoll {

@@ -3,6 +3,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/dwconv/dwconv.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/deconvolution.h"
 
 namespace quoll {

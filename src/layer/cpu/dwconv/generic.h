@@ -284,7 +284,7 @@ QUOLL_INLINE void copy_every<1>(const float* from, size_t stride, size_t count, 
     for (; i < count; i++) to[i] = from[i * stride];
 }
 
-void dwconv_lay_out(const DwconvLayOut& r) {
+void dwconv_pack_rows(const DwconvPackRows& r) {
     const size_t pack = (size_t)r.pack, stride = (size_t)r.stride, row = r.width * pack;
     const size_t limit = (size_t)r.before + r.in_w;
     for (size_t phase = 0; phase < stride; phase++) {

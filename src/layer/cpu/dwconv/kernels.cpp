@@ -14,7 +14,7 @@ const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
 #undef QUOLL_DWCONV_ROW
     {{dwconv_pair_kernel<float, 1>(), dwconv_pair_kernel<float, 2>()},
      {dwconv_pair_kernel<uint16_t, 1>(), dwconv_pair_kernel<uint16_t, 2>()}},
-    &dwconv_lay_out,
+    &dwconv_pack_rows,
     &dwconv_planes,
     &dwconv_rows,
 };

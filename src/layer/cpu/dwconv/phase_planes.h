@@ -38,11 +38,11 @@ public:
         *last = std::max(*first, *last);
     }
     // Lays them out; `from`: the first of them, in f32.
-    void load(DwconvLayOutKernel lay_out, const float* from, int y0, int y1, float pad_value,
+    void load(DwconvPackRowsKernel pack_rows, const float* from, int y0, int y1, float pad_value,
               float* planes) const {
         int first, last;
         rows_under(y0, y1, &first, &last);
-        DwconvLayOut r = {};
+        DwconvPackRows r = {};
         r.pack = pack_, r.stride = x_.stride, r.width = (size_t)width_;
         r.before = x_.before, r.in_w = x_.in;
         r.plane = rows_ * row_floats();
@@ -60,7 +60,7 @@ public:
             r.below = (int)(rows_ - r.above - r.rows);
             r.in = from + (top + phase + above * y_.stride - first) * x_.in * pack_;
             r.to = planes + phase * x_.stride * r.plane;
-            lay_out(r);
+            pack_rows(r);
         }
     }
     // What tap (ky, kx) of output 0 is multiplied with; output i of row j follows at

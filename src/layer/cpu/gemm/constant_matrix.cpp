@@ -10,9 +10,9 @@ namespace {
 // on vectors.
 enum { kLeastDigits = 1 << 16, kLeastDigitsK = 256 };
 
-bool fit_digits(size_t n, size_t k) {
+bool fit_slices(size_t n, size_t k) {
     return k >= kLeastDigitsK && n * k >= kLeastDigits &&
-           FixedPlan::takes(tile_shape(1, n, k, (ptrdiff_t)k, (ptrdiff_t)n));
+           SlicedPlan::is_supported(tile_shape(1, n, k, (ptrdiff_t)k, (ptrdiff_t)n));
 }
 
 // [columns][rows] from [rows][columns].
@@ -30,7 +30,7 @@ int ConstantMatrix::create(const Layer& layer, const float* b, size_t ld, bool r
                            size_t k, const float* bias, const Option& opt) {
     kernels_ = &host_kernel_set();
     split_ = split_kernels_for(opt);
-    fixed_ = nullptr;
+    sliced_ = nullptr;
     n_ = n, k_ = k;
     split_weights_.release();
     weights_.release();
@@ -42,7 +42,7 @@ int ConstantMatrix::create(const Layer& layer, const float* b, size_t ld, bool r
 }
 
 int ConstantMatrix::pack(const float* b, size_t ld, bool row_major, const Option& opt) {
-    if (fixed_kernels_for(opt) && fit_digits(n_, k_)) {
+    if (sliced_kernels_for(opt) && fit_slices(n_, k_)) {
         Mat columns;
         if (row_major || ld != k_) {
             QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &columns));
@@ -50,20 +50,20 @@ int ConstantMatrix::pack(const float* b, size_t ld, bool row_major, const Option
             for (size_t n = 0; n < n_ && !row_major; n++)
                 std::copy_n(b + n * ld, k_, (float*)columns + n * k_);
         }
-        QUOLL_RETURN_IF_ERROR(pack_digits(columns.empty() ? b : (float*)columns, opt));
-        if (fixed_) return kOk;
+        QUOLL_RETURN_IF_ERROR(pack_slices(columns.empty() ? b : (float*)columns, opt));
+        if (sliced_) return kOk;
     }
     weights_ = gemm_packed(*kernels_->gemm, b, ld, row_major, n_, k_);
     return weights_.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
-// b: [n][k]. Leaves fixed_ null where b does not suit.
-int ConstantMatrix::pack_digits(const float* b, const Option& opt) {
-    const FixedGemmKernels* kernels = fixed_kernels_for(opt);
+// b: [n][k]. Leaves sliced_ null where b does not suit.
+int ConstantMatrix::pack_slices(const float* b, const Option& opt) {
+    const SlicedGemmKernels* kernels = sliced_kernels_for(opt);
     const TileShape shape = tile_shape(1, n_, k_, (ptrdiff_t)k_, (ptrdiff_t)n_);
-    QUOLL_RETURN_IF_ERROR(product_memory(FixedPlan::packed_size(shape), 1, nullptr, &weights_));
+    QUOLL_RETURN_IF_ERROR(product_memory(SlicedPlan::packed_size(shape), 1, nullptr, &weights_));
     const int threads = threads_for(opt, (double)n_ * (double)k_);
-    if (FixedPlan::pack(*kernels, b, shape, weights_, threads)) fixed_ = kernels;
+    if (SlicedPlan::pack(*kernels, b, shape, weights_, threads)) sliced_ = kernels;
     return kOk;
 }
 
@@ -73,7 +73,7 @@ int ConstantMatrix::threads_of(const GemmMatrix& g, const Option& opt) const {
     return threads_for(opt, (double)g.m * (double)n_ * (double)k_);
 }
 
-// Of so many rows on digits.
+// Of so many rows on slices.
 TileShape ConstantMatrix::shape_of(const GemmMatrix& g, size_t rows) const {
     TileShape s = tile_shape(rows, n_, k_, g.a_k == 1 ? g.a_row : (ptrdiff_t)k_, g.c_row);
     s.out_pack = g.c_pack;
@@ -84,17 +84,17 @@ TileShape ConstantMatrix::shape_of(const GemmMatrix& g, size_t rows) const {
 // So many rows at a time as a plan takes.
 size_t ConstantMatrix::most_rows(const GemmMatrix& g) const {
     size_t most = std::min<size_t>(g.m, 1 << 24);
-    while (most > 1 && !FixedPlan::takes(shape_of(g, most))) most = (most + 1) / 2;
+    while (most > 1 && !SlicedPlan::is_supported(shape_of(g, most))) most = (most + 1) / 2;
     return most;
 }
 
 int ConstantMatrix::plan(GemmMatrix g, const Option& opt, MatrixPlan* plan) const {
     const int threads = threads_of(g, opt);
     *plan = MatrixPlan();
-    if (fixed_) {
-        plan->algorithm = "fixed";
-        plan->fixed =
-            std::make_shared<const FixedPlan>(*fixed_, shape_of(g, most_rows(g)), threads);
+    if (sliced_) {
+        plan->algorithm = "sliced";
+        plan->sliced =
+            std::make_shared<const SlicedPlan>(*sliced_, shape_of(g, most_rows(g)), threads);
         return kOk;
     }
     plan->algorithm = "vectors";
@@ -125,17 +125,17 @@ int ConstantMatrix::split_weights(const ProductPlan& plan, const Option& opt, Ma
 
 // ---------------------------------------------------------------- multiplying
 
-int ConstantMatrix::multiply_digits(const FixedPlan* planned, const GemmMatrix& g,
+int ConstantMatrix::multiply_slices(const SlicedPlan* planned, const GemmMatrix& g,
                                     const Option& opt) const {
     const int threads = threads_of(g, opt);
     const size_t most = most_rows(g);
     for (size_t i = 0; i < g.m; i += most) {
         const size_t rows = std::min(most, g.m - i);
         const TileShape shape = shape_of(g, rows);
-        std::unique_ptr<const FixedPlan> other;
-        const FixedPlan* plan = planned;
+        std::unique_ptr<const SlicedPlan> other;
+        const SlicedPlan* plan = planned;
         if (!plan || !(plan->shape() == shape) || plan->threads() != threads) {
-            other.reset(new FixedPlan(*fixed_, shape, threads));
+            other.reset(new SlicedPlan(*sliced_, shape, threads));
             plan = other.get();
         }
         const float* a = g.a + (ptrdiff_t)i * g.a_row;
@@ -159,7 +159,7 @@ int ConstantMatrix::multiply_digits(const FixedPlan* planned, const GemmMatrix& 
 int ConstantMatrix::multiply_unpacked(GemmMatrix g, const Option& opt) const {
     Mat plain;
     QUOLL_RETURN_IF_ERROR(product_memory(n_ * k_, 1, opt.workspace_allocator, &plain));
-    FixedPlan::unpack(weights_, tile_shape(1, n_, k_, (ptrdiff_t)k_, (ptrdiff_t)n_), plain);
+    SlicedPlan::unpack(weights_, tile_shape(1, n_, k_, (ptrdiff_t)k_, (ptrdiff_t)n_), plain);
     const Mat packed =
         gemm_packed(*kernels_->gemm, plain, k_, false, n_, k_, opt.workspace_allocator);
     if (packed.empty()) return kOutOfMemory;
@@ -172,12 +172,12 @@ int ConstantMatrix::multiply(const MatrixPlan& plan, GemmMatrix g, const Option&
     g.kernels = kernels_;
     g.n = n_, g.k = k_;
     g.b = weights_, g.bias = bias_;
-    if (fixed_) return multiply_digits(plan.fixed.get(), g, opt);
+    if (sliced_) return multiply_slices(plan.sliced.get(), g, opt);
     if (!plan.split) {
         gemm_matrix(g, threads_of(g, opt));
         return kOk;
     }
-    if (!plan.split->suits(g, threads_of(g, opt))) return multiply(g, opt);
+    if (!plan.split->fits(g, threads_of(g, opt))) return multiply(g, opt);
     Mat workspace;
     QUOLL_RETURN_IF_ERROR(
         product_memory(plan.split->workspace(), 1, opt.workspace_allocator, &workspace));

@@ -5,22 +5,22 @@
 #include <memory>
 #include <mutex>
 
-#include "layer/cpu/gemm/fixed_plan.h"
 #include "layer/cpu/gemm/product_plan.h"
+#include "layer/cpu/gemm/sliced_plan.h"
 
 namespace quoll {
 
 // How products of one size run.
 struct MatrixPlan {
-    const char* algorithm = "";                // "vectors", "split" or "fixed"
-    std::shared_ptr<const FixedPlan> fixed;    // digits on tile units
+    const char* algorithm = "";                // "vectors", "split" or "sliced"
+    std::shared_ptr<const SlicedPlan> sliced;  // slices on tile units
     std::shared_ptr<const ProductPlan> split;  // bf16 parts on them
     Mat split_weights;
 };
 
-// A large B that suits them is kept as digits alone (fixed_gemm.h): three bytes a value, which also
-// a single row reads faster than four. Others are packed for vectors, and for tile units when a
-// product is first planned on these.
+// A large B that suits them is kept as slices alone (sliced_gemm.h): three bytes a value, which
+// also a single row reads faster than four. Others are packed for vectors, and for tile units when
+// a product is first planned on these.
 class ConstantMatrix {
 public:
     // Value (k, n) at b[k * ld + n] (row-major) or b[n * ld + k]; bias: n floats, or null. Logs for
@@ -37,17 +37,17 @@ public:
 
 private:
     int pack(const float* b, size_t ld, bool row_major, const Option& opt);
-    int pack_digits(const float* b, const Option& opt);
+    int pack_slices(const float* b, const Option& opt);
     int threads_of(const GemmMatrix& g, const Option& opt) const;
     TileShape shape_of(const GemmMatrix& g, size_t rows) const;
     size_t most_rows(const GemmMatrix& g) const;
-    int multiply_digits(const FixedPlan* planned, const GemmMatrix& g, const Option& opt) const;
+    int multiply_slices(const SlicedPlan* planned, const GemmMatrix& g, const Option& opt) const;
     int multiply_unpacked(GemmMatrix g, const Option& opt) const;
     int split_weights(const ProductPlan& plan, const Option& opt, Mat* weights) const;
 
     const KernelSet* kernels_ = nullptr;
     const SplitGemmKernels* split_ = nullptr;
-    const FixedGemmKernels* fixed_ = nullptr;  // weights_ are digits; or null
+    const SlicedGemmKernels* sliced_ = nullptr;  // weights_ are slices; or null
     size_t n_ = 0, k_ = 0;
     Mat weights_, bias_;
 

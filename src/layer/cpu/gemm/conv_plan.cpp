@@ -21,8 +21,8 @@ bool taps_are_outer(int in_channels, int in_pack, int kernel_w) {
 
 // Time of a tile in units of one row: few rows do not fill the pipeline of the multiplier.
 int line_cost(int length, int max_rows) {
-    const int pieces = (length + max_rows - 1) / max_rows;
-    return std::max(length, 5 * pieces);
+    const int partitions = (length + max_rows - 1) / max_rows;
+    return std::max(length, 5 * partitions);
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ int ConvPlan::count_ranges(const ConvAxis& axis) {
     return count;
 }
 
-bool ConvPlan::takes(const ConvShape& s) {
+bool ConvPlan::is_supported(const ConvShape& s) {
     const double lists =
         (double)count_ranges(s.x) * (double)count_ranges(s.y) * (double)count_ranges(s.z);
     const double blocks = (double)s.x.kernel * s.y.kernel * s.z.kernel * s.in_channels / s.in_pack;
@@ -120,8 +120,8 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     for (const Table& t : tables_) {
         for (size_t section = 0; section < num_sections_; section++) {
             const size_t begin = blocks_.size();
-            const size_t o = piece_begin(outer, num_sections_, section);
-            for (size_t i = 0; i < piece_length(outer, num_sections_, section); i++)
+            const size_t o = partition_begin(outer, num_sections_, section);
+            for (size_t i = 0; i < partition_length(outer, num_sections_, section); i++)
                 add_blocks(t, (int)(o + i));
             const size_t run = s.in_pack > 1 ? s.in_pack
                                : taps_outer_ ? s.in_channels
@@ -180,11 +180,11 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
 void ConvPlan::add_line(int x, int y, int z, int length, bool along_x, int table) {
     const ConvShape& s = shape_;
     const int max_rows = kernels_.gemm->max_rows;
-    const int pieces = (length + max_rows - 1) / max_rows;
+    const int partitions = (length + max_rows - 1) / max_rows;
     const ptrdiff_t in_row = (ptrdiff_t)s.x.in * s.in_pack;
     const ptrdiff_t out_row = (ptrdiff_t)s.x.out * s.out_pack;
-    for (int i = 0; i < pieces; i++) {
-        const int at = (int)piece_begin(length, pieces, i);
+    for (int i = 0; i < partitions; i++) {
+        const int at = (int)partition_begin(length, partitions, i);
         const int px = along_x ? x + at : x, py = along_x ? y : y + at;
         GemmRows rows;
         rows.a = (((ptrdiff_t)z * s.z.stride - s.z.before) * s.y.in + (ptrdiff_t)py * s.y.stride -
@@ -194,7 +194,7 @@ void ConvPlan::add_line(int x, int y, int z, int length, bool along_x, int table
         rows.c = ((ptrdiff_t)z * s.y.out + py) * out_row + (ptrdiff_t)px * s.out_pack;
         rows.a_row = along_x ? (ptrdiff_t)s.x.stride * s.in_pack : s.y.stride * in_row;
         rows.c_row = along_x ? s.out_pack : out_row;
-        rows.rows = (int)piece_length(length, pieces, i);
+        rows.rows = (int)partition_length(length, partitions, i);
         rows.table = table;
         rows_.push_back(rows);
     }
@@ -220,8 +220,8 @@ void ConvPlan::add_slice(const std::vector<Range>& xs, const std::vector<Range>&
         const int h = y.last - y.first, bands = (h + max_rows - 1) / max_rows;
         for (int b = 0; b < bands; b++) {
             Range band = y;
-            band.first = y.first + (int)piece_begin(h, bands, b);
-            band.last = band.first + (int)piece_length(h, bands, b);
+            band.first = y.first + (int)partition_begin(h, bands, b);
+            band.last = band.first + (int)partition_length(h, bands, b);
             for (const Range& x : xs) add_rectangle(x, band, z, table(x, band, zs));
         }
     }

@@ -42,7 +42,7 @@ class ConvPlan {
 public:
     // Whether the lists of taps are of sensible length: not so for windows of hundreds of taps that
     // reach far into the padding. Such an input must be padded first.
-    static bool takes(const ConvShape& shape);
+    static bool is_supported(const ConvShape& shape);
     // Cycles that one core is expected to need.
     static double cycles(const KernelSet& kernels, const ConvShape& shape,
                          const CostTable& costs = host_costs());

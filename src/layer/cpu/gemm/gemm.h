@@ -65,7 +65,7 @@ typedef void (*GemmVectorKernel)(const float* a, ptrdiff_t a_k, size_t k, const 
 // What a tile with a residual starts from: init[m * init_row + j] = bias[j] + the residual's column
 // j, which is at r[m * r_row + j / pack * r_block + j % pack], for m < rows and j < count, a
 // multiple of pack.
-struct GemmStart {
+struct GemmInit {
     const float* r;
     ptrdiff_t r_row, r_block;
     const float* bias;
@@ -74,7 +74,7 @@ struct GemmStart {
     float* init;
     size_t init_row;
 };
-typedef void (*GemmStartKernel)(const GemmStart& start);
+typedef void (*GemmInitKernel)(const GemmInit& start);
 
 // A tile [rows][width] to columns that each lie in one piece: out[j * out_column + m] =
 // tile[m * width + j] for m < rows, j < columns. width is a multiple of the lanes.
@@ -83,17 +83,17 @@ typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, siz
 
 struct GemmKernels {
     int lanes;
-    int vectors;   // of a full panel; a narrow one has a single vector
+    int vectors;  // of a full panel; a single-vector one has a single vector
     int max_rows;  // tiles with 1 to max_rows rows exist
 #define QUOLL_GEMM_TILES(name, vectors) GemmTileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_GEMM_PACK(name) GemmPackPanel name;
 #define QUOLL_GEMM_VECTOR(name) GemmVectorKernel name;
-#define QUOLL_GEMM_START(name, pack) GemmStartKernel name;
+#define QUOLL_GEMM_INIT(name, pack) GemmInitKernel name;
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_START
+#undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/common/scratch.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 
 namespace quoll {
 
@@ -135,7 +135,7 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.b = g.b + panel.n0 * g.k;
     panel.width = panel_width(kernels, g.n, p);
     panel.used = std::min(panel.width, g.n - panel.n0);
-    panel.tiles = panel.width == lanes ? kernels.tile_narrow : kernels.tile;
+    panel.tiles = panel.width == lanes ? kernels.tile_single : kernels.tile;
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
     const size_t next = std::min(panel.n0 + lanes, g.n - 1);
@@ -198,13 +198,13 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel
     tile->init_vector = kernels.lanes;
     if (panel.used < panel.width) std::fill_n(init, rows.rows * panel.width, 0.f);
     const float* r = g.residual + rows.c + panel.residual;
-    GemmStart start = {r,          rows.c_row, g.residual_block, g.bias + panel.n0, rows.rows,
-                       panel.used, init,       panel.width};
-    const GemmStartKernel whole = g.c_pack == 1    ? kernels.start_1
-                                  : g.c_pack == 4  ? kernels.start_4
-                                  : g.c_pack == 8  ? kernels.start_8
-                                  : g.c_pack == 16 ? kernels.start_16
-                                                   : nullptr;
+    GemmInit start = {r,          rows.c_row, g.residual_block, g.bias + panel.n0, rows.rows,
+                      panel.used, init,       panel.width};
+    const GemmInitKernel whole = g.c_pack == 1    ? kernels.init_1
+                                 : g.c_pack == 4  ? kernels.init_4
+                                 : g.c_pack == 8  ? kernels.init_8
+                                 : g.c_pack == 16 ? kernels.init_16
+                                                  : nullptr;
     if (whole && panel.n0 % g.c_pack == 0 && panel.used % g.c_pack == 0) return whole(start);
     // The columns that lie within one block of C.
     for (size_t j = 0; j < panel.used; j += start.count) {
@@ -214,7 +214,7 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel
         start.bias = g.bias + n;
         start.init = init + j;
         start.count = std::min(panel.used - j, g.c_pack - n % g.c_pack);
-        kernels.start_1(start);
+        kernels.init_1(start);
     }
 }
 
@@ -399,7 +399,7 @@ void gemm_run(const GemmProblem& g, int threads) {
     run_tasks((int64_t)(d.chunks * d.groups), threads, [&](int64_t t, int) {
         const size_t c = d.rows_first ? t / d.groups : t % d.chunks;
         const size_t p = d.rows_first ? t % d.groups : t / d.chunks;
-        // Longer pieces lie between shorter ones, so that runs of them are equally long.
+        // Longer partitions lie between shorter ones, so that runs of them are equally long.
         run_chunk(g, g.num_rows * c / d.chunks, g.num_rows * (c + 1) / d.chunks,
                   panels * p / d.groups, panels * (p + 1) / d.groups);
     });
@@ -435,14 +435,14 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
                          g.activation.low,
                          g.activation.high,
                          GemmFetch()};
-        kernels.tile_narrow[0](tile);
+        kernels.tile_single[0](tile);
         memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
     }
     const size_t full = narrow ? panels * columns : g.n;
-    const int pieces = (int)std::min<size_t>(std::max(threads, 1), panels);
-    run_tasks(pieces, threads, [&](int64_t t, int) {
-        const size_t n0 = piece_begin(panels, pieces, t) * columns;
-        const size_t n1 = std::min(full, n0 + piece_length(panels, pieces, t) * columns);
+    const int partitions = (int)std::min<size_t>(std::max(threads, 1), panels);
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t n0 = partition_begin(panels, partitions, t) * columns;
+        const size_t n1 = std::min(full, n0 + partition_length(panels, partitions, t) * columns);
         kernels.row_times_panels(g.a, g.a_k, g.k, g.b + n0 * g.k, n1 - n0, g.bias + n0, g.c + n0,
                                  g.activation.low, g.activation.high);
     });
@@ -451,8 +451,8 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
 
 // Tile i of `tiles` nearly equal ones.
 GemmRows matrix_rows(const GemmMatrix& g, size_t tiles, size_t i) {
-    const ptrdiff_t m0 = (ptrdiff_t)piece_begin(g.m, tiles, i);
-    return {m0 * g.a_row, m0 * g.c_row, g.a_row, g.c_row, (int)piece_length(g.m, tiles, i), 0};
+    const ptrdiff_t m0 = (ptrdiff_t)partition_begin(g.m, tiles, i);
+    return {m0 * g.a_row, m0 * g.c_row, g.a_row, g.c_row, (int)partition_length(g.m, tiles, i), 0};
 }
 
 GemmProblem matrix_problem(const GemmMatrix& g) {
@@ -516,17 +516,17 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
     const auto run_tiles = [&](size_t r, size_t section, size_t p0) {
         const size_t end = std::min(r + kBlockTiles, last);
         const size_t kind = section == 0 ? 0 : section + 1 == sections ? part.num_sections - 1 : 1;
-        block.k = piece_begin(g.k, sections, section);
-        kinds[kind] = {&block, 1, piece_length(g.k, sections, section)};
-        const size_t m0 = piece_begin(g.m, tiles, r);
-        copy_rows(g, block.k, kinds[kind].block_k, m0, piece_begin(g.m, tiles, end), copied);
+        block.k = partition_begin(g.k, sections, section);
+        kinds[kind] = {&block, 1, partition_length(g.k, sections, section)};
+        const size_t m0 = partition_begin(g.m, tiles, r);
+        copy_rows(g, block.k, kinds[kind].block_k, m0, partition_begin(g.m, tiles, end), copied);
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
             const Panel panel = make_panel(part, p);
             Fetch fetch = {nullptr, kinds[kind].block_k, end - r};
             if (p + 1 < panels) fetch.rows = panel.b + (g.k + block.k) * panel_columns(kernels);
             for (size_t i = r; i < end; i++) {
                 GemmRows rows = matrix_rows(g, tiles, i);
-                rows.a = (ptrdiff_t)((piece_begin(g.m, tiles, i) - m0) * kBlockStep);
+                rows.a = (ptrdiff_t)((partition_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;
                 run_direct(part, rows, panel, kind, fetch.part(part, i - r));
             }
@@ -544,10 +544,10 @@ void multiply_blocks(const GemmMatrix& g, int threads) {
     const bool ragged = left != 0 && left != (size_t)kernels.lanes;
     const size_t panels = panel_count(kernels, g.n) - ragged;
     const size_t tiles = (g.m + kernels.max_rows - 1) / kernels.max_rows;
-    const int pieces = (int)std::min<size_t>(std::max(threads, 1), tiles);
-    run_tasks(pieces, threads, [&](int64_t t, int) {
-        const size_t first = piece_begin(tiles, pieces, t);
-        run_blocks(g, tiles, first, first + piece_length(tiles, pieces, t), panels);
+    const int partitions = (int)std::min<size_t>(std::max(threads, 1), tiles);
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t first = partition_begin(tiles, partitions, t);
+        run_blocks(g, tiles, first, first + partition_length(tiles, partitions, t), panels);
     });
     if (!ragged) return;
     GemmMatrix rest = g;
@@ -573,20 +573,21 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
     GemmBlock blocks[kMaxSections];
     GemmSection sections[kMaxSections];
     for (size_t s = 0; s < num_sections; s++) {
-        const size_t k0 = piece_begin(g.k, num_sections, s);
+        const size_t k0 = partition_begin(g.k, num_sections, s);
         blocks[s] = {(ptrdiff_t)k0 * g.a_k, k0};
-        sections[s] = {&blocks[s], g.k ? 1u : 0u, piece_length(g.k, num_sections, s)};
+        sections[s] = {&blocks[s], g.k ? 1u : 0u, partition_length(g.k, num_sections, s)};
     }
     GemmRows rows[kMaxRows];
-    const size_t pieces = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
+    const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
     GemmProblem problem = matrix_problem(g);
     problem.sections = sections;
     problem.num_sections = num_sections;
     problem.rows = rows;
     problem.chunk = gemm_chunk(*g.kernels->gemm, g.k, num_sections > 1 ? g.n : 0);
-    for (size_t first = 0; first < pieces; first += kMaxRows) {
-        problem.num_rows = std::min<size_t>(kMaxRows, pieces - first);
-        for (size_t i = 0; i < problem.num_rows; i++) rows[i] = matrix_rows(g, pieces, first + i);
+    for (size_t first = 0; first < partitions; first += kMaxRows) {
+        problem.num_rows = std::min<size_t>(kMaxRows, partitions - first);
+        for (size_t i = 0; i < problem.num_rows; i++)
+            rows[i] = matrix_rows(g, partitions, first + i);
         gemm_run(problem, threads);
     }
 }

@@ -4,6 +4,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "quoll/mat.h"
 
 namespace quoll {
@@ -107,12 +108,13 @@ struct GemmMatrix {
 };
 void gemm_matrix(const GemmMatrix& matrix, int threads);
 
-// The length of piece i when `length` is cut into `pieces` nearly equal ones, and where it begins.
-inline size_t piece_length(size_t length, size_t pieces, size_t i) {
-    return length / pieces + (i < length % pieces);
+// The length of partition i when `length` is cut into `partitions` nearly equal ones, and where it
+// begins.
+inline size_t partition_length(size_t length, size_t partitions, size_t i) {
+    return length / partitions + (i < length % partitions);
 }
-inline size_t piece_begin(size_t length, size_t pieces, size_t i) {
-    return length / pieces * i + (i < length % pieces ? i : length % pieces);
+inline size_t partition_begin(size_t length, size_t partitions, size_t i) {
+    return length / partitions * i + (i < length % partitions ? i : length % partitions);
 }
 
 // k that a section should have at most: as many panel rows as stay close to the core.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "layer/cpu/gemm/gemm.h"
-#include "layer/cpu/gemm/panel.h"
+#include "layer/cpu/common/panel.h"
 #include "simd/vec.h"
 
 namespace quoll {
@@ -180,7 +180,7 @@ void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, s
 }
 
 template <size_t pack>
-void gemm_start(const GemmStart& t) {
+void gemm_init(const GemmInit& t) {
     using V = s::vecf<pack>;
     const float* r = t.r;
     for (size_t j = 0; j < t.count; j += pack, r += t.r_block) {

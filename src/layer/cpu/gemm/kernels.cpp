@@ -18,12 +18,12 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
      tile_or_null<vectors, 16>()},
 #define QUOLL_GEMM_PACK(name) &name,
 #define QUOLL_GEMM_VECTOR(name) &name,
-#define QUOLL_GEMM_START(name, pack) &gemm_start<pack>,
+#define QUOLL_GEMM_INIT(name, pack) &gemm_init<pack>,
 #include "layer/cpu/gemm/kernels.inc"
 #undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_START
+#undef QUOLL_GEMM_INIT
     &gemm_store_columns,
 };
 

@@ -25,7 +25,7 @@ TileShape shape_of(const GemmMatrix& g) {
 bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings) {
     if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
     const TileShape shape = shape_of(g);
-    if (!SplitPlan::takes(shape)) return false;
+    if (!SplitPlan::is_supported(shape)) return false;
     ConvShape conv = {};
     conv.x = shape.x, conv.y = shape.y;
     conv.in_channels = shape.in_channels, conv.out_channels = shape.out_channels;
@@ -51,7 +51,7 @@ ProductPlan::ProductPlan(const ProductPlan& like, const GemmMatrix& g)
     if (like.plan_) plan_.reset(new SplitPlan(*split_, shape_of(g), threads_));
 }
 
-bool ProductPlan::suits(const GemmMatrix& g, int threads) const {
+bool ProductPlan::fits(const GemmMatrix& g, int threads) const {
     const GemmMatrix& s = shape_;
     return s.m == g.m && s.n == g.n && s.k == g.k && s.a_row == g.a_row && s.a_k == g.a_k &&
            s.c_row == g.c_row && s.c_pack == g.c_pack && s.c_block == g.c_block &&

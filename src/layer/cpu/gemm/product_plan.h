@@ -19,7 +19,7 @@ public:
     ProductPlan(const SplitGemmKernels* split, const GemmMatrix& g, double packings, int threads);
     // On the kernels that `like` runs on.
     ProductPlan(const ProductPlan& like, const GemmMatrix& g);
-    bool suits(const GemmMatrix& g, int threads) const;
+    bool fits(const GemmMatrix& g, int threads) const;
     bool on_tiles() const { return plan_ != nullptr; }
     // Floats of a packed B, a multiple of 16, and of run()'s workspace, 0 on vectors. Both must be
     // aligned to 64 bytes.

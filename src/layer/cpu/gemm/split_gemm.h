@@ -40,12 +40,12 @@ typedef void (*SplitTileKernel)(const SplitTile& tile);
 // column n < columns
 //     c[p + n / group * c_group + n % group] = clamp(bias[n] + sum + residual[p + n / group *
 //     r_group + n % group])
-// rounded to bf16 if `narrow`. Nothing beyond these values is written.
+// rounded to bf16 if `bf16`. Nothing beyond these values is written.
 struct SplitStore {
     int width;
     const float* bias;  // of the width; or null
-    void* c;            // floats, or bf16 values if `narrow`; so is the residual
-    bool narrow;
+    void* c;            // floats, or bf16 values if `bf16`; so is the residual
+    bool bf16;
     const int32_t* rows;
     int columns, group;  // group: 1, 2, 4, 8 or 16; but 16 it divides the columns
     ptrdiff_t c_group;
@@ -61,12 +61,12 @@ typedef void (*SplitStoreKernel)(const SplitStore& store, float* sums, int rows)
 
 // Sums of two tiles of a full panel that go to C while the next are made: all columns, in groups of
 // 16.
-struct SplitRest {
+struct SplitEpilogue {
     SplitStore store;
     float* sums;  // aligned to 64 bytes
     int rows;     // 0 where there are no sums
 };
-typedef void (*SplitChainKernel)(const SplitTile& tile, const SplitRest& rest);
+typedef void (*SplitChainKernel)(const SplitTile& tile, const SplitEpilogue& epilogue);
 
 struct SplitStoreKernels {
     SplitStoreKernel store;
@@ -118,12 +118,13 @@ struct SplitGemmKernels {
     // Before the first tile in a thread, with the tile_rows of all that follow, and after the last.
     void (*begin)(int tile_rows);
     void (*end)();
-    SplitTileKernel tile[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
+    SplitTileKernel tile[kUnitTiles][2];  // [tiles - 1][0: single-vector panel, 1: full]
     // As tile[1][1], for kSplitSection steps at most where there are several products, but the sums
-    // stay in the units. Those of the call before, where `rest` has rows, go to rest.sums and from
-    // there to C between the multiplications: alone they take as long as eight steps of a product.
-    SplitChainKernel chain[2];  // [rest.store.narrow]; null for bf16 of several products
-    void (*end_chain)(const SplitRest& rest);  // the last sums of a chain; there are some
+    // stay in the units. Those of the call before, where `epilogue` has rows, go to epilogue.sums
+    // and from there to C between the multiplications: alone they take as long as eight steps of a
+    // product.
+    SplitChainKernel chain[2];  // [epilogue.store.bf16]; null for bf16 of several products
+    void (*end_chain)(const SplitEpilogue& epilogue);  // the last sums of a chain; there are some
     const SplitStoreKernels* to_c;
     SplitInputKernel input[4];  // for pack 1, 4, 8, 16
     SplitInputKernel copy[4];   // of bf16 values; null where there are more terms

@@ -12,7 +12,7 @@ namespace quoll {
 namespace {
 
 bool has_windows(const TileShape& s) {
-    return s.in_pack == 1 && takes_windows(s, kSplitPixel, kSplitK);
+    return s.in_pack == 1 && has_step_windows(s, kSplitPixel, kSplitK);
 }
 
 // What a TilePlan has as input.
@@ -42,8 +42,8 @@ const SplitGemmKernels* split_kernels_for(const Option& opt) {
     return host_kernel_set().split(products);
 }
 
-bool SplitPlan::takes(const TileShape& shape) {
-    return TilePlan::takes(shape) && tile_group(shape) > 0;
+bool SplitPlan::is_supported(const TileShape& shape) {
+    return TilePlan::is_supported(shape) && tile_group(shape) > 0;
 }
 
 double SplitPlan::cycles(const SplitGemmKernels& kernels, const TileShape& shape,
@@ -102,7 +102,7 @@ void SplitPlan::unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
                  steps_of(shape) * kSplitK, ld, weights);
 }
 
-bool SplitPlan::suits(const float* weights, size_t count) {
+bool SplitPlan::supports_weights(const float* weights, size_t count) {
     const float most = 0x1.fcp127f;
     size_t good = 0;
     for (size_t i = 0; i < count; i++) good += fabsf(weights[i]) < most;
@@ -120,7 +120,7 @@ public:
     void pad(char* to, size_t positions) const override {
         memset(to, 0, positions * kernels.terms * kUnitRowBytes);
     }
-    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
+    void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
     void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
     const SplitGemmKernels& kernels;
@@ -135,15 +135,15 @@ public:
     ptrdiff_t residual_block;
 
 private:
-    void lay_out_windows(ptrdiff_t at, size_t count, char* to) const;
+    void pack_windows(ptrdiff_t at, size_t count, char* to) const;
     bool chains(const SplitStore& store, size_t steps) const;
 };
 
-void SplitPlan::Work::lay_out_windows(ptrdiff_t at, size_t count, char* to) const {
+void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
     const TileShape& s = shape;
     const ptrdiff_t row = at / s.x.out * s.in_row;
     SplitWindows t;
-    t.src = s.narrow_in ? (const void*)((const uint16_t*)in + row) : (const float*)in + row;
+    t.src = s.reduced_in ? (const void*)((const uint16_t*)in + row) : (const float*)in + row;
     t.src_block = s.in_block;
     t.channels = s.in_channels;
     t.row = {s.x.kernel, s.x.stride, s.x.before, s.x.in};
@@ -151,23 +151,23 @@ void SplitPlan::Work::lay_out_windows(ptrdiff_t at, size_t count, char* to) cons
     t.count = count;
     t.dst = (uint16_t*)to;
     t.dst_window = (ptrdiff_t)kernels.terms * kSplitK;
-    (s.narrow_in ? kernels.copy_windows : kernels.windows)(t);
+    (s.reduced_in ? kernels.copy_windows : kernels.windows)(t);
 }
 
-void SplitPlan::Work::lay_out(ptrdiff_t at, int channel, size_t pixels, const float*,
-                              char* to) const {
+void SplitPlan::Work::pack_a(ptrdiff_t at, int channel, size_t pixels, const float*,
+                             char* to) const {
     const TileShape& s = shape;
-    if (has_windows(s)) return lay_out_windows(at, pixels, to);
+    if (has_windows(s)) return pack_windows(at, pixels, to);
     const int kernel = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
     SplitInput input;
-    input.src = s.narrow_in ? (const void*)((const uint16_t*)in + at) : (const float*)in + at;
+    input.src = s.reduced_in ? (const void*)((const uint16_t*)in + at) : (const float*)in + at;
     input.src_pixel = s.x.stride * s.in_pixel;
     input.src_block = s.in_block;
     input.channels = std::min<int>(kSplitK, s.in_channels - channel);
     input.pixels = pixels;
     input.dst = (uint16_t*)to;
     input.dst_pixel = (ptrdiff_t)kernels.terms * kSplitK;
-    (s.narrow_in ? kernels.copy : kernels.input)[kernel](input);
+    (s.reduced_in ? kernels.copy : kernels.input)[kernel](input);
 }
 
 bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
@@ -179,8 +179,8 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;
-    SplitRest rest = {};
-    rest.sums = sums;
+    SplitEpilogue epilogue = {};
+    epilogue.sums = sums;
     for (size_t panel = first; panel < last; panel++) {
         SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
                                       {out, residual, residual_block}, activation);
@@ -190,18 +190,18 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
             (TileOperands&)tile = pair.operands;
             store.rows = pair.places;
             if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
-                kernels.chain[store.narrow](tile, rest);
-                rest.store = store;
-                rest.rows = pair.rows;
+                kernels.chain[store.bf16](tile, epilogue);
+                epilogue.store = store;
+                epilogue.rows = pair.rows;
                 continue;
             }
-            if (rest.rows) kernels.end_chain(rest);
-            rest.rows = 0;
+            if (epilogue.rows) kernels.end_chain(epilogue);
+            epilogue.rows = 0;
             kernels.tile[pair.tiles - 1][store.width > 16](tile);
             finish_tile_sums(*kernels.to_c, store, activation, sums, pair.rows);
         }
     }
-    if (rest.rows) kernels.end_chain(rest);
+    if (epilogue.rows) kernels.end_chain(epilogue);
 }
 
 bool SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, void* out,
@@ -222,7 +222,7 @@ bool SplitPlan::run(const void* in, const uint16_t* weights, const float* bias, 
     const bool inplace = residual == out;
     const size_t block = (size_t)shape_.x.in * shape_.y.in * shape_.in_pack;
     for (int c = 0; inplace && c < shape_.in_channels / shape_.in_pack; c++)
-        if (!suits((const float*)in + c * shape_.in_block, block)) return false;
+        if (!supports_weights((const float*)in + c * shape_.in_block, block)) return false;
     plan_.run(work, workspace);
     return inplace || !has_nan(shape_, (const float*)out);
 }

@@ -11,12 +11,12 @@ namespace quoll {
 // The kernels for what `opt` asks for and this machine has; or null.
 const SplitGemmKernels* split_kernels_for(const Option& opt);
 
-// The narrow values of a TileShape are bf16, which kernels of one product alone take.
+// The bf16 values of a TileShape are bf16, which kernels of one product alone take.
 class SplitPlan {
 public:
     // As TilePlan::takes; and C is in packs of 1, 2, 4, 8 or multiples of 16, or one of all
     // columns.
-    static bool takes(const TileShape& shape);
+    static bool is_supported(const TileShape& shape);
     // Cycles from begin to end that one core is expected to need.
     static double cycles(const SplitGemmKernels& kernels, const TileShape& shape,
                          const CostTable& costs = host_costs());
@@ -30,7 +30,7 @@ public:
     static void unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
                        const TileShape& shape, float* weights);
     // Whether all weights are such as several products take: finite, below 3.38e38 in magnitude.
-    static bool suits(const float* weights, size_t count);
+    static bool supports_weights(const float* weights, size_t count);
     // Floats that the bias must have: zeros beyond the columns.
     static size_t bias_size(size_t n) {
         return (n + kUnitColumns - 1) / kUnitColumns * kUnitColumns;

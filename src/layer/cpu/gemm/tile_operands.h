@@ -14,7 +14,7 @@ namespace quoll {
 enum {
     kUnitRowBytes = 64,
     kUnitRows = 16,     // rows of a tile at most
-    kUnitColumns = 32,  // of a full panel; a narrow one has 16
+    kUnitColumns = 32,  // of a full panel; a single-vector one has 16
     kUnitTiles = 2      // tiles of rows that a kernel takes at most
 };
 

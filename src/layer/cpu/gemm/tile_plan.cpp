@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "quoll/cpu.h"
 
 namespace quoll {
@@ -29,7 +29,7 @@ bool operator==(const TileShape& a, const TileShape& b) {
            a.out_channels == b.out_channels && a.in_pack == b.in_pack && a.in_pixel == b.in_pixel &&
            a.in_row == b.in_row && a.in_block == b.in_block && a.out_pack == b.out_pack &&
            a.out_pixel == b.out_pixel && a.out_row == b.out_row && a.out_block == b.out_block &&
-           a.narrow_in == b.narrow_in && a.narrow_out == b.narrow_out;
+           a.reduced_in == b.reduced_in && a.reduced_out == b.reduced_out;
 }
 
 TileShape tile_shape(const ConvShape& conv) {
@@ -63,7 +63,7 @@ TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_
     return s;
 }
 
-bool takes_windows(const TileShape& s, int pixel, int step_channels) {
+bool has_step_windows(const TileShape& s, int pixel, int step_channels) {
     return s.x.kernel > 1 && s.x.dilation == 1 && s.in_channels <= pixel &&
            s.x.kernel * pixel <= step_channels;
 }
@@ -100,7 +100,7 @@ void TilePlan::Axis::inside(int phase, int* begin, int* end) const {
     *end = std::max(*begin, std::min(length, last > 0 ? (last + s - 1) / s : 0));
 }
 
-bool TilePlan::takes(const TileShape& s) {
+bool TilePlan::is_supported(const TileShape& s) {
     const auto length = [](const ConvAxis& a) {
         return a.out + (double)(a.kernel - 1) * a.dilation / a.stride + 1;
     };
@@ -260,27 +260,27 @@ void TilePlan::add_steps() {
 
 void TilePlan::block_tiles(size_t block, size_t* first, size_t* last) const {
     const size_t pairs = divide_up(starts_.size(), kUnitTiles);
-    *first = piece_begin(pairs, blocks_, block) * kUnitTiles;
-    *last = std::min(*first + piece_length(pairs, blocks_, block) * kUnitTiles, starts_.size());
+    *first = partition_begin(pairs, blocks_, block) * kUnitTiles;
+    *last = std::min(*first + partition_length(pairs, blocks_, block) * kUnitTiles, starts_.size());
 }
 
 void TilePlan::Work::scale(ptrdiff_t, size_t, float*) const {}
 
 // All channels of pixels of a row.
-void TilePlan::lay_out_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
-                              float* scales) const {
+void TilePlan::pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
+                           float* scales) const {
     const TileShape& s = shape_;
     if (unit_.scaled_pixels) work.scale(at, pixels, scales);
     for (size_t c = 0; c < channel_blocks_; c++) {
         const int channel = (int)c * unit_.step_channels;
-        work.lay_out(at + (ptrdiff_t)(channel / s.in_pack) * s.in_block, channel, pixels, scales,
-                     to + c * planes_ * plane_length_ * unit_.position_bytes);
+        work.pack_a(at + (ptrdiff_t)(channel / s.in_pack) * s.in_block, channel, pixels, scales,
+                    to + c * planes_ * plane_length_ * unit_.position_bytes);
     }
 }
 
 // Positions q0 <= q < q1 of row y of one plane, all channels.
-void TilePlan::lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
-                            char* to, float* scales) const {
+void TilePlan::pack_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1,
+                         char* to, float* scales) const {
     const TileShape& s = shape_;
     int top, bottom, left, right;
     y_.inside(y_.phases[plane_y], &top, &bottom);
@@ -298,12 +298,12 @@ void TilePlan::lay_out_line(const Work& work, int y, int plane_y, int plane_x, i
     const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
     for (int q = left; q < right; q += most) {
         const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
-        lay_out_pixels(work, row * s.in_row + column * s.in_pixel, std::min(most, right - q),
-                       to + (q - q0) * unit_.position_bytes, scales + (q - q0));
+        pack_pixels(work, row * s.in_row + column * s.in_pixel, std::min(most, right - q),
+                    to + (q - q0) * unit_.position_bytes, scales + (q - q0));
     }
 }
 
-void TilePlan::lay_out_block(const Work& work, size_t block, char* to) const {
+void TilePlan::pack_block(const Work& work, size_t block, char* to) const {
     size_t first, last;
     block_tiles(block, &first, &last);
     const int begin = starts_[first];
@@ -314,9 +314,9 @@ void TilePlan::lay_out_block(const Work& work, size_t block, char* to) const {
         char* plane_to = to + plane * plane_length_ * unit_.position_bytes;
         for (int p = begin; p < end;) {
             const int y = p / pitch_, stop = std::min(end, (y + 1) * pitch_);
-            lay_out_line(work, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
-                         plane_to + (size_t)(p - begin) * unit_.position_bytes,
-                         scales(to) + (p - begin));
+            pack_line(work, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
+                      plane_to + (size_t)(p - begin) * unit_.position_bytes,
+                      scales(to) + (p - begin));
             p = stop;
         }
     }
@@ -364,7 +364,7 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
 }
 
 void TilePlan::run(const Work& work, float* workspace) const {
-    TaskShares shares((int64_t)(blocks_ * groups_), threads_);
+    TaskPartitions shares((int64_t)(blocks_ * groups_), threads_);
     // As run_tasks: all regions ask for the same number of threads.
 #pragma omp parallel num_threads(wanted_threads_) if (threads_ > 1)
     {
@@ -375,10 +375,10 @@ void TilePlan::run(const Work& work, float* workspace) const {
             work.begin(tile_rows_);
             shares.work(thread, [&](int64_t t) {
                 const size_t block = t / groups_, group = t % groups_;
-                if (block != held) lay_out_block(work, block, own);
+                if (block != held) pack_block(work, block, own);
                 held = block;
-                const size_t p0 = piece_begin(panels_, groups_, group);
-                work.multiply(own, block, p0, p0 + piece_length(panels_, groups_, group));
+                const size_t p0 = partition_begin(panels_, groups_, group);
+                work.multiply(own, block, p0, p0 + partition_length(panels_, groups_, group));
             });
             work.end();
         }

@@ -26,7 +26,7 @@ struct TileShape {
     ptrdiff_t in_pixel, in_row, in_block;
     size_t out_pack;
     ptrdiff_t out_pixel, out_row, out_block;
-    bool narrow_in, narrow_out;
+    bool reduced_in, reduced_out;
 };
 bool operator==(const TileShape& a, const TileShape& b);
 TileShape tile_shape(const ConvShape& conv);
@@ -35,7 +35,7 @@ TileShape tile_shape(size_t m, size_t n, size_t k, ptrdiff_t a_row, ptrdiff_t c_
 
 // Where few channels leave room in a step, the taps of a kernel row are one together: what a plan
 // then has as input are windows, a row of the kernel high, of kernel * pixel values.
-bool takes_windows(const TileShape& shape, int pixel, int step_channels);
+bool has_step_windows(const TileShape& shape, int pixel, int step_channels);
 // Window x of row y is the input value x + y * x.out.
 TileShape shape_of_windows(const TileShape& shape, int pixel);
 
@@ -67,8 +67,8 @@ public:
         virtual void scale(ptrdiff_t at, size_t pixels, float* scales) const;
         // Channels from `channel` on of `pixels` pixels, from the input's value `at` on, and the
         // pixels' scales, where there are some.
-        virtual void lay_out(ptrdiff_t at, int channel, size_t pixels, const float* scales,
-                             char* to) const = 0;
+        virtual void pack_a(ptrdiff_t at, int channel, size_t pixels, const float* scales,
+                            char* to) const = 0;
         // All tiles of a block, whose input lies at `a`, by the panels first <= p < last.
         virtual void multiply(const char* a, size_t block, size_t first, size_t last) const = 0;
 
@@ -77,7 +77,7 @@ public:
     };
 
     // Whether offsets fit the plan's integers and the lists are of sensible length.
-    static bool takes(const TileShape& shape);
+    static bool is_supported(const TileShape& shape);
     TilePlan(const Unit& unit, const TileShape& shape, int threads);
 
     const TileShape& shape() const { return shape_; }
@@ -133,11 +133,10 @@ private:
     double task_cycles(size_t pairs, size_t positions, size_t panels) const;
     size_t panel_bytes() const;
     void block_tiles(size_t block, size_t* first, size_t* last) const;
-    void lay_out_block(const Work& work, size_t block, char* to) const;
-    void lay_out_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1, char* to,
-                      float* scales) const;
-    void lay_out_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to,
-                        float* scales) const;
+    void pack_block(const Work& work, size_t block, char* to) const;
+    void pack_line(const Work& work, int y, int plane_y, int plane_x, int q0, int q1, char* to,
+                   float* scales) const;
+    void pack_pixels(const Work& work, ptrdiff_t at, size_t pixels, char* to, float* scales) const;
 
     const Unit unit_;
     const TileShape shape_;

@@ -21,12 +21,12 @@ ptrdiff_t column_offset(const TileShape& s, size_t n, ptrdiff_t block) {
 
 SplitStore tile_store(const TileShape& s, size_t n0, int width, const float* bias,
                       const TileTarget& target, const FusedActivation& activation) {
-    const ptrdiff_t size = s.narrow_out ? sizeof(uint16_t) : sizeof(float);
+    const ptrdiff_t size = s.reduced_out ? sizeof(uint16_t) : sizeof(float);
     SplitStore store = {};
     store.columns = (int)std::min<size_t>(width, s.out_channels - n0);
     store.width = store.columns > 16 ? kUnitColumns : kUnitColumns / 2;
     store.bias = bias ? bias + n0 : nullptr;
-    store.narrow = s.narrow_out;
+    store.bf16 = s.reduced_out;
     store.group = tile_group(s);
     store.c = (char*)target.out + column_offset(s, n0, s.out_block) * size;
     const auto group_step = [&](ptrdiff_t block) {

@@ -1,8 +1,9 @@
 // The elementwise operators on int8 values with zero points.
 #include "layer/common/activation.h"
+#include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/pieces.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/quantize/affine.h"
 
 namespace quoll {
@@ -22,11 +23,11 @@ public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
         const Int8Kernels& kernels = *host_kernel_set().int8;
-        const Pieces pieces(bottom, top);
+        const Chunks chunks(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
 #pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < pieces.count(); i++) {
-            const Piece p = pieces[i];
+        for (int i = 0; i < chunks.count(); i++) {
+            const Chunk p = chunks[i];
             kernels.to_affine(p.of(bottom), p.count, scale, zero_point, p.of<int8_t>(top));
         }
         return kOk;
@@ -38,11 +39,11 @@ public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_as(*this, bottom, &top, opt));
         const Int8Kernels& kernels = *host_kernel_set().int8;
-        const Pieces pieces(bottom, top);
+        const Chunks chunks(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
 #pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < pieces.count(); i++) {
-            const Piece p = pieces[i];
+        for (int i = 0; i < chunks.count(); i++) {
+            const Chunk p = chunks[i];
             kernels.from_affine(p.of<int8_t>(bottom), p.count, scale, zero_point, p.of(top));
         }
         return kOk;
@@ -78,11 +79,11 @@ public:
         all.zero_a = a_zero_point, all.zero_b = b_zero_point, all.top_zero = top_zero_point;
         all.scale_a = a_scale, all.scale_b = b_scale, all.top_scale = 1.f / top_scale;
         all.low = activation_.low, all.high = activation_.high;
-        const Pieces pieces(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
+        const Chunks chunks(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
         const int threads = threads_for(opt, (double)top.total() * top.elempack);
 #pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < pieces.count(); i++) {
-            const Piece p = pieces[i];
+        for (int i = 0; i < chunks.count(); i++) {
+            const Chunk p = chunks[i];
             Int8Affine part = all;
             part.a = p.of<int8_t>(a), part.b = b.empty() ? nullptr : p.of<int8_t>(b);
             part.n = p.count;

@@ -10,7 +10,7 @@ namespace quoll {
 
 namespace {
 
-// Values of k that a word of the smallest weights has; a multiple of it fits all.
+// Values of k that a k-group of the smallest weights has; a multiple of it fits all.
 enum { kWord = 8 };
 // From so many rows on unpacked weights are worth their memory.
 enum { kManyRows = 9 };
@@ -26,8 +26,8 @@ int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
     inputs_count_ = k;
     k_ = (k + kWord - 1) / kWord * kWord;
     const int lanes = int8_->lanes, panels = (n + lanes - 1) / lanes;
-    // Rows of a word's columns, as the number of words may exceed an int.
-    weights_.create(lanes, (int)(panels * (panel_words() / lanes)));
+    // Rows of a k-group's columns, as the number of k-groups may exceed an int.
+    weights_.create(lanes, (int)(panels * (panel_k_groups() / lanes)));
     scales_.create(lanes, (int)(panels * blocks));
     zeros_ = product_bias(host_kernel_set(), nullptr, n_);
     if (weights_.empty() || scales_.empty() || zeros_.empty()) {
@@ -72,7 +72,8 @@ int BlockMatrix::create(const Layer& layer, DType storage, const float* weights,
     QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, 1));
     const size_t lanes = int8_->lanes;
     for (int j = 0; j < n; j++) {
-        uint16_t* to = (uint16_t*)((int32_t*)weights_.data + j / lanes * panel_words()) + j % lanes;
+        uint16_t* to =
+            (uint16_t*)((int32_t*)weights_.data + j / lanes * panel_k_groups()) + j % lanes;
         for (int i = 0; i < k; i++) {
             const float w = weights[j * n_step + i * k_step];
             to[i * lanes] = form_ ? float32_to_bfloat16(w) : float32_to_float16(w);
@@ -90,21 +91,22 @@ void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const 
     const float* scale = (const float*)scales.data + j * blocks;
     float* to = (float*)scales_.data + j / lanes * blocks * lanes + j % lanes;
     for (int64_t i = 0; i < blocks; i++) to[i * lanes] = 1.f / scale[i];
-    uint32_t* word = (uint32_t*)weights_.data + j / lanes * panel_words() + j % lanes;
+    uint32_t* k_group_bits = (uint32_t*)weights_.data + j / lanes * panel_k_groups() + j % lanes;
     const unsigned mask = (1u << quant.bits) - 1, sign = 1u << (quant.bits - 1);
     for (int i = 0; i < k; i++) {
         const int64_t bit = (int64_t)i * quant.bits, at = bit / 8;
         unsigned value = from[at];
         if (at + 1 < bytes) value |= (unsigned)from[at + 1] << 8;
         value = ((value >> bit % 8 & mask) ^ sign) - sign;
-        word[(size_t)(i / each) * lanes] |= (value & ((1u << bits_) - 1)) << i % each * bits_;
+        k_group_bits[(size_t)(i / each) * lanes] |= (value & ((1u << bits_) - 1))
+                                                    << i % each * bits_;
     }
 }
 
 BlockTile BlockMatrix::panel(size_t p) const {
     const size_t lanes = int8_->lanes, first = p * blocks() * lanes;
     BlockTile tile = {};
-    tile.b = (const int32_t*)weights_.data + p * panel_words();
+    tile.b = (const int32_t*)weights_.data + p * panel_k_groups();
     tile.scale = (const float*)scales_.data + first;
     tile.offset = offsets_.empty() ? nullptr : (const float*)offsets_.data + first;
     tile.k = k_, tile.block = block_;
@@ -198,7 +200,7 @@ void BlockMatrix::many_rows(const Mat& a, int m, size_t p, float* unpacked, floa
 
 int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t c_row,
                           const Option& opt) const {
-    // With whole words, and times the factors of the inputs.
+    // With whole k-groups, and times the factors of the inputs.
     Mat rows(k_, m, (size_t)4u, opt.workspace_allocator);
     if (rows.empty()) return kOutOfMemory;
     for (int i = 0; i < m; i++) {

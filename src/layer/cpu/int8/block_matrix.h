@@ -26,7 +26,7 @@ public:
                  const Option& opt) const;
 
 private:
-    size_t panel_words() const { return (size_t)k_ * bits_ / 32 * int8_->lanes; }
+    size_t panel_k_groups() const { return (size_t)k_ * bits_ / 32 * int8_->lanes; }
     int blocks() const { return (k_ + block_ - 1) / block_; }
     int reserve(const Layer& layer, int n, int k, int64_t blocks);
     void pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j, int k);
@@ -41,10 +41,10 @@ private:
 
     const KernelSet* kernels_ = nullptr;
     const Int8Kernels* int8_ = nullptr;
-    int n_ = 0, inputs_count_ = 0, k_ = 0;  // k_: rounded up to whole words
+    int n_ = 0, inputs_count_ = 0, k_ = 0;  // k_: rounded up to whole k-groups
     int bits_ = 0, block_ = 0;              // 4 or 8; 16: the half_ kernels
     int form_ = 0;                          // index of the kernels
-    Mat weights_;                           // words [columns / lanes][k_ / (32 / bits)][lanes]
+    Mat weights_;                           // k-groups [columns / lanes][k_ / (32 / bits)][lanes]
     Mat scales_;   // what blocks are multiplied by, [columns / lanes][blocks][lanes]
     Mat offsets_;  // empty, or what the zero points leave, as scales_
     Mat inputs_;   // empty, or a factor for each value of a row

@@ -12,7 +12,7 @@ namespace s = simd;
 
 constexpr size_t kWordK = s::kHasDotU8S8 ? 4 : 2;
 constexpr int kOffset = s::kHasDotU8S8 ? 128 : 0;
-// A value of A among the words.
+// A value of A among the k-groups.
 using Element = std::conditional_t<s::kHasDotU8S8, uint8_t, int16_t>;
 
 // ---------------------------------------------------------------- products
@@ -245,13 +245,13 @@ void input_packed(const Int8Input& t) {
     }
 }
 
-// The words of N pixels from neighbouring channels, `count` of which exist.
+// The k-groups of N pixels from neighbouring channels, `count` of which exist.
 template <class T, size_t N>
-QUOLL_INLINE s::veci<N> planar_words(const Int8Input& t, const T* src, int count, size_t pixel) {
+QUOLL_INLINE s::veci<N> planar_k_groups(const Int8Input& t, const T* src, int count, size_t pixel) {
     using I = s::veci<N>;
     constexpr int bits = 32 / (int)kWordK;
     const auto scale = s::vecf<N>::set(t.scale);
-    I word = I::zero();
+    I k_group_bits = I::zero();
     s::unroll<kWordK>([&](auto e) QUOLL_INLINE_LAMBDA {
         I x = I::zero();
         if ((int)e() < count) {
@@ -266,9 +266,9 @@ QUOLL_INLINE s::veci<N> planar_words(const Int8Input& t, const T* src, int count
             }
         }
         x = (x + I::set(kOffset)) & I::set(s::kHasDotU8S8 ? 0xff : 0xffff);
-        word = word | x.template shift_left<(int)e() * bits>();
+        k_group_bits = k_group_bits | x.template shift_left<(int)e() * bits>();
     });
-    return word;
+    return k_group_bits;
 }
 
 template <class T>
@@ -280,13 +280,13 @@ void input_planar(const Int8Input& t) {
         const int count = t.channels - c;
         for_steps(t.pixels, [&](auto lanes, size_t p) QUOLL_INLINE_LAMBDA {
             constexpr size_t N = decltype(lanes)::value;
-            alignas(64) int32_t words[N];
-            planar_words<T, N>(t, src, count, p).store(words);
+            alignas(64) int32_t k_groups[N];
+            planar_k_groups<T, N>(t, src, count, p).store(k_groups);
             if (step == (ptrdiff_t)sizeof(int32_t)) {
-                memcpy(dst + p * sizeof(int32_t), words, sizeof(words));
+                memcpy(dst + p * sizeof(int32_t), k_groups, sizeof(k_groups));
             } else {
                 for (size_t i = 0; i < N; i++)
-                    memcpy(dst + (ptrdiff_t)(p + i) * step, &words[i], sizeof(int32_t));
+                    memcpy(dst + (ptrdiff_t)(p + i) * step, &k_groups[i], sizeof(int32_t));
             }
         });
     }
@@ -299,7 +299,7 @@ void join_rows(const Int8Rows& t) {
     constexpr int bits = 32 / (int)kWordK;
     for_steps(t.n, [&](auto lanes, size_t i) QUOLL_INLINE_LAMBDA {
         using I = s::veci<decltype(lanes)::value>;
-        I word = I::zero();
+        I k_group_bits = I::zero();
         s::unroll<rows>([&](auto r) QUOLL_INLINE_LAMBDA {
             I x = I::zero();
             if constexpr (s::kHasDotU8S8) {
@@ -308,15 +308,15 @@ void join_rows(const Int8Rows& t) {
                 x = s::load_s8<I::kSize>(t.rows[r] + i);
                 if (r + 1 < rows) x = x & I::set(0xffff);
             }
-            word = word | x.template shift_left<(int)r() * bits>();
+            k_group_bits = k_group_bits | x.template shift_left<(int)r() * bits>();
         });
         // Of s8 values the top bit is what an offset of 128 changes.
-        if constexpr (s::kHasDotU8S8) word = word ^ I::set((int32_t)0x80808080);
-        word.store(t.words + i);
+        if constexpr (s::kHasDotU8S8) k_group_bits = k_group_bits ^ I::set((int32_t)0x80808080);
+        k_group_bits.store(t.k_groups + i);
     });
 }
 
-void words(const Int8Rows& t) {
+void k_groups(const Int8Rows& t) {
     if (t.count == 1) return join_rows<1>(t);
     if (t.count == 2) return join_rows<2>(t);
     if constexpr (kWordK == 4) {
@@ -333,7 +333,7 @@ QUOLL_INLINE void window_tile(const Int8Windows& t, int x) {
     const V init = V::load(t.init);
 #pragma GCC unroll 8
     for (int i = 0; i < T; i++) sum[i] = init;
-    const int32_t* const first = t.words + (size_t)x * t.step;
+    const int32_t* const first = t.k_groups + (size_t)x * t.step;
     const int32_t* weight = t.weight;
     for (int k = 0; k < t.num_taps; k++, weight += N) {
         const V w = V::load(weight);
@@ -565,7 +565,7 @@ void store_s8(const Int8Store& t) { store_tile_s8<Held::kValues>(t); }
 
 // ---------------------------------------------------------------- weights in blocks
 
-// Words from what is read to what is fetched.
+// k-groups from what is read to what is fetched.
 constexpr size_t kAhead = 1024;
 
 template <int bits, size_t rows>
@@ -581,16 +581,16 @@ void block_tile(const BlockTile& t) {
     const float *scale = t.scale, *offset = t.offset, *a_sum = t.a_sum;
     const int32_t* b = (const int32_t*)t.b;
     for (size_t left = t.k; left > 0; scale += s::kLanes) {
-        size_t words = s::min_size(left, t.block) / values;
-        left -= words * values;
+        size_t k_groups = s::min_size(left, t.block) / values;
+        left -= k_groups * values;
         V sum[rows * chains];
         s::unroll<rows * chains>([&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = V::zero(); });
         do {
-            const I word = I::load(b);
+            const I k_group_bits = I::load(b);
             // One stream does not saturate the memory; a prefetch does no harm behind the end.
             if (rows == 1) __builtin_prefetch(b + kAhead);
             s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
-                const V x = s::signed_part<bits, (int)decltype(i)::value>(word);
+                const V x = s::signed_part<bits, (int)decltype(i)::value>(k_group_bits);
                 s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
                     const V y = V::set(a[m][i]);
                     sum[m * chains + i % chains] = fma(y, x, sum[m * chains + i % chains]);
@@ -598,7 +598,7 @@ void block_tile(const BlockTile& t) {
             });
             b += s::kLanes;
             s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] += values; });
-        } while (--words);
+        } while (--k_groups);
         const V factor = V::load(scale);
         s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
             V all = sum[m * chains];
@@ -628,9 +628,10 @@ void block_unpack(const BlockTile& t) {
         const size_t at = k / t.block * s::kLanes;
         const V factor = V::load(t.scale + at);
         const V offset = t.offset ? V::load(t.offset + at) : V::zero();
-        const auto word = s::veci<s::kLanes>::load(b);
+        const auto k_group_bits = s::veci<s::kLanes>::load(b);
         s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
-            fma(s::signed_part<bits, (int)decltype(i)::value>(word), factor, offset).store(out);
+            fma(s::signed_part<bits, (int)decltype(i)::value>(k_group_bits), factor, offset)
+                .store(out);
             out += t.out_row;
         });
     }

@@ -1,10 +1,10 @@
 // Kernels of int8 matrix products with exact int32 sums, C = A B, and of what lies around them:
 // rounding and laying out the activations, and turning sums into f32 or int8.
 //
-// k runs in words of 32 bits, the operands of one lane of a dot product: four 8-bit values where
+// k runs in k-groups of 32 bits, the operands of one lane of a dot product: four 8-bit values where
 // the machine multiplies those (VNNI: u8 by s8, so that activations carry an offset of 128 and
 // `init` takes it out again), else two 16-bit ones. A is read where it lies, B comes in panels, as
-// gemm.h describes, in words instead of floats.
+// gemm.h describes, in k-groups instead of floats.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_H
 #define QUOLL_LAYER_CPU_INT8_INT8_H
 
@@ -16,8 +16,8 @@
 namespace quoll {
 
 // sums[m * width + n] = init[n] + sum over k of A(m, k) B(k, n), where width is that of the panel:
-// A's word k of row m is a[m * a_row + blocks[i].a + kk] and meets the panel's row blocks[i].k +
-// kk, each `width` words. At least one block of at least one word.
+// A's k-group k of row m is a[m * a_row + blocks[i].a + kk] and meets the panel's row blocks[i].k +
+// kk, each `width` k-groups. At least one block of at least one k-group.
 struct Int8Tile {
     const int32_t* a;
     ptrdiff_t a_row;
@@ -51,11 +51,11 @@ struct Int8Store {
 };
 typedef void (*Int8StoreKernel)(const Int8Store& store);
 
-// `pixels` pixels of `channels` channels as elements of words: value (p, c) at
+// `pixels` pixels of `channels` channels as elements of k-groups: value (p, c) at
 // src[p * src_pixel + c / pack * src_block + c % pack] (pack is the kernel's) goes to
 // dst[p * dst_pixel + c / dst_pack * dst_block + c % dst_pack]. f32 is rounded with `scale` as
-// float2int8 does. channels is a multiple of pack and dst_pack one of pack and word_k; for pack 1
-// the last word of a pixel is completed by zeros.
+// float2int8 does. channels is a multiple of pack and dst_pack one of pack and k_group; for pack 1
+// the last k-group of a pixel is completed by zeros.
 struct Int8Input {
     const void* src;
     ptrdiff_t src_pixel, src_block;
@@ -71,20 +71,21 @@ typedef void (*Int8InputKernel)(const Int8Input& input);
 // out[i] = float2int8(in[i] * scale).
 typedef void (*Int8RoundKernel)(const float* in, size_t n, float scale, int8_t* out);
 
-// Windows of single channels: the words join kernel rows, and a tap is a column of such a word.
-// words[i]: value e is rows[e][i] plus the offset; `count` rows, word_k at most, what else a word
-// has room for is unspecified.
+// Windows of single channels: the k-groups join kernel rows, and a tap is a column of such a
+// k-group. k_groups[i]: value e is rows[e][i] plus the offset; `count` rows, k_group at most, what
+// else a k-group has room for is unspecified.
 struct Int8Rows {
     const int8_t* rows[4];
     int count;
     size_t n;
-    int32_t* words;
+    int32_t* k_groups;
 };
 typedef void (*Int8RowsKernel)(const Int8Rows& rows);
-// sums[x * pack + c] = init[c] + sum over taps of words[x * step + taps[k] + c] by weight[k * pack
+// sums[x * pack + c] = init[c] + sum over taps of k_groups[x * step + taps[k] + c] by weight[k *
+// pack
 // + c], for x < count. pack is 4, 8 or 16 and no more than the lanes, or 1 where there is one.
 struct Int8Windows {
-    const int32_t* words;
+    const int32_t* k_groups;
     size_t step;
     const ptrdiff_t* taps;
     int num_taps, pack;
@@ -127,8 +128,8 @@ typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t
 // Weights that share a scale in blocks of k, by f32 values: for `lanes` columns n
 //     out[m * out_row + n] = sum over blocks of scale[block][n] * sum of a[m * a_row + k] * B(k, n)
 // plus, where there are offsets, offset[block][n] * a_sum[m * a_sum_row + block];
-// where b has a word a column for every 32 / bits of k: [k / (32 / bits)][lanes], the values of a
-// word in order. k and block are multiples of 8.
+// where b has a k-group a column for every 32 / bits of k: [k / (32 / bits)][lanes], the values of
+// a k-group in order. k and block are multiples of 8.
 struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
@@ -149,9 +150,9 @@ enum { kBlockRows = 4 };
 struct Int8Kernels {
     const char* name;
     int lanes;
-    int vectors;   // of a full panel; a narrow one has a single vector
+    int vectors;   // of a full panel; a single-vector one has a single vector
     int max_rows;  // tiles with 1 to max_rows rows exist
-    int word_k;    // values of a word, 4 or 2; an element of A has 4 / word_k bytes
+    int k_group;   // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
     int offset;    // added to activations
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16

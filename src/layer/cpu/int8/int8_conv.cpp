@@ -15,16 +15,16 @@ const double kMostOutputs = 1 << 26;
 int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
 
 // Bytes of an element of A.
-int element_bytes(const Int8Kernels& kernels) { return 4 / kernels.word_k; }
+int element_bytes(const Int8Kernels& kernels) { return 4 / kernels.k_group; }
 
-// Channels of a block: a cache line of elements at most, whole words and whole source packs.
+// Channels of a block: a cache line of elements at most, whole k-groups and whole source packs.
 int block_channels(const Int8Kernels& kernels, int channels, int pack) {
-    const int unit = std::max(pack, kernels.word_k), most = 64 / element_bytes(kernels);
+    const int unit = std::max(pack, kernels.k_group), most = 64 / element_bytes(kernels);
     const int blocks = (channels + most - 1) / most;
     return round_up((channels + blocks - 1) / blocks, unit);
 }
 
-// The order in which the words of the laid out input meet the weights of an output,
+// The order in which the k-groups of the laid out input meet the weights of an output,
 // [channels][taps].
 std::vector<int> weight_order(int channels, int block, int taps) {
     std::vector<int> order;
@@ -98,8 +98,8 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
 }
 
 // Row `row` of group `group`: all its channel blocks.
-void Int8Conv::lay_out_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y,
-                           int group, int row, char* to) const {
+void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y,
+                        int group, int row, char* to) const {
     const int bytes = element_bytes(*kernels_), pad = pad_value_ + kernels_->offset;
     const int64_t line = (int64_t)x.size * block_, sy = (int64_t)row * y.step - y.before;
     const int64_t plane = line * y.size;
@@ -135,15 +135,14 @@ void Int8Conv::lay_out_row(const Mat& in, const ConvGeometry& g, const Axis& x, 
     kernel[input_index(in_pack_)](input);
 }
 
-void Int8Conv::lay_out(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
-                       int threads) const {
+void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
+                      int threads) const {
     const size_t group_bytes =
         (size_t)x.size * y.size * block_ * blocks_ * element_bytes(*kernels_);
     const int64_t rows = (int64_t)g.group * y.size;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t i = 0; i < rows; i++)
-        lay_out_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size),
-                    to + i / y.size * group_bytes);
+        pack_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size), to + i / y.size * group_bytes);
 }
 
 // Whether outputs are one line.
@@ -153,21 +152,21 @@ bool Int8Conv::is_flat(const ConvGeometry& g, const Axis& x, const Axis& y) {
 
 // Lines of outputs, cut into tiles.
 std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, const Axis& y) const {
-    const ptrdiff_t pixel = block_ / kernels_->word_k;  // words
+    const ptrdiff_t pixel = block_ / kernels_->k_group;  // k-groups
     const bool flat = is_flat(g, x, y);
     const int width = flat ? g.x.out * g.y.out : g.x.out, height = flat ? 1 : g.y.out;
-    const int pieces = (width + kernels_->max_rows - 1) / kernels_->max_rows;
+    const int partitions = (width + kernels_->max_rows - 1) / kernels_->max_rows;
     std::vector<GemmRows> rows;
-    rows.reserve((size_t)pieces * height);
+    rows.reserve((size_t)partitions * height);
     for (int j = 0; j < height; j++) {
-        for (int i = 0; i < pieces; i++) {
-            const ptrdiff_t at = (ptrdiff_t)piece_begin(width, pieces, i);
+        for (int i = 0; i < partitions; i++) {
+            const ptrdiff_t at = (ptrdiff_t)partition_begin(width, partitions, i);
             GemmRows r = {};
             r.a = ((ptrdiff_t)j * y.stride * x.size + at * x.stride) * pixel;
             r.a_row = x.stride * pixel;
             r.c = ((ptrdiff_t)j * g.x.out + at) * out_pack_;
             r.c_row = out_pack_;
-            r.rows = (int)piece_length(width, pieces, i);
+            r.rows = (int)partition_length(width, partitions, i);
             rows.push_back(r);
         }
     }
@@ -176,7 +175,7 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, cons
 
 std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axis& x, const Axis& y,
                                       size_t* block_k) const {
-    const ptrdiff_t pixel = block_ / kernels_->word_k;
+    const ptrdiff_t pixel = block_ / kernels_->k_group;
     const int columns = runs_ ? 1 : g.x.kernel;
     *block_k = (size_t)pixel * (runs_ ? g.x.kernel : 1);
     std::vector<GemmBlock> blocks;
@@ -190,13 +189,13 @@ std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axis& x, cons
 }
 
 Int8Result Int8Conv::result(const Blobs& b, int group) const {
-    const size_t size = b.narrow ? 1 : sizeof(float);
+    const size_t size = b.to_s8 ? 1 : sizeof(float);
     Int8Result r = {};
     r.weights = &weights_[group];
     r.c = (char*)b.c + group * (out_channels_ / out_pack_) * b.c_block * size;
     r.c_pack = out_pack_;
     r.c_block = (ptrdiff_t)b.c_block;
-    r.narrow = b.narrow;
+    r.to_s8 = b.to_s8;
     r.top_scale = top_scale_;
     r.affine = affine_, r.top_zero = top_zero_;
     r.activation = b.activation;
@@ -206,7 +205,7 @@ Int8Result Int8Conv::result(const Blobs& b, int group) const {
 }
 
 TileShape Int8Conv::tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
-                             bool narrow) const {
+                             bool to_s8) const {
     const auto axis = [](const WindowAxis& a) {
         return ConvAxis{a.in, a.out, a.kernel, a.stride, a.dilation, a.before};
     };
@@ -216,8 +215,8 @@ TileShape Int8Conv::tiles_of(const ConvGeometry& g, size_t in_step, size_t out_s
     conv.in_pack = in_pack_, conv.out_pack = out_pack_;
     conv.in_step = in_step, conv.out_step = out_step;
     TileShape shape = tile_shape(conv);
-    shape.narrow_in = in == DType::s8;
-    shape.narrow_out = narrow;
+    shape.reduced_in = in == DType::s8;
+    shape.reduced_out = to_s8;
     return shape;
 }
 
@@ -235,16 +234,16 @@ std::shared_ptr<const Int8TilePlan> Int8Conv::plan(const ConvolutionFields& s,
                                                    const ConvGeometry& g, const Shape& bottom,
                                                    const Option& opt) const {
     if (!units_ || (double)g.x.out * g.y.out > kMostOutputs) return nullptr;
-    const bool flat = is_flat_input(s, bottom), narrow = s.int8_output();
+    const bool flat = is_flat_input(s, bottom), to_s8 = s.int8_output();
     const auto step = [&](int w, int h, DType dtype, int pack) {
         return Mat::channel_step(s.axes + 1, w, h, 1, dtype_size(dtype) * pack) * pack;
     };
     const TileShape shape =
-        flat ? tiles_of(g, in_pack_, out_pack_, bottom.dtype, narrow)
+        flat ? tiles_of(g, in_pack_, out_pack_, bottom.dtype, to_s8)
              : tiles_of(g, step(g.x.in, g.y.in, bottom.dtype, in_pack_),
-                        step(g.x.out, g.y.out, narrow ? DType::s8 : DType::f32, out_pack_),
-                        bottom.dtype, narrow);
-    if (!Int8TilePlan::takes(shape)) return nullptr;
+                        step(g.x.out, g.y.out, to_s8 ? DType::s8 : DType::f32, out_pack_),
+                        bottom.dtype, to_s8);
+    if (!Int8TilePlan::is_supported(shape)) return nullptr;
     const std::shared_ptr<const Int8TilePlan> made =
         std::make_shared<const Int8TilePlan>(*units_, shape, block_, threads_of(g, opt));
     return beats_vectors(*made, g) ? made : nullptr;
@@ -270,20 +269,20 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
     const double bytes =
         (double)x.size * y.size * block_ * blocks_ * g.group * element_bytes(*kernels_);
     if ((double)x.size * y.size > most || bytes > INT_MAX) return kUnsuitable;
-    Mat words((int)bytes, (size_t)1u, opt.workspace_allocator);
-    if (words.empty()) return kOutOfMemory;
-    lay_out(b.in, g, x, y, (char*)words.data, threads);
+    Mat k_groups((int)bytes, (size_t)1u, opt.workspace_allocator);
+    if (k_groups.empty()) return kOutOfMemory;
+    pack_a(b.in, g, x, y, (char*)k_groups.data, threads);
 
     const std::vector<GemmRows> rows = lines(g, x, y);
     Int8Problem p = {};
     const std::vector<GemmBlock> blocks = taps(g, x, y, &p.block_k);
-    const size_t group_words = (size_t)bytes / 4 / g.group;
+    const size_t group_k_groups = (size_t)bytes / 4 / g.group;
     p.rows = rows.data(), p.num_rows = rows.size();
     p.blocks = blocks.data(), p.num_blocks = blocks.size();
-    p.row_words = group_words / rows.size() + 1;
+    p.row_k_groups = group_k_groups / rows.size() + 1;
     for (int i = 0; i < g.group; i++) {
         (Int8Result&)p = result(b, i);
-        p.a = (const int32_t*)words.data + i * group_words;
+        p.a = (const int32_t*)k_groups.data + i * group_k_groups;
         int8_run(p, threads);
     }
     return kOk;
@@ -294,17 +293,17 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     const bool sums_only = s.add_input && added.empty();
     Blobs b = {};
     b.in = bottom;
-    b.narrow = s.int8_output() && !sums_only;
+    b.to_s8 = s.int8_output() && !sums_only;
     b.activation = sums_only ? &no_activation_ : &activation_;
     const bool flat = is_flat_input(s, bottom.logical_shape());
     if (!flat) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &b.in));
-    const DType dtype = b.narrow ? DType::s8 : DType::f32;
+    const DType dtype = b.to_s8 ? DType::s8 : DType::f32;
     Mat channels, add;
     if (!added.empty()) QUOLL_RETURN_IF_ERROR(with_elempack(added, out_pack_, opt, &add));
     if (flat) {
         top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
         channels = top;
-    } else if (!b.narrow && !add.empty() && add.data == top.data) {
+    } else if (!b.to_s8 && !add.empty() && add.data == top.data) {
         channels = top;
     } else {
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, out_pack_, opt, &top, &channels));
@@ -317,9 +316,9 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     if (!tiles) return run_vectors(g, b, threads, opt);
     // A blob may lie within a larger one.
     const TileShape shape =
-        tiles_of(g, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.c_block, b.in.dtype, b.narrow);
+        tiles_of(g, (b.in.dims == 1 ? 1 : b.in.cstep) * in_pack_, b.c_block, b.in.dtype, b.to_s8);
     if (tiles->shape() == shape && tiles->threads() == threads) return run_tiles(*tiles, g, b, opt);
-    if (!Int8TilePlan::takes(shape)) return run_vectors(g, b, threads, opt);
+    if (!Int8TilePlan::is_supported(shape)) return run_vectors(g, b, threads, opt);
     return run_tiles(Int8TilePlan(*units_, shape, block_, threads), g, b, opt);
 }
 

@@ -42,23 +42,23 @@ private:
         Mat in;
         void* c;
         size_t c_block;  // values
-        bool narrow;
+        bool to_s8;
         const float* add;  // null, or in the layout of c, apart from the step between blocks
         size_t add_block;
         const FusedActivation* activation;
     };
     Int8Result result(const Blobs& b, int group) const;
     TileShape tiles_of(const ConvGeometry& g, size_t in_step, size_t out_step, DType in,
-                       bool narrow) const;
+                       bool to_s8) const;
     int threads_of(const ConvGeometry& g, const Option& opt) const;
     bool beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const;
     int run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
                   const Option& opt) const;
     int run_vectors(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
-    void lay_out(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
-                 int threads) const;
-    void lay_out_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, int group,
-                     int row, char* to) const;
+    void pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
+                int threads) const;
+    void pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, int group,
+                  int row, char* to) const;
     static bool is_flat(const ConvGeometry& g, const Axis& x, const Axis& y);
     std::vector<GemmRows> lines(const ConvGeometry& g, const Axis& x, const Axis& y) const;
     std::vector<GemmBlock> taps(const ConvGeometry& g, const Axis& x, const Axis& y,

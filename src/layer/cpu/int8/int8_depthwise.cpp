@@ -47,7 +47,7 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
     const int pack = block_channels(*kernels_, s.num_output, opt), maxk = s.maxk();
     const bool fits = int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0);
     if (!fits || (pack == 1 && int8_->lanes > 1)) return kOk;
-    joined_ = int8_->word_k;
+    joined_ = int8_->k_group;
     const int blocks = (s.num_output + pack - 1) / pack;
     const int groups = (s.kernel_h + joined_ - 1) / joined_;
     weight_.create(groups * s.kernel_w * pack, blocks);
@@ -60,8 +60,8 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
     }
     for (Mat* m : {&weight_, &scale_, &bias_, &start_}) m->fill(0.f);
     input_scale_ = s.bottom_blob_int8_scales[0];
-    narrow_ = s.int8_output();
-    top_scale_ = narrow_ ? s.top_blob_int8_scales[0] : 0.f;
+    to_s8_ = s.int8_output();
+    top_scale_ = to_s8_ ? s.top_blob_int8_scales[0] : 0.f;
     affine_ = s.int8_affine != 0, top_zero_ = s.top_zero_point;
     activation_ = FusedActivation(*kernels_, Activation(s.activation_type, s.activation_params));
     const Mat& scales = s.weight_data_int8_scales;
@@ -72,9 +72,9 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
         int sum = 0;
         for (int k = 0; k < maxk; k++) {
             const int ky = k / s.kernel_w, kx = k % s.kernel_w;
-            const size_t word = (size_t)(ky / joined_ * s.kernel_w + kx) * pack + p % pack;
+            const size_t k_group_index = (size_t)(ky / joined_ * s.kernel_w + kx) * pack + p % pack;
             const int16_t wide = from[k];  // its first byte is the s8 value
-            memcpy(block + 4 * word + ky % joined_ * element, &wide, element);
+            memcpy(block + 4 * k_group_index + ky % joined_ * element, &wide, element);
             sum += from[k];
         }
         ((int32_t*)start_.data)[p] = -sum * (int8_->offset + s.bottom_zero_point);
@@ -102,10 +102,10 @@ void Int8Depthwise::finish(int q, int32_t* sums, size_t count, void* out) const 
     store.affine = affine_, store.top_zero = top_zero_;
     store.c_row = kRun;
     store.columns = in_order;
-    Int8StoreKernel kernel = narrow_ ? int8_->finish_s8 : int8_->finish_f32;
-    const size_t size = narrow_ ? 1 : sizeof(float);
+    Int8StoreKernel kernel = to_s8_ ? int8_->finish_s8 : int8_->finish_f32;
+    const size_t size = to_s8_ ? 1 : sizeof(float);
     store.used = kRun, store.run = int8_->lanes;
-    if (activation_.pass && narrow_) {
+    if (activation_.pass && to_s8_) {
         store.c = sums;
         store.rows = (int)((count + kRun - 1) / kRun);
         int8_->finish_f32(store);
@@ -123,7 +123,7 @@ void Int8Depthwise::finish(int q, int32_t* sums, size_t count, void* out) const 
         store.rows = 1;
         kernel(store);
     }
-    if (!narrow_) activation_.finish((float*)out, count);
+    if (!to_s8_) activation_.finish((float*)out, count);
 }
 
 int Int8Depthwise::forward(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
@@ -132,7 +132,7 @@ int Int8Depthwise::forward(const ConvolutionFields& s, const ConvGeometry& g, co
     Mat in, channels;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
     QUOLL_RETURN_IF_ERROR(
-        create_conv_top(s, g, narrow_ ? DType::s8 : DType::f32, pack_, opt, &top, &channels));
+        create_conv_top(s, g, to_s8_ ? DType::s8 : DType::f32, pack_, opt, &top, &channels));
     return run(s, g, in, channels, opt);
 }
 
@@ -141,7 +141,7 @@ int Int8Depthwise::forward_completed(const ConvolutionFields& s, const ConvGeome
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     const int all = (s.num_output + pack_ - 1) / pack_ * pack_;
-    const DType dtype = narrow_ ? DType::s8 : DType::f32;
+    const DType dtype = to_s8_ ? DType::s8 : DType::f32;
     Mat in, planar(Shape(g.x.in, g.y.in, all, bottom.dtype), 1, temporary.blob_allocator), channels;
     Mat out(Shape(g.x.out, g.y.out, all, dtype), pack_, temporary.blob_allocator);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &in));
@@ -174,23 +174,24 @@ public:
     int64_t bytes() const {
         if (columns_ > 16 * ((int64_t)g_.x.in + g_.x.out + 256)) return -1;
         const double bytes = 8. * round_up((size_t)groups_ * g_.x.kernel) +
-                             4. * (sums() + (double)word_row() * groups_) +
+                             4. * (sums() + (double)k_group_row() * groups_) +
                              (double)row_ * (g_.y.in + 1) + 64;
         return bytes > INT_MAX ? -1 : (int64_t)bytes / 64 * 64;
     }
     void begin(char* memory) {
         taps_ = (ptrdiff_t*)memory;
         sums_ = (int32_t*)(taps_ + round_up(groups_ * g_.x.kernel));
-        words_ = sums_ + sums();
-        rows_ = (int8_t*)(words_ + word_row() * groups_);
+        k_groups_ = sums_ + sums();
+        rows_ = (int8_t*)(k_groups_ + k_group_row() * groups_);
         for (int k = 0; k < groups_; k++)
             for (int x = 0; x < g_.x.kernel; x++)
                 taps_[k * g_.x.kernel + x] =
-                    (ptrdiff_t)(k * word_row()) + (ptrdiff_t)x * g_.x.dilation * own_.pack_;
+                    (ptrdiff_t)(k * k_group_row()) + (ptrdiff_t)x * g_.x.dilation * own_.pack_;
         // Columns beside the input stay what they are; the row of padding is the last.
         const uint32_t mask = own_.joined_ == 4 ? 0xff : 0xffff, value = pad_ + own_.int8_->offset;
-        const uint32_t word = (value & mask) * (own_.joined_ == 4 ? 0x01010101u : 0x00010001u);
-        std::fill_n(words_, word_row() * groups_, (int32_t)word);
+        const uint32_t k_group_bits =
+            (value & mask) * (own_.joined_ == 4 ? 0x01010101u : 0x00010001u);
+        std::fill_n(k_groups_, k_group_row() * groups_, (int32_t)k_group_bits);
         std::fill_n(rows_ + g_.y.in * row_, row_, (int8_t)pad_);
     }
     // Rows y0 <= y < y1 of block q.
@@ -199,7 +200,7 @@ public:
         channel_ = (const char*)in_.data + q * in_.cstep * own_.pack_ * in_size;
         ready_ = std::max<int64_t>(0, (int64_t)y0 * g_.y.stride - g_.y.before);
         Int8Windows t = {};
-        t.words = words_;
+        t.k_groups = k_groups_;
         t.step = (size_t)g_.x.stride * own_.pack_;
         t.taps = taps_, t.num_taps = groups_ * g_.x.kernel;
         t.pack = own_.pack_;
@@ -220,7 +221,7 @@ public:
 
 private:
     size_t sums() const { return round_up(rows_together_ * out_row_); }
-    size_t word_row() const { return round_up((size_t)columns_ * own_.pack_); }
+    size_t k_group_row() const { return round_up((size_t)columns_ * own_.pack_); }
     // The input's row y as s8; of what lies outside, padding.
     const int8_t* row(int64_t y) {
         if (y < 0 || y >= g_.y.in) return rows_ + g_.y.in * row_;
@@ -230,7 +231,7 @@ private:
                                  rows_ + ready_ * row_);
         return rows_ + y * row_;
     }
-    // The words under output row y.
+    // The k-groups under output row y.
     void join(int y) {
         const int64_t first = std::max(0, -g_.x.before), column = std::max(0, g_.x.before);
         const int64_t count = std::min<int64_t>(g_.x.in - first, columns_ - column);
@@ -244,8 +245,8 @@ private:
                                 (int64_t)(ky + i) * g_.y.dilation) +
                             first * own_.pack_;
             t.n = (size_t)count * own_.pack_;
-            t.words = words_ + k * word_row() + column * own_.pack_;
-            own_.int8_->words(t);
+            t.k_groups = k_groups_ + k * k_group_row() + column * own_.pack_;
+            own_.int8_->k_groups(t);
         }
     }
 
@@ -258,7 +259,7 @@ private:
     const int groups_;  // of kernel rows
     int rows_together_;
     ptrdiff_t* taps_ = nullptr;
-    int32_t *sums_ = nullptr, *words_ = nullptr;
+    int32_t *sums_ = nullptr, *k_groups_ = nullptr;
     int8_t* rows_ = nullptr;  // of a channel block that is f32; behind them one of padding
     const char* channel_ = nullptr;
     int64_t ready_ = 0;  // rows up to this one are rounded
@@ -273,7 +274,7 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
     if (bytes < 0) return kUnsuitable;
     Mat memory((int)bytes, threads, (size_t)1u, opt.workspace_allocator);
     if (memory.empty()) return kOutOfMemory;
-    const size_t out_size = narrow_ ? 1 : sizeof(float);
+    const size_t out_size = to_s8_ ? 1 : sizeof(float);
     const Bands bands(channels.c, g.y.out, threads);
     const int64_t tasks = bands.count();
 #pragma omp parallel for num_threads(threads)

@@ -1,12 +1,13 @@
 // int8 convolution with one window a channel: the rows under the windows of a row of outputs become
-// rows of words, a value of each kernel row in a word, and a dot product of such words is a column
-// of the window. f32 rows are rounded as the windows reach them, sums are scaled while they are in
-// cache.
+// rows of k-groups, a value of each kernel row in a k-group, and a dot product of such k-groups is
+// a column of the window. f32 rows are rounded as the windows reach them, sums are scaled while
+// they are in cache.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 #define QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/convolution.h"
 
 namespace quoll {
@@ -37,11 +38,11 @@ private:
     const KernelSet* kernels_ = nullptr;
     const Int8Kernels* int8_ = nullptr;
     int pack_ = 0;
-    int joined_ = 0;    // kernel rows in a word, the last word has what is left
-    Mat weight_;        // words [channels / pack][kernel_h / joined][kernel_w][pack]
+    int joined_ = 0;    // kernel rows in a k-group, the last k-group has what is left
+    Mat weight_;        // k-groups [channels / pack][kernel_h / joined][kernel_w][pack]
     Mat scale_, bias_;  // [channels / pack][16]: those of a block, repeated
     Mat start_;         // s32 [channels]: of the sums, what offset and zero point leave
-    bool narrow_ = false, affine_ = false;
+    bool to_s8_ = false, affine_ = false;
     int top_zero_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;
     FusedActivation activation_;

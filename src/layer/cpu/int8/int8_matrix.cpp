@@ -15,7 +15,7 @@ namespace {
 // Values that an input kernel takes at once.
 enum { kRun = 16 };
 // Values that a thread rounds at once.
-enum { kPiece = 4096 };
+enum { kChunk = 4096 };
 
 // Below so many rows reading the weights takes as long as all the rest.
 enum { kManyRows = 8 };
@@ -51,7 +51,7 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     return kOutOfMemory;
 }
 
-void Int8Matrix::lay_out(const Mat& rows, int y, char* to) const {
+void Int8Matrix::pack_a(const Mat& rows, int y, char* to) const {
     const Int8Kernels& kernels = weights_.kernels();
     const size_t scalar = dtype_size(rows.dtype), whole = inputs_ / kRun, rest = inputs_ % kRun;
     const Int8InputKernel kernel =
@@ -69,7 +69,7 @@ void Int8Matrix::lay_out(const Mat& rows, int y, char* to) const {
     memcpy(last, (const char*)input.src + whole * kRun * scalar, rest * scalar);
     input.src = last;
     input.pixels = 1;
-    input.dst = to + whole * kRun * (4 / kernels.word_k);
+    input.dst = to + whole * kRun * (4 / kernels.k_group);
     kernel(input);
 }
 
@@ -84,8 +84,8 @@ std::shared_ptr<const Int8TilePlan> Int8Matrix::plan(int rows, DType dtype,
     TileShape shape = tile_shape(rows, n, inputs_, inputs_, n);
     shape.in_pack = row_pack(inputs_);
     shape.in_block = shape.in_pack;
-    shape.narrow_in = dtype == DType::s8;
-    if (!Int8TilePlan::takes(shape)) return nullptr;
+    shape.reduced_in = dtype == DType::s8;
+    if (!Int8TilePlan::is_supported(shape)) return nullptr;
     const std::shared_ptr<const Int8TilePlan> made =
         std::make_shared<const Int8TilePlan>(*units_, shape, step_, threads_of(rows, opt));
     return made->beats_vectors(rows, 1) ? made : nullptr;
@@ -104,21 +104,21 @@ int Int8Matrix::run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8R
 int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threads,
                             const Option& opt) const {
     const Int8Kernels& kernels = weights_.kernels();
-    const size_t words = weights_.words();
-    Mat a((int)words, rows.h, (size_t)4u, opt.workspace_allocator);
+    const size_t k_groups = weights_.k_groups();
+    Mat a((int)k_groups, rows.h, (size_t)4u, opt.workspace_allocator);
     if (a.empty()) return kOutOfMemory;
 #pragma omp parallel for num_threads(rows.h > 1 ? threads : 1)
-    for (int y = 0; y < rows.h; y++) lay_out(rows, y, a.row<char>(y));
+    for (int y = 0; y < rows.h; y++) pack_a(rows, y, a.row<char>(y));
 
-    const int pieces = (rows.h + kernels.max_rows - 1) / kernels.max_rows;
-    std::vector<GemmRows> tiles(pieces);
-    for (int i = 0; i < pieces; i++) {
-        const ptrdiff_t first = (ptrdiff_t)piece_begin(rows.h, pieces, i);
-        tiles[i].a = first * (ptrdiff_t)words;
-        tiles[i].a_row = (ptrdiff_t)words;
+    const int chunks = (rows.h + kernels.max_rows - 1) / kernels.max_rows;
+    std::vector<GemmRows> tiles(chunks);
+    for (int i = 0; i < chunks; i++) {
+        const ptrdiff_t first = (ptrdiff_t)partition_begin(rows.h, chunks, i);
+        tiles[i].a = first * (ptrdiff_t)k_groups;
+        tiles[i].a_row = (ptrdiff_t)k_groups;
         tiles[i].c = first * (ptrdiff_t)weights_.n();
         tiles[i].c_row = (ptrdiff_t)weights_.n();
-        tiles[i].rows = (int)piece_length(rows.h, pieces, i);
+        tiles[i].rows = (int)partition_length(rows.h, chunks, i);
         tiles[i].table = 0;
     }
     const GemmBlock block = {0, 0};
@@ -127,8 +127,8 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
     p.a = (const int32_t*)a.data;
     p.rows = tiles.data(), p.num_rows = tiles.size();
     p.blocks = &block, p.num_blocks = 1;
-    p.block_k = words;
-    p.row_words = words * kernels.max_rows;
+    p.block_k = k_groups;
+    p.row_k_groups = k_groups * kernels.max_rows;
     int8_run(p, threads);
     return kOk;
 }
@@ -142,22 +142,22 @@ int Int8Matrix::forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& 
                                const Option& opt) const {
     const Int8Kernels& kernels = weights_.kernels();
     const int columns = (int)weights_.columns();
-    Mat narrow(Shape(rows.w, rows.h, DType::s8), 1, opt.workspace_allocator);
+    Mat quantized(Shape(rows.w, rows.h, DType::s8), 1, opt.workspace_allocator);
     Mat factors(columns, 2, (size_t)4u, opt.workspace_allocator);
-    if (narrow.empty() || factors.empty()) return kOutOfMemory;
-    const size_t count = (size_t)rows.w * rows.h, pieces = (count + kPiece - 1) / kPiece;
-    const auto size = [&](size_t i) { return std::min<size_t>(kPiece, count - i * kPiece); };
+    if (quantized.empty() || factors.empty()) return kOutOfMemory;
+    const size_t count = (size_t)rows.w * rows.h, chunks = (count + kChunk - 1) / kChunk;
+    const auto size = [&](size_t i) { return std::min<size_t>(kChunk, count - i * kChunk); };
     float limits[2] = {0.f, 0.f};
-    for (size_t i = 0; i < pieces; i++)
-        kernels.range((const float*)rows.data + i * kPiece, size(i), limits);
+    for (size_t i = 0; i < chunks; i++)
+        kernels.range((const float*)rows.data + i * kChunk, size(i), limits);
     const AffineRange range(limits[0], limits[1]);
     const int threads = threads_for(opt, (double)count);
 #pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < (int64_t)pieces; i++)
-        kernels.to_affine((const float*)rows.data + i * kPiece, size(i), range.scale,
-                          range.zero_point, (int8_t*)narrow.data + i * kPiece);
+    for (int64_t i = 0; i < (int64_t)chunks; i++)
+        kernels.to_affine((const float*)rows.data + i * kChunk, size(i), range.scale,
+                          range.zero_point, (int8_t*)quantized.data + i * kChunk);
     weights_.rescale(range.zero_point, range.scale, factors.row<int32_t>(0), factors.row(1));
-    return multiply(tiles, narrow, factors.row<int32_t>(0), factors.row(1), top, opt);
+    return multiply(tiles, quantized, factors.row<int32_t>(0), factors.row(1), top, opt);
 }
 
 int Int8Matrix::multiply(const Int8TilePlan* tiles, const Mat& rows, const int32_t* init,
@@ -169,7 +169,7 @@ int Int8Matrix::multiply(const Int8TilePlan* tiles, const Mat& rows, const int32
     result.c_pack = weights_.n();
     result.activation = &activation_;
     const bool planned = tiles && tiles->shape().y.out * tiles->shape().x.out == rows.h &&
-                         tiles->shape().narrow_in == (rows.dtype == DType::s8);
+                         tiles->shape().reduced_in == (rows.dtype == DType::s8);
     if (planned) return run_tiles(*tiles, rows, result, opt);
     return run_vectors(rows, result, threads_of(rows.h, opt), opt);
 }

@@ -35,7 +35,7 @@ private:
     int threads_of(int rows, const Option& opt) const;
     int multiply(const Int8TilePlan* tiles, const Mat& rows, const int32_t* init,
                  const float* scale, Mat& top, const Option& opt) const;
-    void lay_out(const Mat& rows, int y, char* to) const;
+    void pack_a(const Mat& rows, int y, char* to) const;
     int run_tiles(const Int8TilePlan& plan, const Mat& rows, const Int8Result& result,
                   const Option& opt) const;
     int run_vectors(const Mat& rows, const Int8Result& result, int threads,

@@ -21,13 +21,13 @@ bool int8_sums_fit(const Mat& weights, int outputs, bool affine) {
 int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                         const std::vector<int>& order, int n, const float* scales,
                         const float* bias, int zero) {
-    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, word_k = kernels.word_k;
+    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, k_group = kernels.k_group;
     kernels_ = &kernels;
     n_ = n;
-    words_ = order.size() / word_k;
+    k_groups_ = order.size() / k_group;
     const size_t rest = n_ % full;
     const size_t columns = n_ - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full);
-    packed_.create((int)lanes, (int)(columns / lanes * words_));
+    packed_.create((int)lanes, (int)(columns / lanes * k_groups_));
     init_.create((int)columns);
     sums_.create((int)columns);
     scale_.create((int)columns);
@@ -36,17 +36,17 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
         return kOutOfMemory;
     for (size_t j = 0; j < columns; j++) {
         const size_t p = j / full, width = std::min(full, columns - p * full);
-        char* to = (char*)packed_.data + 4 * (p * full * words_ + j % full);
+        char* to = (char*)packed_.data + 4 * (p * full * k_groups_ + j % full);
         int64_t sum = 0;
         for (size_t k = 0; k < order.size(); k++) {
             const int w = j < n_ && order[k] >= 0 ? weights[j * ld + order[k]] : 0;
-            char* word = to + k / word_k * width * 4;
+            char* k_group_bits = to + k / k_group * width * 4;
             sum += w;
-            if (word_k == 4) {
-                word[k % 4] = (char)w;
+            if (k_group == 4) {
+                k_group_bits[k % 4] = (char)w;
             } else {
                 const int16_t wide = (int16_t)w;
-                memcpy(word + k % 2 * 2, &wide, 2);
+                memcpy(k_group_bits + k % 2 * 2, &wide, 2);
             }
         }
         ((int32_t*)sums_.data)[j] = (int32_t)sum;
@@ -71,8 +71,8 @@ Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), 
     const size_t lanes = kernels.lanes, full = lanes * kernels.vectors, n0 = index * full;
     store_.used = std::min(full, w.n() - n0);
     store_.width = store_.used <= lanes ? lanes : full;
-    tiles_ = store_.width <= lanes ? kernels.tile_narrow : kernels.tile;
-    b_ = w.packed() + n0 * w.words();
+    tiles_ = store_.width <= lanes ? kernels.tile_single : kernels.tile;
+    b_ = w.packed() + n0 * w.k_groups();
     init_ = (result.init ? result.init : (const int32_t*)w.init_.data) + n0;
     store_.scale = (result.scale ? result.scale : (const float*)w.scale_) + n0;
     store_.bias = (const float*)w.bias_ + n0;
@@ -125,19 +125,19 @@ void Int8Panel::activate(const GemmRows& rows, int32_t* sums) {
 void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
     const Int8Result& g = result_;
     const Int8Kernels& kernels = g.weights->kernels();
-    Int8StoreKernel last = g.narrow ? kernels.finish_s8 : kernels.finish_f32;
+    Int8StoreKernel last = g.to_s8 ? kernels.finish_s8 : kernels.finish_f32;
     store_.sums = sums;
     store_.rows = rows.rows;
     store_.add = g.add ? g.add + rows.c : nullptr;
     const size_t lanes = kernels.lanes;
     // Whole registers, one after another: the pass runs where they are.
-    const bool in_place = !g.narrow && store_.run == lanes && rows.c_row == (ptrdiff_t)lanes;
+    const bool in_place = !g.to_s8 && store_.run == lanes && rows.c_row == (ptrdiff_t)lanes;
     if (g.activation->pass && !in_place) {
         activate(rows, sums);
         store_.add = nullptr;
-        last = g.narrow ? kernels.store_s8 : kernels.store_f32;
+        last = g.to_s8 ? kernels.store_s8 : kernels.store_f32;
     }
-    store_.c = g.narrow ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
+    store_.c = g.to_s8 ? (void*)((int8_t*)g.c + rows.c) : (void*)((float*)g.c + rows.c);
     store_.c_row = rows.c_row;
     last(store_);
     if (!g.activation->pass || !in_place) return;
@@ -147,8 +147,8 @@ void Int8Panel::finish(const GemmRows& rows, int32_t* sums) {
 
 namespace {
 
-// Words of the activations that stay close to a core while all panels meet them.
-const size_t kChunkWords = 128 * 1024;
+// k-groups of the activations that stay close to a core while all panels meet them.
+const size_t kChunkKGroups = 128 * 1024;
 
 // Rows of C that are finished together: setting that up takes as long as a few rows.
 const int kRowsTogether = 4 * kGemmMaxRows;
@@ -164,7 +164,7 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     const Int8Weights& w = *g.weights;
     const size_t full = (size_t)w.kernels().lanes * w.kernels().vectors;
     const size_t row = full * sizeof(int32_t);
-    const bool fetches = is_fetched(w.columns() * w.words() * sizeof(int32_t));
+    const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
     for (size_t i = first; i < last;) {
         GemmRows together = g.rows[i];
         together.rows = 0;
@@ -173,8 +173,8 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
             tile.a = g.a + rows.a;
             tile.a_row = rows.a_row;
             if (fetches)
-                tile.fetch = fetch_part(panel.b() + full * w.words(), w.words(), row, i - 1 - first,
-                                        last - first);
+                tile.fetch = fetch_part(panel.b() + full * w.k_groups(), w.k_groups(), row,
+                                        i - 1 - first, last - first);
             tile.sums = sums + together.rows * panel.width();
             panel.tile(rows.rows)(tile);
             together.rows += rows.rows;
@@ -191,15 +191,17 @@ void int8_run(const Int8Problem& g, int threads) {
     const Int8Kernels& kernels = g.weights->kernels();
     const size_t columns = (size_t)kernels.lanes * kernels.vectors;
     const size_t panels = (g.weights->n() + columns - 1) / columns;
-    // Pieces of A for the cache, and enough tasks for all threads.
-    size_t pieces = (g.num_rows * g.row_words + kChunkWords - 1) / kChunkWords;
-    if (threads > 1) pieces = std::max(pieces, (size_t)threads * 2 / panels);
-    pieces = std::max<size_t>(1, std::min(pieces, g.num_rows));
-    const int64_t tasks = (int64_t)(pieces * panels);
+    // Partitions of A for the cache, and enough tasks for all threads.
+    size_t partitions = (g.num_rows * g.row_k_groups + kChunkKGroups - 1) / kChunkKGroups;
+    if (threads > 1) partitions = std::max(partitions, (size_t)threads * 2 / panels);
+    partitions = std::max<size_t>(1, std::min(partitions, g.num_rows));
+    const int64_t tasks = (int64_t)(partitions * panels);
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (int64_t task = 0; task < tasks; task++) {
-        const size_t piece = task / panels, first = piece_begin(g.num_rows, pieces, piece);
-        run_panel(g, task % panels, first, first + piece_length(g.num_rows, pieces, piece));
+        const size_t partition = task / panels,
+                     first = partition_begin(g.num_rows, partitions, partition);
+        run_panel(g, task % panels, first,
+                  first + partition_length(g.num_rows, partitions, partition));
     }
 }
 

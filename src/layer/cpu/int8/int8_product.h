@@ -16,9 +16,9 @@ bool int8_sums_fit(const Mat& weights, int outputs, bool affine = false);
 // its sums into values.
 class Int8Weights {
 public:
-    Int8Weights() : kernels_(nullptr), n_(0), words_(0) {}
+    Int8Weights() : kernels_(nullptr), n_(0), k_groups_(0) {}
     // Value (k, n) at weights[n * ld + order[k]]; where order[k] is negative it is zero. k is a
-    // multiple of word_k. scales: of column n; bias may be null. zero: zero point of the inputs.
+    // multiple of k_group. scales: of column n; bias may be null. zero: zero point of the inputs.
     // Returns kOk or kOutOfMemory.
     int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                const std::vector<int>& order, int n, const float* scales, const float* bias,
@@ -29,31 +29,31 @@ public:
     size_t columns() const { return (size_t)sums_.w; }
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
-    size_t words() const { return words_; }
+    size_t k_groups() const { return k_groups_; }
     const int32_t* packed() const { return (const int32_t*)packed_.data; }
 
 private:
     friend class Int8Panel;
     const Int8Kernels* kernels_;
-    size_t n_, words_;
-    Mat packed_;               // words: panels as those of gemm_pack
+    size_t n_, k_groups_;
+    Mat packed_;               // k-groups: panels as those of gemm_pack
     Mat init_, scale_, bias_;  // of n rounded up to whole panels
     Mat sums_;                 // of the weights of a column, s32
 };
 
-// C as in GemmProblem, of f32, or of s8 if `narrow`. add: null, or a blob of f32 that is added
+// C as in GemmProblem, of f32, or of s8 if `to_s8`. add: null, or a blob of f32 that is added
 // before the activation, in the layout of C, apart from the step between blocks; C may be it.
 struct Int8Result {
     const Int8Weights* weights;
     void* c;
     size_t c_pack;
     ptrdiff_t c_block;
-    bool narrow;
+    bool to_s8;
     float top_scale;
     // Null, or those of the weights for another scale and zero point of A (Int8Weights::rescale).
     const int32_t* init;
     const float* scale;
-    bool affine;  // of narrow: int8 as affine8.h has it, with top_zero
+    bool affine;  // of to_s8: int8 as affine8.h has it, with top_zero
     int top_zero;
     const FusedActivation* activation;
     const float* add;
@@ -83,14 +83,14 @@ private:
     ptrdiff_t columns_[kGemmMaxRows * 4], add_columns_[kGemmMaxRows * 4];
 };
 
-// A's offsets count words.
+// A's offsets count k-groups.
 struct Int8Problem : Int8Result {
     const int32_t* a;
     const GemmRows* rows;
     size_t num_rows;
     const GemmBlock* blocks;
     size_t num_blocks, block_k;
-    size_t row_words;  // words of A behind an entry of `rows`
+    size_t row_k_groups;  // k-groups of A behind an entry of `rows`
 };
 void int8_run(const Int8Problem& problem, int threads);
 

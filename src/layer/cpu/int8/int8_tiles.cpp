@@ -14,10 +14,10 @@ namespace {
 
 // Cycles of laying out a value, and of a vector of 16 sums on its way to C.
 double value_cycles(const TileShape& s) {
-    return s.narrow_in ? host_costs().int8_value_s8 : host_costs().int8_value_f32;
+    return s.reduced_in ? host_costs().int8_value_s8 : host_costs().int8_value_f32;
 }
 double vector_cycles(const TileShape& s) {
-    return s.narrow_out ? host_costs().int8_vector_s8 : host_costs().int8_vector_f32;
+    return s.reduced_out ? host_costs().int8_vector_s8 : host_costs().int8_vector_f32;
 }
 
 TilePlan::Unit unit_of(const TileShape& shape, int step_channels) {
@@ -42,7 +42,7 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
     : kernels_(kernels),
       shape_(shape),
       channels_(step_channels),
-      windows_(takes_windows(shape, step_channels, kUnitRowBytes)),
+      windows_(has_step_windows(shape, step_channels, kUnitRowBytes)),
       step_(windows_ ? shape.x.kernel * step_channels : step_channels),
       plan_(unit_of(shape, step_), windows_ ? shape_of_windows(shape, channels_) : shape, threads) {
 }
@@ -50,20 +50,20 @@ Int8TilePlan::Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shap
 bool Int8TilePlan::beats_vectors(size_t line, size_t lines) const {
     const TileShape& s = shape();
     const Int8Kernels& vectors = *host_kernel_set().int8;
-    const size_t pieces = (line + vectors.max_rows - 1) / vectors.max_rows;
-    const double rows = (double)line / pieces;
+    const size_t partitions = (line + vectors.max_rows - 1) / vectors.max_rows;
+    const double rows = (double)line / partitions;
     const size_t blocks = (s.in_channels + channels_ - 1) / channels_;
-    const double words = (double)blocks * channels_ / 4 * s.x.kernel * s.y.kernel;
+    const double k_groups = (double)blocks * channels_ / 4 * s.x.kernel * s.y.kernel;
     const double halves = (s.out_channels + vectors.lanes - 1) / vectors.lanes;
     // A row's dot products of four take half a cycle each (two ports), but a chain of them five
-    // cycles a word.
-    const double products = (double)lines * pieces * words * halves / 2 * std::max(rows, 5.);
+    // cycles a k-group.
+    const double products = (double)lines * partitions * k_groups * halves / 2 * std::max(rows, 5.);
     const double others = (double)s.x.in * s.y.in * s.in_channels * value_cycles(s) +
                           (double)line * lines * halves * vector_cycles(s);
-    const double bytes = words * 4 * halves * vectors.lanes;
+    const double bytes = k_groups * 4 * halves * vectors.lanes;
     const double time =
         (products + others) / std::max(1, threads()) + plan_.weight_cycles(bytes, threads());
-    // Sums are exact in both forms, so that threads may count: the slowest of them does.
+    // Sums are exact by both algorithms, so that threads may count: the slowest of them does.
     return plan_.cycles() * split_slowness() < time * (threads() > 1 ? .8 : .95);
 }
 
@@ -77,11 +77,11 @@ public:
     void pad(char* to, size_t positions) const override {
         memset(to, pad_value + kernels().offset, positions * kUnitRowBytes);
     }
-    void lay_out(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override {
+    void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override {
         if (own.windows_)
-            lay_out_windows(at / own.shape_.x.out, at % own.shape_.x.out, pixels, to);
+            pack_windows(at / own.shape_.x.out, at % own.shape_.x.out, pixels, to);
         else
-            lay_out_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
+            pack_pixels(at, channel, pixels, own.shape_.x.stride, to, kUnitRowBytes);
     }
     void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
@@ -92,21 +92,21 @@ public:
     int pad_value;
 
 private:
-    struct Rest;
+    struct Epilogue;
     void finish(Int8Panel* panel, const int32_t* places, int rows, int32_t* sums) const;
-    void lay_out_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride, char* to,
-                        size_t to_pixel) const;
-    void lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
+    void pack_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride, char* to,
+                     size_t to_pixel) const;
+    void pack_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const;
     const Int8Kernels& kernels() const { return result.weights->kernels(); }
 };
 
 // Pixels `stride` apart, from channel `channel` on.
-void Int8TilePlan::Work::lay_out_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride,
-                                        char* to, size_t to_pixel) const {
+void Int8TilePlan::Work::pack_pixels(ptrdiff_t at, int channel, size_t pixels, ptrdiff_t stride,
+                                     char* to, size_t to_pixel) const {
     const TileShape& s = own.shape_;
     const int pack = s.in_pack == 16 ? 3 : s.in_pack == 8 ? 2 : s.in_pack == 4 ? 1 : 0;
     Int8Input input = {};
-    input.src = s.narrow_in ? (const void*)((const int8_t*)in + at) : (const float*)in + at;
+    input.src = s.reduced_in ? (const void*)((const int8_t*)in + at) : (const float*)in + at;
     input.src_pixel = stride * s.in_pixel;
     input.src_block = s.in_block;
     input.channels = std::min(own.channels_, s.in_channels - channel);
@@ -115,11 +115,11 @@ void Int8TilePlan::Work::lay_out_pixels(ptrdiff_t at, int channel, size_t pixels
     input.dst = to;
     input.dst_pixel = (ptrdiff_t)to_pixel;
     input.dst_pack = (int)to_pixel;
-    (s.narrow_in ? kernels().input_s8 : kernels().input_f32)[pack](input);
+    (s.reduced_in ? kernels().input_s8 : kernels().input_f32)[pack](input);
 }
 
 // Windows x to x + count of row y, by way of the pixels that they cover.
-void Int8TilePlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const {
+void Int8TilePlan::Work::pack_windows(ptrdiff_t y, ptrdiff_t x, size_t count, char* to) const {
     enum { kRoom = 4096 };
     char line[kRoom + kUnitRowBytes];
     const TileShape& s = own.shape_;
@@ -130,8 +130,8 @@ void Int8TilePlan::Work::lay_out_windows(ptrdiff_t y, ptrdiff_t x, size_t count,
         memset(line, padding, run.left * pixel);
         memset(line + run.right * pixel, padding, (run.pixels - run.right) * pixel);
         if (run.left < run.right)
-            lay_out_pixels(y * s.in_row + (run.first + run.left) * s.in_pixel, 0,
-                           run.right - run.left, 1, line + run.left * pixel, pixel);
+            pack_pixels(y * s.in_row + (run.first + run.left) * s.in_pixel, 0, run.right - run.left,
+                        1, line + run.left * pixel, pixel);
         // Of the 64 bytes only the window's count.
         for (size_t i = 0; i < run.windows; i++)
             memcpy(to + (done + i) * kUnitRowBytes, line + i * stride * pixel, kUnitRowBytes);
@@ -150,13 +150,13 @@ void Int8TilePlan::Work::finish(Int8Panel* panel, const int32_t* places, int row
     }
 }
 
-struct Int8TilePlan::Work::Rest : Int8Rest {
+struct Int8TilePlan::Work::Epilogue : Int8Epilogue {
     const Work* work;
     Int8Panel* panel;
     const int32_t* places;
 
-    static void finish_all(const Int8Rest& rest) {
-        const Rest& r = static_cast<const Rest&>(rest);
+    static void finish_all(const Int8Epilogue& epilogue) {
+        const Epilogue& r = static_cast<const Epilogue&>(epilogue);
         r.work->finish(r.panel, r.places, r.rows, r.sums);
     }
 };
@@ -164,10 +164,10 @@ struct Int8TilePlan::Work::Rest : Int8Rest {
 void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
     alignas(64) int32_t sums[kUnitTiles * kUnitRows * kUnitColumns];
     Int8UnitTile tile;
-    tile.step_words = own.step_ / 4;
+    tile.step_k_groups = own.step_ / 4;
     tile.sums = sums;
-    Rest rest = {};
-    rest.sums = sums, rest.work = this, rest.finish = &Rest::finish_all;
+    Epilogue epilogue = {};
+    epilogue.sums = sums, epilogue.work = this, epilogue.finish = &Epilogue::finish_all;
     std::optional<Int8Panel> panels[2];  // this one, and that of the rest
     for (size_t index = first; index < last; index++) {
         Int8Panel& panel = panels[index % 2].emplace(result, index);
@@ -179,17 +179,17 @@ void Int8TilePlan::Work::multiply(const char* a, size_t block, size_t first, siz
             (TileOperands&)tile = pair.operands;
             const bool full = panel.width() > 16;
             if (pair.tiles == kUnitTiles && full) {
-                own.kernels_.chain(tile, rest);
-                rest.panel = &panel, rest.places = pair.places, rest.rows = pair.rows;
+                own.kernels_.chain(tile, epilogue);
+                epilogue.panel = &panel, epilogue.places = pair.places, epilogue.rows = pair.rows;
                 continue;
             }
-            if (rest.rows) own.kernels_.end_chain(rest);
-            rest.rows = 0;
+            if (epilogue.rows) own.kernels_.end_chain(epilogue);
+            epilogue.rows = 0;
             own.kernels_.sums[pair.tiles - 1][full](tile);
             finish(&panel, pair.places, pair.rows, sums);
         }
     }
-    if (rest.rows) own.kernels_.end_chain(rest);
+    if (epilogue.rows) own.kernels_.end_chain(epilogue);
 }
 
 void Int8TilePlan::run(const Int8Result& result, const void* in, float input_scale, int pad,

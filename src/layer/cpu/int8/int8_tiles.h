@@ -16,7 +16,7 @@ public:
     // and of in_pack, 64 at most.
     Int8TilePlan(const Int8UnitKernels& kernels, const TileShape& shape, int step_channels,
                  int threads);
-    static bool takes(const TileShape& shape) { return TilePlan::takes(shape); }
+    static bool is_supported(const TileShape& shape) { return TilePlan::is_supported(shape); }
     const TileShape& shape() const { return shape_; }
     int threads() const { return plan_.threads(); }
     // Whether it is expected to take less time than int8_run(), whose tiles have the lines of

@@ -11,33 +11,35 @@
 namespace quoll {
 
 // sums[(i * tile_rows + m) * width + n] = init[n] + A B for row m of tile i, with the width of the
-// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of words of four and two
-// vectors of 16: `step_words` rows of it for each step, which has four times as many bytes.
+// panel, 32 or 16. A's bytes are unsigned, B is a panel as in int8.h of k-groups of four and two
+// vectors of 16: `step_k_groups` rows of it for each step, which has four times as many bytes.
 struct Int8UnitTile : TileOperands {
-    size_t step_words;    // 16 at most
+    size_t step_k_groups;  // 16 at most
     const int32_t* init;  // of the panel's width, as the sums a multiple of 64 bytes
     int32_t* sums;
 };
 typedef void (*Int8UnitKernel)(const Int8UnitTile& tile);
 
 // Sums of two tiles of a full panel that are finished while the next are made.
-struct Int8Rest {
+struct Int8Epilogue {
     int32_t* sums;  // a multiple of 64 bytes
     int rows;       // 0 where there are no sums
-    void (*finish)(const Int8Rest&);
+    void (*finish)(const Int8Epilogue&);
 };
-typedef void (*Int8ChainKernel)(const Int8UnitTile& tile, const Int8Rest& rest);
+typedef void (*Int8ChainKernel)(const Int8UnitTile& tile, const Int8Epilogue& epilogue);
 
 struct Int8UnitKernels {
     // Before the first tile in a thread, with the tile_rows and the bytes of a step of all that
     // follow, and after the last.
     void (*begin)(int tile_rows, int k_bytes);
     void (*end)();
-    Int8UnitKernel sums[kUnitTiles][2];  // [tiles - 1][0: narrow panel, 1: full]
-    // As sums[1][1], but the sums stay in the units. Those of the call before, where `rest` has
-    // rows, go to rest.sums and are finished. Then the caller says what becomes of the new ones.
+    Int8UnitKernel sums[kUnitTiles][2];  // [tiles - 1][0: single-vector panel, 1: full]
+    // As sums[1][1], but the sums stay in the units. Those of the call before, where `epilogue` has
+    // rows, go to epilogue.sums and are finished. Then the caller says what becomes of the new
+    // ones.
     Int8ChainKernel chain;
-    void (*end_chain)(const Int8Rest& rest);  // the last sums of a chain, of which there are some
+    void (*end_chain)(
+        const Int8Epilogue& epilogue);  // the last sums of a chain, of which there are some
 };
 
 }  // namespace quoll

@@ -9,17 +9,17 @@ namespace {
 
 namespace s = simd;
 
-// Pieces first, first + 1, ... that lie behind one another and fill a vector of N bytes.
+// Picks first, first + 1, ... that lie behind one another and fill a vector of N bytes.
 template <size_t N>
 size_t pick_vectors(const PickBytes& p, size_t first) {
     using V = s::vec<uint8_t, N>;
     uint8_t from_a[N], from_b[N];
     for (size_t i = 0; i < N; i++) {
-        from_a[i] = p.from_a[i % kPieceBytes];
-        from_b[i] = p.from_b[i % kPieceBytes];
+        from_a[i] = p.from_a[i % kPickBytes];
+        from_b[i] = p.from_b[i % kPickBytes];
     }
     const V a = V::load(from_a), b = V::load(from_b);
-    for (; (first + N / kPieceBytes) <= p.n; first += N / kPieceBytes) {
+    for (; (first + N / kPickBytes) <= p.n; first += N / kPickBytes) {
         const size_t at = first * p.step;
         (pick_in_blocks(V::load(p.a + at), a) | pick_in_blocks(V::load(p.b + at), b))
             .store(p.out + first * p.out_step);
@@ -30,10 +30,10 @@ size_t pick_vectors(const PickBytes& p, size_t first) {
 void pick_bytes(const PickBytes& p) {
     size_t i = 0;
     constexpr size_t kBytes = s::kLanes * 4;
-    if constexpr (kBytes > kPieceBytes) {
-        if (p.step == kPieceBytes && p.out_step == kPieceBytes) i = pick_vectors<kBytes>(p, 0);
+    if constexpr (kBytes > kPickBytes) {
+        if (p.step == kPickBytes && p.out_step == kPickBytes) i = pick_vectors<kBytes>(p, 0);
     }
-    pick_vectors<kPieceBytes>(p, i);
+    pick_vectors<kPickBytes>(p, i);
 }
 
 }  // namespace

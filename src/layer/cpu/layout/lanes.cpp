@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/layout/layout.h"
 
 namespace quoll {
@@ -64,8 +64,8 @@ Lanes::Lanes(const Mat& m)
 namespace {
 
 template <size_t kBytes>
-void copy_pieces(const unsigned char* src, size_t src_step, unsigned char* dst, size_t dst_step,
-                 size_t n) {
+void copy_elements(const unsigned char* src, size_t src_step, unsigned char* dst, size_t dst_step,
+                   size_t n) {
     for (size_t i = 0; i < n; i++) memcpy(dst + i * dst_step, src + i * src_step, kBytes);
 }
 
@@ -79,19 +79,19 @@ void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst,
     }
     switch (bytes) {  // sizes known to the compiler become single moves
         case 1:
-            return copy_pieces<1>(src, src_step, dst, dst_step, n);
+            return copy_elements<1>(src, src_step, dst, dst_step, n);
         case 2:
-            return copy_pieces<2>(src, src_step, dst, dst_step, n);
+            return copy_elements<2>(src, src_step, dst, dst_step, n);
         case 4:
-            return copy_pieces<4>(src, src_step, dst, dst_step, n);
+            return copy_elements<4>(src, src_step, dst, dst_step, n);
         case 8:
-            return copy_pieces<8>(src, src_step, dst, dst_step, n);
+            return copy_elements<8>(src, src_step, dst, dst_step, n);
         case 16:
-            return copy_pieces<16>(src, src_step, dst, dst_step, n);
+            return copy_elements<16>(src, src_step, dst, dst_step, n);
         case 32:
-            return copy_pieces<32>(src, src_step, dst, dst_step, n);
+            return copy_elements<32>(src, src_step, dst, dst_step, n);
         case 64:
-            return copy_pieces<64>(src, src_step, dst, dst_step, n);
+            return copy_elements<64>(src, src_step, dst, dst_step, n);
     }
     for (size_t i = 0; i < n; i++) memcpy(dst + i * dst_step, src + i * src_step, bytes);
 }
@@ -128,30 +128,30 @@ namespace {
 
 // 16 bytes of the destination that come from two times 16 of the source: a part of an element, or
 // two elements of 8 bytes.
-struct Piece {
+struct Pick {
     PickBytes p;
 
-    // Elements that a piece holds, 0 if elements of these sizes are not made of pieces.
+    // Elements that a pick holds, 0 if elements of these sizes are not made of picks.
     static int elements(const Lanes& src, const Lanes& dst) {
         const size_t from = src.pack * src.scalar, to = dst.pack * dst.scalar;
         if (src.shift < 0) return 0;
-        if (from == to && to * 2 == kPieceBytes) return 2;
-        return from % kPieceBytes == 0 && to % kPieceBytes == 0 ? 1 : 0;
+        if (from == to && to * 2 == kPickBytes) return 2;
+        return from % kPickBytes == 0 && to % kPickBytes == 0 ? 1 : 0;
     }
-    // Piece `part` of the elements of a block, whose lanes come from `source`; false if these lie
+    // Pick `part` of the elements of a block, whose lanes come from `source`; false if these lie
     // in more places.
     bool find(const Lanes& src, const Lanes& dst, const int* source, int part, size_t from) {
         const int scalar = (int)src.scalar, elements_in = elements(src, dst);
-        const int lanes = kPieceBytes / scalar / elements_in;
+        const int lanes = kPickBytes / scalar / elements_in;
         const size_t element = src.pack * src.scalar;
         p.a = p.b = nullptr;
-        memset(p.from_a, kNoByte, kPieceBytes), memset(p.from_b, kNoByte, kPieceBytes);
+        memset(p.from_a, kNoByte, kPickBytes), memset(p.from_b, kNoByte, kPickBytes);
         for (int i = 0; i < lanes; i++) {
             const int s = source[part * lanes + i];
             if (s < 0) return false;
             const int block = s >> src.shift, offset = (s - (block << src.shift)) * scalar;
             const uint8_t* place = src.data + block * src.block_step + from * element +
-                                   offset / kPieceBytes * kPieceBytes;
+                                   offset / kPickBytes * kPickBytes;
             if (!p.a || p.a == place)
                 p.a = place;
             else if (!p.b || p.b == place)
@@ -161,7 +161,7 @@ struct Piece {
             uint8_t* table = (p.a == place ? p.from_a : p.from_b) + i * scalar;
             for (int e = 0; e < elements_in; e++, table += lanes * scalar)
                 for (int k = 0; k < scalar; k++)
-                    table[k] = (uint8_t)(offset % kPieceBytes + e * element + k);
+                    table[k] = (uint8_t)(offset % kPickBytes + e * element + k);
         }
         if (!p.b) p.b = p.a;
         return true;
@@ -177,9 +177,9 @@ LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& s
         const int width = common_width(&source_[i], dst_.pack, src_.pack);
         const bool whole = *std::min_element(&source_[i], &source_[i] + dst_.pack) >= 0;
         const bool quads = width == 1 && whole && src_.scalar == 4 && dst_.pack % 4 == 0;
-        const bool pieces =
-            width * src_.scalar <= 4 && src_.scalar < 4 && whole && Piece::elements(src_, dst_) > 0;
-        plans_->push_back(Plan{width, quads, pieces});
+        const bool picks =
+            width * src_.scalar <= 4 && src_.scalar < 4 && whole && Pick::elements(src_, dst_) > 0;
+        plans_->push_back(Plan{width, quads, picks});
     }
 }
 
@@ -189,13 +189,13 @@ const int kQuads = 4;
 
 // Four neighbouring lanes of 4 bytes, gathered by one of a few shuffles for all elements.
 struct Quad {
-    enum Form {
+    enum Order {
         kZip,   // from two pairs of lanes in turn
         kEven,  // the even lanes of two times four
         kOdd,   // the odd ones
         kAny,   // from anywhere
     };
-    Form form;
+    Order order;
     const unsigned char* from[4];
     unsigned char* to;
 
@@ -208,11 +208,11 @@ struct Quad {
             return src.pack % count == 0 && lane % count == 0;
         };
         const bool strided = s[1] == s[0] + 2 && s[2] == s[0] + 4 && s[3] == s[0] + 6;
-        form = kAny;
+        order = kAny;
         if (s[2] == s[0] + 1 && s[3] == s[1] + 1 && fits(s[0], 2) && fits(s[1], 2)) {
-            form = kZip;
+            order = kZip;
         } else if (strided && src.pack % 4 == 0 && s[0] % 4 < 2) {
-            form = s[0] % 4 == 0 ? kEven : kOdd;
+            order = s[0] % 4 == 0 ? kEven : kOdd;
             from[0] -= s[0] % 4 * 4;
             from[1] = src.at(s[2] - s[2] % 4, at);
         }
@@ -223,7 +223,7 @@ struct Quad {
         const unsigned char* in[4];
         for (int i = 0; i < 4; i++) in[i] = from[i] + first * src_step;
         unsigned char* out = to + first * dst_step;
-        switch (form) {
+        switch (order) {
             case kZip:
                 return copy_form<kZip>(in, src_step, out, dst_step, count);
             case kEven:
@@ -236,27 +236,27 @@ struct Quad {
     }
 
     // Loads of known size and constant indexes, which compilers make shuffles of.
-    template <Form kForm>
+    template <Order kOrder>
     static void copy_form(const unsigned char* const in[4], size_t src_step, unsigned char* out,
                           size_t dst_step, size_t count) {
         const unsigned char *a = in[0], *b = in[1], *c = in[2], *d = in[3];
         for (size_t i = 0; i < count; i++, out += dst_step) {
             uint32_t lanes[4];
-            if (kForm == kAny) {
+            if (kOrder == kAny) {
                 memcpy(&lanes[0], a, 4);
                 memcpy(&lanes[1], b, 4);
                 memcpy(&lanes[2], c, 4);
                 memcpy(&lanes[3], d, 4);
                 c += src_step, d += src_step;
             } else {
-                const int bytes = kForm == kZip ? 8 : 16, odd = kForm == kOdd;
+                const int bytes = kOrder == kZip ? 8 : 16, odd = kOrder == kOdd;
                 uint32_t x[4], y[4];
                 memcpy(x, a, bytes);
                 memcpy(y, b, bytes);
                 lanes[0] = x[odd];
-                lanes[1] = kForm == kZip ? y[0] : x[odd + 2];
-                lanes[2] = kForm == kZip ? x[1] : y[odd];
-                lanes[3] = kForm == kZip ? y[1] : y[odd + 2];
+                lanes[1] = kOrder == kZip ? y[0] : x[odd + 2];
+                lanes[2] = kOrder == kZip ? x[1] : y[odd];
+                lanes[3] = kOrder == kZip ? y[1] : y[odd + 2];
             }
             a += src_step, b += src_step;
             memcpy(out, lanes, 16);
@@ -266,35 +266,35 @@ struct Quad {
 
 }  // namespace
 
-// In pieces whose elements stay in cache while all lanes pass.
+// In picks whose elements stay in cache while all lanes pass.
 void LaneGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
-    // As many at once as a vector of the widest ISA has, a piece after another, so that a piece's
+    // As many at once as a vector of the widest ISA has, a pick after another, so that a pick's
     // cache lines are written whole.
-    const size_t kPiece = 64;
+    const size_t kRun = 64;
     const int end = (block + 1) * dst_.pack;
     for (int lane = block * dst_.pack; lane < end; lane += 4 * kQuads) {
         Quad quads[kQuads];
         const int count = std::min(kQuads, (end - lane) / 4);
         for (int i = 0; i < count; i++)
             quads[i].find(src_, &source_[lane + 4 * i], from, dst_.at(lane + 4 * i, to));
-        for (size_t first = 0; first < n; first += kPiece)
+        for (size_t first = 0; first < n; first += kRun)
             for (int i = 0; i < count; i++)
-                quads[i].copy(first, std::min(kPiece, n - first), src_.pack * 4, dst_.pack * 4);
+                quads[i].copy(first, std::min(kRun, n - first), src_.pack * 4, dst_.pack * 4);
     }
 }
 
-// Returns how many elements are done: none if some piece comes from more than two places.
-size_t LaneGather::copy_pieces(int block, size_t from, size_t to, size_t n) const {
-    const int elements = Piece::elements(src_, dst_), lane = block * dst_.pack;
+// Returns how many elements are done: none if some pick comes from more than two places.
+size_t LaneGather::copy_picks(int block, size_t from, size_t to, size_t n) const {
+    const int elements = Pick::elements(src_, dst_), lane = block * dst_.pack;
     const size_t size = dst_.pack * dst_.scalar;
-    for (size_t part = 0; part * kPieceBytes < size; part++) {
-        Piece piece;
-        if (!piece.find(src_, dst_, &source_[lane], (int)part, from)) return 0;
-        piece.p.step = src_.pack * src_.scalar * elements;
-        piece.p.out = dst_.at(lane, to) + part * kPieceBytes;
-        piece.p.out_step = size * elements;
-        piece.p.n = n / elements;
-        host_kernel_set().layout->pick_bytes(piece.p);
+    for (size_t part = 0; part * kPickBytes < size; part++) {
+        Pick pick;
+        if (!pick.find(src_, dst_, &source_[lane], (int)part, from)) return 0;
+        pick.p.step = src_.pack * src_.scalar * elements;
+        pick.p.out = dst_.at(lane, to) + part * kPickBytes;
+        pick.p.out_step = size * elements;
+        pick.p.n = n / elements;
+        host_kernel_set().layout->pick_bytes(pick.p);
     }
     return n / elements * elements;
 }
@@ -302,8 +302,8 @@ size_t LaneGather::copy_pieces(int block, size_t from, size_t to, size_t n) cons
 void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
     const Plan plan = plans_[block];
     if (plan.quads) return copy_quads(block, from, to, n);
-    if (plan.pieces) {
-        const size_t done = copy_pieces(block, from, to, n);
+    if (plan.picks) {
+        const size_t done = copy_picks(block, from, to, n);
         from += done, to += done, n -= done;
         if (n == 0) return;
     }

@@ -69,10 +69,10 @@ private:
     struct Plan {
         int width;    // lanes that one move takes
         bool quads;   // four at a time from different places
-        bool pieces;  // 16 bytes at a time, by shuffles
+        bool picks;   // 16 bytes at a time, by shuffles
     };
     void copy_quads(int block, size_t from, size_t to, size_t n) const;
-    size_t copy_pieces(int block, size_t from, size_t to, size_t n) const;
+    size_t copy_picks(int block, size_t from, size_t to, size_t n) const;
 
     const Lanes src_, dst_;
     Scratch<int> source_;
@@ -83,7 +83,7 @@ private:
 // number of lanes is. Rows have the same length.
 void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt);
 
-// Copies n pieces of `bytes` bytes each, `src_step` and `dst_step` bytes apart.
+// Copies n picks of `bytes` bytes each, `src_step` and `dst_step` bytes apart.
 void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst, size_t dst_step,
                   size_t bytes, size_t n);
 

@@ -7,16 +7,16 @@
 
 namespace quoll {
 
-enum { kPieceBytes = 16, kNoByte = 0x80 };
+enum { kPickBytes = 16, kNoByte = 0x80 };
 
-// Piece i, of kPieceBytes bytes, is at out + i * out_step; its byte j is byte from_a[j] of the 16
+// Pick i, of kPickBytes bytes, is at out + i * out_step; its byte j is byte from_a[j] of the 16
 // at a + i * step, or byte from_b[j] of those at b + i * step. One of the two is kNoByte.
 struct PickBytes {
     const uint8_t *a, *b;
     size_t step;
     uint8_t* out;
     size_t out_step;
-    uint8_t from_a[kPieceBytes], from_b[kPieceBytes];
+    uint8_t from_a[kPickBytes], from_b[kPickBytes];
     size_t n;
 };
 

@@ -1,7 +1,7 @@
 #include "layer/vision/pixelshuffle.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/layout/lanes.h"
 
 namespace quoll {

@@ -14,7 +14,7 @@ namespace {
 
 // A constant matrix is packed once, by create_pipeline, which lets the original go: B, or A where
 // only that is constant (the product is then computed as its transpose). Weights quantised in
-// blocks are packed too, other int8 forms run on the reference.
+// blocks are packed too, other int8 implementations run on the reference.
 class GemmCpu : public Gemm {
 public:
     int create_pipeline(const Option& opt) override;
@@ -36,8 +36,8 @@ private:
     GemmMatrix matrix_product(const Product& p) const;
     bool swapped() const { return constantA && !constantB; }
     // The constant C is a bias of the packed matrix' columns.
-    bool c_is_bias() const { return matrix_.created() && constantC && c_suits_columns(); }
-    bool c_suits_columns() const {
+    bool c_is_bias() const { return matrix_.created() && constantC && c_is_per_column(); }
+    bool c_is_per_column() const {
         const int type = constant_broadcast_type_C;
         return type == kScalar || (swapped() ? type == kRow1 || type == kRow : type == kColumn);
     }
@@ -62,7 +62,7 @@ int GemmCpu::pack_constant(const Option& opt) {
     Mat bias(n, (size_t)4u, opt.workspace_allocator);
     if (bias.empty()) return kOutOfMemory;
     const int type = constant_broadcast_type_C;
-    const bool one = type == kScalar, is_bias = constantC && c_suits_columns();
+    const bool one = type == kScalar, is_bias = constantC && c_is_per_column();
     const float* c = C_data;
     for (int i = 0; i < n; i++) bias[i] = is_bias ? beta * c[one ? 0 : i] : 0.f;
     QUOLL_RETURN_IF_ERROR(
@@ -113,7 +113,7 @@ void GemmCpu::multiply_row(const Product& p, Mat& top, const Option& opt) const 
     const int threads = threads_for(opt, (double)p.n * p.k);
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int t = 0; t < threads; t++) {
-        const size_t n0 = piece_begin(p.n, threads, t), n = piece_length(p.n, threads, t);
+        const size_t n0 = partition_begin(p.n, threads, t), n = partition_length(p.n, threads, t);
         if (p.b.row_step == 1)
             k.dot_rows(a, p.k, b + n0 * p.b.column_step, p.b.column_step, n, 1.f, out + n0);
         else

@@ -2,7 +2,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/cast.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 
 namespace quoll {
 
@@ -59,10 +59,10 @@ int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt
     const size_t columns = (size_t)kernels_->gemm->lanes * kernels_->gemm->vectors;
     const size_t k = num_input(), n = num_output, panels = (n + columns - 1) / columns;
     const int threads = threads_for(opt, (double)n * (double)k);
-    const int pieces = (int)std::min<size_t>(threads, panels);
-    run_tasks(pieces, threads, [&](int64_t t, int) {
-        const size_t n0 = piece_begin(panels, pieces, t) * columns;
-        const size_t n1 = std::min(n, n0 + piece_length(panels, pieces, t) * columns);
+    const int partitions = (int)std::min<size_t>(threads, panels);
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t n0 = partition_begin(panels, partitions, t) * columns;
+        const size_t n1 = std::min(n, n0 + partition_length(panels, partitions, t) * columns);
         kernels_->cast->row_times_bf16(in, k, (const uint16_t*)stored_.data + n0 * k, n1 - n0,
                                        (const float*)stored_bias_ + n0, out + n0, activation_.low,
                                        activation_.high);

@@ -7,6 +7,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/cpu/int8/int8_matrix.h"
+#include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/innerproduct.h"
 
 namespace quoll {

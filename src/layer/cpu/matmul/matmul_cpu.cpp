@@ -39,7 +39,8 @@ void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) co
     const size_t count = p.n == 1 ? p.m : p.n;
 #pragma omp parallel for num_threads(threads) if (threads > 1)
     for (int i = 0; i < threads; i++) {
-        const size_t n0 = piece_begin(count, threads, i), n = piece_length(count, threads, i);
+        const size_t n0 = partition_begin(count, threads, i),
+                     n = partition_length(count, threads, i);
         if (p.n == 1)
             k.dot_rows(t.b, p.k, t.a + n0 * p.a.row_step, p.a.row_step, n, 1.f, t.out + n0);
         else if (p.b.row_step == 1)
@@ -80,8 +81,8 @@ int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bo
         float* packed = (float*)panels.data + (shared ? 0 : t * panels.cstep);
         GemmMatrix g = matrix;
         g.b = packed, g.bias = bias;
-        const int end = (int)(piece_begin(count, outer, t) + piece_length(count, outer, t));
-        for (int i = (int)piece_begin(count, outer, t); i < end; i++) {
+        const int end = (int)(partition_begin(count, outer, t) + partition_length(count, outer, t));
+        for (int i = (int)partition_begin(count, outer, t); i < end; i++) {
             if (!shared) plan.pack(tasks[i].b, p.b.row_step, p.b.column_step, inner, packed);
             g.a = tasks[i].a;
             g.c = tasks[i].out;

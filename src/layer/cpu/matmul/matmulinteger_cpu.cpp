@@ -1,4 +1,5 @@
-// The fast form of MatMulInteger: sums on the kernels of int8.h, whatever the zero points, by
+// The fast implementation of MatMulInteger: sums on the kernels of int8.h, whatever the zero
+// points, by
 //     sum of (a - za) (b - zb) = sum of a b - za sum of b - zb (sum of a - k za).
 #include "layer/nn/matmulinteger.h"
 
@@ -12,7 +13,7 @@
 #include "layer/common/tensor.h"
 #include "layer/common/zero_points.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/int8/int8.h"
 
@@ -20,25 +21,25 @@ namespace quoll {
 
 namespace {
 
-// Words of the activations that stay close to a core while all panels meet them.
-const size_t kChunkWords = 128 * 1024;
+// k-groups of the activations that stay close to a core while all panels meet them.
+const size_t kChunkKGroups = 128 * 1024;
 // Values that a thread rounds at once.
 const size_t kPiece = 4096;
 
-// Matrices of one size as panels of words. Where words hold four values, B's are s8, u8 ones less
-// 128, and A's are u8, s8 ones plus 128; else both are as they are but u8 ones of B less 128.
+// Matrices of one size as panels of k-groups. Where k-groups hold four values, B's are s8, u8 ones
+// less 128, and A's are u8, s8 ones plus 128; else both are as they are but u8 ones of B less 128.
 struct PackedB {
     const Int8Kernels* kernels = nullptr;
-    size_t n = 0, columns = 0, words = 0;  // of a matrix; columns: n rounded up to panels
+    size_t n = 0, columns = 0, k_groups = 0;  // of a matrix; columns: n rounded up to panels
     int offset = 0;                        // b - offset is what is packed
-    Mat packed;                            // [matrices][columns / lanes * words][lanes]
+    Mat packed;                            // [matrices][columns / lanes * k-groups][lanes]
     Mat sums;                              // s32 [matrices][columns]
 
     size_t full() const { return (size_t)kernels->lanes * kernels->vectors; }
     size_t panels() const { return (columns + full() - 1) / full(); }
     size_t width(size_t panel) const { return std::min(full(), columns - panel * full()); }
     int32_t* panel(int matrix, size_t p) const {
-        return (int32_t*)packed.data + (matrix * columns + p * full()) * words;
+        return (int32_t*)packed.data + (matrix * columns + p * full()) * k_groups;
     }
     const int32_t* sums_of(int matrix) const {
         return (const int32_t*)sums.data + matrix * columns;
@@ -55,11 +56,11 @@ private:
 int PackedB::create(int matrices, int k, int n, bool is_signed, Allocator* allocator) {
     kernels = host_kernel_set().int8;
     this->n = n;
-    words = (k + kernels->word_k - 1) / kernels->word_k;
+    k_groups = (k + kernels->k_group - 1) / kernels->k_group;
     offset = is_signed ? 0 : 128;
     const size_t lanes = kernels->lanes, rest = n % full();
     columns = n - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full());
-    const double vectors = (double)columns / lanes * words * matrices;
+    const double vectors = (double)columns / lanes * k_groups * matrices;
     if (vectors > INT_MAX || (double)columns * matrices > INT_MAX) return kOutOfMemory;
     packed.create((int)lanes, (int)vectors, (size_t)4u, allocator);
     sums.create((int)(columns * matrices), (size_t)4u, allocator);
@@ -70,20 +71,20 @@ void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_
                          int k) const {
     const size_t first = p * full(), count = std::min(n - first, width(p));
     signed char changed[2][kGemmMaxRows * 4];
-    // The kernel adds the 128 of activations to words of four.
-    const bool wide = kernels->word_k == 2, undo = !wide && offset == 0;
-    for (size_t w = 0; w < words; w++, to += width(p)) {
-        const size_t row = w * kernels->word_k;
+    // The kernel adds the 128 of activations to k-groups of four.
+    const bool wide = kernels->k_group == 2, undo = !wide && offset == 0;
+    for (size_t w = 0; w < k_groups; w++, to += width(p)) {
+        const size_t row = w * kernels->k_group;
         Int8Rows join = {};
-        join.count = (int)std::min<size_t>(kernels->word_k, k - row);
-        join.n = count, join.words = to;
+        join.count = (int)std::min<size_t>(kernels->k_group, k - row);
+        join.n = count, join.k_groups = to;
         for (int e = 0; e < join.count; e++) {
             join.rows[e] = (const int8_t*)rows + (row + e) * row_step + first;
             if (!wide || offset == 0) continue;
             for (size_t i = 0; i < count; i++) changed[e][i] = (int8_t)(join.rows[e][i] ^ 0x80);
             join.rows[e] = changed[e];
         }
-        kernels->words(join);
+        kernels->k_groups(join);
         for (size_t i = 0; undo && i < count; i++) to[i] ^= (int32_t)0x80808080;
         for (size_t i = count; i < width(p); i++) to[i] = 0;
     }
@@ -93,9 +94,9 @@ void PackedB::pack(int matrix, const unsigned char* rows, size_t row_step, int k
     const int32_t zeros[kGemmMaxRows * 4] = {};
     // The sums of columns: a row of ones times the matrix.
     Scratch<int32_t> ones;
-    ones->assign(words, 0);
+    ones->assign(k_groups, 0);
     for (int i = 0; i < k; i++) {
-        if (kernels->word_k == 4)
+        if (kernels->k_group == 4)
             ((uint8_t*)ones->data())[i] = 1;
         else
             ((int16_t*)ones->data())[i] = 1;
@@ -106,17 +107,17 @@ void PackedB::pack(int matrix, const unsigned char* rows, size_t row_step, int k
         pack_panel(to, p, rows, row_step, k);
         const Int8Tile tile = {
             ones->data(), 0,  &block, 1,
-            words,        to, zeros,  (int32_t*)sums.data + matrix * columns + p * full(),
+            k_groups,     to, zeros,  (int32_t*)sums.data + matrix * columns + p * full(),
             GemmFetch()};
-        (width(p) < full() ? kernels->tile_narrow : kernels->tile)[0](tile);
+        (width(p) < full() ? kernels->tile_single : kernels->tile)[0](tile);
     }
 }
 
-// A's rows as words, and their sums.
+// A's rows as k-groups, and their sums.
 struct PackedA {
-    const int32_t* words = nullptr;
-    size_t row_words = 0;
-    int offset = 0;  // a + offset is what the words hold
+    const int32_t* k_groups = nullptr;
+    size_t row_k_groups = 0;
+    int offset = 0;  // a + offset is what the k-groups hold
     Mat own;
     Mat sums;  // s32, one a row; empty if not asked for
 };
@@ -184,24 +185,24 @@ int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) c
     const Int8Kernels& kernels = *host_kernel_set().int8;
     Shape shape = rows.logical_shape();
     shape.dtype = DType::s8;
-    Mat narrow(shape, 1, opt.workspace_allocator);
+    Mat quantized(shape, 1, opt.workspace_allocator);
     p->factors.create((int)weights_.columns, 2, (size_t)4u, opt.workspace_allocator);
-    if (narrow.empty() || p->factors.empty()) return kOutOfMemory;
-    const size_t plane = (size_t)rows.w * rows.h * rows.d, pieces = (plane + kPiece - 1) / kPiece;
+    if (quantized.empty() || p->factors.empty()) return kOutOfMemory;
+    const size_t plane = (size_t)rows.w * rows.h * rows.d, chunks = (plane + kPiece - 1) / kPiece;
     float limits[2] = {0.f, 0.f};
     for (int q = 0; q < rows.c; q++)
         kernels.range((const float*)rows.data + q * rows.cstep, plane, limits);
     const AffineRange range(limits[0], limits[1]);
     const int threads = threads_for(opt, (double)plane * rows.c);
 #pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < (int64_t)pieces * rows.c; i++) {
-        const size_t q = i / pieces, at = i % pieces * kPiece;
+    for (int64_t i = 0; i < (int64_t)chunks * rows.c; i++) {
+        const size_t q = i / chunks, at = i % chunks * kPiece;
         kernels.to_affine((const float*)rows.data + q * rows.cstep + at,
                           std::min(kPiece, plane - at), range.scale, range.zero_point,
-                          (int8_t*)narrow.data + q * narrow.cstep + at);
+                          (int8_t*)quantized.data + q * quantized.cstep + at);
     }
-    p->mats.a = narrow;
-    p->a = Operand(narrow, false);
+    p->mats.a = quantized;
+    p->a = Operand(quantized, false);
     p->ranged_zero = range.zero_point;
     float *scale = p->factors.row(0), *bias = p->factors.row(1);
     for (int n = 0; n < num_output; n++) {
@@ -214,24 +215,24 @@ int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) c
 int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
     const Operand& a = p->a;
     const Bytes values(p->mats.a, a_unsigned && !ranged);
-    const int k = a.size[3], word_k = host_kernel_set().int8->word_k;
+    const int k = a.size[3], k_group = host_kernel_set().int8->k_group;
     const size_t rows = (size_t)a.size[0] * a.size[1] * a.size[2];
     PackedA& left = p->left;
-    left.row_words = p->right->words;
-    left.offset = word_k == 4 && values.is_signed ? 128 : 0;
+    left.row_k_groups = p->right->k_groups;
+    left.offset = k_group == 4 && values.is_signed ? 128 : 0;
     if (rows > INT_MAX / 2) return kOutOfMemory;
     if (!p->zeros.empty()) {
         left.sums.create((int)rows, (size_t)4u, opt.workspace_allocator);
         if (left.sums.empty()) return kOutOfMemory;
     }
-    const bool in_place = word_k == 4 && !values.is_signed && k % 4 == 0 && k > 1 &&
+    const bool in_place = k_group == 4 && !values.is_signed && k % 4 == 0 && k > 1 &&
                           (rows == 1 || (p->mats.a.dims < 3) ||
                            p->mats.a.cstep == (size_t)p->mats.a.w * p->mats.a.h * p->mats.a.d);
-    left.words = (const int32_t*)values.data;
+    left.k_groups = (const int32_t*)values.data;
     if (!in_place) {
-        left.own.create((int)left.row_words, (int)rows, (size_t)4u, opt.workspace_allocator);
+        left.own.create((int)left.row_k_groups, (int)rows, (size_t)4u, opt.workspace_allocator);
         if (left.own.empty()) return kOutOfMemory;
-        left.words = (const int32_t*)left.own.data;
+        left.k_groups = (const int32_t*)left.own.data;
     }
     const int threads = threads_for(opt, (double)rows * k / 4);
 #pragma omp parallel for num_threads(threads)
@@ -239,9 +240,9 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
         const int m = (int)(r % a.size[2]), item = (int)(r / a.size[2]);
         const unsigned char* from = values.data + a.at(item / a.size[1], item % a.size[1], m, 0);
         if (!in_place) {
-            int32_t* const to = (int32_t*)left.own.data + r * left.row_words;
-            to[left.row_words - 1] = 0;
-            if (word_k == 4) {
+            int32_t* const to = (int32_t*)left.own.data + r * left.row_k_groups;
+            to[left.row_k_groups - 1] = 0;
+            if (k_group == 4) {
                 const unsigned char flip = values.is_signed ? 0x80 : 0;
                 for (int i = 0; i < k; i++) ((uint8_t*)to)[i] = from[i] ^ flip;
             } else if (values.is_signed) {
@@ -311,11 +312,11 @@ void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last
     const int b_matrix = num_output > 0 ? 0 : Product::matrix(p.b, i, j);
     const size_t rows = p.a.size[2], n0 = panel * right.full(), width = right.width(panel);
     const size_t a_first = Product::matrix(p.a, i, j) * rows;
-    const Int8TileKernel* tiles = width < right.full() ? kernels.tile_narrow : kernels.tile;
+    const Int8TileKernel* tiles = width < right.full() ? kernels.tile_single : kernels.tile;
     const GemmBlock block = {0, 0};
     Int8Tile tile = {};
-    tile.a_row = (ptrdiff_t)p.left.row_words;
-    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.words;
+    tile.a_row = (ptrdiff_t)p.left.row_k_groups;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = right.k_groups;
     tile.b = right.panel(b_matrix, panel);
     tile.init = zeros, tile.sums = sums;
     Int8Terms terms = {};
@@ -326,7 +327,7 @@ void MatMulIntegerCpu::run(const Product& p, int item, size_t first, size_t last
     const Flat flat(top);
     for (size_t m = first, count; m < last; m += count) {
         count = std::min<size_t>(kernels.max_rows, last - m);
-        tile.a = p.left.words + (a_first + m) * p.left.row_words;
+        tile.a = p.left.k_groups + (a_first + m) * p.left.row_k_groups;
         tiles[count - 1](tile);
         for (size_t r = 0; r < count; r++) {
             const int row = (int)(m + r);
@@ -357,12 +358,12 @@ int MatMulIntegerCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>&
     QUOLL_RETURN_IF_ERROR(pack_a(&p, opt));
     const size_t rows = p.a.size[2], panels = p.right->panels(), items = p.items();
     const int threads = threads_for(opt, (double)rows * items * p.a.size[3] * p.right->n / 4);
-    size_t pieces = (rows * p.left.row_words + kChunkWords - 1) / kChunkWords;
-    if (threads > 1) pieces = std::max(pieces, (size_t)threads * 2 / (panels * items));
-    pieces = std::max<size_t>(1, std::min(pieces, rows));
-    run_tasks((int64_t)(items * pieces * panels), threads, [&](int64_t task, int) {
-        const size_t piece = task / panels % pieces, first = piece_begin(rows, pieces, piece);
-        run(p, (int)(task / panels / pieces), first, first + piece_length(rows, pieces, piece),
+    size_t chunks = (rows * p.left.row_k_groups + kChunkKGroups - 1) / kChunkKGroups;
+    if (threads > 1) chunks = std::max(chunks, (size_t)threads * 2 / (panels * items));
+    chunks = std::max<size_t>(1, std::min(chunks, rows));
+    run_tasks((int64_t)(items * chunks * panels), threads, [&](int64_t task, int) {
+        const size_t chunk = task / panels % chunks, first = partition_begin(rows, chunks, chunk);
+        run(p, (int)(task / panels / chunks), first, first + partition_length(rows, chunks, chunk),
             task % panels, tops[0]);
     });
     return kOk;

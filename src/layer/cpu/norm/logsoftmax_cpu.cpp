@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/norm/logsoftmax.h"
 

@@ -5,7 +5,7 @@
 #include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/norm/norm.h"
 
 namespace quoll {
@@ -20,16 +20,16 @@ enum { kStoredPixels = 16 };
 void lrn_stored(const NormKernels& norm, const StorageKernels& storage, const LrnAcross& part,
                 float* memory) {
     const size_t pack = part.pack, step = kStoredPixels * pack, blocks = part.blocks;
-    LrnAcross piece = part;
-    piece.in = memory, piece.out = memory + blocks * step, piece.step = step;
+    LrnAcross chunk = part;
+    chunk.in = memory, chunk.out = memory + blocks * step, chunk.step = step;
     for (size_t first = 0; first < part.pixels; first += kStoredPixels) {
-        piece.pixels = std::min<size_t>(kStoredPixels, part.pixels - first);
-        const size_t count = piece.pixels * pack, at = first * pack;
+        chunk.pixels = std::min<size_t>(kStoredPixels, part.pixels - first);
+        const size_t count = chunk.pixels * pack, at = first * pack;
         for (size_t q = 0; q < blocks; q++)
             storage.widen((const uint16_t*)part.in + q * part.step + at, memory + q * step, count);
-        norm.lrn_across(piece);
+        norm.lrn_across(chunk);
         for (size_t q = 0; q < blocks; q++)
-            storage.narrow(piece.out + q * step, (uint16_t*)part.out + q * part.step + at, count);
+            storage.narrow(chunk.out + q * step, (uint16_t*)part.out + q * part.step + at, count);
     }
 }
 
@@ -72,11 +72,11 @@ int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) co
     whole.step = in.cstep * in.elempack;
     whole.blocks = in.c, whole.pack = in.elempack, whole.half = half;
     whole.scale = alpha / local_size, whole.bias = bias, whole.beta = beta;
-    const int pieces = threads > 1 ? threads * 4 : 1;
-    run_tasks(pieces, threads, [&](int64_t t, int thread) {
+    const int chunks = threads > 1 ? threads * 4 : 1;
+    run_tasks(chunks, threads, [&](int64_t t, int thread) {
         // Whole registers of planar pixels.
-        const size_t begin = pixels * t / pieces / 16 * 16;
-        const size_t end = t + 1 < pieces ? pixels * (t + 1) / pieces / 16 * 16 : pixels;
+        const size_t begin = pixels * t / chunks / 16 * 16;
+        const size_t end = t + 1 < chunks ? pixels * (t + 1) / chunks / 16 * 16 : pixels;
         LrnAcross part = whole;
         const size_t at = begin * in.elempack * (in.elemsize / in.elempack);
         part.in = (const float*)((const char*)in.data + at);

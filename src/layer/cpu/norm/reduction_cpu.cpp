@@ -8,7 +8,7 @@
 #include "layer/common/extremes.h"
 #include "layer/common/tensor.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/norm/norm.h"
 
 namespace quoll {

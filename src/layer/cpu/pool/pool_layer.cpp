@@ -8,7 +8,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 
 namespace quoll {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "layer/common/scratch.h"
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/pool/pool_layer.h"
 #include "layer/nn/windowpool.h"
 
@@ -25,7 +25,7 @@ public:
                 const Option& opt) const override;
 
 private:
-    bool takes(const Mat& m) const;
+    bool is_supported(const Mat& m) const;
     void pool_taps(const Mat& in, const WindowSizes& windows, const int size[3], Mat& top,
                    const int out_size[3], const Option& opt) const;
     Axis axis_of(const WindowSizes& windows, int axis, int in, int out) const;
@@ -49,7 +49,7 @@ static bool is_dilated(const WindowSizes& w) {
 }
 
 // By windows(), or by pool_taps().
-bool WindowPoolCpu::takes(const Mat& m) const {
+bool WindowPoolCpu::is_supported(const Mat& m) const {
     if (tops.size() > 1 || (m.dtype != DType::f32 && m.dtype != DType::s8)) return false;
     const bool floats = m.dtype == DType::f32;
     if (is_dilated(windows_)) return floats && (op_type == MAX || op_type == MIN);
@@ -139,7 +139,7 @@ int WindowPoolCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     WindowSizes windows;
     int size[3], out_size[3];
     QUOLL_RETURN_IF_ERROR(plan(in[0], &windows, out_size));
-    if (in[0].total() == 0 || out[0].total() == 0 || !takes(m)) {
+    if (in[0].total() == 0 || out[0].total() == 0 || !is_supported(m)) {
         QUOLL_RETURN_IF_ERROR(all_planar(bottoms, opt, &planar));
         return WindowPool::forward(planar, tops, opt);
     }

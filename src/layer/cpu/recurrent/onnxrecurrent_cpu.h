@@ -1,4 +1,4 @@
-// The fast form of OnnxLSTM, OnnxGRU and OnnxRNN.
+// The fast implementation of OnnxLSTM, OnnxGRU and OnnxRNN.
 #ifndef QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 #define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 

@@ -1,4 +1,4 @@
-// The fast form of RNN, LSTM and GRU.
+// The fast implementation of RNN, LSTM and GRU.
 #ifndef QUOLL_LAYER_CPU_RECURRENT_RECURRENT_CPU_H
 #define QUOLL_LAYER_CPU_RECURRENT_RECURRENT_CPU_H
 

@@ -1,6 +1,6 @@
 #include "layer/cpu/registry/kernel_rows.h"
 
-#include "layer/cpu/gemm/fixed_gemm.h"
+#include "layer/cpu/gemm/sliced_gemm.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"

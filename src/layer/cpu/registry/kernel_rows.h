@@ -18,7 +18,7 @@ enum class KernelSlot {
     split6,
     split3,
     split1,
-    fixed,
+    sliced,
     int8_units,
     gemm_tile,
 };

@@ -71,7 +71,7 @@ void take_tiles(Selected* s) {
     if (!most) return;
     s->gemm.max_rows = most;
     for (int rows = most; rows < kGemmMaxRows; rows++)
-        s->gemm.tile[rows] = s->gemm.tile_narrow[rows] = nullptr;
+        s->gemm.tile[rows] = s->gemm.tile_single[rows] = nullptr;
     s->set.gemm = &s->gemm;
 }
 
@@ -86,7 +86,7 @@ Selected* select(const Machine& machine) {
     take(&s->set.split6, KernelSlot::split6, level, machine);
     take(&s->set.split3, KernelSlot::split3, level, machine);
     take(&s->set.split1, KernelSlot::split1, level, machine);
-    take(&s->set.fixed, KernelSlot::fixed, level, machine);
+    take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
     take_tiles(s);
     return s;

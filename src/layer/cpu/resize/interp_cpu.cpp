@@ -29,13 +29,13 @@ public:
     unsigned traits() const override { return Interp::traits() | kCreatesOutput; }
 
 private:
-    const ResizeForms* forms_ = nullptr;
+    const ResizeVariants* variants_ = nullptr;
 };
 
 int InterpCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Interp::create_pipeline(opt));
     const ResizeKernels& k = *host_kernel_set().resize;
-    forms_ = resize_type == kBicubic ? &k.cubic : &k.linear;
+    variants_ = resize_type == kBicubic ? &k.cubic : &k.linear;
     return kOk;
 }
 
@@ -64,7 +64,7 @@ int InterpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const AxisTaps xs = axis_taps(column_taps(src.w, tops[0].w), taps);
     AxisTaps ys;
     if (src.dims > 2) ys = axis_taps(row_taps(src.h, tops[0].h), taps);
-    if (resize_type != kNearest) return resize_planes(*forms_, src, tops[0], xs, ys, opt);
+    if (resize_type != kNearest) return resize_planes(*variants_, src, tops[0], xs, ys, opt);
     pick_planes(src, tops[0], xs, ys, opt);
     return kOk;
 }

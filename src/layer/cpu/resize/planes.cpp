@@ -22,11 +22,11 @@ namespace {
 // as long as the next row of the output needs them.
 class PlaneResizer {
 public:
-    PlaneResizer(const ResizeForms& forms, const StorageKernels* storage, int pack,
+    PlaneResizer(const ResizeVariants& variants, const StorageKernels* storage, int pack,
                  const AxisTaps& xs, const AxisTaps& ys, int out_w)
         : storage_(storage),
-          row_(forms.row[resize_pack_index(pack)]),
-          column_(forms.column),
+          row_(variants.row[resize_pack_index(pack)]),
+          column_(variants.column),
           pack_(pack),
           xs_(xs),
           ys_(ys),
@@ -111,9 +111,9 @@ struct Rows {
 };
 
 // Each row by itself.
-int resize_rows(const ResizeForms& forms, const Mat& in, Mat& out, const AxisTaps& xs, int threads,
-                const Option& opt) {
-    const ResizeRowKernel row = forms.row[resize_pack_index(in.elempack)];
+int resize_rows(const ResizeVariants& variants, const Mat& in, Mat& out, const AxisTaps& xs,
+                int threads, const Option& opt) {
+    const ResizeRowKernel row = variants.row[resize_pack_index(in.elempack)];
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
     const size_t length = (size_t)in.w * in.elempack, out_length = (size_t)out.w * in.elempack;
     const Rows rows(in);
@@ -145,14 +145,14 @@ void pick(const unsigned char* row, const int* index, unsigned char* out, int n)
 
 }  // namespace
 
-int resize_planes(const ResizeForms& forms, const Mat& in, Mat& out, const AxisTaps& xs,
+int resize_planes(const ResizeVariants& variants, const Mat& in, Mat& out, const AxisTaps& xs,
                   const AxisTaps& ys, const Option& opt) {
     const int taps = std::max(xs.count, ys.count), pack = in.elempack;
     const int blocks = in.c * in.d;
     const int threads = threads_for(opt, (double)out.total() * pack * taps);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
-    if (ys.none()) return resize_rows(forms, in, out, xs, threads, opt);
-    const PlaneResizer resizer(forms, storage, pack, xs, ys, out.w);
+    if (ys.none()) return resize_rows(variants, in, out, xs, threads, opt);
+    const PlaneResizer resizer(variants, storage, pack, xs, ys, out.w);
     Mat buffers;
     buffers.create((int)resizer.buffer_size(in.w), threads, 4u, opt.workspace_allocator);
     if (buffers.empty()) return kOutOfMemory;

@@ -24,9 +24,9 @@ struct AxisTaps {
 int resize_pack_index(int pack);
 
 // f32, or 16-bit storage. Both have 2 to 4 axes, the same elempack and all axes but w and h alike;
-// of 2 axes h is the lanes, and ys is none. xs and ys have as many taps as the forms, or none; not
-// both none.
-int resize_planes(const ResizeForms& forms, const Mat& in, Mat& out, const AxisTaps& xs,
+// of 2 axes h is the lanes, and ys is none. xs and ys have as many taps as the variants, or none;
+// not both none.
+int resize_planes(const ResizeVariants& variants, const Mat& in, Mat& out, const AxisTaps& xs,
                   const AxisTaps& ys, const Option& opt);
 // The same for single taps without factors, whatever the type.
 void pick_planes(const Mat& in, Mat& out, const AxisTaps& xs, const AxisTaps& ys,

@@ -18,13 +18,13 @@ typedef void (*ResizeColumnKernel)(const float* const* rows, const float* factor
 enum { kResizePacks = 4 };
 const int kResizePack[kResizePacks] = {1, 4, 8, 16};
 
-struct ResizeForms {
+struct ResizeVariants {
     ResizeRowKernel row[kResizePacks];  // for each entry of kResizePack
     ResizeColumnKernel column;
 };
 
 struct ResizeKernels {
-#define QUOLL_RESIZE(name, taps) ResizeForms name;
+#define QUOLL_RESIZE(name, taps) ResizeVariants name;
 #include "layer/cpu/resize/kernels.inc"
 #undef QUOLL_RESIZE
 };

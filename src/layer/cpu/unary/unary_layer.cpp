@@ -1,23 +1,23 @@
 #include "layer/cpu/unary/unary_layer.h"
 
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/common/pieces.h"
+#include "layer/cpu/common/chunks.h"
 
 namespace quoll {
 
 void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out,
                const Option& opt) {
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
-    const Pieces pieces(in, out);
+    const Chunks chunks(in, out);
     const int threads = threads_for(opt, 4.0 * in.total() * in.elempack);
 #pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) {
-        const Piece p = pieces[i];
+    for (int i = 0; i < chunks.count(); i++) {
+        const Chunk p = chunks[i];
         if (!storage) {
             kernel(p.of(in), p.of(out), p.count, params);
             continue;
         }
-        float values[Pieces::kPiece];
+        float values[Chunks::kChunk];
         storage->widen(p.of<uint16_t>(in), values, p.count);
         kernel(values, values, p.count, params);
         storage->narrow(values, p.of<uint16_t>(out), p.count);

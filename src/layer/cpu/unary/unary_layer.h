@@ -1,5 +1,5 @@
-// The fast form of operators that map each f32 value by a unary kernel, those of f16 and bf16 blobs
-// in between too; other dtypes are left to the reference. In <op>_cpu.cpp:
+// The fast implementation of operators that map each f32 value by a unary kernel, those of f16 and
+// bf16 blobs in between too; other dtypes are left to the reference. In <op>_cpu.cpp:
 //
 //   class SigmoidCpu : public UnaryLayer<Sigmoid> {
 //       UnaryKernel select(const UnaryKernels& k, float*) override { return k.sigmoid; }
@@ -10,6 +10,7 @@
 
 #include "layer/common/elementwise.h"
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/unary.h"
 
 namespace quoll {
 
@@ -28,14 +29,14 @@ public:
     }
     unsigned traits() const override { return T::traits() | kCreatesOutput; }
     int forward(const Mat& in, Mat& out, const Option& opt) const override {
-        if (!kernel_ || !takes_float(*this, in.dtype)) return T::forward(in, out, opt);
+        if (!kernel_ || !accepts_float(*this, in.dtype)) return T::forward(in, out, opt);
         out.create_like(in, opt.blob_allocator);
         if (out.empty()) return kOutOfMemory;
         run_unary(kernel_, params_, in, out, opt);
         return kOk;
     }
     int forward_inplace(Mat& blob, const Option& opt) const override {
-        if (!kernel_ || !takes_float(*this, blob.dtype)) return T::forward_inplace(blob, opt);
+        if (!kernel_ || !accepts_float(*this, blob.dtype)) return T::forward_inplace(blob, opt);
         run_unary(kernel_, params_, blob, blob, opt);
         return kOk;
     }

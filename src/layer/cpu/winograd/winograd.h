@@ -1,5 +1,5 @@
 // Winograd's convolution F(4 x 4, 3 x 3) on channel blocks: 36 products for 16 outputs, where the
-// direct form takes 144.
+// direct algorithm takes 144.
 //
 // An output tile of 4 x 4 needs 6 x 6 inputs. With the interpolation points 0, +-sqrt(1/2),
 // +-sqrt(2) and infinity (Toom and Cook; these points lose less precision in float than 0, +-1,

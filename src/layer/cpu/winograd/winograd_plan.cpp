@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "layer/cpu/common/task_shares.h"
+#include "layer/cpu/common/task_partitions.h"
 #include "quoll/cpu.h"
 
 namespace quoll {
@@ -16,7 +16,7 @@ int tiles_along(int out) { return (out + kWinogradOut - 1) / kWinogradOut; }
 
 }  // namespace
 
-bool WinogradPlan::takes(const KernelSet& kernels, const ConvShape& s) {
+bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
     const auto fits = [](const ConvAxis& axis) {
         return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
     };
@@ -37,8 +37,8 @@ double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const 
            transforms;
 }
 
-bool WinogradPlan::prefers(const KernelSet& kernels, const ConvShape& s) {
-    return takes(kernels, s) &&
+bool WinogradPlan::is_profitable(const KernelSet& kernels, const ConvShape& s) {
+    return is_supported(kernels, s) &&
            cycles(kernels, s) < ConvPlan::cycles(kernels, s) * host_costs().winograd_margin;
 }
 
@@ -163,11 +163,11 @@ WinogradPlan::Part WinogradPlan::part(int index) const {
     const size_t panels = (shape_.out_channels + columns - 1) / columns;
     const size_t chunk = index / groups_, group = index % groups_;
     Part part;
-    part.first = (int)piece_begin(tiles_, chunks_, chunk);
-    part.tiles = (int)piece_length(tiles_, chunks_, chunk);
-    part.n0 = piece_begin(panels, groups_, group) * columns;
+    part.first = (int)partition_begin(tiles_, chunks_, chunk);
+    part.tiles = (int)partition_length(tiles_, chunks_, chunk);
+    part.n0 = partition_begin(panels, groups_, group) * columns;
     part.columns =
-        std::min(shape_.out_channels - part.n0, piece_length(panels, groups_, group) * columns);
+        std::min(shape_.out_channels - part.n0, partition_length(panels, groups_, group) * columns);
     return part;
 }
 
@@ -203,13 +203,13 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
     const size_t step = (size_t)tiles_ * shape_.in_channels;
     float* const sums = workspace + kWinogradPoints * step;
     const size_t share = (this->workspace() - kWinogradPoints * step) / workers_;
-    const int pieces = threads_ * 4;  // of the inputs
-    TaskShares transforms(pieces, threads_), products(parts, threads_);
+    const int partitions = threads_ * 4;  // of the inputs
+    TaskPartitions transforms(partitions, threads_), products(parts, threads_);
 #pragma omp parallel num_threads(threads_)
     {
         const int thread = get_omp_thread_num();
-        transforms.work(thread,
-                        [&](int64_t i) { transform_inputs(in, workspace, step, (int)i, pieces); });
+        transforms.work(
+            thread, [&](int64_t i) { transform_inputs(in, workspace, step, (int)i, partitions); });
 #pragma omp barrier
         products.work(thread, [&](int64_t i) {
             const Part p = part((int)i);
@@ -219,12 +219,12 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
     }
 }
 
-// Piece `piece` of `pieces` of all tiles and channel blocks.
-void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int piece,
-                                    int pieces) const {
+// Piece `partition` of `partitions` of all tiles and channel blocks.
+void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int partition,
+                                    int partitions) const {
     const size_t inputs = shape_.in_channels, lanes = kernels_.lanes, blocks = inputs / lanes;
-    const size_t begin = piece_begin(tiles_ * blocks, pieces, piece);
-    const size_t end = begin + piece_length(tiles_ * blocks, pieces, piece);
+    const size_t begin = partition_begin(tiles_ * blocks, partitions, partition);
+    const size_t end = begin + partition_length(tiles_ * blocks, partitions, partition);
     for (size_t i = begin; i < end;) {
         const size_t tile = i / blocks, c = i % blocks;
         const size_t count = std::min(blocks - c, end - i);

@@ -10,9 +10,9 @@ namespace quoll {
 class WinogradPlan {
 public:
     // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
-    static bool takes(const KernelSet& kernels, const ConvShape& shape);
-    // Whether it is also expected to be faster than the direct form.
-    static bool prefers(const KernelSet& kernels, const ConvShape& shape);
+    static bool is_supported(const KernelSet& kernels, const ConvShape& shape);
+    // Whether it is also expected to be faster than the direct algorithm.
+    static bool is_profitable(const KernelSet& kernels, const ConvShape& shape);
     // Cycles that one core is expected to need, for shapes that it takes.
     static double cycles(const KernelSet& kernels, const ConvShape& shape,
                          const CostTable& costs = host_costs());
@@ -45,7 +45,8 @@ private:
     double choose_chunks();
     void choose_parts(double most);
     // Transformed inputs lie at [point][tile][channel], points step floats apart.
-    void transform_inputs(const float* in, float* to, size_t step, int piece, int pieces) const;
+    void transform_inputs(const float* in, float* to, size_t step, int partition,
+                          int partitions) const;
     void transform_tile(const float* in, int tile, int c0, int c1, float* to, size_t step) const;
     void multiply_part(const Blobs& blobs, const float* inputs, size_t step, const Part& part,
                        float* sums) const;

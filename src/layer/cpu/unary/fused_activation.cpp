@@ -1,4 +1,4 @@
-#include "layer/cpu/common/packing.h"
+#include "layer/cpu/unary/fused_activation.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-#include "layer/cpu/gemm/fixed_gemm.h"
+#include "layer/cpu/gemm/sliced_gemm.h"
 
 #include <math.h>
 
@@ -6,16 +6,16 @@
 
 namespace quoll {
 
-double FixedSpread::ratio() const { return squares > 0 ? peak * sqrt(count / squares) : 0; }
+double CrestFactor::ratio() const { return squares > 0 ? peak * sqrt(count / squares) : 0; }
 
-void FixedSpread::add(const FixedSpread& other) {
+void CrestFactor::add(const CrestFactor& other) {
     peak = std::max(peak, other.peak);
     squares += other.squares;
     count += other.count;
     finite = finite && other.finite;
 }
 
-void FixedSpread::widen(const FixedSpread& other) {
+void CrestFactor::widen(const CrestFactor& other) {
     const bool all_finite = finite && other.finite;
     if (other.ratio() > ratio()) *this = other;
     finite = all_finite;

@@ -1,42 +1,42 @@
-// Convolutions, and products of matrices as 1x1 convolutions, on the kernels of fixed_gemm.h: a
-// TilePlan whose buffers hold the digits of the input.
+// Convolutions, and products of matrices as 1x1 convolutions, on the kernels of sliced_gemm.h: a
+// TilePlan whose buffers hold the slices of the input.
 //
 // A pixel has a scale of its own where the kernel is 1x1; larger kernels add up several pixels, and
 // the input has one scale. Of few channels, rows of the kernel are one step together. Where the
 // input's largest values are so far above the rest that this would lose accuracy, these are
 // multiplied apart from the rest, in a second run.
-#ifndef QUOLL_LAYER_CPU_CONV_FIXED_PLAN_H
-#define QUOLL_LAYER_CPU_CONV_FIXED_PLAN_H
+#ifndef QUOLL_LAYER_CPU_CONV_SLICED_PLAN_H
+#define QUOLL_LAYER_CPU_CONV_SLICED_PLAN_H
 
-#include "layer/cpu/gemm/fixed_gemm.h"
+#include "layer/cpu/gemm/sliced_gemm.h"
 #include "layer/cpu/gemm/tile_store.h"
 
 namespace quoll {
 
 // The kernels for what `opt` asks for and this machine has; or null.
-const FixedGemmKernels* fixed_kernels_for(const Option& opt);
+const SlicedGemmKernels* sliced_kernels_for(const Option& opt);
 
 // Blobs are f32.
-class FixedPlan {
+class SlicedPlan {
 public:
     // As SplitPlan::takes, but for planar blobs of many channels and sums that may overflow.
-    static bool takes(const TileShape& shape);
+    static bool is_supported(const TileShape& shape);
     // Cycles from begin to end that one core is expected to need.
     static double cycles(const TileShape& shape, const CostTable& costs = host_costs());
 
     // Floats of packed weights, which are made from [out_channels][in_channels][kernel_h][kernel_w]
     // and aligned to 64 bytes. Of the shape only the channels and the kernel count. pack() gives
-    // what suits() does.
+    // what supports_weights() does.
     static size_t packed_size(const TileShape& shape);
-    static bool pack(const FixedGemmKernels& kernels, const float* weights, const TileShape& shape,
+    static bool pack(const SlicedGemmKernels& kernels, const float* weights, const TileShape& shape,
                      float* packed, int threads = 1);
-    // The inverse of pack(): what the digits are. A weight other than zero is one with its sign.
+    // The inverse of pack(): what the slices are. A weight other than zero is one with its sign.
     static void unpack(const float* packed, const TileShape& shape, float* weights);
-    // Whether these weights keep the accuracy of f32: no output's are spread too far.
-    static bool suits(const FixedGemmKernels& kernels, const float* weights,
-                      const TileShape& shape);
+    // Whether these weights keep the accuracy of f32: no output's have too large a crest factor.
+    static bool supports_weights(const SlicedGemmKernels& kernels, const float* weights,
+                                 const TileShape& shape);
 
-    FixedPlan(const FixedGemmKernels& kernels, const TileShape& shape, int threads);
+    SlicedPlan(const SlicedGemmKernels& kernels, const TileShape& shape, int threads);
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return plan_.workspace(); }
     // As SplitPlan::run; values that it does not take are those that are not finite.
@@ -52,9 +52,9 @@ private:
     bool has_pixel_scales() const;
     bool is_row() const;  // a single pixel by a 1x1 kernel
     bool run_row(const Work& work, float* workspace) const;
-    FixedSpread spread(const float* in, float most) const;
+    CrestFactor crest(const float* in, float most) const;
 
-    const FixedGemmKernels& kernels_;
+    const SlicedGemmKernels& kernels_;
     const TileShape shape_;
     const int window_rows_;  // of the kernel in a step; 0: none together
     const TilePlan plan_;

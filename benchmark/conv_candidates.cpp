@@ -1,4 +1,4 @@
-#include "conv_forms.h"
+#include "conv_candidates.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -40,58 +40,61 @@ void append(std::string* text, const char* format, ...) {
 
 }  // namespace
 
-struct ConvForms::Form {
+struct ConvCandidateTimes::Candidate {
     const char* name;
-    ConvAlgorithm form;
+    ConvAlgorithm algorithm;
     std::function<double(const CostTable&)> cycles;  // expected, of one core
     std::function<void()> run;
     std::vector<double> times;
     double median() const { return times[times.size() / 2]; }
 };
 
-// Rounds of all forms; in each a form runs until it is warm, then once for the figure.
-void ConvForms::measure(std::vector<Form>* forms) {
+// Rounds of all candidates; in each a candidate runs until it is warm, then once for the figure.
+void ConvCandidateTimes::measure(std::vector<Candidate>* candidates) {
     for (int round = 0; round < 9; round++)
-        for (Form& form : *forms) {
+        for (Candidate& candidate : *candidates) {
             const double begin = now_us(threads_);
-            do form.run();
+            do candidate.run();
             while (now_us(threads_) - begin < 300);
             // Many runs of a short one: the clock ticks in microseconds.
             const double start = now_us(threads_);
             double runs = 0, time = 0;
-            for (; runs < 2 || time < 200; runs++, time = now_us(threads_) - start) form.run();
-            form.times.push_back(time / runs);
+            for (; runs < 2 || time < 200; runs++, time = now_us(threads_) - start) candidate.run();
+            candidate.times.push_back(time / runs);
         }
-    for (Form& form : *forms) {
-        std::sort(form.times.begin(), form.times.end());
-        if (threads_ == 1) samples_.push_back({form.median() * 1e3, form.cycles});
+    for (Candidate& candidate : *candidates) {
+        std::sort(candidate.times.begin(), candidate.times.end());
+        if (threads_ == 1) samples_.push_back({candidate.median() * 1e3, candidate.cycles});
     }
 }
 
-// A line about the measured forms.
-ConvForms::Regret ConvForms::report(const ConvShape& s, const std::vector<Form>& forms) {
+// A line about the measured candidates.
+ConvCandidateTimes::Regret ConvCandidateTimes::report(const ConvShape& s,
+                                                      const std::vector<Candidate>& candidates) {
     const KernelSet& kernels = host_kernel_set();
-    const ConvCandidates means = {WinogradPlan::takes(kernels, s), kernels.split6, kernels.fixed};
-    const ConvAlgorithm taken = choose_conv_algorithm(kernels, means, s, false);
+    const ConvCandidates allowed = {WinogradPlan::is_supported(kernels, s), kernels.split6,
+                                    kernels.sliced};
+    const ConvAlgorithm taken = choose_conv_algorithm(kernels, allowed, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
     const double work =
         2. * s.x.out * s.y.out * s.in_channels * s.out_channels * s.x.kernel * s.y.kernel;
     Regret regret = {0, INFINITY};
-    for (const Form& form : forms) {
-        const double us = form.median();
-        const bool choice = form.form != ConvAlgorithm::kNone;
-        if (form.form == taken) regret.taken = us;
+    for (const Candidate& candidate : candidates) {
+        const double us = candidate.median();
+        const bool choice = candidate.algorithm != ConvAlgorithm::kNone;
+        if (candidate.algorithm == taken) regret.taken = us;
         if (choice) regret.least = std::min(regret.least, us);
-        append(&text_, "  %s%s %7.1f %6.3f (%.3f)", form.form == taken ? "*" : "", form.name,
-               work / us * 1e-3, form.cycles(host_costs()) * 1e-6, us * 2400 * 1e-6);
+        append(&text_, "  %s%s %7.1f %6.3f (%.3f)", candidate.algorithm == taken ? "*" : "",
+               candidate.name, work / us * 1e-3, candidate.cycles(host_costs()) * 1e-6,
+               us * 2400 * 1e-6);
     }
     append(&text_, "  %.0f us, regret %.0f %%\n", regret.taken,
            100 * (regret.taken / regret.least - 1));
     return regret;
 }
 
-ConvForms::Regret ConvForms::bench(const ConvShape& s) {
+ConvCandidateTimes::Regret ConvCandidateTimes::bench(const ConvShape& s) {
     const KernelSet& kernels = host_kernel_set();
     const int taps = s.x.kernel * s.y.kernel, in_c = s.in_channels, out_c = s.out_channels;
     const Mat in = zeros((size_t)s.x.in * s.y.in * in_c),
@@ -100,31 +103,32 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
     Mat out = zeros((size_t)s.x.out * s.y.out * out_c);
     const FusedActivation relu(kernels, Activation(1, Mat()));
     const GemmKernels& gemm = *kernels.gemm;
-    std::vector<Form> forms;
+    std::vector<Candidate> candidates;
 
     Mat packed = zeros(gemm_packed_size(gemm, out_c, (size_t)in_c * taps));
     const ConvPlan plan(kernels, s);
-    forms.push_back({"direct",
-                     ConvAlgorithm::kDirect,
-                     [&kernels, s](const CostTable& c) { return ConvPlan::cycles(kernels, s, c); },
-                     [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads_); },
-                     {}});
+    candidates.push_back(
+        {"direct",
+         ConvAlgorithm::kDirect,
+         [&kernels, s](const CostTable& c) { return ConvPlan::cycles(kernels, s, c); },
+         [&] { plan.run(in, packed, bias, out, nullptr, 0, relu, threads_); },
+         {}});
     Mat winograd_weights, winograd_workspace;
     std::unique_ptr<WinogradPlan> winograd;
-    if (WinogradPlan::takes(kernels, s)) {
+    if (WinogradPlan::is_supported(kernels, s)) {
         winograd.reset(new WinogradPlan(kernels, s, threads_));
         winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, out_c));
         winograd_workspace = zeros(winograd->workspace());
-        forms.push_back({"winograd",
-                         ConvAlgorithm::kWinograd,
-                         [&kernels, s](const CostTable& c) {
-                             return WinogradPlan::cycles(kernels, s, c) * c.winograd_wait;
-                         },
-                         [&] {
-                             winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0, relu,
-                                           winograd_workspace);
-                         },
-                         {}});
+        candidates.push_back({"winograd",
+                              ConvAlgorithm::kWinograd,
+                              [&kernels, s](const CostTable& c) {
+                                  return WinogradPlan::cycles(kernels, s, c) * c.winograd_wait;
+                              },
+                              [&] {
+                                  winograd->run(in, winograd_weights, bias, bias, out, nullptr, 0,
+                                                relu, winograd_workspace);
+                              },
+                              {}});
     }
     Mat split_weights[3], split_workspace[3];
     std::vector<SplitPlan> plans;
@@ -141,7 +145,7 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
         split_workspace[i] = zeros(plan_i.workspace());
         // The library takes fewer products only when asked.
         const bool usual = i == 0 && kernels.split6;
-        forms.push_back(
+        candidates.push_back(
             {names[i],
              usual ? ConvAlgorithm::kSplit : ConvAlgorithm::kNone,
              [split, shape](const CostTable& c) { return SplitPlan::cycles(*split, shape, c); },
@@ -151,26 +155,28 @@ ConvForms::Regret ConvForms::bench(const ConvShape& s) {
              },
              {}});
     }
-    Mat fixed_weights, fixed_workspace;
-    std::unique_ptr<FixedPlan> fixed;
+    Mat sliced_weights, sliced_workspace;
+    std::unique_ptr<SlicedPlan> sliced;
     const TileShape tiles = tile_shape(s);
-    if (kernels.fixed && FixedPlan::takes(tiles)) {
-        fixed.reset(new FixedPlan(*kernels.fixed, tiles, threads_));
-        fixed_weights = zeros(FixedPlan::packed_size(tiles));
-        FixedPlan::pack(*kernels.fixed, weights, tiles, fixed_weights);
-        fixed_workspace = zeros(fixed->workspace());
-        forms.push_back(
-            {"fixed",
-             ConvAlgorithm::kFixed,
-             [tiles](const CostTable& c) { return FixedPlan::cycles(tiles, c); },
-             [&] { fixed->run(in, fixed_weights, bias, out, nullptr, 0, relu, fixed_workspace); },
-             {}});
+    if (kernels.sliced && SlicedPlan::is_supported(tiles)) {
+        sliced.reset(new SlicedPlan(*kernels.sliced, tiles, threads_));
+        sliced_weights = zeros(SlicedPlan::packed_size(tiles));
+        SlicedPlan::pack(*kernels.sliced, weights, tiles, sliced_weights);
+        sliced_workspace = zeros(sliced->workspace());
+        candidates.push_back({"sliced",
+                              ConvAlgorithm::kSliced,
+                              [tiles](const CostTable& c) { return SlicedPlan::cycles(tiles, c); },
+                              [&] {
+                                  sliced->run(in, sliced_weights, bias, out, nullptr, 0, relu,
+                                              sliced_workspace);
+                              },
+                              {}});
     }
-    measure(&forms);
-    return report(s, forms);
+    measure(&candidates);
+    return report(s, candidates);
 }
 
-void ConvForms::add(const ConvShape& shape) {
+void ConvCandidateTimes::add(const ConvShape& shape) {
     const auto found = std::find_if(known_.begin(), known_.end(),
                                     [&](const auto& pair) { return pair.first == shape; });
     const Regret r = found == known_.end() ? bench(shape) : found->second;
@@ -179,7 +185,7 @@ void ConvForms::add(const ConvShape& shape) {
     count_++;
 }
 
-std::string ConvForms::summary(const std::string& name) const {
+std::string ConvCandidateTimes::summary(const std::string& name) const {
     std::string text;
     append(&text, "%zu convolutions, %.2f ms as taken, %.2f ms at best: regret %.1f %%\n", count_,
            total_.taken * 1e-3, total_.least * 1e-3,

@@ -1,5 +1,5 @@
-// FixedPlan and the kernels of fixed_gemm.h against sums in double: on the machine's units, and on
-// emulated ones where it has AVX-512.
+// SlicedPlan and the kernels of sliced_gemm.h against sums in double: on the machine's units, and
+// on emulated ones where it has AVX-512.
 #include <gtest/gtest.h>
 #include <math.h>
 
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "emulated/emulation.h"
-#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/gemm/sliced_plan.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "runtime/scalar.h"
 #include "tile_cases.h"
@@ -17,12 +17,12 @@ using namespace quoll;
 
 namespace {
 
-std::vector<const FixedGemmKernels*> all_kernels() {
+std::vector<const SlicedGemmKernels*> all_kernels() {
     const Emulation emulation;
-    std::vector<const FixedGemmKernels*> all;
-    for_kernel_rows<FixedGemmKernels>(
-        KernelSlot::fixed, host_cpu_features(),
-        [&](const KernelRow&, const FixedGemmKernels& kernels) { all.push_back(&kernels); });
+    std::vector<const SlicedGemmKernels*> all;
+    for_kernel_rows<SlicedGemmKernels>(
+        KernelSlot::sliced, host_cpu_features(),
+        [&](const KernelRow&, const SlicedGemmKernels& kernels) { all.push_back(&kernels); });
     return all;
 }
 
@@ -30,13 +30,13 @@ std::vector<const FixedGemmKernels*> all_kernels() {
     if (all_kernels().empty()) GTEST_SKIP() << "neither AMX nor AVX-512, to emulate it"
 
 // *taken: what the run says; null: it must take the blobs. in_place: the residual is the output.
-void run(const FixedGemmKernels& kernels, const Case& t, Blobs& b, bool* taken = nullptr,
+void run(const SlicedGemmKernels& kernels, const Case& t, Blobs& b, bool* taken = nullptr,
          bool in_place = false) {
-    ASSERT_TRUE(FixedPlan::takes(b.shape));
-    Guarded<float> packed(FixedPlan::packed_size(b.shape));
+    ASSERT_TRUE(SlicedPlan::is_supported(b.shape));
+    Guarded<float> packed(SlicedPlan::packed_size(b.shape));
     for (float& x : packed) x = NAN;
-    FixedPlan::pack(kernels, b.weights.data(), b.shape, packed.data());
-    const FixedPlan plan(kernels, b.shape, t.threads);
+    SlicedPlan::pack(kernels, b.weights.data(), b.shape, packed.data());
+    const SlicedPlan plan(kernels, b.shape, t.threads);
     ASSERT_EQ(plan.workspace() % 16, 0u);
     Guarded<float> workspace(plan.workspace());
     for (float& x : workspace) x = NAN;
@@ -52,7 +52,7 @@ void run(const FixedGemmKernels& kernels, const Case& t, Blobs& b, bool* taken =
 
 // Planar inputs are taken where rows of the kernel fit into a step.
 Case with_packs(Case t) {
-    if (t.in_pack == 1 && !FixedPlan::takes(shape_of(t))) {
+    if (t.in_pack == 1 && !SlicedPlan::is_supported(shape_of(t))) {
         t.in_pack = 4;
         t.in_c = (t.in_c + 3) / 4 * 4;
     }
@@ -60,7 +60,7 @@ Case with_packs(Case t) {
 }
 
 // Of the products of values up to 1 in magnitude, k of them: the root mean square of those left out
-// is 2^-25 of 1 (fixed_gemm.h), that of the rounding of both factors less; six times that root for
+// is 2^-25 of 1 (sliced_gemm.h), that of the rounding of both factors less; six times that root for
 // the worst of some million results.
 double tolerance(size_t k, double magnitude) {
     return 6 * sqrt((double)k) * 0x1p-24 + 0x1p-22 * magnitude;
@@ -68,7 +68,7 @@ double tolerance(size_t k, double magnitude) {
 
 double g_worst;
 
-void check(const FixedGemmKernels& kernels, const Case& t) {
+void check(const SlicedGemmKernels& kernels, const Case& t) {
     SCOPED_TRACE(text(t));
     Blobs b(t);
     run(kernels, t, b);
@@ -94,9 +94,9 @@ void check(const FixedGemmKernels& kernels, const Case& t) {
     ASSERT_EQ(kept, b.out.size() - results) << "wrote between results";
 }
 
-TEST(FixedPlan, shapes_and_packs) {
+TEST(SlicedPlan, shapes_and_packs) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (Case t : kCases)
             for (int pack : {4, 8, 16}) {
                 t.in_pack = pack;
@@ -108,9 +108,9 @@ TEST(FixedPlan, shapes_and_packs) {
 }
 
 // The rows of a kernel that fit into a step are one where the channels are few.
-TEST(FixedPlan, windows) {
+TEST(SlicedPlan, windows) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int channels : {1, 3, 4})
             for (int kernel : {2, 3, 5, 7, 8, 16})
                 for (int stride : {1, 2, 3}) {
@@ -123,13 +123,13 @@ TEST(FixedPlan, windows) {
                 }
     Case wide = {1300, 5, 3, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
     wide.in_pack = 1;
-    for (const FixedGemmKernels* kernels : all_kernels()) check(*kernels, wide);
+    for (const SlicedGemmKernels* kernels : all_kernels()) check(*kernels, wide);
 }
 
 // What lies beside a window does not count, not even what is large.
-TEST(FixedPlan, windows_end) {
+TEST(SlicedPlan, windows_end) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels()) {
+    for (const SlicedGemmKernels* kernels : all_kernels()) {
         Case t = {33, 4, 3, 16, 3, 3, 1, 1, 1, 1, 0, 0, 1, 1};
         t.in_pack = 1;
         Blobs b(t);
@@ -141,9 +141,9 @@ TEST(FixedPlan, windows_end) {
     }
 }
 
-TEST(FixedPlan, residuals_activations_threads) {
+TEST(SlicedPlan, residuals_activations_threads) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int kernel : {1, 3})
             for (int type = 0; type <= 6; type++)
                 for (int out_pack : {1, 4, 16}) {
@@ -157,9 +157,9 @@ TEST(FixedPlan, residuals_activations_threads) {
                 }
 }
 
-TEST(FixedPlan, single_pixels) {
+TEST(SlicedPlan, single_pixels) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int type = 0; type <= 6; type++)
             for (int out_c : {16, 48, 64, 80, 320}) {
                 Case t = {1, 1, 4 * pick(1, 90), out_c, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
@@ -174,7 +174,7 @@ TEST(FixedPlan, single_pixels) {
             }
 }
 
-TEST(FixedPlan, random_shapes) {
+TEST(SlicedPlan, random_shapes) {
     QUOLL_NEED_KERNELS();
     const auto all = all_kernels();
     for (int i = 0; i < 300; i++) {
@@ -186,7 +186,7 @@ TEST(FixedPlan, random_shapes) {
 }
 
 // Error of all outputs, in the root mean square, as a share of theirs.
-double relative_error(const FixedGemmKernels& kernels, const Case& t,
+double relative_error(const SlicedGemmKernels& kernels, const Case& t,
                       const std::function<float(int pixel, int channel)>& value) {
     Blobs b(t);
     for (int c = 0; c < t.in_c; c++)
@@ -207,9 +207,9 @@ double relative_error(const FixedGemmKernels& kernels, const Case& t,
 }
 
 // Inputs whose largest value is far above the rest, and pixels of different magnitude.
-TEST(FixedPlan, spread_values_keep_their_accuracy) {
+TEST(SlicedPlan, spread_values_keep_their_accuracy) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int kernel : {1, 3}) {
             const Case t = {12, 11, 64, 32, kernel, kernel, 1, 1, 1, 1, 1, 1, 1, 1};
             const auto plain = [](int, int) { return uniform(); };
@@ -227,11 +227,11 @@ TEST(FixedPlan, spread_values_keep_their_accuracy) {
 }
 
 // One value of a million times the others' size: what it does not touch is as exact as without it,
-// and its own products are within the bounds of fixed_gemm.h.
-TEST(FixedPlan, an_outlier_does_not_spoil_others) {
+// and its own products are within the bounds of sliced_gemm.h.
+TEST(SlicedPlan, an_outlier_does_not_spoil_others) {
     QUOLL_NEED_KERNELS();
     Case t = {19, 12, 64, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int activation : {0, 1, 5})
             for (bool residual : {false, true}) {
                 t.activation = activation, t.residual = residual;
@@ -252,9 +252,9 @@ TEST(FixedPlan, an_outlier_does_not_spoil_others) {
             }
 }
 
-TEST(FixedPlan, zeros_and_tiny_values) {
+TEST(SlicedPlan, zeros_and_tiny_values) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int kernel : {1, 3})
             for (float size : {0.f, 1e-44f, 1e-38f, 1e30f, 3e38f}) {
                 const Case t = {9, 8, 32, 16, kernel, kernel, 1, 1, 1, 1, 0, 0, 0, 0};
@@ -270,9 +270,9 @@ TEST(FixedPlan, zeros_and_tiny_values) {
 
 // NaN and infinity are for others to multiply: what the output held before is still there where it
 // is added.
-TEST(FixedPlan, what_is_not_finite_is_not_taken) {
+TEST(SlicedPlan, what_is_not_finite_is_not_taken) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int kernel : {1, 3})
             for (int size : {1, 12})
                 for (float bad : {(float)NAN, (float)INFINITY, -(float)INFINITY})
@@ -290,19 +290,19 @@ TEST(FixedPlan, what_is_not_finite_is_not_taken) {
 }
 
 // To half a unit of the 24 bits of a column's largest; zeros and signs stay.
-TEST(FixedPlan, weights_unpacked) {
+TEST(SlicedPlan, weights_unpacked) {
     QUOLL_NEED_KERNELS();
-    for (const FixedGemmKernels* kernels : all_kernels())
+    for (const SlicedGemmKernels* kernels : all_kernels())
         for (int n = 0; n < 20; n++) {
             const Case t = with_packs(random_case());
             SCOPED_TRACE(text(t));
             Blobs b(t);
             b.weights[0] = 1.f, b.weights[b.weights.size() / 2] = 0.f;
             if (b.weights.size() > 3) b.weights[1] = -1e-20f, b.weights[2] = 1e-12f;
-            if (!FixedPlan::takes(b.shape)) continue;
-            Guarded<float> packed(FixedPlan::packed_size(b.shape)), plain(b.weights.size());
-            FixedPlan::pack(*kernels, b.weights.data(), b.shape, packed.data());
-            FixedPlan::unpack(packed.data(), b.shape, plain.data());
+            if (!SlicedPlan::is_supported(b.shape)) continue;
+            Guarded<float> packed(SlicedPlan::packed_size(b.shape)), plain(b.weights.size());
+            SlicedPlan::pack(*kernels, b.weights.data(), b.shape, packed.data());
+            SlicedPlan::unpack(packed.data(), b.shape, plain.data());
             for (size_t i = 0; i < plain.size(); i++) {
                 ASSERT_NEAR(plain[i], b.weights[i], 1.01 / 0x7f7f00) << i;
                 ASSERT_EQ(plain[i] > 0, b.weights[i] > 0) << i << " " << b.weights[i];
@@ -311,24 +311,24 @@ TEST(FixedPlan, weights_unpacked) {
         }
 }
 
-TEST(FixedPlan, weights_that_do_not_suit) {
+TEST(SlicedPlan, weights_that_do_not_suit) {
     QUOLL_NEED_KERNELS();
     const Case t = {9, 8, 64, 16, 3, 3, 1, 1, 1, 1, 0, 0, 0, 0};
-    for (const FixedGemmKernels* kernels : all_kernels()) {
+    for (const SlicedGemmKernels* kernels : all_kernels()) {
         Blobs b(t);
-        EXPECT_TRUE(FixedPlan::suits(*kernels, b.weights.data(), b.shape));
+        EXPECT_TRUE(SlicedPlan::supports_weights(*kernels, b.weights.data(), b.shape));
         b.weights[700] = 30.f;
-        EXPECT_FALSE(FixedPlan::suits(*kernels, b.weights.data(), b.shape));
+        EXPECT_FALSE(SlicedPlan::supports_weights(*kernels, b.weights.data(), b.shape));
         b.weights[700] = NAN;
-        EXPECT_FALSE(FixedPlan::suits(*kernels, b.weights.data(), b.shape));
+        EXPECT_FALSE(SlicedPlan::supports_weights(*kernels, b.weights.data(), b.shape));
     }
 }
 
-TEST(FixedPlan, results_do_not_depend_on_threads) {
+TEST(SlicedPlan, results_do_not_depend_on_threads) {
     QUOLL_NEED_KERNELS();
     for (int kernel : {1, 3}) {
         Case t = {40, 39, 128, 48, kernel, kernel, 1, 1, 1, 1, 1, 1, 1, 1};
-        for (const FixedGemmKernels* kernels : all_kernels()) {
+        for (const SlicedGemmKernels* kernels : all_kernels()) {
             t.threads = 1;
             Blobs b(t);
             run(*kernels, t, b);
@@ -342,7 +342,7 @@ TEST(FixedPlan, results_do_not_depend_on_threads) {
     }
 }
 
-TEST(FixedPlan, emulation_is_exact) {
+TEST(SlicedPlan, emulation_is_exact) {
     const auto all = all_kernels();
     if (all.size() < 2) GTEST_SKIP() << "no AMX to compare with";
     const Case t = {14, 13, 160, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};

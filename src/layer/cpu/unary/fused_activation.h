@@ -1,0 +1,30 @@
+// Activations that other families' kernels apply to their results.
+#ifndef QUOLL_LAYER_CPU_UNARY_FUSED_ACTIVATION_H
+#define QUOLL_LAYER_CPU_UNARY_FUSED_ACTIVATION_H
+
+#include <math.h>
+
+#include "layer/common/activation.h"
+#include "layer/cpu/common/kernel_set.h"
+#include "layer/cpu/unary/unary.h"
+
+namespace quoll {
+
+// An activation as the kernels apply it: clamping comes for free with the store, anything else is
+// a pass over finished results that are still in cache.
+struct FusedActivation {
+    float low, high;
+    UnaryKernel pass;  // null: none
+    float params[2];
+    bool leaky;  // the pass multiplies values below zero by params[0]
+
+    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false) {}
+    FusedActivation(const KernelSet& kernels, const Activation& f);
+    void finish(float* values, size_t count) const {
+        if (pass) pass(values, values, count, params);
+    }
+};
+
+}  // namespace quoll
+
+#endif
