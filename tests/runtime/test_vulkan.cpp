@@ -1,6 +1,7 @@
 // Nets with a Vulkan device as back end: the answers of the CPU, whole networks in one region,
 // sizes that change, several threads, blobs of f16. Skipped where there is no device.
 #include <math.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <fstream>
@@ -11,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gpu/device.h"
 #include "layer/vulkan/vulkan_backend.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -158,6 +160,29 @@ INSTANTIATE_TEST_SUITE_P(Bundled, VulkanGraph,
                          [](const testing::TestParamInfo<const char*>& info) {
                              return std::string(info.param);
                          });
+
+// ctest runs this program once more with the validation layer; its messages are looked for there.
+// That the layer is there and speaks up is seen here: a buffer of no bytes is against the rules.
+TEST_F(Vulkan, validation_speaks_when_it_should) {
+    if (!getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "run without the validation layer";
+    testing::internal::CaptureStdout();
+    {
+        const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
+        ASSERT_TRUE(device != nullptr);
+        VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                   nullptr,
+                                   0,
+                                   0,
+                                   0,
+                                   VK_SHARING_MODE_EXCLUSIVE,
+                                   0,
+                                   nullptr};
+        VkBuffer buffer = VK_NULL_HANDLE;
+        if (device->vk().CreateBuffer(device->handle(), &info, nullptr, &buffer) == VK_SUCCESS)
+            device->vk().DestroyBuffer(device->handle(), buffer, nullptr);
+    }
+    EXPECT_NE(std::string::npos, testing::internal::GetCapturedStdout().find("VUID-"));
+}
 
 TEST_F(Vulkan, threads_share_a_net) {
     const VulkanNet gpu(graph("squeezenet"), true);
