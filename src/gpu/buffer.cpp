@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

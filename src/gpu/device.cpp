@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "gpu/pipeline.h"
-#include "log.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -1,4 +1,4 @@
-#include "gpu.h"
+#include "quoll/gpu.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "log.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 #if QUOLL_VULKAN
 #include "gpu/device.h"
 #endif

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "gpu/device.h"
-#include "log.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

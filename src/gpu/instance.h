@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "functions.h"
-#include "gpu.h"
+#include "quoll/gpu.h"
 
 namespace quoll {
 

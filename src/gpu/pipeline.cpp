@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "log.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "plan/memory_plan.h"
-#include "status.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

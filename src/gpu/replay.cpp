@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "status.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

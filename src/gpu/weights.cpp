@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "log.h"
-#include "mat.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/mat.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -1,9 +1,10 @@
 // Layers on a Vulkan device, a region of one layer each, against the scalar reference: blobs of
 // f32, f16 and bf16 on the host, of f32 and f16 on the device. Without a device the tests are
 // skipped.
-#include "datareader.h"
-#include "gpu.h"
+#include "quoll/gpu.h"
+
 #include "layer_test_private.h"
+#include "quoll/datareader.h"
 #if QUOLL_VULKAN
 #include "layer/vulkan/vulkan_backend.h"
 #endif

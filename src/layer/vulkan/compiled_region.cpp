@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "log.h"
-#include "status.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
 
 namespace quoll {
 

@@ -9,7 +9,7 @@
 
 #include "gpu/replay.h"
 #include "gpu/weights.h"
-#include "plan/backend.h"
+#include "quoll/backend.h"
 
 namespace quoll {
 

@@ -17,6 +17,7 @@ struct Word {
     Word(int value) : bits((uint32_t)value) {}
     Word(uint32_t value) : bits(value) {}
     Word(float value) { memcpy(&bits, &value, 4); }
+    Word(bool value) : bits(value) {}
 };
 typedef std::vector<Word> Words;
 

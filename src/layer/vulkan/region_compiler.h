@@ -5,7 +5,7 @@
 #include <map>
 
 #include "layer/vulkan/vulkan_layer.h"
-#include "plan/backend.h"
+#include "quoll/backend.h"
 
 namespace quoll {
 

@@ -1,5 +1,5 @@
 // Layers that map each value by itself: activations.
-#include "layer/activation.h"
+#include "layer/common/activation.h"
 #include "layer/vulkan/vulkan_layer.h"
 
 namespace quoll {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "gpu/program.h"
-#include "mat.h"
+#include "quoll/mat.h"
 
 namespace quoll {
 

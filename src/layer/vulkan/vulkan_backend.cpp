@@ -5,7 +5,7 @@
 #include "gpu/instance.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/region_compiler.h"
-#include "log.h"
+#include "quoll/log.h"
 
 namespace quoll {
 

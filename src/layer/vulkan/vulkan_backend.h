@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "layer/vulkan/vulkan_layer.h"
-#include "plan/backend.h"
+#include "quoll/backend.h"
 
 namespace quoll {
 

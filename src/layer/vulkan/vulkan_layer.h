@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "layer/schema.h"
+#include "layer/common/schema.h"
 #include "layer/vulkan/recorder.h"
 
 namespace quoll {

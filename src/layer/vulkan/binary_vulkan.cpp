@@ -1,0 +1,151 @@
+// BinaryOp and Eltwise.
+#include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/eltwise.h"
+#include "layer/vulkan/axes.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+
+namespace {
+
+// As the output's rows of vec4s: of the same shape and layout.
+bool same_rows(const Value& in, const Value& out) {
+    return in.shape == out.shape && in.layout == out.layout;
+}
+
+// One value for each channel of an output of one item that is channels-last.
+bool is_row_for_all(const Value& in, const Value& out) {
+    if (out.layout != Layout::kChannelsLast || out.shape.n != 1 || in.shape.n != 1) return false;
+    const bool channels = in.shape.dims == 1
+                              ? in.shape.w == out.shape.c
+                              : in.layout == Layout::kChannelsLast && plane(in.shape) == 1 &&
+                                    in.shape.c == out.shape.c;
+    return channels && in.shape.total() > 1;
+}
+
+// factors: of both operands, or 1 and the number that is the right operand.
+void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const Value& b,
+                 const Value& out, float factor_a, float factor_b) {
+    const Rows to = rows_of(out), left = rows_of(a), right = rows_of(b);
+    const uint32_t count = to.count * to.vectors();
+    const uint32_t left_pitch = same_rows(a, out) ? left.pitch / 4 : 0;
+    const uint32_t right_pitch = same_rows(b, out) ? right.pitch / 4 : 0;
+    r.dispatch_linear(Shader::binary, {operation, scalar}, {r.read(a), r.read(b), r.write(out)},
+                      {count, to.vectors(), to.length, a.first / 4, left_pitch, b.first / 4,
+                       right_pitch, out.first / 4, to.pitch / 4, factor_a, factor_b},
+                      count);
+}
+
+bool is_on_device(int operation) {
+    return (operation >= BinaryOp::ADD && operation <= BinaryOp::MIN) ||
+           operation == BinaryOp::RSUB || operation == BinaryOp::RDIV;
+}
+
+class BinaryVulkan : public VulkanLayer {
+public:
+    explicit BinaryVulkan(const BinaryOp& layer) : layer_(layer) {}
+
+    bool supports(const Shapes& in, const Shapes&) const override {
+        if (layer_.with_scalar) return in.size() == 1;
+        const LogMute mute;
+        int first[2];
+        Shape made;
+        return in.size() == 2 && layer_.align(in[0], in[1], first, &made) == kOk;
+    }
+
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        for (size_t i = 0; i < in->size(); i++)
+            if ((*in)[i] == Layout::kChannelsLast && in_shapes[i] == out_shapes[0])
+                return all_channels_last(in_shapes, out_shapes, in, out);
+        VulkanLayer::choose_layouts(in_shapes, out_shapes, in, out);
+    }
+
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        if (layer_.with_scalar) {
+            record_rows(r, layer_.op_type, true, in[0], in[0], out[0], 1.f, layer_.b);
+            return kOk;
+        }
+        int first[2];
+        Shape made;
+        QUOLL_RETURN_IF_ERROR(layer_.align(in[0].shape, in[1].shape, first, &made));
+        bool rows = true;
+        for (int i = 0; i < 2; i++)
+            rows &= same_rows(in[i], out[0]) ||
+                    (is_row_for_all(in[i], out[0]) && (in[i].shape.dims != 1 || first[i] == 0));
+        if (rows)
+            record_rows(r, layer_.op_type, false, in[0], in[1], out[0], 1.f, 1.f);
+        else
+            record_strided(r, in, first, out[0]);
+        return kOk;
+    }
+
+private:
+    // Steps of an input along the axes of the output; 0 where its values are repeated.
+    static void spread_steps(const Value& in, int first, const Value& out, uint32_t steps[5]) {
+        const MemoryAxes own = memory_axes(in);
+        for (int i = 0; i < 5; i++) steps[i] = 0;
+        for (int axis = 0; axis < in.shape.dims; axis++)
+            if (in.shape.size(axis) > 1)
+                steps[axis_index(out.shape.dims, first + axis)] = own.step(in.shape.dims, axis);
+        if (in.shape.n > 1) steps[4] = own.steps[4];
+    }
+
+    void record_strided(Recorder& r, const Values& in, const int first[2], const Value& out) const {
+        const MemoryAxes to = memory_axes(out);
+        Words push = {to.count(), to.valid, in[0].first, in[1].first, out.first};
+        for (uint32_t size : to.stored) push.push_back(size);
+        for (int i = 0; i < 2; i++) {
+            uint32_t steps[5];
+            spread_steps(in[i], first[i], out, steps);
+            push_steps(steps, to, &push);
+        }
+        push_steps(to.steps, to, &push);
+        r.dispatch_linear(Shader::binary_strided, {layer_.op_type},
+                          {r.read(in[0]), r.read(in[1]), r.write(out)}, push, to.count());
+    }
+
+    const BinaryOp& layer_;
+};
+
+class EltwiseVulkan : public VulkanLayer {
+public:
+    EltwiseVulkan(const Eltwise& layer, Storage storage) : layer_(layer), storage_(storage) {}
+
+    bool supports(const Shapes& in, const Shapes&) const override {
+        // Sums of more are rounded after each blob, which f16 is too coarse for.
+        return in.size() == 2 || (in.size() > 2 && storage_ == Storage::f32);
+    }
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        follow_layout(0, in_shapes, out_shapes, in, out);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const int operations[] = {BinaryOp::MUL, BinaryOp::ADD, BinaryOp::MAX};
+        const int operation = operations[layer_.op_type];
+        record_rows(r, operation, false, in[0], in[1], out[0], factor(0), factor(1));
+        for (size_t i = 2; i < in.size(); i++)
+            record_rows(r, operation, false, out[0], in[i], out[0], 1.f, factor(i));
+        return kOk;
+    }
+
+private:
+    float factor(size_t i) const {
+        const bool weighted = layer_.op_type == Eltwise::SUM && !layer_.coeffs.empty();
+        return weighted ? layer_.coeffs[i] : 1.f;
+    }
+    const Eltwise& layer_;
+    const Storage storage_;
+};
+
+}  // namespace
+
+int make_binary_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
+    const BinaryOp* binary = as<BinaryOp>(&layer);
+    if (binary && is_on_device(binary->op_type)) made->reset(new BinaryVulkan(*binary));
+    const Eltwise* eltwise = as<Eltwise>(&layer);
+    if (eltwise) made->reset(new EltwiseVulkan(*eltwise, context.storage));
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,217 @@
+// Convolutions of 1 to 3 axes with any groups, bias, activation and a blob that is added.
+#include "layer/nn/convolution.h"
+
+#include <algorithm>
+
+#include "layer/vulkan/vulkan_layer.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+
+namespace {
+
+// Of the tiles of conv_tiled.comp.
+const int kTilePixels = 32, kTileChannels = 32;
+
+enum class Form {
+    kTiled,      // channels-last, groups of whole vec4s
+    kDepthwise,  // channels-last
+    kDirect,     // any layout
+};
+
+// Of common/conv.glsl.
+struct ConvPush {
+    Value in, out, residual;
+    ConvGeometry g;
+    int channels, steps;
+    float pad_value;
+    Activation f;
+
+    Words words() const;
+};
+
+// A 1-D blob is one pixel.
+Words pixel_words(const Value& v) {
+    const Shape& s = v.shape;
+    if (s.dims == 1) return {1, 1, 1, (s.w + 3) / 4, s.w / 4, v.first / 4};
+    return {s.w, s.h, s.d, (s.c + 3) / 4, v.pitch / 4, v.first / 4};
+}
+
+Words ConvPush::words() const {
+    Words all = pixel_words(in);
+    all[3] = (g.num_input / g.group + 3) / 4;
+    Words made = pixel_words(out);
+    made[3] = out.shape.dims == 1 ? out.shape.n : (int)(plane(out.shape) * out.shape.n);
+    all.insert(all.end(), made.begin(), made.end());
+    const Words added = pixel_words(residual);
+    const Words rest = {channels,     steps,      g.x.kernel, g.y.kernel,   g.z.kernel,
+                        g.x.stride,   g.y.stride, g.z.stride, g.x.dilation, g.y.dilation,
+                        g.z.dilation, g.x.before, g.y.before, g.z.before,   added[4],
+                        added[5],     pad_value,  f.a,        f.b};
+    all.insert(all.end(), rest.begin(), rest.end());
+    return all;
+}
+
+class ConvolutionVulkan : public VulkanLayer {
+public:
+    explicit ConvolutionVulkan(const Convolution& layer)
+        : layer_(layer), f_(layer.activation_type, layer.activation_params) {
+        num_input_ = layer.weight_data_size / layer.maxk() / (layer.num_output / layer.group);
+        const bool whole = num_input_ / layer.group % 4 == 0 && outputs() % 4 == 0;
+        if (layer.axes >= 2 && layer.depthwise())
+            form_ = Form::kDepthwise;
+        else if (layer.axes >= 2 && (layer.group == 1 || whole))
+            form_ = Form::kTiled;
+    }
+
+    int load(VulkanContext& context) {
+        std::vector<float> values = values_of(layer_.weight_data);
+        if (form_ == Form::kTiled) values = tiled_weights(values);
+        if (form_ == Form::kDepthwise) values = depthwise_weights(values);
+        QUOLL_RETURN_IF_ERROR(context.weights.add(values, context.storage, &weight_));
+        if (!layer_.bias_term) return kOk;
+        return context.weights.add(values_of(layer_.bias_data), Storage::f32, &bias_);
+    }
+
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        const LogMute mute;
+        ConvGeometry g;
+        if (convolution_geometry(layer_, layer_, in, &g) != kOk) return false;
+        if (layer_.add_input && !(in.back() == out[0] && made_by(g, in[0]) == out[0])) return false;
+        if (form_ == Form::kDirect || in[0].dims >= 3) return true;
+        // Vec4s reach over the end of a pixel.
+        if (!is_flat_input(layer_, in[0])) return false;
+        return num_input_ % 4 == 0 && (in[0].n == 1 || layer_.num_output % 4 == 0);
+    }
+
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        if (form_ == Form::kDirect)
+            follow_layout(0, in_shapes, out_shapes, in, out);
+        else
+            all_channels_last(in_shapes, out_shapes, in, out);
+    }
+
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        Shapes shapes;
+        for (const Value& value : in) shapes.push_back(value.shape);
+        ConvPush push;
+        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer_, layer_, shapes, &push.g));
+        if (form_ == Form::kDirect) return record_direct(r, push.g, in, out[0]);
+        push.in = in[0], push.out = out[0], push.residual = in.back();
+        push.channels = form_ == Form::kDepthwise ? layer_.num_output : outputs();
+        push.steps = push.g.maxk();
+        push.pad_value = layer_.pad_value, push.f = f_;
+        const bool pointwise = is_pointwise(push.g);
+        const Words constants = {f_.type, layer_.bias_term, layer_.add_input, pointwise};
+        const std::vector<Binding> bindings = {r.read(in[0]), weight_, bias_or_any(),
+                                               r.read(in.back()), r.write(out[0])};
+        Words words = push.words();
+        if (form_ == Form::kDepthwise) {
+            words[3] = 1;
+            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words,
+                              words[9].bits * ((uint32_t)layer_.num_output + 3) / 4);
+            return kOk;
+        }
+        words[13] = push.steps * (int)words[3].bits;
+        const uint32_t pixels = words[9].bits;
+        r.dispatch(Shader::conv_tiled, constants, bindings, words,
+                   (pixels + kTilePixels - 1) / kTilePixels,
+                   (uint32_t)(outputs() + kTileChannels - 1) / kTileChannels,
+                   (uint32_t)layer_.group);
+        return kOk;
+    }
+
+private:
+    // The output before something is added, which may have more values.
+    Shape made_by(const ConvGeometry& g, const Shape& in) const {
+        Shape made = conv_output_shape(layer_, g, in.dtype);
+        if (is_flat_input(layer_, in)) made = Shape(g.num_output, in.dtype);
+        made.n = in.n;
+        return made;
+    }
+    int outputs() const { return layer_.num_output / layer_.group; }  // of a group
+    Binding bias_or_any() const { return layer_.bias_term ? bias_ : weight_; }
+
+    static bool is_pointwise(const ConvGeometry& g) {
+        for (const WindowAxis* axis : {&g.x, &g.y, &g.z})
+            if (axis->kernel != 1 || axis->stride != 1 || axis->before || axis->after) return false;
+        return true;
+    }
+
+    // [group][tap][input vec4][4][output vec4s]
+    std::vector<float> tiled_weights(const std::vector<float>& from) const {
+        const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
+        const size_t rows = (size_t)taps * round4(inputs), width = round4(outputs());
+        std::vector<float> to(rows * width * layer_.group, 0.f);
+        const float* w = from.data();
+        for (int g = 0; g < layer_.group; g++)
+            for (int o = 0; o < outputs(); o++)
+                for (int c = 0; c < inputs; c++)
+                    for (int tap = 0; tap < taps; tap++)
+                        to[(g * rows + tap * round4(inputs) + c) * width + o] = *w++;
+        return to;
+    }
+
+    // [tap][channel vec4s]
+    std::vector<float> depthwise_weights(const std::vector<float>& from) const {
+        const int taps = layer_.maxk(), width = (int)round4(layer_.num_output);
+        std::vector<float> to((size_t)taps * width, 0.f);
+        for (int c = 0; c < layer_.num_output; c++)
+            for (int tap = 0; tap < taps; tap++) to[tap * width + c] = from[c * taps + tap];
+        return to;
+    }
+
+    // Blob of conv_direct.comp: the first scalar, steps of w, h, d, c, n of a convolution.
+    std::vector<uint32_t> direct_blob(const Value& value) const {
+        const Strides s = value.strides();
+        if (layer_.axes == 1) return {value.first, s.w, 0, 0, s.h, s.n};
+        if (value.shape.dims == 1) return {value.first, 0, 0, 0, s.w, s.n};
+        return {value.first, s.w, s.h, s.d, s.c, s.n};
+    }
+
+    int record_direct(Recorder& r, const ConvGeometry& g, const Values& in,
+                      const Value& out) const {
+        const bool last = out.layout == Layout::kChannelsLast;
+        const uint32_t stored = last ? round4(g.num_output) : (uint32_t)g.num_output;
+        std::vector<uint32_t> table;
+        for (const Value* value : {&in[0], &out, &in.back()})
+            for (uint32_t word : direct_blob(*value)) table.push_back(word);
+        for (int WindowAxis::*field :
+             {&WindowAxis::in, &WindowAxis::out, &WindowAxis::kernel, &WindowAxis::stride,
+              &WindowAxis::dilation, &WindowAxis::before})
+            for (const WindowAxis* axis : {&g.x, &g.y, &g.z})
+                table.push_back((uint32_t)(axis->*field));
+        for (int word : {g.num_output, (int)stored, g.num_input / g.group, outputs()})
+            table.push_back((uint32_t)word);
+        Binding sizes;
+        QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes));
+        const uint32_t count = (uint32_t)(g.x.out * g.y.out * g.z.out * out.shape.n) * stored;
+        r.dispatch_linear(
+            Shader::conv_direct, {f_.type, layer_.bias_term, layer_.add_input},
+            {r.read(in[0]), weight_, bias_or_any(), r.read(in.back()), r.write(out), sizes},
+            {count, (int)last, layer_.pad_value, f_.a, f_.b}, count);
+        return kOk;
+    }
+
+    const Convolution& layer_;
+    const Activation f_;
+    int num_input_;
+    Form form_ = Form::kDirect;
+    Binding weight_, bias_;
+};
+
+}  // namespace
+
+int make_convolution_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
+    const Convolution* convolution = as<Convolution>(&layer);
+    if (!convolution || convolution->dynamic_weight || convolution->int8_scale_term ||
+        convolution->weight_data.dtype != DType::f32)
+        return kOk;
+    std::unique_ptr<ConvolutionVulkan> form(new ConvolutionVulkan(*convolution));
+    QUOLL_RETURN_IF_ERROR(form->load(context));
+    *made = std::move(form);
+    return kOk;
+}
+
+}  // namespace quoll

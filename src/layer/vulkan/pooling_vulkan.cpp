@@ -1,0 +1,63 @@
+#include "layer/nn/pooling.h"
+
+#include "layer/vulkan/vulkan_layer.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+
+namespace {
+
+class PoolingVulkan : public VulkanLayer {
+public:
+    explicit PoolingVulkan(const Pooling& layer) : layer_(layer) {}
+
+    bool supports(const Shapes& in, const Shapes&) const override {
+        const LogMute mute;
+        Pooling::Axis x, y, z;
+        return in[0].dims >= 3 && layer_.geometry(in[0], &x, &y, &z) == kOk;
+    }
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        all_channels_last(in_shapes, out_shapes, in, out);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        if (layer_.global_pooling) return record_global(r, in[0], out[0]);
+        Pooling::Axis axes[3];
+        QUOLL_RETURN_IF_ERROR(layer_.geometry(in[0].shape, &axes[0], &axes[1], &axes[2]));
+        std::vector<uint32_t> table;
+        for (const Pooling::Axis& a : axes)
+            for (int word : {a.in, a.out, a.kernel, a.stride, a.before, a.counted_first,
+                             a.counted_last, a.first, a.last})
+                table.push_back((uint32_t)word);
+        Binding sizes;
+        QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes));
+        const Rows rows = rows_of(out[0]);
+        const uint32_t count = rows.count * rows.vectors();
+        r.dispatch_linear(Shader::pool, {layer_.is_max()}, {r.read(in[0]), r.write(out[0]), sizes},
+                          {count, rows.vectors(), rows.length, in[0].pitch / 4, in[0].first / 4,
+                           rows.pitch / 4, out[0].first / 4},
+                          count);
+        return kOk;
+    }
+
+private:
+    int record_global(Recorder& r, const Value& in, const Value& out) const {
+        const uint32_t channels = (uint32_t)in.shape.c;
+        r.dispatch(Shader::pool_global, {layer_.is_max()}, {r.read(in), r.write(out)},
+                   {channels, plane(in.shape), in.pitch / 4, in.first / 4, out.first},
+                   (channels + 31) / 32, (uint32_t)in.shape.n);
+        return kOk;
+    }
+
+    const Pooling& layer_;
+};
+
+}  // namespace
+
+int make_pooling_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
+    const Pooling* pooling = as<Pooling>(&layer);
+    if (pooling && pooling->axes >= 2) made->reset(new PoolingVulkan(*pooling));
+    return kOk;
+}
+
+}  // namespace quoll

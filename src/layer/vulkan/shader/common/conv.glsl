@@ -1,0 +1,54 @@
+// What the convolution shaders on channels-last blobs share. Channels are counted in vec4s.
+layout(constant_id = 0) const int kActivation = 0;
+layout(constant_id = 1) const bool kBias = false;
+layout(constant_id = 2) const bool kResidual = false;
+layout(constant_id = 3) const bool kPointwise = false;  // 1x1, stride 1, no padding
+
+READS4(0, Input, x);
+READS4(1, Weight, weight);
+layout(set = 0, binding = 2) readonly buffer Bias { vec4 bias[]; };
+READS4(3, Residual, residual);
+WRITES4(4, Output, y);
+layout(push_constant) uniform Push {
+    int x_w, x_h, x_d, x_c, x_pitch, x_first;
+    int y_w, y_h, y_d, y_pixels, y_pitch, y_first;
+    int channels, steps;  // outputs of a group; taps * x_c
+    int kernel_w, kernel_h, kernel_d, stride_w, stride_h, stride_d;
+    int dilation_w, dilation_h, dilation_d, before_w, before_h, before_d;
+    int residual_pitch, residual_first;
+    float pad_value, a, b;
+};
+
+// Where the window of an output pixel begins in the input (axes w, h, d), and the item's first
+// pixel.
+ivec4 window_of(int pixel) {
+    if (kPointwise) return ivec4(pixel, 0, 0, 0);
+    int row = pixel / y_w;
+    const int ox = pixel - row * y_w;
+    int slice = row / y_h;
+    const int oy = row - slice * y_h;
+    const int item = slice / y_d;
+    const int oz = slice - item * y_d;
+    return ivec4(ox * stride_w - before_w, oy * stride_h - before_h, oz * stride_d - before_d,
+                 item * x_w * x_h * x_d);
+}
+
+// The input of a window at a tap.
+vec4 input_at(ivec4 window, int tap, int c) {
+    if (kPointwise) return vec4(x[x_first + window.x * x_pitch + c]);
+    const int row = tap / kernel_w, kx = tap - row * kernel_w;
+    const int kz = row / kernel_h, ky = row - kz * kernel_h;
+    const ivec3 at = window.xyz + ivec3(kx * dilation_w, ky * dilation_h, kz * dilation_d);
+    if (any(lessThan(at, ivec3(0))) || any(greaterThanEqual(at, ivec3(x_w, x_h, x_d))))
+        return vec4(pad_value);
+    const int pixel = window.w + (at.z * x_h + at.y) * x_w + at.x;
+    return vec4(x[x_first + pixel * x_pitch + c]);
+}
+
+// Stores four channels of a pixel: `c` vec4s from the group's first channel, `all_c` from that of
+// the blob.
+void store_output(int pixel, int c, int all_c, vec4 sum) {
+    if (kResidual) sum += vec4(residual[residual_first + pixel * residual_pitch + all_c]);
+    const vec4 v = first_lanes(activated4(sum, kActivation, a, b), channels - 4 * c);
+    y[y_first + pixel * y_pitch + all_c] = STORED4(v);
+}

@@ -1,0 +1,69 @@
+// Pooling on channels-last blobs: an invocation makes four channels of a pixel.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "storage.glsl"
+#include "index.glsl"
+#include "math.glsl"
+
+layout(constant_id = 0) const bool kMax = false;
+READS4(0, Input, x);
+WRITES4(1, Output, y);
+// As Pooling::Axis.
+struct Axis {
+    int size, outputs, kernel, stride, before;
+    int counted_first, counted_last, first, last;
+};
+layout(set = 0, binding = 2) readonly buffer Table { Axis axes[3]; };
+layout(push_constant) uniform Push {
+    uint count;
+    int vectors, channels, x_pitch, x_first, y_pitch, y_first;
+};
+
+// From which position on, how many positions, how many are counted.
+ivec3 span_of(Axis axis, int i) {
+    if (axis.kernel == 0) {
+        const int from = axis.size * i / axis.outputs;
+        const int to = (axis.size * (i + 1) + axis.outputs - 1) / axis.outputs;
+        return ivec3(from, to - from, to - from);
+    }
+    const int begin = i * axis.stride, end = begin + axis.kernel;
+    const int from = max(begin, axis.first), to = min(end, axis.last);
+    const int counted = min(end, axis.counted_last) - max(begin, axis.counted_first);
+    if (to <= from) return ivec3(0, 0, max(0, counted));
+    return ivec3(from - axis.before, to - from, counted);
+}
+
+// NaN stays.
+float larger(float most, float v) { return is_nan(most) || most > v ? most : v; }
+
+void main() {
+    const uint index = linear_index();
+    if (index >= count) return;
+    const int pixel = int(index) / vectors, c = int(index) - pixel * vectors;
+    int rest = pixel;
+    ivec3 spans[3];
+    for (int k = 0; k < 3; k++) {
+        spans[k] = span_of(axes[k], rest % axes[k].outputs);
+        rest /= axes[k].outputs;
+    }
+    const bool empty = spans[0].y < 1 || spans[1].y < 1 || spans[2].y < 1;
+    vec4 most = vec4(empty ? -3.402823466e38 : -kInfinity), sum = vec4(0.0);
+    for (int dz = 0; dz < spans[2].y; dz++) {
+        for (int dy = 0; dy < spans[1].y; dy++) {
+            const int slice = rest * axes[2].size + spans[2].x + dz;
+            const int row = slice * axes[1].size + spans[1].x + dy;
+            for (int dx = 0; dx < spans[0].y; dx++) {
+                const int at = row * axes[0].size + spans[0].x + dx;
+                const vec4 v = vec4(x[x_first + at * x_pitch + c]);
+                if (kMax)
+                    for (int lane = 0; lane < 4; lane++) most[lane] = larger(most[lane], v[lane]);
+                else
+                    sum += v;
+            }
+        }
+    }
+    const float counted = float(spans[0].z) * float(spans[1].z) * float(spans[2].z);
+    const vec4 average = counted > 0.0 ? sum / counted : vec4(0.0);
+    y[y_first + pixel * y_pitch + c] =
+        STORED4(first_lanes(kMax ? most : average, channels - 4 * c));
+}

@@ -1,0 +1,59 @@
+// Softmax along an axis: a group of 64 for each line, or (kSerial) an invocation.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "storage.glsl"
+#include "math.glsl"
+
+layout(constant_id = 0) const bool kSerial = false;
+layout(local_size_x = 64) in;
+READS(0, Input, x);
+WRITES(1, Output, y);
+// Lines by their first values: over the axes besides the softmax's.
+layout(push_constant) uniform Push {
+    uint lines, length, x_step, y_step, x_first, y_first;
+    uint sizes[4], x_steps[4], y_steps[4];
+};
+shared float parts[64];
+
+float reduced(float v, bool sum) {
+    if (kSerial) return v;
+    const uint thread = gl_LocalInvocationID.x;
+    barrier();
+    parts[thread] = v;
+    barrier();
+    for (uint n = 32u; n > 0u; n /= 2u) {
+        if (thread < n) {
+            const float other = parts[thread + n];
+            const float own = parts[thread];
+            parts[thread] = sum ? own + other : is_nan(own) || own > other ? own : other;
+        }
+        barrier();
+    }
+    return parts[0];
+}
+
+void main() {
+    const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    const uint line = kSerial ? group * 64u + gl_LocalInvocationID.x : group;
+    if (line >= lines) return;
+    const uint begin = kSerial ? 0u : gl_LocalInvocationID.x, step = kSerial ? 1u : 64u;
+    uint from = x_first, to = y_first, rest = line;
+    for (int axis = 0; axis < 4; axis++) {
+        const uint at = rest % sizes[axis];
+        rest /= sizes[axis];
+        from += at * x_steps[axis];
+        to += at * y_steps[axis];
+    }
+    float most = -kInfinity;
+    for (uint i = begin; i < length; i += step) {
+        const float v = float(x[from + i * x_step]);
+        most = is_nan(most) || most > v ? most : v;
+    }
+    most = reduced(most, false);
+    float sum = 0.0;
+    for (uint i = begin; i < length; i += step)
+        sum += exact_exp(float(x[from + i * x_step]) - most);
+    sum = reduced(sum, true);
+    for (uint i = begin; i < length; i += step)
+        y[to + i * y_step] = STORED(exact_exp(float(x[from + i * x_step]) - most) / sum);
+}

@@ -1,0 +1,64 @@
+#include "layer/norm/softmax.h"
+
+#include <algorithm>
+
+#include "layer/vulkan/axes.h"
+
+namespace quoll {
+
+namespace {
+
+// Shorter lines, or more of them, are one invocation's each.
+const uint32_t kShortLine = 64, kManyLines = 65535;
+
+class SoftmaxVulkan : public VulkanLayer {
+public:
+    explicit SoftmaxVulkan(const Softmax& layer) : layer_(layer) {}
+
+    bool supports(const Shapes&, const Shapes&) const override { return true; }
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        // Nothing is stored behind the last channel.
+        if (in_shapes[0].dims >= 3 && in_shapes[0].c % 4 == 0)
+            follow_layout(0, in_shapes, out_shapes, in, out);
+        else
+            VulkanLayer::choose_layouts(in_shapes, out_shapes, in, out);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const int dims = in[0].shape.dims;
+        const int axis = axis_index(dims, layer_.axis < 0 ? layer_.axis + dims : layer_.axis);
+        const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
+        const uint32_t length = from.sizes[axis];
+        Words sizes, steps, made;
+        uint32_t lines = 1;
+        for (int i : to.order) {
+            if (i == axis) continue;
+            lines *= from.sizes[i];
+            sizes.push_back(from.sizes[i]), steps.push_back(from.steps[i]);
+            made.push_back(to.steps[i]);
+        }
+        Words push = {lines, length, from.steps[axis], to.steps[axis], in[0].first, out[0].first};
+        for (const Words* words : {&sizes, &steps, &made})
+            push.insert(push.end(), words->begin(), words->end());
+        const bool serial = length < kShortLine || lines > kManyLines;
+        const std::vector<Binding> bindings = {r.read(in[0]), r.write(out[0])};
+        if (serial)
+            r.dispatch_linear(Shader::softmax, {serial}, bindings, push, lines);
+        else
+            r.dispatch(Shader::softmax, {serial}, bindings, push, lines);
+        return kOk;
+    }
+
+private:
+    const Softmax& layer_;
+};
+
+}  // namespace
+
+int make_softmax_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
+    const Softmax* softmax = as<Softmax>(&layer);
+    if (softmax) made->reset(new SoftmaxVulkan(*softmax));
+    return kOk;
+}
+
+}  // namespace quoll

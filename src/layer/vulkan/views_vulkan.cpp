@@ -1,0 +1,64 @@
+// Layers whose outputs are their inputs' memory under other names or shapes: Split, Noop, Flatten,
+// Reshape, Dropout and the like.
+#include "layer/control/noop.h"
+#include "layer/control/split.h"
+#include "layer/elementwise/dropout.h"
+#include "layer/tensor/expanddims.h"
+#include "layer/tensor/flatten.h"
+#include "layer/tensor/reshape.h"
+#include "layer/tensor/squeeze.h"
+#include "layer/vulkan/vulkan_layer.h"
+
+namespace quoll {
+
+namespace {
+
+// The same values in another shape: planar, unless nothing changes.
+class ReshapedVulkan : public VulkanLayer {
+public:
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return in[0].total() == out[0].total() && in[0].n == out[0].n;
+    }
+    bool gives_views() const override { return true; }
+    bool alias(const Values& in, size_t, Value* out) const override {
+        const Shape shape = out->shape;
+        *out = in[0];
+        out->shape = shape;
+        return true;
+    }
+    int record(Recorder&, const Values&, const Values&) const override { return kOk; }
+};
+
+// Output i is input i, or the only one, in any layout.
+class RenamedVulkan : public VulkanLayer {
+public:
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return in.size() == 1 || in.size() >= out.size();
+    }
+    void choose_layouts(const Shapes&, const Shapes&, Layouts* in, Layouts* out) const override {
+        for (size_t i = 0; i < out->size(); i++) (*out)[i] = (*in)[in->size() == 1 ? 0 : i];
+    }
+    bool gives_views() const override { return true; }
+    bool alias(const Values& in, size_t index, Value* out) const override {
+        *out = in[in.size() == 1 ? 0 : index];
+        return true;
+    }
+    int record(Recorder&, const Values&, const Values&) const override { return kOk; }
+};
+
+}  // namespace
+
+int make_views_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
+    const Dropout* dropout = as<Dropout>(&layer);
+    if (as<Split>(&layer) || as<Noop>(&layer) || (dropout && dropout->scale == 1.f))
+        made->reset(new RenamedVulkan);
+    const Reshape* reshape = as<Reshape>(&layer);
+    const bool plain = reshape && !reshape->permute && layer.bottoms.size() == 1 &&
+                       reshape->input_batch_axis == Reshape::kNoBatchAxis &&
+                       reshape->output_batch_axis == Reshape::kNoBatchAxis;
+    if (plain || as<Flatten>(&layer) || as<Squeeze>(&layer) || as<ExpandDims>(&layer))
+        made->reset(new ReshapedVulkan);
+    return kOk;
+}
+
+}  // namespace quoll
