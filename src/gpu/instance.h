@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "functions.h"
+#include "gpu/functions.h"
 #include "quoll/gpu.h"
 
 namespace quoll {

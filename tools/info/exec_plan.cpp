@@ -10,7 +10,7 @@
 #include "layer/common/registry.h"
 #include "layer/control/input.h"
 #include "layer/cpu/common/kernel_set.h"
-#include "layer/cpu/gemm/fixed_plan.h"
+#include "layer/cpu/gemm/sliced_plan.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/nn/convolution.h"
@@ -139,9 +139,9 @@ private:
         const std::string& algorithm = step.algorithm;
         if (algorithm.empty()) return;
         p->kernels += " " + algorithm;
-        if (algorithm != "split" && algorithm != "fixed")
+        if (algorithm != "split" && algorithm != "sliced")
             p->notes.push_back(
-                why_no_tiles(is_convolution(layer) ? fixed_kernels_for(net_.opt) : nullptr));
+                why_no_tiles(is_convolution(layer) ? sliced_kernels_for(net_.opt) : nullptr));
         const bool candidate =
             int_field(layer, "kernel_w") == 3 && int_field(layer, "stride_w") == 1 &&
             int_field(layer, "kernel_h") == 3 && int_field(layer, "stride_h") == 1;
@@ -162,12 +162,12 @@ private:
                                : "no tiles: the processor has none for int8");
     }
 
-    // Of an f32 or bf16 layer that runs on vectors; digits: the kernels of fixed_gemm.h that it
+    // Of an f32 or bf16 layer that runs on vectors; sliced: the kernels of sliced_gemm.h that it
     // might have taken, or null.
-    std::string why_no_tiles(const FixedGemmKernels* digits) const {
+    std::string why_no_tiles(const SlicedGemmKernels* sliced) const {
         const int products = net_.opt.use_bf16_storage ? 1 : net_.opt.use_fp32_split;
         if (products == 0) return "no tiles: the option is off";
-        if (!digits && !host_kernel_set().split(products))
+        if (!sliced && !host_kernel_set().split(products))
             return "no tiles: the processor has none";
         return "no tiles: vectors are expected to be faster at this size";
     }
