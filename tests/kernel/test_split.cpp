@@ -459,32 +459,32 @@ TEST(SplitLayers, Gemm) {
     }
 }
 
-// Digits read rows of A and columns of B that follow each other; others are turned for them.
+// Digits read rows of A and columns of B that follow each other; others are transposed for them.
 TEST(SplitLayers, turned_constants) {
     QUOLL_NEED_KERNELS();
     const Emulation emulation;
     typedef std::vector<std::pair<int, int>> Params;
     const int m = 190, n = 550, k = 410;
-    for (int turned = 0; turned < 8; turned++) {
-        const Params trans = {{2, turned & 1}, {3, turned / 2 & 1}, {10, -1}, {14, turned / 4}};
+    for (int transposed = 0; transposed < 8; transposed++) {
+        const Params trans = {{2, transposed & 1}, {3, transposed / 2 & 1}, {10, -1}, {14, transposed / 4}};
         const auto check = [&](Params params, const Mat& constant, const Mat& input) {
             params.insert(params.end(), trans.begin(), trans.end());
             const auto error = [&](int products) {
                 return layer_error("Gemm", params, {constant}, {input}, products, {});
             };
             const double six = error(6), none = error(0);
-            EXPECT_LT(six, 2e-6) << turned;
-            EXPECT_NE(six, none) << turned << ": vectors ran";
-            EXPECT_EQ(six, error(3)) << turned << ": no digits ran";
+            EXPECT_LT(six, 2e-6) << transposed;
+            EXPECT_NE(six, none) << transposed << ": vectors ran";
+            EXPECT_EQ(six, error(3)) << transposed << ": no int8 slices ran";
         };
-        const Mat a = turned & 1 ? random_mat(Shape(m, k)) : random_mat(Shape(k, m));
-        const Mat b = turned & 2 ? random_mat(Shape(k, n)) : random_mat(Shape(n, k));
+        const Mat a = transposed & 1 ? random_mat(Shape(m, k)) : random_mat(Shape(k, m));
+        const Mat b = transposed & 2 ? random_mat(Shape(k, n)) : random_mat(Shape(n, k));
         check({{5, 1}, {6, 1}, {8, n}, {9, k}}, b.reshape(n * k), a);
         check({{4, 1}, {6, 1}, {7, m}, {9, k}}, a.reshape(m * k), b);
     }
 }
 
-// Such do not suit digits.
+// Such do not suit int8 slices.
 TEST(SplitLayers, weights_far_above_the_others) {
     QUOLL_NEED_KERNELS();
     const Emulation emulation;
@@ -645,7 +645,7 @@ TEST(SplitLayers, values_that_are_not_finite) {
                         {weights_with_zeros(values), random_mat(Shape(n))},
                         {with_infinities(Shape(30, 29, c))});
         }
-    // Weights too far apart for digits.
+    // Weights too far apart for int8 slices.
     Mat wide = weights_with_zeros(c * n);
     for (int i = 5; i < c * n; i += 1000) wide[i] = 1000.f;
     expect_ieee("Convolution", {{0, n}, {1, 1}, {6, c * n}}, {wide},
@@ -673,7 +673,7 @@ TEST(SplitLayers, sums_that_are_not_finite) {
     const char text[] =
         "7767517\n4 4\nInput in 0 1 in\nConvolution p 1 1 in p 0=208 1=1 6=39936\n"
         "Convolution q 1 1 in q 0=208 1=1 6=39936\nBinaryOp add 2 1 p q out 0=0\n";
-    for (float far : {0.f, 1000.f}) {  // by digits, by bf16 terms
+    for (float far : {0.f, 1000.f}) {  // by int8 slices, by bf16 terms
         std::vector<float> file;
         for (int i = 0; i < 2; i++) {
             Mat weights = weights_with_zeros(c * n);

@@ -4,6 +4,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/layouts.h"
 #include "layer/tensor/stridedslice.h"
 
 namespace quoll {
@@ -17,6 +18,8 @@ public:
     StridedSliceCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     static bool is_whole(const Cut& cut, int size) {
@@ -64,6 +67,16 @@ int StridedSliceCpu::cut_lanes(const Mat& data, const Cut& cut, Mat* top, const 
     for (int i = 0; i < cut.count; i++) source->push_back((int)(cut.start + i * cut.step));
     LaneGather(data, *top, *source).copy_all(opt);
     return kOk;
+}
+
+void StridedSliceCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                   const Option&, std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (top.shape.total() == 0 || in[0].shape.dims < 2 || is_given_on(in[0], &top)) return;
+    top.elempack = kept_pack(in[0], top.shape);
+    Shape lanes = in[0].shape;
+    lanes.set_size(0, top.shape.size(0));
+    if (top.shape == lanes && top.elempack == in[0].elempack) top.shares = 0;
 }
 
 int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
