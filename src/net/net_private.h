@@ -43,7 +43,9 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    WeightsId weights_id;  // of those that the param asks for
+    int vulkan_device = -1;           // -1: the default one
+    std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
+    WeightsId weights_id;             // of those that the param asks for
     bool weights_loaded = false;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
@@ -75,6 +77,7 @@ struct Net::Private : NetGraph {
     std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
                                        const std::vector<Shape>* hints) const;
     void infer_missing_hints();
+    void add_vulkan(const Option& opt);
     int prepare_backends(const Option& opt);
     int create_pipelines(const Option& opt);
     void clear();

@@ -18,6 +18,7 @@
 #include "quoll/log.h"
 #include "quoll/net.h"
 #include "random_weights.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 namespace {
@@ -199,6 +200,27 @@ TEST_F(Vulkan, threads_share_a_net) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(0, wrong);
+}
+
+// Through the option alone; and the option without a device that there is.
+TEST_F(Vulkan, option_of_a_net) {
+    const std::string text = graph("squeezenet");
+    const VulkanNet gpu(text, true);
+    const std::vector<Mat> want = gpu.run(64);
+    for (int device : {-1, 999}) {
+        VulkanNet by_option(text, false);
+        by_option.net.clear();
+        by_option.net.opt.use_vulkan_compute = true;
+        by_option.net.set_vulkan_device(device);
+        const LogMute mute;
+        for (int again = 0; again < 2; again++) {
+            ASSERT_EQ(0, by_option.net.load_param_mem(text.c_str()));
+            ASSERT_EQ(0, by_option.net.load_model(RandomWeights()));
+            // The same bits on the device, others on the CPU.
+            EXPECT_EQ(device < 0, difference(by_option.run(64), want) == 0);
+            EXPECT_LT(difference(by_option.run(64), want), 1e-5);
+        }
+    }
 }
 
 TEST_F(Vulkan, nets_outlive_the_instance) {
