@@ -109,6 +109,7 @@ void Net::Private::clear() {
     output_names.clear();
     plans.clear();
     weights_id = WeightsId();
+    shared_weights.clear();
     weights_loaded = has_concats = false;
 }
 

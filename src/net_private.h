@@ -9,6 +9,7 @@
 
 #include "net.h"
 #include "plan/execution_plan.h"
+#include "shared_weights_private.h"
 #include "weights_id_private.h"
 
 namespace quoll {
@@ -42,7 +43,8 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    WeightsId weights_id;  // of those that the param asks for
+    WeightsId weights_id;                                   // of those that the param asks for
+    std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     bool weights_loaded = false;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
