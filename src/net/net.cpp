@@ -106,6 +106,7 @@ void Net::Private::clear() {
     plans.clear();
     for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
+    shared_weights.clear();
     weights_loaded = has_concats = false;
 }
 

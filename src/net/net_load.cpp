@@ -107,6 +107,8 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
         }
         const WeightsId id = take_weights_id(&record.params);
         if (id.size) weights_id = id;
+        const WeightNumbers numbers = take_weight_numbers(&record.params);
+        if (!numbers.empty()) shared_weights[i] = numbers;
         if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
         QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
@@ -209,8 +211,11 @@ int Net::Private::check_acyclic() const {
 }
 
 int Net::Private::load_layer_weights(const ModelBin& mb) {
+    SharingModelBin sharing(mb, shared_weights);
     for (size_t i = 0; i < layers.size(); i++) {
-        const int status = layers[i]->load_model(mb);
+        sharing.begin_layer((int)i);
+        const int status =
+            layers[i]->load_model(shared_weights.empty() ? mb : (const ModelBin&)sharing);
         if (status == kOk) continue;
         QUOLL_LOGE("[%s %s] loading its weights failed (layer %zu of %zu)", layers[i]->type.c_str(),
                    layers[i]->name.c_str(), i + 1, layers.size());

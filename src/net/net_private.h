@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/execution_plan.h"
+#include "graph/shared_weights.h"
 #include "plan/run_buffers.h"
 #include "quoll/net.h"
 #include "runtime/weights_id.h"
@@ -43,7 +44,8 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    WeightsId weights_id;  // of those that the param asks for
+    WeightsId weights_id;                                   // of those that the param asks for
+    std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     bool weights_loaded = false;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap

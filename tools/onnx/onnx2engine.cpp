@@ -14,6 +14,7 @@
 #include "common/progress.h"
 #include "common/sha256.h"
 #include "onnx/check_script.h"
+#include "onnx/compact.h"
 #include "onnx/convert.h"
 #include "quoll/log.h"
 
@@ -25,7 +26,7 @@ struct Arguments {
     std::string onnx, param, bin, report, page_to_check;
     std::vector<std::string> shapes, constants, inputs, outputs;
     bool operators = false, fp16 = false, bf16 = false, keep_names = false, check = false;
-    bool sha256 = false, suggest = false;
+    bool sha256 = false, suggest = false, ncnn = false;
 };
 
 const char kFooter[] =
@@ -50,6 +51,8 @@ void add_options(CommandLine* line, Arguments* a) {
                                           "store weights as float16 where it can "
                                           "hold them");
     line->flag("--bf16", a->bf16, "store weights as bfloat16").excludes(fp16);
+    line->flag("--ncnn", a->ncnn,
+               "weights as ncnn reads them: those that nodes share are written for each of them");
     line->flag("--keep-names", a->keep_names,
                "call layers after the nodes that they come from, not after their outputs");
     line->flag("--check", a->check,
@@ -200,6 +203,9 @@ int run(const Arguments& a, MessageLog* log) {
         list_problems(result.problems);
         return suggest(a, options);
     }
+    if (onnx_tool::compact_weights(&result.model, !a.ncnn) != 0)
+        return log->fail("onnx2engine", "cannot convert " + a.onnx);
+    if (!a.ncnn) result.model.share_weights();
     for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
     OutputFiles files({a.onnx});
     const std::string param = files.add(a.param), bin = files.add(a.bin);

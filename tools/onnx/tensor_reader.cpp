@@ -167,6 +167,12 @@ bool TensorReader::raw(const onnx::TensorProto& from, const std::string& bytes, 
             from, "needs " + std::to_string(size) + " bytes, got " + std::to_string(bytes.size()));
     if (same_as_held(to->type)) {
         if (size) memcpy(to->bytes(), bytes.data(), size);
+    } else if (to->type == ElementType::kFloat16 && count > 0) {
+        Mat half((int)count, const_cast<char*>(bytes.data()), (size_t)2u), wide;
+        half.dtype = DType::f16;
+        cast_float16_to_float32(half, wide);
+        if (wide.empty()) return fail(from, "out of memory");
+        memcpy(to->bytes(), wide.data, count * 4);
     } else {
         for (size_t i = 0; i < count; i++) set_from_raw((const unsigned char*)bytes.data(), i, to);
     }
