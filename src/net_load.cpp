@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "datareader.h"
+#include "exceptions_private.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "layer/concat.h"
@@ -14,6 +15,7 @@
 #include "log.h"
 #include "log_private.h"
 #include "net_private.h"
+#include "thread_pool_private.h"
 #include "weights_id_private.h"
 
 namespace quoll {
@@ -70,8 +72,8 @@ bool same_sizes(const Shape& a, const Shape& b) {
 }  // namespace
 
 void Net::Private::add_layer(Layer* layer, layer_destroyer_func destroyer) {
-    layers.push_back(layer);
     destroyers.push_back(destroyer);
+    layers.push_back(layer);
 }
 
 int Net::Private::set_producer(int blob, int layer) {
@@ -146,7 +148,8 @@ int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     if (layer->one_blob_only && (layer->bottoms.size() != 1 || layer->tops.size() != 1))
         return layer->fail("expected 1 input and 1 output, got %zu and %zu", layer->bottoms.size(),
                            layer->tops.size());
-    add_layer(owned.release(), owned.destroyer);
+    add_layer(owned.layer, owned.destroyer);
+    owned.release();
     return kOk;
 }
 
@@ -300,7 +303,8 @@ int Net::Private::create_pipelines(const Option& opt) {
     std::atomic<bool> failed(false);
     const auto create = [&](int i, const Option& with) {
         if (failed || is_folded(*layers[i])) return;
-        status[i] = layers[i]->create_pipeline(with);
+        status[i] = catch_no_memory(layers[i]->name.c_str(),
+                                    [&] { return layers[i]->create_pipeline(with); });
         if (status[i] != kOk) failed = true;
     };
     // Layers of the application are not asked to be ready for that.
@@ -308,9 +312,9 @@ int Net::Private::create_pipelines(const Option& opt) {
     // The application's allocators may be such as serve one thread only.
     Option shared = opt;
     if (threads > 1) shared.blob_allocator = shared.workspace_allocator = nullptr;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int i = 0; i < count; i++)
-        if (layers[i]->typeindex >= 0) create(i, shared);
+    run_tasks(count, threads, [&](int64_t i, int) {
+        if (layers[i]->typeindex >= 0) create((int)i, shared);
+    });
     for (int i = 0; i < count; i++)
         if (layers[i]->typeindex < 0) create(i, opt);
     if (!failed) return kOk;

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "../exceptions_private.h"
 #include "../layer.h"
 #include "../log.h"
 #include "../net.h"
@@ -46,10 +47,12 @@ const Entry* find(int index) {
 Layer* make(int index, bool reference) {
     const Entry* entry = find(index);
     if (!entry) return nullptr;
-    Layer* layer = reference ? entry->reference() : entry->fast();
-    layer->typeindex = entry->index;
-    layer->type = entry->type;
-    return layer;
+    return catch_no_memory("create_layer", (Layer*)nullptr, [&] {
+        std::unique_ptr<Layer> layer(reference ? entry->reference() : entry->fast());
+        layer->typeindex = entry->index;
+        layer->type = entry->type;
+        return layer.release();
+    });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "layer/cpu/packing.h"
 #include "layer/cpu/pieces.h"
 #include "layer/scratch.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 
@@ -80,14 +81,13 @@ void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     set_pattern(&b, 1, pattern);
     const Pieces pieces(in, out);
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) {
+    parallel_for(pieces.count(), threads, [&](int64_t i) {
         const Piece p = pieces[i];
         if (swapped_)
             forms_->pattern_vector(pattern, p.of(in), p.of(out), p.count);
         else
             forms_->vector_pattern(p.of(in), pattern, p.of(out), p.count);
-    }
+    });
 }
 
 int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
@@ -246,8 +246,7 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
                     stored};
     };
     const int threads = threads_for(opt, (double)count * outer_rows * pack);
-#pragma omp parallel for num_threads(threads)
-    for (int row = 0; row < (int)outer_rows; row++) {
+    parallel_for((int)outer_rows, threads, [&](int64_t row) {
         size_t at_a = 0, at_b = 0, at = 0;
         for (int axis = covered - 1, rest = row; axis >= 0; rest /= to.size[axis], axis--) {
             const int i = rest % to.size[axis];
@@ -259,7 +258,7 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
             apply_stored(*forms_, sa, sb, *storage, (uint16_t*)out.data + at, count * pack);
         else
             apply(*forms_, sa, sb, (float*)out.data + at, count * pack);
-    }
+    });
 }
 
 int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,

@@ -3,6 +3,7 @@
 #include "layer/cpu/binary/binary.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/packing.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 
@@ -71,8 +72,7 @@ int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
     if (result.empty()) return kOutOfMemory;
     const Pieces pieces(result, no_gaps && gapless(result));
     const int threads = threads_for(opt, (double)result.total() * pack * inputs.size());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < pieces.count(); i++) run(inputs, result, pieces[i]);
+    parallel_for(pieces.count(), threads, [&](int64_t i) { run(inputs, result, pieces[i]); });
     *top = result;
     return kOk;
 }

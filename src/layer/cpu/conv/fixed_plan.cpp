@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "layer/cpu/task_shares.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

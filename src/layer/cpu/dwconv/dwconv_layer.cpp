@@ -8,8 +8,8 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
-#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

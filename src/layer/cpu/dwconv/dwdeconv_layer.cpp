@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "layer/cpu/dwconv/window_taps.h"
-#include "layer/cpu/task_shares.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

@@ -1,8 +1,8 @@
 #include "layer/cpu/innerproduct/innerproduct_cpu.h"
 
 #include "layer/cpu/cast/cast.h"
-#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

@@ -4,6 +4,7 @@
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/packing.h"
 #include "layer/cpu/pieces.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 
@@ -24,11 +25,10 @@ public:
         const Int8Kernels& kernels = *host_kernel_set().int8;
         const Pieces pieces(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < pieces.count(); i++) {
+        parallel_for(pieces.count(), threads, [&](int64_t i) {
             const Piece p = pieces[i];
             kernels.to_affine(p.of(bottom), p.count, scale, zero_point, p.of<int8_t>(top));
-        }
+        });
         return kOk;
     }
 };
@@ -40,11 +40,10 @@ public:
         const Int8Kernels& kernels = *host_kernel_set().int8;
         const Pieces pieces(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < pieces.count(); i++) {
+        parallel_for(pieces.count(), threads, [&](int64_t i) {
             const Piece p = pieces[i];
             kernels.from_affine(p.of<int8_t>(bottom), p.count, scale, zero_point, p.of(top));
-        }
+        });
         return kOk;
     }
 };
@@ -80,15 +79,14 @@ public:
         all.low = activation_.low, all.high = activation_.high;
         const Pieces pieces(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
         const int threads = threads_for(opt, (double)top.total() * top.elempack);
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < pieces.count(); i++) {
+        parallel_for(pieces.count(), threads, [&](int64_t i) {
             const Piece p = pieces[i];
             Int8Affine part = all;
             part.a = p.of<int8_t>(a), part.b = b.empty() ? nullptr : p.of<int8_t>(b);
             part.n = p.count;
             part.out = p.of<int8_t>(top);
             host_kernel_set().int8->affine(part);
-        }
+        });
         return kOk;
     }
 

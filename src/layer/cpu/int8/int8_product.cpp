@@ -1,4 +1,5 @@
 #include "layer/cpu/int8/int8_product.h"
+#include "thread_pool_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -196,11 +197,10 @@ void int8_run(const Int8Problem& g, int threads) {
     if (threads > 1) pieces = std::max(pieces, (size_t)threads * 2 / panels);
     pieces = std::max<size_t>(1, std::min(pieces, g.num_rows));
     const int64_t tasks = (int64_t)(pieces * panels);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t task = 0; task < tasks; task++) {
+    parallel_for(tasks, threads, [&](int64_t task) {
         const size_t piece = task / panels, first = piece_begin(g.num_rows, pieces, piece);
         run_panel(g, task % panels, first, first + piece_length(g.num_rows, pieces, piece));
-    }
+    });
 }
 
 }  // namespace quoll

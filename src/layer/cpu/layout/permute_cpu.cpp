@@ -2,7 +2,7 @@
 
 #include "layer/cpu/layout/lanes.h"
 #include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

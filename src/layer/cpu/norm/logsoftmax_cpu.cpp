@@ -2,8 +2,8 @@
 
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
 #include "layer/logsoftmax.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

@@ -6,7 +6,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/cpu/packing.h"
-#include "layer/cpu/task_shares.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "layer/cpu/pool/pool_layer.h"
-#include "layer/cpu/task_shares.h"
 #include "layer/scratch.h"
 #include "layer/windowpool.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 

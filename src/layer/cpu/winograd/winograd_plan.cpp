@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cpu.h"
-#include "layer/cpu/task_shares.h"
+#include "thread_pool_private.h"
 
 namespace quoll {
 
@@ -204,19 +204,13 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
     float* const sums = workspace + kWinogradPoints * step;
     const size_t share = (this->workspace() - kWinogradPoints * step) / workers_;
     const int pieces = threads_ * 4;  // of the inputs
-    TaskShares transforms(pieces, threads_), products(parts, threads_);
-#pragma omp parallel num_threads(threads_)
-    {
-        const int thread = get_omp_thread_num();
-        transforms.work(thread,
-                        [&](int64_t i) { transform_inputs(in, workspace, step, (int)i, pieces); });
-#pragma omp barrier
-        products.work(thread, [&](int64_t i) {
-            const Part p = part((int)i);
-            multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p,
-                          sums + thread * share);
-        });
-    }
+    run_tasks(pieces, threads_,
+              [&](int64_t i, int) { transform_inputs(in, workspace, step, (int)i, pieces); });
+    run_tasks(parts, threads_, [&](int64_t i, int thread) {
+        const Part p = part((int)i);
+        multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p,
+                      sums + thread * share);
+    });
 }
 
 // Piece `piece` of `pieces` of all tiles and channel blocks.
