@@ -174,7 +174,7 @@ private:
     friend class Net;
     explicit Extractor(const Net* net);
     struct Private;
-    Private* const d;
+    Private* d;  // null when there was no memory for it: all functions then say so
 };
 
 }  // namespace quoll

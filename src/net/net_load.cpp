@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 
+#include "runtime/exceptions.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
@@ -16,6 +17,7 @@
 #include "quoll/log.h"
 #include "runtime/log_mute.h"
 #include "runtime/weights_id.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -71,8 +73,8 @@ bool same_sizes(const Shape& a, const Shape& b) {
 }  // namespace
 
 void Net::Private::add_layer(Layer* layer, layer_destroyer_func destroyer) {
-    layers.push_back(layer);
     destroyers.push_back(destroyer);
+    layers.push_back(layer);
 }
 
 int Net::Private::set_producer(int blob, int layer) {
@@ -149,7 +151,8 @@ int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     if (layer->one_blob_only && (layer->bottoms.size() != 1 || layer->tops.size() != 1))
         return layer->fail("expected 1 input and 1 output, got %zu and %zu", layer->bottoms.size(),
                            layer->tops.size());
-    add_layer(owned.release(), owned.destroyer);
+    add_layer(owned.layer, owned.destroyer);
+    owned.release();
     return kOk;
 }
 
@@ -314,7 +317,8 @@ int Net::Private::create_pipelines(const Option& opt) {
     std::atomic<bool> failed(false);
     const auto create = [&](int i, const Option& with) {
         if (failed || is_folded(*layers[i])) return;
-        status[i] = layers[i]->create_pipeline(with);
+        status[i] = catch_no_memory(layers[i]->name.c_str(),
+                                    [&] { return layers[i]->create_pipeline(with); });
         if (status[i] != kOk) failed = true;
     };
     // Layers of the application are not asked to be ready for that.
@@ -322,9 +326,9 @@ int Net::Private::create_pipelines(const Option& opt) {
     // The application's allocators may be such as serve one thread only.
     Option shared = opt;
     if (threads > 1) shared.blob_allocator = shared.workspace_allocator = nullptr;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int i = 0; i < count; i++)
-        if (layers[i]->typeindex >= 0) create(i, shared);
+    run_tasks(count, threads, [&](int64_t i, int) {
+        if (layers[i]->typeindex >= 0) create((int)i, shared);
+    });
     for (int i = 0; i < count; i++)
         if (layers[i]->typeindex < 0) create(i, opt);
     if (!failed) return kOk;

@@ -68,6 +68,8 @@ struct Net::Private : NetGraph {
     // Once, after load_graph; on failure everything is unloaded. `whole`: the source holds these
     // weights and nothing else.
     int load_model(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
+    template <class Load>
+    int load(const char* what, const Load& load);
     int load_weights(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
     int load_layer_weights(const ModelBin& mb);
     int run_graph_passes(const Option& opt);

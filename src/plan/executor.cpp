@@ -1,4 +1,5 @@
 #include "plan/executor.h"
+#include "runtime/exceptions.h"
 
 #include <string.h>
 
@@ -85,7 +86,14 @@ void Executor::reset() {
 }
 
 int Executor::run(int blob) {
-    const int status = run_for(blob);
+    const bool lightmode = opt.lightmode;
+    const int status = catch_no_memory("Extractor", [&] { return run_for(blob); });
+    // What a run that ended early has left.
+    opt.lightmode = lightmode;
+    depth_ = loop_depth_ = 0;
+    placing_ = -1;
+    layer_inputs_.clear();
+    layer_outputs_.clear();
     places_.end();
     leave_arena();
     return status;

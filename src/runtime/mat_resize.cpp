@@ -3,6 +3,7 @@
 
 #include "quoll/log.h"
 #include "quoll/mat.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -179,12 +180,11 @@ void resize_planes(const Mat& src, Mat& dst, int w, int h, int taps, const Optio
     fill_filter(fy, src.h, h);
     const int threads = opt.num_threads < 1 ? 1 : opt.num_threads, channels = src.c;
     for (int b = 0; b < src.n; b++) {
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < channels; q++) {
+        parallel_for(channels, threads, [&](int64_t q) {
             resize_plane((const float*)src.data + (b * src.nstep + q * src.cstep) * pack, src.w,
                          (float*)dst.data + (b * dst.nstep + q * dst.cstep) * pack, w, h, pack, fx,
                          fy, (float*)rows.data + q * rows.cstep * pack);
-        }
+        });
     }
 }
 

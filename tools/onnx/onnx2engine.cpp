@@ -26,7 +26,7 @@ struct Arguments {
     std::string onnx, param, bin, report, page_to_check;
     std::vector<std::string> shapes, constants, inputs, outputs;
     bool operators = false, fp16 = false, bf16 = false, keep_names = false, check = false;
-    bool sha256 = false, suggest = false, ncnn = false;
+    bool sha256 = false, suggest = false, ncnn = false, no_limits = false;
 };
 
 const char kFooter[] =
@@ -62,6 +62,8 @@ void add_options(CommandLine* line, Arguments* a) {
         "--suggest", a->suggest,
         "where the model cannot be converted: try sizes and constants, however long it takes, "
         "and print the options with which it can");
+    line->flag("--no-limits", a->no_limits,
+               "convert a model however many nodes and constants its functions and loops make");
     line->flag("--sha256", a->sha256, "print the SHA-256 of the three files");
     line->option("--report", a->report, "FILE: what was done, and how often");
     line->flag("--operators", a->operators, "print the table of supported operators");
@@ -179,6 +181,7 @@ int run(const Arguments& a, MessageLog* log) {
     options.outputs = a.outputs;
     options.storage = a.fp16 ? DType::f16 : a.bf16 ? DType::bf16 : DType::f32;
     options.keep_names = a.keep_names;
+    options.limits = !a.no_limits;
     for (const std::string& text : a.shapes) {
         if (parse_shape(text, &options)) continue;
         fprintf(stderr, "onnx2engine: --shape %s: expected NAME=SIZE,SIZE,...\n", text.c_str());
@@ -240,5 +243,5 @@ int main(int argc, char** argv) {
         return 2;
     }
     MessageLog log;
-    return run(a, &log);
+    return without_exceptions("onnx2engine", [&] { return run(a, &log); });
 }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "onnx/functions.h"
+#include "onnx/limits.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
 
@@ -14,6 +15,8 @@ namespace onnx_tool {
 typedef std::vector<std::string> Strings;
 
 bool run_body(Op& op, const Graph& body, const Strings& inputs, Strings* outputs) {
+    Limits::spend_nodes(1 +
+                        (int64_t)body.nodes.size() * (1 + (int64_t)(op.node.label().size() >> 8)));
     std::map<std::string, std::string> names;
     const std::string prefix = op.node.label() + "/";
     for (size_t i = 0; i < body.inputs.size() && i < inputs.size(); i++)

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "layer/common/elementtype.h"
+#include "onnx/limits.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -58,6 +59,7 @@ int64_t element_count(const std::vector<int64_t>& dims) {
 
 Tensor::Tensor(ElementType type, const std::vector<int64_t>& dims)
     : type(type), dims(dims), data_(std::make_shared<std::vector<unsigned char>>()) {
+    Limits::spend_bytes((int64_t)(count() * value_size()));
     data_->resize(count() * value_size());
 }
 

@@ -5,9 +5,10 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

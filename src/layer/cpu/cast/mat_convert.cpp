@@ -7,6 +7,7 @@
 #include "quoll/log.h"
 #include "quoll/mat.h"
 #include "runtime/scalar.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -131,15 +132,14 @@ struct Repack {
     void run(int to_blocks) const {
         const bool spread = to_pack == 1 && from_pack > 1;
         const int count = spread ? to_blocks / from_pack : to_blocks;
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < count; q++) {
+        parallel_for(count, threads, [&](int64_t q) {
             if (spread)
                 unpack(q);
             else if (from_pack == 1)
                 pack(q);
             else
                 mixed(q);
-        }
+        });
     }
 };
 
@@ -204,10 +204,10 @@ void for_each_block(const Mat& src, Mat& dst, const Option& opt, F f) {
         return;
     }
     for (int b = 0; b < src.n; b++) {
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < from.blocks; q++)
+        parallel_for(from.blocks, threads, [&](int64_t q) {
             f(batch_data(src, b) + q * from.step, batch_data(dst, b) + q * to.step,
               q * src.elempack, count);
+        });
     }
 }
 

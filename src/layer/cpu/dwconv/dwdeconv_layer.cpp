@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 #include "layer/cpu/dwconv/window_taps.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -3,6 +3,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
 #include "layer/cpu/layout/layouts.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -32,12 +33,12 @@ void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& 
     const int y0 = size.dims == 2 ? 0 : part.start.h, z0 = size.dims == 4 ? part.start.d : 0;
     const int blocks = gather.blocks();
     const int threads = threads_for(opt, (double)size.total());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < blocks; i++)
+    parallel_for(blocks, threads, [&](int64_t i) {
         for (int z = 0; z < size.d; z++)
             for (int y = 0; y < rows; y++)
                 gather.copy(i, ((size_t)(z0 + z) * bottom.h + y0 + y) * bottom.w + part.start.w,
                             ((size_t)z * rows + y) * size.w, size.w);
+    });
 }
 
 void CropCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,

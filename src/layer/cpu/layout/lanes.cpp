@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 #include "layer/cpu/layout/layout.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

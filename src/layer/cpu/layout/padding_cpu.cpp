@@ -5,6 +5,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/lanes.h"
 #include "layer/cpu/layout/layouts.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -92,8 +93,7 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
     const Lanes into(out);
     const int blocks = gather.blocks(), pack = out.elempack, in_rows = dims >= 3 ? in.h : 1;
     const int threads = threads_for(opt, (double)to.total());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < blocks; i++) {
+    parallel_for(blocks, threads, [&](int64_t i) {
         const PaddedPlane plane = {gather, into.at(i * pack, 0),    out.elemsize, in.w, in_rows,
                                    out.w,  widths.before[dims - 1], planes,       rows, columns};
         unsigned char element[64 * 4] = {};
@@ -112,7 +112,7 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
         } else {
             plane.repeated(i);
         }
-    }
+    });
 }
 
 void PaddingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,

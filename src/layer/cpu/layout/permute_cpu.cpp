@@ -1,8 +1,9 @@
 #include "layer/tensor/permute.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 #include "layer/cpu/layout/lanes.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -2,7 +2,9 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/cast.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "layer/common/scratch.h"
+#include "runtime/thread_pool.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -2,6 +2,7 @@
 
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/product_plan.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -37,17 +38,15 @@ private:
 void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) const {
     const AttentionKernels& k = *kernels_->attention;
     const size_t count = p.n == 1 ? p.m : p.n;
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int i = 0; i < threads; i++) {
-        const size_t n0 = partition_begin(count, threads, i),
-                     n = partition_length(count, threads, i);
+    parallel_for(threads, threads, [&](int64_t i) {
+        const size_t n0 = partition_begin(count, threads, i), n = partition_length(count, threads, i);
         if (p.n == 1)
             k.dot_rows(t.b, p.k, t.a + n0 * p.a.row_step, p.a.row_step, n, 1.f, t.out + n0);
         else if (p.b.row_step == 1)
             k.dot_rows(t.a, p.k, t.b + n0 * p.b.column_step, p.b.column_step, n, 1.f, t.out + n0);
         else
             k.sum_rows(t.a, p.k, t.b + n0, p.b.row_step, n, 1.f, t.out + n0);
-    }
+    });
 }
 
 // Without the operands themselves.
@@ -76,8 +75,7 @@ int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bo
         product_memory(plan.workspace(), outer, opt.workspace_allocator, &workspaces));
     if (bias.empty()) return kOutOfMemory;
     if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, threads, panels);
-#pragma omp parallel for num_threads(outer) if (outer > 1)
-    for (int t = 0; t < outer; t++) {
+    parallel_for(outer, outer, [&](int64_t t) {
         float* packed = (float*)panels.data + (shared ? 0 : t * panels.cstep);
         GemmMatrix g = matrix;
         g.b = packed, g.bias = bias;
@@ -88,7 +86,7 @@ int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bo
             g.c = tasks[i].out;
             plan.run(g, (float*)workspaces.data + t * workspaces.cstep);
         }
-    }
+    });
     return kOk;
 }
 
@@ -108,8 +106,7 @@ int MatMulCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const int count = (int)tasks.size();
     const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
     const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
-#pragma omp parallel for num_threads(outer) if (outer > 1)
-    for (int i = 0; i < count; i++) multiply_vector(p, tasks[i], inner);
+    parallel_for(count, outer, [&](int64_t i) { multiply_vector(p, tasks[i], inner); });
     return kOk;
 }
 

@@ -5,8 +5,9 @@
 #include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -7,9 +7,11 @@
 #include <memory>
 
 #include "layer/common/scratch.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 #include "layer/cpu/pool/pool_layer.h"
+#include "layer/common/scratch.h"
 #include "layer/nn/windowpool.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
