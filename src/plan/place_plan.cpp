@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "layer/cpu/common/kernel_set.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/common/elempack.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/slice.h"
 #include "layer/vision/shufflechannel.h"
@@ -25,7 +24,7 @@ public:
           consumers_(consumers),
           shapes_(shapes),
           float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4),
-          lanes_(opt.use_packing_layout ? host_kernel_set().lanes : 1) {}
+          lanes_(opt.use_packing_layout ? native_elempack() : 1) {}
     PlacePlan run();
 
 private:
@@ -39,8 +38,8 @@ private:
         int blob, first;
     };
 
-    bool joins_lanes(const Layer& layer) const;
-    bool cuts_lanes(const Layer& layer) const;
+    bool joins_channels(const Layer& layer) const;
+    bool cuts_channels(const Layer& layer) const;
     int cut_from(int blob, int* first) const;
     void place_pieces(int index, const Input& in);
     int pack_of(const Layer& layer) const;
@@ -66,7 +65,7 @@ private:
 };
 
 // A Concat of blobs of known sizes, of 2 axes or more, along the outermost.
-bool Planner::joins_lanes(const Layer& layer) const {
+bool Planner::joins_channels(const Layer& layer) const {
     const Concat* concat = as<Concat>(&layer);
     if (!concat || layer.bottoms.size() < 2 || layer.bottoms.size() > kMostInputs ||
         layer.tops.size() != 1)
@@ -82,7 +81,7 @@ bool Planner::joins_lanes(const Layer& layer) const {
 }
 
 // A Slice of such a blob, whose pieces share its memory.
-bool Planner::cuts_lanes(const Layer& layer) const {
+bool Planner::cuts_channels(const Layer& layer) const {
     const Slice* slice = as<Slice>(&layer);
     if (!slice || layer.bottoms.size() != 1) return false;
     const Shape& in = shapes_[layer.bottoms[0]];
@@ -95,7 +94,7 @@ bool Planner::cuts_lanes(const Layer& layer) const {
 int Planner::cut_from(int blob, int* first) const {
     const Layer& layer = *layers_[lives_[blob].from];
     *first = 0;
-    if (!cuts_lanes(layer)) return -1;
+    if (!cuts_channels(layer)) return -1;
     for (int id : layer.tops) {
         if (id == blob) return layer.bottoms[0];
         *first += shapes_[id].size(0);
@@ -110,7 +109,7 @@ int Planner::pack_of(const Layer& layer) const {
     const bool elementwise = layer.one_blob_only && layer.support_inplace;
     if (elementwise || as<ShuffleChannel>(&layer)) return packs_[layer.bottoms[0]];
     int pack = pack_within(lanes_, out.size(0));
-    if (!joins_lanes(layer)) return pack;
+    if (!joins_channels(layer)) return pack;
     for (int id : layer.bottoms)
         pack = pack_within(std::min(pack, packs_[id]), shapes_[id].size(0));
     return pack;
@@ -132,7 +131,7 @@ void Planner::find_lives() {
                 shapes_[id].dtype == DType::f32 ? float_size_ : dtype_size(shapes_[id].dtype);
             life.bytes = (double)shapes_[id].total() * (double)size;
         }
-        if (cuts_lanes(layer)) {
+        if (cuts_channels(layer)) {
             Life& whole = lives_[layer.bottoms[0]];
             for (int id : layer.tops) {
                 packs_[id] = pack_within(packs_[layer.bottoms[0]], shapes_[id].size(0));
@@ -273,7 +272,7 @@ PlacePlan Planner::run() {
     find_lives();
     // Readers come first, so that a Concat knows whether it has a place itself.
     for (int i = (int)layers_.size() - 1; i >= 0; i--)
-        if (joins_lanes(*layers_[i])) join(i);
+        if (joins_channels(*layers_[i])) join(i);
     return std::move(plan_);
 }
 

@@ -10,7 +10,7 @@ namespace quoll {
 
 // A guess: what comes out in another size, elempack or type than expected is copied.
 struct PlacePlan {
-    // Lanes (indexes of the outermost axis) `first` to `first + count - 1` of a root.
+    // Channels (indexes of the outermost axis) `first` to `first + count - 1` of a root.
     struct Place {
         int root = -1;    // in `roots`; -1: none
         int concat = -1;  // the layer whose output it is a part of; the root's own layer: all of it

@@ -1,6 +1,6 @@
 #include "plan/places.h"
 
-#include "layer/cpu/layout/lanes.h"
+#include "layer/common/elempack.h"
 
 namespace quoll {
 
@@ -43,7 +43,7 @@ const PlacePlan::Place* Places::place_of(int index) const {
 
 bool Places::at(const PlacePlan::Place& place, const Mat& m) const {
     Mat there;
-    return share_lanes(blocks_[place.root].mat, place.first, place.count, &there) &&
+    return share_channels(blocks_[place.root].mat, place.first, place.count, &there) &&
            m.data == there.data && m.elempack == there.elempack && m.cstep == there.cstep &&
            m.logical_shape() == there.logical_shape();
 }
@@ -110,7 +110,7 @@ bool Places::offer(int index, const std::vector<Mat>& inputs, const std::vector<
         if (shape.dtype == DType::f32) shape.dtype = stored_;
         block.mat.create(shape, root.elempack, allocator_);
     }
-    if (block.mat.empty() || !share_lanes(block.mat, place->first, place->count, top)) {
+    if (block.mat.empty() || !share_channels(block.mat, place->first, place->count, top)) {
         lose(&block);
         return false;
     }

@@ -1,6 +1,6 @@
 #include "layer/tensor/slice.h"
 
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 
 namespace quoll {
 
@@ -25,14 +25,14 @@ int SliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const int to[4] = {0, 0, 0, 0};
     for (int i = 0, start = 0; i < (int)out->size(); start += out[i].size(along), i++) {
         const int size = out[i].size(along);
-        if (along == 0 && share_lanes(bottom, start, size, &tops[i])) continue;
+        if (along == 0 && share_channels(bottom, start, size, &tops[i])) continue;
         const int pack = along == 0 ? pack_within(bottom.elempack, size) : bottom.elempack;
         tops[i].create(out[i], pack, opt.blob_allocator);
         if (tops[i].empty()) return kOutOfMemory;
         if (along == 0) {
             Scratch<int> source;
             for (int k = 0; k < size; k++) source->push_back(start + k);
-            LaneGather(bottom, tops[i], *source).copy_all(opt);
+            ChannelGather(bottom, tops[i], *source).copy_all(opt);
         } else {
             Block block = whole_block(tops[i]);
             block.start[axis_of_four(along, dims)] = start;

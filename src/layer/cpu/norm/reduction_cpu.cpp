@@ -29,9 +29,9 @@ NormReduce kernel_of(const NormKernels& norm, int operation) {
         case Reduction::kL2:
             return norm.sum_squares;
         case Reduction::kMax:
-            return norm.most;
+            return norm.reduce_max;
         case Reduction::kMin:
-            return norm.least;
+            return norm.reduce_min;
     }
     return nullptr;
 }
