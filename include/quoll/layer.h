@@ -32,6 +32,14 @@ public:
     virtual const char* algorithm() const;
 };
 
+// How a blob lies in memory: sizes in scalars, the type that it is stored as, elempack.
+struct BlobLayout {
+    Shape shape;
+    int elempack = 1;
+    // Of an output: the input whose memory it is, -1: it has its own.
+    int shares = -1;
+};
+
 class Layer {
 public:
     Layer();
@@ -67,6 +75,14 @@ public:
     // for inputs of these sizes and options with as many threads.
     virtual int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
                                 std::vector<Mat>& tops, bool inplace, const Option& opt) const;
+
+    // Tells how the layer will make the outputs of inputs that lie like this; plan: what plan() has
+    // given for them, or null. out: one for each output, planar, of the sizes that infer_shapes
+    // tells, f32 as the 16-bit type where an input has one. Where the forecast is wrong the blob is
+    // dealt with as it comes. The default: the elempack of the first input where the layer takes any
+    // and the outermost axis stays as it is; memory of its own unless traits() say otherwise.
+    virtual void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
+                              const Option& opt, std::vector<BlobLayout>* out) const;
 
     // The size and dtype of the outputs for given inputs. kOk with dims 0 for an output whose size
     // is known only after running; the default says so of every output.

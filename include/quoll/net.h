@@ -25,6 +25,7 @@ class Backend;
 class DataReader;
 class Extractor;
 class LayerPlan;
+struct StepLayout;
 
 // In a binary param, the type index of a custom layer has this bit set.
 enum { kCustomLayerBit = 1 << 8 };
@@ -90,6 +91,15 @@ public:
 
     Extractor create_extractor() const;
 
+    // Frees the memory that runs have left for the next ones, which will allocate it anew: for an
+    // application that does not infer for a while. Any thread, also while Extractors run: what they
+    // use stays.
+    void release_buffers() const;
+    // From now on new Extractors of this Net take the memory for their blobs from where those of
+    // `other` do: nets that run in turn then need no more than the larger one. Those that run at the
+    // same time get memory of their own. `other` may go first. Not while this Net has Extractors.
+    void share_buffers(const Net& other);
+
     // Blobs of Input layers, and blobs that no layer consumes, in file order.
     const std::vector<int>& input_indexes() const;
     const std::vector<int>& output_indexes() const;
@@ -120,6 +130,11 @@ public:
     // What the layer has decided for the sizes of its inputs; null where it has nothing to decide,
     // or these were not known beforehand.
     virtual void planned(const Layer& layer, const LayerPlan* plan);
+    // How the plan lays out the blobs of the layer that comes next (src/plan/layout_plan.h); null
+    // where it does not tell.
+    virtual void laid_out(const Layer& layer, const StepLayout* layout);
+    // A blob of the layer came in another layout than the plan says, and was dealt with as it is.
+    virtual void unexpected(const Layer& layer, const char* what);
     // Before before(): a back end runs it, by that name.
     virtual void runs_on(const Layer& layer, const char* backend);
     virtual void before(const Layer& layer) = 0;

@@ -10,16 +10,16 @@ namespace quoll {
 
 struct Extractor::Private {
     const Net* net;
-    std::shared_ptr<PoolAllocator> pool;  // before the blobs that lie in it
+    std::shared_ptr<RunBuffers> buffers;  // before the blobs that lie in it
     bool extracted = false;
     Executor run;
 
     explicit Private(const Net* n)
-        : net(n), pool(n->d->pool), run(*n->d, n->d->plans, pool.get(), options(*n)) {}
+        : net(n), buffers(n->d->buffers), run(*n->d, n->d->plans, buffers.get(), options(*n)) {}
     static Option options(const Net& net) {
         Option opt = net.opt;
-        if (!opt.blob_allocator) opt.blob_allocator = net.d->pool.get();
-        if (!opt.workspace_allocator) opt.workspace_allocator = net.d->pool.get();
+        if (!opt.blob_allocator) opt.blob_allocator = &net.d->buffers->pool;
+        if (!opt.workspace_allocator) opt.workspace_allocator = &net.d->buffers->pool;
         return opt;
     }
     int check_blob(int index, const char* what) const;
@@ -49,10 +49,10 @@ void Extractor::set_num_threads(int num_threads) {
     d->run.opt.num_threads = num_threads;
 }
 void Extractor::set_blob_allocator(Allocator* allocator) {
-    d->run.opt.blob_allocator = allocator ? allocator : d->pool.get();
+    d->run.opt.blob_allocator = allocator ? allocator : &d->buffers->pool;
 }
 void Extractor::set_workspace_allocator(Allocator* allocator) {
-    d->run.opt.workspace_allocator = allocator ? allocator : d->pool.get();
+    d->run.opt.workspace_allocator = allocator ? allocator : &d->buffers->pool;
 }
 
 void Extractor::set_layer_observer(LayerObserver* observer) { d->run.observer = observer; }
@@ -176,7 +176,7 @@ int Extractor::extract(int index, Mat& feat, int type) {
         return kOk;
     }
     Option opt = d->run.opt;
-    if (opt.blob_allocator != d->pool.get()) opt.blob_allocator = 0;
+    if (opt.blob_allocator != &d->buffers->pool) opt.blob_allocator = 0;
     if (type == 0 && is_storage_type(blob.dtype)) {
         Mat wide;
         widen_storage(blob, &wide, opt);
@@ -187,8 +187,8 @@ int Extractor::extract(int index, Mat& feat, int type) {
         convert_packing(blob, planar, 1, opt);
         blob = planar;
     }
-    // What the user keeps must not sit in the Net's pool; what the user may change is no weight.
-    if (blob.allocator != d->pool.get() && !is_constant(d->net->d->layers, blob))
+    // What the user keeps must not sit in the Net's buffers; what the user may change is no weight.
+    if (!d->buffers->owns(blob.allocator) && !is_constant(d->net->d->layers, blob))
         feat = blob;
     else
         copy_out(blob, &feat);

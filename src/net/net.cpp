@@ -18,13 +18,6 @@
 
 namespace quoll {
 
-std::shared_ptr<PoolAllocator> Net::Private::new_pool() {
-    std::shared_ptr<PoolAllocator> pool = std::make_shared<PoolAllocator>();
-    pool->set_size_compare_ratio(0.f);
-    pool->set_size_drop_threshold(1);
-    return pool;
-}
-
 Net::Net() : d(new Private) {}
 
 Net::~Net() {
@@ -117,6 +110,9 @@ void Net::Private::clear() {
 }
 
 void Net::clear() { d->clear(); }
+
+void Net::release_buffers() const { d->buffers->release(); }
+void Net::share_buffers(const Net& other) { d->buffers = other.d->buffers; }
 
 int Net::load_param(const DataReader& dr) {
     clear();

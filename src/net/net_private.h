@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/execution_plan.h"
+#include "plan/run_buffers.h"
 #include "quoll/net.h"
 #include "runtime/weights_id.h"
 
@@ -47,12 +48,7 @@ struct Net::Private : NetGraph {
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
     // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
-    std::shared_ptr<PoolAllocator> pool = new_pool();
-
-    // Any kept block that is large enough serves, and one that is too small goes when a larger one
-    // is asked for: there are never more blocks than were in use at once, and runs of the same
-    // shapes soon find all they need.
-    static std::shared_ptr<PoolAllocator> new_pool();
+    std::shared_ptr<RunBuffers> buffers = std::make_shared<RunBuffers>();
 
     // Null, with a message, when no such layer exists.
     Layer* new_layer(const std::string& type, const Option& opt, layer_destroyer_func* destroyer);

@@ -74,6 +74,8 @@ ExecutionPlan::ExecutionPlan(const NetGraph& graph, int wanted, const std::vecto
     find_order();
     find_last_reads();
     segments_.resize(order_.size());
+    positions_.assign(graph_.layers.size(), (size_t)-1);
+    for (size_t i = 0; i < order_.size(); i++) positions_[order_[i]] = i;
 }
 
 // Depth-first on an explicit stack: graphs may be deep.
@@ -136,6 +138,8 @@ public:
         segment->first = segment->end = first;
         add_steps();
         if (!graph_.backends.empty()) compile_regions();
+        segment->memory = plan_segment_memory(plan_, graph_, *segment);
+        for (PlanSegment::Step& step : segment->steps) step.layout.memory = segment->memory.get();
         return segment;
     }
 
@@ -148,6 +152,7 @@ private:
     bool is_done(const Layer& layer) const;
     void read(int blob);
     void plan_layer(const Layer& layer, PlanSegment::Step* step);
+    void plan_layouts(const Layer& layer, const std::vector<Shape>& out, PlanSegment::Step* step);
     int outputs_of(const Layer& layer, std::vector<Shape> in, int batch, bool without_values,
                    std::vector<Shape>* out) const;
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
@@ -162,6 +167,12 @@ private:
         State state = kBefore;
         Shape shape;               // as shape rules see it: f32 for 16-bit storage types
         DType dtype = DType::f32;  // that it is kept in
+        int elempack = 1;
+        BlobLayout layout() const {
+            BlobLayout layout;
+            layout.shape = shape, layout.shape.dtype = dtype, layout.elempack = elempack;
+            return layout;
+        }
     };
 
     const ExecutionPlan& plan_;
@@ -203,8 +214,9 @@ void ExecutionPlan::Compiler::read(int blob) {
     Known& known = known_[blob];
     if (known.state != kBefore) return;
     known.state = kRead;
-    if (blobs_[blob].dims) known.shape = blobs_[blob].logical_shape();
-    segment_->reads.push_back({blob, known.shape});
+    const BlobLayout there = layout_of(blobs_[blob]);
+    segment_->reads.push_back({blob, there});
+    known.shape = there.shape, known.elempack = there.elempack;
     known.dtype = known.shape.dtype;
     if (is_storage_type(known.dtype)) known.shape.dtype = DType::f32;
 }
@@ -237,20 +249,42 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     bool without_values = false;
     for (int id : layer.bottoms) {
         in.push_back(known_[id].shape);
+        step->layout.arrives.push_back(known_[id].layout());
         if (in.back().n != 1) batch = in.back().n;
         without_values |= lacks_values(layer, in.back());
     }
     const int status = outputs_of(layer, in, batch, without_values, &out);
-    set_outputs(layer, status == kOk ? out : std::vector<Shape>());
+    if (status != kOk) out.clear();
+    set_outputs(layer, out);
     if (without_values) return;
+    plan_inputs(layer, &step->layout);
     for (size_t i = 0; i < in.size(); i++) {
-        in[i].dtype = known_[layer.bottoms[i]].dtype;
+        in[i] = step->layout.inputs[i].shape;
         if (!layer.support_batch) in[i].n = 1;
     }
-    input_dtypes(layer, &in);
     // Without a plan forward() decides, and says what is wrong.
     if (layer.plan(in, opt_, &step->plan) != kOk) step->plan.reset();
     if (step->plan) step->inputs = in;
+    step->layout.batch = layer.support_batch ? 1 : batch;
+    if (out.size() == layer.tops.size()) plan_layouts(layer, out, step);
+}
+
+// The elempack of what the layer makes.
+void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector<Shape>& out,
+                                           PlanSegment::Step* step) {
+    const DType stored = opt_.use_fp16_storage   ? DType::f16
+                         : opt_.use_bf16_storage ? DType::bf16
+                                                 : DType::f32;
+    plan_outputs(layer, step->plan.get(), out, stored, opt_, &step->layout);
+    // Inputs without values are converted by what the layer takes.
+    step->layout.known =
+        std::none_of(step->layout.arrives.begin(), step->layout.arrives.end(),
+                     [](const BlobLayout& b) { return b.shape.dims && b.shape.total() == 0; });
+    for (size_t i = 0; i < out.size(); i++) {
+        Known& known = known_[layer.tops[i]];
+        const BlobLayout& made = step->layout.outputs[i];
+        if (known.state == kKnown) known.elempack = made.elempack, known.dtype = made.shape.dtype;
+    }
 }
 
 int ExecutionPlan::Compiler::outputs_of(const Layer& layer, std::vector<Shape> in, int batch,
@@ -322,10 +356,9 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
                                                           const std::vector<Mat>& blobs,
                                                           const Option& opt) const {
     const auto fits = [&](const PlanSegment& s) {
-        return std::all_of(s.reads.begin(), s.reads.end(), [&](const std::pair<int, Shape>& r) {
-            const Mat& m = blobs[r.first];
-            return m.dims == 0 ? r.second.dims == 0 : m.logical_shape() == r.second;
-        });
+        return std::all_of(
+            s.reads.begin(), s.reads.end(),
+            [&](const std::pair<int, BlobLayout>& r) { return lies_as(blobs[r.first], r.second); });
     };
     {
         std::lock_guard<std::mutex> lock(lock_);

@@ -2,14 +2,17 @@
 #ifndef QUOLL_PLAN_EXECUTION_PLAN_H
 #define QUOLL_PLAN_EXECUTION_PLAN_H
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "plan/layout_plan.h"
 #include "plan/net_graph.h"
 #include "plan/place_plan.h"
 #include "plan/region_plan.h"
+#include "plan/segment_memory.h"
 
 namespace quoll {
 
@@ -54,6 +57,7 @@ struct PlanSegment {
     struct Step {
         std::vector<Shape> inputs;  // as the layer gets them, of one item where it takes no batch
         std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
+        StepLayout layout;
     };
     const Step& step(size_t i) const { return steps[i - first]; }
     // In `regions`; -1: the host runs it.
@@ -62,10 +66,12 @@ struct PlanSegment {
     size_t first = 0, end = 0;
     std::vector<Step> steps;
     // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
-    std::vector<std::pair<int, Shape>> reads;
+    std::vector<std::pair<int, BlobLayout>> reads;
     std::shared_ptr<const PlacePlan> places;  // null: none
     std::vector<PlannedRegion> regions;
     std::vector<int> region_of_step;  // empty: all -1
+    // Where blobs lie in light mode; null: nothing that begins and ends within the segment.
+    std::shared_ptr<const SegmentMemory> memory;
 };
 
 // The steps that compute a blob when certain others are there. Immutable but for its segments,
@@ -79,9 +85,13 @@ public:
         return wanted_ == wanted && options_ == options && given_ == given;
     }
 
+    int wanted() const { return wanted_; }
+    bool is_given(int blob) const { return std::binary_search(given_.begin(), given_.end(), blob); }
     // Layers, each after those that it reads from. What a choice or a loop computes in between is
     // not among them.
     const std::vector<int>& order() const { return order_; }
+    // Of a layer in the order; (size_t)-1: it is not there.
+    size_t position(int layer) const { return positions_[layer]; }
     // Whether no later step reads input i of the layer.
     bool is_last_read(size_t step, size_t i) const { return last_reads_[first_read_[step] + i]; }
     // That begins with step `first`, with these blobs as they are then.
@@ -98,6 +108,7 @@ private:
     const std::vector<int> given_;
     const PlanOptions options_;
     std::vector<int> order_;
+    std::vector<size_t> positions_;   // of each layer
     std::vector<size_t> first_read_;  // of each step, in last_reads_
     std::vector<char> last_reads_;
 

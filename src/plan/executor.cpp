@@ -71,8 +71,9 @@ void widen_empty(Mat* m) {
     if (is_storage_type(m->dtype)) m->dtype = DType::f32, m->elemsize = 4;
 }
 
-Executor::Executor(const NetGraph& graph, ExecutionPlans& plans, Allocator* pool, const Option& o)
-    : opt(o), graph_(&graph), plans_(&plans), pool_(pool) {
+Executor::Executor(const NetGraph& graph, ExecutionPlans& plans, RunBuffers* buffers,
+                   const Option& o)
+    : opt(o), graph_(&graph), plans_(&plans), buffers_(buffers) {
     reset();
 }
 
@@ -86,6 +87,7 @@ void Executor::reset() {
 int Executor::run(int blob) {
     const int status = run_for(blob);
     places_.end();
+    leave_arena();
     return status;
 }
 
@@ -104,6 +106,7 @@ int Executor::run_for(int wanted) {
             begin_segment(*plan, *segment);
             on_host.assign(segment->regions.size(), 0);
         }
+        if (arena_ && depth_ == 0) arena_->begin_step(i - segment->first);
         const Step step = {*plan, i, wanted, segment->step(i), plan->order()[i]};
         const int r = segment->region_of(i);
         QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
@@ -165,8 +168,24 @@ int Executor::take_upload(const Mat& blob, std::vector<Mat>* uploads) const {
 
 // Users' allocators may count on blobs that do not share memory.
 void Executor::begin_segment(const ExecutionPlan& plan, const PlanSegment& segment) {
-    if (depth_ == 0 && opt.blob_allocator == pool_)
-        places_.begin(segment.places, graph_->layers, plan.order(), opt);
+    if (depth_ > 0) return;
+    leave_arena();
+    if (opt.blob_allocator != &buffers_->pool) return;
+    if (opt.lightmode && segment.memory) arena_ = buffers_->begin(*segment.memory);
+    if (arena_) {
+        opt.blob_allocator = arena_;
+        if (opt.workspace_allocator == &buffers_->pool)
+            opt.workspace_allocator = arena_->workspace();
+    }
+    places_.begin(segment.places, graph_->layers, plan.order(), opt);
+}
+
+void Executor::leave_arena() {
+    if (!arena_) return;
+    opt.blob_allocator = &buffers_->pool;
+    if (opt.workspace_allocator == arena_->workspace()) opt.workspace_allocator = &buffers_->pool;
+    buffers_->end(arena_);
+    arena_ = nullptr;
 }
 
 int Executor::run_step(const Step& step) {
@@ -178,7 +197,11 @@ int Executor::run_step(const Step& step) {
     if (is_input_layer(layer)) return check_inputs_given(layer, step.wanted);
     if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);
     if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
-    if (observer) observer->planned(layer, step.sized.plan.get());
+    if (observer) {
+        const StepLayout& layout = step.sized.layout;
+        observer->planned(layer, step.sized.plan.get());
+        observer->laid_out(layer, layout.known ? &layout : nullptr);
+    }
     if (observer) observer->before(layer);
     int status = run_layer(step);
     if (observer && status == kOk) observer->after(layer, layer_outputs_);
@@ -227,11 +250,14 @@ int Executor::take_inputs(const Step& step, int* batch, bool* without_values) {
     *without_values = false;
     for (int id : layer.bottoms) *without_values |= lacks_values(layer, blobs[id].logical_shape());
     *batch = 1;
+    const StepLayout& layout = step.sized.layout;
+    const bool planned = layout.known && inputs_arrive(layer, layout);
     for (size_t i = 0; i < layer_inputs_.size(); i++) {
         Mat& blob = blobs[layer.bottoms[i]];
         layer_inputs_[i] = blob;
         if (opt.lightmode && is_read_no_more(step, i)) blob.release();
-        QUOLL_RETURN_IF_ERROR(convert_input(layer, &layer_inputs_[i], *without_values));
+        QUOLL_RETURN_IF_ERROR(planned ? convert_as_planned(layout.inputs[i], &layer_inputs_[i])
+                                      : convert_input(layer, &layer_inputs_[i], *without_values));
         *batch = std::max(*batch, layer_inputs_[i].n);
     }
     return *without_values ? (int)kOk : narrow_inputs(layer);
@@ -308,6 +334,7 @@ int Executor::run_layer(const Step& step) {
     if (layer_outputs_.size() != layer.tops.size())
         return layer.fail("expected %zu outputs, got %zu", layer.tops.size(),
                           layer_outputs_.size());
+    if (observer) report_outputs(layer, step.sized.layout);
     for (size_t i = 0; i < layer_outputs_.size(); i++)
         QUOLL_RETURN_IF_ERROR(store_output(layer, i, &layer_outputs_[i]));
     return kOk;

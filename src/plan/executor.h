@@ -9,14 +9,15 @@
 #include "plan/execution_plan.h"
 #include "plan/finite_check.h"
 #include "plan/places.h"
+#include "plan/run_buffers.h"
 #include "quoll/net.h"
 
 namespace quoll {
 
 class Executor {
 public:
-    // Of a loaded net. pool: what serves Extractors that were given no allocators.
-    Executor(const NetGraph& graph, ExecutionPlans& plans, Allocator* pool, const Option& opt);
+    // Of a loaded net. buffers: what serves Extractors that were given no allocators.
+    Executor(const NetGraph& graph, ExecutionPlans& plans, RunBuffers* buffers, const Option& opt);
 
     void reset();
     // Computes a blob of the graph, unless it is there. 0, or a negative code after a message.
@@ -45,6 +46,7 @@ private:
     int take_upload(const Mat& blob, std::vector<Mat>* uploads) const;
     int check_finite_after(const Layer& layer);
     void begin_segment(const ExecutionPlan& plan, const PlanSegment& segment);
+    void leave_arena();
     int run_step(const Step& step);
     int run_layer(const Step& step);
     int check_inputs_given(const Layer& layer, int wanted) const;
@@ -52,6 +54,12 @@ private:
     bool is_read_no_more(const Step& step, size_t input) const;
     int convert_input(const Layer& layer, Mat* m, bool lacking = false) const;
     int narrow_inputs(const Layer& layer);
+    // layouts.cpp
+    bool inputs_arrive(const Layer& layer, const StepLayout& planned) const;
+    int convert_as_planned(const BlobLayout& to, Mat* m) const;
+    void report_outputs(const Layer& layer, const StepLayout& planned) const;
+    void report(const Layer& layer, const char* what, size_t i, const BlobLayout& planned,
+                const Mat& m) const;
     int forward_in_place(const Step& step);
     int forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
                 std::vector<Mat>* tops, bool inplace, const Option& with) const;
@@ -73,7 +81,8 @@ private:
 
     const NetGraph* graph_;
     ExecutionPlans* plans_;
-    Allocator* pool_;
+    RunBuffers* buffers_;
+    Arena* arena_ = nullptr;  // that the segment runs in; null: none
     int loop_depth_ = 0;
     int depth_ = 0;     // of run_within()
     int placing_ = -1;  // the layer that runs, if its output may be given a place

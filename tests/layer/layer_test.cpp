@@ -166,7 +166,9 @@ void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DTyp
     for (int pack : kPacks) {
         SCOPED_TRACE("elempack " + std::to_string(pack) + " (0: mixed)");
         const std::vector<Mat> inputs = packed(p.inputs, pack);
+        ExpectAsPlanned as_planned;
         Extractor ex = net.create_extractor();
+        ex.set_layer_observer(&as_planned);
         ex.set_num_threads(pack == 16 ? 2 : 1);  // waking threads up is most of the time here
         for (size_t i = 0; i < inputs.size(); i++)
             ASSERT_EQ(0, ex.input(("in" + std::to_string(i)).c_str(), inputs[i]));

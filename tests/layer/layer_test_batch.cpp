@@ -139,7 +139,9 @@ void check_direct(const char* type, const LayerCase& c, const BatchCase& batch) 
 }
 
 int run_net(const Net& net, const Blobs& inputs, int outputs, Blobs* got) {
+    ExpectAsPlanned as_planned;
     Extractor ex = net.create_extractor();
+    ex.set_layer_observer(&as_planned);
     ex.set_num_threads(1);
     for (size_t k = 0; k < inputs.size(); k++) {
         if (inputs[k].dims == 0) continue;  // an input that nobody gives

@@ -8,6 +8,7 @@
 #include "layer/common/schema.h"
 #include "layer_test.h"
 #include "quoll/log.h"
+#include "quoll/net.h"
 
 namespace quoll {
 
@@ -23,6 +24,16 @@ public:
 
 private:
     std::mt19937 engine_;
+};
+
+// Blobs come in the layouts that the plan of a run forecasts.
+class ExpectAsPlanned : public LayerObserver {
+public:
+    void before(const Layer&) override {}
+    void after(const Layer&, const std::vector<Mat>&) override {}
+    void unexpected(const Layer& layer, const char* what) override {
+        ADD_FAILURE() << layer.type << ": " << what;
+    }
 };
 
 // The same in every run, unless QUOLL_TEST_SEED is set.

@@ -128,6 +128,29 @@ def test_show_io_and_sizes(net):
     assert re.search(r'^Convolution +c +27,648 +448 +in \(3,8,8\) -> a \(16,8,8\); weight_data 432 f32; bias_data 16 f32$', table, re.M)
 
 
+def test_planned_memory(net):
+    result = report(net / 'm.param', net / 'm.bin', '--memory')['planned_memory']
+    # The image is the user's, the answer memory of its own: the convolution's output is all there is, 16 channels of 64 floats.
+    assert result['segments'] == 1 and result['own_bytes'] == 64 + 8
+    assert result['arena_bytes'] == result['most_alive_bytes'] == 64 + 4096 and result['all_blobs_bytes'] == 2 * 64 + 4096 + 8
+    table = info(net / 'm.param', net / 'm.bin', '--memory')
+    assert re.search(r'^planned arena, bytes +4,160$', table, re.M) and re.search(r'^sum of all blobs.* 4,232$', table, re.M)
+    half = report(net / 'm.param', net / 'm.bin', '--memory', '--precision', 'bf16')['planned_memory']
+    assert half['all_blobs_bytes'] == 2 * 64 + 2048 + 4
+    assert 'needs MODEL.bin' in refused(net, net / 'm.param', '--memory')
+
+
+def test_exec_plan_tells_conversions(net):
+    (net / 'p.param').write_text('7767517\n4 4\nInput in 0 1 in 0=8 1=8 2=3\nConvolution c 1 1 in a 0=16 1=3 4=1 5=1 6=432\n'
+                                 'MVN m 1 1 a b\nReLU r 1 1 b out\n')
+    (net / 'p.bin').write_bytes((net / 'm.bin').read_bytes()[:4 + 4 * 448])
+    plan = {p['name']: p for p in report(net / 'p.param', net / 'p.bin', '--exec-plan', '--precision', 'bf16')['exec_plan']}
+    packed = plan['c']['outputs'][0] != 'bf16 (16,8,8)'  # on a processor with vectors
+    assert ('takes planar blobs only: unpacked before it' in plan['m']['notes']) == packed
+    assert 'computes in f32: widened from bf16 before it' in plan['m']['notes']
+    assert 'makes f32: narrowed to bf16 behind it' in plan['m']['notes'] and plan['m']['outputs'] == ['bf16 (16,8,8)']
+
+
 def test_exec_plan(net):
     plan = {p['name']: p for p in report(net / 'm.param', net / 'm.bin', '--exec-plan', '--isa', 'sse4')['exec_plan']}
     assert plan['s']['target'] == 'folded' and plan['c']['kernels'].startswith('conv ')

@@ -5,7 +5,6 @@
 
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <regex>
 #include <string>
 #include <thread>
@@ -16,7 +15,6 @@
 #include "quoll/log.h"
 #include "runtime/log_mute.h"
 #include "quoll/net.h"
-#include "plan/memory_plan.h"
 #include "random_weights.h"
 #include "recording_backend.h"
 
@@ -230,51 +228,6 @@ TEST(Backend, a_net_that_is_loaded_anew_is_prepared_anew) {
     const std::vector<Mat> first = run(net, 96);
     load(graph("squeezenet"), &net);
     expect_near(first, run(net, 96), 0, "squeezenet");
-}
-
-// ---------------------------------------------------------------- memory plans
-
-TEST(MemoryPlan, blobs_that_live_together_do_not_overlap) {
-    std::mt19937 random(7);
-    for (int round = 0; round < 300; round++) {
-        std::vector<MemoryRequest> requests(1 + random() % 40);
-        for (MemoryRequest& r : requests) {
-            r.first = random() % 30;
-            r.last = r.first + random() % 6;
-            r.bytes = random() % 5 == 0 ? 0 : random() % 5000;
-        }
-        const MemoryPlan plan = plan_memory(requests, 64);
-        size_t sum = 0, most = 0;
-        for (size_t i = 0; i < requests.size(); i++) {
-            const MemoryRequest& a = requests[i];
-            EXPECT_EQ(0u, plan.offsets[i] % 64);
-            EXPECT_LE(plan.offsets[i] + a.bytes, plan.bytes);
-            sum += (a.bytes + 63) / 64 * 64;
-            for (size_t k = 0; k < i; k++) {
-                const MemoryRequest& b = requests[k];
-                if (a.last < b.first || b.last < a.first) continue;
-                EXPECT_TRUE(plan.offsets[i] + a.bytes <= plan.offsets[k] ||
-                            plan.offsets[k] + b.bytes <= plan.offsets[i] || !a.bytes || !b.bytes);
-            }
-        }
-        for (int step = 0; step < 40; step++) {
-            size_t alive = 0;
-            for (const MemoryRequest& r : requests)
-                if (r.first <= step && step <= r.last) alive += (r.bytes + 63) / 64 * 64;
-            most = std::max(most, alive);
-        }
-        EXPECT_EQ(sum, plan.sum);
-        EXPECT_EQ(most, plan.most_alive);
-        EXPECT_GE(plan.bytes, most);
-        EXPECT_LE(plan.bytes, sum);
-    }
-}
-
-// Two blobs take turns: a chain needs room for the two largest neighbours.
-TEST(MemoryPlan, a_chain_takes_turns) {
-    std::vector<MemoryRequest> requests;
-    for (int i = 0; i < 20; i++) requests.push_back({1024, i, i + 1});
-    EXPECT_EQ(2048u, plan_memory(requests, 64).bytes);
 }
 
 }  // namespace

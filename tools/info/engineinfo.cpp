@@ -17,13 +17,13 @@ namespace {
 struct Arguments {
     std::string param, bin, json, html, svg;
     std::vector<std::string> sizes, diff;
-    bool show_io = false, exec_plan = false, brief = false;
+    bool show_io = false, exec_plan = false, memory = false, brief = false;
     RunOptions run;
 };
 
 const char kFooter[] =
-    "Without MODEL.bin the weights' types are not told, and there is no --exec-plan. Sizes are "
-    "NumPy's order of axes.\n"
+    "Without MODEL.bin the weights' types are not told, and there are no --exec-plan and --memory. "
+    "Sizes are NumPy's order of axes.\n"
     "FILE may be - for stdout. Exit code: 0, 1 when a file is at fault, 2 for a wrong command "
     "line; of --diff 0\n"
     "for models that are the same, 3 for others.\n";
@@ -40,6 +40,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->flag("--brief", a->brief, "no table of layers");
     line->flag("--exec-plan", a->exec_plan,
                "how each layer runs here: kernels, instruction set, layout, and why not faster");
+    line->flag("--memory", a->memory,
+               "what the plan needs for blobs, beside the sum of all of them");
     line->option("--json", a->json, "FILE: everything as JSON");
     line->option("--html", a->html, "FILE: a page with a picture of the graph");
     line->option("--svg", a->svg, "FILE: the picture alone");
@@ -73,9 +75,10 @@ int write_files(const Arguments& a, const ModelReport& report) {
 
 void print_text(const Arguments& a, const ModelReport& report) {
     std::string text;
-    const bool all = !a.show_io && !a.exec_plan;
+    const bool all = !a.show_io && !a.exec_plan && !a.memory;
     if (all && !a.brief) text += layer_table(report) + "\n";
     if (a.exec_plan) text += exec_plan_table(report.plan);
+    if (a.memory) text += memory_table(report.memory);
     if (all || a.show_io) text += io_table(report);
     if (all) text += "\n" + summary(report);
     fputs(text.c_str(), stdout);
@@ -99,9 +102,10 @@ int run(const Arguments& a, MessageLog* log) {
     if (analyse_model(model, sizes, &report.facts)) return fail("");
     // A layer refused its inputs: not what a report should be built on.
     if (!log->reason().empty()) return fail("");
-    if (a.exec_plan && !report.has_weights) return fail("--exec-plan needs MODEL.bin");
-    if (a.exec_plan && make_exec_plan(model, report.facts.sizes, opt, &report.plan))
-        return fail("--exec-plan");
+    const char* const plan = a.exec_plan ? "--exec-plan" : a.memory ? "--memory" : nullptr;
+    if (plan && !report.has_weights) return fail(std::string(plan) + " needs MODEL.bin");
+    if (plan && make_exec_plan(model, report.facts.sizes, opt, &report.plan, &report.memory))
+        return fail(plan);
     if (write_files(a, report)) return fail("");
     if (a.json != "-" && a.html != "-" && a.svg != "-") print_text(a, report);
     return fflush(stdout) == 0 && !ferror(stdout) ? 0 : fail("stdout cannot be written");

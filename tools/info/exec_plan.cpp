@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <random>
+#include <set>
 
 #include "common/layer_fields.h"
 #include "common/model_files.h"
@@ -14,6 +15,8 @@
 #include "layer/cpu/int8/int8_tiles.h"
 #include "layer/nn/convolution.h"
 #include "layer/nn/innerproduct.h"
+#include "plan/layout_plan.h"
+#include "plan/segment_memory.h"
 #include "quoll/log.h"
 
 namespace quoll {
@@ -37,41 +40,60 @@ Mat random_mat(const Shape& shape) {
     return m;
 }
 
-std::string layout_text(const Mat& m) {
-    if (m.dims == 0) return "none";
-    std::string text = dtype_name(m.dtype);
-    if (m.elempack != 1) text += "x" + std::to_string(m.elempack);
-    return text + " " + size_text(m.logical_shape());
+std::string layout_text(const BlobLayout& b) {
+    if (b.shape.dims == 0) return "none";
+    std::string text = dtype_name(b.shape.dtype);
+    if (b.elempack != 1) text += "x" + std::to_string(b.elempack);
+    return text + " " + size_text(b.shape);
 }
 
 // The outermost axis, which elempack divides.
-int outermost(const Mat& m) {
-    const Shape shape = m.logical_shape();
-    return shape.dims ? shape.size(0) : 0;
-}
+int outermost(const BlobLayout& b) { return b.shape.dims ? b.shape.size(0) : 0; }
 
-// The algorithms that the plan of a run has chosen, by layer.
-class Algorithms : public LayerObserver {
+// What the plans of a run say, by layer; sizes that follow from values, as they came.
+class PlanReader : public LayerObserver {
 public:
+    struct Step {
+        std::string algorithm;  // "" where there was no choice
+        StepLayout layout;
+    };
     void planned(const Layer& layer, const LayerPlan* plan) override {
-        if (plan) names_[&layer] = plan->algorithm();
+        if (plan) steps_[&layer].algorithm = plan->algorithm();
+    }
+    void laid_out(const Layer& layer, const StepLayout* layout) override {
+        Step& step = steps_[&layer];
+        if (layout) step.layout = *layout;
+        if (layout && layout->memory && memories_.insert(layout->memory).second)
+            add(*layout->memory);
     }
     void before(const Layer&) override {}
-    void after(const Layer&, const std::vector<Mat>&) override {}
-    // "" where there was no choice.
-    std::string of(const Layer* layer) const {
-        const auto found = names_.find(layer);
-        return found == names_.end() ? "" : found->second;
+    void after(const Layer& layer, const std::vector<Mat>& made) override {
+        StepLayout& layout = steps_[&layer].layout;
+        layout.outputs.resize(made.size());
+        for (size_t i = 0; i < made.size(); i++)
+            if (layout.outputs[i].shape.dims == 0) layout.outputs[i] = layout_of(made[i]);
     }
+    const Step* step(const Layer* layer) const {
+        const auto found = steps_.find(layer);
+        return found == steps_.end() ? nullptr : &found->second;
+    }
+    MemoryReport memory;
 
 private:
-    std::map<const Layer*, std::string> names_;
+    void add(const SegmentMemory& m) {
+        memory.segments++;
+        memory.arena = std::max(memory.arena, m.plan.bytes);
+        memory.alive = std::max(memory.alive, m.plan.most_alive);
+        memory.all += m.all_bytes, memory.own += m.own_bytes;
+    }
+
+    std::map<const Layer*, Step> steps_;
+    std::set<const SegmentMemory*> memories_;
 };
 
 class Reporter {
 public:
-    Reporter(const Net& net, const std::vector<Mat>& blobs, const Algorithms& algorithms)
-        : net_(net), blobs_(blobs), algorithms_(algorithms) {}
+    Reporter(const Net& net, const PlanReader& plans) : net_(net), plans_(plans) {}
 
     LayerReport report(Layer* layer) const {
         LayerReport p;
@@ -81,17 +103,22 @@ public:
             return p;
         }
         p.backend = "cpu";
-        for (int blob : layer->bottoms) p.inputs.push_back(layout_text(blobs_[blob]));
-        for (int blob : layer->tops) p.outputs.push_back(layout_text(blobs_[blob]));
-        if (as<Input>(layer)) return p;
-        choose_kernels(layer, &p);
-        note_inputs(layer, &p);
-        note_outputs(layer, &p);
+        const PlanReader::Step* step = plans_.step(layer);
+        if (!step) {
+            if (!as<Input>(layer)) p.notes.push_back("did not run: its branch was not chosen");
+            return p;
+        }
+        const StepLayout& layout = step->layout;
+        for (const BlobLayout& b : layout.arrives) p.inputs.push_back(layout_text(b));
+        for (const BlobLayout& b : layout.outputs) p.outputs.push_back(layout_text(b));
+        choose_kernels(layer, *step, &p);
+        if (layout.known) note_conversions(layout, &p);
+        note_outputs(layer, layout, &p);
         return p;
     }
 
 private:
-    void choose_kernels(Layer* layer, LayerReport* p) const {
+    void choose_kernels(Layer* layer, const PlanReader::Step& step, LayerReport* p) const {
         const char* family = layer_kernel_family(layer->type.c_str());
         const bool fast = family && !net_.opt.use_reference_layers;
         p->kernels = fast ? family : "reference";
@@ -106,10 +133,10 @@ private:
             return;
         }
         if (int_field(layer, "int8_scale_term") != 0) {
-            choose_int8_kernels(layer, p);
+            choose_int8_kernels(layer, step.algorithm, p);
             return;
         }
-        const std::string algorithm = algorithms_.of(layer);
+        const std::string& algorithm = step.algorithm;
         if (algorithm.empty()) return;
         p->kernels += " " + algorithm;
         if (algorithm != "split" && algorithm != "sliced")
@@ -124,9 +151,9 @@ private:
                                    : "no Winograd: the option is off");
     }
 
-    void choose_int8_kernels(Layer* layer, LayerReport* p) const {
+    void choose_int8_kernels(Layer* layer, const std::string& algorithm, LayerReport* p) const {
         const bool planned = as<InnerProduct>(layer) || is_convolution(layer);
-        const std::string name = planned ? algorithms_.of(layer) : host_kernel_set().int8->name;
+        const std::string name = planned ? algorithm : host_kernel_set().int8->name;
         p->kernels += " int8 " + name;
         if (name.empty()) p->notes.push_back("the reference: a sum may not fit in 32 bits");
         if (!planned || name.empty() || name == "amx") return;
@@ -145,26 +172,31 @@ private:
         return "no tiles: vectors are expected to be faster at this size";
     }
 
-    void note_inputs(const Layer* layer, LayerReport* p) const {
-        for (int blob : layer->bottoms) {
-            const Mat& m = blobs_[blob];
-            if (m.elempack != 1 && !layer->support_packing)
+    // What the plan converts before and behind the layer.
+    static void note_conversions(const StepLayout& layout, LayerReport* p) {
+        for (size_t i = 0; i < layout.inputs.size(); i++) {
+            const BlobLayout &from = layout.arrives[i], &to = layout.inputs[i];
+            if (from.shape.dims == 0) continue;
+            if (from.elempack != to.elempack)
                 p->notes.push_back("takes planar blobs only: unpacked before it");
-            const bool narrow = (m.dtype == DType::f16 && !layer->support_fp16_storage) ||
-                                (m.dtype == DType::bf16 && !layer->support_bf16_storage);
-            if (narrow)
-                p->notes.push_back(std::string("computes in f32: widened from ") +
-                                   dtype_name(m.dtype) + " before it");
-            if (m.n > 1 && !layer->support_batch)
-                p->notes.push_back("takes one item of a batch at a time");
+            const std::string name = dtype_name(from.shape.dtype);
+            if (from.shape.dtype != to.shape.dtype)
+                p->notes.push_back(to.shape.dtype == DType::f32
+                                       ? "computes in f32: widened from " + name + " before it"
+                                       : "narrowed to " + std::string(dtype_name(to.shape.dtype)) +
+                                             " before it");
         }
+        for (size_t i = 0; i < layout.makes.size(); i++)
+            if (layout.makes[i].shape.dtype != layout.outputs[i].shape.dtype)
+                p->notes.push_back(std::string("makes f32: narrowed to ") +
+                                   dtype_name(layout.outputs[i].shape.dtype) + " behind it");
+        if (layout.batch > 1) p->notes.push_back("takes one item of a batch at a time");
     }
 
-    void note_outputs(const Layer* layer, LayerReport* p) const {
+    void note_outputs(const Layer* layer, const StepLayout& layout, LayerReport* p) const {
         const int lanes = host_kernel_set().lanes;
-        for (int blob : layer->tops) {
-            const Mat& m = blobs_[blob];
-            if (m.elempack >= lanes || lanes == 1 || m.dims == 0 || p->kernels == "reference")
+        for (const BlobLayout& m : layout.outputs) {
+            if (m.elempack >= lanes || lanes == 1 || m.shape.dims == 0 || p->kernels == "reference")
                 continue;
             const int axis = outermost(m);
             const std::string size = std::to_string(axis);
@@ -182,8 +214,7 @@ private:
     }
 
     const Net& net_;
-    const std::vector<Mat>& blobs_;
-    const Algorithms& algorithms_;
+    const PlanReader& plans_;
 };
 
 int give_inputs(const Net& net, const BlobSizes& sizes, Extractor* ex) {
@@ -204,21 +235,38 @@ int give_inputs(const Net& net, const BlobSizes& sizes, Extractor* ex) {
 
 }  // namespace
 
-int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan) {
+int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan,
+                   MemoryReport* memory) {
     Net net;
     net.opt = opt;
-    net.opt.lightmode = false;
     QUOLL_RETURN_IF_ERROR(model.make_net(&net));
     Extractor ex = net.create_extractor();
     QUOLL_RETURN_IF_ERROR(give_inputs(net, sizes, &ex));
-    Algorithms algorithms;
-    ex.set_layer_observer(&algorithms);
-    std::vector<Mat> blobs(net.blobs().size());
-    for (size_t i = 0; i < blobs.size(); i++)
-        if (net.blobs()[i].producer >= 0) QUOLL_RETURN_IF_ERROR(ex.extract((int)i, blobs[i], 1));
-    const Reporter reporter(net, blobs, algorithms);
+    PlanReader plans;
+    ex.set_layer_observer(&plans);
+    for (int blob : net.output_indexes()) {
+        Mat out;
+        QUOLL_RETURN_IF_ERROR(ex.extract(blob, out, 1));
+    }
+    const Reporter reporter(net, plans);
     for (Layer* layer : net.layers()) plan->push_back(reporter.report(layer));
+    *memory = plans.memory;
     return kOk;
+}
+
+std::string memory_table(const MemoryReport& m) {
+    std::string text;
+    char line[160];
+    const auto row = [&](const char* what, size_t bytes) {
+        snprintf(line, sizeof(line), "%-46s %16s\n", what, grouped((int64_t)bytes).c_str());
+        text += line;
+    };
+    row("planned arena, bytes", m.arena);
+    row("most alive at a time", m.alive);
+    row("sum of all blobs, each by itself", m.all);
+    row("beside the arena: answers, blobs kept for later", m.own);
+    row("segments of the plan", m.segments);
+    return text;
 }
 
 static std::string joined(const std::vector<std::string>& words, const char* between) {

@@ -20,10 +20,21 @@ struct LayerReport {
 
 typedef std::vector<LayerReport> ExecPlan;
 
-// Loads the model, runs it once on inputs of random numbers of the sizes given, and looks at all
-// blobs. 0, or -1 after a message.
-int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan);
+// Bytes of blobs in light mode, with what Mats and alignment add (plan/segment_memory.h).
+struct MemoryReport {
+    size_t arena = 0;  // planned, of the segment that needs most
+    size_t alive = 0;  // at the worst moment: no plan needs less
+    size_t all = 0;    // of all blobs, each by itself
+    size_t own = 0;    // outside the arena
+    int segments = 0;
+};
+
+// Loads the model, runs it once on inputs of random numbers of the sizes given, and reads the plan
+// of that. 0, or -1 after a message.
+int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan,
+                   MemoryReport* memory);
 std::string exec_plan_table(const ExecPlan& plan);
+std::string memory_table(const MemoryReport& memory);
 
 }  // namespace quoll
 

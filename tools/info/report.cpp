@@ -171,6 +171,12 @@ std::string json_text(const ModelReport& report) {
     for (size_t i = 0; i < report.model->layers.size(); i++)
         j["layers"].push_back(json_layer(report.model->layers[i], f.layers[i]));
     for (const LayerReport& p : report.plan) j["exec_plan"].push_back(json_plan(p));
+    if (report.memory.segments)
+        j["planned_memory"] = {{"arena_bytes", report.memory.arena},
+                               {"most_alive_bytes", report.memory.alive},
+                               {"all_blobs_bytes", report.memory.all},
+                               {"own_bytes", report.memory.own},
+                               {"segments", report.memory.segments}};
     return j.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

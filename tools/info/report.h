@@ -15,7 +15,8 @@ struct ModelReport {
     const Model* model;
     ModelFacts facts;
     bool has_weights;
-    ExecPlan plan;  // empty unless asked for
+    ExecPlan plan;        // empty unless asked for
+    MemoryReport memory;  // with the plan
 };
 
 // A line for each layer: type, name, blobs with sizes, multiply-accumulates, weights.

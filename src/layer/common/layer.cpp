@@ -6,6 +6,7 @@
 
 #include "layer/common/activation.h"
 #include "layer/common/tensor.h"
+#include "layer/common/traits.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
 
@@ -30,6 +31,8 @@ const char* LayerPlan::algorithm() const { return ""; }
 LayerObserver::~LayerObserver() {}
 void LayerObserver::planned(const Layer&, const LayerPlan*) {}
 void LayerObserver::runs_on(const Layer&, const char*) {}
+void LayerObserver::laid_out(const Layer&, const StepLayout*) {}
+void LayerObserver::unexpected(const Layer&, const char*) {}
 
 int Layer::load_param(const ParamDict&) { return kOk; }
 int Layer::load_model(const ModelBin&) { return kOk; }
@@ -54,6 +57,17 @@ int Layer::forward_planned(const LayerPlan&, std::vector<Mat>& bottoms, std::vec
     if (!inplace) return forward(bottoms, top_blobs, opt);
     top_blobs.swap(bottoms);
     return forward_inplace(top_blobs, opt);
+}
+
+void Layer::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                         std::vector<BlobLayout>* out) const {
+    for (BlobLayout& o : *out) {
+        if (in.empty() || o.shape.dims == 0) continue;
+        const Shape& from = in[0].shape;
+        const bool same = from.dims == o.shape.dims && from.size(0) == o.shape.size(0);
+        if (support_packing && same) o.elempack = in[0].elempack;
+        if (has_trait(*this, kSharesMemory)) o.shares = 0;
+    }
 }
 
 int Layer::infer_shapes(const std::vector<Shape>&, std::vector<Shape>& shapes) const {

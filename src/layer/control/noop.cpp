@@ -25,6 +25,13 @@ int Noop::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
     return kOk;
 }
 
+void Noop::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                        std::vector<BlobLayout>* out) const {
+    *out = in;
+    out->resize(tops.size());
+    for (size_t i = 0; i < tops.size(); i++) (*out)[i].shares = (int)i;
+}
+
 QUOLL_DEFINE_LAYER(Noop)
 
 }  // namespace quoll

@@ -15,6 +15,8 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
     unsigned traits() const override { return kSharesMemory; }
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 };
 
 }  // namespace quoll

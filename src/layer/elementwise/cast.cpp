@@ -38,6 +38,14 @@ int Cast::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     return cast_blob(*this, bottom, out[0].dtype, &top, opt);
 }
 
+void Cast::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                        std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    top.elempack = in[0].elempack;
+    if (type_to != kAuto) top.shape.dtype = dtype_of(type_to);
+    if (top.shape.dtype == in[0].shape.dtype) top.shares = 0;
+}
+
 int cast_blob(const Layer& layer, const Mat& in, DType to, Mat* out, const Option& opt) {
     *out = in;
     if (in.dtype == to) return kOk;

@@ -16,6 +16,8 @@ public:
     static void weights(Cast& s, WeightVisitor& v);
     static int shape(const Cast& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     // f32 for kAuto.
     static DType dtype_of(int element_type);

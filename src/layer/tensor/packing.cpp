@@ -63,6 +63,16 @@ int Packing::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+void Packing::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                           std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (cast_type_to) top.shape.dtype = Cast::dtype_of(cast_type_to);
+    const bool fits = top.shape.size(0) % out_elempack == 0;
+    const bool grown = top.shape.size(0) != in[0].shape.size(0);
+    top.elempack = fits ? out_elempack : grown ? 1 : in[0].elempack;
+    if (top.shape == in[0].shape && top.elempack == in[0].elempack) top.shares = 0;
+}
+
 QUOLL_DEFINE_LAYER(Packing)
 
 }  // namespace quoll

@@ -14,6 +14,8 @@ public:
     static void weights(Packing& s, WeightVisitor& v);
     static int shape(const Packing& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     int out_elempack = 1;
     int use_padding = 0;

@@ -77,6 +77,13 @@ int Tile::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     return kOk;
 }
 
+void Tile::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                        std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (in[0].shape.dims == top.shape.dims) top.elempack = in[0].elempack;
+    if (in[0].shape == top.shape) top.shares = 0;
+}
+
 QUOLL_DEFINE_LAYER(Tile)
 
 }  // namespace quoll

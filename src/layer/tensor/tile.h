@@ -17,6 +17,8 @@ public:
     static int shape(const Tile& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int load_param(const ParamDict& pd) override;
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     int axis = 0;
     int tiles = 1;

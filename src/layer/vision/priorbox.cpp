@@ -160,6 +160,11 @@ int PriorBox::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
+void PriorBox::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&, const Option&,
+                            std::vector<BlobLayout>* out) const {
+    (*out)[0].shape.dtype = DType::f32;
+}
+
 QUOLL_DEFINE_LAYER(PriorBox)
 
 }  // namespace quoll

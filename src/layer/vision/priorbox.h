@@ -24,6 +24,8 @@ public:
     int load_param(const ParamDict& pd) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     Mat min_sizes, max_sizes, aspect_ratios;
     float variances[4] = {};

@@ -262,6 +262,23 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
     }
 }
 
+void BinaryOpCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                               std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (with_scalar) top.elempack = in[0].elempack;
+    const DType type = in[0].shape.dtype;
+    const bool stored = storage_kernels(host_kernel_set(), type) != nullptr;
+    int first[2];
+    Shape to;
+    if (with_scalar || !variants_ || (type != DType::f32 && !stored) || top.shape.dims == 1 ||
+        align(in[0].shape, in[1].shape, first, &to) != kOk)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (first[i] == 0 && in[i].shape.size(0) == top.shape.size(0) &&
+            in[i].elempack <= kPatternSize)
+            top.elempack = std::max(top.elempack, in[i].elempack);
+}
+
 int BinaryOpCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                          const Option& opt) const {
     const ShapeList in(bottoms);

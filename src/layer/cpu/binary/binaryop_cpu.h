@@ -15,6 +15,8 @@ public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
     unsigned traits() const override { return BinaryOp::traits() | kCreatesOutput; }
 
 private:

@@ -52,6 +52,11 @@ void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Chunk& chun
     if (storage) storage->narrow(sum, chunk.of<uint16_t>(top), chunk.count);
 }
 
+void EltwiseCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                              std::vector<BlobLayout>* out) const {
+    for (const BlobLayout& b : in) (*out)[0].elempack = std::max((*out)[0].elempack, b.elempack);
+}
+
 int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
                         const Option& opt) const {
     std::vector<Shape> in = shapes_of(bottoms), out;

@@ -14,6 +14,8 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
     unsigned traits() const override { return Eltwise::traits() | kCreatesOutput; }
 
 private:

@@ -64,6 +64,20 @@ int ConvolutionCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bot
     return forward_with_add(p, bottoms[0], bottoms[1], &tops[0], opt);
 }
 
+void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
+                                  const Option& opt, std::vector<BlobLayout>* out) const {
+    if (!is_fast(in.size())) return;
+    BlobLayout& top = (*out)[0];
+    top.elempack = int8_.created() ? int8_.out_pack() : runner_.out_pack();
+    if (!plan || int8_.created() || is_flat_input(*this, in[0].shape)) return;
+    std::vector<Shape> shapes;
+    for (const BlobLayout& b : in) shapes.push_back(b.shape);
+    ConvGeometry g;
+    if (convolution_geometry(*this, *this, shapes, &g) != kOk) return;
+    const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
+    top.shape.dtype = runner_.made_type(p, *this, g, in[0].shape.dtype, opt);
+}
+
 int ConvolutionCpu::forward_alone(const ConvolutionPlan& p, const Mat& bottom, Mat* top,
                                   const Option& opt) const {
     if (int8_.created()) return forward_int8(p, bottom, Mat(), top, opt);

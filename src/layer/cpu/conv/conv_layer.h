@@ -35,6 +35,8 @@ public:
     unsigned traits() const override { return Convolution::traits() | kCreatesOutput; }
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     // Not on the reference, for so many inputs.

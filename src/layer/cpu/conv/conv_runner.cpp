@@ -250,6 +250,13 @@ bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionField
            ConvPlan::is_supported(shape_of(g));
 }
 
+DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
+                            const ConvGeometry& g, DType dtype, const Option& opt) const {
+    // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
+    const bool rounds = dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
+    return rounds && multiplies_bf16(plan, s, g) ? DType::bf16 : dtype;
+}
+
 namespace {
 
 // The input has to be padded first.
@@ -388,12 +395,9 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
     ConvGeometry g = geometry;
     Mat in, out, add;
     const bool bf16_in = bottom.dtype == DType::bf16;
-    // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
-    const bool rounds = bf16_in || (opt.use_bf16_storage && bottom.dtype == DType::f32 &&
-                                    added.empty() && !s.add_input);
-    const bool bf16 = rounds && multiplies_bf16(plan, s, g);
+    const DType made = made_type(plan, s, g, bottom.dtype, opt);
+    const bool bf16 = made == DType::bf16 && multiplies_bf16(plan, s, g);
     if (bf16_in && !bf16) return forward_widened(plan, s, g, bottom, added, top, opt);
-    const DType made = bf16 ? DType::bf16 : bottom.dtype;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
     in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(prepare_added(s, added, bottom.dtype, out_pack_, opt, &add));

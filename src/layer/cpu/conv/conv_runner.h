@@ -45,6 +45,10 @@ public:
     // that one packing of the weights is all that is kept.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
+    int out_pack() const { return out_pack_; }
+    // The type of the output of an input of this one by a plan.
+    DType made_type(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                    DType dtype, const Option& opt) const;
     // For an input of this size, which convolution_geometry accepted for `g`, and this dtype, f32
     // or bf16. adds: a blob of the output's shape will be added where the sums are made.
     int plan(const ConvolutionFields& s, const ConvGeometry& g, DType dtype, bool adds,

@@ -218,6 +218,11 @@ int DeconvolutionCpu::pack_few_channels() {
     return kOk;
 }
 
+void DeconvolutionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                    const Option&, std::vector<BlobLayout>* out) const {
+    if (kernels_ && in.size() == 1) (*out)[0].elempack = narrow_ ? 1 : out_pack_;
+}
+
 int DeconvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                               const Option& opt) const {
     if (bottom_blobs.size() == 1 && !dynamic_weight) {

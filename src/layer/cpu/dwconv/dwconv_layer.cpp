@@ -187,6 +187,15 @@ int ConvolutionDepthWiseCpu::forward_reference(const Mat& bottom, Mat& top,
     return top.empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+// On the reference, for windows that the kernels do not suit; with the elempack that these make.
+int ConvolutionDepthWiseCpu::forward_repacked(const Mat& bottom, int pack, Mat& top,
+                                              const Option& opt) const {
+    QUOLL_RETURN_IF_ERROR(forward_reference(bottom, top, opt));
+    const Mat planar = top;
+    convert_packing(planar, top, pack, opt);
+    return top.empty() ? (int)kOutOfMemory : (int)kOk;
+}
+
 int ConvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
                                      std::vector<Mat>& top_blobs, const Option& opt) const {
     if (bottom_blobs.size() == 1 && !dynamic_weight) {
@@ -258,12 +267,28 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     const bool flat = is_flat_input(*this, in[0]);
     if (int8_.created() && !flat) {
         const int status = int8_.forward(*this, g, bottom_blob, top_blob, opt);
-        return status == Int8Depthwise::kUnsuitable ? forward_reference(bottom_blob, top_blob, opt)
-                                                    : status;
+        return status == Int8Depthwise::kUnsuitable
+                   ? forward_repacked(bottom_blob, int8_.out_pack(num_output), top_blob, opt)
+                   : status;
     }
     if (pack_ == 0 || flat) return forward_reference(bottom_blob, top_blob, opt);
     const int status = forward_float(bottom_blob, g, top_blob, opt);
-    return status == kUnsuitable ? forward_reference(bottom_blob, top_blob, opt) : status;
+    return status == kUnsuitable ? forward_repacked(bottom_blob, pack_, top_blob, opt) : status;
+}
+
+void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                           const Option&, std::vector<BlobLayout>* out) const {
+    if (dynamic_weight || in.size() != 1) return;
+    int& pack = (*out)[0].elempack;
+    const bool flat = is_flat_input(*this, in[0].shape);
+    if (groups_.created())
+        pack = groups_.out_pack();
+    else if (int8_groups_.created())
+        pack = int8_groups_.out_pack();
+    else if (int8_.created() && !flat)
+        pack = int8_.out_pack(num_output);
+    else if (pack_ != 0 && !flat)
+        pack = pack_;
 }
 
 int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,

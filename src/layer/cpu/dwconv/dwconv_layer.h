@@ -24,6 +24,8 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
     unsigned traits() const override { return Convolution::traits() | kCreatesOutput; }
 
 private:
@@ -32,6 +34,7 @@ private:
                        const Option& opt) const;
     int repack_weights();
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
+    int forward_repacked(const Mat& bottom, int pack, Mat& top, const Option& opt) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                         const Option& opt) const;
     // On f32, f16 or bf16 with one window a channel.

@@ -105,6 +105,11 @@ int DeconvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
     return Deconvolution::forward(planar, top_blobs, opt);
 }
 
+void DeconvolutionDepthWiseCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                             const Option&, std::vector<BlobLayout>* out) const {
+    if (pack_ != 0 && in.size() == 1) (*out)[0].elempack = pack_;
+}
+
 int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                        const Option& opt) const {
     Mat in;

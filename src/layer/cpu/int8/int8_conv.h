@@ -16,6 +16,7 @@ public:
     // sum might exceed an int32. Logs and returns a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return !weights_.empty(); }
+    int out_pack() const { return out_pack_; }
     // On tile units, for an input of this size, which convolution_geometry accepted for `g`, and
     // this dtype, f32 or s8; null where these are missing or slower than vectors.
     std::shared_ptr<const Int8TilePlan> plan(const ConvolutionFields& s, const ConvGeometry& g,

@@ -19,6 +19,7 @@ public:
     // a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return pack_ != 0; }
+    int out_pack(int channels) const { return channels % pack_ == 0 ? pack_ : 1; }
     // bottom: as convolution_geometry accepted it for `g`, 3-D, any elempack, f32 or s8. top is
     // created. kUnsuitable, and top is of no use: the padded rows would dwarf what is in them.
     enum { kUnsuitable = 1 };

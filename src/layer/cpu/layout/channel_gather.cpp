@@ -7,6 +7,7 @@
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/layout/layout.h"
+#include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
 
@@ -94,6 +95,47 @@ static int common_width(const int* source, int pack, int src_pack) {
         width = w;
     }
     return width;
+}
+
+// As Mat::reshape decides whether memory can be shared.
+static bool keeps_memory(const BlobLayout& in, const Shape& to) {
+    const auto step = [&](const Shape& s, size_t* count) {
+        const size_t element = dtype_size(s.dtype) * in.elempack;
+        *count = (size_t)s.w * s.h * s.d;
+        return Mat::channel_step(s.dims, s.w, s.h, s.d, element);
+    };
+    const auto elements = [&](Shape s, int pack) {
+        s.set_size(0, s.size(0) / pack);
+        return s;
+    };
+    const bool same_axis = in.shape.dims > 1 && to.dims > 1 && in.shape.size(0) == to.size(0);
+    const int pack = in.elempack == 1 || same_axis ? in.elempack : 1;
+    size_t from_count, to_count;
+    const Shape a = elements(in.shape, pack), b = elements(to, pack);
+    const size_t from_step = step(a, &from_count), to_step = step(b, &to_count);
+    const bool gapless = from_step == from_count || a.c == 1;
+    return (from_count == to_count && to_step == from_step) ||
+           (gapless && (to_step == to_count || b.c == 1));
+}
+
+void plan_reshaped(const BlobLayout& in, BlobLayout* out) {
+    const Shape &from = in.shape, &to = out->shape;
+    const bool same_axis = from.dims > 1 && to.dims > 1 && from.size(0) == to.size(0);
+    // One element behind the other: the order in memory is that of the values.
+    const bool in_order =
+        from.dims == 1 || (from.w == 1 && (from.dims == 2 || from.h * from.d == 1));
+    out->elempack = same_axis ? in.elempack : 1;
+    out->shares = -1;
+    if (in.elempack == 1 || same_axis || in_order) out->shares = keeps_memory(in, to) ? 0 : -1;
+}
+
+bool shares_channels(const BlobLayout& in, int first, int count) {
+    const Shape& s = in.shape;
+    const size_t element = dtype_size(s.dtype) * in.elempack;
+    const size_t step = s.dims == 2 ? (size_t)s.w * element
+                                    : Mat::channel_step(s.dims, s.w, s.h, s.d, element) * element;
+    return s.n == 1 && first % in.elempack == 0 && count % in.elempack == 0 &&
+           first / in.elempack * step % 16 == 0;
 }
 
 namespace {

@@ -12,6 +12,8 @@ public:
     ConcatCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
     unsigned traits() const override { return Concat::traits() | kCreatesOutput; }
 
 private:
@@ -60,6 +62,21 @@ int ConcatCpu::along_inner(const std::vector<Mat>& bottoms, const Shape& out, in
         to[along] += block.size[along];
     }
     return kOk;
+}
+
+void ConcatCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                             std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (in.size() == 1) {
+        top.elempack = in[0].elempack, top.shares = 0;
+        return;
+    }
+    const int dims = top.shape.dims, along = axis < 0 ? axis + dims : axis;
+    if (dims == 1) return;
+    top.elempack = along == 0 ? 16 : 1;
+    for (const BlobLayout& b : in)
+        top.elempack = along == 0 ? pack_within(std::min(top.elempack, b.elempack), b.shape.size(0))
+                                  : std::max(top.elempack, b.elempack);
 }
 
 int ConcatCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,

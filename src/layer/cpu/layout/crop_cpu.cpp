@@ -2,6 +2,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
 
@@ -12,6 +13,8 @@ public:
     CropCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     void copy(const Mat& bottom, const Part& part, Mat& top, const Option& opt) const;
@@ -35,6 +38,13 @@ void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& 
             for (int y = 0; y < rows; y++)
                 gather.copy(i, ((size_t)(z0 + z) * bottom.h + y0 + y) * bottom.w + part.start.w,
                             ((size_t)z * rows + y) * size.w, size.w);
+}
+
+void CropCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                           std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (is_given_on(in[0], &top) || top.shape.dims < 2) return;
+    top.elempack = kept_pack(in[0], top.shape);
 }
 
 int CropCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,

@@ -4,6 +4,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
 
@@ -14,6 +15,8 @@ public:
     PaddingCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     void pad(const Mat& in, const Widths& widths, Mat& out, const Option& opt) const;
@@ -110,6 +113,13 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
             plane.repeated(i);
         }
     }
+}
+
+void PaddingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                              std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (is_given_on(in[0], &top) || top.shape.dims < 2 || in[0].elempack > 64) return;
+    top.elempack = kept_pack(in[0], top.shape);
 }
 
 int PaddingCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,

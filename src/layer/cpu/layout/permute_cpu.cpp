@@ -13,6 +13,8 @@ class PermuteCpu : public Permute {
 public:
     PermuteCpu() { support_packing = true; }
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 };
 
 // What the output's axes c, d, h, w are in the input.
@@ -85,6 +87,12 @@ void Gather::run(int i, int j, int across, int first, int columns) const {
     if (neighbours) return plane(across, from, to, columns);
     for (int k = 0; k < size[across]; k++)
         row(from + src_offset(across, k), to + k * dst_step[across], columns);
+}
+
+void PermuteCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                              std::vector<BlobLayout>* out) const {
+    if (order_type != 0 && in[0].shape.dims != 1) return;
+    (*out)[0].elempack = in[0].elempack, (*out)[0].shares = 0;
 }
 
 int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {

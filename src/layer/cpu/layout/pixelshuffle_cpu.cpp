@@ -12,6 +12,8 @@ class PixelShuffleCpu : public PixelShuffle {
 public:
     PixelShuffleCpu() { support_packing = true; }
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     int shuffle_blocks(const Mat& bottom, Mat& top, const Option& opt) const;
@@ -89,6 +91,11 @@ int PixelShuffleCpu::shuffle_blocks(const Mat& bottom, Mat& top, const Option& o
         }
     }
     return kOk;
+}
+
+void PixelShuffleCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                   const Option&, std::vector<BlobLayout>* out) const {
+    (*out)[0].elempack = pack_within(in[0].elempack, (*out)[0].shape.c);
 }
 
 int PixelShuffleCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {

@@ -2,6 +2,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
 
@@ -12,7 +13,14 @@ public:
     ReshapeCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 };
+
+void ReshapeCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                              std::vector<BlobLayout>* out) const {
+    if (!permute && in[0].shape.n == 1 && (*out)[0].shape.n == 1) plan_reshaped(in[0], &(*out)[0]);
+}
 
 int ReshapeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                         const Option& opt) const {

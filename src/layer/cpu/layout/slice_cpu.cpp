@@ -1,6 +1,7 @@
 #include "layer/tensor/slice.h"
 
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
 
@@ -11,7 +12,23 @@ public:
     SliceCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 };
+
+void SliceCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                            std::vector<BlobLayout>* out) const {
+    const int dims = in[0].shape.dims, along = axis < 0 ? axis + dims : axis;
+    int first = 0;
+    for (BlobLayout& top : *out) {
+        if (dims == 1) continue;
+        const int size = top.shape.size(along);
+        const bool shared = along == 0 && shares_channels(in[0], first, size);
+        top.elempack = along == 0 && !shared ? pack_within(in[0].elempack, size) : in[0].elempack;
+        if (shared) top.shares = 0;
+        first += size;
+    }
+}
 
 int SliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const {

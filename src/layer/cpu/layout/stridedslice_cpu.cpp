@@ -4,6 +4,7 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layouts.h"
 #include "layer/tensor/stridedslice.h"
 
 namespace quoll {
@@ -17,6 +18,8 @@ public:
     StridedSliceCpu() { support_packing = true; }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     static bool is_whole(const Cut& cut, int size) {
@@ -65,6 +68,16 @@ int StridedSliceCpu::cut_channels(const Mat& data, const Cut& cut, Mat* top,
     for (int i = 0; i < cut.count; i++) source->push_back((int)(cut.start + i * cut.step));
     ChannelGather(data, *top, *source).copy_all(opt);
     return kOk;
+}
+
+void StridedSliceCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                   const Option&, std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    if (top.shape.total() == 0 || in[0].shape.dims < 2 || is_given_on(in[0], &top)) return;
+    top.elempack = kept_pack(in[0], top.shape);
+    Shape cut = in[0].shape;
+    cut.set_size(0, top.shape.size(0));
+    if (top.shape == cut && top.elempack == in[0].elempack) top.shares = 0;
 }
 
 int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,

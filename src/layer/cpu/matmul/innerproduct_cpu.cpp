@@ -148,6 +148,10 @@ int InnerProductCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bo
     return run(static_cast<const Plan&>(plan), bottoms[0], &tops[0], opt);
 }
 
+// Planar, as they are preset.
+void InnerProductCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&, const Option&,
+                                   std::vector<BlobLayout>*) const {}
+
 int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     if (!kernels_ && !int8_.created()) {
         Mat planar;

@@ -29,6 +29,8 @@ public:
     int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                         bool inplace, const Option& opt) const override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     struct Plan;

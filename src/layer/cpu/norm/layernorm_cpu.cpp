@@ -21,6 +21,10 @@ int LayerNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     });
 }
 
+// Planar, as they are preset.
+void LayerNormCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&, const Option&,
+                                std::vector<BlobLayout>*) const {}
+
 Layer* create_LayerNorm_fast_layer() { return new LayerNormCpu; }
 
 }  // namespace quoll

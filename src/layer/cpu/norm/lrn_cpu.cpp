@@ -44,6 +44,16 @@ int LRNCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
+void LRNCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                          std::vector<BlobLayout>* out) const {
+    const int pack = in[0].elempack;
+    const bool blocked = pack == 4 || pack == 8 || pack == 16;
+    if (region_type != 0 || in[0].shape.dims != 3)
+        (*out)[0].shape.dtype = DType::f32;  // the reference runs
+    else if (blocked)
+        (*out)[0].elempack = pack;
+}
+
 int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, bottom_blob));
     const int pack = bottom_blob.elempack;

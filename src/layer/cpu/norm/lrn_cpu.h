@@ -13,6 +13,8 @@ public:
     LRNCpu();
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     const KernelSet* kernels_;

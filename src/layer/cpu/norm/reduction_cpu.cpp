@@ -105,6 +105,18 @@ int ReductionCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
+void ReductionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                                std::vector<BlobLayout>* out) const {
+    const int dims = in[0].shape.dims;
+    unsigned mask;
+    if (reduced_axes(dims, &mask) != kOk || !kernel_of(*kernels_->norm, operation)) return;
+    int first = 0;
+    while (first < dims && !(mask >> first & 1)) first++;
+    int behind = first;
+    while (behind < dims && mask >> behind & 1) behind++;
+    if (first > 0 && first < dims && mask >> behind == 0) (*out)[0].elempack = in[0].elempack;
+}
+
 int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     std::vector<Shape> tops;
     const Shape shape = bottom_blob.logical_shape();

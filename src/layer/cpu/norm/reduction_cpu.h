@@ -15,6 +15,8 @@ public:
     ReductionCpu();
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
     int reduce_rows(const Mat& blob, int first, int last, const Shape& shape, Mat& top,

@@ -20,6 +20,9 @@ public:
             kernels_->norm->rms_row(values, run, eps, gamma);
         });
     }
+    // Planar, as they are preset.
+    void plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&, const Option&,
+                      std::vector<BlobLayout>*) const override {}
 
 private:
     const KernelSet* kernels_ = nullptr;

@@ -49,6 +49,12 @@ int SoftmaxCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
+void SoftmaxCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                              std::vector<BlobLayout>* out) const {
+    const int dims = in[0].shape.dims, along = axis < 0 ? axis + dims : axis;
+    if (along != 0 || dims == 1) (*out)[0].elempack = in[0].elempack;
+}
+
 int SoftmaxCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
     const int along = axis < 0 ? axis + blob.dims : axis;

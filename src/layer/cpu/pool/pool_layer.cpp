@@ -70,6 +70,12 @@ int PoolingCpu::create_pipeline(const Option& opt) {
     return kOk;
 }
 
+void PoolingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                              const Option& opt, std::vector<BlobLayout>* out) const {
+    const Shape& s = in[0].shape;
+    (*out)[0].elempack = best_elempack(*kernels_, axes == 1 ? s.h : s.c, opt);
+}
+
 int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     const ShapeList in_shapes(bottom_blob);
     const Shape shape = in_shapes[0];

@@ -14,6 +14,8 @@ public:
     explicit PoolingCpu(int axes);
     int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
     // Windows at any place, sliding and adaptive ones: of blobs with channels in c and the elempack
     // of top; f32, a storage type or, for maxima, s8.
     int windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,

@@ -23,9 +23,11 @@ public:
     int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
 private:
-    bool is_supported(const Mat& m) const;
+    bool is_supported(DType dtype) const;
     void pool_taps(const Mat& in, const WindowSizes& windows, const int size[3], Mat& top,
                    const int out_size[3], const Option& opt) const;
     Axis axis_of(const WindowSizes& windows, int axis, int in, int out) const;
@@ -49,9 +51,9 @@ static bool is_dilated(const WindowSizes& w) {
 }
 
 // By windows(), or by pool_taps().
-bool WindowPoolCpu::is_supported(const Mat& m) const {
-    if (tops.size() > 1 || (m.dtype != DType::f32 && m.dtype != DType::s8)) return false;
-    const bool floats = m.dtype == DType::f32;
+bool WindowPoolCpu::is_supported(DType dtype) const {
+    if (tops.size() > 1 || (dtype != DType::f32 && dtype != DType::s8)) return false;
+    const bool floats = dtype == DType::f32;
     if (is_dilated(windows_)) return floats && (op_type == MAX || op_type == MIN);
     return op_type == MAX || (floats && (op_type == AVERAGE || op_type == MIN));
 }
@@ -129,6 +131,12 @@ Axis WindowPoolCpu::axis_of(const WindowSizes& windows, int axis, int in, int ou
     return a;
 }
 
+void WindowPoolCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                                 const Option& opt, std::vector<BlobLayout>* out) const {
+    if ((*out)[0].shape.total() > 0 && is_supported(in[0].shape.dtype))
+        (*out)[0].elempack = best_elempack(host_kernel_set(), in[0].shape.size(0), opt);
+}
+
 int WindowPoolCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                            const Option& opt) const {
     const ShapeList in(bottoms);
@@ -139,7 +147,7 @@ int WindowPoolCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& to
     WindowSizes windows;
     int size[3], out_size[3];
     QUOLL_RETURN_IF_ERROR(plan(in[0], &windows, out_size));
-    if (in[0].total() == 0 || out[0].total() == 0 || !is_supported(m)) {
+    if (in[0].total() == 0 || out[0].total() == 0 || !is_supported(m.dtype)) {
         QUOLL_RETURN_IF_ERROR(all_planar(bottoms, opt, &planar));
         return WindowPool::forward(planar, tops, opt);
     }

@@ -26,6 +26,8 @@ public:
     int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
     unsigned traits() const override { return Interp::traits() | kCreatesOutput; }
 
 private:
@@ -37,6 +39,19 @@ int InterpCpu::create_pipeline(const Option& opt) {
     const ResizeKernels& k = *host_kernel_set().resize;
     variants_ = resize_type == kBicubic ? &k.cubic : &k.linear;
     return kOk;
+}
+
+void InterpCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                             std::vector<BlobLayout>* out) const {
+    BlobLayout& top = (*out)[0];
+    Shape from = in[0].shape, to = top.shape;
+    if (unchanged(from, to)) {
+        top.elempack = in[0].elempack, top.shares = 0;
+    } else if (from.dims == 1) {
+        top.shape.dtype = DType::f32;
+    } else if (resize_pack_index(in[0].elempack) >= 0) {
+        top.elempack = in[0].elempack;
+    }
 }
 
 int InterpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,

@@ -18,7 +18,12 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
+
 private:
+    bool is_fast(const Shape& shape, int elempack, const std::vector<AxisPlan>& plans,
+                 const Shape& out) const;
     int taps_of(const AxisPlan& axis, AxisTaps* taps) const;
 };
 
@@ -31,6 +36,34 @@ int ResizeCpu::taps_of(const AxisPlan& axis, AxisTaps* taps) const {
     taps->index.swap(made.at);
     taps->factor.swap(made.weight);
     return kOk;
+}
+
+// On the kernels.
+bool ResizeCpu::is_fast(const Shape& shape, int elempack, const std::vector<AxisPlan>& plans,
+                        const Shape& out) const {
+    const int dims = shape.dims, planes = dims == 2 ? 1 : 2;
+    bool fast = out.total() > 0 && dims >= 2 && resize_pack_index(elempack) >= 0 &&
+                transform != kTfCropAndResize;
+    for (int i = 0; i < dims; i++) {
+        const int taps = i < dims - planes ? 0 : kernel_taps(plans[i]);
+        fast = fast && (plans[i].identity() || taps == 1 || taps == 2 || taps == 4);
+        // An antialiased axis may have other taps than the other.
+        if (i > std::max(0, dims - planes) && !plans[i].identity() && !plans[i - 1].identity())
+            fast = fast && taps == kernel_taps(plans[i - 1]);
+    }
+    return fast;
+}
+
+// Where parameters say the size.
+void ResizeCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                             std::vector<BlobLayout>* out) const {
+    const Shape& shape = in[0].shape;
+    std::vector<AxisPlan> plans;
+    Shape to;
+    if (in.size() > 1 || plan(shape, lists(std::vector<Mat>(1)), &plans, &to) != kOk) return;
+    if (!is_fast(shape, in[0].elempack, plans, to)) return;
+    (*out)[0].elempack = in[0].elempack;
+    if (to == shape) (*out)[0].shares = 0;
 }
 
 int ResizeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -47,16 +80,8 @@ int ResizeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     std::vector<AxisPlan> plans;
     Shape out;
     QUOLL_RETURN_IF_ERROR(plan(shape, lists(planar), &plans, &out));
-    const int dims = shape.dims, planes = dims == 2 ? 1 : 2;
-    bool fast = out.total() > 0 && dims >= 2 && resize_pack_index(m.elempack) >= 0 &&
-                transform != kTfCropAndResize;
-    for (int i = 0; i < dims; i++) {
-        const int taps = i < dims - planes ? 0 : kernel_taps(plans[i]);
-        fast = fast && (plans[i].identity() || taps == 1 || taps == 2 || taps == 4);
-        // An antialiased axis may have other taps than the other.
-        if (i > std::max(0, dims - planes) && !plans[i].identity() && !plans[i - 1].identity())
-            fast = fast && taps == kernel_taps(plans[i - 1]);
-    }
+    const int dims = shape.dims;
+    const bool fast = is_fast(shape, m.elempack, plans, out);
     if (!fast) {
         QUOLL_RETURN_IF_ERROR(with_elempack(m, 1, opt, &m));
         return Resize::forward(planar, tops, opt);

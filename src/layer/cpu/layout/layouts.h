@@ -1,0 +1,30 @@
+// What layers that move values tell of the layout of their outputs (Layer::plan_layouts).
+#ifndef QUOLL_LAYER_CPU_LAYOUT_LAYOUTS_H
+#define QUOLL_LAYER_CPU_LAYOUT_LAYOUTS_H
+
+#include "layer/cpu/layout/channel_gather.h"
+#include "quoll/layer.h"
+
+namespace quoll {
+
+// That of the input where the outermost axis stays as it is, else the widest within it that divides
+// the new one.
+inline int kept_pack(const BlobLayout& in, const Shape& out) {
+    const bool same = in.shape.dims == out.dims && in.shape.size(0) == out.size(0);
+    return same ? in.elempack : pack_within(in.elempack, out.size(0));
+}
+
+// The output is the input if it has its shape.
+inline bool is_given_on(const BlobLayout& in, BlobLayout* out) {
+    if (in.shape != out->shape) return false;
+    out->elempack = in.elempack, out->shares = 0;
+    return true;
+}
+
+// What share_channels and reshape_channels do with blobs that lie like this.
+bool shares_channels(const BlobLayout& in, int first, int count);
+void plan_reshaped(const BlobLayout& in, BlobLayout* out);
+
+}  // namespace quoll
+
+#endif

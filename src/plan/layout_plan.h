@@ -1,0 +1,39 @@
+// How the blobs of a step lie in memory, and what is converted before and behind its layer.
+#ifndef QUOLL_PLAN_LAYOUT_PLAN_H
+#define QUOLL_PLAN_LAYOUT_PLAN_H
+
+#include <vector>
+
+#include "quoll/layer.h"
+
+namespace quoll {
+
+struct SegmentMemory;
+
+// Decided when a segment is compiled. dims 0: an input that is absent, or an output of which
+// nothing is known.
+struct StepLayout {
+    bool known = false;               // else the executor converts by what it finds
+    std::vector<BlobLayout> arrives;  // inputs, as the steps before leave them
+    std::vector<BlobLayout> inputs;   // as the layer gets them: widened, narrowed, unpacked
+    std::vector<BlobLayout> makes;    // outputs, as the layer makes them
+    std::vector<BlobLayout> outputs;  // as the next steps find them
+    int batch = 1;                    // items that the layer runs for one by one
+    // Of the segment that the step belongs to; null: none.
+    const SegmentMemory* memory = nullptr;
+};
+
+bool lies_as(const Mat& m, const BlobLayout& layout);
+bool same_layout(const BlobLayout& a, const BlobLayout& b);
+BlobLayout layout_of(const Mat& m);
+
+// The step's inputs as the layer gets them. `arrives` and `batch` are set.
+void plan_inputs(const Layer& layer, StepLayout* step);
+// The outputs, of these sizes (f32 where they are floats, of all items), as the layer makes them
+// and as they are stored: dtype `stored`, f32 for none. Inputs are planned.
+void plan_outputs(const Layer& layer, const LayerPlan* plan, const std::vector<Shape>& shapes,
+                  DType stored, const Option& opt, StepLayout* step);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,87 @@
+// The memory that runs of a net, or of several, take their blobs from.
+#ifndef QUOLL_PLAN_RUN_BUFFERS_H
+#define QUOLL_PLAN_RUN_BUFFERS_H
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "quoll/allocator.h"
+#include "plan/segment_memory.h"
+
+namespace quoll {
+
+// One block of memory for the blobs of one run at a time, which hands out what SegmentMemory says:
+// what a step asks for gets the place of the planned block of exactly that size, unless something
+// still lies there, as a blob that an observer holds. Temporary memory comes from what is free
+// during the step. All else comes from `rest`. Any thread may free, also when the run is over.
+class Arena : public Allocator {
+public:
+    explicit Arena(Allocator* rest);
+    ~Arena();
+    // For steps of this segment. False: no memory.
+    bool begin(const SegmentMemory& memory);
+    void begin_step(size_t step);
+    void end();
+    // Nobody runs in it, and no blob is left.
+    bool is_idle() const;
+    void release();
+    size_t capacity() const { return capacity_; }
+    bool is_taken = false;  // RunBuffers' own
+
+    void* fastMalloc(size_t size) override;
+    void fastFree(void* ptr) override;
+    Allocator* workspace() { return &workspace_; }
+
+private:
+    class Workspace : public Allocator {
+    public:
+        explicit Workspace(Arena* arena) : arena_(arena) {}
+        void* fastMalloc(size_t size) override { return arena_->take_gap(size); }
+        void fastFree(void* ptr) override { arena_->fastFree(ptr); }
+
+    private:
+        Arena* const arena_;
+    };
+    struct Range {
+        size_t begin, end;
+    };
+    void* take_gap(size_t size);
+    bool is_free(const Range& range) const;
+    void* use(const Range& range);
+
+    Allocator* const rest_;
+    Workspace workspace_;
+    mutable std::mutex lock_;
+    char* base_ = nullptr;
+    size_t capacity_ = 0;
+    const SegmentMemory* memory_ = nullptr;
+    size_t next_ = 0, last_ = 0;   // planned blocks of the step
+    std::vector<char> was_given_;  // of the step, for each planned block
+    std::vector<Range> used_;      // ascending
+};
+
+// Shared by the Extractors of a net, so that it outlives the last of them.
+class RunBuffers {
+public:
+    // Any kept block of the pool that is large enough serves, and one that is too small goes when a
+    // larger one is asked for: there are never more blocks than were in use at once, and runs of
+    // the same sizes soon find all they need.
+    RunBuffers();
+    // For one run, which gives it back with end(); null when there is no memory.
+    Arena* begin(const SegmentMemory& memory);
+    void end(Arena* arena);
+    // Frees what no run uses.
+    void release();
+    bool owns(const Allocator* allocator) const;
+
+    PoolAllocator pool;
+
+private:
+    mutable std::mutex lock_;
+    std::vector<std::unique_ptr<Arena>> arenas_;
+};
+
+}  // namespace quoll
+
+#endif

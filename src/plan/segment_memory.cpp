@@ -1,0 +1,275 @@
+#include "plan/segment_memory.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "layer/nn/convolution.h"
+#include "layer/control/memorydata.h"
+#include "plan/execution_plan.h"
+
+namespace quoll {
+
+namespace {
+
+// What Mat::create asks an allocator for.
+size_t block_bytes(const BlobLayout& b) {
+    Shape s = b.shape;
+    if (s.total() == 0) return 0;
+    s.set_size(0, s.size(0) / b.elempack);
+    const size_t element = dtype_size(s.dtype) * b.elempack;
+    const size_t step = Mat::channel_step(s.dims, s.w, s.h, s.d, element) * element;
+    const size_t item = s.n > 1 ? align_size(step * s.c, 16) : step * s.c;
+    return kMallocAlign + item * s.n;
+}
+
+// Runs the steps without their values: which blobs share memory, and from when to when it is held.
+class Simulation {
+public:
+    Simulation(const ExecutionPlan& plan, const NetGraph& graph, const PlanSegment& segment)
+        : plan_(plan), graph_(graph), segment_(segment) {}
+    std::shared_ptr<const SegmentMemory> run();
+
+private:
+    struct Memory {
+        size_t bytes = 0;
+        int first = -1, last = -1;  // step; first -1: not made within the segment
+        int holders = 0;
+    };
+
+    void find_places();
+    void run_step(size_t at);
+    void take_inputs(const Layer& layer, size_t at);
+    bool is_released(const Layer& layer, size_t at, size_t input) const;
+    void convert(size_t input, const BlobLayout& to);
+    void make_outputs(const Layer& layer, const StepLayout& layout);
+    int made_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone);
+    int output_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone);
+    int placed_memory(const Layer& layer, const BlobLayout& made);
+    void keep_output(int blob, int memory);
+    int memory_of(int blob);
+    int add(const BlobLayout& layout);
+    void hold(int memory) { memories_[memory].holders++; }
+    void let_go(int memory) {
+        if (--memories_[memory].holders == 0) memories_[memory].last = step_;
+    }
+    std::shared_ptr<const SegmentMemory> result() const;
+
+    const ExecutionPlan& plan_;
+    const NetGraph& graph_;
+    const PlanSegment& segment_;
+    std::unordered_set<int> is_open_;  // Concats that join what lies in their output
+    std::vector<int> roots_;  // memory of each Concat's output that holds others', -1: none yet
+    std::vector<Memory> memories_;
+    std::unordered_map<int, int> memory_of_;  // blob
+    std::vector<int> inputs_;                 // memory of the layer's inputs
+    std::vector<size_t> first_;               // of each step, in memories_
+    size_t all_bytes_ = 0;
+    int step_ = 0;
+};
+
+// As Places::begin.
+void Simulation::find_places() {
+    if (!segment_.places) return;
+    const PlacePlan& places = *segment_.places;
+    roots_.assign(places.roots.size(), -1);
+    for (size_t i = segment_.end; i-- > segment_.first;) {
+        const int index = plan_.order()[i];
+        const std::vector<int>& tops = graph_.layers[index]->tops;
+        if (tops.size() != 1 || places.places[tops[0]].root < 0) continue;
+        const PlacePlan::Place& place = places.places[tops[0]];
+        if (place.has_parts && (place.concat == index || is_open_.count(place.concat)))
+            is_open_.insert(index);
+    }
+}
+
+int Simulation::add(const BlobLayout& layout) {
+    Memory memory;
+    memory.bytes = block_bytes(layout), memory.first = step_;
+    memories_.push_back(memory);
+    return (int)memories_.size() - 1;
+}
+
+// What was there before the segment has an owner elsewhere where the user gave it.
+int Simulation::memory_of(int blob) {
+    const auto found = memory_of_.find(blob);
+    if (found != memory_of_.end()) return found->second;
+    Memory memory;
+    memory.holders = plan_.is_given(blob) ? 2 : 1;
+    memories_.push_back(memory);
+    return memory_of_[blob] = (int)memories_.size() - 1;
+}
+
+// As Executor::is_read_no_more when only this plan has run.
+bool Simulation::is_released(const Layer& layer, size_t at, size_t input) const {
+    const int id = layer.bottoms[input];
+    const std::vector<int>& readers = graph_.consumers[id];
+    return plan_.is_last_read(at, input) && id != plan_.wanted() && !plan_.is_given(id) &&
+           std::all_of(readers.begin(), readers.end(),
+                       [&](int r) { return plan_.position(r) <= at; });
+}
+
+void Simulation::convert(size_t input, const BlobLayout& to) {
+    const int made = add(to);
+    hold(made);
+    let_go(inputs_[input]);
+    inputs_[input] = made;
+}
+
+void Simulation::take_inputs(const Layer& layer, size_t at) {
+    const StepLayout& layout = segment_.step(at).layout;
+    inputs_.clear();
+    for (size_t i = 0; i < layer.bottoms.size(); i++) {
+        const int id = layer.bottoms[i], memory = memory_of(id);
+        inputs_.push_back(memory);
+        hold(memory);
+        if (is_released(layer, at, i)) {
+            let_go(memory);
+            memory_of_.erase(id);
+        }
+        if (!layout.known) continue;
+        BlobLayout now = layout.arrives[i];
+        const BlobLayout& taken = layout.inputs[i];
+        if (is_storage_type(now.shape.dtype) && taken.shape.dtype == DType::f32) {
+            now.shape.dtype = DType::f32;
+            convert(i, now);
+        }
+        if (now.elempack != taken.elempack) {
+            now.elempack = taken.elempack;
+            convert(i, now);
+        }
+        if (now.shape.dtype != taken.shape.dtype) convert(i, taken);
+    }
+}
+
+// The layer's part of a Concat's output; -1: none.
+int Simulation::placed_memory(const Layer& layer, const BlobLayout& made) {
+    if (!segment_.places || layer.tops.size() != 1) return -1;
+    const PlacePlan::Place& place = segment_.places->places[layer.tops[0]];
+    if (place.root < 0 || !is_open_.count(place.concat)) return -1;
+    const PlacePlan::Root& root = segment_.places->roots[place.root];
+    if (made.elempack != root.elempack) return -1;
+    int& memory = roots_[place.root];
+    if (memory < 0) {
+        BlobLayout block = made;
+        block.shape = root.shape, block.shape.dtype = made.shape.dtype;
+        memory = add(block);
+        hold(memory);  // until the Concat has run
+    }
+    if (graph_.layers[place.concat] == &layer) memories_[memory].holders--;
+    return memory;
+}
+
+// alone: the layer may work in place.
+int Simulation::made_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone) {
+    const BlobLayout& made = layout.makes[i];
+    if (made.shares >= 0 && (size_t)made.shares < inputs_.size()) return inputs_[made.shares];
+    if (alone && layer.support_inplace) {
+        const size_t from = layout.makes.size() > 1 ? i : as<Convolution>(&layer) ? 1 : 0;
+        for (size_t k = from; k < inputs_.size(); k++)
+            if (same_layout(layout.inputs[k], made)) return inputs_[k];
+    }
+    return add(made);
+}
+
+// What is kept of output i.
+int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone) {
+    if (layout.batch > 1) {
+        hold(add(layout.makes[i]));  // of an item
+        let_go((int)memories_.size() - 1);
+        return add(layout.outputs[i]);
+    }
+    if (as<MemoryData>(&layer)) {
+        memories_.push_back(Memory());
+        memories_.back().holders = 1;
+        return (int)memories_.size() - 1;
+    }
+    if (layout.makes[i].shape.dtype == layout.outputs[i].shape.dtype) {
+        const int placed = placed_memory(layer, layout.outputs[i]);
+        return placed >= 0 ? placed : made_memory(layer, layout, i, alone);
+    }
+    const int wide = made_memory(layer, layout, i, alone);
+    hold(wide);
+    const int placed = placed_memory(layer, layout.outputs[i]);
+    const int stored = placed >= 0 ? placed : add(layout.outputs[i]);
+    let_go(wide);
+    return stored;
+}
+
+void Simulation::keep_output(int blob, int memory) {
+    if (plan_.is_given(blob)) return;  // the user's, beside one that is wanted
+    const auto before = memory_of_.find(blob);
+    if (before != memory_of_.end()) let_go(before->second);
+    memory_of_[blob] = memory;
+    hold(memory);
+}
+
+void Simulation::make_outputs(const Layer& layer, const StepLayout& layout) {
+    const bool alone = std::all_of(inputs_.begin(), inputs_.end(),
+                                   [&](int m) { return memories_[m].holders == 1; });
+    std::vector<int> made;
+    for (size_t i = 0; i < layer.tops.size(); i++) {
+        made.push_back(output_memory(layer, layout, i, alone));
+        hold(made.back());
+        all_bytes_ += block_bytes(layout.outputs[i]);
+    }
+    for (size_t i = 0; i < made.size(); i++) {
+        keep_output(layer.tops[i], made[i]);
+        let_go(made[i]);
+    }
+}
+
+void Simulation::run_step(size_t at) {
+    const Layer& layer = *graph_.layers[plan_.order()[at]];
+    const StepLayout& layout = segment_.step(at).layout;
+    step_ = (int)at;
+    if (is_input_layer(layer)) return;
+    take_inputs(layer, at);
+    if (layout.known) make_outputs(layer, layout);
+    for (int memory : inputs_) let_go(memory);
+}
+
+std::shared_ptr<const SegmentMemory> Simulation::result() const {
+    const std::shared_ptr<SegmentMemory> made = std::make_shared<SegmentMemory>();
+    made->all_bytes = all_bytes_;
+    std::vector<MemoryRequest> requests;
+    size_t next = 0;
+    for (size_t step = segment_.first; step < segment_.end; step++) {
+        made->first.push_back(requests.size());
+        for (; next < first_[step - segment_.first]; next++) {
+            const Memory& m = memories_[next];
+            if (m.first < 0 || m.bytes == 0) continue;
+            if (m.holders > 0) {
+                made->own_bytes += m.bytes;
+                continue;
+            }
+            const int from = (int)segment_.first;
+            requests.push_back({m.bytes, m.first - from, m.last - from});
+            made->blocks.push_back({m.bytes, 0});
+        }
+    }
+    made->first.push_back(requests.size());
+    if (requests.empty()) return nullptr;
+    made->plan = plan_memory(requests, kMallocAlign);
+    for (size_t i = 0; i < requests.size(); i++) made->blocks[i].offset = made->plan.offsets[i];
+    return made;
+}
+
+std::shared_ptr<const SegmentMemory> Simulation::run() {
+    find_places();
+    for (size_t at = segment_.first; at < segment_.end; at++) {
+        run_step(at);
+        first_.push_back(memories_.size());
+    }
+    return result();
+}
+
+}  // namespace
+
+std::shared_ptr<const SegmentMemory> plan_segment_memory(const ExecutionPlan& plan,
+                                                         const NetGraph& graph,
+                                                         const PlanSegment& segment) {
+    return Simulation(plan, graph, segment).run();
+}
+
+}  // namespace quoll

@@ -1,0 +1,103 @@
+// Layouts that plans forecast are those that blobs come in.
+#include <dirent.h>
+#include <stdlib.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "layer/control/input.h"
+#include "quoll/net.h"
+#include "plan/layout_plan.h"
+#include "random_weights.h"
+
+namespace quoll {
+namespace {
+
+class Watch : public LayerObserver {
+public:
+    void before(const Layer&) override {}
+    void after(const Layer&, const std::vector<Mat>&) override {}
+    void laid_out(const Layer& layer, const StepLayout* layout) override {
+        (layout ? planned : unplanned).insert(layer.name);
+    }
+    void unexpected(const Layer& layer, const char* what) override {
+        surprises.push_back(layer.type + " " + layer.name + " " + what);
+    }
+    std::set<std::string> planned, unplanned;
+    std::vector<std::string> surprises;
+};
+
+struct Mode {
+    bool fp16, bf16, packing;
+};
+const Mode kModes[] = {
+    {false, false, true}, {true, false, true}, {false, true, true}, {false, false, false}};
+
+// Runs a param on inputs of the sizes that its Input layers tell.
+void run(const std::string& path, const Mode& mode, bool must_load) {
+    Net net;
+    net.opt.num_threads = 1;
+    net.opt.use_fp16_storage = mode.fp16, net.opt.use_bf16_storage = mode.bf16;
+    net.opt.use_packing_layout = mode.packing;
+    if (net.load_param(path.c_str()) != 0 || net.load_model(RandomWeights()) != 0) {
+        EXPECT_FALSE(must_load) << path;
+        return;
+    }
+    Watch watch;
+    Extractor ex = net.create_extractor();
+    ex.set_layer_observer(&watch);
+    for (int blob : net.input_indexes()) {
+        const Input* input = as<Input>(net.layers()[net.blobs()[blob].producer]);
+        Mat in = input && input->c ? Mat(input->w, input->h, input->c) : Mat(224, 224, 3);
+        in.fill(0.01f);
+        ASSERT_EQ(0, ex.input(blob, in));
+    }
+    for (int blob : net.output_indexes()) {
+        Mat out;
+        ASSERT_EQ(0, ex.extract(blob, out)) << path;
+    }
+    EXPECT_TRUE(watch.unplanned.empty())
+        << path << ": " << watch.unplanned.size() << ", as " << *watch.unplanned.begin();
+    EXPECT_TRUE(watch.surprises.empty()) << path
+                                         << (mode.fp16   ? " fp16"
+                                             : mode.bf16 ? " bf16"
+                                                         : "")
+                                         << (mode.packing ? "" : " planar") << ": "
+                                         << watch.surprises.size() << ", as " << watch.surprises[0];
+    EXPECT_FALSE(watch.planned.empty());
+}
+
+std::vector<std::string> params_in(const std::string& folder) {
+    std::vector<std::string> found;
+    DIR* dir = opendir(folder.c_str());
+    while (const dirent* entry = dir ? readdir(dir) : nullptr) {
+        const std::string name = entry->d_name;
+        if (name.size() > 6 && name.substr(name.size() - 6) == ".param")
+            found.push_back(folder + "/" + name);
+    }
+    if (dir) closedir(dir);
+    return found;
+}
+
+TEST(Layouts, bundled_graphs_run_as_planned) {
+    const std::vector<std::string> paths = params_in("benchmark/models");
+    ASSERT_GE(paths.size(), 12u) << "run from the source tree";
+    for (const std::string& path : paths)
+        for (const Mode& mode : kModes) run(path, mode, true);
+}
+
+TEST(Layouts, graphs_of_ncnn_run_as_planned) {
+    const char* data = getenv("QUOLL_DATA");
+    if (!data) GTEST_SKIP() << "QUOLL_DATA is not set";
+    const std::vector<std::string> paths = params_in(std::string(data) + "/models/ncnn-bench");
+    ASSERT_GE(paths.size(), 30u);
+    for (const std::string& path : paths)
+        for (const Mode& mode : kModes) run(path, mode, false);
+}
+
+}  // namespace
+}  // namespace quoll
