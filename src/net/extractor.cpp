@@ -1,13 +1,11 @@
 #include <string.h>
 
-#include "runtime/exceptions.h"
 #include "layer/control/memorydata.h"
 #include "net/net_private.h"
-#include "quoll/cpu.h"
-#include "quoll/log.h"
 #include "plan/executor.h"
 #include "quoll/cpu.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 

@@ -6,16 +6,13 @@
 
 #include <algorithm>
 
-#include "runtime/exceptions.h"
-#include "quoll/datareader.h"
-#include "runtime/file_format.h"
-#include "runtime/open_file.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
 #include "net/net_private.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 #include "runtime/file_format.h"
 #include "runtime/mapped_file.h"
 #include "runtime/open_file.h"

@@ -160,7 +160,7 @@ private:
     bool stored_shapes(const std::vector<int>& blobs, State known_by, std::vector<Shape>* shapes);
     void compile_regions();
 
-    std::shared_ptr<const PlacePlan> places() const;
+    std::shared_ptr<const ConcatElision> aliases() const;
 
     // What is known of a blob that the segment reads or makes.
     struct Known {
@@ -190,15 +190,15 @@ void ExecutionPlan::Compiler::add_steps() {
     LogMute quiet;  // what does not fit is found out, and said, when it runs
     while (segment_->end < plan_.order_.size() && add(*graph_.layers[plan_.order_[segment_->end]]))
         segment_->end++;
-    if (has_concat_ && graph_.has_concats) segment_->places = places();
+    if (has_concat_ && graph_.has_concats) segment_->aliases = aliases();
 }
 
-std::shared_ptr<const PlacePlan> ExecutionPlan::Compiler::places() const {
+std::shared_ptr<const ConcatElision> ExecutionPlan::Compiler::aliases() const {
     std::vector<Shape> shapes(blobs_.size());
     for (const auto& blob : known_)
         if (blob.second.state != kUnknown) shapes[blob.first] = blob.second.shape;
-    return std::make_shared<PlacePlan>(
-        make_place_plan(graph_.layers, graph_.consumers, shapes, graph_.loaded_opt));
+    return std::make_shared<ConcatElision>(
+        plan_concat_elision(graph_.layers, graph_.consumers, shapes, graph_.loaded_opt));
 }
 
 // A choice may have computed what a later step would.

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "plan/elided_concats.h"
 #include "plan/execution_plan.h"
 #include "plan/finite_check.h"
-#include "plan/places.h"
 #include "plan/run_buffers.h"
 #include "quoll/net.h"
 
@@ -86,7 +86,7 @@ private:
     int loop_depth_ = 0;
     int depth_ = 0;     // of run_within()
     int placing_ = -1;  // the layer that runs, if its output may be given a place
-    Places places_;
+    ElidedConcats elided_;
     FiniteCheck finite_;
     // What a run needs on the way, kept so that the next finds it allocated.
     std::vector<int> given_;

@@ -68,17 +68,17 @@ private:
     int step_ = 0;
 };
 
-// As Places::begin.
+// As ElidedConcats::begin.
 void Simulation::find_places() {
-    if (!segment_.places) return;
-    const PlacePlan& places = *segment_.places;
-    roots_.assign(places.roots.size(), -1);
+    if (!segment_.aliases) return;
+    const ConcatElision& aliases = *segment_.aliases;
+    roots_.assign(aliases.roots.size(), -1);
     for (size_t i = segment_.end; i-- > segment_.first;) {
         const int index = plan_.order()[i];
         const std::vector<int>& tops = graph_.layers[index]->tops;
-        if (tops.size() != 1 || places.places[tops[0]].root < 0) continue;
-        const PlacePlan::Place& place = places.places[tops[0]];
-        if (place.has_parts && (place.concat == index || is_open_.count(place.concat)))
+        if (tops.size() != 1 || aliases.aliases[tops[0]].root < 0) continue;
+        const ConcatElision::Alias& alias = aliases.aliases[tops[0]];
+        if (alias.has_parts && (alias.concat == index || is_open_.count(alias.concat)))
             is_open_.insert(index);
     }
 }
@@ -144,19 +144,19 @@ void Simulation::take_inputs(const Layer& layer, size_t at) {
 
 // The layer's part of a Concat's output; -1: none.
 int Simulation::placed_memory(const Layer& layer, const BlobLayout& made) {
-    if (!segment_.places || layer.tops.size() != 1) return -1;
-    const PlacePlan::Place& place = segment_.places->places[layer.tops[0]];
-    if (place.root < 0 || !is_open_.count(place.concat)) return -1;
-    const PlacePlan::Root& root = segment_.places->roots[place.root];
+    if (!segment_.aliases || layer.tops.size() != 1) return -1;
+    const ConcatElision::Alias& alias = segment_.aliases->aliases[layer.tops[0]];
+    if (alias.root < 0 || !is_open_.count(alias.concat)) return -1;
+    const ConcatElision::Root& root = segment_.aliases->roots[alias.root];
     if (made.elempack != root.elempack) return -1;
-    int& memory = roots_[place.root];
+    int& memory = roots_[alias.root];
     if (memory < 0) {
         BlobLayout block = made;
         block.shape = root.shape, block.shape.dtype = made.shape.dtype;
         memory = add(block);
         hold(memory);  // until the Concat has run
     }
-    if (graph_.layers[place.concat] == &layer) memories_[memory].holders--;
+    if (graph_.layers[alias.concat] == &layer) memories_[memory].holders--;
     return memory;
 }
 

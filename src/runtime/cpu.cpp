@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "platform.h"
+#include "quoll/platform.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 #include "runtime/cpu_features.h"

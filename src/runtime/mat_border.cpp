@@ -239,13 +239,14 @@ void make_border(const Mat& src, Mat& dst, const Border& border, int type, float
     }
     if (!valid_padding(in.logical_shape(), b, type, function)) return;
     const int pack = in.elempack;
-    // Replicated and reflected lanes come from inside elements, so only constants keep the packing.
-    const bool lanes_move = type != BORDER_CONSTANT && pack > 1 &&
-                            (in.dims == 1   ? b.left | b.right
-                             : in.dims == 2 ? b.top | b.bottom
-                             : in.dims == 3 ? b.front | b.behind
-                                            : 0);
-    const bool planar = lanes_move || !in_elements(in, b);
+    // Replicated and reflected channels come from inside elements, so only constants keep the
+    // packing.
+    const bool channels_move = type != BORDER_CONSTANT && pack > 1 &&
+                               (in.dims == 1   ? b.left | b.right
+                                : in.dims == 2 ? b.top | b.bottom
+                                : in.dims == 3 ? b.front | b.behind
+                                               : 0);
+    const bool planar = channels_move || !in_elements(in, b);
     if (planar) convert_packing(in, in, 1, opt);
     if (!in.empty() && catch_no_memory(function, [&] {
             pad_elements(in, dst, b, type, v, opt);

@@ -64,16 +64,17 @@ void fill_filter(Filter& f, int in, int out) {
     }
 }
 
-// One row of `count` elements of `pack` lanes. Pack is the number of lanes, or 0 to take `pack`.
+// One row of `count` elements of `pack` channels. Pack is the number of channels, or 0 to take
+// `pack`.
 template <int Taps, int Pack>
 void resize_row(const float* from, float* to, int count, int pack, const Filter& f) {
-    const int lanes = Pack ? Pack : pack;
+    const int channels = Pack ? Pack : pack;
     const int* index = f.at(0);
     const float* weight = f.weights(0);
-    for (int x = 0; x < count; x++, to += lanes, index += Taps, weight += Taps) {
-        for (int k = 0; k < lanes; k++) {
-            float sum = from[(size_t)index[0] * lanes + k] * weight[0];
-            for (int t = 1; t < Taps; t++) sum += from[(size_t)index[t] * lanes + k] * weight[t];
+    for (int x = 0; x < count; x++, to += channels, index += Taps, weight += Taps) {
+        for (int k = 0; k < channels; k++) {
+            float sum = from[(size_t)index[0] * channels + k] * weight[0];
+            for (int t = 1; t < Taps; t++) sum += from[(size_t)index[t] * channels + k] * weight[t];
             to[k] = sum;
         }
     }

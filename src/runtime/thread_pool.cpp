@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "quoll/cpu.h"
-#include "platform.h"
+#include "quoll/platform.h"
 
 #if defined(__linux__)
 #include <linux/futex.h>

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "child_process.h"
-#include "platform.h"
+#include "quoll/platform.h"
 #include "quoll/log.h"
 #include "runtime/thread_pool.h"
 

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "quoll/cpu.h"
-#include "platform.h"
+#include "quoll/platform.h"
 #include "runtime/thread_pool.h"
 
 namespace {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"

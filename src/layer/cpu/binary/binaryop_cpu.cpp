@@ -5,7 +5,6 @@
 #include "layer/common/blocks.h"
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/common/scratch.h"
 #include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
 #include "runtime/thread_pool.h"

@@ -7,10 +7,8 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
-#include "layer/common/scratch.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {

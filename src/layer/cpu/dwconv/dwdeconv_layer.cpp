@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/thread_pool.h"
 #include "layer/cpu/dwconv/window_taps.h"
 #include "runtime/thread_pool.h"
 

@@ -6,7 +6,6 @@
 
 #include "layer/common/scratch.h"
 #include "runtime/thread_pool.h"
-#include "runtime/thread_pool.h"
 
 namespace quoll {
 

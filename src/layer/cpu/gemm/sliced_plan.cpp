@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "runtime/thread_pool.h"
-#include "runtime/thread_pool.h"
 
 namespace quoll {
 

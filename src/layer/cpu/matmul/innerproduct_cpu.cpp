@@ -2,8 +2,6 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/cast.h"
-#include "layer/common/scratch.h"
-#include "runtime/thread_pool.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {

@@ -13,12 +13,8 @@
 #include "layer/common/tensor.h"
 #include "layer/common/zero_points.h"
 #include "layer/cpu/common/packing.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/int8/int8.h"
-#include "layer/common/scratch.h"
-#include "layer/common/tensor.h"
-#include "layer/common/zero_points.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {

@@ -1,7 +1,6 @@
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/norm/logsoftmax.h"
 #include "runtime/thread_pool.h"

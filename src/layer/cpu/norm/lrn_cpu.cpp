@@ -5,7 +5,6 @@
 #include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/norm/norm.h"
 #include "runtime/thread_pool.h"
 

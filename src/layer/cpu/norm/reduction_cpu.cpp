@@ -8,10 +8,7 @@
 #include "layer/common/extremes.h"
 #include "layer/common/tensor.h"
 #include "layer/cpu/common/packing.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/norm/norm.h"
-#include "layer/common/extremes.h"
-#include "layer/common/tensor.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -32,9 +29,9 @@ NormReduce kernel_of(const NormKernels& norm, int operation) {
         case Reduction::kL2:
             return norm.sum_squares;
         case Reduction::kMax:
-            return norm.most;
+            return norm.reduce_max;
         case Reduction::kMin:
-            return norm.least;
+            return norm.reduce_min;
     }
     return nullptr;
 }

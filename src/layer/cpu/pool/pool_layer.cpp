@@ -8,8 +8,6 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/common/scratch.h"
-#include "runtime/thread_pool.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {

@@ -7,9 +7,7 @@
 #include <memory>
 
 #include "layer/common/scratch.h"
-#include "runtime/thread_pool.h"
 #include "layer/cpu/pool/pool_layer.h"
-#include "layer/common/scratch.h"
 #include "layer/nn/windowpool.h"
 #include "runtime/thread_pool.h"
 

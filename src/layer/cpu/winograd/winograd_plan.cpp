@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "runtime/thread_pool.h"
 #include "quoll/cpu.h"
 #include "runtime/thread_pool.h"
 
