@@ -99,5 +99,28 @@ TEST(Layouts, graphs_of_ncnn_run_as_planned) {
         for (const Mode& mode : kModes) run(path, mode, false);
 }
 
+// What f16 cannot hold stays f32: no plan foresees it, the answer is right all the same.
+TEST(Layouts, blobs_that_overflow_are_noticed) {
+    const char text[] =
+        "7767517\n4 4\nInput in 0 1 in\nPower scale 1 1 in a 1=1000000.0\n"
+        "ReLU r 1 1 a b\nPower back 1 1 b out 1=0.000001\n";
+    Net net;
+    net.opt.use_fp16_storage = true, net.opt.use_graph_fusion = false;
+    ASSERT_EQ(0, net.load_param_mem(text));
+    ASSERT_EQ(0, net.load_model(RandomWeights()));
+    Mat in(8, 8, 16);
+    for (const float value : {0.01f, 2.f}) {
+        in.fill(value);
+        Watch watch;
+        Extractor ex = net.create_extractor();
+        ex.set_layer_observer(&watch);
+        ASSERT_EQ(0, ex.input("in", in));
+        Mat out;
+        ASSERT_EQ(0, ex.extract("out", out));
+        for (int q = 0; q < out.c; q++) ASSERT_NEAR(value, out.channel(q)[5], value * 2e-3f);
+        EXPECT_EQ(value > 1.f, !watch.surprises.empty()) << value;
+    }
+}
+
 }  // namespace
 }  // namespace quoll
