@@ -3,9 +3,6 @@
 #include <algorithm>
 
 #include "layer/concat.h"
-#include "layer/cpu/kernel_set.h"
-#include "layer/cpu/layout/lanes.h"
-#include "layer/shufflechannel.h"
 #include "layer/slice.h"
 
 namespace quoll {
@@ -20,12 +17,12 @@ const size_t kMostInputs = 256;
 class Planner {
 public:
     Planner(const std::vector<Layer*>& layers, const std::vector<std::vector<int>>& consumers,
-            const std::vector<Shape>& shapes, const Option& opt)
+            const std::vector<Shape>& shapes, const std::vector<int>& packs, const Option& opt)
         : layers_(layers),
           consumers_(consumers),
           shapes_(shapes),
-          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4),
-          lanes_(opt.use_packing_layout ? host_kernel_set().lanes : 1) {}
+          packs_(packs),
+          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4) {}
     PlacePlan run();
 
 private:
@@ -43,7 +40,6 @@ private:
     bool cuts_lanes(const Layer& layer) const;
     int cut_from(int blob, int* first) const;
     void place_pieces(int index, const Input& in);
-    int pack_of(const Layer& layer) const;
     void find_lives();
     void join(int index);
     std::vector<Input> inputs_to_place(int index) const;
@@ -54,10 +50,9 @@ private:
     const std::vector<Layer*>& layers_;
     const std::vector<std::vector<int>>& consumers_;
     const std::vector<Shape>& shapes_;
-    const int float_size_;  // bytes of a stored f32
-    const int lanes_;
+    const std::vector<int>& packs_;  // elempack of each blob
+    const int float_size_;           // bytes of a stored f32
     PlacePlan plan_;
-    std::vector<int> packs_;      // of each blob, as far as can be told
     std::vector<int> producers_;  // the layer if it is one that can be given a place, else -1
     std::vector<Life> lives_;     // of each blob
     std::vector<Life> blocks_;    // of each root
@@ -103,23 +98,9 @@ int Planner::cut_from(int blob, int* first) const {
     return -1;
 }
 
-// The elempack of the first output, as fast forms choose it.
-int Planner::pack_of(const Layer& layer) const {
-    const Shape& out = shapes_[layer.tops[0]];
-    if (out.dims == 0 || !layer.support_packing) return 1;
-    const bool elementwise = layer.one_blob_only && layer.support_inplace;
-    if (elementwise || as<ShuffleChannel>(&layer)) return packs_[layer.bottoms[0]];
-    int pack = pack_within(lanes_, out.size(0));
-    if (!joins_lanes(layer)) return pack;
-    for (int id : layer.bottoms)
-        pack = pack_within(std::min(pack, packs_[id]), shapes_[id].size(0));
-    return pack;
-}
-
 void Planner::find_lives() {
     const int count = (int)layers_.size();
     lives_.resize(shapes_.size());
-    packs_.assign(shapes_.size(), 1);
     producers_.assign(shapes_.size(), -1);
     std::vector<double> change((size_t)count + 1);
     for (int i = 0; i < count; i++) {
@@ -135,13 +116,11 @@ void Planner::find_lives() {
         if (cuts_lanes(layer)) {
             Life& whole = lives_[layer.bottoms[0]];
             for (int id : layer.tops) {
-                packs_[id] = pack_within(packs_[layer.bottoms[0]], shapes_[id].size(0));
                 lives_[id].bytes = 0;
                 whole.to = std::max(whole.to, lives_[id].to);
             }
         }
         if (layer.tops.size() != 1) continue;
-        packs_[layer.tops[0]] = pack_of(layer);
         if (has_trait(layer, kCreatesOutput)) producers_[layer.tops[0]] = i;
         if (!layer.support_inplace || layer.bottoms.empty()) continue;
         Life& in = lives_[layer.bottoms[0]];
@@ -281,8 +260,9 @@ PlacePlan Planner::run() {
 
 PlacePlan make_place_plan(const std::vector<Layer*>& layers,
                           const std::vector<std::vector<int>>& consumers,
-                          const std::vector<Shape>& shapes, const Option& opt) {
-    return Planner(layers, consumers, shapes, opt).run();
+                          const std::vector<Shape>& shapes, const std::vector<int>& packs,
+                          const Option& opt) {
+    return Planner(layers, consumers, shapes, packs, opt).run();
 }
 
 }  // namespace quoll

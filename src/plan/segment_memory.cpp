@@ -184,15 +184,23 @@ int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size
         memories_.back().holders = 1;
         return (int)memories_.size() - 1;
     }
-    if (layout.makes[i].shape.dtype == layout.outputs[i].shape.dtype) {
-        const int placed = placed_memory(layer, layout.outputs[i]);
+    const BlobLayout &made = layout.makes[i], &kept = layout.outputs[i];
+    const bool narrows = made.shape.dtype != kept.shape.dtype;
+    const bool unpacks = made.elempack != kept.elempack;
+    if (!narrows && !unpacks) {
+        const int placed = placed_memory(layer, kept);
         return placed >= 0 ? placed : made_memory(layer, layout, i, alone);
     }
-    const int wide = made_memory(layer, layout, i, alone);
-    hold(wide);
-    const int placed = placed_memory(layer, layout.outputs[i]);
-    const int stored = placed >= 0 ? placed : add(layout.outputs[i]);
-    let_go(wide);
+    std::vector<int> before(1, made_memory(layer, layout, i, alone));
+    if (narrows && unpacks) {
+        BlobLayout narrowed = kept;
+        narrowed.elempack = made.elempack;
+        before.push_back(add(narrowed));
+    }
+    for (int memory : before) hold(memory);
+    const int placed = unpacks ? -1 : placed_memory(layer, kept);
+    const int stored = placed >= 0 ? placed : add(kept);
+    for (int memory : before) let_go(memory);
     return stored;
 }
 

@@ -190,6 +190,9 @@ private:
             if (layout.makes[i].shape.dtype != layout.outputs[i].shape.dtype)
                 p->notes.push_back(std::string("makes f32: narrowed to ") +
                                    dtype_name(layout.outputs[i].shape.dtype) + " behind it");
+        for (size_t i = 0; i < layout.makes.size(); i++)
+            if (layout.makes[i].elempack != layout.outputs[i].elempack)
+                p->notes.push_back("all that read it take planar blobs: unpacked behind it");
         if (layout.batch > 1) p->notes.push_back("takes one item of a batch at a time");
     }
 

@@ -11,8 +11,7 @@
 namespace quoll {
 
 // How heads of one size run: on tile units or vectors, in which blocks of queries.
-class AttentionPlan : public LayerPlan {
-public:
+struct AttentionPlan : public LayerPlan {
     // like: the sizes and steps of any head. count: of heads, of which `per_group` neighbours share
     // keys and values.
     AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count, int per_group,
