@@ -12,6 +12,9 @@ namespace quoll {
 
 namespace {
 
+// Planning takes time that grows with the square of their number.
+const size_t kMostBlocks = 10000;
+
 // What Mat::create asks an allocator for.
 size_t block_bytes(const BlobLayout& b) {
     Shape s = b.shape;
@@ -257,7 +260,7 @@ std::shared_ptr<const SegmentMemory> Simulation::result() const {
         }
     }
     made->first.push_back(requests.size());
-    if (requests.empty()) return nullptr;
+    if (requests.empty() || requests.size() > kMostBlocks) return nullptr;
     made->plan = plan_memory(requests, kMallocAlign);
     for (size_t i = 0; i < requests.size(); i++) made->blocks[i].offset = made->plan.offsets[i];
     return made;

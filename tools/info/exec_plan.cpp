@@ -56,6 +56,7 @@ public:
     struct Step {
         std::string algorithm;  // "" where there was no choice
         StepLayout layout;
+        std::vector<std::string> surprises;
     };
     void planned(const Layer& layer, const LayerPlan* plan) override {
         if (plan) steps_[&layer].algorithm = plan->algorithm();
@@ -65,6 +66,9 @@ public:
         if (layout) step.layout = *layout;
         if (layout && layout->memory && memories_.insert(layout->memory).second)
             add(*layout->memory);
+    }
+    void unexpected(const Layer& layer, const char* what) override {
+        steps_[&layer].surprises.push_back(what);
     }
     void before(const Layer&) override {}
     void after(const Layer& layer, const std::vector<Mat>& made) override {
@@ -114,6 +118,8 @@ public:
         choose_kernels(layer, *step, &p);
         if (layout.known) note_conversions(layout, &p);
         note_outputs(layer, layout, &p);
+        for (const std::string& what : step->surprises)
+            p.notes.push_back("not as planned: " + what);
         return p;
     }
 
