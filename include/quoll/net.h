@@ -96,8 +96,9 @@ public:
     // use stays.
     void release_buffers() const;
     // From now on new Extractors of this Net take the memory for their blobs from where those of
-    // `other` do: nets that run in turn then need no more than the larger one. Those that run at the
-    // same time get memory of their own. `other` may go first. Not while this Net has Extractors.
+    // `other` do: nets that run in turn then need no more than the larger one. Those that run at
+    // the same time get memory of their own. `other` may go first. Not while this Net has
+    // Extractors.
     void share_buffers(const Net& other);
 
     // Blobs of Input layers, and blobs that no layer consumes, in file order.

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "layer/common/elempack.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/slice.h"
-#include "layer/vision/shufflechannel.h"
 
 namespace quoll {
 
@@ -19,12 +17,12 @@ const size_t kMostInputs = 256;
 class Planner {
 public:
     Planner(const std::vector<Layer*>& layers, const std::vector<std::vector<int>>& consumers,
-            const std::vector<Shape>& shapes, const Option& opt)
+            const std::vector<Shape>& shapes, const std::vector<int>& packs, const Option& opt)
         : layers_(layers),
           consumers_(consumers),
           shapes_(shapes),
-          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4),
-          lanes_(opt.use_packing_layout ? native_elempack() : 1) {}
+          packs_(packs),
+          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4) {}
     ConcatElision run();
 
 private:
@@ -41,8 +39,7 @@ private:
     bool joins_channels(const Layer& layer) const;
     bool cuts_channels(const Layer& layer) const;
     int cut_from(int blob, int* first) const;
-    void alias_parts(int index, const Input& in);
-    int pack_of(const Layer& layer) const;
+    void place_pieces(int index, const Input& in);
     void find_lives();
     void join(int index);
     std::vector<Input> inputs_to_alias(int index) const;
@@ -53,11 +50,7 @@ private:
     const std::vector<Layer*>& layers_;
     const std::vector<std::vector<int>>& consumers_;
     const std::vector<Shape>& shapes_;
-    const int float_size_;  // bytes of a stored f32
-    const int lanes_;
-    ConcatElision plan_;
-    std::vector<int> packs_;      // of each blob, as far as can be told
-    std::vector<int> producers_;  // the layer if it is one that can be given an alias, else -1
+    void alias_parts(int index, const Input& in);
     std::vector<Life> lives_;     // of each blob
     std::vector<Life> blocks_;    // of each root
     std::vector<double> bytes_;   // alive while each layer runs
@@ -102,23 +95,9 @@ int Planner::cut_from(int blob, int* first) const {
     return -1;
 }
 
-// The elempack of the first output, as fast forms choose it.
-int Planner::pack_of(const Layer& layer) const {
-    const Shape& out = shapes_[layer.tops[0]];
-    if (out.dims == 0 || !layer.support_packing) return 1;
-    const bool elementwise = layer.one_blob_only && layer.support_inplace;
-    if (elementwise || as<ShuffleChannel>(&layer)) return packs_[layer.bottoms[0]];
-    int pack = pack_within(lanes_, out.size(0));
-    if (!joins_channels(layer)) return pack;
-    for (int id : layer.bottoms)
-        pack = pack_within(std::min(pack, packs_[id]), shapes_[id].size(0));
-    return pack;
-}
-
 void Planner::find_lives() {
     const int count = (int)layers_.size();
     lives_.resize(shapes_.size());
-    packs_.assign(shapes_.size(), 1);
     producers_.assign(shapes_.size(), -1);
     std::vector<double> change((size_t)count + 1);
     for (int i = 0; i < count; i++) {
@@ -134,13 +113,11 @@ void Planner::find_lives() {
         if (cuts_channels(layer)) {
             Life& whole = lives_[layer.bottoms[0]];
             for (int id : layer.tops) {
-                packs_[id] = pack_within(packs_[layer.bottoms[0]], shapes_[id].size(0));
                 lives_[id].bytes = 0;
                 whole.to = std::max(whole.to, lives_[id].to);
             }
         }
         if (layer.tops.size() != 1) continue;
-        packs_[layer.tops[0]] = pack_of(layer);
         if (has_trait(layer, kCreatesOutput)) producers_[layer.tops[0]] = i;
         if (!layer.support_inplace || layer.bottoms.empty()) continue;
         Life& in = lives_[layer.bottoms[0]];
@@ -279,9 +256,10 @@ ConcatElision Planner::run() {
 }  // namespace
 
 ConcatElision plan_concat_elision(const std::vector<Layer*>& layers,
-                                  const std::vector<std::vector<int>>& consumers,
-                                  const std::vector<Shape>& shapes, const Option& opt) {
-    return Planner(layers, consumers, shapes, opt).run();
+                          const std::vector<std::vector<int>>& consumers,
+                          const std::vector<Shape>& shapes, const std::vector<int>& packs,
+                          const Option& opt) {
+    return Planner(layers, consumers, shapes, packs, opt).run();
 }
 
 }  // namespace quoll

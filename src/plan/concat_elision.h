@@ -30,11 +30,13 @@ struct ConcatElision {
     std::vector<Root> roots;
 };
 
-// shapes: of all blobs, dims 0 if unknown. consumers: of each blob, ascending. `opt` is what the
-// layers were prepared with. Light mode's most bytes alive at a time do not grow.
+// shapes: of all blobs, dims 0 if unknown; packs: their elempacks. consumers: of each blob,
+// ascending. `opt` is what the layers were prepared with. Light mode's most bytes alive at a time
+// do not grow.
 ConcatElision plan_concat_elision(const std::vector<Layer*>& layers,
-                                  const std::vector<std::vector<int>>& consumers,
-                                  const std::vector<Shape>& shapes, const Option& opt);
+                          const std::vector<std::vector<int>>& consumers,
+                          const std::vector<Shape>& shapes, const std::vector<int>& packs,
+                          const Option& opt);
 
 }  // namespace quoll
 

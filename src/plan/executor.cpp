@@ -345,7 +345,7 @@ int Executor::run_layer(const Step& step) {
     if (observer) report_outputs(layer, step.sized.layout);
     for (size_t i = 0; i < layer_outputs_.size(); i++)
         QUOLL_RETURN_IF_ERROR(store_output(layer, i, &layer_outputs_[i]));
-    return kOk;
+    return unpack_outputs(layer, step.sized.layout);
 }
 
 // Into the output's place in that of a Concat, over the inputs, or into new memory.

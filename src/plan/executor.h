@@ -57,6 +57,7 @@ private:
     // layouts.cpp
     bool inputs_arrive(const Layer& layer, const StepLayout& planned) const;
     int convert_as_planned(const BlobLayout& to, Mat* m) const;
+    int unpack_outputs(const Layer& layer, const StepLayout& planned);
     void report_outputs(const Layer& layer, const StepLayout& planned) const;
     void report(const Layer& layer, const char* what, size_t i, const BlobLayout& planned,
                 const Mat& m) const;

@@ -12,6 +12,9 @@ namespace quoll {
 
 namespace {
 
+// Planning takes time that grows with the square of their number.
+const size_t kMostBlocks = 10000;
+
 // What Mat::create asks an allocator for.
 size_t block_bytes(const BlobLayout& b) {
     Shape s = b.shape;
@@ -184,15 +187,23 @@ int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size
         memories_.back().holders = 1;
         return (int)memories_.size() - 1;
     }
-    if (layout.makes[i].shape.dtype == layout.outputs[i].shape.dtype) {
-        const int placed = placed_memory(layer, layout.outputs[i]);
+    const BlobLayout &made = layout.makes[i], &kept = layout.outputs[i];
+    const bool narrows = made.shape.dtype != kept.shape.dtype;
+    const bool unpacks = made.elempack != kept.elempack;
+    if (!narrows && !unpacks) {
+        const int placed = placed_memory(layer, kept);
         return placed >= 0 ? placed : made_memory(layer, layout, i, alone);
     }
-    const int wide = made_memory(layer, layout, i, alone);
-    hold(wide);
-    const int placed = placed_memory(layer, layout.outputs[i]);
-    const int stored = placed >= 0 ? placed : add(layout.outputs[i]);
-    let_go(wide);
+    std::vector<int> before(1, made_memory(layer, layout, i, alone));
+    if (narrows && unpacks) {
+        BlobLayout narrowed = kept;
+        narrowed.elempack = made.elempack;
+        before.push_back(add(narrowed));
+    }
+    for (int memory : before) hold(memory);
+    const int placed = unpacks ? -1 : placed_memory(layer, kept);
+    const int stored = placed >= 0 ? placed : add(kept);
+    for (int memory : before) let_go(memory);
     return stored;
 }
 
@@ -249,7 +260,7 @@ std::shared_ptr<const SegmentMemory> Simulation::result() const {
         }
     }
     made->first.push_back(requests.size());
-    if (requests.empty()) return nullptr;
+    if (requests.empty() || requests.size() > kMostBlocks) return nullptr;
     made->plan = plan_memory(requests, kMallocAlign);
     for (size_t i = 0; i < requests.size(); i++) made->blocks[i].offset = made->plan.offsets[i];
     return made;

@@ -43,9 +43,10 @@ protected:
     // matrices' rows and columns even where tops[0] lacks them.
     int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                 Product* product, Operand* result) const;
+    // Without the steps along c.
+    int product_of(const std::vector<Shape>& in, Product* p) const;
 
 private:
-    int product_of(const std::vector<Shape>& in, Product* p) const;
     Shape output_shape(const std::vector<Shape>& in, const Product& p) const;
 };
 
