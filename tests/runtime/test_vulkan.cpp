@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/device.h"
+#include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/vulkan_backend.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -183,6 +184,60 @@ TEST_F(Vulkan, validation_speaks_when_it_should) {
             device->vk().DestroyBuffer(device->handle(), buffer, nullptr);
     }
     EXPECT_NE(std::string::npos, testing::internal::GetCapturedStdout().find("VUID-"));
+}
+
+TEST_F(Vulkan, out_of_memory_is_an_error) {
+    const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
+    ASSERT_TRUE(device != nullptr);
+    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "such sizes are against the rules";
+    const LogMute mute;
+    for (MemoryUse use : {MemoryUse::kDevice, MemoryUse::kWeights, MemoryUse::kUpload})
+        EXPECT_EQ(nullptr, GpuBuffer::create(*device, use, (size_t)1 << 46));
+    EXPECT_NE(nullptr, GpuBuffer::create(*device, MemoryUse::kDevice, 1024));
+}
+
+// A region of a chain of two layers, by hand: dispatches, barriers between them, times of each.
+TEST_F(Vulkan, profile_times_each_dispatch) {
+    Option opt;
+    opt.num_threads = 1;
+    const std::unique_ptr<VulkanBackend> backend =
+        VulkanBackend::create(get_default_gpu_index(), opt);
+    ASSERT_TRUE(backend != nullptr);
+    const std::unique_ptr<Layer> relu(create_layer_reference("ReLU"));
+    const std::unique_ptr<Layer> sigmoid(create_layer_reference("Sigmoid"));
+    ASSERT_EQ(0, relu->load_param(ParamDict()));
+    ASSERT_EQ(0, backend->prepare(*relu, opt));
+    ASSERT_EQ(0, backend->prepare(*sigmoid, opt));
+    Region region;
+    for (int i = 0; i < 3; i++) {
+        RegionValue value;
+        value.blob = i, value.shape = Shape(16, 16, 6), value.made = i - 1, value.last_read = i;
+        value.is_downloaded = i == 2;
+        region.values.push_back(value);
+    }
+    region.steps = {RegionStep{relu.get(), {0}, {1}}, RegionStep{sigmoid.get(), {1}, {2}}};
+    const std::shared_ptr<const CompiledRegion> compiled = backend->compile(region, opt);
+    ASSERT_TRUE(compiled != nullptr);
+    const VulkanRegion& vulkan = static_cast<const VulkanRegion&>(*compiled);
+    std::vector<int> steps;
+    std::vector<bool> barriers;
+    for (const Dispatch& dispatch : vulkan.program().dispatches) {
+        steps.push_back(dispatch.step);
+        barriers.push_back(dispatch.barrier_before);
+    }
+    EXPECT_EQ((std::vector<int>{-1, 0, 1, 1}), steps);  // with the upload and the download
+    EXPECT_EQ((std::vector<bool>{false, true, true, true}), barriers);
+    EXPECT_GE(vulkan.arena_bytes(), 2 * 16 * 16 * 8 * sizeof(float));
+    EXPECT_LT(vulkan.arena_bytes(), 3 * 16 * 16 * 8 * sizeof(float));
+    std::vector<double> seconds;
+    Mat six(16, 16, 6);
+    six.fill(1.f);
+    ASSERT_EQ(0, vulkan.profile({six}, &seconds));
+    ASSERT_EQ(4u, seconds.size());
+    double sum = 0;
+    for (double s : seconds) EXPECT_GE(s, 0), sum += s;
+    // Mesa's software device writes all timestamps at the end.
+    if (get_gpu_info().type() != 3) EXPECT_GT(sum, 0);
 }
 
 TEST_F(Vulkan, threads_share_a_net) {
