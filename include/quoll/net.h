@@ -54,6 +54,9 @@ public:
     // what none of them supports. One object serves one Net. To be called before load_model; stays
     // when the Net is cleared. The interface is not yet a stable one.
     void add_backend(const std::shared_ptr<Backend>& backend);
+    // The device, as quoll/gpu.h numbers them, for Option::use_vulkan_compute; by default that of
+    // get_default_gpu_index(). To be called before load_model.
+    void set_vulkan_device(int device_index);
 
     // The graph. Text form: from a reader, a file at its current position (which stays right behind
     // the model, so that several can follow one another), a path, or a string.

@@ -99,6 +99,7 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt,
 }
 
 void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
+void Net::set_vulkan_device(int device_index) { d->vulkan_device = device_index; }
 
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {
@@ -117,6 +118,9 @@ void Net::Private::clear() {
     input_names.clear();
     output_names.clear();
     plans.clear();
+    if (vulkan)
+        backends.erase(std::remove(backends.begin(), backends.end(), vulkan), backends.end());
+    vulkan.reset();
     for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
     shared_weights.clear();

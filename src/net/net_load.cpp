@@ -11,9 +11,11 @@
 #include "layer/common/schema.h"
 #include "layer/control/input.h"
 #include "layer/tensor/concat.h"
+#include "layer/vulkan/create_backend.h"
 #include "net/net_private.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
+#include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "runtime/log_mute.h"
 #include "runtime/weights_id.h"
@@ -302,7 +304,18 @@ void Net::Private::infer_missing_hints() {
     }
 }
 
+// Behind the back ends of the application.
+void Net::Private::add_vulkan(const Option& opt) {
+    const int device = vulkan_device >= 0 ? vulkan_device : get_default_gpu_index();
+    if (device >= 0) vulkan = create_vulkan_backend(device, opt);
+    if (vulkan)
+        backends.push_back(vulkan);
+    else
+        QUOLL_LOGW("use_vulkan_compute: no device, the CPU runs the net");
+}
+
 int Net::Private::prepare_backends(const Option& opt) {
+    if (opt.use_vulkan_compute && !opt.use_reference_layers) add_vulkan(opt);
     for (const std::shared_ptr<Backend>& backend : backends)
         for (const Layer* layer : layers)
             if (layer->typeindex >= 0 && !is_folded(*layer))

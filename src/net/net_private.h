@@ -44,6 +44,8 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
+    int vulkan_device = -1;           // -1: the default one
+    std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
     WeightsId weights_id;                                   // of those that the param asks for
     std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     bool weights_loaded = false;
@@ -79,6 +81,7 @@ struct Net::Private : NetGraph {
     std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
                                        const std::vector<Shape>* hints) const;
     void infer_missing_hints();
+    void add_vulkan(const Option& opt);
     int prepare_backends(const Option& opt);
     int create_pipelines(const Option& opt);
     void clear();

@@ -1,0 +1,18 @@
+// The Vulkan back end for those that know nothing of Vulkan.
+#ifndef QUOLL_LAYER_VULKAN_CREATE_BACKEND_H
+#define QUOLL_LAYER_VULKAN_CREATE_BACKEND_H
+
+#include <memory>
+
+#include "quoll/backend.h"
+
+namespace quoll {
+
+// For device `index` of quoll/gpu.h; null, after a message, if there is none or the library was
+// built without Vulkan. opt.use_fp16_storage: blobs and weights are kept as f16 where the device
+// can.
+std::shared_ptr<Backend> create_vulkan_backend(int index, const Option& opt);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,291 @@
+// Nets with a Vulkan device as back end: the answers of the CPU, whole networks in one region,
+// sizes that change, several threads, blobs of f16. Skipped where there is no device.
+#include <math.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "gpu/device.h"
+#include "layer/vulkan/compiled_region.h"
+#include "layer/vulkan/vulkan_backend.h"
+#include "quoll/gpu.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "random_weights.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+namespace {
+
+// A bundled graph for inputs of any size, without the softmax at its end, which makes all answers
+// alike.
+std::string graph(const std::string& name) {
+    std::ifstream file("benchmark/models/" + name + ".param");
+    std::string magic, line, layers;
+    int layer_count = 0, blob_count = 0;
+    std::getline(file, magic);
+    file >> layer_count >> blob_count;
+    std::getline(file, line);
+    while (std::getline(file, line)) {
+        if (line.compare(0, 8, "Softmax ") == 0) {
+            layer_count--, blob_count--;
+            continue;
+        }
+        layers += line + "\n";
+    }
+    EXPECT_GT(layer_count, 1) << name << ": run from the source tree";
+    layers = std::regex_replace(layers, std::regex("( *0=[0-9]+ 1=[0-9]+ 2=[0-9]+)(?=\n)"), "",
+                                std::regex_constants::format_first_only);
+    return magic + "\n" + std::to_string(layer_count) + " " + std::to_string(blob_count) + "\n" +
+           layers;
+}
+
+// Of large values: with random weights answers depend little on small ones.
+Mat image(int size, int seed) {
+    Mat m(size, size, 3);
+    for (int q = 0; q < m.c; q++)
+        for (int i = 0; i < size * size; i++)
+            m.channel(q)[i] = (float)((i * 37 + q * 11 * (seed + 1) + size) % 101 - 50) * 2.f;
+    return m;
+}
+
+// Counts what it gives on to the device, and names the layers that it refuses.
+class CountingBackend : public Backend {
+public:
+    explicit CountingBackend(const Option& opt)
+        : to_(VulkanBackend::create(get_default_gpu_index(), opt)) {}
+    const char* name() const override { return to_->name(); }
+    int prepare(const Layer& layer, const Option& opt) override { return to_->prepare(layer, opt); }
+    void release() override { to_->release(); }
+    bool supports(const Layer& layer, const std::vector<Shape>& in,
+                  const std::vector<Shape>& out) const override {
+        const bool yes = to_->supports(layer, in, out);
+        if (!yes) refused += " " + layer.type + " " + layer.name;
+        return yes;
+    }
+    bool is_profitable(const Region& region) const override { return to_->is_profitable(region); }
+    std::shared_ptr<const CompiledRegion> compile(const Region& region,
+                                                  const Option& opt) const override {
+        regions++;
+        return to_->compile(region, opt);
+    }
+    mutable int regions = 0;
+    mutable std::string refused;
+
+private:
+    const std::unique_ptr<VulkanBackend> to_;
+};
+
+class VulkanNet {
+public:
+    VulkanNet(const std::string& text, bool gpu, bool half = false) {
+        net.opt.num_threads = 1;
+        net.opt.use_fp16_storage = half;
+        if (gpu) {
+            backend = std::make_shared<CountingBackend>(net.opt);
+            net.add_backend(backend);
+        }
+        EXPECT_EQ(0, net.load_param_mem(text.c_str()));
+        EXPECT_EQ(0, net.load_model(RandomWeights()));
+    }
+    std::vector<Mat> run(int size, int seed = 0) const {
+        Extractor ex = net.create_extractor();
+        std::vector<Mat> outs;
+        EXPECT_EQ(0, ex.input(net.input_indexes()[0], image(size, seed)));
+        for (int blob : net.output_indexes()) {
+            outs.emplace_back();
+            EXPECT_EQ(0, ex.extract(blob, outs.back()));
+        }
+        return outs;
+    }
+    Net net;
+    std::shared_ptr<CountingBackend> backend;
+};
+
+// The largest difference, of the largest value of `want`.
+double difference(const std::vector<Mat>& got, const std::vector<Mat>& want) {
+    double range = 0, most = 0;
+    for (size_t k = 0; k < want.size(); k++) {
+        if (got[k].logical_shape() != want[k].logical_shape()) return INFINITY;
+        for (int q = 0; q < want[k].c; q++) {
+            const float *a = got[k].channel(q), *b = want[k].channel(q);
+            for (int i = 0; i < want[k].w * want[k].h * want[k].d; i++) {
+                range = std::max(range, (double)fabsf(b[i]));
+                most = std::max(most, (double)fabsf(a[i] - b[i]));
+                if (!isfinite(a[i])) return INFINITY;
+            }
+        }
+    }
+    return range > 0 ? most / range : INFINITY;
+}
+
+class Vulkan : public testing::Test {
+protected:
+    void SetUp() override {
+        if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    }
+};
+
+class VulkanGraph : public Vulkan, public testing::WithParamInterface<const char*> {};
+
+TEST_P(VulkanGraph, gives_the_answers_of_the_cpu) {
+    const std::string text = graph(GetParam());
+    const VulkanNet cpu(text, false), gpu(text, true);
+    for (int size : {96, 64, 96}) {
+        const double most = difference(gpu.run(size), cpu.run(size));
+        printf("%s %d: differs by %.2g of the range\n", GetParam(), size, most);
+        EXPECT_LT(most, 1e-5);
+    }
+    // A region for each size, whose steps are all there are.
+    EXPECT_EQ(2, gpu.backend->regions);
+    EXPECT_EQ("", gpu.backend->refused);
+}
+
+// f16 keeps 11 bits: the errors of some hundred layers in a row, which are random, stay below 5 %.
+TEST_P(VulkanGraph, f16_blobs) {
+    const std::string text = graph(GetParam());
+    const VulkanNet cpu(text, false), gpu(text, true, true);
+    const double most = difference(gpu.run(96), cpu.run(96));
+    printf("%s f16: differs by %.2g of the range\n", GetParam(), most);
+    EXPECT_LT(most, 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bundled, VulkanGraph,
+                         testing::Values("squeezenet", "mobilenet_v2", "resnet18", "shufflenet_v2"),
+                         [](const testing::TestParamInfo<const char*>& info) {
+                             return std::string(info.param);
+                         });
+
+// ctest runs this program once more with the validation layer; its messages are looked for there.
+// That the layer is there and speaks up is seen here: a buffer of no bytes is against the rules.
+TEST_F(Vulkan, validation_speaks_when_it_should) {
+    if (!getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "run without the validation layer";
+    testing::internal::CaptureStdout();
+    {
+        const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
+        ASSERT_TRUE(device != nullptr);
+        VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                   nullptr,
+                                   0,
+                                   0,
+                                   0,
+                                   VK_SHARING_MODE_EXCLUSIVE,
+                                   0,
+                                   nullptr};
+        VkBuffer buffer = VK_NULL_HANDLE;
+        if (device->vk().CreateBuffer(device->handle(), &info, nullptr, &buffer) == VK_SUCCESS)
+            device->vk().DestroyBuffer(device->handle(), buffer, nullptr);
+    }
+    EXPECT_NE(std::string::npos, testing::internal::GetCapturedStdout().find("VUID-"));
+}
+
+TEST_F(Vulkan, out_of_memory_is_an_error) {
+    const std::shared_ptr<GpuDevice> device = open_gpu(get_default_gpu_index());
+    ASSERT_TRUE(device != nullptr);
+    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "such sizes are against the rules";
+    const LogMute mute;
+    for (MemoryUse use : {MemoryUse::kDevice, MemoryUse::kWeights, MemoryUse::kUpload})
+        EXPECT_EQ(nullptr, GpuBuffer::create(*device, use, (size_t)1 << 46));
+    EXPECT_NE(nullptr, GpuBuffer::create(*device, MemoryUse::kDevice, 1024));
+}
+
+// A region of a chain of two layers, by hand: dispatches, barriers between them, times of each.
+TEST_F(Vulkan, profile_times_each_dispatch) {
+    Option opt;
+    opt.num_threads = 1;
+    const std::unique_ptr<VulkanBackend> backend =
+        VulkanBackend::create(get_default_gpu_index(), opt);
+    ASSERT_TRUE(backend != nullptr);
+    const std::unique_ptr<Layer> relu(create_layer_reference("ReLU"));
+    const std::unique_ptr<Layer> sigmoid(create_layer_reference("Sigmoid"));
+    ASSERT_EQ(0, relu->load_param(ParamDict()));
+    ASSERT_EQ(0, backend->prepare(*relu, opt));
+    ASSERT_EQ(0, backend->prepare(*sigmoid, opt));
+    Region region;
+    for (int i = 0; i < 3; i++) {
+        RegionValue value;
+        value.blob = i, value.shape = Shape(16, 16, 6), value.made = i - 1, value.last_read = i;
+        value.is_downloaded = i == 2;
+        region.values.push_back(value);
+    }
+    region.steps = {RegionStep{relu.get(), {0}, {1}}, RegionStep{sigmoid.get(), {1}, {2}}};
+    const std::shared_ptr<const CompiledRegion> compiled = backend->compile(region, opt);
+    ASSERT_TRUE(compiled != nullptr);
+    const VulkanRegion& vulkan = static_cast<const VulkanRegion&>(*compiled);
+    std::vector<int> steps;
+    std::vector<bool> barriers;
+    for (const Dispatch& dispatch : vulkan.program().dispatches) {
+        steps.push_back(dispatch.step);
+        barriers.push_back(dispatch.barrier_before);
+    }
+    EXPECT_EQ((std::vector<int>{-1, 0, 1, 1}), steps);  // with the upload and the download
+    EXPECT_EQ((std::vector<bool>{false, true, true, true}), barriers);
+    EXPECT_GE(vulkan.arena_bytes(), 2 * 16 * 16 * 8 * sizeof(float));
+    EXPECT_LT(vulkan.arena_bytes(), 3 * 16 * 16 * 8 * sizeof(float));
+    std::vector<double> seconds;
+    Mat six(16, 16, 6);
+    six.fill(1.f);
+    ASSERT_EQ(0, vulkan.profile({six}, &seconds));
+    ASSERT_EQ(4u, seconds.size());
+    double sum = 0;
+    for (double s : seconds) EXPECT_GE(s, 0), sum += s;
+    // Mesa's software device writes all timestamps at the end.
+    if (get_gpu_info().type() != 3) EXPECT_GT(sum, 0);
+}
+
+TEST_F(Vulkan, threads_share_a_net) {
+    const VulkanNet gpu(graph("squeezenet"), true);
+    std::vector<std::vector<Mat>> want;
+    for (int seed = 0; seed < 4; seed++) want.push_back(gpu.run(64, seed));
+    EXPECT_GT(difference(want[0], want[1]), 1e-3);  // else the test says nothing
+    std::atomic<int> wrong(0);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; t++) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 4; i++)
+                if (difference(gpu.run(64, (t + i) % 4), want[(t + i) % 4]) != 0) wrong++;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(0, wrong);
+}
+
+// Through the option alone; and the option without a device that there is.
+TEST_F(Vulkan, option_of_a_net) {
+    const std::string text = graph("squeezenet");
+    const VulkanNet gpu(text, true);
+    const std::vector<Mat> want = gpu.run(64);
+    for (int device : {-1, 999}) {
+        VulkanNet by_option(text, false);
+        by_option.net.clear();
+        by_option.net.opt.use_vulkan_compute = true;
+        by_option.net.set_vulkan_device(device);
+        const LogMute mute;
+        for (int again = 0; again < 2; again++) {
+            ASSERT_EQ(0, by_option.net.load_param_mem(text.c_str()));
+            ASSERT_EQ(0, by_option.net.load_model(RandomWeights()));
+            // The same bits on the device, others on the CPU.
+            EXPECT_EQ(device < 0, difference(by_option.run(64), want) == 0);
+            EXPECT_LT(difference(by_option.run(64), want), 1e-5);
+        }
+    }
+}
+
+TEST_F(Vulkan, nets_outlive_the_instance) {
+    const VulkanNet gpu(graph("squeezenet"), true);
+    const std::vector<Mat> want = gpu.run(64);
+    destroy_gpu_instance();
+    EXPECT_EQ(0, difference(gpu.run(64), want));
+    const VulkanNet again(graph("squeezenet"), true);
+    EXPECT_EQ(0, difference(again.run(64), want));
+}
+
+}  // namespace
+}  // namespace quoll
