@@ -155,6 +155,7 @@ int check_model(const Arguments& a, MessageLog* log) {
     std::vector<std::string> words = {"python3", "-c",    kCheckScript, runner(),
                                       a.onnx,    a.param, a.bin};
     words.insert(words.end(), a.shapes.begin(), a.shapes.end());
+    for (const std::string& constant : a.constants) words.push_back("constant:" + constant);
     fflush(nullptr);
     const int code = run_process(words, "", "");
     if (code == 0) return 0;
