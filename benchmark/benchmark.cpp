@@ -23,6 +23,7 @@
 
 #include "cliffs.h"
 #include "common/model_files.h"
+#include "common/model_inputs.h"
 #include "common/progress.h"
 #include "common/run_options.h"
 #include "conv_candidates.h"
@@ -47,6 +48,7 @@ struct Arguments {
     std::string models, filter, json_file, save_weights, profile_file;
     bool report = false, tune = false, cliffs = false;
     double ceiling = 100;
+    InputArguments inputs;
     RunOptions run;
     int loops = 4, warmup = 2, powersave = 0, cooling = 0;
 };
@@ -222,26 +224,50 @@ bool keep_matching(const std::string& filter, std::vector<Task>* tasks, std::str
     return !tasks->empty();
 }
 
-int load_weights(const Task& task, const Arguments& a, Net* net, std::string* why) {
-    if (!task.bin.empty()) return net->load_model(task.bin.c_str());
-    if (a.save_weights.empty()) return net->load_model(RandomWeights());
-    const std::string path = a.save_weights + "/" + task.name + ".bin";
+// The graph with the weights that were made for it, when its own are others.
+int save_param(const Task& task, const std::string& bin, const std::string& target,
+               OutputFiles* files) {
+    Model model;
+    if (model.load_param(task.param.c_str()) || !model.asks_for_weights()) return 0;
+    std::vector<unsigned char> bytes;
+    if (read_bytes(bin, &bytes)) return -1;
+    const unsigned char* p = bytes.data();
+    if (model.load_model(DataReaderFromMemory(p, bytes.size())) || model.number_weights())
+        return -1;
+    const std::string part = files->add(target);
+    return part.empty() ? -1 : model.save_param(part.c_str());
+}
+
+int save_random_weights(const Task& task, const Model& model, const std::string& folder, Net* net,
+                        std::string* why) {
+    const std::string path = folder + "/" + task.name + ".bin";
     OutputFiles files;
     const std::string part = files.add(path);
     FILE* copy = part.empty() ? nullptr : fopen(part.c_str(), "wb");
     *why = part.empty() ? "" : path + ": " + strerror(errno);
     if (!copy) return -1;
-    RandomWeights weights(copy);
+    RandomWeights weights(model, copy);
     *why = "";
     const int status = net->load_model(weights);
     *why = path + " cannot be written";
     if (fclose(copy) != 0 || !weights.copied()) return -1;
     *why = "";
-    return status ? status : files.commit();
+    if (status || save_param(task, part, folder + "/" + task.name + ".param", &files))
+        return status ? status : -1;
+    return files.commit();
+}
+
+int load_weights(const Task& task, const Arguments& a, Net* net, std::string* why) {
+    if (!task.bin.empty()) return net->load_model(task.bin.c_str());
+    Model model;
+    QUOLL_RETURN_IF_ERROR(model.load_param(task.param.c_str()));
+    if (a.save_weights.empty()) return net->load_model(RandomWeights(model));
+    return save_random_weights(task, model, a.save_weights, net, why);
 }
 
 // Blobs of random numbers for all inputs of the net.
-int make_inputs(const Task& task, const Net& net, std::vector<Mat>* inputs, std::string* why) {
+int make_inputs(const Task& task, const Arguments& a, const Net& net, std::vector<Mat>* inputs,
+                std::string* why) {
     const std::vector<int>& indexes = net.input_indexes();
     if (!task.shapes.empty() && task.shapes.size() != indexes.size()) {
         *why = "shape= has " + std::to_string(task.shapes.size()) + " shapes for " +
@@ -251,18 +277,36 @@ int make_inputs(const Task& task, const Net& net, std::vector<Mat>* inputs, std:
     int side = kUsualSide;
     for (const KnownSize& known : kKnownSizes)
         if (task.name == known.name) side = known.side;
+    const std::vector<ModelInput> all = inputs_of(net);
+    BlobSizes sizes;
+    std::map<std::string, Mat> arrays;
+    const auto unknown = [](const std::string&) { return false; };
+    if (parse_shapes(a.inputs.shapes, all, &sizes, why)) return *why = "--shape " + *why, -1;
+    if (read_arrays(a.inputs.arrays, all, unknown, &arrays, why))
+        return *why = "--input " + *why, -1;
     uint64_t state = 1;
-    for (size_t i = 0; i < indexes.size(); i++) {
-        Shape shape = task.shapes.empty() ? input_shape(net, indexes[i]) : task.shapes[i];
-        if (shape.dims == 0 && indexes.size() > 1) {
-            *why = "the net does not say the sizes of its inputs; give shape=[w,h,c],...";
+    const auto next = [&] {
+        float v;
+        fill_random(&v, 1, 0.f, 1.f, &state);
+        return (double)v;
+    };
+    for (size_t i = 0; i < all.size(); i++) {
+        if (arrays.count(all[i].name)) {
+            inputs->push_back(arrays[all[i].name]);
+            continue;
+        }
+        const auto said = sizes.find(all[i].name);
+        Shape shape = said != sizes.end()   ? said->second
+                      : task.shapes.empty() ? all[i].size
+                                            : task.shapes[i];
+        if (shape.dims == 0 && (all.size() > 1 || all[i].array.said())) {
+            *why = "the net does not say the size of its input " + all[i].name + "; give --shape " +
+                   all[i].name + "=...";
             return -1;
         }
         if (shape.dims == 0) shape = Shape(side, side, 3);
-        Mat m(shape);
-        if (m.empty()) return -1;
-        fill_random(m, m.total(), -1.f, 1.f, &state);
-        inputs->push_back(m);
+        inputs->push_back(random_input(all[i], shape, a.inputs.range, next));
+        if (inputs->back().empty()) return -1;
     }
     return 0;
 }
@@ -376,7 +420,7 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     }
     const double load = now_ms() - begin;
     std::vector<Mat> inputs;
-    if (a.run.check(net, why) || make_inputs(task, net, &inputs, why)) return -1;
+    if (a.run.check(net, why) || make_inputs(task, a, net, &inputs, why)) return -1;
 
     std::vector<double> warmup, times;
     QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.warmup, &warmup));
@@ -528,6 +572,9 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--ceiling", a->ceiling,
                  "with --cliffs: exit code 1 when a model spends more percent of its time there")
         .between(0, 100);
+    a->inputs.add_shapes_to(line);
+    a->inputs.add_arrays_to(line);
+    a->inputs.add_range_to(line);
     a->run.add_to(line);
 }
 

@@ -3,6 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include <algorithm>
+#include <memory>
+
+#include "graph/model.h"
+#include "layer/common/schema.h"
+
 namespace quoll {
 
 // Weights of fewer values than this are taken for per-channel ones.
@@ -21,14 +27,64 @@ void fill_random(float* values, size_t count, float low, float high, uint64_t* s
     for (size_t i = 0; i < count; i++) values[i] = low + step * (float)(next(state) >> 40);
 }
 
+// The largest of so many random values.
+static float most_of(size_t count) {
+    return count < kFewestKernelValues ? 0.4f : 1.f / sqrtf(sqrtf((float)count));
+}
+
+namespace {
+
+// Where in a file of fp32 weights the scales of int8 values are, and what they should be.
+class FindScales : public WeightVisitor {
+public:
+    explicit FindScales(std::map<uint64_t, float>* scales) : scales_(scales) {}
+    void begin_layer(const Layer& layer) { layer_ = &layer, weights_ = 1; }
+
+    void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
+                    const char*) override {
+        // Blobs stay within a few times 1.
+        const float kLargestByte = 127, kLargestValue = 4;
+        int count = 0;
+        if (!present || weight_count(*layer_, name, size, &count) != kOk) return;
+        if (kind == WeightKind::kTagged) offset_ += 4;
+        if (!strstr(name, "int8_scale"))
+            weights_ = std::max(weights_, (size_t)count);
+        else
+            (*scales_)[offset_] =
+                kLargestByte / (strstr(name, "weight") ? most_of(weights_) : kLargestValue);
+        offset_ += kind == WeightKind::kInt8 ? ((uint64_t)count + 3) / 4 * 4 : 4 * (uint64_t)count;
+    }
+
+private:
+    std::map<uint64_t, float>* scales_;
+    const Layer* layer_ = nullptr;
+    size_t weights_ = 1;  // the longest weight of the layer
+    uint64_t offset_ = 0;
+};
+
+}  // namespace
+
+RandomWeights::RandomWeights(const Model& model, FILE* copy) : copy_(copy) {
+    FindScales find(&scales_);
+    for (const ModelLayer& layer : model.layers) {
+        const std::unique_ptr<Layer> op = layer.custom() ? nullptr : layer.make_operator();
+        if (!op) return;  // what follows has no known place
+        find.begin_layer(*op);
+        op->visit_weights(find);
+    }
+}
+
 size_t RandomWeights::read(void* buf, size_t size) const {
     const size_t count = size / 4;
     memset(buf, 0, size);
-    if (count > 1 && count < kFewestKernelValues)
+    const auto scale = scales_.find(offset_);
+    offset_ += size;
+    if (scale != scales_.end()) {
+        fill_random((float*)buf, count, 0.9f * scale->second, scale->second, &state_);
+    } else if (count > 1 && count < kFewestKernelValues) {
         fill_random((float*)buf, count, 0.2f, 0.4f, &state_);
-    else if (count > 1) {
-        const float limit = 1.f / sqrtf(sqrtf((float)count));
-        fill_random((float*)buf, count, -limit, limit, &state_);
+    } else if (count > 1) {
+        fill_random((float*)buf, count, -most_of(count), most_of(count), &state_);
     }
     if (copy_ && fwrite(buf, 1, size, copy_) != size) copied_ = false;
     return size;

@@ -5,9 +5,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <map>
+
 #include "quoll/datareader.h"
 
 namespace quoll {
+
+class Model;
 
 // Yields what layers ask for, without end. Reads of 4 bytes are zero: the tag of fp32 weights. Long
 // reads (kernels, matrices) are spread evenly around zero, the more closely the longer they are, so
@@ -16,15 +20,19 @@ namespace quoll {
 class RandomWeights : public DataReader {
 public:
     // With `copy` everything that is read is written there too: a .bin for the model.
-    explicit RandomWeights(FILE* copy = nullptr) : copy_(copy), state_(0), copied_(true) {}
+    explicit RandomWeights(FILE* copy = nullptr) : copy_(copy) {}
+    // For these layers: scales of int8 weights and blobs are such that the values fill the range of
+    // bytes. A weight of one value is as random as others then.
+    explicit RandomWeights(const Model& model, FILE* copy = nullptr);
     size_t read(void* buf, size_t size) const override;
     // False when `copy` could not take everything.
     bool copied() const { return copied_; }
 
 private:
     FILE* copy_;
-    mutable uint64_t state_;
-    mutable bool copied_;
+    std::map<uint64_t, float> scales_;  // largest of those that are read at this offset
+    mutable uint64_t state_ = 0, offset_ = 0;
+    mutable bool copied_ = true;
 };
 
 // Fills with numbers from low to high.

@@ -19,9 +19,5 @@ install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
 
 # Relative, so that the tree may be installed anywhere and moved.
 file(RELATIVE_PATH quoll_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-set(quoll_pc_libs "")
-if(QUOLL_OPENMP)
-    set(quoll_pc_libs "-fopenmp")
-endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/quoll.pc.in ${PROJECT_BINARY_DIR}/quoll.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/quoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

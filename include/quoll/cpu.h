@@ -71,7 +71,7 @@ int get_cpu_level1_cache_size();  // data
 int get_cpu_level2_cache_size();
 int get_cpu_level3_cache_size();
 
-// Binds the calling thread and its OpenMP workers: 0 all processors (at first), 1 little, 2 big.
+// Binds the calling thread and its workers: 0 all processors (at first), 1 little, 2 big.
 // Where all cores are equal the three are the same. Returns 0, or -1 for another value or where the
 // system cannot bind threads. The getter tells the last mode set in the process.
 int get_cpu_powersave();
@@ -81,21 +81,26 @@ int set_cpu_powersave(int powersave);
 // value.
 const CpuSet& get_cpu_thread_affinity_mask(int powersave);
 
-// Binds the calling thread and its OpenMP workers to the mask, and makes the number of workers that
-// of the mask. Returns 0, or -1 when the mask is empty, the system refuses it, or cannot bind.
+// Binds the calling thread and its workers to the mask, and makes the most threads that its layers
+// use that of the mask. Returns 0, or -1 when the mask is empty, the system refuses it, or cannot
+// bind.
 int set_cpu_thread_affinity(const CpuSet& thread_affinity_mask);
 
-// OpenMP. Built without it: one thread, and setters that only check their argument.
-// The number of threads: in a parallel region its own, outside that of the next region.
+// Threads of the library (it has its own; the names are ncnn's). Built without them: one, and
+// setters that only check their argument.
+// The number of threads: within a layer that of the layer, else the most that layers run by the
+// calling thread use whatever opt.num_threads says. At first the number of processors, which limits
+// nothing.
 int get_omp_num_threads();
 int set_omp_num_threads(int num_threads);  // 0, or -1 for less than 1
+// Whether threads that are often late, as on processors with other work, are left out for a while:
+// 1 at first. Of the calling thread.
 int get_omp_dynamic();
 void set_omp_dynamic(int dynamic);
 int get_omp_thread_num();
 
-// Milliseconds that idle OpenMP workers spin before they sleep. LLVM's and Intel's runtimes honour
-// it; with another the value is only kept, 0 at first. The setter returns 0, or -1 for a negative
-// time.
+// Milliseconds that idle workers spin before they sleep, 0.1 at most whatever is set: 0 ends it.
+// The setter returns 0, or -1 for a negative time.
 int get_kmp_blocktime();
 int set_kmp_blocktime(int time_ms);
 

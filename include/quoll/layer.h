@@ -79,8 +79,8 @@ public:
     // Tells how the layer will make the outputs of inputs that lie like this; plan: what plan() has
     // given for them, or null. out: one for each output, planar, of the sizes that infer_shapes
     // tells, f32 as the 16-bit type where an input has one. Where the forecast is wrong the blob is
-    // dealt with as it comes. The default: the elempack of the first input where the layer takes any
-    // and the outermost axis stays as it is; memory of its own unless traits() say otherwise.
+    // dealt with as it comes. The default: the elempack of the first input where the layer takes
+    // any and the outermost axis stays as it is; memory of its own unless traits() say otherwise.
     virtual void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
                               const Option& opt, std::vector<BlobLayout>* out) const;
 

@@ -9,15 +9,20 @@ namespace quoll {
 class DataReader;
 class DataWriter;
 
-// A weight as a file stores it: 1-D f32, f16, bf16, s8, or u8 indexes into `table`, 256 floats.
+// A weight as a file stores it: 1-D f32, f16, bf16, s8, u8 indexes into `table`, 256 floats, or s8
+// with a scale of `table` for each row or column.
 struct StoredWeight {
     Mat data;
     Mat table;
-    unsigned tag;  // what precedes f32 (0, or ncnn's 0x0002C056) and indexes (any other value)
+    // What precedes f32 (0, or ncnn's 0x0002C056), scaled s8, and indexes (any other value).
+    unsigned tag;
 
     StoredWeight() : tag(0) {}
     // Any dims, elempack 1; an index Mat gets its table by assignment.
     explicit StoredWeight(const Mat& values);
+    // Floats that are s8 values times scales: one for each of as many rows as there are scales, one
+    // behind the other, or, with `columns`, for each value of a row.
+    static StoredWeight int8(const Mat& values, const Mat& scales, bool columns);
     // f32, or the s8 Mat itself; empty when memory runs out.
     Mat widened() const;
     // With its tag, or f32 alone without. Returns 0, or a negative code after a message.
@@ -29,10 +34,11 @@ public:
     virtual ~ModelBin();
     // The next weight as a 1-D Mat of w scalars. type 0: the 4-byte tag before the data says what
     // it is (0: f32; 0x01306B47: half floats, widened to f32; 0x36314642: bfloat16, widened, which
-    // ncnn does not know; 0x000D4B38: int8, an s8 Mat; any other: a 256-entry table of floats and
-    // one index byte a scalar). type 1: f32 without tag; 2:
-    // half floats without tag; 3: int8 without tag. Data is padded to 4 bytes. Empty, with a
-    // message in the log, when the source ends early or memory runs out.
+    // ncnn does not know; 0x000D4B38: int8, an s8 Mat; 0x38534F52 and 0x38534C43: int8 with scales
+    // of rows and of columns, widened, which ncnn does not know; any other: a 256-entry table of
+    // floats and one index byte a scalar). type 1: f32 without tag; 2: half floats without tag; 3:
+    // int8 without tag. Data is padded to 4 bytes. Empty, with a message in the log, when the
+    // source ends early or memory runs out.
     virtual Mat load(int w, int type) const = 0;
     // The same, with more axes.
     Mat load(int w, int h, int type) const;

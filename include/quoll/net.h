@@ -99,8 +99,9 @@ public:
     // use stays.
     void release_buffers() const;
     // From now on new Extractors of this Net take the memory for their blobs from where those of
-    // `other` do: nets that run in turn then need no more than the larger one. Those that run at the
-    // same time get memory of their own. `other` may go first. Not while this Net has Extractors.
+    // `other` do: nets that run in turn then need no more than the larger one. Those that run at
+    // the same time get memory of their own. `other` may go first. Not while this Net has
+    // Extractors.
     void share_buffers(const Net& other);
 
     // Blobs of Input layers, and blobs that no layer consumes, in file order.
@@ -177,7 +178,7 @@ private:
     friend class Net;
     explicit Extractor(const Net* net);
     struct Private;
-    Private* const d;
+    Private* d;  // null when there was no memory for it: all functions then say so
 };
 
 }  // namespace quoll

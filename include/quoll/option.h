@@ -19,8 +19,8 @@ public:
     // (may be asked from several threads); null: the aligned malloc.
     Allocator* blob_allocator;
     Allocator* workspace_allocator;
-    // Milliseconds that idle OpenMP workers spin before they sleep (where the OpenMP runtime has
-    // it).
+    // Milliseconds that idle workers spin before they sleep; never more than 0.1, so that other
+    // processes have the processors.
     int openmp_blocktime;
     // Blobs between layers are kept as IEEE half floats, or as bfloat16; arithmetic stays fp32, but
     // that convolutions and inner products of bfloat16 blobs multiply bfloat16 weights where the

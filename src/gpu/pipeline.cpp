@@ -4,6 +4,7 @@
 
 #include "quoll/log.h"
 #include "quoll/status.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -85,8 +86,8 @@ int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
     const int count = (int)missing.size();
     std::vector<VkPipeline> made(count, VK_NULL_HANDLE);
     std::vector<VkResult> results(count);
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int i = 0; i < count; i++) results[i] = create(missing[i], &made[i]);
+    run_tasks(count, threads,
+              [&](int64_t i, int) { results[i] = create(missing[i], &made[i]); });
     int status = kOk;
     for (int i = 0; i < count; i++) {
         if (results[i] == VK_SUCCESS)

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/shared_weights.h"
 #include "layer/common/traits.h"
 #include "quoll/modelbin.h"
 #include "quoll/paramdict.h"
@@ -128,8 +129,15 @@ public:
     // Each weight that the schemas name is there, with the right number of values, and no other.
     int check_weights() const;
 
+    // A loaded param says which weights are its own.
+    bool asks_for_weights() const { return weights_id_.size != 0; }
     // Says that weights in memory are, or are not, those that the param asks for: 0, or an error.
     int check_weights_id(const unsigned char* weights, size_t size) const;
+
+    // Weights that have the same values are written once from now on, which ncnn cannot read; of a
+    // loaded param that says so that is already so.
+    void share_weights();
+    bool shares_weights() const { return shares_weights_; }
 
     // Loads a Net (whose options and custom layers are set) with params and weights; the Net keeps
     // nothing of this Model.
@@ -145,6 +153,9 @@ public:
 
 private:
     WeightsId weights_id_;
+    bool shares_weights_ = false;
+    std::unordered_map<int, WeightNumbers> loaded_numbers_;  // by layer, for load_model
+    int number_shared(std::vector<WeightNumbers>* numbers) const;
     int load_layer_weights(const DataReader& dr, bool* custom);
     int load_graph(const DataReader& dr, bool binary);
     int add_record(const ParamRecord& record, const std::vector<std::string>& blob_names);

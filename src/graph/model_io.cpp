@@ -3,6 +3,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+
 #include "graph/model.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
@@ -21,8 +26,10 @@ namespace {
 // Reads a layer's weights as they are stored.
 class ReadWeights : public WeightVisitor {
 public:
-    ReadWeights(const Layer& op, const DataReader& dr, ModelLayer* to)
-        : op_(op), mb_(dr), to_(to) {}
+    // all: the weights of the file so far; numbers: which of them this layer has in common.
+    ReadWeights(const Layer& op, const DataReader& dr, const WeightNumbers& numbers,
+                std::vector<StoredWeight>* all, ModelLayer* to)
+        : op_(op), mb_(dr), numbers_(numbers), all_(all), to_(to) {}
     int status = kOk;
 
     void operator()(bool present, const char* name, Mat&, WeightSize size, WeightKind kind,
@@ -33,11 +40,19 @@ public:
         if (status != kOk) return;
         ModelWeight weight;
         weight.name = name;
-        if (kind == WeightKind::kTagged)
+        const int number = weight_number(numbers_, to_->weights.size());
+        if (number > 0 && (size_t)number <= all_->size())
+            weight.stored = (*all_)[(size_t)number - 1];
+        else if (kind == WeightKind::kTagged)
             weight.stored = mb_.load_stored(count);
         else
             weight.stored.data = mb_.load(count, model_bin_type(kind));
-        if (weight.stored.data.empty())
+        if (number == 0) all_->push_back(weight.stored);
+        if (number < 0 || (size_t)number > all_->size() ||
+            (number > 0 && weight.stored.data.logical_shape().total() != (size_t)count))
+            status = op_.fail("%s: has %d values and is to be number %d of %zu weights", name,
+                              count, number, all_->size());
+        else if (weight.stored.data.empty())
             status = op_.fail("%s: needs %d values, the weights end or memory runs out before",
                               name, count);
         to_->weights.push_back(weight);
@@ -46,14 +61,17 @@ public:
 private:
     const Layer& op_;
     const ModelBinFromDataReader mb_;
+    const WeightNumbers numbers_;
+    std::vector<StoredWeight>* all_;
     ModelLayer* to_;
 };
 
 // Checks a layer's weights, and writes them if there is a writer.
 class WriteWeights : public WeightVisitor {
 public:
-    WriteWeights(const Layer& op, const ModelLayer& from, const DataWriter* dw)
-        : op_(op), from_(from), dw_(dw) {}
+    WriteWeights(const Layer& op, const ModelLayer& from, const WeightNumbers& numbers,
+                 const DataWriter* dw)
+        : op_(op), from_(from), numbers_(numbers), dw_(dw) {}
     int status = kOk;
     size_t count = 0;
 
@@ -61,7 +79,7 @@ public:
                     const char*) override {
         int need = 0;
         if (!present || status != kOk) return;
-        count++;
+        const bool shared = weight_number(numbers_, count++) != 0;
         status = weight_count(op_, name, size, &need);
         if (status != kOk) return;
         const StoredWeight* stored = from_.find_weight(name);
@@ -72,21 +90,89 @@ public:
         else if (kind != WeightKind::kTagged && stored->data.dtype != type)
             status = op_.fail("%s: expected %s, got %s", name, dtype_name(type),
                               dtype_name(stored->data.dtype));
-        else if (dw_)
+        else if (dw_ && !shared)
             status = stored->save(*dw_, kind == WeightKind::kTagged);
     }
 
 private:
     const Layer& op_;
     const ModelLayer& from_;
+    const WeightNumbers& numbers_;
     const DataWriter* dw_;
 };
 
-// Memory that is read by copying, so that nothing refers to it afterwards.
-class CopyingReader : public DataReaderFromMemory {
+// What is smaller costs more to refer to than to write again.
+const size_t kLeastShared = 256;
+
+// Numbers the weights as they will lie in a file: those that are one block of memory are written
+// where the first of them is.
+class NumberWeights : public WeightVisitor {
 public:
-    using DataReaderFromMemory::DataReaderFromMemory;
-    size_t reference(size_t, const void**) const override { return 0; }
+    std::vector<WeightNumbers> layers;
+
+    void begin_layer(const ModelLayer& layer) {
+        layer_ = &layer;
+        layers.emplace_back();
+    }
+    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind kind,
+                    const char*) override {
+        const StoredWeight* stored = layer_->find_weight(name);
+        if (!present || !stored) return;
+        const Mat& m = stored->data;
+        const size_t bytes = m.total() * m.elemsize;
+        int number = 0;
+        if (bytes >= kLeastShared) {
+            const auto known =
+                seen_.emplace(Key(m.data, bytes, (int)m.dtype, (int)kind), count_ + 1);
+            if (!known.second) number = known.first->second;
+        }
+        count_ += number == 0;
+        layers.back().push_back(number);
+    }
+
+private:
+    typedef std::tuple<const void*, size_t, int, int> Key;
+    const ModelLayer* layer_ = nullptr;
+    std::map<Key, int> seen_;
+    int count_ = 0;
+};
+
+// A model's weights as a file would hold them, without making one: where its pieces lie. What is
+// read is a copy, so that nothing refers to the model afterwards.
+class WeightPieces : public DataWriter, public DataReader {
+public:
+    explicit WeightPieces(const std::deque<ModelLayer>& layers) {
+        for (const ModelLayer& layer : layers)
+            for (const ModelWeight& weight : layer.weights) stays_.insert(weight.stored.data.data);
+    }
+    size_t write(const void* data, size_t size) const override {
+        const char* p = (const char*)data;
+        if (!stays_.count(data)) {
+            copies_.emplace_back(p, p + size);
+            p = copies_.back().data();
+        }
+        if (size) pieces_.emplace_back(p, size);
+        left_ += size;
+        return size;
+    }
+    size_t read(void* buf, size_t size) const override {
+        size_t done = 0;
+        while (done < size && at_ < pieces_.size()) {
+            const size_t count = std::min(size - done, pieces_[at_].second - offset_);
+            memcpy((char*)buf + done, pieces_[at_].first + offset_, count);
+            done += count, offset_ += count;
+            if (offset_ == pieces_[at_].second) at_++, offset_ = 0;
+        }
+        left_ -= done;
+        return done;
+    }
+    size_t remaining() const override { return left_; }
+
+private:
+    std::unordered_set<const void*> stays_;
+    mutable std::deque<std::vector<char>> copies_;
+    mutable std::vector<std::pair<const char*, size_t>> pieces_;
+    mutable size_t at_ = 0, offset_ = 0, left_ = 0;
 };
 
 }  // namespace
@@ -94,6 +180,7 @@ public:
 int Model::load_graph(const DataReader& dr, bool binary) {
     layers.clear();
     weights_id_ = WeightsId();
+    loaded_numbers_.clear();
     ParamFileReader reader(dr, binary);
     int status = reader.read_header();
     for (int i = 0; i < reader.layer_count() && status == kOk; i++) {
@@ -101,10 +188,13 @@ int Model::load_graph(const DataReader& dr, bool binary) {
         status = reader.read_layer(&record);
         const WeightsId id = take_weights_id(&record.params);
         if (id.size) weights_id_ = id;
+        const WeightNumbers numbers = take_weight_numbers(&record.params);
+        if (!numbers.empty()) loaded_numbers_[i] = numbers;
         if (status == kOk) status = add_record(record, reader.blob_names());
     }
     if (status == kOk) status = check_blobs();
     if (status != kOk) layers.clear();
+    shares_weights_ = !loaded_numbers_.empty();
     return status;
 }
 
@@ -137,13 +227,18 @@ int Model::add_record(const ParamRecord& record, const std::vector<std::string>&
 }
 
 int Model::load_layer_weights(const DataReader& dr, bool* custom) {
-    for (ModelLayer& layer : layers) {
+    std::vector<StoredWeight> all;
+    for (size_t i = 0; i < layers.size(); i++) {
+        ModelLayer& layer = layers[i];
         layer.weights.clear();
         *custom |= layer.custom();
         if (layer.custom()) continue;
         const std::unique_ptr<Layer> op = layer.make_operator();
         if (!op) return kError;
-        ReadWeights read(*op, dr, &layer);
+        const auto numbers = loaded_numbers_.find((int)i);
+        ReadWeights read(*op, dr,
+                         numbers == loaded_numbers_.end() ? WeightNumbers() : numbers->second, &all,
+                         &layer);
         op->visit_weights(read);
         QUOLL_RETURN_IF_ERROR(read.status);
     }
@@ -167,13 +262,39 @@ int Model::load_model(const DataReader& dr, bool whole) {
     return status;
 }
 
+int Model::number_shared(std::vector<WeightNumbers>* numbers) const {
+    numbers->assign(layers.size(), WeightNumbers());
+    if (!shares_weights_) return kOk;
+    const bool loaded = std::any_of(layers.begin(), layers.end(),
+                                    [](const ModelLayer& l) { return !l.weights.empty(); });
+    if (!loaded) {  // of a param alone
+        for (const auto& layer : loaded_numbers_)
+            if ((size_t)layer.first < numbers->size())
+                (*numbers)[(size_t)layer.first] = layer.second;
+        return kOk;
+    }
+    NumberWeights visitor;
+    for (const ModelLayer& layer : layers) {
+        visitor.begin_layer(layer);
+        if (layer.weights.empty()) continue;
+        const std::unique_ptr<Layer> op = layer.make_operator();
+        if (!op) return kError;
+        op->visit_weights(visitor);
+    }
+    numbers->swap(visitor.layers);
+    return kOk;
+}
+
 int Model::save_graph(const DataWriter& dw, bool binary) const {
     QUOLL_RETURN_IF_ERROR(check());
+    std::vector<WeightNumbers> numbers;
+    QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
     const std::vector<std::string> names = blob_names(), custom = custom_types();
     std::unordered_map<std::string, int> ids;
     for (const std::string& name : names) ids.emplace(name, (int)ids.size());
     const ParamFileWriter writer(dw, binary);
     QUOLL_RETURN_IF_ERROR(writer.write_header(layers.size(), names.size()));
+    size_t index = 0;
     for (const ModelLayer& layer : layers) {
         ParamRecord record;
         record.type = layer.type, record.name = layer.name;
@@ -185,12 +306,14 @@ int Model::save_graph(const DataWriter& dw, bool binary) const {
         for (size_t i = 0; i < custom.size() && !op; i++)
             if (custom[i] == layer.type) record.typeindex = (int)i | kCustomLayerBit;
         if (&layer == &layers[0]) put_weights_id(weights_id_, &record.params);
+        put_weight_numbers(numbers[index++], &record.params);
         QUOLL_RETURN_IF_ERROR(writer.write_layer(record, names));
     }
     return kOk;
 }
 
-static int visit_weights(const ModelLayer& layer, const DataWriter* dw) {
+static int visit_weights(const ModelLayer& layer, const WeightNumbers& numbers,
+                         const DataWriter* dw) {
     if (layer.custom()) {
         if (layer.weights.empty()) return kOk;
         QUOLL_LOGE("[%s %s] weight %s: a custom layer's weights cannot be saved",
@@ -199,7 +322,7 @@ static int visit_weights(const ModelLayer& layer, const DataWriter* dw) {
     }
     const std::unique_ptr<Layer> op = layer.make_operator();
     if (!op) return kError;
-    WriteWeights visitor(*op, layer, dw);
+    WriteWeights visitor(*op, layer, numbers, dw);
     op->visit_weights(visitor);
     QUOLL_RETURN_IF_ERROR(visitor.status);
     if (visitor.count == layer.weights.size()) return kOk;
@@ -208,18 +331,64 @@ static int visit_weights(const ModelLayer& layer, const DataWriter* dw) {
 }
 
 int Model::check_weights() const {
-    for (const ModelLayer& layer : layers) QUOLL_RETURN_IF_ERROR(visit_weights(layer, nullptr));
+    for (const ModelLayer& layer : layers)
+        QUOLL_RETURN_IF_ERROR(visit_weights(layer, WeightNumbers(), nullptr));
     return kOk;
 }
 
 int Model::save_model(const DataWriter& dw) const {
     QUOLL_RETURN_IF_ERROR(check_weights());
-    for (const ModelLayer& layer : layers) QUOLL_RETURN_IF_ERROR(visit_weights(layer, &dw));
+    std::vector<WeightNumbers> numbers;
+    QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
+    for (size_t i = 0; i < layers.size(); i++)
+        QUOLL_RETURN_IF_ERROR(visit_weights(layers[i], numbers[i], &dw));
     return kOk;
 }
 
 int Model::check_weights_id(const unsigned char* weights, size_t size) const {
     return quoll::check_weights_id(weights_id_, weights_id_of(weights, size));
+}
+
+namespace {
+
+// Where memory may be the same: its size, type, and values at places spread over it.
+uint64_t sample_of(const StoredWeight& weight) {
+    const Mat& m = weight.data;
+    const size_t bytes = m.total() * m.elemsize, step = bytes / 64 + 1;
+    uint64_t hash = bytes * 31 + (uint64_t)m.dtype * 7 + weight.tag;
+    for (size_t i = 0; i < bytes; i += step)
+        hash = (hash ^ ((const unsigned char*)m.data)[i]) * 0x9e3779b97f4a7c15ull;
+    return hash;
+}
+
+bool same_values(const StoredWeight& a, const StoredWeight& b) {
+    const auto equal = [](const Mat& x, const Mat& y) {
+        const size_t bytes = x.total() * x.elemsize;
+        return x.dtype == y.dtype && bytes == y.total() * y.elemsize &&
+               (x.data == y.data || memcmp(x.data, y.data, bytes) == 0);
+    };
+    return a.tag == b.tag && equal(a.data, b.data) && equal(a.table, b.table);
+}
+
+}  // namespace
+
+void Model::share_weights() {
+    std::unordered_map<uint64_t, std::vector<const StoredWeight*>> known;
+    for (ModelLayer& layer : layers) {
+        for (ModelWeight& weight : layer.weights) {
+            StoredWeight& stored = weight.stored;
+            if (stored.data.total() * stored.data.elemsize < kLeastShared) continue;
+            std::vector<const StoredWeight*>& alike = known[sample_of(stored)];
+            const auto same = std::find_if(alike.begin(), alike.end(), [&](const StoredWeight* w) {
+                return same_values(*w, stored);
+            });
+            if (same == alike.end())
+                alike.push_back(&stored);
+            else
+                stored = **same;
+        }
+    }
+    shares_weights_ = true;
 }
 
 int Model::number_weights() {
@@ -241,10 +410,9 @@ int Model::make_net(Net* net) const {
     QUOLL_RETURN_IF_ERROR(save_param(DataWriterToMemory(&bytes)));
     const unsigned char* p = bytes.data();
     QUOLL_RETURN_IF_ERROR(net->load_param(DataReaderFromMemory(p, bytes.size())));
-    bytes.clear();
-    QUOLL_RETURN_IF_ERROR(save_model(DataWriterToMemory(&bytes)));
-    p = bytes.data();
-    return net->load_model(CopyingReader(p, bytes.size()));
+    const WeightPieces pieces(layers);
+    QUOLL_RETURN_IF_ERROR(save_model(pieces));
+    return net->load_model(pieces);
 }
 
 #if QUOLL_STDIO

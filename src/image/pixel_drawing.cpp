@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/exceptions.h"
 #include "image/pixel.h"
 #include "image/pixel_drawing_font.h"
 #include "quoll/image.h"
@@ -181,15 +182,17 @@ bool valid_text(const char* text, int size, const char* function) {
 }
 
 int paint_text(const Canvas& c, const char* text, int left, int top, int size) {
-    if (!c.valid("draw_text") || !valid_text(text, size, "draw_text")) return kError;
-    int64_t x = left, y = top;
-    for (; *text; text++) {
-        if (*text == '\n') x = left, y += 2 * (int64_t)size;
-        if (!printable(*text)) continue;
-        glyph(c, *text, x, y, size);
-        x += size;
-    }
-    return kOk;
+    return catch_no_memory("draw_text", [&]() -> int {
+        if (!c.valid("draw_text") || !valid_text(text, size, "draw_text")) return kError;
+        int64_t x = left, y = top;
+        for (; *text; text++) {
+            if (*text == '\n') x = left, y += 2 * (int64_t)size;
+            if (!printable(*text)) continue;
+            glyph(c, *text, x, y, size);
+            x += size;
+        }
+        return kOk;
+    });
 }
 
 }  // namespace

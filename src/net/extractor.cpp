@@ -5,6 +5,7 @@
 #include "plan/executor.h"
 #include "quoll/cpu.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -22,26 +23,41 @@ struct Extractor::Private {
         if (!opt.workspace_allocator) opt.workspace_allocator = &net.d->buffers->pool;
         return opt;
     }
+    template <class From>
+    static Private* make(const From& from);
     int check_blob(int index, const char* what) const;
+    int input(int index, const Mat& in);
+    int extract(int index, Mat& feat, int type);
 };
 
 Extractor Net::create_extractor() const { return Extractor(this); }
 
-Extractor::Extractor(const Net* net) : d(new Private(net)) {}
-Extractor::Extractor(const Extractor& other) : d(new Private(*other.d)) {}
+// Null when there was no memory for it.
+template <class From>
+Extractor::Private* Extractor::Private::make(const From& from) {
+    return catch_no_memory("Extractor", (Private*)nullptr, [&] { return new Private(from); });
+}
+
+Extractor::Extractor(const Net* net) : d(Private::make(net)) {}
+Extractor::Extractor(const Extractor& other) : d(other.d ? Private::make(*other.d) : nullptr) {}
 Extractor& Extractor::operator=(const Extractor& other) {
-    Private copy(*other.d);
-    std::swap(*d, copy);  // the old blobs go before the pool that they lie in
+    if (this == &other) return *this;
+    delete d;
+    d = other.d ? Private::make(*other.d) : nullptr;
     return *this;
 }
 Extractor::~Extractor() { delete d; }
 
 void Extractor::clear() {
+    if (!d) return;
     d->run.reset();
     d->extracted = false;
 }
-void Extractor::set_light_mode(bool enable) { d->run.opt.lightmode = enable; }
+void Extractor::set_light_mode(bool enable) {
+    if (d) d->run.opt.lightmode = enable;
+}
 void Extractor::set_num_threads(int num_threads) {
+    if (!d) return;
     if (num_threads < 1) {
         QUOLL_LOGE("[Extractor] set_num_threads: expected at least 1, got %d", num_threads);
         return;
@@ -49,13 +65,15 @@ void Extractor::set_num_threads(int num_threads) {
     d->run.opt.num_threads = num_threads;
 }
 void Extractor::set_blob_allocator(Allocator* allocator) {
-    d->run.opt.blob_allocator = allocator ? allocator : &d->buffers->pool;
+    if (d) d->run.opt.blob_allocator = allocator ? allocator : &d->buffers->pool;
 }
 void Extractor::set_workspace_allocator(Allocator* allocator) {
-    d->run.opt.workspace_allocator = allocator ? allocator : &d->buffers->pool;
+    if (d) d->run.opt.workspace_allocator = allocator ? allocator : &d->buffers->pool;
 }
 
-void Extractor::set_layer_observer(LayerObserver* observer) { d->run.observer = observer; }
+void Extractor::set_layer_observer(LayerObserver* observer) {
+    if (d) d->run.observer = observer;
+}
 
 int Extractor::Private::check_blob(int index, const char* what) const {
     if (!net->d->weights_loaded) {
@@ -84,53 +102,55 @@ int Extractor::Private::check_blob(int index, const char* what) const {
 }
 
 int Extractor::input(const char* blob_name, const Mat& in) {
+    if (!d) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "input"));
     const int index = d->net->find_blob_index_by_name(blob_name);
     return index < 0 ? (int)kError : input(index, in);
 }
 
 int Extractor::input(int index, const Mat& in) {
-    QUOLL_RETURN_IF_ERROR(d->check_blob(index, "input"));
-    const char* name = d->net->d->blobs[index].name.c_str();
+    return d ? d->input(index, in) : (int)kOutOfMemory;
+}
+
+int Extractor::Private::input(int index, const Mat& in) {
+    QUOLL_RETURN_IF_ERROR(check_blob(index, "input"));
+    const char* name = net->d->blobs[index].name.c_str();
     // One with an axis of size 0 has no values, but sizes.
     if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
         QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty", name, index);
         return kError;
     }
-    if (d->extracted) {
+    if (extracted) {
         QUOLL_LOGE(
             "[Extractor] input '%s' (%d): this Extractor has already run; create a new one for the "
             "next image, or call clear()",
             name, index);
         return kError;
     }
-    d->run.blobs[index] = in;
-    d->run.is_input[index] = 1;
+    run.blobs[index] = in;
+    run.is_input[index] = 1;
     return kOk;
 }
 
 int Extractor::extract(const char* blob_name, Mat& feat, int type) {
+    if (!d) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "extract"));
     const int index = d->net->find_blob_index_by_name(blob_name);
     return index < 0 ? (int)kError : extract(index, feat, type);
 }
 
-// Denormals slow kernels down by two orders of magnitude: flushed while layers run, in all threads.
+// Denormals slow kernels down by two orders of magnitude: flushed while layers run. Workers take
+// over the mode of the thread that they work for.
 namespace {
 class DenormalGuard {
 public:
-    explicit DenormalGuard(const Option& opt)
-        : threads_(opt.num_threads), old_(get_flush_denormals()) {
-        set(opt.flush_denormals);
+    explicit DenormalGuard(const Option& opt) : old_(get_flush_denormals()) {
+        set_flush_denormals(opt.flush_denormals);
     }
-    ~DenormalGuard() { set(old_); }
+    ~DenormalGuard() { set_flush_denormals(old_); }
 
 private:
-    void set(int mode) {
-#pragma omp parallel num_threads(threads_) if (threads_ > 1)
-        set_flush_denormals(mode);
-    }
-    int threads_, old_;
+    const int old_;
 };
 }  // namespace
 
@@ -159,24 +179,29 @@ static bool is_constant(const std::vector<Layer*>& layers, const Mat& blob) {
 }
 
 int Extractor::extract(int index, Mat& feat, int type) {
+    if (!d) return kOutOfMemory;
+    return catch_no_memory("Extractor", [&] { return d->extract(index, feat, type); });
+}
+
+int Extractor::Private::extract(int index, Mat& feat, int type) {
     // A blob that was left out because it equals another.
-    if (index >= 0 && (size_t)index < d->net->d->alias.size() && d->net->d->alias[index] >= 0)
-        index = d->net->d->alias[index];
-    QUOLL_RETURN_IF_ERROR(d->check_blob(index, "extract"));
-    d->extracted = true;
-    if (d->run.blobs[index].dims == 0) {
-        DenormalGuard guard(d->run.opt);
-        set_kmp_blocktime(d->run.opt.openmp_blocktime);
-        QUOLL_RETURN_IF_ERROR(d->run.run(index));
+    if (index >= 0 && (size_t)index < net->d->alias.size() && net->d->alias[index] >= 0)
+        index = net->d->alias[index];
+    QUOLL_RETURN_IF_ERROR(check_blob(index, "extract"));
+    extracted = true;
+    if (run.blobs[index].dims == 0) {
+        DenormalGuard guard(run.opt);
+        set_kmp_blocktime(run.opt.openmp_blocktime);
+        QUOLL_RETURN_IF_ERROR(run.run(index));
     }
-    Mat blob = d->run.blobs[index];
+    Mat blob = run.blobs[index];
     if (blob.empty()) {  // as a detection layer that found nothing
         feat = blob;
         if (type == 0) widen_empty(&feat);
         return kOk;
     }
-    Option opt = d->run.opt;
-    if (opt.blob_allocator != &d->buffers->pool) opt.blob_allocator = 0;
+    Option opt = run.opt;
+    if (opt.blob_allocator != &buffers->pool) opt.blob_allocator = 0;
     if (type == 0 && is_storage_type(blob.dtype)) {
         Mat wide;
         widen_storage(blob, &wide, opt);
@@ -188,7 +213,7 @@ int Extractor::extract(int index, Mat& feat, int type) {
         blob = planar;
     }
     // What the user keeps must not sit in the Net's buffers; what the user may change is no weight.
-    if (!d->buffers->owns(blob.allocator) && !is_constant(d->net->d->layers, blob))
+    if (!buffers->owns(blob.allocator) && !is_constant(net->d->layers, blob))
         feat = blob;
     else
         copy_out(blob, &feat);

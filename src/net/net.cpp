@@ -12,6 +12,7 @@
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 #include "runtime/file_format.h"
 #include "runtime/mapped_file.h"
 #include "runtime/open_file.h"
@@ -23,6 +24,14 @@ Net::Net() : d(new Private) {}
 Net::~Net() {
     clear();
     delete d;
+}
+
+// A loader that leaves the Net empty when it fails.
+template <class Load>
+int Net::Private::load(const char* what, const Load& load) {
+    const int status = catch_no_memory(what, load);
+    if (status != kOk) clear();
+    return status;
 }
 
 static bool same_layer(const CustomLayer& a, const CustomLayer& b) {
@@ -45,12 +54,16 @@ static int add_custom_layer(std::vector<CustomLayer>* list, const CustomLayer& l
 
 int Net::register_custom_layer(const char* type, layer_creator_func creator,
                                layer_destroyer_func destroyer, void* userdata) {
-    return add_custom_layer(&d->custom_layers, {type, -1, creator, destroyer, userdata});
+    return catch_no_memory("Net", [&] {
+        return add_custom_layer(&d->custom_layers, {type, -1, creator, destroyer, userdata});
+    });
 }
 
 int Net::register_custom_layer(int index, layer_creator_func creator,
                                layer_destroyer_func destroyer, void* userdata) {
-    return add_custom_layer(&d->custom_layers, {"", index, creator, destroyer, userdata});
+    return catch_no_memory("Net", [&] {
+        return add_custom_layer(&d->custom_layers, {"", index, creator, destroyer, userdata});
+    });
 }
 
 static Layer* new_custom_layer(const CustomLayer& custom, layer_destroyer_func* destroyer) {
@@ -110,6 +123,7 @@ void Net::Private::clear() {
     vulkan.reset();
     for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
+    shared_weights.clear();
     weights_loaded = has_concats = false;
 }
 
@@ -120,16 +134,12 @@ void Net::share_buffers(const Net& other) { d->buffers = other.d->buffers; }
 
 int Net::load_param(const DataReader& dr) {
     clear();
-    const int status = d->load_graph(dr, false, opt);
-    if (status != kOk) clear();
-    return status;
+    return d->load("Net load_param", [&] { return d->load_graph(dr, false, opt); });
 }
 
 int Net::load_param_bin(const DataReader& dr) {
     clear();
-    const int status = d->load_graph(dr, true, opt);
-    if (status != kOk) clear();
-    return status;
+    return d->load("Net load_param_bin", [&] { return d->load_graph(dr, true, opt); });
 }
 
 int Net::Private::load_model(const ModelBin& mb, const DataReader& dr, bool whole,
@@ -143,9 +153,7 @@ int Net::Private::load_model(const ModelBin& mb, const DataReader& dr, bool whol
             "[Net] load_model: the weights are already loaded; clear() comes before another model");
         return kError;
     }
-    const int status = load_weights(mb, dr, whole, opt);
-    if (status != kOk) clear();
-    return status;
+    return load("Net load_model", [&] { return load_weights(mb, dr, whole, opt); });
 }
 
 int Net::load_model(const DataReader& dr) {
@@ -173,23 +181,26 @@ int Net::load_param_bin(FILE* fp) { return load_param_bin(DataReaderFromStdio(fp
 int Net::load_model(FILE* fp) { return load_model(DataReaderFromStdio(fp)); }
 
 int Net::load_param(const char* path) {
-    if (check_file_format(path, "load_param", FileKind::kTextParam) != kOk) return kError;
+    QUOLL_RETURN_IF_ERROR(catch_no_memory("Net load_param", [&] {
+        return check_file_format(path, "load_param", FileKind::kTextParam);
+    }));
     File file(path, "load_param");
     return file.fp ? load_param(file.fp) : (int)kError;
 }
 
 int Net::load_param_bin(const char* path) {
-    if (check_file_format(path, "load_param_bin", FileKind::kBinaryParam) != kOk) return kError;
+    QUOLL_RETURN_IF_ERROR(catch_no_memory("Net load_param_bin", [&] {
+        return check_file_format(path, "load_param_bin", FileKind::kBinaryParam);
+    }));
     File file(path, "load_param_bin");
     return file.fp ? load_param_bin(file.fp) : (int)kError;
 }
 
 int Net::load_model(const char* path) {
-    if (!d->weights_loaded &&
-        check_file_format(path, "load_model", FileKind::kWeights, d->weights_id) != kOk) {
-        clear();
-        return kError;
-    }
+    if (!d->weights_loaded)
+        QUOLL_RETURN_IF_ERROR(d->load("Net load_model", [&] {
+            return check_file_format(path, "load_model", FileKind::kWeights, d->weights_id);
+        }));
     if (MappedFile* const mapped = MappedFile::open(path)) {
         const int status = d->load_model(ModelBinFromMappedFile(mapped), *mapped, true, opt);
         mapped->close();
@@ -261,9 +272,11 @@ int Net::keep_blob(int index) {
                    index);
         return kError;
     }
-    d->kept.resize(d->blobs.size(), 0);
-    d->kept[index] = 1;
-    return kOk;
+    return catch_no_memory("Net keep_blob", [&] {
+        d->kept.resize(d->blobs.size(), 0);
+        d->kept[index] = 1;
+        return (int)kOk;
+    });
 }
 
 const std::vector<int>& Net::input_indexes() const { return d->input_indexes; }
@@ -310,24 +323,28 @@ std::string suggest_names(const std::string& name, const std::vector<std::string
 }
 
 int Net::find_blob_index_by_name(const char* name) const {
-    const auto it = d->blob_of_name.find(name);
-    if (it != d->blob_of_name.end()) return it->second;
-    const auto escaped = d->blob_of_name.find(param_word(name));
-    if (escaped != d->blob_of_name.end()) return escaped->second;
-    std::vector<std::string> names;
-    for (const Blob& blob : d->blobs) names.push_back(blob.name);
-    QUOLL_LOGE("[Net] there is no blob '%s'%s", name, suggest_names(name, names).c_str());
-    return -1;
+    return catch_no_memory("Net find_blob_index_by_name", -1, [&] {
+        const auto it = d->blob_of_name.find(name);
+        if (it != d->blob_of_name.end()) return it->second;
+        const auto escaped = d->blob_of_name.find(param_word(name));
+        if (escaped != d->blob_of_name.end()) return escaped->second;
+        std::vector<std::string> names;
+        for (const Blob& blob : d->blobs) names.push_back(blob.name);
+        QUOLL_LOGE("[Net] there is no blob '%s'%s", name, suggest_names(name, names).c_str());
+        return -1;
+    });
 }
 
 int Net::find_layer_index_by_name(const char* name) const {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < d->layers.size(); i++) {
-        if (d->layers[i]->name == name) return (int)i;
-        names.push_back(d->layers[i]->name);
-    }
-    QUOLL_LOGE("[Net] there is no layer '%s'%s", name, suggest_names(name, names).c_str());
-    return -1;
+    return catch_no_memory("Net find_layer_index_by_name", -1, [&] {
+        std::vector<std::string> names;
+        for (size_t i = 0; i < d->layers.size(); i++) {
+            if (d->layers[i]->name == name) return (int)i;
+            names.push_back(d->layers[i]->name);
+        }
+        QUOLL_LOGE("[Net] there is no layer '%s'%s", name, suggest_names(name, names).c_str());
+        return -1;
+    });
 }
 
 }  // namespace quoll

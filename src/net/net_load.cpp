@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 
+#include "runtime/exceptions.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
@@ -18,6 +19,7 @@
 #include "quoll/log.h"
 #include "runtime/log_mute.h"
 #include "runtime/weights_id.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -73,8 +75,8 @@ bool same_sizes(const Shape& a, const Shape& b) {
 }  // namespace
 
 void Net::Private::add_layer(Layer* layer, layer_destroyer_func destroyer) {
-    layers.push_back(layer);
     destroyers.push_back(destroyer);
+    layers.push_back(layer);
 }
 
 int Net::Private::set_producer(int blob, int layer) {
@@ -109,6 +111,8 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
         }
         const WeightsId id = take_weights_id(&record.params);
         if (id.size) weights_id = id;
+        const WeightNumbers numbers = take_weight_numbers(&record.params);
+        if (!numbers.empty()) shared_weights[i] = numbers;
         if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
         QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
@@ -149,7 +153,8 @@ int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     if (layer->one_blob_only && (layer->bottoms.size() != 1 || layer->tops.size() != 1))
         return layer->fail("expected 1 input and 1 output, got %zu and %zu", layer->bottoms.size(),
                            layer->tops.size());
-    add_layer(owned.release(), owned.destroyer);
+    add_layer(owned.layer, owned.destroyer);
+    owned.release();
     return kOk;
 }
 
@@ -211,8 +216,11 @@ int Net::Private::check_acyclic() const {
 }
 
 int Net::Private::load_layer_weights(const ModelBin& mb) {
+    SharingModelBin sharing(mb, shared_weights);
     for (size_t i = 0; i < layers.size(); i++) {
-        const int status = layers[i]->load_model(mb);
+        sharing.begin_layer((int)i);
+        const int status =
+            layers[i]->load_model(shared_weights.empty() ? mb : (const ModelBin&)sharing);
         if (status == kOk) continue;
         QUOLL_LOGE("[%s %s] loading its weights failed (layer %zu of %zu)", layers[i]->type.c_str(),
                    layers[i]->name.c_str(), i + 1, layers.size());
@@ -322,7 +330,8 @@ int Net::Private::create_pipelines(const Option& opt) {
     std::atomic<bool> failed(false);
     const auto create = [&](int i, const Option& with) {
         if (failed || is_folded(*layers[i])) return;
-        status[i] = layers[i]->create_pipeline(with);
+        status[i] = catch_no_memory(layers[i]->name.c_str(),
+                                    [&] { return layers[i]->create_pipeline(with); });
         if (status[i] != kOk) failed = true;
     };
     // Layers of the application are not asked to be ready for that.
@@ -330,9 +339,9 @@ int Net::Private::create_pipelines(const Option& opt) {
     // The application's allocators may be such as serve one thread only.
     Option shared = opt;
     if (threads > 1) shared.blob_allocator = shared.workspace_allocator = nullptr;
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-    for (int i = 0; i < count; i++)
-        if (layers[i]->typeindex >= 0) create(i, shared);
+    run_tasks(count, threads, [&](int64_t i, int) {
+        if (layers[i]->typeindex >= 0) create((int)i, shared);
+    });
     for (int i = 0; i < count; i++)
         if (layers[i]->typeindex < 0) create(i, opt);
     if (!failed) return kOk;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "plan/execution_plan.h"
+#include "graph/shared_weights.h"
 #include "plan/run_buffers.h"
 #include "quoll/net.h"
 #include "runtime/weights_id.h"
@@ -45,7 +46,8 @@ struct Net::Private : NetGraph {
     std::vector<int> alias;
     int vulkan_device = -1;           // -1: the default one
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
-    WeightsId weights_id;             // of those that the param asks for
+    WeightsId weights_id;                                   // of those that the param asks for
+    std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     bool weights_loaded = false;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
@@ -68,6 +70,8 @@ struct Net::Private : NetGraph {
     // Once, after load_graph; on failure everything is unloaded. `whole`: the source holds these
     // weights and nothing else.
     int load_model(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
+    template <class Load>
+    int load(const char* what, const Load& load);
     int load_weights(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
     int load_layer_weights(const ModelBin& mb);
     int run_graph_passes(const Option& opt);

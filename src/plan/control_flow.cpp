@@ -1,6 +1,7 @@
 // Choices and loops: layers whose inputs are computed while they run.
 #include <algorithm>
 
+#include "runtime/exceptions.h"
 #include "layer/common/tensor.h"
 #include "layer/control/loop.h"
 #include "layer/elementwise/select.h"
@@ -74,9 +75,11 @@ int Executor::run_loop(int index, const LoopEnd& end) {
     for (int id : body) before.push_back(blobs[id]);
     std::vector<std::vector<Mat>> scans((size_t)end.scans);
     loop_depth_++;
-    const int status = run_iterations(start, end, body, &scans);
-    loop_depth_--;
     std::vector<Mat> carried;
+    carried.reserve(states);
+    const int status =
+        catch_no_memory("LoopEnd", [&] { return run_iterations(start, end, body, &scans); });
+    loop_depth_--;
     for (size_t i = 0; i < states; i++) carried.push_back(blobs[start.tops[3 + i]]);
     for (size_t i = 0; i < first.size(); i++) blobs[start.tops[i]] = first[i];
     for (size_t i = 0; i < body.size(); i++) blobs[body[i]] = before[i];

@@ -9,6 +9,7 @@
 #include "layer/elementwise/select.h"
 #include "layer/tensor/concat.h"
 #include "runtime/log_mute.h"
+#include "layer/control/split.h"
 
 namespace quoll {
 
@@ -153,6 +154,7 @@ private:
     void read(int blob);
     void plan_layer(const Layer& layer, PlanSegment::Step* step);
     void plan_layouts(const Layer& layer, const std::vector<Shape>& out, PlanSegment::Step* step);
+    int count_planar_readers(int blob) const;
     int outputs_of(const Layer& layer, std::vector<Shape> in, int batch, bool without_values,
                    std::vector<Shape>* out) const;
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
@@ -160,7 +162,7 @@ private:
     bool stored_shapes(const std::vector<int>& blobs, State known_by, std::vector<Shape>* shapes);
     void compile_regions();
 
-    std::shared_ptr<const PlacePlan> places() const;
+    std::shared_ptr<const ConcatElision> aliases() const;
 
     // What is known of a blob that the segment reads or makes.
     struct Known {
@@ -190,15 +192,19 @@ void ExecutionPlan::Compiler::add_steps() {
     LogMute quiet;  // what does not fit is found out, and said, when it runs
     while (segment_->end < plan_.order_.size() && add(*graph_.layers[plan_.order_[segment_->end]]))
         segment_->end++;
-    if (has_concat_ && graph_.has_concats) segment_->places = places();
+    if (has_concat_ && graph_.has_concats) segment_->aliases = aliases();
 }
 
-std::shared_ptr<const PlacePlan> ExecutionPlan::Compiler::places() const {
+std::shared_ptr<const ConcatElision> ExecutionPlan::Compiler::aliases() const {
     std::vector<Shape> shapes(blobs_.size());
-    for (const auto& blob : known_)
-        if (blob.second.state != kUnknown) shapes[blob.first] = blob.second.shape;
-    return std::make_shared<PlacePlan>(
-        make_place_plan(graph_.layers, graph_.consumers, shapes, graph_.loaded_opt));
+    std::vector<int> packs(blobs_.size(), 1);
+    for (const auto& blob : known_) {
+        if (blob.second.state == kUnknown) continue;
+        shapes[blob.first] = blob.second.shape;
+        packs[blob.first] = blob.second.elempack;
+    }
+    return std::make_shared<ConcatElision>(
+        plan_concat_elision(graph_.layers, graph_.consumers, shapes, packs, graph_.loaded_opt));
 }
 
 // A choice may have computed what a later step would.
@@ -269,6 +275,27 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     if (out.size() == layer.tops.size()) plan_layouts(layer, out, step);
 }
 
+// Layers that would each unpack the blob before they read it; -1: some take it as it is.
+int ExecutionPlan::Compiler::count_planar_readers(int blob) const {
+    if (blob == plan_.wanted_) return -1;
+    int count = 0;
+    for (int reader : graph_.consumers[blob]) {
+        const Layer& layer = *graph_.layers[reader];
+        if (plan_.position(reader) == (size_t)-1) return -1;
+        if (!layer.support_packing) {
+            count++;
+            continue;
+        }
+        if (!as<Split>(&layer)) return -1;
+        for (int top : layer.tops) {
+            const int more = count_planar_readers(top);
+            if (more < 0) return -1;
+            count += more;
+        }
+    }
+    return count;
+}
+
 // The elempack of what the layer makes.
 void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector<Shape>& out,
                                            PlanSegment::Step* step) {
@@ -282,7 +309,10 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
                      [](const BlobLayout& b) { return b.shape.dims && b.shape.total() == 0; });
     for (size_t i = 0; i < out.size(); i++) {
         Known& known = known_[layer.tops[i]];
-        const BlobLayout& made = step->layout.outputs[i];
+        BlobLayout& made = step->layout.outputs[i];
+        // One conversion, where the blob is made, is cheaper than one before each reader.
+        if (made.elempack > 1 && made.shares < 0 && count_planar_readers(layer.tops[i]) > 1)
+            made.elempack = 1;
         if (known.state == kKnown) known.elempack = made.elempack, known.dtype = made.shape.dtype;
     }
 }

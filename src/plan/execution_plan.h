@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "plan/concat_elision.h"
 #include "plan/layout_plan.h"
 #include "plan/net_graph.h"
-#include "plan/place_plan.h"
 #include "plan/region_plan.h"
 #include "plan/segment_memory.h"
 
@@ -67,7 +67,7 @@ struct PlanSegment {
     std::vector<Step> steps;
     // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
     std::vector<std::pair<int, BlobLayout>> reads;
-    std::shared_ptr<const PlacePlan> places;  // null: none
+    std::shared_ptr<const ConcatElision> aliases;  // null: none
     std::vector<PlannedRegion> regions;
     std::vector<int> region_of_step;  // empty: all -1
     // Where blobs lie in light mode; null: nothing that begins and ends within the segment.

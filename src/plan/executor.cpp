@@ -1,4 +1,5 @@
 #include "plan/executor.h"
+#include "runtime/exceptions.h"
 
 #include <string.h>
 
@@ -85,8 +86,15 @@ void Executor::reset() {
 }
 
 int Executor::run(int blob) {
-    const int status = run_for(blob);
-    places_.end();
+    const bool lightmode = opt.lightmode;
+    const int status = catch_no_memory("Extractor", [&] { return run_for(blob); });
+    // What a run that ended early has left.
+    opt.lightmode = lightmode;
+    depth_ = loop_depth_ = 0;
+    placing_ = -1;
+    layer_inputs_.clear();
+    layer_outputs_.clear();
+    elided_.end();
     leave_arena();
     return status;
 }
@@ -177,7 +185,7 @@ void Executor::begin_segment(const ExecutionPlan& plan, const PlanSegment& segme
         if (opt.workspace_allocator == &buffers_->pool)
             opt.workspace_allocator = arena_->workspace();
     }
-    places_.begin(segment.places, graph_->layers, plan.order(), opt);
+    elided_.begin(segment.aliases, graph_->layers, plan.order(), opt);
 }
 
 void Executor::leave_arena() {
@@ -337,7 +345,7 @@ int Executor::run_layer(const Step& step) {
     if (observer) report_outputs(layer, step.sized.layout);
     for (size_t i = 0; i < layer_outputs_.size(); i++)
         QUOLL_RETURN_IF_ERROR(store_output(layer, i, &layer_outputs_[i]));
-    return kOk;
+    return unpack_outputs(layer, step.sized.layout);
 }
 
 // Into the output's place in that of a Concat, over the inputs, or into new memory.
@@ -346,14 +354,14 @@ int Executor::forward_in_place(const Step& step) {
     std::vector<Mat>& tops = layer_outputs_;
     Mat top;
     Option with = opt;
-    if (placing_ < 0 || !places_.offer(placing_, layer_inputs_, blobs, &top, &with))
+    if (placing_ < 0 || !elided_.offer(placing_, layer_inputs_, blobs, &top, &with))
         return forward(layer, &step.sized, &layer_inputs_, &tops,
                        layer.support_inplace && owned_alone(layer_inputs_), opt);
     tops.resize(1);
     tops[0] = static_cast<Mat&&>(top);
     const int status = forward(layer, &step.sized, &layer_inputs_, &tops, false, with);
     if (tops.empty()) tops.resize(1);
-    places_.settle(placing_, &tops[0]);
+    elided_.settle(placing_, &tops[0]);
     return status;
 }
 
@@ -448,9 +456,9 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
         Mat stored;
         Option with = opt;
         const bool placed =
-            placing_ >= 0 && places_.offer(placing_, layer_inputs_, blobs, &stored, &with);
+            placing_ >= 0 && elided_.offer(placing_, layer_inputs_, blobs, &stored, &with);
         narrow(*m, opt.use_fp16_storage ? DType::f16 : DType::bf16, &stored, with);
-        if (placed) places_.settle(placing_, &stored);
+        if (placed) elided_.settle(placing_, &stored);
         if (stored.empty()) return kOutOfMemory;
         // What f16 cannot hold stays f32.
         if (!opt.use_fp16_storage || !has_overflown(*m, stored)) *m = stored;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "plan/elided_concats.h"
 #include "plan/execution_plan.h"
 #include "plan/finite_check.h"
-#include "plan/places.h"
 #include "plan/run_buffers.h"
 #include "quoll/net.h"
 
@@ -57,6 +57,7 @@ private:
     // layouts.cpp
     bool inputs_arrive(const Layer& layer, const StepLayout& planned) const;
     int convert_as_planned(const BlobLayout& to, Mat* m) const;
+    int unpack_outputs(const Layer& layer, const StepLayout& planned);
     void report_outputs(const Layer& layer, const StepLayout& planned) const;
     void report(const Layer& layer, const char* what, size_t i, const BlobLayout& planned,
                 const Mat& m) const;
@@ -86,7 +87,7 @@ private:
     int loop_depth_ = 0;
     int depth_ = 0;     // of run_within()
     int placing_ = -1;  // the layer that runs, if its output may be given a place
-    Places places_;
+    ElidedConcats elided_;
     FiniteCheck finite_;
     // What a run needs on the way, kept so that the next finds it allocated.
     std::vector<int> given_;

@@ -31,6 +31,21 @@ int Executor::convert_as_planned(const BlobLayout& to, Mat* m) const {
     return m->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
+// Outputs that all readers want planar.
+int Executor::unpack_outputs(const Layer& layer, const StepLayout& planned) {
+    if (!planned.known) return kOk;
+    for (size_t i = 0; i < layer.tops.size(); i++) {
+        Mat& m = blobs[layer.tops[i]];
+        if (planned.outputs[i].elempack == planned.makes[i].elempack || m.elempack == 1) continue;
+        if (m.empty() || is_input[layer.tops[i]]) continue;
+        Mat planar;
+        convert_packing(m, planar, 1, opt);
+        if (planar.empty()) return kOutOfMemory;
+        m = planar;
+    }
+    return kOk;
+}
+
 void Executor::report_outputs(const Layer& layer, const StepLayout& planned) const {
     if (!planned.known) return;
     for (size_t i = 0; i < layer_outputs_.size(); i++) {

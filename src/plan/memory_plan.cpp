@@ -27,8 +27,7 @@ size_t find_gap(const std::vector<Placed>& placed, const MemoryRequest& request,
     return smallest == (size_t)-1 ? end : best;
 }
 
-size_t most_alive(const std::vector<MemoryRequest>& requests,
-                  const std::vector<size_t>& sizes) {
+size_t most_alive(const std::vector<MemoryRequest>& requests, const std::vector<size_t>& sizes) {
     int steps = 0;
     for (const MemoryRequest& r : requests) steps = std::max(steps, r.last + 1);
     std::vector<size_t> begun(steps + 1, 0), ended(steps + 1, 0);
@@ -63,11 +62,10 @@ MemoryPlan plan_memory(const std::vector<MemoryRequest>& requests, size_t alignm
         const MemoryRequest& r = requests[i];
         const size_t begin = find_gap(placed, r, sizes[i]);
         const Placed at = {begin, begin + sizes[i], r.first, r.last};
-        placed.insert(std::upper_bound(placed.begin(), placed.end(), at,
-                                       [](const Placed& a, const Placed& b) {
-                                           return a.begin < b.begin;
-                                       }),
-                      at);
+        placed.insert(
+            std::upper_bound(placed.begin(), placed.end(), at,
+                             [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
+            at);
         plan.offsets[i] = begin;
         plan.bytes = std::max(plan.bytes, at.end);
     }

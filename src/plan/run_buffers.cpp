@@ -5,7 +5,10 @@
 namespace quoll {
 
 Arena::Arena(Allocator* rest) : rest_(rest), workspace_(this) {}
-Arena::~Arena() { fast_free(base_); }
+// What somebody still reads leaks, as it does with a pool.
+Arena::~Arena() {
+    if (used_.empty()) fast_free(base_);
+}
 
 bool Arena::begin(const SegmentMemory& memory) {
     std::lock_guard<std::mutex> lock(lock_);

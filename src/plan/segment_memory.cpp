@@ -12,6 +12,9 @@ namespace quoll {
 
 namespace {
 
+// Planning takes time that grows with the square of their number.
+const size_t kMostBlocks = 10000;
+
 // What Mat::create asks an allocator for.
 size_t block_bytes(const BlobLayout& b) {
     Shape s = b.shape;
@@ -68,17 +71,17 @@ private:
     int step_ = 0;
 };
 
-// As Places::begin.
+// As ElidedConcats::begin.
 void Simulation::find_places() {
-    if (!segment_.places) return;
-    const PlacePlan& places = *segment_.places;
-    roots_.assign(places.roots.size(), -1);
+    if (!segment_.aliases) return;
+    const ConcatElision& aliases = *segment_.aliases;
+    roots_.assign(aliases.roots.size(), -1);
     for (size_t i = segment_.end; i-- > segment_.first;) {
         const int index = plan_.order()[i];
         const std::vector<int>& tops = graph_.layers[index]->tops;
-        if (tops.size() != 1 || places.places[tops[0]].root < 0) continue;
-        const PlacePlan::Place& place = places.places[tops[0]];
-        if (place.has_parts && (place.concat == index || is_open_.count(place.concat)))
+        if (tops.size() != 1 || aliases.aliases[tops[0]].root < 0) continue;
+        const ConcatElision::Alias& alias = aliases.aliases[tops[0]];
+        if (alias.has_parts && (alias.concat == index || is_open_.count(alias.concat)))
             is_open_.insert(index);
     }
 }
@@ -144,19 +147,19 @@ void Simulation::take_inputs(const Layer& layer, size_t at) {
 
 // The layer's part of a Concat's output; -1: none.
 int Simulation::placed_memory(const Layer& layer, const BlobLayout& made) {
-    if (!segment_.places || layer.tops.size() != 1) return -1;
-    const PlacePlan::Place& place = segment_.places->places[layer.tops[0]];
-    if (place.root < 0 || !is_open_.count(place.concat)) return -1;
-    const PlacePlan::Root& root = segment_.places->roots[place.root];
+    if (!segment_.aliases || layer.tops.size() != 1) return -1;
+    const ConcatElision::Alias& alias = segment_.aliases->aliases[layer.tops[0]];
+    if (alias.root < 0 || !is_open_.count(alias.concat)) return -1;
+    const ConcatElision::Root& root = segment_.aliases->roots[alias.root];
     if (made.elempack != root.elempack) return -1;
-    int& memory = roots_[place.root];
+    int& memory = roots_[alias.root];
     if (memory < 0) {
         BlobLayout block = made;
         block.shape = root.shape, block.shape.dtype = made.shape.dtype;
         memory = add(block);
         hold(memory);  // until the Concat has run
     }
-    if (graph_.layers[place.concat] == &layer) memories_[memory].holders--;
+    if (graph_.layers[alias.concat] == &layer) memories_[memory].holders--;
     return memory;
 }
 
@@ -184,15 +187,23 @@ int Simulation::output_memory(const Layer& layer, const StepLayout& layout, size
         memories_.back().holders = 1;
         return (int)memories_.size() - 1;
     }
-    if (layout.makes[i].shape.dtype == layout.outputs[i].shape.dtype) {
-        const int placed = placed_memory(layer, layout.outputs[i]);
+    const BlobLayout &made = layout.makes[i], &kept = layout.outputs[i];
+    const bool narrows = made.shape.dtype != kept.shape.dtype;
+    const bool unpacks = made.elempack != kept.elempack;
+    if (!narrows && !unpacks) {
+        const int placed = placed_memory(layer, kept);
         return placed >= 0 ? placed : made_memory(layer, layout, i, alone);
     }
-    const int wide = made_memory(layer, layout, i, alone);
-    hold(wide);
-    const int placed = placed_memory(layer, layout.outputs[i]);
-    const int stored = placed >= 0 ? placed : add(layout.outputs[i]);
-    let_go(wide);
+    std::vector<int> before(1, made_memory(layer, layout, i, alone));
+    if (narrows && unpacks) {
+        BlobLayout narrowed = kept;
+        narrowed.elempack = made.elempack;
+        before.push_back(add(narrowed));
+    }
+    for (int memory : before) hold(memory);
+    const int placed = unpacks ? -1 : placed_memory(layer, kept);
+    const int stored = placed >= 0 ? placed : add(kept);
+    for (int memory : before) let_go(memory);
     return stored;
 }
 
@@ -249,7 +260,7 @@ std::shared_ptr<const SegmentMemory> Simulation::result() const {
         }
     }
     made->first.push_back(requests.size());
-    if (requests.empty()) return nullptr;
+    if (requests.empty() || requests.size() > kMostBlocks) return nullptr;
     made->plan = plan_memory(requests, kMallocAlign);
     for (size_t i = 0; i < requests.size(); i++) made->blocks[i].offset = made->plan.offsets[i];
     return made;

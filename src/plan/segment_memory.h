@@ -28,7 +28,7 @@ struct SegmentMemory {
     size_t all_bytes = 0, own_bytes = 0;
 };
 
-// Null if there is no such blob.
+// Null if there is no such blob, or there are too many to plan.
 std::shared_ptr<const SegmentMemory> plan_segment_memory(const ExecutionPlan& plan,
                                                          const NetGraph& graph,
                                                          const PlanSegment& segment);

@@ -1,13 +1,17 @@
 #include "quoll/allocator.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #if defined(__linux__)
 #include <sys/mman.h>
+#include <unistd.h>
 #endif
 
+#include <algorithm>
 #include <list>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "quoll/log.h"
@@ -22,8 +26,25 @@ static const size_t kMaxBlock = SIZE_MAX / 4;
 // touched first, and fewer misses when addresses are translated.
 static const size_t kHugePage = 2 << 20;
 
+// What this process can have at all: systems promise more, and end whoever touches it.
+static size_t memory_of_machine() {
+    size_t most = kMaxBlock;
+#if defined(__linux__)
+    const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && size > 0) most = std::min(most, (size_t)pages * (size_t)size);
+    if (FILE* fp = fopen("/sys/fs/cgroup/memory.max", "re")) {  // "max" without a limit
+        unsigned long long limit = 0;
+        if (fscanf(fp, "%llu", &limit) == 1)
+            most = (size_t)std::min<unsigned long long>(most, limit);
+        fclose(fp);
+    }
+#endif
+    return most;
+}
+
 void* fast_malloc(size_t size) {
-    if (size > kMaxBlock) return nullptr;
+    static const size_t most = memory_of_machine();
+    if (size > most) return nullptr;
     void* ptr = nullptr;
     const bool huge = size >= kHugePage;
     if (posix_memalign(&ptr, huge ? kHugePage : (size_t)kMallocAlign, size + kMallocOverread))
@@ -74,7 +95,12 @@ public:
             clear();
             ptr = fast_malloc(size);
         }
-        if (ptr) used_.emplace_back(size, ptr);
+        try {
+            if (ptr) used_.emplace_back(size, ptr);
+        } catch (const std::bad_alloc&) {
+            fast_free(ptr);
+            return nullptr;
+        }
         return ptr;
     }
 

@@ -4,29 +4,18 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
-#include <vector>
 
+#include "quoll/platform.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 #include "runtime/cpu_features.h"
 #include "runtime/cpu_topology.h"
+#include "runtime/thread_pool.h"
 
 #if defined(__linux__)
 #include <sched.h>
 #include <unistd.h>
 #endif
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
-
-#if defined(__ELF__)
-// LLVM's and Intel's OpenMP runtimes have these; null with any other.
-extern "C" {
-__attribute__((weak)) int kmp_get_blocktime(void);
-__attribute__((weak)) void kmp_set_blocktime(int);
-}
-#endif
-
 namespace quoll {
 
 CpuSet::CpuSet() { disable_all(); }
@@ -79,21 +68,12 @@ void add_affinity(pid_t thread, CpuSet* set) {
 #endif
 
 // Where this process may run. The application may have bound its main thread or the calling one to
-// less than what it was started with, hence their union; OpenMP binds the initial thread to one
-// place when OMP_PROC_BIND is set, hence its places too.
+// less than what it was started with, hence their union.
 CpuSet allowed_cpus() {
     CpuSet set;
 #if defined(__linux__)
     add_affinity(0, &set);
     add_affinity(getpid(), &set);
-#if defined(_OPENMP) && _OPENMP >= 201511
-    for (int place = 0; place < omp_get_num_places(); place++) {
-        std::vector<int> ids(size_t(omp_get_place_num_procs(place)));
-        omp_get_place_proc_ids(place, ids.data());
-        for (int id : ids)
-            if (id >= 0 && id < kMaxCpus) set.enable(id);
-    }
-#endif
 #endif
     if (set.num_enabled() > 0) return set;
     const int online = int(std::thread::hardware_concurrency());
@@ -205,15 +185,11 @@ int set_cpu_thread_affinity(const CpuSet& thread_affinity_mask) {
     }
     topology();  // looks at the affinity this process was started with: before it changes
     int error = bind_this_thread(thread_affinity_mask);
-#if defined(_OPENMP)
+    if (error == 0) error = bind_workers(thread_affinity_mask);
     if (error == 0) {
-        const int threads = paid(count);
-        omp_set_num_threads(threads);
-#pragma omp parallel num_threads(threads) reduction(max : error)
-        error = bind_this_thread(thread_affinity_mask);
+        set_thread_limit(paid(count));
+        return kOk;
     }
-#endif
-    if (error == 0) return kOk;
     QUOLL_LOGE("[cpu] set_cpu_thread_affinity: the system refuses a set of %d processors: %s",
                count, std::strerror(error));
     return kError;
@@ -224,41 +200,26 @@ int set_omp_num_threads(int num_threads) {
         QUOLL_LOGE("[cpu] set_omp_num_threads: expected at least 1, got %d", num_threads);
         return kError;
     }
-#if defined(_OPENMP)
-    omp_set_num_threads(num_threads);
-#endif
+    set_thread_limit(num_threads);
     return kOk;
 }
 
-#if defined(_OPENMP)
 int get_omp_num_threads() {
-    return omp_in_parallel() ? omp_get_num_threads() : omp_get_max_threads();
+    if (region_threads() > 0) return region_threads();
+    return QUOLL_THREADS ? get_thread_limit() > 0 ? get_thread_limit() : get_cpu_count() : 1;
 }
-int get_omp_dynamic() { return omp_get_dynamic(); }
-void set_omp_dynamic(int dynamic) { omp_set_dynamic(dynamic); }
-int get_omp_thread_num() { return omp_get_thread_num(); }
-#else
-int get_omp_num_threads() { return 1; }
-int get_omp_dynamic() { return 0; }
-void set_omp_dynamic(int) {}
-int get_omp_thread_num() { return 0; }
-#endif
+int get_omp_dynamic() { return get_dynamic_threads(); }
+void set_omp_dynamic(int dynamic) { set_dynamic_threads(dynamic != 0); }
+int get_omp_thread_num() { return region_thread(); }
 
-int get_kmp_blocktime() {
-#if defined(__ELF__)
-    if (kmp_get_blocktime) return kmp_get_blocktime();
-#endif
-    return g_blocktime;
-}
+int get_kmp_blocktime() { return g_blocktime; }
 
 int set_kmp_blocktime(int time_ms) {
     if (time_ms < 0) {
         QUOLL_LOGE("[cpu] set_kmp_blocktime: expected milliseconds, 0 or more, got %d", time_ms);
         return kError;
     }
-#if defined(__ELF__)
-    if (kmp_set_blocktime) kmp_set_blocktime(time_ms);
-#endif
+    set_spin_limit(time_ms);
     g_blocktime = time_ms;
     return kOk;
 }

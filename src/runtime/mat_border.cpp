@@ -4,8 +4,10 @@
 
 #include <vector>
 
+#include "runtime/exceptions.h"
 #include "quoll/log.h"
 #include "quoll/mat.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -216,8 +218,7 @@ void pad_elements(const Mat& src, Mat& dst, const Border& b, int type, float v, 
         scalar_bytes(src.dtype, v, pad.value.data() + k * dtype_size(src.dtype));
     const int threads = threads_for(opt, dst), channels = dst.c;
     for (int i = 0; i < src.n; i++) {
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < channels; q++) pad.channel(i, q);
+        parallel_for(channels, threads, [&](int64_t q) { pad.channel(i, q); });
     }
 }
 
@@ -238,15 +239,20 @@ void make_border(const Mat& src, Mat& dst, const Border& border, int type, float
     }
     if (!valid_padding(in.logical_shape(), b, type, function)) return;
     const int pack = in.elempack;
-    // Replicated and reflected lanes come from inside elements, so only constants keep the packing.
-    const bool lanes_move = type != BORDER_CONSTANT && pack > 1 &&
-                            (in.dims == 1   ? b.left | b.right
-                             : in.dims == 2 ? b.top | b.bottom
-                             : in.dims == 3 ? b.front | b.behind
-                                            : 0);
-    const bool planar = lanes_move || !in_elements(in, b);
+    // Replicated and reflected channels come from inside elements, so only constants keep the
+    // packing.
+    const bool channels_move = type != BORDER_CONSTANT && pack > 1 &&
+                               (in.dims == 1   ? b.left | b.right
+                                : in.dims == 2 ? b.top | b.bottom
+                                : in.dims == 3 ? b.front | b.behind
+                                               : 0);
+    const bool planar = channels_move || !in_elements(in, b);
     if (planar) convert_packing(in, in, 1, opt);
-    if (!in.empty()) pad_elements(in, dst, b, type, v, opt);
+    if (!in.empty() && catch_no_memory(function, [&] {
+            pad_elements(in, dst, b, type, v, opt);
+            return (int)kOk;
+        }))
+        dst.release();
     if (planar && !dst.empty()) convert_packing(dst, dst, pack, opt);
     if (dst.empty()) QUOLL_LOGE("[%s] no memory for the output", function);
 }
@@ -256,8 +262,7 @@ void copy_block(const Mat& src, Mat& dst, int x, int y, int z, int q, const Opti
     const size_t es = src.elemsize;
     const int threads = threads_for(opt, dst), channels = dst.c;
     for (int b = 0; b < src.n; b++) {
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < channels; i++) {
+        parallel_for(channels, threads, [&](int64_t i) {
             const unsigned char* from =
                 (const unsigned char*)src.data + (b * src.nstep + (i + q) * src.cstep) * es;
             unsigned char* to = (unsigned char*)dst.data + (b * dst.nstep + i * dst.cstep) * es;
@@ -265,7 +270,7 @@ void copy_block(const Mat& src, Mat& dst, int x, int y, int z, int q, const Opti
                 for (int k = 0; k < dst.h; k++)
                     memcpy(to + ((size_t)j * dst.h + k) * dst.w * es,
                            from + ((((size_t)j + z) * src.h + k + y) * src.w + x) * es, dst.w * es);
-        }
+        });
     }
 }
 

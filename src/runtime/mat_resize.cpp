@@ -3,6 +3,7 @@
 
 #include "quoll/log.h"
 #include "quoll/mat.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -63,16 +64,17 @@ void fill_filter(Filter& f, int in, int out) {
     }
 }
 
-// One row of `count` elements of `pack` lanes. Pack is the number of lanes, or 0 to take `pack`.
+// One row of `count` elements of `pack` channels. Pack is the number of channels, or 0 to take
+// `pack`.
 template <int Taps, int Pack>
 void resize_row(const float* from, float* to, int count, int pack, const Filter& f) {
-    const int lanes = Pack ? Pack : pack;
+    const int channels = Pack ? Pack : pack;
     const int* index = f.at(0);
     const float* weight = f.weights(0);
-    for (int x = 0; x < count; x++, to += lanes, index += Taps, weight += Taps) {
-        for (int k = 0; k < lanes; k++) {
-            float sum = from[(size_t)index[0] * lanes + k] * weight[0];
-            for (int t = 1; t < Taps; t++) sum += from[(size_t)index[t] * lanes + k] * weight[t];
+    for (int x = 0; x < count; x++, to += channels, index += Taps, weight += Taps) {
+        for (int k = 0; k < channels; k++) {
+            float sum = from[(size_t)index[0] * channels + k] * weight[0];
+            for (int t = 1; t < Taps; t++) sum += from[(size_t)index[t] * channels + k] * weight[t];
             to[k] = sum;
         }
     }
@@ -179,12 +181,11 @@ void resize_planes(const Mat& src, Mat& dst, int w, int h, int taps, const Optio
     fill_filter(fy, src.h, h);
     const int threads = opt.num_threads < 1 ? 1 : opt.num_threads, channels = src.c;
     for (int b = 0; b < src.n; b++) {
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < channels; q++) {
+        parallel_for(channels, threads, [&](int64_t q) {
             resize_plane((const float*)src.data + (b * src.nstep + q * src.cstep) * pack, src.w,
                          (float*)dst.data + (b * dst.nstep + q * dst.cstep) * pack, w, h, pack, fx,
                          fy, (float*)rows.data + q * rows.cstep * pack);
-        }
+        });
     }
 }
 

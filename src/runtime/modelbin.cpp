@@ -20,7 +20,9 @@ enum : unsigned {
     kTagInt8 = 0x000D4B38,
     kTagScaledFloat32 = 0x0002C056,  // f32 whose scales ride along elsewhere
     kTagBFloat16 = 0x36314642,       // "BF16"; ncnn has none and would take it for a table
-    kTagTable = 1,                   // any other means a table; this is what new ones get
+    kTagInt8Rows = 0x38534F52,  // int8 and scales, which ncnn has not: value i * scale[i / length]
+    kTagInt8Columns = 0x38534C43,  // value i * scale[i % scales]
+    kTagTable = 1,                 // any other means a table; this is what new ones get
 };
 const int kTableSize = 256;
 
@@ -107,6 +109,8 @@ Mat ModelBinFromDataReader::load_values(size_t count, DType dtype) const {
     return m;
 }
 
+static bool has_scales(unsigned tag) { return tag == kTagInt8Rows || tag == kTagInt8Columns; }
+
 StoredWeight ModelBinFromDataReader::load_stored(int w) const {
     StoredWeight stored;
     if (dr_.read(&stored.tag, 4) != 4) {
@@ -121,6 +125,13 @@ StoredWeight ModelBinFromDataReader::load_stored(int w) const {
         stored.data = load_values(w, DType::bf16);
     } else if (stored.tag == kTagInt8) {
         stored.data = load_values(w, DType::s8);
+    } else if (has_scales(stored.tag)) {
+        int scales = 0;
+        if (dr_.read(&scales, 4) != 4 || scales < 1 || w % scales != 0)
+            QUOLL_LOGE("[ModelBin] %d scales for a weight of %d values", scales, w);
+        else
+            stored.table = load_values(scales, DType::f32);
+        if (!stored.table.empty()) stored.data = load_values(w, DType::s8);
     } else {
         stored.table = load_values(kTableSize, DType::f32);
         if (!stored.table.empty()) stored.data = load_values(w, DType::u8);
@@ -150,8 +161,26 @@ StoredWeight::StoredWeight(const Mat& values) : data(values), tag(0) {
     if (values.dtype == DType::u8) tag = kTagTable;
 }
 
+static void scale_int8(const signed char* values, int count, const Mat& scales, bool columns,
+                       Mat* m) {
+    const int length = columns ? scales.w : count / scales.w;
+    const float* const s = scales;
+    for (int begin = 0, row = 0; begin < count && !m->empty(); begin += length, row++)
+        for (int i = 0; i < length; i++)
+            (*m)[begin + i] = (float)values[begin + i] * s[columns ? i : row];
+}
+
+StoredWeight StoredWeight::int8(const Mat& values, const Mat& scales, bool columns) {
+    StoredWeight w(values);
+    w.table = scales;
+    w.tag = columns ? kTagInt8Columns : kTagInt8Rows;
+    return w;
+}
+
 Mat StoredWeight::widened() const {
-    if (data.empty() || data.dtype == DType::f32 || data.dtype == DType::s8) return data;
+    const bool scaled = data.dtype == DType::s8 && !table.empty();
+    if (data.empty() || data.dtype == DType::f32 || (data.dtype == DType::s8 && !scaled))
+        return data;
     const Mat flat = data.reshape((int)data.logical_shape().total());
     if (flat.empty()) return Mat();
     if (data.dtype == DType::f16) return Mat::from_float16(flat, flat.w);
@@ -161,6 +190,10 @@ Mat StoredWeight::widened() const {
         return m;
     }
     m.create(flat.w);
+    if (scaled) {
+        scale_int8((const signed char*)flat.data, flat.w, table, tag == kTagInt8Columns, &m);
+        return m;
+    }
     for (int i = 0; i < flat.w && !m.empty(); i++)
         m[i] = table[((const unsigned char*)flat.data)[i]];
     return m;
@@ -176,7 +209,9 @@ int StoredWeight::save(const DataWriter& dw, bool tagged) const {
     }
     if (data.dtype == DType::s32 ||
         (!tagged && data.dtype != DType::f32 && data.dtype != DType::s8) ||
-        (indexes && (table.w != kTableSize || table.dtype != DType::f32))) {
+        (indexes && (table.w != kTableSize || table.dtype != DType::f32)) ||
+        (has_scales(tag) && (!tagged || data.dtype != DType::s8 || table.dtype != DType::f32 ||
+                             table.w < 1 || flat.w % table.w != 0))) {
         QUOLL_LOGE("[ModelBin] save: expected %s, got %s with a table of %d values",
                    tagged ? "f32, f16, bf16, s8 or u8 with a table of 256" : "f32 or s8",
                    dtype_name(data.dtype), table.empty() ? 0 : table.w);
@@ -184,9 +219,12 @@ int StoredWeight::save(const DataWriter& dw, bool tagged) const {
     }
     const unsigned char padding[4] = {0, 0, 0, 0};
     const size_t bytes = flat.w * flat.elemsize, gap = align_size(bytes, 4) - bytes;
-    const bool written = (!tagged || dw.write(&tag, 4) == 4) &&
-                         (!indexes || dw.write(table.data, kTableSize * 4) == kTableSize * 4) &&
-                         dw.write(flat.data, bytes) == bytes && dw.write(padding, gap) == gap;
+    const bool written =
+        (!tagged || dw.write(&tag, 4) == 4) &&
+        (!has_scales(tag) ||
+         (dw.write(&table.w, 4) == 4 && dw.write(table.data, 4u * table.w) == 4u * table.w)) &&
+        (!indexes || dw.write(table.data, kTableSize * 4) == kTableSize * 4) &&
+        dw.write(flat.data, bytes) == bytes && dw.write(padding, gap) == gap;
     if (written) return kOk;
     QUOLL_LOGE("[ModelBin] save: %zu bytes could not be written", bytes);
     return kError;

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <vector>
 
+#include "runtime/exceptions.h"
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -338,26 +339,28 @@ static const int kStringBase = -23400;
 static const int kEndOfParams = -233;
 
 int ParamDict::load_param(const DataReader& dr, const char* where) {
-    clear();
-    std::string token;
-    for (int ch; (ch = next_on_line(dr)) != -1;) {
-        dr.unget_char(ch);
-        const int stop = read_token(dr, "=", &token);
-        Number key;
-        if (stop != '=' || !parse_number(token, &key) || key.is_float) {
-            QUOLL_LOGE("%s parameters: expected id=value, got '%.40s'", where, token.c_str());
-            return kError;
+    return catch_no_memory("ParamDict", [&]() -> int {
+        clear();
+        std::string token;
+        for (int ch; (ch = next_on_line(dr)) != -1;) {
+            dr.unget_char(ch);
+            const int stop = read_token(dr, "=", &token);
+            Number key;
+            if (stop != '=' || !parse_number(token, &key) || key.is_float) {
+                QUOLL_LOGE("%s parameters: expected id=value, got '%.40s'", where, token.c_str());
+                return kError;
+            }
+            const bool array = key.i <= kArrayBase;
+            const int id = array ? (int)((long long)kArrayBase - key.i) : key.i;
+            if (id < 0 || id > kMaxParamId) {
+                QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key.i);
+                return kError;
+            }
+            QUOLL_RETURN_IF_ERROR(id == kShapeHints ? d->load_hints(dr, where, array)
+                                                    : d->load_text_value(dr, where, id, array));
         }
-        const bool array = key.i <= kArrayBase;
-        const int id = array ? (int)((long long)kArrayBase - key.i) : key.i;
-        if (id < 0 || id > kMaxParamId) {
-            QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key.i);
-            return kError;
-        }
-        QUOLL_RETURN_IF_ERROR(id == kShapeHints ? d->load_hints(dr, where, array)
-                                                : d->load_text_value(dr, where, id, array));
-    }
-    return kOk;
+        return kOk;
+    });
 }
 
 static bool read_int(const DataReader& dr, int* v) { return dr.read(v, 4) == 4; }
@@ -402,36 +405,38 @@ int ParamDict::Private::load_binary_string(const DataReader& dr, const char* whe
 }
 
 int ParamDict::load_param_bin(const DataReader& dr, const char* where) {
-    clear();
-    for (;;) {
-        int key = 0;
-        if (!read_int(dr, &key)) {
-            QUOLL_LOGE("%s parameters: the file ends before their end marker %d", where,
-                       kEndOfParams);
-            return kError;
-        }
-        if (key == kEndOfParams) return kOk;
-        const bool text = key <= kStringBase, array = !text && key <= kArrayBase;
-        const long long id = text    ? (long long)kStringBase - key
-                             : array ? (long long)kArrayBase - key
-                                     : key;
-        if (id < 0 || id > kMaxParamId) {
-            QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key);
-            return kError;
-        }
-        Param* p = &d->params[id];
-        if (text) {
-            QUOLL_RETURN_IF_ERROR(d->load_binary_string(dr, where, p, (int)id));
-        } else if (array) {
-            QUOLL_RETURN_IF_ERROR(d->load_binary_array(dr, where, p, (int)id));
-        } else {
-            p->type = kNumber;
-            if (!read_int(dr, &p->i)) {
-                QUOLL_LOGE("%s parameter %lld: the file ends before its value", where, id);
+    return catch_no_memory("ParamDict", [&]() -> int {
+        clear();
+        for (;;) {
+            int key = 0;
+            if (!read_int(dr, &key)) {
+                QUOLL_LOGE("%s parameters: the file ends before their end marker %d", where,
+                           kEndOfParams);
                 return kError;
             }
+            if (key == kEndOfParams) return kOk;
+            const bool text = key <= kStringBase, array = !text && key <= kArrayBase;
+            const long long id = text    ? (long long)kStringBase - key
+                                 : array ? (long long)kArrayBase - key
+                                         : key;
+            if (id < 0 || id > kMaxParamId) {
+                QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key);
+                return kError;
+            }
+            Param* p = &d->params[id];
+            if (text) {
+                QUOLL_RETURN_IF_ERROR(d->load_binary_string(dr, where, p, (int)id));
+            } else if (array) {
+                QUOLL_RETURN_IF_ERROR(d->load_binary_array(dr, where, p, (int)id));
+            } else {
+                p->type = kNumber;
+                if (!read_int(dr, &p->i)) {
+                    QUOLL_LOGE("%s parameter %lld: the file ends before its value", where, id);
+                    return kError;
+                }
+            }
         }
-    }
+    });
 }
 
 int ParamDict::Private::check_writable(const char* where, bool text) const {
@@ -487,48 +492,53 @@ void append_int(std::string* bytes, int v) { bytes->append((const char*)&v, 4); 
 }  // namespace
 
 int ParamDict::save_param(const DataWriter& dw, const char* where) const {
-    QUOLL_RETURN_IF_ERROR(d->check_writable(where, true));
-    std::string text;
-    for (int id = 0; id <= kMaxParamId; id++) {
-        const Param& p = d->params[id];
-        if (p.type == kNone) continue;
-        const bool array = p.type >= kNumberArray && p.type <= kFloatArray;
-        text += " " + std::to_string(array ? kArrayBase - id : id) + "=";
-        if (array)
-            text += std::to_string(p.array.empty() ? 0 : p.array.w) + array_text(p.type, p.array);
-        else if (p.type == kString)
-            text += "\"" + p.text + "\"";
-        else if (p.type == kInt || (p.type == kNumber && looks_like_int(p.i)))
-            text += std::to_string(p.i);
-        else
-            text += float_to_text(p.f);
-    }
-    return write_all(dw, text, where);
+    return catch_no_memory("ParamDict", [&]() -> int {
+        QUOLL_RETURN_IF_ERROR(d->check_writable(where, true));
+        std::string text;
+        for (int id = 0; id <= kMaxParamId; id++) {
+            const Param& p = d->params[id];
+            if (p.type == kNone) continue;
+            const bool array = p.type >= kNumberArray && p.type <= kFloatArray;
+            text += " " + std::to_string(array ? kArrayBase - id : id) + "=";
+            if (array)
+                text +=
+                    std::to_string(p.array.empty() ? 0 : p.array.w) + array_text(p.type, p.array);
+            else if (p.type == kString)
+                text += "\"" + p.text + "\"";
+            else if (p.type == kInt || (p.type == kNumber && looks_like_int(p.i)))
+                text += std::to_string(p.i);
+            else
+                text += float_to_text(p.f);
+        }
+        return write_all(dw, text, where);
+    });
 }
 
 int ParamDict::save_param_bin(const DataWriter& dw, const char* where) const {
-    QUOLL_RETURN_IF_ERROR(d->check_writable(where, false));
-    std::string bytes;
-    for (int id = 0; id <= kMaxParamId; id++) {
-        const Param& p = d->params[id];
-        if (p.type == kNone) continue;
-        if (p.type == kString) {
-            append_int(&bytes, kStringBase - id);
-            append_int(&bytes, (int)p.text.size());
-            bytes += p.text;
-            bytes.resize(align_size(bytes.size(), 4));
-        } else if (p.type >= kNumberArray) {
-            const int count = p.array.empty() ? 0 : p.array.w;
-            append_int(&bytes, kArrayBase - id);
-            append_int(&bytes, count);
-            if (count) bytes.append((const char*)p.array.data, (size_t)count * 4);
-        } else {
-            append_int(&bytes, id);
-            append_int(&bytes, p.i);
+    return catch_no_memory("ParamDict", [&]() -> int {
+        QUOLL_RETURN_IF_ERROR(d->check_writable(where, false));
+        std::string bytes;
+        for (int id = 0; id <= kMaxParamId; id++) {
+            const Param& p = d->params[id];
+            if (p.type == kNone) continue;
+            if (p.type == kString) {
+                append_int(&bytes, kStringBase - id);
+                append_int(&bytes, (int)p.text.size());
+                bytes += p.text;
+                bytes.resize(align_size(bytes.size(), 4));
+            } else if (p.type >= kNumberArray) {
+                const int count = p.array.empty() ? 0 : p.array.w;
+                append_int(&bytes, kArrayBase - id);
+                append_int(&bytes, count);
+                if (count) bytes.append((const char*)p.array.data, (size_t)count * 4);
+            } else {
+                append_int(&bytes, id);
+                append_int(&bytes, p.i);
+            }
         }
-    }
-    append_int(&bytes, kEndOfParams);
-    return write_all(dw, bytes, where);
+        append_int(&bytes, kEndOfParams);
+        return write_all(dw, bytes, where);
+    });
 }
 
 std::string float_to_text(float value) {

@@ -8,8 +8,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (quoll::convert_onnx(data, size, "", quoll::OnnxOptions(), &result) != 0) return 0;
     fuzz::LimitedAllocator allocator;
     quoll::Net net;
-    net.opt.num_threads = 1;
+    fuzz::Variant variant(data, size);
+    variant.apply(&net);
     if (result.model.make_net(&net) != 0) return 0;
-    fuzz::run(net, &allocator);
+    fuzz::run(net, variant, &allocator);
     return 0;
 }

@@ -5,10 +5,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::quiet();
     fuzz::LimitedAllocator allocator;
     quoll::Net net;
-    net.opt.num_threads = 1;
+    fuzz::Variant variant(data, size);
+    variant.apply(&net);
     const unsigned char* p = data;
     if (net.load_param(quoll::DataReaderFromMemory(p, size)) != 0) return 0;
     if (net.load_model(fuzz::ShortWeights()) != 0) return 0;
-    fuzz::run(net, &allocator);
+    fuzz::run(net, variant, &allocator);
     return 0;
 }

@@ -1,5 +1,5 @@
-// Replays a corpus through a fuzz target without libFuzzer: every file, every prefix of the small ones,
-// and simple mutations of each. A crash, or a sanitizer's report, is the failure.
+// Replays a corpus through a fuzz target without libFuzzer: every file, every prefix of the small
+// ones, and simple mutations of each. A crash, or a sanitizer's report, is the failure.
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,7 +49,8 @@ int main(int argc, char** argv) {
             try_input(std::vector<uint8_t>(bytes.begin(), bytes.begin() + n));
         for (int i = 0; i < 64 && !bytes.empty(); i++, inputs++) {
             std::vector<uint8_t> changed = bytes;
-            changed[rng() % changed.size()] = (uint8_t)(rng() % 2 ? rng() : "0123456789-=, \n."[rng() % 16]);
+            changed[rng() % changed.size()] =
+                (uint8_t)(rng() % 2 ? rng() : "0123456789-=, \n."[rng() % 16]);
             try_input(changed);
         }
     }

@@ -55,11 +55,11 @@ void check_sum_abs(const NormKernels& k) {
 void check_sum_squares(const NormKernels& k) {
     check_reduce(k.sum_squares, 0, [](double a, double x) { return a + x * x; });
 }
-void check_most(const NormKernels& k) {
-    check_reduce(k.most, -INFINITY, [](double a, double x) { return std::max(a, x); });
+void check_reduce_max(const NormKernels& k) {
+    check_reduce(k.reduce_max, -INFINITY, [](double a, double x) { return std::max(a, x); });
 }
-void check_least(const NormKernels& k) {
-    check_reduce(k.least, INFINITY, [](double a, double x) { return std::min(a, x); });
+void check_reduce_min(const NormKernels& k) {
+    check_reduce(k.reduce_min, INFINITY, [](double a, double x) { return std::min(a, x); });
 }
 
 // Shares of `count` values `step` apart.

@@ -1,14 +1,15 @@
 // Checks with things that go wrong: memory, inputs, params. Whatever happens, a layer answers with
 // a negative code or with a result; under the sanitizers this also shows what is read out of
 // bounds.
-#include <errno.h>
 #include <limits.h>
 #include <math.h>
 
 #include <atomic>
 
+#include "failing_heap.h"
 #include "layer_test_private.h"
 #include "quoll/datareader.h"
+#include "quoll/net.h"
 
 namespace quoll {
 
@@ -35,21 +36,6 @@ private:
     std::atomic<int> left_;
     const size_t most_;
     std::atomic<bool> failed_;
-};
-
-// While it lives, fast_malloc's allocation number `at` fails. The linker sends posix_memalign here.
-std::atomic<int> g_heap_left{-1};
-std::atomic<bool> g_heap_failed{false};
-
-class FailingHeap {
-public:
-    explicit FailingHeap(int at) {
-        g_heap_failed = false;
-        g_heap_left = at;
-    }
-    ~FailingHeap() { mend(); }
-    bool failed() const { return g_heap_failed; }
-    void mend() const { g_heap_left = -1; }
 };
 
 class CopyingReader : public DataReaderFromMemory {
@@ -165,48 +151,68 @@ void run_odd(const Layer& layer, const std::vector<Mat>& inputs) {
     }
 }
 
-// Params, weights, pipeline and one run, all through the heap: the first code that is not 0.
-// Weights come as a file has them, from a reader that copies.
-int whole_life(const char* type, const LayerCase& c, const PreparedCase& p, bool reference,
-               std::vector<Mat>* got) {
-    const std::vector<unsigned> words = weight_words(p);
-    const unsigned char *text = (const unsigned char*)c.params.c_str(),
-                        *weights = (const unsigned char*)words.data();
-    const LayerPtr layer(reference ? create_layer_reference(type) : create_layer(type));
-    for (size_t i = 0; i < c.inputs.size(); i++) layer->bottoms.push_back((int)i);
-    for (int i = 0; i < c.output_count; i++) layer->tops.push_back((int)c.inputs.size() + i);
-    ParamDict pd;
-    QUOLL_RETURN_IF_ERROR(pd.load_param(DataReaderFromMemory(text, c.params.size()), type));
-    QUOLL_RETURN_IF_ERROR(layer->load_param(pd));
-    const CopyingReader reader(weights, words.size() * 4);
-    QUOLL_RETURN_IF_ERROR(layer->load_model(ModelBinFromDataReader(reader)));
-    Option opt;
-    opt.num_threads = 1;
-    QUOLL_RETURN_IF_ERROR(layer->create_pipeline(opt));
-    return run_status(*layer, p.inputs, got, opt, false);
+// A case as a net, with all that takes memory to write down.
+struct NetOfCase {
+    std::string text;
+    std::vector<unsigned> words;
+    std::vector<std::string> inputs, outputs;
+
+    NetOfCase(const char* type, const LayerCase& c, const PreparedCase& p)
+        : text(net_text(type, c)), words(weight_words(p)) {
+        for (size_t i = 0; i < c.inputs.size(); i++) inputs.push_back("in" + std::to_string(i));
+        for (int i = 0; i < c.output_count; i++) outputs.push_back("out" + std::to_string(i));
+    }
+    // Weights come as a file has them, from a reader that copies.
+    int load(Net* net) const {
+        QUOLL_RETURN_IF_ERROR(net->load_param_mem(text.c_str()));
+        const unsigned char* weights = (const unsigned char*)words.data();
+        return net->load_model(CopyingReader(weights, words.size() * 4));
+    }
+    int run(const Net& net, const PreparedCase& p, std::vector<Mat>* got) const {
+        Extractor ex = net.create_extractor();
+        for (size_t i = 0; i < inputs.size(); i++)
+            if (p.inputs[i].dims != 0)
+                QUOLL_RETURN_IF_ERROR(ex.input(inputs[i].c_str(), p.inputs[i]));
+        for (size_t i = 0; i < outputs.size(); i++)
+            QUOLL_RETURN_IF_ERROR(ex.extract(outputs[i].c_str(), (*got)[i]));
+        return kOk;
+    }
+};
+
+void expect_near(const std::vector<Mat>& got, const std::vector<Mat>& want, const PreparedCase& p) {
+    for (size_t i = 0; i < got.size(); i++) ASSERT_TRUE(nearly_equal(got[i], want[i], p.tolerance));
 }
 
-// Every allocation of a layer's life in turn, from reading its params on. A failure must end in a
-// negative code, or the result must be right without that memory.
+// Every allocation of a layer's life in a Net in turn, small ones too, from reading its params on.
+// A failure must end in a negative code, or the result must be right without that memory; either
+// way the Net goes on: it runs when it is loaded, or loads.
 void fail_each_malloc(const char* type, const LayerCase& c, const PreparedCase& p, bool reference,
                       const std::vector<Mat>& want) {
+    const NetOfCase model(type, c, p);
     for (int k = 0;; k++) {
         SCOPED_TRACE("allocation " + std::to_string(k) + " from params to outputs" +
                      (reference ? ", reference" : ", fast"));
         ASSERT_LT(k, 10000);
-        std::vector<Mat> got;
+        std::vector<Mat> got(model.outputs.size());
+        Net net;
+        net.opt.num_threads = 1;
+        net.opt.use_reference_layers = reference;
         const FailingHeap heap(k);
-        const int status = whole_life(type, c, p, reference, &got);
+        const int loaded = model.load(&net);
+        const int status = loaded ? loaded : model.run(net, p, &got);
         const bool failed = heap.failed();
         heap.mend();
         ASSERT_LE(status, 0);
         ASSERT_TRUE(failed || status == 0);
-        if (status == 0) {
-            ASSERT_EQ(want.size(), got.size());
-            for (size_t i = 0; i < got.size(); i++)
-                ASSERT_TRUE(nearly_equal(got[i], want[i], p.tolerance));
-        }
+        if (status == 0) expect_near(got, want, p);
         if (!failed) return;
+        if (loaded != 0) {
+            ASSERT_TRUE(net.layers().empty());
+            ASSERT_EQ(kOk, model.load(&net));
+        }
+        ASSERT_EQ(kOk, model.run(net, p, &got));
+        expect_near(got, want, p);
+        if (testing::Test::HasFatalFailure()) return;
     }
 }
 
@@ -242,18 +248,6 @@ std::vector<Shape> odd_shapes(const Shape& shape) {
 }
 
 }  // namespace
-
-size_t heap_limit = SIZE_MAX;
-
-extern "C" int __real_posix_memalign(void** block, size_t alignment, size_t size);
-extern "C" int __wrap_posix_memalign(void** block, size_t alignment, size_t size) {
-    if (size > heap_limit) return ENOMEM;
-    if (g_heap_left >= 0 && g_heap_left-- == 0) {
-        g_heap_failed = true;
-        return ENOMEM;
-    }
-    return __real_posix_memalign(block, alignment, size);
-}
 
 void check_allocation_failure(const char* type, const std::vector<LayerCase>& cases) {
     const Silence silence;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "failing_heap.h"
 #include "layer_test_private.h"
 
 #ifdef QUOLL_SANITIZED

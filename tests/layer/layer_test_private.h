@@ -103,9 +103,6 @@ private:
     LogLevel level_;
 };
 
-// A larger block of aligned memory is refused.
-extern size_t heap_limit;
-
 // The case table of each operator that has one.
 typedef std::map<std::string, const std::vector<LayerCase>*> CaseTables;
 const CaseTables& case_tables();

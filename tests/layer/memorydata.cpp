@@ -10,6 +10,8 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({}, ""),
     LayerCase({}, "0=5 1=3 2=16 22=3"),
     LayerCase({}, "0=5 1=3 22=4"),
+    LayerCase({}, "0=5 1=3 2=16 21=2 22=4"),
+    LayerCase({}, "0=5 1=3 11=2 2=3 21=2 22=5"),
 };
 QUOLL_LAYER_CASES(MemoryData, kCases)
 
@@ -25,6 +27,18 @@ TEST(MemoryData, integers) {
     EXPECT_EQ(200, ((const unsigned char*)got[0].channel(1).data)[0]);
     EXPECT_EQ(nullptr, make_layer("MemoryData", "0=6 22=3 21=0", {bits}));
     EXPECT_EQ(nullptr, make_layer("MemoryData", "0=6 22=1", {bits}));
+}
+
+TEST(MemoryData, bytes) {
+    Mat bytes(Shape(6, DType::s8));
+    for (int i = 0; i < 6; i++) ((signed char*)bytes.data)[i] = (signed char)(i * 50);
+    const std::vector<Mat> got =
+        run_layer(*make_layer("MemoryData", "0=3 1=2 21=2 22=5", {bytes}, 0), {});
+    ASSERT_EQ(1u, got.size());
+    ASSERT_EQ(Shape(3, 2, DType::u8), got[0].logical_shape());
+    EXPECT_EQ(250, ((const unsigned char*)got[0].data)[5]);
+    for (const char* params : {"0=6 21=2", "0=6 21=2 22=3"})
+        EXPECT_EQ(nullptr, make_layer("MemoryData", params, {bytes})) << params;
 }
 
 TEST(MemoryData, by_hand) {

@@ -41,9 +41,8 @@ def deploy(yml, folder, *args, code=0):
 def build(package, source, folder):
     (folder / 'main.cpp').write_text(source)
     lib = next((package / 'sdk/host').glob('lib*/**/libquoll.a'))
-    openmp = ['-fopenmp'] if 'QUOLL_OPENMP:BOOL=ON' in (BIN.parent / 'CMakeCache.txt').read_text() else []
     done = subprocess.run(['c++', '-std=c++11', '-Wall', '-Wextra', '-Werror', '-I', package / 'sdk/host/include', '-I',
-                           package / 'model', folder / 'main.cpp', lib, '-o', folder / 'main', *openmp],
+                           package / 'model', folder / 'main.cpp', lib, '-o', folder / 'main', '-pthread'],
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / 'main'

@@ -22,11 +22,9 @@ pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='compil
 
 def compile_program(source, folder, *flags):
     (folder / 'main.cpp').write_text(source)
-    # What the library was linked with; a build without OpenMP does without.
-    openmp = ['-fopenmp'] if 'QUOLL_OPENMP:BOOL=ON' in (BUILD / 'CMakeCache.txt').read_text() else []
     done = subprocess.run(['c++', '-std=c++11', '-Wall', '-Wextra', '-Werror', *flags, '-I', BUILD / 'generated/include',
                            '-I', BUILD / 'generated', folder / 'main.cpp', '-o', folder / 'main', BUILD / 'lib/libquoll.a',
-                           *openmp], capture_output=True, text=True, cwd=folder)
+                           '-pthread'], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / 'main'
 

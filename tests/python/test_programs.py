@@ -210,8 +210,6 @@ def test_bad_output(name, file, how, here):
     if how == 'full disk':  # of 64 bytes: every output is larger
         path = here / file
         limit = {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))}
-        if name == 'benchmark':
-            limit['env'] = {**os.environ, 'OMP_NUM_THREADS': '1'}
     else:
         path = {'no folder': here / 'none' / file, 'a folder': here / 'folder', 'full device': pathlib.Path('/dev/full'),
                 'an input': here / (files_of(name, 'in') or [''])[0]}[how]

@@ -1,10 +1,12 @@
 #include "quoll/cpu.h"
 
+#include <atomic>
 #include <cfloat>
 #include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,12 +16,10 @@
 #include <sched.h>
 #include <unistd.h>
 
-#if defined(_OPENMP)
-#include <omp.h>
-#endif
-
 #include "child_process.h"
+#include "quoll/platform.h"
 #include "quoll/log.h"
+#include "runtime/thread_pool.h"
 
 namespace {
 
@@ -131,25 +131,30 @@ TEST_F(Cpu, CacheSizesArePlausible) {
     }
 }
 
-// Runs `body` in a thread of its own, whose affinity and OpenMP settings go with it.
+// Runs `body` in a thread of its own, whose affinity, workers and settings go with it.
 template <typename Body>
 void in_a_thread(Body body) {
     std::thread(body).join();
 }
 
-// The affinity of each worker of the next parallel region.
+// A region in which each of `threads` threads takes part: a task ends when all have begun.
+void all_together(int threads, const std::function<void(int thread)>& body) {
+    std::atomic<int> begun(0);
+    const bool dynamic = quoll::get_dynamic_threads();
+    quoll::set_dynamic_threads(false);  // none is left out
+    quoll::run_tasks(threads, threads, [&](int64_t, int thread) {
+        body(thread);
+        begun++;
+        while (begun < threads) std::this_thread::yield();
+    });
+    quoll::set_dynamic_threads(dynamic);
+}
+
+// The affinity of each worker of the next region of as many threads as may be.
 std::vector<quoll::CpuSet> worker_affinities() {
-    std::vector<quoll::CpuSet> sets(1);
-#if defined(_OPENMP)
-#pragma omp parallel
-    {
-#pragma omp single
-        sets.resize(size_t(omp_get_num_threads()));
-        sets[size_t(omp_get_thread_num())] = kernel_affinity();
-    }
-#else
-    sets[0] = kernel_affinity();
-#endif
+    const int threads = quoll::get_omp_num_threads();
+    std::vector<quoll::CpuSet> sets((size_t)threads);
+    all_together(threads, [&](int thread) { sets[(size_t)thread] = kernel_affinity(); });
     return sets;
 }
 
@@ -167,7 +172,7 @@ TEST_F(Cpu, AffinityBindsTheThreadAndItsWorkers) {
             ASSERT_EQ(quoll::set_cpu_thread_affinity(all), 0);
             EXPECT_TRUE(kernel_affinity() == all);
             const std::vector<quoll::CpuSet> workers = worker_affinities();
-#if defined(_OPENMP)
+#if QUOLL_THREADS
             EXPECT_EQ(int(workers.size()), quoll::get_cpu_count());
 #endif
             for (const quoll::CpuSet& worker : workers) EXPECT_TRUE(worker == all);
@@ -176,7 +181,7 @@ TEST_F(Cpu, AffinityBindsTheThreadAndItsWorkers) {
     EXPECT_EQ(log, "");
 }
 
-#if defined(_OPENMP)
+#if QUOLL_THREADS
 // Workers that exist already are bound again, not only new ones.
 TEST_F(Cpu, AffinityRebindsWorkers) {
     const quoll::CpuSet all = quoll::get_cpu_thread_affinity_mask(0);
@@ -187,13 +192,12 @@ TEST_F(Cpu, AffinityRebindsWorkers) {
             if (all.is_enabled(cpu)) two.enable(cpu);
         for (int cpu = 0; cpu < quoll::kMaxCpus && one.num_enabled() < 1; cpu++)
             if (two.is_enabled(cpu)) one.enable(cpu);
-        quoll::set_omp_num_threads(2);
         cpu_set_t mask;
         CPU_ZERO(&mask);
         for (int cpu = 0; cpu < quoll::kMaxCpus; cpu++)
             if (one.is_enabled(cpu)) CPU_SET(cpu, &mask);
-#pragma omp parallel
-        sched_setaffinity(0, sizeof(mask), &mask);
+        quoll::set_omp_num_threads(2);
+        all_together(2, [&](int) { sched_setaffinity(0, sizeof(mask), &mask); });
         std::vector<quoll::CpuSet> workers = worker_affinities();
         ASSERT_EQ(workers.size(), 2u);
         for (const quoll::CpuSet& worker : workers) ASSERT_TRUE(worker == one);
@@ -201,7 +205,6 @@ TEST_F(Cpu, AffinityRebindsWorkers) {
         workers = worker_affinities();
         EXPECT_EQ(workers.size(), 2u);
         for (const quoll::CpuSet& worker : workers) EXPECT_TRUE(worker == two);
-        if (std::getenv("OMP_PROC_BIND")) return;  // OpenMP itself binds workers that start
         // Workers that start later inherit the binding.
         quoll::set_omp_num_threads(4);
         for (const quoll::CpuSet& worker : worker_affinities()) EXPECT_TRUE(worker == two);
@@ -254,7 +257,6 @@ void exit_with_count_of_one_processor() {
 }
 
 TEST(CpuProcess, CountsOnlyWhereItMayRun) {
-    if (std::getenv("OMP_PROC_BIND")) GTEST_SKIP() << "its places count";
     QUOLL_NEEDS_FRESH_PROCESS();
     EXPECT_EXIT(exit_with_count_of_one_processor(), testing::ExitedWithCode(1), "^$");
 }
@@ -274,45 +276,32 @@ TEST(CpuProcess, BindingDoesNotLoseProcessors) {
     EXPECT_EXIT(exit_with_loss_by_binding(), testing::ExitedWithCode(0), "^$");
 }
 
-void exit_with_count_when_bound_by_openmp() { std::exit(quoll::get_cpu_count()); }
-
-// OMP_PROC_BIND pins the main thread; that is not the limit of the process.
-TEST(CpuProcess, CountsAllPlacesOfOpenMP) {
-    QUOLL_NEEDS_FRESH_PROCESS();
-    if (std::getenv("OMP_PROC_BIND") && !testing::internal::InDeathTestChild())
-        GTEST_SKIP() << "this process is bound already";
-    setenv("OMP_PROC_BIND", "true", 1);
-    EXPECT_EXIT(exit_with_count_when_bound_by_openmp(),
-                testing::ExitedWithCode(quoll::get_cpu_count()), "");
-    unsetenv("OMP_PROC_BIND");
-}
-
-TEST_F(Cpu, OpenMPThreads) {
+TEST_F(Cpu, Threads) {
     in_a_thread([this] {
-#if defined(_OPENMP)
+#if QUOLL_THREADS
+        EXPECT_EQ(quoll::get_omp_num_threads(), quoll::get_cpu_count());
         for (int threads : {3, 1, 2}) {
             EXPECT_EQ(quoll::set_omp_num_threads(threads), 0);
             EXPECT_EQ(quoll::get_omp_num_threads(), threads);
             std::vector<int> seen(size_t(threads), 0), team(size_t(threads), 0);
-#pragma omp parallel
-            {
-                const size_t self = size_t(quoll::get_omp_thread_num());
-                seen[self]++;
-                team[self] = quoll::get_omp_num_threads();
-            }
+            all_together(threads, [&](int thread) {
+                EXPECT_EQ(quoll::get_omp_thread_num(), thread);
+                seen[(size_t)thread]++;
+                if (threads > 1) team[(size_t)thread] = quoll::get_omp_num_threads();
+            });
             EXPECT_EQ(seen, std::vector<int>(size_t(threads), 1));
-            EXPECT_EQ(team, std::vector<int>(size_t(threads), threads));
+            EXPECT_EQ(team, std::vector<int>(size_t(threads), threads > 1 ? threads : 0));
+            // No layer has more.
+            quoll::run_tasks(100, 8, [&](int64_t, int thread) { EXPECT_LT(thread, threads); });
         }
-        for (int dynamic : {1, 0}) {
+        EXPECT_EQ(quoll::get_omp_dynamic(), 1);
+        for (int dynamic : {0, 1}) {
             quoll::set_omp_dynamic(dynamic);
             EXPECT_EQ(quoll::get_omp_dynamic(), dynamic);
-            EXPECT_EQ(omp_get_dynamic(), dynamic);
         }
 #else
         EXPECT_EQ(quoll::set_omp_num_threads(3), 0);
         EXPECT_EQ(quoll::get_omp_num_threads(), 1);
-        quoll::set_omp_dynamic(1);
-        EXPECT_EQ(quoll::get_omp_dynamic(), 0);
 #endif
         EXPECT_EQ(quoll::get_omp_thread_num(), 0);
         const int before = quoll::get_omp_num_threads();

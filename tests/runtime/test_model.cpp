@@ -376,4 +376,77 @@ TEST_F(ModelTest, RefusesWrongWeights) {
     }
 }
 
+// data -> one -> two, which have the same weights in blocks of their own -> three, which has not.
+Model twins() {
+    Model model;
+    model.add("Input", "data", {}, {"data"});
+    const char* names[] = {"data", "one", "two", "three"};
+    for (int i = 1; i < 4; i++) {
+        ModelLayer& fc = model.add("InnerProduct", names[i], {names[i - 1]}, {names[i]});
+        EXPECT_EQ(fc.set("num_output", 16), 0);
+        EXPECT_EQ(fc.set("weight_data_size", 256), 0);
+        Mat weight(256);
+        for (int k = 0; k < 256; k++) weight[k] = (float)((k * 37 + (i == 3)) % 64 - 32) / 64.f;
+        fc.set_weight("weight_data", weight);
+    }
+    return model;
+}
+
+std::vector<float> answers(const Model& model, bool binary, const std::string& weights) {
+    quoll::Net net;
+    const std::string param = saved(model, binary ? kBinary : kText);
+    const unsigned char* p = (const unsigned char*)param.data();
+    const quoll::DataReaderFromMemory text(p, param.size());
+    EXPECT_EQ(binary ? net.load_param_bin(text) : net.load_param(text), 0) << g_log;
+    const unsigned char* w = (const unsigned char*)weights.data();
+    EXPECT_EQ(net.load_model(quoll::DataReaderFromMemory(w, weights.size())), 0) << g_log;
+    quoll::Extractor ex = net.create_extractor();
+    Mat in(16), out;
+    for (int i = 0; i < 16; i++) in[i] = (float)(i - 5);
+    const int last = (int)net.blobs().size() - 1;
+    EXPECT_EQ(ex.input(0, in), 0);
+    EXPECT_EQ(ex.extract(last, out), 0);
+    return std::vector<float>((float*)out, (float*)out + 16);
+}
+
+TEST_F(ModelTest, WeightsOfTheSameValuesAreWrittenOnceIfAsked) {
+    Model model = twins();
+    const std::string apart = saved(model, kWeights);
+    const std::vector<float> want = answers(model, false, apart);
+    EXPECT_EQ(apart.size(), 3u * (4 + 1024));
+    model.share_weights();
+    const std::string together = saved(model, kWeights);
+    EXPECT_EQ(together, apart.substr(0, 1028) + apart.substr(2 * 1028));
+    EXPECT_NE(saved(model, kText).find("two 0=16 2=256 -23328=2,1380010067,1\n"), std::string::npos)
+        << saved(model, kText);
+    for (bool binary : {false, true}) EXPECT_EQ(answers(model, binary, together), want);
+
+    Model again;
+    ASSERT_EQ(load(&again, kText, saved(model, kText)), 0) << g_log;
+    EXPECT_EQ(saved(again, kText), saved(model, kText)) << "without weights";
+    ASSERT_EQ(load(&again, kWeights, together), 0) << g_log;
+    EXPECT_EQ(saved(again, kText), saved(model, kText));
+    EXPECT_EQ(saved(again, kWeights), together);
+    quoll::Net net;
+    EXPECT_EQ(again.make_net(&net), 0) << g_log;
+}
+
+TEST_F(ModelTest, RefusesSharedWeightsThatAreNotThere) {
+    Model model = twins();
+    model.share_weights();
+    const std::string text = saved(model, kText), weights = saved(model, kWeights);
+    for (const char* number : {"2", "9", "-1", "2147483647"}) {
+        std::string damaged = text;
+        damaged.replace(damaged.find("67,1\n") + 3, 1, number);
+        Model loaded;
+        ASSERT_EQ(load(&loaded, kText, damaged), 0) << g_log;
+        EXPECT_LT(load(&loaded, kWeights, weights), 0) << number;
+        quoll::Net net;
+        const unsigned char* p = (const unsigned char*)damaged.data();
+        ASSERT_EQ(net.load_param(quoll::DataReaderFromMemory(p, damaged.size())), 0);
+        const unsigned char* w = (const unsigned char*)weights.data();
+        EXPECT_LT(net.load_model(quoll::DataReaderFromMemory(w, weights.size())), 0) << number;
+    }
+}
+
 }  // namespace

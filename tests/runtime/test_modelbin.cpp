@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "quoll/datareader.h"
+#include "quoll/datawriter.h"
 #include "quoll/modelbin.h"
 
 namespace {
@@ -73,6 +74,19 @@ std::vector<Form> forms() {
     all.push_back({"bf16", bf16, DType::f32});
     all.push_back({"int8", s8, DType::s8});
     all.push_back({"table", table, DType::f32});
+    // One scale a row, one a column, one for all.
+    const std::vector<int8_t> codes = {0, 2, -8, 3, -4, 5, 1};
+    const std::vector<float> scales = {1, 0.5f, 0.25f, 1, 1, 1, 127};
+    for (uint32_t tag : {0x38534F52u, 0x38534C43u}) {
+        std::string scaled = tagged(tag) + tagged(7);
+        append(&scaled, scales);
+        append(&scaled, codes);
+        all.push_back({tag == 0x38534F52u ? "rows" : "columns", scaled, DType::f32});
+    }
+    std::string scaled = tagged(0x38534F52) + tagged(1);
+    append(&scaled, std::vector<float>{1.f});
+    append(&scaled, bytes);
+    all.push_back({"scaled", scaled, DType::f32});
     return all;
 }
 
@@ -136,6 +150,28 @@ TEST(ModelBin, TruncationIsAnError) {
             EXPECT_TRUE(quoll::ModelBinFromDataReader(memory).load(7, 0).empty())
                 << form.name << " " << size;
         }
+    }
+}
+
+TEST(ModelBin, ScalesMustDivideTheWeight) {
+    for (uint32_t tag : {0x38534F52u, 0x38534C43u}) {
+        for (int scales : {0, -7, 3, 14, 2000000000}) {
+            const std::string bytes =
+                tagged(tag) + tagged((uint32_t)scales) + std::string(400, '\0');
+            PlainReader plain(bytes);
+            EXPECT_TRUE(quoll::ModelBinFromDataReader(plain).load(7, 0).empty()) << scales;
+        }
+    }
+}
+
+TEST(ModelBin, FormsAreWrittenAsTheyAreRead) {
+    for (const Form& form : forms()) {
+        const std::string bytes = form.bytes;
+        PlainReader plain(bytes);
+        std::vector<unsigned char> written;
+        const quoll::StoredWeight stored = quoll::ModelBinFromDataReader(plain).load_stored(7);
+        ASSERT_EQ(stored.save(quoll::DataWriterToMemory(&written), true), 0) << form.name;
+        EXPECT_EQ(std::string(written.begin(), written.end()), bytes) << form.name;
     }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <string>
 #include <thread>
@@ -196,6 +197,51 @@ TEST(Plan, sizes_that_depend_on_values) {
             EXPECT_EQ(row[0] + 2 * row[1] + 3 * row[2], out.row((int)i)[0]);
             EXPECT_EQ(row[2], out.row((int)i)[1]);
         }
+    }
+}
+
+// Products of blobs are planned once for their sizes, as those with weights are.
+TEST(Plan, products_of_blobs) {
+    class Algorithms : public LayerObserver {
+    public:
+        void planned(const Layer& layer, const LayerPlan* plan) override {
+            if (!layer.bottoms.empty()) plans[layer.name].push_back(plan);
+        }
+        void before(const Layer&) override {}
+        void after(const Layer&, const std::vector<Mat>&) override {}
+        std::map<std::string, std::vector<const LayerPlan*>> plans;
+    };
+    Net net;
+    net.opt.num_threads = 2;
+    ASSERT_EQ(0, net.load_param_mem("7767517\n5 5\n"
+                                    "Input q 0 1 q\nInput k 0 1 k\nInput v 0 1 v\n"
+                                    "SDPA attend 3 1 q k v a\nMatMul product 2 1 a k out 0=1\n"));
+    const unsigned char nothing[4] = {};
+    net.load_model(nothing, 0);
+    Algorithms algorithms;
+    std::map<int, Mat> answers;
+    for (int rows : {1, 40, 1, 70, 40}) {
+        Mat q(8, rows, 4), k(8, 30, 4), v(8, 30, 4);
+        for (Mat* m : {&q, &k, &v})
+            for (size_t i = 0; i < m->total(); i++) (*m)[i] = (float)((int)i * 37 % 101) / 101.f;
+        Extractor ex = net.create_extractor();
+        ex.set_layer_observer(&algorithms);
+        ASSERT_EQ(0, ex.input("q", q));
+        ASSERT_EQ(0, ex.input("k", k));
+        ASSERT_EQ(0, ex.input("v", v));
+        Mat out;
+        ASSERT_EQ(0, ex.extract("out", out));
+        ASSERT_TRUE(out.w == 30 && out.h == rows && out.c == 4);
+        if (answers.count(rows)) expect_same_bits(out, answers[rows], std::to_string(rows));
+        answers[rows] = out;
+    }
+    for (const char* name : {"attend", "product"}) {
+        const std::vector<const LayerPlan*>& plans = algorithms.plans[name];
+        ASSERT_EQ(5u, plans.size()) << name;
+        for (const LayerPlan* plan : plans) ASSERT_TRUE(plan) << name;
+        EXPECT_TRUE(plans[0] == plans[2] && plans[1] == plans[4]) << name << " was planned anew";
+        EXPECT_TRUE(plans[0] != plans[1] && plans[1] != plans[3]) << name;
+        EXPECT_NE(std::string(), plans[1]->algorithm()) << name;
     }
 }
 

@@ -24,5 +24,21 @@ TEST(ImageFile, png_comes_back_as_it_went) {
     EXPECT_LT(write_png("/nonexistent/folder/x.png", image), 0);
 }
 
+// Sizes that the file cannot hold are refused before memory is taken for them.
+TEST(ImageFile, pixels_have_to_be_there) {
+    const std::string path = testing::TempDir() + "quoll_image_file.pnm";
+    for (const char* text :
+         {"P6 0 3 255\n", "P5 4 4 255\n0123456789", "P6 32768 32768 255\n0123456789"}) {
+        FILE* fp = fopen(path.c_str(), "wb");
+        ASSERT_TRUE(fp);
+        fputs(text, fp);
+        fclose(fp);
+        Image image;
+        EXPECT_LT(read_image(path, &image), 0) << text;
+        EXPECT_TRUE(image.rgb.empty());
+    }
+    remove(path.c_str());
+}
+
 }  // namespace
 }  // namespace quoll

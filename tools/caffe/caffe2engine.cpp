@@ -67,8 +67,10 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
-    Model model;
-    std::string what;
-    if (convert(a, &model, &what) || write(a, model)) return log.fail("caffe2engine", what);
-    return 0;
+    return without_exceptions("caffe2engine", [&] {
+        Model model;
+        std::string what;
+        if (convert(a, &model, &what) || write(a, model)) return log.fail("caffe2engine", what);
+        return 0;
+    });
 }

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <exception>
+#include <new>
+
 #include <CLI/CLI.hpp>
 
 #include "common/progress.h"
@@ -180,6 +183,17 @@ int MessageLog::fail(const std::string& program, const std::string& what) {
     const std::string why = reason(), colon = what.empty() || why.empty() ? "" : ": ";
     fprintf(stderr, "%s: %s\n", program.c_str(), printable(what + colon + why).c_str());
     errors_.clear();
+    return 1;
+}
+
+int without_exceptions(const char* program, const std::function<int()>& run) {
+    try {
+        return run();
+    } catch (const std::bad_alloc&) {
+        fprintf(stderr, "%s: this needs more memory than there is\n", program);
+    } catch (const std::exception& e) {
+        fprintf(stderr, "%s: %s\n", program, e.what());
+    }
     return 1;
 }
 

@@ -2,6 +2,7 @@
 #ifndef QUOLL_TOOLS_CLI_H
 #define QUOLL_TOOLS_CLI_H
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -85,6 +86,9 @@ public:
 private:
     std::vector<std::string> errors_;
 };
+
+// What run() returns; 1 after a message when it throws, as when memory ends.
+int without_exceptions(const char* program, const std::function<int()>& run);
 
 }  // namespace quoll
 

@@ -102,40 +102,6 @@ int save_model_files(Model& model, const std::string& param, const std::string& 
     return write_bytes(bytes, files->add(bin), bin);
 }
 
-// "3,224,224"
-static bool parse_size(const std::string& text, Shape* shape) {
-    std::vector<int> axes;
-    const char* p = text.c_str();
-    for (;;) {
-        char* end;
-        errno = 0;
-        const long value = strtol(p, &end, 10);
-        if (end == p || errno || value < 1 || value > (1 << 24) || axes.size() == 4) return false;
-        axes.push_back((int)value);
-        if (*end == '\0') break;
-        if (*end != ',') return false;
-        p = end + 1;
-    }
-    *shape = Shape(1);
-    shape->dims = (int)axes.size();
-    for (size_t i = 0; i < axes.size(); i++) shape->set_size((int)i, axes[i]);
-    return true;
-}
-
-int parse_sizes(const std::vector<std::string>& texts, BlobSizes* sizes, std::string* why) {
-    for (const std::string& text : texts) {
-        const size_t at = text.rfind('=');
-        Shape shape;
-        if (at != std::string::npos && at > 0 && parse_size(text.substr(at + 1), &shape)) {
-            (*sizes)[text.substr(0, at)] = shape;
-            continue;
-        }
-        *why = "'" + text + "': expected NAME=SIZES, as data=3,224,224";
-        return -1;
-    }
-    return 0;
-}
-
 std::string grouped(int64_t number) {
     std::string text = std::to_string(number);
     for (int at = (int)text.size() - 3; at > (number < 0 ? 1 : 0); at -= 3) text.insert(at, ",");

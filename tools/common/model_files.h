@@ -29,10 +29,6 @@ int write_bytes(const std::vector<unsigned char>& bytes, const std::string& path
 // Writes a text file that the caller commits.
 int write_file(const std::string& target, const std::string& text, OutputFiles* files);
 
-// "NAME=3,224,224", the axes in NumPy's order (w; h,w; c,h,w; c,d,h,w), one for each entry.
-// 0, or -1 with a message in *why.
-int parse_sizes(const std::vector<std::string>& texts, BlobSizes* sizes, std::string* why);
-
 // "568,741,376"
 std::string grouped(int64_t number);
 // "(3,224,224)", "?" for a size that is not known.

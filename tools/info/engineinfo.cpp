@@ -6,6 +6,7 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
+#include "common/model_inputs.h"
 #include "info/model_diff.h"
 #include "info/picture.h"
 #include "info/report.h"
@@ -16,7 +17,8 @@ namespace {
 
 struct Arguments {
     std::string param, bin, json, html, svg;
-    std::vector<std::string> sizes, diff;
+    std::vector<std::string> diff;
+    InputArguments inputs;
     bool show_io = false, exec_plan = false, memory = false, brief = false;
     RunOptions run;
 };
@@ -33,9 +35,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
         .required();
     line->option("MODEL.bin", a->bin, "the weights");
-    line->option("--size", a->sizes,
-                 "NAME=C,H,W: size of an input, once for each that the model does not say")
-        .one_at_a_time();
+    a->inputs.add_shapes_to(line);
+    a->inputs.add_arrays_to(line);
     line->flag("--show-io", a->show_io, "inputs and outputs only");
     line->flag("--brief", a->brief, "no table of layers");
     line->flag("--exec-plan", a->exec_plan,
@@ -84,18 +85,30 @@ void print_text(const Arguments& a, const ModelReport& report) {
     fputs(text.c_str(), stdout);
 }
 
+// Sizes that are said, and those of arrays.
+int read_sizes(const Arguments& a, const Model& model, BlobSizes* sizes, std::string* why) {
+    const std::vector<ModelInput> inputs = inputs_of(model);
+    std::map<std::string, Mat> arrays;
+    const auto known = [&](const std::string& name) { return model.producer(name) >= 0; };
+    if (parse_shapes(a.inputs.shapes, inputs, sizes, why)) return *why = "--shape " + *why, -1;
+    if (read_arrays(a.inputs.arrays, inputs, known, &arrays, why))
+        return *why = "--input " + *why, -1;
+    for (const auto& array : arrays) (*sizes)[array.first] = array.second.logical_shape();
+    return 0;
+}
+
 int run(const Arguments& a, MessageLog* log) {
     const auto fail = [&](const std::string& what) { return log->fail("engineinfo", what); };
     std::string why;
     BlobSizes sizes;
     Option opt;
     if (a.run.apply(&opt, &why)) return fail(why);
-    if (parse_sizes(a.sizes, &sizes, &why)) return fail("--size " + why);
     Model model;
     if (load_model_files(a.param, a.bin, &model)) return fail("cannot load " + a.param);
+    if (read_sizes(a, model, &sizes, &why)) return fail(why);
     if (!a.diff.empty()) return print_diff(a, model, log);
     for (const auto& size : sizes)
-        if (model.producer(size.first) < 0) return fail("--size: no blob '" + size.first + "'");
+        if (model.producer(size.first) < 0) return fail("--shape: no blob '" + size.first + "'");
     ModelReport report;
     report.path = a.param, report.model = &model;
     report.has_weights = !a.bin.empty();

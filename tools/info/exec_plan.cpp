@@ -56,6 +56,7 @@ public:
     struct Step {
         std::string algorithm;  // "" where there was no choice
         StepLayout layout;
+        std::vector<std::string> surprises;
     };
     void planned(const Layer& layer, const LayerPlan* plan) override {
         if (plan) steps_[&layer].algorithm = plan->algorithm();
@@ -65,6 +66,9 @@ public:
         if (layout) step.layout = *layout;
         if (layout && layout->memory && memories_.insert(layout->memory).second)
             add(*layout->memory);
+    }
+    void unexpected(const Layer& layer, const char* what) override {
+        steps_[&layer].surprises.push_back(what);
     }
     void before(const Layer&) override {}
     void after(const Layer& layer, const std::vector<Mat>& made) override {
@@ -114,6 +118,8 @@ public:
         choose_kernels(layer, *step, &p);
         if (layout.known) note_conversions(layout, &p);
         note_outputs(layer, layout, &p);
+        for (const std::string& what : step->surprises)
+            p.notes.push_back("not as planned: " + what);
         return p;
     }
 
@@ -190,6 +196,9 @@ private:
             if (layout.makes[i].shape.dtype != layout.outputs[i].shape.dtype)
                 p->notes.push_back(std::string("makes f32: narrowed to ") +
                                    dtype_name(layout.outputs[i].shape.dtype) + " behind it");
+        for (size_t i = 0; i < layout.makes.size(); i++)
+            if (layout.makes[i].elempack != layout.outputs[i].elempack)
+                p->notes.push_back("all that read it take planar blobs: unpacked behind it");
         if (layout.batch > 1) p->notes.push_back("takes one item of a batch at a time");
     }
 

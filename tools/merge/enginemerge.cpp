@@ -91,6 +91,7 @@ int run(const Arguments& a, MessageLog* log) {
     const size_t models = a.files.size() / 2 - 1;
     Model whole;
     Taken taken;
+    bool shares = false;
     const std::vector<std::string> inputs(a.files.begin(), a.files.end() - 2);
     Progress progress("merge", (long long)models);
     for (size_t i = 0; i < models; i++) {
@@ -100,7 +101,9 @@ int run(const Arguments& a, MessageLog* log) {
             return fail("cannot load " + a.files[2 * i]);
         const std::string prefix = i < a.prefixes.size() ? a.prefixes[i] : stem(a.files[2 * i]);
         append(&part, prefix, a.always, &taken, &whole);
+        shares = shares || part.shares_weights();
     }
+    if (shares) whole.share_weights();
     OutputFiles files(inputs);
     const std::string &param = a.files[2 * models], &bin = a.files[2 * models + 1];
     if (save_model_files(whole, param, bin, &files) || files.commit()) return fail("");

@@ -12,6 +12,7 @@
 #include "onnx/converter.h"
 #include "onnx/functions.h"
 #include "onnx/fuse.h"
+#include "onnx/limits.h"
 #include "onnx/suggest.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
@@ -40,7 +41,7 @@ public:
             if (!c.find_value(t.first)) c.add_constant(t.first, t.second);
         const std::vector<const Node*> order = sorted_nodes();
         Fusion fusion(graph_, options_.outputs, cut_, converter_.get());
-        for (size_t i = 0; i < order.size(); i++) {
+        for (size_t i = 0; i < order.size() && !beyond_limits_; i++) {
             if (options_.progress) options_.progress(i, order.size());
             run_node(*order[i], &fusion);
         }
@@ -225,6 +226,9 @@ private:
         // A file may ask for anything; what no check has foreseen is that node's error.
         try {
             if (!fusion->run(node)) converter_->run_node(node);
+        } catch (const LimitError& e) {
+            refuse(e.what());
+            beyond_limits_ = true;  // so would be the next
         } catch (const std::bad_alloc&) {
             refuse("it needs more memory than there is");
         } catch (const std::exception& e) {
@@ -238,12 +242,15 @@ private:
     std::shared_ptr<Converter> converter_;
     OnnxResult* result_;
     std::set<std::string> cut_;
+    bool beyond_limits_ = false;
 };
 
 // What else reading and converting throw, as running out of memory, is an error of the file.
 template <class Convert>
-int without_exceptions(const std::string& what, Convert convert) {
+int without_exceptions(const std::string& what, const OnnxOptions& options, Convert convert) {
+    std::unique_ptr<Limits> limits;
     try {
+        if (options.limits) limits.reset(new Limits);
         return convert();
     } catch (const std::bad_alloc&) {
         QUOLL_LOGE("[onnx] %s: needs more memory than there is", what.c_str());
@@ -264,7 +271,7 @@ int convert_source(bool is_read, const OnnxModel& source, const std::string& why
 }  // namespace
 
 int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result) {
-    return without_exceptions(path, [&] {
+    return without_exceptions(path, options, [&] {
         OnnxModel source;
         std::string why;
         const bool is_read = read_onnx(path, &source, &why);
@@ -274,7 +281,7 @@ int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult
 
 int convert_onnx(const void* data, size_t size, const std::string& folder,
                  const OnnxOptions& options, OnnxResult* result) {
-    return without_exceptions("the model in memory", [&] {
+    return without_exceptions("the model in memory", options, [&] {
         OnnxModel source;
         std::string why;
         const bool is_read = read_onnx(data, size, folder, &source, &why);
@@ -284,18 +291,25 @@ int convert_onnx(const void* data, size_t size, const std::string& folder,
 
 std::string suggest_options(const std::string& path, const OnnxOptions& options, double seconds) {
     const auto begin = std::chrono::steady_clock::now();
-    OnnxModel source;
-    std::string why;
-    if (!read_onnx(path, &source, &why)) return "";
     const LogLevel level = get_log_level();
     set_log_level(kLogOff);
     std::string found;
+    OnnxModel source;
+    const int read = without_exceptions(path, options, [&] {
+        std::string why;
+        return read_onnx(path, &source, &why) ? kOk : kError;
+    });
+    if (read != kOk) {
+        set_log_level(level);
+        return "";
+    }
     for (OnnxOptions& candidate : candidate_options(source, options)) {
         const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
         if (!found.empty() || (seconds > 0 && passed.count() > seconds)) break;
         candidate.progress = nullptr;
         OnnxResult result;
-        if (Conversion(candidate, source, &result).run() == kOk)
+        if (without_exceptions(path, options,
+                               [&] { return Conversion(candidate, source, &result).run(); }) == kOk)
             found = option_text(options, candidate);
     }
     set_log_level(level);

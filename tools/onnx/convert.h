@@ -40,6 +40,8 @@ struct OnnxOptions {
     DType storage = DType::f32;
     // Layers are called after the nodes that they come from, not after their first output.
     bool keep_names = false;
+    // Refuse files that ask for far more nodes or computed constants than they hold themselves.
+    bool limits = true;
     // Told how many of the nodes have been converted; from the thread that converts.
     std::function<void(size_t done, size_t total)> progress;
 };

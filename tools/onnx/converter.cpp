@@ -44,8 +44,12 @@ static std::string clean(const std::string& wish) {
 
 std::string Converter::unique(const std::string& wish) {
     const std::string base = clean(wish);
-    std::string name = base;
-    for (int i = 1; !names_.insert(name).second; i++) name = base + "_" + std::to_string(i);
+    if (names_.insert(base).second) return base;
+    // Iterations of a loop ask for the same name again and again.
+    int& next = next_numbers_[base];
+    std::string name;
+    do name = base + "_" + std::to_string(++next);
+    while (!names_.insert(name).second);
     return name;
 }
 
@@ -245,16 +249,18 @@ bool Converter::run_newest(const Node& node) {
 }
 
 bool Converter::fold(const Node& node, const OpEntry& entry) {
-    // A folded tensor may be larger than what it came from, but not by much.
+    // A folded tensor may be larger than what it came from, read once, but not by much.
     const size_t kMostGrowth = 1 << 22;
     if (node.inputs.empty()) return false;
     for (const auto& attribute : node.attributes)
         if (attribute.second.g) return false;  // a subgraph reads more than the node's inputs
     size_t values = 0;
+    std::set<const unsigned char*> counted;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : find_value(name);
         if (!name.empty() && !v->is_constant()) return false;
-        if (v) values += v->constant->count();
+        if (v && v->constant->count() && counted.insert(v->constant->bytes()).second)
+            values += v->constant->count();
     }
     Report unused;
     Converter scratch(opsets_, &unused);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "graph/model.h"
@@ -246,7 +248,8 @@ private:
     std::map<std::string, int> opsets_;
     Report* report_;
     std::map<std::string, std::unique_ptr<Value>> values_;
-    std::set<std::string> names_;
+    std::unordered_set<std::string> names_;
+    std::unordered_map<std::string, int> next_numbers_;  // of names that are taken
     Sizes sizes_;
     std::vector<std::string> conditions_;  // of choices
     std::map<int, int> assumed_;           // which of two, by choice

@@ -307,7 +307,13 @@ std::string Converter::constant_blob(Value* v, const Form& form, const std::vect
     if (n > 2) data.set("c", (int)dims[0].value);
     if (!is_float(t.type)) data.set("type", std::min(cast_code(t.type), 5));
     size_t limited = 0;
-    data.set_weight("data", t.bits(&limited));
+    if (is_byte(t.type)) {
+        data.set("load_type", 2);
+        data.set_weight("data",
+                        Mat((int)t.count(), const_cast<unsigned char*>(t.bytes()), (size_t)1u));
+    } else {
+        data.set_weight("data", t.bits(&limited));
+    }
     kept_.push_back(t);
     if (limited) note("integers beyond 32 bits were limited (" + v->name + ")");
     return data.outputs[0];

@@ -1,7 +1,12 @@
 #include "onnx/functions.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
 #include <set>
+#include <unordered_map>
+
+#include "onnx/limits.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -9,10 +14,16 @@ namespace onnx_tool {
 namespace {
 
 const int kMostLevels = 32;
-// Nodes after inlining; the largest models have some ten thousand.
-const size_t kMostNodes = 1 << 22;
 
 typedef std::map<std::string, std::string> Names;
+
+// A node, and one more for each kilobyte of names that it gets.
+int64_t node_size(const Node& node, size_t prefix) {
+    size_t bytes = 0;
+    for (const auto* list : {&node.inputs, &node.outputs})
+        for (const std::string& name : *list) bytes += name.size() + prefix;
+    return 1 + (int64_t)(bytes >> 10);
+}
 
 class Inliner {
 public:
@@ -30,12 +41,13 @@ public:
                 out->push_back(node);
                 if (!run_subgraphs(level, &out->back())) return false;
             } else {
+                // A call counts as a node, and a node with long names as several.
+                const size_t prefix = node.label().size();
+                for (const Node& inner : found->second.nodes)
+                    Limits::spend_nodes(node_size(inner, prefix));
+                Limits::spend_nodes(1);
                 std::vector<Node> body = instantiate(found->second, node);
                 if (!run(body, level + 1, out)) return false;
-            }
-            if (out->size() > kMostNodes) {
-                *why_ = "functions make more than " + std::to_string(kMostNodes) + " nodes";
-                return false;
             }
         }
         return true;
@@ -142,31 +154,38 @@ void add_reads(const Node& node, std::vector<std::string>* names) {
 }
 
 std::vector<const Node*> in_order(const std::vector<const Node*>& nodes) {
-    std::set<std::string> awaited;  // what nodes that are left make
-    for (const Node* n : nodes) awaited.insert(n->outputs.begin(), n->outputs.end());
-    awaited.erase("");
-    std::vector<const Node*> order, left = nodes;
-    while (!left.empty()) {
-        std::vector<const Node*> later;
-        for (const Node* n : left) {
-            std::vector<std::string> reads;
-            add_reads(*n, &reads);
-            const bool waits = std::any_of(reads.begin(), reads.end(), [&](const std::string& i) {
-                return awaited.count(i) != 0;
-            });
-            if (waits) {
-                later.push_back(n);
-                continue;
+    std::unordered_map<std::string, size_t> maker;
+    for (size_t i = 0; i < nodes.size(); i++)
+        for (const std::string& o : nodes[i]->outputs)
+            if (!o.empty()) maker[o] = i;
+    // Of those that wait for nothing, the first one comes next.
+    std::vector<int> waits(nodes.size(), 0);
+    std::vector<std::vector<size_t>> readers(nodes.size());
+    for (size_t i = 0; i < nodes.size(); i++) {
+        std::vector<std::string> reads;
+        add_reads(*nodes[i], &reads);
+        std::set<size_t> makers;
+        for (const std::string& name : reads) {
+            const auto found = maker.find(name);
+            if (found != maker.end() && makers.insert(found->second).second) {
+                readers[found->second].push_back(i);
+                waits[i]++;
             }
-            order.push_back(n);
-            for (const std::string& o : n->outputs) awaited.erase(o);
         }
-        if (later.size() == left.size()) {  // they wait for one another
-            order.insert(order.end(), later.begin(), later.end());
-            break;
-        }
-        left.swap(later);
     }
+    std::priority_queue<size_t, std::vector<size_t>, std::greater<size_t>> ready;
+    for (size_t i = 0; i < nodes.size(); i++)
+        if (waits[i] == 0) ready.push(i);
+    std::vector<const Node*> order;
+    while (!ready.empty()) {
+        const size_t i = ready.top();
+        ready.pop();
+        order.push_back(nodes[i]);
+        for (size_t reader : readers[i])
+            if (--waits[reader] == 0) ready.push(reader);
+    }
+    for (size_t i = 0; i < nodes.size(); i++)  // those that wait for one another
+        if (waits[i] > 0) order.push_back(nodes[i]);
     return order;
 }
 

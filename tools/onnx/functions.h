@@ -14,7 +14,8 @@ struct Function {
 typedef std::map<std::string, Function> Functions;  // by "domain::name"
 
 // Puts the nodes of functions in place of the nodes that call them, functions within functions
-// included. False, with a message, when a function calls itself or grows without bound.
+// included. False, with a message, when a function calls itself; LimitError (limits.h) when they
+// grow without bound.
 bool inline_functions(const Functions& functions, Graph* graph, std::string* why);
 
 // Gives a node's inputs and outputs other names, and those that its subgraphs take from outside;

@@ -14,6 +14,7 @@
 #include "common/progress.h"
 #include "common/sha256.h"
 #include "onnx/check_script.h"
+#include "onnx/compact.h"
 #include "onnx/convert.h"
 #include "quoll/log.h"
 
@@ -25,7 +26,7 @@ struct Arguments {
     std::string onnx, param, bin, report, page_to_check;
     std::vector<std::string> shapes, constants, inputs, outputs;
     bool operators = false, fp16 = false, bf16 = false, keep_names = false, check = false;
-    bool sha256 = false, suggest = false;
+    bool sha256 = false, suggest = false, ncnn = false, no_limits = false;
 };
 
 const char kFooter[] =
@@ -50,6 +51,8 @@ void add_options(CommandLine* line, Arguments* a) {
                                           "store weights as float16 where it can "
                                           "hold them");
     line->flag("--bf16", a->bf16, "store weights as bfloat16").excludes(fp16);
+    line->flag("--ncnn", a->ncnn,
+               "weights as ncnn reads them: those that nodes share are written for each of them");
     line->flag("--keep-names", a->keep_names,
                "call layers after the nodes that they come from, not after their outputs");
     line->flag("--check", a->check,
@@ -59,6 +62,8 @@ void add_options(CommandLine* line, Arguments* a) {
         "--suggest", a->suggest,
         "where the model cannot be converted: try sizes and constants, however long it takes, "
         "and print the options with which it can");
+    line->flag("--no-limits", a->no_limits,
+               "convert a model however many nodes and constants its functions and loops make");
     line->flag("--sha256", a->sha256, "print the SHA-256 of the three files");
     line->option("--report", a->report, "FILE: what was done, and how often");
     line->flag("--operators", a->operators, "print the table of supported operators");
@@ -150,6 +155,7 @@ int check_model(const Arguments& a, MessageLog* log) {
     std::vector<std::string> words = {"python3", "-c",    kCheckScript, runner(),
                                       a.onnx,    a.param, a.bin};
     words.insert(words.end(), a.shapes.begin(), a.shapes.end());
+    for (const std::string& constant : a.constants) words.push_back("constant:" + constant);
     fflush(nullptr);
     const int code = run_process(words, "", "");
     if (code == 0) return 0;
@@ -176,6 +182,7 @@ int run(const Arguments& a, MessageLog* log) {
     options.outputs = a.outputs;
     options.storage = a.fp16 ? DType::f16 : a.bf16 ? DType::bf16 : DType::f32;
     options.keep_names = a.keep_names;
+    options.limits = !a.no_limits;
     for (const std::string& text : a.shapes) {
         if (parse_shape(text, &options)) continue;
         fprintf(stderr, "onnx2engine: --shape %s: expected NAME=SIZE,SIZE,...\n", text.c_str());
@@ -200,6 +207,9 @@ int run(const Arguments& a, MessageLog* log) {
         list_problems(result.problems);
         return suggest(a, options);
     }
+    if (onnx_tool::compact_weights(&result.model, !a.ncnn) != 0)
+        return log->fail("onnx2engine", "cannot convert " + a.onnx);
+    if (!a.ncnn) result.model.share_weights();
     for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
     OutputFiles files({a.onnx});
     const std::string param = files.add(a.param), bin = files.add(a.bin);
@@ -234,5 +244,5 @@ int main(int argc, char** argv) {
         return 2;
     }
     MessageLog log;
-    return run(a, &log);
+    return without_exceptions("onnx2engine", [&] { return run(a, &log); });
 }

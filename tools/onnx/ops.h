@@ -33,6 +33,7 @@ OpTable signal_ops();
 OpTable newer_ops();
 OpTable deform_ops();
 OpTable sequence_ops();
+OpTable ml_ops();
 
 // Inputs spread to a common shape, as NumPy broadcasts.
 struct Broadcast {

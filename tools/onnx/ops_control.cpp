@@ -5,6 +5,7 @@
 #include <set>
 
 #include "onnx/functions.h"
+#include "onnx/limits.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
 
@@ -14,6 +15,8 @@ namespace onnx_tool {
 typedef std::vector<std::string> Strings;
 
 bool run_body(Op& op, const Graph& body, const Strings& inputs, Strings* outputs) {
+    Limits::spend_nodes(1 +
+                        (int64_t)body.nodes.size() * (1 + (int64_t)(op.node.label().size() >> 8)));
     std::map<std::string, std::string> names;
     const std::string prefix = op.node.label() + "/";
     for (size_t i = 0; i < body.inputs.size() && i < inputs.size(); i++)
@@ -331,16 +334,37 @@ int unroll(Op& op, const Graph& body, size_t states, int64_t count, int64_t goin
     return 1;
 }
 
-// A loop at run time. Sequences that it carries begin empty, and each iteration appends one item:
-// they are scans.
+// Carried value i comes out of each iteration as it went in.
+bool is_invariant(const Graph& body, size_t i) {
+    if (1 + i >= body.outputs.size() || 2 + i >= body.inputs.size()) return false;
+    std::string name = body.outputs[1 + i].name;
+    for (size_t hops = 0; hops <= body.nodes.size(); hops++) {
+        if (name == body.inputs[2 + i].name) return true;
+        const auto maker = std::find_if(body.nodes.begin(), body.nodes.end(), [&](const Node& n) {
+            return n.op == "Identity" && n.inputs.size() == 1 && n.outputs.size() == 1 &&
+                   n.outputs[0] == name;
+        });
+        if (maker == body.nodes.end()) return false;
+        name = maker->inputs[0];
+    }
+    return false;
+}
+
+// A loop at run time. Values that it hands on unchanged are read by the body as any other of the
+// graph, so that weights among them stay constants. Sequences that it carries begin empty, and each
+// iteration appends one item: they are scans.
 bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, size_t scans) {
     LoopPlan plan;
     plan.count = op.has(0) ? op.node.inputs[0] : "";
     plan.condition = op.has(1) ? op.node.inputs[1] : "";
     std::vector<int> sequences;
+    std::vector<char> fixed(carried.size(), 0);
     for (size_t i = 0; i < carried.size(); i++) {
         const Value* v = op.c.find_value(carried[i]);
-        if (!v->sequence) {
+        if (!v->sequence && is_invariant(body, i)) {
+            fixed[i] = 1;
+            if (op.wants((int)i)) op.alias((int)i, op.c.find_value(carried[i]));
+        } else if (!v->sequence) {
             plan.states.push_back(carried[i]);
             plan.outputs.push_back((int)i);
         } else if (!v->items.empty() || v->open || !v->stacked.empty()) {
@@ -356,9 +380,10 @@ bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, s
     plan.body = [&](const Strings& inputs, Strings* outputs) {
         Strings all(inputs.begin(), inputs.begin() + 2), made, items;
         size_t next = 2;
-        for (const std::string& name : carried) {
+        for (size_t i = 0; i < carried.size(); i++) {
+            const std::string& name = carried[i];
             if (!op.c.find_value(name)->sequence) {
-                all.push_back(inputs[next++]);
+                all.push_back(fixed[i] ? name : inputs[next++]);
                 continue;
             }
             Value* open = op.c.add_value(op.c.unique_value(name + "/open"));
@@ -370,7 +395,7 @@ bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, s
         for (size_t i = 0; i < carried.size(); i++) {
             const Value* v = op.c.find_value(made[1 + i]);
             if (!op.c.find_value(carried[i])->sequence) {
-                outputs->push_back(made[1 + i]);
+                if (!fixed[i]) outputs->push_back(made[1 + i]);
             } else if (!v->open || v->items.size() != 1) {
                 return op.fail("an iteration appends %zu items to %s, expected one",
                                v->items.size(), carried[i].c_str());

@@ -41,10 +41,10 @@ Value* as_int8(Op& op, Value* x) {
     if (Value* twin = x->coded.empty() ? nullptr : op.c.find_value(x->coded)) return twin;
     const std::string from = op.blob(x);
     if (from.empty()) return nullptr;
-    ModelLayer& cast = op.emit("CastTo", {from});
+    ModelLayer& cast = op.c.emit("CastTo", {from}, x->name + "_float");
     cast.set("to", 0);
     const std::string floats = cast.outputs[0];
-    ModelLayer& layer = op.emit("AffineQuantize", {floats});
+    ModelLayer& layer = op.c.emit("AffineQuantize", {floats}, x->name + "_int8");
     layer.set("zero_point", -128);
     Value* twin = add_int8(op, x->shape, x->form, layer.outputs[0]);
     x->coded = twin->name;
@@ -56,7 +56,7 @@ bool publish(Op& op, ElementType type, Value* q) {
     if (type == ElementType::kInt8) return op.alias(0, q) != nullptr;
     const std::string from = op.blob(q);
     if (from.empty()) return false;
-    ModelLayer& layer = op.emit("AffineDequantize", {from});
+    ModelLayer& layer = op.c.emit("AffineDequantize", {from}, op.node.outputs[0] + "_float");
     layer.set("zero_point", -128);
     const std::string floats = layer.outputs[0];
     ModelLayer& cast = op.emit("CastTo", {floats});
@@ -163,7 +163,11 @@ bool quantize_as_int8(Op& op, ElementType type) {
     Value* x = op.in(0);
     AffineScale top;
     if (x->is_constant() || !x->floats() || !read_affine(op, type, &top)) return false;
-    Value* q = quantized(op, x, top);
+    // A blob of the node's name holds the node's values: of uint8 ones it is not that of int8.
+    Node twin = op.node;
+    if (type != ElementType::kInt8) twin.outputs[0] += "_int8";
+    Op inner(op.c, twin, op.opset);
+    Value* q = quantized(inner, x, top);
     return q && publish(op, type, q);
 }
 
@@ -183,6 +187,28 @@ bool dequantize_int8(Op& op) {
     return true;
 }
 
+// Values less their zero points, one for all or for each `inner` values in turn; false if one does
+// not fit.
+static bool less_zeros(const Tensor& x, const std::vector<int64_t>& zeros, size_t inner,
+                       Tensor* to) {
+    const size_t count = x.count();
+    if (zeros.size() == 1) inner = count;
+    int8_t* const values = (int8_t*)to->bytes();
+    bool fits = true;
+    with_values(x, [&](const auto* v) {
+        for (size_t begin = 0, row = 0; begin < count; begin += inner, row++) {
+            const int64_t zero = zeros[row % zeros.size()];
+            const size_t end = std::min(count, begin + inner);
+            for (size_t i = begin; i < end; i++) {
+                const int value = (int)((int64_t)v[i] - zero);
+                fits = fits && value == (int8_t)value;
+                values[i] = (int8_t)value;
+            }
+        }
+    });
+    return fits;
+}
+
 std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor& scale,
                                                    const Tensor* zero, int64_t axis) {
     const size_t scales = scale.count(), zeros = zero ? zero->count() : 1;
@@ -199,13 +225,8 @@ std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor
     for (float s : weight->scales)
         if (!usable_scale(s)) return nullptr;
     weight->values = Tensor(ElementType::kInt8, x.dims);
-    for (size_t i = 0; i < x.count(); i++) {
-        const size_t at = zeros == 1 ? 0 : i / inner % zeros;
-        const int64_t value = x.int_at(i) - (zero ? zero->int_at(at) : 0);
-        if (value < -128 || value > 127) return nullptr;
-        weight->values.set_int(i, value);
-    }
-    return weight;
+    const std::vector<int64_t> offsets = zero ? zero->ints() : std::vector<int64_t>{0};
+    return less_zeros(x, offsets, inner, &weight->values) ? weight : nullptr;
 }
 
 bool is_integer_weight(const Tensor& x, const Tensor& scale, const Tensor* zero) {
@@ -295,8 +316,7 @@ struct Converted {
 void set_weights(ModelLayer* layer, const Tensor& weights, const std::vector<float>& scales,
                  int outputs) {
     Mat values((int)weights.count(), (size_t)1u), factors(outputs);
-    for (size_t i = 0; i < weights.count(); i++)
-        ((signed char*)values.data)[i] = (signed char)weights.int_at(i);
+    memcpy(values.data, weights.bytes(), weights.count());
     for (int p = 0; p < outputs; p++) factors[p] = 1.f / scales[scales.size() == 1 ? 0 : (size_t)p];
     layer->set_weight("weight_data", values);
     layer->set_weight("weight_data_int8_scales", factors);

@@ -13,6 +13,7 @@
 
 #include "onnx/functions.h"
 #include "onnx/graph.h"
+#include "onnx/limits.h"
 #include "onnx/tensor_reader.h"
 
 namespace quoll {
@@ -107,6 +108,7 @@ bool Reader::attribute(onnx::AttributeProto* from, int level, Attribute* to) {
 }
 
 bool Reader::node(onnx::NodeProto* from, int level, Node* to) {
+    Limits::add_nodes_of_file(1);
     to->name = from->name(), to->op = from->op_type();
     to->domain = from->domain() == "ai.onnx" ? "" : from->domain();
     to->inputs.assign(from->input().begin(), from->input().end());

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "layer/common/elementtype.h"
+#include "onnx/limits.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -58,6 +59,7 @@ int64_t element_count(const std::vector<int64_t>& dims) {
 
 Tensor::Tensor(ElementType type, const std::vector<int64_t>& dims)
     : type(type), dims(dims), data_(std::make_shared<std::vector<unsigned char>>()) {
+    Limits::spend_bytes((int64_t)(count() * value_size()));
     data_->resize(count() * value_size());
 }
 
@@ -95,9 +97,20 @@ std::vector<int64_t> Tensor::ints() const {
     return values;
 }
 
+// Values as they are held into others as they are held, the way set_int and set_float do it.
+template <class From>
+static void convert(const From* from, size_t count, float* to) {
+    for (size_t i = 0; i < count; i++) to[i] = (float)from[i];
+}
+template <class From, class To>
+static void convert(const From* from, size_t count, To* to) {
+    for (size_t i = 0; i < count; i++) to[i] = (To)(int64_t)from[i];
+}
+
 std::vector<float> Tensor::floats() const {
     std::vector<float> values(count());
-    for (size_t i = 0; i < values.size(); i++) values[i] = float_at(i);
+    if (!values.empty())
+        with_values(*this, [&](const auto* v) { convert(v, values.size(), values.data()); });
     return values;
 }
 
@@ -130,16 +143,30 @@ Tensor Tensor::cast(ElementType to) const {
     const bool wraps = bits_of(to) < 32 || to == ElementType::kInt32;
     if ((is_float(to) && is_float(type)) || (wide && !wraps)) return t;
     t = Tensor(to, dims);
-    for (size_t i = 0; i < count(); i++) {
-        if (is_float(to))
-            t.set_float(i, float_at(i));
-        else if (to == ElementType::kBool)
+    const size_t values = count();
+    if (is_float(to) && values) {
+        with_values(*this, [&](const auto* v) { convert(v, values, (float*)t.bytes()); });
+        return t;
+    }
+    for (size_t i = 0; i < values; i++) {
+        if (to == ElementType::kBool)
             t.set_int(i, is_float(type) ? float_at(i) != 0.f : int_at(i) != 0);
         else
             t.set_int(i, wraps ? (int64_t)low_bits(*element_info((int)to), (uint32_t)int_at(i))
                                : int_at(i));
     }
     return t;
+}
+
+// A matrix, in blocks that fit the cache.
+template <class T>
+static void transpose_matrix(const T* from, int64_t rows, int64_t columns, T* to) {
+    const int64_t kBlock = 32;
+    for (int64_t y = 0; y < rows; y += kBlock)
+        for (int64_t x = 0; x < columns; x += kBlock)
+            for (int64_t j = y; j < std::min(rows, y + kBlock); j++)
+                for (int64_t i = x; i < std::min(columns, x + kBlock); i++)
+                    to[i * rows + j] = from[j * columns + i];
 }
 
 Tensor Tensor::transposed(const std::vector<int>& perm) const {
@@ -150,19 +177,18 @@ Tensor Tensor::transposed(const std::vector<int>& perm) const {
     for (int i = 0; i < n; i++) sizes[i] = dims[perm[i]], steps[i] = in_steps[perm[i]];
     Tensor t(type, sizes);
     const size_t bytes_each = value_size();
-    if (n == 2 && perm[0] == 1 && bytes_each == 4) {  // a matrix, in blocks that fit the cache
-        const int64_t kBlock = 32, rows = dims[0], columns = dims[1];
-        const uint32_t* from = (const uint32_t*)bytes();
-        uint32_t* to = (uint32_t*)t.bytes();
-        for (int64_t y = 0; y < rows; y += kBlock)
-            for (int64_t x = 0; x < columns; x += kBlock)
-                for (int64_t j = y; j < std::min(rows, y + kBlock); j++)
-                    for (int64_t i = x; i < std::min(columns, x + kBlock); i++)
-                        to[i * rows + j] = from[j * columns + i];
+    if (n == 2 && perm[0] == 1) {
+        if (bytes_each == 4)
+            transpose_matrix((const uint32_t*)bytes(), dims[0], dims[1], (uint32_t*)t.bytes());
+        else if (bytes_each == 1)
+            transpose_matrix(bytes(), dims[0], dims[1], t.bytes());
+        else
+            transpose_matrix((const uint64_t*)bytes(), dims[0], dims[1], (uint64_t*)t.bytes());
         return t;
     }
+    const size_t values = count();
     int64_t at = 0;
-    for (size_t i = 0; i < count(); i++) {
+    for (size_t i = 0; i < values; i++) {
         memcpy(t.bytes() + i * bytes_each, bytes() + at * bytes_each, bytes_each);
         for (int a = n - 1; a >= 0; a--) {
             at += steps[a];
@@ -190,19 +216,33 @@ Mat Tensor::bits(size_t* limited) const {
     return m;
 }
 
+namespace {
+
+template <class From>
+void set_values(const From* from, size_t count, size_t at, Tensor* t) {
+    if (is_float(t->type))
+        convert(from, count, (float*)t->bytes() + at);
+    else if (is_byte(t->type))
+        convert(from, count, t->bytes() + at);
+    else
+        convert(from, count, (int64_t*)t->bytes() + at);
+}
+
+}  // namespace
+
 Tensor tensor_of_mat(const Mat& m, ElementType type, const std::vector<int64_t>& dims) {
     Tensor t(type, dims);
-    const size_t plane = (size_t)m.w * m.h * m.d;
-    for (size_t i = 0; i < t.count(); i++) {
-        const size_t at = i / plane * m.cstep + i % plane;
+    const size_t plane = (size_t)m.w * m.h * m.d, count = t.count();
+    for (size_t at = 0, q = 0; at < count; at += plane, q++) {
+        const size_t values = std::min(plane, count - at), from = q * m.cstep;
         if (m.dtype == DType::f32)
-            t.set_float(i, ((const float*)m.data)[at]);
+            set_values((const float*)m.data + from, values, at, &t);
         else if (m.dtype == DType::s32)
-            t.set_int(i, ((const int32_t*)m.data)[at]);
+            set_values((const int32_t*)m.data + from, values, at, &t);
         else if (m.dtype == DType::s8)
-            t.set_int(i, ((const int8_t*)m.data)[at]);
+            set_values((const int8_t*)m.data + from, values, at, &t);
         else
-            t.set_int(i, ((const uint8_t*)m.data)[at]);
+            set_values((const uint8_t*)m.data + from, values, at, &t);
     }
     return t;
 }

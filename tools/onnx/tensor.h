@@ -102,6 +102,20 @@ private:
     std::shared_ptr<std::vector<unsigned char>> data_;
 };
 
+// Calls f with the values as they are held: const float*, int64_t*, int8_t* or uint8_t*. Loops over
+// many values go through this: the accessors look at the type for each.
+template <class F>
+void with_values(const Tensor& t, F f) {
+    if (is_float(t.type))
+        f(t.f32());
+    else if (!is_byte(t.type))
+        f((const int64_t*)t.bytes());
+    else if (mat_type(t.type) == DType::s8)
+        f((const int8_t*)t.bytes());
+    else
+        f((const uint8_t*)t.bytes());
+}
+
 // From a planar Mat of an engine's run (n of 1).
 Tensor tensor_of_mat(const Mat& m, ElementType type, const std::vector<int64_t>& dims);
 

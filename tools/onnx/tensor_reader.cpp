@@ -3,10 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <memory>
 
 #include "layer/common/elementtype.h"
+#include "onnx/limits.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -146,6 +148,7 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to) {
     if (from.data_location() == onnx::TensorProto::EXTERNAL) {
         std::string bytes;
         if (!external(from, size, &bytes)) return false;
+        Limits::add_bytes_of_file((int64_t)size);
         *to = Tensor(type, dims);
         return raw(from, bytes, to);
     }
@@ -156,6 +159,7 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to) {
         return fail(from, "needs " + std::to_string(need) +
                               (from.has_raw_data() ? " bytes" : " values") + ", got " +
                               std::to_string(have));
+    Limits::add_bytes_of_file((int64_t)size);
     *to = Tensor(type, dims);
     return from.has_raw_data() ? raw(from, from.raw_data(), to) : typed(from, to);
 }
@@ -167,6 +171,12 @@ bool TensorReader::raw(const onnx::TensorProto& from, const std::string& bytes, 
             from, "needs " + std::to_string(size) + " bytes, got " + std::to_string(bytes.size()));
     if (same_as_held(to->type)) {
         if (size) memcpy(to->bytes(), bytes.data(), size);
+    } else if (to->type == ElementType::kFloat16 && count > 0) {
+        Mat half((int)count, const_cast<char*>(bytes.data()), (size_t)2u), wide;
+        half.dtype = DType::f16;
+        cast_float16_to_float32(half, wide);
+        if (wide.empty()) return fail(from, "out of memory");
+        memcpy(to->bytes(), wide.data, count * 4);
     } else {
         for (size_t i = 0; i < count; i++) set_from_raw((const unsigned char*)bytes.data(), i, to);
     }
@@ -214,6 +224,11 @@ bool TensorReader::external(const onnx::TensorProto& from, size_t size, std::str
     if (!lies_within(path, folder_))
         return fail(from, "external data at '" + location +
                               "', a symbolic link: expected a file beside the model");
+    // A pipe would keep the program waiting for one who writes.
+    struct stat info;
+    if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+        return fail(from, "external data at '" + location +
+                              "': expected a file, got a pipe, device or folder");
     const std::unique_ptr<FILE, int (*)(FILE*)> file(fopen(path.c_str(), "rb"), fclose);
     if (!file) return fail(from, "external data file " + path + " cannot be opened");
     if (fseeko(file.get(), 0, SEEK_END) != 0 || (unsigned long long)ftello(file.get()) < size ||

@@ -6,6 +6,7 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
+#include "common/model_inputs.h"
 #include "common/progress.h"
 #include "graph/optimize.h"
 
@@ -15,7 +16,8 @@ namespace {
 
 struct Arguments {
     std::string in_param, in_bin, out_param, out_bin, flag, cut_start, cut_end;
-    std::vector<std::string> keep, sizes, inputs, outputs;
+    std::vector<std::string> keep, inputs, outputs;
+    InputArguments inputs_said;
     bool no_fusion = false, no_hints = false, strip_names = false;
 };
 
@@ -46,10 +48,7 @@ void add_options(CommandLine* line, Arguments* a) {
                  "a blob that becomes an output, once for each; the others go")
         .one_at_a_time();
     line->option("--keep", a->keep, "a blob that stays as it is, once for each").one_at_a_time();
-    line->option("--size", a->sizes,
-                 "NAME=C,H,W: size of an input, for estimates and hints, where the model says "
-                 "none or another")
-        .one_at_a_time();
+    a->inputs_said.add_shapes_to(line);
     line->flag("--no-fusion", a->no_fusion, "leave the layers as they are");
     line->flag("--no-hints", a->no_hints, "write no sizes of blobs");
     line->flag("--strip-names", a->strip_names,
@@ -98,11 +97,12 @@ int run(const Arguments& a, MessageLog* log) {
     const auto fail = [&](const std::string& what) { return log->fail("engineoptimize", what); };
     BlobSizes sizes;
     std::string why;
-    if (parse_sizes(a.sizes, &sizes, &why)) return fail("--size " + why);
     Model model;
     if (load_model_files(a.in_param, a.in_bin, &model)) return fail("cannot load " + a.in_param);
+    if (parse_shapes(a.inputs_said.shapes, inputs_of(model), &sizes, &why))
+        return fail("--shape " + why);
     for (const auto& size : sizes)
-        if (model.producer(size.first) < 0) return fail("--size: no blob '" + size.first + "'");
+        if (model.producer(size.first) < 0) return fail("--shape: no blob '" + size.first + "'");
     const Model before = model;
     ModelFacts was, is;
     OptimizeReport report;

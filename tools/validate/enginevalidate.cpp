@@ -10,7 +10,7 @@
 
 #include "common/cli.h"
 #include "common/model_files.h"
-#include "common/npy.h"
+#include "common/model_inputs.h"
 #include "common/progress.h"
 #include "common/run_options.h"
 #include "layer/control/input.h"
@@ -22,9 +22,9 @@ namespace {
 
 struct Arguments {
     std::string param, bin;
-    std::vector<std::string> inputs, sizes, expected, other, blobs;
+    std::vector<std::string> expected, other, blobs;
+    InputArguments inputs;
     std::string folder, onnx, against, against_isa, python = "python3", log = "log.csv";
-    std::vector<double> range = {-1, 1};
     unsigned seed = 1;
     double threshold = 0, layer_limit = 0;
     bool layers = false;
@@ -46,9 +46,9 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("MODEL.param", a->param, "the graph; binary when it ends in .param.bin")
         .required();
     line->option("MODEL.bin", a->bin, "the weights").required();
-    line->option("-i,--input", a->inputs, "NAME=FILE.npy, once for each input").one_at_a_time();
-    line->option("--size", a->sizes, "NAME=C,H,W: size of an input that is random").one_at_a_time();
-    line->option("--range", a->range, "LOW HIGH of random inputs, default -1 1").takes(2, 2);
+    a->inputs.add_arrays_to(line);
+    a->inputs.add_shapes_to(line);
+    a->inputs.add_range_to(line);
     line->option("--seed", a->seed, "of random inputs");
     line->option("--expect", a->expected, "NAME=FILE.npy: what a blob should be, once for each")
         .one_at_a_time();
@@ -89,48 +89,31 @@ Limits limits_of(const Arguments& a) {
     return limits;
 }
 
-// Blobs of "NAME=FILE.npy"; a name may contain '='.
+// Arrays by name, each of an input or of another blob.
 int read_blobs(const std::vector<std::string>& texts, const Model& model, Blobs* blobs,
                std::string* why) {
-    for (const std::string& text : texts) {
-        size_t at = text.rfind('=');
-        while (at != std::string::npos && at > 0 && model.producer(text.substr(0, at)) < 0)
-            at = text.rfind('=', at - 1);
-        if (at == std::string::npos || at == 0) {
-            *why = "'" + text + "': expected NAME=FILE.npy with the name of a blob";
-            return -1;
-        }
-        *why = text.substr(0, at);
-        if (read_npy(text.substr(at + 1), false, &(*blobs)[*why])) return -1;
-    }
-    return 0;
-}
-
-int random_blob(const Arguments& a, const Shape& shape, std::mt19937* rng, Mat* m) {
-    m->create(shape);
-    if (m->empty()) return kOutOfMemory;
-    std::uniform_real_distribution<float> next((float)a.range[0], (float)a.range[1]);
-    for (int q = 0; q < m->c; q++) {
-        float* p = m->channel(q);
-        for (size_t i = 0; i < (size_t)m->w * m->h * m->d; i++) p[i] = next(*rng);
-    }
-    return 0;
+    const auto known = [&](const std::string& name) { return model.producer(name) >= 0; };
+    return read_arrays(texts, inputs_of(model), known, blobs, why);
 }
 
 int make_inputs(const Arguments& a, const Model& model, Blobs* inputs, std::string* why) {
     BlobSizes given, sizes;
-    if (read_blobs(a.inputs, model, inputs, why)) return *why = "--input " + *why, -1;
-    if (parse_sizes(a.sizes, &given, why)) return *why = "--size " + *why, -1;
+    const std::vector<ModelInput> all = inputs_of(model);
+    if (read_blobs(a.inputs.arrays, model, inputs, why)) return *why = "--input " + *why, -1;
+    if (parse_shapes(a.inputs.shapes, all, &given, why)) return *why = "--shape " + *why, -1;
     infer_blob_sizes(model, given, &sizes);
     std::mt19937 rng(a.seed);
-    for (const std::string& blob : input_blobs(model)) {
-        if (inputs->count(blob)) continue;
-        const auto size = sizes.find(blob);
+    std::uniform_real_distribution<double> next(0, 1);
+    for (const ModelInput& input : all) {
+        if (inputs->count(input.name)) continue;
+        const auto size = sizes.find(input.name);
         if (size == sizes.end()) {
-            *why = "the size of input '" + blob + "' is not known: give --size or --input";
+            *why = "the size of input '" + input.name + "' is not known: give --shape or --input";
             return -1;
         }
-        if (random_blob(a, size->second, &rng, &(*inputs)[blob])) return *why = blob, -1;
+        Mat& m = (*inputs)[input.name];
+        m = random_input(input, size->second, a.inputs.range, [&] { return next(rng); });
+        if (m.empty()) return *why = input.name, -1;
     }
     return 0;
 }
@@ -188,7 +171,8 @@ int find_expected(const Arguments& a, const Model& model, const Blobs& inputs, B
     if (!a.folder.empty() && read_folder(a.folder, wanted_blobs(a, model, a.layers), expected))
         return *why = "--expect-folder", -1;
     if (!a.onnx.empty()) {
-        if (run_onnx(a.python, a.onnx, inputs, a.layers, expected)) return *why = "--onnx", -1;
+        if (run_onnx(a.python, a.onnx, inputs_of(model), inputs, a.layers, expected))
+            return *why = "--onnx", -1;
     } else if (a.expected.empty() && a.folder.empty()) {
         return own_answers(a, model, inputs, expected, why);
     }
@@ -246,6 +230,11 @@ int check_all_layers(const Arguments& a, const Model& model, const Net& net, con
                                  wrong->blob + "' " + wrong->verdict);
         if (wrong->layers.size() > 1)
             printf("     nothing is known between the layers %s\n", joined(wrong->layers).c_str());
+    } else if (const BlobCheck* first = first_without_values(checks)) {
+        *right = false;
+        print_verdict(false, "first layer without a finite value: " + first->layers.back() +
+                                 ", blob '" + first->blob +
+                                 "', expected none either: nothing behind it can be compared");
     }
     return 0;
 }

@@ -89,6 +89,7 @@ public:
                 if (run_net(net_, given, {blob}, &alone) == kOk)
                     check.own = compare(alone[blob], right);
             }
+            check.constant = model_.layers[model_.producer(blob)].inputs.empty();
             check.verdict = verdict(check, got[blob], right);
             checks->push_back(check);
         }
@@ -210,6 +211,12 @@ int check_layers(const Model& model, const Net& net, const Blobs& inputs, const 
 const BlobCheck* first_wrong(const std::vector<BlobCheck>& checks) {
     for (const BlobCheck& check : checks)
         if (!check.verdict.empty()) return &check;
+    return nullptr;
+}
+
+const BlobCheck* first_without_values(const std::vector<BlobCheck>& checks) {
+    for (const BlobCheck& check : checks)
+        if (check.whole.count > 0 && check.whole.compared == 0 && !check.constant) return &check;
     return nullptr;
 }
 

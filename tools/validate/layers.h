@@ -18,6 +18,7 @@ struct BlobCheck {
     Comparison whole;                 // of the whole run: with all errors before it
     Comparison own;                   // from the expected inputs: of these layers alone
     std::string verdict;              // "" if it is right
+    bool constant = false;            // its layer has no inputs
 };
 
 struct Limits {
@@ -40,6 +41,9 @@ int check_layers(const Model& model, const Net& net, const Blobs& inputs, const 
 
 // The first that is wrong; null if none is.
 const BlobCheck* first_wrong(const std::vector<BlobCheck>& checks);
+// The first, constants aside, of which no value is finite on both sides, so that nothing was
+// compared; null if there is none.
+const BlobCheck* first_without_values(const std::vector<BlobCheck>& checks);
 
 // M-VAL-3: output_name,similarity,sqnr,pixel_accuracy of the whole run.
 std::string log_csv(const std::vector<BlobCheck>& checks);

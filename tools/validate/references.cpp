@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "common/npy.h"
@@ -100,8 +101,8 @@ int run_python(const std::string& python, const std::vector<std::string>& args,
 
 }  // namespace
 
-int run_onnx(const std::string& python, const std::string& model, const Blobs& inputs, bool all,
-             Blobs* answers) {
+int run_onnx(const std::string& python, const std::string& model,
+             const std::vector<ModelInput>& arrays, const Blobs& inputs, bool all, Blobs* answers) {
     struct stat st;
     if (stat(model.c_str(), &st) != 0) {
         QUOLL_LOGE("%s: %s", model.c_str(), strerror(errno));
@@ -113,8 +114,12 @@ int run_onnx(const std::string& python, const std::string& model, const Blobs& i
     int i = 0;
     for (const auto& input : inputs) {
         names << input.first << "\n";
-        QUOLL_RETURN_IF_ERROR(
-            write_npy(folder.file("in" + std::to_string(i++) + ".npy"), input.second));
+        const std::string file = folder.file("in" + std::to_string(i++) + ".npy");
+        const auto array = std::find_if(arrays.begin(), arrays.end(), [&](const ModelInput& a) {
+            return a.name == input.first && a.array.said();
+        });
+        QUOLL_RETURN_IF_ERROR(array == arrays.end() ? write_npy(file, input.second)
+                                                    : write_npy(file, array->array, input.second));
     }
     names.close();
     QUOLL_RETURN_IF_ERROR(

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/model_inputs.h"
 #include "quoll/net.h"
 
 namespace quoll {
@@ -20,8 +21,8 @@ int run_net(const Net& net, const Blobs& inputs, const std::vector<std::string>&
 
 // Answers of ONNX Runtime, which `python` runs: those of the model's outputs and, with `all`, of
 // every tensor. Inputs get axes of size 1 in front until they have the rank that the model wants.
-int run_onnx(const std::string& python, const std::string& model, const Blobs& inputs, bool all,
-             Blobs* answers);
+int run_onnx(const std::string& python, const std::string& model,
+             const std::vector<ModelInput>& arrays, const Blobs& inputs, bool all, Blobs* answers);
 
 // <folder>/NAME.npy for each name that has one; '/' in a name is '_' in the file's.
 int read_folder(const std::string& folder, const std::vector<std::string>& names, Blobs* answers);

@@ -5,9 +5,11 @@
 
 #include <memory>
 
+#include "layer/elementwise/log.h"
 #include "quoll/layer.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -46,10 +48,12 @@ const Entry* find(int index) {
 Layer* make(int index, bool reference) {
     const Entry* entry = find(index);
     if (!entry) return nullptr;
-    Layer* layer = reference ? entry->reference() : entry->fast();
-    layer->typeindex = entry->index;
-    layer->type = entry->type;
-    return layer;
+    return catch_no_memory("create_layer", (Layer*)nullptr, [&] {
+        std::unique_ptr<Layer> layer(reference ? entry->reference() : entry->fast());
+        layer->typeindex = entry->index;
+        layer->type = entry->type;
+        return layer.release();
+    });
 }
 
 }  // namespace

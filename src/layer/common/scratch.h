@@ -2,6 +2,7 @@
 #ifndef QUOLL_LAYER_SCRATCH_H
 #define QUOLL_LAYER_SCRATCH_H
 
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,10 @@ public:
     }
     ~Scratch() {
         list_.clear();
-        kept().push_back(std::move(list_));
+        try {
+            kept().push_back(std::move(list_));
+        } catch (const std::bad_alloc&) {  // the next list finds no memory here, that is all
+        }
     }
     std::vector<T>& operator*() { return list_; }
     const std::vector<T>& operator*() const { return list_; }

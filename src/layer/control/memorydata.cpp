@@ -12,9 +12,9 @@ void MemoryData::params(MemoryData& s, ParamVisitor& v) {
     v(1, "h", s.h, 0, "height, 0: 1 axis", at_least(0));
     v(11, "d", s.d, 0, "depth, 0: at most 3 axes", at_least(0));
     v(2, "c", s.c, 0, "channels, 0: at most 2 axes", at_least(0));
-    v(21, "load_type", s.load_type, 1, "0: tagged weight, 1: plain f32", between(0, 1));
-    v(22, "type", s.type, 0,
-      "0: f32 or what the weight's tag says; 32-bit ints as 3 s32, 4 s8, 5 u8",
+    v(21, "load_type", s.load_type, 1, "0: tagged weight, 1: plain, 32 bits, 2: plain, 8 bits",
+      between(0, 2));
+    v(22, "type", s.type, 0, "0: f32 or what the weight's tag says; ints as 3 s32, 4 s8, 5 u8",
       between(0, CastTo::kU8));
 }
 
@@ -28,19 +28,28 @@ static Shape shape_of(const MemoryData& s) {
 void MemoryData::weights(MemoryData& s, WeightVisitor& v) {
     const Shape size = shape_of(s);
     v(true, "data", s.data, WeightSize(size.dims, size.w, size.h, size.d, size.c),
-      s.load_type == 0 ? WeightKind::kTagged : WeightKind::kRaw, "[c, d, h, w]");
+      s.load_type == 0   ? WeightKind::kTagged
+      : s.load_type == 1 ? WeightKind::kRaw
+                         : WeightKind::kInt8,
+      "[c, d, h, w]");
 }
 
 int MemoryData::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
-    if (type == 0 || (type >= CastTo::kS32 && load_type == 1)) return kOk;
-    return fail("type %d with load_type %d: expected 3, 4 or 5 with load_type 1", type, load_type);
+    const int first = load_type == 2 ? CastTo::kS8 : CastTo::kS32;
+    if (type == 0 ? load_type != 2 : type >= first && load_type != 0) return kOk;
+    return fail("type %d with load_type %d: expected 3, 4 or 5 with load_type 1, 4 or 5 with 2",
+                type, load_type);
 }
 
 int MemoryData::load_model(const ModelBin& mb) {
     QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
     if (type == 0) return kOk;
     integers_ = data;
+    if (load_type == 2) {
+        integers_.dtype = dtype_of_element(type);  // the same 8 bits
+        return kOk;
+    }
     integers_.dtype = DType::s32;  // the same 32 bits
     if (type == CastTo::kS32) return kOk;
     Shape shape = data.logical_shape();

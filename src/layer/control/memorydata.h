@@ -21,10 +21,10 @@ public:
     const Mat& value() const { return type ? integers_ : data; }
 
     int w = 0, h = 0, d = 0, c = 0;
-    // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32.
+    // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32, 2 as plain bytes.
     int load_type = 1;
     // What the values are, as in CastTo: 0 what the weight is; 3 s32, 4 s8, 5 u8: the plain weight
-    // holds 32-bit integers in place of floats.
+    // holds 32-bit integers in place of floats, or, with load_type 2, bytes.
     int type = 0;
     Mat data;
 

@@ -153,6 +153,12 @@ static void convert_numbers(const Mat& from, bool to_bool, Mat& top) {
     });
 }
 
+void CastTo::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                          std::vector<BlobLayout>* out) const {
+    (*out)[0].elempack = in[0].elempack;
+    (*out)[0].shape.dtype = dtype_of_element(to);
+}
+
 int CastTo::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));

@@ -31,6 +31,8 @@ public:
     static void params(CastTo& s, ParamVisitor& v);
     static int shape(const CastTo& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     int to = 0;
 };

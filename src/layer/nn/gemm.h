@@ -43,7 +43,6 @@ public:
     Mat B_data_quantize_zeros;   // the same, with quantize_zeros
     Mat B_data_input_scales;     // [K]
 
-protected:
     enum Broadcast { kNone = -1, kScalar, kRow1, kRow, kFull, kColumn };
 
     // A matrix in a blob: value (row, column) of A, or of B, at data[row * row_step + column *
@@ -72,6 +71,8 @@ protected:
     };
     // For inputs of these sizes, without the blobs.
     int describe(const std::vector<Shape>& in, Product* product) const;
+
+protected:
     // Checks the inputs and creates the output.
     int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                 Product* product) const;

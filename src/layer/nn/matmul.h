@@ -22,7 +22,6 @@ public:
 
     int transB;
 
-protected:
     // The matrices of an operand: value (row, column) of matrix (c, d) at
     // data[c * c_step + d * d_step + row * row_step + column * column_step].
     struct Operand {
@@ -39,13 +38,18 @@ protected:
         int c, d;  // matrices of the output
         Operand a, b;
     };
+    // For inputs of these sizes; steps along c are left 0.
+    int product_of(const std::vector<Shape>& in, Product* p) const;
+
+protected:
     // Checks the inputs and creates the output; `result`, a view of it, has an h and a w for the
     // matrices' rows and columns even where tops[0] lacks them.
     int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                 Product* product, Operand* result) const;
+    // Without the steps along c.
+    int product_of(const std::vector<Shape>& in, Product* p) const;
 
 private:
-    int product_of(const std::vector<Shape>& in, Product* p) const;
     Shape output_shape(const std::vector<Shape>& in, const Product& p) const;
 };
 

@@ -48,6 +48,16 @@ public:
     };
     Projection q, k, v, out;
 
+    struct Indexes {
+        int q, k, v, mask, cache;  // of the inputs; -1: none; the values follow the keys
+    };
+    struct Sizes {
+        Indexes at;
+        int src, past, dst;
+        bool from_cache;
+    };
+    int sizes(const std::vector<Shape>& in, Sizes* s) const;
+
 protected:
     // Empty blobs where there is none.
     struct Call {
@@ -61,16 +71,6 @@ protected:
                 Call* call) const;
     // Head i of projected queries [src][embed_dim] into `joined`, of the same shape.
     AttentionHead head_of(const Call& call, const Mat& queries, Mat& joined, int i) const;
-
-    struct Indexes {
-        int q, k, v, mask, cache;  // of the inputs; -1: none; the values follow the keys
-    };
-    struct Sizes {
-        Indexes at;
-        int src, past, dst;
-        bool from_cache;
-    };
-    int sizes(const std::vector<Shape>& in, Sizes* s) const;
 
 private:
     int project(const Mat& x, const Projection& p, float factor, const Option& opt, float* y,

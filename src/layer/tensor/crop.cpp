@@ -45,7 +45,6 @@ int Crop::load_param(const ParamDict& pd) {
     return kOk;
 }
 
-// True if the part is known only from the values of input 1.
 bool Crop::by_values(size_t inputs) const {
     return inputs == 2 && starts.empty() && starts_expression_.empty() && woffset == kRest;
 }

@@ -31,17 +31,20 @@ public:
     Mat starts, ends, axes;
     std::string starts_expr, ends_expr, axes_expr;
 
-protected:
     // First index and size on each axis of input 0.
     struct Part {
         Shape start, size;
     };
+    // values: null unless those of input 1 decide.
+    int find_part(const std::vector<Shape>& in, const int* values, Part* part) const;
+    // True if the part is known only from the values of input 1.
+    bool by_values(size_t inputs) const;
+
+protected:
     // The values of input 1 if they decide (null otherwise); fails if they are missing.
     int values_of(const std::vector<Mat>& bottoms, const int** values) const;
-    int find_part(const std::vector<Shape>& in, const int* values, Part* part) const;
 
 private:
-    bool by_values(size_t inputs) const;
     int part_of_slices(const std::vector<Shape>& in, Part* part) const;
     void part_of_reference(const Shape& in, const Shape& reference, Part* part) const;
     void part_of_values(const Shape& in, const int* values, Part* part) const;

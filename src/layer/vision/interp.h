@@ -44,14 +44,12 @@ public:
 
     // The output is the input: same size, and no shift by a scale.
     bool unchanged(const Shape& in, const Shape& out) const;
-
-protected:
-    // True if scales, not sizes, decide.
-    bool by_scale() const;
     std::vector<Taps> column_taps(int size, int out_size) const;
     std::vector<Taps> row_taps(int size, int out_size) const;
 
 private:
+    // True if scales, not sizes, decide.
+    bool by_scale() const;
     int target_size(const std::vector<Shape>& in, int* w, int* h) const;
 
     Expression expression_;

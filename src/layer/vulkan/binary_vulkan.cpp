@@ -23,6 +23,23 @@ bool is_row_for_all(const Value& in, const Value& out) {
     return channels && in.shape.total() > 1;
 }
 
+// In the variants of the shaders with elementary functions.
+bool needs_functions(int operation) {
+    switch (operation) {
+        case BinaryOp::POW:
+        case BinaryOp::RPOW:
+        case BinaryOp::ATAN2:
+        case BinaryOp::RATAN2:
+        case BinaryOp::FMOD:
+        case BinaryOp::RFMOD:
+        case BinaryOp::LOGADDEXP:
+        case BinaryOp::REMAINDER:
+        case BinaryOp::RREMAINDER:
+            return true;
+    }
+    return false;
+}
+
 // factors: of both operands, or 1 and the number that is the right operand.
 void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const Value& b,
                  const Value& out, float factor_a, float factor_b) {
@@ -30,16 +47,13 @@ void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const 
     const uint32_t count = to.count * to.vectors();
     const uint32_t left_pitch = same_rows(a, out) ? left.pitch / 4 : 0;
     const uint32_t right_pitch = same_rows(b, out) ? right.pitch / 4 : 0;
-    r.dispatch_linear(Shader::binary, {operation, scalar}, {r.read(a), r.read(b), r.write(out)},
+    const Shader shader = needs_functions(operation) ? Shader::binary_function : Shader::binary;
+    r.dispatch_linear(shader, {operation, scalar}, {r.read(a), r.read(b), r.write(out)},
                       {count, to.vectors(), to.length, a.first / 4, left_pitch, b.first / 4,
                        right_pitch, out.first / 4, to.pitch / 4, factor_a, factor_b},
                       count);
 }
 
-bool is_on_device(int operation) {
-    return (operation >= BinaryOp::ADD && operation <= BinaryOp::MIN) ||
-           operation == BinaryOp::RSUB || operation == BinaryOp::RDIV;
-}
 
 class BinaryVulkan : public VulkanLayer {
 public:
@@ -101,7 +115,9 @@ private:
             push_steps(steps, to, &push);
         }
         push_steps(to.steps, to, &push);
-        r.dispatch_linear(Shader::binary_strided, {layer_.op_type},
+        const Shader shader = needs_functions(layer_.op_type) ? Shader::binary_function_strided
+                                                              : Shader::binary_strided;
+        r.dispatch_linear(shader, {layer_.op_type},
                           {r.read(in[0]), r.read(in[1]), r.write(out)}, push, to.count());
     }
 
@@ -142,7 +158,7 @@ private:
 
 int make_binary_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const BinaryOp* binary = as<BinaryOp>(&layer);
-    if (binary && is_on_device(binary->op_type)) made->reset(new BinaryVulkan(*binary));
+    if (binary) made->reset(new BinaryVulkan(*binary));
     const Eltwise* eltwise = as<Eltwise>(&layer);
     if (eltwise) made->reset(new EltwiseVulkan(*eltwise, context.storage));
     return kOk;

@@ -1,10 +1,13 @@
 // Layers whose outputs are their inputs' memory under other names or shapes: Split, Noop, Flatten,
-// Reshape, Dropout and the like.
+// Reshape, Dropout, copies and the like.
+#include "layer/control/deepcopy.h"
 #include "layer/control/noop.h"
 #include "layer/control/split.h"
+#include "layer/elementwise/cast.h"
 #include "layer/elementwise/dropout.h"
 #include "layer/tensor/expanddims.h"
 #include "layer/tensor/flatten.h"
+#include "layer/tensor/packing.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/squeeze.h"
 #include "layer/vulkan/vulkan_layer.h"
@@ -33,7 +36,10 @@ public:
 class RenamedVulkan : public VulkanLayer {
 public:
     bool supports(const Shapes& in, const Shapes& out) const override {
-        return in.size() == 1 || in.size() >= out.size();
+        if (in.size() != 1 && in.size() < out.size()) return false;
+        for (size_t i = 0; i < out.size(); i++)
+            if (out[i] != in[in.size() == 1 ? 0 : i]) return false;
+        return true;
     }
     void choose_layouts(const Shapes&, const Shapes&, Layouts* in, Layouts* out) const override {
         for (size_t i = 0; i < out->size(); i++) (*out)[i] = (*in)[in->size() == 1 ? 0 : i];
@@ -50,7 +56,10 @@ public:
 
 int make_views_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     const Dropout* dropout = as<Dropout>(&layer);
-    if (as<Split>(&layer) || as<Noop>(&layer) || (dropout && dropout->scale == 1.f))
+    const Cast* cast = as<Cast>(&layer);
+    const bool widens = cast && Cast::dtype_of(cast->type_to) == DType::f32;
+    if (as<Split>(&layer) || as<Noop>(&layer) || as<DeepCopy>(&layer) || as<Packing>(&layer) ||
+        widens || (dropout && dropout->scale == 1.f))
         made->reset(new RenamedVulkan);
     const Reshape* reshape = as<Reshape>(&layer);
     const bool plain = reshape && !reshape->permute && layer.bottoms.size() == 1 &&

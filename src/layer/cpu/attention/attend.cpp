@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "layer/cpu/attention/attention.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/gemm/product_plan.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -67,7 +67,7 @@ const SplitGemmKernels* kernels_of_sums(Option opt) {
 // What blocks of so many queries take: scores, then their sums of values.
 struct BlockPlan {
     GemmMatrix scores_of, sums_of;
-    ProductPlan scores, sums;
+    std::shared_ptr<const ProductPlan> scores, sums;
 
     static GemmMatrix scores_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
         GemmMatrix g = {};
@@ -91,15 +91,15 @@ struct BlockPlan {
               double packings)
         : scores_of(scores_matrix(kernels, h, count)),
           sums_of(sums_matrix(kernels, h, count)),
-          scores(split_kernels_for(opt), scores_of, packings, 1),
-          sums(kernels_of_sums(opt), sums_of, packings, 1) {}
+          scores(std::make_shared<ProductPlan>(split_kernels_for(opt), scores_of, packings, 1)),
+          sums(std::make_shared<ProductPlan>(kernels_of_sums(opt), sums_of, packings, 1)) {}
     // For another number of queries, with the same packed keys and values.
     BlockPlan(const BlockPlan& like, const AttentionHead& h, int count)
         : scores_of(scores_matrix(*like.scores_of.kernels, h, count)),
           sums_of(sums_matrix(*like.scores_of.kernels, h, count)),
-          scores(like.scores, scores_of),
-          sums(like.sums, sums_of) {}
-    size_t workspace() const { return std::max(scores.workspace(), sums.workspace()); }
+          scores(std::make_shared<ProductPlan>(*like.scores, scores_of)),
+          sums(std::make_shared<ProductPlan>(*like.sums, sums_of)) {}
+    size_t workspace() const { return std::max(scores->workspace(), sums->workspace()); }
 };
 
 // Packed keys and values of a head, and a thread's memory.
@@ -115,14 +115,14 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g.a = h.q.data + first * h.q.row;
     g.b = memory.keys, g.bias = memory.zeros;
     g.c = memory.scores;
-    plan.scores.run(g, memory.workspace);
+    plan.scores->run(g, memory.workspace);
     for (size_t i = 0; i < g.m; i++)
         softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * h.dst);
     g = plan.sums_of;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
     g.c = h.out + first * h.out_row;
-    plan.sums.run(g, memory.workspace);
+    plan.sums->run(g, memory.workspace);
 }
 
 struct Work {  // partitions of it: (head, block of queries)
@@ -146,33 +146,60 @@ int attend_queries(const KernelSet& kernels, const std::vector<AttentionHead>& h
 
 }  // namespace
 
+struct AttentionPlan::Blocks {
+    BlockPlan whole, last;
+};
+
+AttentionPlan::AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count,
+                             int per_group, const Option& opt)
+    : block(like.src < kFewQueries   ? 1
+            : split_kernels_for(opt) ? kTileBlock
+                                     : kBlock) {
+    if (like.src < kFewQueries) return;
+    const double packings = 1. / (Work(count, like.src, block).blocks * per_group);
+    const int rows = std::min<int>(block, like.src);
+    const int rest = like.src % rows ? like.src % rows : rows;
+    const BlockPlan whole(kernels, opt, like, rows, packings);
+    blocks.reset(new Blocks{whole, BlockPlan(whole, like, rest)});
+}
+
+AttentionPlan::~AttentionPlan() {}
+
+const char* AttentionPlan::algorithm() const {
+    if (!blocks) return "queries";
+    return blocks->whole.scores->on_tiles() || blocks->whole.sums->on_tiles() ? "split" : "vectors";
+}
+
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const Option& opt) {
+                const AttentionPlan* plan, const Option& opt) {
     const AttentionHead& h0 = heads[0];
     const int count = (int)heads.size(), groups = count / per_group;
-    const int block = h0.src < kFewQueries ? 1 : split_kernels_for(opt) ? kTileBlock : kBlock;
+    if (!plan)
+        return attend_fast(
+            kernels, heads, per_group,
+            std::make_unique<AttentionPlan>(kernels, h0, count, per_group, opt).get(), opt);
+    const int block = plan->block;
     const double work = (double)count * h0.src * h0.dst * (h0.size + h0.out_size);
     const Work partitions(count, h0.src, block);
     const int threads = threads_for(opt, work), workers = std::min(threads, partitions.count);
-    if (h0.src < kFewQueries) return attend_queries(kernels, heads, threads, opt);
+    if (!plan->blocks) return attend_queries(kernels, heads, threads, opt);
 
-    const double packings = 1. / (partitions.blocks * per_group);
-    const int rows = std::min<int>(block, h0.src), rest = h0.src % rows ? h0.src % rows : rows;
-    const BlockPlan whole(kernels, opt, h0, rows, packings), last(whole, h0, rest);
+    const BlockPlan &whole = plan->blocks->whole, &last = plan->blocks->last;
+    const int rows = (int)whole.scores_of.m;
     Allocator* const allocator = opt.workspace_allocator;
     Mat scores(h0.dst, rows, workers, (size_t)4u, allocator), keys, values, workspaces;
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
     if (scores.empty() || zeros.empty()) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(product_memory(whole.scores.packed_size(), groups, allocator, &keys));
-    QUOLL_RETURN_IF_ERROR(product_memory(whole.sums.packed_size(), groups, allocator, &values));
+    QUOLL_RETURN_IF_ERROR(product_memory(whole.scores->packed_size(), groups, allocator, &keys));
+    QUOLL_RETURN_IF_ERROR(product_memory(whole.sums->packed_size(), groups, allocator, &values));
     QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), workers,
                                          allocator, &workspaces));
     run_tasks(2 * groups, threads, [&](int64_t i, int) {
         const AttentionHead& h = heads[i / 2 * per_group];
         if (i % 2)
-            whole.sums.pack(h.v.data, h.v.row, h.v.column, 1, values.channel(i / 2));
+            whole.sums->pack(h.v.data, h.v.row, h.v.column, 1, values.channel(i / 2));
         else
-            whole.scores.pack(h.k.data, h.k.column, h.k.row, 1, keys.channel(i / 2));
+            whole.scores->pack(h.k.data, h.k.column, h.k.row, 1, keys.channel(i / 2));
     });
     run_tasks(partitions.count, threads, [&](int64_t i, int thread) {
         const int head = (int)i / partitions.blocks, b = (int)i % partitions.blocks;

@@ -2,6 +2,7 @@
 #ifndef QUOLL_LAYER_CPU_ATTENTION_ATTEND_H
 #define QUOLL_LAYER_CPU_ATTENTION_ATTEND_H
 
+#include <memory>
 #include <vector>
 
 #include "layer/common/attention.h"
@@ -9,10 +10,26 @@
 
 namespace quoll {
 
+// How heads of one size run: on tile units or vectors, in which blocks of queries.
+struct AttentionPlan : public LayerPlan {
+    // like: the sizes and steps of any head. count: of heads, of which `per_group` neighbours share
+    // keys and values.
+    AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count, int per_group,
+                  const Option& opt);
+    ~AttentionPlan() override;
+    // "queries" (one at a time), "split" or "vectors"
+    const char* algorithm() const override;
+
+    struct Blocks;
+    int block;
+    std::unique_ptr<const Blocks> blocks;  // null: query by query
+};
+
 // Heads of equal sizes; `per_group` neighbours share keys and values. Values of a query and of an
 // output row follow each other (column 1); keys and values may lie either way (row or column 1).
+// plan: for these sizes and options, or null.
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const Option& opt);
+                const AttentionPlan* plan, const Option& opt);
 
 }  // namespace quoll
 

@@ -160,7 +160,7 @@ int MultiHeadAttentionCpu::run(const Plan& plan, const std::vector<Mat>& bottoms
         heads.push_back(head_of(call, projected, joined, i));
         heads.back().scale = scale;  // the reference has it in the queries
     }
-    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, opt));
+    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, nullptr, opt));
     return project(plan.out, outputs(call.src), joined, opt, tops[0]);
 }
 

@@ -1,6 +1,7 @@
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/sequence/rotaryembed.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -20,14 +21,12 @@ public:
         const TurnRow turn = interleaved ? k.turn_pairs : k.turn_halves;
         const int half = x.w / 2, second = !interleaved && bottoms[1].w == x.w ? half : 0;
         const int threads = threads_for(opt, (double)x.w * x.h * x.c * 2);
-#pragma omp parallel for num_threads(threads) collapse(2)
-        for (int q = 0; q < x.c; q++) {
-            for (int y = 0; y < x.h; y++) {
-                const size_t row = (size_t)y * x.w;
-                turn((const float*)x.data + q * x.cstep + row, bottoms[1].row(y), bottoms[2].row(y),
-                     half, second, (float*)tops[0].data + q * tops[0].cstep + row);
-            }
-        }
+        parallel_for((int64_t)x.c * x.h, threads, [&](int64_t i) {
+            const int q = (int)(i / x.h), y = (int)(i % x.h);
+            const size_t row = (size_t)y * x.w;
+            turn((const float*)x.data + q * x.cstep + row, bottoms[1].row(y), bottoms[2].row(y),
+                 half, second, (float*)tops[0].data + q * tops[0].cstep + row);
+        });
         return kOk;
     }
 

@@ -12,18 +12,41 @@ public:
         kernels_ = &host_kernel_set();
         return SDPA::create_pipeline(opt);
     }
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override {
+        plan->reset();
+        if (int8_scale_term) return kOk;
+        std::vector<Shape> out;
+        QUOLL_RETURN_IF_ERROR(infer_shapes(bottoms, out));
+        const Shape &q = bottoms[0], &k = bottoms[1], &v = bottoms[2];
+        AttentionHead h = {};
+        h.src = q.h, h.dst = kv_cache ? out[1].h : k.h;
+        h.size = q.w, h.out_size = v.w;
+        h.q.row = q.w, h.out_row = v.w;
+        *plan = std::make_shared<AttentionPlan>(*kernels_, h, q.c, q.c / k.c, opt);
+        return kOk;
+    }
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool, const Option& opt) const override {
+        return run(static_cast<const AttentionPlan*>(&plan), bottoms, tops, opt);
+    }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override {
-        if (int8_scale_term) return SDPA::forward(bottoms, tops, opt);
+        return int8_scale_term ? SDPA::forward(bottoms, tops, opt)
+                               : run(nullptr, bottoms, tops, opt);
+    }
+
+private:
+    int run(const AttentionPlan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+            const Option& opt) const {
         Call call;
         QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &call));
         std::vector<AttentionHead> heads;
         for (int q = 0; q < bottoms[0].c; q++)
             heads.push_back(head_of(bottoms[0], call, tops[0], q));
-        return attend_fast(*kernels_, heads, call.heads_per_group, opt);
+        return attend_fast(*kernels_, heads, call.heads_per_group, plan, opt);
     }
 
-private:
     const KernelSet* kernels_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -80,14 +81,13 @@ void BinaryOpCpu::run_scalar(const Mat& in, Mat& out, const Option& opt) const {
     set_pattern(&b, 1, pattern);
     const Chunks chunks(in, out);
     const int threads = threads_for(opt, (double)in.total() * in.elempack);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < chunks.count(); i++) {
+    parallel_for(chunks.count(), threads, [&](int64_t i) {
         const Chunk p = chunks[i];
         if (swapped_)
             variants_->pattern_vector(pattern, p.of(in), p.of(out), p.count);
         else
             variants_->vector_pattern(p.of(in), pattern, p.of(out), p.count);
-    }
+    });
 }
 
 int BinaryOpCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
@@ -246,8 +246,7 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
                     stored};
     };
     const int threads = threads_for(opt, (double)count * outer_rows * pack);
-#pragma omp parallel for num_threads(threads)
-    for (int row = 0; row < (int)outer_rows; row++) {
+    parallel_for((int)outer_rows, threads, [&](int64_t row) {
         size_t at_a = 0, at_b = 0, at = 0;
         for (int axis = covered - 1, rest = row; axis >= 0; rest /= to.size[axis], axis--) {
             const int i = rest % to.size[axis];
@@ -259,7 +258,7 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
             apply_stored(*variants_, sa, sb, *storage, (uint16_t*)out.data + at, count * pack);
         else
             apply(*variants_, sa, sb, (float*)out.data + at, count * pack);
-    }
+    });
 }
 
 void BinaryOpCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,

@@ -4,6 +4,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/unary/unary.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -77,8 +78,7 @@ int EltwiseCpu::combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top,
     if (result.empty()) return kOutOfMemory;
     const Chunks chunks(result, no_gaps && gapless(result));
     const int threads = threads_for(opt, (double)result.total() * pack * inputs.size());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < chunks.count(); i++) run(inputs, result, chunks[i]);
+    parallel_for(chunks.count(), threads, [&](int64_t i) { run(inputs, result, chunks[i]); });
     *top = result;
     return kOk;
 }

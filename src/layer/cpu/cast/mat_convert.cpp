@@ -7,6 +7,7 @@
 #include "quoll/log.h"
 #include "quoll/mat.h"
 #include "runtime/scalar.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -37,32 +38,32 @@ unsigned char* batch_data(const Mat& m, int b) {
     return (unsigned char*)m.data + b * m.nstep * m.elemsize;
 }
 
-// to[i * P + k] = lane k at i, where lane k begins at from[k] and advances by one scalar.
+// to[i * P + k] = channel k at i, where channel k begins at from[k] and advances by one scalar.
 template <class T, int P>
-void interleave(const T* from, size_t lane_step, T* __restrict to, size_t inner) {
-    const T* lane[P];
-    for (int k = 0; k < P; k++) lane[k] = from + k * lane_step;
+void interleave(const T* from, size_t channel_step, T* __restrict to, size_t inner) {
+    const T* channel[P];
+    for (int k = 0; k < P; k++) channel[k] = from + k * channel_step;
     for (size_t i = 0; i < inner; i++)
-        for (int k = 0; k < P; k++) to[i * P + k] = lane[k][i];
+        for (int k = 0; k < P; k++) to[i * P + k] = channel[k][i];
 }
 
-// The inverse of interleave. A cache line of each lane at a time: lanes whose step is a multiple of
-// the page size share few places in the first-level cache.
+// The inverse of interleave. A cache line of each channel at a time: channels whose step is a
+// multiple of the page size share few places in the first-level cache.
 template <class T, int P>
-void deinterleave(const T* __restrict from, T* __restrict to, size_t lane_step, size_t inner) {
+void deinterleave(const T* __restrict from, T* __restrict to, size_t channel_step, size_t inner) {
     const size_t kTile = 64 / sizeof(T);
     size_t i = 0;
     for (; i + kTile <= inner; i += kTile, from += kTile * P)
         for (int k = 0; k < P; k++)
-            for (size_t j = 0; j < kTile; j++) to[k * lane_step + i + j] = from[j * P + k];
+            for (size_t j = 0; j < kTile; j++) to[k * channel_step + i + j] = from[j * P + k];
     for (int k = 0; k < P; k++)
-        for (size_t j = 0; j < inner - i; j++) to[k * lane_step + i + j] = from[j * P + k];
+        for (size_t j = 0; j < inner - i; j++) to[k * channel_step + i + j] = from[j * P + k];
 }
 
 // Copies R scalars a position: from[i * from_pack ..] to to[i * to_pack ..].
 template <class T, int R = 1>
-void copy_lanes(const T* __restrict from, int from_pack, T* __restrict to, int to_pack,
-                size_t inner) {
+void copy_channels(const T* __restrict from, int from_pack, T* __restrict to, int to_pack,
+                   size_t inner) {
     for (size_t i = 0; i < inner; i++)
         memcpy(to + i * to_pack, from + i * from_pack, R * sizeof(T));
 }
@@ -76,7 +77,7 @@ struct Repack {
     size_t inner;
     int threads;
 
-    // Fills block q of the packed destination from planar lanes.
+    // Fills block q of the packed destination from planar channels.
     void pack(int q) const {
         const T* src = from + (size_t)q * to_pack * from_step;
         T* dst = to + q * to_step;
@@ -89,10 +90,10 @@ struct Repack {
                 return interleave<T, 16>(src, from_step, dst, inner);
         }
         for (int k = 0; k < to_pack; k++)
-            copy_lanes(src + k * from_step, 1, dst + k, to_pack, inner);
+            copy_channels(src + k * from_step, 1, dst + k, to_pack, inner);
     }
 
-    // Spreads block q of the packed source over planar lanes.
+    // Spreads block q of the packed source over planar channels.
     void unpack(int q) const {
         const T* src = from + q * from_step;
         T* dst = to + (size_t)q * from_pack * to_step;
@@ -105,17 +106,17 @@ struct Repack {
                 return deinterleave<T, 16>(src, dst, to_step, inner);
         }
         for (int k = 0; k < from_pack; k++)
-            copy_lanes(src + k, from_pack, dst + k * to_step, 1, inner);
+            copy_channels(src + k, from_pack, dst + k * to_step, 1, inner);
     }
 
-    // Fills block q of the destination for any other pair of packs, R lanes at a time.
+    // Fills block q of the destination for any other pair of packs, R channels at a time.
     template <int R>
     void mixed(int q) const {
         T* dst = to + q * to_step;
         for (int k = 0; k < to_pack; k += R) {
-            const size_t lane = (size_t)q * to_pack + k;
-            const T* src = from + lane / from_pack * from_step + lane % from_pack;
-            copy_lanes<T, R>(src, from_pack, dst + k, to_pack, inner);
+            const size_t channel = (size_t)q * to_pack + k;
+            const T* src = from + channel / from_pack * from_step + channel % from_pack;
+            copy_channels<T, R>(src, from_pack, dst + k, to_pack, inner);
         }
     }
 
@@ -131,15 +132,14 @@ struct Repack {
     void run(int to_blocks) const {
         const bool spread = to_pack == 1 && from_pack > 1;
         const int count = spread ? to_blocks / from_pack : to_blocks;
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < count; q++) {
+        parallel_for(count, threads, [&](int64_t q) {
             if (spread)
                 unpack(q);
             else if (from_pack == 1)
                 pack(q);
             else
                 mixed(q);
-        }
+        });
     }
 };
 
@@ -148,8 +148,8 @@ struct Repack {
 template <class T>
 void repack(const Mat& src, Mat& dst, int to_pack, size_t to_step, const Option& opt) {
     const Blocks from(src);
-    const int lanes = from.blocks * src.elempack;
-    const int threads = threads_for(opt, from.inner * lanes * sizeof(T));
+    const int channels = from.blocks * src.elempack;
+    const int threads = threads_for(opt, from.inner * channels * sizeof(T));
     for (int b = 0; b < src.n; b++) {
         const Repack<T> job = {(const T*)batch_data(src, b),
                                (T*)batch_data(dst, b),  //
@@ -159,7 +159,7 @@ void repack(const Mat& src, Mat& dst, int to_pack, size_t to_step, const Option&
                                to_step / sizeof(T),
                                from.inner,
                                threads};
-        job.run(lanes / to_pack);
+        job.run(channels / to_pack);
     }
 }
 
@@ -191,23 +191,24 @@ bool readable(const Mat& src, const char* function) {
     return true;
 }
 
-// f(from, to, lane, count) for each run of `count` scalars that lie `pack` lanes to a position;
-// `lane` is the index on the outermost axis of the first of them. dst has the shape of src.
+// f(from, to, channel, count) for each run of `count` scalars that lie `pack` channels to a
+// position; `channel` is the index on the outermost axis of the first of them. dst has the shape of
+// src.
 template <class F>
 void for_each_block(const Mat& src, Mat& dst, const Option& opt, F f) {
     const Blocks from(src), to(dst);
     const int threads = threads_for(opt, from.inner * from.blocks * src.elemsize);
     const size_t count = from.inner * src.elempack;
-    if (src.dims == 1) {  // one run, whose lanes advance with the scalars
+    if (src.dims == 1) {  // one run, whose channels advance with the scalars
         for (int b = 0; b < src.n; b++)
             f(batch_data(src, b), batch_data(dst, b), 0, count * from.blocks);
         return;
     }
     for (int b = 0; b < src.n; b++) {
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < from.blocks; q++)
+        parallel_for(from.blocks, threads, [&](int64_t q) {
             f(batch_data(src, b) + q * from.step, batch_data(dst, b) + q * to.step,
               q * src.elempack, count);
+        });
     }
 }
 
@@ -246,14 +247,14 @@ bool matches(const Mat& values, const Mat& src, const char* function, const char
     return false;
 }
 
-// y = convert(x, scale, bias) where scale and bias advance (by s_step and o_step) with the lane,
-// and lanes repeat after `period` scalars; Period is that number where it is known, otherwise 0.
+// y = convert(x, scale, bias) where scale and bias advance (by s_step and o_step) with the channel,
+// and channels repeat after `period` scalars; Period is that number where it is known, otherwise 0.
 template <int Period, class From, class To, class Convert>
-void scale_lanes(const From* __restrict x, To* __restrict y, size_t count, size_t period,
-                 const float* s, size_t s_step, const float* o, size_t o_step, Convert convert) {
-    const size_t lanes = Period ? Period : period;
-    for (size_t base = 0; base < count; base += lanes)
-        for (size_t k = 0; k < lanes; k++)
+void scale_channels(const From* __restrict x, To* __restrict y, size_t count, size_t period,
+                    const float* s, size_t s_step, const float* o, size_t o_step, Convert convert) {
+    const size_t channels = Period ? Period : period;
+    for (size_t base = 0; base < count; base += channels)
+        for (size_t k = 0; k < channels; k++)
             y[base + k] = convert(x[base + k], s[k * s_step], o[k * o_step]);
 }
 
@@ -264,20 +265,20 @@ void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, con
     const float none = 0.f, *scales = scale, *biases = bias ? (const float*)*bias : &none;
     const size_t s_step = scale.w > 1, o_step = bias && bias->w > 1;
     const size_t pack = src.dims == 1 ? 0 : src.elempack;
-    for_each_block(src, dst, opt, [&](const void* a, void* b, int lane, size_t count) {
+    for_each_block(src, dst, opt, [&](const void* a, void* b, int channel, size_t count) {
         const From* x = (const From*)a;
         To* y = (To*)b;
-        const float *s = scales + lane * s_step, *o = biases + lane * o_step;
+        const float *s = scales + channel * s_step, *o = biases + channel * o_step;
         if (pack == 1 || s_step + o_step == 0)  // one scale and bias for all
-            scale_lanes<0>(x, y, count, count, s, 0, o, 0, convert);
+            scale_channels<0>(x, y, count, count, s, 0, o, 0, convert);
         else if (pack == 4)
-            scale_lanes<4>(x, y, count, pack, s, s_step, o, o_step, convert);
+            scale_channels<4>(x, y, count, pack, s, s_step, o, o_step, convert);
         else if (pack == 8)
-            scale_lanes<8>(x, y, count, pack, s, s_step, o, o_step, convert);
+            scale_channels<8>(x, y, count, pack, s, s_step, o, o_step, convert);
         else if (pack == 16)
-            scale_lanes<16>(x, y, count, pack, s, s_step, o, o_step, convert);
+            scale_channels<16>(x, y, count, pack, s, s_step, o, o_step, convert);
         else
-            scale_lanes<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
+            scale_channels<0>(x, y, count, pack ? pack : count, s, s_step, o, o_step, convert);
     });
 }
 

@@ -3,6 +3,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -30,8 +31,7 @@ void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const fl
     const bool whole = !one_for_all && blob.dims == 1;
     const StorageKernels* storage = storage_kernels(host_kernel_set(), blob.dtype);
     const int threads = threads_for(opt, (double)elements * blocks * blob.n * pack);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < blocks * blob.n; i++) {
+    parallel_for(blocks * blob.n, threads, [&](int64_t i) {
         const int q = i % blocks;
         const size_t at = ((size_t)(i / blocks) * blob.nstep + q * step) * pack;
         const float* own_a = a ? a + q * advance : nullptr;
@@ -41,7 +41,7 @@ void apply_to_channels(ChannelKernel kernel, Mat& blob, const float* a, const fl
                          whole, own_a, own_b);
         else
             kernel((float*)blob.data + at, elements * pack, period, own_a, own_b);
-    }
+    });
 }
 
 }  // namespace quoll

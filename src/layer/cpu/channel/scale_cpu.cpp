@@ -41,6 +41,14 @@ int ScaleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     return kOk;
 }
 
+void ScaleCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
+                            std::vector<BlobLayout>* out) const {
+    (*out)[0].elempack = in[0].elempack;
+    if (out->size() < 2 || in.size() < 2) return;
+    (*out)[1] = in[1];
+    (*out)[1].shares = 1;
+}
+
 Layer* create_Scale_fast_layer() { return new ScaleCpu; }
 
 }  // namespace quoll

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "layer/cpu/gemm/gemm_run.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -314,11 +315,10 @@ int DeconvolutionCpu::forward_few_channels(const Mat& in, const ConvGeometry& g,
         product.c_row = (ptrdiff_t)product.n;
         product.c_pack = product.n;
         gemm_matrix(product, threads);
-#pragma omp parallel for num_threads(threads)
-        for (int p = 0; p < num_output; p++) {
+        parallel_for(num_output, threads, [&](int64_t p) {
             Mat channel = channels.channel(p);
             add_taps(g, (const float*)sums + (size_t)p * taps * product.n, y0, rows, channel);
-        }
+        });
     }
     const float limits[] = {activation_.low, activation_.high};
     for (int p = 0; p < num_output; p++) {

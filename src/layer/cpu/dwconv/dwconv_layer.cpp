@@ -7,9 +7,9 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/dwconv/window_taps.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "layer/common/scratch.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "quoll/log.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -71,9 +72,9 @@ void ProductPlan::pack(const float* b, size_t k_step, size_t n_step, int threads
                          shape_.k, packed);
     }
     const int64_t panels = (int64_t)((shape_.n + kUnitColumns - 1) / kUnitColumns);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int64_t p = 0; p < panels; p++)
+    parallel_for(panels, threads, [&](int64_t p) {
         pack_panel(b + p * kUnitColumns * n_step, k_step, n_step, (size_t)p, packed);
+    });
 }
 
 void ProductPlan::pack_panel(const float* b, size_t k_step, size_t n_step, size_t panel,

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

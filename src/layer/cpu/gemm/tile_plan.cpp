@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "layer/cpu/common/task_partitions.h"
 #include "quoll/cpu.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -364,25 +364,20 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
 }
 
 void TilePlan::run(const Work& work, float* workspace) const {
-    TaskPartitions shares((int64_t)(blocks_ * groups_), threads_);
-    // As run_tasks: all regions ask for the same number of threads.
-#pragma omp parallel num_threads(wanted_threads_) if (threads_ > 1)
-    {
-        const int thread = threads_ > 1 ? get_omp_thread_num() : 0;
-        if (thread < threads_) {
-            char* own = (char*)workspace + thread * share_;
-            size_t held = blocks_;  // the block that `own` holds
-            work.begin(tile_rows_);
-            shares.work(thread, [&](int64_t t) {
+    run_region((int64_t)(blocks_ * groups_), threads_, [&](Claims& claims) {
+        char* own = (char*)workspace + claims.thread() * share_;
+        size_t held = blocks_;  // the block that `own` holds
+        work.begin(tile_rows_);
+        for (int64_t t, end; claims.next(&t, &end);)
+            for (; t < end; t++) {
                 const size_t block = t / groups_, group = t % groups_;
                 if (block != held) pack_block(work, block, own);
                 held = block;
                 const size_t p0 = partition_begin(panels_, groups_, group);
                 work.multiply(own, block, p0, p0 + partition_length(panels_, groups_, group));
-            });
-            work.end();
-        }
-    }
+            }
+        work.end();
+    });
 }
 
 }  // namespace quoll

@@ -5,6 +5,7 @@
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/unary/fused_activation.h"
 #include "layer/quantize/affine.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -25,11 +26,10 @@ public:
         const Int8Kernels& kernels = *host_kernel_set().int8;
         const Chunks chunks(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < chunks.count(); i++) {
+        parallel_for(chunks.count(), threads, [&](int64_t i) {
             const Chunk p = chunks[i];
             kernels.to_affine(p.of(bottom), p.count, scale, zero_point, p.of<int8_t>(top));
-        }
+        });
         return kOk;
     }
 };
@@ -41,11 +41,10 @@ public:
         const Int8Kernels& kernels = *host_kernel_set().int8;
         const Chunks chunks(bottom, top);
         const int threads = threads_for(opt, (double)bottom.total() * bottom.elempack);
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < chunks.count(); i++) {
+        parallel_for(chunks.count(), threads, [&](int64_t i) {
             const Chunk p = chunks[i];
             kernels.from_affine(p.of<int8_t>(bottom), p.count, scale, zero_point, p.of(top));
-        }
+        });
         return kOk;
     }
 };
@@ -81,15 +80,14 @@ public:
         all.low = activation_.low, all.high = activation_.high;
         const Chunks chunks(top, gapless(a) && gapless(top) && (b.empty() || gapless(b)));
         const int threads = threads_for(opt, (double)top.total() * top.elempack);
-#pragma omp parallel for num_threads(threads)
-        for (int i = 0; i < chunks.count(); i++) {
+        parallel_for(chunks.count(), threads, [&](int64_t i) {
             const Chunk p = chunks[i];
             Int8Affine part = all;
             part.a = p.of<int8_t>(a), part.b = b.empty() ? nullptr : p.of<int8_t>(b);
             part.n = p.count;
             part.out = p.of<int8_t>(top);
             host_kernel_set().int8->affine(part);
-        }
+        });
         return kOk;
     }
 

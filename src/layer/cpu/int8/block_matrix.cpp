@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "quoll/cpu.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -168,12 +169,11 @@ int BlockMatrix::multiply_on_tiles(const GemmMatrix& matrix, const ProductPlan& 
         g.n = std::min<size_t>(kTileGroup, n_ - n0);
         const ProductPlan own(plan, g);
         const int panels = (int)(g.n + kUnitColumns - 1) / kUnitColumns;
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-        for (int p = 0; p < panels; p++) {
-            float* columns = unpacked.channel(get_omp_thread_num());
+        parallel_for(panels, threads, [&](int64_t p, int thread) {
+            float* columns = unpacked.channel(thread);
             unpack((size_t)n0 + p * kUnitColumns, kUnitColumns, columns);
             own.pack_panel(columns, kUnitColumns, 1, p, packed);
-        }
+        });
         QUOLL_RETURN_IF_ERROR(
             product_memory(own.workspace(), 1, opt.workspace_allocator, &workspace));
         g.b = packed, g.bias = zeros_;
@@ -225,14 +225,13 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
         unpacked.create((int)full, k_, threads, (size_t)4u, opt.workspace_allocator);
         if (unpacked.empty()) return kOutOfMemory;
     }
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t p = 0; p < (int64_t)panels; p++) {
+    parallel_for((int64_t)panels, threads, [&](int64_t p, int thread) {
         if (m < kManyRows) {
             few_rows(rows, sums, m, p, c, c_row);
         } else {
-            many_rows(rows, m, p, unpacked.channel(get_omp_thread_num()), c, c_row);
+            many_rows(rows, m, p, unpacked.channel(thread), c, c_row);
         }
-    }
+    });
     return kOk;
 }
 

@@ -1,4 +1,5 @@
 #include "layer/cpu/int8/int8_conv.h"
+#include "runtime/thread_pool.h"
 
 #include <limits.h>
 #include <string.h>
@@ -140,9 +141,10 @@ void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const
     const size_t group_bytes =
         (size_t)x.size * y.size * block_ * blocks_ * element_bytes(*kernels_);
     const int64_t rows = (int64_t)g.group * y.size;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < rows; i++)
-        pack_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size), to + i / y.size * group_bytes);
+    parallel_for(rows, threads, [&](int64_t i) {
+        pack_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size),
+                    to + i / y.size * group_bytes);
+    });
 }
 
 // Whether outputs are one line.

@@ -7,6 +7,7 @@
 
 #include "layer/cpu/int8/int8_product.h"
 #include "quoll/cpu.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -277,8 +278,7 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
     const size_t out_size = to_s8_ ? 1 : sizeof(float);
     const Bands bands(channels.c, g.y.out, threads);
     const int64_t tasks = bands.count();
-#pragma omp parallel for num_threads(threads)
-    for (int thread = 0; thread < threads; thread++) {
+    parallel_for(threads, threads, [&](int64_t thread) {
         Work work_of_thread = frame;
         work_of_thread.begin((char*)memory.row<unsigned char>(thread));
         const int64_t end = tasks * (thread + 1) / threads;
@@ -288,7 +288,7 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
                                (char*)channels.data + q * channels.cstep * pack_ * out_size,
                                out_size);
         }
-    }
+    });
     return kOk;
 }
 

@@ -7,6 +7,7 @@
 
 #include "layer/common/affine8.h"
 #include "layer/common/conv_window.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -107,8 +108,8 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
     const size_t k_groups = weights_.k_groups();
     Mat a((int)k_groups, rows.h, (size_t)4u, opt.workspace_allocator);
     if (a.empty()) return kOutOfMemory;
-#pragma omp parallel for num_threads(rows.h > 1 ? threads : 1)
-    for (int y = 0; y < rows.h; y++) pack_a(rows, y, a.row<char>(y));
+    parallel_for(rows.h, rows.h > 1 ? threads : 1,
+                 [&](int64_t y) { pack_a(rows, y, a.row<char>(y)); });
 
     const int chunks = (rows.h + kernels.max_rows - 1) / kernels.max_rows;
     std::vector<GemmRows> tiles(chunks);
@@ -152,10 +153,10 @@ int Int8Matrix::forward_ranged(const Int8TilePlan* tiles, const Mat& rows, Mat& 
         kernels.range((const float*)rows.data + i * kChunk, size(i), limits);
     const AffineRange range(limits[0], limits[1]);
     const int threads = threads_for(opt, (double)count);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < (int64_t)chunks; i++)
+    parallel_for((int64_t)chunks, threads, [&](int64_t i) {
         kernels.to_affine((const float*)rows.data + i * kChunk, size(i), range.scale,
                           range.zero_point, (int8_t*)quantized.data + i * kChunk);
+    });
     weights_.rescale(range.zero_point, range.scale, factors.row<int32_t>(0), factors.row(1));
     return multiply(tiles, quantized, factors.row<int32_t>(0), factors.row(1), top, opt);
 }

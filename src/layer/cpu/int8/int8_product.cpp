@@ -1,4 +1,5 @@
 #include "layer/cpu/int8/int8_product.h"
+#include "runtime/thread_pool.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -196,13 +197,12 @@ void int8_run(const Int8Problem& g, int threads) {
     if (threads > 1) partitions = std::max(partitions, (size_t)threads * 2 / panels);
     partitions = std::max<size_t>(1, std::min(partitions, g.num_rows));
     const int64_t tasks = (int64_t)(partitions * panels);
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t task = 0; task < tasks; task++) {
+    parallel_for(tasks, threads, [&](int64_t task) {
         const size_t partition = task / panels,
                      first = partition_begin(g.num_rows, partitions, partition);
         run_panel(g, task % panels, first,
                   first + partition_length(g.num_rows, partitions, partition));
-    }
+    });
 }
 
 }  // namespace quoll

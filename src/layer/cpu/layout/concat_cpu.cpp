@@ -1,7 +1,7 @@
 #include "layer/tensor/concat.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 
 namespace quoll {
 
@@ -23,15 +23,15 @@ private:
                     const Option& opt) const;
 };
 
-// What was made within `top`, where the lanes from `first` on are.
+// What was made within `top`, where the channels from `first` on are.
 bool is_at(const Mat& m, const Mat& top, int first) {
     Mat place;
-    return share_lanes(top, first, m.logical_shape().size(0), &place) && m.data == place.data &&
+    return share_channels(top, first, m.logical_shape().size(0), &place) && m.data == place.data &&
            m.elempack == top.elempack && m.cstep == place.cstep;
 }
 
-// Every input's lanes stay together in elements of the narrowest input's size, so that no element
-// of the output has lanes of two inputs.
+// Every input's channels stay together in elements of the narrowest input's size, so that no
+// element of the output has channels of two inputs.
 int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,
                                const Option& opt) const {
     int pack = 16;
@@ -42,7 +42,7 @@ int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out
     int first = 0;
     for (const Mat& m : bottoms) {
         const int count = m.logical_shape().size(0);
-        if (!is_at(m, *top, first)) copy_lanes(m, *top, first, opt);
+        if (!is_at(m, *top, first)) copy_channels(m, *top, first, opt);
         first += count;
     }
     return kOk;

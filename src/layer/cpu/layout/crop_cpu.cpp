@@ -1,8 +1,9 @@
 #include "layer/tensor/crop.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -24,20 +25,20 @@ void CropCpu::copy(const Mat& bottom, const Part& part, Mat& top, const Option& 
     const Shape& size = part.size;
     std::vector<int> source(size.size(0));
     for (int i = 0; i < (int)source.size(); i++) source[i] = part.start.size(0) + i;
-    const LaneGather gather(bottom, top, source);
+    const ChannelGather gather(bottom, top, source);
     if (bottom.w == top.w && (size.dims == 2 || bottom.h == top.h) && bottom.d == top.d)
         return gather.copy_all(opt);
-    // Of blobs of 2 axes h is the lanes; the fields that an axis has not are 1, and starts too.
+    // Of blobs of 2 axes h is the channels; the fields that an axis has not are 1, and starts too.
     const int rows = size.dims == 2 ? 1 : size.h;
     const int y0 = size.dims == 2 ? 0 : part.start.h, z0 = size.dims == 4 ? part.start.d : 0;
     const int blocks = gather.blocks();
     const int threads = threads_for(opt, (double)size.total());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < blocks; i++)
+    parallel_for(blocks, threads, [&](int64_t i) {
         for (int z = 0; z < size.d; z++)
             for (int y = 0; y < rows; y++)
                 gather.copy(i, ((size_t)(z0 + z) * bottom.h + y0 + y) * bottom.w + part.start.w,
                             ((size_t)z * rows + y) * size.w, size.w);
+    });
 }
 
 void CropCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
@@ -67,10 +68,10 @@ int CropCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     Shape full = in[0];
     full.set_size(0, part.size.size(0));
     if (part.size == full &&
-        share_lanes(bottoms[0], part.start.size(0), part.size.size(0), &tops[0]))
+        share_channels(bottoms[0], part.start.size(0), part.size.size(0), &tops[0]))
         return kOk;
-    const int lanes = part.size.size(0), most = bottoms[0].elempack;
-    const int pack = lanes == in[0].size(0) ? most : pack_within(most, lanes);
+    const int channels = part.size.size(0), most = bottoms[0].elempack;
+    const int pack = channels == in[0].size(0) ? most : pack_within(most, channels);
     tops[0].create(part.size, pack, opt.blob_allocator);
     if (tops[0].empty()) return kOutOfMemory;
     copy(bottoms[0], part, tops[0], opt);

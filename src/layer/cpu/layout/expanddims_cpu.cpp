@@ -1,5 +1,6 @@
 #include "layer/tensor/expanddims.h"
 
+#include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
@@ -12,7 +13,7 @@ public:
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override {
         std::vector<Shape> out;
         QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
-        return reshape_lanes(bottom, out[0], &top, opt);
+        return reshape_channels(bottom, out[0], &top, opt);
     }
     void plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
                       std::vector<BlobLayout>* out) const override {

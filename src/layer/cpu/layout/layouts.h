@@ -2,8 +2,8 @@
 #ifndef QUOLL_LAYER_CPU_LAYOUT_LAYOUTS_H
 #define QUOLL_LAYER_CPU_LAYOUT_LAYOUTS_H
 
+#include "layer/cpu/layout/channel_gather.h"
 #include "quoll/layer.h"
-#include "layer/cpu/layout/lanes.h"
 
 namespace quoll {
 
@@ -21,8 +21,8 @@ inline bool is_given_on(const BlobLayout& in, BlobLayout* out) {
     return true;
 }
 
-// What share_lanes and reshape_lanes do with blobs that lie like this.
-bool shares_lanes(const BlobLayout& in, int first, int count);
+// What share_channels and reshape_channels do with blobs that lie like this.
+bool shares_channels(const BlobLayout& in, int first, int count);
 void plan_reshaped(const BlobLayout& in, BlobLayout* out);
 
 }  // namespace quoll

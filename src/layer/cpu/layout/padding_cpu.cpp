@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -34,9 +35,9 @@ void fill(unsigned char* to, const unsigned char* element, size_t bytes, size_t 
     }
 }
 
-// What the lanes of one element become in the padded blob.
+// What the channels of one element become in the padded blob.
 struct PaddedPlane {
-    const LaneGather& gather;
+    const ChannelGather& gather;
     unsigned char* out;  // the first element
     size_t es;           // bytes of an element
     int in_w, in_h, out_w;
@@ -44,20 +45,20 @@ struct PaddedPlane {
     const std::vector<int>&planes, &rows, &columns;  // of the input, for each index of the output
 
     // The border has one value.
-    void constant(int block, const unsigned char* element, bool lanes_missing) const {
-        if (lanes_missing) fill(out, element, es, (size_t)out_w * rows.size() * planes.size());
+    void constant(int block, const unsigned char* element, bool channels_missing) const {
+        if (channels_missing) fill(out, element, es, (size_t)out_w * rows.size() * planes.size());
         size_t at = 0, filled = 0;  // elements of the output
         for (int z : planes) {
             for (int y : rows) {
                 if (y >= 0 && z >= 0) {
-                    if (!lanes_missing) fill(out + filled * es, element, es, at + left - filled);
+                    if (!channels_missing) fill(out + filled * es, element, es, at + left - filled);
                     gather.copy(block, ((size_t)z * in_h + y) * in_w, at + left, in_w);
                     filled = at + left + in_w;
                 }
                 at += out_w;
             }
         }
-        if (!lanes_missing) fill(out + filled * es, element, es, at - filled);
+        if (!channels_missing) fill(out + filled * es, element, es, at - filled);
     }
 
     // The border repeats what is within.
@@ -83,17 +84,16 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
     const auto indexes = [&](int axis) {
         return source_indexes(from.size(axis), widths.before[axis], widths.behind[axis], type);
     };
-    const std::vector<int> lanes = indexes(0);
+    const std::vector<int> channels = indexes(0);
     const std::vector<int> rows = dims >= 3 ? indexes(dims - 2) : std::vector<int>(1, 0);
     const std::vector<int> planes = dims == 4 ? indexes(1) : std::vector<int>(1, 0);
-    const LaneGather gather(in, out, lanes);
+    const ChannelGather gather(in, out, channels);
     const std::vector<int> columns = indexes(dims - 1);
     const bool channels_only = in.w == out.w && in.d == out.d && (dims == 2 || in.h == out.h);
-    const Lanes into(out);
+    const ChannelView into(out);
     const int blocks = gather.blocks(), pack = out.elempack, in_rows = dims >= 3 ? in.h : 1;
     const int threads = threads_for(opt, (double)to.total());
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < blocks; i++) {
+    parallel_for(blocks, threads, [&](int64_t i) {
         const PaddedPlane plane = {gather, into.at(i * pack, 0),    out.elemsize, in.w, in_rows,
                                    out.w,  widths.before[dims - 1], planes,       rows, columns};
         unsigned char element[64 * 4] = {};
@@ -102,7 +102,7 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
             unsigned char value[4];
             constant_of(i * pack + k, to, value);
             memcpy(element + k * (out.elemsize / pack), value, out.elemsize / pack);
-            missing = missing || lanes[i * pack + k] < 0;
+            missing = missing || channels[i * pack + k] < 0;
         }
         if (channels_only) {
             if (missing) fill(plane.out, element, out.elemsize, into.row);
@@ -112,7 +112,7 @@ void PaddingCpu::pad(const Mat& in, const Widths& widths, Mat& out, const Option
         } else {
             plane.repeated(i);
         }
-    }
+    });
 }
 
 void PaddingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
@@ -135,7 +135,7 @@ int PaddingCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         tops[0] = bottoms[0];
         return kOk;
     }
-    // More lanes than 64 to an element are unknown; see Packing's out_elempack.
+    // More channels than 64 to an element are unknown; see Packing's out_elempack.
     if (in.dims == 1 || bottoms[0].elempack > 64) {
         std::vector<Mat> planar = bottoms;
         QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[0], 1, opt, &planar[0]));

@@ -1,8 +1,8 @@
 #include "layer/tensor/permute.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -24,12 +24,13 @@ struct Gather {
     size_t scalar;       // bytes
     int size[4];         // of the output
     size_t dst_step[4];  // bytes
-    size_t src_step[4];  // bytes; along `lanes` from one element to the next
-    int lanes;           // the axis that was the input's outermost one
+    size_t src_step[4];  // bytes; along `outermost` from one element to the next
+    int outermost;       // the axis that was the input's outermost one
     int pack;
 
     size_t src_offset(int axis, int i) const {
-        return axis == lanes ? i / pack * src_step[axis] + i % pack * scalar : i * src_step[axis];
+        return axis == outermost ? i / pack * src_step[axis] + i % pack * scalar
+                                 : i * src_step[axis];
     }
     void row(const unsigned char* from, unsigned char* to, int columns) const;
     template <class T>
@@ -42,7 +43,7 @@ enum { kColumns = 16 };
 
 // Columns of one row of the output, whole elements of the input.
 void Gather::row(const unsigned char* from, unsigned char* to, int columns) const {
-    if (lanes == 3)  // whole elements, whose lanes stay neighbours
+    if (outermost == 3)  // whole elements, whose channels stay neighbours
         copy_strided(from, src_step[3], to, pack * scalar, pack * scalar, columns / pack);
     else
         copy_strided(from, src_step[3], to, scalar, scalar, columns);
@@ -116,7 +117,7 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
         const int i = axis - axis_of_four(0, dims);  // of the output, from the outermost
         if (i < 0) continue;
         g.src_step[axis] = from.step[axis_of_four(source[i], dims)] * bottom.elemsize;
-        if (source[i] == 0) g.lanes = axis;
+        if (source[i] == 0) g.outermost = axis;
     }
     // The axis beside w whose values are neighbours in the input, so that both sides are walked in
     // tiles; h if w itself is.

@@ -1,8 +1,8 @@
 #include "layer/vision/pixelshuffle.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -44,7 +44,7 @@ void interleave_rows(const T* const* in, size_t step, int r, T* out, size_t out_
 
 template <class T>
 void PixelShuffleCpu::shuffle(const Mat& bottom, Mat& top, const Option& opt) const {
-    const Lanes from(bottom), to(top);
+    const ChannelView from(bottom), to(top);
     const int r = upscale_factor, h = bottom.h, w = bottom.w;
     const int threads = threads_for(opt, (double)from.row * from.count);
     const Bands bands(to.count, h, threads);
@@ -62,22 +62,22 @@ void PixelShuffleCpu::shuffle(const Mat& bottom, Mat& top, const Option& opt) co
     });
 }
 
-// From blocks of lanes to blocks of lanes: the pixels of one place within a square, whose lanes are
-// gathered together, are spread over the rows.
+// From blocks of channels to blocks of channels: the pixels of one place within a square, whose
+// channels are gathered together, are spread over the rows.
 int PixelShuffleCpu::shuffle_blocks(const Mat& bottom, Mat& top, const Option& opt) const {
-    const int r = upscale_factor, lanes = top.logical_shape().c, w = bottom.w, h = bottom.h;
+    const int r = upscale_factor, channels = top.logical_shape().c, w = bottom.w, h = bottom.h;
     Mat part;
     Shape shape = top.logical_shape();
     shape.w = w, shape.h = h;
     part.create(shape, top.elempack, opt.workspace_allocator);
     if (part.empty()) return kOutOfMemory;
     const size_t es = top.elemsize;
-    const int threads = threads_for(opt, (double)w * h * lanes);
+    const int threads = threads_for(opt, (double)w * h * channels);
     for (int i = 0; i < r; i++) {
         for (int j = 0; j < r; j++) {
             Scratch<int> source;
-            for (int q = 0; q < lanes; q++) source->push_back(source_channel(q, i, j, lanes));
-            const LaneGather gather(bottom, part, *source);
+            for (int q = 0; q < channels; q++) source->push_back(source_channel(q, i, j, channels));
+            const ChannelGather gather(bottom, part, *source);
             run_tasks(gather.blocks(), threads, [&](int64_t block, int) {
                 gather.copy((int)block, 0, 0, (size_t)w * h);
                 for (int y = 0; y < h; y++)

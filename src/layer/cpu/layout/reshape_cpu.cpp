@@ -1,7 +1,7 @@
 #include "layer/tensor/reshape.h"
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
@@ -33,7 +33,7 @@ int ReshapeCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         return Reshape::forward(planar, tops, opt);
     }
     tops.resize(1);
-    return reshape_lanes(bottoms[0], out[0], &tops[0], opt);
+    return reshape_channels(bottoms[0], out[0], &tops[0], opt);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "layer/vision/shufflechannel.h"
 
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 
 namespace quoll {
 
@@ -23,7 +23,7 @@ int ShuffleChannelCpu::forward(const Mat& bottom, Mat& top, const Option& opt) c
         for (int g = 0; g < groups; g++) source->push_back(g * each + i);
     top.create_like(bottom, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
-    LaneGather(bottom, top, *source).copy_all(opt);
+    ChannelGather(bottom, top, *source).copy_all(opt);
     return kOk;
 }
 

@@ -1,6 +1,6 @@
 #include "layer/tensor/slice.h"
 
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
 
 namespace quoll {
@@ -23,7 +23,7 @@ void SliceCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
     for (BlobLayout& top : *out) {
         if (dims == 1) continue;
         const int size = top.shape.size(along);
-        const bool shared = along == 0 && shares_lanes(in[0], first, size);
+        const bool shared = along == 0 && shares_channels(in[0], first, size);
         top.elempack = along == 0 && !shared ? pack_within(in[0].elempack, size) : in[0].elempack;
         if (shared) top.shares = 0;
         first += size;
@@ -42,14 +42,14 @@ int SliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     const int to[4] = {0, 0, 0, 0};
     for (int i = 0, start = 0; i < (int)out->size(); start += out[i].size(along), i++) {
         const int size = out[i].size(along);
-        if (along == 0 && share_lanes(bottom, start, size, &tops[i])) continue;
+        if (along == 0 && share_channels(bottom, start, size, &tops[i])) continue;
         const int pack = along == 0 ? pack_within(bottom.elempack, size) : bottom.elempack;
         tops[i].create(out[i], pack, opt.blob_allocator);
         if (tops[i].empty()) return kOutOfMemory;
         if (along == 0) {
             Scratch<int> source;
             for (int k = 0; k < size; k++) source->push_back(start + k);
-            LaneGather(bottom, tops[i], *source).copy_all(opt);
+            ChannelGather(bottom, tops[i], *source).copy_all(opt);
         } else {
             Block block = whole_block(tops[i]);
             block.start[axis_of_four(along, dims)] = start;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/layout/lanes.h"
+#include "layer/cpu/layout/channel_gather.h"
 #include "layer/cpu/layout/layouts.h"
 #include "layer/tensor/stridedslice.h"
 
@@ -11,8 +11,8 @@ namespace quoll {
 
 namespace {
 
-// Takes any elempack: the axes within a lane are cut in whole elements, lanes are shared where the
-// cut falls between elements, else gathered.
+// Takes any elempack: the axes within a channel are cut in whole elements, channels are shared
+// where the cut falls between elements, else gathered.
 class StridedSliceCpu : public StridedSlice {
 public:
     StridedSliceCpu() { support_packing = true; }
@@ -26,7 +26,7 @@ private:
         return cut.start == 0 && cut.count == size && cut.step == 1;
     }
     int cut_elements(const Mat& data, const Cut cuts[4], Mat* top, Allocator* allocator) const;
-    int cut_lanes(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const;
+    int cut_channels(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const;
 };
 
 // All axes but the outermost.
@@ -57,15 +57,16 @@ int StridedSliceCpu::cut_elements(const Mat& data, const Cut cuts[4], Mat* top,
     return kOk;
 }
 
-int StridedSliceCpu::cut_lanes(const Mat& data, const Cut& cut, Mat* top, const Option& opt) const {
-    if (cut.step == 1 && share_lanes(data, cut.start, cut.count, top)) return kOk;
+int StridedSliceCpu::cut_channels(const Mat& data, const Cut& cut, Mat* top,
+                                  const Option& opt) const {
+    if (cut.step == 1 && share_channels(data, cut.start, cut.count, top)) return kOk;
     Shape shape = data.logical_shape();
     shape.set_size(0, cut.count);
     top->create(shape, pack_within(data.elempack, cut.count), opt.blob_allocator);
     if (top->empty()) return kOutOfMemory;
     Scratch<int> source;
     for (int i = 0; i < cut.count; i++) source->push_back((int)(cut.start + i * cut.step));
-    LaneGather(data, *top, *source).copy_all(opt);
+    ChannelGather(data, *top, *source).copy_all(opt);
     return kOk;
 }
 
@@ -74,9 +75,9 @@ void StridedSliceCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayou
     BlobLayout& top = (*out)[0];
     if (top.shape.total() == 0 || in[0].shape.dims < 2 || is_given_on(in[0], &top)) return;
     top.elempack = kept_pack(in[0], top.shape);
-    Shape lanes = in[0].shape;
-    lanes.set_size(0, top.shape.size(0));
-    if (top.shape == lanes && top.elempack == in[0].elempack) top.shares = 0;
+    Shape cut = in[0].shape;
+    cut.set_size(0, top.shape.size(0));
+    if (top.shape == cut && top.elempack == in[0].elempack) top.shares = 0;
 }
 
 int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -98,18 +99,19 @@ int StridedSliceCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& 
     tops.resize(1);
     bool inner = false;
     for (int i = 1; i < data.dims; i++) inner = inner || !is_whole(cuts[i], in[0].size(i));
-    const bool lanes = !is_whole(cuts[0], in[0].size(0));
-    // What is left out is not copied: lanes that can be shared first, else the axes within.
+    const bool channels = !is_whole(cuts[0], in[0].size(0));
+    // What is left out is not copied: channels that can be shared first, else the axes within.
     Mat part = data;
-    if (lanes && inner && cuts[0].step == 1 &&
-        share_lanes(data, cuts[0].start, cuts[0].count, &part))
+    if (channels && inner && cuts[0].step == 1 &&
+        share_channels(data, cuts[0].start, cuts[0].count, &part))
         return cut_elements(part, cuts, &tops[0], opt.blob_allocator);
     if (inner)
-        QUOLL_RETURN_IF_ERROR(cut_elements(data, cuts, lanes ? &part : &tops[0],
-                                           lanes ? opt.workspace_allocator : opt.blob_allocator));
-    else if (!lanes)
+        QUOLL_RETURN_IF_ERROR(
+            cut_elements(data, cuts, channels ? &part : &tops[0],
+                         channels ? opt.workspace_allocator : opt.blob_allocator));
+    else if (!channels)
         tops[0] = data;
-    return lanes ? cut_lanes(part, cuts[0], &tops[0], opt) : (int)kOk;
+    return channels ? cut_channels(part, cuts[0], &tops[0], opt) : (int)kOk;
 }
 
 }  // namespace

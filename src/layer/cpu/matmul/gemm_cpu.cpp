@@ -7,6 +7,7 @@
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/cpu/int8/block_matrix.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -111,14 +112,13 @@ void GemmCpu::multiply_row(const Product& p, Mat& top, const Option& opt) const 
     const float *a = *p.a.blob, *b = *p.b.blob;
     float* out = top;
     const int threads = threads_for(opt, (double)p.n * p.k);
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int t = 0; t < threads; t++) {
+    parallel_for(threads, threads, [&](int64_t t) {
         const size_t n0 = partition_begin(p.n, threads, t), n = partition_length(p.n, threads, t);
         if (p.b.row_step == 1)
             k.dot_rows(a, p.k, b + n0 * p.b.column_step, p.b.column_step, n, 1.f, out + n0);
         else
             k.sum_rows(a, p.k, b + n0, p.b.row_step, n, 1.f, out + n0);
-    }
+    });
 }
 
 // Without the blobs.

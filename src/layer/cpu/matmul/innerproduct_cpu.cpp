@@ -2,7 +2,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/cast.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -2,6 +2,7 @@
 
 #include "layer/cpu/attention/attention.h"
 #include "layer/cpu/gemm/product_plan.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -16,10 +17,28 @@ public:
         split_ = split_kernels_for(opt);
         return MatMul::create_pipeline(opt);
     }
+    int plan(const std::vector<Shape>& bottoms, const Option& opt,
+             std::shared_ptr<const LayerPlan>* plan) const override;
+    int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                        bool inplace, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
 private:
+    struct Plan : public LayerPlan {
+        const char* algorithm() const override {
+            return !product ? "row" : product->on_tiles() ? "split" : "vectors";
+        }
+        std::unique_ptr<const ProductPlan> product;  // null: rows or columns alone
+    };
+    // How threads are shared: `outer` products at once, each by `inner` threads.
+    struct Sharing {
+        int threads, outer, inner;
+    };
+    Sharing share_threads(const Product& p, const Option& opt) const;
+    void make_plan(const Product& p, const Option& opt, Plan* plan) const;
+    int run(const Plan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+            const Option& opt) const;
     // Matrix i of a product.
     struct Task {
         const float *a, *b;
@@ -27,7 +46,8 @@ private:
     };
     void multiply_vector(const Product& p, const Task& t, int threads) const;
     GemmMatrix matrix_of(const Product& p) const;
-    int multiply_all(const Product& p, const std::vector<Task>& tasks, bool shared,
+    static bool is_shared(const Product& p) { return p.b.c == 1 && p.b.d == 1; }
+    int multiply_all(const ProductPlan& plan, const Product& p, const std::vector<Task>& tasks,
                      const Option& opt) const;
 
     const KernelSet* kernels_ = nullptr;
@@ -37,17 +57,15 @@ private:
 void MatMulCpu::multiply_vector(const Product& p, const Task& t, int threads) const {
     const AttentionKernels& k = *kernels_->attention;
     const size_t count = p.n == 1 ? p.m : p.n;
-#pragma omp parallel for num_threads(threads) if (threads > 1)
-    for (int i = 0; i < threads; i++) {
-        const size_t n0 = partition_begin(count, threads, i),
-                     n = partition_length(count, threads, i);
+    parallel_for(threads, threads, [&](int64_t i) {
+        const size_t n0 = partition_begin(count, threads, i), n = partition_length(count, threads, i);
         if (p.n == 1)
             k.dot_rows(t.b, p.k, t.a + n0 * p.a.row_step, p.a.row_step, n, 1.f, t.out + n0);
         else if (p.b.row_step == 1)
             k.dot_rows(t.a, p.k, t.b + n0 * p.b.column_step, p.b.column_step, n, 1.f, t.out + n0);
         else
             k.sum_rows(t.a, p.k, t.b + n0, p.b.row_step, n, 1.f, t.out + n0);
-    }
+    });
 }
 
 // Without the operands themselves.
@@ -61,13 +79,38 @@ GemmMatrix MatMulCpu::matrix_of(const Product& p) const {
 }
 
 // Many matrices: one a thread; few: all threads together at each.
-int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bool shared,
-                            const Option& opt) const {
-    const int count = (int)tasks.size();
+MatMulCpu::Sharing MatMulCpu::share_threads(const Product& p, const Option& opt) const {
+    const int count = p.c * p.d;
     const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
-    const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
+    const int outer = count >= threads ? threads : 1;
+    return {threads, outer, outer == 1 ? threads : 1};
+}
+
+void MatMulCpu::make_plan(const Product& p, const Option& opt, Plan* plan) const {
+    if (p.n == 1 || p.m == 1) return;
+    const double packings = is_shared(p) ? 1. / (p.c * p.d) : 1;
+    plan->product.reset(
+        new ProductPlan(split_, matrix_of(p), packings, share_threads(p, opt).inner));
+}
+
+int MatMulCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
+                    std::shared_ptr<const LayerPlan>* plan) const {
+    plan->reset();
+    Product p;
+    QUOLL_RETURN_IF_ERROR(product_of(bottoms, &p));
+    const std::shared_ptr<Plan> made = std::make_shared<Plan>();
+    make_plan(p, opt, made.get());
+    *plan = made;
+    return kOk;
+}
+
+int MatMulCpu::multiply_all(const ProductPlan& plan, const Product& p,
+                            const std::vector<Task>& tasks, const Option& opt) const {
+    const int count = (int)tasks.size();
+    const Sharing sharing = share_threads(p, opt);
+    const int outer = sharing.outer, inner = sharing.inner;
+    const bool shared = is_shared(p);
     const GemmMatrix matrix = matrix_of(p);
-    const ProductPlan plan(split_, matrix, shared ? 1. / count : 1, inner);
     const Mat bias = product_bias(*kernels_, nullptr, p.n, opt.workspace_allocator);
     Mat panels, workspaces;
     QUOLL_RETURN_IF_ERROR(
@@ -75,9 +118,8 @@ int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bo
     QUOLL_RETURN_IF_ERROR(
         product_memory(plan.workspace(), outer, opt.workspace_allocator, &workspaces));
     if (bias.empty()) return kOutOfMemory;
-    if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, threads, panels);
-#pragma omp parallel for num_threads(outer) if (outer > 1)
-    for (int t = 0; t < outer; t++) {
+    if (shared) plan.pack(tasks[0].b, p.b.row_step, p.b.column_step, sharing.threads, panels);
+    parallel_for(outer, outer, [&](int64_t t) {
         float* packed = (float*)panels.data + (shared ? 0 : t * panels.cstep);
         GemmMatrix g = matrix;
         g.b = packed, g.bias = bias;
@@ -88,12 +130,22 @@ int MatMulCpu::multiply_all(const Product& p, const std::vector<Task>& tasks, bo
             g.c = tasks[i].out;
             plan.run(g, (float*)workspaces.data + t * workspaces.cstep);
         }
-    }
+    });
     return kOk;
+}
+
+int MatMulCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms,
+                               std::vector<Mat>& tops, bool, const Option& opt) const {
+    return run(static_cast<const Plan*>(&plan), bottoms, tops, opt);
 }
 
 int MatMulCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                        const Option& opt) const {
+    return run(nullptr, bottoms, tops, opt);
+}
+
+int MatMulCpu::run(const Plan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                   const Option& opt) const {
     Product p;
     Operand result;
     QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &p, &result));
@@ -104,12 +156,14 @@ int MatMulCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                          (const float*)bottoms[1].data + p.b.at(q, z),
                          (float*)tops[0].data + result.at(q, z)});
     }
-    if (p.n > 1 && p.m > 1) return multiply_all(p, tasks, p.b.c == 1 && p.b.d == 1, opt);
+    if (p.n > 1 && p.m > 1) {
+        Plan made;
+        if (!plan) make_plan(p, opt, &made);
+        return multiply_all(plan ? *plan->product : *made.product, p, tasks, opt);
+    }
     const int count = (int)tasks.size();
-    const int threads = threads_for(opt, (double)count * p.m * p.n * p.k);
-    const int outer = count >= threads ? threads : 1, inner = outer == 1 ? threads : 1;
-#pragma omp parallel for num_threads(outer) if (outer > 1)
-    for (int i = 0; i < count; i++) multiply_vector(p, tasks[i], inner);
+    const int outer = share_threads(p, opt).outer, inner = share_threads(p, opt).inner;
+    parallel_for(count, outer, [&](int64_t i) { multiply_vector(p, tasks[i], inner); });
     return kOk;
 }
 

@@ -13,9 +13,9 @@
 #include "layer/common/tensor.h"
 #include "layer/common/zero_points.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/gemm/gemm_run.h"
 #include "layer/cpu/int8/int8.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -194,13 +194,12 @@ int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) c
         kernels.range((const float*)rows.data + q * rows.cstep, plane, limits);
     const AffineRange range(limits[0], limits[1]);
     const int threads = threads_for(opt, (double)plane * rows.c);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < (int64_t)chunks * rows.c; i++) {
+    parallel_for((int64_t)chunks * rows.c, threads, [&](int64_t i) {
         const size_t q = i / chunks, at = i % chunks * kPiece;
         kernels.to_affine((const float*)rows.data + q * rows.cstep + at,
                           std::min(kPiece, plane - at), range.scale, range.zero_point,
                           (int8_t*)quantized.data + q * quantized.cstep + at);
-    }
+    });
     p->mats.a = quantized;
     p->a = Operand(quantized, false);
     p->ranged_zero = range.zero_point;
@@ -235,8 +234,7 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
         left.k_groups = (const int32_t*)left.own.data;
     }
     const int threads = threads_for(opt, (double)rows * k / 4);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t r = 0; r < (int64_t)rows; r++) {
+    parallel_for((int64_t)rows, threads, [&](int64_t r) {
         const int m = (int)(r % a.size[2]), item = (int)(r / a.size[2]);
         const unsigned char* from = values.data + a.at(item / a.size[1], item % a.size[1], m, 0);
         if (!in_place) {
@@ -251,14 +249,14 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
                 for (int i = 0; i < k; i++) ((int16_t*)to)[i] = from[i];
             }
         }
-        if (left.sums.empty()) continue;
+        if (left.sums.empty()) return;
         uint32_t sum = 0;
         if (values.is_signed)
             for (int i = 0; i < k; i++) sum += (signed char)from[i];
         else
             for (int i = 0; i < k; i++) sum += from[i];
         ((int32_t*)left.sums.data)[r] = (int32_t)(sum + (uint32_t)left.offset * k);
-    }
+    });
     return kOk;
 }
 

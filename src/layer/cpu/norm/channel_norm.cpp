@@ -5,6 +5,7 @@
 #include "layer/cpu/channel/apply.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -23,9 +24,9 @@ struct ChannelBlocks {
     }
     // out[c] = reduction of channel c about about[c].
     void reduce(NormReduce kernel, const float* about, float* out, int threads) const {
-#pragma omp parallel for num_threads(threads)
-        for (int q = 0; q < count; q++)
+        parallel_for(count, threads, [&](int64_t q) {
             kernel(data + q * step, size, pack, about ? about + q * pack : nullptr, out + q * pack);
+        });
     }
 };
 

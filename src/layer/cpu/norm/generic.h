@@ -40,7 +40,7 @@ struct SumSquares : Sum {
     }
 };
 
-struct Most {
+struct Max {
     static constexpr float kFirst = -INFINITY;
     template <class V>
     static QUOLL_INLINE V add(V sum, V x) {
@@ -53,7 +53,7 @@ struct Most {
     }
 };
 
-struct Least {
+struct Min {
     static constexpr float kFirst = INFINITY;
     template <class V>
     static QUOLL_INLINE V add(V sum, V x) {
@@ -114,9 +114,9 @@ void norm_reduce(const float* data, size_t n, size_t period, const float* about,
 
 void softmax_row(float* data, size_t n) {
     using V = s::vecf<s::kLanes>;
-    float most;
-    norm_reduce<Most>(data, n, 1, nullptr, &most);
-    const V top = V::set(most);
+    float peak;
+    norm_reduce<Max>(data, n, 1, nullptr, &peak);
+    const V top = V::set(peak);
     V sum = V::zero();
     for (size_t i = 0; i < n; i += s::kLanes) {
         s::exp(V::load_n(data + i, n - i) - top).store_n(data + i, n - i);
@@ -151,9 +151,9 @@ void softmax_columns(float* data, size_t count, size_t step, size_t width) {
 
 void log_softmax_row(float* data, size_t n) {
     using V = s::vecf<s::kLanes>;
-    float most;
-    norm_reduce<Most>(data, n, 1, nullptr, &most);
-    const V top = V::set(most);
+    float peak;
+    norm_reduce<Max>(data, n, 1, nullptr, &peak);
+    const V top = V::set(peak);
     alignas(64) float part[s::kLanes] = {};
     V sum = V::zero();
     for (size_t i = 0; i < n; i += s::kLanes) {

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/norm/norm.h"
 #include "layer/norm/logsoftmax.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -5,8 +5,8 @@
 #include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

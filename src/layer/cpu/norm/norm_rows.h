@@ -4,6 +4,7 @@
 
 #include "layer/common/channels.h"
 #include "layer/cpu/common/packing.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -22,9 +23,9 @@ int for_each_run(const Layer& layer, Mat& blob, int affine_size, const Option& o
     const size_t size = (size_t)blob.w * blob.h * blob.d;
     const int64_t each = size / run, runs = each * blob.c;
     const int threads = threads_for(opt, (double)size * blob.c * 2);
-#pragma omp parallel for num_threads(threads)
-    for (int64_t i = 0; i < runs; i++)
+    parallel_for(runs, threads, [&](int64_t i) {
         f((float*)blob.data + i / each * blob.cstep + i % each * run, run);
+    });
     return kOk;
 }
 

@@ -8,8 +8,8 @@
 #include "layer/common/extremes.h"
 #include "layer/common/tensor.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -29,9 +29,9 @@ NormReduce kernel_of(const NormKernels& norm, int operation) {
         case Reduction::kL2:
             return norm.sum_squares;
         case Reduction::kMax:
-            return norm.most;
+            return norm.reduce_max;
         case Reduction::kMin:
-            return norm.least;
+            return norm.reduce_min;
     }
     return nullptr;
 }
@@ -147,15 +147,14 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
                             : top_blob.dims == 2 ? top_blob.w
                                                  : top_blob.cstep;
     const int threads = threads_for(opt, (double)shape.total());
-#pragma omp parallel for num_threads(threads)
-    for (int q = 0; q < runs.blocks; q++) {
+    parallel_for(runs.blocks, threads, [&](int64_t q) {
         const float* in = (const float*)bottom_blob.data + q * runs.step * pack;
         float* out = (float*)top_blob.data + q * top_step * pack;
         for (size_t i = 0; i < runs.each; i++)
             kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
         for (size_t i = 0; i < runs.each * pack; i++)
             out[i] = (float)finish(operation, out[i], (double)runs.run) * coeff;
-    }
+    });
     return kOk;
 }
 
@@ -166,10 +165,10 @@ int ReductionCpu::reduce_whole(const Mat& blob, NormReduce kernel, const Shape& 
     Mat parts(runs.blocks, 4u, opt.workspace_allocator);
     top.create(shape, 1, opt.blob_allocator);
     if (parts.empty() || top.empty()) return kOutOfMemory;
-#pragma omp parallel for num_threads(threads)
-    for (int q = 0; q < runs.blocks; q++)
+    parallel_for(runs.blocks, threads, [&](int64_t q) {
         kernel((const float*)blob.data + q * runs.step * blob.elempack, runs.run * blob.elempack, 1,
                nullptr, &parts[q]);
+    });
     double joined = parts[0];
     for (int q = 1; q < runs.blocks; q++) joined = join(operation, joined, parts[q]);
     top[0] = (float)finish(operation, joined, (double)blob.logical_shape().total()) * coeff;

@@ -5,6 +5,7 @@
 #include "layer/common/channels.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/norm/norm.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -71,8 +72,7 @@ int SoftmaxCpu::forward_inplace(Mat& blob, const Option& opt) const {
     const double work = (double)outer * lines.count * lines.width * 8;
     const int threads = threads_for(opt, work);
     const size_t cuts = outer < (size_t)threads * 4 ? std::min<size_t>(threads, lines.width) : 1;
-#pragma omp parallel for num_threads(threads)
-    for (int64_t task = 0; task < (int64_t)(outer * cuts); task++) {
+    parallel_for((int64_t)(outer * cuts), threads, [&](int64_t task) {
         const size_t line = task / cuts, cut = task % cuts;
         float* data = (float*)blob.data + line / lines.each * lines.channel_step +
                       line % lines.each * lines.each_step;
@@ -81,7 +81,7 @@ int SoftmaxCpu::forward_inplace(Mat& blob, const Option& opt) const {
             norm.softmax_row(data, lines.count);
         else
             norm.softmax_columns(data + begin, lines.count, lines.step, end - begin);
-    }
+    });
     return kOk;
 }
 

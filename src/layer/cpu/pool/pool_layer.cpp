@@ -8,7 +8,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/common/task_partitions.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

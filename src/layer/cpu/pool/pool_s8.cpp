@@ -7,6 +7,7 @@
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/pool/pool_layer.h"
 #include "quoll/cpu.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -107,17 +108,16 @@ int PoolingCpu::windows_s8(const Mat& in, const Axis& ax, const Axis& ay, const 
         memory.create((int)columns.room(), threads, (size_t)1u, opt.workspace_allocator);
     if (memory.empty()) return kOutOfMemory;
     for (int t = 0; t < threads; t++) columns.begin(memory.row<int8_t>(t));
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < in.c * az.out; i++) {
+    parallel_for(in.c * az.out, threads, [&](int64_t i, int thread) {
         const int q = i / az.out, z = i % az.out;
         const int8_t* channel = (const int8_t*)in.data + q * in.cstep * pack;
-        int8_t* const own = memory.row<int8_t>(get_omp_thread_num());
+        int8_t* const own = memory.row<int8_t>(thread);
         int8_t* out = (int8_t*)top.data + q * step + (size_t)z * ay.out * out_row;
         for (int y = 0; y < ay.out; y++, out += out_row) {
             join_rows(kernels, channel, row * in.h, ay.at(y), az.at(z), row, columns.row(own));
             columns.run(own, out);
         }
-    }
+    });
     return kOk;
 }
 

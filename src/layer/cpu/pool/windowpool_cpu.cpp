@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "layer/common/scratch.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/pool/pool_layer.h"
 #include "layer/nn/windowpool.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <memory>
 
+#include "layer/common/elempack.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/registry/kernel_rows.h"
 
@@ -112,6 +113,8 @@ const KernelSet& kernel_set(const CpuFeatures& features, CpuCore core) {
     }
     return added->set;
 }
+
+int native_elempack() { return host_kernel_set().lanes; }
 
 IsaList available_isas() {
     const Isa best = best_isa(host_cpu_features());

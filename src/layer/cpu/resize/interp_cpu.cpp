@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "layer/common/elempack.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/layout/lanes.h"
 #include "layer/cpu/resize/planes.h"
 #include "layer/vision/interp.h"
 

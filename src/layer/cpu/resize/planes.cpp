@@ -7,6 +7,7 @@
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/packing.h"
 #include "quoll/cpu.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -122,19 +123,18 @@ int resize_rows(const ResizeVariants& variants, const Mat& in, Mat& out, const A
         wide.create((int)(length + out_length), threads, 4u, opt.workspace_allocator);
         if (wide.empty()) return kOutOfMemory;
     }
-#pragma omp parallel for num_threads(threads)
-    for (int y = 0; y < rows.count; y++) {
+    parallel_for(rows.count, threads, [&](int64_t y, int thread) {
         const size_t from_at = rows.at(in, y) * in.elempack, to_at = rows.at(out, y) * in.elempack;
         const float* from = (const float*)in.data + from_at;
         float* to = (float*)out.data + to_at;
         if (storage) {
-            from = wide.row(get_omp_thread_num());
-            to = wide.row(get_omp_thread_num()) + length;
+            from = wide.row(thread);
+            to = wide.row(thread) + length;
             storage->widen((const uint16_t*)in.data + from_at, (float*)from, length);
         }
         row(from, xs.index.data(), xs.factor.data(), to, out.w);
         if (storage) storage->narrow(to, (uint16_t*)out.data + to_at, out_length);
-    }
+    });
     return kOk;
 }
 
@@ -156,8 +156,7 @@ int resize_planes(const ResizeVariants& variants, const Mat& in, Mat& out, const
     Mat buffers;
     buffers.create((int)resizer.buffer_size(in.w), threads, 4u, opt.workspace_allocator);
     if (buffers.empty()) return kOutOfMemory;
-#pragma omp parallel for num_threads(threads)
-    for (int t = 0; t < threads; t++)
+    parallel_for(threads, threads, [&](int64_t t) {
         for (int i = (int)((int64_t)blocks * t / threads); i < (int64_t)blocks * (t + 1) / threads;
              i++) {
             const int q = i / in.d, z = i % in.d;
@@ -170,6 +169,7 @@ int resize_planes(const ResizeVariants& variants, const Mat& in, Mat& out, const
                 resizer.run((const float*)in.data + from, in.w, (float*)out.data + to,
                             buffers.row(t));
         }
+    });
     return kOk;
 }
 
@@ -187,8 +187,7 @@ void pick_planes(const Mat& in, Mat& out, const AxisTaps& xs, const AxisTaps& ys
     const int planes = in.dims == 2 ? in.h : in.c * in.d, depth = in.dims == 2 ? in.h : in.d;
     const int in_h = in.dims == 2 ? 1 : in.h, out_h = in.dims == 2 ? 1 : out.h;
     const int threads = threads_for(opt, (double)out.total() * in.elempack);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < planes; i++) {
+    parallel_for(planes, threads, [&](int64_t i) {
         const size_t q = i / depth, z = i % depth;
         const unsigned char* src =
             (const unsigned char*)in.data + (q * in.cstep + z * in.w * in_h) * es;
@@ -202,7 +201,7 @@ void pick_planes(const Mat& in, Mat& out, const AxisTaps& xs, const AxisTaps& ys
             else
                 picker(src + (size_t)row * in.w * es, xs.index.data(), dst, out.w);
         }
-    }
+    });
 }
 
 }  // namespace quoll

@@ -2,6 +2,7 @@
 
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/common/chunks.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -10,18 +11,17 @@ void run_unary(UnaryKernel kernel, const float* params, const Mat& in, Mat& out,
     const StorageKernels* storage = storage_kernels(host_kernel_set(), in.dtype);
     const Chunks chunks(in, out);
     const int threads = threads_for(opt, 4.0 * in.total() * in.elempack);
-#pragma omp parallel for num_threads(threads)
-    for (int i = 0; i < chunks.count(); i++) {
+    parallel_for(chunks.count(), threads, [&](int64_t i) {
         const Chunk p = chunks[i];
         if (!storage) {
             kernel(p.of(in), p.of(out), p.count, params);
-            continue;
+            return;
         }
         float values[Chunks::kChunk];
         storage->widen(p.of<uint16_t>(in), values, p.count);
         kernel(values, values, p.count, params);
         storage->narrow(values, p.of<uint16_t>(out), p.count);
-    }
+    });
 }
 
 }  // namespace quoll

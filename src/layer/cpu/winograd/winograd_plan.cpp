@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "layer/cpu/common/task_partitions.h"
 #include "quoll/cpu.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -204,19 +204,13 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
     float* const sums = workspace + kWinogradPoints * step;
     const size_t share = (this->workspace() - kWinogradPoints * step) / workers_;
     const int partitions = threads_ * 4;  // of the inputs
-    TaskPartitions transforms(partitions, threads_), products(parts, threads_);
-#pragma omp parallel num_threads(threads_)
-    {
-        const int thread = get_omp_thread_num();
-        transforms.work(
-            thread, [&](int64_t i) { transform_inputs(in, workspace, step, (int)i, partitions); });
-#pragma omp barrier
-        products.work(thread, [&](int64_t i) {
-            const Part p = part((int)i);
-            multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p,
-                          sums + thread * share);
-        });
-    }
+    run_tasks(partitions, threads_,
+              [&](int64_t i, int) { transform_inputs(in, workspace, step, (int)i, partitions); });
+    run_tasks(parts, threads_, [&](int64_t i, int thread) {
+        const Part p = part((int)i);
+        multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p,
+                      sums + thread * share);
+    });
 }
 
 // Piece `partition` of `partitions` of all tiles and channel blocks.

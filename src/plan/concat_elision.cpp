@@ -1,12 +1,9 @@
-#include "plan/place_plan.h"
+#include "plan/concat_elision.h"
 
 #include <algorithm>
 
-#include "layer/cpu/common/kernel_set.h"
-#include "layer/cpu/layout/lanes.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/slice.h"
-#include "layer/vision/shufflechannel.h"
 
 namespace quoll {
 
@@ -20,16 +17,16 @@ const size_t kMostInputs = 256;
 class Planner {
 public:
     Planner(const std::vector<Layer*>& layers, const std::vector<std::vector<int>>& consumers,
-            const std::vector<Shape>& shapes, const Option& opt)
+            const std::vector<Shape>& shapes, const std::vector<int>& packs, const Option& opt)
         : layers_(layers),
           consumers_(consumers),
           shapes_(shapes),
-          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4),
-          lanes_(opt.use_packing_layout ? host_kernel_set().lanes : 1) {}
-    PlacePlan run();
+          packs_(packs),
+          float_size_(opt.use_fp16_storage || opt.use_bf16_storage ? 2 : 4) {}
+    ConcatElision run();
 
 private:
-    typedef PlacePlan::Place Place;
+    typedef ConcatElision::Alias Alias;
     // When a blob, or the block of a root, is there: while these layers run.
     struct Life {
         int from = 0, to = -1;
@@ -39,14 +36,13 @@ private:
         int blob, first;
     };
 
-    bool joins_lanes(const Layer& layer) const;
-    bool cuts_lanes(const Layer& layer) const;
+    bool joins_channels(const Layer& layer) const;
+    bool cuts_channels(const Layer& layer) const;
     int cut_from(int blob, int* first) const;
     void place_pieces(int index, const Input& in);
-    int pack_of(const Layer& layer) const;
     void find_lives();
     void join(int index);
-    std::vector<Input> inputs_to_place(int index) const;
+    std::vector<Input> inputs_to_alias(int index) const;
     bool fits(const Life& root, const std::vector<Input>& inputs, Life* with) const;
     void count(const Life& root, const Life& with, const std::vector<Input>& inputs,
                std::vector<double>* more) const;
@@ -54,11 +50,7 @@ private:
     const std::vector<Layer*>& layers_;
     const std::vector<std::vector<int>>& consumers_;
     const std::vector<Shape>& shapes_;
-    const int float_size_;  // bytes of a stored f32
-    const int lanes_;
-    PlacePlan plan_;
-    std::vector<int> packs_;      // of each blob, as far as can be told
-    std::vector<int> producers_;  // the layer if it is one that can be given a place, else -1
+    void alias_parts(int index, const Input& in);
     std::vector<Life> lives_;     // of each blob
     std::vector<Life> blocks_;    // of each root
     std::vector<double> bytes_;   // alive while each layer runs
@@ -66,7 +58,7 @@ private:
 };
 
 // A Concat of blobs of known sizes, of 2 axes or more, along the outermost.
-bool Planner::joins_lanes(const Layer& layer) const {
+bool Planner::joins_channels(const Layer& layer) const {
     const Concat* concat = as<Concat>(&layer);
     if (!concat || layer.bottoms.size() < 2 || layer.bottoms.size() > kMostInputs ||
         layer.tops.size() != 1)
@@ -81,8 +73,8 @@ bool Planner::joins_lanes(const Layer& layer) const {
     });
 }
 
-// A Slice of such a blob, whose pieces share its memory.
-bool Planner::cuts_lanes(const Layer& layer) const {
+// A Slice of such a blob, whose parts share its memory.
+bool Planner::cuts_channels(const Layer& layer) const {
     const Slice* slice = as<Slice>(&layer);
     if (!slice || layer.bottoms.size() != 1) return false;
     const Shape& in = shapes_[layer.bottoms[0]];
@@ -91,11 +83,11 @@ bool Planner::cuts_lanes(const Layer& layer) const {
            shapes_[layer.tops[0]].dims == in.dims;
 }
 
-// The blob that this one is a piece of, and where; -1: none.
+// The blob that this one is a part of, and where; -1: none.
 int Planner::cut_from(int blob, int* first) const {
     const Layer& layer = *layers_[lives_[blob].from];
     *first = 0;
-    if (!cuts_lanes(layer)) return -1;
+    if (!cuts_channels(layer)) return -1;
     for (int id : layer.tops) {
         if (id == blob) return layer.bottoms[0];
         *first += shapes_[id].size(0);
@@ -103,23 +95,9 @@ int Planner::cut_from(int blob, int* first) const {
     return -1;
 }
 
-// The elempack of the first output, as fast forms choose it.
-int Planner::pack_of(const Layer& layer) const {
-    const Shape& out = shapes_[layer.tops[0]];
-    if (out.dims == 0 || !layer.support_packing) return 1;
-    const bool elementwise = layer.one_blob_only && layer.support_inplace;
-    if (elementwise || as<ShuffleChannel>(&layer)) return packs_[layer.bottoms[0]];
-    int pack = pack_within(lanes_, out.size(0));
-    if (!joins_lanes(layer)) return pack;
-    for (int id : layer.bottoms)
-        pack = pack_within(std::min(pack, packs_[id]), shapes_[id].size(0));
-    return pack;
-}
-
 void Planner::find_lives() {
     const int count = (int)layers_.size();
     lives_.resize(shapes_.size());
-    packs_.assign(shapes_.size(), 1);
     producers_.assign(shapes_.size(), -1);
     std::vector<double> change((size_t)count + 1);
     for (int i = 0; i < count; i++) {
@@ -132,16 +110,14 @@ void Planner::find_lives() {
                 shapes_[id].dtype == DType::f32 ? float_size_ : dtype_size(shapes_[id].dtype);
             life.bytes = (double)shapes_[id].total() * (double)size;
         }
-        if (cuts_lanes(layer)) {
+        if (cuts_channels(layer)) {
             Life& whole = lives_[layer.bottoms[0]];
             for (int id : layer.tops) {
-                packs_[id] = pack_within(packs_[layer.bottoms[0]], shapes_[id].size(0));
                 lives_[id].bytes = 0;
                 whole.to = std::max(whole.to, lives_[id].to);
             }
         }
         if (layer.tops.size() != 1) continue;
-        packs_[layer.tops[0]] = pack_of(layer);
         if (has_trait(layer, kCreatesOutput)) producers_[layer.tops[0]] = i;
         if (!layer.support_inplace || layer.bottoms.empty()) continue;
         Life& in = lives_[layer.bottoms[0]];
@@ -161,7 +137,7 @@ void Planner::find_lives() {
 }
 
 // Those that can be, the last to be computed first.
-std::vector<Planner::Input> Planner::inputs_to_place(int index) const {
+std::vector<Planner::Input> Planner::inputs_to_alias(int index) const {
     const Layer& layer = *layers_[index];
     const int pack = packs_[layer.tops[0]];
     std::vector<Input> inputs;
@@ -178,7 +154,7 @@ std::vector<Planner::Input> Planner::inputs_to_place(int index) const {
         const int maker = producers_[id];
         const bool twice = std::any_of(inputs.begin(), inputs.end(),
                                        [&](const Input& other) { return other.blob == id; });
-        if (maker >= 0 && maker < index && plan_.places[id].root < 0 && packs_[id] == pack &&
+        if (maker >= 0 && maker < index && plan_.aliases[id].root < 0 && packs_[id] == pack &&
             !twice) {
             auto at = inputs.begin();
             while (at != inputs.end() && producers_[at->blob] > maker) ++at;
@@ -222,10 +198,10 @@ bool Planner::fits(const Life& root, const std::vector<Input>& inputs, Life* wit
 void Planner::join(int index) {
     const Layer& layer = *layers_[index];
     const int top = layer.tops[0];
-    Place own = plan_.places[top];
+    Alias own = plan_.aliases[top];
     if (own.overlaps) return;  // nothing may lie there before it
     Life block = own.root < 0 ? lives_[top] : blocks_[own.root], with;
-    std::vector<Input> inputs = inputs_to_place(index);
+    std::vector<Input> inputs = inputs_to_alias(index);
     while (!inputs.empty() && !fits(block, inputs, &with)) inputs.pop_back();
     if (inputs.empty()) return;
     std::vector<double> more;
@@ -237,30 +213,30 @@ void Planner::join(int index) {
         blocks_.push_back(with);
     }
     own.has_parts = true;
-    plan_.places[top] = own;
+    plan_.aliases[top] = own;
     blocks_[own.root] = with;
     for (const Input& in : inputs) {
-        Place& place = plan_.places[in.blob];
-        place.root = own.root, place.concat = index;
-        place.first = own.first + in.first, place.count = shapes_[in.blob].size(0);
-        place_pieces(index, in);
+        Alias& alias = plan_.aliases[in.blob];
+        alias.root = own.root, alias.concat = index;
+        alias.first = own.first + in.first, alias.count = shapes_[in.blob].size(0);
+        alias_parts(index, in);
     }
 }
 
-// Of an input that others are pieces of: those that lie where the Concat wants them.
-void Planner::place_pieces(int index, const Input& in) {
+// Of an input that others are parts of: those that lie where the Concat wants them.
+void Planner::alias_parts(int index, const Input& in) {
     const Layer& layer = *layers_[index];
-    Place& whole = plan_.places[in.blob];
+    Alias& whole = plan_.aliases[in.blob];
     int covered = 0, first = 0;
     for (int id : layer.bottoms) {
         const int count = shapes_[id].size(0);
         int start;
         if (id == in.blob) return;
         if (cut_from(id, &start) == in.blob && in.first + start == first &&
-            plan_.places[id].root < 0) {
-            Place& piece = plan_.places[id];
-            piece.root = whole.root, piece.concat = index, piece.source = in.blob;
-            piece.first = whole.first + start, piece.count = count;
+            plan_.aliases[id].root < 0) {
+            Alias& part = plan_.aliases[id];
+            part.root = whole.root, part.concat = index, part.source = in.blob;
+            part.first = whole.first + start, part.count = count;
             covered += count;
         }
         first += count;
@@ -268,21 +244,22 @@ void Planner::place_pieces(int index, const Input& in) {
     whole.overlaps = covered < whole.count;
 }
 
-PlacePlan Planner::run() {
-    plan_.places.resize(shapes_.size());
+ConcatElision Planner::run() {
+    plan_.aliases.resize(shapes_.size());
     find_lives();
-    // Readers come first, so that a Concat knows whether it has a place itself.
+    // Readers come first, so that a Concat knows whether it has an alias itself.
     for (int i = (int)layers_.size() - 1; i >= 0; i--)
-        if (joins_lanes(*layers_[i])) join(i);
+        if (joins_channels(*layers_[i])) join(i);
     return std::move(plan_);
 }
 
 }  // namespace
 
-PlacePlan make_place_plan(const std::vector<Layer*>& layers,
+ConcatElision plan_concat_elision(const std::vector<Layer*>& layers,
                           const std::vector<std::vector<int>>& consumers,
-                          const std::vector<Shape>& shapes, const Option& opt) {
-    return Planner(layers, consumers, shapes, opt).run();
+                          const std::vector<Shape>& shapes, const std::vector<int>& packs,
+                          const Option& opt) {
+    return Planner(layers, consumers, shapes, packs, opt).run();
 }
 
 }  // namespace quoll

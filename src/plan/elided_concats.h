@@ -1,36 +1,36 @@
-// Gives layers their place in a Concat's output while a run goes on.
-#ifndef QUOLL_PLACES_PRIVATE_H
-#define QUOLL_PLACES_PRIVATE_H
+// Gives layers their alias in a Concat's output while a run goes on.
+#ifndef QUOLL_PLAN_ELIDED_CONCATS_H
+#define QUOLL_PLAN_ELIDED_CONCATS_H
 
 #include <memory>
 #include <vector>
 
-#include "plan/place_plan.h"
+#include "plan/concat_elision.h"
 
 namespace quoll {
 
-// The block that will be a Concat's output is made when the first layer with a place in it runs.
+// The block that will be a Concat's output is made when the first layer with an alias in it runs.
 // The layer finds a Mat there as its output, which Mat::create keeps if it asks for the same size,
 // elempack and allocator: it seems to have an owner of its own, a count and an allocator here. When
 // the layer has run, it becomes a Mat that shares the block's count, so that nothing works in place
 // on one part while others hold another, and the block goes with the last of them.
 //
-// What a place holds, and the Concat does not find there, would be overwritten by what it copies:
+// What an alias holds, and the Concat does not find there, would be overwritten by what it copies:
 // it then gets no block, and makes its output elsewhere, as without a plan.
-class Places : private Allocator {
+class ElidedConcats : private Allocator {
 public:
-    Places() : count_(0) {}
+    ElidedConcats() : count_(0) {}
     // Between runs there is nothing to copy.
-    Places(const Places&) : Allocator(), count_(0) {}
-    Places& operator=(const Places&) { return *this; }
+    ElidedConcats(const ElidedConcats&) : Allocator(), count_(0) {}
+    ElidedConcats& operator=(const ElidedConcats&) { return *this; }
 
     // A run of these layers of a net. opt: of the run; its blob_allocator makes the blocks.
-    void begin(const std::shared_ptr<const PlacePlan>& plan, const std::vector<Layer*>& layers,
+    void begin(const std::shared_ptr<const ConcatElision>& plan, const std::vector<Layer*>& layers,
                const std::vector<int>& order, const Option& opt);
     void end();
 
     // Before a layer runs on `inputs`, while `blobs` are those of the run: if its output has a
-    // place, *top is made a Mat there, and opt->blob_allocator the one that keeps it. settle() must
+    // alias, *top is made a Mat there, and opt->blob_allocator the one that keeps it. settle() must
     // follow when the layer has run.
     bool offer(int index, const std::vector<Mat>& inputs, const std::vector<Mat>& blobs, Mat* top,
                Option* opt);
@@ -39,28 +39,28 @@ public:
 
 private:
     struct Block {
-        Mat mat;  // empty before the first place is given, and after the Concat has it
+        Mat mat;  // empty before the first alias is given, and after the Concat has it
         bool lost = false;
-        bool overlapped = false;  // what overlaps other places may still be read
+        bool overlapped = false;  // what overlaps other aliases may still be read
     };
     void* fastMalloc(size_t size) override { return allocator_->fastMalloc(size); }
     void fastFree(void* ptr) override;
 
-    const PlacePlan::Place* place_of(int index) const;
-    bool at(const PlacePlan::Place& place, const Mat& m) const;
-    bool inputs_at_place(int index, const std::vector<Mat>& inputs) const;
+    const ConcatElision::Alias* alias_of(int index) const;
+    bool at(const ConcatElision::Alias& alias, const Mat& m) const;
+    bool inputs_are_aliased(int index, const std::vector<Mat>& inputs) const;
     bool taken(int blob) const;
-    bool read_in_places_only(int index, const std::vector<Mat>& inputs,
-                             const std::vector<Mat>& blobs) const;
+    bool read_in_aliases_only(int index, const std::vector<Mat>& inputs,
+                              const std::vector<Mat>& blobs) const;
     void lose(Block* block);
 
-    std::shared_ptr<const PlacePlan> plan_;
+    std::shared_ptr<const ConcatElision> plan_;
     const std::vector<Layer*>* layers_ = nullptr;
     Allocator* allocator_ = nullptr;
     DType stored_ = DType::f32;  // what f32 becomes between layers
     std::vector<Block> blocks_;  // of each root
-    std::vector<char> open_;     // Concats that will run, and will have what lies in their places
-    std::vector<char> taken_;    // blobs that lie in their place
+    std::vector<char> open_;     // Concats that will run, and will have what lies in their aliases
+    std::vector<char> taken_;    // blobs that lie in their alias
     std::atomic<int> count_;     // owners of the Mat that is being filled
 };
 

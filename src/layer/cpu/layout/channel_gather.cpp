@@ -1,31 +1,17 @@
-#include "layer/cpu/layout/layouts.h"
+#include "layer/cpu/layout/channel_gather.h"
 
 #include <string.h>
 
 #include <algorithm>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/common/task_partitions.h"
 #include "layer/cpu/layout/layout.h"
+#include "layer/cpu/layout/layouts.h"
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
-int pack_within(int most, int size) {
-    for (int pack : {16, 8, 4})
-        if (pack <= most && size % pack == 0) return pack;
-    return 1;
-}
-
-Mat planar_view(const Mat& m) {
-    Mat view = m;
-    view.w *= m.elempack;
-    view.elemsize /= m.elempack;
-    view.elempack = 1;
-    view.cstep = view.nstep = view.w;
-    return view;
-}
-
-int reshape_lanes(const Mat& m, const Shape& to, Mat* out, const Option& opt) {
+int reshape_channels(const Mat& m, const Shape& to, Mat* out, const Option& opt) {
     const Shape from = m.logical_shape();
     if (m.elempack == 1) return reshape_blob(m, to, out, opt);
     if (m.dims > 1 && to.dims > 1 && from.size(0) == to.size(0)) {
@@ -49,7 +35,7 @@ int reshape_lanes(const Mat& m, const Shape& to, Mat* out, const Option& opt) {
     return reshape_blob(planar, to, out, opt);
 }
 
-Lanes::Lanes(const Mat& m)
+ChannelView::ChannelView(const Mat& m)
     : data((unsigned char*)m.data),
       count(m.logical_shape().size(0)),
       pack(m.elempack),
@@ -96,8 +82,8 @@ void copy_strided(const unsigned char* src, size_t src_step, unsigned char* dst,
     for (size_t i = 0; i < n; i++) memcpy(dst + i * dst_step, src + i * src_step, bytes);
 }
 
-// The widest power of two of lanes, so that each group of them in source[0 .. pack) stays together
-// within one element of the source.
+// The widest power of two of channels, so that each group of them in source[0 .. pack) stays
+// together within one element of the source.
 static int common_width(const int* source, int pack, int src_pack) {
     int width = 1;
     for (int w = 2; w <= pack && ((pack | src_pack) & (w - 1)) == 0; w *= 2) {
@@ -143,26 +129,13 @@ void plan_reshaped(const BlobLayout& in, BlobLayout* out) {
     if (in.elempack == 1 || same_axis || in_order) out->shares = keeps_memory(in, to) ? 0 : -1;
 }
 
-bool shares_lanes(const BlobLayout& in, int first, int count) {
+bool shares_channels(const BlobLayout& in, int first, int count) {
     const Shape& s = in.shape;
     const size_t element = dtype_size(s.dtype) * in.elempack;
     const size_t step = s.dims == 2 ? (size_t)s.w * element
                                     : Mat::channel_step(s.dims, s.w, s.h, s.d, element) * element;
     return s.n == 1 && first % in.elempack == 0 && count % in.elempack == 0 &&
            first / in.elempack * step % 16 == 0;
-}
-
-bool share_lanes(const Mat& m, int first, int count, Mat* out) {
-    const size_t step = (m.dims == 2 ? (size_t)m.w : m.cstep) * m.elemsize;
-    if (m.n != 1 || first % m.elempack != 0 || count % m.elempack != 0 ||
-        first / m.elempack * step % 16 != 0)
-        return false;
-    *out = m;
-    out->data = (unsigned char*)m.data + first / m.elempack * step;
-    (m.dims == 2 ? out->h : out->c) = count / m.elempack;
-    if (m.dims == 2) out->cstep = (size_t)out->w * out->h;
-    out->nstep = out->cstep * out->c;
-    return true;
 }
 
 namespace {
@@ -173,22 +146,23 @@ struct Pick {
     PickBytes p;
 
     // Elements that a pick holds, 0 if elements of these sizes are not made of picks.
-    static int elements(const Lanes& src, const Lanes& dst) {
+    static int elements(const ChannelView& src, const ChannelView& dst) {
         const size_t from = src.pack * src.scalar, to = dst.pack * dst.scalar;
         if (src.shift < 0) return 0;
         if (from == to && to * 2 == kPickBytes) return 2;
         return from % kPickBytes == 0 && to % kPickBytes == 0 ? 1 : 0;
     }
-    // Pick `part` of the elements of a block, whose lanes come from `source`; false if these lie
+    // Pick `part` of the elements of a block, whose channels come from `source`; false if these lie
     // in more places.
-    bool find(const Lanes& src, const Lanes& dst, const int* source, int part, size_t from) {
+    bool find(const ChannelView& src, const ChannelView& dst, const int* source, int part,
+              size_t from) {
         const int scalar = (int)src.scalar, elements_in = elements(src, dst);
-        const int lanes = kPickBytes / scalar / elements_in;
+        const int channels = kPickBytes / scalar / elements_in;
         const size_t element = src.pack * src.scalar;
         p.a = p.b = nullptr;
         memset(p.from_a, kNoByte, kPickBytes), memset(p.from_b, kNoByte, kPickBytes);
-        for (int i = 0; i < lanes; i++) {
-            const int s = source[part * lanes + i];
+        for (int i = 0; i < channels; i++) {
+            const int s = source[part * channels + i];
             if (s < 0) return false;
             const int block = s >> src.shift, offset = (s - (block << src.shift)) * scalar;
             const uint8_t* place = src.data + block * src.block_step + from * element +
@@ -200,7 +174,7 @@ struct Pick {
             else
                 return false;
             uint8_t* table = (p.a == place ? p.from_a : p.from_b) + i * scalar;
-            for (int e = 0; e < elements_in; e++, table += lanes * scalar)
+            for (int e = 0; e < elements_in; e++, table += channels * scalar)
                 for (int k = 0; k < scalar; k++)
                     table[k] = (uint8_t)(offset % kPickBytes + e * element + k);
         }
@@ -211,7 +185,7 @@ struct Pick {
 
 }  // namespace
 
-LaneGather::LaneGather(const Mat& src, const Mat& dst, const std::vector<int>& source)
+ChannelGather::ChannelGather(const Mat& src, const Mat& dst, const std::vector<int>& source)
     : src_(src), dst_(dst) {
     *source_ = source;
     for (int i = 0; i < dst_.count; i += dst_.pack) {
@@ -228,11 +202,11 @@ namespace {
 
 const int kQuads = 4;
 
-// Four neighbouring lanes of 4 bytes, gathered by one of a few shuffles for all elements.
+// Four neighbouring channels of 4 bytes, gathered by one of a few shuffles for all elements.
 struct Quad {
     enum Order {
-        kZip,   // from two pairs of lanes in turn
-        kEven,  // the even lanes of two times four
+        kZip,   // from two pairs of channels in turn
+        kEven,  // the even channels of two times four
         kOdd,   // the odd ones
         kAny,   // from anywhere
     };
@@ -240,13 +214,13 @@ struct Quad {
     const unsigned char* from[4];
     unsigned char* to;
 
-    void find(const Lanes& src, const int* source, size_t at, unsigned char* destination) {
+    void find(const ChannelView& src, const int* source, size_t at, unsigned char* destination) {
         const int* s = source;
         to = destination;
         for (int i = 0; i < 4; i++) from[i] = src.at(s[i], at);
         // Two or four neighbours are read at once: they have to lie in one element.
-        const auto fits = [&](int lane, int count) {
-            return src.pack % count == 0 && lane % count == 0;
+        const auto fits = [&](int channel, int count) {
+            return src.pack % count == 0 && channel % count == 0;
         };
         const bool strided = s[1] == s[0] + 2 && s[2] == s[0] + 4 && s[3] == s[0] + 6;
         order = kAny;
@@ -307,17 +281,17 @@ struct Quad {
 
 }  // namespace
 
-// In picks whose elements stay in cache while all lanes pass.
-void LaneGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
+// In picks whose elements stay in cache while all channels pass.
+void ChannelGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
     // As many at once as a vector of the widest ISA has, a pick after another, so that a pick's
     // cache lines are written whole.
     const size_t kRun = 64;
     const int end = (block + 1) * dst_.pack;
-    for (int lane = block * dst_.pack; lane < end; lane += 4 * kQuads) {
+    for (int channel = block * dst_.pack; channel < end; channel += 4 * kQuads) {
         Quad quads[kQuads];
-        const int count = std::min(kQuads, (end - lane) / 4);
+        const int count = std::min(kQuads, (end - channel) / 4);
         for (int i = 0; i < count; i++)
-            quads[i].find(src_, &source_[lane + 4 * i], from, dst_.at(lane + 4 * i, to));
+            quads[i].find(src_, &source_[channel + 4 * i], from, dst_.at(channel + 4 * i, to));
         for (size_t first = 0; first < n; first += kRun)
             for (int i = 0; i < count; i++)
                 quads[i].copy(first, std::min(kRun, n - first), src_.pack * 4, dst_.pack * 4);
@@ -325,14 +299,14 @@ void LaneGather::copy_quads(int block, size_t from, size_t to, size_t n) const {
 }
 
 // Returns how many elements are done: none if some pick comes from more than two places.
-size_t LaneGather::copy_picks(int block, size_t from, size_t to, size_t n) const {
-    const int elements = Pick::elements(src_, dst_), lane = block * dst_.pack;
+size_t ChannelGather::copy_picks(int block, size_t from, size_t to, size_t n) const {
+    const int elements = Pick::elements(src_, dst_), channel = block * dst_.pack;
     const size_t size = dst_.pack * dst_.scalar;
     for (size_t part = 0; part * kPickBytes < size; part++) {
         Pick pick;
-        if (!pick.find(src_, dst_, &source_[lane], (int)part, from)) return 0;
+        if (!pick.find(src_, dst_, &source_[channel], (int)part, from)) return 0;
         pick.p.step = src_.pack * src_.scalar * elements;
-        pick.p.out = dst_.at(lane, to) + part * kPickBytes;
+        pick.p.out = dst_.at(channel, to) + part * kPickBytes;
         pick.p.out_step = size * elements;
         pick.p.n = n / elements;
         host_kernel_set().layout->pick_bytes(pick.p);
@@ -340,7 +314,7 @@ size_t LaneGather::copy_picks(int block, size_t from, size_t to, size_t n) const
     return n / elements * elements;
 }
 
-void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
+void ChannelGather::copy(int block, size_t from, size_t to, size_t n) const {
     const Plan plan = plans_[block];
     if (plan.quads) return copy_quads(block, from, to, n);
     if (plan.picks) {
@@ -348,24 +322,25 @@ void LaneGather::copy(int block, size_t from, size_t to, size_t n) const {
         from += done, to += done, n -= done;
         if (n == 0) return;
     }
-    for (int lane = block * dst_.pack; lane < (block + 1) * dst_.pack; lane += plan.width)
-        if (source_[lane] >= 0)
-            copy_strided(src_.at(source_[lane], from), src_.pack * src_.scalar, dst_.at(lane, to),
-                         dst_.pack * dst_.scalar, plan.width * src_.scalar, n);
+    for (int channel = block * dst_.pack; channel < (block + 1) * dst_.pack; channel += plan.width)
+        if (source_[channel] >= 0)
+            copy_strided(src_.at(source_[channel], from), src_.pack * src_.scalar,
+                         dst_.at(channel, to), dst_.pack * dst_.scalar, plan.width * src_.scalar,
+                         n);
 }
 
-void LaneGather::copy_all(const Option& opt) const {
+void ChannelGather::copy_all(const Option& opt) const {
     const int threads = threads_for(opt, (double)dst_.row * dst_.count);
     run_tasks(blocks(), threads, [&](int64_t i, int) { copy((int)i, 0, 0, dst_.row); });
 }
 
-void copy_lanes(const Mat& src, Mat& dst, int first, const Option& opt) {
-    const Lanes from(src), to(dst);
+void copy_channels(const Mat& src, Mat& dst, int first, const Option& opt) {
+    const ChannelView from(src), to(dst);
     if (from.pack != to.pack) {
         Scratch<int> source;
         source->assign(to.count, -1);
         for (int i = 0; i < from.count; i++) source[first + i] = i;
-        LaneGather(src, dst, *source).copy_all(opt);
+        ChannelGather(src, dst, *source).copy_all(opt);
         return;
     }
     const size_t bytes = from.row * src.elemsize;

@@ -1,0 +1,98 @@
+// Layers that map each value by itself with functions that are no activations of other layers.
+#include <math.h>
+
+#include "layer/activation/bnll.h"
+#include "layer/activation/celu.h"
+#include "layer/activation/elu.h"
+#include "layer/activation/hardsigmoid.h"
+#include "layer/activation/selu.h"
+#include "layer/activation/shrink.h"
+#include "layer/activation/softplus.h"
+#include "layer/activation/tanh.h"
+#include "layer/activation/threshold.h"
+#include "layer/elementwise/absval.h"
+#include "layer/elementwise/dropout.h"
+#include "layer/elementwise/erf.h"
+#include "layer/elementwise/exp.h"
+#include "layer/elementwise/log.h"
+#include "layer/elementwise/power.h"
+#include "layer/elementwise/unaryop.h"
+#include "layer/vulkan/vulkan_layer.h"
+
+namespace quoll {
+
+namespace {
+
+// As function.comp numbers them; below are the operations of UnaryOp.
+enum FunctionType {
+    kPower = 32,
+    kExp,
+    kLog,
+    kErf,
+    kElu,
+    kHardSigmoid,
+    kShrink,
+    kSoftplus,
+    kThreshold
+};
+
+struct Function {
+    int type;
+    float a, b, c;
+};
+
+class FunctionVulkan : public VulkanLayer {
+public:
+    explicit FunctionVulkan(const Function& f) : f_(f) {}
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return in.size() == 1 && out.size() == 1;
+    }
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        follow_layout(0, in_shapes, out_shapes, in, out);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const Rows from = rows_of(in[0]), to = rows_of(out[0]);
+        const uint32_t count = to.count * to.vectors();
+        r.dispatch_linear(Shader::function, {f_.type}, {r.read(in[0]), r.write(out[0])},
+                          {count, to.vectors(), to.length, in[0].first / 4, from.pitch / 4,
+                           out[0].first / 4, to.pitch / 4, f_.a, f_.b, f_.c},
+                          count);
+        return kOk;
+    }
+
+private:
+    const Function f_;
+};
+
+bool function_of(const Layer& layer, Function* f) {
+    if (const UnaryOp* s = as<UnaryOp>(&layer)) return *f = {s->op_type, 0, 0, 0}, true;
+    if (as<AbsVal>(&layer)) return *f = {UnaryOp::ABS, 0, 0, 0}, true;
+    if (as<TanH>(&layer)) return *f = {UnaryOp::TANH, 0, 0, 0}, true;
+    if (as<Erf>(&layer)) return *f = {kErf, 0, 0, 0}, true;
+    if (as<Softplus>(&layer) || as<BNLL>(&layer)) return *f = {kSoftplus, 0, 0, 0}, true;
+    if (const Dropout* s = as<Dropout>(&layer)) return *f = {kPower, 1.f, s->scale, 0}, true;
+    if (const Power* s = as<Power>(&layer)) return *f = {kPower, s->power, s->scale, s->shift}, true;
+    if (const Exp* s = as<Exp>(&layer)) return *f = {kExp, s->base, s->scale, s->shift}, true;
+    if (const Log* s = as<Log>(&layer))
+        return *f = {kLog, s->base == -1.f ? 1.f : logf(s->base), s->scale, s->shift}, true;
+    if (const ELU* s = as<ELU>(&layer)) return *f = {kElu, s->alpha, 1.f, 1.f}, true;
+    if (const SELU* s = as<SELU>(&layer)) return *f = {kElu, s->alpha, s->lambda, 1.f}, true;
+    if (const CELU* s = as<CELU>(&layer)) return *f = {kElu, s->alpha, 1.f, 1.f / s->alpha}, true;
+    if (const HardSigmoid* s = as<HardSigmoid>(&layer))
+        return *f = {kHardSigmoid, s->alpha, s->beta, 0}, true;
+    if (const Shrink* s = as<Shrink>(&layer)) return *f = {kShrink, s->lambd, s->bias, 0}, true;
+    if (const Threshold* s = as<Threshold>(&layer))
+        return *f = {kThreshold, s->threshold, 0, 0}, true;
+    return false;
+}
+
+}  // namespace
+
+int make_function_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
+    Function f;
+    if (function_of(layer, &f)) made->reset(new FunctionVulkan(f));
+    return kOk;
+}
+
+}  // namespace quoll

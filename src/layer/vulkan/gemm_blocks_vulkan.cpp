@@ -1,0 +1,96 @@
+// Gemm with weights of 4, 6 or 8 bits in blocks. Those of 6 bits are stored in 8.
+#include "layer/common/block_quant.h"
+#include "layer/nn/gemm.h"
+#include "layer/vulkan/vulkan_layer.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+
+namespace {
+
+class GemmBlocksVulkan : public VulkanLayer {
+public:
+    explicit GemmBlocksVulkan(const Gemm& layer)
+        : layer_(layer), quant_(layer.quantize_term), bits_(quant_.bits == 4 ? 4 : 8) {}
+
+    int load(VulkanContext& context) {
+        QUOLL_RETURN_IF_ERROR(context.weights.add_words(packed(), &weight_));
+        std::vector<float> scales = values_of(layer_.B_data_quantize_scales);
+        for (float& scale : scales) scale = 1.f / scale;
+        if (layer_.quantize_zeros) append(layer_.B_data_quantize_zeros, &scales);
+        if (quant_.input_scales) append(layer_.B_data_input_scales, &scales);
+        QUOLL_RETURN_IF_ERROR(context.weights.add(scales, Storage::f32, &scales_));
+        c_ = scales_;
+        if (layer_.C_data.empty()) return kOk;
+        return context.weights.add(values_of(layer_.C_data), context.storage, &c_);
+    }
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        const LogMute mute;
+        Gemm::Product p;
+        return out[0].n == 1 && layer_.describe(in, &p) == kOk && p.m <= 65535;
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        Shapes shapes;
+        for (const Value& value : in) shapes.push_back(value.shape);
+        Gemm::Product p;
+        QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
+        const bool has_addend = p.c_shape != Gemm::kNone, full = p.c_shape == Gemm::kFull;
+        const bool of_rows = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
+        const bool is_input = has_addend && !layer_.constantC;
+        const int rows = p.m > 1 ? 4 : 1;
+        r.dispatch(Shader::gemm_blocks,
+                   {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, has_addend},
+                   {r.read(in[0]), weight_, scales_, is_input ? r.read(in[1]) : c_, r.write(out[0])},
+                   {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
+                    is_input ? in[1].first : 0, full ? p.n : (int)of_rows,
+                    (int)(full || p.c_shape == Gemm::kColumn), out[0].first, layer_.alpha,
+                    layer_.alpha * layer_.beta},
+                   (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
+        return kOk;
+    }
+
+private:
+    static void append(const Mat& more, std::vector<float>* values) {
+        const std::vector<float> added = values_of(more);
+        values->insert(values->end(), added.begin(), added.end());
+    }
+    int words() const { return (layer_.constantK * bits_ + 31) / 32; }  // of a row
+
+    // Rows of whole words, the first value in the lowest bits.
+    std::vector<uint32_t> packed() const {
+        const int64_t bytes = quant_.row_bytes(layer_.constantK);
+        const uint32_t from_mask = (1u << quant_.bits) - 1, mask = (1u << bits_) - 1;
+        const uint32_t sign = 1u << (quant_.bits - 1);
+        std::vector<uint32_t> all((size_t)layer_.constantN * words(), 0u);
+        for (int row = 0; row < layer_.constantN; row++) {
+            const unsigned char* p = (const unsigned char*)layer_.B_data.data + row * bytes;
+            uint32_t* to = &all[(size_t)row * words()];
+            for (int k = 0; k < layer_.constantK; k++) {
+                const int64_t bit = (int64_t)k * quant_.bits, at = bit / 8;
+                uint32_t word = p[at];
+                if (at + 1 < bytes) word |= (uint32_t)p[at + 1] << 8;
+                const uint32_t value = (word >> bit % 8 & from_mask) ^ sign;
+                to[k * bits_ / 32] |= ((value - sign) & mask) << (k * bits_ % 32);
+            }
+        }
+        return all;
+    }
+
+    const Gemm& layer_;
+    const BlockQuant quant_;
+    const int bits_;
+    Binding weight_, scales_, c_;
+};
+
+}  // namespace
+
+int make_gemm_blocks_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
+    const Gemm* gemm = as<Gemm>(&layer);
+    if (!gemm || !BlockQuant(gemm->quantize_term)) return kOk;
+    std::unique_ptr<GemmBlocksVulkan> form(new GemmBlocksVulkan(*gemm));
+    QUOLL_RETURN_IF_ERROR(form->load(context));
+    *made = std::move(form);
+    return kOk;
+}
+
+}  // namespace quoll

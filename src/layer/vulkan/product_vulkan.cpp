@@ -1,0 +1,124 @@
+// Gemm and MatMul.
+#include "layer/vulkan/product.h"
+
+#include "layer/nn/gemm.h"
+#include "layer/nn/matmul.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+
+namespace {
+
+class GemmVulkan : public VulkanLayer {
+public:
+    explicit GemmVulkan(const Gemm& layer) : layer_(layer) {}
+
+    int load(VulkanContext& context) {
+        const std::pair<const Mat*, Binding*> all[] = {
+            {&layer_.A_data, &a_}, {&layer_.B_data, &b_}, {&layer_.C_data, &c_}};
+        for (const auto& weight : all) {
+            if (weight.first->empty()) continue;
+            QUOLL_RETURN_IF_ERROR(
+                context.weights.add(values_of(*weight.first), context.storage, weight.second));
+        }
+        return kOk;
+    }
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        const LogMute mute;
+        Gemm::Product p;
+        return out[0].n == 1 && layer_.describe(in, &p) == kOk && MatrixProduct::fits(p.m, 1);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        Shapes shapes;
+        for (const Value& value : in) shapes.push_back(value.shape);
+        Gemm::Product p;
+        QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
+        MatrixProduct product;
+        product.rows = p.m, product.columns = p.n, product.depth = p.k;
+        size_t next = 0;
+        product.a_steps = steps(p.m, p.k, layer_.transA);
+        product.a = operand(r, in, layer_.constantA, a_, &next, &product.a_steps);
+        product.b_steps = steps(p.k, p.n, layer_.transB);
+        product.b = operand(r, in, layer_.constantB, b_, &next, &product.b_steps);
+        product.has_addend = p.c_shape != Gemm::kNone;
+        if (product.has_addend) {
+            const uint32_t full = p.c_shape == Gemm::kFull;
+            const bool column = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
+            product.addend_steps.row = full ? p.n : column;
+            product.addend_steps.column = full || p.c_shape == Gemm::kColumn;
+            product.addend =
+                operand(r, in, layer_.constantC, c_, &next, &product.addend_steps);
+        }
+        product.y = r.write(out[0]);
+        product.y_steps = steps(p.m, p.n, layer_.output_transpose);
+        product.y_steps.first = out[0].first;
+        product.alpha = layer_.alpha, product.beta = layer_.alpha * layer_.beta;
+        product.record(r);
+        return kOk;
+    }
+
+private:
+    static MatrixSteps steps(int rows, int columns, bool transposed) {
+        if (transposed) return {0, 1, (uint32_t)rows, 0, 0};
+        return {0, (uint32_t)columns, 1, 0, 0};
+    }
+    static Binding operand(Recorder& r, const Values& in, bool constant, const Binding& weight,
+                           size_t* next, MatrixSteps* steps) {
+        if (constant) return weight;
+        const Value& value = in[(*next)++];
+        steps->first = value.first;
+        return r.read(value);
+    }
+
+    const Gemm& layer_;
+    Binding a_, b_, c_;
+};
+
+class MatMulVulkan : public VulkanLayer {
+public:
+    explicit MatMulVulkan(const MatMul& layer) : layer_(layer) {}
+
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        const LogMute mute;
+        MatMul::Product p;
+        return out[0].n == 1 && layer_.product_of(in, &p) == kOk &&
+               MatrixProduct::fits(p.m, (int64_t)p.c * p.d);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        MatMul::Product p;
+        QUOLL_RETURN_IF_ERROR(layer_.product_of({in[0].shape, in[1].shape}, &p));
+        MatrixProduct product;
+        product.rows = p.m, product.columns = p.n, product.depth = p.k;
+        product.c = p.c, product.d = p.d;
+        product.a = r.read(in[0]), product.b = r.read(in[1]), product.y = r.write(out[0]);
+        product.a_steps = steps(in[0], p.a);
+        product.b_steps = steps(in[1], p.b);
+        const uint32_t matrix = (uint32_t)p.m * p.n;
+        product.y_steps = {out[0].first, (uint32_t)p.n, 1, p.d * matrix, matrix};
+        product.record(r);
+        return kOk;
+    }
+
+private:
+    static MatrixSteps steps(const Value& value, const MatMul::Operand& m) {
+        return {value.first, (uint32_t)m.row_step, (uint32_t)m.column_step,
+                m.c == 1 ? 0 : plane(value.shape), m.d == 1 ? 0 : (uint32_t)m.d_step};
+    }
+
+    const MatMul& layer_;
+};
+
+}  // namespace
+
+int make_product_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
+    const MatMul* matmul = as<MatMul>(&layer);
+    if (matmul) made->reset(new MatMulVulkan(*matmul));
+    const Gemm* gemm = as<Gemm>(&layer);
+    if (!gemm || gemm->quantize_term) return kOk;
+    std::unique_ptr<GemmVulkan> form(new GemmVulkan(*gemm));
+    QUOLL_RETURN_IF_ERROR(form->load(context));
+    *made = std::move(form);
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,61 @@
+// Lines of a blob (layer/vulkan/lines.h): a group of 64 invocations for each, or (kSerial) one.
+// The shader has READS x at binding 0 and WRITES y at 1.
+layout(constant_id = 0) const bool kSerial = false;
+layout(constant_id = 1) const int kWithin = 1;
+layout(constant_id = 2) const int kAcross = 1;
+layout(local_size_x = 64) in;
+struct LineAxis {
+    uint size, from, to, factor;
+};
+layout(set = 0, binding = 2) readonly buffer LineTable { LineAxis within[6], across[6]; };
+shared float parts[64];
+
+// The line of this invocation.
+uint own_line() {
+    const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
+    return kSerial ? group * 64u + gl_LocalInvocationID.x : group;
+}
+uint first_in_line() { return kSerial ? 0u : gl_LocalInvocationID.x; }
+uint step_in_line() { return kSerial ? 1u : 64u; }
+
+// Offsets in the input, the output and the factors.
+uvec3 line_offsets(uint line) {
+    uvec3 sum = uvec3(0u);
+    for (int i = 0; i < kAcross; i++) {
+        const LineAxis axis = across[i];
+        sum += line % axis.size * uvec3(axis.from, axis.to, axis.factor);
+        line /= axis.size;
+    }
+    return sum;
+}
+uvec3 value_offsets(uint i) {
+    uvec3 sum = uvec3(0u);
+    for (int k = 0; k < kWithin; k++) {
+        const LineAxis axis = within[k];
+        sum += i % axis.size * uvec3(axis.from, axis.to, axis.factor);
+        i /= axis.size;
+    }
+    return sum;
+}
+
+// The sum (0), the largest (1), the smallest (2) or the product (3) of two numbers; NaN stays.
+float joined(float a, float b, int how) {
+    if (how == 0) return a + b;
+    if (how == 1) return is_nan(a) || a > b ? a : b;
+    if (how == 2) return is_nan(a) || a < b ? a : b;
+    return a * b;
+}
+
+// Of all invocations of a line.
+float line_joined(float v, int how) {
+    if (kSerial) return v;
+    const uint thread = gl_LocalInvocationID.x;
+    barrier();
+    parts[thread] = v;
+    barrier();
+    for (uint n = 32u; n > 0u; n /= 2u) {
+        if (thread < n) parts[thread] = joined(parts[thread], parts[thread + n], how);
+        barrier();
+    }
+    return parts[0];
+}

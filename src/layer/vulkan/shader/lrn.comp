@@ -1,0 +1,40 @@
+// Local response normalisation: an invocation makes a value; axes are in the order of the output's
+// memory.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "storage.glsl"
+#include "index.glsl"
+#include "math.glsl"
+#include "functions.glsl"
+
+READS(0, Input, x);
+WRITES(1, Output, y);
+// before, after: how far the neighbourhood reaches along each axis.
+layout(push_constant) uniform Push {
+    uint count, x_first, y_first;
+    int sizes[4], x_steps[4], y_steps[4], before[4], after[4];
+    float bias, factor, beta;
+};
+
+void main() {
+    int i = int(linear_index());
+    if (uint(i) >= count) return;
+    int from = int(x_first), to = int(y_first);
+    int first[4], last[4];
+    for (int axis = 0; axis < 4; axis++) {
+        const int rest = i / sizes[axis], at = i - rest * sizes[axis];
+        from += at * x_steps[axis];
+        to += at * y_steps[axis];
+        first[axis] = max(-at, -before[axis]);
+        last[axis] = min(sizes[axis] - 1 - at, after[axis]);
+        i = rest;
+    }
+    float sum = 0.0;
+    for (int c = first[2]; c <= last[2]; c++)
+        for (int b = first[1]; b <= last[1]; b++)
+            for (int a = first[0]; a <= last[0]; a++) {
+                const float v = float(x[from + a * x_steps[0] + b * x_steps[1] + c * x_steps[2]]);
+                sum += v * v;
+            }
+    y[to] = STORED(float(x[from]) * exact_pow(bias + factor * sum, -beta));
+}

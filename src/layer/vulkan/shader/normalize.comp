@@ -1,0 +1,61 @@
+// Lines minus their mean, divided by their deviation or length, times factors and plus terms.
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "storage.glsl"
+#include "math.glsl"
+#include "lines.glsl"
+
+layout(constant_id = 3) const int kType = 0;  // LineNorm::Type
+layout(constant_id = 4) const bool kFactor = false;
+layout(constant_id = 5) const bool kTerm = false;
+READS(0, Input, x);
+WRITES(1, Output, y);
+layout(set = 0, binding = 3) readonly buffer Factors { float factors[]; };
+layout(set = 0, binding = 4) readonly buffer Terms { float terms[]; };
+layout(push_constant) uniform Push {
+    uint lines, length, x_first, y_first;
+    float eps;
+};
+
+// What the values are multiplied with, from the sum of squares.
+float scale_of(float squares) {
+    const float mean = squares / float(length);
+    switch (kType) {
+        case 2:
+            return 1.0 / (sqrt(mean) + eps);
+        case 3:
+            return 1.0;
+        case 4:
+            return 1.0 / sqrt(squares + eps);
+        case 5:
+            return 1.0 / max(sqrt(squares), eps);
+        case 6:
+            return 1.0 / sqrt(max(squares, eps));
+    }
+    return 1.0 / sqrt(mean + eps);
+}
+
+void main() {
+    const uint line = own_line();
+    if (line >= lines) return;
+    const uvec3 origin = line_offsets(line) + uvec3(x_first, y_first, 0u);
+    const bool centred = kType == 0 || kType == 2 || kType == 3;
+    float mean = 0.0, squares = 0.0;
+    if (centred) {
+        for (uint i = first_in_line(); i < length; i += step_in_line())
+            mean += float(x[origin.x + value_offsets(i).x]);
+        mean = line_joined(mean, 0) / float(length);
+    }
+    for (uint i = first_in_line(); i < length; i += step_in_line()) {
+        const float v = float(x[origin.x + value_offsets(i).x]) - mean;
+        squares += v * v;
+    }
+    const float scale = scale_of(line_joined(squares, 0));
+    for (uint i = first_in_line(); i < length; i += step_in_line()) {
+        const uvec3 at = origin + value_offsets(i);
+        float v = (float(x[at.x]) - mean) * scale;
+        if (kFactor) v *= factors[at.z];
+        if (kTerm) v += terms[at.z];
+        y[at.y] = STORED(v);
+    }
+}

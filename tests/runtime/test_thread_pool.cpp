@@ -1,0 +1,141 @@
+// Regions of tasks: each is done once, whatever the threads do meanwhile.
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "quoll/cpu.h"
+#include "quoll/platform.h"
+#include "runtime/thread_pool.h"
+
+namespace {
+
+using quoll::parallel_for;
+using quoll::run_tasks;
+
+// CPU time of this process in seconds.
+double cpu_seconds() {
+    timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+TEST(ThreadPool, EveryTaskRunsOnce) {
+    for (int threads : {1, 2, 3, 8, 2, 40, 1, 5}) {
+        for (int tasks : {0, 1, 2, 3, 7, 64, 1000}) {
+            std::vector<std::atomic<int>> seen((size_t)tasks);
+            const int most = std::max(1, std::min(threads, tasks));
+            run_tasks(tasks, threads, [&](int64_t i, int thread) {
+                seen[(size_t)i]++;
+                EXPECT_LT(thread, most);
+            });
+            for (const auto& count : seen) ASSERT_EQ(count, 1) << threads << " " << tasks;
+            parallel_for(tasks, threads, [&](int64_t i) { seen[(size_t)i]++; });
+            for (const auto& count : seen) ASSERT_EQ(count, 2) << threads << " " << tasks;
+        }
+    }
+}
+
+TEST(ThreadPool, ManyShortRegions) {
+    std::vector<int> values(64, 0);
+    for (int round = 1; round <= 20000; round++) {
+        parallel_for(64, 4, [&](int64_t i) { values[(size_t)i]++; });
+        if (round % 1000 == 0) {
+            ASSERT_EQ(values, std::vector<int>(64, round));
+        }
+        if (round % 5000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+}
+
+TEST(ThreadPool, SeveralCallersAtATime) {
+    std::vector<std::thread> callers;
+    std::atomic<int> wrong(0);
+    for (int t = 0; t < 4; t++)
+        callers.emplace_back([&] {
+            for (int round = 0; round < 500; round++) {
+                std::atomic<int64_t> sum(0);
+                run_tasks(32, 3, [&](int64_t i, int) { sum += i; });
+                wrong += sum != 31 * 16;
+            }
+        });
+    for (std::thread& t : callers) t.join();
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(ThreadPool, RegionsWithinRegionsHaveOneThread) {
+    std::atomic<int> done(0);
+    run_tasks(4, 4, [&](int64_t, int) {
+        const std::thread::id self = std::this_thread::get_id();
+        run_tasks(8, 4, [&](int64_t, int thread) {
+            EXPECT_EQ(thread, 0);
+            EXPECT_EQ(std::this_thread::get_id(), self);
+            done++;
+        });
+    });
+    EXPECT_EQ(done, 32);
+}
+
+TEST(ThreadPool, WhatATaskThrowsReachesTheCaller) {
+    for (int at : {0, 31, 63}) {
+        std::atomic<int> done(0);
+        const auto region = [&](int64_t bad) {
+            run_tasks(64, 4, [&, bad](int64_t i, int) {
+                done++;
+                if (i == bad) throw std::bad_alloc();
+            });
+        };
+        EXPECT_THROW(region(at), std::bad_alloc);
+        done = 0;
+        region(-1);  // and nothing of it is left
+        EXPECT_EQ(done, 64);
+    }
+}
+
+TEST(ThreadPool, WorkersTakeOverTheModeForDenormals) {
+    const int before = quoll::get_flush_denormals();
+    for (int mode : {3, 0, 3}) {
+        quoll::set_flush_denormals(mode);
+        run_tasks(16, 2, [&](int64_t, int) { EXPECT_EQ(quoll::get_flush_denormals(), mode); });
+    }
+    quoll::set_flush_denormals(before);
+}
+
+#if QUOLL_THREADS && !defined(QUOLL_SANITIZED)
+// Idle workers sleep: they would take a second of processor time each.
+TEST(ThreadPool, IdleWorkersDoNotSpin) {
+    run_tasks(64, 4, [](int64_t, int) {});
+    const double before = cpu_seconds();
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    EXPECT_LT(cpu_seconds() - before, 0.05);
+}
+
+// The child has no workers; it makes its own.
+TEST(ThreadPool, GoesOnAfterAFork) {
+    run_tasks(64, 3, [](int64_t, int) {});
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        std::atomic<int> begun(0);
+        alarm(20);
+        quoll::set_dynamic_threads(false);
+        run_tasks(2, 2, [&](int64_t, int) {  // both threads have to come
+            begun++;
+            while (begun < 2) std::this_thread::yield();
+        });
+        _exit(7);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+}
+#endif
+
+}  // namespace
