@@ -33,6 +33,9 @@ public:
     // about 16 bits, where that is faster still; 1: by one, to 8 bits; 0: never. NaN and infinite
     // inputs give what IEEE arithmetic has: what meets them is made on vectors.
     int use_fp32_split;
+    // Convolutions of fp32 and fp16 blobs may multiply and add half floats where the processor does
+    // (ARM's asimdhp), in half the time: 11 bits a product and a sum, and infinity beyond 65504.
+    bool use_fp16_arithmetic;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
     // 3x3 convolutions may use Winograd's algorithm, which rounds differently.
