@@ -322,15 +322,12 @@ void add_gemm(Isa isa) {
     const GemmKernels& kernels = *vector_kernels(isa).gemm;
     const size_t lanes = (size_t)kernels.lanes, full = lanes * kernels.vectors;
     const std::string where = std::string("/") + isa_name(isa) + "/";
-    const auto tiles = [&](const char* name, const GemmTileKernel* table, size_t columns) {
+    for (int vectors = 1; vectors <= kernels.vectors; vectors++)
         for (int rows = 1; rows <= kernels.max_rows; rows++)
             benchmark::RegisterBenchmark(
-                ("gemm/" + (name + where) + std::to_string(rows) + "x" + std::to_string(columns))
+                ("gemm/tile" + where + std::to_string(rows) + "x" + std::to_string(lanes * vectors))
                     .c_str(),
-                gemm_tile, isa, table[rows - 1], (size_t)rows, columns);
-    };
-    const size_t kTileVectors = (size_t)kernels.vectors;
-#define QUOLL_GEMM_TILES(name, vectors) tiles(#name, kernels.name, lanes*(vectors));
+                gemm_tile, isa, kernels.tile[vectors - 1][rows - 1], (size_t)rows, lanes * vectors);
 #define QUOLL_GEMM_PACK(name)                                                            \
     benchmark::RegisterBenchmark(("gemm/" + (#name + where)).c_str(), gemm_packing, isa, \
                                  kernels.name, #name == std::string("pack_row_major"));
@@ -339,7 +336,6 @@ void add_gemm(Isa isa) {
                                  kernels.name, 4 * full);
 #define QUOLL_GEMM_INIT(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
-#undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT

@@ -33,6 +33,9 @@ public:
     // about 16 bits, where that is faster still; 1: by one, to 8 bits; 0: never. NaN and infinite
     // inputs give what IEEE arithmetic has: what meets them is made on vectors.
     int use_fp32_split;
+    // Convolutions of fp32 and fp16 blobs may multiply and add half floats where the processor does
+    // (ARM's asimdhp), in half the time: 11 bits a product and a sum, and infinity beyond 65504.
+    bool use_fp16_arithmetic;
     // What a GPU can run of a net runs there, by Vulkan, the rest on the CPU: on the device of
     // Net::set_vulkan_device. Set before load_model, as are the storage types that it takes over:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a

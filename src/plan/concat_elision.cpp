@@ -39,7 +39,7 @@ private:
     bool joins_channels(const Layer& layer) const;
     bool cuts_channels(const Layer& layer) const;
     int cut_from(int blob, int* first) const;
-    void place_pieces(int index, const Input& in);
+    void alias_parts(int index, const Input& in);
     void find_lives();
     void join(int index);
     std::vector<Input> inputs_to_alias(int index) const;
@@ -50,7 +50,10 @@ private:
     const std::vector<Layer*>& layers_;
     const std::vector<std::vector<int>>& consumers_;
     const std::vector<Shape>& shapes_;
-    void alias_parts(int index, const Input& in);
+    const std::vector<int>& packs_;  // elempack of each blob
+    const int float_size_;           // bytes of a stored f32
+    ConcatElision plan_;
+    std::vector<int> producers_;  // the layer if it is one that can be given an alias, else -1
     std::vector<Life> lives_;     // of each blob
     std::vector<Life> blocks_;    // of each root
     std::vector<double> bytes_;   // alive while each layer runs

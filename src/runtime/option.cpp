@@ -13,6 +13,7 @@ Option::Option()
       use_fp16_storage(false),
       use_bf16_storage(false),
       use_fp32_split(6),
+      use_fp16_arithmetic(false),
       use_vulkan_compute(false),
       use_packing_layout(true),
       use_winograd_convolution(true),

@@ -8,6 +8,26 @@ namespace quoll {
 namespace simd {
 namespace {
 
+#if HWY_TARGET == HWY_NEON
+// Shorter vectors are the lower lanes of a register.
+template <size_t N>
+QUOLL_INLINE int32x4_t whole_register(veci<N> a) {
+    if constexpr (N == 4) {
+        return a.v.raw;
+    } else {
+        return vcombine_s32(a.v.raw, a.v.raw);
+    }
+}
+template <size_t N>
+QUOLL_INLINE veci<N> part_of_register(int32x4_t a) {
+    if constexpr (N == 4) {
+        return {decltype(veci<N>().v)(a)};
+    } else {
+        return {decltype(veci<N>().v)(vget_low_s32(a))};
+    }
+}
+#endif
+
 // sum + a.low * b.low + a.high * b.high in each lane, of s16 values.
 template <size_t N>
 QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
@@ -24,6 +44,12 @@ QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
         return sum;
 #elif HWY_TARGET == HWY_SSE4
         return sum + veci<N>{{_mm_madd_epi16(a.v.raw, b.v.raw)}};
+#elif HWY_TARGET == HWY_NEON
+        const int16x8_t x = vreinterpretq_s16_s32(whole_register(a)),
+                        y = vreinterpretq_s16_s32(whole_register(b));
+        const int32x4_t both =
+            vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+        return sum + part_of_register<N>(both);
 #else
         const auto low = [](veci<N> x) {
             return x.template shift_left<16>().template shift_right<16>();
@@ -33,21 +59,26 @@ QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
     }
 }
 
-// sum + the four products of the u8 values of a with the s8 values of b, in each lane; 128 bits at
-// least, a register at most.
+// sum + the four products of the values of a with the s8 values of b, in each lane; 128 bits at
+// least, a register at most. What a has: u8 values or s8 values, or neither.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-constexpr bool kHasDotU8S8 = true;
+constexpr bool kHasDotU8S8 = true, kHasDotS8S8 = false;
+#elif defined(__ARM_FEATURE_DOTPROD)
+constexpr bool kHasDotU8S8 = false, kHasDotS8S8 = true;
 #else
-constexpr bool kHasDotU8S8 = false;
+constexpr bool kHasDotU8S8 = false, kHasDotS8S8 = false;
 #endif
+constexpr bool kHasDotOfFour = kHasDotU8S8 || kHasDotS8S8;
 // Assembly as above.
 template <class V>
-QUOLL_INLINE V dot_u8s8(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
+QUOLL_INLINE V dot_of_four(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
     static_assert(V::kSize >= 4 && V::kSize <= kLanes, "part of a register");
 #if defined(__AVX512VNNI__)
     __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.v.raw) : "v"(a.v.raw), "v"(b.v.raw));
 #elif defined(__AVXVNNI__)
     __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum.v.raw) : "x"(a.v.raw), "x"(b.v.raw));
+#elif defined(__ARM_FEATURE_DOTPROD)
+    sum.v.raw = vdotq_s32(sum.v.raw, vreinterpretq_s8_s32(a.v.raw), vreinterpretq_s8_s32(b.v.raw));
 #endif
     return sum;
 }

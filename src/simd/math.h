@@ -31,13 +31,16 @@ QUOLL_INLINE V horner(V x, float highest, Rest... rest) {
     return polynomial(x, V::set(highest), rest...);
 }
 
-// The greater and the lesser, NaN if either is.
+// The greater and the lesser, NaN if either is: on NEON what max() and min() give.
+constexpr bool kNanFromEither = HWY_TARGET == HWY_NEON;
 template <class V>
 QUOLL_INLINE V maximum(V a, V b) {
+    if constexpr (kNanFromEither) return max(a, b);
     return select(is_nan(a), a, max(a, b));
 }
 template <class V>
 QUOLL_INLINE V minimum(V a, V b) {
+    if constexpr (kNanFromEither) return min(a, b);
     return select(is_nan(a), a, min(a, b));
 }
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <math.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -38,16 +39,35 @@ size_t span(size_t rows, size_t k, const Layout& l) {
            (l.num_blocks - 1) * (size_t)l.block_step + 1;
 }
 
+// What is multiplied, and how far a sum may be off: floats, or half floats, of which each step
+// rounds the sum so far.
+struct Single {
+    typedef float Value;
+    static float from(float x) { return x; }
+    static double to(float x) { return x; }
+    static double tolerance(size_t terms, double) { return sum_tolerance(terms); }
+};
+struct Half {
+    typedef uint16_t Value;
+    static uint16_t from(float x) { return float32_to_float16(x); }
+    static double to(float x) { return float16_to_float32(float32_to_float16(x)); }
+    static double tolerance(size_t terms, double most) { return 0x1p-11 * (double)terms * most; }
+};
+
+template <class Type>
 void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows, const Layout& l,
                 bool at_end) {
     const size_t columns = vectors * lanes, k = l.num_blocks * l.block_k;
-    Guarded<float> a(span(rows, l.block_k, l), at_end), b(k * columns, at_end);
+    Guarded<float> a(span(rows, l.block_k, l), at_end);
+    Guarded<typename Type::Value> packed(k * columns, at_end);
+    std::vector<float> b(k * columns);
     const ptrdiff_t c_vector = l.c_blocked ? (ptrdiff_t)(rows * lanes + 3) : (ptrdiff_t)lanes;
     const ptrdiff_t c_row = l.c_blocked ? (ptrdiff_t)lanes : (ptrdiff_t)columns + 1;
     const size_t c_size = (rows - 1) * c_row + (vectors - 1) * c_vector + lanes;
     Guarded<float> c(c_size, at_end), init(l.init_rows ? c_size : columns, at_end);
     fill(a);
-    fill(b);
+    for (size_t i = 0; i < b.size(); i++)
+        b[i] = (float)Type::to(uniform()), packed[i] = Type::from(b[i]);
     fill(init);
     for (float& v : c) v = 77.f;
     // Blocks of B in another order than those of A.
@@ -61,7 +81,7 @@ void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows
     tile.blocks = blocks.data();
     tile.num_blocks = l.num_blocks;
     tile.block_k = l.block_k;
-    tile.b = b.data();
+    tile.b = (const float*)packed.data();
     tile.init = init.data();
     tile.init_row = l.init_rows ? c_row : 0;
     tile.init_vector = l.init_rows ? c_vector : (ptrdiff_t)lanes;
@@ -75,15 +95,20 @@ void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows
     std::vector<bool> written(c_size, false);
     for (size_t m = 0; m < rows; m++) {
         for (size_t n = 0; n < columns; n++) {
-            double sum = init[m * tile.init_row + n / lanes * tile.init_vector + n % lanes];
+            double sum =
+                Type::to(init[m * tile.init_row + n / lanes * tile.init_vector + n % lanes]);
+            double most = fabs(sum);
             for (const GemmBlock& block : blocks)
-                for (size_t kk = 0; kk < l.block_k; kk++)
-                    sum += (double)a[block.a + m * l.a_row + kk * l.a_k] *
+                for (size_t kk = 0; kk < l.block_k; kk++) {
+                    sum += Type::to(a[block.a + m * l.a_row + kk * l.a_k]) *
                            b[(block.k + kk) * columns + n];
+                    most = std::max(most, fabs(sum));
+                }
             const double exact = sum < l.low ? l.low : sum > l.high ? l.high : sum;
             const size_t at = m * c_row + n / lanes * c_vector + n % lanes;
             written[at] = true;
-            ASSERT_NEAR(c[at], exact, sum_tolerance(k + 1)) << "row " << m << " column " << n;
+            ASSERT_NEAR(c[at], exact, Type::tolerance(k + 1, most))
+                << "row " << m << " column " << n;
         }
     }
     for (size_t i = 0; i < c_size; i++)
@@ -96,6 +121,9 @@ const Layout kLayouts[] = {
     {1, 23, 1, 19, 0, false, true, -INFINITY, INFINITY},   // transposed
     {3, 16, 16, 1, 300, true, true, 0.f, INFINITY},        // blocked convolution, relu
     {5, 3, 2, 1, 41, true, false, -.5f, .5f},              // planar convolution, clip
+    {5, 4, 4, 1, 70, true, false, 0.f, INFINITY},      // neighbouring pixels of 4 channels, relu
+    {3, 4, 8, 1, 140, true, true, -1.f, 6.f},          // and every other one
+    {3, 5, 1, 21, 120, false, false, -INFINITY, 1.f},  // planar, channel by channel
 };
 
 // The portable kernels of every level, and those that have tiles by hand.
@@ -108,45 +136,43 @@ std::vector<const VectorKernels*> all_sets() {
     return sets;
 }
 
-const size_t kTileVectors = 0;  // stands for GemmKernels::vectors
-struct TilesEntry {
-    const char* name;
-    GemmTileKernel (GemmKernels::*table)[kGemmMaxRows];
-    size_t vectors;
-};
-const TilesEntry kTiles[] = {
-#define QUOLL_GEMM_TILES(name, vectors) {#name, &GemmKernels::name, vectors},
-#define QUOLL_GEMM_PACK(name)
-#define QUOLL_GEMM_VECTOR(name)
-#define QUOLL_GEMM_INIT(name, pack)
-#include "layer/cpu/gemm/kernels.inc"
-#undef QUOLL_GEMM_TILES
-#undef QUOLL_GEMM_PACK
-#undef QUOLL_GEMM_VECTOR
-#undef QUOLL_GEMM_INIT
-};
-
 TEST(Gemm, tiles) {
     for (const VectorKernels* set : all_sets()) {
         const GemmKernels& kernels = *set->gemm;
         const Isa isa = set->isa;
         ASSERT_LE(kernels.max_rows, (int)kGemmMaxRows);
-        for (const TilesEntry& entry : kTiles) {
-            const size_t vectors = entry.vectors ? entry.vectors : kernels.vectors;
+        ASSERT_LE(kernels.vectors, (int)kGemmMaxWidths);
+        for (int vectors = 1; vectors <= kGemmMaxWidths; vectors++) {
             for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-                const GemmTileKernel kernel = (kernels.*entry.table)[rows - 1];
-                ASSERT_EQ(kernel != nullptr, rows <= kernels.max_rows);
+                const GemmTileKernel kernel = kernels.tile[vectors - 1][rows - 1];
+                ASSERT_EQ(kernel != nullptr,
+                          rows <= kernels.max_rows && vectors <= kernels.vectors);
                 if (!kernel) continue;
                 for (const Layout& layout : kLayouts)
                     for (bool at_end : {true, false}) {
-                        SCOPED_TRACE(std::string(isa_name(isa)) + " " + entry.name + " rows " +
-                                     std::to_string(rows) + " layout " +
-                                     std::to_string(&layout - kLayouts));
-                        check_tile(kernel, kernels.lanes, vectors, rows, layout, at_end);
+                        SCOPED_TRACE(std::string(isa_name(isa)) + " vectors " +
+                                     std::to_string(vectors) + " rows " + std::to_string(rows) +
+                                     " layout " + std::to_string(&layout - kLayouts));
+                        check_tile<Single>(kernel, kernels.lanes, vectors, rows, layout, at_end);
                         if (HasFatalFailure()) return;
                     }
             }
         }
+    }
+}
+
+TEST(Gemm, tiles_of_half_floats) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::half_gemm_tile || !host_cpu_features().has_all(row.features))
+            continue;
+        const size_t lanes = vector_kernels(best_isa(row.features)).gemm->lanes;
+        for (const Layout& layout : kLayouts)
+            for (bool at_end : {true, false}) {
+                SCOPED_TRACE(std::string(row.name) + " layout " +
+                             std::to_string(&layout - kLayouts));
+                check_tile<Half>(row.tile, lanes, row.columns / lanes, row.rows, layout, at_end);
+                if (HasFatalFailure()) return;
+            }
     }
 }
 
@@ -176,7 +202,7 @@ TEST(Gemm, tiles_by_hand_are_those_of_templates) {
                 tile.c = got.data();
                 row.tile(tile);
                 tile.c = want.data();
-                portable.tile[rows - 1](tile);
+                portable.tile[columns / portable.step - 1][rows - 1](tile);
                 for (size_t i = 0; i < rows * columns; i++) ASSERT_EQ(got[i], want[i]) << i;
             }
     }
@@ -186,8 +212,7 @@ TEST(Gemm, tiles_by_hand_are_those_of_templates) {
 // What a call must leave as it was (AAPCS64, 6.1): the lower halves of v8 to v15, x19 to x28.
 TEST(Gemm, tiles_by_hand_keep_registers) {
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::gemm_tile || !host_cpu_features().has_all(row.features))
-            continue;
+        if (!row.tile || !host_cpu_features().has_all(row.features)) continue;
         SCOPED_TRACE(row.name);
         const size_t rows = row.rows, columns = row.columns, k = 9;
         std::vector<float> a(rows * k), b(k * columns), init(columns), c(rows * columns);
@@ -250,15 +275,52 @@ TEST(Gemm, tile_accumulates_in_place) {
         tile.low = -INFINITY;
         tile.high = INFINITY;
         tile.c = once.data();
-        kernels.tile[rows - 1](tile);
+        kernels.tile[kernels.vectors - 1][rows - 1](tile);
         tile.c = twice.data();
         tile.block_k = k / 2;
-        kernels.tile[rows - 1](tile);
+        kernels.tile[kernels.vectors - 1][rows - 1](tile);
         tile.blocks = &second;
         tile.init = twice.data();
         tile.init_row = columns;
-        kernels.tile[rows - 1](tile);
+        kernels.tile[kernels.vectors - 1][rows - 1](tile);
         for (size_t i = 0; i < rows * columns; i++) ASSERT_EQ(once[i], twice[i]) << isa_name(isa);
+    }
+}
+
+// A call for several tiles does what calls for each do.
+TEST(Gemm, more_tiles_of_a_call) {
+    for (const VectorKernels* set : all_sets()) {
+        const GemmKernels& kernels = *set->gemm;
+        SCOPED_TRACE(isa_name(set->isa));
+        const size_t columns = kernels.lanes * kernels.vectors, rows = kernels.max_rows;
+        for (size_t k : {4, 9}) {
+            const size_t tiles = 3, a_tile = rows * k + 2, c_tile = rows * columns + 3;
+            Guarded<float> a(tiles * a_tile), b(k * columns), init(tiles * columns),
+                fetched(tiles * k * 16);
+            Guarded<float> got(tiles * c_tile), want(tiles * c_tile);
+            fill(a), fill(b), fill(init);
+            for (size_t i = 0; i < got.size(); i++) got[i] = want[i] = 55.f;
+            const GemmBlock block = {0, 0};
+            GemmTile tile = {};
+            tile.a = a.data(), tile.a_row = k, tile.a_k = 1;
+            tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k;
+            tile.b = b.data(), tile.init = init.data(), tile.c = got.data();
+            tile.init_vector = tile.c_vector = kernels.lanes, tile.c_row = columns;
+            tile.low = -1.f, tile.high = INFINITY;
+            tile.fetch = {(const char*)fetched.data(), 64};
+            tile.more = tiles - 1, tile.a_tile = a_tile, tile.c_tile = c_tile,
+            tile.init_tile = columns;
+            const GemmTileKernel kernel = kernels.tile[kernels.vectors - 1][rows - 1];
+            kernel(tile);
+            tile.more = 0;
+            for (size_t i = 0; i < tiles; i++) {
+                tile.a = a.data() + i * a_tile, tile.init = init.data() + i * columns;
+                tile.c = want.data() + i * c_tile;
+                kernel(tile);
+            }
+            for (size_t i = 0; i < got.size(); i++)
+                ASSERT_EQ(got[i], want[i]) << "k " << k << " at " << i;
+        }
     }
 }
 
@@ -269,10 +331,27 @@ TEST(Gemm, nan_reaches_the_result) {
         const size_t columns = kernels.lanes * kernels.vectors;
         std::vector<float> a(1, NAN), b(columns, 1.f), init(columns, 0.f), c(columns, 0.f);
         const GemmBlock block = {0, 0};
-        GemmTile tile = {a.data(),      1,           1,   &block,        1,        1,
-                         b.data(),      init.data(), 0,   kernels.lanes, c.data(), 1,
-                         kernels.lanes, 0.f,         6.f, GemmFetch()};
-        kernels.tile[0](tile);
+        GemmTile tile = {a.data(),
+                         1,
+                         1,
+                         &block,
+                         1,
+                         1,
+                         b.data(),
+                         init.data(),
+                         0,
+                         kernels.lanes,
+                         c.data(),
+                         1,
+                         kernels.lanes,
+                         0.f,
+                         6.f,
+                         GemmFetch(),
+                         0,
+                         0,
+                         0,
+                         0};
+        kernels.tile[kernels.vectors - 1][0](tile);
         for (float x : c) EXPECT_TRUE(isnan(x)) << isa_name(isa);
     }
 }
@@ -284,12 +363,10 @@ struct PackEntry {
 };
 const bool pack_row_major = true, pack_column_major = false;
 const PackEntry kPacks[] = {
-#define QUOLL_GEMM_TILES(name, vectors)
 #define QUOLL_GEMM_PACK(name) {#name, &GemmKernels::name, name},
 #define QUOLL_GEMM_VECTOR(name)
 #define QUOLL_GEMM_INIT(name, pack)
 #include "layer/cpu/gemm/kernels.inc"
-#undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
@@ -299,8 +376,8 @@ TEST(Gemm, packs) {
     for (Isa isa : available_isas()) {
         const GemmKernels& kernels = *kernel_set(isa).gemm;
         for (const PackEntry& entry : kPacks) {
-            for (size_t columns :
-                 {(size_t)kernels.lanes, (size_t)kernels.lanes * kernels.vectors}) {
+            for (size_t columns = kernels.lanes; columns <= (size_t)kernels.lanes * kernels.vectors;
+                 columns += kernels.lanes) {
                 for (size_t count = 1; count <= columns; count++) {
                     for (size_t k : {1, 3, 16, 21}) {
                         const size_t ld = (entry.row_major ? count : k) + 2;
@@ -377,12 +454,10 @@ void check_init(GemmInitKernel kernel, size_t pack, Isa isa) {
 TEST(Gemm, starts_from_residuals) {
     for (Isa isa : available_isas()) {
         const GemmKernels& kernels = *kernel_set(isa).gemm;
-#define QUOLL_GEMM_TILES(name, vectors)
 #define QUOLL_GEMM_PACK(name)
 #define QUOLL_GEMM_VECTOR(name)
 #define QUOLL_GEMM_INIT(name, pack) check_init(kernels.name, pack, isa);
 #include "layer/cpu/gemm/kernels.inc"
-#undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT

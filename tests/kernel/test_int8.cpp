@@ -97,7 +97,8 @@ std::vector<float> samples(size_t n) {
 }
 
 int element(const Int8Kernels& kernels, const void* p, size_t i) {
-    return kernels.k_group == 4 ? ((const uint8_t*)p)[i] : ((const int16_t*)p)[i];
+    if (kernels.k_group == 2) return ((const int16_t*)p)[i];
+    return kernels.offset ? ((const uint8_t*)p)[i] : ((const int8_t*)p)[i];
 }
 
 template <class T>

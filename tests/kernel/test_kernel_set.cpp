@@ -48,7 +48,8 @@ TEST(KernelRows, agree_with_their_tables) {
         if (row.slot == KernelSlot::int8) {
             const auto& k = *static_cast<const Int8Kernels*>(row.kernels);
             EXPECT_EQ(k.max_rows, row.rows);
-            EXPECT_EQ(k.lanes * k.vectors, row.columns);
+            EXPECT_EQ(row.columns % k.lanes, 0);
+            EXPECT_LE(row.columns, k.lanes * k.vectors);
             EXPECT_EQ(k.k_group, row.k);
         }
         const bool split = row.slot == KernelSlot::split6 || row.slot == KernelSlot::split3 ||
@@ -64,7 +65,8 @@ TEST(KernelRows, agree_with_their_tables) {
         }
         if (row.slot == KernelSlot::gemm_tile) {
             const GemmKernels& k = *vector_kernels(best_isa(row.features)).gemm;
-            EXPECT_EQ(k.lanes * k.vectors, row.columns);
+            EXPECT_EQ(row.columns % k.lanes, 0);
+            EXPECT_LE(row.columns, k.lanes * k.vectors);
             EXPECT_LE(row.rows, kGemmMaxRows);
         }
     }
@@ -103,18 +105,21 @@ TEST(KernelSet, is_that_of_the_level_without_more_features) {
     }
 }
 
-// Tiles by hand are the whole tiles of the set that has their features, for 1 to max_rows rows.
+// Tiles by hand are those of the set that has their features, for 1 to max_rows rows.
 TEST(KernelSet, has_the_tiles_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::gemm_tile) continue;
+        if (!row.tile) continue;
         SCOPED_TRACE(row.name);
-        const GemmKernels& gemm = *kernel_set(row.features).gemm;
-        EXPECT_EQ(gemm.tile[row.rows - 1], row.tile);
+        const KernelSet& set = kernel_set(row.features);
+        const bool half = row.slot == KernelSlot::half_gemm_tile;
+        ASSERT_TRUE(!half || set.half);
+        const GemmKernels& gemm = *(half ? *set.half : set).gemm;
+        EXPECT_EQ(gemm.tile[row.columns / gemm.step - 1][row.rows - 1], row.tile);
         EXPECT_GE(gemm.max_rows, row.rows);
-        for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-            EXPECT_EQ(gemm.tile[rows - 1] != nullptr, rows <= gemm.max_rows);
-            EXPECT_EQ(gemm.tile_single[rows - 1] != nullptr, rows <= gemm.max_rows);
-        }
+        for (int width = 1; width <= kGemmMaxWidths; width++)
+            for (int rows = 1; rows <= kGemmMaxRows; rows++)
+                EXPECT_EQ(gemm.tile[width - 1][rows - 1] != nullptr,
+                          rows <= gemm.max_rows && width * gemm.step <= gemm.lanes * gemm.vectors);
     }
 }
 

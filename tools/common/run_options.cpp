@@ -17,6 +17,8 @@ void RunOptions::add_to(CommandLine* line) {
                  "products on tile units (AMX) that stand for one of fp32, where the processor "
                  "has them: 6 (as good as fp32), 3, 1, or 0 for none")
         .one_of({0, 1, 3, 6});
+    line->flag("--fp16-arithmetic", fp16_arithmetic,
+               "convolutions multiply and add half floats where the processor does (ARM)");
     line->option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     line->flag("--reference", reference, "scalar reference layers instead of the fast ones");
     line->flag("--no-packing", no_packing, "no channel-blocked blobs");
@@ -34,6 +36,7 @@ int RunOptions::apply(Option* opt, std::string* why) const {
     opt->use_fp16_storage = precision == "fp16";
     opt->use_bf16_storage = precision == "bf16";
     opt->use_fp32_split = fp32_split;
+    opt->use_fp16_arithmetic = fp16_arithmetic;
     opt->use_packing_layout = !no_packing;
     opt->use_reference_layers = reference;
     opt->use_graph_fusion = !no_fusion;

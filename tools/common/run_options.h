@@ -17,9 +17,11 @@ struct RunOptions {
     std::string precision = "fp32", isa;
     int threads = 0;  // 0: the library's choice
     int fp32_split = 6;
+    bool fp16_arithmetic = false;
     bool reference = false, no_packing = false, no_fusion = false, check_finite = false;
 
-    // Adds --threads, --precision, --fp32-split, --isa, --reference, --no-packing, --no-fusion and
+    // Adds --threads, --precision, --fp32-split, --fp16-arithmetic, --isa, --reference,
+    // --no-packing, --no-fusion and
     // --check-finite.
     void add_to(CommandLine* line);
     // To be called before anything of the library looks at the processor. 0, or -1 with a message

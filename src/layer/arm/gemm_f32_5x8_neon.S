@@ -1,4 +1,6 @@
-#include "layer/arm/gemm_f32_rowsx8_neon.inc"
+#define ROWS 5
+#define VECTORS 2
+#define HALF 0
+#include "layer/arm/gemm_neon.inc"
 
-.set ROWS, 5
-gemm_f32_tile QUOLL_SYMBOL(quoll_gemm_f32_5x8_neon)
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_5x8_neon)

@@ -1,8 +1,10 @@
-#include "treeensemble.h"
+#include "layer/nn/treeensemble.h"
 
 #include <math.h>
 
 #include <algorithm>
+
+#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -153,13 +155,12 @@ int TreeEnsemble::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top
     if (in.w < features_) return fail("%d features, expected %d", in.w, features_);
     if (tops[0].empty()) return kOk;
     const int blocks = (rows + kRows - 1) / kRows;
-#pragma omp parallel for num_threads(opt.num_threads) if (blocks > 1 && opt.num_threads > 1)
-    for (int b = 0; b < blocks; b++) {
+    parallel_for(blocks, opt.num_threads, [&](int64_t b) {
         std::vector<double> sums;
-        const int begin = b * kRows, count = std::min(kRows, rows - begin);
+        const int begin = (int)b * kRows, count = std::min(kRows, rows - begin);
         run_rows((const float*)in.data + (size_t)begin * in.w, in.w, count, &sums,
                  (float*)tops[0].data + (size_t)begin * outputs);
-    }
+    });
     return kOk;
 }
 

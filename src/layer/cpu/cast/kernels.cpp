@@ -123,19 +123,28 @@ QUOLL_INLINE void row_times_group(const float* a, size_t k, const uint16_t* b, s
     });
 }
 
+// The last panel, as wide as its columns need.
+template <size_t vectors>
+void row_times_last(const float* a, size_t k, const uint16_t* b, size_t count, const float* init,
+                    float* out, float low, float high) {
+    if constexpr (vectors > 1) {
+        if (count <= (vectors - 1) * s::kLanes)
+            return row_times_last<vectors - 1>(a, k, b, count, init, out, low, high);
+    }
+    row_times_group<1, vectors>(a, k, b, count, init, out, low, high);
+}
+
 void row_times_bf16(const float* a, size_t k, const uint16_t* b, size_t count, const float* init,
                     float* out, float low, float high) {
     constexpr size_t columns = kTileVectors * s::kLanes;
-    constexpr size_t group = QUOLL_ISA_REGISTERS >= 32 ? 4 : 2;  // streams of memory
+    constexpr size_t group = QUOLL_ISA_REGISTERS / 4 / kTileVectors;  // streams of memory
     while (count > 0) {
         size_t width = columns;
         if (count >= group * columns) {
             width = group * columns;
             row_times_group<group, kTileVectors>(a, k, b, count, init, out, low, high);
-        } else if (count > s::kLanes) {
-            row_times_group<1, kTileVectors>(a, k, b, count, init, out, low, high);
         } else {
-            return row_times_group<1, 1>(a, k, b, count, init, out, low, high);
+            row_times_last<kTileVectors>(a, k, b, count, init, out, low, high);
         }
         if (count <= width) return;
         count -= width, b += width * k, init += width, out += width;

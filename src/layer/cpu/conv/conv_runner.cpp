@@ -67,7 +67,8 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
 }
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
-    const KernelSet& kernels = host_kernel_set();
+    const KernelSet& host = host_kernel_set();
+    const KernelSet& kernels = opt.use_fp16_arithmetic && host.half ? *host.half : host;
     kernels_ = nullptr;
     algorithm_ = ConvAlgorithm::kNone;
     weights_.release();

@@ -140,7 +140,7 @@ void pack_pixels(const GemmKernels& gemm, const Mat& in, int y0, size_t count, f
     const size_t pack = in.elempack, columns = (size_t)gemm.lanes * gemm.vectors;
     for (size_t n = 0; n < count; n += columns) {
         const size_t left = count - n;
-        const size_t width = left <= (size_t)gemm.lanes ? gemm.lanes : columns;
+        const size_t width = gemm_panel_width(gemm, left);
         float* panel = packed + n * in.c * pack;
         for (int q = 0; q < in.c; q++, panel += pack * width)
             gemm.pack_column_major(in.channel(q).row(y0) + n * pack, pack, pack,

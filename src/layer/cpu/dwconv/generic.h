@@ -140,7 +140,8 @@ QUOLL_INLINE void dwconv_inner(const DwconvRow& r, s::vecf<N> bias, int x, int e
 // Sides where the window reaches K / 2 columns over the edge, as with SAME padding, have tiles of
 // their own; any other border goes output by output.
 template <size_t N, int K, int S>
-void dwconv_row(const DwconvRow& r) {
+void dwconv_row(const DwconvRow& row) {
+    const DwconvRow r = row;  // what no store of results can change
     const s::vecf<N> bias = row_bias<s::vecf<N>>(r);
     bool left = false, right = false;
     if constexpr (K > 0) {
@@ -208,7 +209,8 @@ QUOLL_INLINE void dwconv_pair_tile(const DwconvPair& r, int x) {
 
 // The last tile takes outputs again that the one before has made, rather than fewer.
 template <class Value, int S>
-void dwconv_pair(const DwconvPair& r) {
+void dwconv_pair(const DwconvPair& pair) {
+    const DwconvPair r = pair;
     constexpr int T = kDwconvPairOutputs;
     for (int x = 0;; x += T) {
         const bool end = x + T >= r.out_w;
@@ -338,7 +340,8 @@ QUOLL_INLINE void planes_tile(const DwconvPlanes& r, size_t x) {
         clamp(sum[t], r.low, r.high).store(r.out + x + (size_t)t * s::kLanes);
 }
 
-void dwconv_planes(const DwconvPlanes& r) {
+void dwconv_planes(const DwconvPlanes& run) {
+    const DwconvPlanes r = run;
     using V = s::vecf<s::kLanes>;
     const size_t lanes = s::kLanes;
     size_t x = 0;

@@ -2,8 +2,8 @@
 // products and their like.
 //
 // B (weights) is packed into panels: `columns` = vectors * lanes columns wide, for each k one row
-// of `columns` floats, zero beyond the matrix' edge. A (activations) is read where it lies: the
-// value of row m and index k is
+// of `columns` floats (or half floats: GemmKernels::values), zero beyond the matrix' edge. A
+// (activations) is read where it lies: the value of row m and index k is
 //     a[blocks[i].a + m * a_row + kk * a_k]     for k = the sum of the earlier blocks' k, plus kk,
 // and meets the panel's row blocks[i].k + kk. So a row-major matrix is one block
 // with a_k = 1, its transpose one with a_row = 1, and a convolution's input is one block for each
@@ -20,9 +20,9 @@ struct GemmBlock {
     size_t k;     // rows of the panel from GemmTile::b
 };
 
-// Fetched into the second-level cache while a tile is computed: `step` bytes for each k; or null. It
-// does no harm behind the end of what is there. Narrow tiles, whose loads take longer than their
-// sums, fetch nothing.
+// Fetched into the second-level cache while a tile is computed: `step` bytes for each k; or null.
+// It does no harm behind the end of what is there. It goes on from tile to tile of a call. Kernels
+// may fetch less: narrow tiles, whose loads take longer than their sums, fetch nothing.
 struct GemmFetch {
     const char* from;
     size_t step;
@@ -32,7 +32,7 @@ struct GemmFetch {
 //     c[m * c_row + v * c_vector + lane] = clamp(init[m * init_row + v * init_vector + lane] + sum)
 // for each row m, vector v and lane. No pointer needs alignment; nothing beyond these values is
 // read or written. init may be c. The sum runs over at least one block of at least one k, in order,
-// fp32.
+// fp32. `more` further tiles follow, with a, init and c so many floats further on each time.
 struct GemmTile {
     const float* a;
     ptrdiff_t a_row, a_k;
@@ -45,10 +45,12 @@ struct GemmTile {
     ptrdiff_t c_row, c_vector;
     float low, high;  // a NaN sum stays NaN
     GemmFetch fetch;
+    size_t more;
+    ptrdiff_t a_tile, init_tile, c_tile;
 };
 typedef void (*GemmTileKernel)(const GemmTile& tile);
 
-enum { kGemmMaxRows = 16 };
+enum { kGemmMaxRows = 16, kGemmMaxWidths = 4 };
 
 // Packs columns 0 <= n < count (at most `columns`) of B, of k rows each, into one panel:
 //     row-major: value (k, n) at src[k * ld + n]; column-major: at src[n * ld + k].
@@ -83,14 +85,16 @@ typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, siz
 
 struct GemmKernels {
     int lanes;
-    int vectors;  // of a full panel; a single-vector one has a single vector
+    int vectors;   // of `lanes` columns, of a full panel; the last one may have fewer
     int max_rows;  // tiles with 1 to max_rows rows exist
-#define QUOLL_GEMM_TILES(name, vectors) GemmTileKernel name[kGemmMaxRows];  // [rows - 1]
+    int step;      // columns: widths of panels are multiples of it
+    int values;    // of B in the room of a float: 1, or 2 half floats
+    // [width / step - 1][rows - 1]; null beyond the full width and max_rows
+    GemmTileKernel tile[kGemmMaxWidths][kGemmMaxRows];
 #define QUOLL_GEMM_PACK(name) GemmPackPanel name;
 #define QUOLL_GEMM_VECTOR(name) GemmVectorKernel name;
 #define QUOLL_GEMM_INIT(name, pack) GemmInitKernel name;
 #include "layer/cpu/gemm/kernels.inc"
-#undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT

@@ -13,10 +13,8 @@ namespace {
 
 size_t panel_columns(const GemmKernels& kernels) { return (size_t)kernels.lanes * kernels.vectors; }
 
-// Width of panel p: full, or narrow for a remainder that one vector holds.
 size_t panel_width(const GemmKernels& kernels, size_t n, size_t p) {
-    const size_t columns = panel_columns(kernels);
-    return n - p * columns <= (size_t)kernels.lanes ? kernels.lanes : columns;
+    return gemm_panel_width(kernels, n - p * panel_columns(kernels));
 }
 
 size_t panel_count(const GemmKernels& kernels, size_t n) {
@@ -28,10 +26,16 @@ size_t panel_count(const GemmKernels& kernels, size_t n) {
 
 // ---------------------------------------------------------------- B
 
+size_t gemm_panel_width(const GemmKernels& kernels, size_t left) {
+    const size_t step = kernels.step;
+    return std::min((left + step - 1) / step * step, panel_columns(kernels));
+}
+
 size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k) {
     if (n == 0) return 0;
     const size_t last = panel_count(kernels, n) - 1;
-    return last * k * panel_columns(kernels) + k * panel_width(kernels, n, last);
+    return gemm_b_size(kernels,
+                       k * (last * panel_columns(kernels) + panel_width(kernels, n, last)));
 }
 
 size_t gemm_bias_size(const GemmKernels& kernels, size_t n) {
@@ -45,7 +49,7 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
     for (size_t p = 0; p * columns < n; p++) {
         const size_t n0 = p * columns;
         pack(src + (row_major ? n0 : n0 * ld), ld, k, std::min(columns, n - n0),
-             panel_width(kernels, n, p), packed + n0 * k);
+             panel_width(kernels, n, p), packed + gemm_b_size(kernels, n0 * k));
     }
 }
 
@@ -63,7 +67,8 @@ void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, 
             for (size_t j = 0; j < count; j++)
                 for (size_t i = 0; i < rows; i++)
                     part[j * rows + i] = src[(n0 + j) * ld + order[k0 + i]];
-            kernels.pack_column_major(part, rows, rows, count, width, packed + n0 * k + k0 * width);
+            kernels.pack_column_major(part, rows, rows, count, width,
+                                      packed + gemm_b_size(kernels, n0 * k + k0 * width));
         }
     }
 }
@@ -97,8 +102,8 @@ void gemm_unpack(const GemmKernels& kernels, const float* packed, size_t n, size
 // ---------------------------------------------------------------- the product
 
 GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index, size_t tiles) {
-    enum { kMostTiles = 16 };  // with a smaller step each the last ones would come too late
-    const size_t parts = std::min<size_t>(kMostTiles, tiles);
+    // With more parts of a smaller step each the last ones would come too late.
+    const size_t parts = std::min<size_t>(kFetchTiles, tiles);
     if (tiles < 2 || index >= parts) return GemmFetch();
     const size_t step = (row_bytes + parts - 1) / parts;
     return {(const char*)rows + index * k * step, step};
@@ -132,10 +137,10 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     const size_t lanes = kernels.lanes;
     Panel panel;
     panel.n0 = p * panel_columns(kernels);
-    panel.b = g.b + panel.n0 * g.k;
+    panel.b = g.b + gemm_b_size(kernels, panel.n0 * g.k);
     panel.width = panel_width(kernels, g.n, p);
     panel.used = std::min(panel.width, g.n - panel.n0);
-    panel.tiles = panel.width == lanes ? kernels.tile_single : kernels.tile;
+    panel.tiles = kernels.tile[panel.width / kernels.step - 1];
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
     const size_t next = std::min(panel.n0 + lanes, g.n - 1);
@@ -154,11 +159,12 @@ Panel make_panel(const GemmProblem& g, size_t p) {
 struct Fetch {
     const float* rows;  // of a panel, so many as `k`; null: nothing
     size_t k, tiles;
-    // That of tile `index`, of rows so many floats further on.
-    GemmFetch part(const GemmProblem& g, size_t index, size_t floats = 0) const {
+    // That of tile `index`, of rows so many values further on.
+    GemmFetch part(const GemmProblem& g, size_t index, size_t values = 0) const {
         if (!rows) return GemmFetch();
-        return fetch_part(rows + floats, k, panel_columns(*g.kernels->gemm) * sizeof(float), index,
-                          tiles);
+        const GemmKernels& kernels = *g.kernels->gemm;
+        const size_t row = gemm_b_size(kernels, panel_columns(kernels)) * sizeof(float);
+        return fetch_part(rows + gemm_b_size(kernels, values), k, row, index, tiles);
     }
 };
 
@@ -176,7 +182,7 @@ void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
         tile->b = panel.b;
     } else {
         tile->a = tile->b = kZeros;
-        tile->a_row = tile->a_k = 0;
+        tile->a_row = tile->a_k = tile->a_tile = 0;
         tile->blocks = &kZeroBlock;
         tile->num_blocks = tile->block_k = 1;
     }
@@ -229,10 +235,32 @@ void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& pane
             g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
 
-void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, size_t section,
-                GemmFetch fetch) {
+// How many of rows[0 .. count) are alike and equally far apart.
+size_t count_alike(const GemmRows* rows, size_t count) {
+    if (count < 2) return count;
+    const ptrdiff_t a = rows[1].a - rows[0].a, c = rows[1].c - rows[0].c;
+    size_t n = 1;
+    for (; n < count; n++) {
+        const GemmRows &x = rows[n - 1], &y = rows[n];
+        if (y.a - x.a != a || y.c - x.c != c || y.rows != x.rows || y.table != x.table ||
+            y.a_row != x.a_row || y.c_row != x.c_row)
+            break;
+    }
+    return n;
+}
+
+// A panel by `count` tiles that are alike.
+void run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count, const Panel& panel,
+                size_t section, GemmFetch fetch) {
     alignas(64) float init[kMaxTile];
+    const GemmRows& rows = tiles[0];
     GemmTile tile;
+    tile.more = count - 1;
+    tile.a_tile = tile.c_tile = tile.init_tile = 0;
+    if (count > 1) {
+        tile.a_tile = tiles[1].a - rows.a, tile.c_tile = tiles[1].c - rows.c;
+        if (section > 0) tile.init_tile = tile.c_tile;
+    }
     tile.c = g.c + rows.c + panel.c;
     tile.c_row = rows.c_row;
     tile.c_vector = panel.c_vector;
@@ -250,7 +278,8 @@ void run_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, 
     tile.high = last ? g.activation.high : INFINITY;
     tile.fetch = fetch;
     run_section(g, rows, panel, section, &tile);
-    if (last && g.activation.pass) finish_direct(g, rows, panel, tile.c);
+    for (size_t i = 0; last && g.activation.pass && i < count; i++)
+        finish_direct(g, rows, panel, tile.c + (ptrdiff_t)i * tile.c_tile);
 }
 
 // The columns of a tile [rows][width] that make blocks of kPack in C. A copy of known length is a
@@ -297,6 +326,7 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
                   const Fetch& fetch, size_t index) {
     alignas(64) float buffer[kMaxTile];
     GemmTile tile;
+    tile.more = 0, tile.a_tile = 0;
     tile.c = buffer;
     tile.c_row = panel.width;
     tile.c_vector = g.kernels->gemm->lanes;
@@ -322,16 +352,18 @@ void run_buffered(const GemmProblem& g, const GemmRows& rows, const Panel& panel
 // panel0 the section after it.
 Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_t panel0,
                  size_t panel1, size_t tiles) {
-    if (!g.next_b && !is_fetched(g.n * g.k * sizeof(float))) return Fetch();
+    const GemmKernels& kernels = *g.kernels->gemm;
+    if (!g.next_b && !is_fetched(gemm_b_size(kernels, g.n * g.k) * sizeof(float))) return Fetch();
     Fetch fetch = {nullptr, g.k / g.num_sections, tiles};
-    const size_t columns = panel_columns(*g.kernels->gemm);
+    const size_t columns = panel_columns(kernels);
     const size_t row = section_row(g, section) * columns;
     if (g.next_b) {
-        fetch.rows = g.next_b + panel.n0 * g.k + row;
+        fetch.rows = g.next_b + gemm_b_size(kernels, panel.n0 * g.k + row);
     } else if (panel.n0 + columns < panel1 * columns) {
-        fetch.rows = panel.b + columns * g.k + row;
+        fetch.rows = panel.b + gemm_b_size(kernels, columns * g.k + row);
     } else if (panel.direct && section + 1 < g.num_sections) {
-        fetch.rows = g.b + (panel0 * g.k + section_row(g, section + 1)) * columns;
+        const size_t next = (panel0 * g.k + section_row(g, section + 1)) * columns;
+        fetch.rows = g.b + gemm_b_size(kernels, next);
     }
     return fetch;
 }
@@ -343,12 +375,17 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
             const Panel panel = make_panel(g, p);
             if (!panel.direct && s > 0) continue;
             const Fetch fetch = next_fetch(g, panel, s, panel0, panel1, row1 - row0);
-            for (size_t r = row0; r < row1; r++) {
-                if (panel.direct) {
-                    run_direct(g, g.rows[r], panel, s, fetch.part(g, r - row0));
-                } else {
+            for (size_t r = row0, count; r < row1; r += count) {
+                count = 1;
+                if (!panel.direct) {
                     run_buffered(g, g.rows[r], panel, fetch, r - row0);
+                    continue;
                 }
+                // Tiles that fetch are not among such as do not.
+                const size_t end = std::min(
+                    row1, fetch.rows && r < row0 + kFetchTiles ? row0 + kFetchTiles : row1);
+                if (!g.residual || s > 0) count = count_alike(g.rows + r, end - r);
+                run_direct(g, g.rows + r, count, panel, s, fetch.part(g, r - row0));
             }
         }
     }
@@ -408,12 +445,13 @@ void gemm_run(const GemmProblem& g, int threads) {
 // ---------------------------------------------------------------- plain matrices
 
 namespace {
-// One row of A: full panels by the kernel made for it, the narrow one through a buffer.
+// One row of A: full panels by the kernel made for it, a narrower one through a buffer.
 void row_times_matrix(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     const size_t columns = panel_columns(kernels);
     size_t panels = panel_count(kernels, g.n);
-    const bool narrow = panel_width(kernels, g.n, panels - 1) != columns;
+    const size_t last = panel_width(kernels, g.n, panels - 1);
+    const bool narrow = last != columns;
     if (narrow) {
         panels--;
         alignas(64) float buffer[64];
@@ -428,14 +466,18 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
                          g.b + n0 * g.k,
                          g.bias + n0,
                          0,
-                         0,
+                         kernels.lanes,
                          buffer,
                          0,
-                         0,
+                         kernels.lanes,
                          g.activation.low,
                          g.activation.high,
-                         GemmFetch()};
-        kernels.tile_single[0](tile);
+                         GemmFetch(),
+                         0,
+                         0,
+                         0,
+                         0};
+        kernels.tile[last / kernels.step - 1][0](tile);
         memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
     }
     const size_t full = narrow ? panels * columns : g.n;
@@ -523,12 +565,14 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
             const Panel panel = make_panel(part, p);
             Fetch fetch = {nullptr, kinds[kind].block_k, end - r};
-            if (p + 1 < panels) fetch.rows = panel.b + (g.k + block.k) * panel_columns(kernels);
+            if (p + 1 < panels)
+                fetch.rows =
+                    panel.b + gemm_b_size(kernels, (g.k + block.k) * panel_columns(kernels));
             for (size_t i = r; i < end; i++) {
                 GemmRows rows = matrix_rows(g, tiles, i);
                 rows.a = (ptrdiff_t)((partition_begin(g.m, tiles, i) - m0) * kBlockStep);
                 rows.a_row = kBlockStep;
-                run_direct(part, rows, panel, kind, fetch.part(part, i - r));
+                run_direct(part, &rows, 1, panel, kind, fetch.part(part, i - r));
             }
         }
     };
@@ -541,7 +585,7 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
 void multiply_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
     const size_t columns = panel_columns(kernels), left = g.n % columns;
-    const bool ragged = left != 0 && left != (size_t)kernels.lanes;
+    const bool ragged = left % kernels.step != 0;
     const size_t panels = panel_count(kernels, g.n) - ragged;
     const size_t tiles = (g.m + kernels.max_rows - 1) / kernels.max_rows;
     const int partitions = (int)std::min<size_t>(std::max(threads, 1), tiles);
@@ -553,7 +597,7 @@ void multiply_blocks(const GemmMatrix& g, int threads) {
     GemmMatrix rest = g;
     const size_t n0 = panels * columns;
     rest.n = g.n - n0;
-    rest.b += n0 * g.k;
+    rest.b += gemm_b_size(kernels, n0 * g.k);
     rest.bias += n0;
     rest.c += column_offset(matrix_problem(g), n0, g.c_block);
     gemm_matrix(rest, threads);
@@ -563,7 +607,8 @@ void multiply_blocks(const GemmMatrix& g, int threads) {
 
 void gemm_matrix(const GemmMatrix& g, int threads) {
     if (g.m == 0 || g.n == 0) return;
-    if (g.m == 1 && (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
+    if (g.m == 1 && g.kernels->gemm->row_times_panels &&
+        (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
         return row_times_matrix(g, threads);
     if (takes_blocks(g, threads)) return multiply_blocks(g, threads);
     // Lists of fixed size, so that nothing is allocated.

@@ -11,16 +11,21 @@ namespace quoll {
 
 // ---------------------------------------------------------------- B
 
-// B in panels: panel p begins p * k * lanes * vectors floats into it. The last one is narrow, a
-// single vector wide, where that holds the columns that remain.
+// B in panels: panel p begins p * k * lanes * vectors values into it. The last one is no wider than
+// the columns that remain need: so many columns for the last `left`.
+size_t gemm_panel_width(const GemmKernels& kernels, size_t left);
 size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k);  // floats
+// Floats that so many values of B take.
+inline size_t gemm_b_size(const GemmKernels& kernels, size_t values) {
+    return values / kernels.values;
+}
 // Value (k, n) at src[k * ld + n] (row-major) or src[n * ld + k].
 void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,
                size_t k, float* packed);
 // Value (k, n) at src[n * ld + order[k]].
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed);
-// The inverse of gemm_pack: value (k, n) to dst[n * ld + k] with ld = k.
+// The inverse of gemm_pack, of floats: value (k, n) to dst[n * ld + k] with ld = k.
 void gemm_unpack(const GemmKernels& kernels, const float* packed, size_t n, size_t k, float* dst);
 // The floats that GemmProblem::bias must have: n rounded up to whole panels.
 size_t gemm_bias_size(const GemmKernels& kernels, size_t n);
@@ -87,6 +92,8 @@ inline bool is_fetched(size_t bytes_of_b) { return bytes_of_b >= 1024 * 1024; }
 // The part of tile `index` of so many in fetching k rows of a panel. A single tile fetches none:
 // the processor does that as well.
 GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index, size_t tiles);
+// The tiles that have a part are the first so many.
+enum { kFetchTiles = 16 };
 
 // ---------------------------------------------------------------- plain matrices
 

@@ -11,7 +11,7 @@ namespace {
 namespace s = simd;
 
 // The tile's accumulators, one row of B and one value of A share the registers: 14 x 2 vectors on
-// AVX-512, 6 x 2 on AVX2 and SSE4, 14 x 2 on NEON.
+// AVX-512, 6 x 2 on AVX2 and SSE4, 6 x 4 on NEON.
 constexpr size_t kTileRows = (QUOLL_ISA_REGISTERS - kTileVectors - 1) / kTileVectors;
 static_assert(kTileRows <= kGemmMaxRows, "GemmKernels has no room for such a tile");
 
@@ -19,7 +19,7 @@ static_assert(kTileRows <= kGemmMaxRows, "GemmKernels has no room for such a til
 constexpr size_t kRowsPerPointer = 3;
 
 template <size_t vectors, size_t rows>
-void gemm_tile(const GemmTile& t) {
+QUOLL_INLINE void gemm_one_tile(const GemmTile& t) {
     using V = s::vecf<s::kLanes>;
     constexpr size_t columns = vectors * s::kLanes;
     constexpr size_t pointers = (rows + kRowsPerPointer - 1) / kRowsPerPointer;
@@ -81,8 +81,19 @@ void gemm_tile(const GemmTile& t) {
 }
 
 template <size_t vectors, size_t rows>
+void gemm_tile(const GemmTile& t) {
+    GemmTile tile = t;
+    for (;; tile.more--) {
+        gemm_one_tile<vectors, rows>(tile);
+        if (tile.more == 0) break;
+        tile.a += t.a_tile, tile.init += t.init_tile, tile.c += t.c_tile;
+        if (t.fetch.from) tile.fetch.from += t.fetch.step * t.num_blocks * t.block_k;
+    }
+}
+
+template <size_t vectors, size_t rows>
 constexpr GemmTileKernel tile_or_null() {
-    if constexpr (rows <= kTileRows) {
+    if constexpr (vectors <= kTileVectors && rows <= kTileRows) {
         return &gemm_tile<vectors, rows>;
     } else {
         return nullptr;
@@ -162,7 +173,8 @@ QUOLL_INLINE void row_times_group(const float* a, ptrdiff_t a_k, size_t k, const
 void row_times_panels(const float* a, ptrdiff_t a_k, size_t k, const float* b, size_t count,
                       const float* init, float* out, float low, float high) {
     constexpr size_t columns = kTileVectors * s::kLanes;
-    constexpr size_t group = QUOLL_ISA_REGISTERS >= 32 ? 4 : 2;
+    // Two sums a vector, in half of the registers.
+    constexpr size_t group = QUOLL_ISA_REGISTERS / 4 / kTileVectors;
     while (count > 0) {
         const bool full = count > (group - 1) * columns;
         const size_t width = (full ? group : 1) * columns;

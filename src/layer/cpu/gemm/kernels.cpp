@@ -4,27 +4,33 @@
 
 namespace quoll {
 
+#define QUOLL_GEMM_TILES(vectors)                                                                  \
+    {                                                                                              \
+        tile_or_null<vectors, 1>(), tile_or_null<vectors, 2>(), tile_or_null<vectors, 3>(),        \
+            tile_or_null<vectors, 4>(), tile_or_null<vectors, 5>(), tile_or_null<vectors, 6>(),    \
+            tile_or_null<vectors, 7>(), tile_or_null<vectors, 8>(), tile_or_null<vectors, 9>(),    \
+            tile_or_null<vectors, 10>(), tile_or_null<vectors, 11>(), tile_or_null<vectors, 12>(), \
+            tile_or_null<vectors, 13>(), tile_or_null<vectors, 14>(), tile_or_null<vectors, 15>(), \
+            tile_or_null<vectors, 16>()                                                            \
+    }
+
 extern const GemmKernels QUOLL_ISA_TABLE(gemm_kernels);
 const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
     s::kLanes,
     kTileVectors,
     kTileRows,
-#define QUOLL_GEMM_TILES(name, vectors)                                                     \
-    {tile_or_null<vectors, 1>(),  tile_or_null<vectors, 2>(),  tile_or_null<vectors, 3>(),  \
-     tile_or_null<vectors, 4>(),  tile_or_null<vectors, 5>(),  tile_or_null<vectors, 6>(),  \
-     tile_or_null<vectors, 7>(),  tile_or_null<vectors, 8>(),  tile_or_null<vectors, 9>(),  \
-     tile_or_null<vectors, 10>(), tile_or_null<vectors, 11>(), tile_or_null<vectors, 12>(), \
-     tile_or_null<vectors, 13>(), tile_or_null<vectors, 14>(), tile_or_null<vectors, 15>(), \
-     tile_or_null<vectors, 16>()},
+    s::kLanes,
+    1,
+    {QUOLL_GEMM_TILES(1), QUOLL_GEMM_TILES(2), QUOLL_GEMM_TILES(3), QUOLL_GEMM_TILES(4)},
 #define QUOLL_GEMM_PACK(name) &name,
 #define QUOLL_GEMM_VECTOR(name) &name,
 #define QUOLL_GEMM_INIT(name, pack) &gemm_init<pack>,
 #include "layer/cpu/gemm/kernels.inc"
-#undef QUOLL_GEMM_TILES
 #undef QUOLL_GEMM_PACK
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
     &gemm_store_columns,
 };
+#undef QUOLL_GEMM_TILES
 
 }  // namespace quoll

@@ -188,7 +188,7 @@ void BlockMatrix::many_rows(const Mat& a, int m, size_t p, float* unpacked, floa
                             size_t c_row) const {
     const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
     const size_t n0 = p * full, n = std::min(full, (size_t)n_ - n0);
-    unpack(n0, n <= lanes ? lanes : full, unpacked);
+    unpack(n0, gemm_panel_width(*kernels_->gemm, n), unpacked);
     GemmMatrix g = {};
     g.kernels = kernels_;
     g.a = a, g.a_row = a.w, g.a_k = 1;

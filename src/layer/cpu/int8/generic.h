@@ -10,24 +10,24 @@ namespace {
 
 namespace s = simd;
 
-constexpr size_t kWordK = s::kHasDotU8S8 ? 4 : 2;
+constexpr size_t kWordK = s::kHasDotOfFour ? 4 : 2;
 constexpr int kOffset = s::kHasDotU8S8 ? 128 : 0;
-// A value of A among the k-groups.
-using Element = std::conditional_t<s::kHasDotU8S8, uint8_t, int16_t>;
+// A value of A among the k-groups; of 8 bits either sort.
+using Element = std::conditional_t<s::kHasDotOfFour, uint8_t, int16_t>;
 
 // ---------------------------------------------------------------- products
 
 // As the tiles of the gemm family; without a dot product of four, the product needs a register.
 constexpr size_t kTileVectors = s::kLanes == 1 ? 4 : 2;
 constexpr size_t kTileRows =
-    (QUOLL_ISA_REGISTERS - kTileVectors - (s::kHasDotU8S8 ? 1 : 2)) / kTileVectors;
+    (QUOLL_ISA_REGISTERS - kTileVectors - (s::kHasDotOfFour ? 1 : 2)) / kTileVectors;
 static_assert(kTileRows <= kGemmMaxRows, "Int8Kernels has no room for such a tile");
 constexpr size_t kRowsPerPointer = 3;
 
 template <size_t N>
 QUOLL_INLINE s::veci<N> dot(s::veci<N> sum, s::veci<N> a, s::veci<N> b) {
-    if constexpr (s::kHasDotU8S8) {
-        return s::dot_u8s8(sum, a, b);
+    if constexpr (s::kHasDotOfFour) {
+        return s::dot_of_four(sum, a, b);
     } else {
         return s::dot_s16(sum, a, b);
     }
@@ -206,7 +206,7 @@ template <size_t N>
 QUOLL_INLINE s::veci<N> load_whole(const float* p, s::vecf<N> scale) {
     const s::vecf<N> x = s::vecf<N>::load(p) * scale;
     // An element of 8 bits is the low byte.
-    return round_limited(s::kHasDotU8S8 ? x : select(x == x, x, s::vecf<N>::zero()));
+    return round_limited(s::kHasDotOfFour ? x : select(x == x, x, s::vecf<N>::zero()));
 }
 template <size_t N>
 QUOLL_INLINE s::veci<N> load_whole(const int8_t* p, s::vecf<N>) {
@@ -215,7 +215,7 @@ QUOLL_INLINE s::veci<N> load_whole(const int8_t* p, s::vecf<N>) {
 
 template <size_t N>
 QUOLL_INLINE void store_elements(s::veci<N> x, Element* p) {
-    if constexpr (s::kHasDotU8S8) {
+    if constexpr (s::kHasDotOfFour) {
         s::store_low_bytes(x + s::veci<N>::set(kOffset), p);
     } else {
         s::store_small<int16_t>(x, p);
@@ -225,7 +225,7 @@ QUOLL_INLINE void store_elements(s::veci<N> x, Element* p) {
 // N values as elements.
 template <size_t N, class T>
 QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, Element* to) {
-    if constexpr (s::kHasDotU8S8 && sizeof(T) == 1) {
+    if constexpr (s::kHasDotOfFour && sizeof(T) == 1) {
         using B = s::vec<uint8_t, N>;
         (B::load((const uint8_t*)from) ^ B::set(kOffset)).store(to);
     } else {
@@ -265,7 +265,7 @@ QUOLL_INLINE s::veci<N> planar_k_groups(const Int8Input& t, const T* src, int co
                 x = load_whole<N>(gathered, scale);
             }
         }
-        x = (x + I::set(kOffset)) & I::set(s::kHasDotU8S8 ? 0xff : 0xffff);
+        x = (x + I::set(kOffset)) & I::set(s::kHasDotOfFour ? 0xff : 0xffff);
         k_group_bits = k_group_bits | x.template shift_left<(int)e() * bits>();
     });
     return k_group_bits;
@@ -302,7 +302,7 @@ void join_rows(const Int8Rows& t) {
         I k_group_bits = I::zero();
         s::unroll<rows>([&](auto r) QUOLL_INLINE_LAMBDA {
             I x = I::zero();
-            if constexpr (s::kHasDotU8S8) {
+            if constexpr (s::kHasDotOfFour) {
                 x = s::load_u8<I::kSize>((const uint8_t*)t.rows[r] + i);
             } else {
                 x = s::load_s8<I::kSize>(t.rows[r] + i);

@@ -214,17 +214,18 @@ int MatMulIntegerCpu::quantise(const Mat& rows, Product* p, const Option& opt) c
 int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
     const Operand& a = p->a;
     const Bytes values(p->mats.a, a_unsigned && !ranged);
-    const int k = a.size[3], k_group = host_kernel_set().int8->k_group;
+    const Int8Kernels& kernels = *host_kernel_set().int8;
+    const int k = a.size[3], k_group = kernels.k_group;
     const size_t rows = (size_t)a.size[0] * a.size[1] * a.size[2];
     PackedA& left = p->left;
     left.row_k_groups = p->right->k_groups;
-    left.offset = k_group == 4 && values.is_signed ? 128 : 0;
+    left.offset = k_group < 4 ? 0 : values.is_signed ? kernels.offset : kernels.offset - 128;
     if (rows > INT_MAX / 2) return kOutOfMemory;
     if (!p->zeros.empty()) {
         left.sums.create((int)rows, (size_t)4u, opt.workspace_allocator);
         if (left.sums.empty()) return kOutOfMemory;
     }
-    const bool in_place = k_group == 4 && !values.is_signed && k % 4 == 0 && k > 1 &&
+    const bool in_place = k_group == 4 && left.offset == 0 && k % 4 == 0 && k > 1 &&
                           (rows == 1 || (p->mats.a.dims < 3) ||
                            p->mats.a.cstep == (size_t)p->mats.a.w * p->mats.a.h * p->mats.a.d);
     left.k_groups = (const int32_t*)values.data;
@@ -241,7 +242,7 @@ int MatMulIntegerCpu::pack_a(Product* p, const Option& opt) const {
             int32_t* const to = (int32_t*)left.own.data + r * left.row_k_groups;
             to[left.row_k_groups - 1] = 0;
             if (k_group == 4) {
-                const unsigned char flip = values.is_signed ? 0x80 : 0;
+                const unsigned char flip = left.offset ? 0x80 : 0;
                 for (int i = 0; i < k; i++) ((uint8_t*)to)[i] = from[i] ^ flip;
             } else if (values.is_signed) {
                 for (int i = 0; i < k; i++) ((int16_t*)to)[i] = (signed char)from[i];

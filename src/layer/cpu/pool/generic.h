@@ -113,7 +113,8 @@ QUOLL_INLINE void pool_four_fixed(const PoolWindows& w, int index) {
 }
 
 template <class Op, size_t N, int K, int S>
-void pool_windows(const PoolWindows& w) {
+void pool_windows(const PoolWindows& windows) {
+    const PoolWindows w = windows;  // what no store of results can change
     int i = 0;
     for (; i + 4 <= w.count; i += 4) {
         if constexpr (K > 0) {

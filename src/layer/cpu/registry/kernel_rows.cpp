@@ -15,7 +15,7 @@ namespace quoll {
 #define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
                       macs)                                                                       \
     extern const type name;
-#define QUOLL_GEMM_TILE(name, isa, features, core, rows, columns, macs) \
+#define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
     extern "C" void name(const GemmTile& tile);
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
@@ -41,19 +41,20 @@ KernelRows kernel_rows() {
     {KernelSlot::slot, #name,  &name, nullptr, needs(Isa::isa features),                          \
      CpuCore::core,    values, rows,  columns, k,                                                 \
      alignment,        macs},
-#define QUOLL_GEMM_TILE(name, isa, features, core, rows, columns, macs) \
-    {KernelSlot::gemm_tile,                                             \
-     #name,                                                             \
-     nullptr,                                                           \
-     &name,                                                             \
-     needs(Isa::isa features),                                          \
-     CpuCore::core,                                                     \
-     "f32 f32 f32",                                                     \
-     rows,                                                              \
-     columns,                                                           \
-     1,                                                                 \
-     4,                                                                 \
-     macs},
+#define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
+    {                                                                                 \
+        KernelSlot::slot,                                                             \
+        #name,                                                                        \
+        nullptr,                                                                      \
+        &name,                                                                        \
+        needs(Isa::isa features),                                                     \
+        CpuCore::core,                                                                \
+        values,                                                                       \
+        rows,                                                                         \
+        columns,                                                                      \
+        1,                                                                            \
+        4,                                                                            \
+        macs},
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE

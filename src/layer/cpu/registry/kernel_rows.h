@@ -10,7 +10,7 @@
 
 namespace quoll {
 
-// What a row is for: a member of KernelSet, or the full tile of the gemm family with so many rows.
+// What a row is for: a member of KernelSet, or a tile of the gemm family.
 enum class KernelSlot {
 #define QUOLL_FAMILY(name, type) name,
 #include "layer/cpu/common/families.inc"
@@ -21,6 +21,7 @@ enum class KernelSlot {
     sliced,
     int8_units,
     gemm_tile,
+    half_gemm_tile,  // of half floats
 };
 
 struct KernelRow {

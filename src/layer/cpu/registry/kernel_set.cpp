@@ -6,6 +6,7 @@
 
 #include "layer/common/elempack.h"
 #include "layer/cpu/gemm/gemm.h"
+#include "layer/cpu/gemm/half_gemm.h"
 #include "layer/cpu/registry/kernel_rows.h"
 
 namespace quoll {
@@ -33,12 +34,12 @@ struct Machine {
     CpuCore core;
 };
 
-// The best row of a slot for a machine, with so many rows of a tile if that counts.
-const KernelRow* best_row(KernelSlot slot, int rows, const Machine& machine) {
+// The best row of a slot for a machine, with so many rows and columns of a tile if that counts.
+const KernelRow* best_row(KernelSlot slot, const Machine& machine, int rows = 0, int columns = 0) {
     const KernelRow* best = nullptr;
     for (const KernelRow& row : kernel_rows()) {
         if (row.slot != slot || !machine.features.has_all(row.features) ||
-            (rows && row.rows != rows))
+            (rows && (row.rows != rows || row.columns != columns)))
             continue;
         if (!best || rank(row, machine.core) >= rank(*best, machine.core)) best = &row;
     }
@@ -48,32 +49,36 @@ const KernelRow* best_row(KernelSlot slot, int rows, const Machine& machine) {
 // A row's table, unless the level's own is of a higher level.
 template <class Kernels>
 void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& machine) {
-    const KernelRow* row = best_row(slot, 0, machine);
+    const KernelRow* row = best_row(slot, machine);
     if (row && best_isa(row->features) >= level) *table = static_cast<const Kernels*>(row->kernels);
 }
 
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm;  // with the tiles of rows
+    GemmKernels gemm, half_gemm;  // with the tiles of rows
+    KernelSet half;
     const Selected* next;
 };
 std::atomic<const Selected*> g_selected{nullptr};
 
-void take_tiles(Selected* s) {
-    s->gemm = *s->set.gemm;
+// Tiles by hand, if there are such of full panels; then no tile has more rows than these. False if
+// there are none.
+bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
     int most = 0;
-    for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-        const KernelRow* row = best_row(KernelSlot::gemm_tile, rows, s->machine);
-        if (!row || row->columns != s->gemm.lanes * s->gemm.vectors) continue;
-        s->gemm.tile[rows - 1] = row->tile;
-        most = rows;
-    }
-    if (!most) return;
-    s->gemm.max_rows = most;
-    for (int rows = most; rows < kGemmMaxRows; rows++)
-        s->gemm.tile[rows] = s->gemm.tile_single[rows] = nullptr;
-    s->set.gemm = &s->gemm;
+    const int full = gemm->lanes * gemm->vectors;
+    for (int width = gemm->step; width <= full; width += gemm->step)
+        for (int rows = 1; rows <= kGemmMaxRows; rows++) {
+            const KernelRow* row = best_row(slot, machine, rows, width);
+            if (!row) continue;
+            gemm->tile[width / gemm->step - 1][rows - 1] = row->tile;
+            if (width == full) most = rows;
+        }
+    if (!most) return false;
+    gemm->max_rows = most;
+    for (GemmTileKernel(&tiles)[kGemmMaxRows] : gemm->tile)
+        std::fill(tiles + most, tiles + kGemmMaxRows, nullptr);
+    return true;
 }
 
 Selected* select(const Machine& machine) {
@@ -89,7 +94,14 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
-    take_tiles(s);
+    s->gemm = *s->set.gemm;
+    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) s->set.gemm = &s->gemm;
+    s->half_gemm = half_gemm(s->gemm);
+    if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
+        s->half = s->set;
+        s->half.gemm = &s->half_gemm;
+        s->set.half = &s->half;
+    }
     return s;
 }
 

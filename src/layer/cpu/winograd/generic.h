@@ -75,29 +75,72 @@ void input(const float* in, ptrdiff_t row, float* out, size_t step) {
     constexpr size_t L = s::kLanes;
     using V = s::vecf<L>;
     V columns[6][6];  // [x][y] after the pass over y
+    const float* rows[6];
+    for (size_t y = 0; y < 6; y++) rows[y] = in + (ptrdiff_t)y * row;
+#pragma GCC unroll 6
     for (size_t x = 0; x < 6; x++) {
         V d[6];
-        for (size_t y = 0; y < 6; y++) d[y] = V::load(in + (ptrdiff_t)y * row + x * L);
+#pragma GCC unroll 6
+        for (size_t y = 0; y < 6; y++) d[y] = V::load(rows[y] + x * L);
         input_1d(d, columns[x]);
     }
+#pragma GCC unroll 6
     for (size_t y = 0; y < 6; y++) {
         V d[6], t[6];
+#pragma GCC unroll 6
         for (size_t x = 0; x < 6; x++) d[x] = columns[x][y];
         input_1d(d, t);
-        for (size_t x = 0; x < 6; x++) t[x].store(out + (y * 6 + x) * step);
+#pragma GCC unroll 6
+        for (size_t x = 0; x < 6; x++, out += step) t[x].store(out);
     }
 }
 
-void output(const float* in, size_t step, const float* bias, const float* added, float* out,
-            ptrdiff_t row, int w, int h, float low, float high) {
-    constexpr size_t L = s::kLanes;
-    using V = s::vecf<L>;
-    V columns[6][4];  // [x][y] after the pass over y
+// The pass over y.
+template <class V>
+QUOLL_INLINE void output_columns(const float* in, size_t step, V (&columns)[6][4]) {
+    const float* from[6];
+    for (size_t y = 0; y < 6; y++) from[y] = in + y * 6 * step;
+#pragma GCC unroll 6
     for (size_t x = 0; x < 6; x++) {
         V m[6];
-        for (size_t y = 0; y < 6; y++) m[y] = V::load(in + (y * 6 + x) * step);
+#pragma GCC unroll 6
+        for (size_t y = 0; y < 6; y++) m[y] = V::load(from[y]), from[y] += step;
         output_1d(m, columns[x]);
     }
+}
+
+// A whole tile.
+template <bool adds>
+QUOLL_INLINE void output_whole(const float* in, size_t step, const float* bias, const float* added,
+                               float* out, ptrdiff_t row, float low, float high) {
+    constexpr size_t L = s::kLanes;
+    using V = s::vecf<L>;
+    V columns[6][4];
+    output_columns(in, step, columns);
+    const V offset = V::load(bias);
+#pragma GCC unroll 4
+    for (size_t y = 0; y < 4; y++, out += row) {
+        V m[6], result[4];
+#pragma GCC unroll 6
+        for (size_t x = 0; x < 6; x++) m[x] = columns[x][y];
+        output_1d(m, result);
+#pragma GCC unroll 4
+        for (size_t x = 0; x < 4; x++) {
+            V value = result[x] + offset;
+            if constexpr (adds) value = value + V::load(added + x * L);
+            min(V::set(high), max(V::set(low), value)).store(out + x * L);
+        }
+        if constexpr (adds) added += row;
+    }
+}
+
+// One that reaches over the right or lower edge.
+void output_part(const float* in, size_t step, const float* bias, const float* added, float* out,
+                 ptrdiff_t row, int w, int h, float low, float high) {
+    constexpr size_t L = s::kLanes;
+    using V = s::vecf<L>;
+    V columns[6][4];
+    output_columns(in, step, columns);
     const V offset = V::load(bias);
     for (int y = 0; y < h; y++) {
         V m[6], result[4];
@@ -109,6 +152,14 @@ void output(const float* in, size_t step, const float* bias, const float* added,
             min(V::set(high), max(V::set(low), value)).store(out + y * row + x * (ptrdiff_t)L);
         }
     }
+}
+
+void output(const float* in, size_t step, const float* bias, const float* added, float* out,
+            ptrdiff_t row, int w, int h, float low, float high) {
+    if (w < kWinogradOut || h < kWinogradOut)
+        return output_part(in, step, bias, added, out, row, w, h, low, high);
+    if (added) return output_whole<true>(in, step, bias, added, out, row, low, high);
+    output_whole<false>(in, step, bias, added, out, row, low, high);
 }
 
 }  // namespace

@@ -61,7 +61,7 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
     const size_t point = gemm_packed_size(kernels, out_channels, in_channels);
     for (size_t n0 = 0; n0 < out_channels; n0 += columns) {
         const size_t count = std::min(columns, out_channels - n0);
-        const size_t width = gemm_packed_size(kernels, count, 1);
+        const size_t width = gemm_panel_width(kernels, count);
         for (size_t c0 = 0; c0 < in_channels; c0 += kPackChannels) {
             // scratch: [point][output][input] of a part of one panel.
             const size_t inputs = std::min(kPackChannels, in_channels - c0);
@@ -71,7 +71,7 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
                                       scratch + n * inputs, step);
             for (int i = 0; i < kWinogradPoints; i++)
                 gemm_pack(kernels, scratch + i * step, inputs, false, count, inputs,
-                          packed + i * point + n0 * in_channels + c0 * width);
+                          packed + i * point + gemm_b_size(kernels, n0 * in_channels + c0 * width));
         }
     }
 }
@@ -300,7 +300,7 @@ void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, co
     g.c_pack = part.columns;
     for (int i = 0; i < kWinogradPoints; i++) {
         g.a = inputs + i * step;
-        g.b = b.weights + i * point + part.n0 * k;
+        g.b = b.weights + i * point + gemm_b_size(*kernels_.gemm, part.n0 * k);
         g.next_b = i + 1 < kWinogradPoints ? g.b + point : nullptr;
         g.c = sums + i * out_step;
         gemm_matrix(g, 1);

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Cycles of the inner loops of the assembly kernels by llvm-mca, beside those of their multiply-adds alone.
+
+    port_limits.py                      a table in Markdown, as in docs/speed-arm.md
+    port_limits.py --cpu cortex-a76 'gemm_f32_6x16_neon'
+
+A loop is what lies between a backward branch of a function and its target, if it has multiply-adds; the limit is what the same
+processor needs for those multiply-adds with nothing between them. llvm-mca knows no caches: loads come from the first level.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CPUS = ('cortex-a53', 'cortex-a55', 'cortex-a57', 'cortex-a72', 'neoverse-n1', 'apple-a14')
+KERNELS = ('gemm_f32_6x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_6x8_neon', 'gemm_f16_6x32_asimdhp')
+MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smlal2?)\b')
+ITERATIONS = 200
+
+
+def instructions(kernel, compiler):
+    """[(address, text)] of a kernel's function."""
+    with tempfile.NamedTemporaryFile(suffix='.o') as object_file:
+        subprocess.run([compiler, '-march=armv8.6-a+fp16', '-I', ROOT / 'src', '-c', ROOT / f'src/layer/arm/{kernel}.S', '-o',
+                        object_file.name], check=True)
+        text = subprocess.run([compiler.replace('g++', 'objdump'), '-d', '--no-show-raw-insn', object_file.name],
+                              check=True, capture_output=True, text=True).stdout
+    found = re.findall(r'^\s*([0-9a-f]+):\s+(\S.*)$', text, re.M)
+    return [(int(address, 16), re.sub(r'\s*(//|<).*', '', line).replace('\t', ' ')) for address, line in found]
+
+
+def loops(code):
+    """Innermost loops with multiply-adds."""
+    found = []
+    for i, (address, line) in enumerate(code):
+        branch = re.match(r'(?:b\.\w+|cbn?z \w+,) ([0-9a-f]+)', line)
+        target = int(branch.group(1), 16) if branch else address
+        if target >= address:
+            continue
+        begin = next(j for j, (a, _) in enumerate(code) if a == target)
+        body = [line for _, line in code[begin:i]]
+        if any(re.match(r'(b\.\w+|b|cbn?z) ', line) for line in body):
+            continue  # one around another
+        if any(MULTIPLY.match(line) for line in body):
+            found.append(body)
+    return found
+
+
+def cycles(lines, cpu):
+    source = '\n'.join(lines) + '\n'
+    features = ['-mattr=+fullfp16,+dotprod'] if cpu in ('cortex-a53', 'cortex-a57', 'cortex-a72') else []
+    out = subprocess.run(['llvm-mca', '-mtriple=aarch64', f'-mcpu={cpu}', f'-iterations={ITERATIONS}', *features],
+                         input=source, capture_output=True, text=True, check=True).stdout
+    return int(re.search(r'Total Cycles:\s+(\d+)', out).group(1)) / ITERATIONS
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('kernels', nargs='*', default=KERNELS)
+    parser.add_argument('--cpu', default=','.join(CPUS))
+    parser.add_argument('--compiler', default='aarch64-linux-gnu-g++')
+    args = parser.parse_args()
+    cpus = args.cpu.split(',')
+    print('| kernel, loop | instructions | multiply-adds |' + ''.join(f' {cpu} |' for cpu in cpus))
+    print('|---|---|---|' + '---|' * len(cpus))
+    for kernel in args.kernels or KERNELS:
+        for number, body in enumerate(loops(instructions(kernel, args.compiler))):
+            products = [line for line in body if MULTIPLY.match(line)]
+            cells = []
+            for cpu in cpus:
+                whole, limit = cycles(body, cpu), cycles(products, cpu)
+                cells.append(f' {whole:.0f}/{limit:.0f} ({limit / whole:.0%}) |')
+            print(f'| {kernel}, {number + 1} | {len(body) + 1} | {len(products)} |' + ''.join(cells))
+
+
+if __name__ == '__main__':
+    main()

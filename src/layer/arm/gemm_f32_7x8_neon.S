@@ -1,4 +1,0 @@
-#include "layer/arm/gemm_f32_rowsx8_neon.inc"
-
-.set ROWS, 7
-gemm_f32_tile QUOLL_SYMBOL(quoll_gemm_f32_7x8_neon)
