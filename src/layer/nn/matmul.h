@@ -46,8 +46,6 @@ protected:
     // matrices' rows and columns even where tops[0] lacks them.
     int prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                 Product* product, Operand* result) const;
-    // Without the steps along c.
-    int product_of(const std::vector<Shape>& in, Product* p) const;
 
 private:
     Shape output_shape(const std::vector<Shape>& in, const Product& p) const;
