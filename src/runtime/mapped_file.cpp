@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <new>
 
 #if defined(__linux__)
 #include <fcntl.h>
@@ -12,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #endif
+
+#include "exceptions_private.h"
 
 namespace quoll {
 
@@ -63,7 +64,8 @@ MappedFile* MappedFile::open(const char* path) {
         // Memory takes the file's place page by page where something is written.
         if (mmap(base, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, fd,
                  0) != MAP_FAILED)
-            file = new (std::nothrow) MappedFile((char*)base, size, length, fd);
+            file = catch_no_memory("MappedFile", (MappedFile*)nullptr,
+                                   [&] { return new MappedFile((char*)base, size, length, fd); });
         if (!file) munmap(base, length);
     }
     if (file)

@@ -219,11 +219,18 @@ std::string ParamDict::get(int id, const std::string& def) const {
     return p && p->type == kString ? p->text : def;
 }
 
+// A list that is lost is no list of no values.
+static Mat new_list(int count, DType dtype) {
+    const Mat list(Shape(count, dtype));
+    if (list.empty()) throw std::bad_alloc();
+    return list;
+}
+
 Mat ParamDict::get_floats(int id, const Mat& def) const {
     const Param* p = d->find(id);
     const Mat m = get(id, def);
     if (m.empty() || m.dtype != DType::s32 || (p && p->type == kNumberArray)) return m;
-    Mat out(Shape(m.w, DType::f32));
+    Mat out = new_list(m.w, DType::f32);
     for (int i = 0; i < out.w; i++) ((float*)out.data)[i] = to_float(((const int*)m.data)[i]);
     return out;
 }
@@ -232,7 +239,7 @@ Mat ParamDict::get_ints(int id, const Mat& def) const {
     const Param* p = d->find(id);
     const Mat m = get(id, def);
     if (m.empty()) return m;
-    Mat out(Shape(m.w, DType::s32));
+    Mat out = new_list(m.w, DType::s32);
     const bool floats = p && p->type == kFloatArray;
     for (int i = 0; i < out.w; i++)
         ((int*)out.data)[i] = floats ? to_int(((const float*)m.data)[i]) : ((const int*)m.data)[i];

@@ -28,6 +28,7 @@ int Yolov3DetectionOutput::load_param(const ParamDict& pd) {
     const int kOneAsBits = 0x3f800000;
     if (mask.empty()) return kOk;
     mask = mask.clone();
+    if (mask.empty()) return kOutOfMemory;
     int* number = mask;
     for (int i = 0; i < mask.w; i++) {
         if (number[i] >= kOneAsBits) {
