@@ -12,7 +12,7 @@
 #include <unistd.h>
 #endif
 
-#include "exceptions_private.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 

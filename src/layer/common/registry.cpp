@@ -5,7 +5,6 @@
 
 #include <memory>
 
-#include "layer/elementwise/log.h"
 #include "quoll/layer.h"
 #include "quoll/log.h"
 #include "quoll/net.h"

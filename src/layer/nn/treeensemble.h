@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tensor.h"
+#include "layer/common/tensor.h"
 
 namespace quoll {
 
