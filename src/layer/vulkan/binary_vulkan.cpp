@@ -54,7 +54,6 @@ void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const 
                       count);
 }
 
-
 class BinaryVulkan : public VulkanLayer {
 public:
     explicit BinaryVulkan(const BinaryOp& layer) : layer_(layer) {}
@@ -117,8 +116,8 @@ private:
         push_steps(to.steps, to, &push);
         const Shader shader = needs_functions(layer_.op_type) ? Shader::binary_function_strided
                                                               : Shader::binary_strided;
-        r.dispatch_linear(shader, {layer_.op_type},
-                          {r.read(in[0]), r.read(in[1]), r.write(out)}, push, to.count());
+        r.dispatch_linear(shader, {layer_.op_type}, {r.read(in[0]), r.read(in[1]), r.write(out)},
+                          push, to.count());
     }
 
     const BinaryOp& layer_;

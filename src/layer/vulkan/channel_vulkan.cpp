@@ -13,8 +13,8 @@ namespace {
 // Without values: none.
 struct ChannelFactors {
     Mat factors, terms;
-    bool slope = false;     // the factors are those of negative values
-    bool axis_c = false;    // channels are the axis c, not the outermost one
+    bool slope = false;   // the factors are those of negative values
+    bool axis_c = false;  // channels are the axis c, not the outermost one
 };
 
 class ChannelVulkan : public VulkanLayer {
@@ -27,9 +27,8 @@ public:
           count_(has_factors_ ? f.factors.w : f.terms.w) {}
 
     int load(const ChannelFactors& f, VulkanContext& context) {
-        QUOLL_RETURN_IF_ERROR(
-            context.weights.add(values_of(has_factors_ ? f.factors : f.terms), Storage::f32,
-                                &factors_));
+        QUOLL_RETURN_IF_ERROR(context.weights.add(values_of(has_factors_ ? f.factors : f.terms),
+                                                  Storage::f32, &factors_));
         if (!has_terms_) return kOk;
         return context.weights.add(values_of(f.terms), Storage::f32, &terms_);
     }

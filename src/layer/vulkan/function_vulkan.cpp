@@ -72,7 +72,8 @@ bool function_of(const Layer& layer, Function* f) {
     if (as<Erf>(&layer)) return *f = {kErf, 0, 0, 0}, true;
     if (as<Softplus>(&layer) || as<BNLL>(&layer)) return *f = {kSoftplus, 0, 0, 0}, true;
     if (const Dropout* s = as<Dropout>(&layer)) return *f = {kPower, 1.f, s->scale, 0}, true;
-    if (const Power* s = as<Power>(&layer)) return *f = {kPower, s->power, s->scale, s->shift}, true;
+    if (const Power* s = as<Power>(&layer))
+        return *f = {kPower, s->power, s->scale, s->shift}, true;
     if (const Exp* s = as<Exp>(&layer)) return *f = {kExp, s->base, s->scale, s->shift}, true;
     if (const Log* s = as<Log>(&layer))
         return *f = {kLog, s->base == -1.f ? 1.f : logf(s->base), s->scale, s->shift}, true;

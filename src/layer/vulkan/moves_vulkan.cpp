@@ -125,7 +125,8 @@ public:
             const int axis = axis_index(out.dims, i);
             s->first[axis] = cuts[i].start;
             // The step of a single index may be any.
-            s->parts[axis] = {{cuts[i].count, (Axis)axis, cuts[i].count > 1 ? (int)cuts[i].step : 1}};
+            s->parts[axis] = {
+                {cuts[i].count, (Axis)axis, cuts[i].count > 1 ? (int)cuts[i].step : 1}};
         }
         return kOk;
     }

@@ -45,8 +45,7 @@ private:
     int record_pixels(Recorder& r, const Values& in, const Values& out) const {
         return record_pixels(r, in, out, in[0].shape);
     }
-    int record_pixels(Recorder& r, const Values& in, const Values& out,
-                      const Shape& shape) const {
+    int record_pixels(Recorder& r, const Values& in, const Values& out, const Shape& shape) const {
         if (layer_.global_pooling) return record_global(r, in[0], out[0]);
         Pooling::Axis axes[3];
         QUOLL_RETURN_IF_ERROR(layer_.geometry(shape, &axes[0], &axes[1], &axes[2]));
