@@ -16,6 +16,7 @@
 #include "layer/elementwise/exp.h"
 #include "layer/elementwise/log.h"
 #include "layer/elementwise/power.h"
+#include "layer/elementwise/tensorunary.h"
 #include "layer/elementwise/unaryop.h"
 #include "layer/vulkan/vulkan_layer.h"
 
@@ -65,6 +66,17 @@ private:
     const Function f_;
 };
 
+// Those that keep the type of floats.
+bool function_of_tensor(const TensorUnary& layer, Function* f) {
+    const std::pair<int, int> same[] = {{TensorUnary::ABS, UnaryOp::ABS},
+                                        {TensorUnary::NEG, UnaryOp::NEG},
+                                        {TensorUnary::SIGN, UnaryOp::SIGN},
+                                        {TensorUnary::ROUND, UnaryOp::ROUND}};
+    for (const auto& pair : same)
+        if (pair.first == layer.op_type) return *f = {pair.second, 0, 0, 0}, true;
+    return false;
+}
+
 bool function_of(const Layer& layer, Function* f) {
     if (const UnaryOp* s = as<UnaryOp>(&layer)) return *f = {s->op_type, 0, 0, 0}, true;
     if (as<AbsVal>(&layer)) return *f = {UnaryOp::ABS, 0, 0, 0}, true;
@@ -85,6 +97,7 @@ bool function_of(const Layer& layer, Function* f) {
     if (const Shrink* s = as<Shrink>(&layer)) return *f = {kShrink, s->lambd, s->bias, 0}, true;
     if (const Threshold* s = as<Threshold>(&layer))
         return *f = {kThreshold, s->threshold, 0, 0}, true;
+    if (const TensorUnary* s = as<TensorUnary>(&layer)) return function_of_tensor(*s, f);
     return false;
 }
 
