@@ -8,6 +8,7 @@
 #include "layer/activation/selu.h"
 #include "layer/activation/shrink.h"
 #include "layer/activation/softplus.h"
+#include "layer/activation/swish.h"
 #include "layer/activation/tanh.h"
 #include "layer/activation/threshold.h"
 #include "layer/elementwise/absval.h"
@@ -34,7 +35,8 @@ enum FunctionType {
     kHardSigmoid,
     kShrink,
     kSoftplus,
-    kThreshold
+    kThreshold,
+    kSwish,
 };
 
 struct Function {
@@ -77,13 +79,15 @@ bool function_of_tensor(const TensorUnary& layer, Function* f) {
     return false;
 }
 
+// Not those that do nothing or are activations, which other forms take.
 bool function_of(const Layer& layer, Function* f) {
     if (const UnaryOp* s = as<UnaryOp>(&layer)) return *f = {s->op_type, 0, 0, 0}, true;
     if (as<AbsVal>(&layer)) return *f = {UnaryOp::ABS, 0, 0, 0}, true;
     if (as<TanH>(&layer)) return *f = {UnaryOp::TANH, 0, 0, 0}, true;
     if (as<Erf>(&layer)) return *f = {kErf, 0, 0, 0}, true;
     if (as<Softplus>(&layer) || as<BNLL>(&layer)) return *f = {kSoftplus, 0, 0, 0}, true;
-    if (const Dropout* s = as<Dropout>(&layer)) return *f = {kPower, 1.f, s->scale, 0}, true;
+    const Dropout* dropout = as<Dropout>(&layer);
+    if (dropout && dropout->scale != 1.f) return *f = {kPower, 1.f, dropout->scale, 0}, true;
     if (const Power* s = as<Power>(&layer))
         return *f = {kPower, s->power, s->scale, s->shift}, true;
     if (const Exp* s = as<Exp>(&layer)) return *f = {kExp, s->base, s->scale, s->shift}, true;
@@ -94,6 +98,8 @@ bool function_of(const Layer& layer, Function* f) {
     if (const CELU* s = as<CELU>(&layer)) return *f = {kElu, s->alpha, 1.f, 1.f / s->alpha}, true;
     if (const HardSigmoid* s = as<HardSigmoid>(&layer))
         return *f = {kHardSigmoid, s->alpha, s->beta, 0}, true;
+    const Swish* swish = as<Swish>(&layer);
+    if (swish && swish->beta != 1.f) return *f = {kSwish, swish->beta, 0, 0}, true;
     if (const Shrink* s = as<Shrink>(&layer)) return *f = {kShrink, s->lambd, s->bias, 0}, true;
     if (const Threshold* s = as<Threshold>(&layer))
         return *f = {kThreshold, s->threshold, 0, 0}, true;
