@@ -3,6 +3,10 @@
 // skipped.
 #include "quoll/gpu.h"
 
+#include <string.h>
+
+#include <algorithm>
+
 #include "layer_test_private.h"
 #include "quoll/datareader.h"
 #if QUOLL_VULKAN
@@ -54,6 +58,59 @@ Region region_of(const Layer& layer, const std::vector<Mat>& inputs,
     return region;
 }
 
+// want: the outputs of each item of the batch. False if the device does not run such a layer.
+bool run_region(const VulkanBackend& backend, const Layer& layer, const std::vector<Mat>& inputs,
+                const std::vector<std::vector<Mat>>& want, const PreparedCase& stored,
+                const Option& opt) {
+    std::vector<Shape> outputs = logical_shapes(want[0]);
+    for (Shape& shape : outputs) shape.n = (int)want.size(), shape.dtype = inputs[0].dtype;
+    if (!backend.supports(layer, logical_shapes(inputs), outputs)) return false;
+    const std::shared_ptr<const CompiledRegion> compiled =
+        backend.compile(region_of(layer, inputs, outputs), opt);
+    EXPECT_TRUE(compiled != nullptr);
+    for (int run = 0; run < 2 && compiled; run++) {  // the second one finds the first one's memory
+        std::vector<Mat> got;
+        EXPECT_EQ(0, compiled->run(inputs, &got, opt));
+        EXPECT_EQ(outputs.size(), got.size());
+        for (size_t i = 0; i < got.size(); i++)
+            for (size_t item = 0; item < want.size(); item++)
+                EXPECT_TRUE(
+                    nearly_equal(from_storage(want.size() == 1 ? got[i] : got[i].batch((int)item)),
+                                 want[item][i], stored.tolerance))
+                    << "output " << i << ", item " << item;
+    }
+    return true;
+}
+
+// Two items in one blob, the second one with the first one's values the other way round.
+void check_batch(const VulkanBackend& backend, const Layer& layer, const char* type,
+                 const LayerCase& c, const PreparedCase& p, DType storage, const Option& opt) {
+    SCOPED_TRACE("a batch of two");
+    PreparedCase turned = p;
+    Mat& m = turned.inputs[0];
+    m = m.clone();
+    if (m.n != 1 || m.dtype != DType::f32) return;
+    const size_t size = (size_t)m.w * m.h * m.d;
+    for (int q = 0; q < m.c; q++) {
+        float* channel = (float*)m.data + q * m.cstep;
+        std::reverse(channel, channel + size);
+    }
+    std::vector<std::vector<Mat>> want(2);
+    const PreparedCase items[] = {stored_case(type, c, p, storage, &want[0]),
+                                  stored_case(type, c, turned, storage, &want[1])};
+    if (want[1].empty() || logical_shapes(want[0]) != logical_shapes(want[1])) return;
+    Shape shape = m.logical_shape();
+    shape.dtype = items[0].inputs[0].dtype, shape.n = 2;
+    Mat both(shape);
+    for (int i = 0; i < 2; i++) {
+        const Mat& from = items[i].inputs[0];
+        for (int q = 0; q < m.c; q++)
+            memcpy((char*)both.batch(i).data + q * both.cstep * both.elemsize,
+                   (const char*)from.data + q * from.cstep * from.elemsize, size * from.elemsize);
+    }
+    run_region(backend, layer, {both}, want, items[0], opt);
+}
+
 // False if the device does not run such a layer.
 bool check_case(const char* type, const LayerCase& c, const PreparedCase& p, DType storage) {
     if (p.inputs.empty()) return false;
@@ -72,20 +129,8 @@ bool check_case(const char* type, const LayerCase& c, const PreparedCase& p, DTy
     if (!backend || want.empty()) return false;
     const LayerPtr layer = loaded_layer(type, c, p);
     EXPECT_EQ(0, backend->prepare(*layer, opt));
-    const Region region = region_of(*layer, stored.inputs, logical_shapes(want));
-    std::vector<Shape> outputs;
-    for (int i : region.steps[0].outputs) outputs.push_back(region.values[i].shape);
-    if (!backend->supports(*layer, logical_shapes(stored.inputs), outputs)) return false;
-    const std::shared_ptr<const CompiledRegion> compiled = backend->compile(region, opt);
-    EXPECT_TRUE(compiled != nullptr);
-    for (int run = 0; run < 2 && compiled; run++) {  // the second one finds the first one's memory
-        std::vector<Mat> got;
-        EXPECT_EQ(0, compiled->run(stored.inputs, &got, opt));
-        EXPECT_EQ(want.size(), got.size());
-        for (size_t i = 0; i < got.size(); i++)
-            EXPECT_TRUE(nearly_equal(from_storage(got[i]), want[i], stored.tolerance))
-                << "output " << i;
-    }
+    if (!run_region(*backend, *layer, stored.inputs, {want}, stored, opt)) return false;
+    if (stored.inputs.size() == 1) check_batch(*backend, *layer, type, c, p, storage, opt);
     return true;
 }
 

@@ -19,12 +19,17 @@ public:
 
     Mat starts, ends, axes, steps;
 
-protected:
     // What is taken of each axis of the data.
     struct Cut {
         int start, count;
         int64_t step;
     };
+    // As the parameters say, without further inputs.
+    int plan_of_params(const Shape& data, Cut cuts[4], Shape* out) const {
+        return plan(data, lists_of_params(), cuts, out);
+    }
+
+protected:
     int plan(const std::vector<Mat>& bottoms, Cut cuts[4], Shape* out) const;
 
 private:

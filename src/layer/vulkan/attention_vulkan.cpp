@@ -97,8 +97,8 @@ public:
         const MultiHeadAttention::Projection* all[] = {&layer_.q, &layer_.k, &layer_.v,
                                                        &layer_.out};
         for (int i = 0; i < 4; i++) {
-            QUOLL_RETURN_IF_ERROR(context.weights.add(values_of(all[i]->weight_data),
-                                                      context.storage, &weights_[i]));
+            QUOLL_RETURN_IF_ERROR(
+                context.weights.add(values_of(all[i]->weight_data), context.storage, &weights_[i]));
             QUOLL_RETURN_IF_ERROR(
                 context.weights.add(values_of(all[i]->bias_data), context.storage, &biases_[i]));
         }

@@ -1,6 +1,7 @@
-// BinaryOp and Eltwise.
+// BinaryOp, TensorBinary and Eltwise.
 #include "layer/elementwise/binaryop.h"
 #include "layer/elementwise/eltwise.h"
+#include "layer/elementwise/tensorbinary.h"
 #include "layer/vulkan/axes.h"
 #include "runtime/log_mute.h"
 
@@ -54,6 +55,33 @@ void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const 
                       count);
 }
 
+// Steps of an input along the axes of the output; 0 where its values are repeated.
+void spread_steps(const Value& in, int first, const Value& out, uint32_t steps[5]) {
+    const MemoryAxes own = memory_axes(in);
+    for (int i = 0; i < 5; i++) steps[i] = 0;
+    for (int axis = 0; axis < in.shape.dims; axis++)
+        if (in.shape.size(axis) > 1)
+            steps[axis_index(out.shape.dims, first + axis)] = own.step(in.shape.dims, axis);
+    if (in.shape.n > 1) steps[4] = own.steps[4];
+}
+
+// first: the axes of the output that axis 0 of each input stands on.
+void record_strided(Recorder& r, int operation, const Values& in, const int first[2],
+                    const Value& out) {
+    const MemoryAxes to = memory_axes(out);
+    Words push = {to.count(), to.valid, in[0].first, in[1].first, out.first};
+    for (uint32_t size : to.stored) push.push_back(size);
+    for (int i = 0; i < 2; i++) {
+        uint32_t steps[5];
+        spread_steps(in[i], first[i], out, steps);
+        push_steps(steps, to, &push);
+    }
+    push_steps(to.steps, to, &push);
+    const Shader shader =
+        needs_functions(operation) ? Shader::binary_function_strided : Shader::binary_strided;
+    r.dispatch_linear(shader, {operation}, {r.read(in[0]), r.read(in[1]), r.write(out)}, push,
+                      to.count());
+}
 
 class BinaryVulkan : public VulkanLayer {
 public:
@@ -90,38 +118,52 @@ public:
         if (rows)
             record_rows(r, layer_.op_type, false, in[0], in[1], out[0], 1.f, 1.f);
         else
-            record_strided(r, in, first, out[0]);
+            record_strided(r, layer_.op_type, in, first, out[0]);
         return kOk;
     }
 
 private:
-    // Steps of an input along the axes of the output; 0 where its values are repeated.
-    static void spread_steps(const Value& in, int first, const Value& out, uint32_t steps[5]) {
-        const MemoryAxes own = memory_axes(in);
-        for (int i = 0; i < 5; i++) steps[i] = 0;
-        for (int axis = 0; axis < in.shape.dims; axis++)
-            if (in.shape.size(axis) > 1)
-                steps[axis_index(out.shape.dims, first + axis)] = own.step(in.shape.dims, axis);
-        if (in.shape.n > 1) steps[4] = own.steps[4];
-    }
-
-    void record_strided(Recorder& r, const Values& in, const int first[2], const Value& out) const {
-        const MemoryAxes to = memory_axes(out);
-        Words push = {to.count(), to.valid, in[0].first, in[1].first, out.first};
-        for (uint32_t size : to.stored) push.push_back(size);
-        for (int i = 0; i < 2; i++) {
-            uint32_t steps[5];
-            spread_steps(in[i], first[i], out, steps);
-            push_steps(steps, to, &push);
-        }
-        push_steps(to.steps, to, &push);
-        const Shader shader = needs_functions(layer_.op_type) ? Shader::binary_function_strided
-                                                              : Shader::binary_strided;
-        r.dispatch_linear(shader, {layer_.op_type},
-                          {r.read(in[0]), r.read(in[1]), r.write(out)}, push, to.count());
-    }
-
     const BinaryOp& layer_;
+};
+
+// The operation of BinaryOp that one of TensorBinary is for floats, or -1.
+int operation_of(const TensorBinary& layer) {
+    const std::pair<int, int> same[] = {
+        {TensorBinary::ADD, BinaryOp::ADD}, {TensorBinary::SUB, BinaryOp::SUB},
+        {TensorBinary::MUL, BinaryOp::MUL}, {TensorBinary::DIV, BinaryOp::DIV},
+        {TensorBinary::POW, BinaryOp::POW}, {TensorBinary::FMOD, BinaryOp::FMOD},
+        {TensorBinary::MAX, BinaryOp::MAX}, {TensorBinary::MIN, BinaryOp::MIN}};
+    for (const auto& pair : same)
+        if (pair.first == layer.op_type) return pair.second;
+    return -1;
+}
+
+// Axes stand on each other from the innermost on.
+class TensorBinaryVulkan : public VulkanLayer {
+public:
+    explicit TensorBinaryVulkan(int operation) : operation_(operation) {}
+
+    bool supports(const Shapes& in, const Shapes&) const override { return in.size() == 2; }
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        for (size_t i = 0; i < in->size(); i++)
+            if ((*in)[i] == Layout::kChannelsLast && in_shapes[i] == out_shapes[0])
+                return all_channels_last(in_shapes, out_shapes, in, out);
+        VulkanLayer::choose_layouts(in_shapes, out_shapes, in, out);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        if (same_rows(in[0], out[0]) && same_rows(in[1], out[0])) {
+            record_rows(r, operation_, false, in[0], in[1], out[0], 1.f, 1.f);
+            return kOk;
+        }
+        const int dims = out[0].shape.dims;
+        const int first[2] = {dims - in[0].shape.dims, dims - in[1].shape.dims};
+        record_strided(r, operation_, in, first, out[0]);
+        return kOk;
+    }
+
+private:
+    const int operation_;
 };
 
 class EltwiseVulkan : public VulkanLayer {
@@ -159,6 +201,9 @@ private:
 int make_binary_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     const BinaryOp* binary = as<BinaryOp>(&layer);
     if (binary) made->reset(new BinaryVulkan(*binary));
+    const TensorBinary* tensor = as<TensorBinary>(&layer);
+    if (tensor && operation_of(*tensor) >= 0)
+        made->reset(new TensorBinaryVulkan(operation_of(*tensor)));
     const Eltwise* eltwise = as<Eltwise>(&layer);
     if (eltwise) made->reset(new EltwiseVulkan(*eltwise, context.storage));
     return kOk;

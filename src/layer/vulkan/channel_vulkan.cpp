@@ -1,9 +1,10 @@
 // Layers with a factor or a term for each channel: BatchNorm, Scale, Bias, PReLU.
 #include "layer/activation/prelu.h"
 #include "layer/elementwise/bias.h"
+#include "layer/elementwise/binaryop.h"
 #include "layer/elementwise/scale.h"
 #include "layer/norm/batchnorm.h"
-#include "layer/vulkan/vulkan_layer.h"
+#include "layer/vulkan/axes.h"
 
 namespace quoll {
 
@@ -12,8 +13,8 @@ namespace {
 // Without values: none.
 struct ChannelFactors {
     Mat factors, terms;
-    bool slope = false;     // the factors are those of negative values
-    bool axis_c = false;    // channels are the axis c, not the outermost one
+    bool slope = false;   // the factors are those of negative values
+    bool axis_c = false;  // channels are the axis c, not the outermost one
 };
 
 class ChannelVulkan : public VulkanLayer {
@@ -26,9 +27,8 @@ public:
           count_(has_factors_ ? f.factors.w : f.terms.w) {}
 
     int load(const ChannelFactors& f, VulkanContext& context) {
-        QUOLL_RETURN_IF_ERROR(
-            context.weights.add(values_of(has_factors_ ? f.factors : f.terms), Storage::f32,
-                                &factors_));
+        QUOLL_RETURN_IF_ERROR(context.weights.add(values_of(has_factors_ ? f.factors : f.terms),
+                                                  Storage::f32, &factors_));
         if (!has_terms_) return kOk;
         return context.weights.add(values_of(f.terms), Storage::f32, &terms_);
     }
@@ -62,6 +62,32 @@ private:
     Binding factors_, terms_;
 };
 
+// Scale whose factors are the second input.
+class ScaledVulkan : public VulkanLayer {
+public:
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return in.size() == 2 && out.size() == 1 && in[0].n == 1 && in[1].n == 1;
+    }
+    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
+                        Layouts* out) const override {
+        follow_layout(0, in_shapes, out_shapes, in, out);
+        (*in)[1] = Layout::kPlanar;
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
+        uint32_t factors[5] = {};
+        factors[axis_index(in[0].shape.dims, 0)] = 1;
+        Words push = {to.count(), to.valid, in[0].first, in[1].first, out[0].first};
+        for (uint32_t size : to.stored) push.push_back(size);
+        push_steps(from.steps, to, &push);
+        push_steps(factors, to, &push);
+        push_steps(to.steps, to, &push);
+        r.dispatch_linear(Shader::binary_strided, {(int)BinaryOp::MUL},
+                          {r.read(in[0]), r.read(in[1]), r.write(out[0])}, push, to.count());
+        return kOk;
+    }
+};
+
 bool factors_of(const Layer& layer, ChannelFactors* f) {
     if (const BatchNorm* s = as<BatchNorm>(&layer)) {
         f->factors = s->b_data, f->terms = s->a_data;
@@ -80,6 +106,8 @@ bool factors_of(const Layer& layer, ChannelFactors* f) {
 }  // namespace
 
 int make_channel_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
+    const Scale* scale = as<Scale>(&layer);
+    if (scale && scale->scale_is_input()) made->reset(new ScaledVulkan);
     ChannelFactors f;
     if (!factors_of(layer, &f)) return kOk;
     std::unique_ptr<ChannelVulkan> form(new ChannelVulkan(f));

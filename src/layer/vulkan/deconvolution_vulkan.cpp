@@ -21,8 +21,7 @@ public:
         for (size_t o = 0; o < outputs; o++)
             for (size_t c = 0; c < inputs; c++)
                 for (size_t tap = 0; tap < taps; tap++)
-                    weights[(tap * inputs + c) * outputs + o] =
-                        from[(o * inputs + c) * taps + tap];
+                    weights[(tap * inputs + c) * outputs + o] = from[(o * inputs + c) * taps + tap];
         QUOLL_RETURN_IF_ERROR(context.weights.add(weights, context.storage, &weight_));
         if (!layer_.bias_term) return kOk;
         return context.weights.add(values_of(layer_.bias_data), Storage::f32, &bias_);
@@ -55,13 +54,12 @@ public:
         for (int axis : to.order) table.push_back((uint32_t)axis);
         Binding sizes_binding;
         QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes_binding));
-        r.dispatch_linear(
-            Shader::deconv, {f_.type, layer_.bias_term},
-            {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0]),
-             sizes_binding},
-            {to.count(), in[0].first, from.steps[3], from.steps[4], out[0].first, g.num_output,
-             g.num_input / g.group, g.num_output / g.group, f_.a, f_.b},
-            to.count());
+        r.dispatch_linear(Shader::deconv, {f_.type, layer_.bias_term},
+                          {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_,
+                           r.write(out[0]), sizes_binding},
+                          {to.count(), in[0].first, from.steps[3], from.steps[4], out[0].first,
+                           g.num_output, g.num_input / g.group, g.num_output / g.group, f_.a, f_.b},
+                          to.count());
         return kOk;
     }
 

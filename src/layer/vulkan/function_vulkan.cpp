@@ -8,6 +8,7 @@
 #include "layer/activation/selu.h"
 #include "layer/activation/shrink.h"
 #include "layer/activation/softplus.h"
+#include "layer/activation/swish.h"
 #include "layer/activation/tanh.h"
 #include "layer/activation/threshold.h"
 #include "layer/elementwise/absval.h"
@@ -16,6 +17,7 @@
 #include "layer/elementwise/exp.h"
 #include "layer/elementwise/log.h"
 #include "layer/elementwise/power.h"
+#include "layer/elementwise/tensorunary.h"
 #include "layer/elementwise/unaryop.h"
 #include "layer/vulkan/vulkan_layer.h"
 
@@ -33,7 +35,8 @@ enum FunctionType {
     kHardSigmoid,
     kShrink,
     kSoftplus,
-    kThreshold
+    kThreshold,
+    kSwish,
 };
 
 struct Function {
@@ -65,14 +68,28 @@ private:
     const Function f_;
 };
 
+// Those that keep the type of floats.
+bool function_of_tensor(const TensorUnary& layer, Function* f) {
+    const std::pair<int, int> same[] = {{TensorUnary::ABS, UnaryOp::ABS},
+                                        {TensorUnary::NEG, UnaryOp::NEG},
+                                        {TensorUnary::SIGN, UnaryOp::SIGN},
+                                        {TensorUnary::ROUND, UnaryOp::ROUND}};
+    for (const auto& pair : same)
+        if (pair.first == layer.op_type) return *f = {pair.second, 0, 0, 0}, true;
+    return false;
+}
+
+// Not those that do nothing or are activations, which other forms take.
 bool function_of(const Layer& layer, Function* f) {
     if (const UnaryOp* s = as<UnaryOp>(&layer)) return *f = {s->op_type, 0, 0, 0}, true;
     if (as<AbsVal>(&layer)) return *f = {UnaryOp::ABS, 0, 0, 0}, true;
     if (as<TanH>(&layer)) return *f = {UnaryOp::TANH, 0, 0, 0}, true;
     if (as<Erf>(&layer)) return *f = {kErf, 0, 0, 0}, true;
     if (as<Softplus>(&layer) || as<BNLL>(&layer)) return *f = {kSoftplus, 0, 0, 0}, true;
-    if (const Dropout* s = as<Dropout>(&layer)) return *f = {kPower, 1.f, s->scale, 0}, true;
-    if (const Power* s = as<Power>(&layer)) return *f = {kPower, s->power, s->scale, s->shift}, true;
+    const Dropout* dropout = as<Dropout>(&layer);
+    if (dropout && dropout->scale != 1.f) return *f = {kPower, 1.f, dropout->scale, 0}, true;
+    if (const Power* s = as<Power>(&layer))
+        return *f = {kPower, s->power, s->scale, s->shift}, true;
     if (const Exp* s = as<Exp>(&layer)) return *f = {kExp, s->base, s->scale, s->shift}, true;
     if (const Log* s = as<Log>(&layer))
         return *f = {kLog, s->base == -1.f ? 1.f : logf(s->base), s->scale, s->shift}, true;
@@ -81,9 +98,12 @@ bool function_of(const Layer& layer, Function* f) {
     if (const CELU* s = as<CELU>(&layer)) return *f = {kElu, s->alpha, 1.f, 1.f / s->alpha}, true;
     if (const HardSigmoid* s = as<HardSigmoid>(&layer))
         return *f = {kHardSigmoid, s->alpha, s->beta, 0}, true;
+    const Swish* swish = as<Swish>(&layer);
+    if (swish && swish->beta != 1.f) return *f = {kSwish, swish->beta, 0, 0}, true;
     if (const Shrink* s = as<Shrink>(&layer)) return *f = {kShrink, s->lambd, s->bias, 0}, true;
     if (const Threshold* s = as<Threshold>(&layer))
         return *f = {kThreshold, s->threshold, 0, 0}, true;
+    if (const TensorUnary* s = as<TensorUnary>(&layer)) return function_of_tensor(*s, f);
     return false;
 }
 

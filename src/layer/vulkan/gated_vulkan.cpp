@@ -19,7 +19,8 @@ public:
         follow_layout(0, in_shapes, out_shapes, in, out);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
-        const int dims = in[0].shape.dims, axis = layer_.axis < 0 ? layer_.axis + dims : layer_.axis;
+        const int dims = in[0].shape.dims,
+                  axis = layer_.axis < 0 ? layer_.axis + dims : layer_.axis;
         const int along = dims == 1 ? 0 : axis_index(dims, axis);
         const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
         const uint32_t gate = in[0].first + to.sizes[along] * from.steps[along];
@@ -48,11 +49,11 @@ public:
         const bool neighbours = layer_.interleaved != 0;
         const uint32_t second = !neighbours && angles == (uint32_t)s.w ? half : 0;
         const uint32_t count = half * s.h * s.c;
-        r.dispatch_linear(
-            Shader::rotary, {}, {r.read(in[0]), r.read(in[1]), r.read(in[2]), r.write(out[0])},
-            {count, half, s.h, neighbours ? 2 : 1, neighbours ? 1 : (int)half, second, angles,
-             in[0].first, in[1].first, in[2].first, out[0].first},
-            count);
+        r.dispatch_linear(Shader::rotary, {},
+                          {r.read(in[0]), r.read(in[1]), r.read(in[2]), r.write(out[0])},
+                          {count, half, s.h, neighbours ? 2 : 1, neighbours ? 1 : (int)half, second,
+                           angles, in[0].first, in[1].first, in[2].first, out[0].first},
+                          count);
         return kOk;
     }
 

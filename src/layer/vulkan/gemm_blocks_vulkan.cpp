@@ -38,14 +38,15 @@ public:
         const bool of_rows = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
         const bool is_input = has_addend && !layer_.constantC;
         const int rows = p.m > 1 ? 4 : 1;
-        r.dispatch(Shader::gemm_blocks,
-                   {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, has_addend},
-                   {r.read(in[0]), weight_, scales_, is_input ? r.read(in[1]) : c_, r.write(out[0])},
-                   {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
-                    is_input ? in[1].first : 0, full ? p.n : (int)of_rows,
-                    (int)(full || p.c_shape == Gemm::kColumn), out[0].first, layer_.alpha,
-                    layer_.alpha * layer_.beta},
-                   (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
+        r.dispatch(
+            Shader::gemm_blocks,
+            {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, has_addend},
+            {r.read(in[0]), weight_, scales_, is_input ? r.read(in[1]) : c_, r.write(out[0])},
+            {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
+             is_input ? in[1].first : 0, full ? p.n : (int)of_rows,
+             (int)(full || p.c_shape == Gemm::kColumn), out[0].first, layer_.alpha,
+             layer_.alpha * layer_.beta},
+            (uint32_t)(p.n + 3) / 4, (uint32_t)(p.m + rows - 1) / rows);
         return kOk;
     }
 

@@ -1,10 +1,13 @@
-// Layers that only put values into other places: Crop, PixelShuffle, Reorg, Tile, Flip, Unfold.
+// Layers that only put values into other places: Crop, StridedSlice, PixelShuffle, Reorg,
+// DepthToSpace, Tile, Flip, Unfold.
 #include "layer/nn/unfold.h"
 #include "layer/tensor/crop.h"
 #include "layer/tensor/flip.h"
+#include "layer/tensor/stridedslice.h"
 #include "layer/tensor/tile.h"
 #include "layer/vision/pixelshuffle.h"
 #include "layer/vision/reorg.h"
+#include "layer/vision/spaceblocks.h"
 #include "layer/vulkan/axes.h"
 #include "runtime/log_mute.h"
 
@@ -63,11 +66,17 @@ public:
         for (const Value& value : in) shapes.push_back(value.shape);
         Source s(in[0].shape);
         QUOLL_RETURN_IF_ERROR(source(shapes, out[0].shape, &s));
-        const Strides t = in[0].strides();
+        move(r, s, in[0], out[0]);
+        return kOk;
+    }
+
+protected:
+    static void move(Recorder& r, const Source& s, const Value& in, const Value& out) {
+        const Strides t = in.strides();
         const uint32_t steps[] = {t.w, t.h, t.d, t.c, t.n};
-        uint32_t first = in[0].first;
+        uint32_t first = in.first;
         for (int i = 0; i < 5; i++) first += (uint32_t)s.first[i] * steps[i];
-        const MemoryAxes to = memory_axes(out[0]);
+        const MemoryAxes to = memory_axes(out);
         std::vector<CopyAxis> axes;
         for (int axis : to.order) {
             uint32_t made = to.steps[axis];
@@ -80,8 +89,7 @@ public:
             }
         }
         if (axes.empty()) axes.push_back({1, 0, 0});
-        record_strided_copy(r, in[0], first, out[0], out[0].first, axes, axes[0].size);
-        return kOk;
+        record_strided_copy(r, in, first, out, out.first, axes, axes[0].size);
     }
 };
 
@@ -105,12 +113,35 @@ private:
     const Crop& layer_;
 };
 
+class StridedSliceVulkan : public MoveVulkan {
+public:
+    explicit StridedSliceVulkan(const StridedSlice& layer) : layer_(layer) {}
+    int source(const Shapes& in, const Shape& out, Source* s) const override {
+        StridedSlice::Cut cuts[4];
+        Shape made;
+        if (in.size() != 1) return kError;
+        QUOLL_RETURN_IF_ERROR(layer_.plan_of_params(in[0], cuts, &made));
+        for (int i = 0; i < out.dims; i++) {
+            const int axis = axis_index(out.dims, i);
+            s->first[axis] = cuts[i].start;
+            // The step of a single index may be any.
+            s->parts[axis] = {
+                {cuts[i].count, (Axis)axis, cuts[i].count > 1 ? (int)cuts[i].step : 1}};
+        }
+        return kOk;
+    }
+
+private:
+    const StridedSlice& layer_;
+};
+
+// Channels to blocks of r x r pixels. apart: the channels of a block are not neighbours.
 class PixelShuffleVulkan : public MoveVulkan {
 public:
-    explicit PixelShuffleVulkan(const PixelShuffle& layer) : layer_(layer) {}
+    PixelShuffleVulkan(int r, bool apart) : r_(r), apart_(apart) {}
     int source(const Shapes&, const Shape& out, Source* s) const override {
-        const int r = layer_.upscale_factor;
-        const bool apart = layer_.mode != 0;  // the channels of a block
+        const int r = r_;
+        const bool apart = apart_;
         s->parts[kW].insert(s->parts[kW].begin(), {r, kC, apart ? out.c : 1});
         s->parts[kH].insert(s->parts[kH].begin(), {r, kC, apart ? r * out.c : r});
         s->parts[kC] = {{out.c, kC, apart ? 1 : r * r}};
@@ -118,26 +149,29 @@ public:
     }
 
 private:
-    const PixelShuffle& layer_;
+    const int r_;
+    const bool apart_;
 };
 
+// The other way.
 class ReorgVulkan : public MoveVulkan {
 public:
-    explicit ReorgVulkan(const Reorg& layer) : layer_(layer) {}
+    ReorgVulkan(int stride, bool apart) : stride_(stride), apart_(apart) {}
     int source(const Shapes& in, const Shape& out, Source* s) const override {
-        const int stride = layer_.stride;
+        const int stride = stride_;
         s->parts[kW] = {{out.w, kW, stride}};
         s->parts[kH] = {{out.h, kH, stride}};
         const Part across = {stride, kW, 1}, down = {stride, kH, 1}, channel = {in[0].c, kC, 1};
-        if (layer_.mode == 0)
-            s->parts[kC] = {across, down, channel};
-        else
+        if (apart_)
             s->parts[kC] = {channel, across, down};
+        else
+            s->parts[kC] = {across, down, channel};
         return kOk;
     }
 
 private:
-    const Reorg& layer_;
+    const int stride_;
+    const bool apart_;
 };
 
 class TileVulkan : public MoveVulkan {
@@ -168,22 +202,56 @@ private:
     const Flip& layer_;
 };
 
-// Without padding.
 class UnfoldVulkan : public MoveVulkan {
 public:
     explicit UnfoldVulkan(const Unfold& layer) : layer_(layer) {}
+
     int source(const Shapes& in, const Shape&, Source* s) const override {
-        WindowAxis x = layer_.across(in[0].w), y = layer_.down(in[0].h);
-        QUOLL_RETURN_IF_ERROR(convolve_axis(layer_, "w", layer_.pad_left, layer_.pad_right, &x));
-        QUOLL_RETURN_IF_ERROR(convolve_axis(layer_, "h", layer_.pad_top, layer_.pad_bottom, &y));
-        if (x.before || x.after || y.before || y.after) return kError;
+        WindowAxis x, y;
+        QUOLL_RETURN_IF_ERROR(window(in[0], &x, &y));
         s->parts[kW] = {{x.out, kW, x.stride}, {y.out, kH, y.stride}};
         s->parts[kH] = {{x.kernel, kW, x.dilation}, {y.kernel, kH, y.dilation}, {in[0].c, kC, 1}};
         s->parts[kC] = {{1, kC, 1}};
         return kOk;
     }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        WindowAxis x, y;
+        QUOLL_RETURN_IF_ERROR(window(in[0].shape, &x, &y));
+        Source s(in[0].shape);
+        QUOLL_RETURN_IF_ERROR(source({in[0].shape}, out[0].shape, &s));
+        Value from = in[0];
+        if (x.before || x.after || y.before || y.after)
+            QUOLL_RETURN_IF_ERROR(pad(r, x, y, in[0], &from));
+        move(r, s, from, out[0]);
+        return kOk;
+    }
 
 private:
+    int window(const Shape& in, WindowAxis* x, WindowAxis* y) const {
+        *x = layer_.across(in.w), *y = layer_.down(in.h);
+        QUOLL_RETURN_IF_ERROR(convolve_axis(layer_, "w", layer_.pad_left, layer_.pad_right, x));
+        return convolve_axis(layer_, "h", layer_.pad_top, layer_.pad_bottom, y);
+    }
+    int pad(Recorder& r, const WindowAxis& x, const WindowAxis& y, const Value& in,
+            Value* padded) const {
+        Shape shape(x.before + x.in + x.after, y.before + y.in + y.after, in.shape.c);
+        shape.n = in.shape.n;
+        *padded = r.make(shape, Layout::kPlanar);
+        Binding constant;
+        QUOLL_RETURN_IF_ERROR(r.constants({Word(layer_.pad_value).bits}, &constant));
+        const uint32_t before[5] = {(uint32_t)x.before, (uint32_t)y.before};
+        const MemoryAxes from = memory_axes(in), to = memory_axes(*padded);
+        Words push = {to.count(), to.valid, -1, in.first, padded->first};
+        for (uint32_t size : to.stored) push.push_back(size);
+        push_steps(from.sizes, to, &push);
+        push_steps(before, to, &push);
+        push_steps(from.steps, to, &push);
+        push_steps(to.steps, to, &push);
+        r.dispatch_linear(Shader::pad, {0}, {r.read(in), r.write(*padded), constant}, push,
+                          to.count());
+        return kOk;
+    }
+
     const Unfold& layer_;
 };
 
@@ -191,8 +259,15 @@ private:
 
 int make_moves_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     if (const Crop* s = as<Crop>(&layer)) made->reset(new CropVulkan(*s));
-    if (const PixelShuffle* s = as<PixelShuffle>(&layer)) made->reset(new PixelShuffleVulkan(*s));
-    if (const Reorg* s = as<Reorg>(&layer)) made->reset(new ReorgVulkan(*s));
+    if (const StridedSlice* s = as<StridedSlice>(&layer)) made->reset(new StridedSliceVulkan(*s));
+    if (const PixelShuffle* s = as<PixelShuffle>(&layer))
+        made->reset(new PixelShuffleVulkan(s->upscale_factor, s->mode != 0));
+    if (const Reorg* s = as<Reorg>(&layer)) made->reset(new ReorgVulkan(s->stride, s->mode != 0));
+    const DepthToSpace* blocks = as<DepthToSpace>(&layer);
+    if (blocks && blocks->inverse)
+        made->reset(new ReorgVulkan(blocks->blocksize, blocks->mode == 0));
+    else if (blocks)
+        made->reset(new PixelShuffleVulkan(blocks->blocksize, blocks->mode == 0));
     if (as<Tile>(&layer)) made->reset(new TileVulkan);
     if (const Flip* s = as<Flip>(&layer)) made->reset(new FlipVulkan(*s));
     if (const Unfold* s = as<Unfold>(&layer)) made->reset(new UnfoldVulkan(*s));

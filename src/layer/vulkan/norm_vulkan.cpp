@@ -55,10 +55,10 @@ public:
         const Lines lines = lines_of(in[0], out[0]);
         Binding table;
         QUOLL_RETURN_IF_ERROR(lines.table(r, &table));
-        lines.dispatch(r, Shader::normalize, {n_.type, has_factors_, has_terms_},
-                       {r.read(in[0]), r.write(out[0]), table, factors_,
-                        has_terms_ ? terms_ : factors_},
-                       {lines.count(), lines.length(), in[0].first, out[0].first, n_.eps});
+        lines.dispatch(
+            r, Shader::normalize, {n_.type, has_factors_, has_terms_},
+            {r.read(in[0]), r.write(out[0]), table, factors_, has_terms_ ? terms_ : factors_},
+            {lines.count(), lines.length(), in[0].first, out[0].first, n_.eps});
         return kOk;
     }
 

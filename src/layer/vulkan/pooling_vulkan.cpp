@@ -14,16 +14,41 @@ public:
     bool supports(const Shapes& in, const Shapes&) const override {
         const LogMute mute;
         Pooling::Axis x, y, z;
-        return in[0].dims >= 3 && layer_.geometry(in[0], &x, &y, &z) == kOk;
+        const bool axes = layer_.axes == 1 ? in[0].dims == 2 : in[0].dims >= 3;
+        return axes && layer_.geometry(in[0], &x, &y, &z) == kOk;
     }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
         all_channels_last(in_shapes, out_shapes, in, out);
     }
+    // The rows of 1-D operators are channels of pixels.
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        if (layer_.axes != 1) return record_pixels(r, in, out);
+        const Value from = rows_as_channels(in[0]);
+        const Value pixels = r.make(from.shape, Layout::kChannelsLast);
+        r.copy(from, pixels);
+        if (layer_.global_pooling) return record_global(r, pixels, out[0]);
+        const Value to = rows_as_channels(out[0]);
+        const Value pooled = r.make(to.shape, Layout::kChannelsLast);
+        QUOLL_RETURN_IF_ERROR(record_pixels(r, {pixels}, {pooled}, in[0].shape));
+        r.copy(pooled, to);
+        return kOk;
+    }
+
+private:
+    static Value rows_as_channels(const Value& value) {
+        Value v = value;
+        v.shape = Shape(value.shape.w, 1, value.shape.h);
+        v.shape.n = value.shape.n;
+        return v;
+    }
+    int record_pixels(Recorder& r, const Values& in, const Values& out) const {
+        return record_pixels(r, in, out, in[0].shape);
+    }
+    int record_pixels(Recorder& r, const Values& in, const Values& out, const Shape& shape) const {
         if (layer_.global_pooling) return record_global(r, in[0], out[0]);
         Pooling::Axis axes[3];
-        QUOLL_RETURN_IF_ERROR(layer_.geometry(in[0].shape, &axes[0], &axes[1], &axes[2]));
+        QUOLL_RETURN_IF_ERROR(layer_.geometry(shape, &axes[0], &axes[1], &axes[2]));
         std::vector<uint32_t> table;
         for (const Pooling::Axis& a : axes)
             for (int word : {a.in, a.out, a.kernel, a.stride, a.before, a.counted_first,
@@ -40,7 +65,6 @@ public:
         return kOk;
     }
 
-private:
     int record_global(Recorder& r, const Value& in, const Value& out) const {
         const uint32_t channels = (uint32_t)in.shape.c;
         r.dispatch(Shader::pool_global, {layer_.is_max()}, {r.read(in), r.write(out)},
@@ -56,7 +80,7 @@ private:
 
 int make_pooling_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     const Pooling* pooling = as<Pooling>(&layer);
-    if (pooling && pooling->axes >= 2) made->reset(new PoolingVulkan(*pooling));
+    if (pooling) made->reset(new PoolingVulkan(*pooling));
     return kOk;
 }
 

@@ -46,8 +46,7 @@ public:
             const bool column = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
             product.addend_steps.row = full ? p.n : column;
             product.addend_steps.column = full || p.c_shape == Gemm::kColumn;
-            product.addend =
-                operand(r, in, layer_.constantC, c_, &next, &product.addend_steps);
+            product.addend = operand(r, in, layer_.constantC, c_, &next, &product.addend_steps);
         }
         product.y = r.write(out[0]);
         product.y_steps = steps(p.m, p.n, layer_.output_transpose);

@@ -41,9 +41,9 @@ public:
                     .push_back({from.sizes[i], from.steps[i], reduced[i] ? 0 : to[i], 0});
         Binding table;
         QUOLL_RETURN_IF_ERROR(lines.table(r, &table));
-        lines.dispatch(
-            r, Shader::reduce, {layer_.operation}, {r.read(in[0]), r.write(out[0]), table},
-            {lines.count(), lines.length(), in[0].first, out[0].first, layer_.coeff});
+        lines.dispatch(r, Shader::reduce, {layer_.operation},
+                       {r.read(in[0]), r.write(out[0]), table},
+                       {lines.count(), lines.length(), in[0].first, out[0].first, layer_.coeff});
         return kOk;
     }
 

@@ -1,5 +1,5 @@
-// softmax(q k^T scale + mask) v: a group of 64 for each query of a head goes through the keys, 64 at
-// a time, and keeps the largest score and the sums so far.
+// softmax(q k^T scale + mask) v: a group of 64 for each query of a head goes through the keys, 64
+// at a time, and keeps the largest score and the sums so far.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"

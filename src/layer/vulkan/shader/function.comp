@@ -101,6 +101,8 @@ float function(float v) {
             return exact_softplus(v);
         case 40:
             return v > a ? 1.0 : 0.0;
+        case 41:  // with a factor
+            return v == -kInfinity ? 0.0 : v / (1.0 + exact_exp(-a * v));
     }
     return unary(v, kType);
 }

@@ -28,7 +28,8 @@ void load_tiles(int first_row, int first_column, int first_depth, int z) {
     const int thread = int(gl_LocalInvocationIndex), from_a = origin(a, z), from_b = origin(b, z);
     for (int i = thread; i < kTile * kDepth; i += 64) {
         // Neighbours in memory go to neighbours among the invocations.
-        const ivec2 at = a.column == 1 ? ivec2(i / kDepth, i % kDepth) : ivec2(i % kTile, i / kTile);
+        const bool along = a.column == 1;
+        const ivec2 at = along ? ivec2(i / kDepth, i % kDepth) : ivec2(i % kTile, i / kTile);
         const int row = first_row + at.x, k = first_depth + at.y;
         const bool there = row < rows && k < depth;
         a_tile[at.y][at.x] = there ? float(left[from_a + row * a.row + k * a.column]) : 0.0;
@@ -42,7 +43,8 @@ void load_tiles(int first_row, int first_column, int first_depth, int z) {
 }
 
 void main() {
-    const int first_column = int(gl_WorkGroupID.x) * kTile, first_row = int(gl_WorkGroupID.y) * kTile;
+    const int first_column = int(gl_WorkGroupID.x) * kTile;
+    const int first_row = int(gl_WorkGroupID.y) * kTile;
     const int z = int(gl_WorkGroupID.z);
     const int tx = int(gl_LocalInvocationID.x), ty = int(gl_LocalInvocationID.y);
     float sums[4][4];

@@ -8,8 +8,8 @@
 layout(constant_id = 0) const int kTaps = 4;
 READS(0, Input, x);
 WRITES(1, Output, y);
-// For each index along w, then for each along h: where its values are and their factors. A factor of
-// 0 is of no value.
+// For each index along w, then for each along h: where its values are and their factors. A factor
+// of 0 is of no value.
 struct Taps {
     uint at[4];
     float factor[4];
