@@ -58,7 +58,7 @@ int Worker::run_once(double* ms) {
 
 int Worker::load(const std::string& param, const std::string& bin, const std::string& input,
                  const RunOptions& run, std::string* why) {
-    if (run.apply(&net_.opt, why)) return -1;
+    if (run.apply(&net_, why)) return -1;
     reset_peak_memory();
     const double base = resident_memory(), begin = now_ms();
     if (net_.load_param(param.c_str()) || net_.load_model(bin.c_str())) return -1;

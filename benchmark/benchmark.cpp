@@ -131,14 +131,15 @@ bool take_number(const std::string& word, size_t position, Arguments* a, std::st
     }
     const char* const ranges[] = {": loops: expected 1 to 1000000", ": threads: expected 1 to 1024",
                                   ": powersave: expected 0, 1 or 2",
-                                  ": gpu: expected -1, this build has no GPU support",
+                                  ": gpu: expected -1, the CPU, or the number of a device",
                                   ": cooling: expected 0 or 1"};
-    const long lows[] = {1, 1, 0, -1, 0}, highs[] = {1000000, kMostThreads, 2, -1, 1};
+    const long lows[] = {1, 1, 0, -1, 0}, highs[] = {1000000, kMostThreads, 2, kMostGpus, 1};
     if (position >= 5) return *why += ": a sixth number", false;
     if (v < lows[position] || v > highs[position]) return *why += ranges[position], false;
     if (position == 0) a->loops = (int)v;
     if (position == 1) a->run.threads = (int)v;
     if (position == 2) a->powersave = (int)v;
+    if (position == 3) a->run.gpu = (int)v;
     if (position == 4) a->cooling = (int)v;
     return true;
 }
@@ -411,7 +412,7 @@ int tune(const Net& net, const std::vector<Mat>& inputs, const std::string& name
 // Times one network in this process and fills its row.
 int time_model(const Task& task, const Arguments& a, json* row, std::string* why) {
     Net net;
-    if (set_cpu_powersave(a.powersave) || a.run.apply(&net.opt, why)) return -1;
+    if (set_cpu_powersave(a.powersave) || a.run.apply(&net, why)) return -1;
     const double begin = now_ms();
     if (is_onnx(task.param)) {
         if (load_onnx_or_say(task.param, &net)) return -1;
@@ -604,11 +605,14 @@ int run(Arguments* a, MessageLog* log) {
     if (tasks.empty() && !find_models(*a, &tasks, &why)) return log->fail("benchmark", why);
     if (!keep_matching(a->filter, &tasks, &why)) return log->fail("benchmark", why);
     Option opt;
-    if (a->run.apply(&opt, &why)) return log->fail("benchmark", why);
+    // Drivers do not outlive the fork that each model is run in: only children look for devices.
+    RunOptions host = a->run;
+    host.gpu = -1;
+    if (host.apply(&opt, &why)) return log->fail("benchmark", why);
     json report = describe_run(*a, opt.num_threads);
     printf(
-        "loop_count = %d\nnum_threads = %d\npowersave = %d\ngpu_device = -1\ncooling_down = %d\n",
-        a->loops, opt.num_threads, a->powersave, a->cooling);
+        "loop_count = %d\nnum_threads = %d\npowersave = %d\ngpu_device = %d\ncooling_down = %d\n",
+        a->loops, opt.num_threads, a->powersave, a->run.gpu, a->cooling);
     bool failed = false;
     Progress progress("timing", (long long)tasks.size());
     for (size_t i = 0; i < tasks.size(); i++) {

@@ -36,7 +36,7 @@ std::vector<RegionPlanner::Draft> RegionPlanner::draft_regions() const {
                 return known == made.end() || known->second.draft == draft ||
                        known->second.ready < steps_[drafts[draft].members[0]].step;
             };
-            if (!joined_ || draft < 0 ||
+            if (draft < 0 ||
                 !std::all_of(layer.bottoms.begin(), layer.bottoms.end(), joins)) {
                 draft = (int)drafts.size();
                 drafts.push_back({backend_of_[i], {}});
@@ -49,7 +49,7 @@ std::vector<RegionPlanner::Draft> RegionPlanner::draft_regions() const {
     return drafts;
 }
 
-PlannedRegion RegionPlanner::make_region(const Draft& draft) const {
+PlannedRegion RegionPlanner::make_region(const Draft& draft, bool keeps_all) const {
     PlannedRegion planned;
     planned.backend = graph_.backends[draft.backend].get();
     Region& region = planned.region;
@@ -85,7 +85,7 @@ PlannedRegion RegionPlanner::make_region(const Draft& draft) const {
             RegionValue& v = region.values[step.outputs.back()];
             const std::vector<int>& readers = graph_.consumers[blob];
             v.made = v.last_read = at;
-            v.is_downloaded = blob == wanted_ || !joined_ || readers.empty() ||
+            v.is_downloaded = blob == wanted_ || keeps_all || readers.empty() ||
                               !std::all_of(readers.begin(), readers.end(), is_member);
         }
         region.steps.push_back(std::move(step));
@@ -101,18 +101,23 @@ std::vector<PlannedRegion> RegionPlanner::plan() {
     choose_backends();
     for (;;) {
         std::vector<PlannedRegion> regions;
+        const std::vector<Draft> drafts = draft_regions();
         bool again = false;
-        for (const Draft& draft : draft_regions()) {
-            PlannedRegion region = make_region(draft);
-            if (region.backend->is_profitable(region.region)) {
-                regions.push_back(std::move(region));
-                continue;
-            }
+        for (const Draft& draft : drafts) {
+            regions.push_back(make_region(draft, false));
+            if (regions.back().backend->is_profitable(regions.back().region)) continue;
             for (int m : draft.members) backend_of_[m] = -1;
             again = true;
         }
-        if (!again) return regions;
+        if (!again) return joined_ ? std::move(regions) : single_steps(drafts);
     }
+}
+
+std::vector<PlannedRegion> RegionPlanner::single_steps(const std::vector<Draft>& drafts) const {
+    std::vector<PlannedRegion> regions;
+    for (const Draft& draft : drafts)
+        for (int m : draft.members) regions.push_back(make_region({draft.backend, {m}}, true));
+    return regions;
 }
 
 }  // namespace quoll

@@ -28,8 +28,8 @@ struct SizedStep {
 
 class RegionPlanner {
 public:
-    // joined: steps may share a region; else each has one of its own, and all its outputs are
-    // downloaded.
+    // joined: steps share regions; else the steps of a region each have one of their own, of which
+    // all outputs are downloaded.
     RegionPlanner(const NetGraph& graph, int wanted, bool joined)
         : graph_(graph), wanted_(wanted), joined_(joined) {}
     // Ascending; all that compute something.
@@ -44,7 +44,9 @@ private:
     };
     void choose_backends();
     std::vector<Draft> draft_regions() const;
-    PlannedRegion make_region(const Draft& draft) const;
+    // keeps_all: every output is downloaded.
+    PlannedRegion make_region(const Draft& draft, bool keeps_all) const;
+    std::vector<PlannedRegion> single_steps(const std::vector<Draft>& drafts) const;
 
     const NetGraph& graph_;
     const int wanted_;

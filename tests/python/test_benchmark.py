@@ -71,7 +71,7 @@ def test_filter(net, tmp_path):
 
 
 @pytest.mark.parametrize('args, says', [
-    (['2', '1', '0', '0'], 'no GPU support'),
+    (['2', '1', '0', '65'], 'number of a device'),
     (['0'], 'loops'),
     (['2', '0'], 'threads'),
     (['2', '1', '7'], 'powersave'),

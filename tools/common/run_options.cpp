@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "layer/common/schema.h"
+#include "quoll/gpu.h"
 #include "runtime/cpu_features.h"
 
 namespace quoll {
@@ -19,6 +20,8 @@ void RunOptions::add_to(CommandLine* line) {
         .one_of({0, 1, 3, 6});
     line->flag("--fp16-arithmetic", fp16_arithmetic,
                "convolutions multiply and add half floats where the processor does (ARM)");
+    line->option("--gpu", gpu, "Vulkan device that runs the layers that it can; -1: the CPU alone")
+        .between(-1, kMostGpus);
     line->option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     line->flag("--reference", reference, "scalar reference layers instead of the fast ones");
     line->flag("--no-packing", no_packing, "no channel-blocked blobs");
@@ -32,6 +35,14 @@ int RunOptions::apply(Option* opt, std::string* why) const {
         *why = "--isa " + isa + ": not a level of this architecture";
         return -1;
     }
+    if (gpu >= get_gpu_count()) {
+        *why = "--gpu " + std::to_string(gpu) + ": ";
+        *why += get_gpu_count() ? "the last Vulkan device here is " +
+                                      std::to_string(get_gpu_count() - 1)
+                                : std::string("no Vulkan device here");
+        return -1;
+    }
+    opt->use_vulkan_compute = gpu >= 0;
     if (threads) opt->num_threads = threads;
     opt->use_fp16_storage = precision == "fp16";
     opt->use_bf16_storage = precision == "bf16";
@@ -42,6 +53,11 @@ int RunOptions::apply(Option* opt, std::string* why) const {
     opt->use_graph_fusion = !no_fusion;
     opt->check_finite = check_finite;
     return 0;
+}
+
+int RunOptions::apply(Net* net, std::string* why) const {
+    if (gpu >= 0) net->set_vulkan_device(gpu);
+    return apply(&net->opt, why);
 }
 
 namespace {

@@ -101,8 +101,8 @@ int run(const Arguments& a, MessageLog* log) {
     const auto fail = [&](const std::string& what) { return log->fail("engineinfo", what); };
     std::string why;
     BlobSizes sizes;
-    Option opt;
-    if (a.run.apply(&opt, &why)) return fail(why);
+    Net net;
+    if (a.run.apply(&net, &why)) return fail(why);
     Model model;
     if (load_model_files(a.param, a.bin, &model)) return fail("cannot load " + a.param);
     if (read_sizes(a, model, &sizes, &why)) return fail(why);
@@ -117,7 +117,7 @@ int run(const Arguments& a, MessageLog* log) {
     if (!log->reason().empty()) return fail("");
     const char* const plan = a.exec_plan ? "--exec-plan" : a.memory ? "--memory" : nullptr;
     if (plan && !report.has_weights) return fail(std::string(plan) + " needs MODEL.bin");
-    if (plan && make_exec_plan(model, report.facts.sizes, opt, &report.plan, &report.memory))
+    if (plan && make_exec_plan(model, report.facts.sizes, &net, &report.plan, &report.memory))
         return fail(plan);
     if (write_files(a, report)) return fail("");
     if (a.json != "-" && a.html != "-" && a.svg != "-") print_text(a, report);

@@ -54,12 +54,16 @@ int outermost(const BlobLayout& b) { return b.shape.dims ? b.shape.size(0) : 0; 
 class PlanReader : public LayerObserver {
 public:
     struct Step {
+        std::string backend;    // "": the CPU
         std::string algorithm;  // "" where there was no choice
         StepLayout layout;
         std::vector<std::string> surprises;
     };
     void planned(const Layer& layer, const LayerPlan* plan) override {
         if (plan) steps_[&layer].algorithm = plan->algorithm();
+    }
+    void runs_on(const Layer& layer, const char* backend) override {
+        steps_[&layer].backend = backend;
     }
     void laid_out(const Layer& layer, const StepLayout* layout) override {
         Step& step = steps_[&layer];
@@ -115,6 +119,10 @@ public:
         const StepLayout& layout = step->layout;
         for (const BlobLayout& b : layout.arrives) p.inputs.push_back(layout_text(b));
         for (const BlobLayout& b : layout.outputs) p.outputs.push_back(layout_text(b));
+        if (!step->backend.empty()) {
+            p.backend = step->backend;
+            return p;
+        }
         choose_kernels(layer, *step, &p);
         if (layout.known) note_conversions(layout, &p);
         note_outputs(layer, layout, &p);
@@ -244,11 +252,10 @@ int give_inputs(const Net& net, const BlobSizes& sizes, Extractor* ex) {
 
 }  // namespace
 
-int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan,
+int make_exec_plan(const Model& model, const BlobSizes& sizes, Net* loaded, ExecPlan* plan,
                    MemoryReport* memory) {
-    Net net;
-    net.opt = opt;
-    QUOLL_RETURN_IF_ERROR(model.make_net(&net));
+    QUOLL_RETURN_IF_ERROR(model.make_net(loaded));
+    const Net& net = *loaded;
     Extractor ex = net.create_extractor();
     QUOLL_RETURN_IF_ERROR(give_inputs(net, sizes, &ex));
     PlanReader plans;

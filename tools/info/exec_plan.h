@@ -12,7 +12,7 @@ namespace quoll {
 
 struct LayerReport {
     std::string type, name;
-    std::string backend;       // "cpu"; "folded" for a layer that the passes left nothing of
+    std::string backend;       // "cpu", "vulkan"; "folded" for a layer that the passes left nothing of
     std::string kernels, isa;  // family, with its algorithm; instruction set
     std::vector<std::string> inputs, outputs;  // "f32x8 (64,56,56)"
     std::vector<std::string> notes;            // why something is not the fastest way
@@ -29,9 +29,9 @@ struct MemoryReport {
     int segments = 0;
 };
 
-// Loads the model, runs it once on inputs of random numbers of the sizes given, and reads the plan
+// Loads the model into a net with its options, runs it once on inputs of random numbers of the sizes given, and reads the plan
 // of that. 0, or -1 after a message.
-int make_exec_plan(const Model& model, const BlobSizes& sizes, const Option& opt, ExecPlan* plan,
+int make_exec_plan(const Model& model, const BlobSizes& sizes, Net* net, ExecPlan* plan,
                    MemoryReport* memory);
 std::string exec_plan_table(const ExecPlan& plan);
 std::string memory_table(const MemoryReport& memory);

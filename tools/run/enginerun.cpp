@@ -191,7 +191,7 @@ int run(const Arguments& a, MessageLog* log) {
     const auto fail = [&](const std::string& what) { return log->fail("enginerun", what); };
     Net net;
     std::string what;
-    if (a.run.apply(&net.opt, &what)) return fail(what);
+    if (a.run.apply(&net, &what)) return fail(what);
     net.opt.lightmode = !a.no_light_mode;
     const bool binary = ends_with(a.param, ".param.bin");
     if (is_onnx(a.param)) {

@@ -132,7 +132,7 @@ std::vector<std::string> wanted_blobs(const Arguments& a, const Model& model, bo
 }
 
 int load_net(const Model& model, const RunOptions& run, bool fused, Net* net, std::string* why) {
-    if (run.apply(&net->opt, why)) return -1;
+    if (run.apply(net, why)) return -1;
     net->opt.use_graph_fusion &= fused;
     if (model.make_net(net)) return -1;
     return run.check(*net, why);

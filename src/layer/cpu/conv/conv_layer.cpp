@@ -1,6 +1,7 @@
 #include "layer/cpu/conv/conv_layer.h"
 
 #include "layer/common/scratch.h"
+#include "layer/common/sublayer.h"
 #include "layer/cpu/cast/storage.h"
 
 namespace quoll {
@@ -69,11 +70,23 @@ void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobL
     if (!is_fast(in.size())) return;
     BlobLayout& top = (*out)[0];
     top.elempack = int8_.created() ? int8_.out_pack() : runner_.out_pack();
-    if (!plan || int8_.created() || is_flat_input(*this, in[0].shape)) return;
+    const bool flat = is_flat_input(*this, in[0].shape);
     std::vector<Shape> shapes;
     for (const BlobLayout& b : in) shapes.push_back(b.shape);
     ConvGeometry g;
     if (convolution_geometry(*this, *this, shapes, &g) != kOk) return;
+    BlobLayout sums;
+    sums.shape = flat ? Shape(num_output, in[0].shape.dtype)
+                      : conv_output_shape(*this, g, in[0].shape.dtype);
+    sums.elempack = top.elempack;
+    // What has another shape is added as BinaryOp does.
+    if (add_input && (flat || in[1].shape != sums.shape)) {
+        const std::unique_ptr<Layer> sum = make_binaryop(*this, "add_input (29)", 0, true);
+        if (sum && sum->create_pipeline(opt) == kOk)
+            sum->plan_layouts(nullptr, {sums, in[1]}, opt, out);
+    }
+    if (flat) return;
+    if (!plan || int8_.created()) return;
     const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
     top.shape.dtype = runner_.made_type(p, *this, g, in[0].shape.dtype, opt);
 }

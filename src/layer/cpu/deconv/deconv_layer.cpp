@@ -221,7 +221,11 @@ int DeconvolutionCpu::pack_few_channels() {
 
 void DeconvolutionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
                                     const Option&, std::vector<BlobLayout>* out) const {
-    if (kernels_ && in.size() == 1) (*out)[0].elempack = narrow_ ? 1 : out_pack_;
+    ConvGeometry g;
+    if (!kernels_ || in.size() != 1 || narrow_ ||
+        deconvolution_geometry(*this, *this, {in[0].shape}, &g) != kOk)
+        return;
+    if (sensible(PhaseAxis(g.x), PhaseAxis(g.y))) (*out)[0].elempack = out_pack_;
 }
 
 int DeconvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
