@@ -300,7 +300,10 @@ int make_inputs(const Task& task, const Arguments& a, const Net& net, std::vecto
         Shape shape = said != sizes.end()   ? said->second
                       : task.shapes.empty() ? all[i].size
                                             : task.shapes[i];
-        if (shape.dims == 0 && (all.size() > 1 || all[i].array.said())) {
+        const TensorSpec& array = all[i].array;
+        const bool image =
+            !array.said() || (array.rank == 4 && (array.size(1) == 3 || array.size(1) == -1));
+        if (shape.dims == 0 && (all.size() > 1 || !image)) {
             *why = "the net does not say the size of its input " + all[i].name + "; give --shape " +
                    all[i].name + "=...";
             return -1;

@@ -22,8 +22,8 @@ pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='compil
 
 def compile_program(source, folder, *flags):
     (folder / 'main.cpp').write_text(source)
-    done = subprocess.run(['c++', '-std=c++11', '-Wall', '-Wextra', '-Werror', *flags, '-I', BUILD / 'generated/include',
-                           '-I', BUILD / 'generated', folder / 'main.cpp', '-o', folder / 'main', BUILD / 'lib/libquoll.a',
+    done = subprocess.run(['c++', '-std=c++11', '-Wall', '-Wextra', '-Werror', *flags, '-I', ROOT / 'include',
+                           '-I', BUILD / 'generated/public', folder / 'main.cpp', '-o', folder / 'main', BUILD / 'lib/libquoll.a',
                            '-pthread'], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / 'main'

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "common/model_files.h"
+#include "common/model_inputs.h"
 #include "common/npy.h"
 #include "common/process.h"
 #include "common/run_options.h"
@@ -210,12 +211,20 @@ DeployStatus ModelDeployment::check_outputs() {
 
 // Writes the inputs' arrays; *inputs are the options that name them.
 DeployStatus ModelDeployment::make_arrays(std::vector<std::string>* inputs) {
+    Model model;
+    if (load_model_files(path(model_.tag + ".param"), "", &model))
+        return fail(model_.place + "models." + model_.tag);
+    const std::vector<ModelInput> specs = inputs_of(model);
     for (size_t i = 0; i < model_.inputs.size(); i++) {
         const std::string file = path("in" + std::to_string(i) + ".npy");
         Mat blob;
         std::string why;
+        // As the converted model's Input says, if it does.
+        const auto spec = std::find_if(specs.begin(), specs.end(), [&](const ModelInput& input) {
+            return input.name == model_.inputs[i].name && input.array.said();
+        });
         if (make_blob(model_.inputs[i], shapes_[i], (unsigned)i + 1, &blob, &why) ||
-            write_npy(file, blob))
+            (spec == specs.end() ? write_npy(file, blob) : write_npy(file, spec->array, blob)))
             return fail_at(model_.inputs[i], "validation_inputs_data: " + why);
         inputs->insert(inputs->end(), {"-i", model_.inputs[i].name + "=" + file});
     }
