@@ -108,7 +108,7 @@ VkResult Replay::record(const Program& program) {
     const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     result = vk.BeginCommandBuffer(commands_, &begin);
     if (result != VK_SUCCESS) return result;
-    const VkPipelineStageFlagBits stage = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT;
+    const VkPipelineStageFlagBits stage = VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
     if (queries_) {
         vk.CmdResetQueryPool(commands_, queries_, 0, query_count_);
         vk.CmdWriteTimestamp(commands_, stage, queries_, 0);

@@ -35,7 +35,7 @@ int RunOptions::apply(Option* opt, std::string* why) const {
         *why = "--isa " + isa + ": not a level of this architecture";
         return -1;
     }
-    if (gpu >= get_gpu_count()) {
+    if (gpu >= 0 && gpu >= get_gpu_count()) {
         *why = "--gpu " + std::to_string(gpu) + ": ";
         *why += get_gpu_count() ? "the last Vulkan device here is " +
                                       std::to_string(get_gpu_count() - 1)

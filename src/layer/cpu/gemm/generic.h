@@ -18,8 +18,9 @@ static_assert(kTileRows <= kGemmMaxRows, "GemmKernels has no room for such a til
 // Rows of A are addressed as one pointer for three rows, which on x86 are p, p + row, p + 2 row.
 constexpr size_t kRowsPerPointer = 3;
 
+// Not inlined: in the loop over tiles it takes 1.4 times as long (gcc 12, AVX-512).
 template <size_t vectors, size_t rows>
-QUOLL_INLINE void gemm_one_tile(const GemmTile& t) {
+__attribute__((noinline)) void gemm_one_tile(const GemmTile& t) {
     using V = s::vecf<s::kLanes>;
     constexpr size_t columns = vectors * s::kLanes;
     constexpr size_t pointers = (rows + kRowsPerPointer - 1) / kRowsPerPointer;
@@ -82,6 +83,7 @@ QUOLL_INLINE void gemm_one_tile(const GemmTile& t) {
 
 template <size_t vectors, size_t rows>
 void gemm_tile(const GemmTile& t) {
+    if (t.more == 0) return gemm_one_tile<vectors, rows>(t);
     GemmTile tile = t;
     for (;; tile.more--) {
         gemm_one_tile<vectors, rows>(tile);
