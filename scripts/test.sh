@@ -99,9 +99,10 @@ suite 'ONNX graphs' "${pytest[@]}" tests/onnx
 suite 'models of PyPI packages' build/venv/bin/python tests/onnx/pypi_models.py --small --no-times
 
 if step 'build for aarch64' scripts/build.sh aarch64 -DQUOLL_WERROR=ON; then
-    # How threads share work does not depend on the processor, and takes an emulated one too long.
-    emulate cortex-a53 'scalar neon' '^test_threads$'
+    # How threads share work and how plans are cut do not depend on the processor, and take an emulated one too long.
+    plans='^test_threads$|^test_backend$|^test_layouts$'
+    emulate cortex-a53 'scalar neon' "$plans"
     # Operators run the same kernels on every aarch64 processor, so once is enough.
-    emulate max 'asimdhp i8mm sve2' '^layer[.]|^test_threads$'
+    emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans"
 fi
 finish
