@@ -238,7 +238,11 @@ int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
     }
     std::lock_guard<std::mutex> lock(lock_);
     Mat& packed = packed_[(int)plan->algorithm];
-    if (packed.empty()) QUOLL_RETURN_IF_ERROR(pack_weights(plan->algorithm, shape, &packed));
+    if (packed.empty()) {
+        Mat made;  // kept when it is whole: memory may end on the way
+        QUOLL_RETURN_IF_ERROR(pack_weights(plan->algorithm, shape, &made));
+        packed = made;
+    }
     plan->weights = packed;
     return kOk;
 }

@@ -276,11 +276,18 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     return status == kUnsuitable ? forward_repacked(bottom_blob, pack_, top_blob, opt) : status;
 }
 
-void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
-                                           const Option&, std::vector<BlobLayout>* out) const {
+void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan,
+                                           const std::vector<BlobLayout>& in, const Option& opt,
+                                           std::vector<BlobLayout>* out) const {
     if (dynamic_weight || in.size() != 1) return;
     int& pack = (*out)[0].elempack;
     const bool flat = is_flat_input(*this, in[0].shape);
+    ConvGeometry g;
+    if (groups_.created() && plan && !flat &&
+        convolution_geometry(*this, *this, {in[0].shape}, &g) == kOk) {
+        const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
+        (*out)[0].shape.dtype = groups_.made_type(p, *this, g, in[0].shape.dtype, opt);
+    }
     if (groups_.created())
         pack = groups_.out_pack();
     else if (int8_groups_.created())
