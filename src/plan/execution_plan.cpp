@@ -236,7 +236,8 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
         for (int id : layer.tops) read(id);  // optional inputs are absent
     } else if (as_select(layer) || as_loop(graph_, layer)) {
         set_outputs(layer, {});
-        regions_.add({segment_->end, plan_.order_[segment_->end], {}, {}});
+        if (!graph_.backends.empty())
+            regions_.add({segment_->end, plan_.order_[segment_->end], {}, {}});
     } else {
         for (int id : layer.bottoms)
             if (known_[id].state == kUnknown) return false;

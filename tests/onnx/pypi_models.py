@@ -140,8 +140,8 @@ def difference(have, want):
         return float('inf')
     if not finite.any():
         return 0.
-    if want.dtype.kind != 'f':  # ties may fall the other way
-        return float((a != b).mean()) * 0.01
+    if want.dtype.kind != 'f':  # ties may fall the other way: 1 in 100 is as 1e-3 of the range
+        return float((a != b).mean()) * 0.1
     spread = max(float(np.ptp(b[finite])), float(np.abs(b[finite]).max()), 1e-3)
     return float(np.abs(a - b)[finite].max()) / spread
 
@@ -174,9 +174,6 @@ def judge(row, path, inputs, want):
     plain = ort.InferenceSession(str(path), options, providers=['CPUExecutionProvider']).run(list(want), inputs)
     moved = max((difference(a, want[n]) for n, a in zip(want, plain)), default=0.)
     row.failed = row.error > 2 * moved
-    if row.failed and row.error < 0.25 and b'DynamicQuantizeLSTM' in path.read_bytes():
-        row.failed, row.note = False, 'its LSTM is computed in floats, by ONNX Runtime in bytes'
-        return
     row.note = 'wrong' if row.failed else f'without its optimisations ONNX Runtime differs by {moved:.1e}'
 
 

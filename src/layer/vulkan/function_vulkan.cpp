@@ -19,7 +19,7 @@
 #include "layer/elementwise/power.h"
 #include "layer/elementwise/tensorunary.h"
 #include "layer/elementwise/unaryop.h"
-#include "layer/vulkan/vulkan_layer.h"
+#include "layer/vulkan/valuewise_vulkan.h"
 
 namespace quoll {
 
@@ -42,30 +42,6 @@ enum FunctionType {
 struct Function {
     int type;
     float a, b, c;
-};
-
-class FunctionVulkan : public VulkanLayer {
-public:
-    explicit FunctionVulkan(const Function& f) : f_(f) {}
-    bool supports(const Shapes& in, const Shapes& out) const override {
-        return in.size() == 1 && out.size() == 1;
-    }
-    void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
-                        Layouts* out) const override {
-        follow_layout(0, in_shapes, out_shapes, in, out);
-    }
-    int record(Recorder& r, const Values& in, const Values& out) const override {
-        const Rows from = rows_of(in[0]), to = rows_of(out[0]);
-        const uint32_t count = to.count * to.vectors();
-        r.dispatch_linear(Shader::function, {f_.type}, {r.read(in[0]), r.write(out[0])},
-                          {count, to.vectors(), to.length, in[0].first / 4, from.pitch / 4,
-                           out[0].first / 4, to.pitch / 4, f_.a, f_.b, f_.c},
-                          count);
-        return kOk;
-    }
-
-private:
-    const Function f_;
 };
 
 // Those that keep the type of floats.
@@ -111,7 +87,8 @@ bool function_of(const Layer& layer, Function* f) {
 
 int make_function_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     Function f;
-    if (function_of(layer, &f)) made->reset(new FunctionVulkan(f));
+    if (function_of(layer, &f))
+        made->reset(new ValuewiseVulkan(Shader::function, f.type, {f.a, f.b, f.c}));
     return kOk;
 }
 
