@@ -3,7 +3,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${PROJECT_BINARY_DIR}/generated/public/quoll
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${QUOLL_GENERATED_DIR}/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set_target_properties(quoll_static PROPERTIES EXPORT_NAME quoll)
