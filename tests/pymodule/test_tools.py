@@ -72,3 +72,23 @@ def test_readme_example(monkeypatch):
     names = {}
     exec(compile(block, 'README.md', 'exec'), names)
     assert names['scores'].argmax() == int((ROOT / 'models/digits/sheet_labels.txt').read_text().split()[0])
+
+
+def test_getting_started_page(tmp_path, monkeypatch):
+    """The Python block of docs/getting-started.md, as it stands, with files of its names."""
+    import os
+    import re
+    import shutil
+    from conftest import ROOT
+    pytest.importorskip('PIL')
+    if not os.environ.get('QUOLL_DATA'):
+        pytest.skip('QUOLL_DATA is not set')
+    data = os.environ['QUOLL_DATA']
+    for path in (f'{data}/models/fastestdet/FastestDet.param', f'{data}/models/fastestdet/FastestDet.bin', f'{data}/images/street.jpg'):
+        shutil.copy(path, tmp_path)
+    block, = re.findall(r'```python\n(.*?)```', (ROOT / 'docs/getting-started.md').read_text(), re.S)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(compile(block, 'getting-started.md', 'exec'), names)
+    assert {int(names['kinds'][i]) for i in names['kept']} & {0, 2, 5, 7}  # people, cars, buses, trucks
+    assert quoll.imread(tmp_path / 'boxes.png').shape == names['photo'].shape
