@@ -1,0 +1,7 @@
+#ifndef NCNN_COMMAND_H
+#define NCNN_COMMAND_H
+
+#include "mat.h"
+#include "platform.h"
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef NCNN_PIPELINECACHE_H
+#define NCNN_PIPELINECACHE_H
+
+#include "platform.h"
+
+#endif
