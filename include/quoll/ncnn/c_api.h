@@ -153,6 +153,7 @@ typedef quoll_layer_destroyer_t ncnn_layer_destroyer_t;
 #define ncnn_mat_get_elemsize quoll_mat_get_elemsize
 #define ncnn_mat_get_h quoll_mat_get_h
 #define ncnn_mat_get_n quoll_mat_get_n
+#define ncnn_mat_get_w quoll_mat_get_w
 #define ncnn_mat_get_nstep quoll_mat_get_nstep
 #define ncnn_mat_reshape_1d quoll_mat_reshape_1d
 #define ncnn_mat_reshape_2d quoll_mat_reshape_2d
