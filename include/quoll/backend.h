@@ -24,7 +24,10 @@ struct RegionValue {
     // number of steps for those that are downloaded.
     int made = -1, last_read = -1;
     bool is_downloaded = false;
-    bool is_uploaded() const { return made < 0; }
+    // The value of a MemoryData (its dtype may be another), for back ends that keep those; as long
+    // as the Net has its model.
+    const Mat* constant = nullptr;
+    bool is_uploaded() const { return made < 0 && !constant; }
 };
 
 struct RegionStep {
@@ -78,6 +81,8 @@ public:
     // Answers may differ from the CPU's by rounding only.
     virtual bool supports(const Layer& layer, const std::vector<Shape>& inputs,
                           const std::vector<Shape>& outputs) const = 0;
+    // Whether compile() takes RegionValue::constant; else constants are uploaded with each run.
+    virtual bool keeps_constants() const;
     // Whether the region is worth its uploads and downloads; else the CPU runs it.
     virtual bool is_profitable(const Region& region) const = 0;
     // Null, after a message, if it cannot: out of device memory, device lost.

@@ -23,4 +23,6 @@ int CompiledRegion::record(const std::vector<VkMat>&, std::vector<VkMat>*, VkCom
 
 Backend::~Backend() {}
 
+bool Backend::keeps_constants() const { return false; }
+
 }  // namespace quoll
