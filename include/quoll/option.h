@@ -1,10 +1,12 @@
-// How a Net runs. Names are ncnn's; a field is here only if it is honoured.
+// How a Net runs. Names are ncnn's; all are honoured but those of the last group.
 #ifndef QUOLL_OPTION_H
 #define QUOLL_OPTION_H
 
 namespace quoll {
 
 class Allocator;
+class PipelineCache;
+class VkAllocator;
 
 class Option {
 public:
@@ -41,6 +43,13 @@ public:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
     // warning.
     bool use_vulkan_compute;
+    // Memory on the device for what Extractor and VkCompute make in VkMats, and of the host for
+    // copies from and to it (quoll/vkmat.h); null: the device's own.
+    VkAllocator* blob_vkallocator;
+    VkAllocator* staging_vkallocator;
+    // What does not fit into the device's memory runs on the CPU, after a warning: the whole net if
+    // its weights do not. Else that is an error.
+    bool vulkan_fallback;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
     // 3x3 convolutions may use Winograd's algorithm, which rounds differently.
@@ -58,6 +67,23 @@ public:
     bool check_finite;
     // Denormals are zero while layers run: bit 0 as operands (DAZ), bit 1 as results (FTZ).
     int flush_denormals;
+
+    // ncnn's fields that change nothing here, so that its programs compile. Blobs on the device
+    // are f16 with use_fp16_storage alone; how they are packed, and what of the device shaders use,
+    // the back end decides. Pipelines are kept by the device: a PipelineCache (quoll/gpu.h) loads
+    // and saves them whether or not it is named here.
+    PipelineCache* pipeline_cache;
+    VkAllocator* workspace_vkallocator;
+    bool use_fp16_packed;
+    bool use_fp16_uniform;
+    bool use_bf16_packed;
+    bool use_int8_packed;
+    bool use_int8_storage;
+    bool use_int8_arithmetic;
+    bool use_int8_uniform;
+    bool use_subgroup_ops;
+    bool use_shader_local_memory;
+    bool use_tensor_storage;
 };
 
 }  // namespace quoll

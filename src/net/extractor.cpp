@@ -3,6 +3,7 @@
 #include "layer/control/memorydata.h"
 #include "net/net_private.h"
 #include "plan/executor.h"
+#include "quoll/command.h"
 #include "quoll/cpu.h"
 #include "quoll/log.h"
 #include "runtime/exceptions.h"
@@ -26,8 +27,13 @@ struct Extractor::Private {
     template <class From>
     static Private* make(const From& from);
     int check_blob(int index, const char* what) const;
+    int blob_of_name(const char* name, const char* what) const;
+    int check_input(int index) const;
     int input(int index, const Mat& in);
+    int input(int index, const VkMat& in);
+    int compute(int* index, VkCompute* commands);
     int extract(int index, Mat& feat, int type);
+    int extract(int index, VkMat& feat, VkCompute& commands);
 };
 
 Extractor Net::create_extractor() const { return Extractor(this); }
@@ -70,7 +76,12 @@ void Extractor::set_blob_allocator(Allocator* allocator) {
 void Extractor::set_workspace_allocator(Allocator* allocator) {
     if (d) d->run.opt.workspace_allocator = allocator ? allocator : &d->buffers->pool;
 }
-
+void Extractor::set_blob_vkallocator(VkAllocator* allocator) {
+    if (d) d->run.opt.blob_vkallocator = allocator;
+}
+void Extractor::set_staging_vkallocator(VkAllocator* allocator) {
+    if (d) d->run.opt.staging_vkallocator = allocator;
+}
 void Extractor::set_layer_observer(LayerObserver* observer) {
     if (d) d->run.observer = observer;
 }
@@ -101,10 +112,15 @@ int Extractor::Private::check_blob(int index, const char* what) const {
     return kError;
 }
 
+// Negative, after a message, if there is none.
+int Extractor::Private::blob_of_name(const char* name, const char* what) const {
+    QUOLL_RETURN_IF_ERROR(net->d->weights_loaded ? 0 : check_blob(0, what));
+    return net->find_blob_index_by_name(name);
+}
+
 int Extractor::input(const char* blob_name, const Mat& in) {
     if (!d) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "input"));
-    const int index = d->net->find_blob_index_by_name(blob_name);
+    const int index = d->blob_of_name(blob_name, "input");
     return index < 0 ? (int)kError : input(index, in);
 }
 
@@ -112,31 +128,63 @@ int Extractor::input(int index, const Mat& in) {
     return d ? d->input(index, in) : (int)kOutOfMemory;
 }
 
-int Extractor::Private::input(int index, const Mat& in) {
+int Extractor::input(const char* blob_name, const VkMat& in) {
+    if (!d) return kOutOfMemory;
+    const int index = d->blob_of_name(blob_name, "input");
+    return index < 0 ? (int)kError : input(index, in);
+}
+
+int Extractor::input(int index, const VkMat& in) {
+    if (!d) return kOutOfMemory;
+    return catch_no_memory("Extractor", [&] { return d->input(index, in); });
+}
+
+int Extractor::Private::check_input(int index) const {
     QUOLL_RETURN_IF_ERROR(check_blob(index, "input"));
-    const char* name = net->d->blobs[index].name.c_str();
+    if (!extracted) return kOk;
+    QUOLL_LOGE(
+        "[Extractor] input '%s' (%d): this Extractor has already run; create a new one for the "
+        "next image, or call clear()",
+        net->d->blobs[index].name.c_str(), index);
+    return kError;
+}
+
+int Extractor::Private::input(int index, const Mat& in) {
+    QUOLL_RETURN_IF_ERROR(check_input(index));
     // One with an axis of size 0 has no values, but sizes.
     if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
-        QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty", name, index);
+        QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty",
+                   net->d->blobs[index].name.c_str(), index);
         return kError;
     }
-    if (extracted) {
-        QUOLL_LOGE(
-            "[Extractor] input '%s' (%d): this Extractor has already run; create a new one for the "
-            "next image, or call clear()",
-            name, index);
-        return kError;
-    }
+    run.device_blobs.erase(index);
     run.blobs[index] = in;
+    run.is_input[index] = 1;
+    return kOk;
+}
+
+int Extractor::Private::input(int index, const VkMat& in) {
+    QUOLL_RETURN_IF_ERROR(check_input(index));
+    if (in.empty()) {
+        QUOLL_LOGE("[Extractor] input '%s' (%d): the VkMat is empty",
+                   net->d->blobs[index].name.c_str(), index);
+        return kError;
+    }
+    run.set_device_blob(index, in);
     run.is_input[index] = 1;
     return kOk;
 }
 
 int Extractor::extract(const char* blob_name, Mat& feat, int type) {
     if (!d) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "extract"));
-    const int index = d->net->find_blob_index_by_name(blob_name);
+    const int index = d->blob_of_name(blob_name, "extract");
     return index < 0 ? (int)kError : extract(index, feat, type);
+}
+
+int Extractor::extract(const char* blob_name, VkMat& feat, VkCompute& cmd) {
+    if (!d) return kOutOfMemory;
+    const int index = d->blob_of_name(blob_name, "extract");
+    return index < 0 ? (int)kError : extract(index, feat, cmd);
 }
 
 // Denormals slow kernels down by two orders of magnitude: flushed while layers run. Workers take
@@ -183,16 +231,46 @@ int Extractor::extract(int index, Mat& feat, int type) {
     return catch_no_memory("Extractor", [&] { return d->extract(index, feat, type); });
 }
 
-int Extractor::Private::extract(int index, Mat& feat, int type) {
+int Extractor::extract(int index, VkMat& feat, VkCompute& cmd) {
+    if (!d) return kOutOfMemory;
+    return catch_no_memory("Extractor", [&] { return d->extract(index, feat, cmd); });
+}
+
+int Extractor::Private::compute(int* blob, VkCompute* commands) {
     // A blob that was left out because it equals another.
-    if (index >= 0 && (size_t)index < net->d->alias.size() && net->d->alias[index] >= 0)
-        index = net->d->alias[index];
-    QUOLL_RETURN_IF_ERROR(check_blob(index, "extract"));
+    if (*blob >= 0 && (size_t)*blob < net->d->alias.size() && net->d->alias[*blob] >= 0)
+        *blob = net->d->alias[*blob];
+    QUOLL_RETURN_IF_ERROR(check_blob(*blob, "extract"));
     extracted = true;
-    if (run.blobs[index].dims == 0) {
-        DenormalGuard guard(run.opt);
-        set_kmp_blocktime(run.opt.openmp_blocktime);
-        QUOLL_RETURN_IF_ERROR(run.run(index));
+    if (run.blobs[*blob].dims != 0) return kOk;
+    DenormalGuard guard(run.opt);
+    set_kmp_blocktime(run.opt.openmp_blocktime);
+    run.commands = commands;
+    const int status = run.run(*blob);
+    run.commands = nullptr;
+    return status;
+}
+
+int Extractor::Private::extract(int index, VkMat& feat, VkCompute& commands) {
+    QUOLL_RETURN_IF_ERROR(compute(&index, &commands));
+    const auto made = run.device_blobs.find(index);
+    if (made != run.device_blobs.end()) {
+        feat = made->second;
+        return kOk;
+    }
+    return commands.record_upload(run.blobs[index], feat, run.opt);
+}
+
+int Extractor::Private::extract(int index, Mat& feat, int type) {
+    if (run.device_blobs.empty()) {
+        QUOLL_RETURN_IF_ERROR(compute(&index, nullptr));
+    } else {
+        VkCompute commands(run.device_blobs.begin()->second.allocator->vkdev);
+        QUOLL_RETURN_IF_ERROR(compute(&index, &commands));
+        run.commands = &commands;
+        const int status = run.fetch(index);
+        run.commands = nullptr;
+        QUOLL_RETURN_IF_ERROR(status);
     }
     Mat blob = run.blobs[index];
     if (blob.empty()) {  // as a detection layer that found nothing
