@@ -25,6 +25,10 @@ class Backend;
 class DataReader;
 class Extractor;
 class LayerPlan;
+class VkAllocator;
+class VkCompute;
+class VkMat;
+class VulkanDevice;
 struct StepLayout;
 
 // In a binary param, the type index of a custom layer has this bit set.
@@ -52,13 +56,16 @@ public:
     // The position of a type among the layers that were registered, -1 if it is not there.
     virtual int custom_layer_to_index(const char* type);
 
-    // Another back end (quoll/backend.h), asked behind those that were added before it; the CPU runs
-    // what none of them supports. One object serves one Net. To be called before load_model; stays
-    // when the Net is cleared. The interface is not yet a stable one.
+    // Another back end (quoll/backend.h), asked behind those that were added before it; the CPU
+    // runs what none of them supports. One object serves one Net. To be called before load_model;
+    // stays when the Net is cleared. The interface is not yet a stable one.
     void add_backend(const std::shared_ptr<Backend>& backend);
     // The device, as quoll/gpu.h numbers them, for Option::use_vulkan_compute; by default that of
     // get_default_gpu_index(). To be called before load_model.
     void set_vulkan_device(int device_index);
+    void set_vulkan_device(const VulkanDevice* vkdev);
+    // That device of get_gpu_device(); null if there is none.
+    const VulkanDevice* vulkan_device() const;
 
     // The graph. Text form: from a reader, a file at its current position (which stays right behind
     // the model, so that several can follow one another), a path, or a string.
@@ -185,6 +192,9 @@ public:
     void set_num_threads(int num_threads);
     void set_blob_allocator(Allocator* allocator);
     void set_workspace_allocator(Allocator* allocator);
+    // For VkMats; null, the default: the device's own.
+    void set_blob_vkallocator(VkAllocator* allocator);
+    void set_staging_vkallocator(VkAllocator* allocator);
     // Told of every layer that runs from now on; null, the default: nobody, at no cost.
     void set_layer_observer(LayerObserver* observer);
 
@@ -198,6 +208,16 @@ public:
     // size that nobody else refers to is written over; any other becomes a new one.
     int extract(const char* blob_name, Mat& feat, int type = 0);
     int extract(int blob_index, Mat& feat, int type = 0);
+
+    // Blobs in the memory of a device (quoll/command.h): what one net leaves there another reads,
+    // and nothing goes through the host but what layers without a form on the device read or make.
+    // `feat` holds its values once `cmd` has run, which may still be recording what `in` will hold.
+    // An Extractor with such an input may also be asked for a Mat; what makes `in` must have run
+    // then. feat is of the type that the net keeps blobs as (f16 with use_fp16_storage).
+    int input(const char* blob_name, const VkMat& in);
+    int input(int blob_index, const VkMat& in);
+    int extract(const char* blob_name, VkMat& feat, VkCompute& cmd);
+    int extract(int blob_index, VkMat& feat, VkCompute& cmd);
 
 private:
     friend class Net;

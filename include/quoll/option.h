@@ -1,11 +1,12 @@
-// How a Net runs. Names are ncnn's. The last group is there for programs that set it: ncnn's
-// choices that this engine does not have to be asked about.
+// How a Net runs. Names are ncnn's; all are honoured but those of the last group.
 #ifndef QUOLL_OPTION_H
 #define QUOLL_OPTION_H
 
 namespace quoll {
 
 class Allocator;
+class PipelineCache;
+class VkAllocator;
 
 class Option {
 public:
@@ -42,6 +43,13 @@ public:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
     // warning.
     bool use_vulkan_compute;
+    // Memory on the device for what Extractor and VkCompute make in VkMats, and of the host for
+    // copies from and to it (quoll/vkmat.h); null: the device's own.
+    VkAllocator* blob_vkallocator;
+    VkAllocator* staging_vkallocator;
+    // What does not fit into the device's memory runs on the CPU, after a warning: the whole net if
+    // its weights do not. Else that is an error.
+    bool vulkan_fallback;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
     // 3x3 convolutions may use Winograd's algorithm, which rounds differently: by tiles of 2, 4 or 6
@@ -67,8 +75,13 @@ public:
     // Net keeps from run to run; otherwise from the system.
     bool use_local_pool_allocator;
 
-    // Accepted, without effect. Files are mapped wherever they can be, int8 models run in int8,
-    // kernels are chosen by the processor.
+    // ncnn's fields that change nothing here, so that its programs compile. Blobs on the device
+    // are f16 with use_fp16_storage alone; how they are packed, and what of the device shaders use,
+    // the back end decides. Pipelines are kept by the device: a PipelineCache (quoll/gpu.h) loads
+    // and saves them whether or not it is named here. Files are mapped wherever they can be, int8
+    // models run in int8, kernels are chosen by the processor.
+    PipelineCache* pipeline_cache;
+    VkAllocator* workspace_vkallocator;
     bool use_sgemm_convolution;
     bool use_int8_inference;
     bool use_int8_packed, use_int8_storage, use_int8_arithmetic;

@@ -12,6 +12,7 @@
 #include "net/unfused.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
+#include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "runtime/exceptions.h"
 #include "runtime/file_format.h"
@@ -139,6 +140,13 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt, LayerDestro
 
 void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
 void Net::set_vulkan_device(int device_index) { d->vulkan_device = device_index; }
+void Net::set_vulkan_device(const VulkanDevice* vkdev) {
+    d->vulkan_device = vkdev ? vkdev->device_index() : -1;
+}
+const VulkanDevice* Net::vulkan_device() const {
+    const int index = d->vulkan_device >= 0 ? d->vulkan_device : get_default_gpu_index();
+    return index < 0 ? nullptr : get_gpu_device(index);
+}
 
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <memory>
 
-#include "runtime/exceptions.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
@@ -20,9 +19,10 @@
 #include "quoll/datawriter.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 #include "runtime/log_mute.h"
-#include "runtime/weights_id.h"
 #include "runtime/thread_pool.h"
+#include "runtime/weights_id.h"
 
 namespace quoll {
 
@@ -325,10 +325,21 @@ void Net::Private::add_vulkan(const Option& opt) {
 
 int Net::Private::prepare_backends(const Option& opt) {
     if (opt.use_vulkan_compute && !opt.use_reference_layers) add_vulkan(opt);
-    for (const std::shared_ptr<Backend>& backend : backends)
-        for (const Layer* layer : layers)
-            if (layer->typeindex >= 0 && !is_folded(*layer))
-                QUOLL_RETURN_IF_ERROR(backend->prepare(*layer, opt));
+    for (size_t i = 0; i < backends.size(); i++) {
+        const int status = prepare_backend(*backends[i], opt);
+        if (status == kOk) continue;
+        if (status != kOutOfMemory || !opt.vulkan_fallback || backends[i] != vulkan) return status;
+        QUOLL_LOGW("vulkan_fallback: the weights do not fit, the CPU runs the net");
+        vulkan.reset();
+        backends.erase(backends.begin() + (std::ptrdiff_t)i--);
+    }
+    return kOk;
+}
+
+int Net::Private::prepare_backend(Backend& backend, const Option& opt) const {
+    for (const Layer* layer : layers)
+        if (layer->typeindex >= 0 && !is_folded(*layer))
+            QUOLL_RETURN_IF_ERROR(backend.prepare(*layer, opt));
     return kOk;
 }
 

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "plan/execution_plan.h"
 #include "graph/shared_weights.h"
+#include "plan/execution_plan.h"
 #include "plan/run_buffers.h"
 #include "quoll/datareader.h"
 #include "quoll/net.h"
@@ -66,7 +66,7 @@ struct Net::Private : NetGraph {
     std::vector<int> alias;
     int vulkan_device = -1;           // -1: the default one
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
-    WeightsId weights_id;                                   // of those that the param asks for
+    WeightsId weights_id;             // of those that the param asks for
     std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     bool weights_loaded = false;
     bool without_weights = false;  // weights_loaded because there are none to load
@@ -123,6 +123,7 @@ struct Net::Private : NetGraph {
     void infer_missing_hints();
     void add_vulkan(const Option& opt);
     int prepare_backends(const Option& opt);
+    int prepare_backend(Backend& backend, const Option& opt) const;
     int create_pipelines(const Option& opt);
     void clear();
 };

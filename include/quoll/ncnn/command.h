@@ -3,5 +3,6 @@
 
 #include "mat.h"
 #include "platform.h"
+#include "quoll/command.h"
 
 #endif

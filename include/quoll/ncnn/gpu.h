@@ -4,5 +4,6 @@
 #include "mat.h"
 #include "platform.h"
 #include "quoll/gpu.h"
+#include "quoll/vkmat.h"
 
 #endif
