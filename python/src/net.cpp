@@ -181,7 +181,7 @@ Port port_of(const Net& net, int blob, bool is_input) {
     const Blob& b = net.blobs()[(size_t)blob];
     const Layer& layer = *net.layers()[(size_t)b.producer];
     Port port{blob, b.name, std::nullopt, "", TensorSpec()};
-    Shape shape = b.shape;
+    Shape shape = b.shape.logical_shape();
     std::vector<Shape> tops;
     if (is_input && shape.dims == 0 && layer.infer_shapes({}, tops) == quoll::kOk && !tops.empty()) shape = tops[0];
     if (shape.dims != 0) {
@@ -236,14 +236,7 @@ void bind_graph(nb::module_& m) {
         .def_rw("name", &Blob::name)
         .def_rw("producer", &Blob::producer, "Index of the layer that makes it.")
         .def_rw("consumer", &Blob::consumer, "Index of the last layer that reads it, -1: none.")
-        .def_prop_rw("shape",
-                     [](const Blob& b) {
-                         quoll::Mat m;
-                         m.dims = b.shape.dims, m.w = b.shape.w, m.h = b.shape.h, m.d = b.shape.d, m.c = b.shape.c, m.n = b.shape.n;
-                         m.dtype = b.shape.dtype, m.elempack = 1, m.elemsize = quoll::dtype_size(b.shape.dtype);
-                         return m;
-                     },
-                     [](Blob& b, const quoll::Mat& m) { b.shape = m.logical_shape(); }, "The size that the param file says, as a Mat without values.");
+        .def_rw("shape", &Blob::shape, "The size that the param file says, as a Mat without values.");
 }
 
 }  // namespace

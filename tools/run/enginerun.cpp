@@ -18,6 +18,7 @@
 #include "onnx/load_onnx.h"
 #include "quoll/datareader.h"
 #include "quoll/net.h"
+#include "runtime/log_mute.h"
 
 using namespace quoll;
 
@@ -143,8 +144,9 @@ bool find_ports(const Net& net, const std::vector<std::string>& texts, std::vect
 
 // The sizes of all blobs, as far as they follow from those of the inputs.
 std::vector<Shape> known_sizes(const Net& net) {
+    const LogMute mute;  // a rule that refuses says so when the net runs
     std::vector<Shape> sizes(net.blobs().size());
-    for (size_t i = 0; i < sizes.size(); i++) sizes[i] = net.blobs()[i].shape;
+    for (size_t i = 0; i < sizes.size(); i++) sizes[i] = net.blobs()[i].shape.logical_shape();
     for (int blob : net.input_indexes()) sizes[blob] = input_shape(net, blob);
     for (bool more = true; more;) {  // layers stand in any order
         more = false;
