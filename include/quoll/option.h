@@ -41,6 +41,9 @@ public:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
     // warning.
     bool use_vulkan_compute;
+    // With use_fp16_storage a GPU may multiply on its matrix units (VK_KHR_cooperative_matrix): f16
+    // factors, as blobs and weights are stored anyway, and fp32 sums. fp32 blobs never are.
+    bool use_cooperative_matrix;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
     // 3x3 convolutions may use Winograd's algorithm, which rounds differently.

@@ -53,6 +53,12 @@ size_t Program::add_download(size_t bytes, size_t alignment) {
     return offset;
 }
 
+size_t Program::add_counters(size_t bytes, size_t alignment) {
+    const size_t offset = align_up(counter_bytes, alignment);
+    counter_bytes = offset + bytes;
+    return offset;
+}
+
 void Program::place_blocks(size_t alignment) {
     for (size_t i = 0; i < dispatches.size(); i++) {
         for (const Binding& binding : dispatches[i].bindings) {

@@ -11,7 +11,7 @@ namespace quoll {
 
 // A range of a buffer that a dispatch sees as one storage buffer.
 struct Binding {
-    enum Where { kBlock, kUpload, kDownload, kFixed };
+    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters };
     Where where = kFixed;
     int block = -1;                    // kBlock: of the program
     VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
@@ -40,12 +40,14 @@ public:
     // Places in the staging buffers; multiples of the device's alignment.
     size_t add_upload(size_t bytes, size_t alignment);
     size_t add_download(size_t bytes, size_t alignment);
+    // Counters that are 0 when a replay is made, and that dispatches leave at 0.
+    size_t add_counters(size_t bytes, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
     // Places the blocks, finds the barriers and makes the pipelines.
     int finish(const GpuDevice& device, int threads);
 
     std::vector<Dispatch> dispatches;
-    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0;
+    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0;
 
 private:
     struct Block {

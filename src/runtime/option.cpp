@@ -15,6 +15,7 @@ Option::Option()
       use_fp32_split(6),
       use_fp16_arithmetic(false),
       use_vulkan_compute(false),
+      use_cooperative_matrix(true),
       use_packing_layout(true),
       use_winograd_convolution(true),
       use_graph_fusion(true),
