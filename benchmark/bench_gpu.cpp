@@ -166,7 +166,7 @@ int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Be
     const Region& region = backend.regions[index];
     const std::vector<Mat> uploads = uploads_of(region);
     for (const ConvTile& tile : conv_tiles(matrix)) {
-        for (int splits : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
+        for (int splits : {1, 2, 3, 4, 6, 8, 12, 16}) {
             const ConvTiling tiling = {tile, splits};
             force_tiling(&tiling);
             Option opt;

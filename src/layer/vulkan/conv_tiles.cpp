@@ -12,20 +12,37 @@ const int kProcessors = 16;
 ConvTiling forced;
 bool is_forced = false;
 
+// Tiles of conv_matrix.comp. What follows about them was fitted to `bench_gpu --fp16 --sweep` on an
+// H200. kLarge is for products that fill the device.
+const ConvTile kLarge = {32, 64, 64, 2, 2, 1, 2};
+const double kLargeMacs = 3e8;
+struct SmallTile {
+    ConvTile tile;
+    int resident;  // groups that run on a processor at a time
+    double step;   // us
+};
+const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
+                            {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
+// us: for parts to be added up at all, and for each of them.
+const double kJoin = 1.8, kPart = 0.08;
+const int kMostSplits = 16;
+
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+// us beside a dispatch by itself.
+double cost(const SmallTile& small, int tiles, int steps, int splits, int processors) {
+    const int rounds = ceil_div(tiles * splits, small.resident * processors);
+    return rounds * ceil_div(steps, splits) * small.step +
+           (splits > 1 ? kJoin + kPart * splits : 0.);
+}
 
 }  // namespace
 
 const std::vector<ConvTile>& conv_tiles(bool matrix) {
     static const std::vector<ConvTile> tiled = {{32, 32, 16, 4, 1, 1, 1}, {64, 64, 16, 8, 2, 1, 1}};
     static const std::vector<ConvTile> matrices = {
-        {32, 32, 64, 2, 2, 1, 2},  {32, 32, 64, 2, 2, 2, 2},  {32, 32, 64, 2, 2, 4, 2},
-        {32, 32, 128, 2, 2, 2, 2}, {32, 32, 128, 2, 2, 4, 2}, {32, 64, 64, 2, 2, 1, 2},
-        {32, 64, 64, 2, 2, 2, 2},  {32, 64, 64, 2, 4, 1, 2},  {32, 64, 64, 2, 2, 4, 2},
-        {32, 64, 128, 2, 2, 2, 1}, {32, 64, 128, 2, 2, 4, 1}, {64, 32, 64, 2, 2, 1, 2},
-        {64, 32, 64, 2, 2, 2, 2},  {64, 64, 64, 2, 2, 1, 2},  {64, 64, 64, 2, 2, 2, 2},
-        {64, 64, 64, 4, 2, 1, 2},  {64, 64, 32, 2, 2, 2, 2},  {128, 64, 32, 4, 2, 1, 2},
-        {128, 64, 32, 2, 2, 1, 2}, {128, 64, 64, 4, 2, 1, 1}, {64, 128, 32, 2, 4, 1, 2}};
+        kSmall[0].tile,           kSmall[1].tile,           kLarge,
+        {32, 32, 64, 2, 2, 1, 2}, {64, 64, 64, 2, 2, 1, 2}, {128, 64, 32, 4, 2, 1, 2}};
     return matrix ? matrices : tiled;
 }
 
@@ -35,16 +52,32 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
         return {forced.tile, std::min(forced.splits, stages)};
     }
     const int processors = features.processors ? (int)features.processors : kProcessors;
-    const std::vector<ConvTile>& all = conv_tiles(matrix);
-    const auto groups = [&](const ConvTile& t) {
+    const auto tiles = [&](const ConvTile& t) {
         return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
     };
-    const ConvTile& small = matrix ? all[p.columns <= 32 ? 12 : 6] : all[0];
-    const ConvTile& large = matrix ? all[17] : all[1];
-    if (groups(large) >= 2 * processors && p.columns > 32) return {large, 1};
-    const int stages = ceil_div(p.depth, small.depth);
-    const int splits = 2 * processors / std::max(1, groups(small));
-    return {small, std::max(1, std::min(std::min(splits, 16), stages / 2))};
+    const double macs = (double)p.rows * p.columns * p.depth * p.groups;
+    if (!matrix) {
+        const std::vector<ConvTile>& all = conv_tiles(false);
+        if (tiles(all[1]) >= 2 * processors && p.columns > 32) return {all[1], 1};
+        const int steps = ceil_div(p.depth, all[0].depth);
+        const int splits = 4 * processors / std::max(1, tiles(all[0]));
+        return {all[0], std::max(1, std::min(std::min(splits, 16), steps / 4))};
+    }
+    const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
+    if (fills || macs > kLargeMacs) {
+        const int splits = fills ? 1 : 3 * processors / std::max(1, tiles(kLarge));
+        return {kLarge, std::max(1, std::min(splits, ceil_div(p.depth, 4 * kLarge.depth)))};
+    }
+    ConvTiling best = {kSmall[0].tile, 1};
+    double least = 1e30;
+    for (const SmallTile& small : kSmall) {
+        const int steps = ceil_div(p.depth, small.tile.depth);
+        for (int splits = 1; splits <= std::min(steps, kMostSplits); splits++) {
+            const double us = cost(small, tiles(small.tile), steps, splits, processors);
+            if (us < least) best = {small.tile, splits}, least = us;
+        }
+    }
+    return best;
 }
 
 void force_tiling(const ConvTiling* tiling) {

@@ -11,6 +11,9 @@ namespace quoll {
 
 namespace {
 
+// Of windows that conv_depthwise.comp unrolls.
+const int kLargestSquare = 7;
+
 enum class Form {
     kTiled,      // channels-last, groups of whole vec4s
     kMatrix,     // the same on matrix units
@@ -66,8 +69,8 @@ public:
 
     int load(VulkanContext& context) {
         std::vector<float> values = values_of(layer_.weight_data);
-        if (form_ == Form::kTiled) values = tiled_weights(values, 1, 4);
-        if (form_ == Form::kMatrix) values = tiled_weights(values, 64, outputs() <= 32 ? 32 : 64);
+        if (form_ == Form::kTiled) values = tiled_weights(values);
+        if (form_ == Form::kMatrix) values = matrix_weights(values);
         if (form_ == Form::kDepthwise) values = depthwise_weights(values);
         QUOLL_RETURN_IF_ERROR(context.weights.add(values, context.storage, &weight_));
         if (!layer_.bias_term) return kOk;
@@ -110,7 +113,12 @@ public:
         Words words = push.words();
         if (form_ == Form::kDepthwise) {
             words[3] = 1;
-            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words,
+            const bool square = !pointwise && push.g.x.kernel == push.g.y.kernel &&
+                                push.g.x.kernel <= kLargestSquare && push.g.z.in == 1 &&
+                                push.g.z.out == 1 && push.g.z.kernel == 1;
+            Words special = constants;
+            special.push_back(square ? push.g.x.kernel : 0);
+            r.dispatch_linear(Shader::conv_depthwise, special, bindings, words,
                               words[9].bits * ((uint32_t)layer_.num_output + 3) / 4);
             return kOk;
         }
@@ -171,13 +179,10 @@ private:
                    y, (uint32_t)(layer_.group * tiling.splits));
     }
 
-    // [group][tap, input vec4, 4][output vec4s]; multiples of these rows and columns.
-    std::vector<float> tiled_weights(const std::vector<float>& from, size_t multiple_rows,
-                                     size_t multiple_columns) const {
-        const auto whole = [](size_t n, size_t of) { return (n + of - 1) / of * of; };
+    // [group][tap][input vec4][4][output vec4s]
+    std::vector<float> tiled_weights(const std::vector<float>& from) const {
         const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
-        const size_t rows = whole((size_t)taps * round4(inputs), multiple_rows);
-        const size_t width = whole((size_t)outputs(), multiple_columns);
+        const size_t rows = (size_t)taps * round4(inputs), width = round4(outputs());
         std::vector<float> to(rows * width * layer_.group, 0.f);
         const float* w = from.data();
         for (int g = 0; g < layer_.group; g++)
@@ -185,6 +190,19 @@ private:
                 for (int c = 0; c < inputs; c++)
                     for (int tap = 0; tap < taps; tap++)
                         to[(g * rows + tap * round4(inputs) + c) * width + o] = *w++;
+        return to;
+    }
+
+    // [output][tap, input vec4, 4]; a multiple of 64 for each output.
+    std::vector<float> matrix_weights(const std::vector<float>& from) const {
+        const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
+        const size_t depth = ((size_t)taps * round4(inputs) + 63) / 64 * 64;
+        std::vector<float> to(depth * layer_.num_output, 0.f);
+        const float* w = from.data();
+        for (int o = 0; o < layer_.num_output; o++)
+            for (int c = 0; c < inputs; c++)
+                for (int tap = 0; tap < taps; tap++)
+                    to[o * depth + tap * round4(inputs) + c] = *w++;
         return to;
     }
 

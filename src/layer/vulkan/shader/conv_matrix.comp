@@ -1,6 +1,6 @@
 // Convolution as a product on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums. Rows of
 // the product are pixels of y, columns its channels; the depth goes through the channels of each tap.
-// weight: [group][depth, a multiple of 64][columns, a multiple of kColumns].
+// weight: [group][columns][depth, a multiple of 64].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
@@ -36,23 +36,21 @@ layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
 const uint kTilesM = kTileM / kSubgroupsM / kM, kTilesN = kTileN / kSubgroupsN / kN;
 const uint kPartK = kTileK / kSubgroupsK;
 // Rows in shared memory are 16 bytes longer than a tile's, so that they begin in different banks.
-const uint kPitchA = kTileK / 8 + 1, kPitchB = kTileN / 8 + 1, kPitchC = kTileN / 4 + 1;
-const uint kSizeA = kTileM * kPitchA, kSizeB = kTileK * kPitchB, kSizeC = kTileM * kPitchC;
+const uint kPitch = kTileK / 8 + 1, kPitchC = kTileN / 4 + 1;
+const uint kSizeA = kTileM * kPitch, kSizeB = kTileN * kPitch, kSizeC = kTileM * kPitchC;
 const uint kSizeTiles = kBuffers * (kSizeA + kSizeB), kSizeSums = kSubgroupsK * kSizeC;
 shared uvec4 memory[kSizeTiles > kSizeSums ? kSizeTiles : kSizeSums];
 
-// Groups of 8 that an invocation loads of each tile; those of A are of one column.
+// Groups of 8 that an invocation loads of each tile, all of one position along the depth.
 const uint kLoadsA = (kTileM * kTileK / 8 + kThreads - 1) / kThreads;
 const uint kLoadsB = (kTileN * kTileK / 8 + kThreads - 1) / kThreads;
-const uint kAcrossA = kTileK / 8, kAcrossB = kTileN / 8;
-const uint kDownA = kThreads / kAcrossA, kDownB = kThreads / kAcrossB;
+const uint kAcross = kTileK / 8, kDown = kThreads / kAcross;
 
 Row rows[kLoadsA];
 Cursor cursor;
+int columns[kLoadsB];  // where the weights of a column begin
 uvec4 next_a[kLoadsA], next_b[kLoadsB];
 
-// Of weights, in groups of 8.
-int weight_pitch() { return channels <= 32 ? 4 : (channels + 63) / 64 * 8; }
 // Groups of channels of a tap.
 int tap_groups() { return kWide ? x_c / 2 : x_c; }
 
@@ -63,11 +61,11 @@ uvec2 load4(Row row, Cursor at, int group) {
     return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
 }
 
-// A multiple of 64, as weights have it.
-int whole_depth() { return (steps * 4 + 63) / 64 * 64; }
+// Groups of 8 of a column of weights.
+int weight_groups() { return (steps * 4 + 63) / 64 * 8; }
 
-// The next step; row_b: of the weights, of which this invocation's begin at from_b.
-void load_step(int group, int row_b, int from_b) {
+// What this invocation loads of a step, from group k8 of the depth on.
+void load_step(int group, int k8) {
     const int groups = tap_groups();
     if (kWide) {
         const int from = (offset_of(cursor) + group * x_c) / 2 + cursor.c;
@@ -77,18 +75,17 @@ void load_step(int group, int row_b, int from_b) {
             next_a[i] = uvec4(padding);
             if (there && is_inside(rows[i], cursor)) next_a[i] = x8[rows[i].first / 2 + from];
         }
-        advance(cursor, int(kAcrossA), groups);
+        advance(cursor, int(kAcross), groups);
     } else {
         Cursor second = cursor;
         advance(second, 1, groups);
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             next_a[i] = uvec4(load4(rows[i], cursor, group), load4(rows[i], second, group));
-        advance(cursor, int(2 * kAcrossA), groups);
+        advance(cursor, int(2 * kAcross), groups);
     }
+    const bool there = kTileK <= 64 || k8 < weight_groups();
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
-        next_b[i] = kTileK <= 64 || row_b + int(i * kDownB) < whole_depth()
-                        ? weight8[from_b + (row_b + int(i * kDownB)) * weight_pitch()]
-                        : uvec4(0);
+        next_b[i] = there ? weight8[columns[i] + k8] : uvec4(0);
 }
 
 void main() {
@@ -98,43 +95,44 @@ void main() {
     const uint sub_m = gl_SubgroupID % kSubgroupsM * (kTileM / kSubgroupsM);
     const uint sub_n = gl_SubgroupID / kSubgroupsM % kSubgroupsN * (kTileN / kSubgroupsN);
     const uint sub_k = gl_SubgroupID / (kSubgroupsM * kSubgroupsN);
-    const uint column_a = thread % kAcrossA, row_a = thread / kAcrossA;
-    const uint column_b = thread % kAcrossB, row_b = thread / kAcrossB;
-    const int depth = whole_depth(), pitch8 = weight_pitch();
-    const ivec2 range = split_range((depth + int(kTileK) - 1) / int(kTileK));
-    const int from_b = group * depth * pitch8 + min(n0 / 8 + int(column_b), pitch8 - 1);
+    const uint across = thread % kAcross, down = thread / kAcross;
+    const int groups = weight_groups();
+    const ivec2 range = split_range((groups + int(kAcross) - 1) / int(kAcross));
+    int k8 = range.x * int(kAcross) + int(across);
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
-        rows[i] = row_of(min(m0 + int(row_a + i * kDownA), y_pixels - 1));
-    cursor = cursor_at((range.x * int(kAcrossA) + int(column_a)) * (kWide ? 1 : 2), tap_groups());
+        rows[i] = row_of(min(m0 + int(down + i * kDown), y_pixels - 1));
+    [[unroll]] for (uint i = 0; i < kLoadsB; i++)
+        columns[i] = (group * channels + min(n0 + int(down + i * kDown), channels - 1)) * groups;
+    cursor = cursor_at(kWide ? k8 : 2 * k8, tap_groups());
 
     coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
     [[unroll]] for (uint i = 0; i < kTilesM * kTilesN; i++)
         sums[i] = coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>(0.0);
 
     uint at = 0;
-    if (range.x < range.y) load_step(group, range.x * int(kTileK) + int(row_b), from_b);
+    if (range.x < range.y) load_step(group, k8);
     for (int step = range.x; step < range.y; step++) {
         const uint begin_a = at * (kSizeA + kSizeB), begin_b = begin_a + kSizeA;
         if (kBuffers == 1) barrier();  // the last step's are read no more
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
-            if (row_a + i * kDownA < kTileM)
-                memory[begin_a + (row_a + i * kDownA) * kPitchA + column_a] = next_a[i];
+            if (down + i * kDown < kTileM)
+                memory[begin_a + (down + i * kDown) * kPitch + across] = next_a[i];
         [[unroll]] for (uint i = 0; i < kLoadsB; i++)
-            if (row_b + i * kDownB < kTileK)
-                memory[begin_b + (row_b + i * kDownB) * kPitchB + column_b] = next_b[i];
+            if (down + i * kDown < kTileN)
+                memory[begin_b + (down + i * kDown) * kPitch + across] = next_b[i];
         barrier();
-        if (step + 1 < range.y)
-            load_step(group, (step + 1) * int(kTileK) + int(row_b), from_b);
+        k8 += int(kAcross);
+        if (step + 1 < range.y) load_step(group, k8);
         [[unroll]] for (uint part = 0; part < kPartK; part += kK) {
             const uint k = sub_k * kPartK + part;
             coopmat<float16_t, gl_ScopeSubgroup, kM, kK, gl_MatrixUseA> a[kTilesM];
             coopmat<float16_t, gl_ScopeSubgroup, kK, kN, gl_MatrixUseB> b;
             [[unroll]] for (uint i = 0; i < kTilesM; i++)
-                coopMatLoad(a[i], memory, begin_a + (sub_m + i * kM) * kPitchA + k / 8, kPitchA,
+                coopMatLoad(a[i], memory, begin_a + (sub_m + i * kM) * kPitch + k / 8, kPitch,
                             gl_CooperativeMatrixLayoutRowMajor);
             [[unroll]] for (uint j = 0; j < kTilesN; j++) {
-                coopMatLoad(b, memory, begin_b + k * kPitchB + (sub_n + j * kN) / 8, kPitchB,
-                            gl_CooperativeMatrixLayoutRowMajor);
+                coopMatLoad(b, memory, begin_b + (sub_n + j * kN) * kPitch + k / 8, kPitch,
+                            gl_CooperativeMatrixLayoutColumnMajor);
                 [[unroll]] for (uint i = 0; i < kTilesM; i++)
                     sums[i * kTilesN + j] = coopMatMulAdd(a[i], b, sums[i * kTilesN + j]);
             }
