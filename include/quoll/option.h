@@ -43,6 +43,9 @@ public:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
     // warning.
     bool use_vulkan_compute;
+    // With use_fp16_storage a GPU may multiply on its matrix units (VK_KHR_cooperative_matrix): f16
+    // factors, as blobs and weights are stored anyway, and fp32 sums. fp32 blobs never are.
+    bool use_cooperative_matrix;
     // Memory on the device for what Extractor and VkCompute make in VkMats, and of the host for
     // copies from and to it (quoll/vkmat.h); null: the device's own.
     VkAllocator* blob_vkallocator;

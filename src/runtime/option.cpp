@@ -15,6 +15,7 @@ Option::Option()
       use_fp32_split(6),
       use_fp16_arithmetic(false),
       use_vulkan_compute(false),
+      use_cooperative_matrix(true),
       blob_vkallocator(0),
       staging_vkallocator(0),
       vulkan_fallback(false),
