@@ -20,13 +20,10 @@ const MakeForm kForms[] = {
 
 const size_t kFirstWeights = (size_t)1 << 20;
 
-bool is_float(DType dtype) {
-    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 // Rules of operators do not see storage types.
 Shapes as_f32(Shapes shapes) {
-    for (Shape& shape : shapes) shape.dtype = DType::f32;
+    for (Shape& shape : shapes)
+        if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
     return shapes;
 }
 
@@ -66,7 +63,7 @@ void VulkanBackend::release() {
 }
 
 bool VulkanBackend::fits(const Shape& s) const {
-    if (s.dims < 1 || s.total() == 0 || !is_float(s.dtype)) return false;
+    if (s.dims < 1 || s.total() == 0) return false;
     const size_t last = can_be_channels_last(s) ? stored_scalars(s, Layout::kChannelsLast) : 0;
     const size_t most = std::max(last, stored_scalars(s, Layout::kPlanar));
     // f32, as the staging buffers may be.
@@ -77,10 +74,10 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
                              const std::vector<Shape>& outputs) const {
     const auto found = layers_.find(&layer);
     if (found == layers_.end() || inputs.empty() || outputs.empty()) return false;
-    for (const Shape& shape : inputs)
-        if (!fits(shape)) return false;
-    for (const Shape& shape : outputs)
-        if (!fits(shape)) return false;
+    const bool integers = found->second->takes_integers();
+    for (const std::vector<Shape>* shapes : {&inputs, &outputs})
+        for (const Shape& shape : *shapes)
+            if (!fits(shape) || (is_integer(shape.dtype) && !integers)) return false;
     return found->second->supports(as_f32(inputs), as_f32(outputs));
 }
 
