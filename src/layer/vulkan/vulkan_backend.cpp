@@ -82,19 +82,19 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
 }
 
 // Copies cost as much as going through the bytes on the host, and a submission some 10 us: what
-// multiplies gains, and so do chains that touch several times as much as they copy.
+// multiplies or touches several times as many values as it copies gains.
 bool VulkanBackend::is_profitable(const Region& region) const {
-    double copied = 0, touched = 0;
+    double copied = 0, worked = 0;
     for (const RegionValue& value : region.values)
         if (value.is_uploaded() || value.is_downloaded) copied += (double)value.shape.total();
     for (const RegionStep& step : region.steps) {
         const std::vector<Shape> in = region.shapes(step.inputs);
         const std::vector<Shape> out = region.shapes(step.outputs);
-        if (step.layer->macs(in, out) > 0) return true;
+        worked += (double)std::max<int64_t>(step.layer->macs(in, out), 0);
         for (const Shape& shape : out)
-            if (!has_trait(*step.layer, kSharesMemory)) touched += (double)shape.total();
+            if (!has_trait(*step.layer, kSharesMemory)) worked += (double)shape.total();
     }
-    return touched > 4 * copied;
+    return worked > 4 * copied;
 }
 
 std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,
