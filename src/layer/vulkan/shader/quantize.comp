@@ -6,6 +6,7 @@
 #include "index.glsl"
 #include "math.glsl"
 #include "activation.glsl"
+#include "integers.glsl"
 
 layout(constant_id = 0) const int kActivation = 0;
 #ifdef FROM_INT
@@ -35,9 +36,7 @@ void main() {
     if (kActivation != 0) v = activated(v, kActivation, a, b);
 #ifdef TO_INT
     v = v * factors[at + 2u];
-    const float whole = trunc(v), rest = v - whole;
-    const float rounded = abs(rest) >= 0.5 ? whole + sign(v) : whole;
-    y[y_first + i] = is_nan(v) ? 0 : int(clamp(rounded, -127.0, 127.0));
+    y[y_first + i] = rounded_to_int8(v);
 #else
     y[y_first + i] = STORED(v);
 #endif
