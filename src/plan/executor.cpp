@@ -69,6 +69,11 @@ void widen_storage(const Mat& in, Mat* out, const Option& opt) {
         cast_bfloat16_to_float32(in, *out, opt);
 }
 
+void take_for_stored(Mat* m, const Option& opt) {
+    if (m->untyped && m->dtype == DType::f16 && opt.use_bf16_storage && !opt.use_fp16_storage)
+        m->dtype = DType::bf16;
+}
+
 void widen_empty(Mat* m) {
     if (is_storage_type(m->dtype)) m->dtype = DType::f32, m->elemsize = 4;
 }
@@ -448,7 +453,9 @@ int Executor::forward_in_place(const Step& step) {
 }
 
 int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
-                      std::vector<Mat>* tops, bool inplace, const Option& with) const {
+                      std::vector<Mat>* tops, bool inplace, const Option& options) const {
+    const Option masked = layer.featmask ? masked_options(layer, options) : Option(options);
+    const Option& with = layer.featmask ? masked : options;
     for (const Mat& m : *bottoms)
         if (lacks_values(layer, m.logical_shape()))
             return layer.forward_empty(*bottoms, *tops, with);
@@ -531,6 +538,7 @@ int Executor::stack_item(const Layer& layer, const std::vector<Mat>& item, int b
 
 int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
     const int id = layer.tops[i];
+    take_for_stored(m, opt);
     if (is_input[id]) return kOk;  // the user's, beside one that is wanted
     if (m->dims == 0)
         return layer.fail("output '%s' (%d) came out empty", graph_->blobs[id].name.c_str(), id);

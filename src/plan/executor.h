@@ -112,7 +112,9 @@ private:
 
 // f16 and bf16 become f32; others are left alone.
 void widen_storage(const Mat& in, Mat* out, const Option& opt);
-// The same for a Mat without values.
+// An untyped Mat of 16-bit values becomes one of the type that blobs are stored as.
+void take_for_stored(Mat* m, const Option& opt);
+// Widening of a Mat without values.
 void widen_empty(Mat* m);
 
 }  // namespace quoll
