@@ -45,7 +45,6 @@ Option::Option()
       use_subgroup_ops(true),
       use_shader_local_memory(true),
       use_tensor_storage(false),
-      use_cooperative_matrix(true),
       use_weights_in_host_memory(false),
       use_mapped_model_loading(false),
       use_a53_a55_optimized_kernel(false),

@@ -50,7 +50,7 @@ public:
         return constants_.add_words(words, binding);
     }
 
-    // A value that is `m`, of any float type.
+    // A value that is `m`, of any type.
     int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
 
     // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
@@ -68,6 +68,7 @@ public:
     size_t download(const Value& from, DType host);
 
 private:
+    int keep_integers(const Mat& m, const Shape& shape, Value* value);
     Binding bind(const Value& value, bool written) const;
     Binding bind_block(int block, bool written) const;
 
