@@ -122,6 +122,12 @@ def test_kl_threshold(samples, tmp_path):
     assert got == pytest.approx(expected, rel=2e-5)
 
 
+def test_few_values_are_all_kept(tmp_path):
+    """Grey levels: a single one of them would be its own distribution, without any divergence."""
+    x = (np.random.default_rng(1).integers(0, 17, (40, 200)) / 16).astype(np.float32)
+    assert input_threshold(tmp_path, x, '--method', 'kl') == pytest.approx(1, rel=1e-6)
+
+
 def test_aciq_threshold(samples, tmp_path):
     # The histogram has the middles of 4096 bins.
     assert input_threshold(tmp_path, samples, '--method', 'aciq') == pytest.approx(aciq_reference(samples.ravel()), rel=2e-3)
@@ -256,6 +262,32 @@ def test_table_and_back(digits, tmp_path):
     assert (before.argmax(1) == after.argmax(1)).mean() > 0.98
 
 
+def test_equalisation(tmp_path):
+    """A depthwise convolution behind channels of very different size: as good as if they were alike, and the same in float."""
+    rng = np.random.default_rng(11)
+    c, k = 12, 9
+    sizes = np.geomspace(0.01, 10, c).astype(np.float32)
+    first, second = rng.normal(size=(c, 3)).astype(np.float32), rng.normal(size=(c, k)).astype(np.float32)
+    bias = rng.normal(size=c).astype(np.float32) * sizes
+    (tmp_path / 'm.param').write_text(
+        f'7767517\n3 3\nInput in 0 1 data 0=16 1=16 2=3\nConvolution a 1 1 data a 0={c} 1=1 5=1 6={c * 3} 9=1\n'
+        f'ConvolutionDepthWise b 1 1 a out 0={c} 1=3 4=1 6={c * k} 7={c}\n')
+    np.concatenate([[0], (first * sizes[:, None]).ravel(), bias, [0], (second / sizes[:, None]).ravel()]).astype(np.float32).tofile(
+        tmp_path / 'm.bin')
+    x = rng.normal(size=(30, 3, 16, 16)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model = tmp_path / 'm.param', tmp_path / 'm.bin'
+    exact = run_engine(*model, {'data': x[0]}, ['out'])['out']
+    sqnr = []
+    for more in ['--no-equalize'], [], ['--layer', 'a=float', '--layer', 'b=float']:
+        quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'minmax', *more)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
+        noise = ((got - exact) ** 2).sum((1, 2))
+        sqnr.append(10 * np.log10((exact ** 2).sum((1, 2)) / np.maximum(noise, 1e-20)))
+    plain, equalised, in_float = sqnr
+    assert plain.min() < 0 and equalised.min() > 25 and in_float.min() > 100
+
+
 @pytest.mark.parametrize('text, word', [('fc 1 x\n', 'line 1'), ('', 'no scales'), ('fc\n', 'no scales behind'),
                                         ('fc_param_0 1 2\nfc 3\n', 'expected 10'), ('other_param_0 1\nother 1\n', 'no scales for any'),
                                         ('fc_param_0 ' + '1 ' * 10 + '\n', 'none of its input')])
@@ -379,7 +411,7 @@ def test_constant_activations(tmp_path):
 
 
 @pytest.mark.parametrize('args, word', [
-    (['--method', 'best'], 'expected kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
+    (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
     (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),
     (['--method', 'constant'], '--constant'), (['--labels', 'missing'], 'missing'), (['--data', 'missing'], 'missing'),
     (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize')])

@@ -35,6 +35,7 @@ struct QuantizeReport {
     ErrorLimits limits;
     int64_t bytes_before = 0, bytes_after = 0;
     double calibration_seconds = 0;
+    int equalised = 0;   // blobs whose channels were brought to like ranges
     std::string metric;  // of the frontier
     std::vector<FrontierPoint> frontier;
 };
