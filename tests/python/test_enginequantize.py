@@ -147,6 +147,52 @@ def test_mse_threshold_costs_least(samples, tmp_path):
     assert own <= errors.min() * 1.01
 
 
+def test_eq_keeps_the_output_nearest(tmp_path):
+    """A large value that the weights do not look at: what the output wants is far from what all values want."""
+    rng = np.random.default_rng(6)
+    weight = rng.normal(size=(5, 40)).astype(np.float32)
+    weight[:, 0] = 0
+    x = rng.normal(size=(30, 40)).astype(np.float32)
+    x[:, 0] = 10 * np.abs(x[:, 1:]).max()
+    np.save(tmp_path / 'x.npy', x)
+    quantize(one_layer(tmp_path, weight), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'eq', '--table', tmp_path / 't',
+             '--holdout', 0)
+    got = 127 / read_table(tmp_path / 't')['fc'][0]
+    scales = 127 / np.abs(weight).max(1)
+
+    def cost(t):
+        return sum(((int8_product(v, weight, 0, 127 / t, scales)[0] - weight @ v) ** 2).sum() for v in x[:2])
+
+    assert got < 0.31 * x.max()  # three tenths of the range is the least that is tried
+    assert cost(got) <= min(cost(x.max() * tenth / 10) for tenth in range(3, 11)) * 1.001
+
+
+def test_mixed_precision(digits, tmp_path):
+    folder, images, labels = digits
+    args = '--data', folder / 'x.npy', '--limit', 100, '--report', tmp_path / 'r'
+
+    def frontier(*more):
+        quantize(digits_model(), tmp_path / 'q', *args, *more)
+        report = json.loads((tmp_path / 'r' / 'report.json').read_text())
+        kinds = [layer['kind'] for layer in report['layers']]
+        return report['frontier'], kinds
+
+    points, kinds = frontier('--max-drop', '100%')
+    assert [p['float_layers'] for p in points] == [0, 1, 2, 3, 4, 5, 7] and points[0]['chosen'] and kinds.count('float') == 0
+    assert points[-1]['drop'] < 1e-6 and points[-1]['bytes'] > 3 * points[0]['bytes']
+    limit = (points[0]['drop'] + points[-1]['drop']) / 4
+    points, kinds = frontier('--max-drop', limit)
+    chosen = [p for p in points if p['chosen']]
+    assert len(chosen) == 1 and chosen[0]['drop'] <= limit and kinds.count('float') == chosen[0]['float_layers'] > 0
+    assert all(p['drop'] > limit for p in points if p['float_layers'] < chosen[0]['float_layers'])
+    points, kinds = frontier('--budget', 'size=30kB')
+    chosen = [p for p in points if p['chosen']][0]
+    assert chosen['bytes'] <= 30e3 and chosen['drop'] == min(p['drop'] for p in points if p['bytes'] <= 30e3)
+    assert os.path.getsize(tmp_path / 'q.bin') <= 30e3
+    done = quantize(digits_model(), tmp_path / 'q', *args, '--budget', 'size=1kB', code=1)
+    assert 'no choice of layers' in last_line(done.stderr)
+
+
 def test_ranges_of_samples(tmp_path):
     rng = np.random.default_rng(3)
     x = (rng.normal(size=(30, 50)) * np.linspace(0.5, 2, 30)[:, None]).astype(np.float32)
@@ -414,7 +460,7 @@ def test_constant_activations(tmp_path):
     (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
     (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),
     (['--method', 'constant'], '--constant'), (['--labels', 'missing'], 'missing'), (['--data', 'missing'], 'missing'),
-    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize')])
+    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize'), (['--max-drop', 'x'], '--max-drop'), (['--budget', 'cost=3'], '--budget')])
 def test_bad_arguments(args, word, digits, tmp_path):
     folder, _, _ = digits
     data = [] if '--data' in args else ['--data', folder / 'x.npy']

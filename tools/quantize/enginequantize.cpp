@@ -17,6 +17,7 @@
 #include "common/progress.h"
 #include "graph/optimize.h"
 #include "onnx/load_onnx.h"
+#include "quantize/eq_search.h"
 #include "quantize/equalise.h"
 #include "quantize/evaluate.h"
 #include "quantize/report.h"
@@ -42,6 +43,7 @@ struct Arguments {
     int limit = 0, threads = 0, seed = 1;
     bool strict = false, no_fusion = false, no_bias = false, no_equalize = false,
          hard_ranges = false;
+    std::string max_drop, budget, metric = "cosine";
     InputArguments inputs_said;
 };
 
@@ -101,6 +103,12 @@ void add_options(CommandLine* line, Arguments* a) {
                "leave channels of a blob as far apart as they are");
     line->flag("--hard-ranges", a->hard_ranges,
                "ranges that operators know go before measured ones; else they only limit these");
+    line->option("--max-drop", a->max_drop,
+                 "0.5%: leave as many layers in float as keeps the loss of --metric below this");
+    line->option("--budget", a->budget,
+                 "size=4MB,time=10ms, or one of both: the most accurate choice within");
+    line->option("--metric", a->metric, "top1 (needs labels), cosine (default) or sqnr")
+        .one_of({"top1", "cosine", "sqnr"});
     line->option("--from-table", a->table_in, "FILE: ncnn's table, instead of data");
     line->option("--table", a->table_out, "FILE: write the scales as ncnn's table");
     line->option("--report", a->report, "FOLDER for report.html and report.json");
@@ -174,6 +182,12 @@ int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
         o->thresholds.constant.low = (float)a.constant[0];
         o->thresholds.constant.high = (float)a.constant[1];
     }
+    double part;
+    MixedOptions mixed;
+    if (!a.max_drop.empty() && !parse_part(a.max_drop, &part))
+        return wrong("--max-drop '" + a.max_drop + "': expected a part, as 0.5%");
+    if (!a.budget.empty() && !parse_budget(a.budget, &mixed))
+        return wrong("--budget '" + a.budget + "': expected size=4MB,time=10ms");
     o->weights.mse = a.weights == "mse";
     o->bias_correction = !a.no_bias, o->hard_ranges = a.hard_ranges;
     o->join_concat = o->thresholds.method == Method::kUnion;
@@ -276,7 +290,21 @@ void tell_skipped(const Calibration& calibration, MessageLog* log) {
                 kProgram, calibration.used, calibration.used == 1 ? "" : "s");
 }
 
+void print_frontier(const QuantizeReport& report) {
+    if (report.frontier.empty()) return;
+    printf("%-7s %-12s %-10s %-14s layers that are left in float\n", "float",
+           (report.metric + " drop").c_str(), "ms", "weight bytes");
+    for (const FrontierPoint& p : report.frontier) {
+        std::string names;
+        for (const std::string& name : p.layers) names += " +" + name;
+        printf("%-7zu %-12.6f %-10.4f %-14s%s%s\n", p.float_layers, p.drop, p.ms,
+               grouped((int64_t)p.bytes).c_str(), p.chosen ? " <- chosen" : "",
+               printable(names).substr(0, 100).c_str());
+    }
+}
+
 void print_summary(const QuantizeReport& report) {
+    print_frontier(report);
     std::map<std::string, int> kinds;
     for (const LayerChoice& layer : report.layers) kinds[layer.kind]++;
     printf("%-10s %s\n", "method", report.method.c_str());
@@ -437,17 +465,53 @@ private:
             tell_skipped(report_.calibration, log_);
         }
         if (a_.method == "best" && choose_method()) return -1;
+        if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
+        if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
         return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+    }
+
+    int search_eq() {
+        if (!part_) return 0;
+        const SomeSamples few(*part_, first_samples(2));
+        Progress progress("ranges", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        return search_ranges(model_, report_.calibration, few, threads(), tell, &options_);
+    }
+    std::vector<size_t> first_samples(size_t most) const {
+        std::vector<size_t> some;
+        for (size_t i = 0; i < part_->count() && i < most; i++) some.push_back(i);
+        return some;
+    }
+
+    // Which layers stay in float, measured on samples that were calibrated with.
+    int mix() {
+        if (!part_ || options_.kind != "int8") {
+            QUOLL_LOGE("--max-drop and --budget choose among int8 layers, with --data");
+            return -1;
+        }
+        MixedOptions mixed;
+        mixed.metric = a_.metric, mixed.threads = threads();
+        if (!a_.max_drop.empty()) parse_part(a_.max_drop, &mixed.max_drop);
+        if (!a_.budget.empty()) parse_budget(a_.budget, &mixed);
+        // Shares of right answers take more samples than distances do.
+        const size_t most = a_.metric == "top1" ? 200 : 12;
+        const SomeSamples few(*part_, first_samples(most));
+        Progress progress("layers", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        report_.metric = a_.metric;
+        return choose_mixed(original_, model_, report_.calibration, few, mixed, tell, &options_,
+                            &report_.frontier);
     }
 
     // The method whose outputs are nearest on samples that were calibrated with: those that judge
     // stay unseen.
     int choose_method() {
         if (!part_ || options_.kind != "int8") return 0;
-        const size_t kSome = 24;
-        std::vector<size_t> some;
-        for (size_t i = 0; i < part_->count() && i < kSome; i++) some.push_back(i);
-        const SomeSamples few(*part_, some);
+        const SomeSamples few(*part_, first_samples(24));
         double most = -INFINITY;
         ThresholdOptions best = options_.thresholds;
         const Method tried[] = {Method::kMse, Method::kPercentile, Method::kMinmax, Method::kAciq,
