@@ -87,9 +87,10 @@ int Extractor::Private::check_blob(int index, const char* what) const {
                    what);
         return kError;
     }
-    if (index >= 0 && (size_t)index < run.blobs.size() && net->d->blobs[index].producer >= 0)
-        return kOk;
-    if (index >= 0 && (size_t)index < run.blobs.size() && net->d->alias[index] != index) {
+    const bool exists = index >= 0 && (size_t)index < run.blobs.size();
+    const bool fused = exists && net->d->alias[index] != index;
+    if (exists && !fused && net->d->blobs[index].producer >= 0) return kOk;
+    if (fused) {
         QUOLL_LOGE(
             "[Extractor] %s: blob '%s' (%d) was fused away: call net.keep_blob(\"%s\") before "
             "load_model, or set net.opt.use_graph_fusion = false",
