@@ -6,6 +6,15 @@ install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${PROJECT_BINARY_DIR}/generated/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+if(TARGET quoll_ncnn)
+    install(TARGETS quoll_ncnn EXPORT quoll-targets)
+    if(TARGET ncnn_simpleocv)
+        install(TARGETS ncnn_simpleocv EXPORT quoll-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    endif()
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/ncnn-config.cmake.in ${PROJECT_BINARY_DIR}/ncnn-config.cmake @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/ncnn-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ncnn)
+endif()
+
 set_target_properties(quoll_static PROPERTIES EXPORT_NAME quoll)
 set_target_properties(quoll_shared PROPERTIES EXPORT_NAME shared)
 set(quoll_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quoll)

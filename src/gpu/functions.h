@@ -58,6 +58,8 @@
     X(DestroyPipelineLayout)         \
     X(CreatePipelineCache)           \
     X(DestroyPipelineCache)          \
+    X(GetPipelineCacheData)          \
+    X(MergePipelineCaches)           \
     X(CreateShaderModule)            \
     X(DestroyShaderModule)           \
     X(CreateComputePipelines)        \

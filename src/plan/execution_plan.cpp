@@ -270,7 +270,9 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
         if (!layer.support_batch) in[i].n = 1;
     }
     // Without a plan forward() decides, and says what is wrong.
-    if (layer.plan(in, opt_, &step->plan) != kOk) step->plan.reset();
+    const int planned = layer.featmask ? layer.plan(in, masked_options(layer, opt_), &step->plan)
+                                       : layer.plan(in, opt_, &step->plan);
+    if (planned != kOk) step->plan.reset();
     if (step->plan) step->inputs = in;
     step->layout.batch = layer.support_batch ? 1 : batch;
     if (out.size() == layer.tops.size()) plan_layouts(layer, out, step);

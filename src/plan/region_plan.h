@@ -43,6 +43,7 @@ private:
         std::vector<int> members;  // in steps_
     };
     void choose_backends();
+    const Mat* constant_of(int blob, int backend) const;
     std::vector<Draft> draft_regions() const;
     // keeps_all: every output is downloaded.
     PlannedRegion make_region(const Draft& draft, bool keeps_all) const;

@@ -1,5 +1,6 @@
 #include "quoll/datareader.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
@@ -19,6 +20,7 @@ int DataReader::scan(const char*, void*) const { return 0; }
 size_t DataReader::read(void*, size_t) const { return 0; }
 size_t DataReader::reference(size_t, const void**) const { return 0; }
 size_t DataReader::remaining() const { return (size_t)-1; }
+DataReader* DataReader::reopen() const { return nullptr; }
 
 int DataReader::get_char() const {
     if (pushed_back_ != kNothingPushedBack) {
@@ -81,6 +83,58 @@ size_t DataReaderFromMemory::reference(size_t size, const void** buf) const {
 }
 
 size_t DataReaderFromMemory::remaining() const { return left_; }
+
+namespace {
+
+struct MemoryPointer {
+    const unsigned char* mem;
+};
+class MemoryReopened : private MemoryPointer, public DataReaderFromMemory {
+public:
+    MemoryReopened(const unsigned char* at, size_t size)
+        : MemoryPointer{at}, DataReaderFromMemory(MemoryPointer::mem, size) {}
+};
+
+// By a descriptor of its own, and positions of its own.
+class FileReopened : public DataReader {
+public:
+    FileReopened(int fd, off_t position) : fd_(fd), position_(position) {}
+    ~FileReopened() override { close(fd_); }
+    DataReader* reopen() const override {
+        const int fd = fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+        return fd < 0 ? nullptr : new FileReopened(fd, position_);
+    }
+    size_t read(void* buf, size_t size) const override {
+        size_t done = 0;
+        while (done < size) {
+            const ssize_t count = pread(fd_, (char*)buf + done, size - done, position_);
+            if (count < 0 && errno == EINTR) continue;
+            if (count <= 0) break;
+            done += (size_t)count, position_ += count;
+        }
+        return done;
+    }
+
+private:
+    const int fd_;
+    mutable off_t position_;
+};
+
+}  // namespace
+
+DataReader* DataReaderFromMemory::reopen() const { return new MemoryReopened(mem_, left_); }
+
+DataReader* DataReaderFromStdio::reopen() const {
+    if (remaining() == (size_t)-1) return nullptr;
+    const int fd = fcntl(fileno(fp_), F_DUPFD_CLOEXEC, 0);
+    return fd < 0 ? nullptr : new FileReopened(fd, (off_t)ftell(fp_));
+}
+
+DataReader* DataReaderFromMmap::reopen() const {
+    return new MemoryReopened(base_ + position_, remaining());
+}
+
+DataReader* DataReaderFromEmpty::reopen() const { return new DataReaderFromEmpty; }
 
 DataReaderFromMmap::DataReaderFromMmap(const char* path) : base_(0), size_(0), position_(0) {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -177,6 +177,12 @@ std::string MessageLog::reason() const {
     return text;
 }
 
+std::vector<std::string> MessageLog::take() {
+    std::vector<std::string> taken;
+    taken.swap(errors_);
+    return taken;
+}
+
 int MessageLog::fail(const std::string& program, const std::string& what) {
     for (size_t i = 2; i < errors_.size(); i++)
         fprintf(stderr, "%s: ... %s\n", program.c_str(), errors_[i].c_str());

@@ -103,7 +103,7 @@ std::string axes_text(const Shape& shape) {
 Shape input_shape(const Net& net, int blob) {
     const Blob& b = net.blobs()[blob];
     std::vector<Shape> tops;
-    if (b.shape.dims != 0) return b.shape;
+    if (b.shape.dims != 0) return b.shape.logical_shape();
     if (net.layers()[b.producer]->infer_shapes({}, tops) != 0 || tops.empty()) return Shape();
     return tops[0];
 }

@@ -143,7 +143,8 @@ bool find_ports(const Net& net, const std::vector<std::string>& texts, std::vect
 
 void show_blob(const Net& net, const char* kind, int blob, bool is_input) {
     const Layer* layer = net.layers()[net.blobs()[blob].producer];
-    const std::string axes = axes_text(is_input ? input_shape(net, blob) : net.blobs()[blob].shape);
+    const std::string axes = axes_text(is_input ? input_shape(net, blob)
+                                             : net.blobs()[blob].shape.logical_shape());
     printf("%s %s %s from %s %s\n", kind, blob_label(net, blob).c_str(),
            axes.empty() ? "(size not said)" : axes.c_str(), layer->type.c_str(),
            layer->name.c_str());

@@ -55,16 +55,6 @@ void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const 
                       count);
 }
 
-// Steps of an input along the axes of the output; 0 where its values are repeated.
-void spread_steps(const Value& in, int first, const Value& out, uint32_t steps[5]) {
-    const MemoryAxes own = memory_axes(in);
-    for (int i = 0; i < 5; i++) steps[i] = 0;
-    for (int axis = 0; axis < in.shape.dims; axis++)
-        if (in.shape.size(axis) > 1)
-            steps[axis_index(out.shape.dims, first + axis)] = own.step(in.shape.dims, axis);
-    if (in.shape.n > 1) steps[4] = own.steps[4];
-}
-
 // first: the axes of the output that axis 0 of each input stands on.
 void record_strided(Recorder& r, int operation, const Values& in, const int first[2],
                     const Value& out) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "quoll/status.h"
+
 namespace quoll {
 
 namespace {
@@ -31,6 +33,24 @@ Value Recorder::make(const Shape& shape, Layout layout) {
     return value;
 }
 
+int Recorder::keep(const Mat& m, const Shape& shape, Layout layout, Value* value) {
+    Mat wide = m;
+    if (m.dtype == DType::f16) cast_float16_to_float32(m, wide);
+    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, wide);
+    if (wide.empty()) return kOutOfMemory;
+    value->shape = shape, value->layout = layout;
+    if (layout == Layout::kChannelsLast) value->pitch = round4(shape.c);
+    const Strides to = value->strides();
+    std::vector<float> values(stored_scalars(shape, layout), 0.f);
+    for (int q = 0; q < wide.c; q++) {
+        const float* from = (const float*)wide.data + q * wide.cstep;
+        for (uint32_t i = 0; i < plane(shape); i++) values[q * to.c + i * to.w] = from[i];
+    }
+    value->constant = (int)kept_.size();
+    kept_.emplace_back();
+    return constants_.add(values, storage_, &kept_.back());
+}
+
 Binding Recorder::bind_block(int block, bool written) const {
     Binding binding;
     binding.where = Binding::kBlock, binding.block = block;
@@ -39,6 +59,7 @@ Binding Recorder::bind_block(int block, bool written) const {
 }
 
 Binding Recorder::bind(const Value& value, bool written) const {
+    if (value.constant >= 0) return kept_[value.constant];
     Binding binding = bind_block(value.block, written);
     if (value.layout == Layout::kChannelsLast && value.first < value.pitch) {
         binding.pitch = (int)value.pitch, binding.lane_first = (int)value.first;

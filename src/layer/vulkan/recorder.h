@@ -48,6 +48,9 @@ public:
         return constants_.add_words(words, binding);
     }
 
+    // A value that is `m`, of any float type.
+    int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
+
     // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
     void dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
                   const Words& push, uint32_t x, uint32_t y = 1, uint32_t z = 1);
@@ -70,6 +73,7 @@ private:
     const Storage storage_;
     Program& program_;
     WeightStore& constants_;
+    std::vector<Binding> kept_;  // constants
     int step_ = -1;
 };
 

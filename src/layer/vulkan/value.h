@@ -25,7 +25,8 @@ struct Strides {
 struct Value {
     Shape shape;
     Layout layout = Layout::kPlanar;
-    int block = -1;      // of the program
+    int block = -1;      // of the program; -1: a constant
+    int constant = -1;   // of the Recorder
     uint32_t first = 0;  // scalars from the block's begin; a multiple of 4
     uint32_t pitch = 0;  // kChannelsLast; a multiple of 4
 

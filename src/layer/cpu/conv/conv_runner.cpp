@@ -62,7 +62,7 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.y.dilation = s.dilation_h;
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
-    return opt.use_winograd_convolution && group_ == 1 && s.axes == 2 &&
+    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 && s.axes == 2 &&
            WinogradPlan::is_supported(*kernels_, shape);
 }
 
@@ -112,7 +112,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         algorithm_ = ConvAlgorithm::kDirect;
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
         ConvGeometry g;
-        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
+        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g));
         shape = shape_of(g);
         algorithm_ = choose(shape);
     }

@@ -1,0 +1,50 @@
+// What enginequantize --report writes.
+#ifndef QUOLL_TOOLS_QUANTIZE_REPORT_H
+#define QUOLL_TOOLS_QUANTIZE_REPORT_H
+
+#include <string>
+#include <vector>
+
+#include "quantize/evaluate.h"
+
+namespace quoll {
+
+// Beyond these a layer's errors, in parts of its output's range, are pointed out (N-QNT-8).
+struct ErrorLimits {
+    double max = 1.0, mean = 1e-2;
+};
+
+// A point of the frontier of automatic mixed precision.
+struct FrontierPoint {
+    std::string layer;  // that is left in float from here on; "" for none
+    size_t float_layers = 0;
+    double drop = 0;  // of the metric
+    double ms = 0;
+    double bytes = 0;
+    bool chosen = false;
+};
+
+struct QuantizeReport {
+    std::string model;  // its file
+    std::string method;
+    Calibration calibration;
+    std::vector<LayerChoice> layers;
+    Accuracy accuracy;
+    bool held_out = false;            // the samples of `accuracy` were not calibrated with
+    std::vector<LayerErrors> errors;  // by layer
+    ErrorLimits limits;
+    int64_t bytes_before = 0, bytes_after = 0;
+    double calibration_seconds = 0;
+    std::string metric;  // of the frontier
+    std::vector<FrontierPoint> frontier;
+};
+
+// What could be done about the layers that cost most accuracy, a sentence each.
+std::vector<std::string> advice(const QuantizeReport& report);
+std::string report_json(const QuantizeReport& report);
+// A page that needs nothing besides itself.
+std::string report_html(const QuantizeReport& report);
+
+}  // namespace quoll
+
+#endif
