@@ -19,6 +19,12 @@ set(quoll_isa_row_avx512
 # Highway's NEON functions carry the crypto attribute and are inlined only into code that has it.
 # None of its crypto functions is called, so no such instruction is emitted.
 set(quoll_isa_row_neon "-march=armv8-a+crypto|4|32|HWY_NEON")
+# 32-bit ARM: with fused multiply-adds (VFPv4), as Cortex-A7, A15 and all later processors have them.
+set(quoll_arm32 OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(armv[78].*|armhf)$" AND CMAKE_SIZEOF_VOID_P EQUAL 4)
+    set(quoll_arm32 ON)
+    set(quoll_isa_row_neon "-march=armv7-a+neon-vfpv4 -mfpu=neon-vfpv4 -mfp16-format=ieee|4|16|HWY_NEON")
+endif()
 
 # For all ISAs.
 # - HWY_DISABLE_PCLMUL_AES: the x86 levels above do not include AES; without this Highway would fall
@@ -33,6 +39,8 @@ set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(quoll_all_isas scalar sse4 avx2 avx512)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+    set(quoll_all_isas scalar neon)
+elseif(quoll_arm32)
     set(quoll_all_isas scalar neon)
 else()
     set(quoll_all_isas scalar)
@@ -145,7 +153,7 @@ foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni"
     list(GET row 0 name)
     list(GET row 1 level)
     list(GET row 2 flag)
-    if(level IN_LIST quoll_enabled_isas)
+    if(level IN_LIST quoll_enabled_isas AND NOT quoll_arm32)
         check_cxx_compiler_flag(${flag} QUOLL_COMPILER_HAS_${name})
         if(QUOLL_COMPILER_HAS_${name})
             if(name MATCHES "vnni|asimddp")
@@ -202,6 +210,9 @@ endif()
 
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
 set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16")
+if(quoll_arm32)
+    set(quoll_assembly_isas "")
+endif()
 set_property(GLOBAL PROPERTY quoll_assembly_isas ${quoll_assembly_isas})
 
 # quoll_add_assembly(target files...): assembles those .S files whose names end in the name of an ISA that is built,
