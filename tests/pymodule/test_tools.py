@@ -108,3 +108,12 @@ def test_getting_started_page(tmp_path, monkeypatch):
     exec(compile(block, 'getting-started.md', 'exec'), names)
     assert {int(names['kinds'][i]) for i in names['kept']} & {0, 2, 5, 7}  # people, cars, buses, trucks
     assert quoll.imread(tmp_path / 'boxes.png').shape == names['photo'].shape
+
+
+def test_type_stubs():
+    import ast
+    import pathlib
+    text = (pathlib.Path(quoll.__file__).parent / '_core.pyi').read_text()
+    names = {node.name for node in ast.parse(text).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    assert {'Mat', 'Net', 'Extractor', 'Option', 'resize_bilinear'} <= names
+    assert '::' not in text, 'a type of C++ that is not bound'
