@@ -25,7 +25,6 @@ const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
                             {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
-const int kMostSplits = 16;
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
@@ -78,6 +77,32 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
         }
     }
     return best;
+}
+
+Words tile_constants(const ConvTile& t, const MatrixUnits& units) {
+    return {t.subgroups() * (int)units.subgroup,
+            t.rows,
+            t.columns,
+            t.depth,
+            t.m,
+            t.n,
+            t.k,
+            t.buffers,
+            units.m,
+            units.n,
+            units.k};
+}
+
+void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
+               std::vector<Binding>* bindings) {
+    if (tiling.splits == 1) {
+        bindings->insert(bindings->end(), {any, any});
+        return;
+    }
+    const ConvTile& t = tiling.tile;
+    const size_t bytes = (size_t)tiles * tiling.splits * t.rows * t.columns * sizeof(float);
+    bindings->push_back(r.write_block(r.make_block(bytes)));
+    bindings->push_back(r.counters(tiles));
 }
 
 void force_tiling(const ConvTiling* tiling) {
