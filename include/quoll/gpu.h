@@ -6,7 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <memory>
+#include <vector>
+
+#include "quoll/platform.h"
+
 namespace quoll {
+
+class GpuDevice;
+class VkAllocator;
 
 // What a device is and can do, as probed. Names are ncnn's.
 class GpuInfo {
@@ -56,6 +64,62 @@ int get_gpu_count();
 int get_default_gpu_index();
 // Of an index that is none: an empty info with type 3.
 const GpuInfo& get_gpu_info(int device_index = get_default_gpu_index());
+
+// A device that was opened: what the VkMats and VkComputes of an application belong to
+// (quoll/command.h), and with them the Nets that run on the same index.
+class VulkanDevice {
+public:
+    // One that cannot be opened, after a message, is not valid: its allocators have no memory.
+    explicit VulkanDevice(int device_index = get_default_gpu_index());
+    ~VulkanDevice();
+    bool is_valid() const;
+    int device_index() const { return index_; }
+    const GpuInfo info;
+
+    // Memory for VkMats, and for copies between these and the host. They are the device's own and
+    // serve any number of threads; what is taken need not be given back.
+    VkAllocator* acquire_blob_allocator() const;
+    VkAllocator* acquire_staging_allocator() const;
+    void reclaim_blob_allocator(VkAllocator*) const {}
+    void reclaim_staging_allocator(VkAllocator*) const {}
+
+    // For the library: null if it is not valid.
+    std::shared_ptr<GpuDevice> gpu() const;
+
+private:
+    VulkanDevice(const VulkanDevice&);
+    VulkanDevice& operator=(const VulkanDevice&);
+    struct Private;
+    const int index_;
+    Private* const d;
+};
+
+// Opened once, and anew after it was lost; valid until destroy_gpu_instance. Null, after a message,
+// if there is none or it cannot be opened.
+VulkanDevice* get_gpu_device(int device_index = get_default_gpu_index());
+
+// The pipelines of a device as its driver compiled them, so that the next process need not: cold,
+// that is most of the time until the first answer. All pipelines of the device, whichever Net made
+// them. A cache fits one driver, device and version of the library; another is refused with a
+// message, and pipelines are then compiled as if there were none.
+class PipelineCache {
+public:
+    explicit PipelineCache(const VulkanDevice* vkdev);
+    // Adds to what the device has. 0; a negative code after a message if it is damaged or of
+    // another driver, device or library.
+    int load_cache(const unsigned char* data, size_t size) const;
+    int save_cache(std::vector<unsigned char>* data) const;
+#if QUOLL_STDIO
+    // A file that is not there yet is a negative code without a message.
+    int load_cache(const char* path) const;
+    // Together with what a file that fits holds, which is replaced as a whole: who reads it at the
+    // same time finds the one or the other.
+    int save_cache(const char* path) const;
+#endif
+
+private:
+    const VulkanDevice* const vkdev_;
+};
 
 }  // namespace quoll
 

@@ -90,6 +90,7 @@ bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical) {
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     vk.GetPhysicalDeviceProperties2(physical, &properties);
     limits_ = properties.properties.limits;
+    memcpy(cache_uuid_, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     vk.GetPhysicalDeviceMemoryProperties(physical, &memory_);
     features_ = probe_features(vk, physical);
     if (!choose_family(vk, physical, &family_, &queue_count_)) {
@@ -162,11 +163,12 @@ int GpuDevice::error(const char* what, VkResult result) const {
     return gpu_error(what, result);
 }
 
-int GpuDevice::run(VkCommandBuffer commands, VkFence fence) const {
+int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence) const {
     if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
     Queue& queue = queues_[next_queue_++ % queue_count_];
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    submit.commandBufferCount = 1, submit.pCommandBuffers = &commands;
+    submit.commandBufferCount = (uint32_t)commands.size();
+    submit.pCommandBuffers = commands.data();
     VkResult result = vk_.ResetFences(device_, 1, &fence);
     if (result == VK_SUCCESS) {
         std::lock_guard<std::mutex> lock(queue.mutex);

@@ -33,6 +33,7 @@ public:
     const GpuInfo& info() const { return instance_->info(index_); }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
     const GpuFeatures& features() const { return features_; }
+    const unsigned char* cache_uuid() const { return cache_uuid_; }
     uint32_t queue_family() const { return family_; }
     PipelineStore& pipelines() const { return *pipelines_; }
     // Offsets of values in a block: what bindings need, and whole vec4s.
@@ -43,7 +44,7 @@ public:
     bool host_visible(int type) const;
 
     // Submits to one of the queues and waits. 0, or a negative code after a message.
-    int run(VkCommandBuffer commands, VkFence fence) const;
+    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence) const;
     // Set when a call has said VK_ERROR_DEVICE_LOST: nothing runs on it any more.
     bool lost() const { return lost_; }
     // gpu_error() that notices a lost device.
@@ -64,6 +65,7 @@ private:
     VkPhysicalDeviceLimits limits_;
     VkPhysicalDeviceMemoryProperties memory_;
     GpuFeatures features_;
+    unsigned char cache_uuid_[VK_UUID_SIZE] = {};
     uint32_t family_ = 0;
     uint32_t queue_count_ = 0;
     std::unique_ptr<Queue[]> queues_;

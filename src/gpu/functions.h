@@ -57,6 +57,8 @@
     X(DestroyPipelineLayout)         \
     X(CreatePipelineCache)           \
     X(DestroyPipelineCache)          \
+    X(GetPipelineCacheData)          \
+    X(MergePipelineCaches)           \
     X(CreateShaderModule)            \
     X(DestroyShaderModule)           \
     X(CreateComputePipelines)        \

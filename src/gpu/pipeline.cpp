@@ -108,4 +108,28 @@ int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
     return status;
 }
 
+int PipelineStore::save(std::vector<unsigned char>* data) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const DeviceFunctions& vk = device_.vk();
+    size_t bytes = 0;
+    VkResult result = vk.GetPipelineCacheData(device_.handle(), cache_, &bytes, nullptr);
+    data->resize(bytes);
+    if (result == VK_SUCCESS)
+        result = vk.GetPipelineCacheData(device_.handle(), cache_, &bytes, data->data());
+    data->resize(bytes);
+    return result == VK_SUCCESS ? (int)kOk : device_.error("pipeline cache", result);
+}
+
+int PipelineStore::merge(const unsigned char* data, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const DeviceFunctions& vk = device_.vk();
+    VkPipelineCacheCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    info.initialDataSize = bytes, info.pInitialData = data;
+    VkPipelineCache other = VK_NULL_HANDLE;
+    VkResult result = vk.CreatePipelineCache(device_.handle(), &info, nullptr, &other);
+    if (result == VK_SUCCESS) result = vk.MergePipelineCaches(device_.handle(), cache_, 1, &other);
+    if (other) vk.DestroyPipelineCache(device_.handle(), other, nullptr);
+    return result == VK_SUCCESS ? (int)kOk : device_.error("pipeline cache", result);
+}
+
 }  // namespace quoll

@@ -30,8 +30,11 @@ COMMANDS = {
     'engineinfo': 'in:m.param in:m.bin --json out:o.json --svg out:o.svg --html out:o.html',
     'enginemerge': 'in:m.param in:m.bin in:d.param in:d.bin out:o.param out:o.bin',
     'engineoptimize': 'in:m.param in:m.bin out:o.param out:o.bin fp16',
+    'enginequantize': 'in:m.param in:m.bin out:o.param out:o.bin --data in:x.npy --table out:o.table',
     'enginerun': 'in:m.param in:m.bin -i data=in:x.npy -o conv=out:conv.npy -o prob=out:prob.npy',
     'enginevalidate': 'in:m.param in:m.bin -i data=in:x.npy --against reference --layers --log out:o.csv',
+    'ncnn2int8': 'in:m.param in:m.bin out:o.param out:o.bin in:m.table',
+    'ncnn2table': 'in:m.param in:m.bin in:list.txt out:o.table',
     'ncnn2mem': 'in:m.param in:m.bin out:o.id.h out:o.mem.h --param-bin out:o.param.bin',
     'onnx2engine': 'in:d.onnx out:o.param out:o.bin --report out:o.txt',
     'operator_docs': str(ROOT / 'src/layer') + ' out:o.md',
@@ -68,6 +71,8 @@ def good(tmp_path_factory):
     for source, name in ('digits.param', 'd.param'), ('digits.bin', 'd.bin'), ('digits.onnx', 'd.onnx'), \
             ('sheet.png', 'sheet.png'), ('sheet_labels.txt', 'labels.txt'):
         shutil.copy(DIGITS / source, folder / name)
+    (folder / 'list.txt').write_text('x.npy\n')
+    (folder / 'm.table').write_text('conv_param_0' + ' 30' * 8 + '\nfc_param_0' + ' 40' * 40 + '\nconv 100\nfc 20\n')
     (folder / 'quoll.yml').write_text('''library_name: kit
 models:
   net:

@@ -78,6 +78,8 @@ public:
     ~MessageLog();
     // What the library said was wrong since the last fail(), in one line.
     std::string reason() const;
+    // All of them, which are then forgotten.
+    std::vector<std::string> take();
     // Forgets them: the program went on without what failed.
     void clear() { errors_.clear(); }
     // Prints "PROGRAM: what: reason" and returns 1, the exit code of a failed run.

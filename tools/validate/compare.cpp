@@ -82,6 +82,7 @@ Comparison compare(const Mat& got, const Mat& expected) {
         xy += x[i] * y[i], xx += x[i] * x[i], yy += y[i] * y[i], dd += d * d;
         low = std::min(low, x[i]), high = std::max(high, x[i]);
         c.max_error = std::max(c.max_error, fabs(d));
+        c.error_sum += fabs(d);
     }
     c.range = high >= low ? high - low : 0;
     const bool nothing = c.compared == 0 && c.count > 0;
@@ -89,6 +90,7 @@ Comparison compare(const Mat& got, const Mat& expected) {
                    : xx == 0 && yy == 0 ? 1
                    : xx == 0 || yy == 0 ? 0
                                         : xy / sqrt(xx) / sqrt(yy);
+    c.signal = xx, c.noise = dd;
     c.sqnr = dd == 0 ? INFINITY : xx / dd;
     const bool channels = shape.dims >= 3;
     c.pixel_accuracy = same_argmax(x, y, channels ? shape.c : shape.w,

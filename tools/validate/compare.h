@@ -15,7 +15,9 @@ struct Comparison {
     double similarity = 0;           // X.X' / (|X| |X'|); 1 if both are 0; 0 if no place is finite
     double sqnr = 0;                 // |X|^2 / |X - X'|^2, a ratio; infinite if they are the same
     double pixel_accuracy = 0;       // part of the places whose largest value has the same index
+    double signal = 0, noise = 0;    // |X|^2, |X - X'|^2
     double max_error = 0;            // largest |X - X'|
+    double error_sum = 0;            // of |X - X'|
     double range = 0;                // largest X less smallest
     double largest = 0;              // largest finite |X|, whatever X' is there
     size_t count = 0, compared = 0;  // values; those that are finite in both

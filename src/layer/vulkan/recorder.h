@@ -61,6 +61,9 @@ public:
         return constants_.add_words(words, binding);
     }
 
+    // A value that is `m`, of any type.
+    int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
+
     // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
     void dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
                   const Words& push, uint32_t x, uint32_t y = 1, uint32_t z = 1);
@@ -76,6 +79,7 @@ public:
     size_t download(const Value& from, DType host);
 
 private:
+    int keep_integers(const Mat& m, const Shape& shape, Value* value);
     Binding bind(const Value& value, bool written) const;
     Binding bind_block(int block, bool written) const;
 
@@ -84,6 +88,7 @@ private:
     const bool has_matrices_;
     Program& program_;
     WeightStore& constants_;
+    std::vector<Binding> kept_;  // constants
     int step_ = -1;
 };
 

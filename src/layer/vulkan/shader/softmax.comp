@@ -1,12 +1,13 @@
-// Softmax along an axis: a group for each line, or (kSerial) an invocation.
+// Softmax or its logarithm (kLog) along an axis: a group for each line, or (kSerial) an invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const bool kSerial = false;
-layout(constant_id = 1) const uint kThreads = 64;
-layout(local_size_x_id = 1) in;
+layout(constant_id = 1) const bool kLog = false;
+layout(constant_id = 2) const uint kThreads = 64;
+layout(local_size_x_id = 2) in;
 READS(0, Input, x);
 WRITES(1, Output, y);
 // Lines by their first values: over the axes besides the softmax's.
@@ -55,6 +56,9 @@ void main() {
     for (uint i = begin; i < length; i += step)
         sum += exact_exp(float(x[from + i * x_step]) - most);
     sum = reduced(sum, true);
-    for (uint i = begin; i < length; i += step)
-        y[to + i * y_step] = STORED(exact_exp(float(x[from + i * x_step]) - most) / sum);
+    const float log_sum = kLog ? log(sum) : 0.0;
+    for (uint i = begin; i < length; i += step) {
+        const float v = float(x[from + i * x_step]) - most;
+        y[to + i * y_step] = STORED(kLog ? v - log_sum : exact_exp(v) / sum);
+    }
 }

@@ -1,0 +1,475 @@
+"""enginequantize, ncnn2table, ncnn2int8: thresholds against NumPy's, answers against integer arithmetic in NumPy and against the
+ncnn wheel, accuracy on the digits, bad input."""
+import json
+import os
+import pathlib
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, last_line, run_program
+from engine import run_engine
+
+DIGITS = ROOT / 'models' / 'digits'
+pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='the same on every machine')
+BINS = 4096
+
+
+@pytest.fixture(scope='module')
+def digits(tmp_path_factory):
+    folder = tmp_path_factory.mktemp('digits')
+    held = np.load(DIGITS / 'heldout.npz')
+    images = (held['images'].astype(np.float32) / 255)[:, None]
+    np.save(folder / 'x.npy', images)
+    (folder / 'labels.txt').write_text('\n'.join(str(v) for v in held['labels']))
+    return folder, images, held['labels']
+
+
+def quantize(model, out, *args, code=0):
+    done = run_program('enginequantize', *model, f'{out}.param', f'{out}.bin', *args)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def digits_model():
+    return DIGITS / 'digits.param', DIGITS / 'digits.bin'
+
+
+# ---- One layer, whose numbers are all known.
+
+def one_layer(folder, weight, bias=None, name='m'):
+    """An inner product of 1-D inputs of weight.shape[1] values."""
+    n, k = weight.shape
+    (folder / f'{name}.param').write_text(
+        f'7767517\n2 2\nInput in 0 1 data 0={k}\nInnerProduct fc 1 1 data out 0={n} 1={int(bias is not None)} 2={n * k}\n')
+    parts = [np.zeros(1, np.float32), weight.ravel()] + ([] if bias is None else [bias])
+    np.concatenate(parts).astype(np.float32).tofile(folder / f'{name}.bin')
+    return folder / f'{name}.param', folder / f'{name}.bin'
+
+
+def read_table(path):
+    rows = [line.split() for line in pathlib.Path(path).read_text().splitlines() if line and line[0] != '#']
+    return {row[0]: np.array([float(v) for v in row[1:]]) for row in rows}
+
+
+def input_threshold(folder, x, *args):
+    """127 / the input's scale, for samples x [count][k]."""
+    model = one_layer(folder, np.eye(4, x.shape[1], dtype=np.float32))
+    np.save(folder / 'x.npy', x)
+    quantize(model, folder / 'q', '--data', folder / 'x.npy', '--holdout', 0, '--table', folder / 't.table', *args)
+    return 127 / read_table(folder / 't.table')['fc'][0]
+
+
+def kl_reference(values, levels=128, bins=2048):
+    """The threshold of least Kullback-Leibler divergence, as NVIDIA's slides and ncnn2table describe it, bin by bin."""
+    limit = np.abs(values).max()
+    values = np.abs(values[values != 0])
+    fine = np.bincount(np.minimum((values * (BINS / limit)).astype(int), BINS - 1), minlength=BINS)
+    hist = fine.reshape(bins, -1).sum(1).astype(np.float64)
+    best, least = bins, np.inf
+    for end in range(levels, bins + 1):
+        p = hist[:end].copy()
+        if p.sum() == 0:
+            continue
+        q = np.zeros(end)
+        for level in range(levels):
+            a, b = level * end // levels, (level + 1) * end // levels
+            filled = p[a:b] > 0
+            if filled.any():
+                q[a:b][filled] = p[a:b].sum() / filled.sum()
+        q /= q.sum()
+        p[-1] += hist[end:].sum()
+        p /= p.sum()
+        q = np.where((q == 0) & (p > 0), 1e-4 / bins, q)
+        there = p > 0
+        divergence = (p[there] * np.log(p[there] / q[there])).sum()
+        if divergence < least - 1e-12:
+            best, least = end, divergence
+    return min((best + 0.5) * limit / bins, limit)
+
+
+def aciq_reference(values):
+    values = np.abs(values[values != 0]).astype(np.float64)
+    mean, deviation = values.mean(), np.sqrt((values ** 2).mean())
+    gauss = mean / deviation > 0.5 * (np.sqrt(2 / np.pi) + np.sqrt(0.5))
+    return min(3.92403714 * deviation if gauss else 9.89675982 * mean, values.max())
+
+
+def mse_reference(values):
+    limit = np.abs(values).max()
+    candidates = limit * 0.99 ** np.arange(0, 400)
+    errors = [((values - np.clip(np.rint(values * (127 / t)), -127, 127) * (t / 127)) ** 2).sum() for t in candidates]
+    return candidates, np.array(errors)
+
+
+SHAPES = {
+    'gauss': lambda rng, n: rng.normal(size=n),
+    'laplace': lambda rng, n: rng.laplace(size=n),
+    'relu': lambda rng, n: np.maximum(rng.normal(size=n), 0),
+    'outliers': lambda rng, n: np.where(rng.random(n) < 1e-3, 30, rng.normal(size=n)),
+    'uniform': lambda rng, n: rng.uniform(-2, 2, n),
+}
+
+
+@pytest.fixture(params=SHAPES, scope='module')
+def samples(request):
+    rng = np.random.default_rng(len(request.param))
+    return SHAPES[request.param](rng, 40 * 1000).reshape(40, 1000).astype(np.float32)
+
+
+def test_kl_threshold(samples, tmp_path):
+    got, expected = input_threshold(tmp_path, samples, '--method', 'kl'), kl_reference(samples.ravel())
+    assert got == pytest.approx(expected, rel=2e-5)
+
+
+def test_few_values_are_all_kept(tmp_path):
+    """Grey levels: a single one of them would be its own distribution, without any divergence."""
+    x = (np.random.default_rng(1).integers(0, 17, (40, 200)) / 16).astype(np.float32)
+    assert input_threshold(tmp_path, x, '--method', 'kl') == pytest.approx(1, rel=1e-6)
+
+
+def test_aciq_threshold(samples, tmp_path):
+    # The histogram has the middles of 4096 bins.
+    assert input_threshold(tmp_path, samples, '--method', 'aciq') == pytest.approx(aciq_reference(samples.ravel()), rel=2e-3)
+
+
+def test_percentile_threshold(samples, tmp_path):
+    step = float(np.abs(samples).max()) / BINS
+    for percentile in 99, 99.9:
+        got = input_threshold(tmp_path, samples, '--method', 'percentile', '--percentile', percentile)
+        assert got == pytest.approx(np.quantile(np.abs(samples), percentile / 100), abs=1.5 * step)
+
+
+def test_mse_threshold_costs_least(samples, tmp_path):
+    got = input_threshold(tmp_path, samples, '--method', 'mse')
+    candidates, errors = mse_reference(samples.ravel().astype(np.float64))
+    own = errors[np.abs(candidates - got).argmin()]
+    assert own <= errors.min() * 1.01
+
+
+def test_eq_keeps_the_output_nearest(tmp_path):
+    """A large value that the weights do not look at: what the output wants is far from what all values want."""
+    rng = np.random.default_rng(6)
+    weight = rng.normal(size=(5, 40)).astype(np.float32)
+    weight[:, 0] = 0
+    x = rng.normal(size=(30, 40)).astype(np.float32)
+    x[:, 0] = 10 * np.abs(x[:, 1:]).max()
+    np.save(tmp_path / 'x.npy', x)
+    quantize(one_layer(tmp_path, weight), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'eq', '--table', tmp_path / 't',
+             '--holdout', 0)
+    got = 127 / read_table(tmp_path / 't')['fc'][0]
+    scales = 127 / np.abs(weight).max(1)
+
+    def cost(t):
+        return sum(((int8_product(v, weight, 0, 127 / t, scales)[0] - weight @ v) ** 2).sum() for v in x[:2])
+
+    assert got < 0.31 * x.max()  # three tenths of the range is the least that is tried
+    assert cost(got) <= min(cost(x.max() * tenth / 10) for tenth in range(3, 11)) * 1.001
+
+
+def test_mixed_precision(digits, tmp_path):
+    folder, images, labels = digits
+    args = '--data', folder / 'x.npy', '--limit', 100, '--report', tmp_path / 'r'
+
+    def frontier(*more):
+        quantize(digits_model(), tmp_path / 'q', *args, *more)
+        report = json.loads((tmp_path / 'r' / 'report.json').read_text())
+        kinds = [layer['kind'] for layer in report['layers']]
+        return report['frontier'], kinds
+
+    points, kinds = frontier('--max-drop', '100%')
+    assert [p['float_layers'] for p in points] == [0, 1, 2, 3, 4, 5, 7] and points[0]['chosen'] and kinds.count('float') == 0
+    assert points[-1]['drop'] < 1e-6 and points[-1]['bytes'] > 3 * points[0]['bytes']
+    limit = (points[0]['drop'] + points[-1]['drop']) / 4
+    points, kinds = frontier('--max-drop', limit)
+    chosen = [p for p in points if p['chosen']]
+    assert len(chosen) == 1 and chosen[0]['drop'] <= limit and kinds.count('float') == chosen[0]['float_layers'] > 0
+    assert all(p['drop'] > limit for p in points if p['float_layers'] < chosen[0]['float_layers'])
+    points, kinds = frontier('--budget', 'size=30kB')
+    chosen = [p for p in points if p['chosen']][0]
+    assert chosen['bytes'] <= 30e3 and chosen['drop'] == min(p['drop'] for p in points if p['bytes'] <= 30e3)
+    assert os.path.getsize(tmp_path / 'q.bin') <= 30e3
+    done = quantize(digits_model(), tmp_path / 'q', *args, '--budget', 'size=1kB', code=1)
+    assert 'no choice of layers' in last_line(done.stderr)
+
+
+def test_ranges_of_samples(tmp_path):
+    rng = np.random.default_rng(3)
+    x = (rng.normal(size=(30, 50)) * np.linspace(0.5, 2, 30)[:, None]).astype(np.float32)
+    low, high = x.min(1).astype(np.float64), x.max(1).astype(np.float64)
+    threshold = lambda *args: input_threshold(tmp_path, x, *args)
+    assert threshold('--method', 'minmax') == pytest.approx(np.abs(x).max(), rel=1e-6)
+    assert threshold('--method', 'last') == pytest.approx(np.abs(x[-1]).max(), rel=1e-6)
+    weights = 0.9 ** np.arange(29, -1, -1)
+    means = [(weights * v).sum() / weights.sum() for v in (low, high)]
+    assert threshold('--method', 'ema', '--ema-decay', 0.9) == pytest.approx(np.abs(means).max(), rel=1e-5)
+    assert threshold('--method', 'constant', '--constant', -3, 5) == pytest.approx(5, rel=1e-6)
+    # One sample far beyond the others goes, when it takes off more than ten times its part.
+    x[7] *= 40
+    ordinary = np.delete(np.abs(x).max(1), 7).max()
+    assert threshold('--method', 'enhanced', '--enhance-ratio', 10) == pytest.approx(ordinary, rel=1e-5)
+    assert threshold('--method', 'enhanced', '--enhance-ratio', 1e6) == pytest.approx(np.abs(x).max(), rel=1e-6)
+
+
+def test_threads_do_not_matter(samples, tmp_path):
+    tables = []
+    for threads in 1, 4:
+        input_threshold(tmp_path, samples, '--method', 'kl', '--threads', threads)
+        tables.append(((tmp_path / 't.table').read_text(), (tmp_path / 'q.bin').read_bytes()))
+    assert tables[0] == tables[1]
+
+
+def int8_product(x, weight, bias, input_scale, scales):
+    q = np.clip(np.sign(x * input_scale) * np.floor(np.abs(x * input_scale) + 0.5), -127, 127)
+    w = np.clip(np.sign(weight * scales[:, None]) * np.floor(np.abs(weight * scales[:, None]) + 0.5), -127, 127)
+    return (w @ q) / (input_scale * scales) + bias, w
+
+
+def test_answers_are_those_of_integers(tmp_path):
+    rng = np.random.default_rng(8)
+    weight, bias = rng.normal(size=(7, 33)).astype(np.float32), rng.normal(size=7).astype(np.float32)
+    x = rng.normal(size=(50, 33)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model = one_layer(tmp_path, weight, bias)
+    out = tmp_path / 'q'
+    quantize(model, out, '--data', tmp_path / 'x.npy', '--method', 'minmax', '--table', tmp_path / 't', '--no-bias-correction',
+             '--holdout', 0)
+    table = read_table(tmp_path / 't')
+    np.testing.assert_allclose(table['fc_param_0'], 127 / np.abs(weight).max(1), rtol=1e-5)
+    got = run_engine(f'{out}.param', f'{out}.bin', {'data': x[3]}, ['out'])['out']
+    expected, _ = int8_product(x[3], weight, bias, table['fc'][0], table['fc_param_0'])
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+    # Corrected biases: the mean of what is lost by rounding weights comes back.
+    quantize(model, out, '--data', tmp_path / 'x.npy', '--method', 'minmax', '--holdout', 0)
+    corrected = np.frombuffer((tmp_path / 'q.bin').read_bytes(), np.uint8)
+    start = 4 + (weight.size + 3) // 4 * 4
+    biases = corrected[start:start + 28].view(np.float32)
+    w = int8_product(x[3], weight, bias, table['fc'][0], table['fc_param_0'])[1] / table['fc_param_0'][:, None]
+    np.testing.assert_allclose(biases, bias + (weight - w) @ x.mean(0), rtol=1e-4, atol=1e-5)
+
+
+# ---- The digits.
+
+def test_digits(digits, tmp_path):
+    folder, images, labels = digits
+    out = tmp_path / 'q'
+    quantize(digits_model(), out, '--data', folder / 'x.npy', '--labels', folder / 'labels.txt', '--holdout', 0.5, '--report',
+             tmp_path / 'report')
+    report = json.loads((tmp_path / 'report' / 'report.json').read_text())
+    assert report['accuracy']['held_out'] and report['accuracy']['samples'] == 180
+    assert report['calibration']['samples'] == 180
+    assert report['bytes']['after'] < 0.3 * report['bytes']['before']
+    assert all(layer['kind'] == 'int8' for layer in report['layers']) and len(report['layers']) == 7
+    # The report's word against our own count, over all images.
+    before = run_engine(*digits_model(), {'data': images}, ['prob'], '--batch')['prob']
+    after = run_engine(f'{out}.param', f'{out}.bin', {'data': images}, ['prob'], '--batch')['prob']
+    assert (after.argmax(1) == labels).sum() >= (before.argmax(1) == labels).sum() - 1
+    cosine = (before * after).sum(1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
+    assert cosine.mean() > 0.999
+    assert report['accuracy']['cosine'] == pytest.approx(cosine.mean(), abs=2e-4)
+
+
+def test_ncnn_agrees(digits, tmp_path):
+    ncnn = pytest.importorskip('ncnn')
+    folder, images, _ = digits
+    out = tmp_path / 'q'
+    quantize(digits_model(), out, '--data', folder / 'x.npy')
+    ours = run_engine(f'{out}.param', f'{out}.bin', {'data': images[:20]}, ['prob'], '--batch')['prob']
+    net = ncnn.Net()
+    assert net.load_param(f'{out}.param') == 0 and net.load_model(f'{out}.bin') == 0
+    for image, expected in zip(images, ours):
+        ex = net.create_extractor()
+        ex.input('data', ncnn.Mat(image))
+        np.testing.assert_allclose(np.array(ex.extract('prob')[1]), expected, atol=0.02)
+        del ex  # before the net
+
+
+def test_table_and_back(digits, tmp_path):
+    folder, images, _ = digits
+    listed = tmp_path / 'list.txt'
+    for i, image in enumerate(images[:40]):
+        np.save(tmp_path / f'{i}.npy', image)
+    listed.write_text('\n'.join(str(tmp_path / f'{i}.npy') for i in range(40)))
+    done = run_program('ncnn2table', *digits_model(), listed, tmp_path / 'd.table', 'mean=[0]', 'norm=[1]', 'shape=[8,8,1]',
+                       'pixel=GRAY', 'thread=2', 'method=kl', 'type=1')
+    assert done.returncode == 0, done.stderr
+    table = (tmp_path / 'd.table').read_text().splitlines()
+    names = [line.split()[0] for line in table]
+    layers = ['stem', 'dw1', 'pw1', 'res', 'dw2', 'pw2', 'fc']
+    assert names == [f'{name}_param_0' for name in layers] + layers
+    # A line that is commented out leaves its layer in float.
+    (tmp_path / 'd.table').write_text('\n'.join('#' + line if line.startswith('res_param_0') else line for line in table))
+    done = run_program('ncnn2int8', *digits_model(), tmp_path / 'q.param', tmp_path / 'q.bin', tmp_path / 'd.table')
+    assert done.returncode == 0, done.stderr
+    kinds = {line.split()[1]: ' 8=' in line for line in (tmp_path / 'q.param').read_text().splitlines()[2:]}
+    assert [kinds[name] for name in layers] == [True, True, True, False, True, True, True]
+    before = run_engine(*digits_model(), {'data': images}, ['prob'], '--batch')['prob']
+    after = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': images}, ['prob'], '--batch')['prob']
+    assert (before.argmax(1) == after.argmax(1)).mean() > 0.98
+
+
+def test_equalisation(tmp_path):
+    """A depthwise convolution behind channels of very different size: as good as if they were alike, and the same in float."""
+    rng = np.random.default_rng(11)
+    c, k = 12, 9
+    sizes = np.geomspace(0.01, 10, c).astype(np.float32)
+    first, second = rng.normal(size=(c, 3)).astype(np.float32), rng.normal(size=(c, k)).astype(np.float32)
+    bias = rng.normal(size=c).astype(np.float32) * sizes
+    (tmp_path / 'm.param').write_text(
+        f'7767517\n3 3\nInput in 0 1 data 0=16 1=16 2=3\nConvolution a 1 1 data a 0={c} 1=1 5=1 6={c * 3} 9=1\n'
+        f'ConvolutionDepthWise b 1 1 a out 0={c} 1=3 4=1 6={c * k} 7={c}\n')
+    np.concatenate([[0], (first * sizes[:, None]).ravel(), bias, [0], (second / sizes[:, None]).ravel()]).astype(np.float32).tofile(
+        tmp_path / 'm.bin')
+    x = rng.normal(size=(30, 3, 16, 16)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model = tmp_path / 'm.param', tmp_path / 'm.bin'
+    exact = run_engine(*model, {'data': x[0]}, ['out'])['out']
+    sqnr = []
+    for more in ['--no-equalize'], [], ['--layer', 'a=float', '--layer', 'b=float']:
+        quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'minmax', *more)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
+        noise = ((got - exact) ** 2).sum((1, 2))
+        sqnr.append(10 * np.log10((exact ** 2).sum((1, 2)) / np.maximum(noise, 1e-20)))
+    plain, equalised, in_float = sqnr
+    assert plain.min() < 0 and equalised.min() > 25 and in_float.min() > 100
+
+
+@pytest.mark.parametrize('text, word', [('fc 1 x\n', 'line 1'), ('', 'no scales'), ('fc\n', 'no scales behind'),
+                                        ('fc_param_0 1 2\nfc 3\n', 'expected 10'), ('other_param_0 1\nother 1\n', 'no scales for any'),
+                                        ('fc_param_0 ' + '1 ' * 10 + '\n', 'none of its input')])
+def test_bad_tables(text, word, tmp_path):
+    (tmp_path / 't').write_text(text)
+    done = run_program('ncnn2int8', *digits_model(), tmp_path / 'q.param', tmp_path / 'q.bin', tmp_path / 't')
+    assert done.returncode == 1 and word in last_line(done.stderr)
+    assert not (tmp_path / 'q.param').exists()
+
+
+@pytest.mark.parametrize('kind, least', [('weights8', 40), ('table8', 30), ('fp16', 60), ('bf16', 40), ('dynamic', 30)])
+def test_kinds_without_data(kind, least, digits, tmp_path):
+    _, images, _ = digits
+    out = tmp_path / 'q'
+    quantize(digits_model(), out, '--kind', kind)
+    before = run_engine(*digits_model(), {'data': images}, ['fc'], '--batch')['fc']
+    after = run_engine(f'{out}.param', f'{out}.bin', {'data': images}, ['fc'], '--batch')['fc']
+    sqnr = 10 * np.log10((before ** 2).sum() / ((before - after.reshape(before.shape)) ** 2).sum())
+    assert least < sqnr < 120
+    assert os.path.getsize(f'{out}.bin') < os.path.getsize(DIGITS / 'digits.bin')
+
+
+@pytest.mark.parametrize('bits, block', [(8, 64), (4, 32), (4, 128), (4, 16)])
+def test_blocks(bits, block, tmp_path):
+    rng = np.random.default_rng(bits + block)
+    n, k = 24, 200
+    weight, bias = rng.normal(size=(n, k)).astype(np.float32), rng.normal(size=n).astype(np.float32)
+    (tmp_path / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={k} 1=5\nInnerProduct fc 1 1 data out 0={n} 1=1 2={n * k}\n')
+    np.concatenate([[0], weight.ravel(), bias]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--kind', f'block{bits}x{block}')
+    x = rng.normal(size=(5, k)).astype(np.float32)
+    got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+    # Rounding to nearest with the largest value of each block at the end of the range is what has to be beaten.
+    rounded = weight.copy()
+    for begin in range(0, k, block):
+        part = rounded[:, begin:begin + block]
+        step = np.abs(part).max(1, keepdims=True) / (2 ** (bits - 1) - 1)
+        rounded[:, begin:begin + block] = np.rint(part / step) * step
+    exact = x @ weight.T + bias
+    error, plain = ((got - exact) ** 2).sum(), ((x @ rounded.T + bias - exact) ** 2).sum()
+    assert 0 < error < 1.1 * plain
+    assert os.path.getsize(tmp_path / 'q.bin') < n * k * bits / 8 * 1.6 + 4 * n + 600
+
+
+# ---- Precedence of ranges.
+
+def report_layers(folder):
+    return {layer['name']: layer for layer in json.loads((folder / 'report.json').read_text())['layers']}
+
+
+def test_precedence(digits, tmp_path):
+    folder, _, _ = digits
+    (tmp_path / 'log').write_text('x Tensor range @@stem@@0,2.5\nx Tensor range @@stem@@0,3.5\n')
+    quantize(digits_model(), tmp_path / 'q', '--data', folder / 'x.npy', '--range', 'data=0,0.5', '--range-log', tmp_path / 'log',
+             '--layer', 'pw2=float', '--report', tmp_path / 'r')
+    layers = report_layers(tmp_path / 'r')
+    assert layers['stem']['origin'] == 'override' and layers['stem']['input_scale'] == 254
+    assert layers['dw1']['origin'] == 'override' and layers['dw1']['input_scale'] == pytest.approx(127 / 3.5)
+    assert layers['pw2']['kind'] == 'float'
+    assert layers['res']['origin'] == 'measured'
+    # Behind pooling the range is that of what is pooled.
+    assert layers['res']['range_of'] == 'relu1'
+
+
+def test_known_ranges(tmp_path):
+    (tmp_path / 'm.param').write_text('7767517\n3 3\nInput in 0 1 data 0=16\nSigmoid s 1 1 data s\n'
+                                      'InnerProduct fc 1 1 s out 0=4 1=0 2=64\n')
+    np.concatenate([[0], np.ones(64)]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    np.save(tmp_path / 'x.npy', np.random.default_rng(0).normal(size=(30, 16)).astype(np.float32))
+    model = tmp_path / 'm.param', tmp_path / 'm.bin'
+    scales = []
+    for more in [], ['--hard-ranges']:
+        quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'minmax', '--table', tmp_path / 't', *more)
+        scales.append(read_table(tmp_path / 't')['fc'][0])
+    assert scales[0] > 127 and scales[1] == 127
+
+
+# ---- Bad input.
+
+def test_unreadable_images(tmp_path):
+    images = tmp_path / 'images'
+    images.mkdir()
+    for i in range(10):
+        (images / f'{i}.png').write_bytes((DIGITS / 'images' / f'{i}.png').read_bytes())
+    (images / 'broken.png').write_bytes(b'\x89PNG no')
+    (images / 'empty.jpg').write_bytes(b'')
+    args = '--data', images, '--norm', 1 / 255, '--holdout', 0
+    done = quantize(digits_model(), tmp_path / 'q', *args)
+    assert 'broken.png' in done.stderr and 'empty.jpg' in done.stderr and done.stderr.count('skipped') == 2
+    assert '10 samples to calibrate with' in done.stderr
+    (tmp_path / 'q.param').unlink()
+    done = quantize(digits_model(), tmp_path / 'q', *args, '--strict', code=1)
+    assert 'broken.png' in done.stderr or 'empty.jpg' in done.stderr
+    assert not (tmp_path / 'q.param').exists()
+
+
+def test_numbers_that_are_none(tmp_path):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(30, 6)).astype(np.float32)
+    x[4, 2] = np.nan
+    np.save(tmp_path / 'x.npy', x)
+    model = one_layer(tmp_path, rng.normal(size=(3, 6)).astype(np.float32))
+    done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0)
+    assert 'x.npy' in done.stderr and 'NaN' in done.stderr and done.stderr.count('skipped') == 1
+    weight = rng.normal(size=(3, 6)).astype(np.float32)
+    weight[1, 1] = np.inf
+    done = quantize(one_layer(tmp_path, weight), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0)
+    assert 'stays in float' in done.stderr and ' 8=' not in (tmp_path / 'q.param').read_text()
+
+
+def test_constant_activations(tmp_path):
+    np.save(tmp_path / 'x.npy', np.zeros((30, 6), np.float32))
+    model = one_layer(tmp_path, np.ones((3, 6), np.float32))
+    done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    assert "'data' was always 0" in done.stderr
+    np.save(tmp_path / 'x.npy', np.full((30, 6), 0.25, np.float32))
+    for method in 'kl', 'aciq', 'mse', 'percentile', 'minmax':
+        quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', method)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': np.full(6, 0.25, np.float32)}, ['out'])['out']
+        np.testing.assert_allclose(got, 1.5, rtol=0.02)
+
+
+@pytest.mark.parametrize('args, word', [
+    (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
+    (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),
+    (['--method', 'constant'], '--constant'), (['--labels', 'missing'], 'missing'), (['--data', 'missing'], 'missing'),
+    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize'), (['--max-drop', 'x'], '--max-drop'), (['--budget', 'cost=3'], '--budget')])
+def test_bad_arguments(args, word, digits, tmp_path):
+    folder, _, _ = digits
+    data = [] if '--data' in args else ['--data', folder / 'x.npy']
+    done = quantize(digits_model(), tmp_path / 'q', *data, *args, code=1)
+    assert word in last_line(done.stderr)
+    assert not list(tmp_path.glob('q.*'))
+
+
+def test_no_data(tmp_path):
+    assert 'int8 needs samples' in last_line(quantize(digits_model(), tmp_path / 'q', code=1).stderr)
+    (tmp_path / 'empty').mkdir()
+    assert 'no images' in last_line(quantize(digits_model(), tmp_path / 'q', '--data', tmp_path / 'empty', code=1).stderr)

@@ -1,0 +1,50 @@
+// Runs samples through a model and collects what its blobs hold.
+#ifndef QUOLL_TOOLS_QUANTIZE_CALIBRATE_H
+#define QUOLL_TOOLS_QUANTIZE_CALIBRATE_H
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "graph/model.h"
+#include "quantize/histogram.h"
+#include "quantize/samples.h"
+#include "quoll/net.h"
+
+namespace quoll {
+
+// Told how many samples of how many are done; from one thread at a time.
+typedef std::function<void(size_t done, size_t total)> ProgressSink;
+
+struct Calibration {
+    std::map<std::string, BlobStats> blobs;
+    // Samples that could not be read or run; the log says why.
+    std::vector<std::string> skipped;
+    size_t used = 0;
+};
+
+struct CalibrateOptions {
+    int threads = 1;           // each runs samples of its own
+    bool strict = false;       // a sample that cannot be used is an error
+    bool ranges_only = false;  // one pass, without histograms and means
+    ProgressSink progress;
+};
+
+// Two passes over the samples: ranges first, then histograms; what is kept does not grow with their
+// number but for two floats a sample and blob. Results do not depend on the number of threads. A
+// blob that was never computed has no entry. 0, or a negative code after a message.
+int calibrate(const Model& model, const SampleSource& samples, const std::set<std::string>& blobs,
+              const CalibrateOptions& options, Calibration* result);
+
+// A Net of the model for one run at a time in each of several threads; graph_fusion as load_model
+// does it, which leaves blobs out.
+int make_quantize_net(const Model& model, int threads, bool graph_fusion, Net* net);
+
+// Calls work(i) for i in [0, count) in `threads` threads, each i once; false from one ends all.
+bool in_threads(size_t count, int threads, const std::function<bool(size_t i, int thread)>& work);
+
+}  // namespace quoll
+
+#endif

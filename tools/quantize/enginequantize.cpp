@@ -1,0 +1,592 @@
+// enginequantize: a model of fewer bits, from a model and data, with the proof.
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/model_files.h"
+#include "common/progress.h"
+#include "graph/optimize.h"
+#include "onnx/load_onnx.h"
+#include "quantize/eq_search.h"
+#include "quantize/equalise.h"
+#include "quantize/evaluate.h"
+#include "quantize/report.h"
+#include "quantize/weight_kinds.h"
+#include "quoll/cpu.h"
+
+using namespace quoll;
+
+namespace {
+
+const char kProgram[] = "enginequantize";
+
+struct Arguments {
+    std::vector<std::string> files;
+    DataOptions data, test;
+    std::vector<std::string> pixel, mean, norm, resize;
+    std::string method = "best", kind = "int8", table_out, table_in, report;
+    std::vector<std::string> layers, ranges, range_logs;
+    std::vector<double> constant;
+    double percentile = 99.99, ema_decay = 0.999, enhance_ratio = 10, holdout = 0.1;
+    double max_error = 1.0, mean_error = 1e-2;
+    std::string weights = "minmax";
+    int limit = 0, threads = 0, seed = 1;
+    bool strict = false, no_fusion = false, no_bias = false, no_equalize = false,
+         hard_ranges = false;
+    std::string max_drop, budget, metric = "cosine";
+    InputArguments inputs_said;
+};
+
+const char kFooter[] =
+    "FILES: IN.param IN.bin OUT.param OUT.bin, or IN.onnx OUT.param OUT.bin.\n"
+    "Exit code: 0, 1 when a file is at fault, 2 for a wrong command line. Files are written whole "
+    "or not at all.\n";
+
+void add_data_options(CommandLine* line, Arguments* a) {
+    line->option("--data", a->data.data,
+                 "folders, lists (.txt), images and .npy files to calibrate with; INPUT=... where "
+                 "the model has several inputs")
+        .takes(1, 1 << 20);
+    line->option("--labels", a->data.labels,
+                 "FILE: the right class of each sample, a number a line");
+    line->option("--test", a->test.data, "samples to judge with; default: some of --data held out")
+        .takes(1, 1 << 20);
+    line->option("--test-labels", a->test.labels, "FILE: of the samples of --test");
+    line->option("--pixel", a->pixel, "RGB, BGR, GRAY, RGBA, BGRA; here and below also INPUT=...")
+        .one_at_a_time();
+    line->option("--mean", a->mean, "M,M,M taken off images' values").one_at_a_time();
+    line->option("--norm", a->norm, "N,N,N, by which they are then multiplied").one_at_a_time();
+    line->option("--resize", a->resize, "W,H of images; default: the input's size").one_at_a_time();
+    line->option("--limit", a->limit, "N samples of the data, chosen at random")
+        .between(1, 1 << 30);
+    line->option("--seed", a->seed, "of the choice of samples");
+    line->option("--holdout", a->holdout, "part of --data to judge with, default 0.1")
+        .between(0.0, 0.9);
+    line->flag("--strict", a->strict, "a sample that cannot be read ends the run");
+    a->inputs_said.add_shapes_to(line);
+}
+
+void add_options(CommandLine* line, Arguments* a) {
+    line->footer(kFooter);
+    line->option("FILES", a->files, "the model, and what to write").required().takes(3, 4);
+    add_data_options(line, a);
+    line->option("--method", a->method,
+                 "ranges of activations: " + method_names() +
+                     "; default best, that of five whose outputs are nearest");
+    line->option("--kind", a->kind, "of layers: " + weight_kind_names() + "; default int8");
+    line->option("--layer", a->layers, "LAYER=KIND, once for each").one_at_a_time();
+    line->option("--range", a->ranges, "BLOB=LOW,HIGH, once for each").one_at_a_time();
+    line->option("--range-log", a->range_logs,
+                 "FILE of lines BLOB@@LOW,HIGH, as MACE's tools write")
+        .one_at_a_time();
+    line->option("--percentile", a->percentile, "part of the values that is kept, default 99.99")
+        .between(50.0, 100.0);
+    line->option("--ema-decay", a->ema_decay, "weight of the samples before, default 0.999")
+        .between(0.0, 0.999999);
+    line->option("--enhance-ratio", a->enhance_ratio, "of method enhanced, default 10")
+        .between(0.0, 1e9);
+    line->option("--constant", a->constant, "LOW HIGH of method constant").takes(2, 2);
+    line->option("--weights", a->weights, "scales of weights: minmax or mse")
+        .one_of({"minmax", "mse"});
+    line->flag("--no-bias-correction", a->no_bias, "leave biases as they are");
+    line->flag("--no-equalize", a->no_equalize,
+               "leave channels of a blob as far apart as they are");
+    line->flag("--hard-ranges", a->hard_ranges,
+               "ranges that operators know go before measured ones; else they only limit these");
+    line->option("--max-drop", a->max_drop,
+                 "0.5%: leave as many layers in float as keeps the loss of --metric below this");
+    line->option("--budget", a->budget,
+                 "size=4MB,time=10ms, or one of both: the most accurate choice within");
+    line->option("--metric", a->metric, "top1 (needs labels), cosine (default) or sqnr")
+        .one_of({"top1", "cosine", "sqnr"});
+    line->option("--from-table", a->table_in, "FILE: ncnn's table, instead of data");
+    line->option("--table", a->table_out, "FILE: write the scales as ncnn's table");
+    line->option("--report", a->report, "FOLDER for report.html and report.json");
+    line->option("--max-error", a->max_error, "of a layer, in parts of its range, default 1");
+    line->option("--mean-error", a->mean_error, "the same of the mean, default 0.01");
+    line->option("--threads", a->threads, "samples at a time; default: the cores").between(1, 1024);
+    line->flag("--no-fusion", a->no_fusion, "leave the layers as they are");
+}
+
+// "INPUT=VALUE" or "VALUE", by names of the model's inputs.
+void split_input(const std::string& word, const std::vector<ModelInput>& inputs, std::string* input,
+                 std::string* value) {
+    *input = "", *value = word;
+    for (const ModelInput& i : inputs) {
+        if (word.compare(0, i.name.size() + 1, i.name + "=") != 0) continue;
+        *input = i.name, *value = word.substr(i.name.size() + 1);
+    }
+}
+
+bool parse_floats(const std::string& text, std::vector<float>* values) {
+    const char* p = text.c_str();
+    for (;;) {
+        char* end;
+        const float v = strtof(p, &end);
+        if (end == p || !(v - v == 0.f)) return false;
+        values->push_back(v);
+        if (*end == '\0') return true;
+        if (*end != ',') return false;
+        p = end + 1;
+    }
+}
+
+bool parse_forms(const Arguments& a, const std::vector<ModelInput>& inputs, DataOptions* data,
+                 std::string* why) {
+    std::string input, value;
+    for (const std::string& word : a.pixel) {
+        split_input(word, inputs, &input, &value);
+        data->forms[input].pixel = value;
+    }
+    const auto numbers = [&](const char* what, const std::vector<std::string>& words, auto take) {
+        for (const std::string& word : words) {
+            split_input(word, inputs, &input, &value);
+            std::vector<float> values;
+            if (!parse_floats(value, &values) || !take(data->forms[input], values))
+                return *why = std::string(what) + " '" + word + "'", false;
+        }
+        return true;
+    };
+    return numbers("--mean", a.mean, [](ImageForm& f, auto& v) { return f.mean = v, true; }) &&
+           numbers("--norm", a.norm, [](ImageForm& f, auto& v) { return f.norm = v, true; }) &&
+           numbers("--resize: expected W,H, got", a.resize, [](ImageForm& f, auto& v) {
+               if (v.size() != 2 || !(v[0] >= 1 && v[0] <= 32768 && v[1] >= 1 && v[1] <= 32768))
+                   return false;
+               return f.w = (int)v[0], f.h = (int)v[1], true;
+           });
+}
+
+// What the command line says besides the data.
+int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
+    const auto wrong = [&](const std::string& what) { return *why = what, -1; };
+    if (a.method != "best" && !parse_method(a.method, &o->thresholds.method))
+        return wrong("--method '" + a.method + "': expected best|" + method_names());
+    if (!is_weight_kind(a.kind))
+        return wrong("--kind '" + a.kind + "': expected " + weight_kind_names());
+    o->kind = a.kind;
+    o->thresholds.percentile = a.percentile, o->thresholds.ema_decay = a.ema_decay;
+    o->thresholds.enhance_ratio = a.enhance_ratio;
+    if (o->thresholds.method == Method::kConstant) {
+        if (a.constant.size() != 2 || !(a.constant[0] <= 0 && a.constant[1] >= 0))
+            return wrong("--method constant needs --constant LOW HIGH with LOW <= 0 <= HIGH");
+        o->thresholds.constant.low = (float)a.constant[0];
+        o->thresholds.constant.high = (float)a.constant[1];
+    }
+    double part;
+    MixedOptions mixed;
+    if (!a.max_drop.empty() && !parse_part(a.max_drop, &part))
+        return wrong("--max-drop '" + a.max_drop + "': expected a part, as 0.5%");
+    if (!a.budget.empty() && !parse_budget(a.budget, &mixed))
+        return wrong("--budget '" + a.budget + "': expected size=4MB,time=10ms");
+    o->weights.mse = a.weights == "mse";
+    o->bias_correction = !a.no_bias, o->hard_ranges = a.hard_ranges;
+    o->join_concat = o->thresholds.method == Method::kUnion;
+    for (const std::string& word : a.layers) {
+        const size_t at = word.rfind('=');
+        if (at == std::string::npos || at == 0 || !is_weight_kind(word.substr(at + 1)))
+            return wrong("--layer '" + word + "': expected LAYER=KIND, KIND one of " +
+                         weight_kind_names());
+        o->layers[word.substr(0, at)].kind = word.substr(at + 1);
+    }
+    for (const std::string& file : a.range_logs) {
+        std::vector<unsigned char> bytes;
+        std::map<std::string, ValueRange> ranges;
+        if (read_bytes(file, &bytes) ||
+            parse_range_log(std::string(bytes.begin(), bytes.end()), file, &ranges))
+            return wrong("");
+        for (const auto& range : ranges) o->blobs[range.first].range = range.second;
+    }
+    for (const std::string& word : a.ranges) {
+        const size_t at = word.rfind('=');
+        std::vector<float> values;
+        if (at == std::string::npos || !parse_floats(word.substr(at + 1), &values) ||
+            values.size() != 2 || values[0] > values[1])
+            return wrong("--range '" + word + "': expected BLOB=LOW,HIGH");
+        ValueRange& range = o->blobs[word.substr(0, at)].range;
+        range.low = values[0], range.high = values[1];
+    }
+    return 0;
+}
+
+// The model, its input files, and the two that are to be written.
+struct Files {
+    std::vector<std::string> in;
+    std::string param, bin;
+};
+
+int load(const Arguments& a, Files* files, OnnxResult* storage, Model* model, std::string* why) {
+    const bool onnx = is_onnx(a.files[0]);
+    if (a.files.size() != (onnx ? 3 : 4)) {
+        *why = onnx ? "expected IN.onnx OUT.param OUT.bin"
+                    : "expected IN.param IN.bin OUT.param OUT.bin";
+        return -1;
+    }
+    files->in.assign(a.files.begin(), a.files.end() - 2);
+    files->param = a.files[a.files.size() - 2], files->bin = a.files.back();
+    *why = "cannot load " + a.files[0];
+    if (!onnx) return load_model_files(a.files[0], a.files[1], model);
+#if QUOLL_TAKES_ONNX
+    if (convert_onnx(a.files[0], OnnxOptions(), storage)) {
+        for (const OnnxProblem& p : storage->problems)
+            QUOLL_LOGE("cannot convert %s (%s): %s", p.node.c_str(), p.op.c_str(),
+                       p.reason.c_str());
+        return -1;
+    }
+    *model = storage->model;
+    return 0;
+#else
+    (void)storage;
+    *why += ": this program was built without libonnx; onnx2engine converts ONNX models";
+    return -1;
+#endif
+}
+
+// Which samples are calibrated with, and which are held out.
+struct Choice {
+    std::vector<size_t> calibrate, judge;
+};
+Choice choose_samples(const Arguments& a, size_t count, bool hold_out) {
+    std::vector<size_t> all(count);
+    for (size_t i = 0; i < count; i++) all[i] = i;
+    std::mt19937 rng((unsigned)a.seed);
+    for (size_t i = count; i > 1; i--) std::swap(all[i - 1], all[rng() % i]);
+    if (a.limit > 0 && (size_t)a.limit < count) all.resize((size_t)a.limit);
+    const size_t kept =
+        hold_out && all.size() > 1
+            ? std::min(all.size() - 1, (size_t)((double)all.size() * a.holdout + 0.5))
+            : 0;
+    Choice choice;
+    choice.judge.assign(all.begin(), all.begin() + (long)kept);
+    choice.calibrate.assign(all.begin() + (long)kept, all.end());
+    // In the data's order: methods look at which sample came last.
+    std::sort(choice.judge.begin(), choice.judge.end());
+    std::sort(choice.calibrate.begin(), choice.calibrate.end());
+    return choice;
+}
+
+ProgressSink bar(Progress* progress) {
+    return [progress](size_t done, size_t) { progress->update((long long)done); };
+}
+
+void tell_skipped(const Calibration& calibration, MessageLog* log) {
+    Progress::hide();
+    if (!calibration.skipped.empty())
+        for (const std::string& message : log->take())
+            fprintf(stderr, "%s: skipped: %s\n", kProgram, printable(message).c_str());
+    const size_t kFew = 20;
+    if (calibration.used < kFew)
+        fprintf(stderr,
+                "%s: warning: %zu sample%s to calibrate with; ranges want a hundred or more\n",
+                kProgram, calibration.used, calibration.used == 1 ? "" : "s");
+}
+
+void print_frontier(const QuantizeReport& report) {
+    if (report.frontier.empty()) return;
+    printf("%-7s %-12s %-10s %-14s layers that are left in float\n", "float",
+           (report.metric + " drop").c_str(), "ms", "weight bytes");
+    for (const FrontierPoint& p : report.frontier) {
+        std::string names;
+        for (const std::string& name : p.layers) names += " +" + name;
+        printf("%-7zu %-12.6f %-10.4f %-14s%s%s\n", p.float_layers, p.drop, p.ms,
+               grouped((int64_t)p.bytes).c_str(), p.chosen ? " <- chosen" : "",
+               printable(names).substr(0, 100).c_str());
+    }
+}
+
+void print_summary(const QuantizeReport& report) {
+    print_frontier(report);
+    std::map<std::string, int> kinds;
+    for (const LayerChoice& layer : report.layers) kinds[layer.kind]++;
+    printf("%-10s %s\n", "method", report.method.c_str());
+    for (const auto& kind : kinds) printf("%-10s %d layers\n", kind.first.c_str(), kind.second);
+    printf("%-10s %s -> %s bytes\n", "weights", grouped(report.bytes_before).c_str(),
+           grouped(report.bytes_after).c_str());
+    if (report.equalised > 0) printf("%-10s %d blobs\n", "equalised", report.equalised);
+    const Accuracy& a = report.accuracy;
+    if (a.samples == 0) return;
+    printf("%-10s %.4f -> %.4f ms (best of %zu)\n", "time", a.ms_before, a.ms_after, a.samples);
+    for (const OutputAccuracy& output : a.outputs) {
+        const Agreement& g = output.agreement;
+        printf("%-10s cosine %.6f, SQNR %.2f dB, argmax agreement %.4f on %zu samples%s\n",
+               printable(output.blob).c_str(), g.cosine(), g.sqnr_db(), g.argmax(), a.samples,
+               report.held_out ? " held out" : ", which were calibrated with too");
+    }
+    if (a.task.labelled > 0) {
+        const double n = (double)a.task.labelled;
+        printf("%-10s top-1 %.4f -> %.4f, top-5 %.4f -> %.4f\n", "accuracy",
+               (double)a.task.top1_before / n, (double)a.task.top1_after / n,
+               (double)a.task.top5_before / n, (double)a.task.top5_after / n);
+    }
+}
+
+int write_report(const QuantizeReport& report, const std::string& folder, OutputFiles* files) {
+    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+        QUOLL_LOGE("%s cannot be created: %s", folder.c_str(), strerror(errno));
+        return -1;
+    }
+    return write_file(folder + "/report.json", report_json(report), files) ||
+           write_file(folder + "/report.html", report_html(report), files);
+}
+
+int64_t weight_bytes(const Model& model) {
+    ModelFacts facts;
+    return analyse_model(model, BlobSizes(), &facts) ? 0 : facts.weight_bytes;
+}
+
+class Job {
+public:
+    Job(const Arguments& a, MessageLog* log) : a_(a), log_(log) {}
+
+    int run() {
+        std::string why;
+        OnnxResult storage;
+        if (read_options(a_, &options_, &why)) return fail(why);
+        if (load(a_, &files_, &storage, &model_, &why)) return fail(why);
+        inputs_ = inputs_of(model_);
+        if (set_input_sizes(&why)) return fail(why);
+        OptimizeReport passes;
+        if (!a_.no_fusion && a_.table_in.empty() && run_graph_passes(&model_, {}, &passes))
+            return fail("");
+        original_ = before_ = model_;
+        report_.model = a_.files[0], report_.method = a_.method;
+        report_.limits.max = a_.max_error, report_.limits.mean = a_.mean_error;
+        if (open_data(&why)) return fail(why);
+        if (!a_.table_in.empty() ? by_table() : by_data()) return fail("");
+        report_.bytes_before = weight_bytes(before_), report_.bytes_after = weight_bytes(model_);
+        log_->clear();
+        if (judge_ && judge()) return fail("");
+        std::vector<std::string> read = files_.in;
+        read.insert(read.end(), {a_.table_in, a_.data.labels, a_.test.labels});
+        read.insert(read.end(), a_.data.data.begin(), a_.data.data.end());
+        read.insert(read.end(), a_.test.data.begin(), a_.test.data.end());
+        OutputFiles files(read);
+        if (save_model_files(model_, files_.param, files_.bin, &files)) return fail("");
+        const ScaleTable table = table_of(report_.layers);
+        if (!a_.table_out.empty() && write_file(a_.table_out, table_text(table), &files))
+            return fail("");
+        if (!a_.report.empty() && write_report(report_, a_.report, &files)) return fail("");
+        if (files.commit()) return fail("");
+        Progress::hide();
+        print_summary(report_);
+        for (const std::string& line : advice(report_)) printf("%s\n", line.c_str());
+        return 0;
+    }
+
+private:
+    int fail(const std::string& what) { return log_->fail(kProgram, what); }
+    int threads() const { return a_.threads > 0 ? a_.threads : get_physical_cpu_count(); }
+
+    // --shape: sizes of inputs that the model leaves open, for images.
+    int set_input_sizes(std::string* why) {
+        BlobSizes sizes;
+        if (parse_shapes(a_.inputs_said.shapes, inputs_, &sizes, why))
+            return *why = "--shape " + *why, -1;
+        options_.sizes = sizes;
+        for (ModelInput& input : inputs_) {
+            const auto said = sizes.find(input.name);
+            if (said != sizes.end()) input.size = said->second;
+        }
+        return 0;
+    }
+
+    int open_data(std::string* why) {
+        DataOptions data = a_.data, test = a_.test;
+        if (!parse_forms(a_, inputs_, &data, why)) return -1;
+        test.forms = data.forms;
+        const bool needs = a_.table_in.empty() && a_.kind == "int8";
+        if (needs && data.data.empty()) return *why = "--data: int8 needs samples", -1;
+        *why = "--data";
+        if (!data.data.empty() && !(data_ = open_samples(inputs_, data))) return -1;
+        *why = "--test";
+        if (!test.data.empty() && !(test_ = open_samples(inputs_, test))) return -1;
+        if (!data_) {
+            judge_ = test_.get();
+            return 0;
+        }
+        const Choice choice = choose_samples(a_, data_->count(), !test_);
+        part_ = std::make_unique<SomeSamples>(*data_, choice.calibrate);
+        held_ = std::make_unique<SomeSamples>(
+            *data_, choice.judge.empty() ? choice.calibrate : choice.judge);
+        judge_ = test_ ? test_.get() : held_.get();
+        report_.held_out = test_ || !choice.judge.empty();
+        return 0;
+    }
+
+    int by_table() {
+        std::vector<unsigned char> bytes;
+        ScaleTable table;
+        std::vector<std::string> done;
+        if (read_bytes(a_.table_in, &bytes) ||
+            parse_table(std::string(bytes.begin(), bytes.end()), a_.table_in, &table) ||
+            quantize_by_table(table, &model_, &done))
+            return -1;
+        report_.method = "table";
+        for (const Int8Target& target : int8_targets(before_)) {
+            LayerChoice choice;
+            choice.layer = target.layer, choice.name = target.name;
+            choice.type = model_.layers[target.layer].type;
+            choice.blob = target.blob, choice.source = target.source;
+            const bool made = std::count(done.begin(), done.end(), target.name) > 0;
+            choice.kind = made || target.already ? "int8" : "float";
+            choice.origin = "table";
+            if (made) {
+                choice.weight_scales = table.weights[target.name];
+                choice.input_scale = table.inputs[target.name][0];
+                choice.range.high = 127.f / choice.input_scale;
+                choice.range.low = -choice.range.high;
+            }
+            report_.layers.push_back(choice);
+        }
+        return 0;
+    }
+
+    int by_data() {
+        if (part_) {
+            CalibrateOptions how;
+            how.threads = threads(), how.strict = a_.strict;
+            const auto begin = std::chrono::steady_clock::now();
+            if (!a_.no_equalize && options_.kind == "int8" && equalise_channels(how)) return -1;
+            Progress progress("calibrate", 2 * (long long)part_->count());
+            how.progress = bar(&progress);
+            if (calibrate(model_, *part_, blobs_to_watch(model_), how, &report_.calibration))
+                return -1;
+            report_.calibration_seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            tell_skipped(report_.calibration, log_);
+        }
+        if (a_.method == "best" && choose_method()) return -1;
+        if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
+        if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
+        return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+    }
+
+    int search_eq() {
+        if (!part_) return 0;
+        const SomeSamples few(*part_, first_samples(2));
+        Progress progress("ranges", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        return search_ranges(model_, report_.calibration, few, threads(), tell, &options_);
+    }
+    std::vector<size_t> first_samples(size_t most) const {
+        std::vector<size_t> some;
+        for (size_t i = 0; i < part_->count() && i < most; i++) some.push_back(i);
+        return some;
+    }
+
+    // Which layers stay in float, measured on samples that were calibrated with.
+    int mix() {
+        if (!part_ || options_.kind != "int8") {
+            QUOLL_LOGE("--max-drop and --budget choose among int8 layers, with --data");
+            return -1;
+        }
+        MixedOptions mixed;
+        mixed.metric = a_.metric, mixed.threads = threads();
+        if (!a_.max_drop.empty()) parse_part(a_.max_drop, &mixed.max_drop);
+        if (!a_.budget.empty()) parse_budget(a_.budget, &mixed);
+        // Shares of right answers take more samples than distances do.
+        const size_t most = a_.metric == "top1" ? 200 : 12;
+        const SomeSamples few(*part_, first_samples(most));
+        Progress progress("layers", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        report_.metric = a_.metric;
+        return choose_mixed(original_, model_, report_.calibration, few, mixed, tell, &options_,
+                            &report_.frontier);
+    }
+
+    // The method whose outputs are nearest on samples that were calibrated with: those that judge
+    // stay unseen.
+    int choose_method() {
+        if (!part_ || options_.kind != "int8") return 0;
+        const SomeSamples few(*part_, first_samples(24));
+        double most = -INFINITY;
+        ThresholdOptions best = options_.thresholds;
+        const Method tried[] = {Method::kMse, Method::kPercentile, Method::kMinmax, Method::kAciq,
+                                Method::kKl};
+        Progress progress("methods", 5);
+        long long done = 0;
+        for (Method method : tried) {
+            progress.update(done++, method_name(method));
+            QuantizeOptions options = options_;
+            options.thresholds.method = method;
+            Model model = model_;
+            std::vector<LayerChoice> layers;
+            Accuracy accuracy;
+            if (quantize_model(report_.calibration, options, &model, &layers) ||
+                evaluate(original_, model, few, threads(), &accuracy))
+                return -1;
+            double mean = 0;
+            for (const OutputAccuracy& output : accuracy.outputs)
+                mean += output.agreement.sqnr_db() / (double)accuracy.outputs.size();
+            if (mean > most) most = mean, best.method = method;
+        }
+        options_.thresholds = best;
+        report_.method = std::string("best: ") + method_name(best.method);
+        log_->clear();
+        return 0;
+    }
+
+    int equalise_channels(CalibrateOptions how) {
+        const std::set<std::string> blobs = equalisable_blobs(model_);
+        if (blobs.empty()) return 0;
+        Progress progress("equalise", (long long)part_->count());
+        how.progress = bar(&progress);
+        how.ranges_only = true;
+        Calibration seen;
+        if (calibrate(model_, *part_, blobs, how, &seen)) return -1;
+        log_->clear();  // the next pass meets the same samples
+        if (equalise(seen, &model_, &report_.equalised)) return -1;
+        before_ = model_;
+        return 0;
+    }
+
+    int judge() {
+        Progress progress("compare", 2);
+        progress.update(0, "outputs");
+        if (evaluate(original_, model_, *judge_, threads(), &report_.accuracy)) return -1;
+        progress.update(1, "layers");
+        if (a_.report.empty()) return 0;
+        const size_t kSome = 4;  // samples are enough to tell layers apart
+        std::vector<size_t> some;
+        for (size_t i = 0; i < judge_->count() && i < kSome; i++) some.push_back(i);
+        const SomeSamples few(*judge_, some);
+        return layer_errors(before_, model_, report_.layers, few, threads(), &report_.errors);
+    }
+
+    const Arguments& a_;
+    MessageLog* const log_;
+    QuantizeOptions options_;
+    Files files_;
+    Model model_, original_;
+    Model before_;  // the same function as the original, channels equalised
+    std::vector<ModelInput> inputs_;
+    std::unique_ptr<SampleSource> data_, test_;
+    std::unique_ptr<SomeSamples> part_, held_;
+    const SampleSource* judge_ = nullptr;
+    QuantizeReport report_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CommandLine line("Makes a model of fewer bits from a model and data, and proves it.", kProgram);
+    add_options(&line, &a);
+    int exit_code = 0;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
+    MessageLog log;
+    return without_exceptions(kProgram, [&] { return Job(a, &log).run(); });
+}

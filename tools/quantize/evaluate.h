@@ -1,0 +1,70 @@
+// How far a quantised model is from the one that it was made of.
+#ifndef QUOLL_TOOLS_QUANTIZE_EVALUATE_H
+#define QUOLL_TOOLS_QUANTIZE_EVALUATE_H
+
+#include <string>
+#include <vector>
+
+#include "quantize/quantize.h"
+
+namespace quoll {
+
+// Of two arrays of the same values, one of them exact; of several pairs together.
+struct Agreement {
+    double signal = 0, noise = 0;  // sums of squares
+    double cosines = 0;            // sum over pairs
+    double least_cosine = 1;
+    double places = 0, same_argmax = 0;  // see Comparison::pixel_accuracy
+    double largest_error = 0, error_sum = 0, values = 0, range = 0;
+    size_t pairs = 0, not_finite = 0;
+
+    void add(const Mat& got, const Mat& expected);
+    void add(const Agreement& other);
+    double cosine() const { return pairs ? cosines / (double)pairs : 1; }
+    double sqnr_db() const;  // 200 where there is no noise
+    double argmax() const { return places > 0 ? same_argmax / places : 1; }
+    // In parts of the expected values' range.
+    double max_error() const;
+    double mean_error() const;
+};
+
+struct OutputAccuracy {
+    std::string blob;
+    Agreement agreement;
+};
+
+// Of samples with labels, by the first output.
+struct TaskAccuracy {
+    size_t labelled = 0;
+    size_t top1_before = 0, top1_after = 0, top5_before = 0, top5_after = 0;
+};
+
+struct Accuracy {
+    size_t samples = 0;
+    std::vector<OutputAccuracy> outputs;
+    TaskAccuracy task;
+    double ms_before = 0, ms_after = 0;  // best of the runs, of one sample
+    // Over all outputs: the least cosine and SQNR, the least argmax agreement.
+    double cosine() const;
+    double sqnr_db() const;
+    double argmax() const;
+};
+
+// Runs both models on all samples as an application would, with `threads` threads for each layer.
+// Samples that cannot be read are left out. 0, or a negative code after a message.
+int evaluate(const Model& before, const Model& after, const SampleSource& samples, int threads,
+             Accuracy* accuracy);
+
+// N-QNT-8's three series, for each quantised layer.
+struct LayerErrors {
+    Agreement own;         // from exact inputs: of this layer alone
+    Agreement weights;     // of its weights
+    Agreement cumulative;  // in a run of the whole model
+};
+// layers: what quantize_model chose; samples: a few. By index of `layers`.
+int layer_errors(const Model& before, const Model& after, const std::vector<LayerChoice>& layers,
+                 const SampleSource& samples, int threads, std::vector<LayerErrors>* errors);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,41 @@
+// A model's layers as int8 ones.
+#ifndef QUOLL_TOOLS_QUANTIZE_INT8_MODEL_H
+#define QUOLL_TOOLS_QUANTIZE_INT8_MODEL_H
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "quantize/histogram.h"
+#include "quantize/table_file.h"
+#include "quantize/targets.h"
+
+namespace quoll {
+
+struct WeightOptions {
+    bool mse = false;  // scales of least squared error, instead of those of the largest weights
+};
+
+// What weights are multiplied with before they are rounded to -127..127: one an output channel of
+// Convolution and InnerProduct, one a group of ConvolutionDepthWise. 1 where all are zero; empty if
+// a weight is no finite number, or after a message.
+std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& options);
+
+// Makes the layer round its input with `input_scale` and its weights with `scales`, which become
+// int8. 0, or a negative code after a message: then the layer is as before.
+int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale);
+
+// Adds to the bias what rounded weights take from the mean output, given the mean of each channel
+// of the input (of an InnerProduct: of each value of a row). before: the layer with f32 weights.
+// Nothing is done where the means do not fit.
+void correct_bias(const ModelLayer& before, const std::vector<double>& means, ModelLayer* layer);
+
+// Weights of an int8 layer as what they stand for.
+Mat dequantized_weight(const ModelLayer& layer);
+
+// ncnn2int8's work: the layers that a table has scales for. Tables of other models are an error.
+int quantize_by_table(const ScaleTable& table, Model* model, std::vector<std::string>* done);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,76 @@
+// quoll_quantize: from a float model and data to an int8 one. Programs may bring data of their own
+// (SampleSource in samples.h):
+//
+//   quoll::Calibration seen;
+//   if (quoll::calibrate(model, samples, quoll::blobs_to_watch(model), {}, &seen)) return 1;
+//   std::vector<quoll::LayerChoice> layers;
+//   if (quoll::quantize_model(seen, quoll::QuantizeOptions(), &model, &layers)) return 1;
+#ifndef QUOLL_TOOLS_QUANTIZE_QUANTIZE_H
+#define QUOLL_TOOLS_QUANTIZE_QUANTIZE_H
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "quantize/calibrate.h"
+#include "quantize/int8_model.h"
+#include "quantize/threshold.h"
+
+namespace quoll {
+
+// What a file of overrides, or an option, says of a layer or blob.
+struct LayerOverride {
+    std::string kind;  // as in LayerChoice; "": not said
+};
+struct BlobOverride {
+    ValueRange range;  // if seen()
+    bool has_method = false;
+    ThresholdOptions method;
+    std::vector<std::string> sources;  // whose ranges are joined with its own
+};
+
+struct QuantizeOptions {
+    ThresholdOptions thresholds;
+    WeightOptions weights;
+    std::string kind = "int8";  // of layers that no override names
+    bool bias_correction = true;
+    bool hard_ranges = false;  // known ranges go before measured ones; else they only limit these
+    bool join_concat = false;  // blobs that are concatenated share their range (method union)
+    BlobSizes sizes;           // of inputs that the model leaves open
+    std::map<std::string, LayerOverride> layers;
+    std::map<std::string, BlobOverride> blobs;
+    std::map<std::string, ValueRange> searched;  // of method eq, by source: see eq_search.h
+};
+
+// What became of a layer.
+struct LayerChoice {
+    int layer;  // in the Model
+    std::string name, type;
+    std::string blob, source;  // what it reads, and whose range that has
+    std::string kind;          // "int8", "float" or one of weight_kinds.h
+    ValueRange range;          // of the input, of int8 ones
+    // Where the range is from: "override", "model" (quantised there), "known" (from the operator)
+    // or "measured".
+    std::string origin;
+    std::string method;  // of measured ones
+    std::string why;     // it stays in float, though int8 was asked for
+    float input_scale = 0.f;
+    std::vector<float> weight_scales;
+};
+
+// Blobs whose values quantize_model wants to know.
+std::set<std::string> blobs_to_watch(const Model& model);
+
+// Ranges go by this precedence: overrides, those that the model has itself, known ones (with
+// hard_ranges), measured ones. A layer without a range stays in float, with a warning. 0, or a
+// negative code after a message.
+int quantize_model(const Calibration& calibration, const QuantizeOptions& options, Model* model,
+                   std::vector<LayerChoice>* layers);
+
+// The scales of all int8 layers as ncnn's table.
+ScaleTable table_of(const std::vector<LayerChoice>& layers);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,70 @@
+// The data that a model is calibrated and judged with.
+#ifndef QUOLL_TOOLS_QUANTIZE_SAMPLES_H
+#define QUOLL_TOOLS_QUANTIZE_SAMPLES_H
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/model_inputs.h"
+
+namespace quoll {
+
+// Inputs of a model by the names of their blobs.
+typedef std::map<std::string, Mat> Blobs;
+
+// Where samples come from; programs may bring their own. Functions are called by several threads.
+class SampleSource {
+public:
+    virtual ~SampleSource() = default;
+    virtual size_t count() const = 0;
+    // What messages call it: the file.
+    virtual std::string name(size_t i) const = 0;
+    // 0, or a negative code after a message in the log.
+    virtual int read(size_t i, Blobs* inputs) const = 0;
+    // The right class; -1: not known.
+    virtual int label(size_t) const { return -1; }
+};
+
+// How an image becomes an input: (pixel - mean) * norm by channel.
+struct ImageForm {
+    std::string pixel;              // RGB, BGR, GRAY, RGBA, BGRA; "": by the input's channels
+    std::vector<float> mean, norm;  // none, one for all or one a channel
+    int w = 0, h = 0;               // 0: the input's size, or the image's own where it says none
+};
+// "" or what is wrong with it.
+std::string image_form_error(const ImageForm& form);
+
+struct DataOptions {
+    // Folders (read with those in them), lists (.txt: a path a line, a label may follow), images,
+    // .npy files; NAME=... for the input of that name, else for the model's first input. An array
+    // with an axis more than the input, or a larger batch, holds several samples.
+    std::vector<std::string> data;
+    std::map<std::string, ImageForm> forms;  // by input; "": of all others
+    std::string labels;                      // a file of one number a line, in the data's order
+};
+
+// Null after a message with what is wrong with the options; unreadable samples are found when they
+// are read.
+std::unique_ptr<SampleSource> open_samples(const std::vector<ModelInput>& inputs,
+                                           const DataOptions& options);
+
+// Some samples of another source, which has to outlive this.
+class SomeSamples : public SampleSource {
+public:
+    SomeSamples(const SampleSource& of, std::vector<size_t> which)
+        : of_(of), which_(std::move(which)) {}
+    size_t count() const override { return which_.size(); }
+    std::string name(size_t i) const override { return of_.name(which_[i]); }
+    int read(size_t i, Blobs* inputs) const override { return of_.read(which_[i], inputs); }
+    int label(size_t i) const override { return of_.label(which_[i]); }
+
+private:
+    const SampleSource& of_;
+    const std::vector<size_t> which_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,311 @@
+#include "quantize/weight_kinds.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "common/layer_fields.h"
+#include "layer/common/block_quant.h"
+#include "layer/common/schema.h"
+#include "layer/nn/convolution.h"
+#include "layer/nn/embed.h"
+#include "layer/nn/gemm.h"
+#include "layer/nn/innerproduct.h"
+#include "quantize/targets.h"
+#include "quoll/log.h"
+#include "quoll/status.h"
+
+namespace quoll {
+
+namespace {
+
+// "block4x64": bits and block; false for what is no such kind.
+bool parse_block(const std::string& kind, int* bits, int* block) {
+    char rest = 0;
+    *block = 64;
+    const int read = sscanf(kind.c_str(), "block%dx%d%c", bits, block, &rest);
+    const bool form = read == 2 || (read == 1 && kind == "block" + std::to_string(*bits));
+    return form && (*bits == 4 || *bits == 8) &&
+           (*block == 16 || *block == 32 || *block == 64 || *block == 128);
+}
+
+bool all_finite(const Mat& m) {
+    for (int i = 0; i < m.w; i++)
+        if (!std::isfinite(m[i])) return false;
+    return true;
+}
+
+float largest(const float* p, int count) {
+    float most = 0.f;
+    for (int i = 0; i < count; i++) most = std::max(most, fabsf(p[i]));
+    return most;
+}
+
+Mat bytes_mat(int count) { return Mat(Shape(count, DType::s8), 1); }
+
+// The names of weights whose storage the file says.
+class TaggedWeights : public WeightVisitor {
+public:
+    std::set<std::string> names;
+    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind kind,
+                    const char*) override {
+        if (present && kind == WeightKind::kTagged) names.insert(name);
+    }
+};
+
+int narrow(DType dtype, ModelWeight* weight) {
+    const Mat wide = weight->stored.data.reshape((int)weight->stored.data.logical_shape().total());
+    Mat m;
+    if (dtype == DType::f16 && largest(wide, wide.w) > 65504.f) return kOk;
+    if (dtype == DType::f16)
+        cast_float32_to_float16(wide, m);
+    else
+        cast_float32_to_bfloat16(wide, m);
+    if (m.empty()) return kOutOfMemory;
+    weight->stored = StoredWeight(m);
+    return kOk;
+}
+
+// Rows of s8 with a scale each.
+int narrow_rows(int rows, ModelWeight* weight) {
+    const Mat wide = weight->stored.data.reshape((int)weight->stored.data.logical_shape().total());
+    Mat values = bytes_mat(wide.w), scales(rows);
+    if (values.empty() || scales.empty()) return kOutOfMemory;
+    const int each = wide.w / rows;
+    signed char* to = values;
+    for (int r = 0; r < rows; r++) {
+        const float* from = (const float*)wide + (size_t)r * each;
+        const float most = largest(from, each);
+        scales[r] = most > 0.f ? most / 127.f : 1.f;
+        for (int i = 0; i < each; i++) to[(size_t)r * each + i] = float2int8(from[i] / scales[r]);
+    }
+    weight->stored = StoredWeight::int8(values, scales, false);
+    return kOk;
+}
+
+// 256 values that are near the weights: quantiles to begin with, then Lloyd's iterations on the
+// sorted weights.
+int narrow_table(ModelWeight* weight) {
+    const Mat wide = weight->stored.data.reshape((int)weight->stored.data.logical_shape().total());
+    std::vector<float> sorted((const float*)wide, (const float*)wide + wide.w);
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<double> sums(sorted.size() + 1, 0);
+    for (size_t i = 0; i < sorted.size(); i++) sums[i + 1] = sums[i] + sorted[i];
+    const int kEntries = 256;
+    const float low = sorted.front(), high = sorted.back();
+    std::vector<float> table(kEntries);
+    for (int i = 0; i < kEntries; i++) {
+        // Half by place and half by value, so that tails have entries too.
+        const float even = low + (high - low) * i / (kEntries - 1);
+        table[i] = 0.5f * (even + sorted[sorted.size() * i / kEntries]);
+    }
+    table.front() = low, table.back() = high;
+    std::sort(table.begin(), table.end());
+    for (int round = 0; round < 30; round++) {
+        size_t from = 0;
+        for (int i = 0; i < kEntries; i++) {
+            const float edge = i + 1 < kEntries ? 0.5f * (table[i] + table[i + 1]) : INFINITY;
+            const size_t to =
+                (size_t)(std::upper_bound(sorted.begin(), sorted.end(), edge) - sorted.begin());
+            if (to > from) table[i] = (float)((sums[to] - sums[from]) / (double)(to - from));
+            from = std::max(from, to);
+        }
+        std::sort(table.begin(), table.end());
+    }
+    Mat indexes(Shape(wide.w, DType::u8), 1), entries(kEntries);
+    if (indexes.empty() || entries.empty()) return kOutOfMemory;
+    std::copy(table.begin(), table.end(), (float*)entries);
+    unsigned char* to = indexes;
+    for (int i = 0; i < wide.w; i++) {
+        const auto next = std::lower_bound(table.begin(), table.end(), wide[i]);
+        int at = (int)(next - table.begin());
+        if (at == kEntries || (at > 0 && wide[i] - table[at - 1] < table[at] - wide[i])) at--;
+        to[i] = (unsigned char)at;
+    }
+    weight->stored = StoredWeight(indexes);
+    weight->stored.table = entries;
+    return kOk;
+}
+
+// Rows that share nothing: outputs of products and convolutions, words of tables.
+int row_count_of(const ModelLayer& layer) {
+    const std::unique_ptr<Layer> op = layer.make_operator();
+    const int rows = op ? int_field(op.get(), "num_output") : 0;
+    if (const Gemm* gemm = as<Gemm>(op.get()))
+        return gemm->transB ? gemm->constantN : gemm->constantK;
+    if (const Embed* embed = as<Embed>(op.get())) return embed->input_dim;
+    return rows;
+}
+
+int set_blocks(int bits, int block, const Shape& input, ModelLayer* layer, std::string* why) {
+    const std::unique_ptr<Layer> op = layer->make_operator();
+    ModelLayer gemm = *layer;
+    Mat weight, bias;
+    int n = 0, k = 0;
+    if (const InnerProduct* product = as<InnerProduct>(op.get())) {
+        n = product->num_output, k = product->weight_data_size / n;
+        weight = float_weight(*layer, "weight_data");
+        bias = float_weight(*layer, "bias_data");
+        if (product->activation_type != 0 || product->int8_scale_term != 0)
+            return *why = "an inner product with activation has no blocks of weights", kOk;
+        // Of other inputs the product would be a blob of more axes.
+        if (input.dims != 2 || input.w != k)
+            return *why = "blocks of weights take rows: its input is not known to have 2 axes", kOk;
+        gemm.type = "Gemm", gemm.params = ParamDict(), gemm.weights.clear();
+        gemm.set("constant_broadcast_type_C", bias.empty() ? -1 : 4);
+        if (!bias.empty()) gemm.set_weight("C_data", bias);
+    } else if (const Gemm* g = as<Gemm>(op.get())) {
+        const bool fits = g->constantB && !g->constantA && !g->transA && !g->output_N1M &&
+                          !g->output_transpose && g->quantize_term == 0;
+        if (!fits) return *why = "this form of Gemm has no blocks of weights", kOk;
+        n = g->constantN, k = g->constantK;
+        weight = float_weight(*layer, "B_data");
+        if (!g->transB && !weight.empty()) {
+            Mat turned(weight.w);
+            for (int i = 0; i < k && !turned.empty(); i++)
+                for (int j = 0; j < n; j++) turned[(size_t)j * k + i] = weight[(size_t)i * n + j];
+            weight = turned;
+        }
+    } else {
+        return *why = layer->type + " has no blocks of weights", kOk;
+    }
+    if (weight.empty() || !all_finite(weight))
+        return *why = "its weights are not there as finite numbers", kOk;
+    const int size = block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2;
+    const BlockQuant quant(bits * 100 + size);
+    const int64_t bytes = quant.row_bytes(k), blocks = quant.blocks(k);
+    Mat values = bytes_mat((int)(n * bytes)), scales((int)(n * blocks));
+    if (values.empty() || scales.empty()) return kOutOfMemory;
+    memset(values.data, 0, (size_t)(n * bytes));
+    const int most = (1 << (bits - 1)) - 1;
+    for (int row = 0; row < n; row++) {
+        unsigned char* to = (unsigned char*)values.data + row * bytes;
+        for (int64_t b = 0; b < blocks; b++) {
+            const float* from = (const float*)weight + (size_t)row * k + b * block;
+            const int count = (int)std::min<int64_t>(block, k - b * block);
+            // The scale that costs least, of those that may clip the largest.
+            const float limit = largest(from, count);
+            double least = INFINITY;
+            float scale = limit > 0.f ? (float)most / limit : 1.f;
+            for (int step = 0; step < 16 && limit > 0.f; step++) {
+                const float s = (float)most / (limit * (1.f - 0.03f * step));
+                double error = 0;
+                for (int i = 0; i < count; i++) {
+                    const float q =
+                        std::max(-most - 1.f, std::min((float)most, rintf(from[i] * s)));
+                    error += ((double)from[i] - q / s) * ((double)from[i] - q / s);
+                }
+                if (error < least) least = error, scale = s;
+            }
+            scales[(size_t)(row * blocks + b)] = scale;
+            for (int i = 0; i < count; i++) {
+                const int q =
+                    (int)std::max(-most - 1.f, std::min((float)most, rintf(from[i] * scale)));
+                const int64_t at = b * block + i;
+                if (bits == 8)
+                    to[at] = (unsigned char)q;
+                else
+                    to[at / 2] |= (unsigned char)((q & 15) << at % 2 * 4);
+            }
+        }
+    }
+    gemm.set("transB", 1), gemm.set("constantB", 1), gemm.set("constantC", 1);
+    if (as<InnerProduct>(op.get())) gemm.set("constantN", n), gemm.set("constantK", k);
+    gemm.set("quantize_term", bits * 100 + size);
+    gemm.set_weight("B_data", values);
+    gemm.set_weight("B_data_quantize_scales", scales);
+    *layer = gemm;
+    return kOk;
+}
+
+int set_dynamic(ModelLayer* layer, std::string* why) {
+    const std::unique_ptr<Layer> op = layer->make_operator();
+    if (const InnerProduct* product = as<InnerProduct>(op.get())) {
+        if (product->int8_scale_term != 0) return kOk;
+        const Mat weight = float_weight(*layer, "weight_data");
+        if (weight.empty() || !all_finite(weight))
+            return *why = "its weights are not there as finite numbers", kOk;
+        const int each = weight.w / product->num_output;
+        Mat scales(product->num_output);
+        if (scales.empty()) return kOutOfMemory;
+        for (int p = 0; p < scales.w; p++) {
+            const float most = largest((const float*)weight + (size_t)p * each, each);
+            scales[p] = most > 0.f ? 127.f / most : 1.f;
+        }
+        const Mat values = quantize_weight(weight, scales);
+        if (values.empty()) return kOutOfMemory;
+        layer->set("int8_scale_term", 2);
+        layer->set("int8_affine", 2);
+        layer->set_weight("weight_data", values);
+        layer->set_weight("weight_data_int8_scales", scales);
+        return kOk;
+    }
+    if (const Gemm* gemm = as<Gemm>(op.get())) {
+        if (gemm->quantize_term != 0) return kOk;
+        if (!gemm->constantB || gemm->constantA)
+            return *why = "only Gemm with constant B is made dynamic", kOk;
+        const Mat weight = float_weight(*layer, "B_data");
+        if (weight.empty() || !all_finite(weight))
+            return *why = "its weights are not there as finite numbers", kOk;
+        const float most = largest(weight, weight.w);
+        Mat scale(1);
+        scale[0] = most > 0.f ? 127.f / most : 1.f;
+        const Mat values = quantize_weight(weight, scale);
+        if (values.empty()) return kOutOfMemory;
+        layer->set("quantize_term", 1);
+        layer->set_weight("B_data", values);
+        layer->set_weight("B_data_int8_scale", scale);
+        return kOk;
+    }
+    return *why = layer->type + " has no int8 form with scales of each run", kOk;
+}
+
+}  // namespace
+
+bool is_weight_kind(const std::string& kind) {
+    int bits, block;
+    for (const char* known : {"float", "int8", "fp16", "bf16", "weights8", "table8", "dynamic"})
+        if (kind == known) return true;
+    return parse_block(kind, &bits, &block);
+}
+
+std::string weight_kind_names() {
+    return "int8, dynamic, weights8, table8, block4, block8 (x16, x32, x64, x128), fp16, bf16, "
+           "float";
+}
+
+int store_weight_kind(const std::string& kind, const Shape& input, ModelLayer* layer,
+                      std::string* why) {
+    int bits, block;
+    if (layer->custom()) return *why = "it is a custom layer", kOk;
+    if (parse_block(kind, &bits, &block)) return set_blocks(bits, block, input, layer, why);
+    if (kind == "dynamic") return set_dynamic(layer, why);
+    const int rows = row_count_of(*layer);
+    const std::unique_ptr<Layer> op = layer->make_operator();
+    if (!op) return kError;
+    TaggedWeights tagged;
+    op->visit_weights(tagged);
+    bool any = false;
+    for (ModelWeight& weight : layer->weights) {
+        if (!tagged.names.count(weight.name) || weight.stored.data.dtype != DType::f32) continue;
+        const Mat flat =
+            weight.stored.data.reshape((int)weight.stored.data.logical_shape().total());
+        if (flat.empty()) return kOutOfMemory;
+        if (!all_finite(flat)) continue;
+        if (kind == "weights8" && (rows < 1 || flat.w % rows != 0)) continue;
+        if (kind == "table8" && flat.w < 1024) continue;  // the table would be larger
+        const int result = kind == "fp16"       ? narrow(DType::f16, &weight)
+                           : kind == "bf16"     ? narrow(DType::bf16, &weight)
+                           : kind == "weights8" ? narrow_rows(rows, &weight)
+                                                : narrow_table(&weight);
+        QUOLL_RETURN_IF_ERROR(result);
+        any = true;
+    }
+    if (!any) *why = "it has no weights that " + kind + " makes smaller";
+    return kOk;
+}
+
+}  // namespace quoll
