@@ -245,6 +245,52 @@ TEST_F(Vulkan, profile_times_each_dispatch) {
     }
 }
 
+// Values that f16 holds exactly, none of them alike for long.
+Mat exact_halves(int w, int h, int seed) {
+    Mat m(w, h);
+    for (int i = 0; i < w * h; i++) m[(size_t)i] = (float)((i * 37 + seed * 11) % 127 - 63) / 64.f;
+    return m;
+}
+
+// Sums of exact products in fp32, of any order, then rounded to f16: on matrix units where the
+// device has them. Depths that are and are not whole vec4s, and that are divided among groups.
+TEST_F(Vulkan, f16_products_stay_within_their_bound) {
+    for (int depth : {16, 130, 516, 2048}) {
+        for (int transposed : {0, 1}) {
+            Net net;
+            net.opt.num_threads = 1;
+            net.opt.use_fp16_storage = true;
+            net.add_backend(std::make_shared<CountingBackend>(net.opt));
+            const std::string text =
+                "7767517\n3 3\nInput a 0 1 a\nInput b 0 1 b\nMatMul product 2 1 a b y 0=" +
+                std::to_string(transposed) + "\n";
+            ASSERT_EQ(0, net.load_param_mem(text.c_str()));
+            ASSERT_EQ(0, net.load_model(RandomWeights()));
+            const int rows = 37, columns = 70;
+            const Mat a = exact_halves(depth, rows, 1);
+            const Mat b =
+                transposed ? exact_halves(depth, columns, 2) : exact_halves(columns, depth, 2);
+            Extractor ex = net.create_extractor();
+            Mat y;
+            ASSERT_EQ(0, ex.input("a", a));
+            ASSERT_EQ(0, ex.input("b", b));
+            ASSERT_EQ(0, ex.extract("y", y));
+            for (int i = 0; i < rows; i++) {
+                for (int j = 0; j < columns; j++) {
+                    double sum = 0, size = 0;
+                    for (int k = 0; k < depth; k++) {
+                        const double p =
+                            (double)a.row(i)[k] * (transposed ? b.row(j)[k] : b.row(k)[j]);
+                        sum += p, size += fabs(p);
+                    }
+                    const double bound = fabs(sum) / 2048 + 1e-7 + depth * size / 8388608;
+                    ASSERT_NEAR(sum, y.row(i)[j], bound) << depth << " " << i << " " << j;
+                }
+            }
+        }
+    }
+}
+
 TEST_F(Vulkan, threads_share_a_net) {
     const VulkanNet gpu(graph("squeezenet"), true);
     std::vector<std::vector<Mat>> want;
