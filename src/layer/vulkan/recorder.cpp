@@ -76,6 +76,13 @@ Binding Recorder::bind_block(int block, bool written) const {
     return binding;
 }
 
+Binding Recorder::counters(uint32_t count) {
+    Binding binding;
+    binding.where = Binding::kCounters, binding.bytes = count * sizeof(uint32_t);
+    binding.offset = program_.add_counters(binding.bytes, device_.alignment());
+    return binding;
+}
+
 Binding Recorder::bind(const Value& value, bool written) const {
     if (value.constant >= 0) return kept_[value.constant];
     Binding binding = bind_block(value.block, written);

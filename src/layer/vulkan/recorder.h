@@ -43,6 +43,8 @@ public:
     Binding write(const Value& value) const { return bind(value, true); }
     Binding read_block(int block) const { return bind_block(block, false); }
     Binding write_block(int block) const { return bind_block(block, true); }
+    // `count` numbers that are 0 before and after each dispatch that uses them.
+    Binding counters(uint32_t count);
     // Tables that follow from sizes, too long for push constants. Kept as long as the program.
     int constants(const std::vector<uint32_t>& words, Binding* binding) {
         return constants_.add_words(words, binding);

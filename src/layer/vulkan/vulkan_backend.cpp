@@ -46,8 +46,8 @@ VulkanBackend::VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage)
 
 VulkanBackend::~VulkanBackend() {}
 
-int VulkanBackend::prepare(const Layer& layer, const Option&) {
-    VulkanContext context = {*device_, storage_, *weights_};
+int VulkanBackend::prepare(const Layer& layer, const Option& opt) {
+    VulkanContext context = {*device_, storage_, *weights_, opt.use_cooperative_matrix};
     VulkanLayerPtr made;
     for (const MakeForm make : kForms) {
         QUOLL_RETURN_IF_ERROR(make(layer, context, &made));

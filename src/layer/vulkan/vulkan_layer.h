@@ -46,6 +46,11 @@ struct VulkanContext {
     const GpuDevice& device;
     Storage storage;  // of blobs, and of weights that are multiplied
     WeightStore& weights;
+    bool use_cooperative_matrix;
+    // Whether products may be made on matrix units.
+    bool has_matrices() const {
+        return use_cooperative_matrix && storage == Storage::f16 && device.features().matrix.m;
+    }
 };
 
 // Each row of layers.inc has such a function: it leaves *made null for a layer of another operator,
