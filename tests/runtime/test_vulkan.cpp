@@ -70,6 +70,7 @@ public:
         if (!yes) refused += " " + layer.type + " " + layer.name;
         return yes;
     }
+    bool keeps_constants() const override { return to_->keeps_constants(); }
     bool is_profitable(const Region& region) const override { return to_->is_profitable(region); }
     std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                   const Option& opt) const override {
@@ -288,6 +289,24 @@ TEST_F(Vulkan, f16_products_stay_within_their_bound) {
                 }
             }
         }
+    }
+}
+
+// A weight that is a blob, read in both layouts and by several layers, in the middle of a region.
+TEST_F(Vulkan, constants_end_no_region) {
+    const char* const text =
+        "7767517\n8 10\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+        "MemoryData data 0 1 m 0=16 1=16 2=8 21=1\n"
+        "Split split 1 2 m m1 m2\n"
+        "BinaryOp sum 2 1 a m1 b 0=0\n"
+        "Permute turned 1 1 m2 mt 0=1\n"
+        "BinaryOp product 2 1 b mt c 0=2\n"
+        "Convolution last 1 1 c out 0=4 1=3 4=1 5=1 6=288\n";
+    for (bool half : {false, true}) {
+        const VulkanNet cpu(text, false), gpu(text, true, half);
+        EXPECT_LT(difference(gpu.run(16), cpu.run(16)), half ? 5e-3 : 1e-5);
+        EXPECT_EQ(1, gpu.backend->regions);
     }
 }
 
