@@ -67,7 +67,7 @@ find_path(QUOLL_HWY_INCLUDE_DIR hwy/highway.h PATHS /usr/include NO_CMAKE_FIND_R
 if(NOT QUOLL_HWY_INCLUDE_DIR)
     message(FATAL_ERROR "hwy/highway.h not found: install libhwy-dev or set QUOLL_HWY_INCLUDE_DIR")
 endif()
-set(quoll_hwy_include ${PROJECT_BINARY_DIR}/generated/hwy_include)
+set(quoll_hwy_include ${QUOLL_GENERATED_DIR}/hwy_include)
 file(MAKE_DIRECTORY ${quoll_hwy_include})
 file(CREATE_LINK ${QUOLL_HWY_INCLUDE_DIR}/hwy ${quoll_hwy_include}/hwy SYMBOLIC)
 
@@ -78,7 +78,7 @@ foreach(isa IN LISTS quoll_enabled_isas)
     list(GET row 1 lanes)
     string(APPEND quoll_isa_list "QUOLL_ISA(${isa}, ${lanes})\n")
 endforeach()
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/isa_list.inc CONTENT "${quoll_isa_list}" @ONLY)
+file(CONFIGURE OUTPUT ${QUOLL_GENERATED_DIR}/isa_list.inc CONTENT "${quoll_isa_list}" @ONLY)
 
 # quoll_add_isa_objects(target sources...): compiles the sources once per ISA. The objects are
 # appended to the caller's variable quoll_isa_objects and, if the target links (is no object

@@ -225,13 +225,14 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel
     }
 }
 
-// Applies the activation where C's vectors are whole.
+// Applies the activation where C's vectors are whole, to as long runs as there are.
 void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
     const size_t lanes = g.kernels->gemm->lanes, vectors = panel.width / lanes;
-    // Rows of one vector that follow each other are one array.
-    const bool dense = rows.c_row == (ptrdiff_t)lanes;
-    const size_t count = dense ? rows.rows * lanes : lanes;
-    for (size_t v = 0; v < vectors; v++)
+    // Vectors that follow each other in a row, or rows of one vector, are one array.
+    const bool whole_rows = panel.c_vector == (ptrdiff_t)lanes;
+    const bool dense = !whole_rows && rows.c_row == (ptrdiff_t)lanes;
+    const size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
+    for (size_t v = 0; v < (whole_rows ? 1 : vectors); v++)
         for (int m = 0; m < (dense ? 1 : rows.rows); m++)
             g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
