@@ -292,6 +292,18 @@ static void test_built_in_layers(void) {
     quoll_layer_destroy(layer);
     quoll_mat_destroy(one);
     quoll_modelbin_destroy(mb);
+    {
+        static const float bytes[] = {1.f, 2.f, 3.f};
+        const unsigned char* mem = (const unsigned char*)bytes;
+        quoll_datareader_t dr = quoll_datareader_create_from_memory(&mem);
+        mb = quoll_modelbin_create_from_datareader(dr);
+        one = mb->load_1d(mb, 2, 1);
+        CHECK(quoll_mat_get_w(one) == 2 && values(one)[1] == 2.f);
+        CHECK(mem == (const unsigned char*)(bytes + 2));
+        quoll_mat_destroy(one);
+        quoll_modelbin_destroy(mb);
+        quoll_datareader_destroy(dr);
+    }
     quoll_modelbin_destroy(none);
     quoll_mat_destroy(in[0]);
     quoll_mat_destroy(in[1]);
