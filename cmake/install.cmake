@@ -1,9 +1,9 @@
-# make install: headers, both libraries, find_package(quoll) and pkg-config.
+# make install: headers, both libraries, find_package(quoll) and pkg-config; programs, examples, licence.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${PROJECT_BINARY_DIR}/generated/public/quoll
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${QUOLL_GENERATED_DIR}/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 if(TARGET quoll_ncnn)
@@ -30,3 +30,15 @@ install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
 file(RELATIVE_PATH quoll_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/quoll.pc.in ${PROJECT_BINARY_DIR}/quoll.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/quoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(program IN LISTS QUOLL_PROGRAMS)
+    if(TARGET ${program})
+        install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll)
+# Those that need the library alone; they compile where they are put.
+install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)

@@ -36,6 +36,10 @@ public:
     uint64_t heap_size() const { return heap_size_; }
     bool support_fp16_storage() const { return fp16_storage_; }
     bool support_fp16_arithmetic() const { return fp16_arithmetic_; }
+    // Matrix units that multiply 16 x 16 halves with fp32 sums.
+    bool support_cooperative_matrix() const { return cooperative_matrix_; }
+    // Streaming multiprocessors or compute units; 0 where no extension tells.
+    uint32_t processors() const { return processors_; }
 
 private:
     friend class GpuInstance;
@@ -44,7 +48,8 @@ private:
     uint32_t api_version_, driver_version_, vendor_id_, device_id_;
     uint32_t subgroup_size_, max_shared_memory_size_, max_workgroup_invocations_;
     uint64_t max_storage_buffer_range_, heap_size_;
-    bool fp16_storage_, fp16_arithmetic_;
+    uint32_t processors_;
+    bool fp16_storage_, fp16_arithmetic_, cooperative_matrix_;
 };
 
 // Opens the Vulkan loader (driver_path: another library than libvulkan) and looks for devices. The

@@ -168,6 +168,8 @@ public:
     virtual void laid_out(const Layer& layer, const StepLayout* layout);
     // A blob of the layer came in another layout than the plan says, and was dealt with as it is.
     virtual void unexpected(const Layer& layer, const char* what);
+    // Before before(): a back end could run it, but that is not worth the copies.
+    virtual void left_to_host(const Layer& layer);
     // Before before(): a back end runs it, by that name.
     virtual void runs_on(const Layer& layer, const char* backend);
     virtual void before(const Layer& layer) = 0;

@@ -43,6 +43,9 @@ public:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
     // warning.
     bool use_vulkan_compute;
+    // With use_fp16_storage a GPU may multiply on its matrix units (VK_KHR_cooperative_matrix): f16
+    // factors, as blobs and weights are stored anyway, and fp32 sums. fp32 blobs never are.
+    bool use_cooperative_matrix;
     // Memory on the device for what Extractor and VkCompute make in VkMats, and of the host for
     // copies from and to it (quoll/vkmat.h); null: the device's own.
     VkAllocator* blob_vkallocator;
@@ -88,7 +91,7 @@ public:
     bool use_fp16_packed, use_bf16_packed;
     bool use_int16_packed, use_int16_storage;
     bool use_fp16_uniform, use_int8_uniform;
-    bool use_subgroup_ops, use_shader_local_memory, use_tensor_storage, use_cooperative_matrix;
+    bool use_subgroup_ops, use_shader_local_memory, use_tensor_storage;
     bool use_weights_in_host_memory;
     bool use_mapped_model_loading;
     bool use_a53_a55_optimized_kernel;

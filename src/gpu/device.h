@@ -7,18 +7,12 @@
 #include <mutex>
 #include <vector>
 
+#include "gpu/features.h"
 #include "gpu/instance.h"
 
 namespace quoll {
 
 class PipelineStore;
-
-// Features that shader variants ask for.
-struct GpuFeatures {
-    bool storage16 = false;  // 16-bit values in storage buffers
-    bool float16 = false;    // arithmetic on them
-};
-GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
 
 // What a block of memory is for; decides its memory type.
 enum class MemoryUse {

@@ -27,8 +27,10 @@ GpuInfo::GpuInfo()
       max_workgroup_invocations_(0),
       max_storage_buffer_range_(0),
       heap_size_(0),
+      processors_(0),
       fp16_storage_(false),
-      fp16_arithmetic_(false) {}
+      fp16_arithmetic_(false),
+      cooperative_matrix_(false) {}
 
 #if QUOLL_VULKAN
 

@@ -67,6 +67,14 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     info.stage.module = module, info.stage.pName = "main";
     info.stage.pSpecializationInfo = &special;
     info.layout = layouts_[key.bindings];
+    // Shaders of matrix units share the work among whole subgroups.
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+    subgroup.requiredSubgroupSize = device_.features().matrix.subgroup;
+    if (code.matrix) {
+        info.stage.pNext = &subgroup;
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    }
     result = vk.CreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, pipeline);
     vk.DestroyShaderModule(device_.handle(), module, nullptr);
     return result;

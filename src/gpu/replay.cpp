@@ -45,7 +45,9 @@ bool Replay::allocate(const Program& program, MemoryUse staging) {
     arena_ = GpuBuffer::create(device_, MemoryUse::kDevice, program.arena_bytes);
     if (arena_) upload_ = GpuBuffer::create(device_, in, program.upload_bytes);
     if (upload_) download_ = GpuBuffer::create(device_, out, program.download_bytes);
-    return download_ != nullptr;
+    if (!download_) return false;
+    const std::vector<uint32_t> zeros((program.counter_bytes + 3) / 4);
+    return zeros.empty() || zeros_.add_words(zeros, &counters_) == kOk;
 }
 
 VkResult Replay::create_objects(const Program& program, bool timed) {
@@ -92,7 +94,7 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     for (size_t i = 0; i < dispatch.bindings.size(); i++) {
         const Binding& b = dispatch.bindings[i];
         const VkBuffer handles[] = {arena_->handle(), upload_->handle(), download_->handle(),
-                                    b.buffer};
+                                    b.buffer, counters_.buffer};
         buffers[i] = {handles[b.where], b.offset, b.bytes};
     }
     VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};

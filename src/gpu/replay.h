@@ -7,6 +7,7 @@
 
 #include "gpu/buffer.h"
 #include "gpu/program.h"
+#include "gpu/weights.h"
 
 namespace quoll {
 
@@ -31,7 +32,7 @@ public:
     int times(std::vector<double>* seconds) const;
 
 private:
-    explicit Replay(const GpuDevice& device) : device_(device) {}
+    explicit Replay(const GpuDevice& device) : device_(device), zeros_(device, 0) {}
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
     bool allocate(const Program& program, MemoryUse staging);
@@ -43,6 +44,8 @@ private:
 
     const GpuDevice& device_;
     std::unique_ptr<GpuBuffer> arena_, upload_, download_;
+    WeightStore zeros_;  // the counters
+    Binding counters_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;

@@ -26,6 +26,7 @@ const int kShaderCount = 0
 struct ShaderCode {
     const uint32_t* words;  // SPIR-V; null where the row has no such storage type
     size_t bytes;
+    bool matrix;  // for devices with MatrixUnits
 };
 ShaderCode shader_code(Shader shader, Storage storage);
 const char* shader_name(Shader shader);

@@ -123,8 +123,9 @@ int Extractor::Private::check_blob(int index, const char* what) {
         return kError;
     }
     const bool exists = index >= 0 && (size_t)index < run.blobs.size();
-    if (exists && (unfused ? *unfused : *net->d).blobs[index].producer >= 0) return kOk;
-    if (exists && net->d->is_fused_away(index)) {
+    const bool fused = exists && !unfused && net->d->is_fused_away(index);
+    if (exists && !fused && (unfused ? *unfused : *net->d).blobs[index].producer >= 0) return kOk;
+    if (fused) {
         unfused = net->d->unfuse();
         if (!unfused) return kError;
         run_on(*unfused);

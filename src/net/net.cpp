@@ -385,6 +385,20 @@ std::string suggest_names(const std::string& name, const std::vector<std::string
     return text.empty() ? text : text + "?";
 }
 
+// "; inputs: data, state; outputs: prob", the first ones of each.
+static std::string input_and_output_names(const std::vector<const char*>& inputs,
+                                          const std::vector<const char*>& outputs) {
+    const size_t kMost = 8;
+    std::string text;
+    for (const auto* names : {&inputs, &outputs}) {
+        text += names == &inputs ? "; inputs: " : "; outputs: ";
+        for (size_t i = 0; i < names->size() && i < kMost; i++)
+            text += (i ? ", " : "") + std::string((*names)[i]);
+        text += names->size() > kMost ? ", ..." : names->empty() ? "none" : "";
+    }
+    return text;
+}
+
 int Net::find_blob_index_by_name(const char* name) const {
     return catch_no_memory("Net find_blob_index_by_name", -1, [&] {
         const auto it = d->blob_of_name.find(name);
@@ -393,7 +407,8 @@ int Net::find_blob_index_by_name(const char* name) const {
         if (escaped != d->blob_of_name.end()) return escaped->second;
         std::vector<std::string> names;
         for (const Blob& blob : d->blobs) names.push_back(blob.name);
-        QUOLL_LOGE("[Net] there is no blob '%s'%s", name, suggest_names(name, names).c_str());
+        QUOLL_LOGE("[Net] there is no blob '%s'%s%s", name, suggest_names(name, names).c_str(),
+                   input_and_output_names(d->input_names, d->output_names).c_str());
         return -1;
     });
 }

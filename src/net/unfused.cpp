@@ -49,7 +49,7 @@ bool Net::Private::is_ready(const Option& opt) {
 // ---------------------------------------------------------------- blobs that were fused away
 
 bool Net::Private::is_fused_away(int blob) const {
-    return blobs[blob].producer < 0 && alias[blob] != blob;
+    return alias[blob] != blob;  // there may be one of its name, with other values
 }
 
 int Net::Private::load_unfused(const Private& from) {

@@ -124,7 +124,10 @@ int Executor::run_for(int wanted) {
             on_host.assign(segment->regions.size(), 0);
         }
         if (arena_ && depth_ == 0) arena_->begin_step(i - segment->first);
-        const Step step = {*plan, i, wanted, segment->step(i), plan->order()[i]};
+        const bool left =
+            observer && std::find(segment->left_to_host.begin(), segment->left_to_host.end(), i) !=
+                            segment->left_to_host.end();
+        const Step step = {*plan, i, wanted, segment->step(i), left, plan->order()[i]};
         const int r = segment->region_of(i);
         QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
                                     : run_in_region(step, segment->regions[r], &on_host[r]));
@@ -293,6 +296,7 @@ int Executor::run_step(const Step& step) {
         observer->planned(layer, step.sized.plan.get());
         observer->laid_out(layer, layout.known ? &layout : nullptr);
     }
+    if (observer && step.left_to_host) observer->left_to_host(layer);
     if (observer) observer->before(layer);
     int status = run_layer(step);
     if (observer && status == kOk) observer->after(layer, layer_outputs_);

@@ -47,6 +47,7 @@ private:
         size_t at;
         int wanted;  // blob
         const PlanSegment::Step& sized;
+        bool left_to_host;
         int layer;
     };
 

@@ -116,7 +116,10 @@ std::vector<PlannedRegion> RegionPlanner::plan() {
         for (const Draft& draft : drafts) {
             regions.push_back(make_region(draft, false));
             if (regions.back().backend->is_profitable(regions.back().region)) continue;
-            for (int m : draft.members) backend_of_[m] = -1;
+            for (int m : draft.members) {
+                backend_of_[m] = -1;
+                left_to_host_.push_back(steps_[m].step);
+            }
             again = true;
         }
         if (!again) return joined_ ? std::move(regions) : single_steps(drafts);

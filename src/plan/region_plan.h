@@ -36,6 +36,8 @@ public:
     void add(SizedStep step) { steps_.push_back(std::move(step)); }
     // The regions that are worth it, not compiled.
     std::vector<PlannedRegion> plan();
+    // Behind plan(): the steps that a back end would run, were the copies not dearer.
+    const std::vector<size_t>& left_to_host() const { return left_to_host_; }
 
 private:
     struct Draft {
@@ -54,6 +56,7 @@ private:
     const bool joined_;
     std::vector<SizedStep> steps_;
     std::vector<int> backend_of_;  // of each of steps_, -1: the host
+    std::vector<size_t> left_to_host_;
 };
 
 }  // namespace quoll

@@ -133,3 +133,21 @@ def test_the_suite_has_two_halves():
     names = [f'net{i}' for i in range(200)]
     assert 60 < sum(export_suite.half_of(name) == 'tuning' for name in names) < 140
     assert export_suite.half_of('levit_128s') == export_suite.half_of('levit_128s_b8')
+
+
+def test_packed_suite(tmp_path):
+    onnx = pytest.importorskip('onnx')
+    import pack_suite
+    from onnx import TensorProto, helper, numpy_helper
+    weights = (3 + np.random.default_rng(1).standard_normal((40, 50))).astype(np.float32)
+    mask = np.where(np.eye(40) > 0, 0, -np.inf).astype(np.float32)
+    graph = helper.make_graph([helper.make_node('MatMul', ['m', 'w'], ['y'])], 'g', [], [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(weights, 'w'), numpy_helper.from_array(mask, 'm')])
+    (tmp_path / 'in').mkdir()
+    onnx.save(helper.make_model(graph), tmp_path / 'in/net.onnx')
+    pack_suite.pack(tmp_path / 'in', tmp_path / 'suite.tar.xz')
+    pack_suite.unpack(tmp_path / 'suite.tar.xz', tmp_path / 'out')
+    again = {t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / 'out/net.onnx').graph.initializer}
+    assert (again['m'] == mask).all() and again['w'].shape == weights.shape
+    assert abs(again['w'].mean() - weights.mean()) < 0.1 and abs(again['w'].std() - weights.std()) < 0.1
+    assert (tmp_path / 'suite.tar.xz').stat().st_size < weights.nbytes / 4

@@ -122,6 +122,12 @@ def test_kl_threshold(samples, tmp_path):
     assert got == pytest.approx(expected, rel=2e-5)
 
 
+def test_few_values_are_all_kept(tmp_path):
+    """Grey levels: a single one of them would be its own distribution, without any divergence."""
+    x = (np.random.default_rng(1).integers(0, 17, (40, 200)) / 16).astype(np.float32)
+    assert input_threshold(tmp_path, x, '--method', 'kl') == pytest.approx(1, rel=1e-6)
+
+
 def test_aciq_threshold(samples, tmp_path):
     # The histogram has the middles of 4096 bins.
     assert input_threshold(tmp_path, samples, '--method', 'aciq') == pytest.approx(aciq_reference(samples.ravel()), rel=2e-3)
@@ -139,6 +145,52 @@ def test_mse_threshold_costs_least(samples, tmp_path):
     candidates, errors = mse_reference(samples.ravel().astype(np.float64))
     own = errors[np.abs(candidates - got).argmin()]
     assert own <= errors.min() * 1.01
+
+
+def test_eq_keeps_the_output_nearest(tmp_path):
+    """A large value that the weights do not look at: what the output wants is far from what all values want."""
+    rng = np.random.default_rng(6)
+    weight = rng.normal(size=(5, 40)).astype(np.float32)
+    weight[:, 0] = 0
+    x = rng.normal(size=(30, 40)).astype(np.float32)
+    x[:, 0] = 10 * np.abs(x[:, 1:]).max()
+    np.save(tmp_path / 'x.npy', x)
+    quantize(one_layer(tmp_path, weight), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'eq', '--table', tmp_path / 't',
+             '--holdout', 0)
+    got = 127 / read_table(tmp_path / 't')['fc'][0]
+    scales = 127 / np.abs(weight).max(1)
+
+    def cost(t):
+        return sum(((int8_product(v, weight, 0, 127 / t, scales)[0] - weight @ v) ** 2).sum() for v in x[:2])
+
+    assert got < 0.31 * x.max()  # three tenths of the range is the least that is tried
+    assert cost(got) <= min(cost(x.max() * tenth / 10) for tenth in range(3, 11)) * 1.001
+
+
+def test_mixed_precision(digits, tmp_path):
+    folder, images, labels = digits
+    args = '--data', folder / 'x.npy', '--limit', 100, '--report', tmp_path / 'r'
+
+    def frontier(*more):
+        quantize(digits_model(), tmp_path / 'q', *args, *more)
+        report = json.loads((tmp_path / 'r' / 'report.json').read_text())
+        kinds = [layer['kind'] for layer in report['layers']]
+        return report['frontier'], kinds
+
+    points, kinds = frontier('--max-drop', '100%')
+    assert [p['float_layers'] for p in points] == [0, 1, 2, 3, 4, 5, 7] and points[0]['chosen'] and kinds.count('float') == 0
+    assert points[-1]['drop'] < 1e-6 and points[-1]['bytes'] > 3 * points[0]['bytes']
+    limit = (points[0]['drop'] + points[-1]['drop']) / 4
+    points, kinds = frontier('--max-drop', limit)
+    chosen = [p for p in points if p['chosen']]
+    assert len(chosen) == 1 and chosen[0]['drop'] <= limit and kinds.count('float') == chosen[0]['float_layers'] > 0
+    assert all(p['drop'] > limit for p in points if p['float_layers'] < chosen[0]['float_layers'])
+    points, kinds = frontier('--budget', 'size=30kB')
+    chosen = [p for p in points if p['chosen']][0]
+    assert chosen['bytes'] <= 30e3 and chosen['drop'] == min(p['drop'] for p in points if p['bytes'] <= 30e3)
+    assert os.path.getsize(tmp_path / 'q.bin') <= 30e3
+    done = quantize(digits_model(), tmp_path / 'q', *args, '--budget', 'size=1kB', code=1)
+    assert 'no choice of layers' in last_line(done.stderr)
 
 
 def test_ranges_of_samples(tmp_path):
@@ -254,6 +306,32 @@ def test_table_and_back(digits, tmp_path):
     before = run_engine(*digits_model(), {'data': images}, ['prob'], '--batch')['prob']
     after = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': images}, ['prob'], '--batch')['prob']
     assert (before.argmax(1) == after.argmax(1)).mean() > 0.98
+
+
+def test_equalisation(tmp_path):
+    """A depthwise convolution behind channels of very different size: as good as if they were alike, and the same in float."""
+    rng = np.random.default_rng(11)
+    c, k = 12, 9
+    sizes = np.geomspace(0.01, 10, c).astype(np.float32)
+    first, second = rng.normal(size=(c, 3)).astype(np.float32), rng.normal(size=(c, k)).astype(np.float32)
+    bias = rng.normal(size=c).astype(np.float32) * sizes
+    (tmp_path / 'm.param').write_text(
+        f'7767517\n3 3\nInput in 0 1 data 0=16 1=16 2=3\nConvolution a 1 1 data a 0={c} 1=1 5=1 6={c * 3} 9=1\n'
+        f'ConvolutionDepthWise b 1 1 a out 0={c} 1=3 4=1 6={c * k} 7={c}\n')
+    np.concatenate([[0], (first * sizes[:, None]).ravel(), bias, [0], (second / sizes[:, None]).ravel()]).astype(np.float32).tofile(
+        tmp_path / 'm.bin')
+    x = rng.normal(size=(30, 3, 16, 16)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model = tmp_path / 'm.param', tmp_path / 'm.bin'
+    exact = run_engine(*model, {'data': x[0]}, ['out'])['out']
+    sqnr = []
+    for more in ['--no-equalize'], [], ['--layer', 'a=float', '--layer', 'b=float']:
+        quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', 'minmax', *more)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
+        noise = ((got - exact) ** 2).sum((1, 2))
+        sqnr.append(10 * np.log10((exact ** 2).sum((1, 2)) / np.maximum(noise, 1e-20)))
+    plain, equalised, in_float = sqnr
+    assert plain.min() < 0 and equalised.min() > 25 and in_float.min() > 100
 
 
 @pytest.mark.parametrize('text, word', [('fc 1 x\n', 'line 1'), ('', 'no scales'), ('fc\n', 'no scales behind'),
@@ -379,10 +457,10 @@ def test_constant_activations(tmp_path):
 
 
 @pytest.mark.parametrize('args, word', [
-    (['--method', 'best'], 'expected kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
+    (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
     (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),
     (['--method', 'constant'], '--constant'), (['--labels', 'missing'], 'missing'), (['--data', 'missing'], 'missing'),
-    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize')])
+    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize'), (['--max-drop', 'x'], '--max-drop'), (['--budget', 'cost=3'], '--budget')])
 def test_bad_arguments(args, word, digits, tmp_path):
     folder, _, _ = digits
     data = [] if '--data' in args else ['--data', folder / 'x.npy']

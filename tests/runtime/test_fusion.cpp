@@ -280,6 +280,93 @@ TEST(Fusion, rows_of_a_matrix_keep_their_constants_apart) {
         Weights().tagged(1296).raw(6).batchnorm(6), Shape(6, 6, 6), 3);
 }
 
+// Linear and BatchNorm1d of PyTorch on the rows of a matrix.
+const char kRowNorm[] =
+    "InnerProduct fc 1 1 in a 0=6 1=1 2=30\nReshape flat 1 1 a b 0=6 1=4\n"
+    "BatchAxis there 1 1 b c\nBatchNorm bn 1 1 c d 0=6\nBatchAxis back 1 1 d e 0=1\n"
+    "ReLU relu 1 1 e out\n";
+
+TEST(Fusion, batchnorm_of_rows) {
+    const auto weights = [] { return Weights().tagged(30).raw(6).batchnorm(6); };
+    const std::string text = kRowNorm;
+    expect_fused(text, weights(), Shape(5, 4), 4);
+    expect_fused("InnerProduct fc 1 1 in b 0=6 1=1 2=30\n" + text.substr(text.find("BatchAxis")),
+                 weights(), Shape(5, 4), 2);
+    // Rows of another length, and a second reader of what is between.
+    std::string other = text;
+    other.replace(other.find("0=6 1=4"), 7, "0=8 1=3").replace(other.find("d 0=6"), 5, "d 0=8");
+    expect_fused(other, Weights().tagged(30).raw(6).batchnorm(8), Shape(5, 4), 7);
+    other = text;
+    other.replace(other.find("e out"), 5, "e f") += "BinaryOp sum 2 1 f b out 0=0\n";
+    expect_fused(other, weights(), Shape(5, 4), 8);
+}
+
+TEST(Fusion, blobs_of_other_values_are_not_given) {
+    const std::string text = std::string("Input in 0 1 in\n") + kRowNorm;
+    for (const char* blob : {"a", "b", "c"}) {
+        Net plain, fused, kept;
+        Weights weights = Weights().tagged(30).raw(6).batchnorm(6), again = weights, more = weights;
+        ASSERT_EQ(load(&plain, text, &weights, false), kOk);
+        ASSERT_EQ(load(&fused, text, &again, true), kOk);
+        const Mat in = image(Shape(5, 4)), expected = run(plain, in, blob);
+        expect_near(run(fused, in, blob), expected);
+        Extractor ex = fused.create_extractor();
+        Mat m;
+        EXPECT_EQ(ex.input(blob, expected), kOk);
+        EXPECT_EQ(ex.extract("out", m), kOk);
+        expect_near(m, run(plain, in));
+        ASSERT_EQ(kept.load_param_mem(("7767517\n7 99\n" + text).c_str()), kOk);
+        ASSERT_EQ(kept.keep_blob(blob), kOk);
+        const unsigned char* bytes = more.data();
+        ASSERT_EQ(kept.load_model(DataReaderFromMemory(bytes, more.size())), kOk);
+        expect_near(run(kept, in, blob), expected);
+        expect_near(run(kept, in), run(plain, in));
+    }
+}
+
+// As RepVGG and MobileOne have them.
+TEST(Fusion, parallel_convolutions) {
+    const std::string sum = "BinaryOp sum 2 1 a b out\n";
+    for (const char* type : {"Convolution", "ConvolutionDepthWise"}) {
+        const int inputs = type[11] ? 1 : 8, count = 8 * inputs;
+        const auto conv = [&](const char* name, const char* top, int taps, const char* more) {
+            return std::string(type) + " " + name + " 1 1 in " + top + " 0=8 " + more +
+                   " 6=" + std::to_string(count * taps) + (inputs == 1 ? " 7=8\n" : "\n");
+        };
+        const auto weights = [&](int taps, int more) {
+            return Weights().tagged(count * taps).raw(8).tagged(count * more);
+        };
+        const Shape shape(9, 7, 8);
+        const std::string wide = conv("w", "a", 9, "1=3 4=1 5=1");
+        expect_fused(wide + conv("v", "b", 9, "1=3 4=1") + sum, weights(9, 9), shape, 2);
+        expect_fused(wide + conv("v", "b", 1, "1=1") + sum, weights(9, 1), shape, 2);
+        expect_fused(conv("w", "b", 9, "1=3 4=1 5=1 3=2") + conv("v", "a", 1, "1=1 3=2") + sum,
+                     weights(9, 1), shape, 2);
+        expect_fused(conv("w", "b", 25, "1=5 4=4 2=2 5=1") + conv("v", "a", 1, "1=1") + sum,
+                     weights(25, 1), shape, 2);
+        expect_fused(wide + conv("v", "b", 25, "1=5 4=2") + sum, weights(9, 25), shape, 2);
+        expect_fused(wide + conv("v", "b", 3, "1=3 11=1 4=1 14=0") + sum, weights(9, 3), shape, 2);
+        const std::string norm = "BatchNorm bn 1 1 in b 0=8\n";
+        expect_fused(wide + norm + sum, Weights().tagged(count * 9).raw(8).batchnorm(8), shape, 2);
+        // Windows that differ, strides that differ, an activation, a second reader.
+        const bool residual = inputs > 1;  // the sum may go into one of them all the same
+        const size_t left = residual ? 3 : 4;
+        expect_fused(conv("w", "a", 25, "1=5 4=2 5=1") + conv("v", "b", 9, "1=3 4=2 2=2") + sum,
+                     weights(25, 9), shape, left);
+        expect_fused(wide + conv("v", "b", 9, "1=3 4=2 2=2") + sum, weights(9, 9), shape, left);
+        expect_fused(wide + conv("v", "b", 1, "1=1 9=1") + sum, weights(9, 1), shape, 4);
+        expect_fused(wide + conv("v", "b", 9, "1=3 4=1") +
+                         "BinaryOp sum 2 1 a b c\nBinaryOp more 2 1 c b out 0=2\n",
+                     weights(9, 9), shape, 5);
+    }
+    // Of another blob.
+    expect_fused(
+        "ReLU r 1 1 in x\nConvolution w 1 1 in a 0=8 1=3 4=1 6=576\n"
+        "Convolution v 1 1 x b 0=8 1=3 4=1 6=576\n" +
+            sum,
+        Weights().tagged(576).tagged(576), Shape(9, 7, 8), 4);
+}
+
 TEST(Fusion, batchnorms_meet) {
     expect_fused(
         "BatchNorm bn 1 1 in a 0=8 1=0.01\nScale scale 1 1 a b 0=8 1=1\nBinaryOp op 1 1 b out 0=2 "
@@ -450,8 +537,9 @@ TEST(Fusion, sums_into_convolutions) {
     expect_fused(conv + "ReLU r 1 1 a b\nConvolution d 1 1 b c 0=16 1=1 5=1 6=256\n" +
                      "BinaryOp s 2 1 c b out\n",
                  Weights(weights).tagged(256).raw(16), in, 3);
-    expect_fused(conv + "Convolution d 1 1 in c 0=16 1=1 5=1 6=256\n" + "BinaryOp s 2 1 c a out\n",
-                 Weights(weights).tagged(256).raw(16), in, 3);
+    expect_fused(conv + "Sigmoid x 1 1 in x\nConvolution d 1 1 x c 0=16 1=1 5=1 6=256\n" +
+                     "BinaryOp s 2 1 c a out\n",
+                 Weights(weights).tagged(256).raw(16), in, 4);
     // Batch norm before the sum goes into the weights, behind it it stays.
     expect_fused(conv + "BatchNorm n 1 1 a b 0=16\nBinaryOp s 2 1 b in out\n",
                  Weights(weights).batchnorm(16), in, 2);

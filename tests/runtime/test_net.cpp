@@ -613,6 +613,7 @@ TEST_F(NetTest, WrongCallsSaySo) {
     g_log.clear();
     EXPECT_LT(ex.input("dat", vector_of({1})), 0);
     EXPECT_TRUE(logged("there is no blob 'dat'; did you mean data")) << g_log;
+    EXPECT_TRUE(logged("?; inputs: data; outputs: e")) << g_log;
     EXPECT_LT(ex.extract("e", out), 0);
     EXPECT_TRUE(logged("input 'data' (0) was not given")) << g_log;
     ex.clear();

@@ -10,7 +10,7 @@
 namespace quoll {
 
 void RunOptions::add_to(CommandLine* line) {
-    line->option("--threads", threads, "threads that a layer may use").between(1, kMostThreads);
+    line->option("--threads", threads, "threads that a layer may use; default: the physical cores").between(1, kMostThreads);
     line->option("--precision", precision,
                  "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
         .one_of({"fp32", "fp16", "bf16", "int8"});

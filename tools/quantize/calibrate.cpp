@@ -117,19 +117,20 @@ int calibrate(const Model& model, const SampleSource& samples, const std::set<st
     size_t done = 0;
     const auto report = [&] {
         const std::lock_guard<std::mutex> guard(lock);
-        if (options.progress) options.progress(++done, 2 * count);
+        if (options.progress) options.progress(++done, (options.ranges_only ? 1 : 2) * count);
     };
 
     const bool ranged = in_threads(count, threads, [&](size_t i, int) {
         std::vector<uint64_t> bad(blobs.size(), 0);
         std::vector<ValueRange> ranges(blobs.size());
+        std::vector<std::vector<float>> limits(blobs.size());
         usable[i] = runner.run(i, [&](size_t slot, const Mat& blob) {
-            ranges[slot].include(BlobStats::range_of(blob, &bad[slot]));
+            ranges[slot].include(BlobStats::range_of(blob, &bad[slot], &limits[slot]));
         }) == kOk;
         report();
         const std::lock_guard<std::mutex> guard(lock);
         for (size_t b = 0; b < blobs.size() && usable[i]; b++)
-            stats[b].samples[i] = ranges[b], stats[b].not_finite += bad[b];
+            stats[b].add_range(i, ranges[b], bad[b], limits[b]);
         return usable[i] || !options.strict;
     });
     for (size_t i = 0; i < count; i++)
@@ -142,6 +143,11 @@ int calibrate(const Model& model, const SampleSource& samples, const std::set<st
     }
     for (BlobStats& s : stats)
         for (const ValueRange& range : s.samples) s.range.include(range);
+    if (options.ranges_only) {
+        for (size_t b = 0; b < blobs.size(); b++)
+            if (stats[b].range.seen()) result->blobs[blobs[b]] = stats[b];
+        return kOk;
+    }
 
     // Each thread fills histograms of its own.
     std::vector<std::vector<BlobStats>> parts(threads, std::vector<BlobStats>(blobs.size()));

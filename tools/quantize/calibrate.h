@@ -26,8 +26,9 @@ struct Calibration {
 };
 
 struct CalibrateOptions {
-    int threads = 1;      // each runs samples of its own
-    bool strict = false;  // a sample that cannot be used is an error
+    int threads = 1;           // each runs samples of its own
+    bool strict = false;       // a sample that cannot be used is an error
+    bool ranges_only = false;  // one pass, without histograms and means
     ProgressSink progress;
 };
 

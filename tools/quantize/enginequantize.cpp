@@ -1,5 +1,6 @@
 // enginequantize: a model of fewer bits, from a model and data, with the proof.
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include "common/progress.h"
 #include "graph/optimize.h"
 #include "onnx/load_onnx.h"
+#include "quantize/eq_search.h"
+#include "quantize/equalise.h"
 #include "quantize/evaluate.h"
 #include "quantize/report.h"
 #include "quantize/weight_kinds.h"
@@ -31,14 +34,16 @@ struct Arguments {
     std::vector<std::string> files;
     DataOptions data, test;
     std::vector<std::string> pixel, mean, norm, resize;
-    std::string method = "mse", kind = "int8", table_out, table_in, report;
+    std::string method = "best", kind = "int8", table_out, table_in, report;
     std::vector<std::string> layers, ranges, range_logs;
     std::vector<double> constant;
     double percentile = 99.99, ema_decay = 0.999, enhance_ratio = 10, holdout = 0.1;
     double max_error = 1.0, mean_error = 1e-2;
     std::string weights = "minmax";
     int limit = 0, threads = 0, seed = 1;
-    bool strict = false, no_fusion = false, no_bias = false, hard_ranges = false;
+    bool strict = false, no_fusion = false, no_bias = false, no_equalize = false,
+         hard_ranges = false;
+    std::string max_drop, budget, metric = "cosine";
     InputArguments inputs_said;
 };
 
@@ -76,7 +81,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("FILES", a->files, "the model, and what to write").required().takes(3, 4);
     add_data_options(line, a);
     line->option("--method", a->method,
-                 "ranges of activations: " + method_names() + "; default mse");
+                 "ranges of activations: " + method_names() +
+                     "; default best, that of five whose outputs are nearest");
     line->option("--kind", a->kind, "of layers: " + weight_kind_names() + "; default int8");
     line->option("--layer", a->layers, "LAYER=KIND, once for each").one_at_a_time();
     line->option("--range", a->ranges, "BLOB=LOW,HIGH, once for each").one_at_a_time();
@@ -93,8 +99,16 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--weights", a->weights, "scales of weights: minmax or mse")
         .one_of({"minmax", "mse"});
     line->flag("--no-bias-correction", a->no_bias, "leave biases as they are");
+    line->flag("--no-equalize", a->no_equalize,
+               "leave channels of a blob as far apart as they are");
     line->flag("--hard-ranges", a->hard_ranges,
                "ranges that operators know go before measured ones; else they only limit these");
+    line->option("--max-drop", a->max_drop,
+                 "0.5%: leave as many layers in float as keeps the loss of --metric below this");
+    line->option("--budget", a->budget,
+                 "size=4MB,time=10ms, or one of both: the most accurate choice within");
+    line->option("--metric", a->metric, "top1 (needs labels), cosine (default) or sqnr")
+        .one_of({"top1", "cosine", "sqnr"});
     line->option("--from-table", a->table_in, "FILE: ncnn's table, instead of data");
     line->option("--table", a->table_out, "FILE: write the scales as ncnn's table");
     line->option("--report", a->report, "FOLDER for report.html and report.json");
@@ -155,8 +169,8 @@ bool parse_forms(const Arguments& a, const std::vector<ModelInput>& inputs, Data
 // What the command line says besides the data.
 int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
     const auto wrong = [&](const std::string& what) { return *why = what, -1; };
-    if (!parse_method(a.method, &o->thresholds.method))
-        return wrong("--method '" + a.method + "': expected " + method_names());
+    if (a.method != "best" && !parse_method(a.method, &o->thresholds.method))
+        return wrong("--method '" + a.method + "': expected best|" + method_names());
     if (!is_weight_kind(a.kind))
         return wrong("--kind '" + a.kind + "': expected " + weight_kind_names());
     o->kind = a.kind;
@@ -168,6 +182,12 @@ int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
         o->thresholds.constant.low = (float)a.constant[0];
         o->thresholds.constant.high = (float)a.constant[1];
     }
+    double part;
+    MixedOptions mixed;
+    if (!a.max_drop.empty() && !parse_part(a.max_drop, &part))
+        return wrong("--max-drop '" + a.max_drop + "': expected a part, as 0.5%");
+    if (!a.budget.empty() && !parse_budget(a.budget, &mixed))
+        return wrong("--budget '" + a.budget + "': expected size=4MB,time=10ms");
     o->weights.mse = a.weights == "mse";
     o->bias_correction = !a.no_bias, o->hard_ranges = a.hard_ranges;
     o->join_concat = o->thresholds.method == Method::kUnion;
@@ -270,12 +290,28 @@ void tell_skipped(const Calibration& calibration, MessageLog* log) {
                 kProgram, calibration.used, calibration.used == 1 ? "" : "s");
 }
 
+void print_frontier(const QuantizeReport& report) {
+    if (report.frontier.empty()) return;
+    printf("%-7s %-12s %-10s %-14s layers that are left in float\n", "float",
+           (report.metric + " drop").c_str(), "ms", "weight bytes");
+    for (const FrontierPoint& p : report.frontier) {
+        std::string names;
+        for (const std::string& name : p.layers) names += " +" + name;
+        printf("%-7zu %-12.6f %-10.4f %-14s%s%s\n", p.float_layers, p.drop, p.ms,
+               grouped((int64_t)p.bytes).c_str(), p.chosen ? " <- chosen" : "",
+               printable(names).substr(0, 100).c_str());
+    }
+}
+
 void print_summary(const QuantizeReport& report) {
+    print_frontier(report);
     std::map<std::string, int> kinds;
     for (const LayerChoice& layer : report.layers) kinds[layer.kind]++;
+    printf("%-10s %s\n", "method", report.method.c_str());
     for (const auto& kind : kinds) printf("%-10s %d layers\n", kind.first.c_str(), kind.second);
     printf("%-10s %s -> %s bytes\n", "weights", grouped(report.bytes_before).c_str(),
            grouped(report.bytes_after).c_str());
+    if (report.equalised > 0) printf("%-10s %d blobs\n", "equalised", report.equalised);
     const Accuracy& a = report.accuracy;
     if (a.samples == 0) return;
     printf("%-10s %.4f -> %.4f ms (best of %zu)\n", "time", a.ms_before, a.ms_after, a.samples);
@@ -321,7 +357,7 @@ public:
         OptimizeReport passes;
         if (!a_.no_fusion && a_.table_in.empty() && run_graph_passes(&model_, {}, &passes))
             return fail("");
-        before_ = model_;
+        original_ = before_ = model_;
         report_.model = a_.files[0], report_.method = a_.method;
         report_.limits.max = a_.max_error, report_.limits.mean = a_.mean_error;
         if (open_data(&why)) return fail(why);
@@ -418,22 +454,109 @@ private:
         if (part_) {
             CalibrateOptions how;
             how.threads = threads(), how.strict = a_.strict;
+            const auto begin = std::chrono::steady_clock::now();
+            if (!a_.no_equalize && options_.kind == "int8" && equalise_channels(how)) return -1;
             Progress progress("calibrate", 2 * (long long)part_->count());
             how.progress = bar(&progress);
-            const auto begin = std::chrono::steady_clock::now();
             if (calibrate(model_, *part_, blobs_to_watch(model_), how, &report_.calibration))
                 return -1;
             report_.calibration_seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             tell_skipped(report_.calibration, log_);
         }
+        if (a_.method == "best" && choose_method()) return -1;
+        if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
+        if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
         return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+    }
+
+    int search_eq() {
+        if (!part_) return 0;
+        const SomeSamples few(*part_, first_samples(2));
+        Progress progress("ranges", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        return search_ranges(model_, report_.calibration, few, threads(), tell, &options_);
+    }
+    std::vector<size_t> first_samples(size_t most) const {
+        std::vector<size_t> some;
+        for (size_t i = 0; i < part_->count() && i < most; i++) some.push_back(i);
+        return some;
+    }
+
+    // Which layers stay in float, measured on samples that were calibrated with.
+    int mix() {
+        if (!part_ || options_.kind != "int8") {
+            QUOLL_LOGE("--max-drop and --budget choose among int8 layers, with --data");
+            return -1;
+        }
+        MixedOptions mixed;
+        mixed.metric = a_.metric, mixed.threads = threads();
+        if (!a_.max_drop.empty()) parse_part(a_.max_drop, &mixed.max_drop);
+        if (!a_.budget.empty()) parse_budget(a_.budget, &mixed);
+        // Shares of right answers take more samples than distances do.
+        const size_t most = a_.metric == "top1" ? 200 : 12;
+        const SomeSamples few(*part_, first_samples(most));
+        Progress progress("layers", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        report_.metric = a_.metric;
+        return choose_mixed(original_, model_, report_.calibration, few, mixed, tell, &options_,
+                            &report_.frontier);
+    }
+
+    // The method whose outputs are nearest on samples that were calibrated with: those that judge
+    // stay unseen.
+    int choose_method() {
+        if (!part_ || options_.kind != "int8") return 0;
+        const SomeSamples few(*part_, first_samples(24));
+        double most = -INFINITY;
+        ThresholdOptions best = options_.thresholds;
+        const Method tried[] = {Method::kMse, Method::kPercentile, Method::kMinmax, Method::kAciq,
+                                Method::kKl};
+        Progress progress("methods", 5);
+        long long done = 0;
+        for (Method method : tried) {
+            progress.update(done++, method_name(method));
+            QuantizeOptions options = options_;
+            options.thresholds.method = method;
+            Model model = model_;
+            std::vector<LayerChoice> layers;
+            Accuracy accuracy;
+            if (quantize_model(report_.calibration, options, &model, &layers) ||
+                evaluate(original_, model, few, threads(), &accuracy))
+                return -1;
+            double mean = 0;
+            for (const OutputAccuracy& output : accuracy.outputs)
+                mean += output.agreement.sqnr_db() / (double)accuracy.outputs.size();
+            if (mean > most) most = mean, best.method = method;
+        }
+        options_.thresholds = best;
+        report_.method = std::string("best: ") + method_name(best.method);
+        log_->clear();
+        return 0;
+    }
+
+    int equalise_channels(CalibrateOptions how) {
+        const std::set<std::string> blobs = equalisable_blobs(model_);
+        if (blobs.empty()) return 0;
+        Progress progress("equalise", (long long)part_->count());
+        how.progress = bar(&progress);
+        how.ranges_only = true;
+        Calibration seen;
+        if (calibrate(model_, *part_, blobs, how, &seen)) return -1;
+        log_->clear();  // the next pass meets the same samples
+        if (equalise(seen, &model_, &report_.equalised)) return -1;
+        before_ = model_;
+        return 0;
     }
 
     int judge() {
         Progress progress("compare", 2);
         progress.update(0, "outputs");
-        if (evaluate(before_, model_, *judge_, threads(), &report_.accuracy)) return -1;
+        if (evaluate(original_, model_, *judge_, threads(), &report_.accuracy)) return -1;
         progress.update(1, "layers");
         if (a_.report.empty()) return 0;
         const size_t kSome = 4;  // samples are enough to tell layers apart
@@ -447,7 +570,8 @@ private:
     MessageLog* const log_;
     QuantizeOptions options_;
     Files files_;
-    Model model_, before_;
+    Model model_, original_;
+    Model before_;  // the same function as the original, channels equalised
     std::vector<ModelInput> inputs_;
     std::unique_ptr<SampleSource> data_, test_;
     std::unique_ptr<SomeSamples> part_, held_;

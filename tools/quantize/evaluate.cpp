@@ -31,6 +31,18 @@ int run_outputs(const Net& net, const Blobs& inputs, std::vector<Mat>* outputs) 
     return kOk;
 }
 
+// One after the other, keeping the best times.
+int run_both(const Net& exact, const Net& rounded, const Blobs& inputs, Accuracy* accuracy,
+             std::vector<Mat>* expected, std::vector<Mat>* got) {
+    const auto begin = std::chrono::steady_clock::now();
+    QUOLL_RETURN_IF_ERROR(run_outputs(exact, inputs, expected));
+    accuracy->ms_before = std::min(accuracy->ms_before, milliseconds_since(begin));
+    const auto middle = std::chrono::steady_clock::now();
+    QUOLL_RETURN_IF_ERROR(run_outputs(rounded, inputs, got));
+    accuracy->ms_after = std::min(accuracy->ms_after, milliseconds_since(middle));
+    return kOk;
+}
+
 // Whether `label` is among the `count` largest values.
 bool is_among(const Mat& scores, int label, int count) {
     const int total = (int)scores.logical_shape().total();
@@ -123,16 +135,13 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
         accuracy->outputs.back().blob = name;
     }
     accuracy->ms_before = accuracy->ms_after = INFINITY;
+    Blobs last;
     for (size_t i = 0; i < samples.count(); i++) {
         Blobs inputs;
         if (samples.read(i, &inputs) != kOk) continue;
+        last = inputs;
         std::vector<Mat> expected, got;
-        const auto begin = std::chrono::steady_clock::now();
-        QUOLL_RETURN_IF_ERROR(run_outputs(exact, inputs, &expected));
-        accuracy->ms_before = std::min(accuracy->ms_before, milliseconds_since(begin));
-        const auto middle = std::chrono::steady_clock::now();
-        QUOLL_RETURN_IF_ERROR(run_outputs(rounded, inputs, &got));
-        accuracy->ms_after = std::min(accuracy->ms_after, milliseconds_since(middle));
+        QUOLL_RETURN_IF_ERROR(run_both(exact, rounded, inputs, accuracy, &expected, &got));
         accuracy->samples++;
         for (size_t o = 0; o < expected.size(); o++)
             accuracy->outputs[o].agreement.add(got[o], expected[o]);
@@ -144,6 +153,15 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
         task.top1_after += is_among(got[0], label, 1);
         task.top5_before += is_among(expected[0], label, 5);
         task.top5_after += is_among(got[0], label, 5);
+    }
+    // Few samples give few times: some more, in turn.
+    const auto begin = std::chrono::steady_clock::now();
+    const size_t kRuns = 30;
+    const double kMost = 200;  // milliseconds
+    for (size_t i = accuracy->samples; !last.empty() && i < kRuns; i++) {
+        std::vector<Mat> expected, got;
+        QUOLL_RETURN_IF_ERROR(run_both(exact, rounded, last, accuracy, &expected, &got));
+        if (milliseconds_since(begin) > kMost) break;
     }
     if (accuracy->samples > 0) return kOk;
     QUOLL_LOGE("none of the %zu samples to judge with can be read", samples.count());

@@ -22,6 +22,24 @@ void for_stretches(const Mat& blob, F f) {
     }
 }
 
+// Which channel the scalars of a stretch belong to. Without channels the places along w count,
+// which are packed in blobs of 1 axis.
+struct Channels {
+    const size_t pack, width, count;
+    const int dims;
+
+    explicit Channels(const Mat& blob)
+        : pack((size_t)blob.elempack),
+          width((size_t)blob.w),
+          count(blob.dims == 1   ? width * pack
+                : blob.dims == 2 ? width
+                                 : (size_t)blob.c * pack),
+          dims(blob.dims) {}
+    size_t of(int first, size_t i) const {
+        return dims > 2 ? (size_t)first + i % pack : dims == 1 ? i : i / pack % width;
+    }
+};
+
 }  // namespace
 
 void ValueRange::include(const ValueRange& other) {
@@ -55,31 +73,41 @@ std::vector<double> Histogram::magnitudes(int bins) const {
     return all;
 }
 
-ValueRange BlobStats::range_of(const Mat& blob, uint64_t* not_finite) {
+ValueRange BlobStats::range_of(const Mat& blob, uint64_t* not_finite, std::vector<float>* limits) {
     ValueRange range;
     float low = INFINITY, high = -INFINITY;
-    for_stretches(blob, [&](int, const float* p, size_t count) {
+    const Channels channels(blob);
+    limits->assign(channels.count, 0.f);
+    for_stretches(blob, [&](int first, const float* p, size_t count) {
         for (size_t i = 0; i < count; i++) {
             if (!std::isfinite(p[i])) {
                 ++*not_finite;
                 continue;
             }
             low = std::min(low, p[i]), high = std::max(high, p[i]);
+            float& limit = (*limits)[channels.of(first, i)];
+            limit = std::max(limit, fabsf(p[i]));
         }
     });
     if (low <= high) range.low = low, range.high = high;
     return range;
 }
 
+void BlobStats::add_range(size_t i, const ValueRange& seen, uint64_t bad,
+                          const std::vector<float>& limits) {
+    samples[i] = seen, not_finite += bad;
+    if (channel_limits.empty()) channel_limits = limits;
+    // Where sizes differ from sample to sample there are no channels to speak of.
+    if (channel_limits.size() != limits.size() && !limits.empty()) channel_limits.clear();
+    for (size_t c = 0; c < channel_limits.size() && c < limits.size(); c++)
+        channel_limits[c] = std::max(channel_limits[c], limits[c]);
+}
+
 void BlobStats::add_values(const Mat& blob) {
-    const bool rows = blob.dims <= 2;
-    // Without channels the places along w count, which are packed in blobs of 1 axis.
-    const size_t channels = rows ? (size_t)blob.w * (blob.dims == 1 ? blob.elempack : 1)
-                                 : (size_t)blob.c * blob.elempack;
-    std::vector<double> sums(channels, 0.0);
+    const Channels channels(blob);
+    std::vector<double> sums(channels.count, 0.0);
     Histogram& h = histogram;
     const float factor = h.limit > 0.f ? Histogram::kBins / h.limit : 0.f;
-    const size_t pack = blob.elempack;
     for_stretches(blob, [&](int first, const float* p, size_t count) {
         for (size_t i = 0; i < count; i++) {
             const float v = p[i];
@@ -87,10 +115,7 @@ void BlobStats::add_values(const Mat& blob) {
                 h.not_finite++;
                 continue;
             }
-            const size_t channel = !rows            ? (size_t)first + i % pack
-                                   : blob.dims == 1 ? i
-                                                    : i / pack % (size_t)blob.w;
-            sums[channel] += v;
+            sums[channels.of(first, i)] += v;
             if (v == 0.f) {
                 h.zeros++;
                 continue;
@@ -99,12 +124,14 @@ void BlobStats::add_values(const Mat& blob) {
             (v > 0.f ? h.positive : h.negative)[bin]++;
         }
     });
-    if (h.limit <= 0.f || channels == 0) return;
-    const double each = (double)blob.logical_shape().total() / (double)channels;
-    if (sums_.empty()) sums_.assign(channels, 0);
-    if (sums_.size() != channels) return;  // the size of the blob differs from sample to sample
+    if (h.limit <= 0.f || channels.count == 0) return;
+    const double each = (double)blob.logical_shape().total() / (double)channels.count;
+    if (sums_.empty()) sums_.assign(channels.count, 0);
+    if (sums_.size() != channels.count)
+        return;  // the size of the blob differs from sample to sample
     count_++;
-    for (size_t i = 0; i < channels; i++) sums_[i] += llround(sums[i] / each / h.limit * kSumUnit);
+    for (size_t i = 0; i < channels.count; i++)
+        sums_[i] += llround(sums[i] / each / h.limit * kSumUnit);
 }
 
 void BlobStats::add(const BlobStats& other) {

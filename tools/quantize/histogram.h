@@ -41,11 +41,15 @@ struct BlobStats {
     ValueRange range;                 // of all of them
     uint64_t not_finite = 0;
     Histogram histogram;
+    std::vector<float> channel_limits;  // largest magnitude of each channel
 
     // Mean value of each channel (of a blob of 1 or 2 axes: of each place along w).
     std::vector<double> channel_means() const;
-    // Takes in a blob of any elempack: f32, s8 or 16-bit floats are not asked for here.
-    static ValueRange range_of(const Mat& blob, uint64_t* not_finite);
+    // Blobs of f32, of any elempack. limits: of channels, which grow.
+    static ValueRange range_of(const Mat& blob, uint64_t* not_finite, std::vector<float>* limits);
+    // What range_of saw of sample i.
+    void add_range(size_t i, const ValueRange& seen, uint64_t bad,
+                   const std::vector<float>& limits);
     void add_values(const Mat& blob);
     void add(const BlobStats& other);
 

@@ -2,12 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "common/cli.h"
 #include "common/model_files.h"
 #include "common/progress.h"
+#include "quantize/eq_search.h"
 #include "quantize/quantize.h"
 #include "quoll/cpu.h"
 
@@ -92,6 +94,10 @@ public:
         if (!seen.skipped.empty())
             for (const std::string& message : log_->take())
                 fprintf(stderr, "%s: skipped: %s\n", kProgram, printable(message).c_str());
+        if (options_.thresholds.method == Method::kEq) {
+            const SomeSamples few(*samples, {0, std::min<size_t>(1, samples->count() - 1)});
+            if (search_ranges(model, seen, few, threads_, nullptr, &options_)) return fail("");
+        }
         std::vector<LayerChoice> layers;
         if (quantize_model(seen, options_, &model, &layers)) return fail("");
         std::vector<std::string> read = lists;

@@ -136,7 +136,9 @@ private:
                     "which were left out",
                     choice->type.c_str(), choice->name.c_str(), source.c_str(),
                     (unsigned long long)seen->second.not_finite);
-            choice->range.include(choose_range(seen->second, options, true));
+            const auto found = options_.searched.find(source);
+            const bool eq = options.method == Method::kEq && found != options_.searched.end();
+            choice->range.include(eq ? found->second : choose_range(seen->second, options, true));
         }
     }
 

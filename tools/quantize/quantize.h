@@ -40,6 +40,7 @@ struct QuantizeOptions {
     BlobSizes sizes;           // of inputs that the model leaves open
     std::map<std::string, LayerOverride> layers;
     std::map<std::string, BlobOverride> blobs;
+    std::map<std::string, ValueRange> searched;  // of method eq, by source: see eq_search.h
 };
 
 // What became of a layer.

@@ -6,22 +6,13 @@
 #include <vector>
 
 #include "quantize/evaluate.h"
+#include "quantize/mixed.h"
 
 namespace quoll {
 
 // Beyond these a layer's errors, in parts of its output's range, are pointed out (N-QNT-8).
 struct ErrorLimits {
     double max = 1.0, mean = 1e-2;
-};
-
-// A point of the frontier of automatic mixed precision.
-struct FrontierPoint {
-    std::string layer;  // that is left in float from here on; "" for none
-    size_t float_layers = 0;
-    double drop = 0;  // of the metric
-    double ms = 0;
-    double bytes = 0;
-    bool chosen = false;
 };
 
 struct QuantizeReport {
@@ -35,6 +26,7 @@ struct QuantizeReport {
     ErrorLimits limits;
     int64_t bytes_before = 0, bytes_after = 0;
     double calibration_seconds = 0;
+    int equalised = 0;   // blobs whose channels were brought to like ranges
     std::string metric;  // of the frontier
     std::vector<FrontierPoint> frontier;
 };

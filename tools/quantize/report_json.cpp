@@ -155,7 +155,7 @@ std::string report_json(const QuantizeReport& report) {
     if (!report.frontier.empty()) {
         json["metric"] = report.metric;
         for (const FrontierPoint& p : report.frontier)
-            json["frontier"].push_back({{"layer", p.layer},
+            json["frontier"].push_back({{"layers", p.layers},
                                         {"float_layers", p.float_layers},
                                         {"drop", number(p.drop)},
                                         {"ms", number(p.ms)},

@@ -102,7 +102,9 @@ double kl_threshold(const std::vector<double>& bins, double limit, int levels) {
         filled[i + 1] = filled[i] + (bins[i] > 0);
     }
     const double total = mass[count];
-    if (total <= 0) return limit;
+    // A level for each value that there is: nothing is gained by leaving some out, though a single
+    // one that is left would have no divergence.
+    if (filled[count] <= levels) return limit;
     const double kSmall = 1e-4;  // of the mass, where Q has none and P has
     double least = INFINITY;
     int best = count;

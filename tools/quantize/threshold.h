@@ -12,7 +12,7 @@ namespace quoll {
 enum class Method {
     kKl,          // least divergence of the rounded from the measured distribution, as ncnn2table
     kAciq,        // the best clipping of a Gaussian or Laplacian of the same spread
-    kEq,          // the scale that keeps the layer's output nearest, see int8_search.h
+    kEq,          // the scale that keeps the layers' outputs nearest, see eq_search.h
     kMinmax,      // everything
     kPercentile,  // all but a few of the values
     kMse,         // least squared error of the values

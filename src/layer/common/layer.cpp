@@ -37,6 +37,7 @@ const char* LayerPlan::algorithm() const { return ""; }
 // Of net.h; here, where run-time type information is made for applications' classes.
 LayerObserver::~LayerObserver() {}
 void LayerObserver::planned(const Layer&, const LayerPlan*) {}
+void LayerObserver::left_to_host(const Layer&) {}
 void LayerObserver::runs_on(const Layer&, const char*) {}
 void LayerObserver::laid_out(const Layer&, const StepLayout*) {}
 void LayerObserver::unexpected(const Layer&, const char*) {}

@@ -9,7 +9,7 @@ namespace {
 // Rules of operators do not see storage types.
 Shape device_shape(const RegionValue& value) {
     Shape shape = value.shape;
-    shape.dtype = DType::f32;
+    if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
     return shape;
 }
 

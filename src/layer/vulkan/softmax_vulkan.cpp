@@ -12,6 +12,10 @@ namespace {
 // Shorter lines, or more of them, are one invocation's each.
 const uint32_t kShortLine = 64, kManyLines = 65535;
 
+// Invocations for a line, unless each has its own. Devices run at least 128 in a group.
+const int kThreads = 64, kManyThreads = 128;
+const uint32_t kLongLine = 512;
+
 class SoftmaxVulkan : public VulkanLayer {
 public:
     SoftmaxVulkan(const int& axis, bool log) : axis_(axis), log_(log) {}
@@ -44,9 +48,10 @@ public:
         const bool serial = length < kShortLine || lines > kManyLines;
         const std::vector<Binding> bindings = {r.read(in[0]), r.write(out[0])};
         if (serial)
-            r.dispatch_linear(Shader::softmax, {serial, log_}, bindings, push, lines);
+            r.dispatch_linear(Shader::softmax, {serial, log_, kThreads}, bindings, push, lines);
         else
-            r.dispatch(Shader::softmax, {serial, log_}, bindings, push, lines);
+            r.dispatch(Shader::softmax, {serial, log_, length < kLongLine ? kThreads : kManyThreads},
+                       bindings, push, lines);
         return kOk;
     }
 

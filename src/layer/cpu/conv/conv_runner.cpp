@@ -143,7 +143,8 @@ int ConvRunner::pack_winograd(Mat* weights) const {
     Mat scratch;
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, *weights, scratch);
+    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, kWinogradIn, *weights,
+                       scratch);
     return kOk;
 }
 
@@ -153,7 +154,7 @@ int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Ma
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
     const size_t floats =
         algorithm == ConvAlgorithm::kWinograd
-            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_)
+            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_, kWinogradIn)
         : algorithm == ConvAlgorithm::kSplit ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
         : algorithm == ConvAlgorithm::kSliced
             ? SlicedPlan::packed_size(tiles)
@@ -511,7 +512,7 @@ Mat workspace_of(const Plan& plan, const Option& opt) {
 
 int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blobs& b,
                              const Option& opt) const {
-    const WinogradPlan plan(*kernels_, call.shape, call.threads);
+    const WinogradPlan plan(*kernels_, call.shape, kWinogradIn, call.threads);
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     plan.run((const float*)b.in, run.weights, bias_, zeros_, (float*)b.out, (const float*)b.added,

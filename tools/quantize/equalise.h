@@ -1,0 +1,27 @@
+// Cross-layer equalisation: channels of one blob get like ranges.
+#ifndef QUOLL_TOOLS_QUANTIZE_EQUALISE_H
+#define QUOLL_TOOLS_QUANTIZE_EQUALISE_H
+
+#include <set>
+#include <string>
+
+#include "graph/model.h"
+#include "quantize/calibrate.h"
+
+namespace quoll {
+
+// The blobs that can be equalised: outputs of convolutions and inner products whose activation
+// scales with its input (none, ReLU, leaky ReLU) and which only convolutions read, maybe behind
+// pooling. It takes their channels' extremes (BlobStats::channel_limits).
+std::set<std::string> equalisable_blobs(const Model& model);
+
+// Channel c of such a blob is multiplied by a factor where it is made, and divided by it where it
+// is read: the answers are the same but for rounding, also in float. Depthwise convolutions have a
+// scale for each channel, which makes channels of one range free of cost; behind others the factors
+// are those, of a few, for which rounding activations and weights costs least together. `done`: how
+// many blobs. 0, or a negative code after a message.
+int equalise(const Calibration& seen, Model* model, int* done);
+
+}  // namespace quoll
+
+#endif
