@@ -6,12 +6,12 @@
 
 static int g_failed = 0;
 
-#define CHECK(...)                                                     \
-    do {                                                               \
-        if (!(__VA_ARGS__)) {                                          \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__);   \
-            g_failed++;                                                \
-        }                                                              \
+#define CHECK(...)                                                   \
+    do {                                                             \
+        if (!(__VA_ARGS__)) {                                        \
+            printf("%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__); \
+            g_failed++;                                              \
+        }                                                            \
     } while (0)
 
 static inline int result_of_checks() {

@@ -69,7 +69,8 @@ void test_any_blob() {
         ncnn::Mat out;
         CHECK(rest.input(blob.name.c_str(), middle) == 0);
         CHECK(rest.extract(net.output_names()[0], out) == 0);
-        for (int k = 0; k < 10; k++) CHECK(out[k] - scores[k] < 1e-4f && scores[k] - out[k] < 1e-4f);
+        for (int k = 0; k < 10; k++)
+            CHECK(out[k] - scores[k] < 1e-4f && scores[k] - out[k] < 1e-4f);
     }
 }
 
@@ -103,7 +104,8 @@ void test_custom_layer() {
     ncnn::Net net;
     CHECK(net.register_custom_layer("Twice", Twice_layer_creator, Twice_layer_destroyer) == 0);
     CHECK(net.custom_layer_to_index("Twice") == 0);
-    CHECK(net.load_param_mem("7767517\n3 3\nInput in 0 1 x\nAbsVal a 1 1 x y\nTwice t 1 1 y z 0=2.0\n") == 0);
+    CHECK(net.load_param_mem(
+              "7767517\n3 3\nInput in 0 1 x\nAbsVal a 1 1 x y\nTwice t 1 1 y z 0=2.0\n") == 0);
     // No layer has weights: no load_model.
     ncnn::Extractor ex = net.create_extractor();
     ncnn::Mat in(5), out;

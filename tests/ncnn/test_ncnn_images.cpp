@@ -59,7 +59,8 @@ int main() {
     CHECK(drawn > 20 && inside == drawn);
 
     cv::Rect2f a(0, 0, 10, 10), b(5, 5, 10, 10);
-    CHECK((a & b).area() == 25.f && (a | b).area() == 225.f && (a & cv::Rect2f(20, 20, 1, 1)).area() == 0);
+    CHECK((a & b).area() == 25.f && (a | b).area() == 225.f &&
+          (a & cv::Rect2f(20, 20, 1, 1)).area() == 0);
     const cv::Rect whole = a;
     a &= b;
     CHECK(whole.width == 10 && a.x == 5.f && cv::saturate_cast<uchar>(300) == 255);
