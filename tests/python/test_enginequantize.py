@@ -398,6 +398,68 @@ def test_precedence(digits, tmp_path):
     assert layers['res']['range_of'] == 'relu1'
 
 
+OVERRIDES = {
+    'o.json': """{"version": 1, "quantizer_targets": {
+        "constant_weights": [{"target_name": "pw1", "bitwidth": 16}],
+        "activations": [{"target_name": "data", "quantizer": {"type": "ConstantQuantizer", "settings": {"min_vals": 0, "max_vals": 2}}},
+                        {"target_name": "stem", "bitwidth": 4, "quantizer": {"type": "AllValuesQuantizer"}},
+                        {"target_name": "pool2", "bitwidth": 12}]}, "layers": {"dw2": "float"}}""",
+    'o.yml': """
+version: 1
+quantizer_targets:
+  constant_weights:
+    - {target_name: pw1, bitwidth: 16}
+  activations:
+    - target_name: data
+      quantizer: {type: ConstantQuantizer, settings: {min_vals: 0, max_vals: 2}}
+    - {target_name: stem, bitwidth: 4, quantizer: {type: AllValuesQuantizer}}
+    - {target_name: pool2, bitwidth: 12}
+layers:
+  dw2: float
+"""}
+
+
+@pytest.mark.parametrize('name', OVERRIDES)
+def test_overrides(name, digits, tmp_path):
+    folder, _, _ = digits
+    (tmp_path / name).write_text(OVERRIDES[name])
+    args = '--data', folder / 'x.npy', '--method', 'kl', '--report', tmp_path / 'r', '--no-equalize'
+    done = quantize(digits_model(), tmp_path / 'q', *args, '--override', tmp_path / name, '--write-override', tmp_path / 'chosen.json')
+    layers = report_layers(tmp_path / 'r')
+    assert {n for n, layer in layers.items() if layer['kind'] == 'float'} == {'pw1', 'dw2', 'fc'} and "'pool2'" in done.stderr
+    assert layers['stem']['input_scale'] == 63.5 and layers['stem']['origin'] == 'override'
+    assert layers['dw1']['method'] == 'minmax' and layers['dw1']['high'] == pytest.approx(layers['dw1']['measured_high'])
+    assert layers['res']['method'] == 'kl'
+    # What was chosen gives the same model again, but for biases without any data.
+    quantize(digits_model(), tmp_path / 'again', '--override', tmp_path / 'chosen.json', '--data', folder / 'x.npy', '--no-equalize')
+    assert (tmp_path / 'again.bin').read_bytes() == (tmp_path / 'q.bin').read_bytes()
+    quantize(digits_model(), tmp_path / 'alone', '--override', tmp_path / 'chosen.json')
+    assert os.path.getsize(tmp_path / 'alone.bin') == os.path.getsize(tmp_path / 'q.bin')
+
+
+def test_overrides_of_equalised_channels(digits, tmp_path):
+    folder, _, _ = digits
+    data = '--data', folder / 'x.npy'
+    quantize(digits_model(), tmp_path / 'q', *data, '--write-override', tmp_path / 'chosen.json')
+    quantize(digits_model(), tmp_path / 'again', *data, '--override', tmp_path / 'chosen.json')
+    assert (tmp_path / 'again.bin').read_bytes() == (tmp_path / 'q.bin').read_bytes()
+    done = quantize(digits_model(), tmp_path / 'alone', '--override', tmp_path / 'chosen.json', code=1)
+    assert 'equalised' in last_line(done.stderr)
+
+
+@pytest.mark.parametrize('text, word', [
+    ('{', 'parse error'), ('[]', 'expected a mapping'), ('{"layer": {}}', "unknown key 'layer'"), ('{"version": 2}', 'version'),
+    ('{"layers": {"fc": "int9"}}', "'int9'"), ('{"layers": {"nobody": "float"}}', "no layer 'nobody'"),
+    ('{"quantizer_targets": {"activations": [{"bitwidth": 8}]}}', 'activations[0]: target_name'),
+    ('{"quantizer_targets": {"activations": [{"target_name": "data", "bitwidth": 17}]}}', 'activations[0].bitwidth'),
+    ('{"quantizer_targets": {"activations": [{"target_name": "data", "quantizer": {"type": "LogTholdQuantizer"}}]}}', 'LogThold'),
+    ('{"quantizer_targets": {"activations": [{"target_name": "data", "quantizer": {"type": "ConstantQuantizer"}}]}}', 'min_vals')])
+def test_bad_overrides(text, word, digits, tmp_path):
+    (tmp_path / 'o.json').write_text(text)
+    done = quantize(digits_model(), tmp_path / 'q', '--data', digits[0] / 'x.npy', '--override', tmp_path / 'o.json', code=1)
+    assert word in last_line(done.stderr)
+
+
 def test_known_ranges(tmp_path):
     (tmp_path / 'm.param').write_text('7767517\n3 3\nInput in 0 1 data 0=16\nSigmoid s 1 1 data s\n'
                                       'InnerProduct fc 1 1 s out 0=4 1=0 2=64\n')
