@@ -3,6 +3,7 @@ ncnn wheel, accuracy on the digits, bad input."""
 import json
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -267,6 +268,19 @@ def test_digits(digits, tmp_path):
     cosine = (before * after).sum(1) / np.linalg.norm(before, axis=1) / np.linalg.norm(after, axis=1)
     assert cosine.mean() > 0.999
     assert report['accuracy']['cosine'] == pytest.approx(cosine.mean(), abs=2e-4)
+
+
+def test_report_page(digits, tmp_path):
+    """One file with all the data in it, that names nothing outside."""
+    folder, _, _ = digits
+    model = (DIGITS / 'digits.param').read_text().replace('pw2', 'pw</script>2')
+    (tmp_path / 'm.param').write_text(model)
+    quantize((tmp_path / 'm.param', DIGITS / 'digits.bin'), tmp_path / 'q', '--data', folder / 'x.npy', '--report', tmp_path / 'r')
+    page = (tmp_path / 'r' / 'report.html').read_text()
+    parts = re.findall(r'<script( id="data" type="application/json")?>(.*?)</script>', page, re.S)
+    assert len(parts) == 2 and json.loads(parts[0][1]) == json.loads((tmp_path / 'r' / 'report.json').read_text())
+    assert 'pw</script>2' in report_layers(tmp_path / 'r')
+    assert set(re.findall(r'https?://[^"]+', page)) == {'http://www.w3.org/2000/svg'} and not re.search(r'\b(src|href)=', page)
 
 
 def test_ncnn_agrees(digits, tmp_path):
