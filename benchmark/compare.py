@@ -5,6 +5,8 @@
     compare.py --filter 'resnet|mobile' --threads 1,2 --precision fp32,fast,bf16,int8 --out build/compare
     compare.py --fetch DIR --peers ncnn,openvino    downloads wheels for a machine that cannot reach PyPI
     compare.py --wheels DIR --peers ncnn,openvino   installs from there
+    compare.py --onnx build/suite model.onnx --shape ids=1,128      any ONNX models, with onnxruntime and openvino (compare_onnx.py);
+                                                    export_suite.py writes a folder of them
 
 Engines are installed into a virtual environment (build/peers); what cannot be had is said, and the run goes on without it.
 Each engine and precision is a process of its own that keeps its network loaded. In each round the speed of the multipliers is
@@ -35,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 HERE = ROOT / 'benchmark'
 sys.path.insert(0, str(HERE))
 
+import compare_onnx  # noqa: E402
 import compare_report  # noqa: E402
 import peer_install  # noqa: E402
 
@@ -236,6 +239,13 @@ def parse_arguments():
     add('--precision', type=list_of(list(PRECISIONS)), default=['fp32'], help='fp32,fast,bf16,int8')
     add('--threads', type=lambda text: [int(word) for word in text.split(',')], default=[1], help='numbers of threads, by commas')
     add('--filter', default='', help='regular expression on the names of graphs')
+    add('--onnx', nargs='+', type=pathlib.Path, default=[], help='ONNX models, or folders of them, instead of the graphs')
+    add('--shape', nargs='+', default=[], help='with --onnx: NAME=1,3,224,224, axes of inputs that the models leave open')
+    add('--half', choices=('tuning', 'report'), help='with --onnx: one half of the suite')
+    add('--before', type=pathlib.Path, help='with --onnx: an older bench_worker, timed in turn with the others')
+    add('--round-ms', type=float, default=60, help='with --onnx: runs of a process in a round take about this long')
+    add('--cpu-time', action='store_true', help='with --onnx: time of the processor instead of the clock, for one thread on a busy machine')
+    add('--profile-below', type=float, default=1.0, help='with --onnx: layers beside the peer\'s for ratios below this')
     add('--rounds', type=int, default=7)
     add('--loops', type=int, default=6, help='timed runs of each process in a round')
     add('--warmup', type=int, default=2, help='runs before those')
@@ -250,6 +260,11 @@ def parse_arguments():
     add('--peak', default=ROOT / 'build/bin/bench_peak')
     add('--out', type=pathlib.Path, default=ROOT / 'build/compare', help='folder of the report')
     a = parser.parse_args()
+    a.keep = lambda name: re.search(a.filter, name)
+    if a.cpu_time and a.threads != [1]:
+        parser.error('--cpu-time: expected --threads 1')
+    if a.onnx:
+        a.peers = [peer for peer in a.peers if peer in compare_onnx.PEERS]
     if min([a.rounds, a.loops, a.warmup, *a.threads]) < 1:
         parser.error('--rounds, --loops, --warmup and --threads: expected at least 1')
     return a
@@ -279,8 +294,8 @@ def main():
         return bool(missing)
     import make_graphs
 
-    names = [name for name in make_graphs.BUILDERS if re.search(a.filter, name)]
-    if not names:
+    names = [name for name in make_graphs.BUILDERS if a.keep(name)]
+    if not names and not a.onnx:
         print(f'compare.py: no graph matches {a.filter!r}', file=sys.stderr)
         return 2
     python, missing = peer_install.install(a.venv, a.peers, a.wheels)
@@ -289,6 +304,8 @@ def main():
     a.peers = [peer for peer in a.peers if peer not in missing]
     cores = a.cores or one_core_each()
     report = describe(a, cores, missing)
+    if a.onnx:
+        return compare_onnx.main(a, python, Worker, report, cores)
     lanes = compare_report.lanes_to_run(a.precision, a.peers)
     for name in names:
         with tempfile.TemporaryDirectory() as folder:

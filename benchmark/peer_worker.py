@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One network in another engine, kept loaded, timed when told to: the language of bench_worker.cpp.
 
-    peer_worker.py ENGINE JSON      JSON: an object with model (path without suffix), input (f32 values), shape, threads, precision
+    peer_worker.py ENGINE JSON      JSON: an object with model (path without suffix), input (f32 values), shape, threads, precision;
+                                    or inputs, {name: .npy file}, instead of input and shape (ONNX models)
 
 ENGINE: ncnn (reads .param and .bin), onnxruntime, openvino (read .onnx), mnn (reads .mnn). Each runs as its documents say is best
 for the latency of one image on the CPU; the classes below show how.
@@ -75,7 +76,7 @@ class OnnxRuntime:
         return self.call['precision']
 
     def prepare(self, data):
-        self.feed = {self.session.get_inputs()[0].name: data[None]}
+        self.feed = data if isinstance(data, dict) else {self.session.get_inputs()[0].name: data[None]}
 
     def run(self):
         return self.session.run(None, self.feed)
@@ -83,6 +84,10 @@ class OnnxRuntime:
     @staticmethod
     def values(out):
         return out[0][0]
+
+    @staticmethod
+    def outputs(out):
+        return out
 
 
 class OpenVino:
@@ -99,6 +104,7 @@ class OpenVino:
         if self.call['precision'] == 'fp32':
             config['INFERENCE_PRECISION_HINT'] = 'f32'
         compiled = self.ov.Core().compile_model(self.call['model'] + '.onnx', 'CPU', config)
+        self.inputs, self.outputs_of = compiled.inputs, len(compiled.outputs)
         self.request = compiled.create_infer_request()
         chosen = str(compiled.get_property('INFERENCE_PRECISION_HINT'))
         if self.call['precision'] == 'bf16' and 'bfloat16' not in chosen:
@@ -106,7 +112,11 @@ class OpenVino:
         return self.call['precision']
 
     def prepare(self, data):
-        self.request.set_input_tensor(self.ov.Tensor(data[None].copy()))
+        if not isinstance(data, dict):
+            self.request.set_input_tensor(self.ov.Tensor(data[None].copy()))
+            return
+        for port in self.inputs:
+            self.request.set_tensor(port, self.ov.Tensor(next(data[name] for name in port.get_names() if name in data)))
 
     def run(self):
         self.request.infer()
@@ -115,6 +125,9 @@ class OpenVino:
     @staticmethod
     def values(out):
         return out.get_output_tensor().data[0].copy()
+
+    def outputs(self, out):
+        return [out.get_output_tensor(i).data.copy() for i in range(self.outputs_of)]
 
 
 class Mnn:
@@ -173,15 +186,24 @@ def answer(engine, line):
     """The reply to one line of stdin."""
     word, _, rest = line.strip().partition(' ')
     if word == 'run' and rest.isdigit():
-        return {'times_ms': [timed(engine.run)[0] for _ in range(int(rest))]}
+        times, cpu = [], [time.process_time()]
+        for _ in range(int(rest)):
+            times.append(timed(engine.run)[0])
+            cpu.append(time.process_time())
+        return {'times_ms': times, 'cpu_ms': [(after - before) * 1e3 for before, after in zip(cpu, cpu[1:])]}
     if word == 'output' and rest:
         values = np.ascontiguousarray(engine.values(engine.run()), np.float32)
         values.tofile(rest)
         return {'shape': values.shape}
+    if word == 'outputs' and rest:
+        arrays = engine.outputs(engine.run())
+        for i, array in enumerate(arrays):
+            np.save(f'{rest}/{i}.npy', array)
+        return {'count': len(arrays)}
     if word == 'memory':
         engine.run()
         return {'peak_mib': memory_mib('VmHWM:')}
-    return {'error': f'{line.strip()!r}: expected run N, output FILE or memory'}
+    return {'error': f'{line.strip()!r}: expected run N, output FILE, outputs FOLDER or memory'}
 
 
 def main():
@@ -191,7 +213,10 @@ def main():
     out = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)  # engines print on stdout
     call = json.loads(sys.argv[2])
-    data = np.fromfile(call['input'], np.float32).reshape(call['shape'])
+    if 'inputs' in call:
+        data = {name: np.load(file) for name, file in call['inputs'].items()}
+    else:
+        data = np.fromfile(call['input'], np.float32).reshape(call['shape'])
     try:
         engine = ENGINES[sys.argv[1]](call)
         try:

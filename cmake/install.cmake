@@ -1,10 +1,19 @@
-# make install: headers, both libraries, find_package(quoll) and pkg-config.
+# make install: headers, both libraries, find_package(quoll) and pkg-config; programs, examples, licence.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${PROJECT_BINARY_DIR}/generated/public/quoll
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${QUOLL_GENERATED_DIR}/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+if(TARGET quoll_ncnn)
+    install(TARGETS quoll_ncnn EXPORT quoll-targets)
+    if(TARGET ncnn_simpleocv)
+        install(TARGETS ncnn_simpleocv EXPORT quoll-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    endif()
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/ncnn-config.cmake.in ${PROJECT_BINARY_DIR}/ncnn-config.cmake @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/ncnn-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/ncnn)
+endif()
 
 set_target_properties(quoll_static PROPERTIES EXPORT_NAME quoll)
 set_target_properties(quoll_shared PROPERTIES EXPORT_NAME shared)
@@ -21,3 +30,15 @@ install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
 file(RELATIVE_PATH quoll_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/quoll.pc.in ${PROJECT_BINARY_DIR}/quoll.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/quoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+foreach(program IN LISTS QUOLL_PROGRAMS)
+    if(TARGET ${program})
+        install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    endif()
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll)
+# Those that need the library alone; they compile where they are put.
+install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)

@@ -19,6 +19,12 @@ set(quoll_isa_row_avx512
 # Highway's NEON functions carry the crypto attribute and are inlined only into code that has it.
 # None of its crypto functions is called, so no such instruction is emitted.
 set(quoll_isa_row_neon "-march=armv8-a+crypto|4|32|HWY_NEON")
+# 32-bit ARM: with fused multiply-adds (VFPv4), as Cortex-A7, A15 and all later processors have them.
+set(quoll_arm32 OFF)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(armv[78].*|armhf)$" AND CMAKE_SIZEOF_VOID_P EQUAL 4)
+    set(quoll_arm32 ON)
+    set(quoll_isa_row_neon "-march=armv7-a+neon-vfpv4 -mfpu=neon-vfpv4 -mfp16-format=ieee|4|16|HWY_NEON")
+endif()
 
 # For all ISAs.
 # - HWY_DISABLE_PCLMUL_AES: the x86 levels above do not include AES; without this Highway would fall
@@ -33,6 +39,8 @@ set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(quoll_all_isas scalar sse4 avx2 avx512)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
+    set(quoll_all_isas scalar neon)
+elseif(quoll_arm32)
     set(quoll_all_isas scalar neon)
 else()
     set(quoll_all_isas scalar)
@@ -59,7 +67,7 @@ find_path(QUOLL_HWY_INCLUDE_DIR hwy/highway.h PATHS /usr/include NO_CMAKE_FIND_R
 if(NOT QUOLL_HWY_INCLUDE_DIR)
     message(FATAL_ERROR "hwy/highway.h not found: install libhwy-dev or set QUOLL_HWY_INCLUDE_DIR")
 endif()
-set(quoll_hwy_include ${PROJECT_BINARY_DIR}/generated/hwy_include)
+set(quoll_hwy_include ${QUOLL_GENERATED_DIR}/hwy_include)
 file(MAKE_DIRECTORY ${quoll_hwy_include})
 file(CREATE_LINK ${QUOLL_HWY_INCLUDE_DIR}/hwy ${quoll_hwy_include}/hwy SYMBOLIC)
 
@@ -70,7 +78,7 @@ foreach(isa IN LISTS quoll_enabled_isas)
     list(GET row 1 lanes)
     string(APPEND quoll_isa_list "QUOLL_ISA(${isa}, ${lanes})\n")
 endforeach()
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/isa_list.inc CONTENT "${quoll_isa_list}" @ONLY)
+file(CONFIGURE OUTPUT ${QUOLL_GENERATED_DIR}/isa_list.inc CONTENT "${quoll_isa_list}" @ONLY)
 
 # quoll_add_isa_objects(target sources...): compiles the sources once per ISA. The objects are
 # appended to the caller's variable quoll_isa_objects and, if the target links (is no object
@@ -145,7 +153,7 @@ foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni"
     list(GET row 0 name)
     list(GET row 1 level)
     list(GET row 2 flag)
-    if(level IN_LIST quoll_enabled_isas)
+    if(level IN_LIST quoll_enabled_isas AND NOT quoll_arm32)
         check_cxx_compiler_flag(${flag} QUOLL_COMPILER_HAS_${name})
         if(QUOLL_COMPILER_HAS_${name})
             if(name MATCHES "vnni|asimddp")
@@ -202,6 +210,9 @@ endif()
 
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
 set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16")
+if(quoll_arm32)
+    set(quoll_assembly_isas "")
+endif()
 set_property(GLOBAL PROPERTY quoll_assembly_isas ${quoll_assembly_isas})
 
 # quoll_add_assembly(target files...): assembles those .S files whose names end in the name of an ISA that is built,

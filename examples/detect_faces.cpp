@@ -126,8 +126,9 @@ void show(const std::vector<Box>& faces, Image* image) {
         draw_rectangle_c3(pixels, image->w, image->h, x0, y0, x1 - x0, y1 - y0, green, thickness);
         int w = 0, h = 0;
         get_text_drawing_size(text, 6 * margin, &w, &h);
-        draw_rectangle_c3(pixels, image->w, image->h, x0, y0, w + 2 * margin, h, green, -1);
-        draw_text_c3(pixels, image->w, image->h, text, x0 + margin, y0, 6 * margin, 0);
+        const int top = y0 >= h ? y0 - h : y1;  // outside, so that small faces are seen
+        draw_rectangle_c3(pixels, image->w, image->h, x0, top, w + 2 * margin, h, green, -1);
+        draw_text_c3(pixels, image->w, image->h, text, x0 + margin, top, 6 * margin, 0);
     }
 }
 

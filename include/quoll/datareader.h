@@ -26,6 +26,12 @@ public:
     // Bytes left, or (size_t)-1 when that is not known; guards allocations against absurd counts.
     virtual size_t remaining() const;
 
+    // A reader of its own (delete it) that begins where this one stands and yields the same bytes as
+    // long as the Net lives; null, the default, when there can be none. A Net asks before it reads
+    // weights, for what it may have to read again (Extractor::extract of a blob that was fused
+    // away); it keeps a copy of the weights of readers that cannot.
+    virtual DataReader* reopen() const;
+
     // The next character of a text, or -1 at the end; and one character back. The default uses
     // read(), and keeps one character back itself.
     virtual int get_char() const;
@@ -45,6 +51,8 @@ public:
     int scan(const char* format, void* p) const override;
     size_t read(void* buf, size_t size) const override;
     size_t remaining() const override;
+    // Of regular files.
+    DataReader* reopen() const override;
     int get_char() const override;
     void unget_char(int ch) const override;
 
@@ -62,6 +70,7 @@ public:
     size_t read(void* buf, size_t size) const override;
     size_t reference(size_t size, const void** buf) const override;
     size_t remaining() const override;
+    DataReader* reopen() const override;
 
 private:
     const unsigned char*& mem_;
@@ -78,6 +87,7 @@ public:
     size_t read(void* buf, size_t size) const override;
     size_t reference(size_t size, const void** buf) const override;
     size_t remaining() const override;
+    DataReader* reopen() const override;
 
 private:
     DataReaderFromMmap(const DataReaderFromMmap&);
@@ -91,6 +101,7 @@ private:
 class DataReaderFromEmpty : public DataReader {
 public:
     size_t read(void* buf, size_t size) const override;
+    DataReader* reopen() const override;
 };
 
 }  // namespace quoll

@@ -6,7 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <memory>
+#include <vector>
+
+#include "quoll/platform.h"
+
 namespace quoll {
+
+class GpuDevice;
+class VkAllocator;
 
 // What a device is and can do, as probed. Names are ncnn's.
 class GpuInfo {
@@ -28,6 +36,10 @@ public:
     uint64_t heap_size() const { return heap_size_; }
     bool support_fp16_storage() const { return fp16_storage_; }
     bool support_fp16_arithmetic() const { return fp16_arithmetic_; }
+    // Matrix units that multiply 16 x 16 halves with fp32 sums.
+    bool support_cooperative_matrix() const { return cooperative_matrix_; }
+    // Streaming multiprocessors or compute units; 0 where no extension tells.
+    uint32_t processors() const { return processors_; }
 
 private:
     friend class GpuInstance;
@@ -36,7 +48,8 @@ private:
     uint32_t api_version_, driver_version_, vendor_id_, device_id_;
     uint32_t subgroup_size_, max_shared_memory_size_, max_workgroup_invocations_;
     uint64_t max_storage_buffer_range_, heap_size_;
-    bool fp16_storage_, fp16_arithmetic_;
+    uint32_t processors_;
+    bool fp16_storage_, fp16_arithmetic_, cooperative_matrix_;
 };
 
 // Opens the Vulkan loader (driver_path: another library than libvulkan) and looks for devices. The
@@ -51,6 +64,62 @@ int get_gpu_count();
 int get_default_gpu_index();
 // Of an index that is none: an empty info with type 3.
 const GpuInfo& get_gpu_info(int device_index = get_default_gpu_index());
+
+// A device that was opened: what the VkMats and VkComputes of an application belong to
+// (quoll/command.h), and with them the Nets that run on the same index.
+class VulkanDevice {
+public:
+    // One that cannot be opened, after a message, is not valid: its allocators have no memory.
+    explicit VulkanDevice(int device_index = get_default_gpu_index());
+    ~VulkanDevice();
+    bool is_valid() const;
+    int device_index() const { return index_; }
+    const GpuInfo info;
+
+    // Memory for VkMats, and for copies between these and the host. They are the device's own and
+    // serve any number of threads; what is taken need not be given back.
+    VkAllocator* acquire_blob_allocator() const;
+    VkAllocator* acquire_staging_allocator() const;
+    void reclaim_blob_allocator(VkAllocator*) const {}
+    void reclaim_staging_allocator(VkAllocator*) const {}
+
+    // For the library: null if it is not valid.
+    std::shared_ptr<GpuDevice> gpu() const;
+
+private:
+    VulkanDevice(const VulkanDevice&);
+    VulkanDevice& operator=(const VulkanDevice&);
+    struct Private;
+    const int index_;
+    Private* const d;
+};
+
+// Opened once, and anew after it was lost; valid until destroy_gpu_instance. Null, after a message,
+// if there is none or it cannot be opened.
+VulkanDevice* get_gpu_device(int device_index = get_default_gpu_index());
+
+// The pipelines of a device as its driver compiled them, so that the next process need not: cold,
+// that is most of the time until the first answer. All pipelines of the device, whichever Net made
+// them. A cache fits one driver, device and version of the library; another is refused with a
+// message, and pipelines are then compiled as if there were none.
+class PipelineCache {
+public:
+    explicit PipelineCache(const VulkanDevice* vkdev);
+    // Adds to what the device has. 0; a negative code after a message if it is damaged or of
+    // another driver, device or library.
+    int load_cache(const unsigned char* data, size_t size) const;
+    int save_cache(std::vector<unsigned char>* data) const;
+#if QUOLL_STDIO
+    // A file that is not there yet is a negative code without a message.
+    int load_cache(const char* path) const;
+    // Together with what a file that fits holds, which is replaced as a whole: who reads it at the
+    // same time finds the one or the other.
+    int save_cache(const char* path) const;
+#endif
+
+private:
+    const VulkanDevice* const vkdev_;
+};
 
 }  // namespace quoll
 

@@ -58,7 +58,10 @@ public:
     //   false          true              forward_inplace(vector)     forward(vector, vector)
     //   true           false             forward(Mat, Mat)
     //   true           true              forward_inplace(Mat)        forward(Mat, Mat)
-    // The others are derived from it. They may run in several threads at once, hence const.
+    // The others are derived from it, as is forward(Mat, Mat) of a layer with one input and one
+    // output from forward(vector, vector). They may run in several threads at once, hence const.
+    // top_blobs comes with as many Mats as outputs are wanted; of a layer in no Net, whose `tops`
+    // is empty, that is all that tells.
     virtual int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                         const Option& opt) const;
     virtual int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const;
@@ -140,18 +143,32 @@ public:
     // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
     bool support_fp16_storage;
     bool support_bf16_storage;
+    // Flags of ncnn's that an application's layers may set; nothing here asks: layers are given s8
+    // blobs as they are, and any elempack or none (support_packing).
+    bool support_int8_storage;
+    bool support_any_packing;
+    bool support_vulkan;
+    bool support_vulkan_packing;
+    bool support_vulkan_any_packing;
+    bool support_tensor_storage;
     // forward takes blobs with an axis of size 0 (dims set, no data). Otherwise forward_empty does.
     bool support_zero_size;
 
-    void* userdata;  // what register_custom_layer was given
+    // Parameter 31 of the param file: what the layer is to do without, whatever the options say. 1:
+    // fp16 arithmetic, 64: Winograd's algorithm, 128: threads. Other bits are kept, and mean nothing.
+    int featmask;
+
+    // An application's layers may keep anything here; what register_custom_layer was given, unless
+    // the creator has set it.
+    void* userdata;
     int typeindex;   // position in layer/layer_list.inc; -1 for custom layers
     std::string type;
     std::string name;
     std::vector<int> bottoms;  // blob indexes
     std::vector<int> tops;
-    // Sizes of the blobs as the param file hints them; may be empty.
-    std::vector<Shape> bottom_shapes;
-    std::vector<Shape> top_shapes;
+    // Sizes of the blobs as the param file hints them, Mats without data; may be empty.
+    std::vector<Mat> bottom_shapes;
+    std::vector<Mat> top_shapes;
 
 private:
     Layer(const Layer&);
@@ -166,11 +183,16 @@ typedef void (*layer_destroyer_func)(Layer* layer, void* userdata);
 int layer_to_index(const char* type);
 const char* layer_type_name(int index);
 // A new built-in layer in the fastest form that this machine has (delete it), null if there is
-// none; the _reference forms make the scalar reference of the operator.
+// none; the _reference forms make the scalar reference of the operator. create_layer_cpu and
+// create_layer_naive are ncnn's names for the two.
 Layer* create_layer(const char* type);
 Layer* create_layer(int index);
+inline Layer* create_layer_cpu(const char* type) { return create_layer(type); }
+inline Layer* create_layer_cpu(int index) { return create_layer(index); }
 Layer* create_layer_reference(const char* type);
 Layer* create_layer_reference(int index);
+inline Layer* create_layer_naive(const char* type) { return create_layer_reference(type); }
+inline Layer* create_layer_naive(int index) { return create_layer_reference(index); }
 // All built-in types in the order of their indexes.
 std::vector<std::string> layer_types();
 

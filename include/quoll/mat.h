@@ -3,6 +3,8 @@
 #define QUOLL_MAT_H
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <atomic>
 
@@ -72,8 +74,8 @@ class Mat {
 public:
     Mat();
     // Owning Mats of uninitialised memory. The dtype follows from elemsize / elempack (4: f32,
-    // 2: f16, 1: s8); the Shape and DType forms say it.
-    explicit Mat(int w, size_t elemsize = 4u, Allocator* allocator = 0);
+    // 2: f16, 1: s8), and the Mat is `untyped`; the Shape form says the dtype. n: batch items.
+    Mat(int w, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, int c, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, int d, int c, size_t elemsize = 4u, Allocator* allocator = 0);
@@ -81,8 +83,13 @@ public:
     Mat(int w, int h, size_t elemsize, int elempack, Allocator* allocator = 0);
     Mat(int w, int h, int c, size_t elemsize, int elempack, Allocator* allocator = 0);
     Mat(int w, int h, int d, int c, size_t elemsize, int elempack, Allocator* allocator = 0);
+    Mat(int w, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    Mat(int w, int h, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    Mat(int w, int h, int c, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    Mat(int w, int h, int d, int c, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
     explicit Mat(const Shape& shape, int elempack = 1, Allocator* allocator = 0);
-    // Views of memory that the caller keeps alive. Channels must begin on 16-byte multiples.
+    // Views of memory that the caller keeps alive, untyped too. Channels, and the items of a batch,
+    // must begin on 16-byte multiples.
     Mat(int w, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, int c, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
@@ -92,13 +99,20 @@ public:
     Mat(int w, int h, int c, void* data, size_t elemsize, int elempack, Allocator* allocator = 0);
     Mat(int w, int h, int d, int c, void* data, size_t elemsize, int elempack,
         Allocator* allocator = 0);
+    Mat(int w, void* data, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    Mat(int w, int h, void* data, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    Mat(int w, int h, int c, void* data, size_t elemsize, int elempack, int n,
+        Allocator* allocator = 0);
+    Mat(int w, int h, int d, int c, void* data, size_t elemsize, int elempack, int n,
+        Allocator* allocator = 0);
     Mat(const Mat& m);
     Mat(Mat&& m);
     ~Mat();
     Mat& operator=(const Mat& m);
     Mat& operator=(Mat&& m);
 
-    // Sets all data, of whatever dtype, to copies of v; sizeof(v) must divide elemsize.
+    // Sets all data, of whatever dtype, to copies of v, which may be a vector of the processor;
+    // sizeof(v) must divide the bytes of a channel.
     void fill(float v);
     void fill(int v);
     template <typename T>
@@ -129,9 +143,17 @@ public:
     void create(int w, int h, int c, size_t elemsize, int elempack, Allocator* allocator = 0);
     void create(int w, int h, int d, int c, size_t elemsize, int elempack,
                 Allocator* allocator = 0);
+    void create(int w, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    void create(int w, int h, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
+    void create(int w, int h, int c, size_t elemsize, int elempack, int n,
+                Allocator* allocator = 0);
+    void create(int w, int h, int d, int c, size_t elemsize, int elempack, int n,
+                Allocator* allocator = 0);
     // The Shape counts scalars: its outermost axis must be a multiple of elempack.
     void create(const Shape& shape, int elempack = 1, Allocator* allocator = 0);
     void create_like(const Mat& m, Allocator* allocator = 0);
+    // The same for n batch items.
+    void create_like(const Mat& m, int n, Allocator* allocator = 0);
 
     void addref();
     void release();
@@ -141,9 +163,11 @@ public:
     size_t total() const { return n > 1 ? nstep * n : cstep * c; }
     // Bits of one scalar.
     int elembits() const { return elempack ? (int)(elemsize * 8) / elempack : 0; }
-    // The size in elements as a Mat without data (ncnn's form), and in scalars.
+    // The size in scalars: as a Mat without data (ncnn's form), with elempack 1, and as a Shape.
     Mat shape() const;
     Shape logical_shape() const;
+    // A Mat without data of that size; dims 0 for "none".
+    static Mat of_shape(const Shape& shape);
 
     // Views; no bounds are checked.
     Mat channel(int c);
@@ -171,6 +195,9 @@ public:
     // Item b of a batch, itself a Mat with n = 1.
     Mat batch(int b);
     const Mat batch(int b) const;
+    // Items b to b + batches - 1.
+    Mat batch_range(int b, int batches);
+    const Mat batch_range(int b, int batches) const;
 
     template <typename T>
     operator T*() {
@@ -205,10 +232,15 @@ public:
     int n;         // batch items
     size_t nstep;  // elements from one batch item to the next
     DType dtype;
+    // The dtype is what elemsize lets guess, as ncnn's Mats have none: Extractors and Nets that store
+    // blobs as bf16 take an untyped f16 Mat for bf16.
+    bool untyped;
 
 private:
     void set_view(int dims, int w, int h, int d, int c, void* data, size_t elemsize, int elempack,
-                  Allocator* allocator);
+                  Allocator* allocator, int n = 1);
+    void allocate_untyped(int dims, int w, int h, int d, int c, int n, size_t elemsize,
+                          int elempack, Allocator* allocator);
     void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
                   int elempack, Allocator* allocator);
     Mat reshape_to(int dims, int w, int h, int d, int c, Allocator* allocator) const;
@@ -220,8 +252,8 @@ void Mat::fill(T v) {
     const size_t count = data ? (size_t)w * h * d * elemsize / sizeof(T) : 0;
     for (int b = 0; b < n; b++) {
         for (int q = 0; q < c; q++) {
-            T* ptr = (T*)((unsigned char*)data + (b * nstep + q * cstep) * elemsize);
-            for (size_t i = 0; i < count; i++) ptr[i] = v;
+            unsigned char* ptr = (unsigned char*)data + (b * nstep + q * cstep) * elemsize;
+            for (size_t i = 0; i < count; i++) memcpy(ptr + i * sizeof(T), &v, sizeof(T));
         }
     }
 }
@@ -231,6 +263,13 @@ unsigned short float32_to_float16(float value);
 float float16_to_float32(unsigned short value);
 unsigned short float32_to_bfloat16(float value);
 float bfloat16_to_float32(unsigned short value);
+// 8-bit floats to and from IEEE half, as ncnn has them: digits that do not fit are cut off. float8
+// is e4m3 (bias 7, 448 the largest, no infinity): NaN for what is larger, 0 for what is less than
+// 2^-6. bfloat8 is e5m2, the upper byte of a half.
+unsigned char float16_to_float8(unsigned short value);
+unsigned short float8_to_float16(unsigned char value);
+unsigned char float16_to_bfloat8(unsigned short value);
+unsigned short bfloat8_to_float16(unsigned char value);
 // Rounds half away from zero and clamps to [-127, 127]; NaN gives 0.
 signed char float2int8(float v);
 
@@ -283,6 +322,11 @@ void quantize_to_int8(const Mat& src, Mat& dst, const Mat& scale_data,
                       const Option& opt = Option());
 void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, const Mat& bias_data,
                            const Option& opt = Option());
+// float2int8(activation(x * scale_in + bias) * scale_out), as the operator Requantize has it.
+void requantize_from_int32_to_int8(const Mat& src, Mat& dst, const Mat& scale_in_data,
+                                   const Mat& scale_out_data, const Mat& bias_data,
+                                   int activation_type, const Mat& activation_params,
+                                   const Option& opt = Option());
 
 }  // namespace quoll
 

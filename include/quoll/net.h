@@ -25,6 +25,10 @@ class Backend;
 class DataReader;
 class Extractor;
 class LayerPlan;
+class VkAllocator;
+class VkCompute;
+class VkMat;
+class VulkanDevice;
 struct StepLayout;
 
 // In a binary param, the type index of a custom layer has this bit set.
@@ -36,7 +40,7 @@ enum { kCustomLayerBit = 1 << 8 };
 class Net {
 public:
     Net();
-    ~Net();
+    virtual ~Net();
 
     // Set before loading.
     Option opt;
@@ -49,24 +53,30 @@ public:
     // layers from index 256 on, which ncnn lacks, can be replaced by name.
     int register_custom_layer(int index, layer_creator_func creator,
                               layer_destroyer_func destroyer = 0, void* userdata = 0);
+    // The position of a type among the layers that were registered, -1 if it is not there.
+    virtual int custom_layer_to_index(const char* type);
 
-    // Another back end (quoll/backend.h), asked behind those that were added before it; the CPU runs
-    // what none of them supports. One object serves one Net. To be called before load_model; stays
-    // when the Net is cleared. The interface is not yet a stable one.
+    // Another back end (quoll/backend.h), asked behind those that were added before it; the CPU
+    // runs what none of them supports. One object serves one Net. To be called before load_model;
+    // stays when the Net is cleared. The interface is not yet a stable one.
     void add_backend(const std::shared_ptr<Backend>& backend);
     // The device, as quoll/gpu.h numbers them, for Option::use_vulkan_compute; by default that of
     // get_default_gpu_index(). To be called before load_model.
     void set_vulkan_device(int device_index);
+    void set_vulkan_device(const VulkanDevice* vkdev);
+    // That device of get_gpu_device(); null if there is none.
+    const VulkanDevice* vulkan_device() const;
 
     // The graph. Text form: from a reader, a file at its current position (which stays right behind
     // the model, so that several can follow one another), a path, or a string.
     int load_param(const DataReader& dr);
     int load_param_bin(const DataReader& dr);
     // Between load_param and load_model: this blob will be given as input or extracted, so that no
-    // layer may be fused across it (see Option::use_graph_fusion).
+    // layer may be fused across it (see Option::use_graph_fusion), which makes that faster.
     int keep_blob(const char* name);
     int keep_blob(int index);
-    // The weights, in the order of the layers. Fuses layers and prepares them. A path has to hold
+    // The weights, in the order of the layers. Fuses layers and prepares them. Without it a net runs
+    // whose layers have no weights. A path has to hold
     // these weights and nothing else: bytes that are left over are an error, as are weights that
     // belong to another param (where both files say so, as those that this engine's programs
     // write). A reader, a FILE or memory may go on behind the weights.
@@ -78,7 +88,8 @@ public:
     int load_param_bin(FILE* fp);
     int load_param_bin(const char* path);
     int load_model(FILE* fp);
-    // Who wants to write to the file meanwhile has to wait; afterwards it may change or go.
+    // Who wants to write to the file meanwhile has to wait; afterwards it may change or go (but that
+    // a blob which was fused away is made from it when it is first asked for).
     int load_model(const char* path);
 #endif
     // From memory that is 4-byte aligned; return the bytes consumed, 0 on failure. The weights are
@@ -88,6 +99,9 @@ public:
     // The same with the number of bytes that may be read, so that a short buffer is an error.
     int load_param(const unsigned char* mem, size_t size);
     int load_model(const unsigned char* mem, size_t size);
+
+    // True if it runs: load_model has succeeded, or load_param has and no layer has weights.
+    bool is_ready() const;
 
     // Unloads everything; registered layers stay registered.
     void clear();
@@ -112,10 +126,25 @@ public:
 
     const std::vector<Blob>& blobs() const;
     const std::vector<Layer*>& layers() const;
+    // To change parameters of layers and hints of blobs between load_param and load_model, and what
+    // an application's own layers hold at any time while nothing runs. Layers must not be added,
+    // deleted or connected otherwise.
+    std::vector<Blob>& mutable_blobs();
+    std::vector<Layer*>& mutable_layers();
 
     // The index of a blob or layer, -1 (with a message that suggests near names) if there is none.
     int find_blob_index_by_name(const char* name) const;
     int find_layer_index_by_name(const char* name) const;
+
+protected:
+    // New layers for the loaders, null if none is known: the one that was registered in place of a
+    // built-in layer, which is asked for first, and the one for a type that is not built in; by name,
+    // or by type index and position among the registered ones as binary params have them. A derived
+    // class may make others, which are deleted.
+    virtual Layer* create_overwrite_builtin_layer(const char* type);
+    virtual Layer* create_custom_layer(const char* type);
+    virtual Layer* create_overwrite_builtin_layer(int typeindex);
+    virtual Layer* create_custom_layer(int index);
 
 private:
     friend class Extractor;
@@ -139,6 +168,8 @@ public:
     virtual void laid_out(const Layer& layer, const StepLayout* layout);
     // A blob of the layer came in another layout than the plan says, and was dealt with as it is.
     virtual void unexpected(const Layer& layer, const char* what);
+    // Before before(): a back end could run it, but that is not worth the copies.
+    virtual void left_to_host(const Layer& layer);
     // Before before(): a back end runs it, by that name.
     virtual void runs_on(const Layer& layer, const char* backend);
     virtual void before(const Layer& layer) = 0;
@@ -163,16 +194,32 @@ public:
     void set_num_threads(int num_threads);
     void set_blob_allocator(Allocator* allocator);
     void set_workspace_allocator(Allocator* allocator);
+    // For VkMats; null, the default: the device's own.
+    void set_blob_vkallocator(VkAllocator* allocator);
+    void set_staging_vkallocator(VkAllocator* allocator);
     // Told of every layer that runs from now on; null, the default: nobody, at no cost.
     void set_layer_observer(LayerObserver* observer);
 
-    // 0, or a negative code after a message in the log.
+    // 0, or a negative code after a message in the log. An input that is given after extract() counts
+    // for what is computed from then on. A blob that was fused away can be given and extracted too:
+    // it takes the Net unfused, whose weights are loaded a second time when one is first asked for
+    // (see Net::keep_blob).
     int input(const char* blob_name, const Mat& in);
     int input(int blob_index, const Mat& in);
     // type 0: f32 for storage types, elempack 1. type 1: as the engine has it. A Mat of the right
     // size that nobody else refers to is written over; any other becomes a new one.
     int extract(const char* blob_name, Mat& feat, int type = 0);
     int extract(int blob_index, Mat& feat, int type = 0);
+
+    // Blobs in the memory of a device (quoll/command.h): what one net leaves there another reads,
+    // and nothing goes through the host but what layers without a form on the device read or make.
+    // `feat` holds its values once `cmd` has run, which may still be recording what `in` will hold.
+    // An Extractor with such an input may also be asked for a Mat; what makes `in` must have run
+    // then. feat is of the type that the net keeps blobs as (f16 with use_fp16_storage).
+    int input(const char* blob_name, const VkMat& in);
+    int input(int blob_index, const VkMat& in);
+    int extract(const char* blob_name, VkMat& feat, VkCompute& cmd);
+    int extract(int blob_index, VkMat& feat, VkCompute& cmd);
 
 private:
     friend class Net;

@@ -1,10 +1,12 @@
-// How a Net runs. Names are ncnn's; a field is here only if it is honoured.
+// How a Net runs. Names are ncnn's; all are honoured but those of the last group.
 #ifndef QUOLL_OPTION_H
 #define QUOLL_OPTION_H
 
 namespace quoll {
 
 class Allocator;
+class PipelineCache;
+class VkAllocator;
 
 class Option {
 public:
@@ -41,10 +43,24 @@ public:
     // f16 with use_fp16_storage, else f32. Without a device everything runs on the CPU, after a
     // warning.
     bool use_vulkan_compute;
+    // With use_fp16_storage a GPU may multiply on its matrix units (VK_KHR_cooperative_matrix): f16
+    // factors, as blobs and weights are stored anyway, and fp32 sums. fp32 blobs never are.
+    bool use_cooperative_matrix;
+    // Memory on the device for what Extractor and VkCompute make in VkMats, and of the host for
+    // copies from and to it (quoll/vkmat.h); null: the device's own.
+    VkAllocator* blob_vkallocator;
+    VkAllocator* staging_vkallocator;
+    // What does not fit into the device's memory runs on the CPU, after a warning: the whole net if
+    // its weights do not. Else that is an error.
+    bool vulkan_fallback;
     // Layers may use channel-blocked blobs (elempack > 1).
     bool use_packing_layout;
-    // 3x3 convolutions may use Winograd's algorithm, which rounds differently.
+    // 3x3 convolutions may use Winograd's algorithm, which rounds differently: by tiles of 2, 4 or 6
+    // outputs, of which this engine has F(4, 3): use_winograd43_convolution.
     bool use_winograd_convolution;
+    bool use_winograd23_convolution;
+    bool use_winograd43_convolution;
+    bool use_winograd63_convolution;
     // load_model folds layers into each other: batch norm, scale, bias and activations into
     // convolutions and the like, padding into convolutions, layers that change nothing away. Blobs
     // between them are no more, unless Net::keep_blob asks for them.
@@ -58,6 +74,30 @@ public:
     bool check_finite;
     // Denormals are zero while layers run: bit 0 as operands (DAZ), bit 1 as results (FTZ).
     int flush_denormals;
+    // Blobs and temporary buffers without an allocator of the application come from memory that the
+    // Net keeps from run to run; otherwise from the system.
+    bool use_local_pool_allocator;
+
+    // ncnn's fields that change nothing here, so that its programs compile. Blobs on the device
+    // are f16 with use_fp16_storage alone; how they are packed, and what of the device shaders use,
+    // the back end decides. Pipelines are kept by the device: a PipelineCache (quoll/gpu.h) loads
+    // and saves them whether or not it is named here. Files are mapped wherever they can be, int8
+    // models run in int8, kernels are chosen by the processor.
+    PipelineCache* pipeline_cache;
+    VkAllocator* workspace_vkallocator;
+    bool use_sgemm_convolution;
+    bool use_int8_inference;
+    bool use_int8_packed, use_int8_storage, use_int8_arithmetic;
+    bool use_fp16_packed, use_bf16_packed;
+    bool use_int16_packed, use_int16_storage;
+    bool use_fp16_uniform, use_int8_uniform;
+    bool use_subgroup_ops, use_shader_local_memory, use_tensor_storage;
+    bool use_weights_in_host_memory;
+    bool use_mapped_model_loading;
+    bool use_a53_a55_optimized_kernel;
+    int vulkan_device_index;
+    bool use_reserved_m0, use_reserved_0, use_reserved_1p, use_reserved_2f, use_reserved_3f,
+        use_reserved_11;
 };
 
 }  // namespace quoll

@@ -70,22 +70,6 @@ int gpu_error(const char* what, VkResult result) {
     return memory ? (int)kOutOfMemory : (int)kError;
 }
 
-GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device) {
-    VkPhysicalDevice16BitStorageFeatures storage = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-    VkPhysicalDeviceShaderFloat16Int8Features half = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
-    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &half, {}};
-    vk.GetPhysicalDeviceFeatures2(device, &all);
-    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
-    vk.GetPhysicalDeviceProperties2(device, &properties);
-    GpuFeatures features;
-    features.storage16 = storage.storageBuffer16BitAccess;
-    // Before 1.2 arithmetic is an extension, which the library does not ask for.
-    features.float16 = half.shaderFloat16 && properties.properties.apiVersion >= VK_API_VERSION_1_2;
-    return features;
-}
-
 std::shared_ptr<GpuDevice> GpuDevice::open(std::shared_ptr<GpuInstance> instance, int index) {
     std::shared_ptr<GpuDevice> device(new GpuDevice);
     device->instance_ = instance;
@@ -106,6 +90,7 @@ bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical) {
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     vk.GetPhysicalDeviceProperties2(physical, &properties);
     limits_ = properties.properties.limits;
+    memcpy(cache_uuid_, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     vk.GetPhysicalDeviceMemoryProperties(physical, &memory_);
     features_ = probe_features(vk, physical);
     if (!choose_family(vk, physical, &family_, &queue_count_)) {
@@ -116,14 +101,9 @@ bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical) {
     VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
     queue.queueFamilyIndex = family_, queue.queueCount = queue_count_;
     queue.pQueuePriorities = priorities.data();
-    VkPhysicalDevice16BitStorageFeatures storage = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
-    storage.storageBuffer16BitAccess = features_.storage16;
-    VkPhysicalDeviceShaderFloat16Int8Features half = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
-    half.shaderFloat16 = features_.float16;
+    const FeatureRequest request(features_);
     VkDeviceCreateInfo device = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    device.pNext = features_.float16 ? (const void*)&half : (const void*)&storage;
+    request.add_to(&device);
     device.queueCreateInfoCount = 1, device.pQueueCreateInfos = &queue;
     const VkResult result = vk.CreateDevice(physical, &device, nullptr, &device_);
     if (result == VK_SUCCESS) return load(vk);
@@ -183,11 +163,12 @@ int GpuDevice::error(const char* what, VkResult result) const {
     return gpu_error(what, result);
 }
 
-int GpuDevice::run(VkCommandBuffer commands, VkFence fence) const {
+int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence) const {
     if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
     Queue& queue = queues_[next_queue_++ % queue_count_];
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
-    submit.commandBufferCount = 1, submit.pCommandBuffers = &commands;
+    submit.commandBufferCount = (uint32_t)commands.size();
+    submit.pCommandBuffers = commands.data();
     VkResult result = vk_.ResetFences(device_, 1, &fence);
     if (result == VK_SUCCESS) {
         std::lock_guard<std::mutex> lock(queue.mutex);

@@ -7,18 +7,12 @@
 #include <mutex>
 #include <vector>
 
+#include "gpu/features.h"
 #include "gpu/instance.h"
 
 namespace quoll {
 
 class PipelineStore;
-
-// Features that shader variants ask for.
-struct GpuFeatures {
-    bool storage16 = false;  // 16-bit values in storage buffers
-    bool float16 = false;    // arithmetic on them
-};
-GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
 
 // What a block of memory is for; decides its memory type.
 enum class MemoryUse {
@@ -39,6 +33,7 @@ public:
     const GpuInfo& info() const { return instance_->info(index_); }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
     const GpuFeatures& features() const { return features_; }
+    const unsigned char* cache_uuid() const { return cache_uuid_; }
     uint32_t queue_family() const { return family_; }
     PipelineStore& pipelines() const { return *pipelines_; }
     // Offsets of values in a block: what bindings need, and whole vec4s.
@@ -49,7 +44,7 @@ public:
     bool host_visible(int type) const;
 
     // Submits to one of the queues and waits. 0, or a negative code after a message.
-    int run(VkCommandBuffer commands, VkFence fence) const;
+    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence) const;
     // Set when a call has said VK_ERROR_DEVICE_LOST: nothing runs on it any more.
     bool lost() const { return lost_; }
     // gpu_error() that notices a lost device.
@@ -70,6 +65,7 @@ private:
     VkPhysicalDeviceLimits limits_;
     VkPhysicalDeviceMemoryProperties memory_;
     GpuFeatures features_;
+    unsigned char cache_uuid_[VK_UUID_SIZE] = {};
     uint32_t family_ = 0;
     uint32_t queue_count_ = 0;
     std::unique_ptr<Queue[]> queues_;

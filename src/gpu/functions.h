@@ -2,8 +2,7 @@
 #ifndef QUOLL_GPU_FUNCTIONS_H
 #define QUOLL_GPU_FUNCTIONS_H
 
-#define VK_NO_PROTOTYPES
-#include <vulkan/vulkan.h>
+#include "gpu/cooperative_matrix.h"
 
 #define QUOLL_VK_INSTANCE_FUNCTIONS(X)        \
     X(DestroyInstance)                        \
@@ -58,6 +57,8 @@
     X(DestroyPipelineLayout)         \
     X(CreatePipelineCache)           \
     X(DestroyPipelineCache)          \
+    X(GetPipelineCacheData)          \
+    X(MergePipelineCaches)           \
     X(CreateShaderModule)            \
     X(DestroyShaderModule)           \
     X(CreateComputePipelines)        \
@@ -68,6 +69,8 @@ namespace quoll {
 #define QUOLL_VK_MEMBER(name) PFN_vk##name name = nullptr;
 struct InstanceFunctions {
     QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_MEMBER)
+    // Null where the loader has none.
+    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR matrix_properties = nullptr;
 };
 struct DeviceFunctions {
     QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_MEMBER)

@@ -27,8 +27,10 @@ GpuInfo::GpuInfo()
       max_workgroup_invocations_(0),
       max_storage_buffer_range_(0),
       heap_size_(0),
+      processors_(0),
       fp16_storage_(false),
-      fp16_arithmetic_(false) {}
+      fp16_arithmetic_(false),
+      cooperative_matrix_(false) {}
 
 #if QUOLL_VULKAN
 
@@ -39,6 +41,9 @@ struct Global {
     std::mutex mutex;
     std::shared_ptr<GpuInstance> instance;
     std::vector<std::shared_ptr<GpuDevice>> devices;
+    // Of get_gpu_device, those of lost devices too, as somebody may still have them.
+    std::mutex opening;
+    std::vector<std::unique_ptr<VulkanDevice>> opened;
 };
 Global& global() {
     static Global* const g = new Global;
@@ -62,8 +67,23 @@ int create_gpu_instance(const char* driver_path) {
     return instance_of(g, driver_path) ? (int)kOk : (int)kError;
 }
 
+VulkanDevice* get_gpu_device(int device_index) {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.opening);
+    for (const std::unique_ptr<VulkanDevice>& device : g.opened)
+        if (device->device_index() == device_index && !device->gpu()->lost()) return device.get();
+    std::unique_ptr<VulkanDevice> device(new VulkanDevice(device_index));
+    if (!device->is_valid()) return nullptr;
+    g.opened.push_back(std::move(device));
+    return g.opened.back().get();
+}
+
 void destroy_gpu_instance() {
     Global& g = global();
+    {
+        std::lock_guard<std::mutex> lock(g.opening);
+        g.opened.clear();
+    }
     std::lock_guard<std::mutex> lock(g.mutex);
     g.devices.clear();
     g.instance.reset();

@@ -68,7 +68,8 @@ bool GpuInstance::open(const char* driver_path) {
     const auto create = (PFN_vkCreateInstance)get(nullptr, "vkCreateInstance");
     VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
     application.pEngineName = "quoll";
-    application.apiVersion = VK_API_VERSION_1_1;
+    // The newest version whose features are used where a device has them.
+    application.apiVersion = VK_API_VERSION_1_3;
     VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     info.pApplicationInfo = &application;
     if (!create || create(&info, nullptr, &instance_) != VK_SUCCESS) {
@@ -79,6 +80,8 @@ bool GpuInstance::open(const char* driver_path) {
 #define QUOLL_VK_LOAD(name) all &= (vk_.name = (PFN_vk##name)get(instance_, "vk" #name)) != nullptr;
     QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_LOAD)
 #undef QUOLL_VK_LOAD
+    vk_.matrix_properties = (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)get(
+        instance_, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
     return all;
 }
 
@@ -124,6 +127,8 @@ GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
     const GpuFeatures features = probe_features(vk_, device);
     info.fp16_storage_ = features.storage16;
     info.fp16_arithmetic_ = features.float16;
+    info.cooperative_matrix_ = features.matrix.m != 0;
+    info.processors_ = features.processors;
     return info;
 }
 

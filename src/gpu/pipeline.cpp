@@ -67,6 +67,14 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     info.stage.module = module, info.stage.pName = "main";
     info.stage.pSpecializationInfo = &special;
     info.layout = layouts_[key.bindings];
+    // Shaders of matrix units share the work among whole subgroups.
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+    subgroup.requiredSubgroupSize = device_.features().matrix.subgroup;
+    if (code.matrix) {
+        info.stage.pNext = &subgroup;
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    }
     result = vk.CreateComputePipelines(device_.handle(), cache_, 1, &info, nullptr, pipeline);
     vk.DestroyShaderModule(device_.handle(), module, nullptr);
     return result;
@@ -86,8 +94,7 @@ int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
     const int count = (int)missing.size();
     std::vector<VkPipeline> made(count, VK_NULL_HANDLE);
     std::vector<VkResult> results(count);
-    run_tasks(count, threads,
-              [&](int64_t i, int) { results[i] = create(missing[i], &made[i]); });
+    run_tasks(count, threads, [&](int64_t i, int) { results[i] = create(missing[i], &made[i]); });
     int status = kOk;
     for (int i = 0; i < count; i++) {
         if (results[i] == VK_SUCCESS)
@@ -99,6 +106,30 @@ int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
     for (size_t i = 0; i < keys.size() && status == kOk; i++)
         pipelines->push_back(pipelines_[keys[i]]);
     return status;
+}
+
+int PipelineStore::save(std::vector<unsigned char>* data) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const DeviceFunctions& vk = device_.vk();
+    size_t bytes = 0;
+    VkResult result = vk.GetPipelineCacheData(device_.handle(), cache_, &bytes, nullptr);
+    data->resize(bytes);
+    if (result == VK_SUCCESS)
+        result = vk.GetPipelineCacheData(device_.handle(), cache_, &bytes, data->data());
+    data->resize(bytes);
+    return result == VK_SUCCESS ? (int)kOk : device_.error("pipeline cache", result);
+}
+
+int PipelineStore::merge(const unsigned char* data, size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const DeviceFunctions& vk = device_.vk();
+    VkPipelineCacheCreateInfo info = {VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+    info.initialDataSize = bytes, info.pInitialData = data;
+    VkPipelineCache other = VK_NULL_HANDLE;
+    VkResult result = vk.CreatePipelineCache(device_.handle(), &info, nullptr, &other);
+    if (result == VK_SUCCESS) result = vk.MergePipelineCaches(device_.handle(), cache_, 1, &other);
+    if (other) vk.DestroyPipelineCache(device_.handle(), other, nullptr);
+    return result == VK_SUCCESS ? (int)kOk : device_.error("pipeline cache", result);
 }
 
 }  // namespace quoll

@@ -36,6 +36,9 @@ public:
     // The pipelines of the keys; missing ones are made by up to `threads` threads. 0, or a negative
     // code after a message.
     int get(const std::vector<PipelineKey>& keys, int threads, std::vector<VkPipeline>* pipelines);
+    // The driver's data on all pipelines, and such data of another time added.
+    int save(std::vector<unsigned char>* data);
+    int merge(const unsigned char* data, size_t bytes);
     VkDescriptorSetLayout set_layout(int bindings) const { return sets_[bindings]; }
     VkPipelineLayout layout(int bindings) const { return layouts_[bindings]; }
 

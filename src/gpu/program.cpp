@@ -53,13 +53,40 @@ size_t Program::add_download(size_t bytes, size_t alignment) {
     return offset;
 }
 
+size_t Program::add_counters(size_t bytes, size_t alignment) {
+    const size_t offset = align_up(counter_bytes, alignment);
+    counter_bytes = offset + bytes;
+    return offset;
+}
+
+// A dispatch runs as early as what it depends on lets it: those of one level run at the same time.
+void Program::order_by_level() {
+    struct Access {
+        Binding binding;
+        int level;
+    };
+    std::vector<std::vector<Access>> accesses(blocks_.size());
+    for (Dispatch& dispatch : dispatches) {
+        for (const Binding& now : dispatch.bindings) {
+            if (now.where != Binding::kBlock) continue;
+            for (const Access& before : accesses[now.block])
+                if ((now.written || before.binding.written) && !lanes_disjoint(now, before.binding))
+                    dispatch.level = std::max(dispatch.level, before.level + 1);
+        }
+        for (const Binding& now : dispatch.bindings)
+            if (now.where == Binding::kBlock) accesses[now.block].push_back({now, dispatch.level});
+    }
+    std::stable_sort(dispatches.begin(), dispatches.end(),
+                     [](const Dispatch& a, const Dispatch& b) { return a.level < b.level; });
+}
+
 void Program::place_blocks(size_t alignment) {
-    for (size_t i = 0; i < dispatches.size(); i++) {
-        for (const Binding& binding : dispatches[i].bindings) {
+    for (const Dispatch& dispatch : dispatches) {
+        for (const Binding& binding : dispatch.bindings) {
             if (binding.where != Binding::kBlock) continue;
             Block& block = blocks_[binding.block];
-            if (block.first < 0) block.first = (int)i;
-            block.last = (int)i;
+            if (block.first < 0) block.first = dispatch.level;
+            block.last = dispatch.level;
         }
     }
     std::vector<MemoryRequest> requests;
@@ -85,6 +112,7 @@ void Program::find_barriers() {
 }
 
 int Program::finish(const GpuDevice& device, int threads) {
+    order_by_level();
     place_blocks(device.alignment());
     find_barriers();
     std::vector<PipelineKey> keys;

@@ -11,7 +11,7 @@ namespace quoll {
 
 // A range of a buffer that a dispatch sees as one storage buffer.
 struct Binding {
-    enum Where { kBlock, kUpload, kDownload, kFixed };
+    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters };
     Where where = kFixed;
     int block = -1;                    // kBlock: of the program
     VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
@@ -28,30 +28,35 @@ struct Dispatch {
     std::vector<uint32_t> push;
     uint32_t groups[3];
     int step;                     // that it is part of, for profiles
-    bool barrier_before = false;  // set by Program::finish()
+    // Set by Program::finish(). Dispatches of one level do not depend on each other.
+    int level = 0;
+    bool barrier_before = false;
     VkPipeline pipeline = VK_NULL_HANDLE;
 };
 
 class Program {
 public:
-    // A block of the arena, alive from the first dispatch that touches it to the last one.
+    // A block of the arena, alive from the first level that touches it to the last one.
     int add_block(size_t bytes);
     size_t block_bytes(int block) const { return blocks_[block].bytes; }
     // Places in the staging buffers; multiples of the device's alignment.
     size_t add_upload(size_t bytes, size_t alignment);
     size_t add_download(size_t bytes, size_t alignment);
+    // Counters that are 0 when a replay is made, and that dispatches leave at 0.
+    size_t add_counters(size_t bytes, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
-    // Places the blocks, finds the barriers and makes the pipelines.
+    // Orders the dispatches by level, places the blocks, finds the barriers and makes the pipelines.
     int finish(const GpuDevice& device, int threads);
 
     std::vector<Dispatch> dispatches;
-    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0;
+    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0;
 
 private:
     struct Block {
         size_t bytes, offset;
-        int first, last;
+        int first, last;  // levels of the dispatches that touch it
     };
+    void order_by_level();
     void place_blocks(size_t alignment);
     void find_barriers();
 

@@ -18,10 +18,10 @@ void memory_barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkAcces
 
 }  // namespace
 
-std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program,
-                                       bool timed) {
+std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& program, bool timed,
+                                       MemoryUse staging) {
     std::unique_ptr<Replay> replay(new Replay(device));
-    if (!replay->allocate(program)) return nullptr;
+    if (!replay->allocate(program, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
     if (result == VK_SUCCESS) result = replay->record(program);
@@ -38,12 +38,16 @@ Replay::~Replay() {
     if (pool_) vk.DestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
-bool Replay::allocate(const Program& program) {
+bool Replay::allocate(const Program& program, MemoryUse staging) {
+    const bool on_device = staging == MemoryUse::kDevice;
+    const MemoryUse in = on_device ? staging : MemoryUse::kUpload;
+    const MemoryUse out = on_device ? staging : MemoryUse::kDownload;
     arena_ = GpuBuffer::create(device_, MemoryUse::kDevice, program.arena_bytes);
-    if (arena_) upload_ = GpuBuffer::create(device_, MemoryUse::kUpload, program.upload_bytes);
-    if (upload_)
-        download_ = GpuBuffer::create(device_, MemoryUse::kDownload, program.download_bytes);
-    return download_ != nullptr;
+    if (arena_) upload_ = GpuBuffer::create(device_, in, program.upload_bytes);
+    if (upload_) download_ = GpuBuffer::create(device_, out, program.download_bytes);
+    if (!download_) return false;
+    const std::vector<uint32_t> zeros((program.counter_bytes + 3) / 4);
+    return zeros.empty() || zeros_.add_words(zeros, &counters_) == kOk;
 }
 
 VkResult Replay::create_objects(const Program& program, bool timed) {
@@ -90,7 +94,7 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     for (size_t i = 0; i < dispatch.bindings.size(); i++) {
         const Binding& b = dispatch.bindings[i];
         const VkBuffer handles[] = {arena_->handle(), upload_->handle(), download_->handle(),
-                                    b.buffer};
+                                    b.buffer, counters_.buffer};
         buffers[i] = {handles[b.where], b.offset, b.bytes};
     }
     VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};

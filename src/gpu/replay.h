@@ -7,30 +7,35 @@
 
 #include "gpu/buffer.h"
 #include "gpu/program.h"
+#include "gpu/weights.h"
 
 namespace quoll {
 
 // For one thread at a time. The device and the fixed buffers of the program must outlive it.
 class Replay {
 public:
-    // Null after a message. timed: with a timestamp behind each dispatch.
+    // Null after a message. timed: with a timestamp behind each dispatch. staging: kDevice for
+    // buffers that others copy to and from, with barriers of their own.
     static std::unique_ptr<Replay> create(const GpuDevice& device, const Program& program,
-                                          bool timed);
+                                          bool timed, MemoryUse staging = MemoryUse::kUpload);
     ~Replay();
 
     unsigned char* upload() { return upload_->mapped(); }
     const unsigned char* download() const { return download_->mapped(); }
+    VkBuffer upload_buffer() const { return upload_->handle(); }
+    VkBuffer download_buffer() const { return download_->handle(); }
+    VkCommandBuffer commands() const { return commands_; }
     // From what upload() holds to what download() does. 0, or a negative code after a message.
-    int run() const { return device_.run(commands_, fence_); }
+    int run() const { return device_.run({commands_}, fence_); }
     // Seconds of each dispatch in the last run, when timed. What runs at the same time is counted
     // for the one that ends later.
     int times(std::vector<double>* seconds) const;
 
 private:
-    explicit Replay(const GpuDevice& device) : device_(device) {}
+    explicit Replay(const GpuDevice& device) : device_(device), zeros_(device, 0) {}
     Replay(const Replay&) = delete;
     Replay& operator=(const Replay&) = delete;
-    bool allocate(const Program& program);
+    bool allocate(const Program& program, MemoryUse staging);
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
@@ -39,6 +44,8 @@ private:
 
     const GpuDevice& device_;
     std::unique_ptr<GpuBuffer> arena_, upload_, download_;
+    WeightStore zeros_;  // the counters
+    Binding counters_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
     VkCommandBuffer commands_ = VK_NULL_HANDLE;
     VkFence fence_ = VK_NULL_HANDLE;

@@ -17,9 +17,16 @@ enum class Shader {
 #undef QUOLL_SHADER
 };
 
+const int kShaderCount = 0
+#define QUOLL_SHADER(...) +1
+#include "layer/vulkan/shader/variants.inc"
+#undef QUOLL_SHADER
+    ;
+
 struct ShaderCode {
     const uint32_t* words;  // SPIR-V; null where the row has no such storage type
     size_t bytes;
+    bool matrix;  // for devices with MatrixUnits
 };
 ShaderCode shader_code(Shader shader, Storage storage);
 const char* shader_name(Shader shader);

@@ -26,7 +26,7 @@ public:
     int run(const GpuBuffer& from, const GpuBuffer& to, size_t offset, size_t bytes) {
         const VkResult result = record(from, to, offset, bytes);
         if (result != VK_SUCCESS) return device_.error("copy of weights", result);
-        return device_.run(commands_, fence_);
+        return device_.run({commands_}, fence_);
     }
 
 private:

@@ -12,6 +12,7 @@
 #include "layer/tensor/padding.h"
 #include "layer/tensor/permute.h"
 #include "layer/tensor/reshape.h"
+#include "layer/tensor/tensorshape.h"
 
 namespace quoll {
 
@@ -83,6 +84,18 @@ int eliminate_identity(LayerGraph& graph, int index, const LayerMaker&) {
     return graph.bypass(index, what.c_str()) ? 1 : 0;
 }
 
+int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make) {
+    const auto* there = graph.as<BatchAxis>(index);
+    const int next = graph.only_reader(index);
+    const auto* back = graph.as<BatchAxis>(next);
+    if (!there || !back || there->inverse || !back->inverse) return 0;
+    std::unique_ptr<Layer> nothing(make("Noop"));
+    if (!nothing) return 0;  // left out of this build
+    graph.replace(next, std::move(nothing), there->bottoms, "BatchAxis and its inverse left out");
+    graph.remove(index);
+    return 1;
+}
+
 int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker&) {
     if (!flattens(graph, index)) return 0;
     // An inner product takes what is no matrix as it lies.
@@ -121,9 +134,9 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
     if (!op || op->with_scalar || op->bottoms.size() != 2) return 0;
     const auto* constant = graph.as<MemoryData>(graph.producer(op->bottoms[1]));
     // More axes than the other operand has would show in the result.
-    if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 || constant->data.w != 1 ||
-        constant->data.dtype != DType::f32 || constant->data.elempack != 1 ||
-        graph.is<MemoryData>(graph.producer(op->bottoms[0])))
+    if (!constant || !constant->bottoms.empty() || constant->data.dims != 1 ||
+        constant->data.w != 1 || constant->data.dtype != DType::f32 ||
+        constant->data.elempack != 1 || graph.is<MemoryData>(graph.producer(op->bottoms[0])))
         return 0;
     op->with_scalar = 1;
     op->b = constant->data[0];
@@ -155,8 +168,9 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
     std::vector<Pass> passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
                                 reduction_to_pooling, eliminate_flatten, convolution_to_product,
-                                fold_padding,         fold_affine,       fuse_activation};
-    if (!for_file) passes.push_back(fuse_residual);
+                                fold_padding,         fold_affine,       fuse_activation,
+                                eliminate_batch_axes, merge_parallel};
+    if (!for_file) passes.insert(passes.end(), {fold_row_norm, fuse_residual});
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     // What rounds its output takes no activation and no sum any more.
     if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {keep_int8}, make));

@@ -7,7 +7,10 @@
 #include "layer/elementwise/dropout.h"
 #include "layer/elementwise/power.h"
 #include "layer/elementwise/scale.h"
+#include "layer/nn/innerproduct.h"
 #include "layer/norm/batchnorm.h"
+#include "layer/tensor/reshape.h"
+#include "layer/tensor/tensorshape.h"
 
 namespace quoll {
 
@@ -81,7 +84,8 @@ struct Channels {
 bool channel_constant(const LayerGraph& graph, int blob, Channels channels,
                       std::vector<float>* values) {
     const auto* constant = graph.as<MemoryData>(graph.producer(blob));
-    if (!constant || !constant->bottoms.empty() || constant->data.dtype != DType::f32 || constant->data.elempack != 1)
+    if (!constant || !constant->bottoms.empty() || constant->data.dtype != DType::f32 ||
+        constant->data.elempack != 1)
         return false;
     const Mat& m = constant->data;
     const int outermost = m.dims == 1 ? m.w : m.dims == 2 ? m.h : m.c;
@@ -168,6 +172,16 @@ int apply_to_batchnorm(BatchNorm& s, const Affine& f) {
     return kOk;
 }
 
+// A Reshape to rows of `count` values.
+bool keeps_rows(const LayerGraph& graph, int index, int count) {
+    const auto* s = graph.as<Reshape>(index);
+    const int none = -233;
+    return s && s->bottoms.size() == 1 && s->w == count && s->h != none && s->d == none &&
+           s->c == none && !s->permute && s->shape_expr.empty() &&
+           s->input_batch_axis == Reshape::kNoBatchAxis &&
+           s->output_batch_axis == Reshape::kNoBatchAxis;
+}
+
 }  // namespace
 
 int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
@@ -190,6 +204,29 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
     }
     if (status != kOk) return status;
     graph.absorb(index, next, false, what.c_str());
+    return 1;
+}
+
+int fold_row_norm(LayerGraph& graph, int index, const LayerMaker&) {
+    FusionTarget w;
+    if (!graph.is<InnerProduct>(index) || !fusion_target(graph, index, &w) || !w.folds) return 0;
+    // From the product's one or two axes; behind BatchAxis there is one, of the outputs.
+    std::vector<int> changed;
+    int last = index, next = graph.only_reader(index);
+    bool is_batch = false;
+    for (; !is_batch; last = next, next = graph.only_reader(next)) {
+        changed.push_back(graph.layer(last)->tops[0]);
+        const auto* axis = graph.as<BatchAxis>(next);
+        if (!axis && !keeps_rows(graph, next, w.num_output)) return 0;
+        is_batch = axis && !axis->inverse;
+        if (axis && !is_batch) return 0;
+    }
+    const auto* norm = graph.as<BatchNorm>(next);
+    if (!norm || norm->channels != w.num_output) return 0;
+    const int status = apply_to_weights(w, {values_of(norm->b_data), values_of(norm->a_data)});
+    if (status != kOk) return status;
+    for (int blob : changed) graph.change(blob);  // none is kept: each has one reader
+    graph.absorb(last, next, false, "BatchNorm of rows into InnerProduct");
     return 1;
 }
 

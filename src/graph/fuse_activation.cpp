@@ -47,7 +47,8 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
 
 int merge_gate(LayerGraph& graph, int index, const LayerMaker& make) {
     if (const auto* s = graph.as<PReLU>(index)) {
-        if (s->num_slope != 1) return 0;
+        // A slope of 0 makes NaN of minus infinity, a ReLU does not.
+        if (s->num_slope != 1 || s->slope_data[0] == 0.f) return 0;
         std::unique_ptr<Layer> with(make("ReLU"));
         ReLU* relu = as<ReLU>(with.get());
         if (!relu) return 0;  // left out of this build

@@ -13,6 +13,7 @@ LayerGraph::LayerGraph(const std::vector<Layer*>& layers,
       blob_names_(blob_names),
       kept_(kept),
       gone_(blob_names.size(), 0),
+      changed_(blob_names.size(), 0),
       producer_(blob_names.size(), -1),
       alias_(blob_names.size(), -1),
       readers_(blob_names.size()) {
@@ -116,9 +117,15 @@ void LayerGraph::replace(int index, std::unique_ptr<Layer> with, std::vector<int
     count(what);
 }
 
+bool LayerGraph::change(int blob) {
+    if (kept(blob)) return false;
+    changed_[blob] = 1;
+    return true;
+}
+
 int LayerGraph::alias(int blob) const {
     while (blob >= 0 && gone_[blob]) blob = alias_[blob];
-    return blob;
+    return blob >= 0 && changed_[blob] ? -1 : blob;
 }
 
 }  // namespace quoll

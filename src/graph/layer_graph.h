@@ -57,10 +57,13 @@ public:
     void remove(int index);
     // The layer no longer reads its input number `input`.
     void drop_input(int index, int input);
+    // A blob whose values are no longer those of the model, though there is still one under its name.
+    // False if it is kept.
+    bool change(int blob);
     void count(const char* what) { report_.push_back(what); }
 
     // What absorbed or bypassed blobs became: the blob that now holds the same values, or -1 if
-    // there is none. Itself for blobs that are there.
+    // there is none, as for changed ones. Itself for blobs that are there.
     int alias(int blob) const;
     bool gone(int blob) const { return gone_[blob] != 0; }
     // One entry for each change.
@@ -75,7 +78,7 @@ private:
     std::vector<Layer*> layers_;
     std::vector<std::unique_ptr<Layer>> new_;
     std::vector<std::string> blob_names_;
-    std::vector<char> kept_, gone_;
+    std::vector<char> kept_, gone_, changed_;
     std::vector<int> producer_, alias_;
     std::vector<std::vector<int>> readers_;
     std::vector<std::string> report_;

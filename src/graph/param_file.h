@@ -30,6 +30,7 @@ public:
     // First; then read_layer layer_count() times.
     int read_header();
     int layer_count() const { return layer_count_; }
+    int blob_count() const { return blob_count_; }
     int read_layer(ParamRecord* record);
     // Of the blobs that have appeared so far; empty strings in a binary file.
     const std::vector<std::string>& blob_names() const { return blob_names_; }

@@ -30,6 +30,16 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchNorm, Scale, Bias, Dropout, linear Power and BinaryOp with constants into the weights of the
 // convolution, inner product or BatchNorm before them.
 int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
+// The sum of two convolutions of one blob with the same window, or with one window in the middle of
+// the other, or of a convolution and a BatchNorm of the blob -> one convolution. Networks that are trained
+// with such branches (RepVGG, MobileOne, FastViT) have many.
+int merge_parallel(LayerGraph& graph, int index, const LayerMaker& make);
+// BatchNorm over the rows of an inner product, behind a BatchAxis that made them a batch, into its
+// weights (as BatchNorm1d behind Linear comes out of PyTorch). Blobs between them get other values:
+// of no use for files.
+int fold_row_norm(LayerGraph& graph, int index, const LayerMaker& make);
+// BatchAxis and its inverse, with nothing between them.
+int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make);
 // The sum of a convolution's output and another blob into the convolution (parameter add_input,
 // which ncnn lacks: of no use for files).
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);

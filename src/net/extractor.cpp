@@ -3,6 +3,7 @@
 #include "layer/control/memorydata.h"
 #include "net/net_private.h"
 #include "plan/executor.h"
+#include "quoll/command.h"
 #include "quoll/cpu.h"
 #include "quoll/log.h"
 #include "runtime/exceptions.h"
@@ -12,22 +13,30 @@ namespace quoll {
 struct Extractor::Private {
     const Net* net;
     std::shared_ptr<RunBuffers> buffers;  // before the blobs that lie in it
-    bool extracted = false;
+    // The unfused net, once a blob that was fused away has been asked for.
+    std::shared_ptr<Net::Private> unfused;
     Executor run;
 
     explicit Private(const Net* n)
         : net(n), buffers(n->d->buffers), run(*n->d, n->d->plans, buffers.get(), options(*n)) {}
     static Option options(const Net& net) {
         Option opt = net.opt;
-        if (!opt.blob_allocator) opt.blob_allocator = &net.d->buffers->pool;
-        if (!opt.workspace_allocator) opt.workspace_allocator = &net.d->buffers->pool;
+        Allocator* const pool = opt.use_local_pool_allocator ? &net.d->buffers->pool : nullptr;
+        if (!opt.blob_allocator) opt.blob_allocator = pool;
+        if (!opt.workspace_allocator) opt.workspace_allocator = pool;
         return opt;
     }
     template <class From>
     static Private* make(const From& from);
-    int check_blob(int index, const char* what) const;
+    int check_loaded(const char* what) const;
+    int check_blob(int index, const char* what);
+    void run_on(Net::Private& graph);
+    int blob_of_name(const char* name, const char* what) const;
     int input(int index, const Mat& in);
+    int input(int index, const VkMat& in);
+    int compute(int* index, VkCompute* commands);
     int extract(int index, Mat& feat, int type);
+    int extract(int index, VkMat& feat, VkCompute& commands);
 };
 
 Extractor Net::create_extractor() const { return Extractor(this); }
@@ -50,8 +59,22 @@ Extractor::~Extractor() { delete d; }
 
 void Extractor::clear() {
     if (!d) return;
+    if (d->unfused) {
+        d->unfused.reset();
+        d->run_on(*d->net->d);
+    }
     d->run.reset();
-    d->extracted = false;
+}
+
+// From the start, with the inputs that were given.
+void Extractor::Private::run_on(Net::Private& graph) {
+    Executor next(graph, graph.plans, buffers.get(), run.opt);
+    next.observer = run.observer;
+    for (size_t i = 0; i < run.blobs.size() && i < next.blobs.size(); i++)
+        if (run.is_input[i]) next.blobs[i] = run.blobs[i], next.is_input[i] = 1;
+    for (const auto& given : run.device_blobs)
+        if (run.is_input[given.first]) next.set_device_blob(given.first, given.second);
+    run = next;
 }
 void Extractor::set_light_mode(bool enable) {
     if (d) d->run.opt.lightmode = enable;
@@ -65,78 +88,119 @@ void Extractor::set_num_threads(int num_threads) {
     d->run.opt.num_threads = num_threads;
 }
 void Extractor::set_blob_allocator(Allocator* allocator) {
-    if (d) d->run.opt.blob_allocator = allocator ? allocator : &d->buffers->pool;
+    if (d) d->run.opt.blob_allocator = allocator ? allocator : Private::options(*d->net).blob_allocator;
 }
 void Extractor::set_workspace_allocator(Allocator* allocator) {
-    if (d) d->run.opt.workspace_allocator = allocator ? allocator : &d->buffers->pool;
+    if (d)
+        d->run.opt.workspace_allocator =
+            allocator ? allocator : Private::options(*d->net).workspace_allocator;
 }
-
+void Extractor::set_blob_vkallocator(VkAllocator* allocator) {
+    if (d) d->run.opt.blob_vkallocator = allocator;
+}
+void Extractor::set_staging_vkallocator(VkAllocator* allocator) {
+    if (d) d->run.opt.staging_vkallocator = allocator;
+}
 void Extractor::set_layer_observer(LayerObserver* observer) {
     if (d) d->run.observer = observer;
 }
 
-int Extractor::Private::check_blob(int index, const char* what) const {
-    if (!net->d->weights_loaded) {
-        QUOLL_LOGE(
-            "[Extractor] %s: the Net has no model: load_param and load_model have to succeed first",
-            what);
-        return kError;
-    }
-    if (run.blobs.size() != net->d->blobs.size() || run.has_run.size() != net->d->layers.size()) {
+int Extractor::Private::check_loaded(const char* what) const {
+    if (net->d->is_ready(net->opt)) return kOk;
+    QUOLL_LOGE(
+        "[Extractor] %s: the Net has no model: load_param and load_model have to succeed first",
+        what);
+    return kError;
+}
+
+// Goes over to the unfused net where it has to.
+int Extractor::Private::check_blob(int index, const char* what) {
+    QUOLL_RETURN_IF_ERROR(check_loaded(what));
+    if (run.blobs.size() != net->d->blobs.size() || run.has_run.size() != net->d->layers.size() ||
+        (unfused && unfused != net->d->unfused)) {
         QUOLL_LOGE("[Extractor] %s: the Net was loaded anew after this Extractor was created",
                    what);
         return kError;
     }
-    if (index >= 0 && (size_t)index < run.blobs.size() && net->d->blobs[index].producer >= 0)
+    const bool exists = index >= 0 && (size_t)index < run.blobs.size();
+    const bool fused = exists && !unfused && net->d->is_fused_away(index);
+    if (exists && !fused && (unfused ? *unfused : *net->d).blobs[index].producer >= 0) return kOk;
+    if (fused) {
+        unfused = net->d->unfuse();
+        if (!unfused) return kError;
+        run_on(*unfused);
         return kOk;
-    if (index >= 0 && (size_t)index < run.blobs.size() && net->d->alias[index] != index) {
-        QUOLL_LOGE(
-            "[Extractor] %s: blob '%s' (%d) was fused away: call net.keep_blob(\"%s\") before "
-            "load_model, or set net.opt.use_graph_fusion = false",
-            what, net->d->blobs[index].name.c_str(), index, net->d->blobs[index].name.c_str());
-        return kError;
     }
     QUOLL_LOGE("[Extractor] %s: blob index %d, expected 0 to %d", what, index,
                (int)run.blobs.size() - 1);
     return kError;
 }
 
+// Negative, after a message, if there is none.
+int Extractor::Private::blob_of_name(const char* name, const char* what) const {
+    QUOLL_RETURN_IF_ERROR(check_loaded(what));
+    return net->find_blob_index_by_name(name);
+}
+
 int Extractor::input(const char* blob_name, const Mat& in) {
     if (!d) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "input"));
-    const int index = d->net->find_blob_index_by_name(blob_name);
+    const int index = d->blob_of_name(blob_name, "input");
     return index < 0 ? (int)kError : input(index, in);
 }
 
 int Extractor::input(int index, const Mat& in) {
-    return d ? d->input(index, in) : (int)kOutOfMemory;
+    if (!d) return kOutOfMemory;
+    return catch_no_memory("Extractor", [&] { return d->input(index, in); });
+}
+
+int Extractor::input(const char* blob_name, const VkMat& in) {
+    if (!d) return kOutOfMemory;
+    const int index = d->blob_of_name(blob_name, "input");
+    return index < 0 ? (int)kError : input(index, in);
+}
+
+int Extractor::input(int index, const VkMat& in) {
+    if (!d) return kOutOfMemory;
+    return catch_no_memory("Extractor", [&] { return d->input(index, in); });
 }
 
 int Extractor::Private::input(int index, const Mat& in) {
     QUOLL_RETURN_IF_ERROR(check_blob(index, "input"));
-    const char* name = net->d->blobs[index].name.c_str();
     // One with an axis of size 0 has no values, but sizes.
     if (in.empty() && (in.dims == 0 || in.logical_shape().total() != 0)) {
-        QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty", name, index);
+        QUOLL_LOGE("[Extractor] input '%s' (%d): the Mat is empty",
+                   net->d->blobs[index].name.c_str(), index);
         return kError;
     }
-    if (extracted) {
-        QUOLL_LOGE(
-            "[Extractor] input '%s' (%d): this Extractor has already run; create a new one for the "
-            "next image, or call clear()",
-            name, index);
-        return kError;
-    }
+    run.device_blobs.erase(index);
     run.blobs[index] = in;
+    take_for_stored(&run.blobs[index], run.opt);
+    run.is_input[index] = 1;
+    return kOk;
+}
+
+int Extractor::Private::input(int index, const VkMat& in) {
+    QUOLL_RETURN_IF_ERROR(check_blob(index, "input"));
+    if (in.empty()) {
+        QUOLL_LOGE("[Extractor] input '%s' (%d): the VkMat is empty",
+                   net->d->blobs[index].name.c_str(), index);
+        return kError;
+    }
+    run.set_device_blob(index, in);
     run.is_input[index] = 1;
     return kOk;
 }
 
 int Extractor::extract(const char* blob_name, Mat& feat, int type) {
     if (!d) return kOutOfMemory;
-    QUOLL_RETURN_IF_ERROR(d->net->d->weights_loaded ? 0 : d->check_blob(0, "extract"));
-    const int index = d->net->find_blob_index_by_name(blob_name);
+    const int index = d->blob_of_name(blob_name, "extract");
     return index < 0 ? (int)kError : extract(index, feat, type);
+}
+
+int Extractor::extract(const char* blob_name, VkMat& feat, VkCompute& cmd) {
+    if (!d) return kOutOfMemory;
+    const int index = d->blob_of_name(blob_name, "extract");
+    return index < 0 ? (int)kError : extract(index, feat, cmd);
 }
 
 // Denormals slow kernels down by two orders of magnitude: flushed while layers run. Workers take
@@ -183,16 +247,46 @@ int Extractor::extract(int index, Mat& feat, int type) {
     return catch_no_memory("Extractor", [&] { return d->extract(index, feat, type); });
 }
 
-int Extractor::Private::extract(int index, Mat& feat, int type) {
+int Extractor::extract(int index, VkMat& feat, VkCompute& cmd) {
+    if (!d) return kOutOfMemory;
+    return catch_no_memory("Extractor", [&] { return d->extract(index, feat, cmd); });
+}
+
+int Extractor::Private::compute(int* blob, VkCompute* commands) {
+    QUOLL_RETURN_IF_ERROR(check_loaded("extract"));
     // A blob that was left out because it equals another.
-    if (index >= 0 && (size_t)index < net->d->alias.size() && net->d->alias[index] >= 0)
-        index = net->d->alias[index];
-    QUOLL_RETURN_IF_ERROR(check_blob(index, "extract"));
-    extracted = true;
-    if (run.blobs[index].dims == 0) {
-        DenormalGuard guard(run.opt);
-        set_kmp_blocktime(run.opt.openmp_blocktime);
-        QUOLL_RETURN_IF_ERROR(run.run(index));
+    if (!unfused && *blob >= 0 && (size_t)*blob < net->d->alias.size() && net->d->alias[*blob] >= 0)
+        *blob = net->d->alias[*blob];
+    QUOLL_RETURN_IF_ERROR(check_blob(*blob, "extract"));
+    if (run.blobs[*blob].dims != 0) return kOk;
+    DenormalGuard guard(run.opt);
+    set_kmp_blocktime(run.opt.openmp_blocktime);
+    run.commands = commands;
+    const int status = run.run(*blob);
+    run.commands = nullptr;
+    return status;
+}
+
+int Extractor::Private::extract(int index, VkMat& feat, VkCompute& commands) {
+    QUOLL_RETURN_IF_ERROR(compute(&index, &commands));
+    const auto made = run.device_blobs.find(index);
+    if (made != run.device_blobs.end()) {
+        feat = made->second;
+        return kOk;
+    }
+    return commands.record_upload(run.blobs[index], feat, run.opt);
+}
+
+int Extractor::Private::extract(int index, Mat& feat, int type) {
+    if (run.device_blobs.empty()) {
+        QUOLL_RETURN_IF_ERROR(compute(&index, nullptr));
+    } else {
+        VkCompute commands(run.device_blobs.begin()->second.allocator->vkdev);
+        QUOLL_RETURN_IF_ERROR(compute(&index, &commands));
+        run.commands = &commands;
+        const int status = run.fetch(index);
+        run.commands = nullptr;
+        QUOLL_RETURN_IF_ERROR(status);
     }
     Mat blob = run.blobs[index];
     if (blob.empty()) {  // as a detection layer that found nothing

@@ -9,8 +9,10 @@
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
 #include "net/net_private.h"
+#include "net/unfused.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
+#include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "runtime/exceptions.h"
 #include "runtime/file_format.h"
@@ -19,12 +21,9 @@
 
 namespace quoll {
 
-Net::Net() : d(new Private) {}
+Net::Net() : d(new Private(this)) {}
 
-Net::~Net() {
-    clear();
-    delete d;
-}
+Net::~Net() { delete d; }
 
 // A loader that leaves the Net empty when it fails.
 template <class Load>
@@ -66,45 +65,93 @@ int Net::register_custom_layer(int index, layer_creator_func creator,
     });
 }
 
-static Layer* new_custom_layer(const CustomLayer& custom, layer_destroyer_func* destroyer) {
-    *destroyer = custom.destroyer;
-    Layer* layer = custom.creator(custom.userdata);
-    if (layer) layer->userdata = custom.userdata;
-    return layer;
+int Net::custom_layer_to_index(const char* type) {
+    for (size_t i = 0; i < d->custom_layers.size(); i++)
+        if (!d->custom_layers[i].type.empty() && d->custom_layers[i].type == type) return (int)i;
+    return -1;
 }
 
-Layer* Net::Private::new_layer(const std::string& type, const Option& opt,
-                               layer_destroyer_func* destroyer) {
-    *destroyer = 0;
-    const int index = layer_to_index(type.c_str());
+// By name, or by the type index of a built-in layer of that name.
+const CustomLayer* Net::Private::find_custom_layer(const char* type) const {
+    const int index = layer_to_index(type);
     for (const CustomLayer& custom : custom_layers)
         if (custom.type.empty() ? index >= 0 && custom.index == stored_index(index)
                                 : custom.type == type)
-            return new_custom_layer(custom, destroyer);
-    return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+            return &custom;
+    return nullptr;
 }
 
-Layer* Net::Private::new_stored_layer(int stored, const Option& opt,
-                                      layer_destroyer_func* destroyer) {
-    *destroyer = 0;
+const CustomLayer* Net::Private::find_custom_layer(int stored) const {
     const int index = layer_of_stored_index(stored), custom_index = custom_of_stored_index(stored);
     const char* type = index >= 0 ? layer_type_name(index) : nullptr;
     for (const CustomLayer& custom : custom_layers)
         if (custom.type.empty() ? custom.index == stored : type && custom.type == type)
-            return new_custom_layer(custom, destroyer);
+            return &custom;
     for (const CustomLayer& custom : custom_layers)  // registered without the bit
         if (custom_index >= 0 && custom.type.empty() && custom.index == custom_index)
-            return new_custom_layer(custom, destroyer);
-    return opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+            return &custom;
+    return nullptr;
+}
+
+Layer* Net::Private::make(const CustomLayer* custom) {
+    if (!custom) return nullptr;
+    Layer* layer = custom->creator(custom->userdata);
+    if (layer && !layer->userdata) layer->userdata = custom->userdata;
+    new_destroyer.destroyer = custom->destroyer, new_destroyer.userdata = custom->userdata;
+    return layer;
+}
+
+Layer* Net::create_overwrite_builtin_layer(const char* type) {
+    return layer_to_index(type) < 0 ? nullptr : d->make(d->find_custom_layer(type));
+}
+Layer* Net::create_custom_layer(const char* type) {
+    return layer_to_index(type) < 0 ? d->make(d->find_custom_layer(type)) : nullptr;
+}
+Layer* Net::create_overwrite_builtin_layer(int typeindex) {
+    return layer_type_name(typeindex) ? d->make(d->find_custom_layer(stored_index(typeindex)))
+                                      : nullptr;
+}
+Layer* Net::create_custom_layer(int index) {
+    return d->make(d->find_custom_layer(kCustomLayerBit | index));
+}
+
+Layer* Net::Private::new_layer(const std::string& type, const Option& opt,
+                               LayerDestroyer* destroyer) {
+    LayerDestroyer& made_by = owner->d->new_destroyer;
+    made_by = LayerDestroyer();
+    Layer* layer = owner->create_overwrite_builtin_layer(type.c_str());
+    const int index = layer_to_index(type.c_str());
+    if (!layer) layer = opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+    if (!layer) layer = owner->create_custom_layer(type.c_str());
+    *destroyer = made_by;
+    return layer;
+}
+
+Layer* Net::Private::new_stored_layer(int stored, const Option& opt, LayerDestroyer* destroyer) {
+    LayerDestroyer& made_by = owner->d->new_destroyer;
+    made_by = LayerDestroyer();
+    const int index = layer_of_stored_index(stored), custom_index = custom_of_stored_index(stored);
+    Layer* layer = index >= 0 ? owner->create_overwrite_builtin_layer(index) : nullptr;
+    if (!layer) layer = opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+    if (!layer && custom_index >= 0) layer = owner->create_custom_layer(custom_index);
+    *destroyer = made_by;
+    return layer;
 }
 
 void Net::add_backend(const std::shared_ptr<Backend>& backend) { d->backends.push_back(backend); }
 void Net::set_vulkan_device(int device_index) { d->vulkan_device = device_index; }
+void Net::set_vulkan_device(const VulkanDevice* vkdev) {
+    d->vulkan_device = vkdev ? vkdev->device_index() : -1;
+}
+const VulkanDevice* Net::vulkan_device() const {
+    const int index = d->vulkan_device >= 0 ? d->vulkan_device : get_default_gpu_index();
+    return index < 0 ? nullptr : get_gpu_device(index);
+}
 
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {
         if (weights_loaded && !is_folded(*layers[i])) layers[i]->destroy_pipeline(loaded_opt);
-        destroy_layer(layers[i], destroyers[i]);
+        destroyers[i](layers[i]);
     }
     layers.clear();
     destroyers.clear();
@@ -124,10 +171,14 @@ void Net::Private::clear() {
     for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
     shared_weights.clear();
-    weights_loaded = has_concats = false;
+    weights_loaded = without_weights = has_concats = false;
+    unfused.reset();
+    unfused_param.clear();
+    source = WeightSource();
 }
 
 void Net::clear() { d->clear(); }
+bool Net::is_ready() const { return d->is_ready(opt); }
 
 void Net::release_buffers() const { d->buffers->release(); }
 void Net::share_buffers(const Net& other) { d->buffers = other.d->buffers; }
@@ -148,15 +199,20 @@ int Net::Private::load_model(const ModelBin& mb, const DataReader& dr, bool whol
         QUOLL_LOGE("[Net] load_model: load_param has to come first, and to succeed");
         return kError;
     }
+    if (without_weights) return kOk;
     if (weights_loaded) {
         QUOLL_LOGE(
             "[Net] load_model: the weights are already loaded; clear() comes before another model");
         return kError;
     }
-    return load("Net load_model", [&] { return load_weights(mb, dr, whole, opt); });
+    return load("Net load_model", [&] {
+        if (source.path.empty()) source.reader.reset(dr.reopen());
+        return load_weights(mb, dr, whole, opt);
+    });
 }
 
 int Net::load_model(const DataReader& dr) {
+    if (!d->weights_loaded) d->source = WeightSource();
     return d->load_model(ModelBinFromDataReader(dr), dr, false, opt);
 }
 
@@ -196,20 +252,25 @@ int Net::load_param_bin(const char* path) {
     return file.fp ? load_param_bin(file.fp) : (int)kError;
 }
 
-int Net::load_model(const char* path) {
-    if (!d->weights_loaded)
-        QUOLL_RETURN_IF_ERROR(d->load("Net load_model", [&] {
-            return check_file_format(path, "load_model", FileKind::kWeights, d->weights_id);
+int Net::load_model(const char* path) { return d->load_model_file(path, opt); }
+
+int Net::Private::load_model_file(const char* path, const Option& opt) {
+    if (!weights_loaded) {
+        QUOLL_RETURN_IF_ERROR(load("Net load_model", [&] {
+            source.path = path;
+            describe_file(path, &source.path_size, &source.path_time);
+            return check_file_format(path, "load_model", FileKind::kWeights, weights_id);
         }));
+    }
     if (MappedFile* const mapped = MappedFile::open(path)) {
-        const int status = d->load_model(ModelBinFromMappedFile(mapped), *mapped, true, opt);
+        const int status = load_model(ModelBinFromMappedFile(mapped), *mapped, true, opt);
         mapped->close();
         return status;
     }
     File file(path, "load_model");
     if (!file.fp) return kError;
     const DataReaderFromStdio reader(file.fp);
-    return d->load_model(ModelBinFromDataReader(reader), reader, true, opt);
+    return load_model(ModelBinFromDataReader(reader), reader, true, opt);
 }
 
 int Net::load_param_mem(const char* text) {
@@ -285,6 +346,8 @@ const std::vector<const char*>& Net::input_names() const { return d->input_names
 const std::vector<const char*>& Net::output_names() const { return d->output_names; }
 const std::vector<Blob>& Net::blobs() const { return d->blobs; }
 const std::vector<Layer*>& Net::layers() const { return d->layers; }
+std::vector<Blob>& Net::mutable_blobs() { return d->blobs; }
+std::vector<Layer*>& Net::mutable_layers() { return d->layers; }
 
 // Levenshtein's distance: insertions, deletions and replacements of one character.
 static size_t edit_distance(const std::string& a, const std::string& b) {
@@ -322,6 +385,20 @@ std::string suggest_names(const std::string& name, const std::vector<std::string
     return text.empty() ? text : text + "?";
 }
 
+// "; inputs: data, state; outputs: prob", the first ones of each.
+static std::string input_and_output_names(const std::vector<const char*>& inputs,
+                                          const std::vector<const char*>& outputs) {
+    const size_t kMost = 8;
+    std::string text;
+    for (const auto* names : {&inputs, &outputs}) {
+        text += names == &inputs ? "; inputs: " : "; outputs: ";
+        for (size_t i = 0; i < names->size() && i < kMost; i++)
+            text += (i ? ", " : "") + std::string((*names)[i]);
+        text += names->size() > kMost ? ", ..." : names->empty() ? "none" : "";
+    }
+    return text;
+}
+
 int Net::find_blob_index_by_name(const char* name) const {
     return catch_no_memory("Net find_blob_index_by_name", -1, [&] {
         const auto it = d->blob_of_name.find(name);
@@ -330,7 +407,8 @@ int Net::find_blob_index_by_name(const char* name) const {
         if (escaped != d->blob_of_name.end()) return escaped->second;
         std::vector<std::string> names;
         for (const Blob& blob : d->blobs) names.push_back(blob.name);
-        QUOLL_LOGE("[Net] there is no blob '%s'%s", name, suggest_names(name, names).c_str());
+        QUOLL_LOGE("[Net] there is no blob '%s'%s%s", name, suggest_names(name, names).c_str(),
+                   input_and_output_names(d->input_names, d->output_names).c_str());
         return -1;
     });
 }

@@ -4,33 +4,35 @@
 #include <atomic>
 #include <memory>
 
-#include "runtime/exceptions.h"
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
 #include "layer/common/registry.h"
 #include "layer/common/schema.h"
+#include "layer/common/traits.h"
 #include "layer/control/input.h"
 #include "layer/tensor/concat.h"
 #include "layer/vulkan/create_backend.h"
 #include "net/net_private.h"
+#include "net/unfused.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
+#include "quoll/datawriter.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 #include "runtime/log_mute.h"
-#include "runtime/weights_id.h"
 #include "runtime/thread_pool.h"
+#include "runtime/weights_id.h"
 
 namespace quoll {
 
 namespace {
 
 struct OwnedLayer {
-    Layer* layer;
-    layer_destroyer_func destroyer;
-    OwnedLayer() : layer(0), destroyer(0) {}
+    Layer* layer = nullptr;
+    LayerDestroyer destroyer;
     ~OwnedLayer() {
-        if (layer) destroy_layer(layer, destroyer);
+        if (layer) destroyer(layer);
     }
     Layer* release() {
         Layer* l = layer;
@@ -63,7 +65,7 @@ void read_shape_hints(const ParamDict& pd, Layer* layer) {
             layer->top_shapes.clear();
             return;
         }
-        layer->top_shapes.push_back(s);
+        layer->top_shapes.push_back(Mat::of_shape(s));
         i += length;
     }
 }
@@ -74,7 +76,7 @@ bool same_sizes(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-void Net::Private::add_layer(Layer* layer, layer_destroyer_func destroyer) {
+void Net::Private::add_layer(Layer* layer, const LayerDestroyer& destroyer) {
     destroyers.push_back(destroyer);
     layers.push_back(layer);
 }
@@ -91,6 +93,7 @@ int Net::Private::set_producer(int blob, int layer) {
 
 int Net::Private::load_layer_params(Layer* layer, const ParamDict& pd) {
     read_shape_hints(pd, layer);
+    layer->featmask = pd.get(31, 0);
     const int status = layer->load_param(pd);
     if (status == kOk) return kOk;
     QUOLL_LOGE("[%s %s] load_param failed", layer->type.c_str(), layer->name.c_str());
@@ -100,6 +103,10 @@ int Net::Private::load_layer_params(Layer* layer, const ParamDict& pd) {
 int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& opt) {
     ParamFileReader reader(dr, binary);
     QUOLL_RETURN_IF_ERROR(reader.read_header());
+    const DataWriterToMemory copy(&unfused_param);
+    const ParamFileWriter writer(copy, binary);
+    unfused_is_binary = binary;
+    QUOLL_RETURN_IF_ERROR(writer.write_header(reader.layer_count(), reader.blob_count()));
     for (int i = 0; i < reader.layer_count(); i++) {
         ParamRecord record;
         int status = reader.read_layer(&record);
@@ -113,6 +120,8 @@ int Net::Private::load_graph(const DataReader& dr, bool binary, const Option& op
         if (id.size) weights_id = id;
         const WeightNumbers numbers = take_weight_numbers(&record.params);
         if (!numbers.empty()) shared_weights[i] = numbers;
+        if (status == kOk && !unfused_param.empty() && writer.write_layer(record, names) != kOk)
+            unfused_param.clear();
         if (status == kOk) status = load_layer(record, opt);
         if (status == kOk) continue;
         QUOLL_LOGE("[Net] %sparam: layer %d of %d could not be read", binary ? "binary " : "",
@@ -244,9 +253,9 @@ int Net::Private::run_graph_passes(const Option& opt) {
     // layers are those of the file.
     for (size_t i = 0; i < layers.size(); i++) {
         if (!graph.replaced((int)i)) continue;
-        destroy_layer(layers[i], destroyers[i]);
+        destroyers[i](layers[i]);
         layers[i] = graph.take_new_layer((int)i).release();
-        destroyers[i] = 0;
+        destroyers[i] = LayerDestroyer();
     }
     for (size_t i = 0; i < blobs.size(); i++) {
         alias[i] = graph.alias((int)i);
@@ -286,7 +295,7 @@ std::vector<Net::Private::SizesTold> Net::Private::infer_sizes(
 // prepared. A hint counts only where nothing follows, and its reader can take such an input.
 void Net::Private::infer_missing_hints() {
     std::vector<Shape> shapes(blobs.size()), hints;
-    for (const Blob& blob : blobs) hints.push_back(blob.shape);
+    for (const Blob& blob : blobs) hints.push_back(blob.shape.logical_shape());
     const std::vector<SizesTold> told = infer_sizes(&shapes, &hints);
     for (size_t i = 0; i < blobs.size(); i++)
         if (hints[i].dims && shapes[i].dims && !same_sizes(hints[i], shapes[i]))
@@ -297,7 +306,7 @@ void Net::Private::infer_missing_hints() {
         const bool fits = told[k] != kInputsDoNotFit;
         layers[k]->bottom_shapes.clear();
         for (int id : layers[k]->bottoms)
-            layers[k]->bottom_shapes.push_back(fits ? shapes[id] : Shape());
+            layers[k]->bottom_shapes.push_back(Mat::of_shape(fits ? shapes[id] : Shape()));
         if (!fits)
             QUOLL_LOGD("[%s %s] it cannot take inputs of the sizes that were hinted",
                        layers[k]->type.c_str(), layers[k]->name.c_str());
@@ -316,10 +325,21 @@ void Net::Private::add_vulkan(const Option& opt) {
 
 int Net::Private::prepare_backends(const Option& opt) {
     if (opt.use_vulkan_compute && !opt.use_reference_layers) add_vulkan(opt);
-    for (const std::shared_ptr<Backend>& backend : backends)
-        for (const Layer* layer : layers)
-            if (layer->typeindex >= 0 && !is_folded(*layer))
-                QUOLL_RETURN_IF_ERROR(backend->prepare(*layer, opt));
+    for (size_t i = 0; i < backends.size(); i++) {
+        const int status = prepare_backend(*backends[i], opt);
+        if (status == kOk) continue;
+        if (status != kOutOfMemory || !opt.vulkan_fallback || backends[i] != vulkan) return status;
+        QUOLL_LOGW("vulkan_fallback: the weights do not fit, the CPU runs the net");
+        vulkan.reset();
+        backends.erase(backends.begin() + (std::ptrdiff_t)i--);
+    }
+    return kOk;
+}
+
+int Net::Private::prepare_backend(Backend& backend, const Option& opt) const {
+    for (const Layer* layer : layers)
+        if (layer->typeindex >= 0 && !is_folded(*layer))
+            QUOLL_RETURN_IF_ERROR(backend.prepare(*layer, opt));
     return kOk;
 }
 
@@ -330,8 +350,9 @@ int Net::Private::create_pipelines(const Option& opt) {
     std::atomic<bool> failed(false);
     const auto create = [&](int i, const Option& with) {
         if (failed || is_folded(*layers[i])) return;
-        status[i] = catch_no_memory(layers[i]->name.c_str(),
-                                    [&] { return layers[i]->create_pipeline(with); });
+        status[i] = catch_no_memory(layers[i]->name.c_str(), [&] {
+            return layers[i]->create_pipeline(masked_options(*layers[i], with));
+        });
         if (status[i] != kOk) failed = true;
     };
     // Layers of the application are not asked to be ready for that.
@@ -360,11 +381,21 @@ int Net::Private::create_pipelines(const Option& opt) {
 
 int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool whole,
                                const Option& opt) {
-    loaded_opt = opt;
     const size_t size = dr.remaining();
-    int status = load_layer_weights(mb);
+    const bool again = !opt.use_graph_fusion || !source.path.empty() || source.reader || !kept.empty();
+    const RecordingModelBin recording(mb, &source.weights);
+    int status = load_layer_weights(again ? mb : (const ModelBin&)recording);
     if (status == kOk && whole) status = check_all_read(dr, size);
-    if (status == kOk && opt.use_graph_fusion) status = run_graph_passes(opt);
+    if (status == kOk) status = prepare_layers(opt);
+    bool any_fused = false;
+    for (size_t i = 0; i < blobs.size(); i++) any_fused |= is_fused_away((int)i);
+    if (!any_fused) source = WeightSource(), unfused_param.clear(), unfused_param.shrink_to_fit();
+    return status <= 0 ? status : (int)kError;
+}
+
+int Net::Private::prepare_layers(const Option& opt) {
+    loaded_opt = opt;
+    int status = opt.use_graph_fusion ? run_graph_passes(opt) : (int)kOk;
     if (status == kOk) {
         infer_missing_hints();
         status = prepare_backends(opt);
@@ -374,7 +405,7 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
                   std::any_of(layers.begin(), layers.end(),
                               [](const Layer* l) { return as<Concat>(l) != nullptr; });
     weights_loaded = status == kOk;
-    return status <= 0 ? status : (int)kError;
+    return status;
 }
 
 }  // namespace quoll

@@ -3,13 +3,15 @@
 #define QUOLL_NET_PRIVATE_H
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "plan/execution_plan.h"
 #include "graph/shared_weights.h"
+#include "plan/execution_plan.h"
 #include "plan/run_buffers.h"
+#include "quoll/datareader.h"
 #include "quoll/net.h"
 #include "runtime/weights_id.h"
 
@@ -25,18 +27,36 @@ struct CustomLayer {
     void* userdata;
 };
 
-inline void destroy_layer(Layer* layer, layer_destroyer_func destroyer) {
-    if (destroyer)
-        destroyer(layer, layer->userdata);
-    else
-        delete layer;
-}
+// How a layer goes: by what was registered for it, or else by delete.
+struct LayerDestroyer {
+    layer_destroyer_func destroyer = nullptr;
+    void* userdata = nullptr;
+    void operator()(Layer* layer) const {
+        if (destroyer)
+            destroyer(layer, userdata);
+        else
+            delete layer;
+    }
+};
 
 // A layer that the graph passes folded away: it has no blobs any more.
 inline bool is_folded(const Layer& layer) { return layer.bottoms.empty() && layer.tops.empty(); }
 
+// Where the weights of a loaded model can be read once more.
+struct WeightSource {
+    std::string path;
+    int64_t path_size = 0, path_time = 0;
+    std::unique_ptr<DataReader> reader;
+    std::vector<Mat> weights;  // in the order in which they were asked for, if there is no other way
+};
+
 struct Net::Private : NetGraph {
-    std::vector<layer_destroyer_func> destroyers;  // of layers; null: delete
+    explicit Private(Net* net) : owner(net) {}
+    ~Private() { clear(); }
+
+    Net* const owner;  // who is asked for layers
+    std::vector<LayerDestroyer> destroyers;  // of layers
+    LayerDestroyer new_destroyer;            // of the layer that a registered creator made last
     std::vector<CustomLayer> custom_layers;
     std::unordered_map<std::string, int> blob_of_name;
     std::vector<int> input_indexes, output_indexes;
@@ -46,20 +66,30 @@ struct Net::Private : NetGraph {
     std::vector<int> alias;
     int vulkan_device = -1;           // -1: the default one
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
-    WeightsId weights_id;                                   // of those that the param asks for
+    WeightsId weights_id;             // of those that the param asks for
     std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     bool weights_loaded = false;
+    bool without_weights = false;  // weights_loaded because there are none to load
+    std::mutex late_loading;       // what Extractors make on demand: those, and:
+    // The same net without fusion, for blobs that were fused away; what it is made of.
+    std::shared_ptr<Private> unfused;
+    std::vector<unsigned char> unfused_param;
+    bool unfused_is_binary = false;
+    WeightSource source;
     ExecutionPlans plans;
     // Serves Extractors that were given no allocators: the system's allocator would map and unmap
     // large blobs anew in every run. Extractors share it, so that it outlives the last of them.
     std::shared_ptr<RunBuffers> buffers = std::make_shared<RunBuffers>();
 
-    // Null, with a message, when no such layer exists.
-    Layer* new_layer(const std::string& type, const Option& opt, layer_destroyer_func* destroyer);
+    const CustomLayer* find_custom_layer(const char* type) const;
+    const CustomLayer* find_custom_layer(int stored) const;
+    Layer* make(const CustomLayer* custom);
+    // Null when no such layer exists.
+    Layer* new_layer(const std::string& type, const Option& opt, LayerDestroyer* destroyer);
     // By the type index of a binary param.
-    Layer* new_stored_layer(int stored, const Option& opt, layer_destroyer_func* destroyer);
+    Layer* new_stored_layer(int stored, const Option& opt, LayerDestroyer* destroyer);
     // Appends a layer read from a param file.
-    void add_layer(Layer* layer, layer_destroyer_func destroyer);
+    void add_layer(Layer* layer, const LayerDestroyer& destroyer);
     int set_producer(int blob, int layer);
     int load_graph(const DataReader& dr, bool binary, const Option& opt);
     int load_layer(const ParamRecord& record, const Option& opt);
@@ -70,10 +100,20 @@ struct Net::Private : NetGraph {
     // Once, after load_graph; on failure everything is unloaded. `whole`: the source holds these
     // weights and nothing else.
     int load_model(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
+    // Weights of a path, with what `source` needs to read it again.
+    int load_model_file(const char* path, const Option& opt);
+    // True if the net runs: load_model has succeeded, or has nothing to load.
+    bool is_ready(const Option& opt);
+    bool is_fused_away(int blob) const;
+    // Makes `unfused`; null after a message. From any thread.
+    std::shared_ptr<Private> unfuse();
+    int load_unfused(const Private& from);
     template <class Load>
     int load(const char* what, const Load& load);
     int load_weights(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
     int load_layer_weights(const ModelBin& mb);
+    int load_no_weights(const Option& opt);
+    int prepare_layers(const Option& opt);
     int run_graph_passes(const Option& opt);
     enum SizesTold : char { kInputsUnknown, kInputsDoNotFit, kTold };
     // Sizes that follow from those that are known, for each layer whether they could be told; where
@@ -83,6 +123,7 @@ struct Net::Private : NetGraph {
     void infer_missing_hints();
     void add_vulkan(const Option& opt);
     int prepare_backends(const Option& opt);
+    int prepare_backend(Backend& backend, const Option& opt) const;
     int create_pipelines(const Option& opt);
     void clear();
 };

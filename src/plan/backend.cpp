@@ -1,5 +1,8 @@
 #include "quoll/backend.h"
 
+#include "quoll/log.h"
+#include "quoll/status.h"
+
 namespace quoll {
 
 std::vector<Shape> Region::shapes(const std::vector<int>& of) const {
@@ -10,6 +13,16 @@ std::vector<Shape> Region::shapes(const std::vector<int>& of) const {
 
 CompiledRegion::~CompiledRegion() {}
 
+bool CompiledRegion::records() const { return false; }
+
+int CompiledRegion::record(const std::vector<VkMat>&, std::vector<VkMat>*, VkCompute&,
+                           const Option&) const {
+    QUOLL_LOGE("the back end does not record regions");
+    return kError;
+}
+
 Backend::~Backend() {}
+
+bool Backend::keeps_constants() const { return false; }
 
 }  // namespace quoll

@@ -6,10 +6,10 @@
 #include "layer/common/schema.h"
 #include "layer/control/input.h"
 #include "layer/control/loop.h"
+#include "layer/control/split.h"
 #include "layer/elementwise/select.h"
 #include "layer/tensor/concat.h"
 #include "runtime/log_mute.h"
-#include "layer/control/split.h"
 
 namespace quoll {
 
@@ -270,7 +270,9 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
         if (!layer.support_batch) in[i].n = 1;
     }
     // Without a plan forward() decides, and says what is wrong.
-    if (layer.plan(in, opt_, &step->plan) != kOk) step->plan.reset();
+    const int planned = layer.featmask ? layer.plan(in, masked_options(layer, opt_), &step->plan)
+                                       : layer.plan(in, opt_, &step->plan);
+    if (planned != kOk) step->plan.reset();
     if (step->plan) step->inputs = in;
     step->layout.batch = layer.support_batch ? 1 : batch;
     if (out.size() == layer.tops.size()) plan_layouts(layer, out, step);
@@ -365,8 +367,7 @@ bool ExecutionPlan::Compiler::stored_shapes(const std::vector<int>& blobs, State
 // Layers of the application, and those of which the user gave an output, stay with the host.
 void ExecutionPlan::Compiler::offer_to_backends(const Layer& layer) {
     SizedStep step = {segment_->end, plan_.order_[segment_->end], {}, {}};
-    const bool known = layer.typeindex >= 0 &&
-                       stored_shapes(layer.bottoms, kRead, &step.inputs) &&
+    const bool known = layer.typeindex >= 0 && stored_shapes(layer.bottoms, kRead, &step.inputs) &&
                        stored_shapes(layer.tops, kKnown, &step.outputs);
     if (!known) step.inputs.clear(), step.outputs.clear();
     regions_.add(std::move(step));
@@ -374,12 +375,12 @@ void ExecutionPlan::Compiler::offer_to_backends(const Layer& layer) {
 
 void ExecutionPlan::Compiler::compile_regions() {
     segment_->regions = regions_.plan();
+    segment_->left_to_host = regions_.left_to_host();
     segment_->region_of_step.assign(segment_->steps.size(), -1);
     for (size_t r = 0; r < segment_->regions.size(); r++) {
         PlannedRegion& region = segment_->regions[r];
         region.compiled = region.backend->compile(region.region, opt_);
-        for (size_t step : region.steps)
-            segment_->region_of_step[step - segment_->first] = (int)r;
+        for (size_t step : region.steps) segment_->region_of_step[step - segment_->first] = (int)r;
     }
 }
 

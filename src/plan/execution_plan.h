@@ -61,7 +61,9 @@ struct PlanSegment {
     };
     const Step& step(size_t i) const { return steps[i - first]; }
     // In `regions`; -1: the host runs it.
-    int region_of(size_t i) const { return region_of_step.empty() ? -1 : region_of_step[i - first]; }
+    int region_of(size_t i) const {
+        return region_of_step.empty() ? -1 : region_of_step[i - first];
+    }
 
     size_t first = 0, end = 0;
     std::vector<Step> steps;
@@ -69,7 +71,8 @@ struct PlanSegment {
     std::vector<std::pair<int, BlobLayout>> reads;
     std::shared_ptr<const ConcatElision> aliases;  // null: none
     std::vector<PlannedRegion> regions;
-    std::vector<int> region_of_step;  // empty: all -1
+    std::vector<int> region_of_step;   // empty: all -1
+    std::vector<size_t> left_to_host;  // RegionPlanner's
     // Where blobs lie in light mode; null: nothing that begins and ends within the segment.
     std::shared_ptr<const SegmentMemory> memory;
 };

@@ -7,6 +7,7 @@
 
 #include "layer/common/schema.h"
 #include "layer/common/tensor.h"
+#include "quoll/command.h"
 #include "quoll/log.h"
 
 namespace quoll {
@@ -68,6 +69,11 @@ void widen_storage(const Mat& in, Mat* out, const Option& opt) {
         cast_bfloat16_to_float32(in, *out, opt);
 }
 
+void take_for_stored(Mat* m, const Option& opt) {
+    if (m->untyped && m->dtype == DType::f16 && opt.use_bf16_storage && !opt.use_fp16_storage)
+        m->dtype = DType::bf16;
+}
+
 void widen_empty(Mat* m) {
     if (is_storage_type(m->dtype)) m->dtype = DType::f32, m->elemsize = 4;
 }
@@ -82,6 +88,7 @@ void Executor::reset() {
     blobs.assign(graph_->blobs.size(), Mat());
     is_input.assign(graph_->blobs.size(), 0);
     has_run.assign(graph_->layers.size(), 0);
+    device_blobs.clear();
     finite_.clear();
 }
 
@@ -96,6 +103,8 @@ int Executor::run(int blob) {
     layer_outputs_.clear();
     elided_.end();
     leave_arena();
+    for (auto it = device_blobs.begin(); it != device_blobs.end();)
+        it = blobs[it->first].dims ? std::next(it) : device_blobs.erase(it);
     return status;
 }
 
@@ -115,7 +124,10 @@ int Executor::run_for(int wanted) {
             on_host.assign(segment->regions.size(), 0);
         }
         if (arena_ && depth_ == 0) arena_->begin_step(i - segment->first);
-        const Step step = {*plan, i, wanted, segment->step(i), plan->order()[i]};
+        const bool left =
+            observer && std::find(segment->left_to_host.begin(), segment->left_to_host.end(), i) !=
+                            segment->left_to_host.end();
+        const Step step = {*plan, i, wanted, segment->step(i), left, plan->order()[i]};
         const int r = segment->region_of(i);
         QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
                                     : run_in_region(step, segment->regions[r], &on_host[r]));
@@ -137,33 +149,106 @@ int Executor::run_in_region(const Step& step, const PlannedRegion& region, char*
 }
 
 int Executor::run_region(const Layer& first, const PlannedRegion& region, char* on_host) {
-    if (!region.compiled)
-        return first.fail("the back end '%s' could not be made ready for it",
-                          region.backend->name());
-    std::vector<Mat> uploads;
+    if (!region.compiled) {
+        *on_host = falls_back(first, region, kOutOfMemory);
+        return *on_host ? (int)kOk
+                        : first.fail("the back end '%s' could not be made ready for it",
+                                     region.backend->name());
+    }
     *on_host = !are_as_planned(region);
     if (*on_host) return kOk;
     if (observer) observer->runs_on(first, region.backend->name());
     if (observer) observer->before(first);
-    for (const RegionValue& v : region.region.values)
-        if (v.is_uploaded()) QUOLL_RETURN_IF_ERROR(take_upload(blobs[v.blob], &uploads));
-    std::vector<Mat>& made = layer_outputs_;
-    int status = region.compiled->run(uploads, &made, opt);
-    if (status == kOk && observer) observer->after(first, made);
+    // Within a loop the next iteration may want on the host what this one makes.
+    const bool records = commands && depth_ == 0 && region.compiled->records();
+    int status = records ? record_region(region) : run_compiled(region);
+    if (falls_back(first, region, status)) {
+        *on_host = true;
+        layer_outputs_.clear();
+        return kOk;
+    }
+    if (status == kOk && observer) observer->after(first, layer_outputs_);
+    if (status == kOk) status = check_finite_after(first);
+    layer_outputs_.clear();
+    return status;
+}
+
+bool Executor::falls_back(const Layer& first, const PlannedRegion& region, int status) const {
+    if (status != kOutOfMemory || !opt.vulkan_fallback) return false;
+    QUOLL_LOGW("[%s %s] vulkan_fallback: the CPU runs it and the %zu layers behind it",
+               first.type.c_str(), first.name.c_str(), region.region.steps.size() - 1);
+    return true;
+}
+
+int Executor::run_compiled(const PlannedRegion& region) {
+    std::vector<Mat> uploads;
+    for (const RegionValue& v : region.region.values) {
+        if (!v.is_uploaded()) continue;
+        QUOLL_RETURN_IF_ERROR(fetch(v.blob));
+        QUOLL_RETURN_IF_ERROR(take_upload(blobs[v.blob], &uploads));
+    }
+    QUOLL_RETURN_IF_ERROR(region.compiled->run(uploads, &layer_outputs_, opt));
     size_t next = 0;
     for (const RegionValue& v : region.region.values)
-        if (status == kOk && v.is_downloaded) blobs[v.blob] = made[next++];
-    if (status == kOk) status = check_finite_after(first);
-    made.clear();
-    return status;
+        if (v.is_downloaded) blobs[v.blob] = layer_outputs_[next++];
+    return kOk;
+}
+
+// ---------------------------------------------------------------- blobs on the device
+
+void Executor::set_device_blob(int blob, const VkMat& m) {
+    blobs[blob] = m.shape();
+    device_blobs[blob] = m;
+}
+
+int Executor::fetch(int blob) {
+    const auto found = device_blobs.find(blob);
+    if (found == device_blobs.end() || !blobs[blob].empty() || blobs[blob].dims == 0) return kOk;
+    Mat values;
+    QUOLL_RETURN_IF_ERROR(commands->record_clone(found->second, values, opt));
+    QUOLL_RETURN_IF_ERROR(commands->submit_and_wait());
+    blobs[blob] = values;
+    return kOk;
+}
+
+int Executor::fetch_inputs(const Layer& layer) {
+    for (int id : layer.bottoms)
+        if (!device_blobs.empty()) QUOLL_RETURN_IF_ERROR(fetch(id));
+    return kOk;
+}
+
+int Executor::record_region(const PlannedRegion& region) {
+    std::vector<VkMat> uploads, downloads;
+    for (const RegionValue& v : region.region.values) {
+        if (!v.is_uploaded()) continue;
+        const auto found = device_blobs.find(v.blob);
+        if (found != device_blobs.end()) {
+            uploads.push_back(found->second);
+            continue;
+        }
+        uploads.emplace_back();
+        QUOLL_RETURN_IF_ERROR(commands->record_upload(blobs[v.blob], uploads.back(), opt));
+        device_blobs[v.blob] = uploads.back();
+    }
+    QUOLL_RETURN_IF_ERROR(region.compiled->record(uploads, &downloads, *commands, opt));
+    size_t next = 0;
+    for (const RegionValue& v : region.region.values)
+        if (v.is_downloaded) set_device_blob(v.blob, downloads[next++]);
+    if (!observer && !opt.check_finite) return kOk;
+    for (const RegionValue& v : region.region.values) {
+        if (!v.is_downloaded) continue;
+        QUOLL_RETURN_IF_ERROR(fetch(v.blob));
+        layer_outputs_.push_back(blobs[v.blob]);
+    }
+    return kOk;
 }
 
 // A blob may be other than the plan was made for: of another size than a rule said, f32 because
 // f16 cannot hold its values.
 bool Executor::are_as_planned(const PlannedRegion& region) const {
     for (const RegionValue& v : region.region.values)
-        if (v.is_uploaded() &&
-            (blobs[v.blob].empty() || blobs[v.blob].logical_shape() != v.shape))
+        if (v.is_uploaded() && ((blobs[v.blob].empty() && !device_blobs.count(v.blob)) ||
+                                blobs[v.blob].logical_shape() != v.shape))
             return false;
     return true;
 }
@@ -203,6 +288,7 @@ int Executor::run_step(const Step& step) {
                                   [&](int id) { return blobs[id].dims != 0; });
     if (done && !layer.tops.empty()) return kOk;
     if (is_input_layer(layer)) return check_inputs_given(layer, step.wanted);
+    QUOLL_RETURN_IF_ERROR(fetch_inputs(layer));
     if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);
     if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
     if (observer) {
@@ -210,6 +296,7 @@ int Executor::run_step(const Step& step) {
         observer->planned(layer, step.sized.plan.get());
         observer->laid_out(layer, layout.known ? &layout : nullptr);
     }
+    if (observer && step.left_to_host) observer->left_to_host(layer);
     if (observer) observer->before(layer);
     int status = run_layer(step);
     if (observer && status == kOk) observer->after(layer, layer_outputs_);
@@ -366,7 +453,9 @@ int Executor::forward_in_place(const Step& step) {
 }
 
 int Executor::forward(const Layer& layer, const PlanSegment::Step* sized, std::vector<Mat>* bottoms,
-                      std::vector<Mat>* tops, bool inplace, const Option& with) const {
+                      std::vector<Mat>* tops, bool inplace, const Option& options) const {
+    const Option masked = layer.featmask ? masked_options(layer, options) : Option(options);
+    const Option& with = layer.featmask ? masked : options;
     for (const Mat& m : *bottoms)
         if (lacks_values(layer, m.logical_shape()))
             return layer.forward_empty(*bottoms, *tops, with);
@@ -449,6 +538,7 @@ int Executor::stack_item(const Layer& layer, const std::vector<Mat>& item, int b
 
 int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
     const int id = layer.tops[i];
+    take_for_stored(m, opt);
     if (is_input[id]) return kOk;  // the user's, beside one that is wanted
     if (m->dims == 0)
         return layer.fail("output '%s' (%d) came out empty", graph_->blobs[id].name.c_str(), id);

@@ -2,6 +2,7 @@
 #ifndef QUOLL_PLAN_EXECUTOR_H
 #define QUOLL_PLAN_EXECUTOR_H
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "plan/finite_check.h"
 #include "plan/run_buffers.h"
 #include "quoll/net.h"
+#include "quoll/vkmat.h"
 
 namespace quoll {
 
@@ -27,7 +29,16 @@ public:
     LayerObserver* observer = nullptr;
     std::vector<Mat> blobs;
     std::vector<char> is_input;  // blobs that the user gave
-    std::vector<char> has_run;   // layers that have run at least once
+    // Blobs in the memory of a device: their Mat has sizes and no values until a layer on the host
+    // reads it.
+    std::map<int, VkMat> device_blobs;
+    void set_device_blob(int blob, const VkMat& m);
+    // Records regions whose back ends do that, and runs them when the host needs what they make;
+    // null: none.
+    VkCompute* commands = nullptr;
+    // Brings a blob that is on the device to the host.
+    int fetch(int blob);
+    std::vector<char> has_run;  // layers that have run at least once
 
 private:
     // A step while it runs.
@@ -36,12 +47,17 @@ private:
         size_t at;
         int wanted;  // blob
         const PlanSegment::Step& sized;
+        bool left_to_host;
         int layer;
     };
 
     int run_for(int wanted);
     int run_in_region(const Step& step, const PlannedRegion& region, char* on_host);
     int run_region(const Layer& first, const PlannedRegion& region, char* on_host);
+    int run_compiled(const PlannedRegion& region);
+    int record_region(const PlannedRegion& region);
+    bool falls_back(const Layer& first, const PlannedRegion& region, int status) const;
+    int fetch_inputs(const Layer& layer);
     bool are_as_planned(const PlannedRegion& region) const;
     int take_upload(const Mat& blob, std::vector<Mat>* uploads) const;
     int check_finite_after(const Layer& layer);
@@ -96,7 +112,9 @@ private:
 
 // f16 and bf16 become f32; others are left alone.
 void widen_storage(const Mat& in, Mat* out, const Option& opt);
-// The same for a Mat without values.
+// An untyped Mat of 16-bit values becomes one of the type that blobs are stored as.
+void take_for_stored(Mat* m, const Option& opt);
+// Widening of a Mat without values.
 void widen_empty(Mat* m);
 
 }  // namespace quoll

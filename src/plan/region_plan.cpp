@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "layer/control/memorydata.h"
+
 namespace quoll {
 
 void RegionPlanner::choose_backends() {
@@ -14,6 +16,13 @@ void RegionPlanner::choose_backends() {
             if (graph_.backends[b]->supports(*graph_.layers[s.layer], s.inputs, s.outputs))
                 backend_of_[i] = (int)b;
     }
+}
+
+// Null if the blob is no constant, or one that the back end wants as others.
+const Mat* RegionPlanner::constant_of(int blob, int backend) const {
+    const int producer = graph_.blobs[blob].producer;
+    const MemoryData* data = producer < 0 ? nullptr : as<MemoryData>(graph_.layers[producer]);
+    return data && graph_.backends[backend]->keeps_constants() ? &data->value() : nullptr;
 }
 
 // A step joins the region that its back end works on if all that it reads is made within it, or
@@ -34,10 +43,10 @@ std::vector<RegionPlanner::Draft> RegionPlanner::draft_regions() const {
             const auto joins = [&](int blob) {
                 const auto known = made.find(blob);
                 return known == made.end() || known->second.draft == draft ||
+                       constant_of(blob, backend_of_[i]) ||
                        known->second.ready < steps_[drafts[draft].members[0]].step;
             };
-            if (draft < 0 ||
-                !std::all_of(layer.bottoms.begin(), layer.bottoms.end(), joins)) {
+            if (draft < 0 || !std::all_of(layer.bottoms.begin(), layer.bottoms.end(), joins)) {
                 draft = (int)drafts.size();
                 drafts.push_back({backend_of_[i], {}});
             }
@@ -60,6 +69,7 @@ PlannedRegion RegionPlanner::make_region(const Draft& draft, bool keeps_all) con
             RegionValue v;
             v.blob = blob;
             v.shape = shape;
+            v.constant = constant_of(blob, draft.backend);
             region.values.push_back(v);
         }
         return added.first->second;
@@ -106,7 +116,10 @@ std::vector<PlannedRegion> RegionPlanner::plan() {
         for (const Draft& draft : drafts) {
             regions.push_back(make_region(draft, false));
             if (regions.back().backend->is_profitable(regions.back().region)) continue;
-            for (int m : draft.members) backend_of_[m] = -1;
+            for (int m : draft.members) {
+                backend_of_[m] = -1;
+                left_to_host_.push_back(steps_[m].step);
+            }
             again = true;
         }
         if (!again) return joined_ ? std::move(regions) : single_steps(drafts);

@@ -36,6 +36,8 @@ public:
     void add(SizedStep step) { steps_.push_back(std::move(step)); }
     // The regions that are worth it, not compiled.
     std::vector<PlannedRegion> plan();
+    // Behind plan(): the steps that a back end would run, were the copies not dearer.
+    const std::vector<size_t>& left_to_host() const { return left_to_host_; }
 
 private:
     struct Draft {
@@ -43,6 +45,7 @@ private:
         std::vector<int> members;  // in steps_
     };
     void choose_backends();
+    const Mat* constant_of(int blob, int backend) const;
     std::vector<Draft> draft_regions() const;
     // keeps_all: every output is downloaded.
     PlannedRegion make_region(const Draft& draft, bool keeps_all) const;
@@ -53,6 +56,7 @@ private:
     const bool joined_;
     std::vector<SizedStep> steps_;
     std::vector<int> backend_of_;  // of each of steps_, -1: the host
+    std::vector<size_t> left_to_host_;
 };
 
 }  // namespace quoll

@@ -45,6 +45,9 @@ static size_t memory_of_machine() {
 void* fast_malloc(size_t size) {
     static const size_t most = memory_of_machine();
     if (size > most) return nullptr;
+#if defined(_WIN32)
+    return _aligned_malloc(size + kMallocOverread, kMallocAlign);
+#else
     void* ptr = nullptr;
     const bool huge = size >= kHugePage;
     if (posix_memalign(&ptr, huge ? kHugePage : (size_t)kMallocAlign, size + kMallocOverread))
@@ -54,9 +57,16 @@ void* fast_malloc(size_t size) {
     if (huge) madvise(ptr, size / kHugePage * kHugePage, MADV_HUGEPAGE);
 #endif
     return ptr;
+#endif
 }
 
-void fast_free(void* ptr) { free(ptr); }
+void fast_free(void* ptr) {
+#if defined(_WIN32)
+    _aligned_free(ptr);
+#else
+    free(ptr);
+#endif
+}
 
 Allocator::~Allocator() {}
 

@@ -245,6 +245,16 @@ ControlRegister read_control() {
     return value;
 }
 void write_control(ControlRegister value) { __asm__ volatile("msr fpcr, %0" : : "r"(value)); }
+#elif defined(__arm__) && defined(__ARM_FP)
+// FPSCR.FZ, of scalar arithmetic: that of vectors flushes always.
+using ControlRegister = uint32_t;
+constexpr ControlRegister kDenormalOperands = 1 << 24, kDenormalResults = 1 << 24;
+ControlRegister read_control() {
+    ControlRegister value;
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(value));
+    return value;
+}
+void write_control(ControlRegister value) { __asm__ volatile("vmsr fpscr, %0" : : "r"(value)); }
 #else
 using ControlRegister = uint32_t;
 constexpr ControlRegister kDenormalOperands = 0, kDenormalResults = 0;

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
-#if defined(__aarch64__) && defined(__linux__)
+#if (defined(__aarch64__) || defined(__arm__)) && defined(__linux__)
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
@@ -187,6 +187,14 @@ CpuFeatures read_features() {
             found.bits |= bits_of(entry.feature);
     }
     return found;
+}
+
+#elif defined(__arm__) && defined(__linux__)
+
+// Kernels for NEON have fused multiply-adds too: HWCAP_NEON and HWCAP_VFPv4.
+CpuFeatures read_features() {
+    constexpr unsigned long kNeeded = 1ul << 12 | 1ul << 16;
+    return CpuFeatures((getauxval(AT_HWCAP) & kNeeded) == kNeeded ? bits_of(F::neon) : 0);
 }
 
 #elif defined(__aarch64__)

@@ -26,7 +26,7 @@ constexpr uint64_t bits_of(Features... features) {
 enum Architecture { any, x86, arm };
 #if defined(__x86_64__) || defined(__i386__)
 constexpr Architecture kArchitecture = x86;
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__arm__)
 constexpr Architecture kArchitecture = arm;
 #else
 constexpr Architecture kArchitecture = any;

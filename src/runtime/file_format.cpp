@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <vector>
 
@@ -166,8 +165,8 @@ static WeightsId id_of_file(FILE* fp, uint64_t size) {
     for (int i = 0; i < place.count(); i++) {
         const size_t old = bytes.size();
         bytes.resize(old + place.length());
-        if (pread(fileno(fp), &bytes[old], place.length(), (off_t)place.begin(i)) !=
-            (ssize_t)place.length())
+        if (fseeko(fp, (off_t)place.begin(i), SEEK_SET) != 0 ||
+            fread(&bytes[old], 1, place.length(), fp) != place.length())
             return id;
     }
     id.size = size;

@@ -24,6 +24,8 @@ const char* const kLevelNames[] = {"debug", "info", "warn", "error", "off"};
 std::atomic<int> g_level{kLevelUnset};
 thread_local bool t_in_sink = false;
 thread_local int t_muted = 0;
+thread_local int t_keeping = 0;
+thread_local char t_last_error[kStackMessage];
 
 struct SinkState {
     std::recursive_mutex mutex;  // recursive: a sink may call set_log_sink
@@ -107,8 +109,14 @@ void set_log_sink(LogSink sink, void* user) {
 LogMute::LogMute() { t_muted++; }
 LogMute::~LogMute() { t_muted--; }
 
+KeepErrors::KeepErrors() { t_keeping++; }
+KeepErrors::~KeepErrors() { t_keeping--; }
+char* KeepErrors::last() { return t_last_error; }
+
+static bool is_kept(LogLevel level) { return t_keeping > 0 && level == kLogError; }
+
 bool log_enabled(LogLevel level) {
-    return t_muted == 0 && level < kLogOff && level >= current_level();
+    return t_muted == 0 && level < kLogOff && (level >= current_level() || is_kept(level));
 }
 
 void log_message(LogLevel level, const char* format, ...) {
@@ -120,7 +128,10 @@ void log_message(LogLevel level, const char* format, ...) {
 
     char stack[kStackMessage];
     const int length = std::vsnprintf(stack, sizeof(stack), format, args);
-    if (length < 0) {
+    if (is_kept(level)) std::strcpy(t_last_error, length < 0 ? "" : stack);
+    if (is_kept(level) && level < current_level()) {
+        // Kept, not said.
+    } else if (length < 0) {
         deliver(level, format);  // the C library could not encode it; the format still says where
     } else if (size_t(length) < sizeof(stack)) {
         deliver(level, stack);

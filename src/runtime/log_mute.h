@@ -16,6 +16,20 @@ private:
     LogMute& operator=(const LogMute&);
 };
 
+// While one lives, the last error of its thread is kept, whatever the level from which on messages
+// are said.
+class KeepErrors {
+public:
+    KeepErrors();
+    ~KeepErrors();
+    // The text, cut to what a buffer holds; "" at first.
+    static char* last();
+
+private:
+    KeepErrors(const KeepErrors&);
+    KeepErrors& operator=(const KeepErrors&);
+};
+
 }  // namespace quoll
 
 #endif

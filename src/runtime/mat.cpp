@@ -55,46 +55,48 @@ Mat::Mat()
       cstep(0),
       n(1),
       nstep(0),
-      dtype(DType::f32) {}
+      dtype(DType::f32),
+      untyped(false) {}
 
-#define QUOLL_MAT_OWNING(PARAMS, ARGS, MORE_PARAMS, MORE_ARGS) \
-    Mat::Mat PARAMS : Mat() { create ARGS; }                   \
-    Mat::Mat MORE_PARAMS : Mat() { create MORE_ARGS; }
-QUOLL_MAT_OWNING((int w, size_t e, Allocator* a), (w, e, a), (int w, size_t e, int p, Allocator* a),
-                 (w, e, p, a))
-QUOLL_MAT_OWNING((int w, int h, size_t e, Allocator* a), (w, h, e, a),
-                 (int w, int h, size_t e, int p, Allocator* a), (w, h, e, p, a))
-QUOLL_MAT_OWNING((int w, int h, int c, size_t e, Allocator* a), (w, h, c, e, a),
-                 (int w, int h, int c, size_t e, int p, Allocator* a), (w, h, c, e, p, a))
-QUOLL_MAT_OWNING((int w, int h, int d, int c, size_t e, Allocator* a), (w, h, d, c, e, a),
-                 (int w, int h, int d, int c, size_t e, int p, Allocator* a), (w, h, d, c, e, p, a))
-#undef QUOLL_MAT_OWNING
+// The forms with as many axes: SIZES are parameters, ARGS what allocate() and set_view() take.
+#define QUOLL_MAT_UNWRAP(...) __VA_ARGS__
+#define QUOLL_MAT_FORMS(SIZES, ARGS)                                                           \
+    Mat::Mat(QUOLL_MAT_UNWRAP SIZES, size_t e, Allocator* a) : Mat() {                         \
+        allocate_untyped(QUOLL_MAT_UNWRAP ARGS, 1, e, 1, a);                                   \
+    }                                                                                          \
+    Mat::Mat(QUOLL_MAT_UNWRAP SIZES, size_t e, int p, Allocator* a) : Mat() {                  \
+        allocate_untyped(QUOLL_MAT_UNWRAP ARGS, 1, e, p, a);                                   \
+    }                                                                                          \
+    Mat::Mat(QUOLL_MAT_UNWRAP SIZES, size_t e, int p, int n_, Allocator* a) : Mat() {          \
+        allocate_untyped(QUOLL_MAT_UNWRAP ARGS, n_, e, p, a);                                  \
+    }                                                                                          \
+    Mat::Mat(QUOLL_MAT_UNWRAP SIZES, void* m, size_t e, Allocator* a) : Mat() {                \
+        set_view(QUOLL_MAT_UNWRAP ARGS, m, e, 1, a);                                           \
+    }                                                                                          \
+    Mat::Mat(QUOLL_MAT_UNWRAP SIZES, void* m, size_t e, int p, Allocator* a) : Mat() {         \
+        set_view(QUOLL_MAT_UNWRAP ARGS, m, e, p, a);                                           \
+    }                                                                                          \
+    Mat::Mat(QUOLL_MAT_UNWRAP SIZES, void* m, size_t e, int p, int n_, Allocator* a) : Mat() { \
+        set_view(QUOLL_MAT_UNWRAP ARGS, m, e, p, a, n_);                                       \
+    }                                                                                          \
+    void Mat::create(QUOLL_MAT_UNWRAP SIZES, size_t e, Allocator* a) {                         \
+        allocate_untyped(QUOLL_MAT_UNWRAP ARGS, 1, e, 1, a);                                   \
+    }                                                                                          \
+    void Mat::create(QUOLL_MAT_UNWRAP SIZES, size_t e, int p, Allocator* a) {                  \
+        allocate_untyped(QUOLL_MAT_UNWRAP ARGS, 1, e, p, a);                                   \
+    }                                                                                          \
+    void Mat::create(QUOLL_MAT_UNWRAP SIZES, size_t e, int p, int n_, Allocator* a) {          \
+        allocate_untyped(QUOLL_MAT_UNWRAP ARGS, n_, e, p, a);                                  \
+    }
+QUOLL_MAT_FORMS((int w_), (1, w_, 1, 1, 1))
+QUOLL_MAT_FORMS((int w_, int h_), (2, w_, h_, 1, 1))
+QUOLL_MAT_FORMS((int w_, int h_, int c_), (3, w_, h_, 1, c_))
+QUOLL_MAT_FORMS((int w_, int h_, int d_, int c_), (4, w_, h_, d_, c_))
+#undef QUOLL_MAT_FORMS
+#undef QUOLL_MAT_UNWRAP
 
 Mat::Mat(const Shape& shape, int elempack, Allocator* allocator) : Mat() {
     create(shape, elempack, allocator);
-}
-
-Mat::Mat(int w, void* p, size_t e, Allocator* a) : Mat() { set_view(1, w, 1, 1, 1, p, e, 1, a); }
-Mat::Mat(int w, int h, void* p, size_t e, Allocator* a) : Mat() {
-    set_view(2, w, h, 1, 1, p, e, 1, a);
-}
-Mat::Mat(int w, int h, int c, void* p, size_t e, Allocator* a) : Mat() {
-    set_view(3, w, h, 1, c, p, e, 1, a);
-}
-Mat::Mat(int w, int h, int d, int c, void* p, size_t e, Allocator* a) : Mat() {
-    set_view(4, w, h, d, c, p, e, 1, a);
-}
-Mat::Mat(int w, void* p, size_t e, int pack, Allocator* a) : Mat() {
-    set_view(1, w, 1, 1, 1, p, e, pack, a);
-}
-Mat::Mat(int w, int h, void* p, size_t e, int pack, Allocator* a) : Mat() {
-    set_view(2, w, h, 1, 1, p, e, pack, a);
-}
-Mat::Mat(int w, int h, int c, void* p, size_t e, int pack, Allocator* a) : Mat() {
-    set_view(3, w, h, 1, c, p, e, pack, a);
-}
-Mat::Mat(int w, int h, int d, int c, void* p, size_t e, int pack, Allocator* a) : Mat() {
-    set_view(4, w, h, d, c, p, e, pack, a);
 }
 
 Mat::Mat(const Mat& m)
@@ -111,7 +113,8 @@ Mat::Mat(const Mat& m)
       cstep(m.cstep),
       n(m.n),
       nstep(m.nstep),
-      dtype(m.dtype) {
+      dtype(m.dtype),
+      untyped(m.untyped) {
     addref();
 }
 
@@ -129,7 +132,8 @@ Mat::Mat(Mat&& m)
       cstep(m.cstep),
       n(m.n),
       nstep(m.nstep),
-      dtype(m.dtype) {
+      dtype(m.dtype),
+      untyped(m.untyped) {
     m.refcount = 0;
     m.release();
 }
@@ -147,7 +151,7 @@ Mat& Mat::operator=(Mat&& m) {
     release();
     data = m.data, refcount = m.refcount, elemsize = m.elemsize, elempack = m.elempack;
     allocator = m.allocator, dims = m.dims, w = m.w, h = m.h, d = m.d, c = m.c;
-    cstep = m.cstep, n = m.n, nstep = m.nstep, dtype = m.dtype;
+    cstep = m.cstep, n = m.n, nstep = m.nstep, dtype = m.dtype, untyped = m.untyped;
     m.refcount = 0;
     m.release();
     return *this;
@@ -156,13 +160,26 @@ Mat& Mat::operator=(Mat&& m) {
 void Mat::fill(float v) { fill<float>(v); }
 void Mat::fill(int v) { fill<int>(v); }
 
+// Elements from one of n items to the next, items beginning on 16-byte multiples.
+static size_t item_step(size_t channel_step, int c, int n, size_t elemsize) {
+    const size_t step = channel_step * c;
+    return n > 1 ? align_size(step * elemsize, 16) / elemsize : step;
+}
+
 void Mat::set_view(int dims_, int w_, int h_, int d_, int c_, void* data_, size_t elemsize_,
-                   int elempack_, Allocator* allocator_) {
+                   int elempack_, Allocator* allocator_, int n_) {
     dims = dims_, w = w_, h = h_, d = d_, c = c_;
     data = data_, elemsize = elemsize_, elempack = elempack_, allocator = allocator_;
-    dtype = dtype_of_size(elemsize, elempack);
+    dtype = dtype_of_size(elemsize, elempack), untyped = true;
     cstep = channel_step(dims, w, h, d, elemsize);
-    n = 1, nstep = cstep * c;
+    n = n_, nstep = item_step(cstep, c, n, elemsize);
+}
+
+void Mat::allocate_untyped(int dims_, int w_, int h_, int d_, int c_, int n_, size_t elemsize_,
+                           int elempack_, Allocator* allocator_) {
+    allocate(dims_, w_, h_, d_, c_, n_, dtype_of_size(elemsize_, elempack_), elemsize_, elempack_,
+             allocator_);
+    untyped = dims != 0;
 }
 
 // True when the padded channels and batch items stay below any size that an allocation could have.
@@ -177,8 +194,10 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
                    size_t elemsize_, int elempack_, Allocator* allocator_) {
     if (dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ && dtype == dtype_ &&
         elemsize == elemsize_ && elempack == elempack_ && allocator == allocator_ && refcount &&
-        refcount->load() == 1 && cstep == channel_step(dims, w, h, d, elemsize))
+        refcount->load() == 1 && cstep == channel_step(dims, w, h, d, elemsize)) {
+        untyped = false;
         return;
+    }
     release();
     if (w_ <= 0 || h_ <= 0 || d_ <= 0 || c_ <= 0 || n_ <= 0 || elempack_ <= 0 || elemsize_ == 0)
         return;
@@ -188,7 +207,7 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
         return;
     }
     const size_t step = channel_step(dims_, w_, h_, d_, elemsize_);
-    const size_t item = n_ > 1 ? align_size(step * c_ * elemsize_, 16) / elemsize_ : step * c_;
+    const size_t item = item_step(step, c_, n_, elemsize_);
     const size_t block = kMallocAlign + item * n_ * elemsize_;
     void* memory = allocator_ ? allocator_->fastMalloc(block) : fast_malloc(block);
     if (!memory) {
@@ -196,29 +215,9 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
         return;
     }
     set_view(dims_, w_, h_, d_, c_, (unsigned char*)memory + kMallocAlign, elemsize_, elempack_,
-             allocator_);
-    dtype = dtype_;
-    cstep = step, n = n_, nstep = item;
+             allocator_, n_);
+    dtype = dtype_, untyped = false;
     refcount = new (memory) std::atomic<int>(1);
-}
-
-void Mat::create(int w_, size_t e, Allocator* a) { create(w_, e, 1, a); }
-void Mat::create(int w_, int h_, size_t e, Allocator* a) { create(w_, h_, e, 1, a); }
-void Mat::create(int w_, int h_, int c_, size_t e, Allocator* a) { create(w_, h_, c_, e, 1, a); }
-void Mat::create(int w_, int h_, int d_, int c_, size_t e, Allocator* a) {
-    create(w_, h_, d_, c_, e, 1, a);
-}
-void Mat::create(int w_, size_t e, int p, Allocator* a) {
-    allocate(1, w_, 1, 1, 1, 1, dtype_of_size(e, p), e, p, a);
-}
-void Mat::create(int w_, int h_, size_t e, int p, Allocator* a) {
-    allocate(2, w_, h_, 1, 1, 1, dtype_of_size(e, p), e, p, a);
-}
-void Mat::create(int w_, int h_, int c_, size_t e, int p, Allocator* a) {
-    allocate(3, w_, h_, 1, c_, 1, dtype_of_size(e, p), e, p, a);
-}
-void Mat::create(int w_, int h_, int d_, int c_, size_t e, int p, Allocator* a) {
-    allocate(4, w_, h_, d_, c_, 1, dtype_of_size(e, p), e, p, a);
 }
 
 void Mat::create(const Shape& s, int pack, Allocator* a) {
@@ -234,7 +233,13 @@ void Mat::create(const Shape& s, int pack, Allocator* a) {
 }
 
 void Mat::create_like(const Mat& m, Allocator* a) {
-    allocate(m.dims, m.w, m.h, m.d, m.c, m.n, m.dtype, m.elemsize, m.elempack, a);
+    create_like(m, m.n, a);
+}
+
+void Mat::create_like(const Mat& m, int n_, Allocator* a) {
+    const bool guessed = m.untyped;
+    allocate(m.dims, m.w, m.h, m.d, m.c, n_, m.dtype, m.elemsize, m.elempack, a);
+    untyped = guessed;
 }
 
 void Mat::addref() {
@@ -250,7 +255,7 @@ void Mat::release() {
     }
     data = 0, refcount = 0, elemsize = 0, elempack = 0;
     dims = 0, w = 0, h = 0, d = 0, c = 0, cstep = 0, n = 1, nstep = 0;
-    dtype = DType::f32;
+    dtype = DType::f32, untyped = false;
 }
 
 Shape Mat::logical_shape() const {
@@ -261,10 +266,16 @@ Shape Mat::logical_shape() const {
 }
 
 Mat Mat::shape() const {
-    const Shape s = logical_shape();
+    Mat m = of_shape(logical_shape());
+    m.untyped = untyped;
+    return m;
+}
+
+Mat Mat::of_shape(const Shape& s) {
     Mat m;
-    m.set_view(s.dims, s.w, s.h, s.d, s.c, 0, dtype_size(s.dtype), 1, 0);
-    m.n = n, m.dtype = dtype;
+    if (s.dims == 0) return m;
+    m.set_view(s.dims, s.w, s.h, s.d, s.c, 0, dtype_size(s.dtype), 1, 0, s.n);
+    m.dtype = s.dtype, m.untyped = false;
     return m;
 }
 
@@ -323,6 +334,7 @@ Mat Mat::reshape_to(int dims_, int w_, int h_, int d_, int c_, Allocator* a) con
         return m;
     }
     m.allocate(dims_, w_, h_, d_, c_, n, dtype, elemsize, elempack, a);
+    m.untyped = untyped;
     if (!m.empty()) copy_in_order(*this, m);
     return m;
 }
@@ -341,7 +353,7 @@ Mat Mat::view(int dims_, int w_, int h_, int d_, int c_, size_t offset) const {
     Mat m;
     m.set_view(dims_, w_, h_, d_, c_, (unsigned char*)data + offset * elemsize, elemsize, elempack,
                allocator);
-    m.dtype = dtype;
+    m.dtype = dtype, m.untyped = untyped;
     return m;
 }
 
@@ -387,6 +399,15 @@ Mat Mat::batch(int b) {
 }
 const Mat Mat::batch(int b) const { return const_cast<Mat*>(this)->batch(b); }
 
+Mat Mat::batch_range(int b, int batches) {
+    Mat m = batch(b);
+    m.n = batches, m.nstep = nstep;
+    return m;
+}
+const Mat Mat::batch_range(int b, int batches) const {
+    return const_cast<Mat*>(this)->batch_range(b, batches);
+}
+
 void Mat::substract_mean_normalize(const float* mean_vals, const float* norm_vals) {
     if (dtype != DType::f32 || elempack != 1) {
         QUOLL_LOGE("[Mat] substract_mean_normalize: expected f32 with elempack 1, got %s with %d",
@@ -417,6 +438,20 @@ unsigned short float32_to_float16(float value) { return half_from_float(value); 
 float float16_to_float32(unsigned short value) { return float_from_half(value); }
 unsigned short float32_to_bfloat16(float value) { return bfloat_from_float(value); }
 float bfloat16_to_float32(unsigned short value) { return float_from_bfloat(value); }
+
+unsigned char float16_to_float8(unsigned short value) {
+    const int sign = value >> 15 << 7, exponent = (value >> 10 & 31) - 15 + 7;
+    if (exponent <= 0) return (unsigned char)sign;
+    return (unsigned char)(sign | (exponent < 15 ? exponent << 3 | (value >> 7 & 7) : 0x7f));
+}
+unsigned short float8_to_float16(unsigned char value) {
+    const int sign = value >> 7 << 15, exponent = value >> 3 & 15;
+    if (exponent == 0) return (unsigned short)sign;
+    return (unsigned short)(sign |
+                            (exponent < 15 ? (exponent + 15 - 7) << 10 | (value & 7) << 7 : 0x7e00));
+}
+unsigned char float16_to_bfloat8(unsigned short value) { return (unsigned char)(value >> 8); }
+unsigned short bfloat8_to_float16(unsigned char value) { return (unsigned short)(value << 8); }
 
 signed char float2int8(float v) { return int8_from_float(v); }
 

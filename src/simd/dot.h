@@ -47,8 +47,14 @@ QUOLL_INLINE veci<N> dot_s16(veci<N> sum, veci<N> a, veci<N> b) {
 #elif HWY_TARGET == HWY_NEON
         const int16x8_t x = vreinterpretq_s16_s32(whole_register(a)),
                         y = vreinterpretq_s16_s32(whole_register(b));
-        const int32x4_t both =
-            vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+        const int32x4_t first = vmull_s16(vget_low_s16(x), vget_low_s16(y));
+#if defined(__aarch64__)
+        const int32x4_t both = vpaddq_s32(first, vmull_high_s16(x, y));
+#else
+        const int32x4_t second = vmull_s16(vget_high_s16(x), vget_high_s16(y));
+        const int32x4_t both = vcombine_s32(vpadd_s32(vget_low_s32(first), vget_high_s32(first)),
+                                            vpadd_s32(vget_low_s32(second), vget_high_s32(second)));
+#endif
         return sum + part_of_register<N>(both);
 #else
         const auto low = [](veci<N> x) {

@@ -387,6 +387,19 @@ QUOLL_INLINE V erf(V x) {
     return select(abs(x) < V::set(.9f), small, select(is_nan(x), x, large));
 }
 
+// (1 + erf(x / sqrt(2))) / 2 = 1/2 + x P(x^2) / Q(x^2), fitted to x in [-5.5, 5.5], with an error of
+// 1.3 units of 2^-24 (so not a relative one). Half the work of erf.
+template <class V>
+QUOLL_INLINE V normal_distribution(V x) {
+    const V z = x * x;
+    const V p = horner(z, 0x1.86d4e8p-26f, 0x1.aa2538p-18f, 0x1.61d1p-13f, 0x1.327bf6p-8f,
+                       0x1.153ddep-5f, 0x1.988450p-2f);
+    const V q = horner(z, 0x1.41693cp-20f, 0x1.34b7f8p-14f, 0x1.edd52ep-10f, 0x1.d53d48p-6f,
+                       0x1.01889cp-2f, 1.f);
+    const V y = select(x > V::set(5.5f), V::set(1.f), fma(x, p / q, V::set(.5f)));
+    return select(x < V::set(-5.5f), V::zero(), y);
+}
+
 // ---------------------------------------------------------------- powers
 
 // log2(x) in double for positive finite float x: e + 2 atanh((m - 1) / (m + 1)) / ln(2); relative

@@ -53,7 +53,7 @@ constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY
 
 template <class T>
 constexpr size_t native_lanes() {
-    return HWY_LANES(T);
+    return HWY_HAVE_FLOAT64 || !std::is_same<T, double>::value ? HWY_LANES(T) : 1;
 }
 
 template <class T, size_t N, bool native = (N <= native_lanes<T>())>
@@ -235,6 +235,16 @@ struct vec<T, N, true> {
     friend QUOLL_INLINE T reduce_min(vec a) { return hn::GetLane(hn::MinOfLanes(Tag(), a.v)); }
 };
 
+#if !HWY_HAVE_FLOAT64
+}  // namespace
+}  // namespace simd
+}  // namespace quoll
+#include "simd/scalar_double.h"
+namespace quoll {
+namespace simd {
+namespace {
+#endif
+
 // ---------------------------------------------------------------- two halves
 
 template <class T, size_t N>
@@ -369,17 +379,24 @@ QUOLL_INLINE vec<T, 2 * H> combine(vec<T, H> lo, vec<T, H> hi) {
 template <size_t N>
 QUOLL_INLINE void transpose_blocks(vec<float, N, true>* r) {
     const hn::FixedTag<float, N> tag;
-    const hn::FixedTag<double, N / 2> pairs;
     const auto a0 = hn::InterleaveLower(tag, r[0].v, r[1].v);
     const auto a1 = hn::InterleaveUpper(tag, r[0].v, r[1].v);
     const auto a2 = hn::InterleaveLower(tag, r[2].v, r[3].v);
     const auto a3 = hn::InterleaveUpper(tag, r[2].v, r[3].v);
+#if HWY_HAVE_FLOAT64
+    const hn::FixedTag<double, N / 2> pairs;
     const auto d0 = hn::BitCast(pairs, a0), d1 = hn::BitCast(pairs, a1);
     const auto d2 = hn::BitCast(pairs, a2), d3 = hn::BitCast(pairs, a3);
     r[0].v = hn::BitCast(tag, hn::InterleaveLower(pairs, d0, d2));
     r[1].v = hn::BitCast(tag, hn::InterleaveUpper(pairs, d0, d2));
     r[2].v = hn::BitCast(tag, hn::InterleaveLower(pairs, d1, d3));
     r[3].v = hn::BitCast(tag, hn::InterleaveUpper(pairs, d1, d3));
+#else  // registers of one block
+    r[0].v = hn::ConcatLowerLower(tag, a2, a0);
+    r[1].v = hn::ConcatUpperUpper(tag, a2, a0);
+    r[2].v = hn::ConcatLowerLower(tag, a3, a1);
+    r[3].v = hn::ConcatUpperUpper(tag, a3, a1);
+#endif
 }
 #endif
 
@@ -478,7 +495,11 @@ QUOLL_INLINE vecf<N> to_float(vec<int32_t, N, false> a) {
 template <size_t N>
 QUOLL_INLINE vec<double, N> to_double(vecf<N> a) {
     if constexpr (N <= native_lanes<double>()) {
+#if HWY_HAVE_FLOAT64
         return {hn::PromoteTo(hn::FixedTag<double, N>(), a.v)};
+#else
+        return {(double)hn::GetLane(a.v)};
+#endif
     } else {
         return {to_double(lower(a)), to_double(upper(a))};
     }
@@ -488,6 +509,8 @@ QUOLL_INLINE vecf<N> to_single(vec<double, N> a) {
     if constexpr (N <= native_lanes<double>()) {
 #if HWY_TARGET == HWY_SCALAR  // whose DemoteTo saturates
         return vecf<N>::set(static_cast<float>(a.v.raw));
+#elif !HWY_HAVE_FLOAT64
+        return vecf<N>::set((float)a.v);
 #else
         return {hn::DemoteTo(hn::FixedTag<float, N>(), a.v)};
 #endif

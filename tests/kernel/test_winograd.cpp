@@ -110,7 +110,7 @@ TEST(Winograd, transforms) {
 }
 
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
-                int activation, int threads, bool adds = false) {
+                int activation, int threads, bool adds = false, int most = 4) {
     const int lanes = kernels.lanes;
     ConvShape s;
     s.x = {w, w + 2 * pad - 2, 3, 1, 1, pad};
@@ -122,9 +122,10 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     s.out_step = (size_t)s.x.out * s.y.out * lanes + 4;
     ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
     const GemmKernels& gemm = *kernels.gemm;
+    const int points = WinogradPlan::axis_points(kernels, s, most);
     Guarded<float> in(s.in_step * in_blocks - 4), out(s.out_step * out_blocks - 4),
         weights(9 * s.in_channels * s.out_channels),
-        packed(WinogradPlan::packed_size(gemm, s.in_channels, s.out_channels)),
+        packed(WinogradPlan::packed_size(gemm, s.in_channels, s.out_channels, points)),
         bias(s.out_channels), zeros(gemm_bias_size(gemm, s.out_channels)),
         added((s.out_step + 8) * out_blocks - 12);
     std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels));
@@ -134,12 +135,12 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     fill(added);
     for (float& x : out) x = 55.f;
     for (float& x : zeros) x = 0.f;
-    WinogradPlan::pack(kernels, weights.data(), s.in_channels, s.out_channels, packed.data(),
-                       scratch.data());
+    WinogradPlan::pack(kernels, weights.data(), s.in_channels, s.out_channels, points,
+                       packed.data(), scratch.data());
     Mat params(1);
     params[0] = .2f;
     const Activation f(activation, params);
-    const WinogradPlan plan(kernels, s, threads);
+    const WinogradPlan plan(kernels, s, points, threads);
     Guarded<float> workspace(plan.workspace());
     plan.run(in.data(), packed.data(), bias.data(), zeros.data(), out.data(),
              adds ? added.data() : nullptr, s.out_step + 8, FusedActivation(kernels, f),
@@ -161,13 +162,87 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
                                in[c / lanes * s.in_step + (iy * w + ix) * lanes + c % lanes];
                     }
                 const float got = out[oc / lanes * s.out_step + at];
-                // Intermediate values are some ten times the inputs.
+                // Intermediate values are some ten times the inputs; of tiles of 6 outputs, whose
+                // transform has rows with 2.8 times the sum of magnitudes (12.5 and 4.5), up to 8
+                // times as much, half of that in the mean.
                 const double step = kernels.gemm->values == 2 ? 0x1p-11 : 0x1p-23;
-                const double tolerance = step * 20 * sqrt(9. * s.in_channels + 1);
+                // Each addition rounds the sum so far, which grows with the root of its length: of
+                // long sums that is what counts.
+                const double length = std::max(1., s.in_channels / 64.);
+                const double tolerance =
+                    step * (points == 8 ? 80 : 20) * sqrt(9. * s.in_channels + 1) * sqrt(length);
                 ASSERT_NEAR(got, activate((float)sum, f), tolerance)
                     << isa_name(kernels.isa) << " at " << x << " " << y << " channel " << oc
                     << " of " << w << " x " << h;
             }
+}
+
+// A tile's outputs from its inputs: transforms of one window and one channel per lane, whose
+// products are made here in double, against the sum over the window.
+void check_tile(const WinogradKernels& kernels, size_t lanes, int w, int h, int points) {
+    const size_t step = lanes + 3, count = (size_t)points * points;
+    const ptrdiff_t row = (w + 2) * lanes + 1;
+    Guarded<float> in((h + 1) * row + (w + 2) * lanes), windows(9 * lanes), bias(lanes);
+    Guarded<float> data((count - 1) * step + lanes), u((count - 1) * step + lanes);
+    fill(in), fill(windows), fill(bias);
+    for (float& x : data) x = 55.f;
+    kernels.tile_input(in.data(), row, w, h, data.data(), step, points);
+    kernels.tile_weights(windows.data(), lanes, points, u.data(), step);
+    int made = 0;
+    for (size_t i = 0; i < count; i++) made += data[i * step] != 55.f;
+    ASSERT_EQ(made, (w + 2) * (h + 2));
+    for (size_t i = 0; i < data.size(); i++)
+        if (data[i] != 55.f) data[i] *= u[i];
+    for (int there_h = 1; there_h <= h; there_h++)
+        for (int there_w = 1; there_w <= w; there_w++)
+            for (bool adds : {false, true}) {
+                const ptrdiff_t out_row = there_w * lanes + 2;
+                Guarded<float> out((there_h - 1) * out_row + there_w * lanes), added(out.size());
+                fill(added);
+                for (float& x : out) x = 55.f;
+                kernels.tile_output({data.data(), step, points, w, h, bias.data(),
+                                     adds ? added.data() : nullptr, out.data(), out_row, there_w,
+                                     there_h, -9.f, 8.f});
+                for (int y = 0; y < there_h; y++) {
+                    for (int x = 0; x < there_w; x++)
+                        for (size_t lane = 0; lane < lanes; lane++) {
+                            const size_t at = y * out_row + x * lanes + lane;
+                            double exact = bias[lane] + (adds ? added[at] : 0.);
+                            for (int t = 0; t < 9; t++)
+                                exact += (double)windows[lane * 9 + t] *
+                                         in[(y + t / 3) * row + (x + t % 3) * lanes + lane];
+                            ASSERT_NEAR(out[at], std::min(8., std::max(-9., exact)), 3e-5)
+                                << w << " x " << h << " outputs, " << points << " points";
+                        }
+                    ASSERT_TRUE(y + 1 == there_h || out[y * out_row + there_w * lanes] == 55.f);
+                }
+            }
+}
+
+TEST(Winograd, tiles_of_all_sizes) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (!kernels.winograd->tile_input) continue;
+        for (int points : {6, 8})
+            for (int w : {2, 3, 4, 6})
+                for (int h : {2, 3, 4, 6})
+                    if (std::max(w, h) + 2 <= points)
+                        check_tile(*kernels.winograd, kernels.lanes, w, h, points);
+    }
+}
+
+TEST(Winograd, axes) {
+    for (int most : {4, 6})
+        for (int out = 1; out < 130; out++) {
+            const WinogradAxis axis(out, most, true), plain(out, most, false);
+            EXPECT_LE(axis.big, most);
+            EXPECT_GE(axis.bigs * axis.big + axis.smalls * axis.small, out);
+            EXPECT_LE(axis.points(), plain.points());
+            for (int id = 0; id < 8; id++)
+                EXPECT_TRUE(WinogradAxis::has(axis.big, id) || !WinogradAxis::has(axis.small, id));
+        }
+    EXPECT_EQ(WinogradAxis(14, 6, true).points(), 20);  // 6 + 4 + 4 outputs
+    EXPECT_EQ(WinogradAxis(7, 6, true).points(), 11);   // 4 + 3
 }
 
 TEST(Winograd, shapes) {
@@ -185,6 +260,14 @@ TEST(Winograd, shapes) {
             for (bool adds : {false, true}) check_plan(kernels, 9, 9, 1, 2, 1, activation, 1, adds);
         for (int threads : {2, 3, 8}) check_plan(kernels, 30, 30, 2, 2, 1, 2, threads);
         check_plan(kernels, 70, 70, 1, 1, 1, 0, 1);
+        for (int most : {4, 6}) {
+            if (most == 6 && kernels.gemm->values == 2) continue;
+            for (int w : {7, 13, 14, 26})
+                for (int h : {3, 10}) check_plan(kernels, w, h, 3, 2, 1, 1, 1, false, most);
+            for (int threads : {2, 3}) check_plan(kernels, 30, 34, 2, 2, 1, 2, threads, true, most);
+        }
+        // Several sections of channels.
+        check_plan(kernels, 7, 14, 560 / kernels.lanes, 1, 1, 0, 1);
     }
 }
 
@@ -193,13 +276,15 @@ TEST(Winograd, results_do_not_depend_on_threads) {
     const KernelSet& kernels = host_kernel_set();
     const int lanes = kernels.lanes;
     if (lanes == 1) GTEST_SKIP() << "no channel blocks";
-    for (int w : {4, 8, 20, 28, 52}) {
+    for (int w : {4, 8, 20, 28, 52, 54}) {
+        // Tiles of several sizes, where there are such, among them of 6 outputs.
+        const int most = kernels.winograd->tile_input && kernels.gemm->blocks && w % 6 == 0 ? 6 : 4;
         const int h = w > 20 ? 4 : 12, c = 3 * lanes;
         const ConvShape s = {{w, w, 3, 1, 1, 1},    {h, h, 3, 1, 1, 1},   c, c, lanes, lanes,
                              (size_t)w * h * lanes, (size_t)w * h * lanes};
         ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
         Guarded<float> in((size_t)w * h * c),
-            packed(WinogradPlan::packed_size(*kernels.gemm, c, c)), bias(c),
+            packed(WinogradPlan::packed_size(*kernels.gemm, c, c, most + 2)), bias(c),
             zeros(gemm_bias_size(*kernels.gemm, c));
         fill(in);
         fill(packed);
@@ -207,7 +292,7 @@ TEST(Winograd, results_do_not_depend_on_threads) {
         for (float& x : zeros) x = 0.f;
         std::vector<float> once;
         for (int threads : {1, 2, 3, 4, 5, 7, 16}) {
-            const WinogradPlan plan(kernels, s, threads);
+            const WinogradPlan plan(kernels, s, most + 2, threads);
             Guarded<float> workspace(plan.workspace()), out(in.size());
             plan.run(in.data(), packed.data(), bias.data(), zeros.data(), out.data(), nullptr, 0,
                      FusedActivation(), workspace.data());

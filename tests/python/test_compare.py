@@ -10,6 +10,7 @@ from conftest import ROOT
 
 sys.path.insert(0, str(ROOT / 'benchmark'))
 
+import compare_onnx  # noqa: E402
 import compare_report  # noqa: E402
 import double_reference  # noqa: E402
 import onnx_export  # noqa: E402
@@ -89,3 +90,64 @@ def test_a_run(tmp_path):
     for lane, row in found['lanes'].items():
         assert len(row['times_ms']) == 2 and row['error'] < (1e-5 if 'fp32' in lane else 0.1) and row['load_ms'] > 0
     assert '| squeezenet |' in (tmp_path / 'compare.md').read_text()
+
+
+def onnx_models(folder):
+    """A product and a table look-up with an axis left open, each with an output that nobody else reads."""
+    onnx = pytest.importorskip('onnx')
+    from onnx import TensorProto, helper, numpy_helper
+    table = numpy_helper.from_array(np.random.default_rng(1).standard_normal((7, 8), dtype=np.float32), 'table')
+    nodes = {'product': (helper.make_node('Gemm', ['x', 'table'], ['y']), ('x', TensorProto.FLOAT, ['n', 7])),
+             'lookup': (helper.make_node('Gather', ['table', 'ids'], ['y']), ('ids', TensorProto.INT64, [1, 'n']))}
+    for name, (node, port) in nodes.items():
+        graph = helper.make_graph([node], name, [helper.make_tensor_value_info(*port)],
+                                  [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)], [table])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 13)], ir_version=8), folder / f'{name}.onnx')
+
+
+def test_onnx_models(tmp_path):
+    pytest.importorskip('onnxruntime')
+    onnx_models(tmp_path)
+    command = [sys.executable, ROOT / 'benchmark/compare.py', '--onnx', tmp_path, '--shape', 'x=3,7', 'ids=1,5', '--cpu-time', '--peers', 'onnxruntime',
+               '--rounds', '2', '--round-ms', '1', '--profile-below', '1e9', '--out', tmp_path / 'out', '--venv', tmp_path / 'venv', '--wheels', tmp_path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / 'out/onnx.json').read_text())['results']
+    assert {r['network'] for r in results} == {'product', 'lookup'}
+    for r in results:
+        assert r['absent'] == {} and r['errors']['quoll'] < 1e-6 and len(r['times_ms']['onnxruntime']) == 2
+        assert r['profile']['theirs'] and any(layer['type'] for layer in r['profile']['ours'])
+    text = (tmp_path / 'out/onnx.md').read_text()
+    assert '| product |' in text and 'quoll, ms by type' in text
+
+
+def test_answers_of_onnx_models_are_judged():
+    want = [np.array([0.0, 4.0]), np.array([1, 2])]
+    assert compare_onnx.error_of(want, [np.array([0.0, 3.0]), np.array([1, 2])]) == 0.25
+    assert compare_onnx.error_of(want, [np.array([0.0, np.nan]), np.array([1, 2])]) == float('inf')
+    assert compare_onnx.error_of(want, want[:1]) == compare_onnx.error_of(want, [want[0], np.zeros(3)]) == float('inf')
+
+
+def test_the_suite_has_two_halves():
+    import export_suite
+    names = [f'net{i}' for i in range(200)]
+    assert 60 < sum(export_suite.half_of(name) == 'tuning' for name in names) < 140
+    assert export_suite.half_of('levit_128s') == export_suite.half_of('levit_128s_b8')
+
+
+def test_packed_suite(tmp_path):
+    onnx = pytest.importorskip('onnx')
+    import pack_suite
+    from onnx import TensorProto, helper, numpy_helper
+    weights = (3 + np.random.default_rng(1).standard_normal((40, 50))).astype(np.float32)
+    mask = np.where(np.eye(40) > 0, 0, -np.inf).astype(np.float32)
+    graph = helper.make_graph([helper.make_node('MatMul', ['m', 'w'], ['y'])], 'g', [], [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(weights, 'w'), numpy_helper.from_array(mask, 'm')])
+    (tmp_path / 'in').mkdir()
+    onnx.save(helper.make_model(graph), tmp_path / 'in/net.onnx')
+    pack_suite.pack(tmp_path / 'in', tmp_path / 'suite.tar.xz')
+    pack_suite.unpack(tmp_path / 'suite.tar.xz', tmp_path / 'out')
+    again = {t.name: numpy_helper.to_array(t) for t in onnx.load(tmp_path / 'out/net.onnx').graph.initializer}
+    assert (again['m'] == mask).all() and again['w'].shape == weights.shape
+    assert abs(again['w'].mean() - weights.mean()) < 0.1 and abs(again['w'].std() - weights.std()) < 0.1
+    assert (tmp_path / 'suite.tar.xz').stat().st_size < weights.nbytes / 4

@@ -283,8 +283,8 @@ def test_other_abis(caffe, tmp_path):
     ('[nhwc.npy]', '[nhwc.npy, nhwc.npy]', 'validation_inputs_data: expected 1, one for each tensor, got 2'),
     ('        validation_inputs_data: [nhwc.npy]\n', '', 'validation_outputs_data: needs validation_inputs_data'),
     ('models:', 'models: [', 'no YAML'),
-    ('models:', '---\nmodels:', 'expected one document, got 2'),
-    (CAFFE, '', 'expected one document, got 0'), (CAFFE, '3', '1:1: expected a mapping, got a value'),
+    ('models:', '---\nmodels:', 'expected one document, got several'),
+    (CAFFE, '', 'expected one document, got none'), (CAFFE, '3', '1:1: expected a mapping, got a value'),
     (CAFFE, '\x00\x01\xff' * 30, ''), (CAFFE, '[' * 50000, 'no YAML'),
 ], ids=lambda v: v[:30].strip() if isinstance(v, str) else None)
 def test_what_is_wrong(caffe, old, new, message):

@@ -58,3 +58,24 @@ def test_nothing_private_is_installed(prefix):
     files = {str(p.relative_to(prefix)) for p in prefix.rglob('*') if p.is_file() and 'include' in p.parts}
     assert files
     assert {f.split('/')[-1] for f in files if f.endswith('.h') and '/quoll/' in f and '/ncnn/' not in f} == set(HEADERS)
+
+
+def test_programs_licence_and_examples(prefix, tmp_path):
+    """Examples compile where they are put, with their own CMakeLists.txt, and run on models from elsewhere."""
+    assert run(prefix / 'bin' / 'onnx2engine', '--version').startswith('quoll ')
+    assert 'Redistribution' in (prefix / 'share/quoll/LICENSE').read_text()
+    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', tmp_path)
+    run(tmp_path / 'custom_layer')
+    done = subprocess.run([tmp_path / 'detector/detector', 'none.param', 'none.bin', 'none.jpg'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'none.param' in done.stderr
+
+
+def test_detector_example(prefix, tmp_path, data):
+    model = data / 'models/fastestdet/FastestDet'
+    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples/detector', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', tmp_path)
+    out = run(tmp_path / 'detector', f'{model}.param', f'{model}.bin', data / 'images/street.jpg', tmp_path / 'boxes.png')
+    kinds = [int(line.split()[1]) for line in out.splitlines()]
+    assert set(kinds) & {0, 2, 5, 7}, out  # people, cars, buses, trucks
+    assert (tmp_path / 'boxes.png').read_bytes().startswith(b'\x89PNG')

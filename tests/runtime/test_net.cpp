@@ -605,7 +605,7 @@ TEST_F(NetTest, WrongCallsSaySo) {
     ASSERT_EQ(net.load_param_mem(kDiamond), 0);
     {
         Extractor ex = net.create_extractor();
-        EXPECT_LT(ex.extract("e", out), 0) << "weights are missing";
+        EXPECT_LT(ex.extract("e", out), 0) << "the input is missing";
     }
     const unsigned char* nothing = (const unsigned char*)"";
     ASSERT_EQ(net.load_model(quoll::DataReaderFromMemory(nothing, 0)), 0);
@@ -613,6 +613,7 @@ TEST_F(NetTest, WrongCallsSaySo) {
     g_log.clear();
     EXPECT_LT(ex.input("dat", vector_of({1})), 0);
     EXPECT_TRUE(logged("there is no blob 'dat'; did you mean data")) << g_log;
+    EXPECT_TRUE(logged("?; inputs: data; outputs: e")) << g_log;
     EXPECT_LT(ex.extract("e", out), 0);
     EXPECT_TRUE(logged("input 'data' (0) was not given")) << g_log;
     ex.clear();
@@ -621,13 +622,133 @@ TEST_F(NetTest, WrongCallsSaySo) {
     EXPECT_LT(ex.input(-1, vector_of({1})), 0);
     ASSERT_EQ(ex.input("data", vector_of({1})), 0);
     ASSERT_EQ(ex.extract("e", out), 0);
-    g_log.clear();
-    EXPECT_LT(ex.input("data", vector_of({2})), 0);
-    EXPECT_TRUE(logged("create a new one for the next image")) << g_log;
+    const float first = out[0];
+    ASSERT_EQ(ex.input("data", vector_of({2})), 0);
+    ASSERT_EQ(ex.extract("e", out), 0);
+    EXPECT_EQ(out[0], first) << "what is there stays";
     ex.clear();
     ASSERT_EQ(ex.input("data", vector_of({2})), 0);
     ASSERT_EQ(ex.extract("e", out), 0);
     EXPECT_EQ(out[0], 1116.f);
+}
+
+TEST_F(NetTest, NoWeightsNoLoadModel) {
+    Net net;
+    ASSERT_EQ(net.load_param_mem("7767517\n2 2\nInput i 0 1 x\nAbsVal a 1 1 x y\n"), 0);
+    Mat out;
+    {
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("x", vector_of({-1, 2})), 0);
+        ASSERT_EQ(ex.extract("y", out), 0) << g_log;
+        EXPECT_EQ(out[0], 1.f);
+        // A blob that nothing has read yet takes a later input.
+        ASSERT_EQ(ex.extract("x", out), 0);
+        EXPECT_EQ(out[0], -1.f);
+    }
+    const unsigned char* nothing = (const unsigned char*)"";
+    EXPECT_EQ(net.load_model(quoll::DataReaderFromMemory(nothing, 0)), 0) << "it may still come";
+
+    Net weighted;
+    register_layers(&weighted);
+    ASSERT_EQ(weighted.load_param_mem("7767517\n2 2\nInput i 0 1 x\nAddConstant a 1 1 x y 1=1\n"),
+              0);
+    Extractor early = weighted.create_extractor();
+    g_log.clear();
+    EXPECT_LT(early.input("x", vector_of({-1, 2})), 0);
+    EXPECT_TRUE(logged("load_param and load_model have to succeed first")) << g_log;
+    const float weight[] = {3.f};
+    const unsigned char* bytes = (const unsigned char*)weight;
+    ASSERT_EQ(weighted.load_model(quoll::DataReaderFromMemory(bytes, 4)), 0) << g_log;
+    Extractor ex = weighted.create_extractor();
+    ASSERT_EQ(ex.input("x", vector_of({1, 2})), 0);
+    ASSERT_EQ(ex.extract("y", out), 0);
+    EXPECT_EQ(out[0], 5.f) << "1 + 1 + 3";
+}
+
+namespace {
+int g_own_data, g_given_data;
+quoll::Layer* create_with_own_data(void* userdata) {
+    EXPECT_EQ(userdata, &g_given_data);
+    quoll::Layer* layer = quoll::create_layer("AbsVal");
+    layer->userdata = &g_own_data;
+    return layer;
+}
+void destroy_with_given_data(quoll::Layer* layer, void* userdata) {
+    EXPECT_EQ(userdata, &g_given_data);
+    EXPECT_EQ(layer->userdata, &g_own_data) << "the creator's stays";
+    delete layer;
+}
+// Makes the layers of types that nobody knows.
+struct NetOfUnknownLayers : Net {
+    quoll::Layer* create_custom_layer(const char* type) override {
+        asked = type;
+        return quoll::create_layer("AbsVal");
+    }
+    std::string asked;
+};
+}  // namespace
+
+TEST_F(NetTest, LayersOfApplicationsAreTheirs) {
+    const char* const kParam = "7767517\n2 2\nInput i 0 1 x\nMine m 1 1 x y\n";
+    Mat out;
+    {
+        Net net;
+        net.register_custom_layer("Mine", create_with_own_data, destroy_with_given_data,
+                                  &g_given_data);
+        EXPECT_EQ(net.custom_layer_to_index("Mine"), 0);
+        EXPECT_EQ(net.custom_layer_to_index("Yours"), -1);
+        ASSERT_EQ(net.load_param_mem(kParam), 0);
+        EXPECT_EQ(net.mutable_layers()[1]->userdata, &g_own_data);
+        EXPECT_EQ(&net.mutable_blobs()[1], &net.blobs()[1]);
+    }
+    NetOfUnknownLayers net;
+    ASSERT_EQ(net.load_param_mem(kParam), 0) << g_log;
+    EXPECT_EQ(net.asked, "Mine");
+    Extractor ex = net.create_extractor();
+    ASSERT_EQ(ex.input("x", vector_of({-5})), 0);
+    ASSERT_EQ(ex.extract("y", out), 0);
+    EXPECT_EQ(out[0], 5.f);
+}
+
+TEST_F(NetTest, UntypedMatsAreOfTheStoredType) {
+    Net net;
+    net.opt.use_bf16_storage = true;
+    ASSERT_EQ(net.load_param_mem("7767517\n2 2\nInput i 0 1 x\nAbsVal a 1 1 x y\n"), 0);
+    for (const bool typed : {false, true}) {
+        Mat in(2, (size_t)2u);
+        if (typed) in.create(quoll::Shape(2, quoll::DType::f16));
+        unsigned short* const v = in;
+        v[0] = v[1] = quoll::float32_to_bfloat16(-3.f);
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("x", in), 0);
+        Mat out;
+        ASSERT_EQ(ex.extract("y", out), 0);
+        EXPECT_EQ(out[0] == 3.f, !typed) << out[0];
+    }
+}
+
+TEST_F(NetTest, ALayerAloneMakesAsManyOutputsAsAreThere) {
+    for (const char* type : {"Split", "Noop"}) {
+        const std::unique_ptr<quoll::Layer> layer(quoll::create_layer(type));
+        std::vector<Mat> tops(type == std::string("Split") ? 3 : 1);
+        const size_t count = tops.size();
+        ASSERT_EQ(layer->load_param(quoll::ParamDict()), 0);
+        ASSERT_EQ(layer->forward({vector_of({1}), vector_of({2})}, tops, quoll::Option()),
+                  count == 3 ? quoll::kError : quoll::kOk);
+        ASSERT_EQ(layer->forward({vector_of({1})}, tops, quoll::Option()), 0);
+        EXPECT_EQ(tops.size(), count);
+        EXPECT_EQ(tops.back()[0], 1.f);
+    }
+    // One blob in, one out, of a layer that has the form for several.
+    const std::unique_ptr<quoll::Layer> crop(quoll::create_layer("Crop"));
+    quoll::ParamDict pd;
+    pd.set(0, 1);
+    pd.set(3, 2);
+    ASSERT_EQ(crop->load_param(pd), 0);
+    Mat out;
+    ASSERT_EQ(crop->forward(vector_of({1, 2, 3, 4}), out, quoll::Option()), 0);
+    ASSERT_EQ(out.w, 2);
+    EXPECT_EQ(out[0], 2.f);
 }
 
 TEST_F(NetTest, AFailingLayerIsNamed) {
@@ -736,10 +857,10 @@ TEST_F(NetTest, ReadsHintsOfFourAndOfFiveValues) {
         snprintf(param, sizeof(param), text, hints);
         Net net;
         ASSERT_EQ(net.load_param_mem(param), 0);
-        EXPECT_EQ(net.blobs()[0].shape, quoll::Shape(5, 6, 4)) << hints;
-        EXPECT_EQ(net.blobs()[1].shape, quoll::Shape(5, 6, 4)) << hints;
-        EXPECT_EQ(net.blobs()[2].shape, quoll::Shape(7, 8)) << hints;
-        EXPECT_EQ(net.blobs()[3].shape, quoll::Shape(2, 3, 4, 5)) << hints;
+        EXPECT_EQ(net.blobs()[0].shape.logical_shape(), quoll::Shape(5, 6, 4)) << hints;
+        EXPECT_EQ(net.blobs()[1].shape.logical_shape(), quoll::Shape(5, 6, 4)) << hints;
+        EXPECT_EQ(net.blobs()[2].shape.logical_shape(), quoll::Shape(7, 8)) << hints;
+        EXPECT_EQ(net.blobs()[3].shape.logical_shape(), quoll::Shape(2, 3, 4, 5)) << hints;
     }
 }
 

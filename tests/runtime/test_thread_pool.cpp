@@ -117,6 +117,7 @@ TEST(ThreadPool, IdleWorkersDoNotSpin) {
     EXPECT_LT(cpu_seconds() - before, 0.05);
 }
 
+#ifndef QUOLL_OPENMP_TEAM  // gcc's OpenMP runtime waits for ever in the child
 // Not so in qemu's user mode, once the parent has had threads.
 bool forked_processes_start_threads() {
     const pid_t child = fork();
@@ -148,6 +149,7 @@ TEST(ThreadPool, GoesOnAfterAFork) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
 }
+#endif
 #endif
 
 }  // namespace

@@ -235,7 +235,10 @@ TEST_F(Vulkan, profile_times_each_dispatch) {
     ASSERT_EQ(0, vulkan.profile({six}, &seconds));
     ASSERT_EQ(4u, seconds.size());
     double sum = 0;
-    for (double s : seconds) EXPECT_GE(s, 0), sum += s;
+    for (double s : seconds) {
+        EXPECT_GE(s, 0);
+        sum += s;
+    }
     // Mesa's software device writes all timestamps at the end.
     if (get_gpu_info().type() != 3) {
         EXPECT_GT(sum, 0);

@@ -6,6 +6,7 @@
 
 #include "caffe/converter.h"
 #include "common/cli.h"
+#include "common/model_files.h"
 #include "common/output_files.h"
 #include "quoll/log.h"
 
@@ -66,6 +67,11 @@ int main(int argc, char** argv) {
     add_options(&line, &a);
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
+    if (ends_with(a.prototxt, ".caffemodel") || ends_with(a.caffemodel, ".prototxt")) {
+        fprintf(stderr, "caffe2engine: %s and %s are swapped: expected DEPLOY.prototxt WEIGHTS.caffemodel\n",
+                a.prototxt.c_str(), a.caffemodel.c_str());
+        return 2;
+    }
     MessageLog log;
     return without_exceptions("caffe2engine", [&] {
         Model model;

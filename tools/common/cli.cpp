@@ -88,7 +88,10 @@ CommandLine::~CommandLine() = default;
 
 template <typename T>
 CommandOption CommandLine::option(const std::string& name, T& value, const std::string& help) {
-    return CommandOption(app_->add_option(name, value, help));
+    CLI::Option* const option = app_->add_option(name, value, help);
+    // --help shows what holds without it.
+    if (!(value == T())) option->capture_default_str();
+    return CommandOption(option);
 }
 
 #define QUOLL_OPTION_OF(type) \

@@ -98,7 +98,7 @@ std::vector<ModelInput> inputs_of(const Net& net) {
         const Blob& b = net.blobs()[blob];
         inputs.push_back(
             input_of(b.name.empty() ? std::to_string(blob) : b.name, *net.layers()[b.producer]));
-        if (b.shape.dims != 0) inputs.back().size = b.shape;
+        if (b.shape.dims != 0) inputs.back().size = b.shape.logical_shape();
     }
     return inputs;
 }

@@ -10,7 +10,7 @@
 namespace quoll {
 
 void RunOptions::add_to(CommandLine* line) {
-    line->option("--threads", threads, "threads that a layer may use").between(1, kMostThreads);
+    line->option("--threads", threads, "threads that a layer may use; default: the physical cores").between(1, kMostThreads);
     line->option("--precision", precision,
                  "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
         .one_of({"fp32", "fp16", "bf16", "int8"});
@@ -103,7 +103,7 @@ std::string axes_text(const Shape& shape) {
 Shape input_shape(const Net& net, int blob) {
     const Blob& b = net.blobs()[blob];
     std::vector<Shape> tops;
-    if (b.shape.dims != 0) return b.shape;
+    if (b.shape.dims != 0) return b.shape.logical_shape();
     if (net.layers()[b.producer]->infer_shapes({}, tops) != 0 || tops.empty()) return Shape();
     return tops[0];
 }

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include <algorithm>
+#include <sstream>
+
+#include <yaml-cpp/eventhandler.h>
 
 #include "common/model_files.h"
 #include "deploy/yaml_map.h"
@@ -341,6 +344,31 @@ void ConfigReader::read_subgraph(const YAML::Node& node, const std::string& path
     map.finish();
 }
 
+class IgnoreEvents : public YAML::EventHandler {
+    void OnDocumentStart(const YAML::Mark&) override {}
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  const std::string&) override {}
+    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                         YAML::EmitterStyle::value) override {}
+    void OnSequenceEnd() override {}
+    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                    YAML::EmitterStyle::value) override {}
+    void OnMapEnd() override {}
+};
+
+// Two for any more. Not by YAML::LoadAll, which finds documents without end in some texts (", :").
+int count_documents(const std::string& text) {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    IgnoreEvents events;
+    int count = 0;
+    while (count < 2 && parser.HandleNextDocument(events)) count++;
+    return count;
+}
+
 }  // namespace
 
 int read_deploy_config(const std::string& path, DeployConfig* config,
@@ -350,12 +378,13 @@ int read_deploy_config(const std::string& path, DeployConfig* config,
     const std::string text(bytes.begin(), bytes.end());
     ConfigReader reader(path, config);
     try {
-        const std::vector<YAML::Node> documents = YAML::LoadAll(text);
-        if (documents.size() == 1)
-            reader.read(documents[0]);
+        const int documents = count_documents(text);
+        if (documents == 1)
+            reader.read(YAML::Load(text));
         else
-            reader.problems_.add(YAML::Mark::null_mark(), "",
-                                 "expected one document, got " + std::to_string(documents.size()));
+            reader.problems_.add(
+                YAML::Mark::null_mark(), "",
+                std::string("expected one document, got ") + (documents ? "several" : "none"));
     } catch (const YAML::Exception& e) {
         reader.problems_.add(e.mark, "", "no YAML: " + e.msg);
     }

@@ -58,10 +58,12 @@ public:
         std::string algorithm;  // "" where there was no choice
         StepLayout layout;
         std::vector<std::string> surprises;
+        bool left_to_host = false;
     };
     void planned(const Layer& layer, const LayerPlan* plan) override {
         if (plan) steps_[&layer].algorithm = plan->algorithm();
     }
+    void left_to_host(const Layer& layer) override { steps_[&layer].left_to_host = true; }
     void runs_on(const Layer& layer, const char* backend) override {
         steps_[&layer].backend = backend;
     }
@@ -123,6 +125,10 @@ public:
             p.backend = step->backend;
             return p;
         }
+        if (step->left_to_host)
+            p.notes.push_back("not on the GPU: its copies would take longer than it gains");
+        else if (net_.opt.use_vulkan_compute && !layer->bottoms.empty() && !layer->tops.empty())
+            p.notes.push_back("not on the GPU: no form for it, or for these sizes and types");
         choose_kernels(layer, *step, &p);
         if (layout.known) note_conversions(layout, &p);
         note_outputs(layer, layout, &p);

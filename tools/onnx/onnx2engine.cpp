@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/cli.h"
+#include "common/model_files.h"
 #include "common/output_files.h"
 #include "common/process.h"
 #include "common/progress.h"
@@ -221,6 +222,9 @@ int run(const Arguments& a, MessageLog* log) {
         return log->fail("onnx2engine", "cannot write " + a.report);
     if (files.commit() != 0)
         return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
+    // What --check and --sha256 print has a form of its own.
+    if (!a.sha256 && !a.check)
+        printf("wrote %s (%zu layers) and %s\n", a.param.c_str(), result.model.layers.size(), a.bin.c_str());
     if (a.sha256 && print_sums({a.onnx, a.param, a.bin}) != 0)
         return log->fail("onnx2engine", "--sha256");
     return a.check ? check_model(a, log) : 0;
@@ -241,6 +245,11 @@ int main(int argc, char** argv) {
     if (!a.page_to_check.empty()) return check_page(a.page_to_check);
     if (a.bin.empty()) {
         fprintf(stderr, "onnx2engine: expected MODEL.onnx MODEL.param MODEL.bin; see --help\n");
+        return 2;
+    }
+    if (ends_with(a.param, ".bin") && !ends_with(a.param, ".param.bin") && ends_with(a.bin, ".param")) {
+        fprintf(stderr, "onnx2engine: %s and %s are swapped: expected MODEL.onnx MODEL.param MODEL.bin\n",
+                a.param.c_str(), a.bin.c_str());
         return 2;
     }
     MessageLog log;

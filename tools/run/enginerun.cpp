@@ -18,6 +18,7 @@
 #include "onnx/load_onnx.h"
 #include "quoll/datareader.h"
 #include "quoll/net.h"
+#include "runtime/log_mute.h"
 
 using namespace quoll;
 
@@ -141,17 +142,44 @@ bool find_ports(const Net& net, const std::vector<std::string>& texts, std::vect
     return true;
 }
 
-void show_blob(const Net& net, const char* kind, int blob, bool is_input) {
+// The sizes of all blobs, as far as they follow from those of the inputs.
+std::vector<Shape> known_sizes(const Net& net) {
+    const LogMute mute;  // a rule that refuses says so when the net runs
+    std::vector<Shape> sizes(net.blobs().size());
+    for (size_t i = 0; i < sizes.size(); i++) sizes[i] = net.blobs()[i].shape.logical_shape();
+    for (int blob : net.input_indexes()) sizes[blob] = input_shape(net, blob);
+    for (bool more = true; more;) {  // layers stand in any order
+        more = false;
+        for (const Layer* layer : net.layers()) {
+            std::vector<Shape> bottoms, tops(layer->tops.size());
+            for (int blob : layer->bottoms) bottoms.push_back(sizes[blob]);
+            const auto unknown = [](const Shape& s) { return s.dims == 0; };
+            const auto missing = [&](int blob) { return sizes[blob].dims == 0; };
+            if (std::none_of(layer->tops.begin(), layer->tops.end(), missing) ||
+                std::any_of(bottoms.begin(), bottoms.end(), unknown) ||
+                layer->infer_shapes(bottoms, tops) != kOk || tops.size() != layer->tops.size())
+                continue;
+            for (size_t i = 0; i < tops.size(); i++) {
+                more |= sizes[layer->tops[i]].dims == 0 && tops[i].dims != 0;
+                sizes[layer->tops[i]] = tops[i];
+            }
+        }
+    }
+    return sizes;
+}
+
+void show_blob(const Net& net, const char* kind, int blob, const Shape& size) {
     const Layer* layer = net.layers()[net.blobs()[blob].producer];
-    const std::string axes = axes_text(is_input ? input_shape(net, blob) : net.blobs()[blob].shape);
+    const std::string axes = axes_text(size);
     printf("%s %s %s from %s %s\n", kind, blob_label(net, blob).c_str(),
            axes.empty() ? "(size not said)" : axes.c_str(), layer->type.c_str(),
            layer->name.c_str());
 }
 
 void show_io(const Net& net) {
-    for (int blob : net.input_indexes()) show_blob(net, "input ", blob, true);
-    for (int blob : net.output_indexes()) show_blob(net, "output", blob, false);
+    const std::vector<Shape> sizes = known_sizes(net);
+    for (int blob : net.input_indexes()) show_blob(net, "input ", blob, sizes[blob]);
+    for (int blob : net.output_indexes()) show_blob(net, "output", blob, sizes[blob]);
 }
 
 // Feeds the inputs and extracts the outputs of a fresh Extractor; the time in milliseconds.

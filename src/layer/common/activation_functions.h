@@ -91,8 +91,7 @@ struct Gelu {
     explicit QUOLL_FORMULA Gelu(const float*) {}
     template <class V>
     QUOLL_FORMULA V operator()(V x) const {
-        const V y = x * V::set(.5f) * (V::set(1.f) + erf(x * V::set(0x1.6a09e6p-1f)));
-        return select(x == V::set(-INFINITY), V::zero(), y);
+        return select(x == V::set(-INFINITY), V::zero(), x * normal_distribution(x));
     }
 };
 

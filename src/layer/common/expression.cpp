@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "quoll/expression.h"
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -355,6 +357,34 @@ int Expression::evaluate(const Layer& layer, const std::vector<Shape>& inputs,
         values->push_back(value.is_int ? (int)value.i : (int)value.f);
     }
     return kOk;
+}
+
+// ---------------------------------------------------------------- for applications
+
+namespace {
+struct Nowhere : Layer {
+    Nowhere() { type = "expression"; }
+};
+}  // namespace
+
+int count_expression_blobs(const std::string& expr) {
+    return catch_no_memory("count_expression_blobs", 0, [&] {
+        Expression parsed;
+        return parsed.parse(Nowhere(), "the text", expr) == kOk ? parsed.input_count() : 0;
+    });
+}
+
+int eval_list_expression(const std::string& expr, const std::vector<Mat>& blobs,
+                         std::vector<int>& outlist) {
+    return catch_no_memory("eval_list_expression", [&] {
+        const Nowhere layer;
+        Expression parsed;
+        QUOLL_RETURN_IF_ERROR(parsed.parse(layer, "the text", expr));
+        std::vector<Shape> shapes;
+        for (const Mat& m : blobs) shapes.push_back(m.logical_shape());
+        outlist.clear();
+        return parsed.evaluate(layer, shapes, &outlist);
+    });
 }
 
 }  // namespace quoll

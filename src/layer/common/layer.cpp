@@ -20,7 +20,14 @@ Layer::Layer()
       support_absent_inputs(false),
       support_fp16_storage(false),
       support_bf16_storage(false),
+      support_int8_storage(false),
+      support_any_packing(false),
+      support_vulkan(false),
+      support_vulkan_packing(false),
+      support_vulkan_any_packing(false),
+      support_tensor_storage(false),
       support_zero_size(false),
+      featmask(0),
       userdata(0),
       typeindex(-1) {}
 Layer::~Layer() {}
@@ -30,6 +37,7 @@ const char* LayerPlan::algorithm() const { return ""; }
 // Of net.h; here, where run-time type information is made for applications' classes.
 LayerObserver::~LayerObserver() {}
 void LayerObserver::planned(const Layer&, const LayerPlan*) {}
+void LayerObserver::left_to_host(const Layer&) {}
 void LayerObserver::runs_on(const Layer&, const char*) {}
 void LayerObserver::laid_out(const Layer&, const StepLayout*) {}
 void LayerObserver::unexpected(const Layer&, const char*) {}
@@ -118,6 +126,13 @@ int Layer::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_b
 }
 
 int Layer::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
+    if (!one_blob_only) {
+        std::vector<Mat> tops(1);
+        tops[0] = top_blob;
+        QUOLL_RETURN_IF_ERROR(forward(std::vector<Mat>(1, bottom_blob), tops, opt));
+        top_blob = tops.empty() ? Mat() : tops[0];
+        return tops.empty() ? fail("there is no output") : (int)kOk;
+    }
     if (!support_inplace) return fail("this layer has no forward function for one blob");
     QUOLL_RETURN_IF_ERROR(clone_blob(this, bottom_blob, &top_blob, opt));
     return forward_inplace(top_blob, opt);

@@ -226,7 +226,7 @@ int OnnxRecurrent::onnx_shape(const Layer& layer, const std::vector<Shape>& in,
                               std::vector<Shape>& out) const {
     Geometry g;
     QUOLL_RETURN_IF_ERROR(geometry(layer, in, &g));
-    const size_t outputs = std::max<size_t>(1, layer.tops.size());
+    const size_t outputs = output_count(layer, out);
     if (outputs > (has_cell_ ? 3u : 2u)) return layer.fail("%zu outputs are too many", outputs);
     if (dynamic_weight) {
         QUOLL_RETURN_IF_ERROR(check_dynamic(layer, in, g.input));

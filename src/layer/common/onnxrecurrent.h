@@ -75,6 +75,9 @@ public:
         float *hidden, *cell;
         const Function* f;
     };
+    // True for the activations that ONNX takes when none are given, without clip, peepholes and
+    // input_forget.
+    bool is_plain() const;
 
 protected:
     enum Product { kInput, kHidden, kLastGate, kNumProducts };
@@ -112,10 +115,6 @@ protected:
 
     const int gates_, functions_;
     const bool has_cell_;
-    // True for the activations that ONNX takes when none are given, without clip, peepholes and
-    // input_forget.
-    bool is_plain() const;
-
     Weights fixed_[2];  // of the directions, unless dynamic_weight
 
 private:

@@ -67,7 +67,7 @@ int Recurrent::check_weights(const Layer& layer) const {
 int Recurrent::recurrent_shape(const Layer& layer, const std::vector<Shape>& in,
                                std::vector<Shape>& out) const {
     const size_t states = has_cell_ ? 2 : 1;
-    const size_t outputs = std::max<size_t>(1, layer.tops.size());
+    const size_t outputs = output_count(layer, out);
     if ((in.size() != 1 && in.size() != 1 + states) || (outputs != 1 && outputs != 1 + states))
         return layer.fail("expected 1 or %zu inputs and outputs, got %zu and %zu", 1 + states,
                           in.size(), outputs);

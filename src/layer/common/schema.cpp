@@ -238,7 +238,7 @@ int weight_count(const Layer& layer, const char* name, const WeightSize& size, i
 
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
                 std::vector<Mat>& top_blobs, const Option& opt) {
-    std::vector<Shape> in = shapes_of(bottom_blobs), out;
+    std::vector<Shape> in = shapes_of(bottom_blobs), out(top_blobs.size());
     QUOLL_RETURN_IF_ERROR(layer.infer_shapes(in, out));
     top_blobs.resize(out.size());
     for (size_t i = 0; i < out.size(); i++) {

@@ -98,6 +98,11 @@ std::string params_to_text(Layer& layer);
 // The scalars of a weight; an error, with a message, when the size is none.
 int weight_count(const Layer& layer, const char* name, const WeightSize& size, int* count);
 
+// How many outputs a shape rule is asked for: those of the graph; of a layer in no Net, as many as
+// `out` has when it is called, at least 1.
+inline size_t output_count(const Layer& layer, const std::vector<Shape>& out) {
+    return !layer.tops.empty() ? layer.tops.size() : out.empty() ? 1 : out.size();
+}
 // Creates top_blobs[i] with infer_shapes' sizes (elempack 1). For reference forwards.
 int create_tops(const Layer& layer, const std::vector<Mat>& bottom_blobs,
                 std::vector<Mat>& top_blobs, const Option& opt);

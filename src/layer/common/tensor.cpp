@@ -46,6 +46,7 @@ int create_tensor(const Shape& shape, Mat* m, const Option& opt) {
 int create_tensors(const Layer& layer, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                    const Option& opt) {
     std::vector<Shape> in = shapes_of(bottoms), out;
+    out.resize(tops.size());
     QUOLL_RETURN_IF_ERROR(layer.infer_shapes(in, out));
     tops.resize(out.size());
     for (size_t i = 0; i < out.size(); i++)

@@ -45,6 +45,15 @@ inline bool keeps_shape(const Layer& layer) {
     return layer.typeindex >= 0 && layer.one_blob_only && layer.support_inplace;
 }
 
+// The options without what the layer is to do without.
+inline Option masked_options(const Layer& layer, const Option& opt) {
+    Option masked = opt;
+    if (layer.featmask & 1) masked.use_fp16_arithmetic = false;
+    if (layer.featmask & 64) masked.use_winograd_convolution = false;
+    if (layer.featmask & 128) masked.num_threads = 1;
+    return masked;
+}
+
 // Stands for class T: the library has no RTTI.
 template <class T>
 const void* class_id() {

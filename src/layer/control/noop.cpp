@@ -11,7 +11,7 @@ void Noop::params(Noop&, ParamVisitor&) {}
 void Noop::weights(Noop&, WeightVisitor&) {}
 
 int Noop::shape(const Noop& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
-    const size_t count = s.tops.empty() ? in.size() : s.tops.size();
+    const size_t count = s.tops.empty() && out.empty() ? in.size() : output_count(s, out);
     if (in.size() < count) return s.fail("%zu outputs of %zu inputs", count, in.size());
     out.assign(in.begin(), in.begin() + count);
     return kOk;
@@ -19,7 +19,9 @@ int Noop::shape(const Noop& s, const std::vector<Shape>& in, std::vector<Shape>&
 
 int Noop::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
                   const Option&) const {
-    const size_t count = tops.empty() ? bottoms.size() : tops.size();
+    const size_t count = !tops.empty()        ? tops.size()
+                         : top_blobs.empty() ? bottoms.size()
+                                             : top_blobs.size();
     if (bottoms.size() < count) return fail("%zu outputs of %zu inputs", count, bottoms.size());
     top_blobs.assign(bottoms.begin(), bottoms.begin() + count);
     return kOk;

@@ -12,7 +12,7 @@ void Split::weights(Split&, WeightVisitor&) {}
 
 int Split::shape(const Split& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
-    out.assign(s.tops.empty() ? 1 : s.tops.size(), in[0]);
+    out.assign(output_count(s, out), in[0]);
     return kOk;
 }
 

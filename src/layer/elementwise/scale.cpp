@@ -32,11 +32,12 @@ int Scale::load_param(const ParamDict& pd) {
 int Scale::shape(const Scale& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (!s.scale_is_input()) return channelwise_shape(s, in, out, s.scale_data_size);
     if (in.size() != 2) return s.fail("expected 2 inputs, got %zu", in.size());
+    const size_t outputs = output_count(s, out);
     QUOLL_RETURN_IF_ERROR(channelwise_shape(s, std::vector<Shape>(1, in[0]), out, 0));
     if ((int64_t)in[1].total() != in[0].size(0) || !accepts_float(s, in[1].dtype))
         return s.fail("input 1, the scale: expected %d values of f32, got %s of %s", in[0].size(0),
                       shape_text(in[1]).c_str(), dtype_name(in[1].dtype));
-    if (s.tops.size() > 1) out.push_back(in[1]);
+    if (outputs > 1) out.push_back(in[1]);
     return kOk;
 }
 

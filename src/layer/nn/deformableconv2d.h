@@ -22,8 +22,10 @@ public:
                 const Option& opt) const override;
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
-private:
+protected:
     int geometry(const std::vector<Shape>& in, ConvGeometry* g) const;
+
+private:
     // The values under the window of output (x, y): [num_input][kernel_h][kernel_w].
     void sample(const std::vector<Mat>& bottoms, const ConvGeometry& g, int x, int y,
                 float* values) const;

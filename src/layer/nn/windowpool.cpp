@@ -113,12 +113,13 @@ int WindowPool::shape(const WindowPool& s, const std::vector<Shape>& in, std::ve
     if (s.op_type == AVERAGE || s.op_type == LP)
         QUOLL_RETURN_IF_ERROR(expect_dtype(s, "input", in[0].dtype, DType::f32));
     QUOLL_RETURN_IF_ERROR(expect_number(s, in[0].dtype));
-    if (s.tops.size() > (s.op_type == MAX ? 2u : 1u))
-        return s.fail("expected 1 output, or 2 of max, got %zu", s.tops.size());
+    const size_t outputs = output_count(s, out);
+    if (outputs > (s.op_type == MAX ? 2u : 1u))
+        return s.fail("expected 1 output, or 2 of max, got %zu", outputs);
     WindowSizes windows;
     int size[3];
     QUOLL_RETURN_IF_ERROR(s.plan(in[0], &windows, size));
-    out.resize(std::max<size_t>(s.tops.size(), 1));
+    out.resize(outputs);
     QUOLL_RETURN_IF_ERROR(with_spatial_sizes(s, in[0], size, &out[0]));
     if (out.size() == 2) out[1] = out[0], out[1].dtype = DType::s32;
     return kOk;

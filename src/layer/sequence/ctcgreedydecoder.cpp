@@ -34,7 +34,7 @@ int CTCGreedyDecoder::shape(const CTCGreedyDecoder& s, const std::vector<Shape>&
                         (in[1].dtype != DType::s32 && in[1].dtype != DType::f32)))
         return s.fail("input 1: expected %d lengths of s32 or f32, got %s of %s", x.c,
                       shape_text(in[1]).c_str(), dtype_name(in[1].dtype));
-    const size_t outputs = std::max<size_t>(1, s.tops.size());
+    const size_t outputs = output_count(s, out);
     if (outputs > 2) return s.fail("expected 1 or 2 outputs, got %zu", outputs);
     out.assign(outputs, Shape(x.c, DType::s32));
     out[0] = x.dims == 2 ? Shape(x.h, DType::s32) : Shape(x.h, x.c, DType::s32);

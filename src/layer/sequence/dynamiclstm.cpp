@@ -88,7 +88,7 @@ int DynamicLSTM::check_indexes(const char* name, const Mat& indexes, int count, 
 
 int DynamicLSTM::shape(const DynamicLSTM& s, const std::vector<Shape>& in,
                        std::vector<Shape>& out) {
-    const size_t outputs = std::max<size_t>(1, s.tops.size());
+    const size_t outputs = output_count(s, out);
     if ((in.size() != 1 && in.size() != 3) || (outputs != 1 && outputs != 3))
         return s.fail("expected 1 or 3 inputs and outputs, got %zu and %zu", in.size(), outputs);
     const DType dtype = in[0].dtype;

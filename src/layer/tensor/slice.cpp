@@ -31,7 +31,7 @@ int Slice::shape(const Slice& s, const std::vector<Shape>& in, std::vector<Shape
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
     const bool by_index = !s.indices.empty();
     const int given = by_index ? s.indices.w : s.slices.w;
-    const int count = s.tops.empty() ? given : (int)s.tops.size();
+    const int count = s.tops.empty() && out.size() < 2 ? given : (int)output_count(s, out);
     if (count < 1 || (by_index ? given < count - 1 : given < count))
         return s.fail("%d %s are too few for %d outputs", given, by_index ? "indices" : "slices",
                       count);

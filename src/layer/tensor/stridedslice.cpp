@@ -144,12 +144,13 @@ int Unstack::shape(const Unstack& s, const std::vector<Shape>& in, std::vector<S
     int axis;
     QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
     std::vector<int> sizes = sizes_of(in[0]);
-    if ((size_t)sizes[axis] != s.tops.size())
-        return s.fail("%d parts for %zu outputs", sizes[axis], s.tops.size());
+    const size_t outputs = output_count(s, out);
+    if ((size_t)sizes[axis] != outputs)
+        return s.fail("%d parts for %zu outputs", sizes[axis], outputs);
     sizes.erase(sizes.begin() + axis);
     Shape part;
     QUOLL_RETURN_IF_ERROR(shape_of_sizes(s, sizes, in[0].dtype, &part));
-    out.assign(s.tops.size(), part);
+    out.assign(outputs, part);
     return kOk;
 }
 

@@ -237,8 +237,9 @@ int Unique::shape(const Unique& s, const std::vector<Shape>& in, std::vector<Sha
     QUOLL_RETURN_IF_ERROR(expect_number(s, in[0].dtype));
     int axis;
     if (s.axis != kAllAxes) QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
-    if (s.tops.size() > 4) return s.fail("expected at most 4 outputs, got %zu", s.tops.size());
-    out.assign(std::max<size_t>(s.tops.size(), 1), Shape());
+    const size_t outputs = output_count(s, out);
+    if (outputs > 4) return s.fail("expected at most 4 outputs, got %zu", outputs);
+    out.assign(outputs, Shape());
     return kOk;
 }
 

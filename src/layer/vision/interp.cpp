@@ -101,8 +101,7 @@ std::vector<Interp::Taps> Interp::taps(int size, int out_size, double step) cons
         const int left = (int)floorf(at);
         const float part = at - left;
         const int first = resize_type == kBicubic ? left - 1 : left;
-        const int count = resize_type == kBicubic ? 4 : 2;
-        for (int k = 0; k < count; k++) t.index[k] = std::min(std::max(first + k, 0), size - 1);
+        for (int k = 0; k < taps_of(); k++) t.index[k] = std::min(std::max(first + k, 0), size - 1);
         if (resize_type == kBicubic)
             cubic_factors(part, t.factor);
         else
@@ -121,18 +120,17 @@ std::vector<Interp::Taps> Interp::row_taps(int size, int out_size) const {
     return taps(size, out_size, scaled ? 1.f / height_scale : (double)size / out_size);
 }
 
-// src: h x w values. Rows first, then columns, as ncnn adds them up.
+// src: h x w values. Rows first, then columns, as ncnn adds them up. A factor of 0 makes NaN of
+// what is not finite, as in every other framework.
 static void resize_plane(const float* src, int w, float* dst, const std::vector<Interp::Taps>& xs,
-                         const std::vector<Interp::Taps>& ys) {
+                         int x_taps, const std::vector<Interp::Taps>& ys, int y_taps) {
     for (const Interp::Taps& y : ys) {
         for (const Interp::Taps& x : xs) {
             float sum = 0.f;
-            for (int i = 0; i < 4; i++) {
-                if (y.factor[i] == 0.f) continue;
+            for (int i = 0; i < y_taps; i++) {
                 const float* row = src + (size_t)y.index[i] * w;
                 float part = 0.f;
-                for (int k = 0; k < 4; k++)
-                    if (x.factor[k] != 0.f) part += row[x.index[k]] * x.factor[k];
+                for (int k = 0; k < x_taps; k++) part += row[x.index[k]] * x.factor[k];
                 sum += part * y.factor[i];
             }
             *dst++ = sum;
@@ -170,7 +168,8 @@ int Interp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     for (int q = 0; q < src.c; q++)
         for (int z = 0; z < src.d; z++)
             resize_plane((const float*)src.data + q * src.cstep + (size_t)z * src.w * src.h, src.w,
-                         (float*)dst.data + q * dst.cstep + (size_t)z * dst.w * dst.h, xs, ys);
+                         (float*)dst.data + q * dst.cstep + (size_t)z * dst.w * dst.h, xs,
+                         taps_of(), ys, src.dims == 2 ? 1 : taps_of());
     return kOk;
 }
 

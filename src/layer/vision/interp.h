@@ -24,12 +24,12 @@ public:
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
-    // The four source indexes (in bounds) and factors for one index of the output. Nearest and
-    // bilinear leave the last ones 0.
+    // The source indexes (in bounds) and factors for one index of the output, as many as taps_of().
     struct Taps {
         int index[4];
         float factor[4];
     };
+    int taps_of() const { return resize_type == kNearest ? 1 : resize_type == kBicubic ? 4 : 2; }
     // For each index of an output axis. `step`: input values for one of the output.
     std::vector<Taps> taps(int size, int out_size, double step) const;
 

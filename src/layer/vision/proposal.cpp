@@ -35,7 +35,7 @@ int Proposal::shape(const Proposal& s, const std::vector<Shape>& in, std::vector
                       shape_text(in[1]).c_str());
     if (in[2].dims < 1 || (int64_t)in[2].w * in[2].h < 3)
         return s.fail("image: expected height, width and scale, got %s", shape_text(in[2]).c_str());
-    out.assign(s.tops.size(), Shape());  // as many channels as there are boxes
+    out.assign(output_count(s, out), Shape());  // as many channels as there are boxes
     return kOk;
 }
 
@@ -99,9 +99,9 @@ static int boxes_to_blob(const std::vector<Detection>& boxes, int w, Mat* out, c
 
 int Proposal::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top_blobs,
                       const Option& opt) const {
-    std::vector<Shape> in = shapes_of(bottoms), out;
+    std::vector<Shape> in = shapes_of(bottoms), out(top_blobs.size());
     QUOLL_RETURN_IF_ERROR(shape(*this, in, out));
-    if (tops.size() > 2) return fail("expected 1 or 2 outputs, got %zu", tops.size());
+    if (out.size() > 2) return fail("expected 1 or 2 outputs, got %zu", out.size());
     const std::vector<Anchor> list = anchors();
     std::vector<Detection> boxes;
     for (int q = 0; q < kAnchors; q++)
@@ -111,7 +111,7 @@ int Proposal::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top_blo
     keep_first(&boxes, pre_nms_topN > 0 ? pre_nms_topN : -1);
     suppress_overlaps(&boxes, nms_thresh);
     keep_first(&boxes, after_nms_topN);
-    top_blobs.resize(tops.empty() ? 1 : tops.size());
+    top_blobs.resize(out.size());
     QUOLL_RETURN_IF_ERROR(boxes_to_blob(boxes, 4, &top_blobs[0], opt));
     return top_blobs.size() == 2 ? boxes_to_blob(boxes, 1, &top_blobs[1], opt) : (int)kOk;
 }

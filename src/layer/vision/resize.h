@@ -40,7 +40,6 @@ public:
     int inputs = 0;
     Mat axes, scales, sizes, roi;
 
-protected:
     // How one axis is resampled.
     struct AxisPlan {
         int in, out;
@@ -59,6 +58,7 @@ protected:
         std::vector<char> outside;  // output index has the extrapolation value
     };
     Lists lists(const std::vector<Mat>& bottoms) const;
+    // 0, or a negative code after a message.
     int plan(const Shape& in, const Lists& lists, std::vector<AxisPlan>* axes, Shape* out) const;
     int kernel_taps(const AxisPlan& axis) const;
     int make_taps(const AxisPlan& axis, Taps* taps) const;

@@ -47,6 +47,17 @@ inline void push_steps(const uint32_t steps[5], const MemoryAxes& like, Words* p
     for (int i = 0; i < 5; i++) push->push_back(steps[like.order[i]]);
 }
 
+// Steps of an input along the axes of the output, `first` being that of its outermost one; 0 where
+// its values are repeated.
+inline void spread_steps(const Value& in, int first, const Value& out, uint32_t steps[5]) {
+    const MemoryAxes own = memory_axes(in);
+    for (int i = 0; i < 5; i++) steps[i] = 0;
+    for (int axis = 0; axis < in.shape.dims; axis++)
+        if (in.shape.size(axis) > 1)
+            steps[axis_index(out.shape.dims, first + axis)] = own.step(in.shape.dims, axis);
+    if (in.shape.n > 1) steps[4] = own.steps[4];
+}
+
 }  // namespace quoll
 
 #endif

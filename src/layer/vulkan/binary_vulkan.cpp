@@ -55,16 +55,6 @@ void record_rows(Recorder& r, int operation, bool scalar, const Value& a, const 
                       count);
 }
 
-// Steps of an input along the axes of the output; 0 where its values are repeated.
-void spread_steps(const Value& in, int first, const Value& out, uint32_t steps[5]) {
-    const MemoryAxes own = memory_axes(in);
-    for (int i = 0; i < 5; i++) steps[i] = 0;
-    for (int axis = 0; axis < in.shape.dims; axis++)
-        if (in.shape.size(axis) > 1)
-            steps[axis_index(out.shape.dims, first + axis)] = own.step(in.shape.dims, axis);
-    if (in.shape.n > 1) steps[4] = own.steps[4];
-}
-
 // first: the axes of the output that axis 0 of each input stands on.
 void record_strided(Recorder& r, int operation, const Values& in, const int first[2],
                     const Value& out) {
@@ -141,9 +131,14 @@ int operation_of(const TensorBinary& layer) {
 // Axes stand on each other from the innermost on.
 class TensorBinaryVulkan : public VulkanLayer {
 public:
-    explicit TensorBinaryVulkan(int operation) : operation_(operation) {}
+    // integers: the form for them; null: none.
+    TensorBinaryVulkan(int operation, VulkanLayerPtr integers)
+        : operation_(operation), integers_(std::move(integers)) {}
 
-    bool supports(const Shapes& in, const Shapes&) const override { return in.size() == 2; }
+    bool takes_integers() const override { return integers_ != nullptr; }
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return is_integer(out[0].dtype) ? integers_->supports(in, out) : in.size() == 2;
+    }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
         for (size_t i = 0; i < in->size(); i++)
@@ -152,6 +147,7 @@ public:
         VulkanLayer::choose_layouts(in_shapes, out_shapes, in, out);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        if (is_integer(out[0].shape.dtype)) return integers_->record(r, in, out);
         if (same_rows(in[0], out[0]) && same_rows(in[1], out[0])) {
             record_rows(r, operation_, false, in[0], in[1], out[0], 1.f, 1.f);
             return kOk;
@@ -164,6 +160,7 @@ public:
 
 private:
     const int operation_;
+    const VulkanLayerPtr integers_;
 };
 
 class EltwiseVulkan : public VulkanLayer {
@@ -202,8 +199,11 @@ int make_binary_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPt
     const BinaryOp* binary = as<BinaryOp>(&layer);
     if (binary) made->reset(new BinaryVulkan(*binary));
     const TensorBinary* tensor = as<TensorBinary>(&layer);
-    if (tensor && operation_of(*tensor) >= 0)
-        made->reset(new TensorBinaryVulkan(operation_of(*tensor)));
+    if (tensor && operation_of(*tensor) >= 0) {
+        VulkanLayerPtr integers;
+        QUOLL_RETURN_IF_ERROR(make_logic_vulkan(layer, context, &integers));
+        made->reset(new TensorBinaryVulkan(operation_of(*tensor), std::move(integers)));
+    }
     const Eltwise* eltwise = as<Eltwise>(&layer);
     if (eltwise) made->reset(new EltwiseVulkan(*eltwise, context.storage));
     return kOk;

@@ -2,8 +2,12 @@
 
 #include <string.h>
 
+#include "gpu/command_list.h"
+#include "quoll/command.h"
+#include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
+#include "runtime/mat_runs.h"
 
 namespace quoll {
 
@@ -11,18 +15,6 @@ namespace {
 
 const int kMostReplays = 4;
 const size_t kFirstConstants = 4096;
-
-// Calls f(bytes in the Mat, bytes in the staging buffer, count) for each run of values.
-template <class F>
-void for_each_run(const Mat& m, const Shape& s, unsigned char* staged, F f) {
-    const size_t run = (size_t)s.w * s.h * s.d * m.elemsize;
-    for (int b = 0; b < s.n; b++) {
-        for (int q = 0; q < s.c; q++) {
-            f((unsigned char*)m.data + (b * m.nstep + q * m.cstep) * m.elemsize, staged, run);
-            staged += run;
-        }
-    }
-}
 
 }  // namespace
 
@@ -118,6 +110,81 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
     if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
     give_back(std::move(replay));
     return status;
+}
+
+// Between recording and running, a replay whose staging buffers are the device's own. Many may wait
+// for one submission, so that there is no bound on how many there are.
+struct VulkanRegion::Recorded {
+    std::shared_ptr<const VulkanRegion> region;
+    std::unique_ptr<Replay> replay;
+    ~Recorded() {
+        if (!replay) return;
+        std::lock_guard<std::mutex> lock(region->mutex_);
+        if (region->recorded_.size() < (size_t)kMostReplays)
+            region->recorded_.push_back(std::move(replay));
+    }
+};
+
+std::unique_ptr<Replay> VulkanRegion::take_recorded() const {
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+        if (!recorded_.empty()) {
+            std::unique_ptr<Replay> replay = std::move(recorded_.back());
+            recorded_.pop_back();
+            return replay;
+        }
+    }
+    return Replay::create(*device_, program_, false, MemoryUse::kDevice);
+}
+
+bool VulkanRegion::is_upload(const VkMat& m, size_t index) const {
+    if (m.empty() || m.logical_shape() != uploads_[index].shape) {
+        QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", index);
+        return false;
+    }
+    const bool here = m.allocator->vkdev && m.allocator->vkdev->gpu() == device_;
+    if (!here)
+        QUOLL_LOGE("Vulkan: upload %zu is not in the memory of %s, where the net runs", index,
+                   device_->info().device_name());
+    return here;
+}
+
+int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* downloads,
+                         VkCompute& commands, const Option& opt) const {
+    CommandList* list = commands.list();
+    if (!list || &list->device() != device_.get()) {
+        QUOLL_LOGE("Vulkan: the VkCompute is not of %s, where the net runs",
+                   device_->info().device_name());
+        return kError;
+    }
+    for (size_t i = 0; i < uploads_.size(); i++)
+        if (uploads.size() != uploads_.size() || !is_upload(uploads[i], i)) return kError;
+    const auto recorded = std::make_shared<Recorded>();
+    recorded->region = shared_from_this();
+    recorded->replay = take_recorded();
+    if (!recorded->replay) return kOutOfMemory;
+    list->keep(recorded);
+    std::vector<CommandList::Copy> in, out;
+    for (size_t i = 0; i < uploads.size(); i++) {
+        const VkBufferMemory& from = *uploads[i].data;
+        in.push_back({buffer_of(from), from.offset, recorded->replay->upload_buffer(),
+                      uploads_[i].offset, uploads[i].total() * uploads[i].elemsize});
+        list->keep(std::make_shared<VkMat>(uploads[i]));
+    }
+    VkAllocator* allocator = opt.blob_vkallocator;
+    if (!allocator) allocator = commands.vulkan_device()->acquire_blob_allocator();
+    downloads->clear();
+    for (const Staged& staged : downloads_) {
+        const VkMat made(staged.shape, allocator);
+        if (made.empty()) return kOutOfMemory;
+        out.push_back({recorded->replay->download_buffer(), staged.offset, buffer_of(*made.data),
+                       made.data->offset, made.total() * made.elemsize});
+        list->keep(std::make_shared<VkMat>(made));
+        downloads->push_back(made);
+    }
+    QUOLL_RETURN_IF_ERROR(list->copy(in));
+    QUOLL_RETURN_IF_ERROR(list->run_recorded(recorded->replay->commands()));
+    return list->copy(out);
 }
 
 int VulkanRegion::profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const {

@@ -10,15 +10,19 @@
 #include "gpu/replay.h"
 #include "gpu/weights.h"
 #include "quoll/backend.h"
+#include "quoll/vkmat.h"
 
 namespace quoll {
 
-class VulkanRegion : public CompiledRegion {
+class VulkanRegion : public CompiledRegion, public std::enable_shared_from_this<VulkanRegion> {
 public:
     VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<WeightStore> weights);
     ~VulkanRegion() override;
     int run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
             const Option& opt) const override;
+    bool records() const override { return true; }
+    int record(const std::vector<VkMat>& uploads, std::vector<VkMat>* downloads,
+               VkCompute& commands, const Option& opt) const override;
     size_t arena_bytes() const override { return program_.arena_bytes; }
 
     // To be filled by the compiler, then finished.
@@ -34,6 +38,9 @@ public:
 private:
     std::unique_ptr<Replay> take() const;
     void give_back(std::unique_ptr<Replay> replay) const;
+    struct Recorded;
+    std::unique_ptr<Replay> take_recorded() const;
+    bool is_upload(const VkMat& m, size_t index) const;
     int write_uploads(const std::vector<Mat>& uploads, unsigned char* to) const;
     int read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
                        const Option& opt) const;
@@ -54,6 +61,7 @@ private:
     mutable std::condition_variable returned_;
     mutable std::vector<std::unique_ptr<Replay>> idle_;
     mutable int count_ = 0;
+    mutable std::vector<std::unique_ptr<Replay>> recorded_;  // idle ones of record()
 };
 
 }  // namespace quoll

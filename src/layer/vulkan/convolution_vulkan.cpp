@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "layer/vulkan/conv_tiles.h"
 #include "layer/vulkan/vulkan_layer.h"
 #include "runtime/log_mute.h"
 
@@ -10,11 +11,12 @@ namespace quoll {
 
 namespace {
 
-// Of the tiles of conv_tiled.comp.
-const int kTilePixels = 32, kTileChannels = 32;
+// Of windows that conv_depthwise.comp unrolls.
+const int kLargestSquare = 7;
 
 enum class Form {
     kTiled,      // channels-last, groups of whole vec4s
+    kMatrix,     // the same on matrix units
     kDepthwise,  // channels-last
     kDirect,     // any layout
 };
@@ -26,6 +28,7 @@ struct ConvPush {
     int channels, steps;
     float pad_value;
     Activation f;
+    int splits = 1;
 
     Words words() const;
 };
@@ -47,26 +50,27 @@ Words ConvPush::words() const {
     const Words rest = {channels,     steps,      g.x.kernel, g.y.kernel,   g.z.kernel,
                         g.x.stride,   g.y.stride, g.z.stride, g.x.dilation, g.y.dilation,
                         g.z.dilation, g.x.before, g.y.before, g.z.before,   added[4],
-                        added[5],     pad_value,  f.a,        f.b};
+                        added[5],     pad_value,  f.a,        f.b,          splits};
     all.insert(all.end(), rest.begin(), rest.end());
     return all;
 }
 
 class ConvolutionVulkan : public VulkanLayer {
 public:
-    explicit ConvolutionVulkan(const Convolution& layer)
+    ConvolutionVulkan(const Convolution& layer, bool has_matrices)
         : layer_(layer), f_(layer.activation_type, layer.activation_params) {
         num_input_ = layer.weight_data_size / layer.maxk() / (layer.num_output / layer.group);
         const bool whole = num_input_ / layer.group % 4 == 0 && outputs() % 4 == 0;
         if (layer.axes >= 2 && layer.depthwise())
             form_ = Form::kDepthwise;
         else if (layer.axes >= 2 && (layer.group == 1 || whole))
-            form_ = Form::kTiled;
+            form_ = has_matrices ? Form::kMatrix : Form::kTiled;
     }
 
     int load(VulkanContext& context) {
         std::vector<float> values = values_of(layer_.weight_data);
         if (form_ == Form::kTiled) values = tiled_weights(values);
+        if (form_ == Form::kMatrix) values = matrix_weights(values);
         if (form_ == Form::kDepthwise) values = depthwise_weights(values);
         QUOLL_RETURN_IF_ERROR(context.weights.add(values, context.storage, &weight_));
         if (!layer_.bias_term) return kOk;
@@ -109,16 +113,17 @@ public:
         Words words = push.words();
         if (form_ == Form::kDepthwise) {
             words[3] = 1;
-            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words,
+            const bool square = !pointwise && push.g.x.kernel == push.g.y.kernel &&
+                                push.g.x.kernel <= kLargestSquare && push.g.z.in == 1 &&
+                                push.g.z.out == 1 && push.g.z.kernel == 1;
+            Words special = constants;
+            special.push_back(square ? push.g.x.kernel : 0);
+            r.dispatch_linear(Shader::conv_depthwise, special, bindings, words,
                               words[9].bits * ((uint32_t)layer_.num_output + 3) / 4);
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
-        const uint32_t pixels = words[9].bits;
-        r.dispatch(Shader::conv_tiled, constants, bindings, words,
-                   (pixels + kTilePixels - 1) / kTilePixels,
-                   (uint32_t)(outputs() + kTileChannels - 1) / kTileChannels,
-                   (uint32_t)layer_.group);
+        record_product(r, words, constants, bindings);
         return kOk;
     }
 
@@ -139,6 +144,41 @@ private:
         return true;
     }
 
+    void record_product(Recorder& r, Words words, Words constants,
+                        std::vector<Binding> bindings) const {
+        const bool matrix = form_ == Form::kMatrix;
+        const GpuFeatures& features = r.device().features();
+        const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
+        const ConvTiling tiling =
+            choose_tiling(features, matrix, {pixels, outputs(), steps * 4, layer_.group});
+        const ConvTile& t = tiling.tile;
+        const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
+        const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
+        words.back() = tiling.splits;
+        if (tiling.splits > 1) {
+            const uint32_t tiles = x * y * (uint32_t)layer_.group;
+            bindings.push_back(r.write_block(
+                r.make_block((size_t)tiles * tiling.splits * t.rows * t.columns * sizeof(float))));
+            bindings.push_back(r.counters(tiles));
+        } else {
+            bindings.insert(bindings.end(), {weight_, weight_});
+        }
+        if (matrix) {
+            // Groups of 8 channels wherever a group of inputs begins.
+            const bool wide =
+                words[3].bits % 2 == 0 && words[4].bits % 2 == 0 && words[5].bits % 2 == 0;
+            const MatrixUnits& units = features.matrix;
+            for (const Word& word :
+                 Words{wide, t.subgroups() * (int)units.subgroup, t.rows, t.columns, t.depth, t.m,
+                       t.n, t.k, t.buffers, units.m, units.n, units.k})
+                constants.push_back(word);
+        } else {
+            constants.push_back(t.m), constants.push_back(t.n);
+        }
+        r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
+                   y, (uint32_t)(layer_.group * tiling.splits));
+    }
+
     // [group][tap][input vec4][4][output vec4s]
     std::vector<float> tiled_weights(const std::vector<float>& from) const {
         const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
@@ -150,6 +190,19 @@ private:
                 for (int c = 0; c < inputs; c++)
                     for (int tap = 0; tap < taps; tap++)
                         to[(g * rows + tap * round4(inputs) + c) * width + o] = *w++;
+        return to;
+    }
+
+    // [output][tap, input vec4, 4]; a multiple of 64 for each output.
+    std::vector<float> matrix_weights(const std::vector<float>& from) const {
+        const int inputs = num_input_ / layer_.group, taps = layer_.maxk();
+        const size_t depth = ((size_t)taps * round4(inputs) + 63) / 64 * 64;
+        std::vector<float> to(depth * layer_.num_output, 0.f);
+        const float* w = from.data();
+        for (int o = 0; o < layer_.num_output; o++)
+            for (int c = 0; c < inputs; c++)
+                for (int tap = 0; tap < taps; tap++)
+                    to[o * depth + tap * round4(inputs) + c] = *w++;
         return to;
     }
 
@@ -208,7 +261,8 @@ int make_convolution_vulkan(const Layer& layer, VulkanContext& context, VulkanLa
     if (!convolution || convolution->dynamic_weight || convolution->int8_scale_term ||
         convolution->weight_data.dtype != DType::f32)
         return kOk;
-    std::unique_ptr<ConvolutionVulkan> form(new ConvolutionVulkan(*convolution));
+    std::unique_ptr<ConvolutionVulkan> form(
+        new ConvolutionVulkan(*convolution, context.has_matrices()));
     QUOLL_RETURN_IF_ERROR(form->load(context));
     *made = std::move(form);
     return kOk;

@@ -30,7 +30,7 @@ public:
 
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const uint32_t rows = (uint32_t)(in[0].shape.total() / (size_t)layer_.num_input());
-        r.dispatch(Shader::innerproduct, {f_.type, layer_.bias_term},
+        r.dispatch(Shader::innerproduct, {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0},
                    {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0])},
                    {layer_.num_input(), layer_.num_output, in[0].first, out[0].first, f_.a, f_.b},
                    ((uint32_t)layer_.num_output + 3) / 4, rows);

@@ -27,7 +27,7 @@ public:
         const MemoryAxes wanted = memory_axes(*out);
         for (int i = 0; i < 5; i++)
             if (wanted.sizes[i] > 1 && wanted.steps[i] != steps[i]) return false;
-        out->block = in[0].block, out->first = in[0].first;
+        out->block = in[0].block, out->constant = in[0].constant, out->first = in[0].first;
         return true;
     }
 

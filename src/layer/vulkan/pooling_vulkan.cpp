@@ -69,7 +69,7 @@ private:
         const uint32_t channels = (uint32_t)in.shape.c;
         r.dispatch(Shader::pool_global, {layer_.is_max()}, {r.read(in), r.write(out)},
                    {channels, plane(in.shape), in.pitch / 4, in.first / 4, out.first},
-                   (channels + 31) / 32, (uint32_t)in.shape.n);
+                   (channels + 7) / 8, (uint32_t)in.shape.n);
         return kOk;
     }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "quoll/status.h"
+
 namespace quoll {
 
 namespace {
@@ -26,9 +28,45 @@ size_t host_bytes(const Shape& shape, DType dtype) {
 Value Recorder::make(const Shape& shape, Layout layout) {
     Value value;
     value.shape = shape, value.layout = layout;
-    value.block = program_.add_block(stored_scalars(shape, layout) * storage_size(storage_));
+    const size_t size = is_integer(shape.dtype) ? 4 : storage_size(storage_);
+    value.block = program_.add_block(stored_scalars(shape, layout) * size);
     if (layout == Layout::kChannelsLast) value.pitch = round4(shape.c);
     return value;
+}
+
+int Recorder::keep_integers(const Mat& m, const Shape& shape, Value* value) {
+    std::vector<uint32_t> words;
+    for (int q = 0; q < m.c; q++) {
+        const unsigned char* from = (const unsigned char*)m.data + q * m.cstep * m.elemsize;
+        for (uint32_t i = 0; i < plane(shape); i++) {
+            const int number = m.dtype == DType::s32  ? ((const int32_t*)from)[i]
+                               : m.dtype == DType::s8 ? ((const int8_t*)from)[i]
+                                                      : from[i];
+            words.push_back((uint32_t)number);
+        }
+    }
+    value->shape = shape, value->constant = (int)kept_.size();
+    kept_.emplace_back();
+    return constants_.add_words(words, &kept_.back());
+}
+
+int Recorder::keep(const Mat& m, const Shape& shape, Layout layout, Value* value) {
+    if (is_integer(m.dtype)) return keep_integers(m, shape, value);
+    Mat wide = m;
+    if (m.dtype == DType::f16) cast_float16_to_float32(m, wide);
+    if (m.dtype == DType::bf16) cast_bfloat16_to_float32(m, wide);
+    if (wide.empty()) return kOutOfMemory;
+    value->shape = shape, value->layout = layout;
+    if (layout == Layout::kChannelsLast) value->pitch = round4(shape.c);
+    const Strides to = value->strides();
+    std::vector<float> values(stored_scalars(shape, layout), 0.f);
+    for (int q = 0; q < wide.c; q++) {
+        const float* from = (const float*)wide.data + q * wide.cstep;
+        for (uint32_t i = 0; i < plane(shape); i++) values[q * to.c + i * to.w] = from[i];
+    }
+    value->constant = (int)kept_.size();
+    kept_.emplace_back();
+    return constants_.add(values, storage_, &kept_.back());
 }
 
 Binding Recorder::bind_block(int block, bool written) const {
@@ -38,7 +76,15 @@ Binding Recorder::bind_block(int block, bool written) const {
     return binding;
 }
 
+Binding Recorder::counters(uint32_t count) {
+    Binding binding;
+    binding.where = Binding::kCounters, binding.bytes = count * sizeof(uint32_t);
+    binding.offset = program_.add_counters(binding.bytes, device_.alignment());
+    return binding;
+}
+
 Binding Recorder::bind(const Value& value, bool written) const {
+    if (value.constant >= 0) return kept_[value.constant];
     Binding binding = bind_block(value.block, written);
     if (value.layout == Layout::kChannelsLast && value.first < value.pitch) {
         binding.pitch = (int)value.pitch, binding.lane_first = (int)value.first;
@@ -50,7 +96,9 @@ Binding Recorder::bind(const Value& value, bool written) const {
 void Recorder::dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
                         const Words& push, uint32_t x, uint32_t y, uint32_t z) {
     Dispatch d;
-    d.key = {shader, storage_, (int)bindings.size(), bits_of(constants)};
+    // Shaders that know no floats have one form.
+    const Storage storage = shader_code(shader, storage_).words ? storage_ : Storage::f32;
+    d.key = {shader, storage, (int)bindings.size(), bits_of(constants)};
     d.bindings = bindings, d.push = bits_of(push), d.step = step_;
     d.groups[0] = x, d.groups[1] = y, d.groups[2] = z;
     program_.add(d);
@@ -69,6 +117,12 @@ size_t Recorder::upload(const Value& to, DType host) {
     Binding from;
     from.where = Binding::kUpload, from.bytes = bytes;
     from.offset = program_.add_upload(bytes, device_.alignment());
+    if (is_integer(host)) {
+        const uint32_t total = (uint32_t)to.shape.total();
+        dispatch_linear(Shader::upload_int, {(int)host}, {from, write(to)}, {total, to.first},
+                        total);
+        return from.offset;
+    }
     const Rows rows = rows_of(to);
     const uint32_t count = rows.count * rows.vectors();
     dispatch_linear(
@@ -83,6 +137,11 @@ size_t Recorder::download(const Value& from, DType host) {
     to.where = Binding::kDownload, to.bytes = bytes;
     to.offset = program_.add_download(bytes, device_.alignment());
     const uint32_t total = (uint32_t)from.shape.total();
+    if (is_integer(host)) {
+        dispatch_linear(Shader::download_int, {(int)host}, {read(from), to}, {total, from.first},
+                        (uint32_t)(bytes / 4));
+        return to.offset;
+    }
     dispatch_linear(Shader::download, {host_type(host), (int)from.layout}, {read(from), to},
                     {total, plane(from.shape), from.shape.c, from.pitch, from.first},
                     (uint32_t)(bytes / 4));

@@ -43,10 +43,15 @@ public:
     Binding write(const Value& value) const { return bind(value, true); }
     Binding read_block(int block) const { return bind_block(block, false); }
     Binding write_block(int block) const { return bind_block(block, true); }
+    // `count` numbers that are 0 before and after each dispatch that uses them.
+    Binding counters(uint32_t count);
     // Tables that follow from sizes, too long for push constants. Kept as long as the program.
     int constants(const std::vector<uint32_t>& words, Binding* binding) {
         return constants_.add_words(words, binding);
     }
+
+    // A value that is `m`, of any type.
+    int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
 
     // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
     void dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
@@ -63,6 +68,7 @@ public:
     size_t download(const Value& from, DType host);
 
 private:
+    int keep_integers(const Mat& m, const Shape& shape, Value* value);
     Binding bind(const Value& value, bool written) const;
     Binding bind_block(int block, bool written) const;
 
@@ -70,6 +76,7 @@ private:
     const Storage storage_;
     Program& program_;
     WeightStore& constants_;
+    std::vector<Binding> kept_;  // constants
     int step_ = -1;
 };
 

@@ -9,7 +9,7 @@ namespace {
 // Rules of operators do not see storage types.
 Shape device_shape(const RegionValue& value) {
     Shape shape = value.shape;
-    shape.dtype = DType::f32;
+    if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
     return shape;
 }
 
@@ -41,7 +41,11 @@ int RegionCompiler::compile() {
     choose_layouts();
     choose_places();
     for (size_t i = 0; i < region_.values.size(); i++) {
-        if (!region_.values[i].is_uploaded()) continue;
+        const RegionValue& value = region_.values[i];
+        if (value.constant)
+            QUOLL_RETURN_IF_ERROR(
+                recorder_.keep(*value.constant, device_shape(value), layouts_[i], &values_[i]));
+        if (!value.is_uploaded()) continue;
         make_output((int)i);
         uploads_.push_back(recorder_.upload(values_[i], region_.values[i].shape.dtype));
         download((int)i);
@@ -72,7 +76,7 @@ Layout RegionCompiler::upload_layout(int value) const {
 
 void RegionCompiler::choose_layouts() {
     for (size_t i = 0; i < region_.values.size(); i++)
-        if (region_.values[i].is_uploaded()) layouts_[i] = upload_layout((int)i);
+        if (region_.values[i].made < 0) layouts_[i] = upload_layout((int)i);
     for (size_t i = 0; i < region_.steps.size(); i++) {
         const RegionStep& step = region_.steps[i];
         Layouts in, out(step.outputs.size(), Layout::kPlanar);
@@ -104,7 +108,7 @@ bool RegionCompiler::can_be_placed(int value, uint32_t first, int into) const {
     const bool whole = first % 4 == 0 && region_.values[value].shape.c % 4 == 0;
     if (!whole || layouts_[value] != Layout::kChannelsLast || places_[value].value >= 0)
         return false;
-    if (value == into || region_.values[value].is_uploaded()) return false;
+    if (value == into || makers_[value] < 0) return false;
     // An operator whose outputs may be views does not make them where they are wanted.
     return !forms_[makers_[value]]->gives_views();
 }

@@ -1,3 +1,4 @@
+#include "layer/norm/logsoftmax.h"
 #include "layer/norm/softmax.h"
 
 #include <algorithm>
@@ -11,9 +12,13 @@ namespace {
 // Shorter lines, or more of them, are one invocation's each.
 const uint32_t kShortLine = 64, kManyLines = 65535;
 
+// Invocations for a line, unless each has its own. Devices run at least 128 in a group.
+const int kThreads = 64, kManyThreads = 128;
+const uint32_t kLongLine = 512;
+
 class SoftmaxVulkan : public VulkanLayer {
 public:
-    explicit SoftmaxVulkan(const Softmax& layer) : layer_(layer) {}
+    SoftmaxVulkan(const int& axis, bool log) : axis_(axis), log_(log) {}
 
     bool supports(const Shapes&, const Shapes&) const override { return true; }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
@@ -26,7 +31,7 @@ public:
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const int dims = in[0].shape.dims;
-        const int axis = axis_index(dims, layer_.axis < 0 ? layer_.axis + dims : layer_.axis);
+        const int axis = axis_index(dims, axis_ < 0 ? axis_ + dims : axis_);
         const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
         const uint32_t length = from.sizes[axis];
         Words sizes, steps, made;
@@ -43,21 +48,25 @@ public:
         const bool serial = length < kShortLine || lines > kManyLines;
         const std::vector<Binding> bindings = {r.read(in[0]), r.write(out[0])};
         if (serial)
-            r.dispatch_linear(Shader::softmax, {serial}, bindings, push, lines);
+            r.dispatch_linear(Shader::softmax, {serial, log_, kThreads}, bindings, push, lines);
         else
-            r.dispatch(Shader::softmax, {serial}, bindings, push, lines);
+            r.dispatch(Shader::softmax, {serial, log_, length < kLongLine ? kThreads : kManyThreads},
+                       bindings, push, lines);
         return kOk;
     }
 
 private:
-    const Softmax& layer_;
+    const int& axis_;  // of the layer
+    const bool log_;
 };
 
 }  // namespace
 
 int make_softmax_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     const Softmax* softmax = as<Softmax>(&layer);
-    if (softmax) made->reset(new SoftmaxVulkan(*softmax));
+    if (softmax) made->reset(new SoftmaxVulkan(softmax->axis, false));
+    const LogSoftmax* log = as<LogSoftmax>(&layer);
+    if (log) made->reset(new SoftmaxVulkan(log->axis, true));
     return kOk;
 }
 

@@ -25,7 +25,8 @@ struct Strides {
 struct Value {
     Shape shape;
     Layout layout = Layout::kPlanar;
-    int block = -1;      // of the program
+    int block = -1;      // of the program; -1: a constant
+    int constant = -1;   // of the Recorder
     uint32_t first = 0;  // scalars from the block's begin; a multiple of 4
     uint32_t pitch = 0;  // kChannelsLast; a multiple of 4
 
@@ -35,7 +36,11 @@ struct Value {
 inline uint32_t round4(uint32_t n) { return (n + 3) / 4 * 4; }
 // Values of a channel of one item.
 inline uint32_t plane(const Shape& s) { return (uint32_t)s.w * s.h * s.d; }
-inline bool can_be_channels_last(const Shape& s) { return s.dims >= 3; }
+// s32, s8 and u8: a word each, whatever floats are stored as, and planar.
+inline bool is_integer(DType dtype) {
+    return dtype == DType::s32 || dtype == DType::s8 || dtype == DType::u8;
+}
+inline bool can_be_channels_last(const Shape& s) { return s.dims >= 3 && !is_integer(s.dtype); }
 // Scalars that a value of its own block takes.
 size_t stored_scalars(const Shape& shape, Layout layout);
 

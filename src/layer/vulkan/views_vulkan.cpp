@@ -19,6 +19,7 @@ namespace {
 // The same values in another shape: planar, unless nothing changes.
 class ReshapedVulkan : public VulkanLayer {
 public:
+    bool takes_integers() const override { return true; }
     bool supports(const Shapes& in, const Shapes& out) const override {
         return in[0].total() == out[0].total() && in[0].n == out[0].n;
     }
@@ -35,6 +36,7 @@ public:
 // Output i is input i, or the only one, in any layout.
 class RenamedVulkan : public VulkanLayer {
 public:
+    bool takes_integers() const override { return true; }
     bool supports(const Shapes& in, const Shapes& out) const override {
         if (in.size() != 1 && in.size() < out.size()) return false;
         for (size_t i = 0; i < out.size(); i++)

@@ -20,13 +20,10 @@ const MakeForm kForms[] = {
 
 const size_t kFirstWeights = (size_t)1 << 20;
 
-bool is_float(DType dtype) {
-    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16;
-}
-
 // Rules of operators do not see storage types.
 Shapes as_f32(Shapes shapes) {
-    for (Shape& shape : shapes) shape.dtype = DType::f32;
+    for (Shape& shape : shapes)
+        if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
     return shapes;
 }
 
@@ -49,8 +46,8 @@ VulkanBackend::VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage)
 
 VulkanBackend::~VulkanBackend() {}
 
-int VulkanBackend::prepare(const Layer& layer, const Option&) {
-    VulkanContext context = {*device_, storage_, *weights_};
+int VulkanBackend::prepare(const Layer& layer, const Option& opt) {
+    VulkanContext context = {*device_, storage_, *weights_, opt.use_cooperative_matrix};
     VulkanLayerPtr made;
     for (const MakeForm make : kForms) {
         QUOLL_RETURN_IF_ERROR(make(layer, context, &made));
@@ -66,7 +63,7 @@ void VulkanBackend::release() {
 }
 
 bool VulkanBackend::fits(const Shape& s) const {
-    if (s.dims < 1 || s.total() == 0 || !is_float(s.dtype)) return false;
+    if (s.dims < 1 || s.total() == 0) return false;
     const size_t last = can_be_channels_last(s) ? stored_scalars(s, Layout::kChannelsLast) : 0;
     const size_t most = std::max(last, stored_scalars(s, Layout::kPlanar));
     // f32, as the staging buffers may be.
@@ -77,27 +74,27 @@ bool VulkanBackend::supports(const Layer& layer, const std::vector<Shape>& input
                              const std::vector<Shape>& outputs) const {
     const auto found = layers_.find(&layer);
     if (found == layers_.end() || inputs.empty() || outputs.empty()) return false;
-    for (const Shape& shape : inputs)
-        if (!fits(shape)) return false;
-    for (const Shape& shape : outputs)
-        if (!fits(shape)) return false;
+    const bool integers = found->second->takes_integers();
+    for (const std::vector<Shape>* shapes : {&inputs, &outputs})
+        for (const Shape& shape : *shapes)
+            if (!fits(shape) || (is_integer(shape.dtype) && !integers)) return false;
     return found->second->supports(as_f32(inputs), as_f32(outputs));
 }
 
 // Copies cost as much as going through the bytes on the host, and a submission some 10 us: what
-// multiplies gains, and so do chains that touch several times as much as they copy.
+// multiplies or touches several times as many values as it copies gains.
 bool VulkanBackend::is_profitable(const Region& region) const {
-    double copied = 0, touched = 0;
+    double copied = 0, worked = 0;
     for (const RegionValue& value : region.values)
         if (value.is_uploaded() || value.is_downloaded) copied += (double)value.shape.total();
     for (const RegionStep& step : region.steps) {
         const std::vector<Shape> in = region.shapes(step.inputs);
         const std::vector<Shape> out = region.shapes(step.outputs);
-        if (step.layer->macs(in, out) > 0) return true;
+        worked += (double)std::max<int64_t>(step.layer->macs(in, out), 0);
         for (const Shape& shape : out)
-            if (!has_trait(*step.layer, kSharesMemory)) touched += (double)shape.total();
+            if (!has_trait(*step.layer, kSharesMemory)) worked += (double)shape.total();
     }
-    return touched > 4 * copied;
+    return worked > 4 * copied;
 }
 
 std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,

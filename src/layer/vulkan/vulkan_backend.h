@@ -22,6 +22,7 @@ public:
     void release() override;
     bool supports(const Layer& layer, const std::vector<Shape>& inputs,
                   const std::vector<Shape>& outputs) const override;
+    bool keeps_constants() const override { return true; }
     bool is_profitable(const Region& region) const override;
     std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                   const Option& opt) const override;

@@ -19,8 +19,10 @@ typedef std::vector<Layout> Layouts;
 class VulkanLayer {
 public:
     virtual ~VulkanLayer();
-    // Blobs have 1 to 4 axes of one size or more, and are floats.
+    // Blobs have 1 to 4 axes of one size or more, and are floats (f32), or, where takes_integers()
+    // says so, s32, s8 and u8.
     virtual bool supports(const Shapes& in, const Shapes& out) const = 0;
+    virtual bool takes_integers() const { return false; }
     // `in`: the layouts that the inputs have; to be changed to those that record() takes. `out`:
     // one for each output, planar; to be changed to those that it makes. By default planar alone.
     virtual void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
@@ -44,6 +46,11 @@ struct VulkanContext {
     const GpuDevice& device;
     Storage storage;  // of blobs, and of weights that are multiplied
     WeightStore& weights;
+    bool use_cooperative_matrix;
+    // Whether products may be made on matrix units.
+    bool has_matrices() const {
+        return use_cooperative_matrix && storage == Storage::f16 && device.features().matrix.m;
+    }
 };
 
 // Each row of layers.inc has such a function: it leaves *made null for a layer of another operator,

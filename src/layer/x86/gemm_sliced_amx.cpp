@@ -226,7 +226,7 @@ void sliced_input(const SlicedInput& t) {
 }
 
 // Pixels of a row as kSlicedWindowPixel bytes each, of each term a line `term` bytes apart.
-void digit_line(const SlicedWindows& t, const float* row, ptrdiff_t first, ptrdiff_t count,
+void slice_line(const SlicedWindows& t, const float* row, ptrdiff_t first, ptrdiff_t count,
                 uint8_t* to, ptrdiff_t term) {
     const __m512 inverse = _mm512_set1_ps(1.f / t.scale);
     const __m512 least = _mm512_set1_ps(t.least), most = _mm512_set1_ps(t.most);
@@ -268,7 +268,7 @@ void sliced_windows(const SlicedWindows& t) {
             uint8_t* const to = lines + r * row_bytes;
             memset(to, 0, row_bytes);
             if (t.rows[r] && run.left < run.right)
-                digit_line(t, t.rows[r], run.first + run.left, run.right - run.left,
+                slice_line(t, t.rows[r], run.first + run.left, run.right - run.left,
                            to + run.left * kSlicedWindowPixel, line);
         }
         int8_t* to = t.dst + done * kSlicedTerms * kSlicedK;

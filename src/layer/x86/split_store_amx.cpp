@@ -114,29 +114,29 @@ void finish_rows(const SplitStore& t, float* sums, int rows) {
     const __m512 low = _mm512_set1_ps(t.low), high = _mm512_set1_ps(t.high);
     const ptrdiff_t c_group = t.c_group, r_group = t.r_group;
     const Value* residual = (const Value*)t.residual;
-    const int32_t* places = t.rows;
+    const int32_t* offsets = t.rows;
     Value* c = (Value*)t.c;
     const __m512 bias[] = {
         t.bias ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps(),
         t.bias && vectors > 1 ? _mm512_loadu_ps(t.bias + 16) : _mm512_setzero_ps()};
-    const auto finish = [&](ptrdiff_t place, int v) __attribute__((always_inline)) {
+    const auto finish = [&](ptrdiff_t offset, int v) __attribute__((always_inline)) {
         const int count = columns - v * 16;
         __m512 x = _mm512_add_ps(_mm512_load_ps(sums + v * 16), bias[v]);
         if (residual)
             x = _mm512_add_ps(
-                x, Groups<group>::load(residual + place + v * groups * r_group, r_group, count));
+                x, Groups<group>::load(residual + offset + v * groups * r_group, r_group, count));
         // A NaN is the second operand of both, which is what they then return.
         x = _mm512_min_ps(high, _mm512_max_ps(low, x));
         if constexpr (to_sums)
             _mm512_store_ps(sums + v * 16, x);
         else
-            Groups<group>::store(c + place + v * groups * c_group, c_group, count, x);
+            Groups<group>::store(c + offset + v * groups * c_group, c_group, count, x);
     };
     for (int m = 0; m < rows; m++, sums += vectors * 16) {
-        const ptrdiff_t place = places[m];
-        if (place < 0) continue;
-        finish(place, 0);
-        if (vectors > 1) finish(place, 1);
+        const ptrdiff_t offset = offsets[m];
+        if (offset < 0) continue;
+        finish(offset, 0);
+        if (vectors > 1) finish(offset, 1);
     }
 }
 

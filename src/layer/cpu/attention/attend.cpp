@@ -171,20 +171,16 @@ const char* AttentionPlan::algorithm() const {
 }
 
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan* plan, const Option& opt) {
+                const AttentionPlan& plan, const Option& opt) {
     const AttentionHead& h0 = heads[0];
     const int count = (int)heads.size(), groups = count / per_group;
-    if (!plan)
-        return attend_fast(
-            kernels, heads, per_group,
-            std::make_unique<AttentionPlan>(kernels, h0, count, per_group, opt).get(), opt);
-    const int block = plan->block;
+    const int block = plan.block;
     const double work = (double)count * h0.src * h0.dst * (h0.size + h0.out_size);
     const Work partitions(count, h0.src, block);
     const int threads = threads_for(opt, work), workers = std::min(threads, partitions.count);
-    if (!plan->blocks) return attend_queries(kernels, heads, threads, opt);
+    if (!plan.blocks) return attend_queries(kernels, heads, threads, opt);
 
-    const BlockPlan &whole = plan->blocks->whole, &last = plan->blocks->last;
+    const BlockPlan &whole = plan.blocks->whole, &last = plan.blocks->last;
     const int rows = (int)whole.scores_of.m;
     Allocator* const allocator = opt.workspace_allocator;
     Mat scores(h0.dst, rows, workers, (size_t)4u, allocator), keys, values, workspaces;

@@ -27,9 +27,9 @@ struct AttentionPlan : public LayerPlan {
 
 // Heads of equal sizes; `per_group` neighbours share keys and values. Values of a query and of an
 // output row follow each other (column 1); keys and values may lie either way (row or column 1).
-// plan: for these sizes and options, or null.
+// plan: for these sizes and options.
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan* plan, const Option& opt);
+                const AttentionPlan& plan, const Option& opt);
 
 }  // namespace quoll
 

@@ -20,10 +20,10 @@ public:
                 const Option& opt) const override;
 
 private:
-    // Of the projections.
     struct Plan : public LayerPlan {
         const char* algorithm() const override { return q.algorithm; }
-        MatrixPlan q, k, v, out;
+        MatrixPlan q, k, v, out;  // of the projections
+        std::unique_ptr<const AttentionPlan> heads;
     };
     // A projection of rows and where it goes: y(i, j) at y[i * y_row + j * y_column]; one of the
     // steps is 1.
@@ -90,6 +90,11 @@ int MultiHeadAttentionCpu::make_plan(const std::vector<Shape>& bottoms, const Op
     };
     QUOLL_RETURN_IF_ERROR(make(queries(s.src), &plan->q));
     QUOLL_RETURN_IF_ERROR(make(outputs(s.src), &plan->out));
+    AttentionHead head = {};
+    head.src = s.src, head.dst = s.dst;
+    head.size = head.out_size = embed_dim / num_heads;
+    head.q.row = head.out_row = embed_dim;
+    plan->heads = std::make_unique<AttentionPlan>(*kernels_, head, num_heads, 1, opt);
     if (s.from_cache) return kOk;
     QUOLL_RETURN_IF_ERROR(make(columns(k, k_, rows_of(s.at.k), s.dst), &plan->k));
     return make(columns(v, v_, rows_of(s.at.v), s.dst), &plan->v);
@@ -160,7 +165,7 @@ int MultiHeadAttentionCpu::run(const Plan& plan, const std::vector<Mat>& bottoms
         heads.push_back(head_of(call, projected, joined, i));
         heads.back().scale = scale;  // the reference has it in the queries
     }
-    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, nullptr, opt));
+    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, *plan.heads, opt));
     return project(plan.out, outputs(call.src), joined, opt, tops[0]);
 }
 

@@ -1,3 +1,4 @@
+#include "layer/common/scratch.h"
 #include "layer/cpu/attention/attend.h"
 #include "layer/sequence/sdpa.h"
 
@@ -28,16 +29,18 @@ public:
     }
     int forward_planned(const LayerPlan& plan, std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                         bool, const Option& opt) const override {
-        return run(static_cast<const AttentionPlan*>(&plan), bottoms, tops, opt);
+        return run(static_cast<const AttentionPlan&>(plan), bottoms, tops, opt);
     }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override {
-        return int8_scale_term ? SDPA::forward(bottoms, tops, opt)
-                               : run(nullptr, bottoms, tops, opt);
+        if (int8_scale_term) return SDPA::forward(bottoms, tops, opt);
+        std::shared_ptr<const LayerPlan> made;
+        QUOLL_RETURN_IF_ERROR(plan(*ShapeList(bottoms), opt, &made));
+        return run(static_cast<const AttentionPlan&>(*made), bottoms, tops, opt);
     }
 
 private:
-    int run(const AttentionPlan* plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+    int run(const AttentionPlan& plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
             const Option& opt) const {
         Call call;
         QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &call));

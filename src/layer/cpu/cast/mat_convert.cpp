@@ -3,8 +3,11 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <memory>
+
 #include "layer/cpu/cast/storage.h"
 #include "quoll/log.h"
+#include "quoll/layer.h"
 #include "quoll/mat.h"
 #include "runtime/scalar.h"
 #include "runtime/thread_pool.h"
@@ -392,6 +395,29 @@ void dequantize_from_int32(const Mat& src, Mat& dst, const Mat& scale_data, cons
     if (!create_as(in, dst, DType::f32, kName, opt)) return;
     scale_cast<int, float>(in, dst, scale_data, bias, opt,
                            [](int v, float s, float o) { return (float)v * s + o; });
+}
+
+void requantize_from_int32_to_int8(const Mat& src, Mat& dst, const Mat& scale_in_data,
+                                   const Mat& scale_out_data, const Mat& bias_data,
+                                   int activation_type, const Mat& activation_params,
+                                   const Option& opt) {
+    const Mat in = src;  // dst may be src
+    dst.release();
+    const std::unique_ptr<Layer> layer(create_layer("Requantize"));
+    if (!layer) {
+        QUOLL_LOGE("[requantize_from_int32_to_int8] this build lacks the operator Requantize");
+        return;
+    }
+    ParamDict pd;
+    pd.set(0, scale_in_data.w);
+    pd.set(1, scale_out_data.w);
+    pd.set(2, bias_data.w);
+    pd.set(3, activation_type);
+    if (!activation_params.empty()) pd.set(4, activation_params);
+    const Mat weights[] = {scale_in_data, scale_out_data, bias_data};
+    if (layer->load_param(pd) == kOk && layer->load_model(ModelBinFromMatArray(weights)) == kOk &&
+        layer->create_pipeline(opt) == kOk && layer->forward(in, dst, opt) != kOk)
+        dst.release();
 }
 
 }  // namespace quoll

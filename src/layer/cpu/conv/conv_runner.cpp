@@ -62,7 +62,7 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.y.dilation = s.dilation_h;
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
-    return opt.use_winograd_convolution && group_ == 1 && s.axes == 2 &&
+    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 && s.axes == 2 &&
            WinogradPlan::is_supported(*kernels_, shape);
 }
 
@@ -112,7 +112,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         algorithm_ = ConvAlgorithm::kDirect;
     } else if (hinted && layer.bottom_shapes[0].dims == 3) {
         ConvGeometry g;
-        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, layer.bottom_shapes, &g));
+        QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g));
         shape = shape_of(g);
         algorithm_ = choose(shape);
     }
@@ -143,7 +143,8 @@ int ConvRunner::pack_winograd(Mat* weights) const {
     Mat scratch;
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, *weights, scratch);
+    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, kWinogradIn, *weights,
+                       scratch);
     return kOk;
 }
 
@@ -153,7 +154,7 @@ int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Ma
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
     const size_t floats =
         algorithm == ConvAlgorithm::kWinograd
-            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_)
+            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_, kWinogradIn)
         : algorithm == ConvAlgorithm::kSplit ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
         : algorithm == ConvAlgorithm::kSliced
             ? SlicedPlan::packed_size(tiles)
@@ -511,7 +512,7 @@ Mat workspace_of(const Plan& plan, const Option& opt) {
 
 int ConvRunner::run_winograd(const ConvRunPlan& run, const Call& call, const Blobs& b,
                              const Option& opt) const {
-    const WinogradPlan plan(*kernels_, call.shape, call.threads);
+    const WinogradPlan plan(*kernels_, call.shape, kWinogradIn, call.threads);
     Mat workspace = workspace_of(plan, opt);
     if (workspace.empty()) return kOutOfMemory;
     plan.run((const float*)b.in, run.weights, bias_, zeros_, (float*)b.out, (const float*)b.added,

@@ -89,6 +89,8 @@ struct GemmKernels {
     int max_rows;  // tiles with 1 to max_rows rows exist
     int step;      // columns: widths of panels are multiples of it
     int values;    // of B in the room of a float: 1, or 2 half floats
+    bool blocks;   // tiles like A best in blocks of `lanes` values of k, those of neighbouring rows
+                   // side by side
     // [width / step - 1][rows - 1]; null beyond the full width and max_rows
     GemmTileKernel tile[kGemmMaxWidths][kGemmMaxRows];
 #define QUOLL_GEMM_PACK(name) GemmPackPanel name;

@@ -1,5 +1,6 @@
 #include "layer/cpu/gemm/gemm_run.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
@@ -224,30 +225,44 @@ void start_from_residual(const GemmProblem& g, const GemmRows& rows, const Panel
     }
 }
 
-// Applies the activation where C's vectors are whole.
+// Applies the activation where C's vectors are whole, to as long runs as there are.
 void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& panel, float* c) {
     const size_t lanes = g.kernels->gemm->lanes, vectors = panel.width / lanes;
-    // Rows of one vector that follow each other are one array.
-    const bool dense = rows.c_row == (ptrdiff_t)lanes;
-    const size_t count = dense ? rows.rows * lanes : lanes;
-    for (size_t v = 0; v < vectors; v++)
+    // Vectors that follow each other in a row, or rows of one vector, are one array.
+    const bool whole_rows = panel.c_vector == (ptrdiff_t)lanes;
+    const bool dense = !whole_rows && rows.c_row == (ptrdiff_t)lanes;
+    const size_t count = whole_rows ? panel.width : dense ? rows.rows * lanes : lanes;
+    for (size_t v = 0; v < (whole_rows ? 1 : vectors); v++)
         for (int m = 0; m < (dense ? 1 : rows.rows); m++)
             g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
 
-// How many of rows[0 .. count) are alike and equally far apart.
-size_t count_alike(const GemmRows* rows, size_t count) {
-    if (count < 2) return count;
-    const ptrdiff_t a = rows[1].a - rows[0].a, c = rows[1].c - rows[0].c;
-    size_t n = 1;
-    for (; n < count; n++) {
-        const GemmRows &x = rows[n - 1], &y = rows[n];
-        if (y.a - x.a != a || y.c - x.c != c || y.rows != x.rows || y.table != x.table ||
-            y.a_row != x.a_row || y.c_row != x.c_row)
-            break;
+// Of some rows, how many from each on are alike and equally far apart: looked for once, not with
+// every panel.
+class AlikeRows {
+public:
+    AlikeRows(const GemmRows* rows, size_t count) : known_(count <= kMost ? count : 0) {
+        for (size_t i = known_; i-- > 0;) {
+            const bool two = i + 1 < known_ && alike(rows[i], rows[i + 1]);
+            const bool more = two && i + 2 < known_ && alike(rows[i + 1], rows[i + 2]) &&
+                              rows[i + 1].a - rows[i].a == rows[i + 2].a - rows[i + 1].a &&
+                              rows[i + 1].c - rows[i].c == rows[i + 2].c - rows[i + 1].c;
+            run_[i] = (uint16_t)(more ? run_[i + 1] + 1 : two ? 2 : 1);
+        }
     }
-    return n;
-}
+    // Of rows from `i` on, at most `most`.
+    size_t count(size_t i, size_t most) const {
+        return i < known_ ? std::min<size_t>(run_[i], most) : 1;
+    }
+
+private:
+    static bool alike(const GemmRows& x, const GemmRows& y) {
+        return y.rows == x.rows && y.table == x.table && y.a_row == x.a_row && y.c_row == x.c_row;
+    }
+    enum { kMost = 1024 };
+    size_t known_;
+    uint16_t run_[kMost];
+};
 
 // A panel by `count` tiles that are alike.
 void run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count, const Panel& panel,
@@ -370,6 +385,7 @@ Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_
 
 // Rows [row0, row1) by panels [panel0, panel1).
 void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, size_t panel1) {
+    const AlikeRows alike(g.rows + row0, row1 - row0);
     for (size_t s = 0; s < g.num_sections; s++) {
         for (size_t p = panel0; p < panel1; p++) {
             const Panel panel = make_panel(g, p);
@@ -384,7 +400,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
                 // Tiles that fetch are not among such as do not.
                 const size_t end = std::min(
                     row1, fetch.rows && r < row0 + kFetchTiles ? row0 + kFetchTiles : row1);
-                if (!g.residual || s > 0) count = count_alike(g.rows + r, end - r);
+                if (!g.residual || s > 0) count = alike.count(r - row0, end - r);
                 run_direct(g, g.rows + r, count, panel, s, fetch.part(g, r - row0));
             }
         }
@@ -603,16 +619,48 @@ void multiply_blocks(const GemmMatrix& g, int threads) {
     gemm_matrix(rest, threads);
 }
 
+// All rows of A, some at a time: lists of fixed size, so that nothing is allocated.
+void run_rows(const GemmMatrix& g, GemmProblem* problem, int threads) {
+    enum { kMaxRows = 128 };
+    GemmRows rows[kMaxRows];
+    const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
+    problem->rows = rows;
+    problem->chunk = gemm_chunk(*g.kernels->gemm, g.k, problem->num_sections > 1 ? g.n : 0);
+    for (size_t first = 0; first < partitions; first += kMaxRows) {
+        problem->num_rows = std::min<size_t>(kMaxRows, partitions - first);
+        for (size_t i = 0; i < problem->num_rows; i++)
+            rows[i] = matrix_rows(g, partitions, first + i);
+        gemm_run(*problem, threads);
+    }
+}
+
+void multiply_channel_blocks(const GemmMatrix& g, int threads) {
+    const size_t lanes = g.kernels->gemm->lanes, count = g.k / lanes;
+    enum { kMaxSections = kGemmMaxBlocks * 16 / kGemmSectionK };
+    const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
+    const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
+    GemmBlock blocks[kGemmMaxBlocks];
+    GemmSection sections[kMaxSections];
+    for (size_t i = 0; i < count; i++) blocks[i] = {(ptrdiff_t)i * g.a_block, i * lanes};
+    for (size_t s = 0; s < num_sections; s++)
+        sections[s] = {blocks + partition_begin(count, num_sections, s),
+                       partition_length(count, num_sections, s), lanes};
+    GemmProblem problem = matrix_problem(g);
+    problem.sections = sections;
+    problem.num_sections = num_sections;
+    run_rows(g, &problem, threads);
+}
+
 }  // namespace
 
 void gemm_matrix(const GemmMatrix& g, int threads) {
+    if (g.a_block) return multiply_channel_blocks(g, threads);
     if (g.m == 0 || g.n == 0) return;
     if (g.m == 1 && g.kernels->gemm->row_times_panels &&
         (g.c_pack >= g.n || g.c_block == (ptrdiff_t)g.c_pack))
         return row_times_matrix(g, threads);
     if (takes_blocks(g, threads)) return multiply_blocks(g, threads);
-    // Lists of fixed size, so that nothing is allocated.
-    enum { kMaxSections = 64, kMaxRows = 128 };
+    enum { kMaxSections = 64 };
     const size_t wanted = (g.k + kGemmSectionK - 1) / kGemmSectionK;
     const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
     GemmBlock blocks[kMaxSections];
@@ -622,19 +670,10 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
         blocks[s] = {(ptrdiff_t)k0 * g.a_k, k0};
         sections[s] = {&blocks[s], g.k ? 1u : 0u, partition_length(g.k, num_sections, s)};
     }
-    GemmRows rows[kMaxRows];
-    const size_t partitions = (g.m + g.kernels->gemm->max_rows - 1) / g.kernels->gemm->max_rows;
     GemmProblem problem = matrix_problem(g);
     problem.sections = sections;
     problem.num_sections = num_sections;
-    problem.rows = rows;
-    problem.chunk = gemm_chunk(*g.kernels->gemm, g.k, num_sections > 1 ? g.n : 0);
-    for (size_t first = 0; first < partitions; first += kMaxRows) {
-        problem.num_rows = std::min<size_t>(kMaxRows, partitions - first);
-        for (size_t i = 0; i < problem.num_rows; i++)
-            rows[i] = matrix_rows(g, partitions, first + i);
-        gemm_run(problem, threads);
-    }
+    run_rows(g, &problem, threads);
 }
 
 }  // namespace quoll

@@ -112,7 +112,11 @@ struct GemmMatrix {
     ptrdiff_t c_block;
     FusedActivation activation;
     const float* next_b;  // as of GemmProblem
+    // Not 0: A lies in blocks of `lanes` values of k, so far apart; k is a multiple of lanes, at
+    // most kGemmMaxBlocks times.
+    ptrdiff_t a_block;
 };
+enum { kGemmMaxBlocks = 512 };
 void gemm_matrix(const GemmMatrix& matrix, int threads);
 
 // The length of partition i when `length` is cut into `partitions` nearly equal ones, and where it

@@ -118,13 +118,24 @@ void softmax_row(float* data, size_t n) {
     norm_reduce<Max>(data, n, 1, nullptr, &peak);
     const V top = V::set(peak);
     V sum = V::zero();
-    for (size_t i = 0; i < n; i += s::kLanes) {
-        s::exp(V::load_n(data + i, n - i) - top).store_n(data + i, n - i);
-        sum = sum + V::load_n(data + i, n - i);
+    size_t i = 0;
+    for (; i + s::kLanes <= n; i += s::kLanes) {
+        const V x = s::exp(V::load(data + i) - top);
+        x.store(data + i);
+        sum = sum + x;
+    }
+    if (i < n) {
+        const size_t left = n - i;
+        // Not read back: a load would have to wait for the end of such a store.
+        const V x = s::exp(V::load_n(data + i, left) - top);
+        x.store_n(data + i, left);
+        static const float kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+        static_assert(s::kLanes <= 16, "more ones");
+        sum = sum + select(V::load_n(kOnes, left) > V::zero(), x, V::zero());
     }
     const V factor = V::set(1.f / reduce_add(sum));
-    for (size_t i = 0; i < n; i += s::kLanes)
-        (V::load_n(data + i, n - i) * factor).store_n(data + i, n - i);
+    for (i = 0; i + s::kLanes <= n; i += s::kLanes) (V::load(data + i) * factor).store(data + i);
+    if (i < n) (V::load_n(data + i, n - i) * factor).store_n(data + i, n - i);
 }
 
 // `left` of the first lanes exist.

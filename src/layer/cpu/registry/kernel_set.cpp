@@ -76,6 +76,7 @@ bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
         }
     if (!most) return false;
     gemm->max_rows = most;
+    gemm->blocks = true;
     for (GemmTileKernel(&tiles)[kGemmMaxRows] : gemm->tile)
         std::fill(tiles + most, tiles + kGemmMaxRows, nullptr);
     return true;

@@ -75,7 +75,7 @@ int InterpCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
         with_elempack(bottoms[0], resize_pack_index(pack) < 0 ? 1 : pack, opt, &src));
     tops[0].create(out[0], src.elempack, opt.blob_allocator);
     if (tops[0].empty()) return kOutOfMemory;
-    const int taps = resize_type == kNearest ? 1 : resize_type == kBicubic ? 4 : 2;
+    const int taps = taps_of();
     const AxisTaps xs = axis_taps(column_taps(src.w, tops[0].w), taps);
     AxisTaps ys;
     if (src.dims > 2) ys = axis_taps(row_taps(src.h, tops[0].h), taps);

@@ -1,8 +1,16 @@
 // Compiled once per ISA.
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/winograd/generic.h"
+#include "layer/cpu/winograd/tile_transforms.h"
 
 namespace quoll {
+
+namespace {
+template <class Kernel>
+constexpr Kernel tile_kernel(Kernel kernel) {
+    return simd::kLanes == 4 && QUOLL_ISA_REGISTERS >= 32 ? kernel : nullptr;
+}
+}  // namespace
 
 extern const WinogradKernels QUOLL_ISA_TABLE(winograd_kernels);
 const WinogradKernels QUOLL_ISA_TABLE(winograd_kernels) = {
@@ -13,6 +21,9 @@ const WinogradKernels QUOLL_ISA_TABLE(winograd_kernels) = {
 #undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
+    tile_kernel(&tile_input),
+    tile_kernel(&tile_output),
+    tile_kernel(&tile_weights),
 };
 
 }  // namespace quoll

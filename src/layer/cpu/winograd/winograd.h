@@ -28,6 +28,31 @@ typedef void (*WinogradOutput)(const float* in, size_t step, const float* bias, 
 // out[i * step + p]. In double arithmetic, rounded once.
 typedef void (*WinogradWeights)(const float* windows, size_t count, float* out, size_t step);
 
+// Tiles of w x h outputs, 2, 3, 4 or 6 each, of which one convolution may have several sizes: their
+// points are of one set, ids 0 to 7: 0, a, -a, b, -b, infinity, 1, -1. 6 outputs take all, 4 the
+// first six, 3 all of these but 4, 2 all but 3 and 4; so weights are made once, for `points` ids
+// along each axis: 6, with a = sqrt(1/2) and b = sqrt(2) as above, or 8, with a = 1/2 and b = 2.
+// Point (y, x) is number y * points + x.
+enum { kWinogradTilePoints = 8 };
+
+// As WinogradInput and WinogradWeights.
+typedef void (*WinogradTileInput)(const float* in, ptrdiff_t row, int w, int h, float* out,
+                                  size_t step, int points);
+typedef void (*WinogradTileWeights)(const float* windows, size_t count, int points, float* out,
+                                    size_t step);
+// As the arguments of WinogradOutput; of the outputs the upper left there_w x there_h are written.
+struct WinogradTile {
+    const float* in;
+    size_t step;
+    int points, w, h;
+    const float *bias, *added;
+    float* out;
+    ptrdiff_t row;
+    int there_w, there_h;
+    float low, high;
+};
+typedef void (*WinogradTileOutput)(const WinogradTile& tile);
+
 struct WinogradKernels {
 #define QUOLL_WINOGRAD_WEIGHTS(name) WinogradWeights name;
 #define QUOLL_WINOGRAD_INPUT(name) WinogradInput name;
@@ -36,6 +61,10 @@ struct WinogradKernels {
 #undef QUOLL_WINOGRAD_WEIGHTS
 #undef QUOLL_WINOGRAD_INPUT
 #undef QUOLL_WINOGRAD_OUTPUT
+    // Null where registers are few, or longer than a block of 4 channels.
+    WinogradTileInput tile_input;
+    WinogradTileOutput tile_output;
+    WinogradTileWeights tile_weights;
 };
 
 }  // namespace quoll

@@ -12,23 +12,74 @@ namespace quoll {
 
 namespace {
 
-int tiles_along(int out) { return (out + kWinogradOut - 1) / kWinogradOut; }
+int tiles_along(int out, int size) { return (out + size - 1) / size; }
+
+// Whether there are tiles of several sizes, whose products read A in blocks.
+bool has_tile_sizes(const KernelSet& kernels) {
+    return kernels.winograd->tile_input && kernels.gemm->blocks;
+}
+
+int points_of(int outputs) { return outputs + kWinogradIn - kWinogradOut; }
 
 }  // namespace
+
+// The two sizes with the fewest points in all; of several the smaller, which round less.
+WinogradAxis::WinogradAxis(int out, int most, bool sizes)
+    : length(out), big(kWinogradOut), small(kWinogradOut), bigs(tiles_along(out, big)), smalls(0) {
+    if (!sizes) return;
+    int least = bigs * points_of(big);
+    for (int one : {2, 3, 4, 6})
+        for (int other : {2, 3, 4, 6}) {
+            if (one > most || other >= one) continue;
+            for (int count = tiles_along(out, one); count >= 0; count--) {
+                const int rest = std::max(0, out - count * one), more = tiles_along(rest, other);
+                const int points = count * points_of(one) + more * points_of(other);
+                if (points >= least) continue;
+                least = points;
+                big = one, small = other, bigs = count, smalls = more;
+            }
+        }
+}
+
+bool WinogradAxis::has(int size, int point) {
+    switch (size) {
+        case 2:
+            return point < 3 || point == 5;
+        case 3:
+            return point != 4 && point < 6;
+        case 4:
+            return point < 6;
+        default:
+            return true;
+    }
+}
+
+int WinogradAxis::points() const { return bigs * points_of(big) + smalls * points_of(small); }
+
+int WinogradPlan::axis_points(const KernelSet& kernels, const ConvShape& shape, int most) {
+    if (most <= kWinogradOut || !has_tile_sizes(kernels)) return kWinogradIn;
+    const WinogradAxis x(shape.x.out, most, true), y(shape.y.out, most, true);
+    const int needed = std::max(x.bigs ? x.big : x.small, y.bigs ? y.big : y.small);
+    return points_of(std::max<int>(kWinogradOut, needed));
+}
 
 bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
     const auto fits = [](const ConvAxis& axis) {
         return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
     };
     return fits(s.x) && fits(s.y) && kernels.lanes > 1 && s.in_pack == kernels.lanes &&
-           s.out_pack == kernels.lanes;
+           s.out_pack == kernels.lanes &&
+           (!has_tile_sizes(kernels) || s.in_channels <= kGemmMaxBlocks * kernels.lanes);
 }
 
 // Two multiply-adds of a register a cycle, for rows that are tiles (fewer than four do not fill the
 // pipeline), and the weights from beyond the core's caches.
 double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
-    const double tiles = (double)tiles_along(s.x.out) * tiles_along(s.y.out);
+    const bool sizes = has_tile_sizes(kernels);
+    const WinogradAxis x(s.x.out, kWinogradOut, sizes), y(s.y.out, kWinogradOut, sizes);
+    // In tiles of 6 x 6 points.
+    const double tiles = (double)x.points() * y.points() / kWinogradPoints;
     // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
     const double transforms =
         tiles * (s.in_channels * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
@@ -43,19 +94,20 @@ bool WinogradPlan::is_profitable(const KernelSet& kernels, const ConvShape& s) {
 }
 
 size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
-                                 size_t out_channels) {
-    return kWinogradPoints * gemm_packed_size(kernels, out_channels, in_channels);
+                                 size_t out_channels, int points) {
+    return (size_t)points * points * gemm_packed_size(kernels, out_channels, in_channels);
 }
 
 // Input channels whose transformed windows stay in the second-level cache until they are packed.
 static const size_t kPackChannels = 64;
 
 size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels) {
-    return kWinogradPoints * std::min(in_channels, kPackChannels) * kernels.lanes * kernels.vectors;
+    return kWinogradTilePoints * kWinogradTilePoints * std::min(in_channels, kPackChannels) *
+           kernels.lanes * kernels.vectors;
 }
 
 void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_channels,
-                        size_t out_channels, float* packed, float* scratch) {
+                        size_t out_channels, int points, float* packed, float* scratch) {
     const GemmKernels& kernels = *set.gemm;
     const size_t columns = (size_t)kernels.lanes * kernels.vectors;
     const size_t point = gemm_packed_size(kernels, out_channels, in_channels);
@@ -66,10 +118,15 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
             // scratch: [point][output][input] of a part of one panel.
             const size_t inputs = std::min(kPackChannels, in_channels - c0);
             const size_t step = count * inputs;
-            for (size_t n = 0; n < count; n++)
-                set.winograd->weights(weights + ((n0 + n) * in_channels + c0) * 9, inputs,
-                                      scratch + n * inputs, step);
-            for (int i = 0; i < kWinogradPoints; i++)
+            for (size_t n = 0; n < count; n++) {
+                const float* const from = weights + ((n0 + n) * in_channels + c0) * 9;
+                float* const to = scratch + n * inputs;
+                if (has_tile_sizes(set))
+                    set.winograd->tile_weights(from, inputs, points, to, step);
+                else
+                    set.winograd->weights(from, inputs, to, step);
+            }
+            for (int i = 0; i < points * points; i++)
                 gemm_pack(kernels, scratch + i * step, inputs, false, count, inputs,
                           packed + i * point + gemm_b_size(kernels, n0 * in_channels + c0 * width));
         }
@@ -79,27 +136,35 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
 // Chunks of tiles whose transformed data take half a megabyte, unless the weights are so many that
 // streaming them again for each chunk would cost more than data that overflow the second-level
 // cache.
-static int chunks_for(int tiles, size_t channels, size_t weights, int max_rows) {
+static int chunks_for(int tiles, size_t points, size_t channels, size_t weights, int max_rows) {
     const size_t budget = (weights > 64 * 64 ? 512 : 128) * 1024;
-    const size_t wanted = std::max<size_t>(1, budget / (kWinogradPoints * channels) / max_rows);
+    const size_t wanted = std::max<size_t>(1, budget / (points * channels) / max_rows);
     const int fitting = (int)((tiles + wanted * max_rows - 1) / (wanted * max_rows));
     // As few as 16 MB of data each allow. All data then go to the third-level cache and come back,
     // at some 8 bytes a cycle; weights come from beyond at some 5.
-    const double megabytes = (double)tiles * kWinogradPoints * channels * sizeof(float) / 0x1p20;
+    const double megabytes = (double)tiles * (double)(points * channels) * sizeof(float) / 0x1p20;
     const int least = (int)ceil(megabytes / 16);
     const double streams = (fitting - least) * (double)weights / 5;
     return streams > 2. * tiles * (double)channels / 8 ? least : fitting;
 }
 
-WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int threads)
-    : kernels_(kernels), shape_(shape), threads_(std::max(1, threads)), groups_(1) {
-    tiles_x_ = tiles_along(shape.x.out);
-    tiles_ = tiles_x_ * tiles_along(shape.y.out);
+WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int points,
+                           int threads)
+    : kernels_(kernels),
+      shape_(shape),
+      blocks_(has_tile_sizes(kernels)),
+      axis_points_(points),
+      points_(points * points),
+      x_(shape.x.out, points - points_of(0), blocks_),
+      y_(shape.y.out, points - points_of(0), blocks_),
+      threads_(std::max(1, threads)),
+      groups_(1) {
+    tiles_ = x_.tiles() * y_.tiles();
     const double cycles = choose_chunks();
     if (threads_ > 1) choose_parts(cycles);
     workers_ = std::min(threads_, chunks_ * groups_);
     const Part largest = part(0);
-    const size_t room = 256 * 1024 / (kWinogradPoints * sizeof(float)) / largest.tiles;
+    const size_t room = 256 * 1024 / (points_ * sizeof(float)) / largest.tiles;
     columns_ = std::max<size_t>(1, room / panel_columns()) * panel_columns();
     columns_ = std::min(columns_, largest.columns);
 }
@@ -112,23 +177,23 @@ size_t WinogradPlan::panel_columns() const {
 // that time behind the products.
 double WinogradPlan::part_cycles(int tiles, size_t columns, double bytes) const {
     const double pairs = (double)shape_.in_channels * (double)columns;
-    return std::max(tiles, 4) * kWinogradPoints * pairs / (2 * kernels_.lanes) +
+    return std::max(tiles, 4) * points_ * pairs / (2 * kernels_.lanes) +
            bytes / (2 * host_costs().memory_bytes);
 }
 
-// At least two tiles each: products of one row are summed in another order, and results must not
-// depend on the number of threads.
+// At least two tiles each: products of one row are summed in another order (where A does not lie in
+// blocks), and results must not depend on the number of threads.
 static int most_chunks(int tiles) { return std::max(1, tiles / 2); }
 
 // Returns the cycles of all products in so many chunks.
 double WinogradPlan::choose_chunks() {
     const size_t channels = (size_t)shape_.in_channels + shape_.out_channels;
     const size_t weights = (size_t)shape_.in_channels * shape_.out_channels;
-    chunks_ = chunks_for(tiles_, channels, weights, kernels_.gemm->max_rows);
+    chunks_ = chunks_for(tiles_, points_, channels, weights, kernels_.gemm->max_rows);
     // All threads have equally many.
     chunks_ = std::min((chunks_ + threads_ - 1) / threads_ * threads_, most_chunks(tiles_));
     const int turns = (chunks_ + threads_ - 1) / threads_;
-    const double bytes = (double)weights * kWinogradPoints * sizeof(float);
+    const double bytes = (double)weights * points_ * sizeof(float);
     return turns * part_cycles((tiles_ + chunks_ - 1) / chunks_, shape_.out_channels, bytes);
 }
 
@@ -140,7 +205,7 @@ void WinogradPlan::choose_parts(double most) {
     const int panels = (int)((outputs + columns - 1) / columns);
     // Inputs that do not stay in the caches that the threads share must be transformed in chunks;
     // others wander from core to core.
-    const double shared = (double)tiles_ * inputs * kWinogradPoints * sizeof(float);
+    const double shared = (double)tiles_ * inputs * points_ * sizeof(float);
     if (shared > 16e6) return;
     const double exchange = shared / threads_ / host_costs().memory_bytes;
     for (int chunks = 1; chunks <= std::min(threads_, most_chunks(tiles_)); chunks++) {
@@ -148,7 +213,7 @@ void WinogradPlan::choose_parts(double most) {
         for (int groups = 2; groups <= panels; groups++) {
             const int turns = (chunks * groups + threads_ - 1) / threads_;
             const size_t n = std::min(outputs, (size_t)((panels + groups - 1) / groups) * columns);
-            const double bytes = (double)(n + tiles) * inputs * kWinogradPoints * sizeof(float);
+            const double bytes = (double)(n + tiles) * inputs * points_ * sizeof(float);
             const double cycles = turns * part_cycles(tiles, n, bytes) + exchange;
             if (cycles >= most) continue;
             most = cycles;
@@ -174,8 +239,8 @@ WinogradPlan::Part WinogradPlan::part(int index) const {
 // The first part is the largest.
 size_t WinogradPlan::workspace() const {
     const Part largest = part(0);
-    const size_t inputs = (size_t)shape_.in_channels * kWinogradPoints;
-    const size_t sums = largest.tiles * columns_ * kWinogradPoints;
+    const size_t inputs = (size_t)shape_.in_channels * points_;
+    const size_t sums = largest.tiles * columns_ * points_;
     return groups_ > 1 ? tiles_ * inputs + workers_ * sums
                        : workers_ * (largest.tiles * inputs + sums);
 }
@@ -201,14 +266,14 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
         return;
     }
     const size_t step = (size_t)tiles_ * shape_.in_channels;
-    float* const sums = workspace + kWinogradPoints * step;
-    const size_t share = (this->workspace() - kWinogradPoints * step) / workers_;
+    float* const sums = workspace + points_ * step;
+    const size_t share = (this->workspace() - points_ * step) / workers_;
     const int partitions = threads_ * 4;  // of the inputs
     run_tasks(partitions, threads_,
               [&](int64_t i, int) { transform_inputs(in, workspace, step, (int)i, partitions); });
     run_tasks(parts, threads_, [&](int64_t i, int thread) {
         const Part p = part((int)i);
-        multiply_part(blobs, workspace + (size_t)p.first * shape_.in_channels, step, p,
+        multiply_part(blobs, workspace + p.first * tile_step(), step, tiles_, p,
                       sums + thread * share);
     });
 }
@@ -223,86 +288,153 @@ void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int
         const size_t tile = i / blocks, c = i % blocks;
         const size_t count = std::min(blocks - c, end - i);
         transform_tile(in, (int)tile, (int)(c * lanes), (int)((c + count) * lanes),
-                       to + tile * inputs, step);
+                       to + tile * tile_step(), block_step(tiles_), step);
         i += count;
     }
 }
 
-// 6 x 6 inputs of channels [c0, c1); what lies outside the input is zero.
-void WinogradPlan::transform_tile(const float* in, int tile, int c0, int c1, float* to,
-                                  size_t step) const {
+size_t WinogradPlan::tile_step() const {
+    return blocks_ ? (size_t)kernels_.lanes : (size_t)shape_.in_channels;
+}
+
+size_t WinogradPlan::block_step(int tiles) const {
+    return blocks_ ? (size_t)tiles * kernels_.lanes : (size_t)kernels_.lanes;
+}
+
+// Tiles are in this order: large along y and small along x, large ones, large along x alone, small
+// ones. So those that have a point follow each other.
+WinogradPlan::Tile WinogradPlan::tile(int i) const {
+    Tile t;
+    const int upper = y_.bigs * x_.tiles(), right = y_.bigs * x_.smalls;
+    const bool low = i >= upper;
+    if (low) i -= upper;
+    const int first = low ? y_.smalls * x_.bigs : right;  // of the first kind of these rows
+    const bool wide = low == (i < first);
+    if (i >= first) i -= first;
+    const int along = wide ? x_.bigs : x_.smalls;
+    t.w = wide ? x_.big : x_.small;
+    t.h = low ? y_.small : y_.big;
+    t.x = wide ? i % along * x_.big : x_.bigs * x_.big + i % along * x_.small;
+    t.y = low ? y_.bigs * y_.big + i / along * y_.small : i / along * y_.big;
+    return t;
+}
+
+// The transforms of tiles of 4 x 4 do for it, which make one pass of it where the others make two.
+bool WinogradPlan::is_plain(const Tile& t) const {
+    return axis_points_ == kWinogradIn && t.w == kWinogradOut && t.h == kWinogradOut;
+}
+
+// Tiles [*first, *last) have a point of these ids.
+void WinogradPlan::tiles_with(int point_y, int point_x, int* first, int* last) const {
+    const bool small_x = WinogradAxis::has(x_.small, point_x);
+    const bool small_y = WinogradAxis::has(y_.small, point_y);
+    const bool big_x = WinogradAxis::has(x_.big, point_x);
+    const bool big_y = WinogradAxis::has(y_.big, point_y);
+    const int upper = y_.bigs * x_.tiles();
+    *first = *last = 0;
+    if (!big_x || !big_y) return;
+    *first = small_x ? 0 : y_.bigs * x_.smalls;
+    *last = !small_y ? upper : small_x ? tiles_ : upper + y_.smalls * x_.bigs;
+}
+
+// The inputs of channels [c0, c1); what lies outside the input is zero. Channel blocks go to places
+// block_step apart.
+void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, float* to,
+                                  size_t block_step, size_t step) const {
     const size_t lanes = kernels_.lanes;
-    const int x0 = tile % tiles_x_ * kWinogradOut - shape_.x.before;
-    const int y0 = tile / tiles_x_ * kWinogradOut - shape_.y.before;
-    const int left = std::max(0, -x0), right = std::min<int>(kWinogradIn, shape_.x.in - x0);
-    const int top = std::max(0, -y0), bottom = std::min<int>(kWinogradIn, shape_.y.in - y0);
+    const Tile t = tile(number);
+    const int x0 = t.x - shape_.x.before, y0 = t.y - shape_.y.before;
+    const int w = points_of(t.w), h = points_of(t.h);
+    const int left = std::max(0, -x0), right = std::min(w, shape_.x.in - x0);
+    const int top = std::max(0, -y0), bottom = std::min(h, shape_.y.in - y0);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.in * lanes;
-    const bool inside = left == 0 && top == 0 && right == kWinogradIn && bottom == kWinogradIn;
+    const bool inside = left == 0 && top == 0 && right == w && bottom == h;
     alignas(64) float border[kWinogradPoints * 16];
-    if (!inside) memset(border, 0, kWinogradPoints * lanes * sizeof(float));
+    static_assert(kWinogradTilePoints * kWinogradTilePoints * 4 <= kWinogradPoints * 16,
+                  "tiles of several sizes are of 4 lanes");
+    if (!inside) memset(border, 0, (size_t)w * h * lanes * sizeof(float));
+    const auto transform = [&](const float* from, ptrdiff_t from_row, float* out) {
+        if (is_plain(t))
+            kernels_.winograd->input(from, from_row, out, step);
+        else
+            kernels_.winograd->tile_input(from, from_row, t.w, t.h, out, step, axis_points_);
+    };
     for (int c = c0; c < c1; c += (int)lanes) {
         const float* from = in + c / lanes * shape_.in_step + y0 * row + x0 * (ptrdiff_t)lanes;
+        float* const out = to + c / lanes * block_step;
         if (inside) {
-            kernels_.winograd->input(from, row, to + c, step);
+            transform(from, row, out);
             continue;
         }
         for (int y = top; y < bottom && left < right; y++)
-            memcpy(border + (y * kWinogradIn + left) * lanes,
-                   from + y * row + left * (ptrdiff_t)lanes,
+            memcpy(border + (y * w + left) * lanes, from + y * row + left * (ptrdiff_t)lanes,
                    (right - left) * lanes * sizeof(float));
-        kernels_.winograd->input(border, kWinogradIn * lanes, to + c, step);
+        transform(border, w * (ptrdiff_t)lanes, out);
     }
 }
 
-void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int tile,
+void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int number,
                                     const Part& part) const {
     const size_t lanes = kernels_.lanes;
-    const int x0 = tile % tiles_x_ * kWinogradOut, y0 = tile / tiles_x_ * kWinogradOut;
-    const int w = std::min<int>(kWinogradOut, shape_.x.out - x0);
-    const int h = std::min<int>(kWinogradOut, shape_.y.out - y0);
+    const Tile t = tile(number);
+    const int w = std::min(t.w, shape_.x.out - t.x), h = std::min(t.h, shape_.y.out - t.y);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
     for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
-        const ptrdiff_t at = y0 * row + x0 * (ptrdiff_t)lanes;
+        const ptrdiff_t at = t.y * row + t.x * (ptrdiff_t)lanes;
         float* to = b.out + c / lanes * shape_.out_step + at;
         const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
-        kernels_.winograd->output(from + (c - part.n0), step, b.bias + c, added, to, row, w, h,
-                                  b.activation.low, b.activation.high);
+        const float* const points = from + (c - part.n0);
+        if (is_plain(t))
+            kernels_.winograd->output(points, step, b.bias + c, added, to, row, w, h,
+                                      b.activation.low, b.activation.high);
+        else
+            kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, b.bias + c, added,
+                                            to, row, w, h, b.activation.low, b.activation.high});
         for (int y = 0; b.activation.pass && y < h; y++)
             b.activation.finish(to + y * row, w * lanes);
     }
 }
 
-// inputs: of the part's first tile.
-void WinogradPlan::multiply_part(const Blobs& b, const float* inputs, size_t step, const Part& part,
-                                 float* sums) const {
+// inputs: of the part's first tile, among so many.
+void WinogradPlan::multiply_part(const Blobs& b, const float* inputs, size_t step, int tiles,
+                                 const Part& part, float* sums) const {
     for (size_t n = 0; n < part.columns; n += columns_) {
         Part some = part;
         some.n0 += n;
         some.columns = std::min(columns_, part.columns - n);
-        multiply(b, inputs, step, some, sums);
+        multiply(b, inputs, step, tiles, some, sums);
     }
 }
 
 // sums: [point][tile][column].
-void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, const Part& part,
-                            float* sums) const {
+void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, int tiles,
+                            const Part& part, float* sums) const {
     const size_t k = shape_.in_channels, out_step = part.tiles * part.columns;
     const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, k);
     GemmMatrix g = {};
     g.kernels = &kernels_;
-    g.a_row = (ptrdiff_t)k;
+    g.a_row = (ptrdiff_t)tile_step();
     g.a_k = 1;
-    g.m = part.tiles;
+    if (blocks_) g.a_block = (ptrdiff_t)block_step(tiles);
     g.n = part.columns;
     g.k = k;
     g.bias = b.zeros;
     g.c_row = (ptrdiff_t)part.columns;
     g.c_pack = part.columns;
-    for (int i = 0; i < kWinogradPoints; i++) {
-        g.a = inputs + i * step;
+    for (int i = 0; i < points_; i++) {
+        int first = part.first, last = part.first + part.tiles;
+        if (blocks_) {
+            int begin, end;
+            tiles_with(i / axis_points_, i % axis_points_, &begin, &end);
+            first = std::max(first, begin), last = std::min(last, end);
+        }
+        if (first >= last) continue;
+        const size_t skipped = first - part.first;
+        g.a = inputs + i * step + skipped * tile_step();
+        g.m = last - first;
         g.b = b.weights + i * point + gemm_b_size(*kernels_.gemm, part.n0 * k);
-        g.next_b = i + 1 < kWinogradPoints ? g.b + point : nullptr;
-        g.c = sums + i * out_step;
+        g.next_b = i + 1 < points_ ? g.b + point : nullptr;
+        g.c = sums + i * out_step + skipped * part.columns;
         gemm_matrix(g, 1);
     }
     for (int t = 0; t < part.tiles; t++)
@@ -312,9 +444,9 @@ void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, co
 void WinogradPlan::run_chunk(const Blobs& b, float* workspace, const Part& part) const {
     const size_t step = (size_t)part.tiles * shape_.in_channels;
     for (int t = 0; t < part.tiles; t++)
-        transform_tile(b.in, part.first + t, 0, shape_.in_channels,
-                       workspace + t * shape_.in_channels, step);
-    multiply_part(b, workspace, step, part, workspace + kWinogradPoints * step);
+        transform_tile(b.in, part.first + t, 0, shape_.in_channels, workspace + t * tile_step(),
+                       block_step(part.tiles), step);
+    multiply_part(b, workspace, step, part.tiles, part, workspace + points_ * step);
 }
 
 }  // namespace quoll

@@ -7,6 +7,18 @@
 
 namespace quoll {
 
+// How outputs along an axis are cut: first `bigs` tiles of size `big`, then `smalls` of size
+// `small`.
+struct WinogradAxis {
+    // most: of a size. sizes: whether there may be any but kWinogradOut.
+    WinogradAxis(int out, int most, bool sizes);
+    int tiles() const { return bigs + smalls; }
+    int points() const;  // of all tiles
+    // Whether tiles of this size have the point of this id (winograd.h).
+    static bool has(int size, int point);
+    int length, big, small, bigs, smalls;
+};
+
 class WinogradPlan {
 public:
     // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
@@ -17,14 +29,20 @@ public:
     static double cycles(const KernelSet& kernels, const ConvShape& shape,
                          const CostTable& costs = host_costs());
 
+    // Points along each axis that weights are made for, 6 or 8, with at most so many outputs of a
+    // tile: 4, or 6, which multiply up to a fifth less often and lose 4 times as much precision
+    // (half floats: more than they have).
+    static int axis_points(const KernelSet& kernels, const ConvShape& shape, int most);
     // Transformed weights: floats, and from [out_channels][in_channels][3][3].
-    static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels);
+    static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels,
+                              int points);
     static void pack(const KernelSet& kernels, const float* weights, size_t in_channels,
-                     size_t out_channels, float* packed, float* scratch);
+                     size_t out_channels, int points, float* packed, float* scratch);
     // Floats of pack()'s scratch.
     static size_t pack_scratch(const GemmKernels& kernels, size_t in_channels);
 
-    WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int threads);
+    // points: those of the weights along an axis.
+    WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int points, int threads);
     // Floats of run()'s workspace.
     size_t workspace() const;
     // As ConvPlan::run. zeros: gemm_bias_size floats of zero.
@@ -44,23 +62,38 @@ private:
     double part_cycles(int tiles, size_t columns, double bytes) const;
     double choose_chunks();
     void choose_parts(double most);
-    // Transformed inputs lie at [point][tile][channel], points step floats apart.
+    // Of outputs; w and h: its size.
+    struct Tile {
+        int x, y, w, h;
+    };
+    Tile tile(int i) const;
+    bool is_plain(const Tile& t) const;
+    void tiles_with(int point_y, int point_x, int* first, int* last) const;
+    // Transformed inputs lie at [point][tile][channel], or at [point][channel block][tile][lane]
+    // where the gemm kernels like blocks; points step floats apart. From a tile, and a channel
+    // block, to the next:
+    size_t tile_step() const;
+    size_t block_step(int tiles) const;
     void transform_inputs(const float* in, float* to, size_t step, int partition,
                           int partitions) const;
-    void transform_tile(const float* in, int tile, int c0, int c1, float* to, size_t step) const;
-    void multiply_part(const Blobs& blobs, const float* inputs, size_t step, const Part& part,
-                       float* sums) const;
-    void multiply(const Blobs& blobs, const float* inputs, size_t step, const Part& part,
+    void transform_tile(const float* in, int number, int c0, int c1, float* to, size_t block_step,
+                        size_t step) const;
+    void multiply_part(const Blobs& blobs, const float* inputs, size_t step, int tiles,
+                       const Part& part, float* sums) const;
+    void multiply(const Blobs& blobs, const float* inputs, size_t step, int tiles, const Part& part,
                   float* sums) const;
-    void transform_output(const Blobs& blobs, const float* from, size_t step, int tile,
+    void transform_output(const Blobs& blobs, const float* from, size_t step, int number,
                           const Part& part) const;
     void run_chunk(const Blobs& blobs, float* workspace, const Part& part) const;
 
     const KernelSet& kernels_;
     const ConvShape shape_;
+    bool blocks_;  // tiles of several sizes, in blocks
+    int axis_points_, points_;
+    WinogradAxis x_, y_;
     int threads_;
     int workers_;  // threads that have a part
-    int tiles_x_, tiles_;
+    int tiles_;
     int chunks_;  // of tiles
     // Groups of output channels. One: a thread transforms the inputs of a chunk, and has all to
     // itself. More: first all threads transform all inputs, then each takes chunks and groups.

@@ -1,64 +1,95 @@
-// Convolution as a product of matrices: a group of 64 makes 32 pixels of 32 channels, a step of 16
-// input channels of a tap at a time, both operands in shared memory. weight: [group][steps][4][output
-// vec4s].
+// Convolution as a product of matrices: a group of 64 makes 8 kRows pixels of 32 kColumns channels, a
+// step of 16 input channels of a tap at a time, both operands in shared memory. weight:
+// [group][steps][4][output vec4s].
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 #include "activation.glsl"
 #include "conv.glsl"
+#include "split.glsl"
 
+layout(constant_id = 4) const int kRows = 4;     // pixels of an invocation
+layout(constant_id = 5) const int kColumns = 1;  // and vec4s of channels
 layout(local_size_x = 8, local_size_y = 8) in;
 
-const int kPixels = 32, kVectors = 8, kDepth = 4;  // of a tile; inputs in vec4s
+const int kPixels = 8 * kRows, kVectors = 8 * kColumns, kDepth = 4;  // of a tile; inputs in vec4s
 shared vec4 inputs[kDepth][kPixels + 1];
 shared vec4 weights[kDepth * 4][kVectors];
 
-void main() {
-    const int group = int(gl_WorkGroupID.z), vectors = (channels + 3) / 4;
+const int kLoadsA = kPixels * kDepth / 64, kLoadsB = kVectors * kDepth * 4 / 64;
+Row rows[kLoadsA];
+Cursor cursor;
+vec4 next_a[kLoadsA], next_b[kLoadsB];
+
+void load_step(int step, int group, int vectors, int first_vector) {
     const int thread = int(gl_LocalInvocationIndex);
+    const bool there = is_before_end(cursor, x_c);
+    const int from = offset_of(cursor) + group * x_c + cursor.c;
+    [[unroll]] for (int i = 0; i < kLoadsA; i++) {
+        next_a[i] = vec4(is_inside(rows[i], cursor) || !there ? 0.0 : pad_value);
+        if (there && is_inside(rows[i], cursor)) next_a[i] = vec4(x[rows[i].first + from]);
+    }
+    advance(cursor, kDepth, x_c);
+    const int column = min(first_vector + thread % kVectors, vectors - 1);
+    [[unroll]] for (int i = 0; i < kLoadsB; i++) {
+        const int row = step * kDepth * 4 + thread / kVectors + i * (64 / kVectors);
+        next_b[i] = row < steps * 4 ? vec4(weight[(group * steps * 4 + row) * vectors + column])
+                                    : vec4(0.0);
+    }
+}
+
+void main() {
+    const int group = int(gl_WorkGroupID.z) / splits, vectors = (channels + 3) / 4;
+    const int thread = int(gl_LocalInvocationIndex);
+    const int tx = int(gl_LocalInvocationID.x), ty = int(gl_LocalInvocationID.y);
     const int first_pixel = int(gl_WorkGroupID.x) * kPixels;
     const int first_vector = int(gl_WorkGroupID.y) * kVectors;
-    const int c = first_vector + int(gl_LocalInvocationID.x);
-    // Two pixels and two rows of weights for each invocation to load.
-    const int load_step = thread & 3, load_pixel = thread >> 2;
-    const ivec4 window0 = window_of(min(first_pixel + load_pixel, y_pixels - 1));
-    const ivec4 window1 = window_of(min(first_pixel + load_pixel + 16, y_pixels - 1));
-    const int load_row = thread >> 3, load_vector = min(first_vector + (thread & 7), vectors - 1);
+    [[unroll]] for (int i = 0; i < kLoadsA; i++)
+        rows[i] = row_of(min(first_pixel + (thread >> 2) + 16 * i, y_pixels - 1));
 
-    vec4 sums[4];
-    for (int i = 0; i < 4; i++)
-        sums[i] = kBias && c < vectors ? bias[group * vectors + c] : vec4(0.0);
-    for (int step = 0; step < steps; step += kDepth) {
-        const int at = step + load_step;
-        const int tap = kPointwise ? 0 : at / x_c;
-        const int channel = group * x_c + at - tap * x_c;
-        const bool inside = at < steps;
-        inputs[load_step][load_pixel] = inside ? input_at(window0, tap, channel) : vec4(0.0);
-        inputs[load_step][load_pixel + 16] = inside ? input_at(window1, tap, channel) : vec4(0.0);
-        for (int i = 0; i < 2; i++) {
-            const int row = step * 4 + load_row + 8 * i;
-            weights[load_row + 8 * i][thread & 7] =
-                row < steps * 4
-                    ? vec4(weight[(group * steps * 4 + row) * vectors + load_vector])
-                    : vec4(0.0);
-        }
+    vec4 sums[kRows * kColumns];
+    [[unroll]] for (int i = 0; i < kRows * kColumns; i++) sums[i] = vec4(0.0);
+    const ivec2 range = split_range((steps + kDepth - 1) / kDepth);
+    cursor = cursor_at(range.x * kDepth + (thread & 3), x_c);
+    if (range.x < range.y) load_step(range.x, group, vectors, first_vector);
+    for (int step = range.x; step < range.y; step++) {
+        [[unroll]] for (int i = 0; i < kLoadsA; i++)
+            inputs[thread & 3][(thread >> 2) + 16 * i] = next_a[i];
+        [[unroll]] for (int i = 0; i < kLoadsB; i++)
+            weights[thread / kVectors + i * (64 / kVectors)][thread % kVectors] = next_b[i];
         barrier();
+        if (step + 1 < range.y) load_step(step + 1, group, vectors, first_vector);
         for (int k = 0; k < kDepth; k++) {
-            const vec4 w0 = weights[4 * k][gl_LocalInvocationID.x];
-            const vec4 w1 = weights[4 * k + 1][gl_LocalInvocationID.x];
-            const vec4 w2 = weights[4 * k + 2][gl_LocalInvocationID.x];
-            const vec4 w3 = weights[4 * k + 3][gl_LocalInvocationID.x];
-            for (int i = 0; i < 4; i++) {
-                const vec4 v = inputs[k][gl_LocalInvocationID.y + 8 * i];
-                sums[i] += v.x * w0 + v.y * w1 + v.z * w2 + v.w * w3;
+            vec4 v[kRows];
+            [[unroll]] for (int i = 0; i < kRows; i++) v[i] = inputs[k][ty + 8 * i];
+            [[unroll]] for (int j = 0; j < kColumns; j++) {
+                const vec4 w0 = weights[4 * k][tx + 8 * j], w1 = weights[4 * k + 1][tx + 8 * j];
+                const vec4 w2 = weights[4 * k + 2][tx + 8 * j], w3 = weights[4 * k + 3][tx + 8 * j];
+                [[unroll]] for (int i = 0; i < kRows; i++)
+                    sums[i * kColumns + j] +=
+                        v[i].x * w0 + v[i].y * w1 + v[i].z * w2 + v[i].w * w3;
             }
         }
         barrier();
     }
-    for (int i = 0; i < 4; i++) {
-        const int pixel = first_pixel + int(gl_LocalInvocationID.y) + 8 * i;
-        if (pixel < y_pixels && c < vectors)
-            store_output(pixel, c, group * vectors + c, sums[i]);
+
+    const int tile = split_tile(), size = kRows * kColumns * 64;
+    if (splits > 1) {
+        const int to = (tile * splits + split_index()) * size + thread;
+        [[unroll]] for (int i = 0; i < kRows * kColumns; i++) parts[to + i * 64] = sums[i];
+        if (!split_arrive(tile)) return;
+        [[unroll]] for (int i = 0; i < kRows * kColumns; i++)
+            sums[i] = split_sum(tile, size, i * 64 + thread);
+    }
+    [[unroll]] for (int i = 0; i < kRows; i++) {
+        [[unroll]] for (int j = 0; j < kColumns; j++) {
+            const int pixel = first_pixel + ty + 8 * i, c = first_vector + tx + 8 * j;
+            if (pixel >= y_pixels || c >= vectors) continue;
+            vec4 sum = sums[i * kColumns + j];
+            if (kBias) sum += bias[group * vectors + c];
+            store_output(pixel, c, group * vectors + c, sum);
+        }
     }
 }

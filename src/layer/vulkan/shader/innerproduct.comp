@@ -2,14 +2,17 @@
 // each invocation a part of the sums. weight: [output][inputs in vec4s].
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 #include "activation.glsl"
 
 layout(constant_id = 0) const int kActivation = 0;
 layout(constant_id = 1) const bool kBias = false;
+layout(constant_id = 2) const bool kWhole = false;  // rows of x are whole vec4s
 layout(local_size_x = 64) in;
 READS(0, Input, x);
+READS4(0, Input4, x4);  // the same
 READS4(1, Weight, weight);
 layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
 WRITES(3, Output, y);
@@ -21,6 +24,7 @@ shared vec4 parts[64];
 
 // Four inputs; what follows the last one is anything.
 vec4 input_at(int row, int k) {
+    if (kWhole) return vec4(x4[x_first / 4 + row * (inputs / 4) + k]);
     vec4 v = vec4(0.0);
     for (int lane = 0; lane < 4; lane++)
         if (4 * k + lane < inputs) v[lane] = float(x[x_first + row * inputs + 4 * k + lane]);
@@ -31,11 +35,20 @@ void main() {
     const int thread = int(gl_LocalInvocationID.x);
     const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
     const int vectors = (inputs + 3) / 4;
+    // Outputs behind the last one repeat it.
+    const ivec4 rows = min(ivec4(first) + ivec4(0, 1, 2, 3), ivec4(outputs - 1)) * vectors;
     vec4 sums = vec4(0.0);
-    for (int k = thread; k < vectors; k += 64) {
+    int k = thread;
+    // Four at a time, so that many loads are under way at once.
+    for (; k + 192 < vectors; k += 256) {
+        vec4 v[4], w[16];
+        [[unroll]] for (int i = 0; i < 4; i++) v[i] = input_at(row, k + 64 * i);
+        [[unroll]] for (int i = 0; i < 16; i++) w[i] = vec4(weight[rows[i & 3] + k + 64 * (i >> 2)]);
+        [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot(v[i >> 2], w[i]);
+    }
+    for (; k < vectors; k += 64) {
         const vec4 v = input_at(row, k);
-        for (int o = 0; o < 4; o++)
-            if (first + o < outputs) sums[o] += dot(v, vec4(weight[(first + o) * vectors + k]));
+        [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot(v, vec4(weight[rows[o] + k]));
     }
     parts[thread] = sums;
     barrier();

@@ -1,16 +1,16 @@
-// Largest value or average of all pixels: a group of 64 makes eight vec4s of channels of an item,
-// eight invocations each a part of the pixels. The output is planar.
+// Largest value or average of all pixels: a group of 128 makes two vec4s of channels of an item, 64
+// invocations each a part of the pixels. The output is planar.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const bool kMax = false;
-layout(local_size_x = 8, local_size_y = 8) in;
+layout(local_size_x = 2, local_size_y = 64) in;
 READS4(0, Input, x);
 WRITES(1, Output, y);
 layout(push_constant) uniform Push { int channels, pixels, x_pitch, x_first, y_first; };
-shared vec4 parts[8][8];
+shared vec4 parts[64][2];
 
 vec4 joined(vec4 s, vec4 v) {
     if (!kMax) return s + v;
@@ -20,16 +20,28 @@ vec4 joined(vec4 s, vec4 v) {
 }
 
 void main() {
-    const int c = int(gl_WorkGroupID.x) * 8 + int(gl_LocalInvocationID.x);
+    const int c = int(gl_WorkGroupID.x) * 2 + int(gl_LocalInvocationID.x);
     const int item = int(gl_WorkGroupID.y), part = int(gl_LocalInvocationID.y);
     vec4 s = kMax ? vec4(-kInfinity) : vec4(0.0);
-    if (4 * c < channels)
-        for (int i = part; i < pixels; i += 8)
-            s = joined(s, vec4(x[x_first + (item * pixels + i) * x_pitch + c]));
+    if (4 * c < channels) {
+        const int first = x_first + item * pixels * x_pitch + c;
+        int i = part;
+        for (; i + 192 < pixels; i += 256) {
+            const vec4 v0 = vec4(x[first + i * x_pitch]), v1 = vec4(x[first + (i + 64) * x_pitch]);
+            const vec4 v2 = vec4(x[first + (i + 128) * x_pitch]);
+            const vec4 v3 = vec4(x[first + (i + 192) * x_pitch]);
+            s = joined(joined(joined(joined(s, v0), v1), v2), v3);
+        }
+        for (; i < pixels; i += 64) s = joined(s, vec4(x[first + i * x_pitch]));
+    }
     parts[part][gl_LocalInvocationID.x] = s;
-    barrier();
+    for (int n = 32; n > 0; n /= 2) {
+        barrier();
+        if (part < n)
+            parts[part][gl_LocalInvocationID.x] = s =
+                joined(s, parts[part + n][gl_LocalInvocationID.x]);
+    }
     if (part != 0) return;
-    for (int i = 1; i < 8; i++) s = joined(s, parts[i][gl_LocalInvocationID.x]);
     if (!kMax) s /= float(pixels);
     for (int lane = 0; lane < 4; lane++)
         if (4 * c + lane < channels)

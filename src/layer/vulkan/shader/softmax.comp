@@ -1,11 +1,13 @@
-// Softmax along an axis: a group of 64 for each line, or (kSerial) an invocation.
+// Softmax or its logarithm (kLog) along an axis: a group for each line, or (kSerial) an invocation.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const bool kSerial = false;
-layout(local_size_x = 64) in;
+layout(constant_id = 1) const bool kLog = false;
+layout(constant_id = 2) const uint kThreads = 64;
+layout(local_size_x_id = 2) in;
 READS(0, Input, x);
 WRITES(1, Output, y);
 // Lines by their first values: over the axes besides the softmax's.
@@ -13,7 +15,7 @@ layout(push_constant) uniform Push {
     uint lines, length, x_step, y_step, x_first, y_first;
     uint sizes[4], x_steps[4], y_steps[4];
 };
-shared float parts[64];
+shared float parts[kThreads];
 
 float reduced(float v, bool sum) {
     if (kSerial) return v;
@@ -21,7 +23,7 @@ float reduced(float v, bool sum) {
     barrier();
     parts[thread] = v;
     barrier();
-    for (uint n = 32u; n > 0u; n /= 2u) {
+    for (uint n = kThreads / 2u; n > 0u; n /= 2u) {
         if (thread < n) {
             const float other = parts[thread + n];
             const float own = parts[thread];
@@ -34,9 +36,9 @@ float reduced(float v, bool sum) {
 
 void main() {
     const uint group = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    const uint line = kSerial ? group * 64u + gl_LocalInvocationID.x : group;
+    const uint line = kSerial ? group * kThreads + gl_LocalInvocationID.x : group;
     if (line >= lines) return;
-    const uint begin = kSerial ? 0u : gl_LocalInvocationID.x, step = kSerial ? 1u : 64u;
+    const uint begin = kSerial ? 0u : gl_LocalInvocationID.x, step = kSerial ? 1u : kThreads;
     uint from = x_first, to = y_first, rest = line;
     for (int axis = 0; axis < 4; axis++) {
         const uint at = rest % sizes[axis];
@@ -54,6 +56,9 @@ void main() {
     for (uint i = begin; i < length; i += step)
         sum += exact_exp(float(x[from + i * x_step]) - most);
     sum = reduced(sum, true);
-    for (uint i = begin; i < length; i += step)
-        y[to + i * y_step] = STORED(exact_exp(float(x[from + i * x_step]) - most) / sum);
+    const float log_sum = kLog ? log(sum) : 0.0;
+    for (uint i = begin; i < length; i += step) {
+        const float v = float(x[from + i * x_step]) - most;
+        y[to + i * y_step] = STORED(kLog ? v - log_sum : exact_exp(v) / sum);
+    }
 }

@@ -17,6 +17,7 @@ layout(push_constant) uniform Push {
     int dilation_w, dilation_h, dilation_d, before_w, before_h, before_d;
     int residual_pitch, residual_first;
     float pad_value, a, b;
+    int splits;  // groups that share a tile (split.glsl)
 };
 
 // Where the window of an output pixel begins in the input (axes w, h, d), and the item's first
@@ -43,6 +44,51 @@ vec4 input_at(ivec4 window, int tap, int c) {
         return vec4(pad_value);
     const int pixel = window.w + (at.z * x_h + at.y) * x_w + at.x;
     return vec4(x[x_first + pixel * x_pitch + c]);
+}
+
+// What of a product's row does not change along the depth: where the window begins, in pixels and in
+// the buffer.
+struct Row {
+    ivec3 window;
+    int first;
+};
+Row row_of(int pixel) {
+    const ivec4 w = window_of(pixel);
+    return Row(w.xyz, x_first + (w.w + (w.z * x_h + w.y) * x_w + w.x) * x_pitch);
+}
+
+// A position along the depth: a group of channels of a tap.
+struct Cursor {
+    int c, kx, ky, kz;
+};
+// groups: of a tap.
+Cursor cursor_at(int position, int groups) {
+    if (kPointwise) return Cursor(position, 0, 0, 0);
+    const int tap = position / groups, row = tap / kernel_w, kz = row / kernel_h;
+    return Cursor(position - tap * groups, tap - row * kernel_w, row - kz * kernel_h, kz);
+}
+void advance(inout Cursor at, int by, int groups) {
+    at.c += by;
+    if (kPointwise) return;
+    while (at.c >= groups) {
+        at.c -= groups;
+        at.kx++;
+        if (at.kx == kernel_w) {
+            at.kx = 0, at.ky++;
+            if (at.ky == kernel_h) at.ky = 0, at.kz++;
+        }
+    }
+}
+bool is_before_end(Cursor at, int groups) { return kPointwise ? at.c < groups : at.kz < kernel_d; }
+// From the window's first pixel to that of the tap, in the buffer.
+int offset_of(Cursor at) {
+    if (kPointwise) return 0;
+    return ((at.kz * dilation_d * x_h + at.ky * dilation_h) * x_w + at.kx * dilation_w) * x_pitch;
+}
+bool is_inside(Row row, Cursor at) {
+    if (kPointwise) return true;
+    const ivec3 p = row.window + ivec3(at.kx * dilation_w, at.ky * dilation_h, at.kz * dilation_d);
+    return uint(p.x) < uint(x_w) && uint(p.y) < uint(x_h) && uint(p.z) < uint(x_d);
 }
 
 // Stores four channels of a pixel: `c` vec4s from the group's first channel, `all_c` from that of

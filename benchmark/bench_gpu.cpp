@@ -1,0 +1,282 @@
+// bench_gpu: a network on a Vulkan device, dispatch by dispatch.
+//
+//   bench_gpu [--fp16] [--no-matrices] [--sweep] [--runs N] MODEL.param ...
+//
+// For each model of random weights: milliseconds of whole runs on the device (upload and download
+// included; minimum and median), the largest difference from the CPU's answer as a part of the
+// range, then each dispatch: its microseconds by the device's timestamps (minimum), groups, shader,
+// layer.
+// --sweep also times every tile and number of splits that convolutions may have, and says what was
+// best for each beside what the library chose.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "graph/analysis.h"
+#include "layer/vulkan/compiled_region.h"
+#include "layer/vulkan/conv_tiles.h"
+#include "layer/vulkan/vulkan_backend.h"
+#include "quoll/gpu.h"
+#include "quoll/net.h"
+#include "random_weights.h"
+
+using namespace quoll;
+
+namespace {
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+// Keeps what is compiled.
+class KeepingBackend : public Backend {
+public:
+    explicit KeepingBackend(const Option& opt)
+        : to_(VulkanBackend::create(get_default_gpu_index(), opt)) {}
+    const char* name() const override { return to_->name(); }
+    int prepare(const Layer& layer, const Option& opt) override { return to_->prepare(layer, opt); }
+    void release() override { to_->release(); }
+    bool supports(const Layer& layer, const std::vector<Shape>& in,
+                  const std::vector<Shape>& out) const override {
+        return to_->supports(layer, in, out);
+    }
+    bool is_profitable(const Region& region) const override { return to_->is_profitable(region); }
+    std::shared_ptr<const CompiledRegion> compile(const Region& region,
+                                                  const Option& opt) const override {
+        regions.push_back(region);
+        compiled.push_back(to_->compile(region, opt));
+        return compiled.back();
+    }
+    mutable std::vector<Region> regions;
+    mutable std::vector<std::shared_ptr<const CompiledRegion>> compiled;
+
+    const VulkanBackend& vulkan() const { return *to_; }
+
+private:
+    const std::unique_ptr<VulkanBackend> to_;
+};
+
+struct Arguments {
+    bool fp16 = false, no_matrices = false, sweep = false;
+    int runs = 30;
+    std::vector<std::string> models;
+};
+
+Mat filled_input(const Shape& shape) {
+    Mat m(shape);
+    if (shape.dtype != DType::f32) {
+        memset(m.data, 0x2c, m.cstep * m.c * m.elemsize);  // 0.067 as f16
+        return m;
+    }
+    for (int q = 0; q < m.c; q++) {
+        float* p = (float*)m.data + q * m.cstep;
+        for (int i = 0; i < m.w * m.h * m.d; i++)
+            p[i] = (float)((i * 37 + q * 11) % 101 - 50) * 0.02f;
+    }
+    return m;
+}
+
+int input_shape(const std::string& path, Shape* shape) {
+    Model model;
+    BlobSizes sizes;
+    QUOLL_RETURN_IF_ERROR(model.load_param(path.c_str()));
+    QUOLL_RETURN_IF_ERROR(infer_blob_sizes(model, BlobSizes(), &sizes));
+    for (const ModelLayer& layer : model.layers)
+        if (layer.type == "Input" && sizes.count(layer.outputs[0])) {
+            *shape = sizes[layer.outputs[0]];
+            return kOk;
+        }
+    fprintf(stderr, "bench_gpu: %s does not tell the size of its input\n", path.c_str());
+    return kError;
+}
+
+int load(Net* net, const std::string& path) {
+    QUOLL_RETURN_IF_ERROR(net->load_param(path.c_str()));
+    return net->load_model(RandomWeights());
+}
+
+int run(const Net& net, const Mat& input, std::vector<Mat>* outs) {
+    Extractor ex = net.create_extractor();
+    QUOLL_RETURN_IF_ERROR(ex.input(net.input_indexes()[0], input));
+    outs->clear();
+    for (int blob : net.output_indexes()) {
+        Mat out;
+        QUOLL_RETURN_IF_ERROR(ex.extract(blob, out));
+        outs->push_back(out);
+    }
+    return kOk;
+}
+
+double difference(const std::vector<Mat>& got, const std::vector<Mat>& want) {
+    double range = 0, most = 0;
+    for (size_t k = 0; k < want.size(); k++)
+        for (int q = 0; q < want[k].c; q++) {
+            const float *a = got[k].channel(q), *b = want[k].channel(q);
+            for (int i = 0; i < want[k].w * want[k].h * want[k].d; i++) {
+                range = std::max(range, (double)fabsf(b[i]));
+                most = std::max(most, (double)fabsf(a[i] - b[i]));
+                if (!isfinite(a[i])) return INFINITY;
+            }
+        }
+    return range > 0 ? most / range : INFINITY;
+}
+
+// The least time of each dispatch.
+int profile(const VulkanRegion& region, const std::vector<Mat>& uploads, int runs,
+            std::vector<double>* least) {
+    least->clear();
+    for (int i = 0; i < runs; i++) {
+        std::vector<double> seconds;
+        QUOLL_RETURN_IF_ERROR(region.profile(uploads, &seconds));
+        if (least->empty()) *least = seconds;
+        for (size_t k = 0; k < seconds.size(); k++) (*least)[k] = std::min((*least)[k], seconds[k]);
+    }
+    return kOk;
+}
+
+std::vector<Mat> uploads_of(const Region& region) {
+    std::vector<Mat> uploads;
+    for (const RegionValue& value : region.values)
+        if (value.is_uploaded()) uploads.push_back(filled_input(value.shape));
+    return uploads;
+}
+
+bool is_product(const Dispatch& d) {
+    return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_tiled;
+}
+
+std::string step_name(const Region& region, int step) {
+    if (step < 0) return "upload";
+    return region.steps[step].layer->type + " " + region.steps[step].layer->name;
+}
+
+// Products by their step, as other dispatches may come and go.
+typedef std::map<int, std::pair<double, std::string>> Best;
+
+int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Best* best) {
+    const Region& region = backend.regions[index];
+    const std::vector<Mat> uploads = uploads_of(region);
+    for (const ConvTile& tile : conv_tiles(matrix)) {
+        for (int splits : {1, 2, 3, 4, 6, 8, 12, 16}) {
+            const ConvTiling tiling = {tile, splits};
+            force_tiling(&tiling);
+            Option opt;
+            const auto made = backend.vulkan().compile(region, opt);
+            force_tiling(nullptr);
+            if (!made) return kError;
+            const VulkanRegion& vulkan = static_cast<const VulkanRegion&>(*made);
+            std::vector<double> least;
+            QUOLL_RETURN_IF_ERROR(profile(vulkan, uploads, runs, &least));
+            char text[64];
+            snprintf(text, sizeof(text), "%dx%dx%d %d,%d,%d,%d / %d", tile.rows, tile.columns,
+                     tile.depth, tile.m, tile.n, tile.k, tile.buffers, splits);
+            for (size_t i = 0; i < least.size(); i++) {
+                const Dispatch& d = vulkan.program().dispatches[i];
+                if (!is_product(d)) continue;
+                auto& entry = (*best)[d.step];
+                if (entry.second.empty() || least[i] < entry.first) entry = {least[i], text};
+            }
+        }
+    }
+    return kOk;
+}
+
+int report(const KeepingBackend& backend, const Arguments& a) {
+    for (size_t r = 0; r < backend.regions.size(); r++) {
+        const Region& region = backend.regions[r];
+        const VulkanRegion& vulkan = static_cast<const VulkanRegion&>(*backend.compiled[r]);
+        std::vector<double> least;
+        QUOLL_RETURN_IF_ERROR(profile(vulkan, uploads_of(region), a.runs, &least));
+        Best best;
+        if (a.sweep)
+            QUOLL_RETURN_IF_ERROR(
+                sweep(backend, r, a.fp16 && !a.no_matrices, std::max(3, a.runs / 6), &best));
+        double sum = 0, sum_best = 0;
+        std::map<std::string, std::pair<double, int>> by_shader;
+        for (size_t i = 0; i < least.size(); i++) {
+            const Dispatch& d = vulkan.program().dispatches[i];
+            printf("  %6.2f us%s %4ux%ux%u %s, %s", least[i] * 1e6, d.barrier_before ? "|" : " ",
+                   d.groups[0], d.groups[1], d.groups[2], shader_name(d.key.shader),
+                   step_name(region, d.step).c_str());
+            sum += least[i], sum_best += least[i];
+            auto& shader = by_shader[shader_name(d.key.shader)];
+            shader.first += least[i], shader.second++;
+            if (is_product(d)) {
+                const int at = (int)d.push.size() - 1;
+                printf(" [%u x %u x %u / %u]", d.push[9], d.push[12], d.push[13] * 4, d.push[at]);
+                if (best.count(d.step)) {
+                    printf(" best %.2f %s", best[d.step].first * 1e6, best[d.step].second.c_str());
+                    sum_best += best[d.step].first - least[i];
+                }
+            }
+            printf("\n");
+        }
+        printf("  sum %.1f us, with the best tiles %.1f\n", sum * 1e6, sum_best * 1e6);
+        for (const auto& shader : by_shader)
+            printf("    %8.1f us %3d %s\n", shader.second.first * 1e6, shader.second.second,
+                   shader.first.c_str());
+    }
+    return kOk;
+}
+
+int bench(const std::string& path, const Arguments& a) {
+    Net cpu, gpu;
+    gpu.opt.use_fp16_storage = a.fp16;
+    gpu.opt.use_cooperative_matrix = !a.no_matrices;
+    const auto backend = std::make_shared<KeepingBackend>(gpu.opt);
+    gpu.add_backend(backend);
+    QUOLL_RETURN_IF_ERROR(load(&cpu, path));
+    QUOLL_RETURN_IF_ERROR(load(&gpu, path));
+    Shape shape;
+    QUOLL_RETURN_IF_ERROR(input_shape(path, &shape));
+    const Mat input = filled_input(shape);
+    std::vector<Mat> want, got;
+    QUOLL_RETURN_IF_ERROR(run(cpu, input, &want));
+    double begin = now();
+    QUOLL_RETURN_IF_ERROR(run(gpu, input, &got));
+    const double first = now() - begin;
+    const double differs = difference(got, want);
+    std::vector<double> times;
+    for (int i = 0; i < 10 * a.runs; i++) {
+        begin = now();
+        QUOLL_RETURN_IF_ERROR(run(gpu, input, &got));
+        times.push_back(now() - begin);
+    }
+    std::sort(times.begin(), times.end());
+    printf("%s %s: %.3f ms (median %.3f), first %.0f ms, differs by %.2g\n", path.c_str(),
+           a.fp16 ? a.no_matrices ? "fp16 tiles" : "fp16" : "fp32", times[0] * 1e3,
+           times[times.size() / 2] * 1e3, first * 1e3, differs);
+    return report(*backend, a);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Arguments a;
+    CommandLine line("Times networks on a Vulkan device, dispatch by dispatch.", "bench_gpu");
+    line.flag("--fp16", a.fp16, "blobs and weights as f16");
+    line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
+    line.flag("--sweep", a.sweep, "every tile of the convolutions, too");
+    line.option("--runs", a.runs, "of a profile; ten times as many of the whole").between(1, 10000);
+    line.option("MODELS", a.models, "MODEL.param, of random weights").required();
+    int exit_code = 0;
+    if (!line.parse(argc, argv, &exit_code)) return exit_code;
+    if (get_gpu_count() == 0) {
+        fprintf(stderr, "bench_gpu: no Vulkan device\n");
+        return 1;
+    }
+    printf("%s, %u processors, matrices: %s\n", get_gpu_info().device_name(),
+           get_gpu_info().processors(), get_gpu_info().support_cooperative_matrix() ? "yes" : "no");
+    for (const std::string& model : a.models)
+        if (bench(model, a) != kOk) return 1;
+    return 0;
+}

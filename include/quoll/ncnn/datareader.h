@@ -1,0 +1,7 @@
+#ifndef NCNN_DATAREADER_H
+#define NCNN_DATAREADER_H
+
+#include "platform.h"
+#include "quoll/datareader.h"
+
+#endif

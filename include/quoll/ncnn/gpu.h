@@ -1,0 +1,9 @@
+#ifndef NCNN_GPU_H
+#define NCNN_GPU_H
+
+#include "mat.h"
+#include "platform.h"
+#include "quoll/gpu.h"
+#include "quoll/vkmat.h"
+
+#endif

@@ -1,0 +1,33 @@
+#ifndef NCNN_LAYER_H
+#define NCNN_LAYER_H
+
+#include "layer_type.h"
+#include "mat.h"
+#include "modelbin.h"
+#include "option.h"
+#include "paramdict.h"
+#include "quoll/layer.h"
+
+namespace ncnn {
+
+// Rows of tables of layers that programs keep for themselves.
+struct layer_registry_entry {
+    const char* name;
+    layer_creator_func creator;
+};
+struct custom_layer_registry_entry {
+    const char* name;
+    layer_creator_func creator;
+    layer_destroyer_func destroyer;
+    void* userdata;
+};
+struct overwrite_builtin_layer_registry_entry {
+    int typeindex;
+    layer_creator_func creator;
+    layer_destroyer_func destroyer;
+    void* userdata;
+};
+
+}  // namespace ncnn
+
+#endif

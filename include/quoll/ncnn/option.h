@@ -1,0 +1,7 @@
+#ifndef NCNN_OPTION_H
+#define NCNN_OPTION_H
+
+#include "platform.h"
+#include "quoll/option.h"
+
+#endif

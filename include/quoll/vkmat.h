@@ -1,0 +1,135 @@
+// VkMat: a Mat in the memory of a GPU, and where that memory comes from. Needs no Vulkan headers.
+#ifndef QUOLL_VKMAT_H
+#define QUOLL_VKMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <atomic>
+
+#include "quoll/mat.h"
+
+namespace quoll {
+
+class VulkanDevice;
+
+// A block of device memory.
+struct VkBufferMemory {
+    uint64_t buffer;  // the VkBuffer, as a number
+    size_t offset;    // of the block in it
+    size_t capacity;
+    void* mapped_ptr;           // where the host sees the block; null: it does not
+    std::atomic<int> refcount;  // of VkMats
+};
+
+class VkAllocator {
+public:
+    explicit VkAllocator(const VulkanDevice* vkdev);
+    virtual ~VkAllocator();
+    // Gives back what is not in use.
+    virtual void clear();
+    // A block of at least `size` bytes, with refcount 0; null after a message.
+    virtual VkBufferMemory* fastMalloc(size_t size) = 0;
+    virtual void fastFree(VkBufferMemory* memory) = 0;
+
+    const VulkanDevice* const vkdev;
+
+private:
+    VkAllocator(const VkAllocator&);
+    VkAllocator& operator=(const VkAllocator&);
+};
+
+// Keeps freed blocks, kept_bytes at most, and hands them out again. Any number of threads.
+// Destroying one while blocks are in use is reported and leaks them. The device's memory lives as
+// long as its allocators.
+class VkPoolAllocator : public VkAllocator {
+public:
+    ~VkPoolAllocator();
+    void clear() override;
+    VkBufferMemory* fastMalloc(size_t size) override;
+    void fastFree(VkBufferMemory* memory) override;
+
+protected:
+    enum Use { kBlobs, kWeights, kStaging };
+    VkPoolAllocator(const VulkanDevice* vkdev, Use use, size_t kept_bytes);
+
+private:
+    struct Private;
+    Private* const d;
+};
+
+// Memory that shaders alone see where the device has such; memory of the host for copies.
+class VkBlobAllocator : public VkPoolAllocator {
+public:
+    explicit VkBlobAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 64 << 20)
+        : VkPoolAllocator(vkdev, kBlobs, kept_bytes) {}
+};
+class VkWeightAllocator : public VkPoolAllocator {
+public:
+    explicit VkWeightAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 0)
+        : VkPoolAllocator(vkdev, kWeights, kept_bytes) {}
+};
+class VkStagingAllocator : public VkPoolAllocator {
+public:
+    explicit VkStagingAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 64 << 20)
+        : VkPoolAllocator(vkdev, kStaging, kept_bytes) {}
+};
+class VkWeightStagingAllocator : public VkPoolAllocator {
+public:
+    explicit VkWeightStagingAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 0)
+        : VkPoolAllocator(vkdev, kStaging, kept_bytes) {}
+};
+
+// Sizes and types as a Mat's of elempack 1; the values lie without gaps, in the order n, c, d, h,
+// w. Copying shares the memory. A failed allocation leaves it empty(); nothing throws.
+class VkMat {
+public:
+    VkMat();
+    explicit VkMat(int w, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, int h, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, int h, int c, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, int h, int d, int c, size_t elemsize, VkAllocator* allocator);
+    VkMat(const Shape& shape, VkAllocator* allocator);
+    VkMat(const VkMat& m);
+    ~VkMat();
+    VkMat& operator=(const VkMat& m);
+
+    // Memory of its own, uninitialised; kept if nothing changes. The type follows from elemsize
+    // (4: f32, 2: f16, 1: s8) unless a Shape says it.
+    void create(int w, size_t elemsize, VkAllocator* allocator);
+    void create(int w, int h, size_t elemsize, VkAllocator* allocator);
+    void create(int w, int h, int c, size_t elemsize, VkAllocator* allocator);
+    void create(int w, int h, int d, int c, size_t elemsize, VkAllocator* allocator);
+    void create(const Shape& shape, VkAllocator* allocator);
+    void create_like(const Mat& m, VkAllocator* allocator);
+    void create_like(const VkMat& m, VkAllocator* allocator);
+
+    void addref();
+    void release();
+
+    bool empty() const { return data == 0 || total() == 0; }
+    size_t total() const { return cstep * c * n; }
+    int elembits() const { return (int)elemsize * 8; }
+    // A Mat of these sizes without values, and the same with the type.
+    Mat shape() const;
+    Shape logical_shape() const;
+    // Where the host sees it (staging memory); null where it does not.
+    void* mapped_ptr() const { return data ? data->mapped_ptr : 0; }
+    uint64_t buffer() const { return data ? data->buffer : 0; }
+    size_t buffer_offset() const { return data ? data->offset : 0; }
+    size_t buffer_capacity() const { return data ? data->capacity : 0; }
+
+    VkBufferMemory* data;
+    size_t elemsize;
+    int elempack;  // 1
+    VkAllocator* allocator;
+    int dims;
+    int w, h, d, c;
+    size_t cstep;
+    int n;
+    DType dtype;
+};
+
+}  // namespace quoll
+
+#endif

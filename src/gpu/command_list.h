@@ -1,0 +1,62 @@
+// What a VkCompute records: copies between buffers and programs that were recorded before, in the
+// order in which they came, for one submission.
+#ifndef QUOLL_GPU_COMMAND_LIST_H
+#define QUOLL_GPU_COMMAND_LIST_H
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "gpu/device.h"
+#include "quoll/vkmat.h"
+
+namespace quoll {
+
+inline VkBuffer buffer_of(const VkBufferMemory& memory) { return (VkBuffer)memory.buffer; }
+
+// For one thread at a time. Functions return 0, or a negative code after a message.
+class CommandList {
+public:
+    explicit CommandList(std::shared_ptr<GpuDevice> device) : device_(std::move(device)) {}
+    ~CommandList();
+
+    const GpuDevice& device() const { return *device_; }
+    struct Copy {
+        VkBuffer from;
+        size_t from_offset;
+        VkBuffer to;
+        size_t to_offset, bytes;
+    };
+    // Behind all that was recorded before; among themselves in any order.
+    int copy(const std::vector<Copy>& copies);
+    // A command buffer that nothing else submits until this list has run or was reset.
+    int run_recorded(VkCommandBuffer commands);
+    // Kept until then; what is to be done on the host behind it.
+    void keep(std::shared_ptr<const void> what) { kept_.push_back(std::move(what)); }
+    void then(std::function<int()> task) { tasks_.push_back(std::move(task)); }
+
+    bool empty() const { return order_.empty() && tasks_.empty(); }
+    int submit_and_wait();
+    void reset();
+
+private:
+    CommandList(const CommandList&) = delete;
+    CommandList& operator=(const CommandList&) = delete;
+    VkResult create();
+    VkResult open();
+    VkResult close();
+
+    const std::shared_ptr<GpuDevice> device_;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkFence fence_ = VK_NULL_HANDLE;
+    std::vector<VkCommandBuffer> own_;  // of the pool; the first used_ are recorded
+    size_t used_ = 0;
+    bool is_open_ = false;  // the last of them
+    std::vector<VkCommandBuffer> order_;
+    std::vector<std::shared_ptr<const void>> kept_;
+    std::vector<std::function<int()>> tasks_;
+};
+
+}  // namespace quoll
+
+#endif

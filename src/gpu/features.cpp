@@ -1,0 +1,144 @@
+#include "gpu/features.h"
+
+#include <string.h>
+
+#include <algorithm>
+#include <string>
+
+namespace quoll {
+
+namespace {
+
+class Extensions {
+public:
+    Extensions(const InstanceFunctions& vk, VkPhysicalDevice device) {
+        uint32_t count = 0;
+        vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+        std::vector<VkExtensionProperties> all(count);
+        vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+        for (const VkExtensionProperties& extension : all)
+            names_.push_back(extension.extensionName);
+    }
+    bool has(const char* name) const {
+        return std::find(names_.begin(), names_.end(), name) != names_.end();
+    }
+
+private:
+    std::vector<std::string> names_;
+};
+
+uint32_t probe_processors(const InstanceFunctions& vk, VkPhysicalDevice device,
+                          const Extensions& extensions) {
+    VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+    VkPhysicalDeviceShaderCorePropertiesAMD amd = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
+    VkPhysicalDeviceProperties2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    if (extensions.has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
+        all.pNext = &nvidia;
+        vk.GetPhysicalDeviceProperties2(device, &all);
+        return nvidia.shaderSMCount;
+    }
+    if (!extensions.has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME)) return 0;
+    all.pNext = &amd;
+    vk.GetPhysicalDeviceProperties2(device, &all);
+    return amd.shaderEngineCount * amd.shaderArraysPerEngineCount * amd.computeUnitsPerShaderArray;
+}
+
+// f16 times f16 plus f32 in a subgroup, of a size that divides the shaders' blocks of 16; the
+// largest.
+void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUnits* units) {
+    uint32_t count = 0;
+    if (vk.matrix_properties(device, &count, nullptr) != VK_SUCCESS) return;
+    VkCooperativeMatrixPropertiesKHR none = {};
+    none.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    std::vector<VkCooperativeMatrixPropertiesKHR> all(count, none);
+    if (vk.matrix_properties(device, &count, all.data()) != VK_SUCCESS) return;
+    for (const VkCooperativeMatrixPropertiesKHR& p : all) {
+        const bool types = p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                           p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                           p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+                           p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR;
+        if (!types || p.scope != VK_SCOPE_SUBGROUP_KHR) continue;
+        if (!p.MSize || !p.NSize || !p.KSize) continue;
+        if (16 % p.MSize || 16 % p.NSize || 16 % p.KSize) continue;
+        if (p.MSize * p.NSize * p.KSize <= units->m * units->n * units->k) continue;
+        units->m = p.MSize, units->n = p.NSize, units->k = p.KSize;
+    }
+}
+
+MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
+                         const Extensions& extensions) {
+    MatrixUnits units;
+    if (!vk.matrix_properties || !extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME))
+        return units;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, nullptr, 0, 0};
+    VkPhysicalDeviceVulkanMemoryModelFeatures model = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, &matrix};
+    VkPhysicalDeviceSubgroupSizeControlFeatures control = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, &model};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &control, {}};
+    vk.GetPhysicalDeviceFeatures2(device, &all);
+    VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES, &sizes};
+    VkPhysicalDeviceProperties2 properties = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup, {}};
+    vk.GetPhysicalDeviceProperties2(device, &properties);
+    const bool full = control.subgroupSizeControl && control.computeFullSubgroups &&
+                      (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+    if (!matrix.cooperativeMatrix || !model.vulkanMemoryModel || !full) return units;
+    probe_sizes(vk, device, &units);
+    units.subgroup = subgroup.subgroupSize;
+    return units;
+}
+
+}  // namespace
+
+GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device) {
+    VkPhysicalDevice16BitStorageFeatures storage = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
+    VkPhysicalDeviceShaderFloat16Int8Features half = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &half, {}};
+    vk.GetPhysicalDeviceFeatures2(device, &all);
+    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    vk.GetPhysicalDeviceProperties2(device, &properties);
+    const uint32_t version = properties.properties.apiVersion;
+    const Extensions extensions(vk, device);
+    GpuFeatures features;
+    features.storage16 = storage.storageBuffer16BitAccess;
+    // Before 1.2 arithmetic is an extension, which the library does not ask for.
+    features.float16 = half.shaderFloat16 && version >= VK_API_VERSION_1_2;
+    if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
+        features.matrix = probe_matrix(vk, device, extensions);
+    features.processors = probe_processors(vk, device, extensions);
+    return features;
+}
+
+FeatureRequest::FeatureRequest(const GpuFeatures& features) {
+    storage_.storageBuffer16BitAccess = features.storage16;
+    chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, &storage_);
+    if (features.float16) {
+        half_.shaderFloat16 = VK_TRUE;
+        chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &half_);
+    }
+    if (!features.matrix.m) return;
+    extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    memory_model_.vulkanMemoryModel = VK_TRUE;
+    subgroup_.subgroupSizeControl = subgroup_.computeFullSubgroups = VK_TRUE;
+    matrix_.cooperativeMatrix = VK_TRUE;
+    chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_MEMORY_MODEL_FEATURES, &memory_model_);
+    chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES, &subgroup_);
+    chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, &matrix_);
+}
+
+void FeatureRequest::add_to(VkDeviceCreateInfo* device) const {
+    device->pNext = first_;
+    device->enabledExtensionCount = (uint32_t)extensions_.size();
+    device->ppEnabledExtensionNames = extensions_.data();
+}
+
+}  // namespace quoll

@@ -1,0 +1,53 @@
+// What a physical device can do, as probed, and how a logical device asks for it.
+#ifndef QUOLL_GPU_FEATURES_H
+#define QUOLL_GPU_FEATURES_H
+
+#include <vector>
+
+#include "gpu/functions.h"
+
+namespace quoll {
+
+// Products on matrix units (VK_KHR_cooperative_matrix): f16 factors, f32 sums, one a subgroup.
+struct MatrixUnits {
+    uint32_t m = 0, n = 0, k = 0;  // of one product; divisors of 16. 0: there are none
+    uint32_t subgroup = 0;         // invocations of a subgroup
+};
+
+// Features that shader variants ask for.
+struct GpuFeatures {
+    bool storage16 = false;  // 16-bit values in storage buffers
+    bool float16 = false;    // arithmetic on them
+    MatrixUnits matrix;
+    // Streaming multiprocessors or compute units; 0 where no extension tells.
+    uint32_t processors = 0;
+};
+GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
+
+// The structs and extensions with which vkCreateDevice is asked for features. Not to be copied.
+class FeatureRequest {
+public:
+    explicit FeatureRequest(const GpuFeatures& features);
+    FeatureRequest(const FeatureRequest&) = delete;
+    FeatureRequest& operator=(const FeatureRequest&) = delete;
+    void add_to(VkDeviceCreateInfo* device) const;
+
+private:
+    template <class T>
+    void chain(VkStructureType type, T* feature) {
+        feature->sType = type;
+        feature->pNext = first_;
+        first_ = feature;
+    }
+    void* first_ = nullptr;
+    std::vector<const char*> extensions_;
+    VkPhysicalDevice16BitStorageFeatures storage_ = {};
+    VkPhysicalDeviceShaderFloat16Int8Features half_ = {};
+    VkPhysicalDeviceVulkanMemoryModelFeatures memory_model_ = {};
+    VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_ = {};
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_ = {};
+};
+
+}  // namespace quoll
+
+#endif

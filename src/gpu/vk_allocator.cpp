@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "gpu/buffer.h"
+#include "quoll/gpu.h"
+#include "quoll/log.h"
+#include "quoll/vkmat.h"
+
+namespace quoll {
+
+namespace {
+
+struct Block : VkBufferMemory {
+    std::unique_ptr<GpuBuffer> memory;
+};
+
+// A kept block serves requests of half its size or more.
+const size_t kMostWaste = 2;
+
+}  // namespace
+
+struct VkPoolAllocator::Private {
+    std::shared_ptr<GpuDevice> gpu;
+    MemoryUse use = MemoryUse::kDevice;
+    size_t kept_bytes = 0;
+    std::mutex mutex;
+    std::vector<Block*> idle;  // the one that was used last at the end
+    size_t idle_bytes = 0;
+    size_t in_use = 0;
+
+    // With the mutex held.
+    void drop(size_t bytes) {
+        while (!idle.empty() && idle_bytes > bytes) {
+            idle_bytes -= idle.front()->capacity;
+            delete idle.front();
+            idle.erase(idle.begin());
+        }
+    }
+    Block* take(size_t size) {
+        for (size_t i = idle.size(); i-- > 0;) {
+            Block* block = idle[i];
+            if (block->capacity < size || block->capacity / kMostWaste > size) continue;
+            idle.erase(idle.begin() + (std::ptrdiff_t)i);
+            idle_bytes -= block->capacity;
+            return block;
+        }
+        return nullptr;
+    }
+};
+
+VkPoolAllocator::VkPoolAllocator(const VulkanDevice* device, Use use, size_t kept_bytes)
+    : VkAllocator(device), d(new Private) {
+    const MemoryUse uses[] = {MemoryUse::kDevice, MemoryUse::kWeights, MemoryUse::kDownload};
+    d->gpu = device ? device->gpu() : nullptr;
+    d->use = uses[use];
+    d->kept_bytes = kept_bytes;
+}
+
+VkPoolAllocator::~VkPoolAllocator() {
+    if (d->in_use) {
+        QUOLL_LOGE("Vulkan: an allocator goes while %zu of its blocks are in use", d->in_use);
+        new std::shared_ptr<GpuDevice>(d->gpu);  // which need the device
+    }
+    d->drop(0);
+    delete d;
+}
+
+void VkPoolAllocator::clear() {
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->drop(0);
+}
+
+VkBufferMemory* VkPoolAllocator::fastMalloc(size_t size) {
+    if (!d->gpu) {
+        QUOLL_LOGE("Vulkan: memory of %zu bytes of no device", size);
+        return nullptr;
+    }
+    size = align_size(std::max<size_t>(size, 16), 4);  // as shaders read words
+    {
+        std::lock_guard<std::mutex> lock(d->mutex);
+        if (Block* block = d->take(size)) {
+            d->in_use++;
+            return block;
+        }
+    }
+    std::unique_ptr<GpuBuffer> memory = GpuBuffer::create(*d->gpu, d->use, size);
+    if (!memory) return nullptr;
+    Block* block = new Block;
+    block->buffer = (uint64_t)memory->handle();
+    block->offset = 0, block->capacity = memory->bytes();
+    block->mapped_ptr = memory->mapped();
+    block->refcount = 0;
+    block->memory = std::move(memory);
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->in_use++;
+    return block;
+}
+
+void VkPoolAllocator::fastFree(VkBufferMemory* memory) {
+    Block* block = static_cast<Block*>(memory);
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->in_use--;
+    d->idle.push_back(block);
+    d->idle_bytes += block->capacity;
+    d->drop(d->kept_bytes);
+}
+
+}  // namespace quoll

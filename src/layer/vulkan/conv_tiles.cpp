@@ -1,0 +1,88 @@
+#include "layer/vulkan/conv_tiles.h"
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+// Where no extension tells how many processors there are.
+const int kProcessors = 16;
+
+ConvTiling forced;
+bool is_forced = false;
+
+// Tiles of conv_matrix.comp. What follows about them was fitted to `bench_gpu --fp16 --sweep` on an
+// H200. kLarge is for products that fill the device.
+const ConvTile kLarge = {32, 64, 64, 2, 2, 1, 2};
+const double kLargeMacs = 3e8;
+struct SmallTile {
+    ConvTile tile;
+    int resident;  // groups that run on a processor at a time
+    double step;   // us
+};
+const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
+                            {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
+// us: for parts to be added up at all, and for each of them.
+const double kJoin = 1.8, kPart = 0.08;
+const int kMostSplits = 16;
+
+int ceil_div(int a, int b) { return (a + b - 1) / b; }
+
+// us beside a dispatch by itself.
+double cost(const SmallTile& small, int tiles, int steps, int splits, int processors) {
+    const int rounds = ceil_div(tiles * splits, small.resident * processors);
+    return rounds * ceil_div(steps, splits) * small.step +
+           (splits > 1 ? kJoin + kPart * splits : 0.);
+}
+
+}  // namespace
+
+const std::vector<ConvTile>& conv_tiles(bool matrix) {
+    static const std::vector<ConvTile> tiled = {{32, 32, 16, 4, 1, 1, 1}, {64, 64, 16, 8, 2, 1, 1}};
+    static const std::vector<ConvTile> matrices = {
+        kSmall[0].tile,           kSmall[1].tile,           kLarge,
+        {32, 32, 64, 2, 2, 1, 2}, {64, 64, 64, 2, 2, 1, 2}, {128, 64, 32, 4, 2, 1, 2}};
+    return matrix ? matrices : tiled;
+}
+
+ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvProduct& p) {
+    if (is_forced) {
+        const int stages = std::max(1, ceil_div(p.depth, forced.tile.depth));
+        return {forced.tile, std::min(forced.splits, stages)};
+    }
+    const int processors = features.processors ? (int)features.processors : kProcessors;
+    const auto tiles = [&](const ConvTile& t) {
+        return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
+    };
+    const double macs = (double)p.rows * p.columns * p.depth * p.groups;
+    if (!matrix) {
+        const std::vector<ConvTile>& all = conv_tiles(false);
+        if (tiles(all[1]) >= 2 * processors && p.columns > 32) return {all[1], 1};
+        const int steps = ceil_div(p.depth, all[0].depth);
+        const int splits = 4 * processors / std::max(1, tiles(all[0]));
+        return {all[0], std::max(1, std::min(std::min(splits, 16), steps / 4))};
+    }
+    const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
+    if (fills || macs > kLargeMacs) {
+        const int splits = fills ? 1 : 3 * processors / std::max(1, tiles(kLarge));
+        return {kLarge, std::max(1, std::min(splits, ceil_div(p.depth, 4 * kLarge.depth)))};
+    }
+    ConvTiling best = {kSmall[0].tile, 1};
+    double least = 1e30;
+    for (const SmallTile& small : kSmall) {
+        const int steps = ceil_div(p.depth, small.tile.depth);
+        for (int splits = 1; splits <= std::min(steps, kMostSplits); splits++) {
+            const double us = cost(small, tiles(small.tile), steps, splits, processors);
+            if (us < least) best = {small.tile, splits}, least = us;
+        }
+    }
+    return best;
+}
+
+void force_tiling(const ConvTiling* tiling) {
+    is_forced = tiling != nullptr;
+    if (tiling) forced = *tiling;
+}
+
+}  // namespace quoll

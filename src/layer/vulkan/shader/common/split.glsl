@@ -1,0 +1,45 @@
+// Products whose depth is divided among `splits` groups along z. Each stores its sums as a part of the
+// tile; the last one to arrive, whichever that is, adds the parts up in their order.
+layout(set = 0, binding = 5) coherent buffer Parts { vec4 parts[]; };
+layout(set = 0, binding = 6) coherent buffer Counters { uint counters[]; };
+shared bool split_is_last;
+
+int split_tile() {
+    const uint z = gl_WorkGroupID.z / uint(splits);
+    return int((z * gl_NumWorkGroups.y + gl_WorkGroupID.y) * gl_NumWorkGroups.x +
+               gl_WorkGroupID.x);
+}
+int split_index() { return int(gl_WorkGroupID.z % uint(splits)); }
+
+// To be asked by all invocations when the part is stored: true in the group that arrives last.
+bool split_arrive(int tile) {
+    memoryBarrierBuffer();
+    barrier();
+    if (gl_LocalInvocationIndex == 0) {
+        split_is_last = atomicAdd(counters[tile], 1u) == uint(splits) - 1u;
+        if (split_is_last) counters[tile] = 0;  // for the next run
+    }
+    barrier();
+    memoryBarrierBuffer();
+    return split_is_last;
+}
+
+// The first and the last step, of `steps_of_a_stage` each, that this group adds up.
+ivec2 split_range(int stages) {
+    const int index = split_index();
+    return ivec2(stages * index / splits, stages * (index + 1) / splits);
+}
+
+// vec4 `i` of a tile of `size` vec4s.
+vec4 split_sum(int tile, int size, int i) {
+    const int from = tile * splits * size + i;
+    vec4 sum = parts[from];
+    int s = 1;
+    for (; s + 4 <= splits; s += 4) {
+        const vec4 a = parts[from + s * size], b = parts[from + (s + 1) * size];
+        const vec4 c = parts[from + (s + 2) * size], d = parts[from + (s + 3) * size];
+        sum = (((sum + a) + b) + c) + d;
+    }
+    for (; s < splits; s++) sum += parts[from + s * size];
+    return sum;
+}

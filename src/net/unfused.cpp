@@ -1,0 +1,98 @@
+#include "net/unfused.h"
+
+#include <sys/stat.h>
+
+#include "net/net_private.h"
+#include "quoll/log.h"
+#include "runtime/exceptions.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+
+Mat RecordingModelBin::load(int w, int type) const {
+    weights_->push_back(from_.load(w, type));
+    return weights_->back();
+}
+
+Mat ReplayingModelBin::load(int w, int) const {
+    const size_t at = next_++;
+    return at < weights_.size() && weights_[at].w == w ? weights_[at] : Mat();
+}
+
+void describe_file(const char* path, int64_t* size, int64_t* time) {
+    struct stat st;
+    const bool there = stat(path, &st) == 0;
+    *size = there ? (int64_t)st.st_size : 0;
+    *time = there ? (int64_t)st.st_mtime : 0;
+}
+
+// ---------------------------------------------------------------- nets without weights
+
+// Layers that ask for weights are left as they were: load_model() may still come.
+int Net::Private::load_no_weights(const Option& opt) {
+    const std::vector<Mat> none;
+    const ReplayingModelBin nothing(none);
+    {
+        LogMute quiet;
+        if (load_layer_weights(nothing) != kOk || nothing.is_short()) return kError;
+    }
+    return prepare_layers(opt);
+}
+
+bool Net::Private::is_ready(const Option& opt) {
+    std::lock_guard<std::mutex> lock(late_loading);
+    if (weights_loaded || layers.empty()) return weights_loaded;
+    return without_weights =
+               catch_no_memory("Net", [&] { return load_no_weights(opt); }) == kOk;
+}
+
+// ---------------------------------------------------------------- blobs that were fused away
+
+bool Net::Private::is_fused_away(int blob) const {
+    return alias[blob] != blob;  // there may be one of its name, with other values
+}
+
+int Net::Private::load_unfused(const Private& from) {
+    custom_layers = from.custom_layers;
+    vulkan_device = from.vulkan_device;
+    buffers = from.buffers;
+    Option opt = from.loaded_opt;
+    opt.use_graph_fusion = false;
+    const unsigned char* param = from.unfused_param.data();
+    const DataReaderFromMemory reader(param, from.unfused_param.size());
+    QUOLL_RETURN_IF_ERROR(load_graph(reader, from.unfused_is_binary, opt));
+    weights_id = from.weights_id;
+    shared_weights = from.shared_weights;
+    const WeightSource& again = from.source;
+    if (!again.path.empty()) {
+        int64_t size, time;
+        describe_file(again.path.c_str(), &size, &time);
+        if (size == again.path_size && time == again.path_time)
+            return load_model_file(again.path.c_str(), opt);
+        QUOLL_LOGE("[Net] %s is not the file any more that was loaded", again.path.c_str());
+        return kError;
+    }
+    const DataReaderFromEmpty none;
+    if (!again.reader) return load_weights(ReplayingModelBin(again.weights), none, false, opt);
+    const std::unique_ptr<DataReader> weights(again.reader->reopen());
+    const DataReader& dr = weights ? *weights : *again.reader;
+    return load_weights(ModelBinFromDataReader(dr), dr, false, opt);
+}
+
+std::shared_ptr<Net::Private> Net::Private::unfuse() {
+    std::lock_guard<std::mutex> lock(late_loading);
+    if (unfused) return unfused;
+    const int status = catch_no_memory("Net", [&] {
+        const std::shared_ptr<Private> made = std::make_shared<Private>(owner);
+        QUOLL_RETURN_IF_ERROR(made->load_unfused(*this));
+        unfused = made;
+        return (int)kOk;
+    });
+    if (status != kOk)
+        QUOLL_LOGE(
+            "[Net] the weights could not be loaded again for a blob that was fused away: call "
+            "net.keep_blob before load_model, or set net.opt.use_graph_fusion = false");
+    return unfused;
+}
+
+}  // namespace quoll

@@ -1,0 +1,324 @@
+// Workers of the library's own.
+#include "runtime/worker_team.h"
+
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "quoll/cpu.h"
+
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#else
+#include <condition_variable>
+#include <mutex>
+#endif
+
+namespace quoll {
+namespace {
+
+typedef std::chrono::steady_clock Clock;
+
+// Longer than the gaps between most layers; less than a sleeping thread takes to be noticed.
+constexpr auto kSpin = std::chrono::microseconds(100);
+// A thread that lets the others wait for this long, and longer than they had worked, was not
+// running.
+constexpr auto kLate = std::chrono::microseconds(300);
+constexpr auto kFirstRest = std::chrono::milliseconds(5),
+               kLongestRest = std::chrono::milliseconds(160);
+
+std::atomic<int> g_spin_limit{20};
+std::atomic<unsigned> g_forks{0};
+
+void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+// done(), asked again and again for up to `limit`.
+template <class Done>
+bool spin_until(const Done& done, Clock::duration limit) {
+    for (int i = 0; i < 64; i++, pause())
+        if (done()) return true;
+    for (const Clock::time_point end = Clock::now() + limit; Clock::now() < end;)
+        for (int i = 0; i < 16; i++, pause())
+            if (done()) return true;
+    return done();
+}
+
+// Sleeps while word is value; may return earlier.
+#if defined(__linux__)
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
+    syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+void wake(std::atomic<uint32_t>& word) {
+    syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+#else
+std::mutex g_mutex;
+std::condition_variable g_changed;
+void sleep_while(std::atomic<uint32_t>& word, uint32_t value) {
+    std::unique_lock<std::mutex> lock(g_mutex);
+    if (word == value) g_changed.wait(lock);
+}
+void wake(std::atomic<uint32_t>&) {
+    std::lock_guard<std::mutex> lock(g_mutex);
+    g_changed.notify_all();
+}
+#endif
+
+// The workers of a thread, and the region at which they work.
+class Team {
+public:
+    ~Team();
+    void run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
+    int bind(const CpuSet& set);
+
+private:
+    struct alignas(64) Worker {
+        std::thread thread;
+        std::atomic<uint32_t> asleep{0};
+    };
+    // The gate: bits 16 and up number the regions, below are whether one may be entered, whether
+    // its first thread sleeps until the last has left, and how many are within.
+    enum : uint32_t { kNext = 1 << 16, kOpen = 1 << 15, kWaited = 1 << 14, kWithin = kWaited - 1 };
+
+    int grow(int threads);
+    void abandon();
+    int in_time(int threads);
+    void open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
+    void close(Clock::time_point begun);
+    void late(int others, Clock::time_point now);
+    void work(Worker* self, int thread);
+    void take_part(int thread);
+    void leave();
+
+    alignas(64) std::atomic<uint32_t> gate_{0};
+    std::atomic<bool> stop_{false};
+    // Of the region; written while the gate is closed and nobody is within.
+    alignas(64) RegionBody body_ = nullptr;
+    const void* context_ = nullptr;
+    int64_t grain_ = 1;
+    int threads_ = 0, denormals_ = 0;
+    std::unique_ptr<Claims::Share[]> shares_;
+    int room_ = 0;
+    // Of what a worker has thrown.
+    std::atomic<bool> thrown_{false};
+    std::exception_ptr exception_;
+
+    std::vector<std::unique_ptr<Worker>> workers_;
+    bool refused_ = false;  // by the system: no more threads
+    unsigned forks_ = 0;
+    // While threads rest: how many do not.
+    int awake_ = 0;
+    Clock::time_point rest_until_{}, forget_{};
+    Clock::duration rest_{};
+};
+
+Team::~Team() {
+    if (forks_ != g_forks) abandon();
+    stop_ = true;
+    gate_ += kNext;
+    for (auto& worker : workers_) {
+        if (worker->asleep.exchange(0)) wake(worker->asleep);
+        worker->thread.join();
+    }
+}
+
+// After a fork the child has none of the threads.
+void Team::abandon() {
+    for (auto& worker : workers_) {
+        worker->thread.detach();
+        worker.release();
+    }
+    workers_.clear();
+    gate_ = 0;
+    forks_ = g_forks;
+}
+
+void count_forks() {
+#if defined(__linux__)
+    static const int once = pthread_atfork(nullptr, nullptr, [] { g_forks++; });
+    (void)once;
+#endif
+}
+
+// Starts workers for a region of `threads`; returns how many it can have.
+int Team::grow(int threads) {
+    if (forks_ != g_forks) abandon();
+    try {
+        if (room_ < threads) {
+            shares_.reset();
+            room_ = 0;
+            shares_.reset(new Claims::Share[(size_t)threads]);
+            room_ = threads;
+        }
+        workers_.reserve((size_t)threads - 1);
+        while ((int)workers_.size() + 1 < threads && !refused_) {
+            count_forks();
+            std::unique_ptr<Worker> worker(new Worker);
+            Worker* const self = worker.get();
+            const int number = (int)workers_.size() + 1;
+            worker->thread = std::thread([this, self, number] { work(self, number); });
+            workers_.push_back(std::move(worker));
+        }
+    } catch (const std::system_error&) {
+        refused_ = true;
+    } catch (const std::bad_alloc&) {  // fewer this time
+    }
+    return std::min({threads, (int)workers_.size() + 1, std::max(1, room_)});
+}
+
+// The number of threads without those that rest.
+int Team::in_time(int threads) {
+    if (awake_ == 0 || !region_state.dynamic) return threads;
+    if (Clock::now() < rest_until_) return std::min(threads, awake_);
+    awake_ = 0;
+    return threads;
+}
+
+// `others` of the threads were late: as many rest, longer each time that this is so again.
+void Team::late(int others, Clock::time_point now) {
+    rest_ = now > forget_ ? Clock::duration(kFirstRest)
+                          : std::min<Clock::duration>(rest_ * 2, kLongestRest);
+    awake_ = std::max(1, threads_ - others);
+    rest_until_ = now + rest_;
+    forget_ = rest_until_ + rest_;
+}
+
+void Team::open(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
+    body_ = body, context_ = context, grain_ = grain, threads_ = threads;
+    denormals_ = get_flush_denormals();
+    for (int i = 0; i < threads; i++) {
+        shares_[i].next.store(tasks * i / threads, std::memory_order_relaxed);
+        shares_[i].end = tasks * (i + 1) / threads;
+    }
+    gate_ += kNext | kOpen;
+    for (int i = 0; i + 1 < threads; i++) {
+        std::atomic<uint32_t>& asleep = workers_[i]->asleep;
+        if (asleep.load() && asleep.exchange(0)) wake(asleep);
+    }
+}
+
+// Nobody enters any more; waits for those within.
+void Team::close(Clock::time_point begun) {
+    gate_ &= ~(uint32_t)kOpen;
+    const auto empty = [this] { return (gate_.load(std::memory_order_acquire) & kWithin) == 0; };
+    if (empty()) return;
+    const Clock::time_point now = Clock::now();
+    if (spin_until(empty, kSpin)) return;
+    // Asleep, this thread leaves its processor to one that may be waiting for it.
+    const int others = gate_ & kWithin;
+    gate_ |= kWaited;
+    for (uint32_t seen; (seen = gate_) & kWithin;) sleep_while(gate_, seen);
+    gate_ &= ~(uint32_t)kWaited;
+    const Clock::time_point end = Clock::now();
+    if (end - now > kLate && end - now > now - begun) late(others, end);
+}
+
+void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
+    threads = grow(in_time((int)std::min<int64_t>(threads, tasks)));
+    if (threads <= 1) return run_alone(tasks, body, context);
+    open(tasks, threads, grain, body, context);
+    const Clock::time_point begun = Clock::now();
+    std::exception_ptr own;
+    region_state.threads = threads;
+    try {
+        Claims claims(shares_.get(), threads, 0, grain);
+        body(context, claims);
+    } catch (...) {
+        own = std::current_exception();
+    }
+    region_state.threads = 0;
+    close(begun);
+    if (thrown_) {
+        if (!own) own = exception_;
+        exception_ = nullptr;
+        thrown_ = false;
+    }
+    if (own) std::rethrow_exception(own);
+}
+
+void Team::take_part(int thread) {
+    if (get_flush_denormals() != denormals_) set_flush_denormals(denormals_);
+    region_state.thread = thread, region_state.threads = threads_;
+    try {
+        Claims claims(shares_.get(), threads_, thread, grain_);
+        body_(context_, claims);
+    } catch (...) {
+        if (!thrown_.exchange(true)) exception_ = std::current_exception();
+    }
+    region_state.thread = 0, region_state.threads = 0;
+}
+
+void Team::leave() {
+    const uint32_t before = gate_.fetch_sub(1, std::memory_order_acq_rel);
+    if ((before & kWaited) && (before & kWithin) == 1) wake(gate_);
+}
+
+void Team::work(Worker* self, int thread) {
+    uint32_t served = UINT32_MAX;
+    while (!stop_) {
+        const auto called = [&] { return gate_.load(std::memory_order_acquire) / kNext != served; };
+        const int limit = g_spin_limit.load(std::memory_order_relaxed);
+        if (!spin_until(called,
+                        std::min<Clock::duration>(kSpin, std::chrono::milliseconds(limit)))) {
+            self->asleep = 1;
+            while (gate_.load() / kNext == served && self->asleep.load())
+                sleep_while(self->asleep, 1);
+            self->asleep = 0;
+            continue;
+        }
+        const uint32_t seen = gate_.load(std::memory_order_acquire);
+        served = seen / kNext;
+        if (!(seen & kOpen)) continue;  // too late
+        const uint32_t entered = gate_.fetch_add(1, std::memory_order_acq_rel);
+        if (entered & kOpen) {
+            served = entered / kNext;
+            if (thread < threads_) take_part(thread);
+        }
+        leave();
+    }
+}
+
+int Team::bind(const CpuSet& set) {
+#if defined(__linux__)
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < kMaxCpus; cpu++)
+        if (set.is_enabled(cpu)) CPU_SET(cpu, &mask);
+    for (auto& worker : workers_)
+        if (int error = pthread_setaffinity_np(worker->thread.native_handle(), sizeof(mask), &mask))
+            return error;
+#else
+    (void)set;
+#endif
+    return 0;
+}
+
+Team& own_team() {
+    static thread_local Team team;
+    return team;
+}
+
+}  // namespace
+
+void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
+    own_team().run(tasks, threads, grain, body, context);
+}
+int bind_team(const CpuSet& set) { return own_team().bind(set); }
+void set_spin_limit(int milliseconds) { g_spin_limit = milliseconds; }
+
+}  // namespace quoll

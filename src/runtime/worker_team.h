@@ -1,0 +1,25 @@
+// Who works beside the thread that begins a region: workers of the library (worker_team.cpp), or
+// OpenMP's (worker_team_openmp.cpp) with the CMake option QUOLL_USE_OPENMP.
+#ifndef QUOLL_RUNTIME_WORKER_TEAM_H
+#define QUOLL_RUNTIME_WORKER_TEAM_H
+
+#include "runtime/thread_pool.h"
+
+namespace quoll {
+
+// Of a thread; see thread_pool.h.
+struct RegionState {
+    int thread = 0, threads = 0, limit = 0;
+    bool dynamic = true;
+};
+extern thread_local RegionState region_state;
+
+// A region without other threads.
+void run_alone(int64_t tasks, RegionBody body, const void* context);
+// One of at least two tasks and threads, outside other regions.
+void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context);
+int bind_team(const CpuSet& set);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,97 @@
+// Workers of the OpenMP runtime, for applications that have one anyway and want one set of threads.
+#include "runtime/worker_team.h"
+
+#include <errno.h>
+#include <omp.h>
+
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "quoll/cpu.h"
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace quoll {
+namespace {
+
+// A region while it runs; kept by each thread that begins regions, so that the next finds its
+// memory.
+struct Region {
+    std::vector<Claims::Share> shares;
+    std::mutex lock;
+    std::exception_ptr exception;
+
+    void share(int64_t tasks, int threads);
+    void take_part(int thread, int64_t grain, RegionBody body, const void* context);
+};
+
+void Region::share(int64_t tasks, int threads) {
+    if ((int)shares.size() < threads) shares = std::vector<Claims::Share>((size_t)threads);
+    for (int i = 0; i < threads; i++) {
+        shares[i].next.store(tasks * i / threads, std::memory_order_relaxed);
+        shares[i].end = tasks * (i + 1) / threads;
+    }
+}
+
+void Region::take_part(int thread, int64_t grain, RegionBody body, const void* context) {
+    region_state.thread = thread;
+    try {
+        Claims claims(shares.data(), region_state.threads, thread, grain);
+        body(context, claims);
+    } catch (...) {
+        std::lock_guard<std::mutex> guard(lock);
+        if (!exception) exception = std::current_exception();
+    }
+    region_state.thread = region_state.threads = 0;
+}
+
+Region& own_region() {
+    static thread_local Region region;
+    return region;
+}
+
+}  // namespace
+
+// The runtime may give fewer threads than it is asked for: they do the shares of the others.
+void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, const void* context) {
+    Region& region = own_region();
+    threads = (int)std::min<int64_t>(threads, tasks);
+    region.share(tasks, threads);
+    const int denormals = get_flush_denormals();
+#pragma omp parallel num_threads(threads)
+    {
+        if (get_flush_denormals() != denormals) set_flush_denormals(denormals);
+        region_state.threads = threads;
+        region.take_part(omp_get_thread_num(), grain, body, context);
+    }
+    if (!region.exception) return;
+    const std::exception_ptr thrown = region.exception;
+    region.exception = nullptr;
+    std::rethrow_exception(thrown);
+}
+
+int bind_team(const CpuSet& set) {
+    int error = 0;
+#if defined(__linux__)
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < kMaxCpus; cpu++)
+        if (set.is_enabled(cpu)) CPU_SET(cpu, &mask);
+#pragma omp parallel
+    if (omp_get_thread_num() != 0 && sched_setaffinity(0, sizeof(mask), &mask) != 0) {
+#pragma omp critical
+        error = errno;
+    }
+#else
+    (void)set;
+#endif
+    return error;
+}
+
+// How long idle workers spin is the runtime's own affair (OMP_WAIT_POLICY, GOMP_SPINCOUNT).
+void set_spin_limit(int) {}
+
+}  // namespace quoll

@@ -1,0 +1,576 @@
+// ncnn's names for blobs on a device: VkMat, its allocators, VkCompute, PipelineCache; what happens
+// when memory ends or a device is lost. Skipped where there is no device.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "gpu/device.h"
+#include "quoll/command.h"
+#include "quoll/gpu.h"
+#include "quoll/log.h"
+#include "quoll/net.h"
+#include "random_weights.h"
+#include "runtime/log_mute.h"
+
+namespace quoll {
+namespace {
+
+const char* const kFirst =
+    "7767517\n3 3\nInput in 0 1 in\n"
+    "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+    "Swish swish 1 1 a out\n";
+const char* const kSecond =
+    "7767517\n4 4\nInput in 0 1 in\n"
+    "Convolution conv 1 1 in a 0=16 1=3 3=2 4=1 5=1 6=1152\n"
+    "Pooling pool 1 1 a b 0=1 4=1\n"
+    "InnerProduct fc 1 1 b out 0=10 1=1 2=160\n";
+const char* const kWithHostLayer =
+    "7767517\n4 4\nInput in 0 1 in\n"
+    "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+    "Doubled host 1 1 a b\n"
+    "Convolution last 1 1 b out 0=8 1=3 4=1 5=1 6=576\n";
+
+// No device runs layers of the application.
+class Doubled : public Layer {
+public:
+    Doubled() { one_blob_only = true, support_inplace = true; }
+    int forward_inplace(Mat& m, const Option&) const override {
+        for (size_t i = 0; i < m.total(); i++) ((float*)m.data)[i] *= 2.f;
+        return 0;
+    }
+    int infer_shapes(const std::vector<Shape>& in, std::vector<Shape>& out) const override {
+        out = in;
+        return 0;
+    }
+};
+DEFINE_LAYER_CREATOR(Doubled)
+
+int load(Net* net, const char* text) {
+    net->register_custom_layer("Doubled", Doubled_layer_creator);
+    net->opt.num_threads = 1;
+    const int status = net->load_param_mem(text);
+    return status == 0 ? net->load_model(RandomWeights()) : status;
+}
+
+int load_gpu(Net* net, const char* text) {
+    net->opt.use_vulkan_compute = true;
+    return load(net, text);
+}
+
+Mat image() {
+    Mat m(33, 17, 3);
+    for (int q = 0; q < m.c; q++)
+        for (int i = 0; i < m.w * m.h; i++) m.channel(q)[i] = (float)((i * 37 + q * 11) % 101 - 50);
+    return m;
+}
+
+int run(const Net& net, const Mat& in, Mat* out) {
+    Extractor ex = net.create_extractor();
+    const int status = ex.input("in", in);
+    return status == 0 ? ex.extract("out", *out) : status;
+}
+
+double difference(const Mat& got, const Mat& want) {
+    if (got.logical_shape() != want.logical_shape() || got.empty()) return INFINITY;
+    double range = 0, most = 0;
+    for (int q = 0; q < want.c; q++) {
+        const float *a = got.channel(q), *b = want.channel(q);
+        for (int i = 0; i < want.w * want.h * want.d; i++) {
+            range = std::max(range, (double)fabsf(b[i]));
+            most = std::max(most, (double)fabsf(a[i] - b[i]));
+        }
+    }
+    return range > 0 ? most / range : INFINITY;
+}
+
+// Every copy between host and device takes such memory.
+class CountingStaging : public VkStagingAllocator {
+public:
+    explicit CountingStaging(const VulkanDevice* device) : VkStagingAllocator(device) {}
+    VkBufferMemory* fastMalloc(size_t size) override {
+        copies++;
+        bytes += size;
+        return VkStagingAllocator::fastMalloc(size);
+    }
+    int copies = 0;
+    size_t bytes = 0;
+};
+
+class VulkanApi : public testing::Test {
+protected:
+    void SetUp() override {
+        if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    }
+};
+
+void chain(bool half) {
+    Net first, second, cpu1, cpu2;
+    first.opt.use_fp16_storage = second.opt.use_fp16_storage = half;
+    ASSERT_EQ(0, load_gpu(&first, kFirst));
+    ASSERT_EQ(0, load_gpu(&second, kSecond));
+    ASSERT_EQ(0, load(&cpu1, kFirst));
+    ASSERT_EQ(0, load(&cpu2, kSecond));
+    Mat middle_host, want, by_host;
+    ASSERT_EQ(0, run(cpu1, image(), &middle_host));
+    ASSERT_EQ(0, run(cpu2, middle_host, &want));
+    ASSERT_EQ(0, run(first, image(), &middle_host));
+    ASSERT_EQ(0, run(second, middle_host, &by_host));
+
+    const VulkanDevice* device = first.vulkan_device();
+    ASSERT_TRUE(device != nullptr);
+    CountingStaging staging(device);
+    VkBlobAllocator blobs(device);
+    for (int again = 0; again < 3; again++) {
+        staging.copies = 0, staging.bytes = 0;
+        Option opt;
+        opt.blob_vkallocator = &blobs, opt.staging_vkallocator = &staging;
+        VkCompute cmd(device);
+        Extractor one = first.create_extractor(), two = second.create_extractor();
+        for (Extractor* ex : {&one, &two}) {
+            ex->set_blob_vkallocator(&blobs);
+            ex->set_staging_vkallocator(&staging);
+        }
+        VkMat in, middle, out;
+        Mat got;
+        ASSERT_EQ(0, cmd.record_upload(image(), in, opt));
+        ASSERT_EQ(0, one.input("in", in));
+        ASSERT_EQ(0, one.extract("out", middle, cmd));
+        EXPECT_EQ(half ? DType::f16 : DType::f32, middle.dtype);
+        ASSERT_EQ(0, two.input("in", middle));
+        ASSERT_EQ(0, two.extract("out", out, cmd));
+        ASSERT_EQ(0, cmd.record_download(out, got, opt));
+        EXPECT_EQ(2, staging.copies);
+        EXPECT_EQ(sizeof(float) * 33 * 17 * 3 + 10 * (half ? 2 : 4), staging.bytes);
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        EXPECT_EQ(0, difference(got, by_host));
+        EXPECT_LT(difference(got, want), half ? 0.01 : 1e-5);
+    }
+}
+
+TEST_F(VulkanApi, two_nets_without_the_host) { chain(false); }
+TEST_F(VulkanApi, two_nets_without_the_host_f16) { chain(true); }
+
+// One submission runs the same net several times, on memory of its own for each.
+TEST_F(VulkanApi, many_runs_in_one_submission) {
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    VkCompute cmd(net.vulkan_device());
+    std::vector<Mat> got(7), want(7);
+    for (size_t i = 0; i < got.size(); i++) {
+        Mat in = image();
+        in.channel(0).fill((float)i);
+        ASSERT_EQ(0, run(net, in, &want[i]));
+        Extractor ex = net.create_extractor();
+        VkMat out;
+        ASSERT_EQ(0, ex.input("in", in));
+        ASSERT_EQ(0, ex.extract("out", out, cmd));
+        ASSERT_EQ(0, cmd.record_download(out, got[i], net.opt));
+    }
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    for (size_t i = 0; i < got.size(); i++) EXPECT_EQ(0, difference(got[i], want[i])) << i;
+}
+
+TEST_F(VulkanApi, layers_of_the_host_in_between) {
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kWithHostLayer));
+    Mat want, got;
+    ASSERT_EQ(0, run(net, image(), &want));
+    CountingStaging staging(net.vulkan_device());
+    net.opt.staging_vkallocator = &staging;
+    VkCompute cmd(net.vulkan_device());
+    Extractor ex = net.create_extractor();
+    VkMat in, out;
+    ASSERT_EQ(0, cmd.record_upload(image(), in, net.opt));
+    ASSERT_EQ(0, ex.input("in", in));
+    ASSERT_EQ(0, ex.extract("out", out, cmd));
+    ASSERT_EQ(0, cmd.record_download(out, got, net.opt));
+    EXPECT_EQ(4, staging.copies);
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    EXPECT_EQ(0, difference(got, want));
+    net.opt.staging_vkallocator = nullptr;
+}
+
+// A blob of the device for a net on the CPU, and one on the device asked for a Mat.
+TEST_F(VulkanApi, mats_and_vkmats_mix) {
+    for (bool gpu : {false, true}) {
+        Net net;
+        ASSERT_EQ(0, gpu ? load_gpu(&net, kFirst) : load(&net, kFirst));
+        Mat want, got, last;
+        ASSERT_EQ(0, run(net, image(), &want));
+        VkCompute cmd(get_gpu_device());
+        VkMat in, out;
+        ASSERT_EQ(0, cmd.record_upload(image(), in, net.opt));
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(0, ex.input("in", in));
+        ASSERT_EQ(0, ex.extract("out", got));
+        EXPECT_EQ(0, difference(got, want));
+        ASSERT_EQ(0, ex.extract("out", out, cmd));
+        ASSERT_EQ(0, cmd.record_download(out, last, net.opt));
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        EXPECT_EQ(0, difference(last, want));
+    }
+}
+
+TEST_F(VulkanApi, clones_keep_values) {
+    const VulkanDevice* device = get_gpu_device();
+    Option opt;
+    for (DType type : {DType::f32, DType::f16, DType::s32, DType::s8}) {
+        for (const Shape& shape :
+             {Shape(5, type), Shape(3, 5, type), Shape(7, 5, 3, type), Shape(3, 2, 5, 3, type)}) {
+            Shape batch = shape;
+            batch.n = 2;
+            Mat from(batch), packed, to;
+            memset(from.data, 0, from.total() * from.elemsize);
+            for (size_t i = 0; i < from.total() * from.elemsize; i++)
+                ((unsigned char*)from.data)[i] = (unsigned char)(i * 7 % 101);
+            VkCompute cmd(device);
+            VkMat one, two;
+            ASSERT_EQ(0, cmd.record_clone(from, one, opt));
+            ASSERT_EQ(0, cmd.record_clone(one, two, opt));
+            ASSERT_EQ(0, cmd.record_clone(two, to, opt));
+            ASSERT_EQ(0, cmd.submit_and_wait());
+            ASSERT_TRUE(to.logical_shape() == batch);
+            for (int b = 0; b < 2; b++)
+                for (int q = 0; q < from.c; q++)
+                    EXPECT_EQ(0, memcmp((char*)from.batch(b).channel(q).data,
+                                        (char*)to.batch(b).channel(q).data,
+                                        (size_t)from.w * from.h * from.d * from.elemsize));
+        }
+    }
+    Mat packed(4, 4, 2, (size_t)16, 4), planar, back;
+    for (int i = 0; i < 32 * 4; i++) ((float*)packed.data)[i] = (float)i;
+    convert_packing(packed, planar, 1);
+    VkCompute cmd(device);
+    VkMat m;
+    ASSERT_EQ(0, cmd.record_upload(packed, m, opt));
+    EXPECT_EQ(8, m.c);
+    ASSERT_EQ(0, cmd.record_download(m, back, opt));
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    EXPECT_EQ(0, difference(back, planar));
+}
+
+TEST_F(VulkanApi, errors_say_so) {
+    const LogMute mute;
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Option opt;
+    VkMat m;
+    Mat host;
+    VkCompute none(nullptr), cmd(get_gpu_device());
+    EXPECT_NE(0, none.record_upload(image(), m, opt));
+    EXPECT_NE(0, none.submit_and_wait());
+    EXPECT_NE(0, cmd.record_download(m, host, opt));
+    EXPECT_NE(0, cmd.submit_and_wait());  // recording had failed
+    EXPECT_EQ(0, cmd.submit_and_wait());  // which is forgotten
+    Extractor ex = net.create_extractor();
+    EXPECT_NE(0, ex.input("in", m));
+    EXPECT_NE(0, ex.extract("out", m, cmd));
+    ex.clear();
+    ASSERT_EQ(0, ex.input("in", image()));
+    EXPECT_NE(0, ex.extract("nothing", m, cmd));
+    EXPECT_NE(0, ex.extract("out", m, none));
+    EXPECT_EQ(nullptr, get_gpu_device(999));
+    const VulkanDevice invalid(999);
+    EXPECT_FALSE(invalid.is_valid());
+    VkMat empty(4, 4, 4u, invalid.acquire_blob_allocator());
+    EXPECT_TRUE(empty.empty());
+}
+
+TEST_F(VulkanApi, allocators_keep_memory) {
+    const VulkanDevice* device = get_gpu_device();
+    VkBlobAllocator blobs(device, 4096);
+    VkMat a(16, 16, 4u, &blobs);
+    const uint64_t buffer = a.buffer();
+    VkMat b = a;
+    a.release();
+    EXPECT_EQ(buffer, b.buffer());
+    b.release();
+    VkMat c(16, 15, 4u, &blobs);
+    EXPECT_EQ(buffer, c.buffer());
+    EXPECT_EQ(nullptr, c.mapped_ptr());
+    VkStagingAllocator staging(device);
+    VkMat d(16, 16, 4u, &staging);
+    EXPECT_NE(nullptr, d.mapped_ptr());
+}
+
+// ---------------------------------------------------------------- pipelines
+
+class PipelineFile : public VulkanApi {
+protected:
+    void SetUp() override {
+        VulkanApi::SetUp();
+        path = testing::TempDir() + "pipelines" + std::to_string(getpid()) + ".cache";
+    }
+    void TearDown() override { remove(path.c_str()); }
+    std::vector<unsigned char> read() const {
+        std::ifstream file(path, std::ios::binary);
+        return std::vector<unsigned char>(std::istreambuf_iterator<char>(file), {});
+    }
+    void write(const std::vector<unsigned char>& data) const {
+        std::ofstream(path, std::ios::binary).write((const char*)data.data(), (long)data.size());
+    }
+    std::string path;
+};
+
+TEST_F(PipelineFile, serves_the_next_process) {
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Mat want, got;
+    ASSERT_EQ(0, run(net, image(), &want));
+    std::vector<unsigned char> memory;
+    {
+        const PipelineCache cache(net.vulkan_device());
+        EXPECT_NE(0, cache.load_cache(path.c_str()));  // not there yet
+        ASSERT_EQ(0, cache.save_cache(path.c_str()));
+        ASSERT_EQ(0, cache.save_cache(&memory));
+    }
+    EXPECT_GT(read().size(), (size_t)64);
+    net.clear();
+    destroy_gpu_instance();
+    for (bool from_memory : {false, true}) {
+        const PipelineCache cache(get_gpu_device());
+        ASSERT_EQ(0, from_memory ? cache.load_cache(memory.data(), memory.size())
+                                 : cache.load_cache(path.c_str()));
+        Net again;
+        ASSERT_EQ(0, load_gpu(&again, kFirst));
+        ASSERT_EQ(0, run(again, image(), &got));
+        EXPECT_EQ(0, difference(got, want));
+        ASSERT_EQ(0, cache.save_cache(path.c_str()));  // merged with what is there
+        EXPECT_EQ(0, cache.load_cache(path.c_str()));
+    }
+}
+
+TEST_F(PipelineFile, refuses_what_does_not_fit) {
+    const PipelineCache cache(get_gpu_device());
+    ASSERT_EQ(0, cache.save_cache(path.c_str()));
+    const std::vector<unsigned char> good = read();
+    const LogMute mute;
+    EXPECT_EQ(0, cache.load_cache(good.data(), good.size()));
+    // The magic, the version, the device, the driver, its UUID, the shaders, the sizes, the data.
+    for (size_t i = 0; i < good.size(); i += i < 96 ? 1 : 13) {
+        std::vector<unsigned char> bad = good;
+        bad[i] ^= 0x10;
+        EXPECT_NE(0, cache.load_cache(bad.data(), bad.size())) << "byte " << i;
+    }
+    for (size_t size : {(size_t)0, (size_t)7, (size_t)80, good.size() - 1})
+        EXPECT_NE(0, cache.load_cache(good.data(), size)) << size;
+    std::vector<unsigned char> longer = good;
+    longer.push_back(0);
+    EXPECT_NE(0, cache.load_cache(longer.data(), longer.size()));
+    // A damaged file is replaced, one that is none too; what cannot be written is an error.
+    write(longer);
+    EXPECT_NE(0, cache.load_cache(path.c_str()));
+    EXPECT_EQ(0, cache.save_cache(path.c_str()));
+    EXPECT_EQ(0, cache.load_cache(path.c_str()));
+    EXPECT_NE(0, cache.save_cache("/nowhere/at/all"));
+    EXPECT_NE(0, cache.load_cache("/"));
+    EXPECT_NE(0, PipelineCache(nullptr).save_cache(path.c_str()));
+}
+
+TEST_F(PipelineFile, says_why) {
+    static std::string said;
+    const PipelineCache cache(get_gpu_device());
+    ASSERT_EQ(0, cache.save_cache(path.c_str()));
+    std::vector<unsigned char> bad = read();
+    bad[8] ^= 1;
+    write(bad);
+    said.clear();
+    set_log_sink([](LogLevel, const char* text, void*) { said += text; }, nullptr);
+    EXPECT_NE(0, cache.load_cache(path.c_str()));
+    set_log_sink(nullptr, nullptr);
+    EXPECT_NE(std::string::npos, said.find("another version of the library")) << said;
+    EXPECT_NE(std::string::npos, said.find(path)) << said;
+}
+
+// ---------------------------------------------------------------- what goes wrong on devices
+
+// Functions of the device replaced while it lives: memory that ends, a device that is lost.
+struct Faults {
+    static DeviceFunctions real;
+    static std::atomic<int> live, left;  // blocks; allocations until they fail, -1: never
+    static std::atomic<bool> lost, denied;
+    static VkResult allocate(VkDevice device, const VkMemoryAllocateInfo* info,
+                             const VkAllocationCallbacks* with, VkDeviceMemory* memory) {
+        if (left == 0) {
+            denied = true;
+            return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+        }
+        if (left > 0) left--;
+        const VkResult result = real.AllocateMemory(device, info, with, memory);
+        live += result == VK_SUCCESS;
+        return result;
+    }
+    static void free(VkDevice device, VkDeviceMemory memory, const VkAllocationCallbacks* with) {
+        live--;
+        real.FreeMemory(device, memory, with);
+    }
+    static VkResult submit(VkQueue queue, uint32_t count, const VkSubmitInfo* infos,
+                           VkFence fence) {
+        return lost ? VK_ERROR_DEVICE_LOST : real.QueueSubmit(queue, count, infos, fence);
+    }
+    // A device of its own, which is the one that nets get.
+    Faults() {
+        destroy_gpu_instance();
+        device = open_gpu(get_default_gpu_index());
+        DeviceFunctions& vk = const_cast<DeviceFunctions&>(device->vk());
+        real = vk;
+        live = 0, left = -1, lost = false;
+        vk.AllocateMemory = allocate, vk.FreeMemory = free, vk.QueueSubmit = submit;
+    }
+    ~Faults() {
+        destroy_gpu_instance();
+        EXPECT_EQ(0, live);
+        const_cast<DeviceFunctions&>(device->vk()) = real;
+    }
+    std::shared_ptr<GpuDevice> device;
+};
+DeviceFunctions Faults::real;
+std::atomic<int> Faults::live, Faults::left;
+std::atomic<bool> Faults::lost, Faults::denied;
+
+TEST_F(VulkanApi, every_allocation_may_fail) {
+    const LogMute mute;
+    Faults faults;
+    Net cpu;
+    ASSERT_EQ(0, load(&cpu, kSecond));
+    Mat in(16, 16, 8), want;
+    in.fill(1.f);
+    ASSERT_EQ(0, run(cpu, in, &want));
+    for (bool fallback : {false, true}) {
+        int failed = 0;
+        for (int left = 0;; left++) {
+            Faults::left = left;
+            Faults::denied = false;
+            Net net;
+            net.opt.vulkan_fallback = fallback;
+            Mat got;
+            int status = load_gpu(&net, kSecond);
+            if (status == 0) status = run(net, in, &got);
+            const bool had_enough = !Faults::denied;
+            Faults::left = -1;
+            if (fallback || had_enough) {
+                EXPECT_EQ(0, status) << left;
+                EXPECT_LT(difference(got, want), 1e-5) << left;
+            } else {
+                EXPECT_NE(0, status) << left;
+                failed++;
+            }
+            // The Net is as good as before.
+            if (status != 0) {
+                EXPECT_EQ(0, load_gpu(&net, kSecond));
+                EXPECT_EQ(0, run(net, in, &got));
+                EXPECT_LT(difference(got, want), 1e-5) << left;
+            }
+            if (had_enough) break;
+            ASSERT_LT(left, 100);
+        }
+        EXPECT_EQ(fallback ? 0 : 4, failed);  // weights, arena, uploads, downloads
+    }
+}
+
+TEST_F(VulkanApi, a_lost_device_is_opened_anew) {
+    const LogMute mute;
+    Faults faults;
+    Net net, next;
+    Mat want, got;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    ASSERT_EQ(0, run(net, image(), &want));
+    VulkanDevice* before = get_gpu_device();
+    Faults::lost = true;
+    EXPECT_NE(0, run(net, image(), &got));
+    VkCompute cmd(before);
+    VkMat m;
+    ASSERT_EQ(0, cmd.record_upload(image(), m, net.opt));
+    EXPECT_NE(0, cmd.submit_and_wait());
+    Faults::lost = false;
+    EXPECT_NE(0, run(net, image(), &got));  // it stays lost
+    ASSERT_EQ(0, load_gpu(&next, kFirst));
+    EXPECT_NE(get_gpu_device(), before);
+    ASSERT_EQ(0, run(next, image(), &got));
+    EXPECT_EQ(0, difference(got, want));
+    m.release();
+    net.clear();
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    ASSERT_EQ(0, run(net, image(), &got));
+    EXPECT_EQ(0, difference(got, want));
+}
+
+TEST_F(VulkanApi, a_thousand_loads) {
+    Faults faults;
+    Net net;
+    Mat got;
+    for (int i = 0; i < 1000; i++) {
+        ASSERT_EQ(0, load_gpu(&net, kFirst));
+        EXPECT_GT(Faults::live, 0);
+        if (i % 100 == 0) {
+            ASSERT_EQ(0, run(net, image(), &got));
+        }
+        net.clear();
+        ASSERT_EQ(0, Faults::live) << i;
+    }
+}
+
+TEST_F(VulkanApi, nets_and_threads) {
+    Net first, second;
+    ASSERT_EQ(0, load_gpu(&first, kFirst));
+    ASSERT_EQ(0, load_gpu(&second, kSecond));
+    Mat middle_want, want;
+    ASSERT_EQ(0, run(first, image(), &middle_want));
+    ASSERT_EQ(0, run(second, middle_want, &want));
+    std::atomic<int> wrong(0);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; t++) {
+        threads.emplace_back([&, t] {
+            for (int i = 0; i < 6; i++) {
+                Mat middle, got;
+                if (t % 2) {
+                    if (run(first, image(), &middle) != 0 || run(second, middle, &got) != 0)
+                        wrong++;
+                } else {
+                    VkCompute cmd(first.vulkan_device());
+                    Extractor one = first.create_extractor(), two = second.create_extractor();
+                    VkMat m, out;
+                    if (one.input("in", image()) != 0 || one.extract("out", m, cmd) != 0 ||
+                        two.input("in", m) != 0 || two.extract("out", out, cmd) != 0 ||
+                        cmd.record_download(out, got, first.opt) != 0 || cmd.submit_and_wait() != 0)
+                        wrong++;
+                }
+                if (difference(got, want) != 0) wrong++;
+            }
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(0, wrong);
+}
+
+TEST_F(VulkanApi, the_first_layer_that_is_not_finite) {
+    static std::string said;
+    Net net;
+    net.opt.use_fp16_storage = true;
+    net.opt.check_finite = true;
+    net.opt.use_graph_fusion = false;
+    ASSERT_EQ(0, load_gpu(&net,
+                          "7767517\n4 4\nInput in 0 1 in\n"
+                          "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+                          "BinaryOp large 1 1 a b 0=2 1=1 2=60000.0\n"
+                          "AbsVal abs 1 1 b out\n"));
+    said.clear();
+    set_log_sink([](LogLevel, const char* text, void*) { said += text; }, nullptr);
+    Mat out;
+    EXPECT_NE(0, run(net, image(), &out));
+    set_log_sink(nullptr, nullptr);
+    EXPECT_NE(std::string::npos, said.find("[BinaryOp large]")) << said;
+}
+
+}  // namespace
+}  // namespace quoll
