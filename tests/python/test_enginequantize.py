@@ -370,14 +370,24 @@ def test_kinds_without_data(kind, least, digits, tmp_path):
     assert os.path.getsize(f'{out}.bin') < os.path.getsize(DIGITS / 'digits.bin')
 
 
+def product(folder, op, weight, bias):
+    """Rows of weight.shape[1] values times weight, by InnerProduct with bias or by Gemm, whose B is [K][N] unless turned."""
+    n, k = weight.shape
+    line = {'InnerProduct': f'0={n} 1=1 2={n * k}', 'Gemm': f'5=1 8={n} 9={k}', 'GemmT': f'3=1 5=1 8={n} 9={k}'}[op]
+    (folder / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={k} 1=5\n{op.rstrip("T")} fc 1 1 data out {line}\n')
+    values = weight.T if op == 'Gemm' else weight
+    parts = [[0], values.ravel()] + ([bias] if op == 'InnerProduct' else [])
+    np.concatenate(parts).astype(np.float32).tofile(folder / 'm.bin')
+    return folder / 'm.param', folder / 'm.bin'
+
+
+@pytest.mark.parametrize('op', ['InnerProduct', 'Gemm', 'GemmT'])
 @pytest.mark.parametrize('bits, block', [(8, 64), (4, 32), (4, 128), (4, 16)])
-def test_blocks(bits, block, tmp_path):
+def test_blocks(bits, block, op, tmp_path):
     rng = np.random.default_rng(bits + block)
     n, k = 24, 200
     weight, bias = rng.normal(size=(n, k)).astype(np.float32), rng.normal(size=n).astype(np.float32)
-    (tmp_path / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={k} 1=5\nInnerProduct fc 1 1 data out 0={n} 1=1 2={n * k}\n')
-    np.concatenate([[0], weight.ravel(), bias]).astype(np.float32).tofile(tmp_path / 'm.bin')
-    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--kind', f'block{bits}x{block}')
+    quantize(product(tmp_path, op, weight, bias), tmp_path / 'q', '--kind', f'block{bits}x{block}')
     x = rng.normal(size=(5, k)).astype(np.float32)
     got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
     # Rounding to nearest with the largest value of each block at the end of the range is what has to be beaten.
@@ -386,10 +396,22 @@ def test_blocks(bits, block, tmp_path):
         part = rounded[:, begin:begin + block]
         step = np.abs(part).max(1, keepdims=True) / (2 ** (bits - 1) - 1)
         rounded[:, begin:begin + block] = np.rint(part / step) * step
-    exact = x @ weight.T + bias
-    error, plain = ((got - exact) ** 2).sum(), ((x @ rounded.T + bias - exact) ** 2).sum()
+    exact = x @ weight.T + (bias if op == 'InnerProduct' else 0)
+    error, plain = ((got - exact) ** 2).sum(), ((x @ (rounded - weight).T) ** 2).sum()
     assert 0 < error < 1.1 * plain
     assert os.path.getsize(tmp_path / 'q.bin') < n * k * bits / 8 * 1.6 + 4 * n + 600
+
+
+@pytest.mark.parametrize('op', ['InnerProduct', 'Gemm', 'GemmT'])
+def test_dynamic_products(op, tmp_path):
+    rng = np.random.default_rng(9)
+    weight, bias = rng.normal(size=(24, 200)).astype(np.float32), rng.normal(size=24).astype(np.float32)
+    quantize(product(tmp_path, op, weight, bias), tmp_path / 'q', '--kind', 'dynamic')
+    for size in 1e-3, 1, 1e3:  # whatever the size of the input
+        x = (size * rng.normal(size=(5, 200))).astype(np.float32)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+        exact = x @ weight.T + (bias if op == 'InnerProduct' else 0)
+        assert 0 < ((got - exact) ** 2).sum() < 1e-3 * ((x @ weight.T) ** 2).sum()
 
 
 # ---- Precedence of ranges.
