@@ -3,6 +3,7 @@ ncnn wheel, accuracy on the digits, bad input."""
 import json
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -269,6 +270,19 @@ def test_digits(digits, tmp_path):
     assert report['accuracy']['cosine'] == pytest.approx(cosine.mean(), abs=2e-4)
 
 
+def test_report_page(digits, tmp_path):
+    """One file with all the data in it, that names nothing outside."""
+    folder, _, _ = digits
+    model = (DIGITS / 'digits.param').read_text().replace('pw2', 'pw</script>2')
+    (tmp_path / 'm.param').write_text(model)
+    quantize((tmp_path / 'm.param', DIGITS / 'digits.bin'), tmp_path / 'q', '--data', folder / 'x.npy', '--report', tmp_path / 'r')
+    page = (tmp_path / 'r' / 'report.html').read_text()
+    parts = re.findall(r'<script( id="data" type="application/json")?>(.*?)</script>', page, re.S)
+    assert len(parts) == 2 and json.loads(parts[0][1]) == json.loads((tmp_path / 'r' / 'report.json').read_text())
+    assert 'pw</script>2' in report_layers(tmp_path / 'r')
+    assert set(re.findall(r'https?://[^"]+', page)) == {'http://www.w3.org/2000/svg'} and not re.search(r'\b(src|href)=', page)
+
+
 def test_ncnn_agrees(digits, tmp_path):
     ncnn = pytest.importorskip('ncnn')
     folder, images, _ = digits
@@ -356,14 +370,24 @@ def test_kinds_without_data(kind, least, digits, tmp_path):
     assert os.path.getsize(f'{out}.bin') < os.path.getsize(DIGITS / 'digits.bin')
 
 
+def product(folder, op, weight, bias):
+    """Rows of weight.shape[1] values times weight, by InnerProduct with bias or by Gemm, whose B is [K][N] unless turned."""
+    n, k = weight.shape
+    line = {'InnerProduct': f'0={n} 1=1 2={n * k}', 'Gemm': f'5=1 8={n} 9={k}', 'GemmT': f'3=1 5=1 8={n} 9={k}'}[op]
+    (folder / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={k} 1=5\n{op.rstrip("T")} fc 1 1 data out {line}\n')
+    values = weight.T if op == 'Gemm' else weight
+    parts = [[0], values.ravel()] + ([bias] if op == 'InnerProduct' else [])
+    np.concatenate(parts).astype(np.float32).tofile(folder / 'm.bin')
+    return folder / 'm.param', folder / 'm.bin'
+
+
+@pytest.mark.parametrize('op', ['InnerProduct', 'Gemm', 'GemmT'])
 @pytest.mark.parametrize('bits, block', [(8, 64), (4, 32), (4, 128), (4, 16)])
-def test_blocks(bits, block, tmp_path):
+def test_blocks(bits, block, op, tmp_path):
     rng = np.random.default_rng(bits + block)
     n, k = 24, 200
     weight, bias = rng.normal(size=(n, k)).astype(np.float32), rng.normal(size=n).astype(np.float32)
-    (tmp_path / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={k} 1=5\nInnerProduct fc 1 1 data out 0={n} 1=1 2={n * k}\n')
-    np.concatenate([[0], weight.ravel(), bias]).astype(np.float32).tofile(tmp_path / 'm.bin')
-    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--kind', f'block{bits}x{block}')
+    quantize(product(tmp_path, op, weight, bias), tmp_path / 'q', '--kind', f'block{bits}x{block}')
     x = rng.normal(size=(5, k)).astype(np.float32)
     got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
     # Rounding to nearest with the largest value of each block at the end of the range is what has to be beaten.
@@ -372,10 +396,22 @@ def test_blocks(bits, block, tmp_path):
         part = rounded[:, begin:begin + block]
         step = np.abs(part).max(1, keepdims=True) / (2 ** (bits - 1) - 1)
         rounded[:, begin:begin + block] = np.rint(part / step) * step
-    exact = x @ weight.T + bias
-    error, plain = ((got - exact) ** 2).sum(), ((x @ rounded.T + bias - exact) ** 2).sum()
+    exact = x @ weight.T + (bias if op == 'InnerProduct' else 0)
+    error, plain = ((got - exact) ** 2).sum(), ((x @ (rounded - weight).T) ** 2).sum()
     assert 0 < error < 1.1 * plain
     assert os.path.getsize(tmp_path / 'q.bin') < n * k * bits / 8 * 1.6 + 4 * n + 600
+
+
+@pytest.mark.parametrize('op', ['InnerProduct', 'Gemm', 'GemmT'])
+def test_dynamic_products(op, tmp_path):
+    rng = np.random.default_rng(9)
+    weight, bias = rng.normal(size=(24, 200)).astype(np.float32), rng.normal(size=24).astype(np.float32)
+    quantize(product(tmp_path, op, weight, bias), tmp_path / 'q', '--kind', 'dynamic')
+    for size in 1e-3, 1, 1e3:  # whatever the size of the input
+        x = (size * rng.normal(size=(5, 200))).astype(np.float32)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+        exact = x @ weight.T + (bias if op == 'InnerProduct' else 0)
+        assert 0 < ((got - exact) ** 2).sum() < 1e-3 * ((x @ weight.T) ** 2).sum()
 
 
 # ---- Precedence of ranges.
@@ -396,6 +432,68 @@ def test_precedence(digits, tmp_path):
     assert layers['res']['origin'] == 'measured'
     # Behind pooling the range is that of what is pooled.
     assert layers['res']['range_of'] == 'relu1'
+
+
+OVERRIDES = {
+    'o.json': """{"version": 1, "quantizer_targets": {
+        "constant_weights": [{"target_name": "pw1", "bitwidth": 16}],
+        "activations": [{"target_name": "data", "quantizer": {"type": "ConstantQuantizer", "settings": {"min_vals": 0, "max_vals": 2}}},
+                        {"target_name": "stem", "bitwidth": 4, "quantizer": {"type": "AllValuesQuantizer"}},
+                        {"target_name": "pool2", "bitwidth": 12}]}, "layers": {"dw2": "float"}}""",
+    'o.yml': """
+version: 1
+quantizer_targets:
+  constant_weights:
+    - {target_name: pw1, bitwidth: 16}
+  activations:
+    - target_name: data
+      quantizer: {type: ConstantQuantizer, settings: {min_vals: 0, max_vals: 2}}
+    - {target_name: stem, bitwidth: 4, quantizer: {type: AllValuesQuantizer}}
+    - {target_name: pool2, bitwidth: 12}
+layers:
+  dw2: float
+"""}
+
+
+@pytest.mark.parametrize('name', OVERRIDES)
+def test_overrides(name, digits, tmp_path):
+    folder, _, _ = digits
+    (tmp_path / name).write_text(OVERRIDES[name])
+    args = '--data', folder / 'x.npy', '--method', 'kl', '--report', tmp_path / 'r', '--no-equalize'
+    done = quantize(digits_model(), tmp_path / 'q', *args, '--override', tmp_path / name, '--write-override', tmp_path / 'chosen.json')
+    layers = report_layers(tmp_path / 'r')
+    assert {n for n, layer in layers.items() if layer['kind'] == 'float'} == {'pw1', 'dw2', 'fc'} and "'pool2'" in done.stderr
+    assert layers['stem']['input_scale'] == 63.5 and layers['stem']['origin'] == 'override'
+    assert layers['dw1']['method'] == 'minmax' and layers['dw1']['high'] == pytest.approx(layers['dw1']['measured_high'])
+    assert layers['res']['method'] == 'kl'
+    # What was chosen gives the same model again, but for biases without any data.
+    quantize(digits_model(), tmp_path / 'again', '--override', tmp_path / 'chosen.json', '--data', folder / 'x.npy', '--no-equalize')
+    assert (tmp_path / 'again.bin').read_bytes() == (tmp_path / 'q.bin').read_bytes()
+    quantize(digits_model(), tmp_path / 'alone', '--override', tmp_path / 'chosen.json')
+    assert os.path.getsize(tmp_path / 'alone.bin') == os.path.getsize(tmp_path / 'q.bin')
+
+
+def test_overrides_of_equalised_channels(digits, tmp_path):
+    folder, _, _ = digits
+    data = '--data', folder / 'x.npy'
+    quantize(digits_model(), tmp_path / 'q', *data, '--write-override', tmp_path / 'chosen.json')
+    quantize(digits_model(), tmp_path / 'again', *data, '--override', tmp_path / 'chosen.json')
+    assert (tmp_path / 'again.bin').read_bytes() == (tmp_path / 'q.bin').read_bytes()
+    done = quantize(digits_model(), tmp_path / 'alone', '--override', tmp_path / 'chosen.json', code=1)
+    assert 'equalised' in last_line(done.stderr)
+
+
+@pytest.mark.parametrize('text, word', [
+    ('{', 'parse error'), ('[]', 'expected a mapping'), ('{"layer": {}}', "unknown key 'layer'"), ('{"version": 2}', 'version'),
+    ('{"layers": {"fc": "int9"}}', "'int9'"), ('{"layers": {"nobody": "float"}}', "no layer 'nobody'"),
+    ('{"quantizer_targets": {"activations": [{"bitwidth": 8}]}}', 'activations[0]: target_name'),
+    ('{"quantizer_targets": {"activations": [{"target_name": "data", "bitwidth": 17}]}}', 'activations[0].bitwidth'),
+    ('{"quantizer_targets": {"activations": [{"target_name": "data", "quantizer": {"type": "LogTholdQuantizer"}}]}}', 'LogThold'),
+    ('{"quantizer_targets": {"activations": [{"target_name": "data", "quantizer": {"type": "ConstantQuantizer"}}]}}', 'min_vals')])
+def test_bad_overrides(text, word, digits, tmp_path):
+    (tmp_path / 'o.json').write_text(text)
+    done = quantize(digits_model(), tmp_path / 'q', '--data', digits[0] / 'x.npy', '--override', tmp_path / 'o.json', code=1)
+    assert word in last_line(done.stderr)
 
 
 def test_known_ranges(tmp_path):

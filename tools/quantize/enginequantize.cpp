@@ -20,7 +20,9 @@
 #include "quantize/eq_search.h"
 #include "quantize/equalise.h"
 #include "quantize/evaluate.h"
+#include "quantize/overrides.h"
 #include "quantize/report.h"
+#include "quantize/targets.h"
 #include "quantize/weight_kinds.h"
 #include "quoll/cpu.h"
 
@@ -35,7 +37,8 @@ struct Arguments {
     DataOptions data, test;
     std::vector<std::string> pixel, mean, norm, resize;
     std::string method = "best", kind = "int8", table_out, table_in, report;
-    std::vector<std::string> layers, ranges, range_logs;
+    std::vector<std::string> layers, ranges, range_logs, overrides;
+    std::string override_out;
     std::vector<double> constant;
     double percentile = 99.99, ema_decay = 0.999, enhance_ratio = 10, holdout = 0.1;
     double max_error = 1.0, mean_error = 1e-2;
@@ -85,6 +88,11 @@ void add_options(CommandLine* line, Arguments* a) {
                      "; default best, that of five whose outputs are nearest");
     line->option("--kind", a->kind, "of layers: " + weight_kind_names() + "; default int8");
     line->option("--layer", a->layers, "LAYER=KIND, once for each").one_at_a_time();
+    line->option(
+            "--override", a->overrides,
+            "FILE of JSON or YAML with kinds of layers, bit widths, ranges and methods of blobs")
+        .one_at_a_time();
+    line->option("--write-override", a->override_out, "FILE for such a file with what was chosen");
     line->option("--range", a->ranges, "BLOB=LOW,HIGH, once for each").one_at_a_time();
     line->option("--range-log", a->range_logs,
                  "FILE of lines BLOB@@LOW,HIGH, as MACE's tools write")
@@ -354,6 +362,11 @@ public:
         if (load(a_, &files_, &storage, &model_, &why)) return fail(why);
         inputs_ = inputs_of(model_);
         if (set_input_sizes(&why)) return fail(why);
+        for (const std::string& file : a_.overrides)
+            if (read_overrides(file, &options_, &equalized_)) return fail("");
+        if (equalized_ && (a_.data.data.empty() || a_.no_equalize))
+            return fail(
+                "--override: its ranges are those of equalised channels, which takes --data");
         OptimizeReport passes;
         if (!a_.no_fusion && a_.table_in.empty() && run_graph_passes(&model_, {}, &passes))
             return fail("");
@@ -367,12 +380,17 @@ public:
         if (judge_ && judge()) return fail("");
         std::vector<std::string> read = files_.in;
         read.insert(read.end(), {a_.table_in, a_.data.labels, a_.test.labels});
+        read.insert(read.end(), a_.overrides.begin(), a_.overrides.end());
         read.insert(read.end(), a_.data.data.begin(), a_.data.data.end());
         read.insert(read.end(), a_.test.data.begin(), a_.test.data.end());
         OutputFiles files(read);
         if (save_model_files(model_, files_.param, files_.bin, &files)) return fail("");
         const ScaleTable table = table_of(report_.layers);
         if (!a_.table_out.empty() && write_file(a_.table_out, table_text(table), &files))
+            return fail("");
+        if (!a_.override_out.empty() &&
+            write_file(a_.override_out, overrides_text(report_.layers, report_.equalised > 0),
+                       &files))
             return fail("");
         if (!a_.report.empty() && write_report(report_, a_.report, &files)) return fail("");
         if (files.commit()) return fail("");
@@ -403,7 +421,7 @@ private:
         DataOptions data = a_.data, test = a_.test;
         if (!parse_forms(a_, inputs_, &data, why)) return -1;
         test.forms = data.forms;
-        const bool needs = a_.table_in.empty() && a_.kind == "int8";
+        const bool needs = a_.table_in.empty() && a_.kind == "int8" && a_.overrides.empty();
         if (needs && data.data.empty()) return *why = "--data: int8 needs samples", -1;
         *why = "--data";
         if (!data.data.empty() && !(data_ = open_samples(inputs_, data))) return -1;
@@ -548,7 +566,12 @@ private:
         Calibration seen;
         if (calibrate(model_, *part_, blobs, how, &seen)) return -1;
         log_->clear();  // the next pass meets the same samples
-        if (equalise(seen, &model_, &report_.equalised)) return -1;
+        // Ranges that somebody gives are those of the model as it is.
+        std::set<std::string> given;
+        for (const auto& blob : options_.blobs)
+            if (blob.second.range.seen() && !equalized_)
+                given.insert(range_source(model_, blob.first));
+        if (equalise(seen, given, &model_, &report_.equalised)) return -1;
         before_ = model_;
         return 0;
     }
@@ -570,6 +593,7 @@ private:
     MessageLog* const log_;
     QuantizeOptions options_;
     Files files_;
+    bool equalized_ = false;  // the ranges of a file of overrides are
     Model model_, original_;
     Model before_;  // the same function as the original, channels equalised
     std::vector<ModelInput> inputs_;

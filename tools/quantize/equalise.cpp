@@ -175,12 +175,15 @@ std::set<std::string> equalisable_blobs(const Model& model) {
     return blobs;
 }
 
-int equalise(const Calibration& seen, Model* model, int* done) {
+int equalise(const Calibration& seen, const std::set<std::string>& left_alone, Model* model,
+             int* done) {
     *done = 0;
     for (const Joint& joint : find_joints(*model)) {
         const auto stats = seen.blobs.find(joint.blob);
         Weights maker;
-        if (stats == seen.blobs.end() || !maker.read(&model->layers[joint.maker])) continue;
+        if (stats == seen.blobs.end() || left_alone.count(joint.blob) ||
+            !maker.read(&model->layers[joint.maker]))
+            continue;
         const std::vector<float>& limits = stats->second.channel_limits;
         if ((int)limits.size() != maker.outputs) continue;
         std::vector<Weights> readers(joint.readers.size());

@@ -18,9 +18,10 @@ std::set<std::string> equalisable_blobs(const Model& model);
 // Channel c of such a blob is multiplied by a factor where it is made, and divided by it where it
 // is read: the answers are the same but for rounding, also in float. Depthwise convolutions have a
 // scale for each channel, which makes channels of one range free of cost; behind others the factors
-// are those, of a few, for which rounding activations and weights costs least together. `done`: how
-// many blobs. 0, or a negative code after a message.
-int equalise(const Calibration& seen, Model* model, int* done);
+// are those, of a few, for which rounding activations and weights costs least together. left_alone:
+// blobs that stay as they are. `done`: how many changed. 0, or a negative code after a message.
+int equalise(const Calibration& seen, const std::set<std::string>& left_alone, Model* model,
+             int* done);
 
 }  // namespace quoll
 

@@ -70,6 +70,9 @@ private:
     int make_static(LayerChoice* choice) {
         ModelLayer& layer = model_->layers[choice->layer];
         find_range(choice);
+        const auto said = options_.blobs.find(choice->blob);
+        if (said != options_.blobs.end() && said->second.in_float)
+            choice->why = "more than 8 bits are asked for its input '" + choice->blob + "'";
         choice->weight_scales = weight_scales(layer, options_.weights);
         if (choice->weight_scales.empty()) choice->why = "its weights are no finite numbers";
         if (!choice->why.empty()) {

@@ -24,7 +24,8 @@ struct LayerOverride {
     std::string kind;  // as in LayerChoice; "": not said
 };
 struct BlobOverride {
-    ValueRange range;  // if seen()
+    ValueRange range;       // if seen()
+    bool in_float = false;  // more than 8 bits are asked for
     bool has_method = false;
     ThresholdOptions method;
     std::vector<std::string> sources;  // whose ranges are joined with its own

@@ -120,7 +120,7 @@ std::vector<std::string> advice(const QuantizeReport& report) {
         if (e.weights.sqnr_db() < e.own.sqnr_db() + 3)
             line +=
                 "Its weights differ much in size within a channel: try --weights mse, "
-                "--equalize, or leave it in float";
+                "or leave it in float";
         else if (limit > 0 && layer.range.magnitude() > 0.95 * limit)
             line +=
                 "Its input has few large values and many small ones: try --method kl, "

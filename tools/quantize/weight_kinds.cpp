@@ -140,84 +140,119 @@ int row_count_of(const ModelLayer& layer) {
     return rows;
 }
 
-int set_blocks(int bits, int block, const Shape& input, ModelLayer* layer, std::string* why) {
-    const std::unique_ptr<Layer> op = layer->make_operator();
-    ModelLayer gemm = *layer;
-    Mat weight, bias;
+// A product's weights as rows of one output each, and the Gemm that is to have them.
+struct Product {
+    Mat weight;
     int n = 0, k = 0;
-    if (const InnerProduct* product = as<InnerProduct>(op.get())) {
-        n = product->num_output, k = product->weight_data_size / n;
-        weight = float_weight(*layer, "weight_data");
-        bias = float_weight(*layer, "bias_data");
-        if (product->activation_type != 0 || product->int8_scale_term != 0)
-            return *why = "an inner product with activation has no blocks of weights", kOk;
-        // Of other inputs the product would be a blob of more axes.
-        if (input.dims != 2 || input.w != k)
-            return *why = "blocks of weights take rows: its input is not known to have 2 axes", kOk;
-        gemm.type = "Gemm", gemm.params = ParamDict(), gemm.weights.clear();
-        gemm.set("constant_broadcast_type_C", bias.empty() ? -1 : 4);
-        if (!bias.empty()) gemm.set_weight("C_data", bias);
-    } else if (const Gemm* g = as<Gemm>(op.get())) {
-        const bool fits = g->constantB && !g->constantA && !g->transA && !g->output_N1M &&
-                          !g->output_transpose && g->quantize_term == 0;
-        if (!fits) return *why = "this form of Gemm has no blocks of weights", kOk;
-        n = g->constantN, k = g->constantK;
-        weight = float_weight(*layer, "B_data");
-        if (!g->transB && !weight.empty()) {
-            Mat turned(weight.w);
-            for (int i = 0; i < k && !turned.empty(); i++)
-                for (int j = 0; j < n; j++) turned[(size_t)j * k + i] = weight[(size_t)i * n + j];
-            weight = turned;
+    ModelLayer gemm;
+};
+
+int read_inner_product(const InnerProduct& op, const ModelLayer& layer, const Shape& input,
+                       Product* p, std::string* why) {
+    p->n = op.num_output, p->k = op.weight_data_size / op.num_output;
+    if (op.activation_type != 0 || op.int8_scale_term != 0)
+        return *why = "an inner product with activation has no blocks of weights", kOk;
+    // Of other inputs the product would be a blob of more axes.
+    if (input.dims != 2 || input.w != p->k)
+        return *why = "blocks of weights take rows: its input is not known to have 2 axes", kOk;
+    p->weight = float_weight(layer, "weight_data");
+    const Mat bias = float_weight(layer, "bias_data");
+    p->gemm = layer;
+    p->gemm.type = "Gemm", p->gemm.params = ParamDict(), p->gemm.weights.clear();
+    p->gemm.set("constantC", 1);
+    p->gemm.set("constant_broadcast_type_C", bias.empty() ? -1 : 4);
+    p->gemm.set("constantN", p->n), p->gemm.set("constantK", p->k);
+    if (!bias.empty()) p->gemm.set_weight("C_data", bias);
+    return kOk;
+}
+
+int read_gemm(const Gemm& op, const ModelLayer& layer, Product* p, std::string* why) {
+    const bool fits = op.constantB && !op.constantA && !op.transA && !op.output_N1M &&
+                      !op.output_transpose && op.quantize_term == 0;
+    if (!fits) return *why = "this form of Gemm has no blocks of weights", kOk;
+    p->n = op.constantN, p->k = op.constantK;
+    p->gemm = layer;
+    p->weight = float_weight(layer, "B_data");
+    if (op.transB || p->weight.empty()) return kOk;
+    Mat turned(p->weight.w);
+    if (turned.empty()) return kOutOfMemory;
+    for (int i = 0; i < p->k; i++)
+        for (int j = 0; j < p->n; j++)
+            turned[(size_t)j * p->k + i] = p->weight[(size_t)i * p->n + j];
+    p->weight = turned;
+    return kOk;
+}
+
+float block_value(float v, float scale, int most) {
+    return std::max(-most - 1.f, std::min((float)most, rintf(v * scale)));
+}
+
+// The scale that costs least, of those that may clip the largest values.
+float block_scale(const float* values, int count, int most) {
+    const float limit = largest(values, count);
+    if (limit <= 0.f) return 1.f;
+    double least = INFINITY;
+    float best = (float)most / limit;
+    for (int step = 0; step < 16; step++) {
+        const float scale = (float)most / (limit * (1.f - 0.03f * (float)step));
+        double error = 0;
+        for (int i = 0; i < count; i++) {
+            const double d = (double)values[i] - block_value(values[i], scale, most) / scale;
+            error += d * d;
         }
-    } else {
-        return *why = layer->type + " has no blocks of weights", kOk;
+        if (error < least) least = error, best = scale;
     }
-    if (weight.empty() || !all_finite(weight))
-        return *why = "its weights are not there as finite numbers", kOk;
-    const int size = block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2;
-    const BlockQuant quant(bits * 100 + size);
-    const int64_t bytes = quant.row_bytes(k), blocks = quant.blocks(k);
-    Mat values = bytes_mat((int)(n * bytes)), scales((int)(n * blocks));
-    if (values.empty() || scales.empty()) return kOutOfMemory;
-    memset(values.data, 0, (size_t)(n * bytes));
-    const int most = (1 << (bits - 1)) - 1;
-    for (int row = 0; row < n; row++) {
-        unsigned char* to = (unsigned char*)values.data + row * bytes;
+    return best;
+}
+
+// Rows of n x k values as BlockQuant has them.
+void pack_blocks(const BlockQuant& quant, const Product& p, Mat* values, Mat* scales) {
+    const int64_t bytes = quant.row_bytes(p.k), blocks = quant.blocks(p.k);
+    const int most = (1 << (quant.bits - 1)) - 1;
+    memset(values->data, 0, (size_t)(p.n * bytes));
+    for (int row = 0; row < p.n; row++) {
+        unsigned char* to = (unsigned char*)values->data + row * bytes;
         for (int64_t b = 0; b < blocks; b++) {
-            const float* from = (const float*)weight + (size_t)row * k + b * block;
-            const int count = (int)std::min<int64_t>(block, k - b * block);
-            // The scale that costs least, of those that may clip the largest.
-            const float limit = largest(from, count);
-            double least = INFINITY;
-            float scale = limit > 0.f ? (float)most / limit : 1.f;
-            for (int step = 0; step < 16 && limit > 0.f; step++) {
-                const float s = (float)most / (limit * (1.f - 0.03f * step));
-                double error = 0;
-                for (int i = 0; i < count; i++) {
-                    const float q =
-                        std::max(-most - 1.f, std::min((float)most, rintf(from[i] * s)));
-                    error += ((double)from[i] - q / s) * ((double)from[i] - q / s);
-                }
-                if (error < least) least = error, scale = s;
-            }
-            scales[(size_t)(row * blocks + b)] = scale;
+            const int64_t first = b * quant.block;
+            const float* from = (const float*)p.weight + (size_t)row * p.k + first;
+            const int count = (int)std::min<int64_t>(quant.block, p.k - first);
+            const float scale = block_scale(from, count, most);
+            (*scales)[(size_t)(row * blocks + b)] = scale;
             for (int i = 0; i < count; i++) {
-                const int q =
-                    (int)std::max(-most - 1.f, std::min((float)most, rintf(from[i] * scale)));
-                const int64_t at = b * block + i;
-                if (bits == 8)
+                const int q = (int)block_value(from[i], scale, most);
+                const int64_t at = first + i;
+                if (quant.bits == 8)
                     to[at] = (unsigned char)q;
                 else
                     to[at / 2] |= (unsigned char)((q & 15) << at % 2 * 4);
             }
         }
     }
-    gemm.set("transB", 1), gemm.set("constantB", 1), gemm.set("constantC", 1);
-    if (as<InnerProduct>(op.get())) gemm.set("constantN", n), gemm.set("constantK", k);
-    gemm.set("quantize_term", bits * 100 + size);
-    gemm.set_weight("B_data", values);
-    gemm.set_weight("B_data_quantize_scales", scales);
-    *layer = gemm;
+}
+
+int set_blocks(int bits, int block, const Shape& input, ModelLayer* layer, std::string* why) {
+    const std::unique_ptr<Layer> op = layer->make_operator();
+    Product p;
+    if (const InnerProduct* product = as<InnerProduct>(op.get()))
+        QUOLL_RETURN_IF_ERROR(read_inner_product(*product, *layer, input, &p, why));
+    else if (const Gemm* gemm = as<Gemm>(op.get()))
+        QUOLL_RETURN_IF_ERROR(read_gemm(*gemm, *layer, &p, why));
+    else
+        *why = layer->type + " has no blocks of weights";
+    if (!why->empty()) return kOk;
+    if (p.weight.empty() || !all_finite(p.weight))
+        return *why = "its weights are not there as finite numbers", kOk;
+    const int size = block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2;
+    const BlockQuant quant(bits * 100 + size);
+    Mat values = bytes_mat((int)(p.n * quant.row_bytes(p.k)));
+    Mat scales((int)(p.n * quant.blocks(p.k)));
+    if (values.empty() || scales.empty()) return kOutOfMemory;
+    pack_blocks(quant, p, &values, &scales);
+    p.gemm.set("transB", 1), p.gemm.set("constantB", 1);
+    p.gemm.set("quantize_term", bits * 100 + size);
+    p.gemm.set_weight("B_data", values);
+    p.gemm.set_weight("B_data_quantize_scales", scales);
+    *layer = p.gemm;
     return kOk;
 }
 
