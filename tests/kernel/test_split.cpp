@@ -671,8 +671,9 @@ TEST(SplitLayers, sums_that_are_not_finite) {
     const Emulation emulation;
     const int c = 192, n = 208;
     const char text[] =
-        "7767517\n4 4\nInput in 0 1 in\nConvolution p 1 1 in p 0=208 1=1 6=39936\n"
-        "Convolution q 1 1 in q 0=208 1=1 6=39936\nBinaryOp add 2 1 p q out 0=0\n";
+        "7767517\n5 5\nInput in 0 1 in\nInput other 0 1 other\n"  // of one blob they would be one
+        "Convolution p 1 1 in p 0=208 1=1 6=39936\n"
+        "Convolution q 1 1 other q 0=208 1=1 6=39936\nBinaryOp add 2 1 p q out 0=0\n";
     for (float far : {0.f, 1000.f}) {  // by int8 slices, by bf16 terms
         std::vector<float> file;
         for (int i = 0; i < 2; i++) {
@@ -692,6 +693,7 @@ TEST(SplitLayers, sums_that_are_not_finite) {
             ASSERT_EQ(0, net.load_model(DataReaderFromMemory(bytes, file.size() * 4)));
             Extractor ex = net.create_extractor();
             ASSERT_EQ(0, ex.input("in", in));
+            ASSERT_EQ(0, ex.input("other", in));
             ASSERT_EQ(0, ex.extract("out", reference ? want : got));
         }
         expect_ieee(got, want);
