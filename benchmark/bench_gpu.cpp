@@ -1,6 +1,6 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--no-matrices] [--sweep] [--runs N] MODEL.param ...
+//   bench_gpu [--fp16] [--no-matrices] [--sweep] [--runs N] [--list] [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
@@ -91,7 +91,7 @@ int input_shape(const std::string& path, Shape* shape) {
     QUOLL_RETURN_IF_ERROR(model.load_param(path.c_str()));
     QUOLL_RETURN_IF_ERROR(infer_blob_sizes(model, BlobSizes(), &sizes));
     for (const ModelLayer& layer : model.layers)
-        if (layer.type == "Input" && sizes.count(layer.outputs[0])) {
+        if (layer.inputs.empty() && sizes.count(layer.outputs[0])) {
             *shape = sizes[layer.outputs[0]];
             return kOk;
         }
@@ -173,7 +173,7 @@ int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Be
             const auto made = backend.vulkan().compile(region, opt);
             force_tiling(nullptr);
             if (!made) return kError;
-            const VulkanRegion& vulkan = static_cast<const VulkanRegion&>(*made);
+            const VulkanRegion& vulkan = as_vulkan(*made);
             std::vector<double> least;
             QUOLL_RETURN_IF_ERROR(profile(vulkan, uploads, runs, &least));
             char text[64];
@@ -193,7 +193,7 @@ int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Be
 int report(const KeepingBackend& backend, const Arguments& a) {
     for (size_t r = 0; r < backend.regions.size(); r++) {
         const Region& region = backend.regions[r];
-        const VulkanRegion& vulkan = static_cast<const VulkanRegion&>(*backend.compiled[r]);
+        const VulkanRegion& vulkan = as_vulkan(*backend.compiled[r]);
         std::vector<double> least;
         QUOLL_RETURN_IF_ERROR(profile(vulkan, uploads_of(region), a.runs, &least));
         Best best;
@@ -267,9 +267,15 @@ int main(int argc, char** argv) {
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
     line.flag("--sweep", a.sweep, "every tile of the convolutions, too");
     line.option("--runs", a.runs, "of a profile; ten times as many of the whole").between(1, 10000);
-    line.option("MODELS", a.models, "MODEL.param, of random weights").required();
+    bool list = false;
+    line.flag("--list", list, "say which device it is, and end");
+    line.option("MODELS", a.models, "MODEL.param, of random weights");
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
+    if (a.models.empty() && !list) {
+        fprintf(stderr, "bench_gpu: expected MODEL.param\n");
+        return 2;
+    }
     if (get_gpu_count() == 0) {
         fprintf(stderr, "bench_gpu: no Vulkan device\n");
         return 1;

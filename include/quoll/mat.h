@@ -264,7 +264,7 @@ float float16_to_float32(unsigned short value);
 unsigned short float32_to_bfloat16(float value);
 float bfloat16_to_float32(unsigned short value);
 // 8-bit floats to and from IEEE half, as ncnn has them: digits that do not fit are cut off. float8
-// is e4m3 (bias 7, 448 the largest, no infinity): NaN for what is larger, 0 for what is less than
+// is e4m3 (bias 7, 240 the largest, no infinity): NaN for what is larger, 0 for what is less than
 // 2^-6. bfloat8 is e5m2, the upper byte of a half.
 unsigned char float16_to_float8(unsigned short value);
 unsigned short float8_to_float16(unsigned char value);

@@ -61,23 +61,23 @@ private:
 // Memory that shaders alone see where the device has such; memory of the host for copies.
 class VkBlobAllocator : public VkPoolAllocator {
 public:
-    explicit VkBlobAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 64 << 20)
-        : VkPoolAllocator(vkdev, kBlobs, kept_bytes) {}
+    explicit VkBlobAllocator(const VulkanDevice* device, size_t kept_bytes = 64 << 20)
+        : VkPoolAllocator(device, kBlobs, kept_bytes) {}
 };
 class VkWeightAllocator : public VkPoolAllocator {
 public:
-    explicit VkWeightAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 0)
-        : VkPoolAllocator(vkdev, kWeights, kept_bytes) {}
+    explicit VkWeightAllocator(const VulkanDevice* device, size_t kept_bytes = 0)
+        : VkPoolAllocator(device, kWeights, kept_bytes) {}
 };
 class VkStagingAllocator : public VkPoolAllocator {
 public:
-    explicit VkStagingAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 64 << 20)
-        : VkPoolAllocator(vkdev, kStaging, kept_bytes) {}
+    explicit VkStagingAllocator(const VulkanDevice* device, size_t kept_bytes = 64 << 20)
+        : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
 class VkWeightStagingAllocator : public VkPoolAllocator {
 public:
-    explicit VkWeightStagingAllocator(const VulkanDevice* vkdev, size_t kept_bytes = 0)
-        : VkPoolAllocator(vkdev, kStaging, kept_bytes) {}
+    explicit VkWeightStagingAllocator(const VulkanDevice* device, size_t kept_bytes = 0)
+        : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
 
 // Sizes and types as a Mat's of elempack 1; the values lie without gaps, in the order n, c, d, h,

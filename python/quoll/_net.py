@@ -99,8 +99,9 @@ def load(param: PathLike, model: Optional[PathLike] = None, **options: Any) -> N
         from ._tools import convert
         if model is not None:
             raise TypeError("load: an ONNX model has its weights in it")
-        with tempfile.TemporaryDirectory(prefix="quoll-") as folder:
-            return _load_files(net, *convert(path, os.path.join(folder, "model.param")))
+        # Kept as long as the net: a blob that was fused away is made from the file when it is first asked for.
+        net._folder = tempfile.TemporaryDirectory(prefix="quoll-")
+        return _load_files(net, *convert(path, os.path.join(net._folder.name, "model.param")))
     if model is None:
         beside = (path[:-len(".param.bin")] if path.endswith(".param.bin") else os.path.splitext(path)[0]) + ".bin"
         model = beside if os.path.exists(beside) else None

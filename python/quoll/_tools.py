@@ -56,6 +56,13 @@ def convert(onnx: PathLike, param: Optional[PathLike] = None, model: Optional[Pa
     return param, model
 
 
-def quantize(*args: Any) -> str:
-    """Runs enginequantize, where the package has it; what it printed."""
-    return run_tool("enginequantize", *args)
+def quantize(param: PathLike, model: Optional[PathLike], out_param: PathLike, out_model: PathLike,
+             data: Union[PathLike, Sequence[PathLike]], *, args: Sequence[Any] = ()) -> str:
+    """Makes a model of fewer bits with enginequantize; returns what it printed.
+
+    param: with its weights `model`, or an ONNX model with None. data: a folder, a list of files, images or .npy files, or several of
+    these. args: more of its options ("--kind", "int8", "--norm", 1 / 255, "--report", folder); docs/tools/enginequantize.md.
+    """
+    words = [param] if model is None else [param, model]
+    samples = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    return run_tool("enginequantize", *words, out_param, out_model, "--data", *samples, *args)

@@ -70,8 +70,8 @@ void bind_params(nb::module_& m) {
     nb::class_<ParamDict>(m, "ParamDict", "The numbered parameters of a layer, ids 0 to 31.")
         .def(nb::init<>())
         .def("type", [](const ParamDict& pd, int id) { return (int)pd.type(id); }, nb::arg("id"), "0: none, 1: number, 2: int, 3: float, 4 to 6: array of these, 7: text.")
-        .def("get", &param, nb::arg("id"), nb::arg("def").none() = nb::none(),
-             "The value, or `def` if there is none. int, float and str as the type of `def` says; a Mat for a Mat; for None an array.")
+        .def("get", &param, nb::arg("id"), nb::arg("default").none() = nb::none(),
+             "The value, or `default` if there is none. int, float and str as the type of `default` says; a Mat for a Mat; for None an array.")
         .def("set", &set_param, nb::arg("id"), nb::arg("value"));
     nb::class_<Weights>(m, "ModelBin", "The weights of a model, during a layer's load_model.")
         .def("load",

@@ -105,15 +105,15 @@ extern "C" void quoll_option_set_workspace_allocator(quoll_option_t opt,
         null_argument(__func__);
 }
 
-#define QUOLL_C_SWITCH(name)                                                    \
-    extern "C" int quoll_option_get_##name(const quoll_option_t opt) {          \
-        return opt ? (int)option_of(opt)->name : null_argument(__func__);       \
-    }                                                                           \
-    extern "C" void quoll_option_set_##name(quoll_option_t opt, int enable) {   \
-        if (opt)                                                                \
-            option_of(opt)->name = enable != 0;                                 \
-        else                                                                    \
-            null_argument(__func__);                                            \
+#define QUOLL_C_SWITCH(name)                                                  \
+    extern "C" int quoll_option_get_##name(const quoll_option_t opt) {        \
+        return opt ? (int)option_of(opt)->name : null_argument(__func__);     \
+    }                                                                         \
+    extern "C" void quoll_option_set_##name(quoll_option_t opt, int enable) { \
+        if (opt)                                                              \
+            option_of(opt)->name = enable != 0;                               \
+        else                                                                  \
+            null_argument(__func__);                                          \
     }
 QUOLL_C_SWITCH(use_vulkan_compute)
 QUOLL_C_SWITCH(use_local_pool_allocator)
@@ -397,8 +397,7 @@ extern "C" int quoll_extractor_input(quoll_extractor_t ex, const char* name,
                                      const quoll_mat_t mat) {
     return name ? give(__func__, ex, name, mat) : null_argument(__func__);
 }
-extern "C" int quoll_extractor_input_index(quoll_extractor_t ex, int index,
-                                           const quoll_mat_t mat) {
+extern "C" int quoll_extractor_input_index(quoll_extractor_t ex, int index, const quoll_mat_t mat) {
     return give(__func__, ex, index, mat);
 }
 extern "C" int quoll_extractor_extract(quoll_extractor_t ex, const char* name, quoll_mat_t* mat) {

@@ -277,7 +277,8 @@ struct Inherited {
             for (int i = 0; i < n; i++) in.push_back(*mat_of(bottoms[i]));
             QUOLL_RETURN_IF_ERROR(kBuiltIn ? l->forward(in, out, *option_of(opt))
                                            : l->Layer::forward(in, out, *option_of(opt)));
-            for (int i = 0; i < n2 && i < (int)out.size(); i++) tops[i] = handle_of(new Mat(out[i]));
+            for (int i = 0; i < n2 && i < (int)out.size(); i++)
+                tops[i] = handle_of(new Mat(out[i]));
             return (int)kOk;
         });
     }
@@ -375,15 +376,15 @@ extern "C" void quoll_layer_set_userdata(quoll_layer_t layer, void* userdata) {
         null_argument(__func__);
 }
 
-#define QUOLL_C_FLAG(name)                                                   \
-    extern "C" int quoll_layer_get_##name(const quoll_layer_t layer) {       \
-        return checked(layer, __func__).name;                                \
-    }                                                                        \
+#define QUOLL_C_FLAG(name)                                                    \
+    extern "C" int quoll_layer_get_##name(const quoll_layer_t layer) {        \
+        return checked(layer, __func__).name;                                 \
+    }                                                                         \
     extern "C" void quoll_layer_set_##name(quoll_layer_t layer, int enable) { \
-        if (layer)                                                           \
-            layer_of(layer)->name = enable != 0;                             \
-        else                                                                 \
-            null_argument(__func__);                                         \
+        if (layer)                                                            \
+            layer_of(layer)->name = enable != 0;                              \
+        else                                                                  \
+            null_argument(__func__);                                          \
     }
 QUOLL_C_FLAG(one_blob_only)
 QUOLL_C_FLAG(support_inplace)
@@ -397,22 +398,22 @@ QUOLL_C_FLAG(support_vulkan_packing)
 QUOLL_C_FLAG(support_vulkan_any_packing)
 #undef QUOLL_C_FLAG
 
-#define QUOLL_C_BLOBS(name)                                                                        \
-    extern "C" int quoll_layer_get_##name##_count(const quoll_layer_t layer) {                     \
-        return (int)checked(layer, __func__).name##s.size();                                       \
-    }                                                                                              \
-    extern "C" int quoll_layer_get_##name(const quoll_layer_t layer, int i) {                      \
-        const std::vector<int>& list = checked(layer, __func__).name##s;                           \
-        return i >= 0 && (size_t)i < list.size() ? list[i] : -1;                                   \
-    }                                                                                              \
-    extern "C" void quoll_layer_get_##name##_shape(const quoll_layer_t layer, int i, int* dims,    \
-                                                   int* w, int* h, int* c) {                       \
-        const std::vector<Mat>& list = checked(layer, __func__).name##_shapes;                     \
-        const Mat shape = i >= 0 && (size_t)i < list.size() ? list[i] : Mat();                     \
-        if (dims) *dims = shape.dims;                                                              \
-        if (w) *w = shape.w;                                                                       \
-        if (h) *h = shape.h;                                                                       \
-        if (c) *c = shape.c;                                                                       \
+#define QUOLL_C_BLOBS(name)                                                                     \
+    extern "C" int quoll_layer_get_##name##_count(const quoll_layer_t layer) {                  \
+        return (int)checked(layer, __func__).name##s.size();                                    \
+    }                                                                                           \
+    extern "C" int quoll_layer_get_##name(const quoll_layer_t layer, int i) {                   \
+        const std::vector<int>& list = checked(layer, __func__).name##s;                        \
+        return i >= 0 && (size_t)i < list.size() ? list[i] : -1;                                \
+    }                                                                                           \
+    extern "C" void quoll_layer_get_##name##_shape(const quoll_layer_t layer, int i, int* dims, \
+                                                   int* w, int* h, int* c) {                    \
+        const std::vector<Mat>& list = checked(layer, __func__).name##_shapes;                  \
+        const Mat shape = i >= 0 && (size_t)i < list.size() ? list[i] : Mat();                  \
+        if (dims) *dims = shape.dims;                                                           \
+        if (w) *w = shape.w;                                                                    \
+        if (h) *h = shape.h;                                                                    \
+        if (c) *c = shape.c;                                                                    \
     }
 QUOLL_C_BLOBS(bottom)
 QUOLL_C_BLOBS(top)

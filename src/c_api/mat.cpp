@@ -31,43 +31,42 @@ extern "C" quoll_mat_t quoll_mat_create(void) {
 
 #define QUOLL_C_ARGS(...) __VA_ARGS__
 // The creators of Mats with as many axes.
-#define QUOLL_C_MATS(N, SIZES, ARGS)                                                             \
-    extern "C" quoll_mat_t quoll_mat_create_##N(QUOLL_C_ARGS SIZES, quoll_allocator_t a) {       \
-        return make(__func__, [&] { return Mat(QUOLL_C_ARGS ARGS, (size_t)4u, allocator_of(a)); }); \
-    }                                                                                            \
-    extern "C" quoll_mat_t quoll_mat_create_##N##_batch(QUOLL_C_ARGS SIZES, int n,               \
-                                                        quoll_allocator_t a) {                   \
-        return make(__func__,                                                                    \
-                    [&] { return Mat(QUOLL_C_ARGS ARGS, (size_t)4u, 1, n, allocator_of(a)); });  \
-    }                                                                                            \
-    extern "C" quoll_mat_t quoll_mat_create_external_##N(QUOLL_C_ARGS SIZES, void* data,         \
-                                                         quoll_allocator_t a) {                  \
-        return make(__func__,                                                                    \
-                    [&] { return Mat(QUOLL_C_ARGS ARGS, data, (size_t)4u, allocator_of(a)); });  \
-    }                                                                                            \
-    extern "C" quoll_mat_t quoll_mat_create_##N##_elem(QUOLL_C_ARGS SIZES, size_t elemsize,      \
-                                                       int elempack, quoll_allocator_t a) {      \
-        return make(__func__, [&] {                                                              \
-            return Mat(QUOLL_C_ARGS ARGS, elemsize, elempack, allocator_of(a));                  \
-        });                                                                                      \
-    }                                                                                            \
-    extern "C" quoll_mat_t quoll_mat_create_##N##_elem_batch(                                    \
-        QUOLL_C_ARGS SIZES, size_t elemsize, int elempack, int n, quoll_allocator_t a) {         \
-        return make(__func__, [&] {                                                              \
-            return Mat(QUOLL_C_ARGS ARGS, elemsize, elempack, n, allocator_of(a));               \
-        });                                                                                      \
-    }                                                                                            \
-    extern "C" quoll_mat_t quoll_mat_create_external_##N##_elem(                                 \
-        QUOLL_C_ARGS SIZES, void* data, size_t elemsize, int elempack, quoll_allocator_t a) {    \
-        return make(__func__, [&] {                                                              \
-            return Mat(QUOLL_C_ARGS ARGS, data, elemsize, elempack, allocator_of(a));            \
-        });                                                                                      \
-    }                                                                                            \
-    extern "C" quoll_mat_t quoll_mat_reshape_##N(const quoll_mat_t mat, QUOLL_C_ARGS SIZES,      \
-                                                 quoll_allocator_t a) {                          \
-        return make(__func__, mat, [&](const Mat& m) {                                           \
-            return m.reshape(QUOLL_C_ARGS ARGS, allocator_of(a));                                \
-        });                                                                                      \
+#define QUOLL_C_MATS(N, SIZES, ARGS)                                                              \
+    extern "C" quoll_mat_t quoll_mat_create_##N(QUOLL_C_ARGS SIZES, quoll_allocator_t a) {        \
+        return make(__func__,                                                                     \
+                    [&] { return Mat(QUOLL_C_ARGS ARGS, (size_t)4u, allocator_of(a)); });         \
+    }                                                                                             \
+    extern "C" quoll_mat_t quoll_mat_create_##N##_batch(QUOLL_C_ARGS SIZES, int n,                \
+                                                        quoll_allocator_t a) {                    \
+        return make(__func__,                                                                     \
+                    [&] { return Mat(QUOLL_C_ARGS ARGS, (size_t)4u, 1, n, allocator_of(a)); });   \
+    }                                                                                             \
+    extern "C" quoll_mat_t quoll_mat_create_external_##N(QUOLL_C_ARGS SIZES, void* data,          \
+                                                         quoll_allocator_t a) {                   \
+        return make(__func__,                                                                     \
+                    [&] { return Mat(QUOLL_C_ARGS ARGS, data, (size_t)4u, allocator_of(a)); });   \
+    }                                                                                             \
+    extern "C" quoll_mat_t quoll_mat_create_##N##_elem(QUOLL_C_ARGS SIZES, size_t elemsize,       \
+                                                       int elempack, quoll_allocator_t a) {       \
+        return make(__func__,                                                                     \
+                    [&] { return Mat(QUOLL_C_ARGS ARGS, elemsize, elempack, allocator_of(a)); }); \
+    }                                                                                             \
+    extern "C" quoll_mat_t quoll_mat_create_##N##_elem_batch(                                     \
+        QUOLL_C_ARGS SIZES, size_t elemsize, int elempack, int n, quoll_allocator_t a) {          \
+        return make(__func__, [&] {                                                               \
+            return Mat(QUOLL_C_ARGS ARGS, elemsize, elempack, n, allocator_of(a));                \
+        });                                                                                       \
+    }                                                                                             \
+    extern "C" quoll_mat_t quoll_mat_create_external_##N##_elem(                                  \
+        QUOLL_C_ARGS SIZES, void* data, size_t elemsize, int elempack, quoll_allocator_t a) {     \
+        return make(__func__, [&] {                                                               \
+            return Mat(QUOLL_C_ARGS ARGS, data, elemsize, elempack, allocator_of(a));             \
+        });                                                                                       \
+    }                                                                                             \
+    extern "C" quoll_mat_t quoll_mat_reshape_##N(const quoll_mat_t mat, QUOLL_C_ARGS SIZES,       \
+                                                 quoll_allocator_t a) {                           \
+        return make(__func__, mat,                                                                \
+                    [&](const Mat& m) { return m.reshape(QUOLL_C_ARGS ARGS, allocator_of(a)); }); \
     }
 QUOLL_C_MATS(1d, (int w), (w))
 QUOLL_C_MATS(2d, (int w, int h), (w, h))
@@ -89,8 +88,10 @@ extern "C" quoll_mat_t quoll_mat_clone(const quoll_mat_t mat, quoll_allocator_t 
     return make(__func__, mat, [&](const Mat& m) { return m.clone(allocator_of(allocator)); });
 }
 
-#define QUOLL_C_FIELD(type, name) \
-    extern "C" type quoll_mat_get_##name(const quoll_mat_t mat) { return checked(mat, __func__).name; }
+#define QUOLL_C_FIELD(type, name)                                 \
+    extern "C" type quoll_mat_get_##name(const quoll_mat_t mat) { \
+        return checked(mat, __func__).name;                       \
+    }
 QUOLL_C_FIELD(int, dims)
 QUOLL_C_FIELD(int, w)
 QUOLL_C_FIELD(int, h)
@@ -145,9 +146,8 @@ static void convert(const char* function, quoll_mat_t src, quoll_mat_t* dst, con
 }
 extern "C" void quoll_convert_packing(const quoll_mat_t src, quoll_mat_t* dst, int elempack,
                                       const quoll_option_t opt) {
-    convert(__func__, src, dst, [&](const Mat& in, Mat& out) {
-        convert_packing(in, out, elempack, options_of(opt));
-    });
+    convert(__func__, src, dst,
+            [&](const Mat& in, Mat& out) { convert_packing(in, out, elempack, options_of(opt)); });
 }
 extern "C" void quoll_flatten(const quoll_mat_t src, quoll_mat_t* dst, const quoll_option_t opt) {
     convert(__func__, src, dst,
@@ -238,8 +238,7 @@ extern "C" void quoll_mat_to_pixels(const quoll_mat_t mat, unsigned char* pixels
     change(__func__, mat, mat, [&](Mat& m, Mat&) { m.to_pixels(pixels, type, stride); });
 }
 extern "C" void quoll_mat_to_pixels_resize(const quoll_mat_t mat, unsigned char* pixels, int type,
-                                           int target_width, int target_height,
-                                           int target_stride) {
+                                           int target_width, int target_height, int target_stride) {
     change(__func__, mat, mat, [&](Mat& m, Mat&) {
         m.to_pixels_resize(pixels, type, target_width, target_height, target_stride);
     });
@@ -247,27 +246,26 @@ extern "C" void quoll_mat_to_pixels_resize(const quoll_mat_t mat, unsigned char*
 #endif
 
 #if QUOLL_PIXEL_DRAWING
-#define QUOLL_C_DRAW(C)                                                                        \
+#define QUOLL_C_DRAW(C)                                                                           \
     extern "C" void quoll_draw_rectangle_##C(unsigned char* pixels, int w, int h, int rx, int ry, \
-                                             int rw, int rh, unsigned int color,               \
-                                             int thickness) {                                  \
-        KeepErrors keep;                                                                       \
-        draw_rectangle_##C(pixels, w, h, rx, ry, rw, rh, color, thickness);                    \
-    }                                                                                          \
-    extern "C" void quoll_draw_text_##C(unsigned char* pixels, int w, int h, const char* text, \
-                                        int x, int y, int fontpixelsize, unsigned int color) { \
-        KeepErrors keep;                                                                       \
-        draw_text_##C(pixels, w, h, text, x, y, fontpixelsize, color);                         \
-    }                                                                                          \
-    extern "C" void quoll_draw_circle_##C(unsigned char* pixels, int w, int h, int cx, int cy, \
-                                          int radius, unsigned int color, int thickness) {     \
-        KeepErrors keep;                                                                       \
-        draw_circle_##C(pixels, w, h, cx, cy, radius, color, thickness);                       \
-    }                                                                                          \
-    extern "C" void quoll_draw_line_##C(unsigned char* pixels, int w, int h, int x0, int y0,   \
-                                        int x1, int y1, unsigned int color, int thickness) {   \
-        KeepErrors keep;                                                                       \
-        draw_line_##C(pixels, w, h, x0, y0, x1, y1, color, thickness);                         \
+                                             int rw, int rh, unsigned int color, int thickness) { \
+        KeepErrors keep;                                                                          \
+        draw_rectangle_##C(pixels, w, h, rx, ry, rw, rh, color, thickness);                       \
+    }                                                                                             \
+    extern "C" void quoll_draw_text_##C(unsigned char* pixels, int w, int h, const char* text,    \
+                                        int x, int y, int fontpixelsize, unsigned int color) {    \
+        KeepErrors keep;                                                                          \
+        draw_text_##C(pixels, w, h, text, x, y, fontpixelsize, color);                            \
+    }                                                                                             \
+    extern "C" void quoll_draw_circle_##C(unsigned char* pixels, int w, int h, int cx, int cy,    \
+                                          int radius, unsigned int color, int thickness) {        \
+        KeepErrors keep;                                                                          \
+        draw_circle_##C(pixels, w, h, cx, cy, radius, color, thickness);                          \
+    }                                                                                             \
+    extern "C" void quoll_draw_line_##C(unsigned char* pixels, int w, int h, int x0, int y0,      \
+                                        int x1, int y1, unsigned int color, int thickness) {      \
+        KeepErrors keep;                                                                          \
+        draw_line_##C(pixels, w, h, x0, y0, x1, y1, color, thickness);                            \
     }
 QUOLL_C_DRAW(c1)
 QUOLL_C_DRAW(c2)

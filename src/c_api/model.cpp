@@ -1,6 +1,6 @@
 // Models that a program builds, of quoll/c_api.h.
-#include "c_api/objects.h"
 #include "graph/model.h"
+#include "c_api/objects.h"
 
 using namespace quoll;
 
@@ -44,8 +44,7 @@ extern "C" void quoll_model_destroy(quoll_model_t model) { delete model_of(model
 extern "C" int quoll_model_add_layer(quoll_model_t model, const char* type, const char* name,
                                      const char* const* inputs, int input_count,
                                      const char* const* outputs, int output_count) {
-    if (!model || !type || !name || (input_count > 0 && !inputs) ||
-        (output_count > 0 && !outputs))
+    if (!model || !type || !name || (input_count > 0 && !inputs) || (output_count > 0 && !outputs))
         return null_argument(__func__);
     if (model_of(model)->finished) return bad_state(__func__, "the model is finished");
     return run_api(__func__, [&] {

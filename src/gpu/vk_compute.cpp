@@ -11,8 +11,13 @@ namespace quoll {
 
 namespace {
 
+// Null, after a message, for one of another device, whose memory this one cannot use.
 VkAllocator* or_own(VkAllocator* given, const VulkanDevice& device, bool staging) {
-    if (given) return given;
+    if (given && given->vkdev && given->vkdev->gpu() == device.gpu()) return given;
+    if (given) {
+        QUOLL_LOGE("[VkCompute] an allocator of another device than %s", device.info.device_name());
+        return nullptr;
+    }
     return staging ? device.acquire_staging_allocator() : device.acquire_blob_allocator();
 }
 
@@ -82,9 +87,16 @@ int VkCompute::record_clone(const Mat& src, VkMat& dst, const Option& opt) {
     return noted(list_->copy({whole(staging, made)}));
 }
 
+static int check_source(const VkMat& src, const VulkanDevice& device, const char* what) {
+    if (src.empty()) return fail(what, "the VkMat is empty");
+    const VulkanDevice* own = src.allocator->vkdev;
+    if (own && own->gpu() == device.gpu()) return kOk;
+    return fail(what, "the VkMat is in the memory of another device");
+}
+
 static int record_to_host(CommandList& list, const VulkanDevice& device, const VkMat& src, Mat& dst,
                           bool widens, const Option& opt) {
-    if (src.empty()) return fail("record_download", "the VkMat is empty");
+    QUOLL_RETURN_IF_ERROR(check_source(src, device, "record_download"));
     const VkMat staging(src.logical_shape(), or_own(opt.staging_vkallocator, device, true));
     Shape shape = src.logical_shape();
     widens = widens && (shape.dtype == DType::f16 || shape.dtype == DType::bf16);
@@ -113,7 +125,8 @@ int VkCompute::record_clone(const VkMat& src, Mat& dst, const Option& opt) {
 
 int VkCompute::record_clone(const VkMat& src, VkMat& dst, const Option& opt) {
     if (!list_) return noted(fail("record_clone", "no device"));
-    if (src.empty()) return noted(fail("record_clone", "the VkMat is empty"));
+    const int usable = check_source(src, *vkdev_, "record_clone");
+    if (usable != kOk) return noted(usable);
     const VkMat made(src.logical_shape(), or_own(opt.blob_vkallocator, *vkdev_, false));
     if (made.empty()) return noted(kOutOfMemory);
     list_->keep(std::make_shared<VkMat>(src));

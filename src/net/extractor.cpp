@@ -88,7 +88,9 @@ void Extractor::set_num_threads(int num_threads) {
     d->run.opt.num_threads = num_threads;
 }
 void Extractor::set_blob_allocator(Allocator* allocator) {
-    if (d) d->run.opt.blob_allocator = allocator ? allocator : Private::options(*d->net).blob_allocator;
+    if (d)
+        d->run.opt.blob_allocator =
+            allocator ? allocator : Private::options(*d->net).blob_allocator;
 }
 void Extractor::set_workspace_allocator(Allocator* allocator) {
     if (d)

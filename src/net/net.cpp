@@ -121,7 +121,8 @@ Layer* Net::Private::new_layer(const std::string& type, const Option& opt,
     made_by = LayerDestroyer();
     Layer* layer = owner->create_overwrite_builtin_layer(type.c_str());
     const int index = layer_to_index(type.c_str());
-    if (!layer) layer = opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+    if (!layer)
+        layer = opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
     if (!layer) layer = owner->create_custom_layer(type.c_str());
     *destroyer = made_by;
     return layer;
@@ -132,7 +133,8 @@ Layer* Net::Private::new_stored_layer(int stored, const Option& opt, LayerDestro
     made_by = LayerDestroyer();
     const int index = layer_of_stored_index(stored), custom_index = custom_of_stored_index(stored);
     Layer* layer = index >= 0 ? owner->create_overwrite_builtin_layer(index) : nullptr;
-    if (!layer) layer = opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
+    if (!layer)
+        layer = opt.use_reference_layers ? create_layer_reference(index) : create_layer(index);
     if (!layer && custom_index >= 0) layer = owner->create_custom_layer(custom_index);
     *destroyer = made_by;
     return layer;

@@ -47,14 +47,15 @@ struct WeightSource {
     std::string path;
     int64_t path_size = 0, path_time = 0;
     std::unique_ptr<DataReader> reader;
-    std::vector<Mat> weights;  // in the order in which they were asked for, if there is no other way
+    std::vector<Mat>
+        weights;  // in the order in which they were asked for, if there is no other way
 };
 
 struct Net::Private : NetGraph {
     explicit Private(Net* net) : owner(net) {}
     ~Private() { clear(); }
 
-    Net* const owner;  // who is asked for layers
+    Net* const owner;                        // who is asked for layers
     std::vector<LayerDestroyer> destroyers;  // of layers
     LayerDestroyer new_destroyer;            // of the layer that a registered creator made last
     std::vector<CustomLayer> custom_layers;

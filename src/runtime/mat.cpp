@@ -232,9 +232,7 @@ void Mat::create(const Shape& s, int pack, Allocator* a) {
     allocate(e.dims, e.w, e.h, e.d, e.c, e.n, e.dtype, dtype_size(e.dtype) * pack, pack, a);
 }
 
-void Mat::create_like(const Mat& m, Allocator* a) {
-    create_like(m, m.n, a);
-}
+void Mat::create_like(const Mat& m, Allocator* a) { create_like(m, m.n, a); }
 
 void Mat::create_like(const Mat& m, int n_, Allocator* a) {
     const bool guessed = m.untyped;
@@ -447,8 +445,8 @@ unsigned char float16_to_float8(unsigned short value) {
 unsigned short float8_to_float16(unsigned char value) {
     const int sign = value >> 7 << 15, exponent = value >> 3 & 15;
     if (exponent == 0) return (unsigned short)sign;
-    return (unsigned short)(sign |
-                            (exponent < 15 ? (exponent + 15 - 7) << 10 | (value & 7) << 7 : 0x7e00));
+    return (unsigned short)(sign | (exponent < 15 ? (exponent + 15 - 7) << 10 | (value & 7) << 7
+                                                  : 0x7e00));
 }
 unsigned char float16_to_bfloat8(unsigned short value) { return (unsigned char)(value >> 8); }
 unsigned short bfloat8_to_float16(unsigned char value) { return (unsigned short)(value << 8); }

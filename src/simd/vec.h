@@ -138,6 +138,37 @@ QUOLL_INLINE hn::Vec128<float, N> max_of(hn::Vec128<float, N> a, hn::Vec128<floa
 #endif
 #endif
 
+// ---------------------------------------------------------------- fused multiply-adds
+
+template <class R>
+QUOLL_INLINE R fma_of(R a, R b, R c) {
+    return hn::MulAdd(a, b, c);
+}
+template <class R>
+QUOLL_INLINE R nfma_of(R a, R b, R c) {
+    return hn::NegMulAdd(a, b, c);
+}
+#if !HWY_HAVE_FLOAT64  // 32-bit ARM, where Highway rounds twice
+template <size_t N>
+QUOLL_INLINE hn::Vec128<float, N> fma_of(hn::Vec128<float, N> a, hn::Vec128<float, N> b,
+                                         hn::Vec128<float, N> c) {
+    if constexpr (N == 4) {
+        return hn::Vec128<float, N>(vfmaq_f32(c.raw, a.raw, b.raw));
+    } else {
+        return hn::Vec128<float, N>(vfma_f32(c.raw, a.raw, b.raw));
+    }
+}
+template <size_t N>
+QUOLL_INLINE hn::Vec128<float, N> nfma_of(hn::Vec128<float, N> a, hn::Vec128<float, N> b,
+                                          hn::Vec128<float, N> c) {
+    if constexpr (N == 4) {
+        return hn::Vec128<float, N>(vfmsq_f32(c.raw, a.raw, b.raw));
+    } else {
+        return hn::Vec128<float, N>(vfms_f32(c.raw, a.raw, b.raw));
+    }
+}
+#endif
+
 // ---------------------------------------------------------------- one register or part of one
 
 template <class T, size_t N>
@@ -178,7 +209,6 @@ struct vec<T, N, true> {
     QUOLL_VEC_OP(+, Add)
     QUOLL_VEC_OP(-, Sub)
     QUOLL_VEC_OP(*, Mul)
-    QUOLL_VEC_OP(/, Div)
     QUOLL_VEC_OP(&, And)
     QUOLL_VEC_OP(|, Or)
     QUOLL_VEC_OP(^, Xor)
@@ -189,6 +219,29 @@ struct vec<T, N, true> {
     QUOLL_VEC_COMPARE(>, Gt)
     QUOLL_VEC_COMPARE(==, Eq)
 #undef QUOLL_VEC_COMPARE
+    // 32-bit ARM has neither a division nor a square root of vectors, and Highway's are not rounded
+    // as they should be.
+    friend QUOLL_INLINE vec operator/(vec a, vec b) {
+        if constexpr (HWY_HAVE_FLOAT64) {
+            return {hn::Div(a.v, b.v)};
+        } else {
+            return by_lanes(a, b, [](T x, T y) QUOLL_INLINE_LAMBDA { return x / y; });
+        }
+    }
+    friend QUOLL_INLINE vec sqrt(vec a) {
+        if constexpr (HWY_HAVE_FLOAT64) {
+            return {hn::Sqrt(a.v)};
+        } else {
+            return by_lanes(a, a, [](T x, T) QUOLL_INLINE_LAMBDA { return __builtin_sqrtf(x); });
+        }
+    }
+    template <class F>
+    static QUOLL_INLINE vec by_lanes(vec a, vec b, F f) {
+        T x[N], y[N];
+        a.store(x), b.store(y);
+        for (size_t i = 0; i < N; i++) x[i] = f(x[i], y[i]);
+        return load(x);
+    }
     // SSE4 lacks these for integers.
     friend QUOLL_INLINE Mask operator<=(vec a, vec b) {
         if constexpr (std::is_integral<T>::value) {
@@ -208,13 +261,12 @@ struct vec<T, N, true> {
     friend QUOLL_INLINE Mask operator!=(vec a, vec b) { return !(a == b); }
     friend QUOLL_INLINE vec operator-(vec a) { return {hn::Neg(a.v)}; }
 
-    friend QUOLL_INLINE vec fma(vec a, vec b, vec c) { return {hn::MulAdd(a.v, b.v, c.v)}; }
-    friend QUOLL_INLINE vec nfma(vec a, vec b, vec c) { return {hn::NegMulAdd(a.v, b.v, c.v)}; }
+    friend QUOLL_INLINE vec fma(vec a, vec b, vec c) { return {fma_of(a.v, b.v, c.v)}; }
+    friend QUOLL_INLINE vec nfma(vec a, vec b, vec c) { return {nfma_of(a.v, b.v, c.v)}; }
     friend QUOLL_INLINE vec select(Mask m, vec a, vec b) { return {hn::IfThenElse(m.m, a.v, b.v)}; }
     friend QUOLL_INLINE vec min(vec a, vec b) { return {min_of(a.v, b.v)}; }
     friend QUOLL_INLINE vec max(vec a, vec b) { return {max_of(a.v, b.v)}; }
     friend QUOLL_INLINE vec abs(vec a) { return {hn::Abs(a.v)}; }
-    friend QUOLL_INLINE vec sqrt(vec a) { return {hn::Sqrt(a.v)}; }
     friend QUOLL_INLINE vec round(vec a) { return {hn::Round(a.v)}; }
     friend QUOLL_INLINE vec floor(vec a) { return {hn::Floor(a.v)}; }
     friend QUOLL_INLINE vec ceil(vec a) { return {hn::Ceil(a.v)}; }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 static int g_failed = 0;
-#define CHECK(condition)                                                           \
-    do {                                                                           \
-        if (!(condition)) {                                                        \
+#define CHECK(condition)                                                                     \
+    do {                                                                                     \
+        if (!(condition)) {                                                                  \
             printf("%s:%d: %s\n  %s\n", __FILE__, __LINE__, #condition, quoll_last_error()); \
-            g_failed++;                                                            \
-        }                                                                          \
+            g_failed++;                                                                      \
+        }                                                                                    \
     } while (0)
 
 static int near_to(float a, float b) { return a - b < 1e-5f && b - a < 1e-5f; }
@@ -59,11 +59,11 @@ static void test_errors(void) {
 
 /* ---------------------------------------------------------------- options */
 
-#define CHECK_SWITCH(name)                            \
-    quoll_option_set_##name(opt, 1);                  \
-    CHECK(quoll_option_get_##name(opt) == 1);         \
-    quoll_option_set_##name(opt, 0);                  \
-    CHECK(quoll_option_get_##name(opt) == 0);         \
+#define CHECK_SWITCH(name)                    \
+    quoll_option_set_##name(opt, 1);          \
+    CHECK(quoll_option_get_##name(opt) == 1); \
+    quoll_option_set_##name(opt, 0);          \
+    CHECK(quoll_option_get_##name(opt) == 0); \
     CHECK(quoll_option_get_##name(NULL) == QUOLL_UNEXPECTED_NULL)
 
 static void test_options(void) {
@@ -209,21 +209,22 @@ static void test_pixels(void) {
     m = quoll_mat_from_pixels_roi(rgb, QUOLL_MAT_PIXEL_RGB, 4, 4, 12, 1, 1, 2, 3, NULL);
     CHECK(quoll_mat_get_h(m) == 3 && values(m)[0] == rgb[15]);
     quoll_mat_destroy(m);
-    m = quoll_mat_from_pixels_roi_resize(rgb, QUOLL_MAT_PIXEL_RGB, 4, 4, 12, 0, 0, 2, 2, 5, 6, NULL);
+    m = quoll_mat_from_pixels_roi_resize(rgb, QUOLL_MAT_PIXEL_RGB, 4, 4, 12, 0, 0, 2, 2, 5, 6,
+                                         NULL);
     CHECK(quoll_mat_get_w(m) == 5 && quoll_mat_get_h(m) == 6);
     quoll_mat_destroy(m);
 
-#define CHECK_DRAWING(C, size)                                                 \
-    memset(canvas, 0, sizeof(canvas));                                         \
-    quoll_draw_rectangle_##C(canvas, 64, 64, 0, 0, 4, 4, 0xffffffffu, -1);     \
-    CHECK(canvas[0] == 255 && canvas[8 * size] == 0);                          \
-    quoll_draw_circle_##C(canvas, 64, 64, 32, 32, 3, 0xffffffffu, -1);         \
-    CHECK(canvas[(32 * 64 + 32) * size] == 255);                               \
-    quoll_draw_line_##C(canvas, 64, 64, 40, 0, 40, 63, 0xffffffffu, 1);        \
-    CHECK(canvas[(10 * 64 + 40) * size] == 255);                               \
-    memset(canvas, 0, sizeof(canvas));                                         \
-    quoll_draw_text_##C(canvas, 64, 64, "X", 0, 0, 16, 0xffffffffu);           \
-    for (i = 0; i < 64 * 64 * size && !canvas[i]; i++) continue;               \
+#define CHECK_DRAWING(C, size)                                             \
+    memset(canvas, 0, sizeof(canvas));                                     \
+    quoll_draw_rectangle_##C(canvas, 64, 64, 0, 0, 4, 4, 0xffffffffu, -1); \
+    CHECK(canvas[0] == 255 && canvas[8 * size] == 0);                      \
+    quoll_draw_circle_##C(canvas, 64, 64, 32, 32, 3, 0xffffffffu, -1);     \
+    CHECK(canvas[(32 * 64 + 32) * size] == 255);                           \
+    quoll_draw_line_##C(canvas, 64, 64, 40, 0, 40, 63, 0xffffffffu, 1);    \
+    CHECK(canvas[(10 * 64 + 40) * size] == 255);                           \
+    memset(canvas, 0, sizeof(canvas));                                     \
+    quoll_draw_text_##C(canvas, 64, 64, "X", 0, 0, 16, 0xffffffffu);       \
+    for (i = 0; i < 64 * 64 * size && !canvas[i]; i++) continue;           \
     CHECK(i < 64 * 64 * size)
     CHECK_DRAWING(c1, 1);
     CHECK_DRAWING(c2, 2);
@@ -292,6 +293,18 @@ static void test_built_in_layers(void) {
     quoll_layer_destroy(layer);
     quoll_mat_destroy(one);
     quoll_modelbin_destroy(mb);
+    {
+        static const float bytes[] = {1.f, 2.f, 3.f};
+        const unsigned char* mem = (const unsigned char*)bytes;
+        quoll_datareader_t dr = quoll_datareader_create_from_memory(&mem);
+        mb = quoll_modelbin_create_from_datareader(dr);
+        one = mb->load_1d(mb, 2, 1);
+        CHECK(quoll_mat_get_w(one) == 2 && values(one)[1] == 2.f);
+        CHECK(mem == (const unsigned char*)(bytes + 2));
+        quoll_mat_destroy(one);
+        quoll_modelbin_destroy(mb);
+        quoll_datareader_destroy(dr);
+    }
     quoll_modelbin_destroy(none);
     quoll_mat_destroy(in[0]);
     quoll_mat_destroy(in[1]);
@@ -374,10 +387,10 @@ static void counting_free(quoll_allocator_t allocator, void* ptr) {
     free(ptr);
 }
 
-#define CHECK_FLAG(name)                           \
-    quoll_layer_set_##name(layer, 1);              \
-    CHECK(quoll_layer_get_##name(layer) == 1);     \
-    quoll_layer_set_##name(layer, 0);              \
+#define CHECK_FLAG(name)                       \
+    quoll_layer_set_##name(layer, 1);          \
+    CHECK(quoll_layer_get_##name(layer) == 1); \
+    quoll_layer_set_##name(layer, 0);          \
     CHECK(quoll_layer_get_##name(layer) == 0)
 
 static const char kParam[] =
@@ -489,8 +502,8 @@ static void test_nets(void) {
     }
     CHECK(quoll_net_register_custom_layer_by_typeindex(net, 0, adder_create, adder_destroy,
                                                        &alive) == 0);
-    CHECK(quoll_net_load_param_memory(
-              net, "7767517\n2 2\nInput in 0 1 x\nAbsVal add 1 1 x y\n") == 0);
+    CHECK(quoll_net_load_param_memory(net, "7767517\n2 2\nInput in 0 1 x\nAbsVal add 1 1 x y\n") ==
+          0);
     CHECK(alive == 1);
     quoll_net_destroy(net);
     CHECK(alive == 0);

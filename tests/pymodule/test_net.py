@@ -41,6 +41,13 @@ def test_all_ways_to_load(digits):
         np.testing.assert_array_equal(result, results[0])
 
 
+def test_a_blob_that_was_fused_away(digits):
+    net = quoll.load(*digits)
+    item = np.full(net.inputs[0].sizes, 0.5, np.float32)
+    plain = quoll.load(*digits, use_graph_fusion=False)
+    np.testing.assert_allclose(net.run(item, ['pw1'])['pw1'], plain.run(item, ['pw1'])['pw1'], rtol=1e-4, atol=1e-5)
+
+
 def test_errors_carry_the_reason(tmp_path, small):
     with pytest.raises(quoll.Error, match='cannot open .*none.param'):
         quoll.load(tmp_path / 'none.param')

@@ -49,6 +49,22 @@ def test_convert_writes_beside_the_file_and_says_what_stands_in_the_way(affine, 
         quoll.convert(tmp_path / 'bad.onnx')
 
 
+def test_quantize(tmp_path):
+    from conftest import ROOT
+    digits = ROOT / 'models/digits'
+    if 'enginequantize' not in quoll.tools():
+        pytest.skip('built without enginequantize')
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / 'data.npy', rng.uniform(0, 1, (64, 1, 8, 8)).astype(np.float32))
+    out = tmp_path / 'int8.param', tmp_path / 'int8.bin'
+    quoll.quantize(digits / 'digits.param', digits / 'digits.bin', *out, tmp_path / 'data.npy')
+    items = rng.uniform(0, 1, (32, 1, 8, 8)).astype(np.float32)
+    small, plain = quoll.load(*out).predict(items), quoll.load(digits / 'digits.param').predict(items)
+    assert (small.argmax(1) == plain.argmax(1)).mean() > 0.8 and not np.array_equal(small, plain)
+    with pytest.raises(quoll.Error, match='none.npy'):
+        quoll.quantize(digits / 'digits.param', digits / 'digits.bin', *out, tmp_path / 'none.npy')
+
+
 def test_command_line(affine):
     def run(*words):
         return subprocess.run([sys.executable, '-m', 'quoll', *map(str, words)], capture_output=True, text=True)
@@ -92,3 +108,12 @@ def test_getting_started_page(tmp_path, monkeypatch):
     exec(compile(block, 'getting-started.md', 'exec'), names)
     assert {int(names['kinds'][i]) for i in names['kept']} & {0, 2, 5, 7}  # people, cars, buses, trucks
     assert quoll.imread(tmp_path / 'boxes.png').shape == names['photo'].shape
+
+
+def test_type_stubs():
+    import ast
+    import pathlib
+    text = (pathlib.Path(quoll.__file__).parent / '_core.pyi').read_text()
+    names = {node.name for node in ast.parse(text).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    assert {'Mat', 'Net', 'Extractor', 'Option', 'resize_bilinear'} <= names
+    assert '::' not in text, 'a type of C++ that is not bound'

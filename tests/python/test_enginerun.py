@@ -176,7 +176,7 @@ def test_repeat_and_show_io(tmp_path):
     path.write_text(RELU.format('in', 'out').replace('1 in\n', '1 in 0=4 1=3 2=2\n', 1))
     done = run_program('enginerun', path, '--show-io')
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ['input  in (2,3,4) from Input in', 'output out (size not said) from ReLU relu']
+    assert done.stdout.splitlines() == ['input  in (2,3,4) from Input in', 'output out (2,3,4) from ReLU relu']
     np.save(tmp_path / 'in.npy', np.float32([1]))
     done = run_program('enginerun', path, '--input', f'in={tmp_path}/in.npy', '--output', f'out={tmp_path}/out.npy',
                        '--repeat', '5')

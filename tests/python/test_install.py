@@ -79,3 +79,25 @@ def test_detector_example(prefix, tmp_path, data):
     kinds = [int(line.split()[1]) for line in out.splitlines()]
     assert set(kinds) & {0, 2, 5, 7}, out  # people, cars, buses, trucks
     assert (tmp_path / 'boxes.png').read_bytes().startswith(b'\x89PNG')
+
+
+NCNN_HEADERS = sorted(p.name for p in (ROOT / 'include/quoll/ncnn').glob('*.h'))
+
+
+@pytest.mark.parametrize('header', NCNN_HEADERS)
+def test_ncnn_header_alone_as_cxx11(prefix, tmp_path, header):
+    source = tmp_path / 'alone.cpp'
+    source.write_text(f'#include "{header}"\n#include "{header}"\nint main() {{ return 0; }}\n')
+    run('c++', '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-DUSE_NCNN_SIMPLEOCV', '-fsyntax-only',
+        '-I', prefix / 'include/quoll/ncnn', '-I', prefix / 'include', source)
+
+
+def test_find_package_ncnn(prefix, tmp_path):
+    """A project of ncnn's user finds quoll by ncnn's name."""
+    (tmp_path / 'CMakeLists.txt').write_text('cmake_minimum_required(VERSION 3.16)\nproject(app CXX)\nfind_package(ncnn REQUIRED)\n'
+                                             'add_executable(app app.cpp)\ntarget_link_libraries(app ncnn)\n')
+    (tmp_path / 'app.cpp').write_text('#include "net.h"\n#include <stdio.h>\nint main() {\n    ncnn::Mat m(3);\n    m.fill(2.f);\n'
+                                      '    ncnn::Net net;\n    net.opt.use_sgemm_convolution = false;\n    printf("%g\\n", m[2]);\n}\n')
+    run('cmake', '-G', 'Ninja', '-S', tmp_path, '-B', tmp_path / 'build', f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', tmp_path / 'build')
+    assert run(tmp_path / 'build/app') == '2\n'

@@ -70,6 +70,7 @@ public:
         if (!yes) refused += " " + layer.type + " " + layer.name;
         return yes;
     }
+    bool keeps_constants() const override { return to_->keeps_constants(); }
     bool is_profitable(const Region& region) const override { return to_->is_profitable(region); }
     std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                   const Option& opt) const override {
@@ -242,6 +243,70 @@ TEST_F(Vulkan, profile_times_each_dispatch) {
     // Mesa's software device writes all timestamps at the end.
     if (get_gpu_info().type() != 3) {
         EXPECT_GT(sum, 0);
+    }
+}
+
+// Values that f16 holds exactly, none of them alike for long.
+Mat exact_halves(int w, int h, int seed) {
+    Mat m(w, h);
+    for (int i = 0; i < w * h; i++) m[(size_t)i] = (float)((i * 37 + seed * 11) % 127 - 63) / 64.f;
+    return m;
+}
+
+// Sums of exact products in fp32, of any order, then rounded to f16: on matrix units where the
+// device has them. Depths that are and are not whole vec4s, and that are divided among groups.
+TEST_F(Vulkan, f16_products_stay_within_their_bound) {
+    for (int depth : {16, 130, 516, 2048}) {
+        for (int transposed : {0, 1}) {
+            Net net;
+            net.opt.num_threads = 1;
+            net.opt.use_fp16_storage = true;
+            net.add_backend(std::make_shared<CountingBackend>(net.opt));
+            const std::string text =
+                "7767517\n3 3\nInput a 0 1 a\nInput b 0 1 b\nMatMul product 2 1 a b y 0=" +
+                std::to_string(transposed) + "\n";
+            ASSERT_EQ(0, net.load_param_mem(text.c_str()));
+            ASSERT_EQ(0, net.load_model(RandomWeights()));
+            const int rows = 37, columns = 70;
+            const Mat a = exact_halves(depth, rows, 1);
+            const Mat b =
+                transposed ? exact_halves(depth, columns, 2) : exact_halves(columns, depth, 2);
+            Extractor ex = net.create_extractor();
+            Mat y;
+            ASSERT_EQ(0, ex.input("a", a));
+            ASSERT_EQ(0, ex.input("b", b));
+            ASSERT_EQ(0, ex.extract("y", y));
+            for (int i = 0; i < rows; i++) {
+                for (int j = 0; j < columns; j++) {
+                    double sum = 0, size = 0;
+                    for (int k = 0; k < depth; k++) {
+                        const double p =
+                            (double)a.row(i)[k] * (transposed ? b.row(j)[k] : b.row(k)[j]);
+                        sum += p, size += fabs(p);
+                    }
+                    const double bound = fabs(sum) / 2048 + 1e-7 + depth * size / 8388608;
+                    ASSERT_NEAR(sum, y.row(i)[j], bound) << depth << " " << i << " " << j;
+                }
+            }
+        }
+    }
+}
+
+// A weight that is a blob, read in both layouts and by several layers, in the middle of a region.
+TEST_F(Vulkan, constants_end_no_region) {
+    const char* const text =
+        "7767517\n8 10\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+        "MemoryData data 0 1 m 0=16 1=16 2=8 21=1\n"
+        "Split split 1 2 m m1 m2\n"
+        "BinaryOp sum 2 1 a m1 b 0=0\n"
+        "Permute turned 1 1 m2 mt 0=1\n"
+        "BinaryOp product 2 1 b mt c 0=2\n"
+        "Convolution last 1 1 c out 0=4 1=3 4=1 5=1 6=288\n";
+    for (bool half : {false, true}) {
+        const VulkanNet cpu(text, false), gpu(text, true, half);
+        EXPECT_LT(difference(gpu.run(16), cpu.run(16)), half ? 5e-3 : 1e-5);
+        EXPECT_EQ(1, gpu.backend->regions);
     }
 }
 

@@ -280,6 +280,14 @@ TEST_F(VulkanApi, errors_say_so) {
     EXPECT_NE(0, ex.extract("nothing", m, cmd));
     EXPECT_NE(0, ex.extract("out", m, none));
     EXPECT_EQ(nullptr, get_gpu_device(999));
+    VkBlobAllocator lost(nullptr);
+    opt.blob_vkallocator = &lost;
+    EXPECT_NE(0, cmd.record_upload(image(), m, opt));
+    cmd.reset();
+    ex.clear();
+    ex.set_blob_vkallocator(&lost);
+    ASSERT_EQ(0, ex.input("in", image()));
+    EXPECT_NE(0, ex.extract("out", m, cmd));
     const VulkanDevice invalid(999);
     EXPECT_FALSE(invalid.is_valid());
     VkMat empty(4, 4, 4u, invalid.acquire_blob_allocator());
@@ -551,6 +559,36 @@ TEST_F(VulkanApi, nets_and_threads) {
     }
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(0, wrong);
+}
+
+// A sum is not worth its copies; behind a convolution it comes for nothing.
+TEST_F(VulkanApi, islands_stay_on_the_host) {
+    class Observer : public LayerObserver {
+    public:
+        void before(const Layer&) override {}
+        void after(const Layer&, const std::vector<Mat>&) override {}
+        void left_to_host(const Layer& layer) override { left += " " + layer.name; }
+        void runs_on(const Layer& layer, const char*) override { ran += " " + layer.name; }
+        std::string left, ran;
+    };
+    for (bool alone : {true, false}) {
+        const std::string conv = "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n";
+        Net net;
+        net.opt.use_graph_fusion = false;
+        ASSERT_EQ(
+            0, load_gpu(&net, (std::string("7767517\n") + (alone ? "2 2" : "3 3") +
+                               "\nInput in 0 1 in\n" + (alone ? "" : conv) + "BinaryOp plus 1 1 " +
+                               (alone ? "in" : "a") + " out 0=0 1=1 2=3.0\n")
+                                  .c_str()));
+        Observer observer;
+        Extractor ex = net.create_extractor();
+        ex.set_layer_observer(&observer);
+        Mat out;
+        ASSERT_EQ(0, ex.input("in", image()));
+        ASSERT_EQ(0, ex.extract("out", out));
+        EXPECT_EQ(alone ? " plus" : "", observer.left);
+        EXPECT_EQ(alone ? "" : " conv plus", observer.ran);
+    }
 }
 
 TEST_F(VulkanApi, the_first_layer_that_is_not_finite) {

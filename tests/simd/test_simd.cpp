@@ -109,6 +109,10 @@ void check_call(const Level& level, const Op& op, const SimdWidth& width, const 
         if (isnan(a[i]) && (min_max || converts)) continue;
         const Lane lane = {a[i], b[i], c[i], a[(i + n / 2) % n], reduced, i, level.wrappers->fused};
         const double exact = op.reference(lane);
+#if defined(__arm__)  // whose vectors take denormal numbers for zero
+        const auto denormal = [](double x) { return x != 0 && fabs(x) < FLT_MIN; };
+        if (denormal(a[i]) || denormal(b[i]) || denormal(c[i]) || denormal(exact)) continue;
+#endif
         // Cancellation in a sum: errors of the size of its terms.
         const double slack = reduces ? 0x1p-22 * (double)n * magnitude : 0;
         ASSERT_LE(ulp_error(out[i], exact), op.ulp + (slack ? slack / ulp_of(exact) : 0))

@@ -108,12 +108,11 @@ void resize(const Mat& src, Mat& dst, const Size& size, float sw, float sh, int)
     const int h = scaled ? (int)((float)from.rows * sh) : size.height;
     dst.create(h, w, from.c);
     if (from.empty() || dst.empty()) return;
-    const auto run = from.c == 1   ? (int (*)(const uchar*, int, int, uchar*, int, int))
-                                       quoll::resize_bilinear_c1
-                     : from.c == 3 ? (int (*)(const uchar*, int, int, uchar*, int, int))
-                                       quoll::resize_bilinear_c3
-                                   : (int (*)(const uchar*, int, int, uchar*, int, int))
-                                       quoll::resize_bilinear_c4;
+    const auto run =
+        from.c == 1 ? (int (*)(const uchar*, int, int, uchar*, int, int))quoll::resize_bilinear_c1
+        : from.c == 3
+            ? (int (*)(const uchar*, int, int, uchar*, int, int))quoll::resize_bilinear_c3
+            : (int (*)(const uchar*, int, int, uchar*, int, int))quoll::resize_bilinear_c4;
     run(from.data, from.cols, from.rows, dst.data, w, h);
 }
 #endif

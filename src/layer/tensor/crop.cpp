@@ -72,6 +72,8 @@ int Crop::part_of_slices(const std::vector<Shape>& in, Part* part) const {
     QUOLL_RETURN_IF_ERROR(list_of(*this, starts, starts_expression_, in, &first));
     QUOLL_RETURN_IF_ERROR(list_of(*this, ends, ends_expression_, in, &last));
     QUOLL_RETURN_IF_ERROR(list_of(*this, axes, axes_expression_, in, &axis));
+    if (last.size() < first.size() || (!axis.empty() && axis.size() < first.size()))
+        return fail("%zu starts, %zu ends, %zu axes", first.size(), last.size(), axis.size());
     part->start = with_sizes(in[0], 0, 0, 0, 0);
     part->size = in[0];
     for (size_t i = 0; i < first.size(); i++) {

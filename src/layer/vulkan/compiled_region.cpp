@@ -173,6 +173,11 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     }
     VkAllocator* allocator = opt.blob_vkallocator;
     if (!allocator) allocator = commands.vulkan_device()->acquire_blob_allocator();
+    if (!allocator->vkdev || allocator->vkdev->gpu() != device_) {
+        QUOLL_LOGE("Vulkan: an allocator of another device than %s, where the net runs",
+                   device_->info().device_name());
+        return kError;
+    }
     downloads->clear();
     for (const Staged& staged : downloads_) {
         const VkMat made(staged.shape, allocator);

@@ -64,6 +64,11 @@ private:
     mutable std::vector<std::unique_ptr<Replay>> recorded_;  // idle ones of record()
 };
 
+// What the VulkanBackend has compiled.
+inline const VulkanRegion& as_vulkan(const CompiledRegion& region) {
+    return static_cast<const VulkanRegion&>(region);
+}
+
 }  // namespace quoll
 
 #endif

@@ -25,7 +25,9 @@ const SmallTile kSmall[] = {{{32, 32, 128, 2, 2, 2, 2}, 2, 0.6},
                             {{32, 32, 64, 2, 2, 2, 2}, 4, 0.45}};
 // us: for parts to be added up at all, and for each of them.
 const double kJoin = 1.8, kPart = 0.08;
-const int kMostSplits = 16;
+
+// Of conv_tiled.comp: groups that a processor wants, and steps that each is to have at least.
+const int kTiledGroups = 9, kTiledSteps = 5;
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
@@ -57,15 +59,14 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
     };
     const double macs = (double)p.rows * p.columns * p.depth * p.groups;
     if (!matrix) {
-        const std::vector<ConvTile>& all = conv_tiles(false);
-        if (tiles(all[1]) >= 2 * processors && p.columns > 32) return {all[1], 1};
-        const int steps = ceil_div(p.depth, all[0].depth);
-        const int splits = 4 * processors / std::max(1, tiles(all[0]));
-        return {all[0], std::max(1, std::min(std::min(splits, 16), steps / 4))};
+        const ConvTile& tile = conv_tiles(false)[0];
+        const int wanted = (kTiledGroups * processors + tiles(tile) / 2) / tiles(tile);
+        const int most = std::min(kMostSplits, ceil_div(p.depth, tile.depth) / kTiledSteps);
+        return {tile, std::max(1, std::min(wanted, most))};
     }
     const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
     if (fills || macs > kLargeMacs) {
-        const int splits = fills ? 1 : 3 * processors / std::max(1, tiles(kLarge));
+        const int splits = fills ? 1 : (3 * processors + tiles(kLarge) / 2) / tiles(kLarge);
         return {kLarge, std::max(1, std::min(splits, ceil_div(p.depth, 4 * kLarge.depth)))};
     }
     ConvTiling best = {kSmall[0].tile, 1};
@@ -78,6 +79,32 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
         }
     }
     return best;
+}
+
+Words tile_constants(const ConvTile& t, const MatrixUnits& units) {
+    return {t.subgroups() * (int)units.subgroup,
+            t.rows,
+            t.columns,
+            t.depth,
+            t.m,
+            t.n,
+            t.k,
+            t.buffers,
+            units.m,
+            units.n,
+            units.k};
+}
+
+void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
+               std::vector<Binding>* bindings) {
+    if (tiling.splits == 1) {
+        bindings->insert(bindings->end(), {any, any});
+        return;
+    }
+    const ConvTile& t = tiling.tile;
+    const size_t bytes = (size_t)tiles * tiling.splits * t.rows * t.columns * sizeof(float);
+    bindings->push_back(r.write_block(r.make_block(bytes)));
+    bindings->push_back(r.counters(tiles));
 }
 
 void force_tiling(const ConvTiling* tiling) {

@@ -1,10 +1,10 @@
-// How convolutions are cut into tiles, and their depth among groups.
+// How convolutions and products of matrices are cut into tiles, and their depth among groups.
 #ifndef QUOLL_LAYER_VULKAN_CONV_TILES_H
 #define QUOLL_LAYER_VULKAN_CONV_TILES_H
 
 #include <vector>
 
-#include "gpu/features.h"
+#include "layer/vulkan/recorder.h"
 
 namespace quoll {
 
@@ -19,19 +19,27 @@ struct ConvTile {
     int subgroups() const { return m * n * k; }
 };
 
+// At most, for each tile.
+const int kMostSplits = 16;
+
 // Groups that run one product: tiles of one kind, whose depth `splits` of them share.
 struct ConvTiling {
     ConvTile tile;
     int splits;
 };
 
-// The product of a convolution: of `groups` matrices.
+// A product, of `groups` pairs of matrices.
 struct ConvProduct {
     int rows, columns, depth, groups;
 };
 
 const std::vector<ConvTile>& conv_tiles(bool matrix);
 ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvProduct& product);
+// The specialisation constants of common/matrix.glsl, 5 and the following.
+Words tile_constants(const ConvTile& tile, const MatrixUnits& units);
+// Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none.
+void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
+               std::vector<Binding>* bindings);
 // For measurements: what choose_tiling() says from now on; null: as it thinks.
 void force_tiling(const ConvTiling* tiling);
 

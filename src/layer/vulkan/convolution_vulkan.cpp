@@ -155,23 +155,14 @@ private:
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
         words.back() = tiling.splits;
-        if (tiling.splits > 1) {
-            const uint32_t tiles = x * y * (uint32_t)layer_.group;
-            bindings.push_back(r.write_block(
-                r.make_block((size_t)tiles * tiling.splits * t.rows * t.columns * sizeof(float))));
-            bindings.push_back(r.counters(tiles));
-        } else {
-            bindings.insert(bindings.end(), {weight_, weight_});
-        }
+        add_split(r, tiling, x * y * (uint32_t)layer_.group, weight_, &bindings);
         if (matrix) {
             // Groups of 8 channels wherever a group of inputs begins.
             const bool wide =
                 words[3].bits % 2 == 0 && words[4].bits % 2 == 0 && words[5].bits % 2 == 0;
-            const MatrixUnits& units = features.matrix;
-            for (const Word& word :
-                 Words{wide, t.subgroups() * (int)units.subgroup, t.rows, t.columns, t.depth, t.m,
-                       t.n, t.k, t.buffers, units.m, units.n, units.k})
-                constants.push_back(word);
+            constants.push_back(wide);
+            const Words shape = tile_constants(t, features.matrix);
+            constants.insert(constants.end(), shape.begin(), shape.end());
         } else {
             constants.push_back(t.m), constants.push_back(t.n);
         }

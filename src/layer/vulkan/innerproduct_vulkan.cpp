@@ -1,7 +1,7 @@
 #include "layer/nn/innerproduct.h"
 
 #include "layer/common/activation.h"
-#include "layer/vulkan/vulkan_layer.h"
+#include "layer/vulkan/product.h"
 
 namespace quoll {
 
@@ -30,6 +30,11 @@ public:
 
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const uint32_t rows = (uint32_t)(in[0].shape.total() / (size_t)layer_.num_input());
+        const MatrixProduct product = product_of(r, in[0], out[0], (int)rows);
+        if (product.fits_units(r)) {
+            product.record(r);
+            return kOk;
+        }
         r.dispatch(Shader::innerproduct, {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0},
                    {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0])},
                    {layer_.num_input(), layer_.num_output, in[0].first, out[0].first, f_.a, f_.b},
@@ -38,6 +43,19 @@ public:
     }
 
 private:
+    MatrixProduct product_of(Recorder& r, const Value& in, const Value& out, int rows) const {
+        const uint32_t inputs = (uint32_t)layer_.num_input(), outputs = (uint32_t)layer_.num_output;
+        MatrixProduct product;
+        product.rows = rows, product.columns = (int)outputs, product.depth = (int)inputs;
+        product.a = r.read(in), product.b = weight_, product.y = r.write(out);
+        product.a_steps = {in.first, inputs, 1, 0, 0};
+        product.b_steps = {0, 1, round4(inputs), 0, 0};
+        product.y_steps = {out.first, outputs, 1, 0, 0};
+        product.bias = bias_, product.has_bias = layer_.bias_term;
+        product.f = f_;
+        return product;
+    }
+
     const InnerProduct& layer_;
     const Activation f_;
     Binding weight_, bias_;

@@ -2,6 +2,7 @@
 #ifndef QUOLL_LAYER_VULKAN_PRODUCT_H
 #define QUOLL_LAYER_VULKAN_PRODUCT_H
 
+#include "layer/common/activation.h"
 #include "layer/vulkan/vulkan_layer.h"
 
 namespace quoll {
@@ -11,7 +12,7 @@ struct MatrixSteps {
     uint32_t first, row, column, c, d;
 };
 
-// y = alpha A B + beta C, c * d times.
+// y = f(alpha A B + beta C + bias), c * d times.
 struct MatrixProduct {
     int rows, columns, depth;
     int c = 1, d = 1;
@@ -20,18 +21,22 @@ struct MatrixProduct {
     bool has_addend = false;
     float alpha = 1.f, beta = 1.f;
 
-    void record(Recorder& r) const {
-        Words push = {rows, columns, depth, d};
-        for (const MatrixSteps* m : {&a_steps, &b_steps, &addend_steps, &y_steps})
-            push.insert(push.end(), {m->first, m->row, m->column, m->c, m->d});
-        push.push_back(alpha), push.push_back(beta);
-        r.dispatch(Shader::product, {has_addend}, {a, b, has_addend ? addend : a, y}, push,
-                   (uint32_t)(columns + 31) / 32, (uint32_t)(rows + 31) / 32, (uint32_t)(c * d));
-    }
+    // On matrix units alone (fits_units()): a bias for each column, in f32, and an activation.
+    Binding bias;
+    bool has_bias = false;
+    Activation f;
+
+    // Whether matrix units may make it, and are worth it.
+    bool fits_units(const Recorder& r) const;
+    void record(Recorder& r) const;
     // Devices have at least 65535 groups along each axis.
     static bool fits(int64_t rows, int64_t matrices) {
         return rows <= 65535 * 32 && matrices <= 65535;
     }
+
+private:
+    void record_tiles(Recorder& r, const Words& push) const;
+    void record_units(Recorder& r, Words push) const;
 };
 
 }  // namespace quoll

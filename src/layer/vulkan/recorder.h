@@ -21,13 +21,24 @@ struct Word {
 };
 typedef std::vector<Word> Words;
 
+// Whether products may be made on matrix units.
+inline bool can_use_matrices(const GpuDevice& device, Storage storage, bool use) {
+    return use && storage == Storage::f16 && device.features().matrix.m;
+}
+
 class Recorder {
 public:
-    Recorder(const GpuDevice& device, Storage storage, Program* program, WeightStore* constants)
-        : device_(device), storage_(storage), program_(*program), constants_(*constants) {}
+    Recorder(const GpuDevice& device, Storage storage, bool use_cooperative_matrix,
+             Program* program, WeightStore* constants)
+        : device_(device),
+          storage_(storage),
+          has_matrices_(can_use_matrices(device, storage, use_cooperative_matrix)),
+          program_(*program),
+          constants_(*constants) {}
 
     const GpuDevice& device() const { return device_; }
     Storage storage() const { return storage_; }
+    bool has_matrices() const { return has_matrices_; }
     // Dispatches from now on belong to this step of the region.
     void set_step(int step) { step_ = step; }
 
@@ -74,6 +85,7 @@ private:
 
     const GpuDevice& device_;
     const Storage storage_;
+    const bool has_matrices_;
     Program& program_;
     WeightStore& constants_;
     std::vector<Binding> kept_;  // constants

@@ -48,6 +48,7 @@ public:
         QUOLL_RETURN_IF_ERROR(to.add(form_.input_weights, context.storage, &input_weights_));
         QUOLL_RETURN_IF_ERROR(to.add(form_.state_weights, context.storage, &state_weights_));
         QUOLL_RETURN_IF_ERROR(to.add(form_.bias, Storage::f32, &bias_));
+        if (form_.last_bias.empty()) form_.last_bias.push_back(0.f);  // a binding has values
         QUOLL_RETURN_IF_ERROR(to.add(form_.last_bias, Storage::f32, &last_bias_));
         for (std::vector<float>* values :
              {&form_.input_weights, &form_.state_weights, &form_.bias, &form_.last_bias})

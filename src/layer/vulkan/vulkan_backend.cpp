@@ -109,7 +109,8 @@ std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& regio
         forms.push_back(found->second.get());
     }
     const auto made = std::make_shared<VulkanRegion>(device_, weights_);
-    Recorder recorder(*device_, storage_, &made->program(), &made->constants());
+    Recorder recorder(*device_, storage_, opt.use_cooperative_matrix, &made->program(),
+                      &made->constants());
     RegionCompiler compiler(region, forms, recorder);
     if (compiler.compile() != kOk) return nullptr;
     const int status =

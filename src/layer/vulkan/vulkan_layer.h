@@ -47,10 +47,7 @@ struct VulkanContext {
     Storage storage;  // of blobs, and of weights that are multiplied
     WeightStore& weights;
     bool use_cooperative_matrix;
-    // Whether products may be made on matrix units.
-    bool has_matrices() const {
-        return use_cooperative_matrix && storage == Storage::f16 && device.features().matrix.m;
-    }
+    bool has_matrices() const { return can_use_matrices(device, storage, use_cooperative_matrix); }
 };
 
 // Each row of layers.inc has such a function: it leaves *made null for a layer of another operator,

@@ -27,7 +27,7 @@ int ScaleCpu::forward_inplace(Mat& blob, const Option& opt) const {
 int ScaleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                       const Option& opt) const {
     if (!scale_is_input()) return Scale::forward(bottoms, tops, opt);
-    std::vector<Shape> in = shapes_of(bottoms), out;
+    std::vector<Shape> in = shapes_of(bottoms), out(tops.size());
     QUOLL_RETURN_IF_ERROR(infer_shapes(in, out));
     Mat scales;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottoms[1], 1, opt, &scales));

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# For machines with a GPU: every case table of the layers on the device against the scalar reference, test_vulkan, and the bundled
+# networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units; then a summary. Says which device it was.
+# scripts/test_gpu.sh [BIN]: the folder of the built programs (build/bin). QUOLL_VULKAN_DEVICE chooses the device.
+set -uo pipefail
+
+cd "$(dirname "$0")/.."
+bin=${1:-build/bin}
+log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
+failed=0
+
+# run NAME COMMAND...: its last lines; those that tell of failures.
+run() {
+    local name=$1
+    shift
+    if "$@" >"$log/$name" 2>&1; then
+        echo "$name: $(grep -c '^\[       OK \]' "$log/$name") tests passed"
+    else
+        failed=1
+        echo "$name: FAILED"
+        grep -A 12 'Failure$\|^\[  FAILED  \]\|terminate\|Segmentation' "$log/$name" | head -60
+    fi
+}
+
+networks() {
+    local name=$1
+    shift
+    local models=()
+    for model in benchmark/models/*.param; do models+=("$model"); done
+    "$bin/bench_gpu" "$@" "${models[@]}" >"$log/$name" 2>&1 || { failed=1; echo "$name: FAILED"; }
+    grep ' differs by ' "$log/$name" | sed 's|benchmark/models/||; s|\.param||'
+    # Of the range of answers: fp32 rounds alike; f16 keeps 11 bits, whose errors through some hundred layers stay far below 1 %.
+    local most=1e-5
+    [ "$name" = fp32 ] || most=0.01
+    if ! awk -v most="$most" '/ differs by / { n++; if (!($NF + 0 < most) || $NF ~ /inf|nan/) bad = 1 } END { exit bad || !n }' "$log/$name"; then
+        failed=1
+        echo "$name: an answer differs by more than $most of the range"
+    fi
+}
+
+"$bin/bench_gpu" --list || exit 1
+run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
+run test_vulkan "$bin/tests/test_vulkan"
+networks fp32
+networks fp16 --fp16
+networks fp16_tiles --fp16 --no-matrices
+[ $failed = 0 ] && echo "all passed"
+exit $failed

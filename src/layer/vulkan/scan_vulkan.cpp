@@ -1,0 +1,66 @@
+// Operators that go along an axis one value after the other: running sums, ArgReduce.
+#include "layer/tensor/cumsum.h"
+#include "layer/tensor/cumulativesum.h"
+#include "layer/tensor/tensorsearch.h"
+#include "layer/vulkan/axes.h"
+
+namespace quoll {
+
+namespace {
+
+class ScanVulkan : public VulkanLayer {
+public:
+    // first, second: constants of the shader.
+    ScanVulkan(Shader shader, const int& axis, bool first, bool second)
+        : shader_(shader), axis_(axis), first_(first), second_(second) {}
+
+    bool takes_integers() const override { return true; }
+    bool supports(const Shapes& in, const Shapes&) const override {
+        return in.size() == 1 && !is_integer(in[0].dtype);
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const int dims = in[0].shape.dims;
+        const int outermost = dims == 1 ? 0 : axis_ < 0 ? axis_ + dims : axis_;
+        const int along = axis_index(dims, outermost);
+        const MemoryAxes from = memory_axes(in[0]);
+        const uint32_t length = from.sizes[along];
+        Words sizes, steps, made;
+        uint32_t lines = 1, next = 1;  // planar outputs without the axis
+        for (int i : from.order) {
+            if (i == along) continue;
+            lines *= from.sizes[i];
+            sizes.push_back(from.sizes[i]), steps.push_back(from.steps[i]);
+            made.push_back(shader_ == Shader::arg ? next : from.steps[i]);
+            next *= from.sizes[i];
+        }
+        Words push = {lines,       length,      from.steps[along], from.steps[along],
+                      in[0].first, out[0].first};
+        for (const Words* words : {&sizes, &steps, &made})
+            push.insert(push.end(), words->begin(), words->end());
+        r.dispatch_linear(shader_, {first_, second_}, {r.read(in[0]), r.write(out[0])}, push,
+                          lines);
+        return kOk;
+    }
+
+private:
+    const Shader shader_;
+    const int& axis_;  // of the layer
+    const bool first_, second_;
+};
+
+}  // namespace
+
+int make_scan_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
+    if (const CumulativeSum* sum = as<CumulativeSum>(&layer))
+        made->reset(new ScanVulkan(Shader::scan, sum->axis, false, false));
+    const CumSum* sum = as<CumSum>(&layer);
+    if (sum && layer.bottoms.size() == 1)
+        made->reset(
+            new ScanVulkan(Shader::scan, sum->axis, sum->reverse != 0, sum->exclusive != 0));
+    if (const ArgReduce* arg = as<ArgReduce>(&layer))
+        made->reset(
+            new ScanVulkan(Shader::arg, arg->axis, arg->select_last_index != 0, arg->min != 0));
+    return kOk;
+}
+
+}  // namespace quoll

@@ -1,0 +1,112 @@
+// Tiles of products on matrix units: f16 factors in shared memory, sums in f32. The shader defines
+// load_step(); includes split.glsl before.
+layout(constant_id = 5) const uint kThreads = 128;
+layout(constant_id = 6) const uint kTileM = 64;
+layout(constant_id = 7) const uint kTileN = 64;
+layout(constant_id = 8) const uint kTileK = 64;
+// Subgroups that divide the rows, the columns and the depth of a tile.
+layout(constant_id = 9) const uint kSubgroupsM = 2;
+layout(constant_id = 10) const uint kSubgroupsN = 2;
+layout(constant_id = 11) const uint kSubgroupsK = 1;
+layout(constant_id = 12) const uint kBuffers = 2;  // tiles in shared memory
+layout(constant_id = 13) const uint kM = 16;       // of one product
+layout(constant_id = 14) const uint kN = 16;
+layout(constant_id = 15) const uint kK = 16;
+layout(local_size_x_id = 5) in;
+
+const uint kTilesM = kTileM / kSubgroupsM / kM, kTilesN = kTileN / kSubgroupsN / kN;
+const uint kPartK = kTileK / kSubgroupsK;
+// Rows in shared memory are 16 bytes longer than a tile's, so that they begin in different banks.
+const uint kPitch = kTileK / 8 + 1, kPitchC = kTileN / 4 + 1;
+const uint kSizeA = kTileM * kPitch, kSizeB = kTileN * kPitch, kSizeC = kTileM * kPitchC;
+const uint kSizeTiles = kBuffers * (kSizeA + kSizeB), kSizeSums = kSubgroupsK * kSizeC;
+shared uvec4 memory[kSizeTiles > kSizeSums ? kSizeTiles : kSizeSums];
+
+// Groups of 8 that an invocation loads of each tile, all of one position along the depth: rows and
+// columns first_down(), + kDown, ...
+const uint kLoadsA = (kTileM * kTileK / 8 + kThreads - 1) / kThreads;
+const uint kLoadsB = (kTileN * kTileK / 8 + kThreads - 1) / kThreads;
+const uint kAcross = kTileK / 8, kDown = kThreads / kAcross;
+uvec4 next_a[kLoadsA], next_b[kLoadsB];
+uint first_down() { return gl_LocalInvocationID.x / kAcross; }
+
+coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator> sums[kTilesM * kTilesN];
+
+// Of an invocation: vec4s i * kThreads + its number of the tile, row by row.
+const uint kSize = kTileM * kTileN / 4, kMade = (kSize + kThreads - 1) / kThreads;
+vec4 made[kMade];
+
+// Fills next_a and next_b for a step, from group k8 of the depth on; steps come in order.
+void load_step(int k8);
+
+void multiply_tiles(uint begin_a, uint begin_b, uint sub_m, uint sub_n, uint sub_k) {
+    [[unroll]] for (uint part = 0; part < kPartK; part += kK) {
+        const uint k = sub_k * kPartK + part;
+        coopmat<float16_t, gl_ScopeSubgroup, kM, kK, gl_MatrixUseA> a[kTilesM];
+        coopmat<float16_t, gl_ScopeSubgroup, kK, kN, gl_MatrixUseB> b;
+        [[unroll]] for (uint i = 0; i < kTilesM; i++)
+            coopMatLoad(a[i], memory, begin_a + (sub_m + i * kM) * kPitch + k / 8, kPitch,
+                        gl_CooperativeMatrixLayoutRowMajor);
+        [[unroll]] for (uint j = 0; j < kTilesN; j++) {
+            coopMatLoad(b, memory, begin_b + (sub_n + j * kN) * kPitch + k / 8, kPitch,
+                        gl_CooperativeMatrixLayoutColumnMajor);
+            [[unroll]] for (uint i = 0; i < kTilesM; i++)
+                sums[i * kTilesN + j] = coopMatMulAdd(a[i], b, sums[i * kTilesN + j]);
+        }
+    }
+}
+
+// made = the product's tile, of `groups` groups of 8 along the depth. False in groups that have given
+// their part to others.
+bool make_tile(int groups) {
+    const uint thread = gl_LocalInvocationID.x, down = first_down(), across = thread % kAcross;
+    const uint sub_m = gl_SubgroupID % kSubgroupsM * (kTileM / kSubgroupsM);
+    const uint sub_n = gl_SubgroupID / kSubgroupsM % kSubgroupsN * (kTileN / kSubgroupsN);
+    const uint sub_k = gl_SubgroupID / (kSubgroupsM * kSubgroupsN);
+    [[unroll]] for (uint i = 0; i < kTilesM * kTilesN; i++)
+        sums[i] = coopmat<float, gl_ScopeSubgroup, kM, kN, gl_MatrixUseAccumulator>(0.0);
+
+    const ivec2 range = split_range((groups + int(kAcross) - 1) / int(kAcross));
+    int k8 = range.x * int(kAcross) + int(across);
+    uint at = 0;
+    if (range.x < range.y) load_step(k8);
+    for (int step = range.x; step < range.y; step++) {
+        const uint begin_a = at * (kSizeA + kSizeB), begin_b = begin_a + kSizeA;
+        if (kBuffers == 1) barrier();  // the last step's are read no more
+        [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+            if (down + i * kDown < kTileM)
+                memory[begin_a + (down + i * kDown) * kPitch + across] = next_a[i];
+        [[unroll]] for (uint i = 0; i < kLoadsB; i++)
+            if (down + i * kDown < kTileN)
+                memory[begin_b + (down + i * kDown) * kPitch + across] = next_b[i];
+        barrier();
+        k8 += int(kAcross);
+        if (step + 1 < range.y) load_step(k8);
+        multiply_tiles(begin_a, begin_b, sub_m, sub_n, sub_k);
+        if (kBuffers == 2) at ^= 1;
+    }
+    barrier();  // the tiles are read no more
+    [[unroll]] for (uint i = 0; i < kTilesM; i++)
+        [[unroll]] for (uint j = 0; j < kTilesN; j++)
+            coopMatStore(sums[i * kTilesN + j], memory,
+                         sub_k * kSizeC + (sub_m + i * kM) * kPitchC + (sub_n + j * kN) / 4,
+                         kPitchC, gl_CooperativeMatrixLayoutRowMajor);
+    barrier();
+
+    [[unroll]] for (uint e = 0; e < kMade; e++) {
+        const uint i = min(e * kThreads + thread, kSize - 1);
+        const uint from = i / (kTileN / 4) * kPitchC + i % (kTileN / 4);
+        made[e] = uintBitsToFloat(memory[from]);
+        [[unroll]] for (uint k = 1; k < kSubgroupsK; k++)
+            made[e] += uintBitsToFloat(memory[k * kSizeC + from]);
+    }
+    if (splits == 1) return true;
+    const int tile = split_tile();
+    const uint to = (uint(tile * splits + split_index())) * kSize;
+    [[unroll]] for (uint e = 0; e < kMade; e++)
+        if (e * kThreads + thread < kSize) parts[to + e * kThreads + thread] = made[e];
+    if (!split_arrive(tile)) return false;
+    [[unroll]] for (uint e = 0; e < kMade; e++)
+        made[e] = split_sum(tile, int(kSize), int(min(e * kThreads + thread, kSize - 1)));
+    return true;
+}

@@ -1,0 +1,249 @@
+// Programs as ncnn's users write them: a classifier, layers of their own, ciphers, allocators,
+// threads, blobs in the middle, and the C API by ncnn's names.
+#include "c_api.h"
+#include "check.h"
+#include "datareader.h"
+#include "layer.h"
+#include "net.h"
+
+namespace {
+
+const char* const kParam = "models/digits/digits.param";
+const char* const kBin = "models/digits/digits.bin";
+
+// A picture of 8 x 8 pixels, bright where a one has its stroke.
+ncnn::Mat picture_of_a_one() {
+    unsigned char pixels[64] = {0};
+    for (int y = 1; y < 7; y++) pixels[y * 8 + 3] = pixels[y * 8 + 4] = 255;
+    ncnn::Mat in = ncnn::Mat::from_pixels(pixels, ncnn::Mat::PIXEL_GRAY, 8, 8);
+    const float norm[1] = {1 / 255.f};
+    in.substract_mean_normalize(0, norm);
+    return in;
+}
+
+int best_of(const ncnn::Mat& scores) {
+    int best = 0;
+    for (int i = 0; i < scores.w; i++)
+        if (scores[i] > scores[best]) best = i;
+    return best;
+}
+
+ncnn::Mat classify(const ncnn::Net& net, ncnn::Allocator* allocator = 0) {
+    ncnn::Extractor ex = net.create_extractor();
+    ex.set_light_mode(true);
+    if (allocator) ex.set_blob_allocator(allocator);
+    CHECK(ex.input(net.input_names()[0], picture_of_a_one()) == 0);
+    ncnn::Mat out;
+    CHECK(ex.extract(net.output_names()[0], out) == 0);
+    return out;
+}
+
+bool are_equal(const ncnn::Mat& a, const ncnn::Mat& b) {
+    return a.w == b.w && a.total() == b.total() && memcmp(a.data, b.data, a.w * sizeof(float)) == 0;
+}
+
+void test_classification() {
+    ncnn::Net net;
+    net.opt.use_vulkan_compute = false;
+    net.opt.num_threads = 1;
+    CHECK(net.load_param(kParam) == 0 && net.load_model(kBin) == 0);
+    const ncnn::Mat scores = classify(net);
+    CHECK(scores.w == 10 && best_of(scores) == 1);
+    net.clear();
+    CHECK(net.layers().empty());
+}
+
+// Every blob of the model, as ncnn gives them, and from each on to the end.
+void test_any_blob() {
+    ncnn::Net net;
+    CHECK(net.load_param(kParam) == 0 && net.load_model(kBin) == 0);
+    const ncnn::Mat scores = classify(net);
+    for (size_t i = 0; i < net.blobs().size(); i++) {
+        ncnn::Extractor ex = net.create_extractor();
+        CHECK(ex.input("data", picture_of_a_one()) == 0);
+        ncnn::Mat middle;
+        CHECK(ex.extract((int)i, middle) == 0 && !middle.empty());
+        const ncnn::Blob& blob = net.blobs()[i];
+        if (blob.name != "stem" && blob.name != "dw1" && blob.name != "pw1") continue;
+        ncnn::Extractor rest = net.create_extractor();
+        ncnn::Mat out;
+        CHECK(rest.input(blob.name.c_str(), middle) == 0);
+        CHECK(rest.extract(net.output_names()[0], out) == 0);
+        for (int k = 0; k < 10; k++)
+            CHECK(out[k] - scores[k] < 1e-4f && scores[k] - out[k] < 1e-4f);
+    }
+}
+
+// ---------------------------------------------------------------- a layer of the program's own
+
+class Twice : public ncnn::Layer {
+public:
+    Twice() {
+        one_blob_only = true;
+        support_inplace = true;
+        support_packing = true;
+    }
+    virtual int load_param(const ncnn::ParamDict& pd) {
+        factor = pd.get(0, 1.f);
+        return 0;
+    }
+    virtual int forward_inplace(ncnn::Mat& blob, const ncnn::Option& opt) const {
+        (void)opt;
+        for (int q = 0; q < blob.c; q++) {
+            float* ptr = blob.channel(q);
+            for (int i = 0; i < blob.w * blob.h * blob.elempack; i++) ptr[i] *= factor;
+        }
+        return 0;
+    }
+    float factor;
+};
+DEFINE_LAYER_CREATOR(Twice)
+DEFINE_LAYER_DESTROYER(Twice)
+
+void test_custom_layer() {
+    ncnn::Net net;
+    CHECK(net.register_custom_layer("Twice", Twice_layer_creator, Twice_layer_destroyer) == 0);
+    CHECK(net.custom_layer_to_index("Twice") == 0);
+    CHECK(net.load_param_mem(
+              "7767517\n3 3\nInput in 0 1 x\nAbsVal a 1 1 x y\nTwice t 1 1 y z 0=2.0\n") == 0);
+    // No layer has weights: no load_model.
+    ncnn::Extractor ex = net.create_extractor();
+    ncnn::Mat in(5), out;
+    in.fill(-3.f);
+    CHECK(ex.input("x", in) == 0 && ex.extract("z", out) == 0 && out[4] == 6.f);
+    CHECK(ex.input("x", ncnn::Mat(2)) == 0);  // late, as ncnn lets one
+    for (ncnn::Layer* layer : net.mutable_layers())
+        if (layer->type == "Twice") static_cast<Twice*>(layer)->factor = 4.f;
+    ncnn::Extractor again = net.create_extractor();
+    CHECK(again.input("x", in) == 0 && again.extract("z", out) == 0 && out[0] == 12.f);
+}
+
+// ---------------------------------------------------------------- a cipher
+
+class CipherReader : public ncnn::DataReader {
+public:
+    explicit CipherReader(const char* path) : fp(fopen(path, "rb")) {}
+    ~CipherReader() { fclose(fp); }
+    virtual size_t read(void* buf, size_t size) const {
+        const size_t count = fread(buf, 1, size, fp);
+        for (size_t i = 0; i < count; i++) ((unsigned char*)buf)[i] ^= 0xa5;
+        return count;
+    }
+
+private:
+    FILE* fp;
+};
+
+void encrypt(const char* from, const char* to) {
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    for (int c = fgetc(in); c != EOF; c = fgetc(in)) fputc(c ^ 0xa5, out);
+    fclose(in);
+    fclose(out);
+}
+
+void test_encrypted_model() {
+    encrypt(kParam, "test_ncnn_apps.param.x");
+    encrypt(kBin, "test_ncnn_apps.bin.x");
+    ncnn::Net net;
+    CHECK(net.load_param(CipherReader("test_ncnn_apps.param.x")) == 0);
+    CHECK(net.load_model(CipherReader("test_ncnn_apps.bin.x")) == 0);
+    CHECK(best_of(classify(net)) == 1);
+    remove("test_ncnn_apps.param.x");
+    remove("test_ncnn_apps.bin.x");
+}
+
+// ---------------------------------------------------------------- memory, threads
+
+void test_allocators() {
+    ncnn::UnlockedPoolAllocator blobs;
+    ncnn::PoolAllocator workspace;
+    blobs.set_size_compare_ratio(0.5f);
+    ncnn::Net net;
+    net.opt.blob_allocator = &blobs;
+    net.opt.workspace_allocator = &workspace;
+    CHECK(net.load_param(kParam) == 0 && net.load_model(kBin) == 0);
+    {
+        const ncnn::Mat scores = classify(net);
+        CHECK(best_of(scores) == 1 && scores.allocator == &blobs);
+    }
+    net.clear();
+    blobs.clear();
+    workspace.clear();
+    ncnn::Net plain;
+    plain.opt.use_local_pool_allocator = false;
+    CHECK(plain.load_param(kParam) == 0 && plain.load_model(kBin) == 0);
+    CHECK(best_of(classify(plain)) == 1);
+}
+
+struct Job {
+    const ncnn::Net* net;
+    ncnn::Mat scores[8];
+};
+
+void* classify_often(void* args) {
+    Job* job = (Job*)args;
+    for (int i = 0; i < 8; i++) job->scores[i] = classify(*job->net);
+    return 0;
+}
+
+void test_threads() {
+    ncnn::Net net;
+    net.opt.num_threads = 1;
+    CHECK(net.load_param(kParam) == 0 && net.load_model(kBin) == 0);
+    Job jobs[3];
+    std::vector<ncnn::Thread*> threads;
+    for (Job& job : jobs) {
+        job.net = &net;
+        threads.push_back(new ncnn::Thread(classify_often, &job));
+    }
+    for (ncnn::Thread* thread : threads) {
+        thread->join();
+        delete thread;
+    }
+    for (const Job& job : jobs)
+        for (const ncnn::Mat& scores : job.scores) CHECK(are_equal(scores, jobs[0].scores[0]));
+}
+
+// ---------------------------------------------------------------- ncnn's C API
+
+int add_one(const ncnn_layer_t, ncnn_mat_t blob, const ncnn_option_t) {
+    float* values = (float*)ncnn_mat_get_data(blob);
+    for (int i = 0; i < ncnn_mat_get_w(blob); i++) values[i] += 1.f;
+    return 0;
+}
+ncnn_layer_t create_adder(void*) {
+    ncnn_layer_t layer = ncnn_layer_create();
+    ncnn_layer_set_one_blob_only(layer, 1);
+    ncnn_layer_set_support_inplace(layer, 1);
+    layer->forward_inplace_1 = add_one;
+    return layer;
+}
+
+void test_c_api() {
+    CHECK(ncnn_version_number() == NCNN_VERSION_NUMBER && ncnn_version()[0] == '1');
+    ncnn_net_t net = ncnn_net_create();
+    ncnn_net_register_custom_layer_by_type(net, "Adder", create_adder, 0, 0);
+    CHECK(ncnn_net_load_param_memory(net, "7767517\n2 2\nInput in 0 1 x\nAdder a 1 1 x y\n") == 0);
+    ncnn_extractor_t ex = ncnn_extractor_create(net);
+    ncnn_mat_t in = ncnn_mat_create_1d(3, NULL), out = NULL;
+    ncnn_mat_fill_float(in, 4.f);
+    CHECK(ncnn_extractor_input(ex, "x", in) == 0 && ncnn_extractor_extract(ex, "y", &out) == 0);
+    CHECK(((const float*)ncnn_mat_get_data(out))[2] == 5.f);
+    ncnn_mat_destroy(out);
+    ncnn_mat_destroy(in);
+    ncnn_extractor_destroy(ex);
+    ncnn_net_destroy(net);
+}
+
+}  // namespace
+
+int main() {
+    test_classification();
+    test_any_blob();
+    test_custom_layer();
+    test_encrypted_model();
+    test_allocators();
+    test_threads();
+    test_c_api();
+    return result_of_checks();
+}

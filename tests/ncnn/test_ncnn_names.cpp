@@ -1,0 +1,261 @@
+// Every public name of ncnn's headers is there, links and means what it should.
+#include "allocator.h"
+#include "benchmark.h"
+#include "blob.h"
+#include "check.h"
+#include "command.h"
+#include "cpu.h"
+#include "datareader.h"
+#include "expression.h"
+#include "gpu.h"
+#include "layer.h"
+#include "layer_type.h"
+#include "mat.h"
+#include "modelbin.h"
+#include "net.h"
+#include "option.h"
+#include "paramdict.h"
+#include "pipeline.h"
+#include "pipelinecache.h"
+#include "platform.h"
+#include "simplemath.h"
+#include "simpleomp.h"
+#include "simplestl.h"
+
+namespace {
+
+void test_platform() {
+    static_assert(NCNN_STDIO && NCNN_STRING && NCNN_THREADS && NCNN_PIXEL && NCNN_C_API, "");
+    CHECK(NCNN_VERSION_NUMBER > 1000000000 && NCNN_VERSION_STRING[0] == '1');
+    CHECK(ncnn::alignSize(17, 16) == 32 && ncnn::alignSize(32, 16) == 32);
+    CHECK(ncnn::alignPtr((char*)33, 16) == (char*)48);
+    void* block = ncnn::fastMalloc(100);
+    CHECK(block && (size_t)block % NCNN_MALLOC_ALIGN == 0 && NCNN_MALLOC_OVERREAD == 64);
+    ncnn::fastFree(block);
+    int count = 3;
+    CHECK(NCNN_XADD(&count, 2) == 3 && count == 5);
+    unsigned char bytes[4] = {1, 2, 3, 4};
+    ncnn::swap_endianness_16(bytes);
+    CHECK(bytes[0] == 2 && bytes[1] == 1);
+    ncnn::swap_endianness_32(bytes);
+    CHECK(bytes[0] == 4 && bytes[3] == 2);
+    ncnn::MappedFile file;
+    CHECK(file.open("models/digits/digits.param") == 0 && file.size() > 7);
+    CHECK(memcmp(file.mapped_ptr(), "7767517", 7) == 0);
+    file.close();
+    CHECK(file.size() == 0 && file.mapped_ptr() == 0);
+    NCNN_LOGE("a message with %d number", 1);
+    const double start = ncnn::get_current_time();
+    ncnn::sleep(5);
+    CHECK(ncnn::get_current_time() - start >= 4.9);
+}
+
+// Two threads take turns: the condition is the parity of a number.
+struct Turns {
+    ncnn::Mutex mutex;
+    ncnn::ConditionVariable changed;
+    ncnn::ThreadLocalStorage own;
+    int turn, sum;
+    Turns() : turn(0), sum(0) {}
+};
+
+void* take_turns(void* args) {
+    Turns* t = (Turns*)args;
+    t->own.set(args);
+    for (int i = 0; i < 100; i++) {
+        t->mutex.lock();
+        while (t->turn % 2 == 0) t->changed.wait(t->mutex);
+        t->turn++, t->sum += i;
+        t->changed.signal();
+        t->mutex.unlock();
+    }
+    return t->own.get() == args ? 0 : args;
+}
+
+void test_threads() {
+    Turns t;
+    ncnn::Thread thread(take_turns, &t);
+    for (int i = 0; i < 100; i++) {
+        ncnn::MutexLockGuard guard(t.mutex);
+        while (t.turn % 2 == 1) t.changed.wait(t.mutex);
+        t.turn++;
+        t.changed.broadcast();
+    }
+    thread.join();
+    CHECK(t.turn == 200 && t.sum == 4950 && t.own.get() == 0);
+}
+
+void test_mat() {
+    ncnn::Mat m(3, 2, 4, (size_t)4u, 1, 5);  // five items
+    CHECK(m.n == 5 && m.dims == 3 && m.refcount && *m.refcount == 1);
+    m.fill(1.f);
+    ncnn::Mat items = m.batch_range(1, 3);
+    items.fill(2.f);
+    CHECK(m.batch(0)[0] == 1.f && m.batch(1)[0] == 2.f && m.batch(4)[0] == 1.f && items.n == 3);
+    ncnn::Mat like;
+    like.create_like(m, 2);
+    CHECK(like.n == 2 && like.c == 4);
+    like.create(7, (size_t)2u, 1, 3);
+    CHECK(like.dims == 1 && like.w == 7 && like.n == 3 && like.elembits() == 16);
+    std::vector<float> memory(64);
+    ncnn::Mat view(4, 2, &memory[0], (size_t)4u, 1, 2);
+    view.batch(1).fill(3.f);
+    CHECK(memory[7] == 0.f && memory[8] == 3.f && view.refcount == 0);
+    ncnn::Mat implied = 5;
+    CHECK(implied.w == 5);
+#if defined(__SSE2__)
+    ncnn::Mat packed(3, (size_t)16u, 4);
+    packed.fill(_mm_set_ps(4.f, 3.f, 2.f, 1.f));
+    CHECK(packed[5] == 2.f && packed[11] == 4.f);
+#endif
+    CHECK(ncnn::float16_to_float32(ncnn::float32_to_float16(1.5f)) == 1.5f);
+    CHECK(ncnn::bfloat16_to_float32(ncnn::float32_to_bfloat16(-2.f)) == -2.f);
+    const unsigned short one_and_half = ncnn::float32_to_float16(1.5f);
+    CHECK(ncnn::float8_to_float16(ncnn::float16_to_float8(one_and_half)) == one_and_half);
+    CHECK(ncnn::bfloat8_to_float16(ncnn::float16_to_bfloat8(one_and_half)) == one_and_half);
+    CHECK(ncnn::float16_to_float8(ncnn::float32_to_float16(480.f)) == 0x7f);  // not a number
+    CHECK(ncnn::float16_to_float8(ncnn::float32_to_float16(-240.f)) == 0xf7);
+    CHECK(ncnn::float16_to_float8(ncnn::float32_to_float16(0.001f)) == 0);
+
+    // Round trips of the Mat functions.
+    ncnn::Mat a(4, 4), b, c;
+    for (int i = 0; i < 16; i++) a[i] = (float)i;
+    ncnn::copy_make_border(a, b, 1, 1, 1, 1, ncnn::BORDER_CONSTANT, 9.f);
+    ncnn::copy_cut_border(b, c, 1, 1, 1, 1);
+    CHECK(b.w == 6 && b[0] == 9.f && c.w == 4 && c[5] == 5.f);
+    ncnn::Mat volume(2, 2, 3);
+    ncnn::copy_make_border_3d(volume, b, 0, 0, 0, 0, 1, 1, ncnn::BORDER_REPLICATE, 0.f);
+    ncnn::copy_cut_border_3d(b, c, 0, 0, 0, 0, 1, 1);
+    CHECK(b.c == 5 && c.c == 3);
+    volume.fill(1.f);
+    ncnn::resize_bilinear(volume, b, 4, 4);
+    ncnn::resize_nearest(volume, c, 5, 4);
+    CHECK(b.w == 4 && b[0] == 1.f && c.w == 5 && c[4] == 1.f);
+    ncnn::resize_bicubic(volume, c, 3, 3);
+    CHECK(c.w == 3);
+    ncnn::convert_packing(a, b, 4);
+    ncnn::flatten(a, c);
+    CHECK(b.elempack == 4 && b.h == 1 && c.w == 16);
+    ncnn::cast_float32_to_float16(a, b);
+    ncnn::cast_float16_to_float32(b, c);
+    CHECK(b.elemsize == 2 && c[15] == 15.f);
+    ncnn::cast_float32_to_bfloat16(a, b);
+    ncnn::cast_bfloat16_to_float32(b, c);
+    CHECK(c[15] == 15.f);
+    ncnn::Mat scale(1), bias(1), half(1);
+    scale.fill(2.f), bias.fill(0.f), half.fill(0.5f);
+    ncnn::quantize_to_int8(a, b, scale);
+    ncnn::cast_int8_to_float32(b, c);
+    CHECK(b.elemsize == 1 && c[15] == 30.f);
+    ncnn::Mat sums(3);
+    ((int*)sums)[0] = 10, ((int*)sums)[1] = -10, ((int*)sums)[2] = 1000;
+    ncnn::dequantize_from_int32(sums, c, half, bias);
+    CHECK(c[0] == 5.f && c[1] == -5.f);
+    ncnn::requantize_from_int32_to_int8(sums, b, half, scale, bias, 1, ncnn::Mat());  // with ReLU
+    const signed char* q = b;
+    CHECK(q && q[0] == 10 && q[1] == 0 && q[2] == 127);
+}
+
+void test_options() {
+    ncnn::Option opt;
+    opt.lightmode = opt.use_subgroup_ops = opt.use_winograd_convolution = true;
+    opt.use_sgemm_convolution = opt.use_int8_inference = opt.use_bf16_storage = false;
+    opt.use_fp16_packed = opt.use_fp16_storage = opt.use_fp16_arithmetic = false;
+    opt.use_int8_packed = opt.use_int8_storage = opt.use_int8_arithmetic = true;
+    opt.use_packing_layout = opt.use_bf16_packed = opt.use_tensor_storage = true;
+    opt.use_weights_in_host_memory = opt.use_mapped_model_loading = true;
+    opt.use_local_pool_allocator = opt.use_shader_local_memory = true;
+    opt.use_cooperative_matrix = opt.use_a53_a55_optimized_kernel = true;
+    opt.use_winograd23_convolution = opt.use_winograd43_convolution = true;
+    opt.use_winograd63_convolution = opt.use_fp16_uniform = opt.use_int8_uniform = true;
+    opt.use_int16_packed = opt.use_int16_storage = opt.use_vulkan_compute = false;
+    opt.use_reserved_m0 = opt.use_reserved_0 = opt.use_reserved_1p = false;
+    opt.use_reserved_2f = opt.use_reserved_3f = opt.use_reserved_11 = false;
+    opt.num_threads = 1, opt.openmp_blocktime = 1, opt.flush_denormals = 3;
+    opt.vulkan_device_index = 0;
+    opt.blob_allocator = opt.workspace_allocator = 0;
+    opt.blob_vkallocator = opt.workspace_vkallocator = opt.staging_vkallocator = 0;
+    opt.pipeline_cache = 0;
+    CHECK(opt.lightmode && !opt.use_vulkan_compute);
+}
+
+void test_layers() {
+    CHECK(ncnn::LayerType::AbsVal == 0 && ncnn::LayerType::CustomBit == 256);
+    CHECK(ncnn::layer_to_index("Convolution") == ncnn::LayerType::Convolution);
+    ncnn::Layer* made[] = {ncnn::create_layer("ReLU"),
+                           ncnn::create_layer_cpu("ReLU"),
+                           ncnn::create_layer_naive("ReLU"),
+                           ncnn::create_layer(ncnn::LayerType::ReLU),
+                           ncnn::create_layer_cpu(ncnn::LayerType::ReLU),
+                           ncnn::create_layer_naive(ncnn::LayerType::ReLU)};
+    for (ncnn::Layer* layer : made) {
+        CHECK(layer && layer->one_blob_only && layer->support_inplace);
+        CHECK(!layer->support_vulkan && !layer->support_tensor_storage && layer->featmask == 0);
+        CHECK(layer->bottom_shapes.empty() && layer->userdata == 0);
+        ncnn::ParamDict pd;
+        pd.set(0, 0.5f);
+        ncnn::Mat x(2), y;
+        x[0] = -2.f, x[1] = 2.f;
+        ncnn::Option opt;
+        CHECK(layer->load_param(pd) == 0 && layer->create_pipeline(opt) == 0);
+        CHECK(layer->forward(x, y, opt) == 0 && y[0] == -1.f && y[1] == 2.f);
+        CHECK(layer->destroy_pipeline(opt) == 0);
+        delete layer;
+    }
+    const ncnn::layer_registry_entry row = {"ReLU", 0};
+    const ncnn::custom_layer_registry_entry custom = {"Mine", 0, 0, 0};
+    const ncnn::overwrite_builtin_layer_registry_entry other = {3, 0, 0, 0};
+    CHECK(row.name && custom.name && other.typeindex == 3);
+}
+
+void test_expression() {
+    CHECK(ncnn::count_expression_blobs("-1,1h,2w") == 3);
+    std::vector<ncnn::Mat> blobs(1, ncnn::Mat(6, 7));
+    std::vector<int> values;
+    CHECK(ncnn::eval_list_expression("*(0w,2),-(0h,1)", blobs, values) == 0);
+    CHECK(values.size() == 2 && values[0] == 12 && values[1] == 6);
+    CHECK(ncnn::eval_list_expression("*(0w", blobs, values) != 0);
+}
+
+void test_cpu() {
+    CHECK(ncnn::get_cpu_count() >= 1 && ncnn::get_physical_cpu_count() >= 1);
+    CHECK(ncnn::get_little_cpu_count() + ncnn::get_big_cpu_count() >= 1);
+    CHECK(ncnn::get_physical_little_cpu_count() + ncnn::get_physical_big_cpu_count() >= 1);
+    CHECK(ncnn::get_cpu_level2_cache_size() > 0 && ncnn::get_cpu_level3_cache_size() >= 0);
+    CHECK(ncnn::cpu_support_riscv_v() == 0 && ncnn::cpu_riscv_vlenb() == 0);
+    CHECK(ncnn::cpu_support_x86_avx2() <= ncnn::cpu_support_x86_avx());
+    ncnn::CpuSet set;
+    set.enable(0);
+    CHECK(set.is_enabled(0) && set.num_enabled() == 1);
+    set.disable(0);
+    set.disable_all();
+    CHECK(set.num_enabled() == 0);
+    CHECK(ncnn::get_cpu_thread_affinity_mask(0).num_enabled() >= 1);
+    ncnn::set_omp_num_threads(2);
+    CHECK(ncnn::get_omp_num_threads() == 2 && ncnn::get_omp_thread_num() == 0);
+    const int mode = ncnn::get_flush_denormals();
+    CHECK(ncnn::set_flush_denormals(mode) == 0);
+    CHECK(ncnn::get_cpu_powersave() == 0 && ncnn::set_cpu_powersave(0) == 0);
+    CHECK(ncnn::is_current_thread_running_on_a53_a55() == 0);
+}
+
+void test_gpu() {
+    // Names alone: there may be no device.
+    CHECK(ncnn::get_gpu_count() >= 0);
+    ncnn::VkMat none;
+    CHECK(none.empty());
+}
+
+}  // namespace
+
+int main() {
+    test_platform();
+    test_threads();
+    test_mat();
+    test_options();
+    test_layers();
+    test_expression();
+    test_cpu();
+    test_gpu();
+    return result_of_checks();
+}
