@@ -29,7 +29,7 @@ public:
     // A reader of its own (delete it) that begins where this one stands and yields the same bytes as
     // long as the Net lives; null, the default, when there can be none. A Net asks before it reads
     // weights, for what it may have to read again (Extractor::extract of a blob that was fused
-    // away); it keeps a copy of the weights of readers that cannot.
+    // away); with readers that cannot, that is an error.
     virtual DataReader* reopen() const;
 
     // The next character of a text, or -1 at the end; and one character back. The default uses

@@ -382,10 +382,7 @@ int Net::Private::create_pipelines(const Option& opt) {
 int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool whole,
                                const Option& opt) {
     const size_t size = dr.remaining();
-    const bool again =
-        !opt.use_graph_fusion || !source.path.empty() || source.reader || !kept.empty();
-    const RecordingModelBin recording(mb, &source.weights);
-    int status = load_layer_weights(again ? mb : (const ModelBin&)recording);
+    int status = load_layer_weights(mb);
     if (status == kOk && whole) status = check_all_read(dr, size);
     if (status == kOk) status = prepare_layers(opt);
     bool any_fused = false;

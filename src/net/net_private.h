@@ -47,8 +47,6 @@ struct WeightSource {
     std::string path;
     int64_t path_size = 0, path_time = 0;
     std::unique_ptr<DataReader> reader;
-    std::vector<Mat>
-        weights;  // in the order in which they were asked for, if there is no other way
 };
 
 struct Net::Private : NetGraph {

@@ -9,16 +9,6 @@
 
 namespace quoll {
 
-Mat RecordingModelBin::load(int w, int type) const {
-    weights_->push_back(from_.load(w, type));
-    return weights_->back();
-}
-
-Mat ReplayingModelBin::load(int w, int) const {
-    const size_t at = next_++;
-    return at < weights_.size() && weights_[at].w == w ? weights_[at] : Mat();
-}
-
 void describe_file(const char* path, int64_t* size, int64_t* time) {
     struct stat st;
     const bool there = stat(path, &st) == 0;
@@ -30,11 +20,10 @@ void describe_file(const char* path, int64_t* size, int64_t* time) {
 
 // Layers that ask for weights are left as they were: load_model() may still come.
 int Net::Private::load_no_weights(const Option& opt) {
-    const std::vector<Mat> none;
-    const ReplayingModelBin nothing(none);
+    const NoWeights nothing;
     {
         LogMute quiet;
-        if (load_layer_weights(nothing) != kOk || nothing.is_short()) return kError;
+        if (load_layer_weights(nothing) != kOk || nothing.asked()) return kError;
     }
     return prepare_layers(opt);
 }
@@ -71,8 +60,7 @@ int Net::Private::load_unfused(const Private& from) {
         QUOLL_LOGE("[Net] %s is not the file any more that was loaded", again.path.c_str());
         return kError;
     }
-    const DataReaderFromEmpty none;
-    if (!again.reader) return load_weights(ReplayingModelBin(again.weights), none, false, opt);
+    if (!again.reader) return kError;  // an application's that cannot be read twice
     const std::unique_ptr<DataReader> weights(again.reader->reopen());
     const DataReader& dr = weights ? *weights : *again.reader;
     return load_weights(ModelBinFromDataReader(dr), dr, false, opt);
