@@ -544,7 +544,8 @@ int quoll_model_set_weight(quoll_model_t model, int layer, const char* weight,
 /* Checks names, parameters, and that all weights are there. */
 int quoll_model_finish(quoll_model_t model);
 
-/* Of a finished model (else QUOLL_BAD_STATE): loads a Net with it, whose options are set;
+/* Of a finished model (else QUOLL_BAD_STATE): loads a Net with it, whose options are set
+ * (blobs that are fused away can then not be extracted: quoll_option_set_use_graph_fusion);
  * writes its files. */
 int quoll_model_make_net(const quoll_model_t model, quoll_net_t net);
 int quoll_model_save(const quoll_model_t model, const char* param_path, const char* bin_path);

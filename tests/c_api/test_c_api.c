@@ -611,9 +611,15 @@ static void test_models(void) {
         CHECK(quoll_extractor_extract(ex, "prob", &out) == 0);
         CHECK(quoll_mat_get_w(out) == 2 && near_to(values(out)[0], -7.f));
         quoll_mat_destroy(out);
-        CHECK(quoll_extractor_extract(ex, "fc", &out) == 0);
-        CHECK(near_to(values(out)[0], -14.f)); /* fused away, and made all the same */
-        quoll_mat_destroy(out);
+        /* Fused away: made all the same where the weights can be read once more. */
+        if (slice == 0) {
+            CHECK(quoll_extractor_extract(ex, "fc", &out) != 0);
+            CHECK(strstr(quoll_last_error(), "keep_blob") != NULL);
+        } else {
+            CHECK(quoll_extractor_extract(ex, "fc", &out) == 0);
+            CHECK(near_to(values(out)[0], -14.f));
+            quoll_mat_destroy(out);
+        }
         quoll_extractor_destroy(ex);
     }
     remove("test_c_api_model.param");

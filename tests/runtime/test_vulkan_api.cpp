@@ -482,7 +482,12 @@ TEST_F(VulkanApi, every_allocation_may_fail) {
             if (had_enough) break;
             ASSERT_LT(left, 100);
         }
-        EXPECT_EQ(fallback ? 0 : 4, failed);  // weights, arena, uploads, downloads
+        // Weights, arena, uploads, downloads; the host's copy of weights where memory is not
+        // shared.
+        if (fallback)
+            EXPECT_EQ(0, failed);
+        else
+            EXPECT_TRUE(failed == 4 || failed == 5) << failed;
     }
 }
 
