@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     add_options(&line, &a);
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
-    if (ends_with(a.prototxt, ".caffemodel") || ends_with(a.caffemodel, ".prototxt")) {
+    if (ends_with(a.prototxt, ".caffemodel") && ends_with(a.caffemodel, ".prototxt")) {
         fprintf(stderr, "caffe2engine: %s and %s are swapped: expected DEPLOY.prototxt WEIGHTS.caffemodel\n",
                 a.prototxt.c_str(), a.caffemodel.c_str());
         return 2;

@@ -232,7 +232,14 @@ struct Files {
     std::string param, bin;
 };
 
-int load(const Arguments& a, Files* files, OnnxResult* storage, Model* model, std::string* why) {
+// What a converted model's weights lie in.
+#if QUOLL_TAKES_ONNX
+typedef OnnxResult OnnxStorage;
+#else
+struct OnnxStorage {};
+#endif
+
+int load(const Arguments& a, Files* files, OnnxStorage* storage, Model* model, std::string* why) {
     const bool onnx = is_onnx(a.files[0]);
     if (a.files.size() != (onnx ? 3 : 4)) {
         *why = onnx ? "expected IN.onnx OUT.param OUT.bin"
@@ -357,7 +364,7 @@ public:
 
     int run() {
         std::string why;
-        OnnxResult storage;
+        OnnxStorage storage;
         if (read_options(a_, &options_, &why)) return fail(why);
         if (load(a_, &files_, &storage, &model_, &why)) return fail(why);
         inputs_ = inputs_of(model_);

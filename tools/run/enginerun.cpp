@@ -74,9 +74,11 @@ bool ends_with(const std::string& s, const std::string& end) {
     return s.size() >= end.size() && s.compare(s.size() - end.size(), end.size(), end) == 0;
 }
 
-// What the Input or Output layer that makes a blob says of the array; null if it says nothing.
+// What the Input or Output layer that makes a blob says of the array; null if it says nothing. A blob
+// that was fused away has none.
 const TensorSpec* array_of(const Net& net, int blob) {
-    const Layer* layer = net.layers()[net.blobs()[blob].producer];
+    const int producer = net.blobs()[blob].producer;
+    const Layer* layer = producer < 0 ? nullptr : net.layers()[producer];
     const TensorSpec* array = nullptr;
     if (const Input* input = as<Input>(layer))
         array = &input->array;
