@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/cli.h"
+#include "forwarding_backend.h"
 #include "graph/analysis.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/conv_tiles.h"
@@ -38,31 +39,17 @@ double now() {
 }
 
 // Keeps what is compiled.
-class KeepingBackend : public Backend {
+class KeepingBackend : public ForwardingBackend {
 public:
-    explicit KeepingBackend(const Option& opt)
-        : to_(VulkanBackend::create(get_default_gpu_index(), opt)) {}
-    const char* name() const override { return to_->name(); }
-    int prepare(const Layer& layer, const Option& opt) override { return to_->prepare(layer, opt); }
-    void release() override { to_->release(); }
-    bool supports(const Layer& layer, const std::vector<Shape>& in,
-                  const std::vector<Shape>& out) const override {
-        return to_->supports(layer, in, out);
-    }
-    bool is_profitable(const Region& region) const override { return to_->is_profitable(region); }
+    using ForwardingBackend::ForwardingBackend;
     std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                   const Option& opt) const override {
         regions.push_back(region);
-        compiled.push_back(to_->compile(region, opt));
+        compiled.push_back(ForwardingBackend::compile(region, opt));
         return compiled.back();
     }
     mutable std::vector<Region> regions;
     mutable std::vector<std::shared_ptr<const CompiledRegion>> compiled;
-
-    const VulkanBackend& vulkan() const { return *to_; }
-
-private:
-    const std::unique_ptr<VulkanBackend> to_;
 };
 
 struct Arguments {

@@ -173,7 +173,8 @@ void Net::Private::clear() {
     for (const std::shared_ptr<Backend>& backend : backends) backend->release();
     weights_id = WeightsId();
     shared_weights.clear();
-    weights_loaded = without_weights = has_concats = false;
+    weights_loaded = false;
+    without_weights = has_concats = false;
     unfused.reset();
     unfused_param.clear();
     source = WeightSource();

@@ -2,6 +2,7 @@
 #ifndef QUOLL_NET_PRIVATE_H
 #define QUOLL_NET_PRIVATE_H
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -67,7 +68,7 @@ struct Net::Private : NetGraph {
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
     WeightsId weights_id;             // of those that the param asks for
     std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
-    bool weights_loaded = false;
+    std::atomic<bool> weights_loaded{false};
     bool without_weights = false;  // weights_loaded because there are none to load
     std::mutex late_loading;       // what Extractors make on demand: those, and:
     // The same net without fusion, for blobs that were fused away; what it is made of.

@@ -29,6 +29,7 @@ int Net::Private::load_no_weights(const Option& opt) {
 }
 
 bool Net::Private::is_ready(const Option& opt) {
+    if (weights_loaded) return true;  // not behind a thread that undoes fusion
     std::lock_guard<std::mutex> lock(late_loading);
     if (weights_loaded || layers.empty()) return weights_loaded;
     return without_weights = catch_no_memory("Net", [&] { return load_no_weights(opt); }) == kOk;

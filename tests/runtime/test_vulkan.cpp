@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "forwarding_backend.h"
 #include "gpu/device.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/vulkan_backend.h"
@@ -57,31 +58,22 @@ Mat image(int size, int seed) {
 }
 
 // Counts what it gives on to the device, and names the layers that it refuses.
-class CountingBackend : public Backend {
+class CountingBackend : public ForwardingBackend {
 public:
-    explicit CountingBackend(const Option& opt)
-        : to_(VulkanBackend::create(get_default_gpu_index(), opt)) {}
-    const char* name() const override { return to_->name(); }
-    int prepare(const Layer& layer, const Option& opt) override { return to_->prepare(layer, opt); }
-    void release() override { to_->release(); }
+    using ForwardingBackend::ForwardingBackend;
     bool supports(const Layer& layer, const std::vector<Shape>& in,
                   const std::vector<Shape>& out) const override {
-        const bool yes = to_->supports(layer, in, out);
+        const bool yes = ForwardingBackend::supports(layer, in, out);
         if (!yes) refused += " " + layer.type + " " + layer.name;
         return yes;
     }
-    bool keeps_constants() const override { return to_->keeps_constants(); }
-    bool is_profitable(const Region& region) const override { return to_->is_profitable(region); }
     std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                   const Option& opt) const override {
         regions++;
-        return to_->compile(region, opt);
+        return ForwardingBackend::compile(region, opt);
     }
     mutable int regions = 0;
     mutable std::string refused;
-
-private:
-    const std::unique_ptr<VulkanBackend> to_;
 };
 
 class VulkanNet {
