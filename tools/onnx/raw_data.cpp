@@ -111,17 +111,17 @@ bool take_tensor(const RawData& tensor, std::string* to, RawData* found) {
 
 bool take_raw_data(const unsigned char* model, size_t size, std::string* rest,
                    std::vector<RawData>* found) {
-    return rewrite(RawData(model, size), kModelGraph, rest, [&](const RawData& graph,
-                                                                std::string* to) {
-        std::string kept;
-        const auto take = [&](const RawData& tensor, std::string* initializers) {
-            found->emplace_back();
-            return take_tensor(tensor, initializers, &found->back());
-        };
-        if (!rewrite(graph, kGraphInitializer, &kept, take)) return false;
-        append_message(kModelGraph, kept, to);
-        return true;
-    });
+    return rewrite(RawData(model, size), kModelGraph, rest,
+                   [&](const RawData& graph, std::string* to) {
+                       std::string kept;
+                       const auto take = [&](const RawData& tensor, std::string* initializers) {
+                           found->emplace_back();
+                           return take_tensor(tensor, initializers, &found->back());
+                       };
+                       if (!rewrite(graph, kGraphInitializer, &kept, take)) return false;
+                       append_message(kModelGraph, kept, to);
+                       return true;
+                   });
 }
 
 }  // namespace onnx_tool
