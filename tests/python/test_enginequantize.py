@@ -414,6 +414,96 @@ def test_dynamic_products(op, tmp_path):
         assert 0 < ((got - exact) ** 2).sum() < 1e-3 * ((x @ weight.T) ** 2).sum()
 
 
+# ---- Zero points.
+
+def zero_point_product(x, weight, bias, low, high):
+    """As affine8.h describes: 256 steps from low to high, 0 among them."""
+    step = (high - low) / 255
+    zero = np.clip(np.rint(-low / step - 128), -128, 127)
+    q = np.clip(np.rint(x / step) + zero, -128, 127) - zero
+    scales = 127 / np.abs(weight).max(1)
+    w = np.clip(np.sign(weight) * np.floor(np.abs(weight * scales[:, None]) + 0.5), -127, 127)
+    return (w @ q) * step / scales + bias
+
+
+@pytest.mark.parametrize('low, high', [(0, 3), (-0.3, 2), (-4, 0), (-1, 1)])
+def test_zero_points(low, high, tmp_path):
+    rng = np.random.default_rng(12)
+    weight, bias = rng.integers(-127, 128, (7, 33)).astype(np.float32), rng.normal(size=7).astype(np.float32)
+    weight[:, 3] = 127  # weights are exact, all noise is the input's
+    x = rng.uniform(low, high, (50, 33)).astype(np.float32)
+    x[0, :2] = low, high
+    np.save(tmp_path / 'x.npy', x)
+    model, args = one_layer(tmp_path, weight, bias), ('--data', tmp_path / 'x.npy', '--method', 'minmax', '--no-bias-correction', '--holdout', 0)
+    noise = {}
+    for kind in 'int8', 'affine':
+        out = tmp_path / kind
+        quantize(model, out, *args, '--kind', kind)
+        got = np.stack([run_engine(f'{out}.param', f'{out}.bin', {'data': v}, ['out'])['out'] for v in x[:8]])
+        noise[kind] = ((got - (x[:8] @ weight.T + bias)) ** 2).sum()
+    expected = np.stack([zero_point_product(v, weight, bias, low, high) for v in x[:8]])
+    # One value of the input may lie between two steps and be rounded the other way.
+    assert np.abs(got - expected).max() < 1.5 * (high - low) / 255 * np.abs(weight).max()
+    assert np.mean(np.abs(got - expected) < 1e-3) > 0.8
+    if low == 0:  # twice the steps: a quarter of the input's part of the noise
+        assert noise['affine'] < 0.35 * noise['int8']
+
+
+def test_zero_points_between_layers(digits, tmp_path):
+    """Of a whole net: nearer than without them, int8 between layers, and the same answers by the scalar reference."""
+    folder, images, _ = digits
+    reports = {}
+    for kind in 'int8', 'affine':
+        out = tmp_path / kind
+        quantize(digits_model(), out, '--data', folder / 'x.npy', '--holdout', 0.5, '--method', 'mse', '--kind', kind, '--report', tmp_path / kind)
+        reports[kind] = json.loads((tmp_path / kind / 'report.json').read_text())
+    assert reports['affine']['accuracy']['sqnr_db'] > reports['int8']['accuracy']['sqnr_db'] + 1
+    assert {layer['kind'] for layer in reports['affine']['layers']} == {'affine'}
+    files = tmp_path / 'affine.param', tmp_path / 'affine.bin'
+    answers = [run_engine(*files, {'data': images[:40]}, ['prob'], '--batch', *args)['prob'] for args in ([], ['--reference', '--no-fusion'])]
+    np.testing.assert_allclose(answers[0], answers[1], atol=0.02)
+
+
+# ---- Rounding by what the outputs make of it.
+
+@pytest.mark.parametrize('kind', ['block4', 'int8', 'affine'])
+def test_reconstruction(kind, tmp_path):
+    """Inputs that go together: errors of their weights may make up for each other."""
+    rng = np.random.default_rng(13)
+    n, k = 24, 128
+    weight = rng.normal(size=(n, k)).astype(np.float32)
+    mix = rng.normal(size=(12, k))
+    draw = lambda count: (rng.normal(size=(count, 12)) @ mix + 0.1 * rng.normal(size=(count, k))).astype(np.float32)
+    np.save(tmp_path / 'x.npy', draw(40 * 16).reshape(40, 16, k))
+    model, noise = product(tmp_path, 'InnerProduct', weight, np.zeros(n, np.float32)), {}
+    x = draw(200)
+    for rounding in 'nearest', 'reconstruct':
+        quantize(model, tmp_path / 'q', '--kind', kind, '--rounding', rounding, '--data', tmp_path / 'x.npy', '--holdout', 0, '--no-bias-correction')
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+        noise[rounding] = ((got - x @ weight.T) ** 2).sum()
+    assert noise['reconstruct'] < (0.3 if kind == 'block4' else 0.8) * noise['nearest']
+
+
+def test_swish_stays_a_layer(tmp_path):
+    """ncnn's convolutions have no such activation."""
+    ncnn = pytest.importorskip('ncnn')
+    rng = np.random.default_rng(14)
+    weight = rng.normal(size=(4, 2, 3, 3)).astype(np.float32)
+    (tmp_path / 'm.param').write_text('7767517\n5 6\nInput in 0 1 data 0=9 1=7 2=2\nConvolution conv 1 1 data c 0=4 1=3 4=1 6=72\n'
+                                      'Split split 1 2 c c0 c1\nSigmoid gate 1 1 c0 g\nBinaryOp mul 2 1 c1 g out 0=2\n')
+    np.concatenate([np.zeros(1, np.float32), weight.ravel()]).tofile(tmp_path / 'm.bin')
+    x = rng.normal(size=(30, 2, 7, 9)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    ours = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
+    net = ncnn.Net()
+    assert net.load_param(str(tmp_path / 'q.param')) == 0 and net.load_model(str(tmp_path / 'q.bin')) == 0
+    ex = net.create_extractor()
+    ex.input('data', ncnn.Mat(x[0]))
+    np.testing.assert_allclose(np.array(ex.extract('out')[1]), ours, atol=0.02)
+    del ex  # before the net
+
+
 # ---- Precedence of ranges.
 
 def report_layers(folder):
