@@ -91,7 +91,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    def __init__(self, width=64, depth=4, heads=4):
+    def __init__(self, width=48, depth=3, heads=4):
         super().__init__()
         self.patches = nn.Conv2d(1, width, 4, 4)
         self.places = nn.Parameter(torch.randn(1, 49, width) * 0.02)

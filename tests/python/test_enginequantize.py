@@ -348,6 +348,32 @@ def test_equalisation(tmp_path):
     assert plain.min() < 0 and equalised.min() > 25 and in_float.min() > 100
 
 
+@pytest.mark.parametrize('norm', ['LayerNorm', 'RMSNorm'])
+@pytest.mark.parametrize('kind', ['int8', 'dynamic'])
+def test_smooth_norms(norm, kind, tmp_path):
+    """A transformer's rows with a few values far beyond the others: weights take over what is hard about them."""
+    rng = np.random.default_rng(15)
+    k, n = 64, 32
+    gamma, beta = rng.uniform(0.5, 1.5, k).astype(np.float32), rng.normal(size=k).astype(np.float32)
+    gamma[[3, 40]] *= 60
+    weights = [rng.normal(size=(n, k)).astype(np.float32) for _ in range(2)]
+    (tmp_path / 'm.param').write_text(
+        f'7767517\n5 6\nInput in 0 1 data 0={k} 1=10\n{norm} norm 1 1 data y 0={k} 1=1e-5\nSplit split 1 2 y y0 y1\n'
+        f'InnerProduct a 1 1 y0 outa 0={n} 2={n * k}\nInnerProduct b 1 1 y1 outb 0={n} 2={n * k}\n')
+    tag = np.zeros(1, np.float32)
+    np.concatenate([gamma] + ([beta] if norm == 'LayerNorm' else []) + [tag, weights[0].ravel(), tag, weights[1].ravel()]).tofile(tmp_path / 'm.bin')
+    x = rng.normal(size=(40, 10, k)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model, noise = (tmp_path / 'm.param', tmp_path / 'm.bin'), {}
+    exact = run_engine(*model, {'data': x[0]}, ['outa', 'outb'])
+    for more in [], ['--no-equalize']:
+        done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0, '--kind', kind, '--method', 'minmax', *more)
+        assert ('equalised  1 blobs' in done.stdout) == (not more)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['outa', 'outb'])
+        noise[bool(more)] = sum(((got[o] - exact[o]) ** 2).sum() for o in exact)
+    assert 0 < noise[False] < 0.3 * noise[True]
+
+
 @pytest.mark.parametrize('text, word', [('fc 1 x\n', 'line 1'), ('', 'no scales'), ('fc\n', 'no scales behind'),
                                         ('fc_param_0 1 2\nfc 3\n', 'expected 10'), ('other_param_0 1\nother 1\n', 'no scales for any'),
                                         ('fc_param_0 ' + '1 ' * 10 + '\n', 'none of its input')])

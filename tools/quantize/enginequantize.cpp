@@ -485,8 +485,8 @@ private:
             CalibrateOptions how;
             how.threads = threads(), how.strict = a_.strict;
             const auto begin = std::chrono::steady_clock::now();
-            if (!a_.no_equalize && is_static_kind(options_.kind) && equalise_channels(how))
-                return -1;
+            const bool rounds = is_static_kind(options_.kind) || options_.kind == "dynamic";
+            if (!a_.no_equalize && rounds && equalise_channels(how)) return -1;
             Progress progress("calibrate", 2 * (long long)part_->count());
             how.progress = bar(&progress);
             if (calibrate(model_, *part_, blobs_to_watch(model_), how, &report_.calibration))
