@@ -71,7 +71,7 @@ int Resize::plan(const Shape& in, const Lists& lists, std::vector<AxisPlan>* pla
         const double size = keep_ratio            ? floor(axis.scale * axis.in + 0.5)
                             : lists.sizes.empty() ? floor((float)axis.scale * (float)axis.in)
                                                   : lists.sizes[k];
-        if (!(axis.scale > 0 && size >= 1 && size <= INT_MAX && fabs(axis.start) < 1e6 &&
+        if (!(axis.scale > 0 && size >= 0 && size <= INT_MAX && fabs(axis.start) < 1e6 &&
               fabs(axis.end) < 1e6))
             return fail("axis %d of %d values: scale %g, roi %g to %g", over[k], axis.in,
                         axis.scale, axis.start, axis.end);
