@@ -27,7 +27,9 @@ struct Dispatch {
     std::vector<Binding> bindings;
     std::vector<uint32_t> push;
     uint32_t groups[3];
-    int step;                     // that it is part of, for profiles
+    int step;  // that it is part of, for profiles
+    // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
+    int narrowed = -1;
     // Set by Program::finish(). Dispatches of one level do not depend on each other.
     int level = 0;
     bool barrier_before = false;
@@ -45,7 +47,8 @@ public:
     // Counters that are 0 when a replay is made, and that dispatches leave at 0.
     size_t add_counters(size_t bytes, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
-    // Orders the dispatches by level, places the blocks, finds the barriers and makes the pipelines.
+    // Orders the dispatches by level, places the blocks, finds the barriers and makes the
+    // pipelines.
     int finish(const GpuDevice& device, int threads);
 
     std::vector<Dispatch> dispatches;

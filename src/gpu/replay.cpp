@@ -24,7 +24,7 @@ std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& p
     if (!replay->allocate(program, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
-    if (result == VK_SUCCESS) result = replay->record(program);
+    if (result == VK_SUCCESS) result = replay->record(program, staging != MemoryUse::kDevice);
     if (result == VK_SUCCESS) return replay;
     device.error("recording", result);
     return nullptr;
@@ -103,7 +103,7 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     device_.vk().UpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
 }
 
-VkResult Replay::record(const Program& program) {
+VkResult Replay::record(const Program& program, bool narrowed) {
     const DeviceFunctions& vk = device_.vk();
     VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
     allocate.commandPool = pool_, allocate.commandBufferCount = 1;
@@ -119,14 +119,14 @@ VkResult Replay::record(const Program& program) {
     }
     // The last run may have been on another queue; its fence was waited for.
     for (size_t i = 0; i < program.dispatches.size(); i++) {
-        record_dispatch(program.dispatches[i], sets_[i]);
+        record_dispatch(program.dispatches[i], sets_[i], narrowed);
         if (queries_) vk.CmdWriteTimestamp(commands_, stage, queries_, (uint32_t)i + 1);
     }
     memory_barrier(vk, commands_, VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
     return vk.EndCommandBuffer(commands_);
 }
 
-void Replay::record_dispatch(const Dispatch& d, VkDescriptorSet set) const {
+void Replay::record_dispatch(const Dispatch& d, VkDescriptorSet set, bool narrowed) const {
     const DeviceFunctions& vk = device_.vk();
     if (d.barrier_before)
         memory_barrier(vk, commands_, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
@@ -135,9 +135,11 @@ void Replay::record_dispatch(const Dispatch& d, VkDescriptorSet set) const {
     vk.CmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
     vk.CmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
                              nullptr);
-    if (!d.push.empty())
+    std::vector<uint32_t> push = d.push;
+    if (d.narrowed >= 0) push[d.narrowed] = narrowed;
+    if (!push.empty())
         vk.CmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            (uint32_t)d.push.size() * 4, d.push.data());
+                            (uint32_t)push.size() * 4, push.data());
     vk.CmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
 }
 

@@ -15,7 +15,8 @@ namespace quoll {
 class Replay {
 public:
     // Null after a message. timed: with a timestamp behind each dispatch. staging: kDevice for
-    // buffers that others copy to and from, with barriers of their own.
+    // buffers that others copy to and from, with barriers of their own, as blobs of their own
+    // types.
     static std::unique_ptr<Replay> create(const GpuDevice& device, const Program& program,
                                           bool timed, MemoryUse staging = MemoryUse::kUpload);
     ~Replay();
@@ -39,8 +40,8 @@ private:
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
-    VkResult record(const Program& program);
-    void record_dispatch(const Dispatch& dispatch, VkDescriptorSet set) const;
+    VkResult record(const Program& program, bool narrowed);
+    void record_dispatch(const Dispatch& dispatch, VkDescriptorSet set, bool narrowed) const;
 
     const GpuDevice& device_;
     std::unique_ptr<GpuBuffer> arena_, upload_, download_;

@@ -42,9 +42,19 @@ double cost(const SmallTile& small, int tiles, int steps, int splits, int proces
 
 const std::vector<ConvTile>& conv_tiles(bool matrix) {
     static const std::vector<ConvTile> tiled = {{32, 32, 16, 4, 1, 1, 1}, {64, 64, 16, 8, 2, 1, 1}};
-    static const std::vector<ConvTile> matrices = {
-        kSmall[0].tile,           kSmall[1].tile,           kLarge,
-        {32, 32, 64, 2, 2, 1, 2}, {64, 64, 64, 2, 2, 1, 2}, {128, 64, 32, 4, 2, 1, 2}};
+    static const std::vector<ConvTile> matrices = {kSmall[0].tile,
+                                                   kSmall[1].tile,
+                                                   kLarge,
+                                                   {32, 32, 64, 2, 2, 1, 2},
+                                                   {64, 64, 64, 2, 2, 1, 2},
+                                                   {128, 64, 32, 4, 2, 1, 2},
+                                                   {128, 64, 64, 4, 2, 1, 1},
+                                                   {64, 64, 32, 2, 2, 1, 2},
+                                                   {128, 64, 32, 2, 2, 1, 2},
+                                                   {64, 128, 32, 2, 4, 1, 2},
+                                                   {64, 64, 64, 2, 4, 1, 2},
+                                                   {64, 64, 64, 2, 2, 2, 1},
+                                                   {32, 64, 64, 1, 2, 1, 2}};
     return matrix ? matrices : tiled;
 }
 
