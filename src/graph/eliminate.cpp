@@ -104,7 +104,7 @@ int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker&) {
     const int before = graph.producer(graph.layer(index)->bottoms[0]);
     if (!gives_channels(graph, before)) return 0;
     const std::string what = graph.layer(index)->type + " before InnerProduct left out";
-    return graph.bypass(index, what.c_str()) ? 1 : 0;
+    return graph.bypass(index, what.c_str(), LayerGraph::Output::gone) ? 1 : 0;
 }
 
 int fold_padding(LayerGraph& graph, int index, const LayerMaker&) {
@@ -126,7 +126,7 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker&) {
     conv->pad_top += pad->top, conv->pad_bottom += pad->bottom;
     conv->pad_left += pad->left, conv->pad_right += pad->right;
     const std::string what = "Padding into " + graph.layer(next)->type;
-    return graph.bypass(index, what.c_str()) ? 1 : 0;
+    return graph.bypass(index, what.c_str(), LayerGraph::Output::gone) ? 1 : 0;
 }
 
 int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker&) {
