@@ -34,7 +34,7 @@ TEST(KernelRows, are_well_formed) {
     for (const KernelRow& row : kernel_rows()) {
         SCOPED_TRACE(row.name);
         EXPECT_TRUE(names.insert(row.name).second);
-        EXPECT_TRUE((row.kernels != nullptr) != (row.tile != nullptr));
+        EXPECT_EQ((row.kernels != nullptr) + (row.tile != nullptr) + (row.pair != nullptr), 1);
         EXPECT_TRUE(all_features().has_all(row.features));
         EXPECT_TRUE(is_built(best_isa(row.features)));
         EXPECT_GE(row.alignment, 1);
@@ -120,6 +120,13 @@ TEST(KernelSet, has_the_tiles_of_rows) {
             for (int rows = 1; rows <= kGemmMaxRows; rows++)
                 EXPECT_EQ(gemm.tile[width - 1][rows - 1] != nullptr,
                           rows <= gemm.max_rows && width * gemm.step <= gemm.lanes * gemm.vectors);
+    }
+}
+
+TEST(KernelSet, has_the_pairs_of_rows) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (!row.pair) continue;
+        EXPECT_EQ(kernel_set(row.features).dwconv->pair[0][row.k - 1], row.pair) << row.name;
     }
 }
 

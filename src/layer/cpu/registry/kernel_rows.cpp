@@ -17,9 +17,12 @@ namespace quoll {
     extern const type name;
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
     extern "C" void name(const GemmTile& tile);
+#define QUOLL_DWCONV_PAIR(name, isa, features, core, stride, macs) \
+    extern "C" void name(const DwconvPair& pair);
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
+#undef QUOLL_DWCONV_PAIR
 
 namespace {
 
@@ -38,7 +41,7 @@ KernelRows kernel_rows() {
 #define QUOLL_NEEDS(...) , __VA_ARGS__
 #define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
                       macs)                                                                       \
-    {KernelSlot::slot, #name,  &name, nullptr, needs(Isa::isa features),                          \
+    {KernelSlot::slot, #name,  &name, nullptr, nullptr, needs(Isa::isa features),                 \
      CpuCore::core,    values, rows,  columns, k,                                                 \
      alignment,        macs},
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
@@ -47,6 +50,7 @@ KernelRows kernel_rows() {
         #name,                                                                        \
         nullptr,                                                                      \
         &name,                                                                        \
+        nullptr,                                                                      \
         needs(Isa::isa features),                                                     \
         CpuCore::core,                                                                \
         values,                                                                       \
@@ -55,9 +59,25 @@ KernelRows kernel_rows() {
         1,                                                                            \
         4,                                                                            \
         macs},
+#define QUOLL_DWCONV_PAIR(name, isa, features, core, stride, macs) \
+    {                                                              \
+        KernelSlot::dwconv_pair,                                   \
+        #name,                                                     \
+        nullptr,                                                   \
+        nullptr,                                                   \
+        &name,                                                     \
+        needs(Isa::isa features),                                  \
+        CpuCore::core,                                             \
+        "f32 f32 f32",                                             \
+        2,                                                         \
+        kDwconvPairOutputs,                                        \
+        stride,                                                    \
+        4,                                                         \
+        macs},
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
+#undef QUOLL_DWCONV_PAIR
         {}};
     return {rows, sizeof(rows) / sizeof(rows[0]) - 1};
 }
