@@ -1,9 +1,13 @@
 #include "layer/cpu/registry/kernel_rows.h"
 
+#include <type_traits>
+
+#include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/sliced_gemm.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"
+#include "layer/cpu/winograd/winograd.h"
 
 // Tests have rows of their own besides.
 #if !defined(QUOLL_KERNEL_ROWS)
@@ -17,12 +21,13 @@ namespace quoll {
     extern const type name;
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
     extern "C" void name(const GemmTile& tile);
-#define QUOLL_DWCONV_PAIR(name, isa, features, core, stride, macs) \
-    extern "C" void name(const DwconvPair& pair);
+#define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
+                          macs)                                                                 \
+    extern "C" std::remove_pointer_t<type> name;
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
-#undef QUOLL_DWCONV_PAIR
+#undef QUOLL_KERNEL_PART
 
 namespace {
 
@@ -59,25 +64,26 @@ KernelRows kernel_rows() {
         1,                                                                            \
         4,                                                                            \
         macs},
-#define QUOLL_DWCONV_PAIR(name, isa, features, core, stride, macs) \
-    {                                                              \
-        KernelSlot::dwconv_pair,                                   \
-        #name,                                                     \
-        nullptr,                                                   \
-        nullptr,                                                   \
-        &name,                                                     \
-        needs(Isa::isa features),                                  \
-        CpuCore::core,                                             \
-        "f32 f32 f32",                                             \
-        2,                                                         \
-        kDwconvPairOutputs,                                        \
-        stride,                                                    \
-        4,                                                         \
+#define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
+                          macs)                                                                 \
+    {                                                                                           \
+        KernelSlot::slot,                                                                       \
+        #name,                                                                                  \
+        nullptr,                                                                                \
+        nullptr,                                                                                \
+        reinterpret_cast<KernelPart>(&name),                                                    \
+        needs(Isa::isa features),                                                               \
+        CpuCore::core,                                                                          \
+        values,                                                                                 \
+        rows,                                                                                   \
+        columns,                                                                                \
+        stride,                                                                                 \
+        4,                                                                                      \
         macs},
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
-#undef QUOLL_DWCONV_PAIR
+#undef QUOLL_KERNEL_PART
         {}};
     return {rows, sizeof(rows) / sizeof(rows[0]) - 1};
 }

@@ -5,7 +5,6 @@
 #include <stddef.h>
 
 #include "layer/cpu/common/kernel_set.h"
-#include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "runtime/cpu_detect.h"
 
@@ -24,20 +23,25 @@ enum class KernelSlot {
     gemm_tile,
     half_gemm_tile,  // of half floats
     dwconv_pair,
+    winograd_input,
+    winograd_output,
 };
+
+// A function of the type that the slot has in its table.
+typedef void (*KernelPart)();
 
 struct KernelRow {
     KernelSlot slot;
     const char* name;  // the symbol
-    // A table of the slot's type, a tile, or pairs of rows.
+    // A table of the slot's type, a tile, or a part of a table.
     const void* kernels;
     GemmTileKernel tile;
-    DwconvPairKernel pair;
+    KernelPart part;
     CpuFeatures features;  // all are needed
     CpuCore core;          // that it is tuned for; others take it too if they have no better
     const char* values;    // of A, B and the sums
-    // The largest tile: rows of A by columns of B, and the values of k of a step. Of pairs of rows: 2, the outputs
-    // of each at a time, and the stride.
+    // The largest tile: rows of A by columns of B, and the values of k of a step. Of parts for
+    // images: the outputs made at a time, and the stride.
     int rows, columns, k;
     int alignment;     // bytes, of packed operands and sums; the contract is in the type's header
     int macs_a_cycle;  // multiply-accumulates of a core at best

@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "layer/common/elempack.h"
+#include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
 #include "layer/cpu/registry/kernel_rows.h"
+#include "layer/cpu/winograd/winograd.h"
 
 namespace quoll {
 
@@ -58,7 +60,8 @@ struct Selected {
     Machine machine;
     KernelSet set;
     GemmKernels gemm, half_gemm;  // with the tiles of rows
-    DwconvKernels dwconv;         // with the pairs of rows
+    DwconvKernels dwconv;         // with parts of rows
+    WinogradKernels winograd;
     KernelSet half;
     const Selected* next;
 };
@@ -91,10 +94,19 @@ bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
         const KernelRow* row =
             best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
         if (!row || !dwconv->pair[0][stride - 1]) continue;
-        dwconv->pair[0][stride - 1] = row->pair;
+        dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
         found = true;
     }
     return found;
+}
+
+// Winograd's transforms by hand. False if there are none.
+bool take_transforms(const Machine& machine, WinogradKernels* winograd) {
+    const KernelRow* input = best_row(KernelSlot::winograd_input, machine);
+    const KernelRow* output = best_row(KernelSlot::winograd_output, machine);
+    if (input) winograd->input = (WinogradInput)input->part;
+    if (output) winograd->output = (WinogradOutput)output->part;
+    return input || output;
 }
 
 Selected* select(const Machine& machine) {
@@ -114,6 +126,8 @@ Selected* select(const Machine& machine) {
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) s->set.gemm = &s->gemm;
     s->dwconv = *s->set.dwconv;
     if (take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    s->winograd = *s->set.winograd;
+    if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
         s->half = s->set;
