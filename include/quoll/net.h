@@ -148,6 +148,7 @@ protected:
 
 private:
     friend class Extractor;
+    friend class Model;
     Net(const Net&);
     Net& operator=(const Net&);
     struct Private;

@@ -2,6 +2,7 @@
 
 #include "graph/passes.h"
 #include "layer/nn/innerproduct.h"
+#include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
 
 namespace quoll {
@@ -85,9 +86,27 @@ private:
     float scale_ = 0.f;
 };
 
+// AffineQuantize into the convolution that makes what it alone reads.
+int keep_affine(LayerGraph& graph, int index) {
+    ConvolutionFields* conv = convolution_fields(graph, index);
+    const int next =
+        conv && conv->int8_affine && !conv->int8_output() ? graph.only_reader(index) : -1;
+    const auto* rounds = graph.as<AffineQuantize>(next);
+    if (!rounds) return 0;
+    Mat scales(1);
+    if (scales.empty()) return kOutOfMemory;
+    scales[0] = 1.f / rounds->scale;
+    conv->top_blob_int8_scales = scales;
+    conv->top_zero_point = rounds->zero_point;
+    conv->int8_scale_term += 100;
+    graph.absorb(index, next, false, "int8 kept between layers");
+    return 1;
+}
+
 }  // namespace
 
 int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
+    if (const int kept = keep_affine(graph, index)) return kept;
     if (!gives_int8(graph, index)) return 0;
     Region region(graph);
     if (!region.grow(graph.layer(index)->tops[0])) return 0;

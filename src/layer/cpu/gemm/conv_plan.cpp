@@ -107,6 +107,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     taps_outer_ = taps_are_outer(s.in_channels, s.in_pack, s.x.kernel);
     a_k_ = s.in_pack > 1 ? 1 : taps_outer_ ? (ptrdiff_t)s.in_step : s.x.dilation;
     add_all();
+    gemm_find_alike(rows_.data(), rows_.size());
 
     const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
     const int k = s.in_channels * taps;
@@ -127,7 +128,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
                                : taps_outer_ ? s.in_channels
                                              : t.x_last - t.x_first;
             begins.push_back(begin);
-            sections_.push_back({nullptr, blocks_.size() - begin, run});
+            sections_.push_back({nullptr, blocks_.size() - begin, run, block_step(begin, run)});
         }
     }
     for (size_t i = 0; i < sections_.size(); i++) sections_[i].blocks = blocks_.data() + begins[i];
@@ -163,6 +164,16 @@ void ConvPlan::add_blocks(const Table& t, int outer) {
                 blocks_.push_back({a + kz * slice + ky * row + kx * column, (k + kx) * s.in_pack});
         }
     }
+}
+
+// That of GemmTile, of the blocks from `begin` on.
+ptrdiff_t ConvPlan::block_step(size_t begin, size_t block_k) const {
+    if (blocks_.size() - begin < 2) return 0;
+    const ptrdiff_t step = blocks_[begin + 1].a - blocks_[begin].a;
+    for (size_t i = begin + 1; i < blocks_.size(); i++)
+        if (blocks_[i].a - blocks_[i - 1].a != step || blocks_[i].k - blocks_[i - 1].k != block_k)
+            return 0;
+    return step;
 }
 
 int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
