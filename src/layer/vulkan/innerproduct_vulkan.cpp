@@ -1,11 +1,17 @@
 #include "layer/nn/innerproduct.h"
 
+#include <algorithm>
+
 #include "layer/common/activation.h"
 #include "layer/vulkan/product.h"
 
 namespace quoll {
 
 namespace {
+
+// Invocations of a group: more of them for long rows where there are few groups for a processor.
+const uint32_t kThreads = 64, kMostThreads = 256, kGroups = 4;
+const int kLongRow = 1024;
 
 class InnerProductVulkan : public VulkanLayer {
 public:
@@ -36,11 +42,15 @@ public:
             return kOk;
         }
         const bool wide = layer_.num_input() % 8 == 0 && in[0].first % 8 == 0;
+        const uint32_t groups = ((uint32_t)layer_.num_output + 3) / 4;
+        const bool few = groups * rows < kGroups * std::max(r.device().features().processors, 16u);
+        const bool many = r.device().limits().maxComputeWorkGroupInvocations >= kMostThreads;
         r.dispatch(Shader::innerproduct,
-                   {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0, wide},
+                   {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0, wide,
+                    few && many && layer_.num_input() >= kLongRow ? kMostThreads : kThreads},
                    {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0])},
                    {layer_.num_input(), layer_.num_output, in[0].first, out[0].first, f_.a, f_.b},
-                   ((uint32_t)layer_.num_output + 3) / 4, rows);
+                   groups, rows);
         return kOk;
     }
 
