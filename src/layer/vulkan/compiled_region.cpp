@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "gpu/command_list.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/vulkan/recorder.h"
@@ -35,11 +37,26 @@ int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload
             downloads_.push_back({value.shape, download_offsets[downloads_.size()]});
     }
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
+    if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
     std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
     if (!first) return kError;
     count_ = 1;
     idle_.push_back(std::move(first));
     return kOk;
+}
+
+// By what its dispatches take on zeros. The device may have been asleep in the first run.
+int VulkanRegion::divide(const Option& opt) {
+    const std::unique_ptr<Replay> timed = Replay::create(*device_, program_, true);
+    if (!timed) return kOutOfMemory;
+    memset(timed->upload(), 0, program_.upload_bytes);
+    std::vector<double> seconds, again;
+    for (std::vector<double>* of : {&seconds, &again}) {
+        QUOLL_RETURN_IF_ERROR(timed->run(opt.vulkan_max_in_flight));
+        QUOLL_RETURN_IF_ERROR(timed->times(of));
+    }
+    for (size_t i = 0; i < seconds.size(); i++) seconds[i] = std::min(seconds[i], again[i]);
+    return program_.divide(seconds, opt.vulkan_slice_us * 1e-6, *device_, opt.num_threads);
 }
 
 // Null after a message.
@@ -117,7 +134,7 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
     std::unique_ptr<Replay> replay = take();
     if (!replay) return kOutOfMemory;
     int status = write_uploads(uploads, replay->upload());
-    if (status == kOk) status = replay->run();
+    if (status == kOk) status = replay->run(opt.vulkan_max_in_flight);
     if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
     give_back(std::move(replay));
     return status;
@@ -149,7 +166,7 @@ std::unique_ptr<Replay> VulkanRegion::take_recorded() const {
 }
 
 bool VulkanRegion::is_upload(const VkMat& m, size_t index) const {
-    if (m.empty() || m.logical_shape() != uploads_[index].shape) {
+    if (m.empty() || m.elempack != 1 || m.logical_shape() != uploads_[index].shape) {
         QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", index);
         return false;
     }
@@ -177,9 +194,8 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     list->keep(recorded);
     std::vector<CommandList::Copy> in, out;
     for (size_t i = 0; i < uploads.size(); i++) {
-        const VkBufferMemory& from = *uploads[i].data;
-        in.push_back({buffer_of(from), from.offset, recorded->replay->upload_buffer(),
-                      uploads_[i].offset, uploads[i].total() * uploads[i].elemsize});
+        in.push_back({buffer_of(*uploads[i].data), uploads[i].buffer_offset(),
+                      recorded->replay->upload_buffer(), uploads_[i].offset, uploads[i].bytes()});
         list->keep(std::make_shared<VkMat>(uploads[i]));
     }
     VkAllocator* allocator = opt.blob_vkallocator;
@@ -194,12 +210,13 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
         const VkMat made(staged.shape, allocator);
         if (made.empty()) return kOutOfMemory;
         out.push_back({recorded->replay->download_buffer(), staged.offset, buffer_of(*made.data),
-                       made.data->offset, made.total() * made.elemsize});
+                       made.buffer_offset(), made.bytes()});
         list->keep(std::make_shared<VkMat>(made));
         downloads->push_back(made);
     }
     QUOLL_RETURN_IF_ERROR(list->copy(in));
-    QUOLL_RETURN_IF_ERROR(list->run_recorded(recorded->replay->commands()));
+    QUOLL_RETURN_IF_ERROR(
+        list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
     return list->copy(out);
 }
 

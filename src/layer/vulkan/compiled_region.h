@@ -36,6 +36,7 @@ public:
     const Program& program() const { return program_; }
 
 private:
+    int divide(const Option& opt);
     std::unique_ptr<Replay> take() const;
     void give_back(std::unique_ptr<Replay> replay) const;
     struct Recorded;
