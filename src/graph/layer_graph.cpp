@@ -75,11 +75,12 @@ void LayerGraph::absorb(int index, int reader, bool take_inputs, const char* wha
     count(what);
 }
 
-bool LayerGraph::bypass(int index, const char* what) {
+bool LayerGraph::bypass(int index, const char* what, Output output) {
     Layer* layer = layers_[index];
     const int in = layer->bottoms[0], from = producer_[in];
     const bool any_kept = std::any_of(layer->tops.begin(), layer->tops.end(),
                                       [this](int blob) { return kept(blob); });
+    if (any_kept && output == Output::gone) return false;
     if (any_kept) {
         // The kept name can move to the producer of the input, if that blob serves this layer only.
         const bool renames = layer->tops.size() == 1 && !kept(in) && readers_[in].size() == 1 &&
@@ -97,7 +98,7 @@ bool LayerGraph::bypass(int index, const char* what) {
             readers_[in].push_back(reader);
         }
         readers_[blob].clear();
-        alias_[blob] = in;
+        alias_[blob] = output == Output::gone ? -1 : in;
     }
     remove(index);
     count(what);

@@ -46,9 +46,10 @@ public:
     // and its only output made by `index` instead. Other inputs of `reader` become inputs of
     // `index` if asked.
     void absorb(int index, int reader, bool take_inputs, const char* what);
-    // Removes a layer whose outputs equal its input: readers of the outputs read the input. False
-    // if that cannot be done (a kept blob on either side).
-    bool bypass(int index, const char* what);
+    // Removes a layer: readers of the outputs read the input, which equals them, or which they take
+    // as it is. False if that cannot be done (a kept blob on either side).
+    enum class Output { same_as_input, gone };
+    bool bypass(int index, const char* what, Output output = Output::same_as_input);
     // A layer takes the place of `index`, which is removed, with inputs of the caller's choice.
     // The graph owns the new one until take_new_layers().
     void replace(int index, std::unique_ptr<Layer> with, std::vector<int> bottoms,

@@ -1,5 +1,5 @@
-// Programs as ncnn's users write them: a classifier, layers of their own, ciphers, allocators,
-// threads, blobs in the middle, and the C API by ncnn's names.
+// Programs as ncnn's users write them: a classifier, a detector, segmentation, layers of their own,
+// ciphers, allocators, threads, blobs in the middle, and the C API by ncnn's names.
 #include "c_api.h"
 #include "check.h"
 #include "datareader.h"
@@ -71,6 +71,95 @@ void test_any_blob() {
         CHECK(rest.extract(net.output_names()[0], out) == 0);
         for (int k = 0; k < 10; k++)
             CHECK(out[k] - scores[k] < 1e-4f && scores[k] - out[k] < 1e-4f);
+    }
+}
+
+// ---------------------------------------------------------------- a mask, and boxes
+
+// A dark picture with a bright rectangle from (20, 12) to (52, 44).
+const int kWidth = 80, kHeight = 48;
+std::vector<unsigned char> bright_rectangle() {
+    std::vector<unsigned char> bgr(kWidth * kHeight * 3, 20);
+    for (int y = 12; y < 44; y++)
+        for (int x = 20; x < 52; x++)
+            for (int k = 0; k < 3; k++) bgr[(y * kWidth + x) * 3 + k] = 230;
+    return bgr;
+}
+
+// Two classes, background and foreground: brightness of blocks of 4 x 4 pixels, resized back.
+void test_segmentation() {
+    ncnn::Net net;
+    CHECK(net.load_param_mem("7767517\n7 8\n"
+                             "Input image 0 1 image\n"
+                             "Pooling blocks 1 1 image blocks 0=1 1=4 2=4\n"
+                             "Split two 1 2 blocks dark bright\n"
+                             "UnaryOp negate 1 1 dark background 0=1\n"
+                             "Concat classes 2 1 background bright classes 0=0\n"
+                             "Interp back 1 1 classes scores 0=2 1=4.0 2=4.0\n"
+                             "Softmax prob 1 1 scores prob 0=0 1=1\n") == 0);
+    const std::vector<unsigned char> bgr = bright_rectangle();
+    ncnn::Mat in = ncnn::Mat::from_pixels(bgr.data(), ncnn::Mat::PIXEL_BGR2GRAY, kWidth, kHeight);
+    const float mean[1] = {127.5f}, norm[1] = {1 / 16.f};
+    in.substract_mean_normalize(mean, norm);
+    ncnn::Extractor ex = net.create_extractor();
+    ncnn::Mat prob;
+    CHECK(ex.input("image", in) == 0 && ex.extract("prob", prob) == 0);
+    CHECK(prob.w == kWidth && prob.h == kHeight && prob.c == 2);
+
+    ncnn::Mat mask(prob.w, prob.h, 1);
+    for (int i = 0; i < prob.h; i++) {
+        const float *background = prob.channel(0).row(i), *foreground = prob.channel(1).row(i);
+        float* row = mask.channel(0).row(i);
+        for (int j = 0; j < prob.w; j++) row[j] = foreground[j] > background[j] ? 255.f : 0.f;
+    }
+    std::vector<unsigned char> pixels(kWidth * kHeight);
+    mask.to_pixels(pixels.data(), ncnn::Mat::PIXEL_GRAY);
+    int wrong = 0;  // but for the two pixels beside the edge
+    for (int y = 0; y < kHeight; y++)
+        for (int x = 0; x < kWidth; x++) {
+            const bool inner = x >= 22 && x < 50 && y >= 14 && y < 42;
+            const bool outer = x < 18 || x >= 54 || y < 10 || y >= 46;
+            wrong += (inner && pixels[y * kWidth + x] == 0) || (outer && pixels[y * kWidth + x]);
+        }
+    CHECK(wrong == 0);
+}
+
+// A grid of prior boxes; the one at the rectangle scores best, and takes its neighbours with it.
+void test_detection() {
+    ncnn::Net net;
+    CHECK(
+        net.load_param_mem("7767517\n7 7\n"
+                           "Input grid 0 1 grid\n"
+                           "Input whole 0 1 whole\n"
+                           "Input loc 0 1 loc\n"
+                           "Input conf 0 1 conf\n"
+                           "PriorBox priors 2 1 grid whole priors -23300=1,32.0 3=0.1 4=0.1 5=0.2 "
+                           "6=0.2 7=0 8=0 9=-233 10=-233 11=8.0 12=8.0 13=0.5\n"
+                           "DetectionOutput boxes 3 1 loc conf priors boxes 0=2 1=0.3 2=100 3=20 "
+                           "4=0.5\n"
+                           "Noop out 1 1 boxes out\n") == 0);
+    const int columns = kWidth / 8, rows = kHeight / 8, count = columns * rows;
+    ncnn::Mat cells(columns, rows, 1), loc(count * 4), conf(count * 2);
+    loc.fill(0.f);
+    for (int i = 0; i < count; i++) {
+        const int x = i % columns * 8 + 4, y = i / columns * 8 + 4;
+        const float far = (float)((x - 36) * (x - 36) + (y - 28) * (y - 28));
+        conf[i * 2 + 1] = 0.9f / (1.f + far / 64.f);
+        conf[i * 2] = 1.f - conf[i * 2 + 1];
+    }
+    ncnn::Extractor ex = net.create_extractor();
+    CHECK(ex.input("grid", cells) == 0);
+    CHECK(ex.input("whole", ncnn::Mat(kWidth, kHeight, 3)) == 0);
+    CHECK(ex.input("loc", loc) == 0 && ex.input("conf", conf) == 0);
+    ncnn::Mat out;
+    CHECK(ex.extract("out", out) == 0);
+    CHECK(out.h == 1 && out.w == 6);
+    for (int i = 0; i < out.h; i++) {
+        const float* values = out.row(i);
+        CHECK(values[0] == 1.f && values[1] > 0.89f);
+        const float box[4] = {20.f / kWidth, 12.f / kHeight, 52.f / kWidth, 44.f / kHeight};
+        for (int k = 0; k < 4; k++)
+            CHECK(values[2 + k] - box[k] < 1e-5f && box[k] - values[2 + k] < 1e-5f);
     }
 }
 
@@ -240,6 +329,8 @@ void test_c_api() {
 int main() {
     test_classification();
     test_any_blob();
+    test_segmentation();
+    test_detection();
     test_custom_layer();
     test_encrypted_model();
     test_allocators();

@@ -1,8 +1,10 @@
 """Every operator against ncnn (the PyPI wheel) on single-layer nets with random parameters.
 
-CONFIGS random configurations an operator; those that ncnn itself refuses are replaced. ENGINERUN names the runner
-(default build/bin/enginerun), ENGINERUN_PREFIX a command in front of it (an emulator).
+CONFIGS random configurations an operator; those that ncnn itself refuses are replaced. Ours run as they are, with two
+threads, with half floats and bf16 as storage, and as a batch of three; ncnn's answers are its plain fp32 ones throughout.
+ENGINERUN names the runner (default build/bin/enginerun), ENGINERUN_PREFIX a command in front of it (an emulator).
 """
+import dataclasses
 import importlib
 import os
 import pathlib
@@ -23,6 +25,8 @@ RUNNER = shlex.split(os.environ.get('ENGINERUN_PREFIX', '')) + [os.environ.get('
 CONFIGS = int(os.environ.get('QUOLL_ORACLE_CONFIGS', '50'))
 # Largest error allowed, in units of the largest output: float sums in another order, and exp/pow approximations on both sides.
 TOLERANCE = 1e-4
+# Rounded inputs have equal scores, and values half way between two of bf16, which ncnn puts in another order and rounds up.
+TIES = ('DetectionOutput', 'Proposal', 'YoloDetectionOutput', 'Cast')
 
 
 def param_text(op, config):
@@ -67,8 +71,8 @@ def run_ncnn(folder, config):
     return answers
 
 
-def run_quoll(folder, config):
-    command = RUNNER + [str(folder / 'm.param'), str(folder / 'm.bin')]
+def run_quoll(folder, config, *args):
+    command = RUNNER + [str(folder / 'm.param'), str(folder / 'm.bin'), *args]
     for i, x in enumerate(config.inputs):
         np.save(folder / f'in{i}.npy', x)
         command += ['--input', f'in{i}={folder}/in{i}.npy']
@@ -79,7 +83,23 @@ def run_quoll(folder, config):
     return [np.load(folder / f'out{i}.npy') for i in range(config.outputs)]
 
 
-def compare(ours, theirs):
+def stored(x, kind):
+    """The values of x that half floats or bf16 hold exactly: its nearest, in fp32."""
+    if x.dtype != np.float32:
+        return x
+    if kind == 'fp16':
+        return x.astype(np.float16).astype(np.float32)
+    bits = x.view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def with_storage(config, kind):
+    """The config with inputs and weights that the storage holds exactly, so that only outputs are rounded."""
+    return dataclasses.replace(config, inputs=[stored(x, kind) for x in config.inputs],
+                               weights=[(k, stored(v, kind)) for k, v in config.weights])
+
+
+def compare(ours, theirs, tolerance=TOLERANCE):
     """A description of the difference, or None."""
     for i, (a, b) in enumerate(zip(ours, theirs)):
         if a.dtype == np.uint16 or b.dtype != np.float32:
@@ -90,7 +110,7 @@ def compare(ours, theirs):
         if not finite.any():
             continue
         error = np.abs(a[finite].astype(np.float64) - b[finite]).max() / max(1e-3, np.abs(b[finite]).max())
-        if not error <= TOLERANCE:
+        if not error <= tolerance:
             return f'output {i}: error {error:.2e} of the range'
     return None
 
@@ -126,27 +146,82 @@ def compare_bins(ours, theirs, config):
     return None
 
 
-@pytest.mark.parametrize('op, make', GENERATORS)
-def test_operator_agrees_with_ncnn(op, make, tmp_path):
+def compare_outputs(op, config, ours, theirs, tolerance=TOLERANCE):
+    difference = compare(ours, theirs, tolerance)
+    return compare_bins(ours[0], theirs[0], config) if difference and op == 'ROIPooling' else difference
+
+
+def compare_batch(op, folder, config, theirs):
+    """Three items: the inputs, the inputs mirrored along their last axis, and the inputs once more."""
+    mirrored = dataclasses.replace(config, inputs=[x if 'ROI' in op and i else x[..., ::-1].copy()  # regions end where they begin
+                                                   for i, x in enumerate(config.inputs)])
+    other = run_ncnn(folder, mirrored) if config.inputs else None
+    if other is None or any(a.shape != b.shape for a, b in zip(theirs, other)):
+        return None
+    batch = dataclasses.replace(config, inputs=[np.stack([a, b, a]) for a, b in zip(config.inputs, mirrored.inputs)])
+    ours = run_quoll(folder, batch, '--batch')
+    for item, (source, answers) in enumerate(((config, theirs), (mirrored, other), (config, theirs))):
+        difference = compare_outputs(op, source, [x[item] for x in ours], answers)
+        if difference:
+            return f'item {item}: {difference}'
+    return None
+
+
+def differences(op, make, folder, compare_config):
+    """Runs compare_config(config, ncnn's answers) on CONFIGS random nets that ncnn takes; the differences' texts."""
     rng = np.random.default_rng(zlib.crc32(op.encode()))
     compared, tried, wrong = 0, 0, []
     while compared < CONFIGS and tried < 4 * CONFIGS:
         tried += 1
         config = make(rng)
-        (tmp_path / 'm.param').write_text(param_text(op, config))
-        (tmp_path / 'm.bin').write_bytes(weight_bytes(config))
-        theirs = run_ncnn(tmp_path, config)
-        if theirs is None:
-            continue
-        compared += 1
-        what = f'{op} {config.params} on {[x.shape for x in config.inputs]}'
-        try:
-            difference = compare(run_quoll(tmp_path, config), theirs)
-            if difference and op == 'ROIPooling':
-                difference = compare_bins(run_quoll(tmp_path, config)[0], theirs[0], config)
-        except AssertionError as error:
-            difference = str(error).splitlines()[0]
+        difference, taken = compare_config(config)
+        compared += taken
         if difference:
-            wrong.append(f'{what}: {difference}')
+            wrong.append(f'{op} {config.params} on {[x.shape for x in config.inputs]}: {difference}')
     assert not wrong, f'{len(wrong)} of {compared} differ from ncnn:\n' + '\n'.join(wrong[:10])
     assert compared >= 30, f'only {compared} of {tried} configurations were accepted by ncnn'
+
+
+def against_ncnn(folder, op, config, compare_answers):
+    """(difference or None, whether ncnn takes the net)"""
+    (folder / 'm.param').write_text(param_text(op, config))
+    (folder / 'm.bin').write_bytes(weight_bytes(config))
+    theirs = run_ncnn(folder, config)
+    if theirs is None:
+        return None, False
+    try:
+        return compare_answers(theirs), True
+    except AssertionError as error:
+        return str(error).splitlines()[0], True
+
+
+@pytest.mark.parametrize('threads', ['1', '2'])
+@pytest.mark.parametrize('op, make', GENERATORS)
+def test_operator_agrees_with_ncnn(op, make, threads, tmp_path):
+    differences(op, make, tmp_path, lambda config: against_ncnn(
+        tmp_path, op, config, lambda theirs: compare_outputs(
+            op, config, run_quoll(tmp_path, config, '--threads', threads), theirs)))
+
+
+@pytest.mark.parametrize('op, make', [g for g in GENERATORS if g.values[0] != 'MemoryData'])
+def test_batch_agrees_with_ncnn(op, make, tmp_path):
+    differences(op, make, tmp_path, lambda config: against_ncnn(
+        tmp_path, op, config, lambda theirs: compare_batch(op, tmp_path, config, theirs)))
+
+
+# Largest rounding error of the storage, in parts of the largest output.
+@pytest.mark.parametrize('kind, rounding', [('fp16', 2.0**-11), ('bf16', 2.0**-8)])
+@pytest.mark.parametrize('op, make', GENERATORS)
+def test_storage_agrees_with_ncnn(op, make, kind, rounding, tmp_path):
+    largest = 65504 if kind == 'fp16' else 3.3895e38  # what is larger becomes infinite: the maximum of no values is
+
+    def compare_answers(config, theirs):
+        theirs = [np.where(np.abs(x) > largest, np.nan, x) if x.dtype == np.float32 else x for x in theirs]
+        if op in TIES and compare(run_quoll(tmp_path, config), theirs):
+            return None
+        return compare_outputs(op, config, run_quoll(tmp_path, config, '--precision', kind), theirs, TOLERANCE + rounding)
+
+    def compare_config(config):
+        config = with_storage(config, kind)
+        return against_ncnn(tmp_path, op, config, lambda theirs: compare_answers(config, theirs))
+    differences(op, make, tmp_path, compare_config)

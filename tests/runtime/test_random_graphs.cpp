@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,11 @@ Mat disturbed(const Mat& x, float by) {
     return y;
 }
 
+struct Weights : RandomWeights {
+    // For blobs that were fused away.
+    DataReader* reopen() const override { return new (std::nothrow) RandomWeights; }
+};
+
 struct Runner {
     Runner(const RandomGraph& graph, const std::vector<std::string>& wanted)
         : text(graph.param()), outputs(wanted) {}
@@ -51,7 +57,7 @@ struct Runner {
         Net net;
         net.opt = opt;
         net.opt.num_threads = threads;
-        if (net.load_param_mem(text.c_str()) != 0 || net.load_model(RandomWeights()) != 0)
+        if (net.load_param_mem(text.c_str()) != 0 || net.load_model(Weights()) != 0)
             return {};
         Mats all;
         for (const Mat& in : inputs) all = outputs_of(net, in);
@@ -107,8 +113,9 @@ Option reference_options() {
 
 class RandomGraphs : public testing::TestWithParam<unsigned> {
 protected:
-    RandomGraphs()
-        : graph_(GetParam(), 3 + (int)(GetParam() % 10)), run_(graph_, graph_.outputs()) {}
+    RandomGraphs() : RandomGraphs(&RandomGraph::outputs) {}
+    explicit RandomGraphs(std::vector<std::string> (RandomGraph::*wanted)() const)
+        : graph_(GetParam(), 3 + (int)(GetParam() % 10)), run_(graph_, (graph_.*wanted)()) {}
 
     // How much a relative error of `epsilon` in the inputs changes each output: what rounding
     // within may do too.
@@ -281,6 +288,33 @@ TEST_P(RandomGraphs, ABatchIsItsItems) {
     expect_same("second item", items[1], second);
 }
 
+class EveryBlobOfRandomGraphs : public RandomGraphs {
+protected:
+    EveryBlobOfRandomGraphs() : RandomGraphs(&RandomGraph::blobs) {}
+};
+
+// Each blob in a run of its own, also those that fusion does without; and in a net that keeps it.
+TEST_P(EveryBlobOfRandomGraphs, CanBeRead) {
+    const Mat x = input_of(graph_.input(), GetParam() + 1);
+    const Mats expected = run_(reference_options(), {x});
+    ASSERT_EQ(expected.size(), run_.outputs.size()) << run_.text;
+    const std::vector<float> single = sensitivity(x, expected, kSingle);
+    largest_ = largest_blob(x);
+    if (largest_ > kLarge) return;
+    expect_near("fused away", run_(Option(), {x}), expected, single, kSingle);
+    Mats kept(expected.size());
+    for (size_t i = 0; i < kept.size(); i++) {
+        Net net;
+        ASSERT_EQ(net.load_param_mem(run_.text.c_str()), 0);
+        ASSERT_EQ(net.keep_blob(run_.outputs[i].c_str()), 0);
+        ASSERT_EQ(net.load_model(RandomWeights()), 0);
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(ex.input("x0", x), 0);
+        ASSERT_EQ(ex.extract(run_.outputs[i].c_str(), kept[i]), 0) << run_.text;
+    }
+    expect_near("kept", kept, expected, single, kSingle);
+}
+
 std::vector<unsigned> seeds() {
     unsigned first = 0, count = 150;
     if (const char* s = getenv("QUOLL_GRAPHS")) sscanf(s, "%u:%u", &first, &count);
@@ -289,6 +323,8 @@ std::vector<unsigned> seeds() {
     return all;
 }
 
+INSTANTIATE_TEST_SUITE_P(Seed, EveryBlobOfRandomGraphs, testing::ValuesIn(seeds()),
+                         testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Seed, RandomGraphs, testing::ValuesIn(seeds()),
                          testing::PrintToStringParamName());
 
