@@ -44,6 +44,7 @@ Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n,
 struct GemmSection {
     const GemmBlock* blocks;
     size_t num_blocks, block_k;
+    ptrdiff_t block_step;  // as of GemmTile
 };
 
 // `rows` rows of C (at most max_rows): row m reads A at a + m * a_row through the sections of
@@ -52,7 +53,10 @@ struct GemmRows {
     ptrdiff_t a, c;  // floats from GemmProblem::a and ::c
     ptrdiff_t a_row, c_row;
     int rows, table;
+    int alike;  // so many from here on, this one included, differ in equal steps of a and c alone
 };
+// Sets `alike`.
+void gemm_find_alike(GemmRows* rows, size_t count);
 
 // Column n of C lies at c + n / c_pack * c_block + n % c_pack: a row-major C has c_pack = n, a
 // channel-blocked one the elempack and the step from block to block.
