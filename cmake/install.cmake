@@ -6,6 +6,10 @@ install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${QUOLL_GENERATED_DIR}/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+if(TARGET quoll_glsl)
+    set(QUOLL_GLSL ON)
+    install(TARGETS quoll_glsl EXPORT quoll-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(TARGET quoll_ncnn)
     install(TARGETS quoll_ncnn EXPORT quoll-targets)
     if(TARGET ncnn_simpleocv)

@@ -4,7 +4,7 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
-    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools)
+    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools glslang-dev spirv-tools)
 case "${1:-}" in
     '') ;;
     --tests) packages+=(abigail-tools g++-aarch64-linux-gnu qemu-user pkgconf python3-venv python3-dev ca-certificates libonnx-testdata

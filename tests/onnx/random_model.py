@@ -137,7 +137,7 @@ class RandomModel:
         graph = helper.make_graph([node], 'g', [value_info(i, x) for i, x in feed.items()],
                                   [helper.make_empty_tensor_value_info(n) for n in names], weights)
         results = run_ort(self.model_of(graph), feed)
-        if results is None or any(not isinstance(r, np.ndarray) or r.dtype.kind not in 'fiub' or r.size > 20000 or r.ndim > 6
+        if results is None or any(not isinstance(r, np.ndarray) or r.dtype.kind not in 'fiub' or not 0 < r.size <= 20000 or r.ndim > 6
                                   for r in results):
             return False
         if any(r.dtype.kind == 'f' and (not np.isfinite(r).all() or np.abs(r).max(initial=0) > 1e4) for r in results):

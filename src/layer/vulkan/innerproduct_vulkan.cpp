@@ -35,11 +35,21 @@ public:
             product.record(r);
             return kOk;
         }
-        r.dispatch(Shader::innerproduct, {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0},
+        const bool wide = layer_.num_input() % 8 == 0 && in[0].first % 8 == 0;
+        r.dispatch(Shader::innerproduct,
+                   {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0, wide},
                    {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0])},
                    {layer_.num_input(), layer_.num_output, in[0].first, out[0].first, f_.a, f_.b},
                    ((uint32_t)layer_.num_output + 3) / 4, rows);
         return kOk;
+    }
+
+    bool dense(Dense* dense) const override {
+        dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
+        dense->inputs = (uint32_t)layer_.num_input(), dense->outputs = (uint32_t)layer_.num_output;
+        dense->output_step = round4(dense->inputs), dense->input_step = 1;
+        dense->f = f_;
+        return true;
     }
 
 private:

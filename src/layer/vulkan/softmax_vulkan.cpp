@@ -50,8 +50,9 @@ public:
         if (serial)
             r.dispatch_linear(Shader::softmax, {serial, log_, kThreads}, bindings, push, lines);
         else
-            r.dispatch(Shader::softmax, {serial, log_, length < kLongLine ? kThreads : kManyThreads},
-                       bindings, push, lines);
+            r.dispatch(Shader::softmax,
+                       {serial, log_, length < kLongLine ? kThreads : kManyThreads}, bindings, push,
+                       lines);
         return kOk;
     }
 

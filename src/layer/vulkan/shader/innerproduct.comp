@@ -10,6 +10,7 @@
 layout(constant_id = 0) const int kActivation = 0;
 layout(constant_id = 1) const bool kBias = false;
 layout(constant_id = 2) const bool kWhole = false;  // rows of x are whole vec4s
+layout(constant_id = 3) const bool kWide = false;   // f16: and whole groups of 8
 layout(local_size_x = 64) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
@@ -22,6 +23,36 @@ layout(push_constant) uniform Push {
 };
 shared vec4 parts[64];
 
+#ifdef STORAGE_F16
+// The same, 16 bytes at a time.
+layout(set = 0, binding = 0) readonly buffer Input8 { uvec4 x8[]; };
+layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
+
+float dot2(uint a, uint b) { return dot(unpackHalf2x16(a), unpackHalf2x16(b)); }
+float dot8(uvec4 a, uvec4 b) {
+    return (dot2(a.x, b.x) + dot2(a.y, b.y)) + (dot2(a.z, b.z) + dot2(a.w, b.w));
+}
+
+vec4 wide_sums(int thread, int row, ivec4 outputs4) {
+    const int groups = inputs / 8, from = x_first / 8 + row * groups;
+    const ivec4 rows = outputs4 * groups;
+    vec4 sums = vec4(0.0);
+    int k = thread;
+    // Four at a time, so that many loads are under way at once.
+    for (; k + 192 < groups; k += 256) {
+        uvec4 v[4], w[16];
+        [[unroll]] for (int i = 0; i < 16; i++) w[i] = weight8[rows[i & 3] + k + 64 * (i >> 2)];
+        [[unroll]] for (int i = 0; i < 4; i++) v[i] = x8[from + k + 64 * i];
+        [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot8(v[i >> 2], w[i]);
+    }
+    for (; k < groups; k += 64) {
+        const uvec4 v = x8[from + k];
+        [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot8(v, weight8[rows[o] + k]);
+    }
+    return sums;
+}
+#endif
+
 // Four inputs; what follows the last one is anything.
 vec4 input_at(int row, int k) {
     if (kWhole) return vec4(x4[x_first / 4 + row * (inputs / 4) + k]);
@@ -31,12 +62,9 @@ vec4 input_at(int row, int k) {
     return v;
 }
 
-void main() {
-    const int thread = int(gl_LocalInvocationID.x);
-    const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
+vec4 vector_sums(int thread, int row, ivec4 outputs4) {
     const int vectors = (inputs + 3) / 4;
-    // Outputs behind the last one repeat it.
-    const ivec4 rows = min(ivec4(first) + ivec4(0, 1, 2, 3), ivec4(outputs - 1)) * vectors;
+    const ivec4 rows = outputs4 * vectors;
     vec4 sums = vec4(0.0);
     int k = thread;
     // Four at a time, so that many loads are under way at once.
@@ -50,7 +78,20 @@ void main() {
         const vec4 v = input_at(row, k);
         [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot(v, vec4(weight[rows[o] + k]));
     }
-    parts[thread] = sums;
+    return sums;
+}
+
+void main() {
+    const int thread = int(gl_LocalInvocationID.x);
+    const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
+    // Outputs behind the last one repeat it.
+    const ivec4 outputs4 = min(ivec4(first) + ivec4(0, 1, 2, 3), ivec4(outputs - 1));
+#ifdef STORAGE_F16
+    parts[thread] =
+        kWide ? wide_sums(thread, row, outputs4) : vector_sums(thread, row, outputs4);
+#else
+    parts[thread] = vector_sums(thread, row, outputs4);
+#endif
     barrier();
     for (int half_count = 32; half_count > 0; half_count /= 2) {
         if (thread < half_count) parts[thread] += parts[thread + half_count];
