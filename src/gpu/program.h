@@ -29,7 +29,9 @@ struct Dispatch {
     std::vector<Binding> bindings;
     std::vector<uint32_t> push;
     uint32_t groups[3];
-    int step;                     // that it is part of, for profiles
+    int step;                 // that it is part of, for profiles
+    // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
+    int narrowed = -1;
     // Set by Program::finish(). Dispatches of one level do not depend on each other.
     int level = 0;
     bool barrier_before = false;
@@ -50,7 +52,8 @@ public:
     // before and after each run.
     size_t add_faults(int step, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
-    // Orders the dispatches by level, places the blocks, finds the barriers and makes the pipelines.
+    // Orders the dispatches by level, places the blocks, finds the barriers and makes the
+    // pipelines.
     int finish(const GpuDevice& device, int threads);
 
     // After finish(): into submissions of at most `most` seconds, given those of each dispatch, one

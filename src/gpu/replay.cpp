@@ -26,7 +26,7 @@ std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& p
     if (!replay->allocate(program, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
-    if (result == VK_SUCCESS) result = replay->record(program);
+    if (result == VK_SUCCESS) result = replay->record(program, staging != MemoryUse::kDevice);
     if (result == VK_SUCCESS) return replay;
     device.error("recording", result);
     return nullptr;
@@ -111,7 +111,7 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     device_.vk().UpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
 }
 
-VkResult Replay::record(const Program& program) {
+VkResult Replay::record(const Program& program, bool narrowed) {
     std::vector<size_t> cuts = program.submissions;
     cuts.insert(cuts.begin(), 0);
     cuts.push_back(program.dispatches.size());
@@ -121,12 +121,12 @@ VkResult Replay::record(const Program& program) {
     VkResult result =
         device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands_.data());
     for (size_t i = 0; i < commands_.size() && result == VK_SUCCESS; i++)
-        result = record_part(program, commands_[i], cuts[i], cuts[i + 1]);
+        result = record_part(program, commands_[i], cuts[i], cuts[i + 1], narrowed);
     return result;
 }
 
 VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, size_t first,
-                             size_t end) {
+                             size_t end, bool narrowed) {
     const DeviceFunctions& vk = device_.vk();
     const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     const VkResult result = vk.BeginCommandBuffer(commands, &begin);
@@ -138,7 +138,7 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
     }
     // The last run may have been on another queue; its fence was waited for.
     for (size_t i = first; i < end; i++) {
-        record_dispatch(commands, program.dispatches[i], sets_[i]);
+        record_dispatch(commands, program.dispatches[i], sets_[i], narrowed);
         if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, (uint32_t)i + 1);
     }
     memory_barrier(vk, commands,
@@ -147,8 +147,8 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
     return vk.EndCommandBuffer(commands);
 }
 
-void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d,
-                             VkDescriptorSet set) const {
+void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDescriptorSet set,
+                             bool narrowed) const {
     const DeviceFunctions& vk = device_.vk();
     if (d.barrier_before)
         memory_barrier(vk, commands, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
@@ -157,9 +157,11 @@ void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d,
     vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
     vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
                              nullptr);
-    if (!d.push.empty())
+    std::vector<uint32_t> push = d.push;
+    if (d.narrowed >= 0) push[d.narrowed] = narrowed;
+    if (!push.empty())
         vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            (uint32_t)d.push.size() * 4, d.push.data());
+                            (uint32_t)push.size() * 4, push.data());
     vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
 }
 

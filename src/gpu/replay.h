@@ -15,7 +15,8 @@ namespace quoll {
 class Replay {
 public:
     // Null after a message. timed: with a timestamp behind each dispatch. staging: kDevice for
-    // buffers that others copy to and from, with barriers of their own.
+    // buffers that others copy to and from, with barriers of their own, as blobs of their own
+    // types.
     static std::unique_ptr<Replay> create(const GpuDevice& device, const Program& program,
                                           bool timed, MemoryUse staging = MemoryUse::kUpload);
     ~Replay();
@@ -43,11 +44,11 @@ private:
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
-    VkResult record(const Program& program);
-    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first,
-                         size_t end);
-    void record_dispatch(VkCommandBuffer commands, const Dispatch& dispatch,
-                         VkDescriptorSet set) const;
+    VkResult record(const Program& program, bool narrowed);
+    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first, size_t end,
+                         bool narrowed);
+    void record_dispatch(VkCommandBuffer commands, const Dispatch& dispatch, VkDescriptorSet set,
+                         bool narrowed) const;
 
     const GpuDevice& device_;
     std::unique_ptr<GpuBuffer> arena_, upload_, download_, faults_;

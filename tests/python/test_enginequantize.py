@@ -670,6 +670,47 @@ def test_constant_activations(tmp_path):
         np.testing.assert_allclose(got, 1.5, rtol=0.02)
 
 
+def test_layers_that_no_numbers_reach(tmp_path):
+    """Logarithms of negative numbers inside the net."""
+    weight = np.ones((3, 6), np.float32)
+    (tmp_path / 'm.param').write_text('7767517\n4 4\nInput in 0 1 data 0=6\nInnerProduct first 1 1 data a 0=3 2=18\n'
+                                      'UnaryOp log 1 1 a b 0=8\nInnerProduct second 1 1 b out 0=3 2=9\n')
+    tag = np.zeros(1, np.float32)
+    np.concatenate([tag, -weight.ravel(), tag, np.ones(9, np.float32)]).tofile(tmp_path / 'm.bin')
+    np.save(tmp_path / 'x.npy', np.random.default_rng(1).uniform(1, 2, (30, 6)).astype(np.float32))
+    done = quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    assert "[InnerProduct second] stays in float: all values of its input 'b' were NaN or infinite" in done.stderr
+    kinds = {line.split()[1]: ' 8=' in line for line in (tmp_path / 'q.param').read_text().splitlines()[2:]}
+    assert kinds['first'] and not kinds['second']
+
+
+def test_ranges_of_a_layer_that_no_data_reach(digits, tmp_path):
+    """A file of ranges that leaves one out, without data: that layer alone stays in float."""
+    names = ['data', 'stem', 'dw1', 'pool1', 'dw2', 'pool2']
+    (tmp_path / 'log').write_text('\n'.join(f'{name}@@0,3' for name in names))
+    ranges = {'quantizer_targets': {'activations': [{'target_name': 'data', 'bitwidth': 8, 'quantizer': {
+        'type': 'ConstantQuantizer', 'settings': {'min_vals': 0, 'max_vals': 1}}}]}}
+    (tmp_path / 'o.json').write_text(json.dumps(ranges))
+    done = quantize(digits_model(), tmp_path / 'q', '--override', tmp_path / 'o.json', '--range-log', tmp_path / 'log', '--no-fusion')
+    assert "no data reached its input 'add'" in done.stderr and done.stderr.count('stays in float') >= 1
+
+
+def test_too_few_samples_to_hold_out(digits, tmp_path):
+    folder, images, _ = digits
+    np.save(tmp_path / 'one.npy', images[0])
+    done = quantize(digits_model(), tmp_path / 'q', '--data', tmp_path / 'one.npy')
+    assert '1 sample to calibrate with; ranges want a hundred or more' in done.stderr
+    assert 'which were calibrated with too' in done.stdout
+
+
+def test_outputs_that_cannot_be_written(digits, tmp_path):
+    """The second file's place is a folder: the first is not left behind."""
+    folder, _, _ = digits
+    (tmp_path / 'q.bin').mkdir()
+    done = quantize(digits_model(), tmp_path / 'q', '--data', folder / 'x.npy', '--limit', 30, code=1)
+    assert 'q.bin' in last_line(done.stderr) and not (tmp_path / 'q.param').exists()
+
+
 @pytest.mark.parametrize('args, word', [
     (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
     (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),

@@ -200,7 +200,11 @@ private:
         if (choice->kind == "affine" && choice->range.seen())
             choice->range.low = std::min(choice->range.low, 0.f),
             choice->range.high = std::max(choice->range.high, 0.f);
-        if (!choice->range.seen())
+        const auto seen = calibration_.blobs.find(choice->source);
+        const bool reached = seen != calibration_.blobs.end() && seen->second.not_finite > 0;
+        if (!choice->range.seen() && reached)
+            choice->why = "all values of its input '" + choice->blob + "' were NaN or infinite";
+        else if (!choice->range.seen())
             choice->why = "no data reached its input '" + choice->blob + "'";
         else if (!(most > 0.f))
             choice->why = "its input '" + choice->blob + "' was always 0";

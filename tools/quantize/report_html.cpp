@@ -65,8 +65,8 @@ function histogram(l,tr,span){if(tr.nextSibling&&tr.nextSibling.dataset.of){tr.n
  for(let d=0;d<=top;d+=20)s.append(sv("line",{x1:40,x2:W,y1:y(d),y2:y(d),stroke:"var(--line)"}),sv("text",{x:34,y:y(d)+4,"text-anchor":"end"},d));
  [["weights","#8a93a3"],["cumulative","var(--b)"],["own","var(--a)"]].forEach(([k,c])=>{let p="";for(let i=from;i<to;i++)p+=(i>from?"L":"M")+x(i)+" "+y(L[i][k].sqnr_db);
  s.append(sv("path",{d:p,fill:"none",stroke:c,"stroke-width":1.5}));for(let i=from;i<to;i++){const o=sv("circle",{cx:x(i),cy:y(L[i][k].sqnr_db),r:3,fill:c});o.append(sv("title",{},L[i].name+" "+k+" "+fmt(L[i][k].sqnr_db,1)+" dB"));s.append(o)}});
- s.onwheel=e=>{e.preventDefault();const r=s.getBoundingClientRect(),at=from+(e.clientX-r.left)/r.width*(to-from),f=e.deltaY<0?.8:1.25;
- from=Math.max(0,Math.floor(at-(at-from)*f));to=Math.min(L.length,Math.ceil(at+(to-at)*f));if(to-from<3)to=Math.min(L.length,from+3);draw()};
+ s.onwheel=e=>{e.preventDefault();const r=s.getBoundingClientRect(),at=from+(e.clientX-r.left)/r.width*(to-from),near=e.deltaY<0,f=near?.8:1.25;
+ from=Math.max(0,Math[near?"ceil":"floor"](at-(at-from)*f));to=Math.min(L.length,Math[near?"floor":"ceil"](at+(to-at)*f));if(to-from<3)to=Math.min(L.length,from+3);draw()};
  s.ondblclick=()=>{from=0;to=L.length;draw()};$("series").replaceChildren(s)};draw()})();
 if(R.frontier){const F=R.frontier,d=$("frontier");d.append(el("h2","Mixed precision"),el("p","Drop ("+R.metric+") against bytes of weights; the number is that of layers in float, the chosen point is orange.","dim"));
  const W=1000,H=240,lo=Math.min(...F.map(p=>p.bytes)),hi=Math.max(...F.map(p=>p.bytes)),top=Math.max(1e-12,...F.map(p=>p.drop)),x=p=>50+(p.bytes-lo)/Math.max(1,hi-lo)*(W-100),y=p=>H-Math.max(0,p.drop)/top*(H-20),s=sv("svg",{viewBox:`0 0 ${W} ${H+20}`});

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "gpu/command_list.h"
+#include "layer/cpu/cast/storage.h"
+#include "layer/vulkan/recorder.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -26,7 +28,9 @@ VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<We
 VulkanRegion::~VulkanRegion() {}
 
 int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload_offsets,
-                         const std::vector<size_t>& download_offsets, const Option& opt) {
+                         const std::vector<size_t>& download_offsets, Storage storage,
+                         const Option& opt) {
+    storage_ = storage;
     for (const RegionValue& value : region.values) {
         if (value.is_uploaded()) uploads_.push_back({value.shape, upload_offsets[uploads_.size()]});
         if (value.is_downloaded)
@@ -96,9 +100,16 @@ int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* 
             QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", i);
             return kError;
         }
-        for_each_run(m, staged.shape, to + staged.offset,
-                     [](const unsigned char* blob, unsigned char* copy, size_t bytes) {
-                         memcpy(copy, blob, bytes);
+        const bool narrowed = is_narrowed(staged.shape.dtype, storage_);
+        const StorageKernels& f16 = host_kernel_set().cast->f16;
+        unsigned char* const begin = to + staged.offset;
+        for_each_run(m, staged.shape, begin,
+                     [&](const unsigned char* blob, unsigned char* copy, size_t bytes) {
+                         if (narrowed)
+                             f16.narrow((const float*)blob, (uint16_t*)(begin + (copy - begin) / 2),
+                                        bytes / sizeof(float));
+                         else
+                             memcpy(copy, blob, bytes);
                      });
     }
     return kOk;

@@ -30,7 +30,7 @@ public:
     WeightStore& constants() { return *constants_; }
     // The places of the uploads and downloads in their buffers, in the order of Region::values.
     int finish(const Region& region, const std::vector<size_t>& upload_offsets,
-               const std::vector<size_t>& download_offsets, const Option& opt);
+               const std::vector<size_t>& download_offsets, Storage storage, const Option& opt);
     // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
     int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
     const Program& program() const { return program_; }
@@ -58,6 +58,7 @@ private:
     };
     std::vector<Staged> uploads_, downloads_;
     std::vector<const Layer*> layers_;  // of the steps
+    Storage storage_ = Storage::f32;
     Program program_;
     // Arenas with their recordings: one for each run at a time, kMostReplays at most.
     mutable std::mutex mutex_;

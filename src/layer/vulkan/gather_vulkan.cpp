@@ -48,7 +48,7 @@ public:
         for (const uint32_t* four : {route.sizes, route.steps})
             push.insert(push.end(), four, four + 4);
         const bool integers = is_integer(out[0].shape.dtype);
-        r.dispatch_linear(integers ? Shader::gather_int : Shader::gather, {},
+        r.dispatch_linear(integers ? Shader::take_int : Shader::take, {},
                           {r.read(in[0]), r.read(in[1]), r.write(out[0]), r.faults()}, push, total);
         return kOk;
     }

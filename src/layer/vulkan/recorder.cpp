@@ -134,7 +134,9 @@ size_t Recorder::upload(const Value& to, DType host) {
     const uint32_t count = rows.count * rows.vectors();
     dispatch_linear(
         Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
-        {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4}, count);
+        {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4, 0},
+        count);
+    if (is_narrowed(host, storage_)) program_.dispatches.back().narrowed = 6;
     return from.offset;
 }
 

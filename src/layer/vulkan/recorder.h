@@ -26,6 +26,11 @@ inline bool can_use_matrices(const GpuDevice& device, Storage storage, bool use)
     return use && storage == Storage::f16 && device.features().matrix.m;
 }
 
+// Whether the host makes f16 of what it uploads: half the bytes to copy, and rounded alike.
+inline bool is_narrowed(DType host, Storage storage) {
+    return host == DType::f32 && storage == Storage::f16;
+}
+
 class Recorder {
 public:
     Recorder(const GpuDevice& device, Storage storage, bool use_cooperative_matrix,
@@ -56,7 +61,7 @@ public:
     Binding write_block(int block) const { return bind_block(block, true); }
     // `count` numbers that are 0 before and after each dispatch that uses them.
     Binding counters(uint32_t count);
-    // Words that a shader sets where an index is wrong (gather.comp): the run then fails.
+    // Words that a shader sets where an index is wrong (take.comp): the run then fails.
     Binding faults();
     // Tables that follow from sizes, too long for push constants. Kept as long as the program.
     int constants(const std::vector<uint32_t>& words, Binding* binding) {

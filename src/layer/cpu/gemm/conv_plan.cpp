@@ -188,9 +188,17 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
     return (int)tables_.size() - 1;
 }
 
+// Of tiles. Planar outputs are transposed as they are stored, so many rows at once as a register has
+// lanes: tiles by hand, which have few rows, are of those alone.
+int ConvPlan::tile_rows() const {
+    const GemmKernels& gemm = *kernels_.gemm;
+    const bool whole = gemm.blocks && shape_.out_pack == 1 && gemm.max_rows >= gemm.lanes;
+    return whole ? gemm.max_rows / gemm.lanes * gemm.lanes : gemm.max_rows;
+}
+
 void ConvPlan::add_line(int x, int y, int z, int length, bool along_x, int table) {
     const ConvShape& s = shape_;
-    const int max_rows = kernels_.gemm->max_rows;
+    const int max_rows = tile_rows();
     const int partitions = (length + max_rows - 1) / max_rows;
     const ptrdiff_t in_row = (ptrdiff_t)s.x.in * s.in_pack;
     const ptrdiff_t out_row = (ptrdiff_t)s.x.out * s.out_pack;

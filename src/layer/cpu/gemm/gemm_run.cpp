@@ -154,7 +154,7 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.n0 = p * panel_columns(kernels);
     panel.b = g.b + gemm_b_size(kernels, panel.n0 * g.k);
     panel.width = panel_width(kernels, g.n, p);
-    panel.used = std::min(panel.width, g.n - panel.n0);
+    panel.used = g.whole_panels ? panel.width : std::min(panel.width, g.n - panel.n0);
     panel.tiles = kernels.tile[panel.width / kernels.step - 1];
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
@@ -523,6 +523,7 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
     problem.c_block = g.c_block;
     problem.activation = g.activation;
     problem.next_b = g.next_b;
+    problem.whole_panels = g.whole_panels;
     return problem;
 }
 

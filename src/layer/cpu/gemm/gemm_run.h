@@ -80,7 +80,8 @@ struct GemmProblem {
     FusedActivation activation;
     // What is multiplied after B, of its size and not in the cache; or null.
     const float* next_b;
-    size_t chunk;  // entries of `rows` whose A and C together should stay in cache; 0: all
+    bool whole_panels;  // C's rows have room behind column n for what panels have there: anything
+    size_t chunk;       // entries of `rows` whose A and C together should stay in cache; 0: all
 };
 void gemm_run(const GemmProblem& problem, int threads);
 
@@ -116,6 +117,7 @@ struct GemmMatrix {
     ptrdiff_t c_block;
     FusedActivation activation;
     const float* next_b;  // as of GemmProblem
+    bool whole_panels;    // as of GemmProblem
     // Not 0: A lies in blocks of `lanes` values of k, so far apart; k is a multiple of lanes, at
     // most kGemmMaxBlocks times.
     ptrdiff_t a_block;

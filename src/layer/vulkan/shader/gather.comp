@@ -1,45 +1,29 @@
-// Values by indexes: of one axis (Gather, GatherElements), or of several at once (GatherND). A wrong
-// one is noted in `faults`, and counts as 0.
+// Channels of one or two blobs, each wherever a table says, into the channels of another one: an
+// invocation makes four of a pixel.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
 #include "index.glsl"
 
-#ifdef INTS
-#define VALUE int
-#else
-#define VALUE STORED
-#endif
-layout(set = 0, binding = 0) readonly buffer Input { VALUE x[]; };
-layout(set = 0, binding = 1) readonly buffer Indexes { int indexes[]; };
-layout(set = 0, binding = 2) writeonly buffer Output { VALUE y[]; };
-layout(set = 0, binding = 3) buffer Faults { int faults[]; };
-// Axes of the output; then those of the input that `depth` neighbouring indexes choose.
+READS(0, First, first);
+READS(1, Second, second);
+WRITES4(2, Output, y);
+// For each channel 2 * (its scalar in the first pixel) + (1: of the second blob).
+layout(set = 0, binding = 3) readonly buffer Table { uint from[]; };
 layout(push_constant) uniform Push {
-    uint count, x_first, index_first, y_first, depth;
-    uint sizes[5], x_steps[5], index_steps[5];
-    uint chosen_sizes[4], chosen_steps[4];
+    uint count, vectors, channels, first_pitch, second_pitch, y_pitch, y_first;
 };
 
 void main() {
-    const uint number = linear_index();
-    if (number >= count) return;
-    uint i = number, from = x_first, at_index = index_first;
-    for (int axis = 0; axis < 5; axis++) {
-        const uint rest = i / sizes[axis], at = i - rest * sizes[axis];
-        from += at * x_steps[axis];
-        at_index += at * index_steps[axis];
-        i = rest;
+    const uint i = linear_index();
+    if (i >= count) return;
+    const uint pixel = i / vectors, c = i - pixel * vectors;
+    vec4 v = vec4(0.0);
+    for (uint lane = 0; lane < 4; lane++) {
+        if (4 * c + lane >= channels) break;
+        const uint at = from[4 * c + lane];
+        v[lane] = (at & 1u) == 0 ? float(first[at / 2 + pixel * first_pitch])
+                                 : float(second[at / 2 + pixel * second_pitch]);
     }
-    for (uint k = 0u; k < depth; k++) {
-        const int index = indexes[at_index + k], size = int(chosen_sizes[k]);
-        const int there = index < 0 ? index + size : index;
-        const bool wrong = there < 0 || there >= size;
-        if (wrong && atomicCompSwap(faults[0], 0, 1) == 0) {
-            faults[1] = index;
-            faults[2] = size;
-        }
-        if (!wrong) from += uint(there) * chosen_steps[k];
-    }
-    y[y_first + number] = x[from];
+    y[y_first + pixel * y_pitch + c] = STORED4(v);
 }
