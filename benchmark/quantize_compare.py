@@ -145,6 +145,11 @@ def run_ours(bin_folder, model, samples, folder):
     name = [line.split()[1] for line in listed.splitlines() if line.startswith('input')][0]
     outputs = [line.split()[1] for line in listed.splitlines() if line.startswith('output')]
     answers = []
+    if len(samples) > 500:  # nets of an open batch: all at once
+        np.save(folder / 'x.npy', samples)
+        words = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]
+        subprocess.run([bin_folder / 'enginerun', *model, '--input', f'{name}={folder}/x.npy', *words], capture_output=True, check=True)
+        return [list(one) for one in zip(*[np.load(folder / f'{i}.npy')[:, None] for i in range(len(outputs))])]
     for x in samples:
         np.save(folder / 'x.npy', x[None])
         words = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]

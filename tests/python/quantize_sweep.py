@@ -95,6 +95,7 @@ def try_model(param, binary, count, folder):
     exact = run_engine(param, binary, samples[0], outputs)
     row['sqnr_db'] = min(sqnr(got[name], exact[name]) for name in outputs)
     theirs = in_ncnn(*out, samples[0], outputs)
+    row['error'] = max(difference(got[n], exact[n]) for n in outputs)
     row['ncnn'] = theirs if isinstance(theirs, str) else max(difference(got[n], theirs[n].reshape(got[n].shape)) for n in outputs)
     return row
 
@@ -143,7 +144,9 @@ def main():
             except Exception as error:  # the others go on
                 rows[name] = {'failed': f'{type(error).__name__}: {error}'}
         ncnn = rows[name].get('ncnn', 0)
-        bad = 'failed' in rows[name] or (isinstance(ncnn, float) and ncnn > 0.05) or ncnn in ('ncnn does not load it',)
+        # Single values that ncnn rounds the other way make as much noise as rounding itself in nets that hardly bear it.
+        far = isinstance(ncnn, float) and ncnn > max(0.05, rows[name]['error'])
+        bad = 'failed' in rows[name] or far or ncnn == 'ncnn does not load it'
         failed += bad
         print('FAIL' if bad else 'ok  ', name, rows[name], flush=True)
     print(f'{len(rows) - failed} passed, {failed} failed')
