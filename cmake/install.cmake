@@ -32,6 +32,10 @@ install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
 
 # Relative, so that the tree may be installed anywhere and moved.
 file(RELATIVE_PATH quoll_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(quoll_pc_atomic "")
+if(NOT QUOLL_ATOMICS_ARE_INSTRUCTIONS)
+    set(quoll_pc_atomic " -latomic")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/quoll.pc.in ${PROJECT_BINARY_DIR}/quoll.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/quoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -217,7 +217,7 @@ endif()
 set_property(GLOBAL PROPERTY quoll_assembly_isas ${quoll_assembly_isas})
 
 # quoll_add_assembly(target files...): assembles those .S files whose names end in the name of an ISA that is built,
-# as gemm_f32_6x16_neon.S does, and adds them to the caller's quoll_isa_objects.
+# as gemm_f32_5x16_neon.S does, and adds them to the caller's quoll_isa_objects.
 function(quoll_add_assembly target)
     set(objects ${quoll_isa_objects})
     foreach(row IN LISTS quoll_assembly_isas)

@@ -39,6 +39,8 @@ function(quoll_read_layer_list list output families types)
     file(CONFIGURE OUTPUT ${output} CONTENT "${enabled}" @ONLY)
     file(CONFIGURE OUTPUT ${families} CONTENT "${family_lines}" @ONLY)
     file(CONFIGURE OUTPUT ${types} CONTENT "${type_lines}" @ONLY)
+    # The Executor runs these itself.
+    list(APPEND sources layer/control/loop.cpp layer/elementwise/select.cpp)
     list(REMOVE_DUPLICATES sources)
     set(quoll_layer_sources ${sources} PARENT_SCOPE)
 endfunction()

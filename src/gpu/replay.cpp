@@ -118,7 +118,7 @@ VkResult Replay::record(const Program& program, bool narrowed) {
 }
 
 VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, size_t first,
-                             size_t end) {
+                             size_t end, bool narrowed) {
     const DeviceFunctions& vk = device_.vk();
     const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     const VkResult result = vk.BeginCommandBuffer(commands, &begin);
@@ -142,8 +142,8 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
     return vk.EndCommandBuffer(commands);
 }
 
-void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d,
-                             VkDescriptorSet set) const {
+void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDescriptorSet set,
+                             bool narrowed) const {
     const DeviceFunctions& vk = device_.vk();
     if (d.barrier_before)
         memory_barrier(vk, commands, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,

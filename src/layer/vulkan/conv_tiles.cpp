@@ -69,8 +69,9 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
         // Half a group a processor or more, of twice the size, twice: fewer loads for a product.
         const bool larger = !fills && tiles(kLargest) * 2 >= processors && p.columns > 32;
         const ConvTile& tile = larger ? kLargest : kLarge;
-        const int wanted = larger ? 2 : 3;  // groups for a processor
-        const int splits = fills ? 1 : (wanted * processors + tiles(tile) / 2) / tiles(tile);
+        // One more group than run at a time would take as long as all of them.
+        const int resident = larger ? 2 : 3;
+        const int splits = fills ? 1 : resident * processors / tiles(tile);
         return {tile, std::max(1, std::min(splits, ceil_div(p.depth, 4 * tile.depth)))};
     }
     ConvTiling best = {kSmall[0].tile, 1};

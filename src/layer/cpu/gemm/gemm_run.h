@@ -135,7 +135,7 @@ inline size_t partition_begin(size_t length, size_t partitions, size_t i) {
 }
 
 // k that a section should have at most: as many panel rows as stay close to the core.
-enum { kGemmSectionK = 384 };
+enum { kGemmSectionK = 512 };
 
 }  // namespace quoll
 
