@@ -1,6 +1,6 @@
 // bench_gpu: a network on a Vulkan device, dispatch by dispatch.
 //
-//   bench_gpu [--fp16] [--no-matrices] [--sweep] [--runs N] [--list] [MODEL.param ...]
+//   bench_gpu [--fp16] [--no-matrices] [--batch N] [--sweep] [--runs N] [--list] [MODEL.param ...]
 //
 // For each model of random weights: milliseconds of whole runs on the device (upload and download
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
@@ -54,21 +54,23 @@ public:
 
 struct Arguments {
     bool fp16 = false, no_matrices = false, sweep = false;
-    int runs = 30;
+    int runs = 30, batch = 1;
     std::vector<std::string> models;
 };
 
 Mat filled_input(const Shape& shape) {
     Mat m(shape);
     if (shape.dtype != DType::f32) {
-        memset(m.data, 0x2c, m.cstep * m.c * m.elemsize);  // 0.067 as f16
+        memset(m.data, 0x2c,
+               (m.n > 1 ? m.nstep * m.n : m.cstep * m.c) * m.elemsize);  // 0.067 as f16
         return m;
     }
-    for (int q = 0; q < m.c; q++) {
-        float* p = (float*)m.data + q * m.cstep;
-        for (int i = 0; i < m.w * m.h * m.d; i++)
-            p[i] = (float)((i * 37 + q * 11) % 101 - 50) * 0.02f;
-    }
+    for (int b = 0; b < m.n; b++)
+        for (int q = 0; q < m.c; q++) {
+            float* p = (float*)m.data + b * m.nstep + q * m.cstep;
+            for (int i = 0; i < m.w * m.h * m.d; i++)
+                p[i] = (float)((i * 37 + q * 11 + b * 7) % 101 - 50) * 0.02f;
+        }
     return m;
 }
 
@@ -106,8 +108,10 @@ int run(const Net& net, const Mat& input, std::vector<Mat>* outs) {
 double difference(const std::vector<Mat>& got, const std::vector<Mat>& want) {
     double range = 0, most = 0;
     for (size_t k = 0; k < want.size(); k++)
-        for (int q = 0; q < want[k].c; q++) {
-            const float *a = got[k].channel(q), *b = want[k].channel(q);
+        for (int j = 0; j < want[k].n * want[k].c; j++) {
+            const int item = j / want[k].c, q = j % want[k].c;
+            const float* a = (const float*)got[k].data + item * got[k].nstep + q * got[k].cstep;
+            const float* b = (const float*)want[k].data + item * want[k].nstep + q * want[k].cstep;
             for (int i = 0; i < want[k].w * want[k].h * want[k].d; i++) {
                 range = std::max(range, (double)fabsf(b[i]));
                 most = std::max(most, (double)fabsf(a[i] - b[i]));
@@ -225,6 +229,7 @@ int bench(const std::string& path, const Arguments& a) {
     QUOLL_RETURN_IF_ERROR(load(&gpu, path));
     Shape shape;
     QUOLL_RETURN_IF_ERROR(input_shape(path, &shape));
+    shape.n = a.batch;
     const Mat input = filled_input(shape);
     std::vector<Mat> want, got;
     QUOLL_RETURN_IF_ERROR(run(cpu, input, &want));
@@ -252,6 +257,7 @@ int main(int argc, char** argv) {
     CommandLine line("Times networks on a Vulkan device, dispatch by dispatch.", "bench_gpu");
     line.flag("--fp16", a.fp16, "blobs and weights as f16");
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
+    line.option("--batch", a.batch, "items of an input").between(1, 1024);
     line.flag("--sweep", a.sweep, "every tile of the convolutions, too");
     line.option("--runs", a.runs, "of a profile; ten times as many of the whole").between(1, 10000);
     bool list = false;

@@ -1,12 +1,12 @@
-"""Accuracy of int8 models: enginequantize's methods against ONNX Runtime's static quantisation, on the same model, data and budget.
+"""Accuracy of int8 models: enginequantize's methods against ONNX Runtime's static quantisation and NNCF, on the same model, data and budget.
 
-    benchmark/quantize_compare.py [--bin build/bin] [--data FOLDER] [--samples 64] [--json FILE]
+    benchmark/quantize_compare.py [--bin build/bin] [--data FOLDER] [--trained FOLDER] [--samples 64] [--json FILE]
 
 Models: the bundled digits classifier on its held-out images, half of them to calibrate with; with --data (or QUOLL_DATA) a folder that
 has models/slim-320, models/fastestdet and images, the face detector and FastestDet on crops of the photos: crops of the left two thirds
-of each to calibrate with, of the right third to judge with. Each engine is judged by its own float answers on samples that it never saw:
+of each to calibrate with, of the right third to judge with; with --trained the classifiers that quantize_train.py made. Each engine is judged by its own float answers on samples that it never saw:
 SQNR of each output in dB (higher is better), share of the same largest values, and with labels the classes that are right. Needs
-onnxruntime, onnx, numpy and Pillow.
+onnxruntime, onnx, numpy and Pillow; NNCF (nncf) takes part where it is installed.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-OURS = ['best', 'mse', 'eq', 'kl', 'aciq', 'percentile', 'minmax']
+OURS = ['best', 'mse', 'eq', 'kl', 'aciq', 'percentile', 'minmax', 'best:--kind:affine', 'best:--kind:affine:--rounding:reconstruct']
 THEIRS = ['MinMax', 'Entropy', 'Percentile']
 
 
@@ -38,6 +38,12 @@ def crops(photos, count, w, h, mean, norm, rng, left, right):
     return np.stack(out).astype(np.float32)
 
 
+def trained_cases(folder, count, judged):
+    arrays = np.load(folder / 'fashion.npz')
+    for path in sorted(folder.glob('*.onnx')):
+        yield path.stem, path, arrays['calibration'][:count], arrays['test'][:judged], arrays['labels'][:judged]
+
+
 def cases(data, count):
     """Name, ONNX file, calibration and test arrays, labels of the latter or None."""
     rng = np.random.default_rng(7)
@@ -52,6 +58,12 @@ def cases(data, count):
             ('fastestdet', 'fastestdet/FastestDet.onnx', 352, 352, 0, 1 / 255)):
         yield (name, data / 'models' / file, crops(photos, count, w, h, mean, norm, rng, 0, 2 / 3),
                crops(photos, 24, w, h, mean, norm, rng, 2 / 3, 1), None)
+
+
+def all_cases(args):
+    yield from cases(args.data, args.samples)
+    if args.trained:
+        yield from trained_cases(args.trained, args.samples, args.judged)
 
 
 def agreement(exact, rounded):
@@ -112,12 +124,32 @@ def theirs(model, calibration, test, labels, folder, method):
     return judge(run_theirs(model, test), run_theirs(out, test), labels)
 
 
+def nncf_int8(model, calibration, test, labels, folder):
+    """nncf.quantize as its documents begin: default preset and settings."""
+    import logging
+
+    import nncf
+    import onnx
+    nncf.set_log_level(logging.ERROR)
+    loaded = onnx.load(str(folder / 'prepared.onnx'))  # opset 13, as for ONNX Runtime
+    name = loaded.graph.input[0].name
+    data = nncf.Dataset(list(calibration), lambda x: {name: x[None]})
+    quantized = nncf.quantize(loaded, data, subset_size=len(calibration))
+    onnx.save(quantized, str(folder / 'nncf.onnx'))
+    return judge(run_theirs(model, test), run_theirs(folder / 'nncf.onnx', test), labels)
+
+
 def run_ours(bin_folder, model, samples, folder):
     """By the names of the outputs, as enginerun lists them."""
     listed = subprocess.run([bin_folder / 'enginerun', *model, '--show-io'], capture_output=True, text=True, check=True).stdout
     name = [line.split()[1] for line in listed.splitlines() if line.startswith('input')][0]
     outputs = [line.split()[1] for line in listed.splitlines() if line.startswith('output')]
     answers = []
+    if len(samples) > 500:  # nets of an open batch: all at once
+        np.save(folder / 'x.npy', samples)
+        words = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]
+        subprocess.run([bin_folder / 'enginerun', *model, '--input', f'{name}={folder}/x.npy', *words], capture_output=True, check=True)
+        return [list(one) for one in zip(*[np.load(folder / f'{i}.npy')[:, None] for i in range(len(outputs))])]
     for x in samples:
         np.save(folder / 'x.npy', x[None])
         words = [w for i, o in enumerate(outputs) for w in ('--output', f'{o}={folder}/{i}.npy')]
@@ -144,6 +176,10 @@ def compare(name, model, calibration, test, labels, bin_folder, methods):
             rows.append({'engine': 'quoll', 'method': label, **ours(bin_folder, model, calibration, test, labels, folder, args)})
         for method in THEIRS:
             rows.append({'engine': 'ONNX Runtime', 'method': method, **theirs(model, calibration, test, labels, folder, method)})
+        try:
+            rows.append({'engine': 'NNCF', 'method': 'default', **nncf_int8(model, calibration, test, labels, folder)})
+        except ImportError as error:
+            print(f'no NNCF: {error}')
     print(f'\n{name}: {len(calibration)} samples to calibrate with, {len(test)} to judge with\n')
     print('| engine | method | SQNR of outputs, dB | same largest value | right |\n|---|---|---|---|---|')
     for row in rows:
@@ -158,14 +194,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--bin', type=pathlib.Path, default=ROOT / 'build/bin')
     parser.add_argument('--data', type=pathlib.Path, default=os.environ.get('QUOLL_DATA'))
+    parser.add_argument('--trained', type=pathlib.Path, help='folder of quantize_train.py')
     parser.add_argument('--samples', type=int, default=64)
+    parser.add_argument('--judged', type=int, default=2000, help='images to judge the trained classifiers with')
     parser.add_argument('--only', help='one model')
     parser.add_argument('--methods', nargs='*', default=OURS, help='of enginequantize; METHOD:OPTION:... adds options')
     parser.add_argument('--json', type=pathlib.Path)
     args = parser.parse_args()
     methods = [(m, ['--method', *m.split(':')]) for m in args.methods]
     results = {name: compare(name, model, calibration, test, labels, args.bin.resolve(), methods)
-               for name, model, calibration, test, labels in cases(args.data, args.samples) if args.only in (None, name)}
+               for name, model, calibration, test, labels in all_cases(args) if args.only in (None, name)}
     if args.json:
         args.json.write_text(json.dumps(results, indent=1))
 

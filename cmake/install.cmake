@@ -7,6 +7,10 @@ install(TARGETS ${quoll_libraries} EXPORT quoll-targets
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${QUOLL_GENERATED_DIR}/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
+if(TARGET quoll_glsl)
+    set(QUOLL_GLSL ON)
+    install(TARGETS quoll_glsl EXPORT quoll-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(TARGET quoll_ncnn)
     install(TARGETS quoll_ncnn EXPORT quoll-targets)
     if(TARGET ncnn_simpleocv)
@@ -31,6 +35,10 @@ install(FILES ${PROJECT_BINARY_DIR}/quoll-config.cmake
 
 # Relative, so that the tree may be installed anywhere and moved.
 file(RELATIVE_PATH quoll_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+set(quoll_pc_atomic "")
+if(NOT QUOLL_ATOMICS_ARE_INSTRUCTIONS)
+    set(quoll_pc_atomic " -latomic")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/quoll.pc.in ${PROJECT_BINARY_DIR}/quoll.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/quoll.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

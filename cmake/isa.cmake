@@ -32,10 +32,11 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 #   back to SSSE3.
 # - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
 #   the same way on every compiler.
+# - O3 also where all else is to be small: that is where the time goes.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
 #   the standard library would be emitted as weak symbols.
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
-    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2>)
+    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(quoll_all_isas scalar sse4 avx2 avx512)
@@ -101,7 +102,7 @@ function(quoll_add_isa_objects target)
         # What runs where nothing better does need not be large.
         target_compile_options(${library} PRIVATE ${flags} ${quoll_isa_common}
             $<$<STREQUAL:${isa},scalar>:-fno-tree-vectorize>
-            $<$<AND:$<CONFIG:Release>,$<STREQUAL:${isa},scalar>,$<BOOL:${quoll_has_vectors}>>:-Os>)
+            $<$<AND:$<CONFIG:Release,MinSizeRel>,$<STREQUAL:${isa},scalar>,$<BOOL:${quoll_has_vectors}>>:-Os>)
         target_compile_definitions(${library} PRIVATE
             QUOLL_ISA_NAME=${isa} QUOLL_ISA_LANES=${lanes} QUOLL_ISA_REGISTERS=${registers}
             QUOLL_HWY_TARGET=${hwy_target})
@@ -219,7 +220,7 @@ endif()
 set_property(GLOBAL PROPERTY quoll_assembly_isas ${quoll_assembly_isas})
 
 # quoll_add_assembly(target files...): assembles those .S files whose names end in the name of an ISA that is built,
-# as gemm_f32_6x16_neon.S does, and adds them to the caller's quoll_isa_objects.
+# as gemm_f32_5x16_neon.S does, and adds them to the caller's quoll_isa_objects.
 function(quoll_add_assembly target)
     set(objects ${quoll_isa_objects})
     foreach(row IN LISTS quoll_assembly_isas)

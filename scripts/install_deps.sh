@@ -1,15 +1,30 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building needs; with --tests also those of scripts/test.sh.
+# Installs the Debian packages that building needs; with --tests also those of scripts/test.sh, with --cross PRESET... what
+# these presets of CMakePresets.json need: the compiler, and what runs their programs here.
 # Does nothing, and asks for nothing, when all are there.
 set -euo pipefail
 
 packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
-    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools)
+    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools glslang-dev spirv-tools)
 case "${1:-}" in
     '') ;;
     --tests) packages+=(abigail-tools g++-aarch64-linux-gnu qemu-user pkgconf python3-venv python3-dev ca-certificates libonnx-testdata
         mesa-vulkan-drivers vulkan-validationlayers libvulkan1) ;;
-    *) echo "usage: $0 [--tests]" >&2; exit 2 ;;
+    --cross)
+        for preset in "${@:2}"; do
+            case "$preset" in
+                aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
+                armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
+                arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
+                riscv64) packages+=(g++-riscv64-linux-gnu qemu-user) ;;
+                powerpc64le) packages+=(g++-powerpc64le-linux-gnu qemu-user) ;;
+                mips64el) packages+=(g++-mips64el-linux-gnuabi64 qemu-user) ;;
+                mipsel) packages+=(g++-mipsel-linux-gnu qemu-user) ;;
+                mingw) packages+=(g++-mingw-w64-x86-64-posix wine wine64) ;;
+                *) echo "$0: no cross compiler for the preset '$preset'" >&2; exit 2 ;;
+            esac
+        done ;;
+    *) echo "usage: $0 [--tests | --cross PRESET...]" >&2; exit 2 ;;
 esac
 
 missing=()

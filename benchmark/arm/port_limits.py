@@ -2,7 +2,7 @@
 """Cycles of the inner loops of the assembly kernels by llvm-mca, beside those of their multiply-adds alone.
 
     port_limits.py                      a table in Markdown, as in docs/speed-arm.md
-    port_limits.py --cpu cortex-a76 'gemm_f32_6x16_neon'
+    port_limits.py --cpu cortex-a76 'gemm_f32_5x16_neon'
 
 A loop is what lies between a backward branch of a function and its target, if it has multiply-adds; the limit is what the same
 processor needs for those multiply-adds with nothing between them. llvm-mca knows no caches: loads come from the first level.
@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPUS = ('cortex-a53', 'cortex-a55', 'cortex-a57', 'cortex-a72', 'neoverse-n1', 'apple-a14')
-KERNELS = ('gemm_f32_6x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_6x8_neon', 'gemm_f16_6x32_asimdhp')
+KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp')
 MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smlal2?)\b')
 ITERATIONS = 200
 

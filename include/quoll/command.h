@@ -12,12 +12,22 @@
 #ifndef QUOLL_COMMAND_H
 #define QUOLL_COMMAND_H
 
+#include <vector>
+
 #include "quoll/option.h"
 #include "quoll/vkmat.h"
 
 namespace quoll {
 
 class CommandList;
+class Pipeline;
+
+// A push constant.
+union vk_constant_type {
+    int i;
+    float f;
+    uint32_t u32;
+};
 
 // For one thread at a time. Its functions return 0, or a negative code after a message; what could
 // not be recorded makes submit_and_wait() fail too. Memory that commands use lives until they ran.
@@ -28,14 +38,22 @@ public:
     ~VkCompute();
 
     // Copies of all values. The source of an upload may change at once; the Mat of a download is
-    // made now and filled by submit_and_wait(). dst comes from opt.blob_vkallocator, or
-    // opt.blob_allocator for Mats; what copies need from opt.staging_vkallocator. Any elempack,
-    // made 1; types are kept, but that record_download widens f16 and bf16 to f32.
+    // made now, unless it is one of these sizes in memory of the application's, and filled by
+    // submit_and_wait(). dst comes from opt.blob_vkallocator, or opt.blob_allocator for Mats; what
+    // copies need from opt.staging_vkallocator. Any elempack, made 1; types are kept, but that
+    // record_download widens f16 and bf16 to f32. Elements that are no scalars of a type (pixels of
+    // 3 bytes) are copied as they are.
     int record_upload(const Mat& src, VkMat& dst, const Option& opt);
     int record_download(const VkMat& src, Mat& dst, const Option& opt);
     int record_clone(const Mat& src, VkMat& dst, const Option& opt);
     int record_clone(const VkMat& src, Mat& dst, const Option& opt);
     int record_clone(const VkMat& src, VkMat& dst, const Option& opt);
+
+    // A shader of the application's (quoll/pipeline.h) on as many invocations, at least, as
+    // `dispatcher`, which needs no memory, has w, h * d and c. An empty VkMat is bound as a few
+    // bytes that mean nothing.
+    int record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& bindings,
+                        const std::vector<vk_constant_type>& constants, const VkMat& dispatcher);
 
     // Runs what was recorded, in that order, and forgets it.
     int submit_and_wait();
@@ -54,6 +72,20 @@ private:
     const VulkanDevice* const vkdev_;
     CommandList* const list_;  // null: no device
     int status_;               // of recording
+};
+
+// Uploads of weights (Layer::upload_model).
+class VkTransfer {
+public:
+    explicit VkTransfer(const VulkanDevice* vkdev) : commands_(vkdev) {}
+    // As VkCompute's, into memory that stays: f32 becomes f16 with opt.use_fp16_storage. flatten:
+    // dst has one axis.
+    int record_upload(const Mat& src, VkMat& dst, const Option& opt, bool flatten = true);
+    int submit_and_wait() { return commands_.submit_and_wait(); }
+    int reset() { return commands_.reset(); }
+
+private:
+    VkCompute commands_;
 };
 
 }  // namespace quoll

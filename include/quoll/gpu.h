@@ -36,6 +36,9 @@ public:
     uint64_t heap_size() const { return heap_size_; }
     bool support_fp16_storage() const { return fp16_storage_; }
     bool support_fp16_arithmetic() const { return fp16_arithmetic_; }
+    // 8-bit values in buffers, for shaders of applications.
+    bool support_int8_storage() const { return int8_storage_; }
+    bool support_int8_arithmetic() const { return int8_arithmetic_; }
     // Matrix units that multiply 16 x 16 halves with fp32 sums.
     bool support_cooperative_matrix() const { return cooperative_matrix_; }
     // Streaming multiprocessors or compute units; 0 where no extension tells.
@@ -49,7 +52,7 @@ private:
     uint32_t subgroup_size_, max_shared_memory_size_, max_workgroup_invocations_;
     uint64_t max_storage_buffer_range_, heap_size_;
     uint32_t processors_;
-    bool fp16_storage_, fp16_arithmetic_, cooperative_matrix_;
+    bool fp16_storage_, fp16_arithmetic_, int8_storage_, int8_arithmetic_, cooperative_matrix_;
 };
 
 // Opens the Vulkan loader (driver_path: another library than libvulkan) and looks for devices. The
@@ -75,6 +78,9 @@ public:
     bool is_valid() const;
     int device_index() const { return index_; }
     const GpuInfo info;
+    // MB of the device's own memory that may still be allocated: as the driver says
+    // (VK_EXT_memory_budget), else the size of the heap.
+    uint32_t get_heap_budget() const;
 
     // Memory for VkMats, and for copies between these and the host. They are the device's own and
     // serve any number of threads; what is taken need not be given back.
@@ -108,7 +114,11 @@ public:
     // Adds to what the device has. 0; a negative code after a message if it is damaged or of
     // another driver, device or library.
     int load_cache(const unsigned char* data, size_t size) const;
+    int load_cache(const std::vector<unsigned char>& data) const {
+        return load_cache(data.data(), data.size());
+    }
     int save_cache(std::vector<unsigned char>* data) const;
+    int save_cache(std::vector<unsigned char>& data) const { return save_cache(&data); }
 #if QUOLL_STDIO
     // A file that is not there yet is a negative code without a message.
     int load_cache(const char* path) const;

@@ -14,6 +14,7 @@
 #include "quoll/modelbin.h"
 #include "quoll/option.h"
 #include "quoll/paramdict.h"
+#include "quoll/platform.h"
 #include "quoll/status.h"
 
 namespace quoll {
@@ -21,6 +22,10 @@ namespace quoll {
 struct Activation;
 struct FusionTarget;
 class ParamVisitor;
+class VkCompute;
+class VkMat;
+class VkTransfer;
+class VulkanDevice;
 class WeightVisitor;
 
 // What a layer has decided about running on inputs of certain sizes (Layer::plan). Immutable; any
@@ -67,6 +72,24 @@ public:
     virtual int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const;
     virtual int forward_inplace(std::vector<Mat>& bottom_top_blobs, const Option& opt) const;
     virtual int forward_inplace(Mat& bottom_top_blob, const Option& opt) const;
+
+#if QUOLL_VULKAN
+    // The same on a GPU, recorded into `cmd` (quoll/command.h), for layers of an application that
+    // set support_vulkan, in a Net that runs on a GPU: inputs and outputs are planar (elempack 1),
+    // f16 with opt.use_fp16_storage, else f32; outputs come from opt.blob_vkallocator. Pipelines
+    // are made by create_pipeline(), weights go to the device in upload_model(), behind it. Built-in
+    // layers that have a form on the GPU may be called so too: vkdev has to be set before.
+    virtual int upload_model(VkTransfer& cmd, const Option& opt);
+    virtual int forward(const std::vector<VkMat>& bottom_blobs, std::vector<VkMat>& top_blobs,
+                        VkCompute& cmd, const Option& opt) const;
+    virtual int forward(const VkMat& bottom_blob, VkMat& top_blob, VkCompute& cmd,
+                        const Option& opt) const;
+    virtual int forward_inplace(std::vector<VkMat>& bottom_top_blobs, VkCompute& cmd,
+                                const Option& opt) const;
+    virtual int forward_inplace(VkMat& bottom_top_blob, VkCompute& cmd, const Option& opt) const;
+    // The device that the layer is to run on; null: the CPU alone.
+    const VulkanDevice* vkdev;
+#endif
 
     // Decides how the layer runs on inputs of these sizes and dtypes, and packs the weights for
     // that. The same inputs and options give the same decision, whatever was planned before. Null,
@@ -143,11 +166,12 @@ public:
     // Takes f16 / bf16 blobs itself. Otherwise they are widened before and narrowed after.
     bool support_fp16_storage;
     bool support_bf16_storage;
+    // An application's layer has the forward functions on a GPU.
+    bool support_vulkan;
     // Flags of ncnn's that an application's layers may set; nothing here asks: layers are given s8
     // blobs as they are, and any elempack or none (support_packing).
     bool support_int8_storage;
     bool support_any_packing;
-    bool support_vulkan;
     bool support_vulkan_packing;
     bool support_vulkan_any_packing;
     bool support_tensor_storage;
@@ -173,6 +197,10 @@ public:
 private:
     Layer(const Layer&);
     Layer& operator=(const Layer&);
+#if QUOLL_VULKAN
+    // Of a built-in layer that is called on a GPU by itself, made when it first is.
+    mutable std::shared_ptr<void> vulkan_form_;
+#endif
 };
 
 typedef Layer* (*layer_creator_func)(void* userdata);
@@ -193,6 +221,11 @@ Layer* create_layer_reference(const char* type);
 Layer* create_layer_reference(int index);
 inline Layer* create_layer_naive(const char* type) { return create_layer_reference(type); }
 inline Layer* create_layer_naive(int index) { return create_layer_reference(index); }
+#if QUOLL_VULKAN
+// The same layer: one form serves both.
+inline Layer* create_layer_vulkan(const char* type) { return create_layer(type); }
+inline Layer* create_layer_vulkan(int index) { return create_layer(index); }
+#endif
 // All built-in types in the order of their indexes.
 std::vector<std::string> layer_types();
 

@@ -148,6 +148,7 @@ protected:
 
 private:
     friend class Extractor;
+    friend class Model;
     Net(const Net&);
     Net& operator=(const Net&);
     struct Private;
@@ -196,6 +197,8 @@ public:
     void set_workspace_allocator(Allocator* allocator);
     // For VkMats; null, the default: the device's own.
     void set_blob_vkallocator(VkAllocator* allocator);
+    // Accepted: what regions work in is their own.
+    void set_workspace_vkallocator(VkAllocator*) {}
     void set_staging_vkallocator(VkAllocator* allocator);
     // Told of every layer that runs from now on; null, the default: nobody, at no cost.
     void set_layer_observer(LayerObserver* observer);

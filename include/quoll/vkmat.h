@@ -80,8 +80,10 @@ public:
         : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
 
-// Sizes and types as a Mat's of elempack 1; the values lie without gaps, in the order n, c, d, h,
-// w. Copying shares the memory. A failed allocation leaves it empty(); nothing throws.
+// Sizes and types as a Mat's; the elements lie without gaps, in the order n, c, d, h, w. Copying
+// shares the memory. A failed allocation leaves it empty(); nothing throws. Nets take and make
+// those of elempack 1; an application's shaders may keep what they like in theirs (elements of 3
+// bytes).
 class VkMat {
 public:
     VkMat();
@@ -89,17 +91,35 @@ public:
     VkMat(int w, int h, size_t elemsize, VkAllocator* allocator);
     VkMat(int w, int h, int c, size_t elemsize, VkAllocator* allocator);
     VkMat(int w, int h, int d, int c, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, size_t elemsize, int elempack, VkAllocator* allocator);
+    VkMat(int w, int h, size_t elemsize, int elempack, VkAllocator* allocator);
+    VkMat(int w, int h, int c, size_t elemsize, int elempack, VkAllocator* allocator);
+    VkMat(int w, int h, int d, int c, size_t elemsize, int elempack, VkAllocator* allocator);
+    // With n items.
+    VkMat(int w, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    VkMat(int w, int h, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    VkMat(int w, int h, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    VkMat(int w, int h, int d, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
     VkMat(const Shape& shape, VkAllocator* allocator);
     VkMat(const VkMat& m);
     ~VkMat();
     VkMat& operator=(const VkMat& m);
 
-    // Memory of its own, uninitialised; kept if nothing changes. The type follows from elemsize
-    // (4: f32, 2: f16, 1: s8) unless a Shape says it.
+    // Memory of its own, uninitialised; kept if nothing changes. The type follows from elemsize /
+    // elempack (4: f32, 2: f16, else s8) unless a Shape says it.
     void create(int w, size_t elemsize, VkAllocator* allocator);
     void create(int w, int h, size_t elemsize, VkAllocator* allocator);
     void create(int w, int h, int c, size_t elemsize, VkAllocator* allocator);
     void create(int w, int h, int d, int c, size_t elemsize, VkAllocator* allocator);
+    void create(int w, size_t elemsize, int elempack, VkAllocator* allocator);
+    void create(int w, int h, size_t elemsize, int elempack, VkAllocator* allocator);
+    void create(int w, int h, int c, size_t elemsize, int elempack, VkAllocator* allocator);
+    void create(int w, int h, int d, int c, size_t elemsize, int elempack, VkAllocator* allocator);
+    void create(int w, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    void create(int w, int h, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    void create(int w, int h, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    void create(int w, int h, int d, int c, size_t elemsize, int elempack, int n,
+                VkAllocator* allocator);
     void create(const Shape& shape, VkAllocator* allocator);
     void create_like(const Mat& m, VkAllocator* allocator);
     void create_like(const VkMat& m, VkAllocator* allocator);
@@ -108,26 +128,41 @@ public:
     void release();
 
     bool empty() const { return data == 0 || total() == 0; }
-    size_t total() const { return cstep * c * n; }
-    int elembits() const { return (int)elemsize * 8; }
-    // A Mat of these sizes without values, and the same with the type.
+    // Elements, and what they take.
+    size_t total() const { return nstep * n; }
+    size_t bytes() const { return total() * elemsize; }
+    int elembits() const { return elempack ? (int)elemsize * 8 / elempack : 0; }
+    // A Mat of these sizes without values, and the sizes in scalars with the type.
     Mat shape() const;
     Shape logical_shape() const;
-    // Where the host sees it (staging memory); null where it does not.
-    void* mapped_ptr() const { return data ? data->mapped_ptr : 0; }
+    // Items b to b + items - 1, in the same memory.
+    VkMat batch_range(int b, int items) const;
+    VkMat batch(int b) const { return batch_range(b, 1); }
+    // Where the host sees it (staging memory); null and empty where it does not. The Mat is valid
+    // as long as this.
+    void* mapped_ptr() const {
+        return data && data->mapped_ptr ? (unsigned char*)data->mapped_ptr + offset : 0;
+    }
+    Mat mapped() const;
     uint64_t buffer() const { return data ? data->buffer : 0; }
-    size_t buffer_offset() const { return data ? data->offset : 0; }
+    size_t buffer_offset() const { return data ? data->offset + offset : 0; }
     size_t buffer_capacity() const { return data ? data->capacity : 0; }
 
     VkBufferMemory* data;
     size_t elemsize;
-    int elempack;  // 1
+    int elempack;
     VkAllocator* allocator;
     int dims;
     int w, h, d, c;
     size_t cstep;
     int n;
+    size_t nstep;
+    size_t offset;  // bytes from the block's begin
     DType dtype;
+
+private:
+    void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
+                  int elempack, VkAllocator* allocator);
 };
 
 }  // namespace quoll

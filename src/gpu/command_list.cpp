@@ -1,5 +1,10 @@
 #include "gpu/command_list.h"
 
+#include <algorithm>
+
+#include "gpu/pipeline.h"
+#include "gpu/user_pipeline.h"
+#include "quoll/log.h"
 #include "quoll/status.h"
 
 namespace quoll {
@@ -9,6 +14,8 @@ namespace {
 const VkPipelineStageFlags kStages =
     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
 const VkAccessFlags kWrites = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+// Of the descriptor sets of applications' shaders.
+const uint32_t kSetsOfPool = 32, kMostUserBindings = 16;
 const VkAccessFlags kReads = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_TRANSFER_READ_BIT;
 
 void barrier(const DeviceFunctions& vk, VkCommandBuffer commands, VkPipelineStageFlags stage,
@@ -82,10 +89,80 @@ int CommandList::copy(const std::vector<Copy>& copies) {
     return kOk;
 }
 
-int CommandList::run_recorded(VkCommandBuffer commands) {
+VkResult CommandList::make_set(VkDescriptorSetLayout layout, VkDescriptorSet* set) {
+    const DeviceFunctions& vk = device_->vk();
+    if (sets_left_ == 0) {
+        const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                           kSetsOfPool * kMostUserBindings};
+        VkDescriptorPoolCreateInfo pool = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+        pool.maxSets = kSetsOfPool, pool.poolSizeCount = 1, pool.pPoolSizes = &size;
+        VkDescriptorPool made;
+        const VkResult result = vk.CreateDescriptorPool(device_->handle(), &pool, nullptr, &made);
+        if (result != VK_SUCCESS) return result;
+        set_pools_.push_back(made);
+        sets_left_ = kSetsOfPool;
+    }
+    VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+    info.descriptorPool = set_pools_.back(), info.descriptorSetCount = 1;
+    info.pSetLayouts = &layout;
+    sets_left_--;
+    return vk.AllocateDescriptorSets(device_->handle(), &info, set);
+}
+
+int CommandList::write_set(const std::vector<VkMat>& bindings, VkDescriptorSet set) {
+    if (bindings.empty()) return kOk;
+    std::vector<VkDescriptorBufferInfo> buffers;
+    for (const VkMat& m : bindings) {
+        if (!m.empty()) {
+            buffers.push_back({buffer_of(*m.data), m.buffer_offset(), (m.bytes() + 3) / 4 * 4});
+            continue;
+        }
+        if (!nothing_) nothing_ = GpuBuffer::create(*device_, MemoryUse::kDevice, 16);
+        if (!nothing_) return kOutOfMemory;
+        buffers.push_back({nothing_->handle(), 0, nothing_->bytes()});
+    }
+    VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    write.dstSet = set, write.descriptorCount = (uint32_t)buffers.size();
+    write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, write.pBufferInfo = buffers.data();
+    device_->vk().UpdateDescriptorSets(device_->handle(), 1, &write, 0, nullptr);
+    return kOk;
+}
+
+int CommandList::dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bindings,
+                          const std::vector<vk_constant_type>& constants,
+                          const uint32_t groups[3]) {
+    const Pipeline::Private& made = *pipeline.handles();
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    VkResult result = open();
+    if (result == VK_SUCCESS) result = make_set(made.set_layout, &set);
+    if (result != VK_SUCCESS) return device_->error("recording of a shader", result);
+    QUOLL_RETURN_IF_ERROR(write_set(bindings, set));
+    const DeviceFunctions& vk = device_->vk();
+    const VkCommandBuffer commands = order_.back();
+    barrier(vk, commands, kStages, kReads | kWrites);
+    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, made.pipeline);
+    vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, made.layout, 0, 1, &set, 0,
+                             nullptr);
+    if (!constants.empty())
+        vk.CmdPushConstants(commands, made.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            (uint32_t)constants.size() * 4, constants.data());
+    vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
+    return kOk;
+}
+
+int CommandList::run_recorded(const std::vector<VkCommandBuffer>& commands, int most) {
     const VkResult result = close();
     if (result != VK_SUCCESS) return device_->error("recording", result);
-    order_.push_back(commands);
+    order_.insert(order_.end(), commands.begin(), commands.end());
+    in_parts_ = in_parts_ || commands.size() > 1;
+    if (most > 0) most_ = most_ ? std::min(most_, most) : most;
+    return kOk;
+}
+
+int CommandList::submit() {
+    if (order_.empty()) return kOk;
+    if (!in_parts_) return device_->run(order_, fence_, most_);
+    for (VkCommandBuffer part : order_) QUOLL_RETURN_IF_ERROR(device_->run({part}, fence_, most_));
     return kOk;
 }
 
@@ -93,7 +170,7 @@ int CommandList::submit_and_wait() {
     int status = kOk;
     const VkResult result = close();
     if (result != VK_SUCCESS) status = device_->error("recording", result);
-    if (status == kOk && !order_.empty()) status = device_->run(order_, fence_);
+    if (status == kOk) status = submit();
     for (const std::function<int()>& task : tasks_)
         if (status == kOk) status = task();
     reset();
@@ -104,7 +181,13 @@ void CommandList::reset() {
     if (is_open_) device_->vk().EndCommandBuffer(order_.back());
     is_open_ = false;
     used_ = 0;
+    for (VkDescriptorPool pool : set_pools_)
+        device_->vk().DestroyDescriptorPool(device_->handle(), pool, nullptr);
+    set_pools_.clear();
+    sets_left_ = 0;
     order_.clear();
+    in_parts_ = false;
+    most_ = 0;
     tasks_.clear();
     kept_.clear();
 }

@@ -7,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/device.h"
+#include "gpu/buffer.h"
+#include "quoll/pipeline.h"
 #include "quoll/vkmat.h"
 
 namespace quoll {
@@ -29,8 +30,12 @@ public:
     };
     // Behind all that was recorded before; among themselves in any order.
     int copy(const std::vector<Copy>& copies);
-    // A command buffer that nothing else submits until this list has run or was reset.
-    int run_recorded(VkCommandBuffer commands);
+    // A shader of the application's, behind all that was recorded before.
+    int dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bindings,
+                 const std::vector<vk_constant_type>& constants, const uint32_t groups[3]);
+    // Command buffers that nothing else submits until this list has run or was reset; of more than
+    // one, each is a submission of its own. most: as in GpuDevice::run.
+    int run_recorded(const std::vector<VkCommandBuffer>& commands, int most);
     // Kept until then; what is to be done on the host behind it.
     void keep(std::shared_ptr<const void> what) { kept_.push_back(std::move(what)); }
     void then(std::function<int()> task) { tasks_.push_back(std::move(task)); }
@@ -45,6 +50,9 @@ private:
     VkResult create();
     VkResult open();
     VkResult close();
+    int submit();
+    VkResult make_set(VkDescriptorSetLayout layout, VkDescriptorSet* set);
+    int write_set(const std::vector<VkMat>& bindings, VkDescriptorSet set);
 
     const std::shared_ptr<GpuDevice> device_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
@@ -53,6 +61,11 @@ private:
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
     std::vector<VkCommandBuffer> order_;
+    bool in_parts_ = false;  // order_ is submitted one by one
+    int most_ = 0;           // the least that is asked for
+    std::vector<VkDescriptorPool> set_pools_;
+    uint32_t sets_left_ = 0;              // in the last of them
+    std::unique_ptr<GpuBuffer> nothing_;  // what empty VkMats are bound as
     std::vector<std::shared_ptr<const void>> kept_;
     std::vector<std::function<int()>> tasks_;
 };

@@ -133,6 +133,21 @@ size_t GpuDevice::alignment() const {
     return std::max<size_t>(16, (size_t)limits_.minStorageBufferOffsetAlignment);
 }
 
+uint64_t GpuDevice::memory_budget() const {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+    VkPhysicalDeviceMemoryProperties2 all = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
+    instance_->vk().GetPhysicalDeviceMemoryProperties2(instance_->physical(index_), &all);
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < memory_.memoryHeapCount; i++) {
+        if (!(memory_.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
+        const uint64_t used = budget.heapUsage[i], whole = budget.heapBudget[i];
+        most = std::max<uint64_t>(most, whole > used ? whole - used : 0);
+    }
+    return most ? most : info().heap_size();  // drivers without the extension leave zeros
+}
+
 bool GpuDevice::host_visible(int type) const {
     const VkMemoryPropertyFlags needed =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -163,7 +178,35 @@ int GpuDevice::error(const char* what, VkResult result) const {
     return gpu_error(what, result);
 }
 
-int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence) const {
+uint64_t GpuDevice::submissions() const {
+    std::lock_guard<std::mutex> lock(flight_);
+    return submissions_;
+}
+
+int GpuDevice::highest_in_flight() const {
+    std::lock_guard<std::mutex> lock(flight_);
+    const int highest = highest_in_flight_;
+    highest_in_flight_ = in_flight_;
+    return highest;
+}
+
+int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const {
+    {
+        std::unique_lock<std::mutex> lock(flight_);
+        while (most > 0 && in_flight_ >= most) landed_.wait(lock);
+        in_flight_++, submissions_++;
+        highest_in_flight_ = std::max(highest_in_flight_, in_flight_);
+    }
+    const int status = submit_and_wait(commands, fence);
+    {
+        std::lock_guard<std::mutex> lock(flight_);
+        in_flight_--;
+    }
+    landed_.notify_all();
+    return status;
+}
+
+int GpuDevice::submit_and_wait(const std::vector<VkCommandBuffer>& commands, VkFence fence) const {
     if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
     Queue& queue = queues_[next_queue_++ % queue_count_];
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};

@@ -3,6 +3,7 @@
 #define QUOLL_GPU_DEVICE_H
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -39,12 +40,19 @@ public:
     // Offsets of values in a block: what bindings need, and whole vec4s.
     size_t alignment() const;
 
+    // Bytes of the device's own memory that may still be allocated.
+    uint64_t memory_budget() const;
     // The memory type for a use among those of `type_bits`; -1: none.
     int memory_type(MemoryUse use, uint32_t type_bits) const;
     bool host_visible(int type) const;
 
-    // Submits to one of the queues and waits. 0, or a negative code after a message.
-    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence) const;
+    // Submits to one of the queues and waits; before that, until fewer than `most` submissions are
+    // on the device (0: any number). 0, or a negative code after a message.
+    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most = 0) const;
+    // Submissions since the device was opened, and the most that were on it at a time since this
+    // was last asked.
+    uint64_t submissions() const;
+    int highest_in_flight() const;
     // Set when a call has said VK_ERROR_DEVICE_LOST: nothing runs on it any more.
     bool lost() const { return lost_; }
     // gpu_error() that notices a lost device.
@@ -55,6 +63,7 @@ private:
         VkQueue handle;
         std::mutex mutex;
     };
+    int submit_and_wait(const std::vector<VkCommandBuffer>& commands, VkFence fence) const;
     bool create(const InstanceFunctions& vk, VkPhysicalDevice physical);
     bool load(const InstanceFunctions& vk);
 
@@ -70,6 +79,10 @@ private:
     uint32_t queue_count_ = 0;
     std::unique_ptr<Queue[]> queues_;
     mutable std::atomic<uint32_t> next_queue_{0};
+    mutable std::mutex flight_;
+    mutable std::condition_variable landed_;
+    mutable int in_flight_ = 0, highest_in_flight_ = 0;
+    mutable uint64_t submissions_ = 0;
     mutable std::atomic<bool> lost_{false};
     std::unique_ptr<PipelineStore> pipelines_;
 };

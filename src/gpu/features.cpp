@@ -102,7 +102,9 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES};
     VkPhysicalDeviceShaderFloat16Int8Features half = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
-    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &half, {}};
+    VkPhysicalDevice8BitStorageFeatures bytes = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, &half};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bytes, {}};
     vk.GetPhysicalDeviceFeatures2(device, &all);
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     vk.GetPhysicalDeviceProperties2(device, &properties);
@@ -112,6 +114,8 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     features.storage16 = storage.storageBuffer16BitAccess;
     // Before 1.2 arithmetic is an extension, which the library does not ask for.
     features.float16 = half.shaderFloat16 && version >= VK_API_VERSION_1_2;
+    features.int8 = half.shaderInt8 && version >= VK_API_VERSION_1_2;
+    features.storage8 = bytes.storageBuffer8BitAccess && version >= VK_API_VERSION_1_2;
     if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
         features.matrix = probe_matrix(vk, device, extensions);
     features.processors = probe_processors(vk, device, extensions);
@@ -121,8 +125,13 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
 FeatureRequest::FeatureRequest(const GpuFeatures& features) {
     storage_.storageBuffer16BitAccess = features.storage16;
     chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, &storage_);
-    if (features.float16) {
-        half_.shaderFloat16 = VK_TRUE;
+    if (features.storage8) {
+        storage8_.storageBuffer8BitAccess = VK_TRUE;
+        chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, &storage8_);
+    }
+    if (features.float16 || features.int8) {
+        half_.shaderFloat16 = features.float16;
+        half_.shaderInt8 = features.int8;
         chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &half_);
     }
     if (!features.matrix.m) return;

@@ -18,6 +18,8 @@ struct MatrixUnits {
 struct GpuFeatures {
     bool storage16 = false;  // 16-bit values in storage buffers
     bool float16 = false;    // arithmetic on them
+    bool storage8 = false;   // 8-bit values in storage buffers, for shaders of applications
+    bool int8 = false;       // arithmetic on them
     MatrixUnits matrix;
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors = 0;
@@ -42,6 +44,7 @@ private:
     void* first_ = nullptr;
     std::vector<const char*> extensions_;
     VkPhysicalDevice16BitStorageFeatures storage_ = {};
+    VkPhysicalDevice8BitStorageFeatures storage8_ = {};
     VkPhysicalDeviceShaderFloat16Int8Features half_ = {};
     VkPhysicalDeviceVulkanMemoryModelFeatures memory_model_ = {};
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_ = {};

@@ -11,6 +11,7 @@
     X(GetPhysicalDeviceProperties2)           \
     X(GetPhysicalDeviceFeatures2)             \
     X(GetPhysicalDeviceMemoryProperties)      \
+    X(GetPhysicalDeviceMemoryProperties2)     \
     X(GetPhysicalDeviceQueueFamilyProperties) \
     X(CreateDevice)                           \
     X(GetDeviceProcAddr)
@@ -40,6 +41,7 @@
     X(CmdBindDescriptorSets)         \
     X(CmdPushConstants)              \
     X(CmdDispatch)                   \
+    X(CmdDispatchBase)               \
     X(CmdPipelineBarrier)            \
     X(CmdCopyBuffer)                 \
     X(CmdResetQueryPool)             \

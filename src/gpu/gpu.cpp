@@ -30,6 +30,8 @@ GpuInfo::GpuInfo()
       processors_(0),
       fp16_storage_(false),
       fp16_arithmetic_(false),
+      int8_storage_(false),
+      int8_arithmetic_(false),
       cooperative_matrix_(false) {}
 
 #if QUOLL_VULKAN

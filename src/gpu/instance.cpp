@@ -127,6 +127,7 @@ GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
     const GpuFeatures features = probe_features(vk_, device);
     info.fp16_storage_ = features.storage16;
     info.fp16_arithmetic_ = features.float16;
+    info.int8_storage_ = features.storage8, info.int8_arithmetic_ = features.int8;
     info.cooperative_matrix_ = features.matrix.m != 0;
     info.processors_ = features.processors;
     return info;

@@ -2,6 +2,7 @@
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
+#include "quoll/pipeline.h"
 #include "quoll/status.h"
 
 namespace quoll {
@@ -21,6 +22,7 @@ bool VulkanDevice::is_valid() const { return false; }
 VkAllocator* VulkanDevice::acquire_blob_allocator() const { return nullptr; }
 VkAllocator* VulkanDevice::acquire_staging_allocator() const { return nullptr; }
 std::shared_ptr<GpuDevice> VulkanDevice::gpu() const { return nullptr; }
+uint32_t VulkanDevice::get_heap_budget() const { return 0; }
 VulkanDevice* get_gpu_device(int) {
     not_built();
     return nullptr;
@@ -49,7 +51,24 @@ int VkCompute::record_download(const VkMat&, Mat&, const Option&) { return not_b
 int VkCompute::record_clone(const Mat&, VkMat&, const Option&) { return not_built(); }
 int VkCompute::record_clone(const VkMat&, Mat&, const Option&) { return not_built(); }
 int VkCompute::record_clone(const VkMat&, VkMat&, const Option&) { return not_built(); }
+int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
+                               const std::vector<vk_constant_type>&, const VkMat&) {
+    return not_built();
+}
+int VkTransfer::record_upload(const Mat&, VkMat&, const Option&, bool) { return not_built(); }
 int VkCompute::submit_and_wait() { return not_built(); }
 int VkCompute::reset() { return kOk; }
+
+struct Pipeline::Private {};
+Pipeline::Pipeline(const VulkanDevice* device)
+    : vkdev(device), d(nullptr), info_(), local_size_{4, 4, 4}, subgroup_size_(0) {}
+Pipeline::~Pipeline() {}
+void Pipeline::set_local_size_xyz(int, int, int) {}
+void Pipeline::set_optimal_local_size_xyz(int, int, int) {}
+void Pipeline::set_subgroup_size(uint32_t) {}
+int Pipeline::create(const uint32_t*, size_t, const std::vector<vk_specialization_type>&) {
+    return not_built();
+}
+int resolve_shader_info(const uint32_t*, size_t, ShaderInfo&) { return not_built(); }
 
 }  // namespace quoll

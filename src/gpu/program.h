@@ -27,7 +27,10 @@ struct Dispatch {
     std::vector<Binding> bindings;
     std::vector<uint32_t> push;
     uint32_t groups[3];
-    int step;                     // that it is part of, for profiles
+    uint32_t first_group[3];  // not 0: of a part of a dispatch
+    int step;                 // that it is part of, for profiles
+    // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
+    int narrowed = -1;
     // Set by Program::finish(). Dispatches of one level do not depend on each other.
     int level = 0;
     bool barrier_before = false;
@@ -45,10 +48,17 @@ public:
     // Counters that are 0 when a replay is made, and that dispatches leave at 0.
     size_t add_counters(size_t bytes, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
-    // Orders the dispatches by level, places the blocks, finds the barriers and makes the pipelines.
+    // Orders the dispatches by level, places the blocks, finds the barriers and makes the
+    // pipelines.
     int finish(const GpuDevice& device, int threads);
 
+    // After finish(): into submissions of at most `most` seconds, given those of each dispatch.
+    // Dispatches that take longer are divided themselves, down to single groups.
+    int divide(const std::vector<double>& seconds, double most, const GpuDevice& device,
+               int threads);
+
     std::vector<Dispatch> dispatches;
+    std::vector<size_t> submissions;  // the first dispatch of each but the first; ascending
     size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0;
 
 private:
@@ -59,6 +69,7 @@ private:
     void order_by_level();
     void place_blocks(size_t alignment);
     void find_barriers();
+    int make_pipelines(const GpuDevice& device, int threads);
 
     std::vector<Block> blocks_;
 };

@@ -24,7 +24,7 @@ std::unique_ptr<Replay> Replay::create(const GpuDevice& device, const Program& p
     if (!replay->allocate(program, staging)) return nullptr;
     VkResult result = replay->create_objects(program, timed);
     if (result == VK_SUCCESS) result = replay->create_sets(program);
-    if (result == VK_SUCCESS) result = replay->record(program);
+    if (result == VK_SUCCESS) result = replay->record(program, staging != MemoryUse::kDevice);
     if (result == VK_SUCCESS) return replay;
     device.error("recording", result);
     return nullptr;
@@ -103,42 +103,71 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     device_.vk().UpdateDescriptorSets(device_.handle(), 1, &write, 0, nullptr);
 }
 
-VkResult Replay::record(const Program& program) {
-    const DeviceFunctions& vk = device_.vk();
+VkResult Replay::record(const Program& program, bool narrowed) {
+    std::vector<size_t> cuts = program.submissions;
+    cuts.insert(cuts.begin(), 0);
+    cuts.push_back(program.dispatches.size());
     VkCommandBufferAllocateInfo allocate = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    allocate.commandPool = pool_, allocate.commandBufferCount = 1;
-    VkResult result = vk.AllocateCommandBuffers(device_.handle(), &allocate, &commands_);
-    if (result != VK_SUCCESS) return result;
-    const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
-    result = vk.BeginCommandBuffer(commands_, &begin);
-    if (result != VK_SUCCESS) return result;
-    const VkPipelineStageFlagBits stage = VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
-    if (queries_) {
-        vk.CmdResetQueryPool(commands_, queries_, 0, query_count_);
-        vk.CmdWriteTimestamp(commands_, stage, queries_, 0);
-    }
-    // The last run may have been on another queue; its fence was waited for.
-    for (size_t i = 0; i < program.dispatches.size(); i++) {
-        record_dispatch(program.dispatches[i], sets_[i]);
-        if (queries_) vk.CmdWriteTimestamp(commands_, stage, queries_, (uint32_t)i + 1);
-    }
-    memory_barrier(vk, commands_, VK_ACCESS_HOST_READ_BIT, VK_PIPELINE_STAGE_HOST_BIT);
-    return vk.EndCommandBuffer(commands_);
+    allocate.commandPool = pool_, allocate.commandBufferCount = (uint32_t)cuts.size() - 1;
+    commands_.resize(cuts.size() - 1);
+    VkResult result =
+        device_.vk().AllocateCommandBuffers(device_.handle(), &allocate, commands_.data());
+    for (size_t i = 0; i < commands_.size() && result == VK_SUCCESS; i++)
+        result = record_part(program, commands_[i], cuts[i], cuts[i + 1], narrowed);
+    return result;
 }
 
-void Replay::record_dispatch(const Dispatch& d, VkDescriptorSet set) const {
+VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, size_t first,
+                             size_t end, bool narrowed) {
+    const DeviceFunctions& vk = device_.vk();
+    const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    const VkResult result = vk.BeginCommandBuffer(commands, &begin);
+    if (result != VK_SUCCESS) return result;
+    const VkPipelineStageFlagBits stage = VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT;
+    if (queries_ && first == 0) {
+        vk.CmdResetQueryPool(commands, queries_, 0, query_count_);
+        vk.CmdWriteTimestamp(commands, stage, queries_, 0);
+    }
+    // The last run may have been on another queue; its fence was waited for. So is that of each
+    // submission before the next.
+    for (size_t i = first; i < end; i++) {
+        record_dispatch(commands, program.dispatches[i], sets_[i], narrowed);
+        if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, (uint32_t)i + 1);
+    }
+    const bool last = end == program.dispatches.size();
+    memory_barrier(
+        vk, commands,
+        last ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+        last ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    return vk.EndCommandBuffer(commands);
+}
+
+void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDescriptorSet set,
+                             bool narrowed) const {
     const DeviceFunctions& vk = device_.vk();
     if (d.barrier_before)
-        memory_barrier(vk, commands_, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+        memory_barrier(vk, commands, VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
                        VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
     const VkPipelineLayout layout = device_.pipelines().layout(d.key.bindings);
-    vk.CmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
-    vk.CmdBindDescriptorSets(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
+    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, d.pipeline);
+    vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, layout, 0, 1, &set, 0,
                              nullptr);
-    if (!d.push.empty())
-        vk.CmdPushConstants(commands_, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            (uint32_t)d.push.size() * 4, d.push.data());
-    vk.CmdDispatch(commands_, d.groups[0], d.groups[1], d.groups[2]);
+    std::vector<uint32_t> push = d.push;
+    if (d.narrowed >= 0) push[d.narrowed] = narrowed;
+    if (!push.empty())
+        vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            (uint32_t)push.size() * 4, push.data());
+    const uint32_t* const first = d.first_group;
+    if (d.key.in_parts)
+        vk.CmdDispatchBase(commands, first[0], first[1], first[2], d.groups[0], d.groups[1],
+                           d.groups[2]);
+    else
+        vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
+}
+
+int Replay::run(int most) const {
+    for (VkCommandBuffer part : commands_) QUOLL_RETURN_IF_ERROR(device_.run({part}, fence_, most));
+    return kOk;
 }
 
 int Replay::times(std::vector<double>* seconds) const {

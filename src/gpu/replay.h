@@ -15,7 +15,8 @@ namespace quoll {
 class Replay {
 public:
     // Null after a message. timed: with a timestamp behind each dispatch. staging: kDevice for
-    // buffers that others copy to and from, with barriers of their own.
+    // buffers that others copy to and from, with barriers of their own, as blobs of their own
+    // types.
     static std::unique_ptr<Replay> create(const GpuDevice& device, const Program& program,
                                           bool timed, MemoryUse staging = MemoryUse::kUpload);
     ~Replay();
@@ -24,9 +25,11 @@ public:
     const unsigned char* download() const { return download_->mapped(); }
     VkBuffer upload_buffer() const { return upload_->handle(); }
     VkBuffer download_buffer() const { return download_->handle(); }
-    VkCommandBuffer commands() const { return commands_; }
-    // From what upload() holds to what download() does. 0, or a negative code after a message.
-    int run() const { return device_.run({commands_}, fence_); }
+    // One for each submission.
+    const std::vector<VkCommandBuffer>& commands() const { return commands_; }
+    // From what upload() holds to what download() does; most: as in GpuDevice::run. 0, or a
+    // negative code after a message.
+    int run(int most = 0) const;
     // Seconds of each dispatch in the last run, when timed. What runs at the same time is counted
     // for the one that ends later.
     int times(std::vector<double>* seconds) const;
@@ -39,15 +42,18 @@ private:
     VkResult create_objects(const Program& program, bool timed);
     VkResult create_sets(const Program& program);
     void write_set(const Dispatch& dispatch, VkDescriptorSet set) const;
-    VkResult record(const Program& program);
-    void record_dispatch(const Dispatch& dispatch, VkDescriptorSet set) const;
+    VkResult record(const Program& program, bool narrowed);
+    VkResult record_part(const Program& program, VkCommandBuffer commands, size_t first, size_t end,
+                         bool narrowed);
+    void record_dispatch(VkCommandBuffer commands, const Dispatch& dispatch, VkDescriptorSet set,
+                         bool narrowed) const;
 
     const GpuDevice& device_;
     std::unique_ptr<GpuBuffer> arena_, upload_, download_;
     WeightStore zeros_;  // the counters
     Binding counters_;
     VkCommandPool pool_ = VK_NULL_HANDLE;
-    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    std::vector<VkCommandBuffer> commands_;
     VkFence fence_ = VK_NULL_HANDLE;
     VkDescriptorPool descriptors_ = VK_NULL_HANDLE;
     VkQueryPool queries_ = VK_NULL_HANDLE;

@@ -8,14 +8,9 @@ void VkAllocator::clear() {}
 
 namespace {
 
-DType type_of_size(size_t elemsize) {
-    return elemsize == 1 ? DType::s8 : elemsize == 2 ? DType::f16 : DType::f32;
-}
-
-void set_sizes(VkMat* m, const Shape& s) {
-    m->dims = s.dims, m->w = s.w, m->h = s.h, m->d = s.d, m->c = s.c, m->n = s.n;
-    m->cstep = (size_t)s.w * s.h * s.d;
-    m->dtype = s.dtype, m->elemsize = dtype_size(s.dtype);
+DType type_of_size(size_t elemsize, int elempack) {
+    const size_t scalar = elempack > 0 ? elemsize / (size_t)elempack : 0;
+    return scalar == 4 ? DType::f32 : scalar == 2 ? DType::f16 : DType::s8;
 }
 
 }  // namespace
@@ -32,15 +27,38 @@ VkMat::VkMat()
       c(0),
       cstep(0),
       n(1),
+      nstep(0),
+      offset(0),
       dtype(DType::f32) {}
-VkMat::VkMat(int w_, size_t e, VkAllocator* a) : VkMat() { create(w_, e, a); }
-VkMat::VkMat(int w_, int h_, size_t e, VkAllocator* a) : VkMat() { create(w_, h_, e, a); }
-VkMat::VkMat(int w_, int h_, int c_, size_t e, VkAllocator* a) : VkMat() {
-    create(w_, h_, c_, e, a);
-}
-VkMat::VkMat(int w_, int h_, int d_, int c_, size_t e, VkAllocator* a) : VkMat() {
-    create(w_, h_, d_, c_, e, a);
-}
+
+// The constructors and forms of create() for each number of axes.
+#define QUOLL_VKMAT_UNWRAP(...) __VA_ARGS__
+#define QUOLL_VKMAT_FORMS(SIZES, ARGS)                                                          \
+    VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, size_t e, VkAllocator* a) : VkMat() {                \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, 1), e, 1, a);                      \
+    }                                                                                           \
+    VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, size_t e, int p, VkAllocator* a) : VkMat() {         \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, p), e, p, a);                      \
+    }                                                                                           \
+    VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, size_t e, int p, int n_, VkAllocator* a) : VkMat() { \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, n_, type_of_size(e, p), e, p, a);                     \
+    }                                                                                           \
+    void VkMat::create(QUOLL_VKMAT_UNWRAP SIZES, size_t e, VkAllocator* a) {                    \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, 1), e, 1, a);                      \
+    }                                                                                           \
+    void VkMat::create(QUOLL_VKMAT_UNWRAP SIZES, size_t e, int p, VkAllocator* a) {             \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, p), e, p, a);                      \
+    }                                                                                           \
+    void VkMat::create(QUOLL_VKMAT_UNWRAP SIZES, size_t e, int p, int n_, VkAllocator* a) {     \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, n_, type_of_size(e, p), e, p, a);                     \
+    }
+QUOLL_VKMAT_FORMS((int w_), (1, w_, 1, 1, 1))
+QUOLL_VKMAT_FORMS((int w_, int h_), (2, w_, h_, 1, 1))
+QUOLL_VKMAT_FORMS((int w_, int h_, int c_), (3, w_, h_, 1, c_))
+QUOLL_VKMAT_FORMS((int w_, int h_, int d_, int c_), (4, w_, h_, d_, c_))
+#undef QUOLL_VKMAT_FORMS
+#undef QUOLL_VKMAT_UNWRAP
+
 VkMat::VkMat(const Shape& shape, VkAllocator* a) : VkMat() { create(shape, a); }
 VkMat::VkMat(const VkMat& m) : VkMat() { *this = m; }
 VkMat::~VkMat() { release(); }
@@ -49,36 +67,41 @@ VkMat& VkMat::operator=(const VkMat& m) {
     if (this == &m) return *this;
     if (m.data) m.data->refcount++;
     release();
-    set_sizes(this, m.logical_shape());
     data = m.data, allocator = m.allocator;
+    dims = m.dims, w = m.w, h = m.h, d = m.d, c = m.c, n = m.n;
+    cstep = m.cstep, nstep = m.nstep, offset = m.offset;
+    elemsize = m.elemsize, elempack = m.elempack, dtype = m.dtype;
     return *this;
 }
 
-void VkMat::create(int w_, size_t e, VkAllocator* a) { create(Shape(w_, type_of_size(e)), a); }
-void VkMat::create(int w_, int h_, size_t e, VkAllocator* a) {
-    create(Shape(w_, h_, type_of_size(e)), a);
+void VkMat::create(const Shape& s, VkAllocator* from) {
+    allocate(s.dims, s.w, s.h, s.d, s.c, s.n, s.dtype, dtype_size(s.dtype), 1, from);
 }
-void VkMat::create(int w_, int h_, int c_, size_t e, VkAllocator* a) {
-    create(Shape(w_, h_, c_, type_of_size(e)), a);
+void VkMat::create_like(const Mat& m, VkAllocator* a) {
+    allocate(m.dims, m.w, m.h, m.d, m.c, m.n, m.dtype, m.elemsize, m.elempack, a);
 }
-void VkMat::create(int w_, int h_, int d_, int c_, size_t e, VkAllocator* a) {
-    create(Shape(w_, h_, d_, c_, type_of_size(e)), a);
+void VkMat::create_like(const VkMat& m, VkAllocator* a) {
+    allocate(m.dims, m.w, m.h, m.d, m.c, m.n, m.dtype, m.elemsize, m.elempack, a);
 }
 
-void VkMat::create(const Shape& shape, VkAllocator* from) {
-    if (data && data->refcount == 1 && allocator == from && logical_shape() == shape) return;
+void VkMat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
+                     size_t elemsize_, int elempack_, VkAllocator* from) {
+    const bool same = dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ &&
+                      dtype == dtype_ && elemsize == elemsize_ && elempack == elempack_;
+    if (data && data->refcount == 1 && allocator == from && same && offset == 0) return;
     release();
-    const bool sizes = shape.w > 0 && shape.h > 0 && shape.d > 0 && shape.c > 0 && shape.n > 0;
-    if (!from || shape.dims < 1 || !sizes) return;
-    data = from->fastMalloc(shape.total() * dtype_size(shape.dtype));
+    const bool sizes = w_ > 0 && h_ > 0 && d_ > 0 && c_ > 0 && n_ > 0;
+    if (!from || dims_ < 1 || !sizes || elemsize_ == 0 || elempack_ < 1) return;
+    const double wanted = (double)w_ * h_ * d_ * c_ * n_ * (double)elemsize_;
+    if (wanted > (double)(SIZE_MAX / 8)) return;
+    data = from->fastMalloc((size_t)w_ * h_ * d_ * c_ * n_ * elemsize_);
     if (!data) return;
     data->refcount = 1;
     allocator = from;
-    set_sizes(this, shape);
+    dims = dims_, w = w_, h = h_, d = d_, c = c_, n = n_;
+    cstep = (size_t)w * h * d, nstep = cstep * c;
+    dtype = dtype_, elemsize = elemsize_, elempack = elempack_;
 }
-
-void VkMat::create_like(const Mat& m, VkAllocator* a) { create(m.logical_shape(), a); }
-void VkMat::create_like(const VkMat& m, VkAllocator* a) { create(m.logical_shape(), a); }
 
 void VkMat::addref() {
     if (data) data->refcount++;
@@ -87,21 +110,41 @@ void VkMat::addref() {
 void VkMat::release() {
     if (data && --data->refcount == 0) allocator->fastFree(data);
     data = 0, allocator = 0;
-    set_sizes(this, Shape());
-    elemsize = 0;
+    dims = w = h = d = c = 0, n = 1;
+    cstep = nstep = offset = 0;
+    elemsize = 0, elempack = 1, dtype = DType::f32;
 }
 
 Shape VkMat::logical_shape() const {
     Shape s;
     s.dims = dims, s.w = w, s.h = h, s.d = d, s.c = c, s.n = n, s.dtype = dtype;
+    (dims == 1 ? s.w : dims == 2 ? s.h : s.c) *= elempack;
     return s;
 }
 
 Mat VkMat::shape() const {
     Mat m;
     m.dims = dims, m.w = w, m.h = h, m.d = d, m.c = c, m.n = n;
-    m.dtype = dtype, m.elemsize = elemsize, m.elempack = 1;
+    m.dtype = dtype, m.elemsize = elemsize, m.elempack = elempack;
     m.cstep = Mat::channel_step(dims, w, h, d, elemsize), m.nstep = m.cstep * c;
+    return m;
+}
+
+VkMat VkMat::batch_range(int b, int items) const {
+    if (b < 0 || items < 1 || b + items > n) return VkMat();
+    VkMat part = *this;
+    part.n = items;
+    part.offset += (size_t)b * nstep * elemsize;
+    return part;
+}
+
+Mat VkMat::mapped() const {
+    if (!mapped_ptr() || n != 1) return Mat();
+    Mat m;
+    m.data = mapped_ptr();
+    m.dims = dims, m.w = w, m.h = h, m.d = d, m.c = c;
+    m.dtype = dtype, m.elemsize = elemsize, m.elempack = elempack;
+    m.cstep = cstep, m.nstep = nstep;
     return m;
 }
 

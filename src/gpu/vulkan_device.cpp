@@ -21,6 +21,9 @@ VulkanDevice::~VulkanDevice() { delete d; }
 bool VulkanDevice::is_valid() const { return d->gpu != nullptr; }
 VkAllocator* VulkanDevice::acquire_blob_allocator() const { return d->blobs.get(); }
 VkAllocator* VulkanDevice::acquire_staging_allocator() const { return d->staging.get(); }
+uint32_t VulkanDevice::get_heap_budget() const {
+    return d->gpu ? (uint32_t)(d->gpu->memory_budget() >> 20) : 0;
+}
 std::shared_ptr<GpuDevice> VulkanDevice::gpu() const { return d->gpu; }
 
 }  // namespace quoll

@@ -170,10 +170,13 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
                                 reduction_to_pooling, eliminate_flatten, convolution_to_product,
                                 fold_padding,         fold_affine,       fuse_activation,
                                 eliminate_batch_axes, merge_parallel};
-    if (!for_file) passes.insert(passes.end(), {fold_row_norm, fuse_residual});
+    if (!for_file)
+        passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     // What rounds its output takes no activation and no sum any more.
-    if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, {keep_int8}, make));
+    if (!for_file)
+        QUOLL_RETURN_IF_ERROR(
+            run_until_settled(graph, {keep_int8, turn_fewer, mark_channels}, make));
     // Constants whose readers took them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;

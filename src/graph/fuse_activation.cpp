@@ -25,12 +25,7 @@ const T* gate_of(const LayerGraph& graph, int blob, int reader) {
 
 }  // namespace
 
-int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
-    FusionTarget w;
-    const int next = graph.only_reader(index);
-    if (next < 0 || !fusion_target(graph, index, &w) || !w.activates) return 0;
-    const Activation f = activation_of(graph, next);
-    if (f.type == kActivationNone) return 0;
+int set_activation(const FusionTarget& target, const Activation& f) {
     Mat params;
     if (f.num_params() > 0) {
         params.create(f.num_params());
@@ -38,8 +33,18 @@ int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
         params[0] = f.a;
         if (params.w > 1) params[1] = f.b;
     }
-    *w.activation_type = f.type;
-    *w.activation_params = params;
+    *target.activation_type = f.type;
+    *target.activation_params = params;
+    return kOk;
+}
+
+int fuse_activation(LayerGraph& graph, int index, const LayerMaker&) {
+    FusionTarget w;
+    const int next = graph.only_reader(index);
+    if (next < 0 || !fusion_target(graph, index, &w) || !w.activates) return 0;
+    const Activation f = activation_of(graph, next);
+    if (f.type == kActivationNone) return 0;
+    QUOLL_RETURN_IF_ERROR(set_activation(w, f));
     const std::string what = graph.layer(next)->type + " into " + graph.layer(index)->type;
     graph.absorb(index, next, false, what.c_str());
     return 1;

@@ -2,6 +2,7 @@
 
 #include "graph/passes.h"
 #include "layer/nn/innerproduct.h"
+#include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
 
 namespace quoll {
@@ -85,20 +86,41 @@ private:
     float scale_ = 0.f;
 };
 
+// The convolution's output becomes int8.
+int round_output(ConvolutionFields* conv, float scale) {
+    Mat scales(1);
+    if (scales.empty()) return kOutOfMemory;
+    scales[0] = scale;
+    conv->top_blob_int8_scales = scales;
+    conv->int8_scale_term += 100;
+    return 1;
+}
+
+const char kReport[] = "int8 kept between layers";
+
+// AffineQuantize into the convolution that makes what it alone reads.
+int keep_affine(LayerGraph& graph, int index, ConvolutionFields* conv) {
+    const int next = graph.only_reader(index);
+    const auto* rounds = graph.as<AffineQuantize>(next);
+    if (!rounds || conv->int8_output()) return 0;
+    conv->top_zero_point = rounds->zero_point;
+    const float scale = 1.f / rounds->scale;
+    graph.absorb(index, next, false, kReport);
+    return round_output(conv, scale);
+}
+
 }  // namespace
 
 int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
+    ConvolutionFields* own = convolution_fields(graph, index);
+    if (own && own->int8_affine) return keep_affine(graph, index, own);
     if (!gives_int8(graph, index)) return 0;
     Region region(graph);
     if (!region.grow(graph.layer(index)->tops[0])) return 0;
-    Mat scales(1);
-    if (scales.empty()) return kOutOfMemory;
-    scales[0] = region.scale();
     for (int maker : region.makers()) {
-        ConvolutionFields* conv = convolution_fields(graph, maker);
-        conv->top_blob_int8_scales = scales;
-        conv->int8_scale_term += 100;
-        graph.count("int8 kept between layers");
+        const int status = round_output(convolution_fields(graph, maker), region.scale());
+        if (status < 0) return status;
+        graph.count(kReport);
     }
     return 1;
 }

@@ -142,6 +142,8 @@ public:
     // Loads a Net (whose options and custom layers are set) with params and weights; the Net keeps
     // nothing of this Model.
     int make_net(Net* net) const;
+    // The same without a copy of the weights: the Model is empty afterwards.
+    int move_to_net(Net* net);
 
     // Index of the layer that makes a blob, -1 if none does; those that read it, in file order.
     int producer(const std::string& blob) const;
@@ -161,6 +163,7 @@ private:
     int add_record(const ParamRecord& record, const std::vector<std::string>& blob_names);
     int save_graph(const DataWriter& dw, bool binary) const;
     int check_blobs() const;
+    int load_net(Net* net, bool copy);
 };
 
 }  // namespace quoll

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <unordered_set>
 
 #include "graph/model.h"
 #include "graph/param_file.h"
@@ -135,44 +134,6 @@ private:
     const ModelLayer* layer_ = nullptr;
     std::map<Key, int> seen_;
     int count_ = 0;
-};
-
-// A model's weights as a file would hold them, without making one: where its pieces lie. What is
-// read is a copy, so that nothing refers to the model afterwards.
-class WeightPieces : public DataWriter, public DataReader {
-public:
-    explicit WeightPieces(const std::deque<ModelLayer>& layers) {
-        for (const ModelLayer& layer : layers)
-            for (const ModelWeight& weight : layer.weights) stays_.insert(weight.stored.data.data);
-    }
-    size_t write(const void* data, size_t size) const override {
-        const char* p = (const char*)data;
-        if (!stays_.count(data)) {
-            copies_.emplace_back(p, p + size);
-            p = copies_.back().data();
-        }
-        if (size) pieces_.emplace_back(p, size);
-        left_ += size;
-        return size;
-    }
-    size_t read(void* buf, size_t size) const override {
-        size_t done = 0;
-        while (done < size && at_ < pieces_.size()) {
-            const size_t count = std::min(size - done, pieces_[at_].second - offset_);
-            memcpy((char*)buf + done, pieces_[at_].first + offset_, count);
-            done += count, offset_ += count;
-            if (offset_ == pieces_[at_].second) at_++, offset_ = 0;
-        }
-        left_ -= done;
-        return done;
-    }
-    size_t remaining() const override { return left_; }
-
-private:
-    std::unordered_set<const void*> stays_;
-    mutable std::deque<std::vector<char>> copies_;
-    mutable std::vector<std::pair<const char*, size_t>> pieces_;
-    mutable size_t at_ = 0, offset_ = 0, left_ = 0;
 };
 
 }  // namespace
@@ -404,16 +365,6 @@ int Model::save_param(const DataWriter& dw) const { return save_graph(dw, false)
 int Model::save_param_bin(const DataWriter& dw) const { return save_graph(dw, true); }
 int Model::load_param(const DataReader& dr) { return load_graph(dr, false); }
 int Model::load_param_bin(const DataReader& dr) { return load_graph(dr, true); }
-
-int Model::make_net(Net* net) const {
-    std::vector<unsigned char> bytes;
-    QUOLL_RETURN_IF_ERROR(save_param(DataWriterToMemory(&bytes)));
-    const unsigned char* p = bytes.data();
-    QUOLL_RETURN_IF_ERROR(net->load_param(DataReaderFromMemory(p, bytes.size())));
-    const WeightPieces pieces(layers);
-    QUOLL_RETURN_IF_ERROR(save_model(pieces));
-    return net->load_model(pieces);
-}
 
 #if QUOLL_STDIO
 namespace {

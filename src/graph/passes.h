@@ -31,8 +31,8 @@ int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);
 // convolution, inner product or BatchNorm before them.
 int fold_affine(LayerGraph& graph, int index, const LayerMaker& make);
 // The sum of two convolutions of one blob with the same window, or with one window in the middle of
-// the other, or of a convolution and a BatchNorm of the blob -> one convolution. Networks that are trained
-// with such branches (RepVGG, MobileOne, FastViT) have many.
+// the other, or of a convolution and a BatchNorm of the blob -> one convolution. Networks that are
+// trained with such branches (RepVGG, MobileOne, FastViT) have many.
 int merge_parallel(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchNorm over the rows of an inner product, behind a BatchAxis that made them a batch, into its
 // weights (as BatchNorm1d behind Linear comes out of PyTorch). Blobs between them get other values:
@@ -45,15 +45,27 @@ int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make);
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
+// An activation behind layers that only change shapes and the order of axes, which stand behind a
+// convolution or inner product, into that. Blobs between them get other values: of no use for
+// files.
+int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // The output of int8 convolutions that reaches int8 convolutions and inner products of one input
 // scale alone, directly or through layers that only move values or choose among them (maxima,
 // concatenation, parts, order of channels, shapes): rounded by those who make it (int8_scale_term
-// above 100) instead of by those who read it, with the same results. Of no use for files, whose
-// blobs must stay what they are.
+// above 100) instead of by those who read it, with the same results; and AffineQuantize into the
+// convolution before it. Of no use for files, whose blobs must stay what they are.
 int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
+// A Permute of rows and columns to the side of an InnerProduct where there are fewer values, which
+// takes columns then, as a Convolution1D. Of no use for files: the blob between them is another.
+int turn_fewer(LayerGraph& graph, int index, const LayerMaker& make);
+// Tells a Permute whose output convolutions and poolings alone read, shapes and activations between
+// them or not, that they want channels in blocks (feeds_channels). Nothing of files.
+int mark_channels(LayerGraph& graph, int index, const LayerMaker& make);
 
 // What may be folded and fused into a layer; false if nothing may.
 bool fusion_target(const LayerGraph& graph, int index, FusionTarget* found);
+// Of a target that activates. A negative code when memory runs out.
+int set_activation(const FusionTarget& target, const Activation& f);
 // Null unless it is a convolution, of whatever number of axes.
 ConvolutionFields* convolution_fields(const LayerGraph& graph, int index);
 

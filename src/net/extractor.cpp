@@ -280,10 +280,13 @@ int Extractor::Private::extract(int index, VkMat& feat, VkCompute& commands) {
 }
 
 int Extractor::Private::extract(int index, Mat& feat, int type) {
-    if (run.device_blobs.empty()) {
+    const bool records = !run.device_blobs.empty() || net->d->records;
+    if (!records) {
         QUOLL_RETURN_IF_ERROR(compute(&index, nullptr));
     } else {
-        VkCompute commands(run.device_blobs.begin()->second.allocator->vkdev);
+        VkCompute commands(run.device_blobs.empty()
+                               ? net->vulkan_device()
+                               : run.device_blobs.begin()->second.allocator->vkdev);
         QUOLL_RETURN_IF_ERROR(compute(&index, &commands));
         run.commands = &commands;
         const int status = run.fetch(index);

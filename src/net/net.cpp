@@ -186,13 +186,24 @@ bool Net::is_ready() const { return d->is_ready(opt); }
 void Net::release_buffers() const { d->buffers->release(); }
 void Net::share_buffers(const Net& other) { d->buffers = other.d->buffers; }
 
+// What the device lacks is turned off for the whole net, so that layers and shaders of the
+// application find the options that hold.
+static void limit_options(const VulkanDevice* device, Option* opt) {
+    if (!device) return;
+    opt->use_fp16_storage &= device->info.support_fp16_storage();
+    opt->use_fp16_arithmetic &= device->info.support_fp16_arithmetic();
+    opt->use_int8_storage &= device->info.support_int8_storage();
+}
+
 int Net::load_param(const DataReader& dr) {
     clear();
+    if (opt.use_vulkan_compute) limit_options(vulkan_device(), &opt);
     return d->load("Net load_param", [&] { return d->load_graph(dr, false, opt); });
 }
 
 int Net::load_param_bin(const DataReader& dr) {
     clear();
+    if (opt.use_vulkan_compute) limit_options(vulkan_device(), &opt);
     return d->load("Net load_param_bin", [&] { return d->load_graph(dr, true, opt); });
 }
 

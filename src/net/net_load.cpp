@@ -14,6 +14,7 @@
 #include "layer/vulkan/create_backend.h"
 #include "net/net_private.h"
 #include "net/unfused.h"
+#include "plan/custom_layer.h"
 #include "quoll/backend.h"
 #include "quoll/datareader.h"
 #include "quoll/datawriter.h"
@@ -91,9 +92,14 @@ int Net::Private::set_producer(int blob, int layer) {
     return kError;
 }
 
-int Net::Private::load_layer_params(Layer* layer, const ParamDict& pd) {
+int Net::Private::load_layer_params(Layer* layer, const ParamDict& pd, const Option& opt) {
     read_shape_hints(pd, layer);
     layer->featmask = pd.get(31, 0);
+#if QUOLL_VULKAN
+    if (opt.use_vulkan_compute && layer->typeindex < 0) layer->vkdev = owner->vulkan_device();
+#else
+    (void)opt;
+#endif
     const int status = layer->load_param(pd);
     if (status == kOk) return kOk;
     QUOLL_LOGE("[%s %s] load_param failed", layer->type.c_str(), layer->name.c_str());
@@ -158,7 +164,7 @@ int Net::Private::load_layer(const ParamRecord& record, const Option& opt) {
     layer->bottoms = record.bottoms;
     layer->tops = record.tops;
     for (int id : layer->tops) QUOLL_RETURN_IF_ERROR(set_producer(id, (int)layers.size()));
-    QUOLL_RETURN_IF_ERROR(load_layer_params(layer, record.params));
+    QUOLL_RETURN_IF_ERROR(load_layer_params(layer, record.params, opt));
     if (layer->one_blob_only && (layer->bottoms.size() != 1 || layer->tops.size() != 1))
         return layer->fail("expected 1 input and 1 output, got %zu and %zu", layer->bottoms.size(),
                            layer->tops.size());
@@ -379,6 +385,20 @@ int Net::Private::create_pipelines(const Option& opt) {
     return result;
 }
 
+int Net::Private::upload_custom_layers(const Option& opt) {
+    records = false;
+#if QUOLL_VULKAN
+    for (Layer* layer : layers) {
+        if (!runs_on_device(*layer) || is_folded(*layer)) continue;
+        QUOLL_RETURN_IF_ERROR(upload_custom_layer(*layer, opt));
+        records = true;
+    }
+#else
+    (void)opt;
+#endif
+    return kOk;
+}
+
 int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool whole,
                                const Option& opt) {
     const size_t size = dr.remaining();
@@ -399,6 +419,7 @@ int Net::Private::prepare_layers(const Option& opt) {
         status = prepare_backends(opt);
     }
     if (status == kOk) status = create_pipelines(opt);
+    if (status == kOk) status = upload_custom_layers(opt);
     has_concats = !opt.use_reference_layers &&
                   std::any_of(layers.begin(), layers.end(),
                               [](const Layer* l) { return as<Concat>(l) != nullptr; });

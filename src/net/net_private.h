@@ -66,6 +66,7 @@ struct Net::Private : NetGraph {
     std::vector<int> alias;
     int vulkan_device = -1;           // -1: the default one
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
+    bool records = false;             // there are layers that record themselves on the device
     WeightsId weights_id;             // of those that the param asks for
     std::unordered_map<int, WeightNumbers> shared_weights;  // by layer
     std::atomic<bool> weights_loaded{false};
@@ -93,7 +94,7 @@ struct Net::Private : NetGraph {
     int set_producer(int blob, int layer);
     int load_graph(const DataReader& dr, bool binary, const Option& opt);
     int load_layer(const ParamRecord& record, const Option& opt);
-    int load_layer_params(Layer* layer, const ParamDict& pd);
+    int load_layer_params(Layer* layer, const ParamDict& pd, const Option& opt);
     // Checks producers and cycles, collects consumers, inputs and outputs.
     int finish_graph();
     int check_acyclic() const;
@@ -125,6 +126,7 @@ struct Net::Private : NetGraph {
     int prepare_backends(const Option& opt);
     int prepare_backend(Backend& backend, const Option& opt) const;
     int create_pipelines(const Option& opt);
+    int upload_custom_layers(const Option& opt);
     void clear();
 };
 

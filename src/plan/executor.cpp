@@ -7,6 +7,7 @@
 
 #include "layer/common/schema.h"
 #include "layer/common/tensor.h"
+#include "plan/custom_layer.h"
 #include "quoll/command.h"
 #include "quoll/log.h"
 
@@ -243,6 +244,66 @@ int Executor::record_region(const PlannedRegion& region) {
     return kOk;
 }
 
+// A layer of the application's that records itself.
+#if QUOLL_VULKAN
+int Executor::run_on_device(const Layer& layer) {
+    VkCompute own(layer.vkdev);
+    VkCompute& on = commands ? *commands : own;
+    std::vector<VkMat> bottoms(layer.bottoms.size()), made(layer.tops.size());
+    for (size_t i = 0; i < bottoms.size(); i++)
+        QUOLL_RETURN_IF_ERROR(bring_to_device(layer.bottoms[i], on, &bottoms[i]));
+    QUOLL_RETURN_IF_ERROR(record_custom_layer(layer, bottoms, &made, on, opt));
+    if (made.size() != layer.tops.size())
+        return layer.fail("expected %zu outputs, got %zu", layer.tops.size(), made.size());
+    for (size_t i = 0; i < made.size(); i++)
+        if (made[i].empty())
+            return layer.fail("output '%s' came out empty",
+                              graph_->blobs[layer.tops[i]].name.c_str());
+    return take_from_device(layer, &made, on);
+}
+
+// As f16 or f32, as the net stores floats on its device.
+int Executor::bring_to_device(int blob, VkCompute& on, VkMat* m) {
+    const DType stored = opt.use_fp16_storage ? DType::f16 : DType::f32;
+    const auto there = device_blobs.find(blob);
+    const bool is_float = blobs[blob].dtype == DType::f32 || is_storage_type(blobs[blob].dtype);
+    if (there != device_blobs.end() && (!is_float || there->second.dtype == stored)) {
+        *m = there->second;
+        return kOk;
+    }
+    QUOLL_RETURN_IF_ERROR(fetch(blob));
+    Mat values = blobs[blob];
+    if (is_float && values.dtype != stored) {
+        if (is_storage_type(values.dtype)) widen_storage(blobs[blob], &values, opt);
+        if (stored == DType::f16) narrow(Mat(values), stored, &values, opt);
+    }
+    return on.record_upload(values, *m, opt);
+}
+
+// Outputs stay on the device where the run goes on recording. Packed ones have to be unpacked.
+int Executor::take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on) {
+    const bool stays = commands && depth_ == 0;
+    std::vector<Mat> values(made->size());
+    bool waits = false;
+    for (size_t i = 0; i < made->size(); i++) {
+        if (stays && (*made)[i].elempack == 1) {
+            set_device_blob(layer.tops[i], (*made)[i]);
+            if (!observer && !opt.check_finite) continue;
+        }
+        QUOLL_RETURN_IF_ERROR(on.record_clone((*made)[i], values[i], opt));
+        waits = true;
+    }
+    if (waits) QUOLL_RETURN_IF_ERROR(on.submit_and_wait());
+    for (size_t i = 0; i < values.size() && waits; i++) {
+        layer_outputs_.push_back(values[i]);
+        if (!values[i].empty()) QUOLL_RETURN_IF_ERROR(store_output(layer, i, &layer_outputs_[i]));
+    }
+    return kOk;
+}
+#else
+int Executor::run_on_device(const Layer&) { return kError; }
+#endif
+
 // A blob may be other than the plan was made for: of another size than a rule said, f32 because
 // f16 cannot hold its values.
 bool Executor::are_as_planned(const PlannedRegion& region) const {
@@ -288,7 +349,8 @@ int Executor::run_step(const Step& step) {
                                   [&](int id) { return blobs[id].dims != 0; });
     if (done && !layer.tops.empty()) return kOk;
     if (is_input_layer(layer)) return check_inputs_given(layer, step.wanted);
-    QUOLL_RETURN_IF_ERROR(fetch_inputs(layer));
+    const bool on_device = runs_on_device(layer);
+    if (!on_device) QUOLL_RETURN_IF_ERROR(fetch_inputs(layer));
     if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);
     if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
     if (observer) {
@@ -298,7 +360,8 @@ int Executor::run_step(const Step& step) {
     }
     if (observer && step.left_to_host) observer->left_to_host(layer);
     if (observer) observer->before(layer);
-    int status = run_layer(step);
+    int status = on_device ? run_on_device(layer) : run_layer(step);
+    has_run[step.layer] = 1;
     if (observer && status == kOk) observer->after(layer, layer_outputs_);
     if (status == kOk) status = check_finite_after(layer);
     layer_inputs_.clear();

@@ -65,6 +65,9 @@ private:
     void leave_arena();
     int run_step(const Step& step);
     int run_layer(const Step& step);
+    int run_on_device(const Layer& layer);
+    int bring_to_device(int blob, VkCompute& on, VkMat* m);
+    int take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on);
     int check_inputs_given(const Layer& layer, int wanted) const;
     int take_inputs(const Step& step, int* batch, bool* without_values);
     bool is_read_no_more(const Step& step, size_t input) const;

@@ -4,6 +4,13 @@
 
 namespace quoll {
 
+// fast_malloc lets the system take pages of this size as far as a block fills them. Where little is
+// missing the first run is faster with one page more than with hundreds of small ones.
+static size_t fill_pages(size_t bytes) {
+    const size_t page = 2 << 20, behind = bytes % page;
+    return bytes > page && behind > page / 2 ? bytes - behind + page : bytes;
+}
+
 Arena::Arena(Allocator* rest) : rest_(rest), workspace_(this) {}
 // What somebody still reads leaks, as it does with a pool.
 Arena::~Arena() {
@@ -15,7 +22,7 @@ bool Arena::begin(const SegmentMemory& memory) {
     const size_t bytes = memory.plan.bytes + kMallocOverread;
     if (capacity_ < bytes) {
         fast_free(base_);
-        base_ = (char*)fast_malloc(bytes);
+        base_ = (char*)fast_malloc(fill_pages(bytes));
         capacity_ = base_ ? bytes : 0;
     }
     if (!base_) return false;

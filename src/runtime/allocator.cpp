@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #endif
 
 #include <algorithm>
+#include <atomic>
 #include <list>
 #include <mutex>
 #include <new>
@@ -42,6 +44,25 @@ static size_t memory_of_machine() {
     return most;
 }
 
+#if defined(__linux__)
+// Bytes of the large blocks that are in use: each may fit, and all together not.
+static std::atomic<size_t> large_blocks(0);
+
+// What counts of a block; smaller ones end with the system's own memory first.
+static size_t large_size(void* ptr) {
+    const size_t size = malloc_usable_size(ptr);
+    return size < kHugePage ? 0 : size;
+}
+
+static bool take_large(void* ptr, size_t most) {
+    const size_t size = large_size(ptr);
+    if (size == 0 || large_blocks.fetch_add(size, std::memory_order_relaxed) + size <= most)
+        return true;
+    large_blocks.fetch_sub(size, std::memory_order_relaxed);
+    return false;
+}
+#endif
+
 void* fast_malloc(size_t size) {
     static const size_t most = memory_of_machine();
     if (size > most) return nullptr;
@@ -52,6 +73,12 @@ void* fast_malloc(size_t size) {
     const bool huge = size >= kHugePage;
     if (posix_memalign(&ptr, huge ? kHugePage : (size_t)kMallocAlign, size + kMallocOverread))
         return nullptr;
+#if defined(__linux__)
+    if (!take_large(ptr, most + kHugePage)) {
+        free(ptr);
+        return nullptr;
+    }
+#endif
 #if defined(MADV_HUGEPAGE)
     // Whole pages only: what is behind the block would take memory too.
     if (huge) madvise(ptr, size / kHugePage * kHugePage, MADV_HUGEPAGE);
@@ -64,6 +91,10 @@ void fast_free(void* ptr) {
 #if defined(_WIN32)
     _aligned_free(ptr);
 #else
+#if defined(__linux__)
+    if (const size_t size = ptr ? large_size(ptr) : 0)
+        large_blocks.fetch_sub(size, std::memory_order_relaxed);
+#endif
     free(ptr);
 #endif
 }

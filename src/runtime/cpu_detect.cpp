@@ -14,6 +14,8 @@
 #include <sys/auxv.h>
 #elif defined(__aarch64__) && defined(__APPLE__)
 #include <sys/sysctl.h>
+#elif defined(__aarch64__) && defined(_WIN32)
+#include <windows.h>
 #endif
 
 namespace quoll {
@@ -195,6 +197,24 @@ CpuFeatures read_features() {
 CpuFeatures read_features() {
     constexpr unsigned long kNeeded = 1ul << 12 | 1ul << 16;
     return CpuFeatures((getauxval(AT_HWCAP) & kNeeded) == kNeeded ? bits_of(F::neon) : 0);
+}
+
+#elif defined(__aarch64__) && defined(_WIN32)
+
+// Numbers of IsProcessorFeaturePresent (winnt.h of the Windows 11 SDK; older headers lack the
+// names, and an older system says no). There is none for asimdfhm.
+CpuFeatures read_features() {
+    struct {
+        F feature;
+        DWORD number;
+    } const entries[] = {
+        {F::asimddp, 43},  {F::sve, 46},  {F::sve2, 47},    {F::svebf16, 52}, {F::svei8mm, 57},
+        {F::svef32mm, 58}, {F::i8mm, 66}, {F::asimdhp, 67}, {F::bf16, 68},
+    };
+    CpuFeatures found(bits_of(F::neon));
+    for (const auto& entry : entries)
+        if (IsProcessorFeaturePresent(entry.number)) found.bits |= bits_of(entry.feature);
+    return found;
 }
 
 #elif defined(__aarch64__)

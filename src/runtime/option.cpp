@@ -19,6 +19,8 @@ Option::Option()
       blob_vkallocator(0),
       staging_vkallocator(0),
       vulkan_fallback(false),
+      vulkan_slice_us(0),
+      vulkan_max_in_flight(0),
       use_packing_layout(true),
       use_winograd_convolution(true),
       use_winograd23_convolution(true),

@@ -572,6 +572,16 @@ QUOLL_INLINE vecf<N> to_single(vec<double, N> a) {
     }
 }
 
+// base[i] for each lane i of the index.
+template <size_t N>
+QUOLL_INLINE vecf<N> gather(const float* base, vec<int32_t, N, true> index) {
+    return {hn::GatherIndex(hn::FixedTag<float, N>(), base, index.v)};
+}
+template <size_t N>
+QUOLL_INLINE vecf<N> gather(const float* base, vec<int32_t, N, false> index) {
+    return {gather(base, index.lo), gather(base, index.hi)};
+}
+
 // A mask for lanes of U from one for lanes of T, which has the same size.
 template <class U, class T, size_t N>
 QUOLL_INLINE mask<U, N> mask_cast(mask<T, N, true> a) {

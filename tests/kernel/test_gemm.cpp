@@ -124,6 +124,9 @@ const Layout kLayouts[] = {
     {5, 4, 4, 1, 70, true, false, 0.f, INFINITY},      // neighbouring pixels of 4 channels, relu
     {3, 4, 8, 1, 140, true, true, -1.f, 6.f},          // and every other one
     {3, 5, 1, 21, 120, false, false, -INFINITY, 1.f},  // planar, channel by channel
+    {6, 7, 2, 1, 61, true, false, 0.f, INFINITY},      // windows of stride 2 of planar images
+    {9, 3, 2, 1, 23, true, false, 0.f, 6.f},
+    {2, 3, 2, 1, 17, false, true, -INFINITY, INFINITY},
 };
 
 // The portable kernels of every level, and those that have tiles by hand.
@@ -324,6 +327,54 @@ TEST(Gemm, more_tiles_of_a_call) {
     }
 }
 
+// Blocks of a register's values equally far apart, of which a tile may know: the same bits as from a
+// list of any, whatever sums start from, wherever they end, for every number of blocks and tiles.
+template <class Type>
+void check_regular(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows, bool columns,
+                   bool init_rows, size_t num_blocks, bool at_end) {
+    const size_t width = lanes * vectors, tiles = 3, floats = lanes * rows;
+    const size_t a_block = tiles * floats + 5, c_step = columns ? tiles * floats + 1 : width + 1;
+    Guarded<float> a((num_blocks - 1) * a_block + tiles * floats, at_end),
+        init(init_rows ? tiles * rows * width : width, at_end);
+    Guarded<typename Type::Value> b(num_blocks * lanes * width, at_end);
+    Guarded<float> got(tiles * std::max(rows, vectors) * c_step, at_end), want(got.size());
+    fill(a), fill(init);
+    for (auto& x : b) x = Type::from(uniform());
+    for (size_t i = 0; i < got.size(); i++) got[i] = want[i] = 55.f;
+    std::vector<GemmBlock> blocks;
+    for (size_t i = 0; i < num_blocks; i++) blocks.push_back({(ptrdiff_t)(i * a_block), i * lanes});
+    GemmTile tile = {};
+    tile.a = a.data(), tile.a_row = lanes, tile.a_k = 1, tile.b = (const float*)b.data();
+    tile.blocks = blocks.data(), tile.num_blocks = num_blocks, tile.block_k = lanes;
+    tile.init = init.data(), tile.init_row = init_rows ? width : 0, tile.init_vector = lanes;
+    tile.c = want.data(), tile.c_row = columns ? lanes : c_step;
+    tile.c_vector = columns ? c_step : lanes;
+    tile.more = tiles - 1, tile.a_tile = floats, tile.init_tile = init_rows ? rows * width : 0;
+    tile.c_tile = columns ? floats : rows * c_step;
+    tile.low = num_blocks % 2 ? -.5f : -INFINITY, tile.high = num_blocks % 3 ? INFINITY : .6f;
+    kernel(tile);
+    tile.c = got.data(), tile.block_step = a_block;
+    kernel(tile);
+    for (size_t i = 0; i < got.size(); i++)
+        ASSERT_EQ(got[i], want[i]) << "at " << i << " of " << num_blocks << " blocks";
+}
+
+TEST(Gemm, regular_blocks) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (!row.tile || !host_cpu_features().has_all(row.features)) continue;
+        const size_t lanes = vector_kernels(best_isa(row.features)).gemm->lanes;
+        SCOPED_TRACE(row.name);
+        for (size_t blocks = 1; blocks <= 7; blocks++)
+            for (int kind = 0; kind < 8; kind++) {
+                const auto check = row.slot == KernelSlot::gemm_tile ? &check_regular<Single>
+                                                                     : &check_regular<Half>;
+                check(row.tile, lanes, row.columns / lanes, row.rows, kind & 1, kind & 2, blocks,
+                      kind & 4);
+                if (HasFatalFailure()) return;
+            }
+    }
+}
+
 TEST(Gemm, nan_reaches_the_result) {
     for (const VectorKernels* set : all_sets()) {
         const GemmKernels& kernels = *set->gemm;
@@ -347,6 +398,7 @@ TEST(Gemm, nan_reaches_the_result) {
                          0.f,
                          6.f,
                          GemmFetch(),
+                         0,
                          0,
                          0,
                          0,

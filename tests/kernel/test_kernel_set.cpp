@@ -5,9 +5,11 @@
 #include <string>
 
 #include "layer/cpu/common/cost_table.h"
+#include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/registry/kernel_rows.h"
+#include "layer/cpu/winograd/winograd.h"
 
 using namespace quoll;
 
@@ -34,7 +36,7 @@ TEST(KernelRows, are_well_formed) {
     for (const KernelRow& row : kernel_rows()) {
         SCOPED_TRACE(row.name);
         EXPECT_TRUE(names.insert(row.name).second);
-        EXPECT_TRUE((row.kernels != nullptr) != (row.tile != nullptr));
+        EXPECT_EQ((row.kernels != nullptr) + (row.tile != nullptr) + (row.part != nullptr), 1);
         EXPECT_TRUE(all_features().has_all(row.features));
         EXPECT_TRUE(is_built(best_isa(row.features)));
         EXPECT_GE(row.alignment, 1);
@@ -120,6 +122,19 @@ TEST(KernelSet, has_the_tiles_of_rows) {
             for (int rows = 1; rows <= kGemmMaxRows; rows++)
                 EXPECT_EQ(gemm.tile[width - 1][rows - 1] != nullptr,
                           rows <= gemm.max_rows && width * gemm.step <= gemm.lanes * gemm.vectors);
+    }
+}
+
+TEST(KernelSet, has_the_parts_of_rows) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (!row.part) continue;
+        const KernelSet& set = kernel_set(row.features);
+        const KernelPart part = row.slot == KernelSlot::dwconv_pair
+                                    ? (KernelPart)set.dwconv->pair[0][row.k - 1]
+                                : row.slot == KernelSlot::winograd_input
+                                    ? (KernelPart)set.winograd->input
+                                    : (KernelPart)set.winograd->output;
+        EXPECT_EQ(part, row.part) << row.name;
     }
 }
 

@@ -106,15 +106,33 @@ void check_log_softmax_columns(const NormKernels& k) {
     }
 }
 
+void check_scaled_softmax_row(const NormKernels& k) {
+    for (size_t n = 1; n <= 70; n++) {
+        const std::vector<float> values = random_values(n, -3, 3), added = random_values(n, -3, 3);
+        std::vector<float> sums(n);
+        for (size_t i = 0; i < n; i++) sums[i] = values[i] * 0.5f + added[i];
+        Guarded<float> data(n), mask(n);
+        std::copy(values.begin(), values.end(), data.data());
+        std::copy(added.begin(), added.end(), mask.data());
+        k.softmax_row(data.data(), n, 0.5f, mask.data());
+        expect_softmax(sums.data(), data.data(), n, 1);
+    }
+    std::vector<float> infinite(37, 1.f);
+    infinite[36] = NAN;
+    k.softmax_row(infinite.data(), infinite.size(), 1.f, nullptr);
+    for (float x : infinite) ASSERT_TRUE(isnan(x));
+}
+
 void check_softmax_row(const NormKernels& k) {
     for (size_t n = 1; n <= 70; n++) {
         // Far from zero, so that nothing but the values themselves may count.
         const std::vector<float> values = random_values(n, -1010, -1000);
         Guarded<float> data(n);
         std::copy(values.begin(), values.end(), data.data());
-        k.softmax_row(data.data(), n);
+        k.softmax_row(data.data(), n, 1.f, nullptr);
         expect_softmax(values.data(), data.data(), n, 1);
     }
+    check_scaled_softmax_row(k);
 }
 
 void check_softmax_columns(const NormKernels& k) {

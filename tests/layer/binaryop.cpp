@@ -35,6 +35,10 @@ static std::vector<LayerCase> cases() {
         {Shape(3, 5, 2, 8), Shape(1, 1, 2, 8)},
         {Shape(1, 5, 1, 8), Shape(3, 1, 2, 8)},
         {Shape(3, 5, 1, 1), Shape(1, 1, 2, 16)},
+        // Few values that repeat.
+        {Shape(2, 7, 5, 6), Shape(2, 1, 1, 6)},
+        {Shape(4, 1, 1, 16), Shape(4, 7, 5, 16)},
+        {Shape(3, 7, 5, 6), Shape(3, 1, 1, 6)},
         // What does not fit on the outermost axes stands on the innermost.
         {Shape(7, 5, 16), Shape(7, 5)},
         {Shape(3, 5, 2, 8), Shape(3, 5, 2)},

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "layer_test.h"
 
 namespace quoll {
@@ -21,6 +23,7 @@ static const std::vector<LayerCase> kCases = {
               "0=3 11=1 6=1 7=1")
         .terms(8)
         .outputs(3),
+    LayerCase({Shape(6, 2, 5)}, "0=5 1=240 2=2 6=1 15=1").terms(9).outputs(3),
 };
 QUOLL_LAYER_CASES(OnnxLSTM, kCases)
 
@@ -40,6 +43,15 @@ TEST(OnnxLSTM, by_hand) {
     // clip to 1/2 makes c = tanh(1/2) i, f = i = sigmoid(ln 3 or 1/2).
     expect_values("OnnxLSTM", "0=1 1=4 6=1 5=0.5 -23312=3,0,1,0", weights_of_one(),
                   {mat_of(Shape(1, 2), {5, -3})}, mat_of(Shape(1, 1, 2), {0, 0}));
+}
+
+// Steps of 1 / 255: x is 100 of them and a half, which goes to the even number.
+TEST(OnnxLSTM, rounds_inputs) {
+    const std::vector<Mat> weights = {mat_of(Shape(8), {0, 0, 0, 0, 0, 0, 1, 0}),
+                                      mat_of(Shape(4), {0, 0, 0, 0})};
+    const float c = 0.5f * tanhf(100.f / 255), h = 0.5f * tanhf(c);
+    expect_values("OnnxLSTM", "0=1 1=8 15=1", weights,
+                  {mat_of(Shape(2, 1, 1), {100.5f / 255, 1.f})}, {mat_of(Shape(1, 1, 1, 1), {h})});
 }
 
 TEST(OnnxLSTM, refuses_what_does_not_fit) {

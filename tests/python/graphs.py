@@ -8,7 +8,7 @@ from conftest import DATA, ROOT, last_line, run_program
 BUNDLED = sorted((ROOT / 'benchmark' / 'models').glob('*.param'))
 SHARED = sorted((DATA / 'models/ncnn-bench').glob('*.param')) if DATA else []
 # Inputs whose size the file does not say.
-SIZES = {'FastestDet': (3, 352, 352), 'vision_transformer': (3, 384, 384)}
+SIZES = {'FastestDet': (3, 352, 352), 'slim_320': (3, 240, 320), 'vision_transformer': (3, 384, 384)}
 
 
 class Graph:

@@ -348,6 +348,32 @@ def test_equalisation(tmp_path):
     assert plain.min() < 0 and equalised.min() > 25 and in_float.min() > 100
 
 
+@pytest.mark.parametrize('norm', ['LayerNorm', 'RMSNorm'])
+@pytest.mark.parametrize('kind', ['int8', 'dynamic'])
+def test_smooth_norms(norm, kind, tmp_path):
+    """A transformer's rows with a few values far beyond the others: weights take over what is hard about them."""
+    rng = np.random.default_rng(15)
+    k, n = 64, 32
+    gamma, beta = rng.uniform(0.5, 1.5, k).astype(np.float32), rng.normal(size=k).astype(np.float32)
+    gamma[[3, 40]] *= 60
+    weights = [rng.normal(size=(n, k)).astype(np.float32) for _ in range(2)]
+    (tmp_path / 'm.param').write_text(
+        f'7767517\n5 6\nInput in 0 1 data 0={k} 1=10\n{norm} norm 1 1 data y 0={k} 1=1e-5\nSplit split 1 2 y y0 y1\n'
+        f'InnerProduct a 1 1 y0 outa 0={n} 2={n * k}\nInnerProduct b 1 1 y1 outb 0={n} 2={n * k}\n')
+    tag = np.zeros(1, np.float32)
+    np.concatenate([gamma] + ([beta] if norm == 'LayerNorm' else []) + [tag, weights[0].ravel(), tag, weights[1].ravel()]).tofile(tmp_path / 'm.bin')
+    x = rng.normal(size=(40, 10, k)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model, noise = (tmp_path / 'm.param', tmp_path / 'm.bin'), {}
+    exact = run_engine(*model, {'data': x[0]}, ['outa', 'outb'])
+    for more in [], ['--no-equalize']:
+        done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0, '--kind', kind, '--method', 'minmax', *more)
+        assert ('equalised  1 blobs' in done.stdout) == (not more)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['outa', 'outb'])
+        noise[bool(more)] = sum(((got[o] - exact[o]) ** 2).sum() for o in exact)
+    assert 0 < noise[False] < 0.3 * noise[True]
+
+
 @pytest.mark.parametrize('text, word', [('fc 1 x\n', 'line 1'), ('', 'no scales'), ('fc\n', 'no scales behind'),
                                         ('fc_param_0 1 2\nfc 3\n', 'expected 10'), ('other_param_0 1\nother 1\n', 'no scales for any'),
                                         ('fc_param_0 ' + '1 ' * 10 + '\n', 'none of its input')])
@@ -412,6 +438,96 @@ def test_dynamic_products(op, tmp_path):
         got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
         exact = x @ weight.T + (bias if op == 'InnerProduct' else 0)
         assert 0 < ((got - exact) ** 2).sum() < 1e-3 * ((x @ weight.T) ** 2).sum()
+
+
+# ---- Zero points.
+
+def zero_point_product(x, weight, bias, low, high):
+    """As affine8.h describes: 256 steps from low to high, 0 among them."""
+    step = (high - low) / 255
+    zero = np.clip(np.rint(-low / step - 128), -128, 127)
+    q = np.clip(np.rint(x / step) + zero, -128, 127) - zero
+    scales = 127 / np.abs(weight).max(1)
+    w = np.clip(np.sign(weight) * np.floor(np.abs(weight * scales[:, None]) + 0.5), -127, 127)
+    return (w @ q) * step / scales + bias
+
+
+@pytest.mark.parametrize('low, high', [(0, 3), (-0.3, 2), (-4, 0), (-1, 1)])
+def test_zero_points(low, high, tmp_path):
+    rng = np.random.default_rng(12)
+    weight, bias = rng.integers(-127, 128, (7, 33)).astype(np.float32), rng.normal(size=7).astype(np.float32)
+    weight[:, 3] = 127  # weights are exact, all noise is the input's
+    x = rng.uniform(low, high, (50, 33)).astype(np.float32)
+    x[0, :2] = low, high
+    np.save(tmp_path / 'x.npy', x)
+    model, args = one_layer(tmp_path, weight, bias), ('--data', tmp_path / 'x.npy', '--method', 'minmax', '--no-bias-correction', '--holdout', 0)
+    noise = {}
+    for kind in 'int8', 'affine':
+        out = tmp_path / kind
+        quantize(model, out, *args, '--kind', kind)
+        got = np.stack([run_engine(f'{out}.param', f'{out}.bin', {'data': v}, ['out'])['out'] for v in x[:8]])
+        noise[kind] = ((got - (x[:8] @ weight.T + bias)) ** 2).sum()
+    expected = np.stack([zero_point_product(v, weight, bias, low, high) for v in x[:8]])
+    # One value of the input may lie between two steps and be rounded the other way.
+    assert np.abs(got - expected).max() < 1.5 * (high - low) / 255 * np.abs(weight).max()
+    assert np.mean(np.abs(got - expected) < 1e-3) > 0.8
+    if low == 0:  # twice the steps: a quarter of the input's part of the noise
+        assert noise['affine'] < 0.35 * noise['int8']
+
+
+def test_zero_points_between_layers(digits, tmp_path):
+    """Of a whole net: nearer than without them, int8 between layers, and the same answers by the scalar reference."""
+    folder, images, _ = digits
+    reports = {}
+    for kind in 'int8', 'affine':
+        out = tmp_path / kind
+        quantize(digits_model(), out, '--data', folder / 'x.npy', '--holdout', 0.5, '--method', 'mse', '--kind', kind, '--report', tmp_path / kind)
+        reports[kind] = json.loads((tmp_path / kind / 'report.json').read_text())
+    assert reports['affine']['accuracy']['sqnr_db'] > reports['int8']['accuracy']['sqnr_db'] + 1
+    assert {layer['kind'] for layer in reports['affine']['layers']} == {'affine'}
+    files = tmp_path / 'affine.param', tmp_path / 'affine.bin'
+    answers = [run_engine(*files, {'data': images[:40]}, ['prob'], '--batch', *args)['prob'] for args in ([], ['--reference', '--no-fusion'])]
+    np.testing.assert_allclose(answers[0], answers[1], atol=0.02)
+
+
+# ---- Rounding by what the outputs make of it.
+
+@pytest.mark.parametrize('kind', ['block4', 'int8', 'affine'])
+def test_reconstruction(kind, tmp_path):
+    """Inputs that go together: errors of their weights may make up for each other."""
+    rng = np.random.default_rng(13)
+    n, k = 24, 128
+    weight = rng.normal(size=(n, k)).astype(np.float32)
+    mix = rng.normal(size=(12, k))
+    draw = lambda count: (rng.normal(size=(count, 12)) @ mix + 0.1 * rng.normal(size=(count, k))).astype(np.float32)
+    np.save(tmp_path / 'x.npy', draw(40 * 16).reshape(40, 16, k))
+    model, noise = product(tmp_path, 'InnerProduct', weight, np.zeros(n, np.float32)), {}
+    x = draw(200)
+    for rounding in 'nearest', 'reconstruct':
+        quantize(model, tmp_path / 'q', '--kind', kind, '--rounding', rounding, '--data', tmp_path / 'x.npy', '--holdout', 0, '--no-bias-correction')
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+        noise[rounding] = ((got - x @ weight.T) ** 2).sum()
+    assert noise['reconstruct'] < (0.3 if kind == 'block4' else 0.8) * noise['nearest']
+
+
+def test_swish_stays_a_layer(tmp_path):
+    """ncnn's convolutions have no such activation."""
+    ncnn = pytest.importorskip('ncnn')
+    rng = np.random.default_rng(14)
+    weight = rng.normal(size=(4, 2, 3, 3)).astype(np.float32)
+    (tmp_path / 'm.param').write_text('7767517\n5 6\nInput in 0 1 data 0=9 1=7 2=2\nConvolution conv 1 1 data c 0=4 1=3 4=1 6=72\n'
+                                      'Split split 1 2 c c0 c1\nSigmoid gate 1 1 c0 g\nBinaryOp mul 2 1 c1 g out 0=2\n')
+    np.concatenate([np.zeros(1, np.float32), weight.ravel()]).tofile(tmp_path / 'm.bin')
+    x = rng.normal(size=(30, 2, 7, 9)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    ours = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
+    net = ncnn.Net()
+    assert net.load_param(str(tmp_path / 'q.param')) == 0 and net.load_model(str(tmp_path / 'q.bin')) == 0
+    ex = net.create_extractor()
+    ex.input('data', ncnn.Mat(x[0]))
+    np.testing.assert_allclose(np.array(ex.extract('out')[1]), ours, atol=0.02)
+    del ex  # before the net
 
 
 # ---- Precedence of ranges.
@@ -552,6 +668,47 @@ def test_constant_activations(tmp_path):
         quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', method)
         got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': np.full(6, 0.25, np.float32)}, ['out'])['out']
         np.testing.assert_allclose(got, 1.5, rtol=0.02)
+
+
+def test_layers_that_no_numbers_reach(tmp_path):
+    """Logarithms of negative numbers inside the net."""
+    weight = np.ones((3, 6), np.float32)
+    (tmp_path / 'm.param').write_text('7767517\n4 4\nInput in 0 1 data 0=6\nInnerProduct first 1 1 data a 0=3 2=18\n'
+                                      'UnaryOp log 1 1 a b 0=8\nInnerProduct second 1 1 b out 0=3 2=9\n')
+    tag = np.zeros(1, np.float32)
+    np.concatenate([tag, -weight.ravel(), tag, np.ones(9, np.float32)]).tofile(tmp_path / 'm.bin')
+    np.save(tmp_path / 'x.npy', np.random.default_rng(1).uniform(1, 2, (30, 6)).astype(np.float32))
+    done = quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    assert "[InnerProduct second] stays in float: all values of its input 'b' were NaN or infinite" in done.stderr
+    kinds = {line.split()[1]: ' 8=' in line for line in (tmp_path / 'q.param').read_text().splitlines()[2:]}
+    assert kinds['first'] and not kinds['second']
+
+
+def test_ranges_of_a_layer_that_no_data_reach(digits, tmp_path):
+    """A file of ranges that leaves one out, without data: that layer alone stays in float."""
+    names = ['data', 'stem', 'dw1', 'pool1', 'dw2', 'pool2']
+    (tmp_path / 'log').write_text('\n'.join(f'{name}@@0,3' for name in names))
+    ranges = {'quantizer_targets': {'activations': [{'target_name': 'data', 'bitwidth': 8, 'quantizer': {
+        'type': 'ConstantQuantizer', 'settings': {'min_vals': 0, 'max_vals': 1}}}]}}
+    (tmp_path / 'o.json').write_text(json.dumps(ranges))
+    done = quantize(digits_model(), tmp_path / 'q', '--override', tmp_path / 'o.json', '--range-log', tmp_path / 'log', '--no-fusion')
+    assert "no data reached its input 'add'" in done.stderr and done.stderr.count('stays in float') >= 1
+
+
+def test_too_few_samples_to_hold_out(digits, tmp_path):
+    folder, images, _ = digits
+    np.save(tmp_path / 'one.npy', images[0])
+    done = quantize(digits_model(), tmp_path / 'q', '--data', tmp_path / 'one.npy')
+    assert '1 sample to calibrate with; ranges want a hundred or more' in done.stderr
+    assert 'which were calibrated with too' in done.stdout
+
+
+def test_outputs_that_cannot_be_written(digits, tmp_path):
+    """The second file's place is a folder: the first is not left behind."""
+    folder, _, _ = digits
+    (tmp_path / 'q.bin').mkdir()
+    done = quantize(digits_model(), tmp_path / 'q', '--data', folder / 'x.npy', '--limit', 30, code=1)
+    assert 'q.bin' in last_line(done.stderr) and not (tmp_path / 'q.param').exists()
 
 
 @pytest.mark.parametrize('args, word', [

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 #include <math.h>
 #include <stdint.h>
+#if defined(__linux__)
+#include <unistd.h>
+#endif
 
 #include <thread>
+#include <vector>
 
 #include "mat_helpers.h"
 
@@ -32,6 +36,25 @@ TEST(FastMalloc, AbsurdSizes) {
     EXPECT_EQ(nullptr, fast_malloc(SIZE_MAX - kMallocOverread));
     EXPECT_EQ(nullptr, fast_malloc(SIZE_MAX / 2));
 }
+
+#if defined(__linux__)
+// Each would fit, and nothing is touched; which are refused does not depend on what came before.
+TEST(FastMalloc, BlocksThatDoNotFitTogether) {
+    const size_t block = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE) / 5 * 2;
+    size_t had[2] = {};
+    for (size_t& count : had) {
+        std::vector<void*> blocks;
+        while (void* p = fast_malloc(block)) blocks.push_back(p);
+        count = blocks.size();
+        for (void* p : blocks) fast_free(p);
+    }
+    EXPECT_LE(had[0], 2u);
+    EXPECT_EQ(had[0], had[1]);
+    void* const small = fast_malloc(1 << 20);
+    EXPECT_NE(nullptr, small);
+    fast_free(small);
+}
+#endif
 
 TEST(AlignSize, RoundsUp) {
     EXPECT_EQ(0u, align_size(0, 16));

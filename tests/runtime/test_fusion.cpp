@@ -289,7 +289,7 @@ const char kRowNorm[] =
 TEST(Fusion, batchnorm_of_rows) {
     const auto weights = [] { return Weights().tagged(30).raw(6).batchnorm(6); };
     const std::string text = kRowNorm;
-    expect_fused(text, weights(), Shape(5, 4), 4);
+    expect_fused(text, weights(), Shape(5, 4), 3);
     expect_fused("InnerProduct fc 1 1 in b 0=6 1=1 2=30\n" + text.substr(text.find("BatchAxis")),
                  weights(), Shape(5, 4), 2);
     // Rows of another length, and a second reader of what is between.
@@ -299,6 +299,76 @@ TEST(Fusion, batchnorm_of_rows) {
     other = text;
     other.replace(other.find("e out"), 5, "e f") += "BinaryOp sum 2 1 f b out 0=0\n";
     expect_fused(other, weights(), Shape(5, 4), 8);
+}
+
+// As transformers have them whose feed-forward parts see neighbours (SegFormer, PVT).
+const char kNeighbours[] =
+    "Input in 0 1 in 0=4 1=30\n"
+    "InnerProduct fc1 1 1 in a 0=16 1=1 2=64\n"
+    "Permute p1 1 1 a b 0=1\n"
+    "Reshape r1 1 1 b c 0=6 1=5 2=16\n"
+    "ConvolutionDepthWise dw 1 1 c d 0=16 1=3 4=1 5=1 6=144 7=16\n"
+    "Reshape r2 1 1 d e 0=30 1=16\n"
+    "Permute p2 1 1 e f 0=1\n"
+    "GELU act 1 1 f g\n"
+    "InnerProduct fc2 1 1 g h 0=4 1=1 2=64\n"
+    "Softmax s 1 1 h out 0=1 1=1\n";
+Weights neighbour_weights() {
+    return Weights().tagged(64).raw(16).tagged(144).raw(16).tagged(64).raw(4);
+}
+
+TEST(Fusion, columns_instead_of_rows) {
+    Net plain, fused;
+    Weights weights = neighbour_weights(), again = weights;
+    ASSERT_EQ(load(&plain, kNeighbours, &weights, false), kOk);
+    ASSERT_EQ(load(&fused, kNeighbours, &again, true), kOk);
+    std::string order;
+    for (const Layer* layer : fused.layers())
+        if (!layer->tops.empty()) order += layer->type + " ";
+    EXPECT_EQ(order,
+              "Input Permute Convolution1D Reshape ConvolutionDepthWise Reshape Convolution1D "
+              "Permute Softmax ");
+    const Mat in = image(Shape(4, 30));
+    expect_near(run(fused, in), run(plain, in));
+    for (const char* blob : {"a", "d", "f", "g", "h"}) {
+        SCOPED_TRACE(blob);
+        expect_near(run(fused, in, blob), run(plain, in, blob));
+    }
+    // An input of unknown size may be taken flat.
+    std::string text = kNeighbours;
+    text.replace(text.find(" 0=4 1=30"), 9, "");
+    Net unknown;
+    Weights more = neighbour_weights();
+    ASSERT_EQ(load(&unknown, text, &more, true), kOk);
+    for (const Layer* layer : unknown.layers()) EXPECT_NE(layer->type, "Convolution1D");
+    expect_near(run(unknown, in), run(plain, in));
+}
+
+TEST(Fusion, activations_across_shapes) {
+    const std::string conv = "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n";
+    const std::string moved = "Reshape r 1 1 a b 0=63 1=8\nPermute p 1 1 b c 0=1\n";
+    expect_fused(conv + moved + "ReLU relu 1 1 c out\n", conv_weights(), Shape(9, 7, 3), 4);
+    // What is between has another reader.
+    expect_fused(conv + moved + "ReLU relu 1 1 c d\nPermute q 1 1 b e 0=1\n" +
+                     "BinaryOp sum 2 1 d e out 0=0\n",
+                 conv_weights(), Shape(9, 7, 3), 7);
+    // A border of zeros is not what the activation makes of them.
+    expect_fused(conv + "Padding pad 1 1 a b 0=1 1=1 2=1 3=1\nSigmoid s 1 1 b out\n",
+                 conv_weights(), Shape(9, 7, 3), 4);
+}
+
+TEST(Fusion, channels_in_blocks) {
+    // Rows of channels become channels of planes: 2-D by itself, 3-D; a second reader wants rows.
+    const std::string conv = "Convolution conv 1 1 b out 0=8 1=3 4=1 5=1 6=1152\n";
+    expect_fused("Permute p 1 1 in b 0=4\n" + conv, Weights().tagged(1152).raw(8), Shape(16, 9, 7),
+                 3);
+    expect_fused("Permute p 1 1 in a 0=1\nReshape r 1 1 a b 0=9 1=7 2=16\n" + conv,
+                 Weights().tagged(1152).raw(8), Shape(16, 63), 4);
+    expect_fused(
+        "Permute p 1 1 in a 0=1\nReshape r 1 1 a b 0=9 1=7 2=16\nReshape q 1 1 a c 0=63 1=-1\n"
+        "Convolution conv 1 1 b d 0=8 1=3 4=1 5=1 6=1152\nReshape t 1 1 d e 0=63 1=8\n"
+        "Concat cat 2 1 c e out\n",
+        Weights().tagged(1152).raw(8), Shape(16, 63), 7);
 }
 
 TEST(Fusion, blobs_of_other_values_are_not_given) {

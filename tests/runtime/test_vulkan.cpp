@@ -6,7 +6,9 @@
 #include <atomic>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -70,10 +72,20 @@ public:
     std::shared_ptr<const CompiledRegion> compile(const Region& region,
                                                   const Option& opt) const override {
         regions++;
-        return ForwardingBackend::compile(region, opt);
+        const auto compiled = ForwardingBackend::compile(region, opt);
+        for (const Dispatch& dispatch : as_vulkan(*compiled).program().dispatches)
+            shaders += std::string(" ") + shader_name(dispatch.key.shader);
+        return compiled;
+    }
+    // Dispatches of a shader.
+    int count(const std::string& shader) const {
+        int count = 0;
+        std::istringstream words(shaders);
+        for (std::string word; words >> word;) count += word == shader;
+        return count;
     }
     mutable int regions = 0;
-    mutable std::string refused;
+    mutable std::string refused, shaders;
 };
 
 class VulkanNet {
@@ -300,6 +312,85 @@ TEST_F(Vulkan, constants_end_no_region) {
         EXPECT_LT(difference(gpu.run(16), cpu.run(16)), half ? 5e-3 : 1e-5);
         EXPECT_EQ(1, gpu.backend->regions);
     }
+}
+
+// The answers of the CPU, in f32 and f16, and how often a shader is dispatched.
+void check_fused(const char* layers, int size, const std::map<std::string, int>& dispatches) {
+    const std::string text = std::string("7767517\n") + layers;
+    for (bool half : {false, true}) {
+        const VulkanNet cpu(text, false), gpu(text, true, half);
+        EXPECT_LT(difference(gpu.run(size), cpu.run(size)), half ? 5e-3 : 1e-5);
+        EXPECT_EQ(1, gpu.backend->regions);
+        for (const auto& shader : dispatches)
+            EXPECT_EQ(shader.second, gpu.backend->count(shader.first))
+                << shader.first << " of" << gpu.backend->shaders;
+    }
+}
+
+// A depthwise convolution adds up its pixels, a convolution multiplies by the factors itself;
+// channels that are no whole vec4s.
+TEST_F(Vulkan, squeeze_excite_is_one_dispatch) {
+    check_fused(
+        "10 11\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=21 1=3 4=1 5=1 6=567 9=1\n"
+        "ConvolutionDepthWise deep 1 1 a b 0=21 1=5 4=2 5=1 6=525 7=21 9=6 "
+        "-23310=2,0.16666667,0.5\n"
+        "Split split 1 2 b b1 b2\n"
+        "Pooling mean 1 1 b1 p 0=1 4=1\n"
+        "InnerProduct few 1 1 p q 0=6 1=1 2=126 9=1\n"
+        "InnerProduct all 1 1 q r 0=21 1=1 2=126\n"
+        "HardSigmoid hard 1 1 r g 0=0.2 1=0.4\n"
+        "BinaryOp times 2 1 b2 g c 0=2\n"
+        "Convolution last 1 1 c out 0=20 1=1 5=1 6=420\n",
+        19, {{"excite", 1}, {"pool_parts", 0}, {"pool_global", 0}, {"binary", 0}, {"function", 0}});
+}
+
+// Where a product makes the input, the factors come first and are read twice, and the dense layers
+// are convolutions.
+TEST_F(Vulkan, squeeze_excite_between_other_layers) {
+    check_fused(
+        "10 12\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=24 1=3 4=1 5=1 6=648\n"
+        "Split split 1 2 a a1 a2\n"
+        "Pooling mean 1 1 a1 p 0=1 4=1\n"
+        "Convolution few 1 1 p q 0=8 1=1 5=1 6=192 9=1\n"
+        "Convolution all 1 1 q g 0=24 1=1 5=1 6=192 9=4\n"
+        "BinaryOp times 2 1 a2 g b 0=2\n"
+        "Split twice 1 2 b b1 b2\n"
+        "Convolution left 1 1 b1 c 0=24 1=1 5=1 6=576\n"
+        "BinaryOp sum 2 1 c b2 out 0=0\n",
+        40, {{"excite", 1}, {"pool_parts", 1}, {"pool_global", 0}, {"binary", 1}});
+}
+
+// So many weights that a dispatch makes the values between the two dense layers.
+TEST_F(Vulkan, large_squeeze_excite_is_two_dispatches) {
+    check_fused(
+        "9 10\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=520 1=3 3=2 4=1 5=1 6=14040\n"
+        "ConvolutionDepthWise deep 1 1 a b 0=520 1=3 4=1 5=1 6=4680 7=520\n"
+        "Split split 1 2 b b1 b2\n"
+        "Pooling mean 1 1 b1 p 0=1 4=1\n"
+        "InnerProduct few 1 1 p q 0=136 1=1 2=70720 9=1\n"
+        "InnerProduct all 1 1 q g 0=520 1=1 2=70720 9=4\n"
+        "BinaryOp times 2 1 b2 g c 0=2\n"
+        "Convolution last 1 1 c out 0=16 1=1 5=1 6=8320\n",
+        9, {{"excite", 2}, {"binary", 0}});
+}
+
+// Channels of both inputs of a Concat, of which the first is no whole vec4s.
+TEST_F(Vulkan, shuffled_channels_come_from_where_they_were_made) {
+    check_fused(
+        "10 12\nInput in 0 1 in\n"
+        "Split split 1 2 in in1 in2\n"
+        "Convolution left 1 1 in1 a 0=10 1=3 4=1 5=1 6=270\n"
+        "Convolution right 1 1 in2 b 0=14 1=3 4=1 5=1 6=378\n"
+        "Concat concat 2 1 a b c 0=0\n"
+        "ShuffleChannel shuffle 1 1 c d 0=2\n"
+        "Slice slice 1 2 d e f -23300=2,9,15 1=0\n"
+        "Convolution first 1 1 e g 0=8 1=1 5=1 6=72\n"
+        "Convolution second 1 1 f h 0=8 1=1 5=1 6=120\n"
+        "BinaryOp sum 2 1 g h out 0=0\n",
+        11, {{"gather", 2}, {"copy", 0}});
 }
 
 TEST_F(Vulkan, threads_share_a_net) {

@@ -200,6 +200,65 @@ TEST_F(VulkanApi, layers_of_the_host_in_between) {
 }
 
 // A blob of the device for a net on the CPU, and one on the device asked for a Mat.
+TEST_F(VulkanApi, work_comes_in_slices) {
+    for (const char* text : {kSecond, kFirst}) {
+        Net whole, sliced;
+        sliced.opt.vulkan_slice_us = 1;
+        ASSERT_EQ(0, load_gpu(&whole, text));
+        ASSERT_EQ(0, load_gpu(&sliced, text));
+        Net before;
+        ASSERT_EQ(0, load(&before, kFirst));
+        Mat in = image(), want, got;
+        if (text == kSecond) {
+            ASSERT_EQ(0, run(before, image(), &in));
+        }
+        ASSERT_EQ(0, run(whole, in, &want));
+        ASSERT_EQ(0, run(sliced, in, &got));
+        EXPECT_EQ(0.0, difference(got, want));
+        const GpuDevice& gpu = *whole.vulkan_device()->gpu();
+        const uint64_t begin = gpu.submissions();
+        ASSERT_EQ(0, run(whole, in, &want));
+        const uint64_t one = gpu.submissions() - begin;
+        ASSERT_EQ(0, run(sliced, in, &got));
+        EXPECT_EQ(1u, one);
+        EXPECT_GT(gpu.submissions() - begin - one, 2u);
+        EXPECT_EQ(0.0, difference(got, want));
+        // Recorded, too.
+        VkCompute cmd(sliced.vulkan_device());
+        VkMat out;
+        Extractor ex = sliced.create_extractor();
+        ASSERT_EQ(0, ex.input("in", in));
+        ASSERT_EQ(0, ex.extract("out", out, cmd));
+        ASSERT_EQ(0, cmd.record_download(out, got, sliced.opt));
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        EXPECT_EQ(0.0, difference(got, want));
+    }
+}
+
+TEST_F(VulkanApi, submissions_in_flight_are_bounded) {
+    for (const int most : {1, 2}) {
+        Net net;
+        net.opt.vulkan_max_in_flight = most;
+        ASSERT_EQ(0, load_gpu(&net, kFirst));
+        Mat want;
+        ASSERT_EQ(0, run(net, image(), &want));
+        const GpuDevice& gpu = *net.vulkan_device()->gpu();
+        gpu.highest_in_flight();
+        std::atomic<int> right{0};
+        std::vector<std::thread> threads;
+        for (int t = 0; t < 8; t++)
+            threads.emplace_back([&] {
+                for (int i = 0; i < 20; i++) {
+                    Mat got;
+                    right += run(net, image(), &got) == 0 && difference(got, want) == 0;
+                }
+            });
+        for (std::thread& thread : threads) thread.join();
+        EXPECT_EQ(160, right);
+        EXPECT_LE(gpu.highest_in_flight(), most);
+    }
+}
+
 TEST_F(VulkanApi, mats_and_vkmats_mix) {
     for (bool gpu : {false, true}) {
         Net net;

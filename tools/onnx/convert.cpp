@@ -5,6 +5,8 @@
 #include <exception>
 #include <new>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "common/npy.h"
 #include "graph/optimize.h"
@@ -190,8 +192,8 @@ private:
     }
 
     // The nodes that some output needs.
-    void find_needed(std::set<const Node*>* needed) const {
-        std::map<std::string, const Node*> makers;
+    void find_needed(std::unordered_set<const Node*>* needed) const {
+        std::unordered_map<std::string, const Node*> makers;
         for (const Node& n : graph_.nodes)
             for (const std::string& o : n.outputs) makers[o] = &n;
         std::vector<std::string> open;
@@ -206,7 +208,7 @@ private:
     }
 
     std::vector<const Node*> sorted_nodes() const {
-        std::set<const Node*> needed;
+        std::unordered_set<const Node*> needed;
         find_needed(&needed);
         std::vector<const Node*> nodes;
         for (const Node& n : graph_.nodes)
@@ -322,7 +324,9 @@ int load_onnx(const std::string& path, const OnnxOptions& options, Net* net) {
     for (const OnnxProblem& p : result.problems)
         QUOLL_LOGE("[onnx] %s (%s, opset %d): %s", p.node.c_str(), p.op.c_str(), p.opset,
                    p.reason.c_str());
-    return status != 0 ? status : result.model.make_net(net);
+    if (status != 0) return status;
+    result.storage.reset();  // the weights that layers have packed can go
+    return result.model.move_to_net(net);
 }
 
 std::string onnx_operator_page() {

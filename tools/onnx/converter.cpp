@@ -324,7 +324,7 @@ void Converter::finish() {
 }
 
 void Converter::remove_unused() {
-    std::map<std::string, size_t> producer;
+    std::unordered_map<std::string, size_t> producer;
     for (size_t i = 0; i < model.layers.size(); i++)
         for (const std::string& blob : model.layers[i].outputs) producer[blob] = i;
     std::vector<char> used(model.layers.size(), 0);
@@ -338,19 +338,23 @@ void Converter::remove_unused() {
         const ModelLayer& layer = model.layers[found->second];
         open.insert(open.end(), layer.inputs.begin(), layer.inputs.end());
     }
+    for (size_t i = 0; i < used.size(); i++) used[i] |= (char)model.layers[i].is<Input>();
+    if (std::find(used.begin(), used.end(), 0) == used.end()) return;
     std::deque<ModelLayer> kept;
     for (size_t i = 0; i < used.size(); i++)
-        if (used[i] || model.layers[i].is<Input>()) kept.push_back(std::move(model.layers[i]));
+        if (used[i]) kept.push_back(std::move(model.layers[i]));
     model.layers.swap(kept);
 }
 
 void Converter::insert_splits() {
-    std::map<std::string, int> readers;
+    std::unordered_map<std::string, int> readers;
     for (const ModelLayer& layer : model.layers)
         for (const std::string& blob : layer.inputs) readers[blob]++;
     for (const std::string& blob : outputs_) readers[blob] += readers.count(blob) != 0;
+    if (std::none_of(readers.begin(), readers.end(), [](const auto& r) { return r.second > 1; }))
+        return;
     std::deque<ModelLayer> all;
-    std::map<std::string, std::vector<std::string>> copies;
+    std::unordered_map<std::string, std::vector<std::string>> copies;
     for (ModelLayer& layer : model.layers) {
         for (std::string& blob : layer.inputs) {
             const auto found = copies.find(blob);

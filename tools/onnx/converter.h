@@ -144,6 +144,7 @@ public:
     // Values of a choice between two that the net makes when it runs, by a value of one truth.
     // Nodes that read such a value are converted for each of the two (alternatives.cpp).
     int add_choice(const std::string& condition);
+    bool has_choices() const { return !conditions_.empty(); }
     // One value of these where they can be one blob, else alternatives; false if neither was made.
     bool join(const std::string& name, int choice, const std::string (&made)[2]);
     // The value that stands for this name under the choices assumed at present.
@@ -247,7 +248,7 @@ private:
 
     std::map<std::string, int> opsets_;
     Report* report_;
-    std::map<std::string, std::unique_ptr<Value>> values_;
+    std::unordered_map<std::string, std::unique_ptr<Value>> values_;
     std::unordered_set<std::string> names_;
     std::unordered_map<std::string, int> next_numbers_;  // of names that are taken
     Sizes sizes_;

@@ -309,8 +309,7 @@ std::string Converter::constant_blob(Value* v, const Form& form, const std::vect
     size_t limited = 0;
     if (is_byte(t.type)) {
         data.set("load_type", 2);
-        data.set_weight("data",
-                        Mat((int)t.count(), const_cast<unsigned char*>(t.bytes()), (size_t)1u));
+        data.set_weight("data", t.weight());
     } else {
         data.set_weight("data", t.bits(&limited));
     }

@@ -84,19 +84,24 @@ bool Fusion::run(const Node& node) {
 const Node* Match::maker(const std::string& value) const {
     const auto found = f_.makers_.find(value);
     if (found == f_.makers_.end()) return nullptr;
-    for (const std::string& name : found->second->inputs) {
-        const Value* v = c.find_value(name);
+    for (size_t i = 0; i < found->second->inputs.size() && c.has_choices(); i++) {
+        const Value* v = c.find_value(found->second->inputs[i]);
         if (v && v->varies()) return nullptr;
     }
     return found->second;
+}
+
+// Its value may have another root.
+static bool passes_on(const Node& node) {
+    return node.domain.empty() && !node.inputs.empty() &&
+           (node.op == "Identity" || node.op == "Cast" || node.op == "Dropout");
 }
 
 std::string Match::root(const std::string& value) const {
     std::string name = value;
     for (int i = 0; i < 16; i++) {
         const Node* node = maker(name);
-        if (!node || !node->domain.empty() || node->inputs.empty()) break;
-        if (node->op != "Identity" && node->op != "Cast" && node->op != "Dropout") break;
+        if (!node || !passes_on(*node)) break;
         const Value *from = c.find_value(node->inputs[0]), *to = c.find_value(name);
         if (!from || !to) break;
         if (node->op == "Cast" && (!from->floats() || !to->floats())) break;
@@ -105,15 +110,19 @@ std::string Match::root(const std::string& value) const {
     return name;
 }
 
+const Node* Match::root_maker(const std::string& value) const {
+    const Node* node = maker(value);
+    if (!node || constant(value)) return nullptr;
+    return passes_on(*node) ? maker(root(value)) : node;
+}
+
 const Node* Match::maker(const std::string& value, const char* op) const {
-    if (constant(value)) return nullptr;
-    const Node* node = maker(root(value));
+    const Node* node = root_maker(value);
     return node && node->domain.empty() && node->op == op ? node : nullptr;
 }
 
 const Node* Match::maker(const std::string& value, OpTraits trait) const {
-    if (constant(value)) return nullptr;
-    const Node* node = maker(root(value));
+    const Node* node = root_maker(value);
     return node && node->domain.empty() && has_trait(*node, trait) ? node : nullptr;
 }
 
@@ -181,7 +190,7 @@ std::vector<Product> Match::products(const std::string& name, int depth) const {
         return all;
     }
     all[0].values.push_back(name);
-    const Node* node = constant(name) ? nullptr : maker(root(name));
+    const Node* node = root_maker(name);
     if (depth == 0 || !node || !node->domain.empty()) return all;
     std::vector<Product> left(1), right(1);
     std::string x;

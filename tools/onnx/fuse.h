@@ -6,9 +6,9 @@
 
 #include <deque>
 #include <functional>
-#include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "onnx/converter.h"
@@ -46,11 +46,11 @@ private:
     void count_reads(const Node& node, int by);
 
     Converter& c_;
-    std::map<std::string, const Node*> makers_;
-    std::map<std::string, int> readers_;
-    std::map<std::string, std::vector<const Node*>> reading_;  // of the graph as it was
+    std::unordered_map<std::string, const Node*> makers_;
+    std::unordered_map<std::string, int> readers_;
+    std::unordered_map<std::string, std::vector<const Node*>> reading_;  // of the graph as it was
     std::deque<Node> made_;
-    std::map<std::string, std::string> emitted_;  // what a node is made of, and its output
+    std::unordered_map<std::string, std::string> emitted_;  // what a node is made of, and its output
 };
 
 // A product of a number and values.
@@ -75,6 +75,8 @@ public:
     const Node* maker(const std::string& value, const char* op) const;
     const Node* maker(const std::string& value, OpTraits trait) const;
     // The nodes of the graph that read a value.
+    // The node that makes the root of a value that is no constant.
+    const Node* root_maker(const std::string& value) const;
     const std::vector<const Node*>& readers(const std::string& value) const;
     const Value* value(const std::string& name) const { return c.find_value(name); }
     const Tensor* constant(const std::string& name) const;

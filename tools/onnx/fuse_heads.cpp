@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include <map>
+#include <unordered_map>
 
 #include "layer/sequence/sdpa.h"
 
@@ -162,8 +162,8 @@ private:
     }
 
     Model* model_;
-    std::map<std::string, const ModelLayer*> makers_;
-    std::map<std::string, std::vector<ModelLayer*>> readers_;
+    std::unordered_map<std::string, const ModelLayer*> makers_;
+    std::unordered_map<std::string, std::vector<ModelLayer*>> readers_;
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Layers that one before takes over: a sum that is its bias, a reshape of what it reshaped.
 #include "onnx/fuse_layers.h"
 
-#include <map>
+#include <unordered_map>
 
 #include "layer/control/memorydata.h"
 #include "layer/elementwise/binaryop.h"
 #include "layer/nn/innerproduct.h"
+#include "layer/sequence/sdpa.h"
 #include "layer/tensor/reshape.h"
 #include "onnx/converter.h"
 #include "onnx/ops.h"
@@ -24,7 +25,7 @@ public:
 
     // A constant of one value an output that is added to an InnerProduct is its bias.
     int fuse_bias() {
-        std::map<std::string, int> readers;
+        std::unordered_map<std::string, int> readers;
         for (const ModelLayer& layer : model_->layers)
             for (const std::string& blob : layer.inputs) readers[blob]++;
         int count = 0;
@@ -63,7 +64,7 @@ public:
 
     // A reshape of a reshape is one.
     int merge_reshapes() {
-        std::map<std::string, int> readers;
+        std::unordered_map<std::string, int> readers;
         for (const ModelLayer& layer : model_->layers)
             for (const std::string& blob : layer.inputs) readers[blob]++;
         int count = 0;
@@ -89,7 +90,7 @@ private:
     }
 
     Model* model_;
-    std::map<std::string, const ModelLayer*> producer_;
+    std::unordered_map<std::string, const ModelLayer*> producer_;
 };
 
 }  // namespace
@@ -98,10 +99,17 @@ void Converter::fuse() {
     const auto count = [&](const char* what, int times) {
         if (times) report_->counts[what] += times;
     };
-    count("biases into InnerProduct", Fuser(&model).fuse_bias());
-    count("products split", split_products(&model));
-    count("reshapes of reshapes", Fuser(&model).merge_reshapes());
-    count("fused: MultiHeadAttention", fuse_heads(&model));
+    // Each looks at all blobs, which takes long where there are many.
+    int products = 0, reshapes = 0, attentions = 0;
+    for (const ModelLayer& layer : model.layers)
+        products += layer.is<InnerProduct>(), reshapes += layer.is<Reshape>(),
+            attentions += layer.is<SDPA>();
+    if (products) {
+        count("biases into InnerProduct", Fuser(&model).fuse_bias());
+        count("products split", split_products(&model));
+    }
+    if (reshapes) count("reshapes of reshapes", Fuser(&model).merge_reshapes());
+    if (attentions) count("fused: MultiHeadAttention", fuse_heads(&model));
 }
 
 }  // namespace onnx_tool

@@ -1,5 +1,5 @@
 // Products of which parts are cut out, as one product for each part.
-#include <map>
+#include <unordered_map>
 
 #include "layer/nn/innerproduct.h"
 #include "layer/tensor/slice.h"
@@ -11,7 +11,7 @@ namespace onnx_tool {
 
 namespace {
 
-typedef std::map<std::string, std::vector<ModelLayer*>> Readers;
+typedef std::unordered_map<std::string, std::vector<ModelLayer*>> Readers;
 
 Readers readers_of(Model* model) {
     Readers readers;
@@ -50,7 +50,7 @@ std::vector<ModelLayer> cuts_of(const ModelLayer& slice) {
 }
 
 void part_slices(Model* model) {
-    std::map<const ModelLayer*, std::vector<ModelLayer>> parted;
+    std::unordered_map<const ModelLayer*, std::vector<ModelLayer>> parted;
     const Readers readers = readers_of(model);
     for (const ModelLayer& layer : model->layers) {
         if (!is_product(layer)) continue;
@@ -59,6 +59,7 @@ void part_slices(Model* model) {
         const ModelLayer* slice = found->second[0];
         if (slice->is<Slice>()) parted[slice] = cuts_of(*slice);
     }
+    if (parted.empty()) return;
     std::deque<ModelLayer> all;
     for (ModelLayer& layer : model->layers) {
         const auto found = parted.find(&layer);
@@ -94,9 +95,11 @@ void take_columns(const ModelLayer& product, const Range& range, ModelLayer* cut
     const Mat weights = product.find_weight("weight_data")->data;
     const int inputs = (int)(weights.logical_shape().total() / (size_t)product.params.get(0, 0));
     const StoredWeight* bias = product.find_weight("bias_data");
+    // Of a 1-D Mat; they share its memory.
     const auto part = [&](Mat all, int width) {
-        float* values = all;  // which the tensors that the converter keeps hold
-        return Mat(columns * width, values + (size_t)range.begin * (size_t)width);
+        all.data = (float*)all.data + (size_t)range.begin * (size_t)width;
+        all.w = columns * width, all.cstep = all.nstep = (size_t)all.w;
+        return all;
     };
     cut->type = "InnerProduct";
     cut->inputs = product.inputs;

@@ -35,6 +35,9 @@ OpTable deform_ops();
 OpTable sequence_ops();
 OpTable ml_ops();
 
+// An attribute of an LSTM that converters make for one whose inputs and states are quantised.
+constexpr const char* kRoundInputs = "quoll.round_inputs";
+
 // Inputs spread to a common shape, as NumPy broadcasts.
 struct Broadcast {
     std::vector<Dim> shape;

@@ -343,6 +343,7 @@ bool dynamic_quantize_lstm(Op& op) {
     node.op = "LSTM", node.domain.clear();
     node.inputs.resize(std::min<size_t>(node.inputs.size(), 8));
     node.inputs[1] = n.constant(w), node.inputs[2] = n.constant(r);
+    node.attributes[kRoundInputs] = attribute_of((int64_t)1);
     return n.run(node);
 }
 
@@ -366,7 +367,7 @@ OpTable contrib_ops() {
         {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8, 3},
         {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, int8, 4},
         {ms, "DynamicQuantizeLSTM", 1, 0, dynamic_quantize_lstm,
-         "constant weights; computed in float32", 3},
+         "constant weights; sums in float32, of inputs and states rounded to 8 bits", 3},
         {ms, "QLinearSigmoid", 1, 0, q_sigmoid, slow, 4},
         {ms, "QLinearLeakyRelu", 1, 0, q_leaky_relu, slow, 4},
         {ms, "QLinearGlobalAveragePool", 1, 0, q_global_average_pool, slow, 4},

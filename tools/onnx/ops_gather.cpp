@@ -164,14 +164,15 @@ bool gather_nd(Op& op) {
     std::vector<Dim> shape(indices->shape.begin(), indices->shape.end() - 1);
     shape.insert(shape.end(), x->shape.begin() + batch_dims + length, x->shape.end());
     Form form = Form::plain((int)shape.size()), rows = Form::plain(q);
-    if ((q > 4 || shape.size() > 4) && batch_dims == 0 && q > 1) {
+    const bool merged = (q > 4 || shape.size() > 4) && batch_dims == 0 && q > 1;
+    if (merged) {
         // The axes of the indices, and those that follow the ones indexed, as one each.
         rows.groups = {q - 1, 1};
         form.groups = {q - 1};
         if ((int)shape.size() >= q) form.groups.push_back((int)shape.size() - q + 1);
     }
     Form whole = Form::plain(x->rank());
-    if (form.groups.size() == 2 && (int)shape.size() > q) {
+    if (merged && (int)shape.size() > q) {
         whole.groups.resize((size_t)length);
         whole.groups.push_back(x->rank() - (int)length);
     }

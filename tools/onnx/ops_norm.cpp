@@ -117,10 +117,10 @@ std::vector<Dim> channel_dims(Op& op, const Value* x) {
     return {x->shape[1], Dim(1), op.c.symbols.product({x->shape.begin() + 2, x->shape.end()})};
 }
 
-// A size that the model leaves open is that of the vector that goes with it.
-void learn_size(Value* x, int axis, const Value* vector) {
-    if (x->shape[axis].known() || !vector || vector->rank() != 1) return;
-    if (vector->shape[0].known() && vector->shape[0].value > 1) x->shape[axis] = vector->shape[0];
+// A size that the model leaves open is that of the scale that goes with it; one of 1 may be spread.
+void learn_size(Value* x, int axis, const Value* scale, int scale_axis) {
+    const Dim& size = scale->shape[scale_axis];
+    if (!x->shape[axis].known() && size.known() && size.value > 1) x->shape[axis] = size;
 }
 
 // GroupNorm and InstanceNorm work on any number of spatial axes; gamma and beta follow where they
@@ -130,9 +130,8 @@ bool channel_norm(Op& op, const char* type, int groups, Value* scale, Value* bia
     const int rank = x->rank();
     if (rank < 3) return op.fail("rank %d", rank);
     // InstanceNorm has a scale a channel; others spread one.
-    if (!groups && !x->shape[1].known() && scale && scale->rank() == 1)
+    if (!x->shape[1].known() && scale && scale->rank() == 1 && scale->shape[0].known())
         x->shape[1] = scale->shape[0];
-    learn_size(x, 1, scale);
     const Form own = rank == 4 ? Form::batched(4) : Form{true, {1, rank - 2}};
     std::string from = op.blob(x, own);
     if (from.empty()) return false;
@@ -175,7 +174,8 @@ bool group_norm(Op& op) {
     const int64_t groups = op.attr("num_groups", 1);
     if (groups < 1 || groups > 1 << 24) return op.fail("%lld groups", (long long)groups);
     // Opset 18 had one scale a group.
-    if (op.opset < 21 && x->shape[1].known() && scale->shape[0].known() &&
+    if (op.opset < 21 && !x->shape[1].known()) return op.fail("channels of unknown number");
+    if (op.opset < 21 && scale->shape[0].known() &&
         !scale->shape[0].is(x->shape[1].value)) {
         if (!scale->is_constant() || !bias->is_constant())
             return op.fail("a scale a group that is no constant");
@@ -207,7 +207,8 @@ bool row_norm(Op& op, const char* type, Value* x, Value* scale, Value* bias, int
               float eps) {
     int axis = 0;
     if (!op.axis(first_axis, x->rank(), &axis)) return false;
-    if (axis == x->rank() - 1) learn_size(x, axis, scale);
+    for (int a = axis; scale && a < x->rank() && scale->rank() == x->rank() - axis; a++)
+        learn_size(x, a, scale, a - axis);
     const Dim size = op.c.symbols.product({x->shape.begin() + axis, x->shape.end()});
     if (!size.known()) return op.fail("normalised axes of unknown size");
     const bool batch = x->form.batch && axis > 0;

@@ -77,6 +77,7 @@ bool recurrent(Op& op, const Cell& cell) {
     layer.set("layout", layout);
     if (*cell.variant) layer.set(cell.variant, (int)op.attr(cell.variant, 0));
     layer.set("clip", op.attr_float("clip", 0.f));
+    if (cell.has_cell && op.attr(kRoundInputs, 0)) layer.set("round_inputs", 1);
     if (b) layer.set("bias_term", 1);
     if (cell.has_cell && p) layer.set("peephole", 1);
     if (op.has(4)) layer.set("sequence_lens", 1);

@@ -244,10 +244,28 @@ bool split_sizes(Op& op, Value* x, int axis, std::vector<int64_t>* sizes) {
             return op.fail("%zu sizes for %d outputs", sizes->size(), count);
         return true;
     }
-    if (!x->shape[axis].known()) return op.fail("equal pieces of an unknown size");
+    // Since opset 18 the last piece may be smaller than the others.
+    if (!x->shape[axis].known()) return op.fail("num_outputs pieces of an unknown size");
     const int64_t n = x->shape[axis].value, each = (n + count - 1) / count;
     for (int i = 0; i < count; i++)
         sizes->push_back(std::max<int64_t>(0, std::min(each, n - i * each)));
+    return true;
+}
+
+// Equal pieces of a size that is known when it runs.
+bool split_open(Op& op, Value* x, int axis) {
+    int mat_axis = 0;
+    const Form form = op.axis_form(x, axis, &mat_axis);
+    const std::string from = op.blob(x, form);
+    if (from.empty()) return false;
+    const int equal_share = -233;
+    ModelLayer& layer = op.emit("Slice", {from}, 0, op.outputs());
+    layer.set("slices", std::vector<int>(op.outputs(), equal_share));
+    layer.set("axis", mat_axis);
+    const std::vector<std::string> outs = layer.outputs;
+    std::vector<Dim> shape = x->shape;
+    shape[axis] = op.c.symbols.divide(shape[axis], Dim(op.outputs()));
+    for (int i = 0; i < op.outputs(); i++) op.set(i, x->type, shape, form, outs[i]);
     return true;
 }
 
@@ -256,6 +274,8 @@ bool split(Op& op) {
     int axis = 0, mat_axis = 0;
     std::vector<int64_t> sizes;
     if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
+    const bool given = op.has_attr("split") || op.has(1);
+    if (!given && !x->shape[axis].known() && op.opset < 18) return split_open(op, x, axis);
     if (!split_sizes(op, x, axis, &sizes)) return false;
     const Form form = op.axis_form(x, axis, &mat_axis);
     const std::string from = op.blob(x, form);

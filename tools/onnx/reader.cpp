@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "onnx/functions.h"
 #include "onnx/graph.h"
 #include "onnx/limits.h"
 #include "onnx/tensor_reader.h"
+#include "runtime/mapped_file.h"
 
 namespace quoll {
 namespace onnx_tool {
@@ -35,8 +37,10 @@ class Reader {
 public:
     Reader(const std::string& folder, std::string* why) : tensors_(folder, why), why_(why) {}
 
-    // Takes the data of tensors away as it goes, so that it is not held twice.
-    bool graph(onnx::GraphProto* from, int level, Graph* to);
+    // Takes the data of tensors away as it goes, so that it is not held twice. outside: where that
+    // of initializers lies, as far as they do not hold it themselves.
+    bool graph(onnx::GraphProto* from, int level, Graph* to,
+               const std::vector<RawData>& outside = {});
     bool node(onnx::NodeProto* from, int level, Node* to);
 
 private:
@@ -120,11 +124,16 @@ bool Reader::node(onnx::NodeProto* from, int level, Node* to) {
     return true;
 }
 
-bool Reader::graph(onnx::GraphProto* from, int level, Graph* to) {
+bool Reader::graph(onnx::GraphProto* from, int level, Graph* to,
+                   const std::vector<RawData>& outside) {
     if (level > kMostLevels)
         return fail("subgraphs are nested deeper than " + std::to_string(kMostLevels));
+    size_t number = 0;
     for (auto& t : *from->mutable_initializer()) {
-        if (!tensors_.read(t, &to->initializers[t.name()])) return false;
+        const RawData* data = number < outside.size() ? &outside[number] : nullptr;
+        number++;
+        if (!tensors_.read(t, &to->initializers[t.name()], data && data->data ? data : nullptr))
+            return false;
         delete t.release_raw_data();
     }
     if (from->sparse_initializer_size() > 0)
@@ -164,8 +173,8 @@ bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* w
 
 }  // namespace
 
-static bool read_model(onnx::ModelProto* proto, const std::string& folder, OnnxModel* model,
-                       std::string* why) {
+static bool read_model(onnx::ModelProto* proto, const std::vector<RawData>& outside,
+                       const std::string& folder, OnnxModel* model, std::string* why) {
     Reader reader(folder, why);
     model->producer = proto->producer_name();
     for (const auto& set : proto->opset_import())
@@ -186,30 +195,56 @@ static bool read_model(onnx::ModelProto* proto, const std::string& folder, OnnxM
             model->opsets.emplace(set.domain() == "ai.onnx" ? "" : set.domain(),
                                   (int)set.version());
     }
-    if (!reader.graph(proto->mutable_graph(), 0, &model->graph)) return false;
+    if (!reader.graph(proto->mutable_graph(), 0, &model->graph, outside)) return false;
     proto->Clear();
     return inline_functions(functions, &model->graph, why);
 }
 
+// The large tensors stay outside of *proto. False if that cannot be, for whatever reason.
+static bool parse_split(const void* data, size_t size, onnx::ModelProto* proto,
+                        std::vector<RawData>* outside) {
+    google::protobuf::SetLogHandler(nullptr);
+    std::string rest;
+    if (take_raw_data((const unsigned char*)data, size, &rest, outside) && rest.size() <= INT_MAX &&
+        proto->ParseFromString(rest) && proto->has_graph())
+        return true;
+    proto->Clear();
+    outside->clear();
+    return false;
+}
+
+static bool parse_mapped(const MappedFile* file, onnx::ModelProto* proto,
+                         std::vector<RawData>* outside) {
+    const size_t size = file ? file->remaining() : 0;
+    const void* data = nullptr;
+    return size > 0 && file->reference(size, &data) == size &&
+           parse_split(data, size, proto, outside);
+}
+
 bool read_onnx(const std::string& path, OnnxModel* model, std::string* why) {
+    const auto close = [](MappedFile* file) { file->close(); };
+    const std::unique_ptr<MappedFile, void (*)(MappedFile*)> file(MappedFile::open(path.c_str()),
+                                                                  close);
     onnx::ModelProto proto;
-    if (!parse_file(path, &proto, why)) return false;
+    std::vector<RawData> outside;
+    if (!parse_mapped(file.get(), &proto, &outside) && !parse_file(path, &proto, why)) return false;
     const size_t slash = path.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
-    if (read_model(&proto, folder.empty() ? "/" : folder, model, why)) return true;
+    if (read_model(&proto, outside, folder.empty() ? "/" : folder, model, why)) return true;
     *why = path + ": " + *why;
     return false;
 }
 
 bool read_onnx(const void* data, size_t size, const std::string& folder, OnnxModel* model,
                std::string* why) {
-    google::protobuf::SetLogHandler(nullptr);
     onnx::ModelProto proto;
-    if (size > INT_MAX || !proto.ParseFromArray(data, (int)size) || !proto.has_graph()) {
+    std::vector<RawData> outside;
+    if (!parse_split(data, size, &proto, &outside) &&
+        (size > INT_MAX || !proto.ParseFromArray(data, (int)size) || !proto.has_graph())) {
         *why = "no ONNX model, or one that is cut short";
         return false;
     }
-    return read_model(&proto, folder, model, why);
+    return read_model(&proto, outside, folder, model, why);
 }
 
 }  // namespace onnx_tool

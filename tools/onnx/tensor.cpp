@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <new>
 
 #include "layer/common/elementtype.h"
 #include "onnx/limits.h"
@@ -57,10 +58,18 @@ int64_t element_count(const std::vector<int64_t>& dims) {
     return count;
 }
 
-Tensor::Tensor(ElementType type, const std::vector<int64_t>& dims)
-    : type(type), dims(dims), data_(std::make_shared<std::vector<unsigned char>>()) {
-    Limits::spend_bytes((int64_t)(count() * value_size()));
-    data_->resize(count() * value_size());
+Tensor Tensor::unset(ElementType type, const std::vector<int64_t>& dims) {
+    Tensor t;
+    t.type = type, t.dims = dims;
+    const size_t count = t.count();
+    Limits::spend_bytes((int64_t)(count * t.value_size()));
+    if (count) t.data_.create((int)count, t.value_size());
+    if (count && t.data_.empty()) throw std::bad_alloc();
+    return t;
+}
+
+Tensor::Tensor(ElementType type, const std::vector<int64_t>& dims) : Tensor(unset(type, dims)) {
+    if (data_.data) memset(data_.data, 0, count() * value_size());
 }
 
 Tensor Tensor::of_ints(const std::vector<int64_t>& values, bool scalar) {
@@ -142,7 +151,7 @@ Tensor Tensor::cast(ElementType to) const {
     const bool wide = !is_float(to) && !is_byte(to) && !is_float(type) && !is_byte(type);
     const bool wraps = bits_of(to) < 32 || to == ElementType::kInt32;
     if ((is_float(to) && is_float(type)) || (wide && !wraps)) return t;
-    t = Tensor(to, dims);
+    t = unset(to, dims);
     const size_t values = count();
     if (is_float(to) && values) {
         with_values(*this, [&](const auto* v) { convert(v, values, (float*)t.bytes()); });
@@ -158,15 +167,23 @@ Tensor Tensor::cast(ElementType to) const {
     return t;
 }
 
-// A matrix, in blocks that fit the cache.
+// A matrix, by blocks. Each is put together first: the places that it goes to, one for each column,
+// may all have the same place in the cache.
 template <class T>
 static void transpose_matrix(const T* from, int64_t rows, int64_t columns, T* to) {
     const int64_t kBlock = 32;
-    for (int64_t y = 0; y < rows; y += kBlock)
-        for (int64_t x = 0; x < columns; x += kBlock)
-            for (int64_t j = y; j < std::min(rows, y + kBlock); j++)
-                for (int64_t i = x; i < std::min(columns, x + kBlock); i++)
-                    to[i * rows + j] = from[j * columns + i];
+    T block[kBlock][kBlock];
+    for (int64_t y = 0; y < rows; y += kBlock) {
+        const int64_t height = std::min(kBlock, rows - y);
+        for (int64_t x = 0; x < columns; x += kBlock) {
+            const int64_t width = std::min(kBlock, columns - x);
+            for (int64_t j = 0; j < height; j++)
+                for (int64_t i = 0; i < width; i++)
+                    block[i][j] = from[(y + j) * columns + x + i];
+            for (int64_t i = 0; i < width; i++)
+                memcpy(to + (x + i) * rows + y, block[i], (size_t)height * sizeof(T));
+        }
+    }
 }
 
 Tensor Tensor::transposed(const std::vector<int>& perm) const {
@@ -175,7 +192,7 @@ Tensor Tensor::transposed(const std::vector<int>& perm) const {
     std::vector<int64_t> in_steps(n, 1);
     for (int i = n - 2; i >= 0; i--) in_steps[i] = in_steps[i + 1] * dims[i + 1];
     for (int i = 0; i < n; i++) sizes[i] = dims[perm[i]], steps[i] = in_steps[perm[i]];
-    Tensor t(type, sizes);
+    Tensor t = unset(type, sizes);
     const size_t bytes_each = value_size();
     if (n == 2 && perm[0] == 1) {
         if (bytes_each == 4)
@@ -198,10 +215,6 @@ Tensor Tensor::transposed(const std::vector<int>& perm) const {
         }
     }
     return t;
-}
-
-Mat Tensor::weight() const {
-    return Mat((int)count(), const_cast<unsigned char*>(bytes()), (size_t)4u);
 }
 
 Mat Tensor::bits(size_t* limited) const {
@@ -231,7 +244,7 @@ void set_values(const From* from, size_t count, size_t at, Tensor* t) {
 }  // namespace
 
 Tensor tensor_of_mat(const Mat& m, ElementType type, const std::vector<int64_t>& dims) {
-    Tensor t(type, dims);
+    Tensor t = Tensor::unset(type, dims);
     const size_t plane = (size_t)m.w * m.h * m.d, count = t.count();
     for (size_t at = 0, q = 0; at < count; at += plane, q++) {
         const size_t values = std::min(plane, count - at), from = q * m.cstep;

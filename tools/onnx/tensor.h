@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -65,6 +64,8 @@ public:
     Tensor() {}
     // Zeros. The element count of dims must have been checked.
     Tensor(ElementType type, const std::vector<int64_t>& dims);
+    // Values that are to be written.
+    static Tensor unset(ElementType type, const std::vector<int64_t>& dims);
     static Tensor of_ints(const std::vector<int64_t>& values, bool scalar = false);
     static Tensor of_float(float value);
 
@@ -82,9 +83,9 @@ public:
     void set_int(size_t i, int64_t value);
     void set_float(size_t i, float value);
 
-    unsigned char* bytes() { return data_->data(); }
-    const unsigned char* bytes() const { return data_->data(); }
-    const float* f32() const { return (const float*)data_->data(); }  // is_float types only
+    unsigned char* bytes() { return (unsigned char*)data_.data; }
+    const unsigned char* bytes() const { return (const unsigned char*)data_.data; }
+    const float* f32() const { return (const float*)data_.data; }  // is_float types only
 
     // The same values with other sizes of the same product.
     Tensor reshaped(const std::vector<int64_t>& new_dims) const;
@@ -92,14 +93,15 @@ public:
     Tensor cast(ElementType to) const;
     Tensor transposed(const std::vector<int>& perm) const;
 
-    // 1-D f32 view of the values (which must be floats); valid as long as some copy of this is.
-    Mat weight() const;
+    // The values as they are held, which must not be int64_t: a 1-D Mat of f32, or of bytes as s8,
+    // in the same memory.
+    Mat weight() const { return data_; }
     // The values as the bits of 1-D f32: floats as they are, ints as 32-bit ints. *limited counts
     // ints that did not fit.
     Mat bits(size_t* limited) const;
 
 private:
-    std::shared_ptr<std::vector<unsigned char>> data_;
+    Mat data_;  // 1-D, of value_size()
 };
 
 // Calls f with the values as they are held: const float*, int64_t*, int8_t* or uint8_t*. Loops over

@@ -133,7 +133,7 @@ bool TensorReader::fail(const onnx::TensorProto& from, const std::string& why) {
     return false;
 }
 
-bool TensorReader::read(const onnx::TensorProto& from, Tensor* to) {
+bool TensorReader::read(const onnx::TensorProto& from, Tensor* to, const RawData* outside) {
     const ElementType type = (ElementType)from.data_type();
     const std::vector<int64_t> dims(from.dims().begin(), from.dims().end());
     if (!is_supported(type)) {
@@ -149,36 +149,37 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to) {
         std::string bytes;
         if (!external(from, size, &bytes)) return false;
         Limits::add_bytes_of_file((int64_t)size);
-        *to = Tensor(type, dims);
-        return raw(from, bytes, to);
+        *to = Tensor::unset(type, dims);
+        return raw(from, RawData(bytes), to);
     }
     // Checked before anything is allocated: sizes of a damaged file may be absurd.
-    const size_t have = from.has_raw_data() ? from.raw_data().size() : typed_count(from, type);
-    const size_t need = from.has_raw_data() || is_packed(type) ? size : (size_t)count;
+    const bool is_raw = outside || from.has_raw_data();
+    const RawData bytes = outside ? *outside : RawData(from.raw_data());
+    const size_t have = is_raw ? bytes.size : typed_count(from, type);
+    const size_t need = is_raw || is_packed(type) ? size : (size_t)count;
     if (have != need)
-        return fail(from, "needs " + std::to_string(need) +
-                              (from.has_raw_data() ? " bytes" : " values") + ", got " +
-                              std::to_string(have));
+        return fail(from, "needs " + std::to_string(need) + (is_raw ? " bytes" : " values") +
+                              ", got " + std::to_string(have));
     Limits::add_bytes_of_file((int64_t)size);
-    *to = Tensor(type, dims);
-    return from.has_raw_data() ? raw(from, from.raw_data(), to) : typed(from, to);
+    *to = Tensor::unset(type, dims);
+    return is_raw ? raw(from, bytes, to) : typed(from, to);
 }
 
-bool TensorReader::raw(const onnx::TensorProto& from, const std::string& bytes, Tensor* to) {
+bool TensorReader::raw(const onnx::TensorProto& from, const RawData& bytes, Tensor* to) {
     const size_t count = to->count(), size = raw_size(to->type, count);
-    if (bytes.size() != size)
-        return fail(
-            from, "needs " + std::to_string(size) + " bytes, got " + std::to_string(bytes.size()));
+    if (bytes.size != size)
+        return fail(from,
+                    "needs " + std::to_string(size) + " bytes, got " + std::to_string(bytes.size));
     if (same_as_held(to->type)) {
-        if (size) memcpy(to->bytes(), bytes.data(), size);
+        if (size) memcpy(to->bytes(), bytes.data, size);
     } else if (to->type == ElementType::kFloat16 && count > 0) {
-        Mat half((int)count, const_cast<char*>(bytes.data()), (size_t)2u), wide;
+        Mat half((int)count, const_cast<unsigned char*>(bytes.data), (size_t)2u), wide;
         half.dtype = DType::f16;
         cast_float16_to_float32(half, wide);
         if (wide.empty()) return fail(from, "out of memory");
         memcpy(to->bytes(), wide.data, count * 4);
     } else {
-        for (size_t i = 0; i < count; i++) set_from_raw((const unsigned char*)bytes.data(), i, to);
+        for (size_t i = 0; i < count; i++) set_from_raw(bytes.data, i, to);
     }
     if (to->type == ElementType::kBool)
         for (size_t i = 0; i < count; i++) to->bytes()[i] = to->bytes()[i] != 0;
@@ -189,7 +190,7 @@ bool TensorReader::typed(const onnx::TensorProto& from, Tensor* to) {
     if (is_packed(to->type)) {
         std::string bytes;
         for (int v : from.int32_data()) bytes += (char)v;
-        return raw(from, bytes, to);
+        return raw(from, RawData(bytes), to);
     }
     for (size_t i = 0; i < to->count(); i++) set_from_typed(from, i, to);
     return true;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "onnx/raw_data.h"
 #include "onnx/tensor.h"
 
 namespace quoll {
@@ -16,12 +17,13 @@ public:
     // folder: where data files lie.
     TensorReader(const std::string& folder, std::string* why) : folder_(folder), why_(why) {}
     // False, with a message, when sizes and data do not go together or the type is not supported.
-    bool read(const onnx::TensorProto& from, Tensor* to);
+    // outside: raw_data that is not part of `from`, null if it is.
+    bool read(const onnx::TensorProto& from, Tensor* to, const RawData* outside = nullptr);
 
 private:
     bool fail(const onnx::TensorProto& from, const std::string& why);
     bool external(const onnx::TensorProto& from, size_t size, std::string* bytes);
-    bool raw(const onnx::TensorProto& from, const std::string& bytes, Tensor* to);
+    bool raw(const onnx::TensorProto& from, const RawData& bytes, Tensor* to);
     bool typed(const onnx::TensorProto& from, Tensor* to);
 
     const std::string folder_;

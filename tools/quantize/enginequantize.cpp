@@ -42,7 +42,7 @@ struct Arguments {
     std::vector<double> constant;
     double percentile = 99.99, ema_decay = 0.999, enhance_ratio = 10, holdout = 0.1;
     double max_error = 1.0, mean_error = 1e-2;
-    std::string weights = "minmax";
+    std::string weights = "minmax", rounding;
     int limit = 0, threads = 0, seed = 1;
     bool strict = false, no_fusion = false, no_bias = false, no_equalize = false,
          hard_ranges = false;
@@ -106,6 +106,10 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--constant", a->constant, "LOW HIGH of method constant").takes(2, 2);
     line->option("--weights", a->weights, "scales of weights: minmax or mse")
         .one_of({"minmax", "mse"});
+    line->option("--rounding", a->rounding,
+                 "of weights: nearest, or reconstruct, by the layers' outputs on --data; default "
+                 "reconstruct for blocks of weights, else nearest")
+        .one_of({"nearest", "reconstruct"});
     line->flag("--no-bias-correction", a->no_bias, "leave biases as they are");
     line->flag("--no-equalize", a->no_equalize,
                "leave channels of a blob as far apart as they are");
@@ -375,7 +379,8 @@ public:
             return fail(
                 "--override: its ranges are those of equalised channels, which takes --data");
         OptimizeReport passes;
-        if (!a_.no_fusion && a_.table_in.empty() && run_graph_passes(&model_, {}, &passes))
+        if (!a_.no_fusion && a_.table_in.empty() &&
+            run_graph_passes(&model_, blobs_before_swish(model_), &passes))
             return fail("");
         original_ = before_ = model_;
         report_.model = a_.files[0], report_.method = a_.method;
@@ -428,7 +433,7 @@ private:
         DataOptions data = a_.data, test = a_.test;
         if (!parse_forms(a_, inputs_, &data, why)) return -1;
         test.forms = data.forms;
-        const bool needs = a_.table_in.empty() && a_.kind == "int8" && a_.overrides.empty();
+        const bool needs = a_.table_in.empty() && is_static_kind(a_.kind) && a_.overrides.empty();
         if (needs && data.data.empty()) return *why = "--data: int8 needs samples", -1;
         *why = "--data";
         if (!data.data.empty() && !(data_ = open_samples(inputs_, data))) return -1;
@@ -480,7 +485,8 @@ private:
             CalibrateOptions how;
             how.threads = threads(), how.strict = a_.strict;
             const auto begin = std::chrono::steady_clock::now();
-            if (!a_.no_equalize && options_.kind == "int8" && equalise_channels(how)) return -1;
+            const bool rounds = is_static_kind(options_.kind) || options_.kind == "dynamic";
+            if (!a_.no_equalize && rounds && equalise_channels(how)) return -1;
             Progress progress("calibrate", 2 * (long long)part_->count());
             how.progress = bar(&progress);
             if (calibrate(model_, *part_, blobs_to_watch(model_), how, &report_.calibration))
@@ -489,10 +495,24 @@ private:
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             tell_skipped(report_.calibration, log_);
         }
+        if (part_ && reconstruct()) return -1;
         if (a_.method == "best" && choose_method()) return -1;
         if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
         if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
         return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+    }
+
+    int reconstruct() {
+        const bool wanted = a_.rounding == "reconstruct" ||
+                            (a_.rounding.empty() && options_.kind.compare(0, 5, "block") == 0);
+        if (!wanted) return 0;
+        const SomeSamples few(*part_, first_samples(32));
+        Progress progress("rounding", 1000);
+        const ProgressSink tell = [&](size_t done, size_t total) {
+            progress.update((long long)(1000 * done / total));
+        };
+        return reconstruct_weights(model_, weight_grids(model_, options_), few, threads(), tell,
+                                   &options_.rounded);
     }
 
     int search_eq() {
@@ -512,7 +532,7 @@ private:
 
     // Which layers stay in float, measured on samples that were calibrated with.
     int mix() {
-        if (!part_ || options_.kind != "int8") {
+        if (!part_ || !is_static_kind(options_.kind)) {
             QUOLL_LOGE("--max-drop and --budget choose among int8 layers, with --data");
             return -1;
         }
@@ -535,7 +555,7 @@ private:
     // The method whose outputs are nearest on samples that were calibrated with: those that judge
     // stay unseen.
     int choose_method() {
-        if (!part_ || options_.kind != "int8") return 0;
+        if (!part_ || !is_static_kind(options_.kind)) return 0;
         const SomeSamples few(*part_, first_samples(24));
         double most = -INFINITY;
         ThresholdOptions best = options_.thresholds;

@@ -11,6 +11,8 @@
 #include "layer/nn/convolution.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/nn/pooling.h"
+#include "layer/norm/layernorm.h"
+#include "layer/norm/rmsnorm.h"
 #include "quantize/targets.h"
 #include "quoll/status.h"
 
@@ -21,6 +23,7 @@ namespace {
 // Weights as they lie in a layer: [outputs][inputs of a group][taps].
 struct Weights {
     ModelLayer* layer = nullptr;
+    const char *weight_name = "weight_data", *bias_name = "bias_data";
     Mat values, bias;
     int outputs = 0, inputs = 0, taps = 1;
     bool depthwise = false;
@@ -28,6 +31,12 @@ struct Weights {
     // False for layers whose weights cannot be scaled by channel.
     bool read(ModelLayer* of) {
         const std::unique_ptr<Layer> op = of->custom() ? nullptr : of->make_operator();
+        if (const InnerProduct* product = as<InnerProduct>(op.get()))
+            return product->int8_scale_term == 0 && read_rows(of, product->num_output);
+        if (const LayerNorm* norm = as<LayerNorm>(op.get()))
+            return norm->affine && read_norm(of, norm->affine_size);
+        if (const RMSNorm* norm = as<RMSNorm>(op.get()))
+            return norm->affine && read_norm(of, norm->affine_size);
         const Convolution* conv = as<Convolution>(op.get());
         if (!conv || conv->axes != 2 || conv->int8_scale_term || conv->dynamic_weight ||
             conv->pad_value != 0.f)
@@ -35,11 +44,19 @@ struct Weights {
         depthwise = conv->grouped && conv->group == conv->num_output &&
                     conv->weight_data_size == conv->maxk() * conv->group;
         if (conv->group != 1 && !depthwise) return false;
-        layer = of;
-        outputs = conv->num_output, taps = conv->maxk();
-        inputs = conv->weight_data_size / outputs / taps;
-        values = float_weight(*of, "weight_data").clone();
-        bias = float_weight(*of, "bias_data").clone();
+        taps = conv->maxk();
+        return read_rows(of, conv->num_output);
+    }
+    // A factor and an offset for each value.
+    bool read_norm(ModelLayer* of, int size) {
+        weight_name = "gamma_data", bias_name = "beta_data";
+        return read_rows(of, size);
+    }
+    bool read_rows(ModelLayer* of, int count) {
+        layer = of, outputs = count;
+        values = float_weight(*of, weight_name).clone();
+        bias = float_weight(*of, bias_name).clone();
+        inputs = values.w / std::max(1, outputs) / taps;
         return !values.empty();
     }
     float* row(int output) { return (float*)values + (size_t)output * inputs * taps; }
@@ -55,8 +72,8 @@ struct Weights {
                 row(p)[i] /= s[(size_t)(depthwise ? p : i / taps)];
     }
     void store() {
-        layer->set_weight("weight_data", values);
-        if (!bias.empty()) layer->set_weight("bias_data", bias);
+        layer->set_weight(weight_name, values);
+        if (!bias.empty()) layer->set_weight(bias_name, bias);
     }
 };
 
@@ -65,15 +82,16 @@ bool scales_with_input(int activation) {
            activation == kActivationLeakyReLU;
 }
 
-// A blob, who makes it and the convolutions that read it.
+// A blob, who makes it and the convolutions, or the inner products, that read it.
 struct Joint {
     std::string blob;
     int maker;
     std::vector<int> readers;
 };
 
-// Layers that read a blob, through those that keep channels apart and scale with them.
-bool find_readers(const Model& model, const std::string& blob, int depth,
+// Layers that read a blob, through those that keep channels apart and scale with them: convolutions
+// its channels, or inner products its rows.
+bool find_readers(const Model& model, const std::string& blob, bool rows, int depth,
                   std::vector<int>* readers) {
     const std::vector<int> direct = model.consumers(blob);
     if (direct.empty() || depth > 8) return false;
@@ -81,12 +99,13 @@ bool find_readers(const Model& model, const std::string& blob, int depth,
         const ModelLayer& layer = model.layers[index];
         const std::unique_ptr<Layer> op = layer.custom() ? nullptr : layer.make_operator();
         const Pooling* pooling = as<Pooling>(op.get());
-        if (layer.is<Split>() || (pooling && pooling->axes == 2)) {
+        if (layer.is<Split>() || (!rows && pooling && pooling->axes == 2)) {
             for (const std::string& output : layer.outputs)
-                if (!find_readers(model, output, depth + 1, readers)) return false;
+                if (!find_readers(model, output, rows, depth + 1, readers)) return false;
             continue;
         }
-        if (!as<Convolution>(op.get()) || layer.inputs.size() != 1) return false;
+        if (!op || !(rows ? layer.is<InnerProduct>() : layer.is<Convolution>())) return false;
+        if (layer.inputs.size() != 1) return false;
         readers->push_back(index);
     }
     return true;
@@ -96,12 +115,16 @@ std::vector<Joint> find_joints(const Model& model) {
     std::vector<Joint> joints;
     for (int index : execution_order(model)) {
         const ModelLayer& layer = model.layers[index];
-        if (layer.custom() || !layer.is<Convolution>() || layer.inputs.size() != 1) continue;
+        if (layer.custom() || layer.inputs.size() != 1) continue;
         const std::unique_ptr<Layer> op = layer.make_operator();
         const Convolution* conv = as<Convolution>(op.get());
-        if (!conv || !scales_with_input(conv->activation_type)) continue;
+        const InnerProduct* product = as<InnerProduct>(op.get());
+        const bool norm = layer.is<LayerNorm>() || layer.is<RMSNorm>();
+        if (!norm && !(conv && scales_with_input(conv->activation_type)) &&
+            !(product && scales_with_input(product->activation_type)))
+            continue;
         Joint joint = {layer.outputs[0], index, {}};
-        if (find_readers(model, joint.blob, 0, &joint.readers)) joints.push_back(joint);
+        if (find_readers(model, joint.blob, !conv, 0, &joint.readers)) joints.push_back(joint);
     }
     return joints;
 }

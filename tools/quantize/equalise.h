@@ -10,9 +10,9 @@
 
 namespace quoll {
 
-// The blobs that can be equalised: outputs of convolutions and inner products whose activation
-// scales with its input (none, ReLU, leaky ReLU) and which only convolutions read, maybe behind
-// pooling. It takes their channels' extremes (BlobStats::channel_limits).
+// The blobs that can be equalised: outputs of convolutions whose activation scales with its input
+// (none, ReLU, leaky ReLU) and which only convolutions read, maybe behind pooling; of such inner
+// products, LayerNorm and RMSNorm which only inner products read (SmoothQuant). It takes their channels' extremes (BlobStats::channel_limits).
 std::set<std::string> equalisable_blobs(const Model& model);
 
 // Channel c of such a blob is multiplied by a factor where it is made, and divided by it where it

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include "layer/common/affine8.h"
 #include "layer/nn/convolution.h"
 #include "layer/nn/innerproduct.h"
+#include "layer/quantize/affine.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 
@@ -13,10 +15,10 @@ namespace quoll {
 
 namespace {
 
-// How many scales the weights of a layer have in ncnn's form.
-int scale_count(const Layer& op) {
+// How many scales the weights of a layer have in ncnn's form, or in that with zero points.
+int scale_count(const Layer& op, bool by_channel) {
     if (const Convolution* conv = as<Convolution>(&op))
-        return conv->grouped ? conv->group : conv->num_output;
+        return conv->grouped && !by_channel ? conv->group : conv->num_output;
     return as<InnerProduct>(&op)->num_output;
 }
 
@@ -53,11 +55,12 @@ Mat to_mat(const std::vector<float>& values) {
 
 }  // namespace
 
-std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& options) {
+std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& options,
+                                 bool by_channel) {
     const std::unique_ptr<Layer> op = layer.make_operator();
     const Mat weight = float_weight(layer, "weight_data");
     if (!op || weight.empty()) return {};
-    const int count = scale_count(*op), each = weight.w / count;
+    const int count = scale_count(*op, by_channel), each = weight.w / count;
     std::vector<float> scales;
     for (int i = 0; i < count; i++) {
         const float* row = (const float*)weight + (size_t)i * each;
@@ -74,13 +77,18 @@ std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& o
     return scales;
 }
 
-int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale) {
+namespace {
+
+// zero_point: null for values without one.
+int set_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale,
+             const int* zero_point) {
     const std::unique_ptr<Layer> op = layer->make_operator();
     const Mat weight = float_weight(*layer, "weight_data");
     if (!op || weight.empty()) return kError;
-    if ((int)scales.size() != scale_count(*op)) {
+    const int expected = scale_count(*op, zero_point != nullptr);
+    if ((int)scales.size() != expected) {
         QUOLL_LOGE("[%s %s] %zu scales of weights, expected %d", layer->type.c_str(),
-                   layer->name.c_str(), scales.size(), scale_count(*op));
+                   layer->name.c_str(), scales.size(), expected);
         return kError;
     }
     if (!(input_scale > 0.f) || !std::isfinite(input_scale)) {
@@ -98,7 +106,39 @@ int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_s
     layer->set_weight("weight_data", values);
     layer->set_weight("weight_data_int8_scales", to_mat(scales));
     layer->set_weight("bottom_blob_int8_scales", to_mat({input_scale}));
-    return kOk;
+    if (!zero_point) return kOk;
+    layer->set("int8_affine", 1);
+    return layer->set("bottom_zero_point", *zero_point);
+}
+
+}  // namespace
+
+int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale) {
+    return set_int8(layer, scales, input_scale, nullptr);
+}
+
+int make_affine(int index, const std::vector<float>& scales, const ValueRange& range,
+                Model* model) {
+    ModelLayer& layer = model->layers[index];
+    const AffineRange affine(range.low, range.high);
+    QUOLL_RETURN_IF_ERROR(set_int8(&layer, scales, 1.f / affine.scale, &affine.zero_point));
+    const std::string blob = layer.inputs[0];
+    for (const ModelLayer& other : model->layers) {
+        if (!other.is<AffineQuantize>()) continue;
+        const std::unique_ptr<Layer> op = other.make_operator();
+        const AffineQuantize* rounds = as<AffineQuantize>(op.get());
+        if (!rounds || other.inputs[0] != blob || rounds->scale != affine.scale ||
+            rounds->zero_point != affine.zero_point)
+            continue;
+        layer.inputs[0] = other.outputs[0];
+        return kOk;
+    }
+    std::string name = blob + "_int8";
+    while (model->producer(name) >= 0) name += "_";
+    layer.inputs[0] = name;
+    ModelLayer& rounds = model->add("AffineQuantize", name, {blob}, {name});
+    rounds.set("scale", affine.scale);
+    return rounds.set("zero_point", affine.zero_point);
 }
 
 Mat dequantized_weight(const ModelLayer& layer) {

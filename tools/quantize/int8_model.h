@@ -17,13 +17,19 @@ struct WeightOptions {
 };
 
 // What weights are multiplied with before they are rounded to -127..127: one an output channel of
-// Convolution and InnerProduct, one a group of ConvolutionDepthWise. 1 where all are zero; empty if
-// a weight is no finite number, or after a message.
-std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& options);
+// Convolution and InnerProduct, one a group of ConvolutionDepthWise (by_channel: an output
+// channel). 1 where all are zero; empty if a weight is no finite number, or after a message.
+std::vector<float> weight_scales(const ModelLayer& layer, const WeightOptions& options,
+                                 bool by_channel = false);
 
 // Makes the layer round its input with `input_scale` and its weights with `scales`, which become
 // int8. 0, or a negative code after a message: then the layer is as before.
 int make_int8(ModelLayer* layer, const std::vector<float>& scales, float input_scale);
+
+// The same with a zero point: the layer then reads int8 values, which an AffineQuantize at the end
+// of the model, one for all layers that read the same blob in the same form, makes of its input.
+// range: of the input, with 0 in it. scales: by channel.
+int make_affine(int layer, const std::vector<float>& scales, const ValueRange& range, Model* model);
 
 // Adds to the bias what rounded weights take from the mean output, given the mean of each channel
 // of the input (of an InnerProduct: of each value of a row). before: the layer with f32 weights.

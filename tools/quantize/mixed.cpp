@@ -34,7 +34,8 @@ public:
         std::vector<LayerChoice> choices;
         QUOLL_RETURN_IF_ERROR(quantize_model(calibration_, options_, &model, &choices));
         for (const LayerChoice& choice : choices)
-            if (choice.kind == "int8" && choice.origin != "model") layers->push_back(choice.name);
+            if (is_static_kind(choice.kind) && choice.origin != "model")
+                layers->push_back(choice.name);
         return kOk;
     }
 

@@ -186,7 +186,7 @@ std::string overrides_text(const std::vector<LayerChoice>& layers, bool equalize
     std::map<std::string, bool> written;
     for (const LayerChoice& layer : layers) {
         kinds[layer.name] = layer.kind;
-        if (layer.kind != "int8" || !layer.range.seen()) continue;
+        if (!is_static_kind(layer.kind) || !layer.range.seen()) continue;
         weights.push_back({{"target_name", layer.name}, {"bitwidth", 8}});
         if (written[layer.blob]) continue;
         written[layer.blob] = true;

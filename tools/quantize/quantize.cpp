@@ -1,9 +1,11 @@
 #include "quantize/quantize.h"
 
 #include <math.h>
+#include <string.h>
 
 #include <algorithm>
 
+#include "layer/nn/convolution.h"
 #include "quantize/targets.h"
 #include "quantize/weight_kinds.h"
 #include "quoll/log.h"
@@ -14,15 +16,43 @@ namespace quoll {
 
 namespace {
 
+std::string kind_of_layer(const QuantizeOptions& options, const std::string& layer) {
+    const auto said = options.layers.find(layer);
+    return said == options.layers.end() || said->second.kind.empty() ? options.kind
+                                                                     : said->second.kind;
+}
+
+BlobSizes known_sizes(const Model& model, const BlobSizes& given) {
+    const LogMute mute;  // sizes that do not follow are not known, and that is all
+    BlobSizes sizes;
+    infer_blob_sizes(model, given, &sizes);
+    return sizes;
+}
+
+// Of an int8 layer; rows 0 if its weights have no scales.
+WeightGrid static_grid(const ModelLayer& layer, const WeightOptions& options, bool affine) {
+    WeightGrid grid;
+    const std::unique_ptr<Layer> op = layer.make_operator();
+    const std::vector<float> scales = weight_scales(layer, options, affine);
+    if (!op || scales.empty()) return grid;
+    const Convolution* conv = as<Convolution>(op.get());
+    grid.rows = conv ? conv->num_output : (int)scales.size();
+    grid.groups = conv && conv->grouped ? conv->group : 1;
+    grid.weight = float_weight(layer, "weight_data");
+    grid.stretch = grid.width = grid.weight.w / grid.rows;
+    for (int row = 0; row < grid.rows; row++)
+        grid.scales.push_back(scales[(size_t)row * scales.size() / (size_t)grid.rows]);
+    return grid;
+}
+
 class Quantizer {
 public:
     Quantizer(const Calibration& calibration, const QuantizeOptions& options, Model* model)
         : calibration_(calibration),
           options_(options),
           model_(model),
-          targets_(int8_targets(*model)) {
-        const LogMute mute;  // sizes that do not follow are not known, and that is all
-        infer_blob_sizes(*model, options.sizes, &sizes_);
+          targets_(int8_targets(*model)),
+          sizes_(known_sizes(*model, options.sizes)) {
         if (options.join_concat) joined_ = joined_sources(*model, targets_);
     }
 
@@ -36,7 +66,7 @@ public:
             choice.kind = target.already ? "int8" : kind_of(target.name);
             if (target.already)
                 choice.origin = "model";
-            else if (choice.kind == "int8")
+            else if (is_static_kind(choice.kind))
                 QUOLL_RETURN_IF_ERROR(make_static(&choice));
             layers->push_back(choice);
         }
@@ -44,11 +74,7 @@ public:
     }
 
 private:
-    std::string kind_of(const std::string& layer) const {
-        const auto said = options_.layers.find(layer);
-        return said == options_.layers.end() || said->second.kind.empty() ? options_.kind
-                                                                          : said->second.kind;
-    }
+    std::string kind_of(const std::string& layer) const { return kind_of_layer(options_, layer); }
 
     // Names that the model does not have are mistakes of the file.
     int check_overrides() const {
@@ -73,7 +99,8 @@ private:
         const auto said = options_.blobs.find(choice->blob);
         if (said != options_.blobs.end() && said->second.in_float)
             choice->why = "more than 8 bits are asked for its input '" + choice->blob + "'";
-        choice->weight_scales = weight_scales(layer, options_.weights);
+        const bool affine = choice->kind == "affine";
+        choice->weight_scales = weight_scales(layer, options_.weights, affine);
         if (choice->weight_scales.empty()) choice->why = "its weights are no finite numbers";
         if (!choice->why.empty()) {
             choice->kind = "float";
@@ -81,13 +108,33 @@ private:
                        choice->why.c_str());
             return kOk;
         }
-        choice->input_scale = 127.f / choice->range.magnitude();
         const ModelLayer before = layer;
-        QUOLL_RETURN_IF_ERROR(make_int8(&layer, choice->weight_scales, choice->input_scale));
+        if (affine) {
+            choice->input_scale = 255.f / (choice->range.high - choice->range.low);
+            QUOLL_RETURN_IF_ERROR(
+                make_affine(choice->layer, choice->weight_scales, choice->range, model_));
+        } else {
+            choice->input_scale = 127.f / choice->range.magnitude();
+            QUOLL_RETURN_IF_ERROR(make_int8(&layer, choice->weight_scales, choice->input_scale));
+        }
+        set_rounded(&layer);
         const auto seen = calibration_.blobs.find(choice->blob);
         if (options_.bias_correction && seen != calibration_.blobs.end())
             correct_bias(before, seen->second.channel_means(), &layer);
         return kOk;
+    }
+
+    // What reconstruct_weights made of it.
+    void set_rounded(ModelLayer* layer) const {
+        const auto better = options_.rounded.find(layer->name);
+        const StoredWeight* now = layer->find_weight("weight_data");
+        if (better == options_.rounded.end() ||
+            better->second.size() != now->data.logical_shape().total())
+            return;
+        Mat values(Shape((int)better->second.size(), DType::s8), 1);
+        if (values.empty()) return;
+        memcpy(values.data, better->second.data(), better->second.size());
+        layer->set_weight("weight_data", values);
     }
 
     void find_range(LayerChoice* choice) const {
@@ -141,13 +188,23 @@ private:
                     (unsigned long long)seen->second.not_finite);
             const auto found = options_.searched.find(source);
             const bool eq = options.method == Method::kEq && found != options_.searched.end();
-            choice->range.include(eq ? found->second : choose_range(seen->second, options, true));
+            const bool symmetric = choice->kind != "affine";
+            choice->range.include(eq && symmetric ? found->second
+                                                  : choose_range(seen->second, options, symmetric));
         }
     }
 
     void settle(LayerChoice* choice) const {
         const float most = choice->range.magnitude();
-        if (!choice->range.seen())
+        // Zero points stand for 0, and are integers.
+        if (choice->kind == "affine" && choice->range.seen())
+            choice->range.low = std::min(choice->range.low, 0.f),
+            choice->range.high = std::max(choice->range.high, 0.f);
+        const auto seen = calibration_.blobs.find(choice->source);
+        const bool reached = seen != calibration_.blobs.end() && seen->second.not_finite > 0;
+        if (!choice->range.seen() && reached)
+            choice->why = "all values of its input '" + choice->blob + "' were NaN or infinite";
+        else if (!choice->range.seen())
             choice->why = "no data reached its input '" + choice->blob + "'";
         else if (!(most > 0.f))
             choice->why = "its input '" + choice->blob + "' was always 0";
@@ -163,11 +220,13 @@ private:
                                              [&](const auto& c) { return c.layer == (int)i; });
             const bool known = listed != layers->end();
             const std::string kind = known ? listed->kind : kind_of(layer.name);
-            if (kind == "float" || kind == "int8") continue;
+            if (kind == "float" || is_static_kind(kind)) continue;
             std::string why;
             const auto size = sizes_.find(layer.inputs.empty() ? "" : layer.inputs[0]);
+            const auto better = options_.rounded.find(layer.name);
             QUOLL_RETURN_IF_ERROR(store_weight_kind(
-                kind, size == sizes_.end() ? Shape() : size->second, &layer, &why));
+                kind, size == sizes_.end() ? Shape() : size->second,
+                better == options_.rounded.end() ? nullptr : &better->second, &layer, &why));
             const bool asked = options_.layers.count(layer.name) != 0;
             if (!why.empty() && (known || asked))
                 QUOLL_LOGW("[%s %s] stays in float: %s", layer.type.c_str(), layer.name.c_str(),
@@ -191,8 +250,8 @@ private:
     const QuantizeOptions& options_;
     Model* const model_;
     const std::vector<Int8Target> targets_;
+    const BlobSizes sizes_;
     std::map<std::string, std::string> joined_;
-    BlobSizes sizes_;
 };
 
 }  // namespace
@@ -204,6 +263,27 @@ std::set<std::string> blobs_to_watch(const Model& model) {
         blobs.insert(target.source);
     }
     return blobs;
+}
+
+std::map<int, WeightGrid> weight_grids(const Model& model, const QuantizeOptions& options) {
+    std::map<int, WeightGrid> grids;
+    for (const Int8Target& target : int8_targets(model)) {
+        const std::string kind = kind_of_layer(options, target.name);
+        if (target.already || !is_static_kind(kind)) continue;
+        WeightGrid grid =
+            static_grid(model.layers[target.layer], options.weights, kind == "affine");
+        if (grid.rows > 0) grids[target.layer] = grid;
+    }
+    const BlobSizes sizes = known_sizes(model, options.sizes);
+    for (size_t i = 0; i < model.layers.size(); i++) {
+        const ModelLayer& layer = model.layers[i];
+        const auto size = sizes.find(layer.inputs.empty() ? "" : layer.inputs[0]);
+        WeightGrid grid;
+        if (size != sizes.end() &&
+            block_grid(kind_of_layer(options, layer.name), size->second, layer, &grid))
+            grids[(int)i] = grid;
+    }
+    return grids;
 }
 
 int quantize_model(const Calibration& calibration, const QuantizeOptions& options, Model* model,

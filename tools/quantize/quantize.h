@@ -15,6 +15,7 @@
 
 #include "quantize/calibrate.h"
 #include "quantize/int8_model.h"
+#include "quantize/reconstruct.h"
 #include "quantize/threshold.h"
 
 namespace quoll {
@@ -41,15 +42,19 @@ struct QuantizeOptions {
     BlobSizes sizes;           // of inputs that the model leaves open
     std::map<std::string, LayerOverride> layers;
     std::map<std::string, BlobOverride> blobs;
+    RoundedWeights rounded;                      // of weight_grids, from reconstruct_weights
     std::map<std::string, ValueRange> searched;  // of method eq, by source: see eq_search.h
 };
+
+// Whether layers of this kind round their input by ranges that data give: int8 or affine.
+inline bool is_static_kind(const std::string& kind) { return kind == "int8" || kind == "affine"; }
 
 // What became of a layer.
 struct LayerChoice {
     int layer;  // in the Model
     std::string name, type;
     std::string blob, source;  // what it reads, and whose range that has
-    std::string kind;          // "int8", "float" or one of weight_kinds.h
+    std::string kind;          // "int8", "affine", "float" or one of weight_kinds.h
     ValueRange range;          // of the input, of int8 ones
     // Where the range is from: "override", "model" (quantised there), "known" (from the operator)
     // or "measured".
@@ -68,6 +73,9 @@ std::set<std::string> blobs_to_watch(const Model& model);
 // negative code after a message.
 int quantize_model(const Calibration& calibration, const QuantizeOptions& options, Model* model,
                    std::vector<LayerChoice>* layers);
+
+// The weights that quantize_model would round to integers, by index of the layer.
+std::map<int, WeightGrid> weight_grids(const Model& model, const QuantizeOptions& options);
 
 // The scales of all int8 layers as ncnn's table.
 ScaleTable table_of(const std::vector<LayerChoice>& layers);

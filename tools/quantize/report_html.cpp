@@ -11,13 +11,13 @@ const char kHead[] = R"HTML(<!doctype html>
 <style>
 :root{--fg:#1b2230;--dim:#667;--bg:#fff;--line:#dde2ea;--a:#2563eb;--b:#ea580c;--bad:#c81e1e}
 @media(prefers-color-scheme:dark){:root{--fg:#e6e9ef;--dim:#9aa3b2;--bg:#14181f;--line:#2b3340;--a:#6ea0ff;--b:#ff9a55;--bad:#ff7a7a}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);margin:2rem auto;max-width:72rem;padding:0 1rem}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--fg);background:var(--bg);margin:2rem auto;max-width:76rem;padding:0 1rem}
 h1{font-size:1.5rem;margin:0}h2{font-size:1.1rem;margin:2rem 0 .5rem}.dim{color:var(--dim)}
 .cards{display:flex;flex-wrap:wrap;gap:1rem;margin:1rem 0}.card{border:1px solid var(--line);border-radius:.6rem;padding:.7rem 1rem;min-width:9rem}
 .card b{display:block;font-size:1.3rem}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:.25rem .5rem;border-bottom:1px solid var(--line);white-space:nowrap}
 th{cursor:pointer;position:sticky;top:0;background:var(--bg)}td.t,th.t{text-align:left;max-width:18rem;overflow:hidden;text-overflow:ellipsis}
-tr.row{cursor:pointer}tr.bad td{color:var(--bad)}.scroll{overflow-x:auto}svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}
+tr.row{cursor:pointer}tr.bad td{color:var(--bad)}.scroll{overflow-x:auto}svg{width:100%;height:auto}svg text{fill:var(--dim);font-size:11px}#layers{font-size:.85rem}#layers th,#layers td{padding:.2rem .4rem}
 </style>
 <h1>Quantisation of <span id="model"></span></h1><p class="dim" id="about"></p><div class="cards" id="cards"></div>
 <div id="advice"></div><h2>Outputs</h2><div class="scroll"><table id="outputs"></table></div>
@@ -61,12 +61,12 @@ function histogram(l,tr,span){if(tr.nextSibling&&tr.nextSibling.dataset.of){tr.n
  [[-1,"start"],[0,"middle"],[1,"end"]].forEach(([k,a])=>s.append(sv("text",{x:(k+1)/2*W,y:H+14,"text-anchor":a},(k*h.limit).toPrecision(4))));
  const row=el("tr"),td=el("td");row.dataset.of=l.name;td.colSpan=span;td.append(el("div",l.input+": counts on a logarithmic scale, thresholds in orange","dim t"),s);row.append(td);tr.after(row)}
 (function series(){const L=R.layers.filter(l=>l.own);if(!L.length)return;const W=1000,H=260;let from=0,to=L.length;
- const draw=()=>{const s=sv("svg",{viewBox:`0 0 ${W} ${H+20}`}),top=80,x=i=>40+(i-from+.5)*(W-50)/(to-from),y=v=>H-Math.max(0,Math.min(top,v))/top*H;
+ const draw=()=>{const s=sv("svg",{viewBox:`0 -10 ${W} ${H+20}`}),top=80,x=i=>40+(i-from+.5)*(W-50)/(to-from),y=v=>H-Math.max(0,Math.min(top,v))/top*H;
  for(let d=0;d<=top;d+=20)s.append(sv("line",{x1:40,x2:W,y1:y(d),y2:y(d),stroke:"var(--line)"}),sv("text",{x:34,y:y(d)+4,"text-anchor":"end"},d));
  [["weights","#8a93a3"],["cumulative","var(--b)"],["own","var(--a)"]].forEach(([k,c])=>{let p="";for(let i=from;i<to;i++)p+=(i>from?"L":"M")+x(i)+" "+y(L[i][k].sqnr_db);
  s.append(sv("path",{d:p,fill:"none",stroke:c,"stroke-width":1.5}));for(let i=from;i<to;i++){const o=sv("circle",{cx:x(i),cy:y(L[i][k].sqnr_db),r:3,fill:c});o.append(sv("title",{},L[i].name+" "+k+" "+fmt(L[i][k].sqnr_db,1)+" dB"));s.append(o)}});
- s.onwheel=e=>{e.preventDefault();const r=s.getBoundingClientRect(),at=from+(e.clientX-r.left)/r.width*(to-from),f=e.deltaY<0?.8:1.25;
- from=Math.max(0,Math.floor(at-(at-from)*f));to=Math.min(L.length,Math.ceil(at+(to-at)*f));if(to-from<3)to=Math.min(L.length,from+3);draw()};
+ s.onwheel=e=>{e.preventDefault();const r=s.getBoundingClientRect(),at=from+(e.clientX-r.left)/r.width*(to-from),near=e.deltaY<0,f=near?.8:1.25;
+ from=Math.max(0,Math[near?"ceil":"floor"](at-(at-from)*f));to=Math.min(L.length,Math[near?"floor":"ceil"](at+(to-at)*f));if(to-from<3)to=Math.min(L.length,from+3);draw()};
  s.ondblclick=()=>{from=0;to=L.length;draw()};$("series").replaceChildren(s)};draw()})();
 if(R.frontier){const F=R.frontier,d=$("frontier");d.append(el("h2","Mixed precision"),el("p","Drop ("+R.metric+") against bytes of weights; the number is that of layers in float, the chosen point is orange.","dim"));
  const W=1000,H=240,lo=Math.min(...F.map(p=>p.bytes)),hi=Math.max(...F.map(p=>p.bytes)),top=Math.max(1e-12,...F.map(p=>p.drop)),x=p=>50+(p.bytes-lo)/Math.max(1,hi-lo)*(W-100),y=p=>H-Math.max(0,p.drop)/top*(H-20),s=sv("svg",{viewBox:`0 0 ${W} ${H+20}`});

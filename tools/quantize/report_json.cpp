@@ -44,7 +44,7 @@ Json layer_json(const QuantizeReport& report, size_t i) {
     Json json = {
         {"name", layer.name}, {"type", layer.type}, {"kind", layer.kind}, {"input", layer.blob}};
     if (!layer.why.empty()) json["why"] = layer.why;
-    if (layer.kind == "int8") {
+    if (is_static_kind(layer.kind)) {
         json["range_of"] = layer.source;
         json["origin"] = layer.origin;
         if (!layer.method.empty()) json["method"] = layer.method;

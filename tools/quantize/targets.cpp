@@ -8,7 +8,9 @@
 
 #include "common/layer_fields.h"
 #include "layer/activation/clip.h"
+#include "layer/activation/gelu.h"
 #include "layer/activation/sigmoid.h"
+#include "layer/activation/swish.h"
 #include "layer/activation/tanh.h"
 #include "layer/control/memorydata.h"
 #include "layer/control/split.h"
@@ -98,6 +100,20 @@ std::vector<Int8Target> int8_targets(const Model& model) {
         targets.push_back({(int)i, layer.name, blob, range_source(model, blob), already});
     }
     return targets;
+}
+
+std::vector<std::string> blobs_before_swish(const Model& model) {
+    std::vector<std::string> blobs;
+    for (const ModelLayer& layer : model.layers) {
+        if (!layer.is<Swish>() && !layer.is<GELU>() && !layer.is<Sigmoid>()) continue;
+        std::string at = layer.inputs[0];
+        bool shared = model.consumers(at).size() > 1;
+        for (int maker = model.producer(at); maker >= 0 && model.layers[maker].is<Split>();
+             maker = model.producer(at))
+            at = model.layers[maker].inputs[0], shared = true;
+        if (shared || !layer.is<Sigmoid>()) blobs.push_back(at);
+    }
+    return blobs;
 }
 
 std::map<std::string, std::string> joined_sources(const Model& model,

@@ -24,6 +24,10 @@ struct Int8Target {
 };
 std::vector<Int8Target> int8_targets(const Model& model);
 
+// What Swish and GELU read, and x * Sigmoid(x): ncnn's layers have no such activations. Net takes
+// them into the layers before when it loads.
+std::vector<std::string> blobs_before_swish(const Model& model);
+
 // Follows layers with one input that move or choose values upwards. through_concat: also Concat, of
 // which the first input stands for all.
 std::string range_source(const Model& model, const std::string& blob);

@@ -205,51 +205,71 @@ float block_scale(const float* values, int count, int most) {
     return best;
 }
 
-// Rows of n x k values as BlockQuant has them.
-void pack_blocks(const BlockQuant& quant, const Product& p, Mat* values, Mat* scales) {
-    const int64_t bytes = quant.row_bytes(p.k), blocks = quant.blocks(p.k);
-    const int most = (1 << (quant.bits - 1)) - 1;
-    memset(values->data, 0, (size_t)(p.n * bytes));
-    for (int row = 0; row < p.n; row++) {
+// A scale for each block of each row.
+void set_grid(const BlockQuant& quant, const Product& p, WeightGrid* grid) {
+    grid->weight = p.weight, grid->rows = p.n, grid->width = p.k, grid->stretch = quant.block;
+    grid->most = (1 << (quant.bits - 1)) - 1, grid->least = -grid->most - 1;
+    for (int row = 0; row < p.n; row++)
+        for (int first = 0; first < p.k; first += quant.block)
+            grid->scales.push_back(block_scale((const float*)p.weight + (size_t)row * p.k + first,
+                                               std::min(quant.block, p.k - first), grid->most));
+}
+
+// Rows of integers as BlockQuant has them.
+void pack_blocks(const BlockQuant& quant, const WeightGrid& grid,
+                 const std::vector<signed char>* rounded, Mat* values) {
+    const int64_t bytes = quant.row_bytes(grid.width);
+    memset(values->data, 0, (size_t)(grid.rows * bytes));
+    for (int row = 0; row < grid.rows; row++) {
         unsigned char* to = (unsigned char*)values->data + row * bytes;
-        for (int64_t b = 0; b < blocks; b++) {
-            const int64_t first = b * quant.block;
-            const float* from = (const float*)p.weight + (size_t)row * p.k + first;
-            const int count = (int)std::min<int64_t>(quant.block, p.k - first);
-            const float scale = block_scale(from, count, most);
-            (*scales)[(size_t)(row * blocks + b)] = scale;
-            for (int i = 0; i < count; i++) {
-                const int q = (int)block_value(from[i], scale, most);
-                const int64_t at = first + i;
-                if (quant.bits == 8)
-                    to[at] = (unsigned char)q;
-                else
-                    to[at / 2] |= (unsigned char)((q & 15) << at % 2 * 4);
-            }
+        for (int i = 0; i < grid.width; i++) {
+            const size_t at = (size_t)row * grid.width + i;
+            const int q = rounded
+                              ? (*rounded)[at]
+                              : (int)block_value(grid.weight[at], grid.scale_of(row, i), grid.most);
+            if (quant.bits == 8)
+                to[i] = (unsigned char)q;
+            else
+                to[i / 2] |= (unsigned char)((q & 15) << i % 2 * 4);
         }
     }
 }
 
-int set_blocks(int bits, int block, const Shape& input, ModelLayer* layer, std::string* why) {
-    const std::unique_ptr<Layer> op = layer->make_operator();
-    Product p;
+// The product that a layer is, if it can have weights in blocks.
+int read_product(const Shape& input, const ModelLayer& layer, Product* p, std::string* why) {
+    const std::unique_ptr<Layer> op = layer.make_operator();
     if (const InnerProduct* product = as<InnerProduct>(op.get()))
-        QUOLL_RETURN_IF_ERROR(read_inner_product(*product, *layer, input, &p, why));
+        QUOLL_RETURN_IF_ERROR(read_inner_product(*product, layer, input, p, why));
     else if (const Gemm* gemm = as<Gemm>(op.get()))
-        QUOLL_RETURN_IF_ERROR(read_gemm(*gemm, *layer, &p, why));
+        QUOLL_RETURN_IF_ERROR(read_gemm(*gemm, layer, p, why));
     else
-        *why = layer->type + " has no blocks of weights";
+        *why = layer.type + " has no blocks of weights";
+    if (why->empty() && (p->weight.empty() || !all_finite(p->weight)))
+        *why = "its weights are not there as finite numbers";
+    return kOk;
+}
+
+// BlockQuant's quantize_term.
+int block_term(int bits, int block) {
+    return bits * 100 + (block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2);
+}
+
+int set_blocks(int bits, int block, const Shape& input, const std::vector<signed char>* rounded,
+               ModelLayer* layer, std::string* why) {
+    Product p;
+    QUOLL_RETURN_IF_ERROR(read_product(input, *layer, &p, why));
     if (!why->empty()) return kOk;
-    if (p.weight.empty() || !all_finite(p.weight))
-        return *why = "its weights are not there as finite numbers", kOk;
-    const int size = block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2;
-    const BlockQuant quant(bits * 100 + size);
+    const BlockQuant quant(block_term(bits, block));
+    WeightGrid grid;
+    set_grid(quant, p, &grid);
+    if (rounded && rounded->size() != (size_t)p.n * p.k) rounded = nullptr;
     Mat values = bytes_mat((int)(p.n * quant.row_bytes(p.k)));
-    Mat scales((int)(p.n * quant.blocks(p.k)));
+    Mat scales((int)grid.scales.size());
     if (values.empty() || scales.empty()) return kOutOfMemory;
-    pack_blocks(quant, p, &values, &scales);
+    std::copy(grid.scales.begin(), grid.scales.end(), (float*)scales);
+    pack_blocks(quant, grid, rounded, &values);
     p.gemm.set("transB", 1), p.gemm.set("constantB", 1);
-    p.gemm.set("quantize_term", bits * 100 + size);
+    p.gemm.set("quantize_term", block_term(bits, block));
     p.gemm.set_weight("B_data", values);
     p.gemm.set_weight("B_data_quantize_scales", scales);
     *layer = p.gemm;
@@ -302,21 +322,37 @@ int set_dynamic(ModelLayer* layer, std::string* why) {
 
 bool is_weight_kind(const std::string& kind) {
     int bits, block;
-    for (const char* known : {"float", "int8", "fp16", "bf16", "weights8", "table8", "dynamic"})
+    for (const char* known :
+         {"float", "int8", "affine", "fp16", "bf16", "weights8", "table8", "dynamic"})
         if (kind == known) return true;
     return parse_block(kind, &bits, &block);
 }
 
 std::string weight_kind_names() {
-    return "int8, dynamic, weights8, table8, block4, block8 (x16, x32, x64, x128), fp16, bf16, "
+    return "int8, affine, dynamic, weights8, table8, block4, block8 (x16, x32, x64, x128), fp16, "
+           "bf16, "
            "float";
 }
 
-int store_weight_kind(const std::string& kind, const Shape& input, ModelLayer* layer,
+bool block_grid(const std::string& kind, const Shape& input, const ModelLayer& layer,
+                WeightGrid* grid) {
+    int bits, block;
+    Product p;
+    std::string why;
+    if (layer.custom() || !parse_block(kind, &bits, &block) ||
+        read_product(input, layer, &p, &why) || !why.empty())
+        return false;
+    set_grid(BlockQuant(block_term(bits, block)), p, grid);
+    return true;
+}
+
+int store_weight_kind(const std::string& kind, const Shape& input,
+                      const std::vector<signed char>* rounded, ModelLayer* layer,
                       std::string* why) {
     int bits, block;
     if (layer->custom()) return *why = "it is a custom layer", kOk;
-    if (parse_block(kind, &bits, &block)) return set_blocks(bits, block, input, layer, why);
+    if (parse_block(kind, &bits, &block))
+        return set_blocks(bits, block, input, rounded, layer, why);
     if (kind == "dynamic") return set_dynamic(layer, why);
     const int rows = row_count_of(*layer);
     const std::unique_ptr<Layer> op = layer->make_operator();

@@ -5,10 +5,12 @@
 #include <string>
 
 #include "graph/model.h"
+#include "quantize/reconstruct.h"
 
 namespace quoll {
 
-// Every kind that a layer may have: "float" and "int8" (scales from data), and
+// Every kind that a layer may have: "float", "int8" and "affine" (scales, and
+// zero points, from data), and
 //   fp16, bf16        16-bit weights, widened at load
 //   weights8          8-bit weights with a scale for each output, float arithmetic; not in ncnn
 //   table8            8-bit indexes into 256 floats, float arithmetic; ncnn reads them
@@ -20,8 +22,13 @@ std::string weight_kind_names();
 
 // Gives the layer's weights that form. *why: the operator, or this layer, cannot have it, and is as
 // before. input: the size of its input, dims 0 if not known. 0, or a negative code after a message.
-int store_weight_kind(const std::string& kind, const Shape& input, ModelLayer* layer,
-                      std::string* why);
+// rounded: integers for the grid of block_grid, or null.
+int store_weight_kind(const std::string& kind, const Shape& input,
+                      const std::vector<signed char>* rounded, ModelLayer* layer, std::string* why);
+// The integers and scales that a kind of blocks has; false for other kinds, and for layers that
+// cannot have them.
+bool block_grid(const std::string& kind, const Shape& input, const ModelLayer& layer,
+                WeightGrid* grid);
 
 }  // namespace quoll
 

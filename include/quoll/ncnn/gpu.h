@@ -3,7 +3,9 @@
 
 #include "mat.h"
 #include "platform.h"
+#include "quoll/glsl.h"
 #include "quoll/gpu.h"
+#include "quoll/pipeline.h"
 #include "quoll/vkmat.h"
 
 #endif

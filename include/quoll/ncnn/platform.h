@@ -19,9 +19,9 @@
 #define NCNN_RUNTIME_CPU 1
 #define NCNN_PLATFORM_API 0
 #define NCNN_BENCHMARK 0
-// What a program would have to be built on: Vulkan's classes, and stand-ins for the standard
+#define NCNN_VULKAN QUOLL_VULKAN
+// What a program would have to be built on: stand-ins for Vulkan's headers and the standard
 // library.
-#define NCNN_VULKAN 0
 #define NCNN_SIMPLEVK 0
 #define NCNN_SIMPLEOMP 0
 #define NCNN_SIMPLESTL 0

@@ -32,6 +32,7 @@ QUOLL_CHECK_OFFSET(GemmTile, more, GEMM_TILE_MORE);
 QUOLL_CHECK_OFFSET(GemmTile, a_tile, GEMM_TILE_A_TILE);
 QUOLL_CHECK_OFFSET(GemmTile, init_tile, GEMM_TILE_INIT_TILE);
 QUOLL_CHECK_OFFSET(GemmTile, c_tile, GEMM_TILE_C_TILE);
+QUOLL_CHECK_OFFSET(GemmTile, block_step, GEMM_TILE_BLOCK_STEP);
 QUOLL_CHECK_OFFSET(GemmBlock, a, GEMM_BLOCK_A);
 QUOLL_CHECK_OFFSET(GemmBlock, k, GEMM_BLOCK_K);
 static_assert(sizeof(void*) != 8 || sizeof(GemmBlock) == GEMM_BLOCK_SIZE,

@@ -23,14 +23,37 @@ Block whole_block(const Mat& m) {
     return block;
 }
 
+namespace {
+
+// Runs of a few values each: a call of memcpy takes longer than the copy.
+template <class T>
+void copy_short_runs(const T* src, size_t src_step, T* dst, size_t dst_step, size_t length,
+                     size_t runs) {
+    for (size_t i = 0; i < runs; i++)
+        for (size_t k = 0; k < length; k++) dst[i * dst_step + k] = src[i * src_step + k];
+}
+
+}  // namespace
+
 void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]) {
     const Axes4 from = axes_of(src), into = axes_of(dst);
     const unsigned char* s = (const unsigned char*)src.data;
     unsigned char* t = (unsigned char*)dst.data;
     const size_t bytes = block.size[3] * src.elemsize;
     if (bytes == 0) return;
+    const bool is_short = src.elemsize == 4 && block.size[3] <= 4;
     for (int i = 0; i < block.size[0]; i++) {
         for (int j = 0; j < block.size[1]; j++) {
+            if (is_short) {
+                const size_t a = (block.start[0] + i) * from.step[0] +
+                                 (block.start[1] + j) * from.step[1] +
+                                 block.start[2] * from.step[2] + block.start[3];
+                const size_t b = (to[0] + i) * into.step[0] + (to[1] + j) * into.step[1] +
+                                 to[2] * into.step[2] + to[3];
+                copy_short_runs((const uint32_t*)s + a, from.step[2], (uint32_t*)t + b,
+                                into.step[2], block.size[3], block.size[2]);
+                continue;
+            }
             for (int k = 0; k < block.size[2]; k++) {
                 const size_t a = (block.start[0] + i) * from.step[0] +
                                  (block.start[1] + j) * from.step[1] +

@@ -13,23 +13,28 @@
 namespace quoll {
 
 Layer::Layer()
-    : one_blob_only(false),
+    :
+#if QUOLL_VULKAN
+      vkdev(0),
+#endif
+      one_blob_only(false),
       support_inplace(false),
       support_packing(false),
       support_batch(false),
       support_absent_inputs(false),
       support_fp16_storage(false),
       support_bf16_storage(false),
+      support_vulkan(false),
       support_int8_storage(false),
       support_any_packing(false),
-      support_vulkan(false),
       support_vulkan_packing(false),
       support_vulkan_any_packing(false),
       support_tensor_storage(false),
       support_zero_size(false),
       featmask(0),
       userdata(0),
-      typeindex(-1) {}
+      typeindex(-1) {
+}
 Layer::~Layer() {}
 LayerPlan::~LayerPlan() {}
 const char* LayerPlan::algorithm() const { return ""; }

@@ -23,6 +23,7 @@ OnnxRecurrent::OnnxRecurrent(int gates, int functions, bool has_cell)
       initial_h(0),
       initial_c(0),
       dynamic_weight(0),
+      round_inputs(0),
       gates_(gates),
       functions_(functions),
       has_cell_(has_cell) {}
@@ -131,6 +132,12 @@ void OnnxRecurrent::onnx_params(ParamVisitor& v, const char* variant_name,
            between(0, kNumOnnxActivations - 1));
     v.floats(13, "activation_alpha", activation_alpha, "of the activations that have one");
     v.floats(14, "activation_beta", activation_beta, "of the activations that have one");
+    if (has_cell_)
+        v(15, "round_inputs", round_inputs, 0,
+          "1: X, and the states of a step, are rounded to 8 bits (256 even steps from the smallest "
+          "of "
+          "all to the largest, 0 among them) before they are multiplied",
+          flag);
 }
 
 void OnnxRecurrent::onnx_weights(WeightVisitor& v) {
@@ -298,6 +305,46 @@ void OnnxRecurrent::multiply(const Weights& w, Product which, int, const float* 
 
 // ---------------------------------------------------------------- running
 
+namespace {
+
+// The values as 8 bits hold them that are made by DynamicQuantizeLinear, so that sums are those of
+// models with int8 weights whose activations are quantised as they come.
+class ByteRounding {
+public:
+    void add(const float* x, size_t count) {
+        for (size_t i = 0; i < count; i++)
+            low_ = std::min(low_, x[i]), high_ = std::max(high_, x[i]);
+    }
+    void round(const float* x, size_t count, float* to) const {
+        const float scale = high_ > low_ ? (high_ - low_) / 255 : 1.f;
+        const float zero = nearbyintf(-low_ / scale);
+        for (size_t i = 0; i < count; i++) {
+            const float code = nearbyintf(x[i] / scale) + zero;
+            to[i] = (std::max(0.f, std::min(255.f, code)) - zero) * scale;
+        }
+    }
+
+private:
+    float low_ = 0.f, high_ = 0.f;
+};
+
+}  // namespace
+
+int OnnxRecurrent::round_input(const Layer& layer, const Option& opt, Mat* x) const {
+    Mat rounded;
+    rounded.create_like(*x, opt.workspace_allocator);
+    if (rounded.empty() && !x->empty()) {
+        layer.fail("out of memory");
+        return kOutOfMemory;
+    }
+    const size_t plane = (size_t)x->w * x->h;
+    ByteRounding bytes;
+    for (int q = 0; q < x->c; q++) bytes.add(x->channel(q), plane);
+    for (int q = 0; q < x->c; q++) bytes.round(x->channel(q), plane, rounded.channel(q));
+    *x = rounded;
+    return kOk;
+}
+
 struct OnnxRecurrent::Buffers {
     float* x;       // [rows of X][gates][hidden_size]
     float* h;       // [batch][gates][hidden_size]
@@ -334,7 +381,13 @@ void OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b
                     b.cell + (size_t)i * hidden_size,
                     f};
     };
-    multiply(w, kHidden, d, b.hidden, hidden_size, g.batch, b.h, opt);
+    const size_t values = (size_t)g.batch * hidden_size;
+    if (round_inputs) {
+        ByteRounding bytes;
+        bytes.add(b.hidden, values);
+        bytes.round(b.hidden, values, b.rest);
+    }
+    multiply(w, kHidden, d, round_inputs ? b.rest : b.hidden, hidden_size, g.batch, b.h, opt);
     float* const products = b.rest + (size_t)g.batch * hidden_size;
     if (splits_last_gate()) {
         memcpy(b.rest, b.hidden, (size_t)g.batch * hidden_size * sizeof(float));
@@ -357,9 +410,9 @@ static float* value_at(const Mat& blob, size_t at) {
     return (float*)blob.data + at / plane * blob.cstep + at % plane;
 }
 
-void OnnxRecurrent::run_direction(const Weights& w, int d, const std::vector<Mat>& bottoms,
-                                  std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
-                                  const Option& opt) const {
+void OnnxRecurrent::run_direction(const Weights& w, int d, const Mat& x,
+                                  const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                                  const Buffers& b, const Geometry& g, const Option& opt) const {
     const size_t bytes = hidden_size * sizeof(float);
     float* const states[] = {b.hidden, b.cell};
     const int inputs[] = {g.hidden, g.cell};
@@ -369,7 +422,7 @@ void OnnxRecurrent::run_direction(const Weights& w, int d, const std::vector<Mat
             memcpy(states[k] + (size_t)i * hidden_size,
                    value_at(bottoms[inputs[k]], d * g.state_d + i * g.state_b), bytes);
     }
-    input_products(w, d, bottoms[0], b.x, opt);
+    input_products(w, d, x, b.x, opt);
     for (int step = 0; step < g.steps; step++) run_step(w, d, step, b, g, opt);
     for (size_t k = 1; k < tops.size(); k++)
         for (int i = 0; i < g.batch; i++)
@@ -395,6 +448,8 @@ int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bott
                                 std::vector<Mat>& tops, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tops(layer, bottoms, tops, opt));
     std::vector<Shape> in = shapes_of(bottoms);
+    Mat input = bottoms[0];
+    if (round_inputs) QUOLL_RETURN_IF_ERROR(round_input(layer, opt, &input));
     Geometry g;
     QUOLL_RETURN_IF_ERROR(geometry(layer, in, &g));
     Mat flat[4];
@@ -418,7 +473,7 @@ int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bott
     for (int d = 0; d < num_directions(); d++) {
         Weights made;
         if (dynamic_weight) QUOLL_RETURN_IF_ERROR(make_weights(flat, d, a, &made));
-        run_direction(dynamic_weight ? made : fixed_[d], d, bottoms, tops, b, g, opt);
+        run_direction(dynamic_weight ? made : fixed_[d], d, input, bottoms, tops, b, g, opt);
     }
     return kOk;
 }

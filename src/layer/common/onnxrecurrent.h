@@ -46,6 +46,7 @@ public:
     int bias_term, peephole;
     int sequence_lens, initial_h, initial_c;  // 1: there is such an input
     int dynamic_weight;
+    int round_inputs;  // 1: X and states are rounded before they are multiplied
     Mat activations;  // s32, OnnxActivation: `functions` a direction; none: Sigmoid, Tanh, Tanh
     // Taken one after another by the activations that have such a parameter.
     Mat activation_alpha, activation_beta;
@@ -129,9 +130,10 @@ private:
     int make_weights(const Mat flat[4], int d, Allocator* allocator, Weights* weights) const;
     void functions_of(int d, Function* f) const;
     void input_products(const Weights& w, int d, const Mat& x, float* out, const Option& opt) const;
+    int round_input(const Layer& layer, const Option& opt, Mat* x) const;
     void run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
                   const Option& opt) const;
-    void run_direction(const Weights& w, int d, const std::vector<Mat>& bottoms,
+    void run_direction(const Weights& w, int d, const Mat& x, const std::vector<Mat>& bottoms,
                        std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
                        const Option& opt) const;
 };

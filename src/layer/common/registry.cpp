@@ -38,6 +38,12 @@ const Entry kEntries[] = {
 #undef QUOLL_LAYER_FAST
 };
 
+const Entry* find(const char* type) {
+    for (const Entry& entry : kEntries)  // strcmp is a call
+        if (entry.type[0] == type[0] && strcmp(entry.type, type) == 0) return &entry;
+    return nullptr;
+}
+
 const Entry* find(int index) {
     for (const Entry& entry : kEntries)
         if (entry.index == index) return &entry;
@@ -58,9 +64,8 @@ Layer* make(int index, bool reference) {
 }  // namespace
 
 int layer_to_index(const char* type) {
-    for (const Entry& entry : kEntries)
-        if (strcmp(entry.type, type) == 0) return entry.index;
-    return -1;
+    const Entry* entry = find(type);
+    return entry ? entry->index : -1;
 }
 
 const char* layer_type_name(int index) {
@@ -81,9 +86,8 @@ const Layer* layer_prototype(const char* type) {
         for (const Entry& entry : kEntries) all.emplace_back(make(entry.index, true));
         return all;
     }();
-    for (const std::unique_ptr<Layer>& layer : prototypes)
-        if (layer->type == type) return layer.get();
-    return nullptr;
+    const Entry* entry = find(type);
+    return entry ? prototypes[(size_t)(entry - kEntries)].get() : nullptr;
 }
 
 const char* layer_kernel_family(const char* type) {

@@ -96,10 +96,10 @@ int WindowPool::plan(const Shape& in, WindowSizes* windows, int out[3]) const {
             win.after[i] = (int)(total - win.before[i]);
         }
         const int64_t padded = (int64_t)size[i] + win.before[i] + win.after[i];
-        const int64_t room = padded - win.extent(i);
+        const int64_t room = padded - win.extent(i) + (ceil_mode ? win.stride[i] - 1 : 0);
         if (size[i] < 1 || room < 0)
             return fail("a window of %d does not fit %s", win.extent(i), shape_text(in).c_str());
-        int64_t count = (room + (ceil_mode ? win.stride[i] - 1 : 0)) / win.stride[i] + 1;
+        int64_t count = room / win.stride[i] + 1;
         // The last window has to begin inside or on the padding before.
         if ((count - 1) * win.stride[i] >= (int64_t)size[i] + win.before[i]) count--;
         if (count < 1) return fail("no window fits %s", shape_text(in).c_str());

@@ -23,6 +23,8 @@ public:
     int axis_order(int dims, int source[4]) const;
 
     int order_type = 0;
+    // Set by a graph pass: those who read it take channels in blocks.
+    bool feeds_channels = false;
 };
 
 }  // namespace quoll

@@ -1,6 +1,5 @@
 #include "layer/vision/gridsample.h"
 
-#include <limits.h>
 #include <math.h>
 
 #include <algorithm>
@@ -23,8 +22,9 @@ void GridSample::weights(GridSample&, WeightVisitor&) {}
 int GridSample::shape(const GridSample& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() != 2) return s.fail("expected 2 inputs, got %zu", in.size());
     const Shape &image = in[0], &grid = in[1];
-    if ((image.dims != 3 && image.dims != 4) || grid.dims != image.dims || image.n != grid.n ||
-        !accepts_float(s, image.dtype) || grid.dtype != image.dtype)
+    if ((image.dims != 3 && image.dims != 4) || grid.dims != image.dims ||
+        (image.n != grid.n && image.n != 1 && grid.n != 1) || !accepts_float(s, image.dtype) ||
+        grid.dtype != image.dtype)
         return s.fail("expected image and grid of 3 or of 4 axes of f32, got %s and %s",
                       shape_text(image).c_str(), shape_text(grid).c_str());
     const int axes = image.dims - 1;
@@ -34,6 +34,7 @@ int GridSample::shape(const GridSample& s, const std::vector<Shape>& in, std::ve
     if (axes == 3 && s.sample_type == kBicubic)
         return s.fail("bicubic sampling of 4 axes is not defined");
     out.assign(1, image);
+    out[0].n = std::max(image.n, grid.n);
     out[0].w = s.permute_fusion ? grid.w : grid.h;
     if (axes == 2) out[0].h = s.permute_fusion ? grid.h : grid.c;
     if (axes == 3) out[0].h = s.permute_fusion ? grid.h : grid.d;
@@ -132,33 +133,6 @@ float sample(const float* plane, int w, int h, const Taps& x, const Taps& y, con
 
 }  // namespace
 
-namespace {
-
-// Points that pass through all channels together.
-const int kPoints = 64;
-
-// A point of an image between four pixels: sample() of two times two taps.
-struct Bilinear {
-    int at[4];  // -1: no pixel
-    float x[2], y[2];
-
-    Bilinear() {}
-    Bilinear(const Taps& across, const Taps& down, int w)
-        : x{across.weight[0], across.weight[1]}, y{down.weight[0], down.weight[1]} {
-        for (int k = 0; k < 4; k++) {
-            const int u = across.index[k % 2], v = down.index[k / 2];
-            at[k] = u >= 0 && v >= 0 ? v * w + u : -1;
-        }
-    }
-    float operator()(const float* plane) const {
-        const auto pixel = [&](int k) { return at[k] >= 0 ? plane[at[k]] : 0.f; };
-        return (pixel(0) * x[0] + pixel(1) * x[1]) * y[0] +
-               (pixel(2) * x[0] + pixel(3) * x[1]) * y[1];
-    }
-};
-
-}  // namespace
-
 int GridSample::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                         const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(create_tops(*this, bottom_blobs, top_blobs, opt));
@@ -172,9 +146,6 @@ int GridSample::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& 
     // Points of one channel of the grid when its rows hold the coordinates.
     const size_t per_channel = (size_t)grid.h * grid.d;
     const Taps flat = {{0}, {1.f}, 1};
-    const bool bilinear =
-        axes == 2 && sample_type == kBilinear && (size_t)image.w * image.h <= INT_MAX;
-    Bilinear held[kPoints];
     for (size_t i = 0; i < points; i++) {
         float at[3];
         for (int k = 0; k < axes; k++)
@@ -183,17 +154,6 @@ int GridSample::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& 
                                                                    i % per_channel * axes + k];
         const Taps x = taps_of(at[0], across, sample_type), y = taps_of(at[1], down, sample_type);
         const Taps z = axes == 3 ? taps_of(at[2], deep, sample_type) : flat;
-        if (bilinear) {
-            const int count = (int)(i % kPoints) + 1;
-            held[count - 1] = Bilinear(x, y, image.w);
-            if (count < kPoints && i + 1 < points) continue;
-            for (int q = 0; q < image.c; q++) {
-                const float* plane = (const float*)image.data + q * image.cstep;
-                float* to = (float*)top.data + q * top.cstep + i + 1 - count;
-                for (int k = 0; k < count; k++) to[k] = held[k](plane);
-            }
-            continue;
-        }
         for (int q = 0; q < image.c; q++)
             ((float*)top.data)[q * top.cstep + i] =
                 sample((const float*)image.data + q * image.cstep, image.w, image.h, x, y, z);

@@ -71,7 +71,7 @@ int Resize::plan(const Shape& in, const Lists& lists, std::vector<AxisPlan>* pla
         const double size = keep_ratio            ? floor(axis.scale * axis.in + 0.5)
                             : lists.sizes.empty() ? floor((float)axis.scale * (float)axis.in)
                                                   : lists.sizes[k];
-        if (!(axis.scale > 0 && size >= 1 && size <= INT_MAX && fabs(axis.start) < 1e6 &&
+        if (!(axis.scale > 0 && size >= 0 && size <= INT_MAX && fabs(axis.start) < 1e6 &&
               fabs(axis.end) < 1e6))
             return fail("axis %d of %d values: scale %g, roi %g to %g", over[k], axis.in,
                         axis.scale, axis.start, axis.end);
@@ -105,26 +105,34 @@ int Resize::shape(const Resize& s, const std::vector<Shape>& in, std::vector<Sha
                   &out[0]);
 }
 
-// The input coordinate of output index i.
-double Resize::position(const AxisPlan& axis, int i) const {
-    const double in = axis.in, out = axis.scale * axis.in;
+// The input coordinate of output index i, in arithmetic of T.
+template <class T>
+static T position_in(const Resize::AxisPlan& axis, int transform, int i) {
+    const T in = (T)axis.in, scale = (T)axis.scale, out = (T)(axis.scale * axis.in), half = T(0.5);
+    const T start = (T)axis.start, end = (T)axis.end;
     switch (transform) {
-        case kAlignCorners:
+        case Resize::kAlignCorners:
             return out == 1 ? 0 : i * (in - 1) / (out - 1);
-        case kAsymmetric:
-            return i / axis.scale;
-        case kTfCropAndResize:
-            if (out == 1) return (axis.start + axis.end) * (in - 1) / 2;
-            return axis.start * (in - 1) + i * (axis.end - axis.start) * (in - 1) / (out - 1);
-        case kPytorchHalfPixel:
-            if (out == 1) return -0.5;
+        case Resize::kAsymmetric:
+            return i / scale;
+        case Resize::kTfCropAndResize:
+            if (out == 1) return (start + end) * (in - 1) / 2;
+            return start * (in - 1) + i * (end - start) * (in - 1) / (out - 1);
+        case Resize::kPytorchHalfPixel:
+            if (out == 1) return 0;
             break;
-        case kTfHalfPixelForNn:
-            return (i + 0.5) / axis.scale;
-        case kHalfPixelSymmetric:
-            return in / 2 * (1 - axis.out / out) + (i + 0.5) / axis.scale - 0.5;
+        case Resize::kTfHalfPixelForNn:
+            return (i + half) / scale;
+        case Resize::kHalfPixelSymmetric:
+            return in / 2 * (1 - axis.out / out) + (i + half) / scale - half;
     }
-    return (i + 0.5) / axis.scale - 0.5;
+    return (i + half) / scale - half;
+}
+
+// The nearest of two equally near depends on rounding: single precision, as everywhere else.
+double Resize::position(const AxisPlan& axis, int i) const {
+    return mode == kNearest ? (double)position_in<float>(axis, transform, i)
+                            : position_in<double>(axis, transform, i);
 }
 
 // The linear and the cubic kernel (Keys, IEEE Trans. ASSP 29(6), 1981).

@@ -2,7 +2,11 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 #include "gpu/command_list.h"
+#include "layer/cpu/cast/storage.h"
+#include "layer/vulkan/recorder.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -24,18 +28,35 @@ VulkanRegion::VulkanRegion(std::shared_ptr<GpuDevice> device, std::shared_ptr<We
 VulkanRegion::~VulkanRegion() {}
 
 int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload_offsets,
-                         const std::vector<size_t>& download_offsets, const Option& opt) {
+                         const std::vector<size_t>& download_offsets, Storage storage,
+                         const Option& opt) {
+    storage_ = storage;
     for (const RegionValue& value : region.values) {
         if (value.is_uploaded()) uploads_.push_back({value.shape, upload_offsets[uploads_.size()]});
         if (value.is_downloaded)
             downloads_.push_back({value.shape, download_offsets[downloads_.size()]});
     }
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
+    if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
     std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
     if (!first) return kError;
     count_ = 1;
     idle_.push_back(std::move(first));
     return kOk;
+}
+
+// By what its dispatches take on zeros. The device may have been asleep in the first run.
+int VulkanRegion::divide(const Option& opt) {
+    const std::unique_ptr<Replay> timed = Replay::create(*device_, program_, true);
+    if (!timed) return kOutOfMemory;
+    memset(timed->upload(), 0, program_.upload_bytes);
+    std::vector<double> seconds, again;
+    for (std::vector<double>* of : {&seconds, &again}) {
+        QUOLL_RETURN_IF_ERROR(timed->run(opt.vulkan_max_in_flight));
+        QUOLL_RETURN_IF_ERROR(timed->times(of));
+    }
+    for (size_t i = 0; i < seconds.size(); i++) seconds[i] = std::min(seconds[i], again[i]);
+    return program_.divide(seconds, opt.vulkan_slice_us * 1e-6, *device_, opt.num_threads);
 }
 
 // Null after a message.
@@ -77,9 +98,16 @@ int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* 
             QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", i);
             return kError;
         }
-        for_each_run(m, staged.shape, to + staged.offset,
-                     [](const unsigned char* blob, unsigned char* copy, size_t bytes) {
-                         memcpy(copy, blob, bytes);
+        const bool narrowed = is_narrowed(staged.shape.dtype, storage_);
+        const StorageKernels& f16 = host_kernel_set().cast->f16;
+        unsigned char* const begin = to + staged.offset;
+        for_each_run(m, staged.shape, begin,
+                     [&](const unsigned char* blob, unsigned char* copy, size_t bytes) {
+                         if (narrowed)
+                             f16.narrow((const float*)blob, (uint16_t*)(begin + (copy - begin) / 2),
+                                        bytes / sizeof(float));
+                         else
+                             memcpy(copy, blob, bytes);
                      });
     }
     return kOk;
@@ -106,7 +134,7 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
     std::unique_ptr<Replay> replay = take();
     if (!replay) return kOutOfMemory;
     int status = write_uploads(uploads, replay->upload());
-    if (status == kOk) status = replay->run();
+    if (status == kOk) status = replay->run(opt.vulkan_max_in_flight);
     if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
     give_back(std::move(replay));
     return status;
@@ -138,7 +166,7 @@ std::unique_ptr<Replay> VulkanRegion::take_recorded() const {
 }
 
 bool VulkanRegion::is_upload(const VkMat& m, size_t index) const {
-    if (m.empty() || m.logical_shape() != uploads_[index].shape) {
+    if (m.empty() || m.elempack != 1 || m.logical_shape() != uploads_[index].shape) {
         QUOLL_LOGE("Vulkan: upload %zu does not have the size and type of the region", index);
         return false;
     }
@@ -166,9 +194,8 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     list->keep(recorded);
     std::vector<CommandList::Copy> in, out;
     for (size_t i = 0; i < uploads.size(); i++) {
-        const VkBufferMemory& from = *uploads[i].data;
-        in.push_back({buffer_of(from), from.offset, recorded->replay->upload_buffer(),
-                      uploads_[i].offset, uploads[i].total() * uploads[i].elemsize});
+        in.push_back({buffer_of(*uploads[i].data), uploads[i].buffer_offset(),
+                      recorded->replay->upload_buffer(), uploads_[i].offset, uploads[i].bytes()});
         list->keep(std::make_shared<VkMat>(uploads[i]));
     }
     VkAllocator* allocator = opt.blob_vkallocator;
@@ -183,12 +210,13 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
         const VkMat made(staged.shape, allocator);
         if (made.empty()) return kOutOfMemory;
         out.push_back({recorded->replay->download_buffer(), staged.offset, buffer_of(*made.data),
-                       made.data->offset, made.total() * made.elemsize});
+                       made.buffer_offset(), made.bytes()});
         list->keep(std::make_shared<VkMat>(made));
         downloads->push_back(made);
     }
     QUOLL_RETURN_IF_ERROR(list->copy(in));
-    QUOLL_RETURN_IF_ERROR(list->run_recorded(recorded->replay->commands()));
+    QUOLL_RETURN_IF_ERROR(
+        list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
     return list->copy(out);
 }
 

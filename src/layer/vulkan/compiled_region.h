@@ -30,12 +30,13 @@ public:
     WeightStore& constants() { return *constants_; }
     // The places of the uploads and downloads in their buffers, in the order of Region::values.
     int finish(const Region& region, const std::vector<size_t>& upload_offsets,
-               const std::vector<size_t>& download_offsets, const Option& opt);
+               const std::vector<size_t>& download_offsets, Storage storage, const Option& opt);
     // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
     int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
     const Program& program() const { return program_; }
 
 private:
+    int divide(const Option& opt);
     std::unique_ptr<Replay> take() const;
     void give_back(std::unique_ptr<Replay> replay) const;
     struct Recorded;
@@ -55,6 +56,7 @@ private:
         size_t offset;
     };
     std::vector<Staged> uploads_, downloads_;
+    Storage storage_ = Storage::f32;
     Program program_;
     // Arenas with their recordings: one for each run at a time, kMostReplays at most.
     mutable std::mutex mutex_;

@@ -14,7 +14,7 @@ bool is_forced = false;
 
 // Tiles of conv_matrix.comp. What follows about them was fitted to `bench_gpu --fp16 --sweep` on an
 // H200. kLarge is for products that fill the device.
-const ConvTile kLarge = {32, 64, 64, 2, 2, 1, 2};
+const ConvTile kLarge = {32, 64, 64, 2, 2, 1, 2}, kLargest = {64, 64, 64, 2, 2, 1, 2};
 const double kLargeMacs = 3e8;
 struct SmallTile {
     ConvTile tile;
@@ -42,9 +42,9 @@ double cost(const SmallTile& small, int tiles, int steps, int splits, int proces
 
 const std::vector<ConvTile>& conv_tiles(bool matrix) {
     static const std::vector<ConvTile> tiled = {{32, 32, 16, 4, 1, 1, 1}, {64, 64, 16, 8, 2, 1, 1}};
-    static const std::vector<ConvTile> matrices = {
-        kSmall[0].tile,           kSmall[1].tile,           kLarge,
-        {32, 32, 64, 2, 2, 1, 2}, {64, 64, 64, 2, 2, 1, 2}, {128, 64, 32, 4, 2, 1, 2}};
+    static const std::vector<ConvTile> matrices = {kSmall[0].tile, kSmall[1].tile,
+                                                   kLarge,         {32, 32, 64, 2, 2, 1, 2},
+                                                   kLargest,       {128, 64, 32, 4, 2, 1, 2}};
     return matrix ? matrices : tiled;
 }
 
@@ -66,8 +66,13 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
     }
     const bool fills = tiles(kLarge) * 2 >= 5 * processors && p.columns > 32;
     if (fills || macs > kLargeMacs) {
-        const int splits = fills ? 1 : (3 * processors + tiles(kLarge) / 2) / tiles(kLarge);
-        return {kLarge, std::max(1, std::min(splits, ceil_div(p.depth, 4 * kLarge.depth)))};
+        // Half a group a processor or more, of twice the size, twice: fewer loads for a product.
+        const bool larger = !fills && tiles(kLargest) * 2 >= processors && p.columns > 32;
+        const ConvTile& tile = larger ? kLargest : kLarge;
+        // One more group than run at a time would take as long as all of them.
+        const int resident = larger ? 2 : 3;
+        const int splits = fills ? 1 : resident * processors / tiles(tile);
+        return {tile, std::max(1, std::min(splits, ceil_div(p.depth, 4 * tile.depth)))};
     }
     ConvTiling best = {kSmall[0].tile, 1};
     double least = 1e30;

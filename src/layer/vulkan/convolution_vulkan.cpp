@@ -13,6 +13,8 @@ namespace {
 
 // Of windows that conv_depthwise.comp unrolls.
 const int kLargestSquare = 7;
+// Groups for a processor where a depthwise convolution adds up its pixels.
+const uint32_t kSumGroups = 4;
 
 enum class Form {
     kTiled,      // channels-last, groups of whole vec4s
@@ -97,6 +99,33 @@ public:
     }
 
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+
+    bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const override {
+        if (in[0].dims != 3 || out[0].dims != 3 || in[0].n != 1) return false;
+        if (fusion == StepFusion::kSums) return form_ == Form::kDepthwise;
+        const bool product = form_ == Form::kTiled || form_ == Form::kMatrix;
+        ConvGeometry g;
+        return fusion == StepFusion::kGated && product && layer_.group == 1 &&
+               convolution_geometry(layer_, layer_, in, &g) == kOk && is_pointwise(g);
+    }
+
+    // 1x1 of one pixel.
+    bool dense(Dense* dense) const override {
+        if (form_ != Form::kTiled && form_ != Form::kMatrix) return false;
+        if (layer_.group != 1 || layer_.add_input || layer_.maxk() != 1) return false;
+        dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
+        dense->inputs = (uint32_t)num_input_, dense->outputs = (uint32_t)layer_.num_output;
+        const bool rows = form_ == Form::kMatrix;
+        dense->output_step = rows ? (dense->inputs + 63) / 64 * 64 : 1;
+        dense->input_step = rows ? 1 : round4(dense->outputs);
+        dense->f = f_;
+        return true;
+    }
+
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         Shapes shapes;
         for (const Value& value : in) shapes.push_back(value.shape);
         ConvPush push;
@@ -118,12 +147,12 @@ public:
                                 push.g.z.out == 1 && push.g.z.kernel == 1;
             Words special = constants;
             special.push_back(square ? push.g.x.kernel : 0);
-            r.dispatch_linear(Shader::conv_depthwise, special, bindings, words,
-                              words[9].bits * ((uint32_t)layer_.num_output + 3) / 4);
+            special.push_back(fused.sums != nullptr);
+            record_depthwise(r, words, special, bindings, fused.sums);
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
-        record_product(r, words, constants, bindings);
+        record_product(r, words, constants, bindings, fused.gate);
         return kOk;
     }
 
@@ -144,8 +173,30 @@ private:
         return true;
     }
 
-    void record_product(Recorder& r, Words words, Words constants,
-                        std::vector<Binding> bindings) const {
+    // sums: null, or to be set.
+    void record_depthwise(Recorder& r, Words words, const Words& constants,
+                          std::vector<Binding> bindings, ChannelSums* sums) const {
+        const uint32_t pixels = words[9].bits, vectors = ((uint32_t)layer_.num_output + 3) / 4;
+        if (!sums) {
+            bindings.push_back(weight_);
+            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words, pixels * vectors);
+            return;
+        }
+        // A group has 8 rows of invocations.
+        const uint32_t processors = std::max(r.device().features().processors, 16u);
+        const uint32_t each =
+            std::min(4u, std::max(1u, pixels * vectors / (64 * kSumGroups * processors)));
+        words.back() = each;
+        sums->parts = (pixels + 8 * each - 1) / (8 * each);
+        sums->pixels = pixels;
+        sums->block = r.make_block((size_t)sums->parts * vectors * 4 * sizeof(float));
+        bindings.push_back(r.write_block(sums->block));
+        r.dispatch(Shader::conv_depthwise, constants, bindings, words, (vectors + 7) / 8,
+                   sums->parts);
+    }
+
+    void record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
+                        const Value* gate) const {
         const bool matrix = form_ == Form::kMatrix;
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
@@ -156,6 +207,7 @@ private:
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);
         words.back() = tiling.splits;
         add_split(r, tiling, x * y * (uint32_t)layer_.group, weight_, &bindings);
+        bindings.push_back(gate ? r.read(*gate) : weight_);
         if (matrix) {
             // Groups of 8 channels wherever a group of inputs begins.
             const bool wide =
@@ -166,6 +218,7 @@ private:
         } else {
             constants.push_back(t.m), constants.push_back(t.n);
         }
+        constants.push_back(gate != nullptr);
         r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
                    y, (uint32_t)(layer_.group * tiling.splits));
     }

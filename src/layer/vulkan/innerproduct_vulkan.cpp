@@ -1,11 +1,18 @@
 #include "layer/nn/innerproduct.h"
 
+#include <algorithm>
+
 #include "layer/common/activation.h"
 #include "layer/vulkan/product.h"
 
 namespace quoll {
 
 namespace {
+
+// Invocations of a group: for short rows; for long ones, which devices run at least; where there
+// are few groups for a processor.
+const uint32_t kShortThreads = 64, kThreads = 128, kMostThreads = 256, kFewGroups = 4;
+const int kLongRow = 1024;
 
 class InnerProductVulkan : public VulkanLayer {
 public:
@@ -35,14 +42,33 @@ public:
             product.record(r);
             return kOk;
         }
-        r.dispatch(Shader::innerproduct, {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0},
+        const bool wide = layer_.num_input() % 8 == 0 && in[0].first % 8 == 0;
+        const uint32_t groups = ((uint32_t)layer_.num_output + 3) / 4;
+        r.dispatch(Shader::innerproduct,
+                   {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0, wide,
+                    threads_of(r.device(), groups * rows)},
                    {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0])},
                    {layer_.num_input(), layer_.num_output, in[0].first, out[0].first, f_.a, f_.b},
-                   ((uint32_t)layer_.num_output + 3) / 4, rows);
+                   groups, rows);
         return kOk;
     }
 
+    bool dense(Dense* dense) const override {
+        dense->weight = weight_, dense->bias = bias_, dense->has_bias = layer_.bias_term;
+        dense->inputs = (uint32_t)layer_.num_input(), dense->outputs = (uint32_t)layer_.num_output;
+        dense->output_step = round4(dense->inputs), dense->input_step = 1;
+        dense->f = f_;
+        return true;
+    }
+
 private:
+    // Of a group.
+    uint32_t threads_of(const GpuDevice& device, uint32_t groups) const {
+        if (layer_.num_input() < kLongRow) return kShortThreads;
+        const bool few = groups < kFewGroups * std::max(device.features().processors, 16u);
+        const bool most = device.limits().maxComputeWorkGroupInvocations >= kMostThreads;
+        return few && most ? kMostThreads : kThreads;
+    }
     MatrixProduct product_of(Recorder& r, const Value& in, const Value& out, int rows) const {
         const uint32_t inputs = (uint32_t)layer_.num_input(), outputs = (uint32_t)layer_.num_output;
         MatrixProduct product;

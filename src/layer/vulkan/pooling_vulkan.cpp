@@ -7,6 +7,9 @@ namespace quoll {
 
 namespace {
 
+// Of windows that pool.comp unrolls.
+const int kLargestSquare = 3;
+
 class PoolingVulkan : public VulkanLayer {
 public:
     explicit PoolingVulkan(const Pooling& layer) : layer_(layer) {}
@@ -58,11 +61,22 @@ private:
         QUOLL_RETURN_IF_ERROR(r.constants(table, &sizes));
         const Rows rows = rows_of(out[0]);
         const uint32_t count = rows.count * rows.vectors();
-        r.dispatch_linear(Shader::pool, {layer_.is_max()}, {r.read(in[0]), r.write(out[0]), sizes},
-                          {count, rows.vectors(), rows.length, in[0].pitch / 4, in[0].first / 4,
-                           rows.pitch / 4, out[0].first / 4},
-                          count);
+        const Pooling::Axis &x = axes[0], &y = axes[1], &z = axes[2];
+        const bool square = layer_.is_max() && x.kernel == y.kernel && x.kernel <= kLargestSquare &&
+                            slides(x) && slides(y) && slides(z) && z.in == 1 && z.out == 1 &&
+                            z.kernel == 1;
+        r.dispatch_linear(
+            Shader::pool, {layer_.is_max(), square ? x.kernel : 0},
+            {r.read(in[0]), r.write(out[0]), sizes},
+            {count, rows.vectors(), rows.length, in[0].pitch / 4, in[0].first / 4, rows.pitch / 4,
+             out[0].first / 4, x.in, y.in, x.out, y.out, x.stride, y.stride, x.before, y.before},
+            count);
         return kOk;
+    }
+
+    // Windows that take what lies in the blob.
+    static bool slides(const Pooling::Axis& a) {
+        return a.kernel > 0 && a.first == a.before && a.last == a.before + a.in;
     }
 
     int record_global(Recorder& r, const Value& in, const Value& out) const {

@@ -98,9 +98,10 @@ void Recorder::dispatch(Shader shader, const Words& constants, const std::vector
     Dispatch d;
     // Shaders that know no floats have one form.
     const Storage storage = shader_code(shader, storage_).words ? storage_ : Storage::f32;
-    d.key = {shader, storage, (int)bindings.size(), bits_of(constants)};
+    d.key = {shader, storage, (int)bindings.size(), bits_of(constants), false};
     d.bindings = bindings, d.push = bits_of(push), d.step = step_;
     d.groups[0] = x, d.groups[1] = y, d.groups[2] = z;
+    d.first_group[0] = d.first_group[1] = d.first_group[2] = 0;
     program_.add(d);
 }
 
@@ -127,7 +128,9 @@ size_t Recorder::upload(const Value& to, DType host) {
     const uint32_t count = rows.count * rows.vectors();
     dispatch_linear(
         Shader::upload, {host_type(host), (int)to.layout}, {from, write(to)},
-        {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4}, count);
+        {count, rows.vectors(), rows.length, plane(to.shape), rows.pitch / 4, to.first / 4, 0},
+        count);
+    if (is_narrowed(host, storage_)) program_.dispatches.back().narrowed = 6;
     return from.offset;
 }
 

@@ -26,6 +26,11 @@ inline bool can_use_matrices(const GpuDevice& device, Storage storage, bool use)
     return use && storage == Storage::f16 && device.features().matrix.m;
 }
 
+// Whether the host makes f16 of what it uploads: half the bytes to copy, and rounded alike.
+inline bool is_narrowed(DType host, Storage storage) {
+    return host == DType::f32 && storage == Storage::f16;
+}
+
 class Recorder {
 public:
     Recorder(const GpuDevice& device, Storage storage, bool use_cooperative_matrix,

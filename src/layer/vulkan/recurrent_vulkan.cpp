@@ -148,7 +148,8 @@ bool form_of(const Recurrent& layer, RecurrentForm* f) {
 bool form_of(const OnnxRecurrent& layer, int gates, RecurrentForm* f) {
     const bool resets_state = gates == 3 && !layer.variant;
     const bool states = gates != 4 || layer.initial_h == layer.initial_c;
-    if (layer.dynamic_weight || layer.sequence_lens || resets_state || !states || !layer.is_plain())
+    if (layer.dynamic_weight || layer.round_inputs || layer.sequence_lens || resets_state ||
+        !states || !layer.is_plain())
         return false;
     const int input = layer.weight_data_size / layer.num_directions() / layer.hidden_size / gates;
     *f = {gates,

@@ -39,6 +39,7 @@ RegionCompiler::RegionCompiler(const Region& region, std::vector<const VulkanLay
 
 int RegionCompiler::compile() {
     choose_layouts();
+    fusions_.reset(new Fusions(region_, forms_, layouts_, recorder_.device()));
     choose_places();
     for (size_t i = 0; i < region_.values.size(); i++) {
         const RegionValue& value = region_.values[i];
@@ -145,11 +146,60 @@ Value RegionCompiler::in_layout(int value, Layout layout) {
     return to;
 }
 
+void RegionCompiler::record_gate_of(const SqueezeExcite& block) {
+    const auto made = sums_.find(block.x);
+    const ChannelSums sums =
+        made != sums_.end()
+            ? made->second
+            : record_channel_sums(recorder_, in_layout(block.x, Layout::kChannelsLast));
+    Dense first, second;
+    forms_[block.first]->dense(&first);
+    forms_[block.second]->dense(&second);
+    make_output(block.gate);
+    record_gate(recorder_, sums, first, second,
+                block.hard_sigmoid < 0 ? nullptr : region_.steps[block.hard_sigmoid].layer,
+                values_[block.gate]);
+}
+
+int RegionCompiler::record_shuffle(int index) {
+    const ShuffledChannels& shuffled = fusions_->shuffled(index);
+    Values sources;
+    for (int value : shuffled.sources) sources.push_back(in_layout(value, Layout::kChannelsLast));
+    uint32_t first = 0;
+    for (int part : shuffled.parts) {
+        if (values_[part].block < 0) make_output(part);
+        QUOLL_RETURN_IF_ERROR(
+            record_shuffled(recorder_, *shuffled.shuffle, sources, first, values_[part]));
+        first += (uint32_t)values_[part].shape.c;
+        download(part);
+    }
+    return kOk;
+}
+
+int RegionCompiler::record_fused(int index, const Values& in, const Values& out) {
+    const SqueezeExcite* block = fusions_->block_of(index);
+    Fused fused;
+    if (fusions_->role_of(index) == StepFusion::kSums) fused.sums = &sums_[block->x];
+    if (fusions_->role_of(index) == StepFusion::kGated) fused.gate = &values_[block->gate];
+    return forms_[index]->record_fused(recorder_, in, out, fused);
+}
+
 int RegionCompiler::record_step(int index) {
     const RegionStep& step = region_.steps[index];
+    const StepFusion role = fusions_->role_of(index);
+    if (role == StepFusion::kSkipped || role == StepFusion::kMultiply) return kOk;
+    if (role == StepFusion::kGate) {
+        record_gate_of(*fusions_->block_of(index));
+        return kOk;
+    }
+    if (role == StepFusion::kShuffle) return record_shuffle(index);
     Values in, out;
-    for (size_t i = 0; i < step.inputs.size(); i++)
-        in.push_back(in_layout(step.inputs[i], step_layouts_[index][i]));
+    for (size_t i = 0; i < step.inputs.size(); i++) {
+        // What its own dispatch is to multiply.
+        const bool gated = role == StepFusion::kGated && i == 0;
+        const int value = gated ? fusions_->block_of(index)->x : step.inputs[i];
+        in.push_back(in_layout(value, step_layouts_[index][i]));
+    }
     size_t aliases = 0;
     for (size_t i = 0; i < step.outputs.size(); i++) {
         Value& value = values_[step.outputs[i]];
@@ -163,7 +213,7 @@ int RegionCompiler::record_step(int index) {
         }
         out.push_back(value);
     }
-    if (aliases < out.size()) QUOLL_RETURN_IF_ERROR(forms_[index]->record(recorder_, in, out));
+    if (aliases < out.size()) QUOLL_RETURN_IF_ERROR(record_fused(index, in, out));
     for (int output : step.outputs) download(output);
     return kOk;
 }

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "layer/vulkan/vulkan_layer.h"
+#include "layer/vulkan/fusion.h"
 #include "quoll/backend.h"
 
 namespace quoll {
@@ -31,6 +31,9 @@ private:
     void place_inputs(const RegionStep& step);
     bool can_be_placed(int value, uint32_t first, int into) const;
     int record_step(int index);
+    int record_fused(int index, const Values& in, const Values& out);
+    void record_gate_of(const SqueezeExcite& block);
+    int record_shuffle(int index);
     void make_output(int value);
     void download(int value);
     // The value in a layout, copied if need be.
@@ -39,6 +42,8 @@ private:
     const Region& region_;
     const std::vector<const VulkanLayer*> forms_;
     Recorder& recorder_;
+    std::unique_ptr<const Fusions> fusions_;
+    std::map<int, ChannelSums> sums_;  // by the value that they are of
     // By value of the region.
     std::vector<Layout> layouts_;
     std::vector<Place> places_;

@@ -13,7 +13,7 @@ namespace {
 const uint32_t kShortLine = 64, kManyLines = 65535;
 
 // Invocations for a line, unless each has its own. Devices run at least 128 in a group.
-const int kThreads = 64, kManyThreads = 128;
+const int kThreads = 64, kManyThreads = 128, kMostThreads = 512;
 const uint32_t kLongLine = 512;
 
 class SoftmaxVulkan : public VulkanLayer {
@@ -50,12 +50,20 @@ public:
         if (serial)
             r.dispatch_linear(Shader::softmax, {serial, log_, kThreads}, bindings, push, lines);
         else
-            r.dispatch(Shader::softmax, {serial, log_, length < kLongLine ? kThreads : kManyThreads},
+            r.dispatch(Shader::softmax, {serial, log_, threads_of(r.device(), length, lines)},
                        bindings, push, lines);
         return kOk;
     }
 
 private:
+    // Of a line: as many as there can be where there are few lines.
+    static int threads_of(const GpuDevice& device, uint32_t length, uint32_t lines) {
+        if (length < kLongLine) return kThreads;
+        const bool few = lines < std::max(device.features().processors, 16u);
+        const bool most = device.limits().maxComputeWorkGroupInvocations >= (uint32_t)kMostThreads;
+        return few && most ? kMostThreads : kManyThreads;
+    }
+
     const int& axis_;  // of the layer
     const bool log_;
 };

@@ -114,7 +114,7 @@ std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& regio
     RegionCompiler compiler(region, forms, recorder);
     if (compiler.compile() != kOk) return nullptr;
     const int status =
-        made->finish(region, compiler.upload_offsets(), compiler.download_offsets(), opt);
+        made->finish(region, compiler.upload_offsets(), compiler.download_offsets(), storage_, opt);
     return status == kOk ? made : nullptr;
 }
 

@@ -9,6 +9,15 @@ void VulkanLayer::choose_layouts(const Shapes&, const Shapes&, Layouts* in, Layo
     out->assign(out->size(), Layout::kPlanar);
 }
 
+bool VulkanLayer::fuses(StepFusion, const Shapes&, const Shapes&) const { return false; }
+
+int VulkanLayer::record_fused(Recorder& r, const Values& in, const Values& out,
+                              const Fused&) const {
+    return record(r, in, out);
+}
+
+bool VulkanLayer::dense(Dense*) const { return false; }
+
 bool VulkanLayer::alias(const Values&, size_t, Value*) const { return false; }
 
 void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "layer/common/activation.h"
 #include "layer/common/schema.h"
 #include "layer/vulkan/recorder.h"
 
@@ -13,6 +14,40 @@ namespace quoll {
 typedef std::vector<Shape> Shapes;
 typedef std::vector<Value> Values;
 typedef std::vector<Layout> Layouts;
+
+// A layer as a product of its weights with the flat values of its input.
+struct Dense {
+    Binding weight, bias;
+    bool has_bias = false;
+    uint32_t inputs = 0, outputs = 0;
+    // Scalars from one weight to the next: one of the two is 1, the other a multiple of 4. Rows of
+    // inputs are filled up with zeros.
+    uint32_t output_step = 0, input_step = 0;
+    Activation f;
+};
+
+// Sums of f32 over parts of the pixels: [parts][channels in vec4s].
+struct ChannelSums {
+    int block = -1;
+    uint32_t parts = 0, pixels = 0;  // pixels: of all parts
+};
+
+// What becomes of a step that is computed together with others (fusion.h).
+enum class StepFusion {
+    kNone,
+    kSums,      // also adds up the pixels of its output
+    kSkipped,   // others compute it
+    kGate,      // with those that were skipped
+    kMultiply,  // by its reader,
+    kGated,     // which multiplies its first input by a factor of each channel
+    kShuffle    // with the Concat and the ShuffleChannel before
+};
+
+// What a step computes together with its own output.
+struct Fused {
+    const Value* gate = nullptr;  // kGated: the factors
+    ChannelSums* sums = nullptr;  // kSums: to be set
+};
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
 // with it. It may keep the Layer for its numbers, but not for its weights, which go.
@@ -37,6 +72,12 @@ public:
     virtual bool joins_channels() const { return false; }
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
+    // True if record_fused() does kSums or kGated.
+    virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
+    virtual int record_fused(Recorder& r, const Values& in, const Values& out,
+                             const Fused& fused) const;
+    // True for layers that are a Dense, which is set.
+    virtual bool dense(Dense* dense) const;
 };
 
 typedef std::unique_ptr<VulkanLayer> VulkanLayerPtr;

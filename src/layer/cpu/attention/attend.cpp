@@ -15,9 +15,9 @@ namespace {
 
 // Fewer queries than this do not pay for packing keys and values.
 enum { kFewQueries = 4 };
-// Queries whose scores are computed together; they stay in cache up to the second product. On tile
-// units whole pairs of tiles.
-enum { kBlock = 48, kTileBlock = 2 * kUnitTiles * kUnitRows };
+// Queries whose scores are computed together, at most; they stay in cache up to the second product.
+// Four tiles; on tile units whole pairs of tiles.
+enum { kBlockTiles = 4, kTileBlock = 2 * kUnitTiles * kUnitRows };
 
 bool sees_nothing(const float* mask, int count) {
     return std::all_of(mask, mask + count, [](float m) { return m == -HUGE_VALF; });
@@ -31,11 +31,9 @@ void softmax_scores(const KernelSet& kernels, const AttentionHead& h, int query,
             std::fill_n(scores, h.dst, 0.f);
             return;
         }
-        for (int j = 0; j < h.dst; j++) scores[j] = scores[j] * scale + mask[j];
-    } else if (scale != 1.f) {
-        for (int j = 0; j < h.dst; j++) scores[j] *= scale;
+        return kernels.norm->softmax_row(scores, h.dst, scale, mask);
     }
-    kernels.norm->softmax_row(scores, h.dst);
+    kernels.norm->softmax_row(scores, h.dst, scale, nullptr);
 }
 
 // One query: keys and values are read where they lie.
@@ -64,6 +62,20 @@ const SplitGemmKernels* kernels_of_sums(Option opt) {
     return split_kernels_for(opt);
 }
 
+// Nearly equal blocks on vectors: a short last one takes as long as a whole one.
+int block_of(const KernelSet& kernels, const Option& opt, int src) {
+    if (src < kFewQueries) return 1;
+    if (split_kernels_for(opt)) return kTileBlock;
+    const int most = kBlockTiles * kernels.gemm->max_rows, blocks = (src + most - 1) / most;
+    return (src + blocks - 1) / blocks;
+}
+
+// Floats from one query's scores to the next one's: room for whole vectors.
+int score_step(const KernelSet& kernels, const AttentionHead& h) {
+    const int lanes = kernels.gemm->step;
+    return (h.dst + lanes - 1) / lanes * lanes;
+}
+
 // What blocks of so many queries take: scores, then their sums of values.
 struct BlockPlan {
     GemmMatrix scores_of, sums_of;
@@ -74,13 +86,14 @@ struct BlockPlan {
         g.kernels = &kernels;
         g.a_row = h.q.row, g.a_k = 1;
         g.m = count, g.n = h.dst, g.k = h.size;
-        g.c_row = g.c_pack = h.dst;
+        g.c_row = g.c_pack = score_step(kernels, h);
+        g.whole_panels = true;
         return g;
     }
     static GemmMatrix sums_matrix(const KernelSet& kernels, const AttentionHead& h, int count) {
         GemmMatrix g = {};
         g.kernels = &kernels;
-        g.a_row = h.dst, g.a_k = 1;
+        g.a_row = score_step(kernels, h), g.a_k = 1;
         g.m = count, g.n = h.out_size, g.k = h.dst;
         g.c_row = h.out_row;
         g.c_pack = h.out_size;
@@ -117,7 +130,7 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g.c = memory.scores;
     plan.scores->run(g, memory.workspace);
     for (size_t i = 0; i < g.m; i++)
-        softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * h.dst);
+        softmax_scores(kernels, h, first + (int)i, h.scale, memory.scores + i * g.c_row);
     g = plan.sums_of;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
@@ -152,9 +165,7 @@ struct AttentionPlan::Blocks {
 
 AttentionPlan::AttentionPlan(const KernelSet& kernels, const AttentionHead& like, int count,
                              int per_group, const Option& opt)
-    : block(like.src < kFewQueries   ? 1
-            : split_kernels_for(opt) ? kTileBlock
-                                     : kBlock) {
+    : block(block_of(kernels, opt, like.src)) {
     if (like.src < kFewQueries) return;
     const double packings = 1. / (Work(count, like.src, block).blocks * per_group);
     const int rows = std::min<int>(block, like.src);
@@ -183,7 +194,8 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const BlockPlan &whole = plan.blocks->whole, &last = plan.blocks->last;
     const int rows = (int)whole.scores_of.m;
     Allocator* const allocator = opt.workspace_allocator;
-    Mat scores(h0.dst, rows, workers, (size_t)4u, allocator), keys, values, workspaces;
+    Mat scores(score_step(kernels, h0), rows, workers, (size_t)4u, allocator), keys, values,
+        workspaces;
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
     if (scores.empty() || zeros.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(product_memory(whole.scores->packed_size(), groups, allocator, &keys));

@@ -225,6 +225,25 @@ Layout layout_of(const size_t step[4], const int size[4], int first, int pack) {
     return constant ? kConstant : dense ? kDense : kStrided;
 }
 
+// The values of an operand that repeat on the axes from `first` on, if a pattern has whole periods
+// of them; else 0.
+int period_of(const size_t step[4], const int size[4], int first, int pack) {
+    size_t values = pack;
+    int axis = 3;
+    for (; axis >= first && (size[axis] == 1 || step[axis] == values); axis--)
+        if (size[axis] != 1) values *= size[axis];
+    for (; axis >= first; axis--)
+        if (size[axis] != 1 && step[axis] != 0) return 0;
+    return values <= kPatternSize && kPatternSize % values == 0 ? (int)values : 0;
+}
+
+// Only one of the sides may repeat.
+bool repeats_beside(const size_t repeating[4], const size_t dense[4], const int size[4], int first,
+                    int pack) {
+    return layout_of(repeating, size, first, pack) == kStrided &&
+           layout_of(dense, size, first, pack) == kDense && period_of(repeating, size, first, pack);
+}
+
 }  // namespace
 
 void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const {
@@ -232,14 +251,17 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
     const int pack = out.elempack, outermost = axis_of_four(0, out.dims);
     // The axes that one call covers: all behind the outermost one if both operands allow it.
     int covered = std::min(outermost + 1, 3);
-    while (covered < 3 && (layout_of(a.step, to.size, covered, pack) == kStrided ||
-                           layout_of(b.step, to.size, covered, pack) == kStrided))
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
+    const bool a_repeats = !storage && repeats_beside(a.step, b.step, to.size, covered, pack);
+    const bool b_repeats = !storage && repeats_beside(b.step, a.step, to.size, covered, pack);
+    while (covered < 3 && !a_repeats && !b_repeats &&
+           (layout_of(a.step, to.size, covered, pack) == kStrided ||
+            layout_of(b.step, to.size, covered, pack) == kStrided))
         covered++;
     size_t count = 1, outer_rows = 1;
     for (int axis = 0; axis < 4; axis++) (axis < covered ? outer_rows : count) *= to.size[axis];
     const bool a_constant = layout_of(a.step, to.size, covered, pack) == kConstant;
     const bool b_constant = layout_of(b.step, to.size, covered, pack) == kConstant;
-    const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
     const auto side = [](const Operand& operand, size_t at, bool vector) {
         const bool stored = operand.blob.dtype != DType::f32;
         return Side{(const char*)operand.blob.data + at * (stored ? 2 : 4), operand.lanes, vector,
@@ -252,8 +274,10 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
             const int i = rest % to.size[axis];
             at_a += i * a.step[axis], at_b += i * b.step[axis], at += i * to.step[axis] * pack;
         }
-        const Side sa = side(a, at_a, !a_constant || (count == 1 && a.lanes == pack));
-        const Side sb = side(b, at_b, !b_constant || (count == 1 && b.lanes == pack));
+        Side sa = side(a, at_a, !a_constant || (count == 1 && a.lanes == pack));
+        Side sb = side(b, at_b, !b_constant || (count == 1 && b.lanes == pack));
+        if (a_repeats) sa.vector = false, sa.lanes = period_of(a.step, to.size, covered, pack);
+        if (b_repeats) sb.vector = false, sb.lanes = period_of(b.step, to.size, covered, pack);
         if (storage)
             apply_stored(*variants_, sa, sb, *storage, (uint16_t*)out.data + at, count * pack);
         else

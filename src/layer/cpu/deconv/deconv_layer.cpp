@@ -71,9 +71,11 @@ public:
                 block = add_blocks(py, px, block);
                 section->num_blocks = block - section->blocks;
                 section->block_k = planar() ? in_.c : in_.elempack;
+                section->block_step = 0;
                 rows = add_rows(py, px, rows);
             }
         }
+        gemm_find_alike((GemmRows*)rows_.data, rows - (GemmRows*)rows_.data);
         return kOk;
     }
     void describe(GemmProblem* problem) const {

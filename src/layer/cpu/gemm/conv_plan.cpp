@@ -107,6 +107,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
     taps_outer_ = taps_are_outer(s.in_channels, s.in_pack, s.x.kernel);
     a_k_ = s.in_pack > 1 ? 1 : taps_outer_ ? (ptrdiff_t)s.in_step : s.x.dilation;
     add_all();
+    gemm_find_alike(rows_.data(), rows_.size());
 
     const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
     const int k = s.in_channels * taps;
@@ -127,7 +128,7 @@ ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
                                : taps_outer_ ? s.in_channels
                                              : t.x_last - t.x_first;
             begins.push_back(begin);
-            sections_.push_back({nullptr, blocks_.size() - begin, run});
+            sections_.push_back({nullptr, blocks_.size() - begin, run, block_step(begin, run)});
         }
     }
     for (size_t i = 0; i < sections_.size(); i++) sections_[i].blocks = blocks_.data() + begins[i];
@@ -165,6 +166,16 @@ void ConvPlan::add_blocks(const Table& t, int outer) {
     }
 }
 
+// That of GemmTile, of the blocks from `begin` on.
+ptrdiff_t ConvPlan::block_step(size_t begin, size_t block_k) const {
+    if (blocks_.size() - begin < 2) return 0;
+    const ptrdiff_t step = blocks_[begin + 1].a - blocks_[begin].a;
+    for (size_t i = begin + 1; i < blocks_.size(); i++)
+        if (blocks_[i].a - blocks_[i - 1].a != step || blocks_[i].k - blocks_[i - 1].k != block_k)
+            return 0;
+    return step;
+}
+
 int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
     const Table t = {x.tap_first, x.tap_last, y.tap_first, y.tap_last, z.tap_first, z.tap_last};
     for (size_t i = 0; i < tables_.size(); i++) {
@@ -177,9 +188,17 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
     return (int)tables_.size() - 1;
 }
 
+// Of tiles. Planar outputs are transposed as they are stored, so many rows at once as a register has
+// lanes: tiles by hand, which have few rows, are of those alone.
+int ConvPlan::tile_rows() const {
+    const GemmKernels& gemm = *kernels_.gemm;
+    const bool whole = gemm.blocks && shape_.out_pack == 1 && gemm.max_rows >= gemm.lanes;
+    return whole ? gemm.max_rows / gemm.lanes * gemm.lanes : gemm.max_rows;
+}
+
 void ConvPlan::add_line(int x, int y, int z, int length, bool along_x, int table) {
     const ConvShape& s = shape_;
-    const int max_rows = kernels_.gemm->max_rows;
+    const int max_rows = tile_rows();
     const int partitions = (length + max_rows - 1) / max_rows;
     const ptrdiff_t in_row = (ptrdiff_t)s.x.in * s.in_pack;
     const ptrdiff_t out_row = (ptrdiff_t)s.x.out * s.out_pack;

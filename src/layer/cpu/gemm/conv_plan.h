@@ -70,6 +70,8 @@ private:
     static std::vector<Range> split_axis(const ConvAxis& axis);
     static int count_ranges(const ConvAxis& axis);
     int table(const Range& x, const Range& y, const Range& z);
+    int tile_rows() const;
+    ptrdiff_t block_step(size_t begin, size_t block_k) const;
     void add_blocks(const Table& taps, int outer);
     void add_rectangle(const Range& x, const Range& y, int z, int table);
     void add_slice(const std::vector<Range>& xs, const std::vector<Range>& ys, const Range& zs,

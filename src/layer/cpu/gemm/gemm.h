@@ -47,6 +47,8 @@ struct GemmTile {
     GemmFetch fetch;
     size_t more;
     ptrdiff_t a_tile, init_tile, c_tile;
+    ptrdiff_t block_step;  // floats from each block's A to the next one's if all are so far apart
+                           // and their rows of the panel follow each other; 0: not known
 };
 typedef void (*GemmTileKernel)(const GemmTile& tile);
 

@@ -110,6 +110,20 @@ GemmFetch fetch_part(const void* rows, size_t k, size_t row_bytes, size_t index,
     return {(const char*)rows + index * k * step, step};
 }
 
+void gemm_find_alike(GemmRows* rows, size_t count) {
+    const auto alike = [](const GemmRows& x, const GemmRows& y) {
+        return y.rows == x.rows && y.table == x.table && y.a_row == x.a_row && y.c_row == x.c_row;
+    };
+    for (size_t i = count; i-- > 0;) {
+        rows[i].alike = 1;
+        if (i + 1 == count || !alike(rows[i], rows[i + 1])) continue;
+        const GemmRows *next = &rows[i + 1], *third = next + 1;
+        const bool more = next->alike > 1 && next->a - rows[i].a == third->a - next->a &&
+                          next->c - rows[i].c == third->c - next->c;
+        rows[i].alike = more ? next->alike + 1 : 2;
+    }
+}
+
 namespace {
 
 // Stands for B where a section has no blocks, and for A there.
@@ -140,7 +154,7 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.n0 = p * panel_columns(kernels);
     panel.b = g.b + gemm_b_size(kernels, panel.n0 * g.k);
     panel.width = panel_width(kernels, g.n, p);
-    panel.used = std::min(panel.width, g.n - panel.n0);
+    panel.used = g.whole_panels ? panel.width : std::min(panel.width, g.n - panel.n0);
     panel.tiles = kernels.tile[panel.width / kernels.step - 1];
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
@@ -180,12 +194,14 @@ void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
         tile->blocks = s.blocks;
         tile->num_blocks = s.num_blocks;
         tile->block_k = s.block_k;
+        tile->block_step = s.block_step;
         tile->b = panel.b;
     } else {
         tile->a = tile->b = kZeros;
         tile->a_row = tile->a_k = tile->a_tile = 0;
         tile->blocks = &kZeroBlock;
         tile->num_blocks = tile->block_k = 1;
+        tile->block_step = 0;
     }
     panel.tiles[rows.rows - 1](*tile);
 }
@@ -236,33 +252,6 @@ void finish_direct(const GemmProblem& g, const GemmRows& rows, const Panel& pane
         for (int m = 0; m < (dense ? 1 : rows.rows); m++)
             g.activation.finish(c + (ptrdiff_t)v * panel.c_vector + m * rows.c_row, count);
 }
-
-// Of some rows, how many from each on are alike and equally far apart: looked for once, not with
-// every panel.
-class AlikeRows {
-public:
-    AlikeRows(const GemmRows* rows, size_t count) : known_(count <= kMost ? count : 0) {
-        for (size_t i = known_; i-- > 0;) {
-            const bool two = i + 1 < known_ && alike(rows[i], rows[i + 1]);
-            const bool more = two && i + 2 < known_ && alike(rows[i + 1], rows[i + 2]) &&
-                              rows[i + 1].a - rows[i].a == rows[i + 2].a - rows[i + 1].a &&
-                              rows[i + 1].c - rows[i].c == rows[i + 2].c - rows[i + 1].c;
-            run_[i] = (uint16_t)(more ? run_[i + 1] + 1 : two ? 2 : 1);
-        }
-    }
-    // Of rows from `i` on, at most `most`.
-    size_t count(size_t i, size_t most) const {
-        return i < known_ ? std::min<size_t>(run_[i], most) : 1;
-    }
-
-private:
-    static bool alike(const GemmRows& x, const GemmRows& y) {
-        return y.rows == x.rows && y.table == x.table && y.a_row == x.a_row && y.c_row == x.c_row;
-    }
-    enum { kMost = 1024 };
-    size_t known_;
-    uint16_t run_[kMost];
-};
 
 // A panel by `count` tiles that are alike.
 void run_direct(const GemmProblem& g, const GemmRows* tiles, size_t count, const Panel& panel,
@@ -385,7 +374,6 @@ Fetch next_fetch(const GemmProblem& g, const Panel& panel, size_t section, size_
 
 // Rows [row0, row1) by panels [panel0, panel1).
 void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, size_t panel1) {
-    const AlikeRows alike(g.rows + row0, row1 - row0);
     for (size_t s = 0; s < g.num_sections; s++) {
         for (size_t p = panel0; p < panel1; p++) {
             const Panel panel = make_panel(g, p);
@@ -400,7 +388,7 @@ void run_chunk(const GemmProblem& g, size_t row0, size_t row1, size_t panel0, si
                 // Tiles that fetch are not among such as do not.
                 const size_t end = std::min(
                     row1, fetch.rows && r < row0 + kFetchTiles ? row0 + kFetchTiles : row1);
-                if (!g.residual || s > 0) count = alike.count(r - row0, end - r);
+                if (!g.residual || s > 0) count = std::min<size_t>(g.rows[r].alike, end - r);
                 run_direct(g, g.rows + r, count, panel, s, fetch.part(g, r - row0));
             }
         }
@@ -492,6 +480,7 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
                          0,
                          0,
                          0,
+                         0,
                          0};
         kernels.tile[last / kernels.step - 1][0](tile);
         memcpy(g.c + n0, buffer, (g.n - n0) * sizeof(float));
@@ -510,7 +499,14 @@ void row_times_matrix(const GemmMatrix& g, int threads) {
 // Tile i of `tiles` nearly equal ones.
 GemmRows matrix_rows(const GemmMatrix& g, size_t tiles, size_t i) {
     const ptrdiff_t m0 = (ptrdiff_t)partition_begin(g.m, tiles, i);
-    return {m0 * g.a_row, m0 * g.c_row, g.a_row, g.c_row, (int)partition_length(g.m, tiles, i), 0};
+    const size_t longer = g.m % tiles;  // tiles of a row more come first
+    return {m0 * g.a_row,
+            m0 * g.c_row,
+            g.a_row,
+            g.c_row,
+            (int)partition_length(g.m, tiles, i),
+            0,
+            (int)((i < longer ? longer : tiles) - i)};
 }
 
 GemmProblem matrix_problem(const GemmMatrix& g) {
@@ -527,6 +523,7 @@ GemmProblem matrix_problem(const GemmMatrix& g) {
     problem.c_block = g.c_block;
     problem.activation = g.activation;
     problem.next_b = g.next_b;
+    problem.whole_panels = g.whole_panels;
     return problem;
 }
 
@@ -575,7 +572,7 @@ void run_blocks(const GemmMatrix& g, size_t tiles, size_t first, size_t last, si
         const size_t end = std::min(r + kBlockTiles, last);
         const size_t kind = section == 0 ? 0 : section + 1 == sections ? part.num_sections - 1 : 1;
         block.k = partition_begin(g.k, sections, section);
-        kinds[kind] = {&block, 1, partition_length(g.k, sections, section)};
+        kinds[kind] = {&block, 1, partition_length(g.k, sections, section), 0};
         const size_t m0 = partition_begin(g.m, tiles, r);
         copy_rows(g, block.k, kinds[kind].block_k, m0, partition_begin(g.m, tiles, end), copied);
         for (size_t p = p0; p < std::min(p0 + group, panels); p++) {
@@ -644,7 +641,7 @@ void multiply_channel_blocks(const GemmMatrix& g, int threads) {
     for (size_t i = 0; i < count; i++) blocks[i] = {(ptrdiff_t)i * g.a_block, i * lanes};
     for (size_t s = 0; s < num_sections; s++)
         sections[s] = {blocks + partition_begin(count, num_sections, s),
-                       partition_length(count, num_sections, s), lanes};
+                       partition_length(count, num_sections, s), lanes, g.a_block};
     GemmProblem problem = matrix_problem(g);
     problem.sections = sections;
     problem.num_sections = num_sections;
@@ -668,7 +665,7 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
     for (size_t s = 0; s < num_sections; s++) {
         const size_t k0 = partition_begin(g.k, num_sections, s);
         blocks[s] = {(ptrdiff_t)k0 * g.a_k, k0};
-        sections[s] = {&blocks[s], g.k ? 1u : 0u, partition_length(g.k, num_sections, s)};
+        sections[s] = {&blocks[s], g.k ? 1u : 0u, partition_length(g.k, num_sections, s), 0};
     }
     GemmProblem problem = matrix_problem(g);
     problem.sections = sections;

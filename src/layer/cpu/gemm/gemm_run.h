@@ -44,6 +44,7 @@ Mat gemm_bias(const GemmKernels& kernels, const float* bias, size_t n,
 struct GemmSection {
     const GemmBlock* blocks;
     size_t num_blocks, block_k;
+    ptrdiff_t block_step;  // as of GemmTile
 };
 
 // `rows` rows of C (at most max_rows): row m reads A at a + m * a_row through the sections of
@@ -52,7 +53,10 @@ struct GemmRows {
     ptrdiff_t a, c;  // floats from GemmProblem::a and ::c
     ptrdiff_t a_row, c_row;
     int rows, table;
+    int alike;  // so many from here on, this one included, differ in equal steps of a and c alone
 };
+// Sets `alike`.
+void gemm_find_alike(GemmRows* rows, size_t count);
 
 // Column n of C lies at c + n / c_pack * c_block + n % c_pack: a row-major C has c_pack = n, a
 // channel-blocked one the elempack and the step from block to block.
@@ -76,7 +80,8 @@ struct GemmProblem {
     FusedActivation activation;
     // What is multiplied after B, of its size and not in the cache; or null.
     const float* next_b;
-    size_t chunk;  // entries of `rows` whose A and C together should stay in cache; 0: all
+    bool whole_panels;  // C's rows have room behind column n for what panels have there: anything
+    size_t chunk;       // entries of `rows` whose A and C together should stay in cache; 0: all
 };
 void gemm_run(const GemmProblem& problem, int threads);
 
@@ -112,6 +117,7 @@ struct GemmMatrix {
     ptrdiff_t c_block;
     FusedActivation activation;
     const float* next_b;  // as of GemmProblem
+    bool whole_panels;    // as of GemmProblem
     // Not 0: A lies in blocks of `lanes` values of k, so far apart; k is a multiple of lanes, at
     // most kGemmMaxBlocks times.
     ptrdiff_t a_block;

@@ -204,25 +204,39 @@ void gemm_init(const GemmInit& t) {
     }
 }
 
+// `some` rows, at most the lanes, of so many columns.
+QUOLL_INLINE void store_few_columns(const float* tile, size_t width, size_t some, size_t columns,
+                                    float* out, ptrdiff_t out_column) {
+    using V = s::vecf<s::kLanes>;
+    V r[V::kSize];
+    for (size_t i = 0; i < V::kSize; i++) r[i] = i < some ? V::load(tile + i * width) : V::zero();
+    s::transpose(r);
+    for (size_t i = 0; i < V::kSize && i < columns; i++, out += out_column)
+        r[i].store_n(out, some);
+}
+
+// A square of whole registers.
+QUOLL_INLINE void store_square(const float* tile, size_t width, float* out, ptrdiff_t out_column) {
+    using V = s::vecf<s::kLanes>;
+    V r[V::kSize];
+    s::unroll<V::kSize>([&](auto i) QUOLL_INLINE_LAMBDA { r[i] = V::load(tile + i() * width); });
+    s::transpose(r);
+    s::unroll<V::kSize>([&](auto i)
+                            QUOLL_INLINE_LAMBDA { r[i].store(out + (ptrdiff_t)i() * out_column); });
+}
+
 void gemm_store_columns(const float* tile, size_t width, int rows, size_t columns, float* out,
                         ptrdiff_t out_column) {
-    using V = s::vecf<s::kLanes>;
+    constexpr size_t L = s::kLanes;
     const size_t count = (size_t)rows;
-    for (size_t m = 0; m < count; m += V::kSize) {
-        const size_t some = count - m < V::kSize ? count - m : V::kSize;
-        for (size_t j = 0; j < columns; j += V::kSize) {
-            V r[V::kSize];
-            const float* from = tile + m * width + j;
-            for (size_t i = 0; i < V::kSize; i++)
-                r[i] = i < some ? V::load(from + i * width) : V::zero();
-            s::transpose(r);
-            float* to = out + (ptrdiff_t)j * out_column + m;
-            for (size_t i = 0; i < V::kSize && j + i < columns; i++, to += out_column) {
-                if (some == V::kSize)
-                    r[i].store(to);
-                else
-                    r[i].store_n(to, some);
-            }
+    for (size_t m = 0; m < count; m += L, tile += L * width, out += L) {
+        const size_t some = count - m < L ? count - m : L;
+        for (size_t j = 0; j < columns; j += L) {
+            float* to = out + (ptrdiff_t)j * out_column;
+            if (some == L && j + L <= columns)
+                store_square(tile + j, width, to, out_column);
+            else
+                store_few_columns(tile + j, width, some, columns - j, to, out_column);
         }
     }
 }

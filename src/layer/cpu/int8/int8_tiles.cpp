@@ -146,7 +146,7 @@ void Int8TilePlan::Work::finish(Int8Panel* panel, const int32_t* places, int row
         end = m + 1;
         if (places[m] < 0) continue;
         while (end < rows && places[end] == places[end - 1] + pixel) end++;
-        panel->finish({0, places[m], 0, pixel, end - m, 0}, sums + m * panel->width());
+        panel->finish({0, places[m], 0, pixel, end - m, 0, 1}, sums + m * panel->width());
     }
 }
 

@@ -2,6 +2,7 @@
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/layout/layout.h"
 #include "simd/bytes.h"
+#include "simd/vec.h"
 
 namespace quoll {
 
@@ -36,9 +37,35 @@ void pick_bytes(const PickBytes& p) {
     pick_vectors<kPickBytes>(p, i);
 }
 
+// `some` rows of the result and `count` of their columns, both at most the lanes of a vector.
+QUOLL_INLINE void transpose_square(const TransposeValues& t, size_t i, size_t k, size_t some,
+                                   size_t count) {
+    using V = s::vecf<s::kLanes>;
+    V r[s::kLanes];
+    const float* from = t.src + k * t.src_step + i;
+    float* to = t.dst + i * t.dst_step + k;
+    if (some == s::kLanes && count == s::kLanes) {
+        for (size_t n = 0; n < s::kLanes; n++) r[n] = V::load(from + n * t.src_step);
+        s::transpose(r);
+        for (size_t n = 0; n < s::kLanes; n++) r[n].store(to + n * t.dst_step);
+        return;
+    }
+    for (size_t n = 0; n < s::kLanes; n++)
+        r[n] = n < count ? V::load_n(from + n * t.src_step, some) : V::zero();
+    s::transpose(r);
+    for (size_t n = 0; n < some; n++) r[n].store_n(to + n * t.dst_step, count);
+}
+
+void transpose_values(const TransposeValues& t) {
+    for (size_t i = 0; i < t.rows; i += s::kLanes)
+        for (size_t k = 0; k < t.columns; k += s::kLanes)
+            transpose_square(t, i, k, s::min_size(s::kLanes, t.rows - i),
+                             s::min_size(s::kLanes, t.columns - k));
+}
+
 }  // namespace
 
 extern const LayoutKernels QUOLL_ISA_TABLE(layout_kernels);
-const LayoutKernels QUOLL_ISA_TABLE(layout_kernels) = {&pick_bytes};
+const LayoutKernels QUOLL_ISA_TABLE(layout_kernels) = {&pick_bytes, &transpose_values};
 
 }  // namespace quoll

@@ -20,8 +20,19 @@ struct PickBytes {
     size_t n;
 };
 
+// dst[i * dst_step + k] = src[k * src_step + i] for i < rows, k < columns: values of 32 bits, steps
+// in values.
+struct TransposeValues {
+    const float* src;
+    size_t src_step;
+    float* dst;
+    size_t dst_step;
+    size_t rows, columns;
+};
+
 struct LayoutKernels {
     void (*pick_bytes)(const PickBytes& p);
+    void (*transpose)(const TransposeValues& t);
 };
 
 }  // namespace quoll

@@ -2,19 +2,27 @@
 
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/layout/channel_gather.h"
+#include "layer/cpu/layout/layout.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
 
 namespace {
 
-// The input of any elempack, the output planar.
+// The input of any elempack; the output planar, unless what reads it wants its channels in blocks
+// and these are the input's columns, parts of a row each.
 class PermuteCpu : public Permute {
 public:
     PermuteCpu() { support_packing = true; }
+    int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
+
+private:
+    int pack_of(const BlobLayout& in, const Shape& out, const Option& opt) const;
+
+    const KernelSet* kernels_ = nullptr;
 };
 
 // What the output's axes c, d, h, w are in the input.
@@ -27,6 +35,7 @@ struct Gather {
     size_t src_step[4];  // bytes; along `outermost` from one element to the next
     int outermost;       // the axis that was the input's outermost one
     int pack;
+    const LayoutKernels* kernels;
 
     size_t src_offset(int axis, int i) const {
         return axis == outermost ? i / pack * src_step[axis] + i % pack * scalar
@@ -37,9 +46,10 @@ struct Gather {
     void tile(const unsigned char* from, unsigned char* to, int across, int first, int count) const;
     void plane(int across, const unsigned char* from, unsigned char* to, int columns) const;
     void run(int i, int j, int across, int first, int columns) const;
+    void blocks(int axis, int row, int begin, int end) const;
 };
 
-enum { kColumns = 16 };
+enum { kColumns = 16, kWideColumns = 64 };
 
 // Columns of one row of the output, whole elements of the input.
 void Gather::row(const unsigned char* from, unsigned char* to, int columns) const {
@@ -63,6 +73,9 @@ void Gather::tile(const unsigned char* from, unsigned char* to, int across, int 
 }
 
 void Gather::plane(int across, const unsigned char* from, unsigned char* to, int columns) const {
+    if (scalar == 4 && src_step[3] % 4 == 0)
+        return kernels->transpose({(const float*)from, src_step[3] / 4, (float*)to,
+                                   dst_step[across] / 4, (size_t)size[across], (size_t)columns});
     for (int x = 0; x < columns; x += kColumns) {
         const int count = std::min<int>(kColumns, columns - x);
         if (scalar == 4)
@@ -89,9 +102,39 @@ void Gather::run(int i, int j, int across, int first, int columns) const {
         row(from + src_offset(across, k), to + k * dst_step[across], columns);
 }
 
-void PermuteCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
-                              std::vector<BlobLayout>* out) const {
-    if (order_type != 0 && in[0].shape.dims != 1) return;
+// Columns [begin, end) of a row of all blocks of channels, which are axis `axis` of the output: the
+// parts of an element lie beside each other in the input.
+void Gather::blocks(int axis, int row, int begin, int end) const {
+    const int deep = axis < 1 ? row / size[2] : 0, high = axis < 2 ? row % size[2] : 0;
+    const size_t bytes = dst_step[3];
+    for (int first = begin; first < end; first += kWideColumns) {
+        const unsigned char* from =
+            src + src_offset(1, deep) + src_offset(2, high) + src_offset(3, first);
+        unsigned char* to = dst + deep * dst_step[1] + high * dst_step[2] + first * bytes;
+        for (int b = 0; b < size[axis]; b++)
+            copy_strided(from + b * bytes, src_step[3], to + b * dst_step[axis], bytes, bytes,
+                         std::min<int>(kWideColumns, end - first));
+    }
+}
+
+int PermuteCpu::create_pipeline(const Option& opt) {
+    QUOLL_RETURN_IF_ERROR(Permute::create_pipeline(opt));
+    kernels_ = &host_kernel_set();
+    return kOk;
+}
+
+int PermuteCpu::pack_of(const BlobLayout& in, const Shape& out, const Option& opt) const {
+    int source[4];
+    if (!feeds_channels || in.elempack != 1 || axis_order(out.dims, source) != kOk) return 1;
+    return source[0] == out.dims - 1 ? best_elempack(*kernels_, out.size(0), opt) : 1;
+}
+
+void PermuteCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
+                              const Option& opt, std::vector<BlobLayout>* out) const {
+    if (order_type != 0 && in[0].shape.dims != 1) {
+        (*out)[0].elempack = pack_of(in[0], (*out)[0].shape, opt);
+        return;
+    }
     (*out)[0].elempack = in[0].elempack, (*out)[0].shares = 0;
 }
 
@@ -102,7 +145,10 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     }
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {bottom.logical_shape()}, out));
-    top.create(out[0], 1, opt.blob_allocator);
+    BlobLayout in;
+    in.elempack = bottom.elempack;
+    const int pack = pack_of(in, out[0], opt);
+    top.create(out[0], pack, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     const int dims = top.dims;
     int source[4];
@@ -110,10 +156,11 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
     const Axes4 from = axes_of(bottom), into = axes_of(top);
     Gather g = {};
     g.src = (const unsigned char*)bottom.data, g.dst = (unsigned char*)top.data;
-    g.scalar = top.elemsize, g.pack = bottom.elempack;
+    g.scalar = top.elemsize / pack, g.pack = bottom.elempack;
+    g.kernels = kernels_->layout;
     for (int axis = 0; axis < 4; axis++) {
         g.size[axis] = into.size[axis];
-        g.dst_step[axis] = into.step[axis] * g.scalar;
+        g.dst_step[axis] = into.step[axis] * top.elemsize;
         const int i = axis - axis_of_four(0, dims);  // of the output, from the outermost
         if (i < 0) continue;
         g.src_step[axis] = from.step[axis_of_four(source[i], dims)] * bottom.elemsize;
@@ -126,6 +173,15 @@ int PermuteCpu::forward(const Mat& bottom, Mat& top, const Option& opt) const {
         if (g.size[axis] > 1 && g.src_step[axis] == bottom.elemsize) across = axis;
     const int a = across == 0 ? 1 : 0, b = across == 2 ? 1 : 2;
     const int threads = threads_for(opt, (double)out[0].total());
+    if (pack > 1) {
+        const int axis = axis_of_four(0, dims);
+        const int64_t rows = (int64_t)(axis < 1 ? g.size[1] : 1) * (axis < 2 ? g.size[2] : 1);
+        const Bands bands((int)rows, g.size[3], threads);
+        run_tasks(bands.count(), threads, [&](int64_t task, int) {
+            g.blocks(axis, bands.item(task), bands.begin(task), bands.end(task));
+        });
+        return kOk;
+    }
     const int w = g.size[3], part = kColumns % g.pack == 0 ? kColumns : w;
     const Bands bands(g.size[a] * g.size[b], (w + part - 1) / part, threads);
     run_tasks(bands.count(), threads, [&](int64_t task, int) {

@@ -24,6 +24,10 @@ struct Sum {
     static QUOLL_INLINE T join(T a, T b) {
         return a + b;
     }
+    template <class V>
+    static QUOLL_INLINE float whole(V sum) {
+        return reduce_add(sum);
+    }
 };
 
 struct SumAbs : Sum {
@@ -51,6 +55,10 @@ struct Max {
     static QUOLL_INLINE V join(V a, V b) {
         return s::maximum(a, b);
     }
+    template <class V>
+    static QUOLL_INLINE float whole(V most) {
+        return any(s::is_nan(most)) ? NAN : reduce_max(most);
+    }
 };
 
 struct Min {
@@ -63,6 +71,10 @@ struct Min {
     template <class V>
     static QUOLL_INLINE V join(V a, V b) {
         return s::minimum(a, b);
+    }
+    template <class V>
+    static QUOLL_INLINE float whole(V least) {
+        return any(s::is_nan(least)) ? NAN : reduce_min(least);
     }
 };
 
@@ -97,9 +109,42 @@ QUOLL_INLINE void reduce_lanes(const float* data, size_t n, size_t period, const
     }
 }
 
+// Numbers of the lanes, for those of a part of a vector: lanes < left.
+template <class V>
+QUOLL_INLINE typename V::Mask first_lanes(size_t left) {
+    alignas(64) static const float kNumbers[16] = {0, 1, 2,  3,  4,  5,  6,  7,
+                                                   8, 9, 10, 11, 12, 13, 14, 15};
+    return V::load(kNumbers) < V::set((float)left);
+}
+
+// Of all values, as one. Not inlined, as several use it.
+template <class Op>
+__attribute__((noinline)) float reduce_row(const float* data, size_t n, float about) {
+    using V = s::vecf<s::kLanes>;
+    const V centre = V::set(about);
+    V part[4];
+    s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA { part[p] = V::set(Op::kFirst); });
+    size_t i = 0;
+    for (; i + 4 * s::kLanes <= n; i += 4 * s::kLanes)
+        s::unroll<4>([&](auto p) QUOLL_INLINE_LAMBDA {
+            part[p] = Op::add(part[p], V::load(data + i + p() * s::kLanes) - centre);
+        });
+    for (; i + s::kLanes <= n; i += s::kLanes)
+        part[0] = Op::add(part[0], V::load(data + i) - centre);
+    if (i < n) {
+        const V x = V::load_n(data + i, n - i) - centre;
+        part[1] = select(first_lanes<V>(n - i), Op::add(part[1], x), part[1]);
+    }
+    return Op::whole(Op::join(Op::join(part[0], part[1]), Op::join(part[2], part[3])));
+}
+
 template <class Op>
 void norm_reduce(const float* data, size_t n, size_t period, const float* about, float* out) {
     constexpr size_t L = s::kLanes;
+    if (period == 1) {
+        *out = reduce_row<Op>(data, n, about ? *about : 0.f);
+        return;
+    }
     if (L % period == 0) return reduce_lanes<Op, L>(data, n, period, about, out);
     using Scalar = s::vecf<1>;
     for (size_t j = 0; j < period; j++) {
@@ -112,30 +157,35 @@ void norm_reduce(const float* data, size_t n, size_t period, const float* about,
 
 // ---------------------------------------------------------------- softmax
 
-void softmax_row(float* data, size_t n) {
+void softmax_row(float* data, size_t n, float scale, const float* mask) {
     using V = s::vecf<s::kLanes>;
-    float peak;
-    norm_reduce<Max>(data, n, 1, nullptr, &peak);
-    const V top = V::set(peak);
+    const V factor = V::set(scale);
+    const size_t whole = n / s::kLanes * s::kLanes, left = n - whole;
+    const auto some = first_lanes<V>(left);
+    // Made twice rather than kept: that costs less than storing it.
+    const auto value = [&](size_t i) QUOLL_INLINE_LAMBDA {
+        const V x = V::load(data + i) * factor;
+        return mask ? x + V::load(mask + i) : x;
+    };
+    const auto last = [&]() QUOLL_INLINE_LAMBDA {
+        const V x = V::load_n(data + whole, left) * factor;
+        return mask ? x + V::load_n(mask + whole, left) : x;
+    };
+    V most = V::set(-INFINITY);
+    for (size_t i = 0; i < whole; i += s::kLanes) most = s::maximum(value(i), most);
+    if (left) most = select(some, s::maximum(last(), most), most);
+    const V top = V::set(Max::whole(most));
     V sum = V::zero();
-    size_t i = 0;
-    for (; i + s::kLanes <= n; i += s::kLanes) {
-        const V x = s::exp(V::load(data + i) - top);
+    for (size_t i = 0; i < whole; i += s::kLanes) {
+        const V x = s::exp(value(i) - top);
         x.store(data + i);
         sum = sum + x;
     }
-    if (i < n) {
-        const size_t left = n - i;
-        // Not read back: a load would have to wait for the end of such a store.
-        const V x = s::exp(V::load_n(data + i, left) - top);
-        x.store_n(data + i, left);
-        static const float kOnes[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-        static_assert(s::kLanes <= 16, "more ones");
-        sum = sum + select(V::load_n(kOnes, left) > V::zero(), x, V::zero());
-    }
-    const V factor = V::set(1.f / reduce_add(sum));
-    for (i = 0; i + s::kLanes <= n; i += s::kLanes) (V::load(data + i) * factor).store(data + i);
-    if (i < n) (V::load_n(data + i, n - i) * factor).store_n(data + i, n - i);
+    V rest = V::zero();  // not read back: a load would have to wait for the end of such a store
+    if (left) rest = select(some, s::exp(last() - top), rest);
+    const V share = V::set(1.f / reduce_add(sum + rest));
+    for (size_t i = 0; i < whole; i += s::kLanes) (V::load(data + i) * share).store(data + i);
+    if (left) (rest * share).store_n(data + whole, left);
 }
 
 // `left` of the first lanes exist.
@@ -162,9 +212,7 @@ void softmax_columns(float* data, size_t count, size_t step, size_t width) {
 
 void log_softmax_row(float* data, size_t n) {
     using V = s::vecf<s::kLanes>;
-    float peak;
-    norm_reduce<Max>(data, n, 1, nullptr, &peak);
-    const V top = V::set(peak);
+    const V top = V::set(reduce_row<Max>(data, n, 0.f));
     alignas(64) float part[s::kLanes] = {};
     V sum = V::zero();
     for (size_t i = 0; i < n; i += s::kLanes) {
@@ -202,23 +250,28 @@ void log_softmax_columns(float* data, size_t count, size_t step, size_t width) {
 
 void normalize_row(float* data, size_t n, float eps, const float* gamma, const float* beta) {
     using V = s::vecf<s::kLanes>;
-    float mean, variance;
-    norm_reduce<Sum>(data, n, 1, nullptr, &mean);
-    mean /= (float)n;
-    norm_reduce<SumSquares>(data, n, 1, &mean, &variance);
-    const V centre = V::set(mean), factor = V::set(1.f / sqrtf(variance / (float)n + eps));
-    for (size_t i = 0; i < n; i += s::kLanes) {
-        V x = (V::load_n(data + i, n - i) - centre) * factor;
-        if (gamma) x = x * V::load_n(gamma + i, n - i);
-        if (beta) x = x + V::load_n(beta + i, n - i);
-        x.store_n(data + i, n - i);
-    }
+    const float mean = reduce_row<Sum>(data, n, 0.f) / (float)n;
+    const float variance = reduce_row<SumSquares>(data, n, mean) / (float)n;
+    const V centre = V::set(mean), factor = V::set(1.f / sqrtf(variance + eps));
+    const auto scaled = [&](V x, V g, V b) QUOLL_INLINE_LAMBDA {
+        x = (x - centre) * factor;
+        if (gamma) x = x * g;
+        return beta ? x + b : x;
+    };
+    const float* g = gamma ? gamma : data;
+    const float* b = beta ? beta : data;
+    size_t i = 0;
+    for (; i + s::kLanes <= n; i += s::kLanes)
+        scaled(V::load(data + i), V::load(g + i), V::load(b + i)).store(data + i);
+    const size_t left = n - i;
+    if (left)
+        scaled(V::load_n(data + i, left), V::load_n(g + i, left), V::load_n(b + i, left))
+            .store_n(data + i, left);
 }
 
 void rms_row(float* data, size_t n, float eps, const float* gamma) {
     using V = s::vecf<s::kLanes>;
-    float squares;
-    norm_reduce<SumSquares>(data, n, 1, nullptr, &squares);
+    const float squares = reduce_row<SumSquares>(data, n, 0.f);
     const V factor = V::set(1.f / sqrtf(squares / (float)n + eps));
     for (size_t i = 0; i < n; i += s::kLanes) {
         V x = V::load_n(data + i, n - i) * factor;

@@ -5,7 +5,9 @@
 
 namespace quoll {
 
-LayerNormCpu::LayerNormCpu() : kernels_(nullptr) { support_packing = true; }
+LayerNormCpu::LayerNormCpu() : kernels_(nullptr) {
+    support_packing = support_fp16_storage = support_bf16_storage = true;
+}
 
 int LayerNormCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(LayerNorm::create_pipeline(opt));

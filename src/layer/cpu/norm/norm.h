@@ -13,8 +13,10 @@ namespace quoll {
 typedef void (*NormReduce)(const float* data, size_t n, size_t period, const float* about,
                            float* out);
 
-// Softmax of n > 0 values, or its logarithm, in place.
-typedef void (*SoftmaxRow)(float* data, size_t n);
+// Softmax of n > 0 values, scaled and with mask[i] added to them before (null: nothing), in place.
+typedef void (*SoftmaxRow)(float* data, size_t n, float scale, const float* mask);
+// The logarithm of the softmax.
+typedef void (*LogSoftmaxRow)(float* data, size_t n);
 // Softmax along an axis of `count` > 0 values `step` floats apart, for `width` neighbours, in
 // place.
 typedef void (*SoftmaxColumns)(float* data, size_t count, size_t step, size_t width);

@@ -9,7 +9,7 @@ namespace {
 // Any elempack; the result has elempack 1.
 class RMSNormCpu : public RMSNorm {
 public:
-    RMSNormCpu() { support_packing = true; }
+    RMSNormCpu() { support_packing = support_fp16_storage = support_bf16_storage = true; }
     int create_pipeline(const Option& opt) override {
         kernels_ = &host_kernel_set();
         return RMSNorm::create_pipeline(opt);

@@ -1,9 +1,13 @@
 #include "layer/cpu/registry/kernel_rows.h"
 
+#include <type_traits>
+
+#include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/sliced_gemm.h"
 #include "layer/cpu/gemm/split_gemm.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"
+#include "layer/cpu/winograd/winograd.h"
 
 // Tests have rows of their own besides.
 #if !defined(QUOLL_KERNEL_ROWS)
@@ -17,9 +21,13 @@ namespace quoll {
     extern const type name;
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
     extern "C" void name(const GemmTile& tile);
+#define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
+                          macs)                                                                 \
+    extern "C" std::remove_pointer_t<type> name;
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
+#undef QUOLL_KERNEL_PART
 
 namespace {
 
@@ -38,7 +46,7 @@ KernelRows kernel_rows() {
 #define QUOLL_NEEDS(...) , __VA_ARGS__
 #define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
                       macs)                                                                       \
-    {KernelSlot::slot, #name,  &name, nullptr, needs(Isa::isa features),                          \
+    {KernelSlot::slot, #name,  &name, nullptr, nullptr, needs(Isa::isa features),                 \
      CpuCore::core,    values, rows,  columns, k,                                                 \
      alignment,        macs},
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
@@ -47,6 +55,7 @@ KernelRows kernel_rows() {
         #name,                                                                        \
         nullptr,                                                                      \
         &name,                                                                        \
+        nullptr,                                                                      \
         needs(Isa::isa features),                                                     \
         CpuCore::core,                                                                \
         values,                                                                       \
@@ -55,9 +64,26 @@ KernelRows kernel_rows() {
         1,                                                                            \
         4,                                                                            \
         macs},
+#define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
+                          macs)                                                                 \
+    {                                                                                           \
+        KernelSlot::slot,                                                                       \
+        #name,                                                                                  \
+        nullptr,                                                                                \
+        nullptr,                                                                                \
+        reinterpret_cast<KernelPart>(&name),                                                    \
+        needs(Isa::isa features),                                                               \
+        CpuCore::core,                                                                          \
+        values,                                                                                 \
+        rows,                                                                                   \
+        columns,                                                                                \
+        stride,                                                                                 \
+        4,                                                                                      \
+        macs},
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
+#undef QUOLL_KERNEL_PART
         {}};
     return {rows, sizeof(rows) / sizeof(rows[0]) - 1};
 }

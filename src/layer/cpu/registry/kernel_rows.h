@@ -10,7 +10,7 @@
 
 namespace quoll {
 
-// What a row is for: a member of KernelSet, or a tile of the gemm family.
+// What a row is for: a member of KernelSet, a tile of the gemm family, or a part of a table.
 enum class KernelSlot {
 #define QUOLL_FAMILY(name, type) name,
 #include "layer/cpu/common/families.inc"
@@ -22,18 +22,26 @@ enum class KernelSlot {
     int8_units,
     gemm_tile,
     half_gemm_tile,  // of half floats
+    dwconv_pair,
+    winograd_input,
+    winograd_output,
 };
+
+// A function of the type that the slot has in its table.
+typedef void (*KernelPart)();
 
 struct KernelRow {
     KernelSlot slot;
     const char* name;  // the symbol
-    // A table of the slot's type, or a tile.
+    // A table of the slot's type, a tile, or a part of a table.
     const void* kernels;
     GemmTileKernel tile;
+    KernelPart part;
     CpuFeatures features;  // all are needed
     CpuCore core;          // that it is tuned for; others take it too if they have no better
     const char* values;    // of A, B and the sums
-    // The largest tile: rows of A by columns of B, and the values of k of a step.
+    // The largest tile: rows of A by columns of B, and the values of k of a step. Of parts for
+    // images: the outputs made at a time, and the stride.
     int rows, columns, k;
     int alignment;     // bytes, of packed operands and sums; the contract is in the type's header
     int macs_a_cycle;  // multiply-accumulates of a core at best

@@ -5,9 +5,11 @@
 #include <memory>
 
 #include "layer/common/elempack.h"
+#include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
 #include "layer/cpu/registry/kernel_rows.h"
+#include "layer/cpu/winograd/winograd.h"
 
 namespace quoll {
 
@@ -34,12 +36,13 @@ struct Machine {
     CpuCore core;
 };
 
-// The best row of a slot for a machine, with so many rows and columns of a tile if that counts.
-const KernelRow* best_row(KernelSlot slot, const Machine& machine, int rows = 0, int columns = 0) {
+// The best row of a slot for a machine, with so many rows, columns and k of a tile if that counts.
+const KernelRow* best_row(KernelSlot slot, const Machine& machine, int rows = 0, int columns = 0,
+                          int k = 1) {
     const KernelRow* best = nullptr;
     for (const KernelRow& row : kernel_rows()) {
         if (row.slot != slot || !machine.features.has_all(row.features) ||
-            (rows && (row.rows != rows || row.columns != columns)))
+            (rows && (row.rows != rows || row.columns != columns || row.k != k)))
             continue;
         if (!best || rank(row, machine.core) >= rank(*best, machine.core)) best = &row;
     }
@@ -57,6 +60,8 @@ struct Selected {
     Machine machine;
     KernelSet set;
     GemmKernels gemm, half_gemm;  // with the tiles of rows
+    DwconvKernels dwconv;         // with parts of rows
+    WinogradKernels winograd;
     KernelSet half;
     const Selected* next;
 };
@@ -82,6 +87,28 @@ bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
     return true;
 }
 
+// Pairs of rows by hand, where the level has such itself. False if there are none.
+bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
+    bool found = false;
+    for (int stride = 1; stride <= 2; stride++) {
+        const KernelRow* row =
+            best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
+        if (!row || !dwconv->pair[0][stride - 1]) continue;
+        dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
+        found = true;
+    }
+    return found;
+}
+
+// Winograd's transforms by hand. False if there are none.
+bool take_transforms(const Machine& machine, WinogradKernels* winograd) {
+    const KernelRow* input = best_row(KernelSlot::winograd_input, machine);
+    const KernelRow* output = best_row(KernelSlot::winograd_output, machine);
+    if (input) winograd->input = (WinogradInput)input->part;
+    if (output) winograd->output = (WinogradOutput)output->part;
+    return input || output;
+}
+
 Selected* select(const Machine& machine) {
     Selected* s = new Selected();
     s->machine = machine;
@@ -97,6 +124,10 @@ Selected* select(const Machine& machine) {
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
     s->gemm = *s->set.gemm;
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) s->set.gemm = &s->gemm;
+    s->dwconv = *s->set.dwconv;
+    if (take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    s->winograd = *s->set.winograd;
+    if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
         s->half = s->set;

@@ -1,7 +1,7 @@
 // Compiled once per ISA.
 #include "layer/cpu/common/isa_table.h"
+#include "layer/cpu/resize/generic.h"
 #include "layer/cpu/resize/resize.h"
-#include "simd/vec.h"
 
 namespace quoll {
 namespace {
@@ -33,6 +33,7 @@ void resize_column(const float* const* rows, const float* factor, float* out, si
 
 extern const ResizeKernels QUOLL_ISA_TABLE(resize_kernels);
 const ResizeKernels QUOLL_ISA_TABLE(resize_kernels) = {
+    &sample_points,
 #define QUOLL_RESIZE(name, taps)                                                                \
     {{&resize_row<taps, 1>, &resize_row<taps, 4>, &resize_row<taps, 8>, &resize_row<taps, 16>}, \
      &resize_column<taps>},

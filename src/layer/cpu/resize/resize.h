@@ -23,7 +23,29 @@ struct ResizeVariants {
     ResizeColumnKernel column;
 };
 
+// Sampling of an image at points, as GridSample says: its axes, and what becomes of coordinates
+// beyond them (neither clamped nor reflected: zeros).
+struct GridAxis {
+    int size;
+    bool clamps, reflects, align_corner, exact;
+};
+struct GridPoints {
+    const float *x, *y;  // n of each, from -1 to 1 over the image
+    size_t n;
+    GridAxis across, down;  // the product of their sizes is at most kGridPixels
+    int taps;               // along an axis: 1 nearest, 2 linear, 4 cubic
+    const float* image;     // `channels` planes, image_step floats apart
+    size_t image_step;
+    int channels;
+    float* out;  // n values of each channel, out_step floats apart
+    size_t out_step;
+};
+// Floats are exact indexes up to here.
+enum { kGridPixels = 1 << 24 };
+typedef void (*GridKernel)(const GridPoints& t);
+
 struct ResizeKernels {
+    GridKernel sample_points;
 #define QUOLL_RESIZE(name, taps) ResizeVariants name;
 #include "layer/cpu/resize/kernels.inc"
 #undef QUOLL_RESIZE

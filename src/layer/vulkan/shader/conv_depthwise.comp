@@ -1,4 +1,5 @@
-// Depthwise convolution: an invocation makes four channels of a pixel. weight: [tap][vec4s].
+// Depthwise convolution: an invocation makes four channels of a pixel. weight: [tap][vec4s]. With kSums
+// a group makes 8 vec4s of channels of some pixels, `splits` an invocation, and stores what they sum up to.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,6 +11,9 @@
 
 // Taps along both axes of a square window; 0: any window.
 layout(constant_id = 4) const int kSquare = 0;
+layout(constant_id = 5) const bool kSums = false;
+layout(set = 0, binding = 5) writeonly buffer Sums { vec4 pixel_sums[]; };  // [part][vec4s]
+shared vec4 sums[64];
 
 vec4 any_window(ivec4 window, int c, int vectors) {
     vec4 sum = vec4(0.0);
@@ -37,12 +41,30 @@ vec4 square_window(ivec4 window, int c, int vectors) {
     return sum;
 }
 
-void main() {
-    const int i = int(linear_index()), vectors = (channels + 3) / 4;
-    if (i >= y_pixels * vectors) return;
-    const int pixel = i / vectors, c = i - pixel * vectors;
+vec4 made(int pixel, int c, int vectors) {
     const ivec4 window = window_of(pixel);
     vec4 sum = kSquare > 0 ? square_window(window, c, vectors) : any_window(window, c, vectors);
     if (kBias) sum += bias[c];
-    store_output(pixel, c, c, sum);
+    return store_output(pixel, c, c, sum);
+}
+
+void main() {
+    const int vectors = (channels + 3) / 4;
+    if (!kSums) {
+        const int i = int(linear_index());
+        if (i < y_pixels * vectors) made(i / vectors, i % vectors, vectors);
+        return;
+    }
+    const int thread = int(gl_LocalInvocationID.x), part = int(gl_WorkGroupID.y);
+    const int c = int(gl_WorkGroupID.x) * 8 + thread % 8;
+    vec4 sum = vec4(0.0);
+    for (int i = 0; i < splits; i++) {
+        const int pixel = (part * splits + i) * 8 + thread / 8;
+        if (pixel < y_pixels && c < vectors) sum += made(pixel, c, vectors);
+    }
+    sums[thread] = sum;
+    barrier();
+    if (thread >= 8 || c >= vectors) return;
+    [[unroll]] for (int i = 1; i < 8; i++) sum += sums[8 * i + thread];
+    pixel_sums[part * vectors + c] = sum;
 }

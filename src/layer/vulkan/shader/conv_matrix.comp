@@ -15,14 +15,19 @@
 #include "split.glsl"
 
 layout(constant_id = 4) const bool kWide = true;  // inputs come in groups of 8, else of 4
+layout(constant_id = 16) const bool kGate = false;  // and are multiplied by a factor of their channel
 #include "matrix.glsl"
 
-// The same as x and weight, 8 scalars at a time.
+// The same as x and weight, 4 and 8 scalars at a time.
+layout(set = 0, binding = 0) readonly buffer Input4 { uvec2 x4[]; };
 layout(set = 0, binding = 0) readonly buffer Input8 { uvec4 x8[]; };
 layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
+layout(set = 0, binding = 7) readonly buffer Gate { uvec2 gate[]; };
+layout(set = 0, binding = 7) readonly buffer Gate8 { uvec4 gate8[]; };
 
 int matrix_group() { return int(gl_WorkGroupID.z) / splits; }
 
+uvec4 factors;  // of a step, with kGate
 Row rows[kLoadsA];
 Cursor cursor;
 int columns[kLoadsB];  // where the weights of a column begin
@@ -30,11 +35,18 @@ int columns[kLoadsB];  // where the weights of a column begin
 // Groups of channels of a tap.
 int tap_groups() { return kWide ? x_c / 2 : x_c; }
 
+uint multiplied(uint a, uint b) { return packHalf2x16(unpackHalf2x16(a) * unpackHalf2x16(b)); }
+
+uvec4 arrived_a(uvec4 v) {
+    if (!kGate) return v;
+    return uvec4(multiplied(v.x, factors.x), multiplied(v.y, factors.y), multiplied(v.z, factors.z),
+                 multiplied(v.w, factors.w));
+}
+
 uvec2 load4(Row row, Cursor at, int group) {
     if (!is_before_end(at, x_c)) return uvec2(0);
     if (!is_inside(row, at)) return uvec2(packHalf2x16(vec2(pad_value)));
-    const vec4 v = vec4(x[row.first + offset_of(at) + group * x_c + at.c]);
-    return uvec2(packHalf2x16(v.xy), packHalf2x16(v.zw));
+    return x4[row.first + offset_of(at) + group * x_c + at.c];
 }
 
 // Groups of 8 of a column of weights.
@@ -43,25 +55,30 @@ int weight_groups() { return (steps * 4 + 63) / 64 * 8; }
 void load_step(int k8) {
     const int group = matrix_group();
     const int groups = tap_groups();
+    const bool there = is_before_end(cursor, groups);
     if (kWide) {
         const int from = (offset_of(cursor) + group * x_c) / 2 + cursor.c;
-        const bool there = is_before_end(cursor, groups);
         const uint padding = there ? packHalf2x16(vec2(pad_value)) : 0;
         [[unroll]] for (uint i = 0; i < kLoadsA; i++) {
             next_a[i] = uvec4(padding);
             if (there && is_inside(rows[i], cursor)) next_a[i] = x8[rows[i].first / 2 + from];
         }
+        if (kGate) factors = there ? gate8[cursor.c] : uvec4(0);
         advance(cursor, int(kAcross), groups);
     } else {
         Cursor second = cursor;
         advance(second, 1, groups);
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             next_a[i] = uvec4(load4(rows[i], cursor, group), load4(rows[i], second, group));
+        if (kGate) {
+            factors.xy = there ? gate[cursor.c] : uvec2(0);
+            factors.zw = is_before_end(second, groups) ? gate[second.c] : uvec2(0);
+        }
         advance(cursor, int(2 * kAcross), groups);
     }
-    const bool there = kTileK <= 64 || k8 < weight_groups();
+    const bool weights = kTileK <= 64 || k8 < weight_groups();
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
-        next_b[i] = there ? weight8[columns[i] + k8] : uvec4(0);
+        next_b[i] = weights ? weight8[columns[i] + k8] : uvec4(0);
 }
 
 void main() {

@@ -12,6 +12,8 @@
 
 layout(constant_id = 4) const int kRows = 4;     // pixels of an invocation
 layout(constant_id = 5) const int kColumns = 1;  // and vec4s of channels
+layout(constant_id = 6) const bool kGate = false;  // inputs are multiplied by a factor of their channel
+READS4(7, Gate, gate);
 layout(local_size_x = 8, local_size_y = 8) in;
 
 const int kPixels = 8 * kRows, kVectors = 8 * kColumns, kDepth = 4;  // of a tile; inputs in vec4s
@@ -30,6 +32,7 @@ void load_step(int step, int group, int vectors, int first_vector) {
     [[unroll]] for (int i = 0; i < kLoadsA; i++) {
         next_a[i] = vec4(is_inside(rows[i], cursor) || !there ? 0.0 : pad_value);
         if (there && is_inside(rows[i], cursor)) next_a[i] = vec4(x[rows[i].first + from]);
+        if (kGate && there) next_a[i] *= vec4(gate[cursor.c]);
     }
     advance(cursor, kDepth, x_c);
     const int column = min(first_vector + thread % kVectors, vectors - 1);

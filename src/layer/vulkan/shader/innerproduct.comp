@@ -1,5 +1,5 @@
-// Products of the rows of a matrix with a vector: a group of 64 makes four outputs of one input row,
-// each invocation a part of the sums. weight: [output][inputs in vec4s].
+// Products of the rows of a matrix with a vector: a group makes four outputs of one input row, each
+// invocation a part of the sums. weight: [output][inputs in vec4s].
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -10,7 +10,9 @@
 layout(constant_id = 0) const int kActivation = 0;
 layout(constant_id = 1) const bool kBias = false;
 layout(constant_id = 2) const bool kWhole = false;  // rows of x are whole vec4s
-layout(local_size_x = 64) in;
+layout(constant_id = 3) const bool kWide = false;   // f16: and whole groups of 8
+layout(constant_id = 4) const int kThreads = 64;
+layout(local_size_x_id = 4) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
 READS4(1, Weight, weight);
@@ -20,7 +22,38 @@ layout(push_constant) uniform Push {
     int inputs, outputs, x_first, y_first;
     float a, b;
 };
-shared vec4 parts[64];
+shared vec4 parts[kThreads];
+
+#ifdef STORAGE_F16
+// The same, 16 bytes at a time.
+layout(set = 0, binding = 0) readonly buffer Input8 { uvec4 x8[]; };
+layout(set = 0, binding = 1) readonly buffer Weight8 { uvec4 weight8[]; };
+
+float dot2(uint a, uint b) { return dot(unpackHalf2x16(a), unpackHalf2x16(b)); }
+float dot8(uvec4 a, uvec4 b) {
+    return (dot2(a.x, b.x) + dot2(a.y, b.y)) + (dot2(a.z, b.z) + dot2(a.w, b.w));
+}
+
+vec4 wide_sums(int thread, int row, ivec4 outputs4) {
+    const int groups = inputs / 8, from = x_first / 8 + row * groups;
+    const ivec4 rows = outputs4 * groups;
+    vec4 sums = vec4(0.0);
+    int k = thread;
+    // Four at a time, so that many loads are under way at once.
+    for (; k + 3 * kThreads < groups; k += 4 * kThreads) {
+        uvec4 v[4], w[16];
+        [[unroll]] for (int i = 0; i < 16; i++)
+            w[i] = weight8[rows[i & 3] + k + kThreads * (i >> 2)];
+        [[unroll]] for (int i = 0; i < 4; i++) v[i] = x8[from + k + kThreads * i];
+        [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot8(v[i >> 2], w[i]);
+    }
+    for (; k < groups; k += kThreads) {
+        const uvec4 v = x8[from + k];
+        [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot8(v, weight8[rows[o] + k]);
+    }
+    return sums;
+}
+#endif
 
 // Four inputs; what follows the last one is anything.
 vec4 input_at(int row, int k) {
@@ -31,28 +64,39 @@ vec4 input_at(int row, int k) {
     return v;
 }
 
-void main() {
-    const int thread = int(gl_LocalInvocationID.x);
-    const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
+vec4 vector_sums(int thread, int row, ivec4 outputs4) {
     const int vectors = (inputs + 3) / 4;
-    // Outputs behind the last one repeat it.
-    const ivec4 rows = min(ivec4(first) + ivec4(0, 1, 2, 3), ivec4(outputs - 1)) * vectors;
+    const ivec4 rows = outputs4 * vectors;
     vec4 sums = vec4(0.0);
     int k = thread;
     // Four at a time, so that many loads are under way at once.
-    for (; k + 192 < vectors; k += 256) {
+    for (; k + 3 * kThreads < vectors; k += 4 * kThreads) {
         vec4 v[4], w[16];
-        [[unroll]] for (int i = 0; i < 4; i++) v[i] = input_at(row, k + 64 * i);
-        [[unroll]] for (int i = 0; i < 16; i++) w[i] = vec4(weight[rows[i & 3] + k + 64 * (i >> 2)]);
+        [[unroll]] for (int i = 0; i < 4; i++) v[i] = input_at(row, k + kThreads * i);
+        [[unroll]] for (int i = 0; i < 16; i++)
+            w[i] = vec4(weight[rows[i & 3] + k + kThreads * (i >> 2)]);
         [[unroll]] for (int i = 0; i < 16; i++) sums[i & 3] += dot(v[i >> 2], w[i]);
     }
-    for (; k < vectors; k += 64) {
+    for (; k < vectors; k += kThreads) {
         const vec4 v = input_at(row, k);
         [[unroll]] for (int o = 0; o < 4; o++) sums[o] += dot(v, vec4(weight[rows[o] + k]));
     }
-    parts[thread] = sums;
+    return sums;
+}
+
+void main() {
+    const int thread = int(gl_LocalInvocationID.x);
+    const int first = int(gl_WorkGroupID.x) * 4, row = int(gl_WorkGroupID.y);
+    // Outputs behind the last one repeat it.
+    const ivec4 outputs4 = min(ivec4(first) + ivec4(0, 1, 2, 3), ivec4(outputs - 1));
+#ifdef STORAGE_F16
+    parts[thread] =
+        kWide ? wide_sums(thread, row, outputs4) : vector_sums(thread, row, outputs4);
+#else
+    parts[thread] = vector_sums(thread, row, outputs4);
+#endif
     barrier();
-    for (int half_count = 32; half_count > 0; half_count /= 2) {
+    for (int half_count = kThreads / 2; half_count > 0; half_count /= 2) {
         if (thread < half_count) parts[thread] += parts[thread + half_count];
         barrier();
     }

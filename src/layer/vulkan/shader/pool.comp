@@ -1,11 +1,14 @@
 // Pooling on channels-last blobs: an invocation makes four channels of a pixel.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "index.glsl"
 #include "math.glsl"
 
 layout(constant_id = 0) const bool kMax = false;
+// Of square windows of 2-D blobs whose largest value is wanted; 0: any window.
+layout(constant_id = 1) const int kSquare = 0;
 READS4(0, Input, x);
 WRITES4(1, Output, y);
 // As Pooling::Axis.
@@ -17,6 +20,7 @@ layout(set = 0, binding = 2) readonly buffer Table { Axis axes[3]; };
 layout(push_constant) uniform Push {
     uint count;
     int vectors, channels, x_pitch, x_first, y_pitch, y_first;
+    int x_w, x_h, y_w, y_h, stride_w, stride_h, before_w, before_h;  // with kSquare
 };
 
 // From which position on, how many positions, how many are counted.
@@ -36,10 +40,35 @@ ivec3 span_of(Axis axis, int i) {
 // NaN stays.
 float larger(float most, float v) { return is_nan(most) || most > v ? most : v; }
 
+// Unrolled, so that all loads are under way at once.
+vec4 square_window(int pixel, int c) {
+    const int row = pixel / y_w, item = row / y_h;
+    const int left = (pixel - row * y_w) * stride_w - before_w;
+    const int top = (row - item * y_h) * stride_h - before_h;
+    const int first = x_first + ((item * x_h + top) * x_w + left) * x_pitch + c;
+    vec4 most = vec4(-kInfinity);
+    bool empty = true;
+    [[unroll]] for (int ky = 0; ky < kSquare; ky++) {
+        [[unroll]] for (int kx = 0; kx < kSquare; kx++) {
+            const bool inside = uint(top + ky) < uint(x_h) && uint(left + kx) < uint(x_w);
+            const vec4 v = vec4(x[inside ? first + (ky * x_w + kx) * x_pitch : x_first + c]);
+            if (!inside) continue;
+            for (int lane = 0; lane < 4; lane++) most[lane] = larger(most[lane], v[lane]);
+            empty = false;
+        }
+    }
+    return empty ? vec4(-3.402823466e38) : most;
+}
+
 void main() {
     const uint index = linear_index();
     if (index >= count) return;
     const int pixel = int(index) / vectors, c = int(index) - pixel * vectors;
+    if (kSquare > 0) {
+        y[y_first + pixel * y_pitch + c] =
+            STORED4(first_lanes(square_window(pixel, c), channels - 4 * c));
+        return;
+    }
     int rest = pixel;
     ivec3 spans[3];
     for (int k = 0; k < 3; k++) {

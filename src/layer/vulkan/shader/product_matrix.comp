@@ -68,6 +68,8 @@ void load_step(int k8) {
     [[unroll]] for (uint i = 0; i < kLoadsB; i++) next_b[i] = right8(rights[i], 8 * k8);
 }
 
+uvec4 arrived_a(uvec4 v) { return v; }
+
 void main() {
     const uint thread = gl_LocalInvocationID.x, down = first_down();
     const int m0 = int(gl_WorkGroupID.y * kTileM), n0 = int(gl_WorkGroupID.x * kTileN);

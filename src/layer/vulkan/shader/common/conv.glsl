@@ -91,10 +91,11 @@ bool is_inside(Row row, Cursor at) {
     return uint(p.x) < uint(x_w) && uint(p.y) < uint(x_h) && uint(p.z) < uint(x_d);
 }
 
-// Stores four channels of a pixel: `c` vec4s from the group's first channel, `all_c` from that of
-// the blob.
-void store_output(int pixel, int c, int all_c, vec4 sum) {
+// Stores four channels of a pixel, and returns them: `c` vec4s from the group's first channel, `all_c`
+// from that of the blob.
+vec4 store_output(int pixel, int c, int all_c, vec4 sum) {
     if (kResidual) sum += vec4(residual[residual_first + pixel * residual_pitch + all_c]);
     const vec4 v = first_lanes(activated4(sum, kActivation, a, b), channels - 4 * c);
     y[y_first + pixel * y_pitch + all_c] = STORED4(v);
+    return v;
 }

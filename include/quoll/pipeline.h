@@ -1,0 +1,74 @@
+// Pipeline: a compute shader of an application's, for VkCompute::record_pipeline. quoll/glsl.h
+// compiles GLSL to the SPIR-V that it is made of.
+#ifndef QUOLL_PIPELINE_H
+#define QUOLL_PIPELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vector>
+
+#include "quoll/command.h"
+
+namespace quoll {
+
+// A specialisation constant.
+union vk_specialization_type {
+    int i;
+    float f;
+    uint32_t u32;
+};
+
+// What SPIR-V says of its interface.
+struct ShaderInfo {
+    int specialization_count;  // constants 0, 1, ...
+    int binding_count;         // bindings 0, 1, ... of set 0
+    int push_constant_count;   // words
+    int binding_types[16];     // 0: none, 1: storage buffer, 2: anything else
+};
+// 0, or a negative code after a message. spv_data_size: bytes.
+int resolve_shader_info(const uint32_t* spv_data, size_t spv_data_size, ShaderInfo& info);
+
+class Pipeline {
+public:
+    explicit Pipeline(const VulkanDevice* vkdev);
+    virtual ~Pipeline();
+
+    // Invocations of a group, whatever the shader says, 4 x 4 x 4 by default: set before create().
+    // The optimal form takes them for the sizes of what is to be computed, and makes them fit the
+    // device.
+    void set_local_size_xyz(int w, int h, int c);
+    void set_optimal_local_size_xyz(int w = 4, int h = 4, int c = 4);
+    void set_optimal_local_size_xyz(const Mat& sizes) {
+        set_optimal_local_size_xyz(sizes.w, sizes.h * sizes.d, sizes.c);
+    }
+    // Invocations of a subgroup, where the device can; 0: as it likes.
+    void set_subgroup_size(uint32_t size);
+    // The shader's main(). spv_data_size: bytes. At most 16 storage buffers, nothing else, and 128
+    // bytes of push constants. 0, or a negative code after a message.
+    int create(const uint32_t* spv_data, size_t spv_data_size,
+               const std::vector<vk_specialization_type>& specializations);
+
+    const ShaderInfo& shader_info() const { return info_; }
+    uint32_t local_size_x() const { return local_size_[0]; }
+    uint32_t local_size_y() const { return local_size_[1]; }
+    uint32_t local_size_z() const { return local_size_[2]; }
+
+    const VulkanDevice* vkdev;
+
+    // For the library; null before create().
+    struct Private;
+    Private* handles() const { return d; }
+
+private:
+    Pipeline(const Pipeline&);
+    Pipeline& operator=(const Pipeline&);
+    Private* d;
+    ShaderInfo info_;
+    uint32_t local_size_[3];
+    uint32_t subgroup_size_;
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,23 @@
+// What SPIR-V modules of applications say, and the size of their groups.
+#ifndef QUOLL_GPU_SPIRV_H
+#define QUOLL_GPU_SPIRV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <vector>
+
+namespace quoll {
+
+// Constants by which a shader may take the sizes of its group.
+const uint32_t kFirstSizeId = 233;
+
+// Whether the words may be gone through.
+bool is_spirv(const uint32_t* words, size_t count);
+// The module with groups of sizes x, y, z whatever it says.
+std::vector<uint32_t> with_local_size(const uint32_t* words, size_t count,
+                                      const uint32_t local_size[3]);
+
+}  // namespace quoll
+
+#endif

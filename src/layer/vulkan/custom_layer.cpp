@@ -1,0 +1,61 @@
+#include "plan/custom_layer.h"
+
+#include <algorithm>
+
+#include "gpu/command_list.h"
+#include "quoll/command.h"
+#include "quoll/gpu.h"
+
+namespace quoll {
+
+namespace {
+
+int record_item(const Layer& layer, const std::vector<VkMat>& bottoms, std::vector<VkMat>* tops,
+                VkCompute& commands, const Option& opt) {
+    if (!layer.one_blob_only || bottoms.size() != 1)
+        return layer.forward(bottoms, *tops, commands, opt);
+    return layer.forward(bottoms[0], (*tops)[0], commands, opt);
+}
+
+// The output of one item into that of all.
+int stack_item(const Layer& layer, const VkMat& item, int b, int count, VkMat* all,
+               VkCompute& commands, const Option& opt) {
+    Shape shape = item.logical_shape();
+    shape.n = count;
+    VkAllocator* const own = layer.vkdev->acquire_blob_allocator();
+    if (b == 0) all->create(shape, opt.blob_vkallocator ? opt.blob_vkallocator : own);
+    if (all->empty()) return kOutOfMemory;
+    if (all->logical_shape() != shape || item.elempack != 1)
+        return layer.fail("expected outputs of elempack 1 and one size from all items");
+    const VkMat slot = all->batch(b);
+    commands.list()->keep(std::make_shared<VkMat>(item));
+    commands.list()->keep(std::make_shared<VkMat>(slot));
+    return commands.list()->copy({{buffer_of(*item.data), item.buffer_offset(),
+                                   buffer_of(*slot.data), slot.buffer_offset(), item.bytes()}});
+}
+
+}  // namespace
+
+int record_custom_layer(const Layer& layer, const std::vector<VkMat>& bottoms,
+                        std::vector<VkMat>* tops, VkCompute& commands, const Option& opt) {
+    if (!commands.list()) return layer.fail("there is no device");
+    int count = 1;
+    for (const VkMat& m : bottoms) count = std::max(count, m.n);
+    if (count == 1 || layer.support_batch) return record_item(layer, bottoms, tops, commands, opt);
+    for (int b = 0; b < count; b++) {
+        std::vector<VkMat> items, made(tops->size());
+        for (const VkMat& m : bottoms) items.push_back(m.n == 1 ? m : m.batch(b));
+        QUOLL_RETURN_IF_ERROR(record_item(layer, items, &made, commands, opt));
+        for (size_t i = 0; i < made.size(); i++)
+            QUOLL_RETURN_IF_ERROR(stack_item(layer, made[i], b, count, &(*tops)[i], commands, opt));
+    }
+    return kOk;
+}
+
+int upload_custom_layer(Layer& layer, const Option& opt) {
+    VkTransfer transfer(layer.vkdev);
+    QUOLL_RETURN_IF_ERROR(layer.upload_model(transfer, opt));
+    return transfer.submit_and_wait();
+}
+
+}  // namespace quoll

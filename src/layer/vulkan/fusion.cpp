@@ -1,0 +1,265 @@
+#include "layer/vulkan/fusion.h"
+
+#include <algorithm>
+
+#include "layer/activation/hardsigmoid.h"
+#include "layer/control/split.h"
+#include "layer/elementwise/binaryop.h"
+#include "layer/nn/pooling.h"
+#include "layer/tensor/concat.h"
+#include "layer/tensor/slice.h"
+#include "layer/vision/shufflechannel.h"
+
+namespace quoll {
+
+namespace {
+
+// What excite.comp keeps in shared memory, of which every device has 16 KB.
+const uint32_t kMostChannels = 1536, kMostMiddle = 384;
+// Weights of the first layer that every group reads; beyond them a dispatch for it alone is faster.
+const uint32_t kMostShared = 64 << 10;
+const uint32_t kGateGroup = 64, kExciteThreads = 512;
+// Pixels that a group of pool_global.comp adds up.
+const uint32_t kPartPixels = 256;
+
+}  // namespace
+
+Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& forms,
+                 const std::vector<Layout>& layouts, const GpuDevice& device)
+    : region_(region),
+      forms_(forms),
+      layouts_(layouts),
+      makers_(region.values.size(), -1),
+      readers_(region.values.size()),
+      roles_(region.steps.size(), StepFusion::kNone),
+      blocks_(region.steps.size(), -1) {
+    for (size_t i = 0; i < region.steps.size(); i++) {
+        for (int output : region.steps[i].outputs) makers_[output] = (int)i;
+        for (int input : region.steps[i].inputs) readers_[input].push_back((int)i);
+    }
+    const bool excites = device.limits().maxComputeWorkGroupInvocations >= kExciteThreads;
+    for (size_t i = 0; i < region.steps.size(); i++) {
+        SqueezeExcite block;
+        std::vector<int> views;
+        if (excites && find((int)i, &block, &views)) add(block, views);
+        if (as<ShuffleChannel>(region.steps[i].layer)) add_shuffle((int)i);
+    }
+}
+
+const SqueezeExcite* Fusions::block_of(int step) const {
+    const bool none = blocks_[step] < 0 || roles_[step] == StepFusion::kShuffle;
+    return none ? nullptr : &found_[blocks_[step]];
+}
+
+// As the rules of operators see them.
+Shapes Fusions::shapes(const std::vector<int>& values) const {
+    Shapes shapes = region_.shapes(values);
+    for (Shape& shape : shapes)
+        if (!is_integer(shape.dtype)) shape.dtype = DType::f32;
+    return shapes;
+}
+
+// All that is read and made is channels-last, and what lies between is for nothing else.
+void Fusions::add_shuffle(int step) {
+    const auto only = [&](int value) {
+        return !region_.values[value].is_downloaded && readers_[value].size() == 1;
+    };
+    const RegionStep& shuffle = region_.steps[step];
+    int input = shuffle.inputs[0];
+    ShuffledChannels found = {shuffle.layer, {input}, shuffle.outputs};
+    const int before = makers_[input];
+    const Concat* concat = before < 0 ? nullptr : as<Concat>(region_.steps[before].layer);
+    const int dims = region_.values[input].shape.dims;
+    const bool joins = concat && (concat->axis == 0 || concat->axis == -dims) && only(input) &&
+                       region_.steps[before].inputs.size() <= 2 &&
+                       roles_[before] == StepFusion::kNone;
+    if (joins) found.sources = region_.steps[before].inputs;
+    const int made = shuffle.outputs[0], behind = only(made) ? readers_[made][0] : -1;
+    const Slice* slice = behind < 0 ? nullptr : as<Slice>(region_.steps[behind].layer);
+    const bool cuts = slice && (slice->axis == 0 || slice->axis == -dims);
+    if (cuts) found.parts = region_.steps[behind].outputs;
+    for (const std::vector<int>* values : {&found.sources, &found.parts})
+        for (int value : *values)
+            if (layouts_[value] != Layout::kChannelsLast) return;
+    if (joins) set_role(before, StepFusion::kSkipped, 0);
+    if (cuts) set_role(step, StepFusion::kSkipped, 0);
+    set_role(cuts ? behind : step, StepFusion::kShuffle, shuffled_.size());
+    shuffled_.push_back(found);
+}
+
+// The value that a Split hands on.
+int Fusions::source(int value) const {
+    while (makers_[value] >= 0 && as<Split>(region_.steps[makers_[value]].layer))
+        value = region_.steps[makers_[value]].inputs[0];
+    return value;
+}
+
+// The step that is all that a value is for, views of it included, which are added to `views`;
+// *value is then what that step reads. -1: there is no such step.
+int Fusions::only_reader(int* value, std::vector<int>* views) const {
+    while (!region_.values[*value].is_downloaded && readers_[*value].size() == 1) {
+        const int step = readers_[*value][0];
+        const RegionStep& s = region_.steps[step];
+        if (!forms_[step]->gives_views()) return step;
+        if (s.inputs.size() != 1 || s.outputs.size() != 1) return -1;
+        if (region_.values[*value].shape.total() != region_.values[s.outputs[0]].shape.total())
+            return -1;
+        views->push_back(step);
+        *value = s.outputs[0];
+    }
+    return -1;
+}
+
+bool Fusions::find_dense(int step, Dense* dense) const {
+    return step >= 0 && forms_[step]->dense(dense);
+}
+
+// Forwards from the pooling, as each value has one reader only.
+bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) const {
+    const Pooling* pooling = as<Pooling>(region_.steps[pool].layer);
+    if (!pooling || !pooling->global_pooling || pooling->is_max()) return false;
+    *block = {pool, -1, -1, -1, -1, -1, -1, source(region_.steps[pool].inputs[0]), -1};
+    const Shape& x = region_.values[block->x].shape;
+    if (x.dims != 3 || x.n != 1 || is_integer(x.dtype)) return false;
+    Dense first, second;
+    int value = region_.steps[pool].outputs[0];
+    block->first = only_reader(&value, views);
+    if (!find_dense(block->first, &first)) return false;
+    value = region_.steps[block->first].outputs[0];
+    block->second = only_reader(&value, views);
+    if (!find_dense(block->second, &second)) return false;
+    const uint32_t channels = (uint32_t)x.c;
+    if (first.inputs != channels || second.outputs != channels || second.inputs != first.outputs)
+        return false;
+    if (channels > kMostChannels || first.outputs > kMostMiddle) return false;
+    value = block->gate = region_.steps[block->second].outputs[0];
+    std::vector<int> behind;  // views of the factors, which are made
+    int next = only_reader(&value, &behind);
+    if (next >= 0 && as<HardSigmoid>(region_.steps[next].layer)) {
+        block->hard_sigmoid = next;
+        views->insert(views->end(), behind.begin(), behind.end());
+        value = block->gate = region_.steps[next].outputs[0];
+        next = only_reader(&value, &behind);
+    }
+    const BinaryOp* product = next < 0 ? nullptr : as<BinaryOp>(region_.steps[next].layer);
+    if (!product || product->op_type != BinaryOp::MUL || product->with_scalar) return false;
+    const RegionStep& step = region_.steps[next];
+    if (step.inputs.size() != 2 || region_.values[step.outputs[0]].shape != x) return false;
+    const int other = step.inputs[step.inputs[0] == value ? 1 : 0];
+    block->multiply = next;
+    return source(other) == block->x;
+}
+
+void Fusions::set_role(int step, StepFusion role, size_t block) {
+    if (step < 0) return;
+    roles_[step] = role;
+    blocks_[step] = (int)block;
+}
+
+void Fusions::add(const SqueezeExcite& found, const std::vector<int>& views) {
+    SqueezeExcite block = found;
+    const auto fits = [&](int step, StepFusion role) {
+        return step >= 0 && roles_[step] == StepFusion::kNone &&
+               forms_[step]->fuses(role, shapes(region_.steps[step].inputs),
+                                   shapes(region_.steps[step].outputs));
+    };
+    const int maker = makers_[block.x];
+    if (fits(maker, StepFusion::kSums)) block.producer = maker;
+    const int made = region_.steps[block.multiply].outputs[0];
+    const bool once = readers_[made].size() == 1 && !region_.values[made].is_downloaded;
+    const int reader = once ? readers_[made][0] : -1;
+    if (fits(reader, StepFusion::kGated) && region_.steps[reader].inputs[0] == made)
+        block.reader = reader;
+    const int last = block.hard_sigmoid >= 0 ? block.hard_sigmoid : block.second;
+    const size_t index = found_.size();
+    for (int step : views) set_role(step, StepFusion::kSkipped, index);
+    for (int step : {block.pool, block.first, block.second})
+        set_role(step, StepFusion::kSkipped, index);
+    set_role(last, StepFusion::kGate, index);
+    set_role(block.producer, StepFusion::kSums, index);
+    set_role(block.reader, StepFusion::kGated, index);
+    if (block.reader >= 0) set_role(block.multiply, StepFusion::kMultiply, index);
+    found_.push_back(block);
+}
+
+int record_shuffled(Recorder& r, const Layer& layer, const Values& sources, uint32_t first,
+                    const Value& part) {
+    const ShuffleChannel& shuffle = *as<ShuffleChannel>(&layer);
+    uint32_t all = 0;
+    for (const Value& source : sources) all += (uint32_t)source.shape.c;
+    const uint32_t group = (uint32_t)shuffle.group, groups = shuffle.reverse ? all / group : group;
+    std::vector<uint32_t> table;
+    for (uint32_t c = first; c < first + (uint32_t)part.shape.c; c++) {
+        const uint32_t from = c % groups * (all / groups) + c / groups;
+        const bool second = from >= (uint32_t)sources[0].shape.c;
+        const Value& source = sources[second ? 1 : 0];
+        const uint32_t channel = second ? from - (uint32_t)sources[0].shape.c : from;
+        table.push_back(2 * (source.first + channel) + (second ? 1 : 0));
+    }
+    Binding places;
+    QUOLL_RETURN_IF_ERROR(r.constants(table, &places));
+    const Rows rows = rows_of(part);
+    const uint32_t count = rows.count * rows.vectors();
+    r.dispatch_linear(Shader::gather, {},
+                      {r.read(sources[0]), r.read(sources.back()), r.write(part), places},
+                      {count, rows.vectors(), rows.length, sources[0].pitch, sources.back().pitch,
+                       rows.pitch / 4, part.first / 4},
+                      count);
+    return kOk;
+}
+
+ChannelSums record_channel_sums(Recorder& r, const Value& x) {
+    const uint32_t channels = (uint32_t)x.shape.c, pixels = plane(x.shape);
+    ChannelSums sums;
+    sums.parts = (pixels + kPartPixels - 1) / kPartPixels;
+    sums.pixels = pixels;
+    sums.block = r.make_block((size_t)sums.parts * round4(channels) * sizeof(float));
+    r.dispatch(Shader::pool_parts, {false}, {r.read(x), r.write_block(sums.block)},
+               {channels, pixels, x.pitch / 4, x.first / 4, 0}, (channels + 7) / 8, sums.parts);
+    return sums;
+}
+
+void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const Dense& second,
+                 const Layer* hard_sigmoid, const Value& gate) {
+    const HardSigmoid* hard = hard_sigmoid ? as<HardSigmoid>(hard_sigmoid) : nullptr;
+    const uint32_t channels = second.outputs, middle = first.outputs;
+    const auto pitch = [](const Dense& d) {
+        return d.input_step == 1 ? d.output_step / 4 : d.input_step;
+    };
+    Words constants = {first.f.type,           second.f.type,
+                       hard != nullptr,        first.input_step == 1,
+                       second.input_step == 1, first.has_bias,
+                       second.has_bias,        round4(channels) / 4,
+                       round4(middle) / 4,     0};
+    const Words push = {sums.parts,
+                        channels,
+                        middle,
+                        pitch(first),
+                        pitch(second),
+                        (float)sums.pixels,
+                        first.f.a,
+                        first.f.b,
+                        second.f.a,
+                        second.f.b,
+                        hard ? hard->alpha : 0.f,
+                        hard ? hard->beta : 0.f};
+    const int between = r.make_block((size_t)round4(middle) * sizeof(float));
+    const std::vector<Binding> bindings = {r.read_block(sums.block),
+                                           first.weight,
+                                           first.has_bias ? first.bias : first.weight,
+                                           second.weight,
+                                           second.has_bias ? second.bias : second.weight,
+                                           r.write(gate),
+                                           r.write_block(between)};
+    const auto groups = [](uint32_t count) {
+        return (round4(count) + kGateGroup - 1) / kGateGroup;
+    };
+    if (channels * middle > kMostShared) {
+        constants.back() = 1;
+        r.dispatch(Shader::excite, constants, bindings, push, groups(middle));
+        constants.back() = 2;
+    }
+    r.dispatch(Shader::excite, constants, bindings, push, groups(channels));
+}
+
+}  // namespace quoll

@@ -1,0 +1,75 @@
+// Steps of a region that are computed together with others, so that there are fewer dispatches.
+#ifndef QUOLL_LAYER_VULKAN_FUSION_H
+#define QUOLL_LAYER_VULKAN_FUSION_H
+
+#include <vector>
+
+#include "layer/vulkan/vulkan_layer.h"
+#include "quoll/backend.h"
+
+namespace quoll {
+
+// x * gate(mean of x): a global average, two dense layers, one of few values between, and the
+// product. Steps by their index, -1 where there is none.
+struct SqueezeExcite {
+    int pool, first, second;
+    int hard_sigmoid;  // behind `second`
+    int multiply;
+    int producer;  // of x, that adds its pixels up
+    int reader;    // of the product, that multiplies its inputs itself
+    int x, gate;   // values
+};
+
+// A ShuffleChannel of what one or two blobs hold, and how it is cut: each part takes its channels
+// from where they were made.
+struct ShuffledChannels {
+    const Layer* shuffle;
+    std::vector<int> sources, parts;  // values
+};
+
+// The squeeze-excite blocks and the shuffled channels of a region whose layers have the shapes,
+// layouts and forms for it.
+class Fusions {
+public:
+    Fusions(const Region& region, const std::vector<const VulkanLayer*>& forms,
+            const std::vector<Layout>& layouts, const GpuDevice& device);
+    // The block that a step is of; null: it is by itself.
+    const SqueezeExcite* block_of(int step) const;
+    const ShuffledChannels& shuffled(int step) const { return shuffled_[blocks_[step]]; }
+    StepFusion role_of(int step) const { return roles_[step]; }
+
+private:
+    bool find(int pool, SqueezeExcite* block, std::vector<int>* views) const;
+    bool find_dense(int step, Dense* dense) const;
+    int source(int value) const;
+    int only_reader(int* value, std::vector<int>* views) const;
+    void add(const SqueezeExcite& block, const std::vector<int>& views);
+    void add_shuffle(int step);
+    Shapes shapes(const std::vector<int>& values) const;
+    void set_role(int step, StepFusion role, size_t block);
+
+    const Region& region_;
+    const std::vector<const VulkanLayer*>& forms_;
+    const std::vector<Layout>& layouts_;     // by value
+    std::vector<int> makers_;                // by value
+    std::vector<std::vector<int>> readers_;  // by value
+    std::vector<StepFusion> roles_;          // by step
+    std::vector<int> blocks_;                // by step, in one of these; -1: none
+    std::vector<SqueezeExcite> found_;
+    std::vector<ShuffledChannels> shuffled_;
+};
+
+// Records the sums over parts of the pixels of `x` that no producer has made.
+ChannelSums record_channel_sums(Recorder& r, const Value& x);
+// Records the factors of a block. hard_sigmoid may be null.
+void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const Dense& second,
+                 const Layer* hard_sigmoid, const Value& gate);
+
+// Records what makes channels [first, ...) of a ShuffleChannel of the sources into `part`. 0, or a
+// negative code after a message.
+int record_shuffled(Recorder& r, const Layer& shuffle, const Values& sources, uint32_t first,
+                    const Value& part);
+
+}  // namespace quoll
+
+#endif

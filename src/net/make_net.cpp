@@ -1,0 +1,95 @@
+// Nets of Models, without files in between.
+#include <vector>
+
+#include "graph/model.h"
+#include "layer/common/schema.h"
+#include "net/net_private.h"
+#include "quoll/datareader.h"
+#include "quoll/datawriter.h"
+#include "quoll/log.h"
+
+namespace quoll {
+
+namespace {
+
+// The weights that are written to a file, in its order.
+class WeightsInOrder : public WeightVisitor {
+public:
+    std::vector<StoredWeight*> all;
+
+    void begin_layer(ModelLayer* layer, const WeightNumbers& numbers) {
+        layer_ = layer, numbers_ = &numbers, count_ = 0;
+    }
+    void operator()(bool present, const char* name, Mat&, WeightSize, WeightKind,
+                    const char*) override {
+        if (!present || weight_number(*numbers_, count_++) != 0) return;
+        all.push_back(const_cast<StoredWeight*>(layer_->find_weight(name)));
+    }
+
+private:
+    ModelLayer* layer_ = nullptr;
+    const WeightNumbers* numbers_ = nullptr;
+    size_t count_ = 0;
+};
+
+// Hands out a Model's weights: copies, or the weights themselves, which the Model then has no more.
+class ModelBinFromModel : public ModelBin {
+public:
+    ModelBinFromModel(const std::vector<StoredWeight*>& weights, bool copy)
+        : weights_(weights), copy_(copy) {}
+    Mat load(int w, int) const override {
+        if (next_ == weights_.size()) {
+            QUOLL_LOGE("[Model] a weight of %d values is asked for, and there are no more", w);
+            return Mat();
+        }
+        StoredWeight* const stored = weights_[next_++];
+        Mat m = stored->widened();
+        if (m.logical_shape().total() != (size_t)w) {
+            QUOLL_LOGE("[Model] a weight needs %d values, got %zu", w, m.logical_shape().total());
+            return Mat();
+        }
+        // Memory that somebody else owns may go before the Net does.
+        if (m.data == stored->data.data && (copy_ || !m.refcount)) m = m.clone();
+        if (!copy_) *stored = StoredWeight();
+        return m.reshape(w);
+    }
+
+private:
+    const std::vector<StoredWeight*>& weights_;
+    const bool copy_;
+    mutable size_t next_ = 0;
+};
+
+class NoReader : public DataReader {};
+
+}  // namespace
+
+int Model::load_net(Net* net, bool copy) {
+    std::vector<unsigned char> bytes;
+    QUOLL_RETURN_IF_ERROR(save_param(DataWriterToMemory(&bytes)));
+    const unsigned char* p = bytes.data();
+    QUOLL_RETURN_IF_ERROR(net->load_param(DataReaderFromMemory(p, bytes.size())));
+    QUOLL_RETURN_IF_ERROR(check_weights());
+    std::vector<WeightNumbers> numbers;
+    QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
+    WeightsInOrder weights;
+    for (size_t i = 0; i < layers.size(); i++) {
+        if (layers[i].custom()) continue;
+        const std::unique_ptr<Layer> op = layers[i].make_operator();
+        if (!op) return kError;
+        weights.begin_layer(&layers[i], numbers[i]);
+        op->visit_weights(weights);
+    }
+    if (!net->d->weights_loaded) net->d->source = WeightSource();
+    return net->d->load_model(ModelBinFromModel(weights.all, copy), NoReader(), false, net->opt);
+}
+
+int Model::make_net(Net* net) const { return const_cast<Model*>(this)->load_net(net, true); }
+
+int Model::move_to_net(Net* net) {
+    const int status = load_net(net, false);
+    layers.clear();
+    return status;
+}
+
+}  // namespace quoll

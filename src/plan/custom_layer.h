@@ -1,0 +1,33 @@
+// Layers of an application that have forward functions on a GPU; defined in layer/vulkan.
+#ifndef QUOLL_PLAN_CUSTOM_LAYER_H
+#define QUOLL_PLAN_CUSTOM_LAYER_H
+
+#include <vector>
+
+#include "quoll/layer.h"
+#include "quoll/vkmat.h"
+
+namespace quoll {
+
+// Whether the layer's functions on its device are to be called.
+inline bool runs_on_device(const Layer& layer) {
+#if QUOLL_VULKAN
+    return layer.vkdev && layer.support_vulkan && layer.typeindex < 0;
+#else
+    (void)layer;
+    return false;
+#endif
+}
+
+#if QUOLL_VULKAN
+// Records the layer, for each item where it takes no batches. tops comes with as many VkMats as
+// there are outputs. 0, or a negative code after a message.
+int record_custom_layer(const Layer& layer, const std::vector<VkMat>& bottoms,
+                        std::vector<VkMat>* tops, VkCompute& commands, const Option& opt);
+// Has the layer's weights uploaded.
+int upload_custom_layer(Layer& layer, const Option& opt);
+#endif
+
+}  // namespace quoll
+
+#endif

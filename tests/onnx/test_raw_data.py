@@ -1,0 +1,76 @@
+"""Large tensors are read where they lie in the file, however protobuf's fields are put."""
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip('onnx')
+ort = pytest.importorskip('onnxruntime')
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from onnx_run import Failure, convert, run  # noqa: E402
+
+ROWS, COLUMNS = 70, 130  # no multiple of a block that is transposed
+X = np.random.default_rng(0).normal(0, 1, (3, ROWS)).astype(np.float32)
+W = np.random.default_rng(1).normal(0, .1, (ROWS, COLUMNS)).astype(np.float32)
+
+
+def varint(value):
+    bytes_ = b''
+    while value > 127:
+        bytes_ += bytes([value & 127 | 128])
+        value >>= 7
+    return bytes_ + bytes([value])
+
+
+def field(number, content):
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def graph_bytes(with_weights=True):
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph([helper.make_node('MatMul', ['x', 'w'], ['y'])], 'g',
+                              [info('x', TensorProto.FLOAT, X.shape)], [info('y', TensorProto.FLOAT, None)],
+                              [numpy_helper.from_array(W, 'w')] if with_weights else [])
+    return graph.SerializeToString()
+
+
+def write(graph, path):
+    model = onnx.ModelProto(ir_version=8, opset_import=[helper.make_opsetid('', 17)])
+    path.write_bytes(model.SerializeToString() + graph)
+
+
+def tensor(raw, before=b'', behind=b''):
+    head = onnx.TensorProto(data_type=TensorProto.FLOAT, dims=W.shape, name='w').SerializeToString()
+    return field(5, before + head + field(9, raw) + behind)
+
+
+SPLIT = {  # a message in parts is their union, and the last of a field counts
+    'plain': field(7, graph_bytes()),
+    'data before sizes': field(7, graph_bytes(False) + field(5, field(9, W.tobytes()) + onnx.TensorProto(
+        data_type=TensorProto.FLOAT, dims=W.shape, name='w').SerializeToString())),
+    'two graphs': field(7, graph_bytes(False)) + field(7, tensor(W.tobytes())),
+    'data twice': field(7, graph_bytes(False) + tensor(bytes(W.nbytes), behind=field(9, W.tobytes()))),
+    'unknown fields': field(7, graph_bytes(False) + field(999, b'abc') + tensor(W.tobytes(), varint(998 << 3) + b'\5')),
+}
+
+
+@pytest.mark.parametrize('kind', SPLIT)
+def test_fields_in_any_order(kind, tmp_path):
+    write(SPLIT[kind], tmp_path / 'm.onnx')
+    want = ort.InferenceSession(str(tmp_path / 'm.onnx'), providers=['CPUExecutionProvider']).run(None, {'x': X})[0]
+    have = run(convert(tmp_path / 'm.onnx', tmp_path), {'x': X}, ['y'], tmp_path)['y']
+    assert np.abs(have - want).max() <= 1e-5 * np.abs(want).max()
+
+
+def test_data_of_the_wrong_size(tmp_path):
+    write(field(7, graph_bytes(False) + tensor(W.tobytes()[:-4])), tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match=f'tensor w: needs {W.nbytes} bytes, got {W.nbytes - 4}'):
+        convert(tmp_path / 'm.onnx', tmp_path)
+
+
+@pytest.mark.parametrize('cut', [3, 1000, W.nbytes])
+def test_a_file_that_is_cut_short(cut, tmp_path):
+    write(field(7, graph_bytes()), tmp_path / 'm.onnx')
+    path = tmp_path / 'm.onnx'
+    path.write_bytes(path.read_bytes()[:-cut])
+    with pytest.raises(Failure, match='no ONNX model, or one that is cut short'):
+        convert(path, tmp_path)
