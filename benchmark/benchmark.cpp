@@ -31,6 +31,7 @@
 #include "memory_use.h"
 #include "onnx/load_onnx.h"
 #include "profile.h"
+#include "profile_page.h"
 #include "profile_report.h"
 #include "quoll/cpu.h"
 #include "random_weights.h"

@@ -153,55 +153,6 @@ std::vector<double> sums_of_runs(const json& layers, size_t runs) {
     return sums;
 }
 
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (char c : text) {
-        if (c == '<')
-            out += "&lt;";
-        else if (c == '&')
-            out += "&amp;";
-        else if (c == '"')
-            out += "&quot;";
-        else
-            out += c;
-    }
-    return out;
-}
-
-// A colour for each type of layer, from its name, light enough for dark text.
-std::string colour(const std::string& type) {
-    unsigned hash = 2166136261u;  // FNV-1a
-    for (char c : type) hash = (hash ^ (unsigned char)c) * 16777619u;
-    return "hsl(" + std::to_string(hash % 360) + ",60%,70%)";
-}
-
-std::string bar_of_layers(const json& layers, double total) {
-    std::string text = "<div class=bar>";
-    for (const json& layer : layers) {
-        const double ms = mean(layer["ms"]);
-        const std::string type = layer["type"], name = layer["name"];
-        text += "<div style=\"flex:" + number(ms / total, 6) + ";background:" + colour(type) +
-                "\" title=\"" + escaped(type + " " + name) + ": " + number(ms) + " ms, " +
-                number(100 * ms / total, 1) + " %, " + speed(layer["macs"].get<double>(), ms) +
-                " GMAC/s, " + escaped(layer["filter"].get<std::string>()) + " -&gt; " +
-                escaped(layer["output"].get<std::string>()) + "\"></div>";
-    }
-    return text + "</div>\n";
-}
-
-std::string bars_of_types(const json& layers, double total) {
-    std::string text = "<table><tr><th>type<th>layers<th>ms<th>%<th>GMAC/s<th></tr>\n";
-    for (const auto& type : by_type(layers)) {
-        const TypeSum& t = type.second;
-        text += "<tr><td>" + escaped(type.first) + "<td>" + std::to_string(t.count) + "<td>" +
-                number(t.ms) + "<td>" + number(100 * t.ms / total, 1) + "<td>" +
-                speed((double)t.macs, t.ms) +
-                "<td class=wide><div style=\"height:1em;width:" + number(100 * t.ms / total, 2) +
-                "%;background:" + colour(type.first) + "\"></div></tr>\n";
-    }
-    return text + "</table>\n";
-}
-
 }  // namespace
 
 std::string profile_report(const json& row) {
@@ -261,25 +212,6 @@ std::string chrome_trace(const json& rows) {
     return json{{"traceEvents", events}, {"displayTimeUnit", "ms"}}.dump(
                -1, ' ', false, json::error_handler_t::replace) +
            "\n";
-}
-
-std::string profile_page(const json& rows) {
-    std::string text =
-        "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>quoll profile</title><style>\n"
-        "body{font-family:sans-serif;margin:2em}.bar{display:flex;height:4em;width:100%}\n"
-        ".bar div{min-width:0;border-right:1px solid white}.bar div:hover{filter:brightness(0.8)}\n"
-        "td,th{padding:0 .6em;text-align:right}td:first-child,td.wide{text-align:left}\n"
-        "table{width:100%}.wide{width:50%}</style></head><body>\n";
-    for (const json& row : rows) {
-        if (!row.contains("profile")) continue;
-        const json& layers = row["profile"]["layers"];
-        const double total = total_ms(layers);
-        text += "<h2>" + escaped(row["model"].get<std::string>()) + ": " + number(total) +
-                " ms in " + std::to_string(layers.size()) + " layers, " +
-                std::to_string(total_macs(layers)) + " multiply-accumulates</h2>\n" +
-                bar_of_layers(layers, total) + bars_of_types(layers, total);
-    }
-    return text + "</body></html>\n";
 }
 
 }  // namespace quoll

@@ -12,8 +12,6 @@ namespace quoll {
 std::string profile_report(const nlohmann::json& row);
 // The same runs for chrome://tracing and the like: one process a model, one event a layer and run.
 std::string chrome_trace(const nlohmann::json& rows);
-// A page without outside parts: the mean run of each model as a bar of layers, and tables.
-std::string profile_page(const nlohmann::json& rows);
 
 }  // namespace quoll
 

@@ -1,7 +1,8 @@
 # make install: headers, both libraries, find_package(quoll) and pkg-config; programs, examples, licence.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS quoll_static quoll_shared EXPORT quoll-targets
+list(TRANSFORM quoll_library_kinds PREPEND quoll_ OUTPUT_VARIABLE quoll_libraries)
+install(TARGETS ${quoll_libraries} EXPORT quoll-targets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/quoll ${QUOLL_GENERATED_DIR}/public/quoll
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -20,7 +21,9 @@ if(TARGET quoll_ncnn)
 endif()
 
 set_target_properties(quoll_static PROPERTIES EXPORT_NAME quoll)
-set_target_properties(quoll_shared PROPERTIES EXPORT_NAME shared)
+if(quoll_has_shared)
+    set_target_properties(quoll_shared PROPERTIES EXPORT_NAME shared)
+endif()
 set(quoll_config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/quoll)
 install(EXPORT quoll-targets NAMESPACE quoll:: DESTINATION ${quoll_config_dir})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/quoll-config.cmake.in

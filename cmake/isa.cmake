@@ -25,6 +25,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(armv[78].*|armhf)$" AND CMAKE_SIZEOF_VOID_P
     set(quoll_arm32 ON)
     set(quoll_isa_row_neon "-march=armv7-a+neon-vfpv4 -mfpu=neon-vfpv4 -mfp16-format=ieee|4|16|HWY_NEON")
 endif()
+set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 
 # For all ISAs.
 # - HWY_DISABLE_PCLMUL_AES: the x86 levels above do not include AES; without this Highway would fall
@@ -43,6 +44,8 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
     set(quoll_all_isas scalar neon)
 elseif(quoll_arm32)
     set(quoll_all_isas scalar neon)
+elseif(EMSCRIPTEN)
+    set(quoll_all_isas scalar simd128)
 else()
     set(quoll_all_isas scalar)
 endif()

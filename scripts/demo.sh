@@ -15,6 +15,8 @@ echo "annotated: out/digits.png"
 
 printf '\n== networks, milliseconds ==\n'
 build/bin/benchmark 2 --warmup 1 --json out/benchmark.json
+build/bin/benchmark 10 1 param=benchmark/models/squeezenet.param --profile out/profile.html >/dev/null
+build/bin/engineinfo benchmark/models/squeezenet.param --html out/model.html --brief >/dev/null
 
 if [ -n "${QUOLL_DATA:-}" ]; then
     printf '\n== faces ==\n'
@@ -26,3 +28,9 @@ if [ -n "${QUOLL_DATA:-}" ]; then
 else
     printf '\nQUOLL_DATA is not set: no photos to find faces in\n'
 fi
+
+printf '\n== to look at ==\n'
+echo "pictures: $PWD/out/*.png"
+echo "a network, layer by layer: $PWD/out/model.html"
+echo "where its time goes: $PWD/out/profile.html"
+[ ! -e build-wasm/web/demo.html ] || echo "the engine in the browser: $PWD/build-wasm/web/demo.html"

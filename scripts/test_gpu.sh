@@ -42,6 +42,8 @@ networks() {
 "$bin/bench_gpu" --list || exit 1
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
 run test_vulkan "$bin/tests/test_vulkan"
+run test_vulkan_api "$bin/tests/test_vulkan_api"
+[ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"
 networks fp32
 networks fp16 --fp16
 networks fp16_tiles --fp16 --no-matrices

@@ -53,10 +53,10 @@ public:
     // What does not fit into the device's memory runs on the CPU, after a warning: the whole net if
     // its weights do not. Else that is an error.
     bool vulkan_fallback;
-    // Work on a GPU is submitted in parts that take at most so many microseconds each, measured
-    // when a size first runs, so that others (the screen) get their turn in between; 0: an
-    // inference is one submission. And how many submissions may wait on the device at a time, 0:
-    // any number.
+    // Work on a GPU is submitted in parts that take at most so many microseconds each, but one
+    // dispatch at least, measured when a size first runs, so that others (the screen) get their turn
+    // in between; 0: an inference is one submission. And how many submissions may wait on the device
+    // at a time, 0: any number.
     int vulkan_slice_us;
     int vulkan_max_in_flight;
     // Layers may use channel-blocked blobs (elempack > 1).

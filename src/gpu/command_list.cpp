@@ -161,9 +161,8 @@ int CommandList::run_recorded(const std::vector<VkCommandBuffer>& commands, int 
 
 int CommandList::submit() {
     if (order_.empty()) return kOk;
-    if (!in_parts_) return device_->run(order_, fence_, most_);
-    for (VkCommandBuffer part : order_) QUOLL_RETURN_IF_ERROR(device_->run({part}, fence_, most_));
-    return kOk;
+    return in_parts_ ? device_->run_each(order_, fence_, most_)
+                     : device_->run(order_, fence_, most_);
 }
 
 int CommandList::submit_and_wait() {

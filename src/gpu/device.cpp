@@ -190,14 +190,22 @@ int GpuDevice::highest_in_flight() const {
     return highest;
 }
 
-int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const {
+int GpuDevice::run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence,
+                        int most) const {
+    const uint32_t queue = next_queue_++ % queue_count_;
+    for (VkCommandBuffer part : commands) QUOLL_RETURN_IF_ERROR(run_on(queue, {part}, fence, most));
+    return kOk;
+}
+
+int GpuDevice::run_on(uint32_t queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
+                      int most) const {
     {
         std::unique_lock<std::mutex> lock(flight_);
         while (most > 0 && in_flight_ >= most) landed_.wait(lock);
         in_flight_++, submissions_++;
         highest_in_flight_ = std::max(highest_in_flight_, in_flight_);
     }
-    const int status = submit_and_wait(commands, fence);
+    const int status = submit_and_wait(queues_[queue], commands, fence);
     {
         std::lock_guard<std::mutex> lock(flight_);
         in_flight_--;
@@ -206,9 +214,9 @@ int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence, 
     return status;
 }
 
-int GpuDevice::submit_and_wait(const std::vector<VkCommandBuffer>& commands, VkFence fence) const {
+int GpuDevice::submit_and_wait(Queue& queue, const std::vector<VkCommandBuffer>& commands,
+                               VkFence fence) const {
     if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
-    Queue& queue = queues_[next_queue_++ % queue_count_];
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
     submit.commandBufferCount = (uint32_t)commands.size();
     submit.pCommandBuffers = commands.data();

@@ -48,7 +48,11 @@ public:
 
     // Submits to one of the queues and waits; before that, until fewer than `most` submissions are
     // on the device (0: any number). 0, or a negative code after a message.
-    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most = 0) const;
+    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most = 0) const {
+        return run_on(next_queue_++ % queue_count_, commands, fence, most);
+    }
+    // The same for each by itself, one after the other, on one queue.
+    int run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const;
     // Submissions since the device was opened, and the most that were on it at a time since this
     // was last asked.
     uint64_t submissions() const;
@@ -63,7 +67,10 @@ private:
         VkQueue handle;
         std::mutex mutex;
     };
-    int submit_and_wait(const std::vector<VkCommandBuffer>& commands, VkFence fence) const;
+    int run_on(uint32_t queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
+               int most) const;
+    int submit_and_wait(Queue& queue, const std::vector<VkCommandBuffer>& commands,
+                        VkFence fence) const;
     bool create(const InstanceFunctions& vk, VkPhysicalDevice physical);
     bool load(const InstanceFunctions& vk);
 

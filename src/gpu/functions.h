@@ -41,7 +41,6 @@
     X(CmdBindDescriptorSets)         \
     X(CmdPushConstants)              \
     X(CmdDispatch)                   \
-    X(CmdDispatchBase)               \
     X(CmdPipelineBarrier)            \
     X(CmdCopyBuffer)                 \
     X(CmdResetQueryPool)             \

@@ -21,10 +21,9 @@ struct PipelineKey {
     Storage storage;
     int bindings;                     // storage buffers 0, 1, ... of set 0
     std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
-    bool in_parts = false;            // its groups need not begin at 0
     bool operator<(const PipelineKey& o) const {
-        return std::tie(shader, storage, bindings, constants, in_parts) <
-               std::tie(o.shader, o.storage, o.bindings, o.constants, o.in_parts);
+        return std::tie(shader, storage, bindings, constants) <
+               std::tie(o.shader, o.storage, o.bindings, o.constants);
     }
 };
 

@@ -1,7 +1,5 @@
 #include "gpu/program.h"
 
-#include <math.h>
-
 #include <algorithm>
 
 #include "plan/memory_plan.h"
@@ -61,6 +59,13 @@ size_t Program::add_counters(size_t bytes, size_t alignment) {
     return offset;
 }
 
+size_t Program::add_faults(int step, size_t alignment) {
+    const size_t offset = align_up(fault_bytes, alignment);
+    fault_bytes = offset + kFaultBytes;
+    faults.push_back({step, offset});
+    return offset;
+}
+
 // A dispatch runs as early as what it depends on lets it: those of one level run at the same time.
 void Program::order_by_level() {
     struct Access {
@@ -117,10 +122,6 @@ int Program::finish(const GpuDevice& device, int threads) {
     order_by_level();
     place_blocks(device.alignment());
     find_barriers();
-    return make_pipelines(device, threads);
-}
-
-int Program::make_pipelines(const GpuDevice& device, int threads) {
     std::vector<PipelineKey> keys;
     for (const Dispatch& dispatch : dispatches) keys.push_back(dispatch.key);
     std::vector<VkPipeline> pipelines;
@@ -129,43 +130,16 @@ int Program::make_pipelines(const GpuDevice& device, int threads) {
     return kOk;
 }
 
-namespace {
-
-// The axis along which a dispatch is divided: the outermost one that has groups. Shaders number
-// their invocations by the groups of x (common/index.glsl), which then stay as they are.
-int outer_axis(const Dispatch& d) { return d.groups[2] > 1 ? 2 : d.groups[1] > 1 ? 1 : 0; }
-
-}  // namespace
-
-int Program::divide(const std::vector<double>& seconds, double most, const GpuDevice& device,
-                    int threads) {
-    std::vector<Dispatch> divided;
+void Program::divide(const std::vector<double>& seconds, double most) {
     double used = 0;
     submissions.clear();
     for (size_t i = 0; i < dispatches.size(); i++) {
-        const Dispatch& whole = dispatches[i];
-        const int axis = outer_axis(whole);
-        const uint32_t groups = whole.groups[axis];
-        const double wanted = std::max(1.0, seconds[i] / most);
-        const uint32_t parts = (uint32_t)std::min((double)groups, ceil(wanted));
-        for (uint32_t part = 0; part < parts; part++) {
-            const double takes = seconds[i] / parts;
-            if (!divided.empty() && used + takes > most) {
-                submissions.push_back(divided.size());
-                used = 0;
-            }
-            used += takes;
-            Dispatch d = whole;
-            const uint32_t first = (uint32_t)((uint64_t)groups * part / parts);
-            const uint32_t end = (uint32_t)((uint64_t)groups * (part + 1) / parts);
-            d.first_group[axis] = first, d.groups[axis] = end - first;
-            d.key.in_parts = parts > 1;
-            d.barrier_before = whole.barrier_before && part == 0;
-            divided.push_back(d);
+        if (i > 0 && used + seconds[i] > most) {
+            submissions.push_back(i);
+            used = 0;
         }
+        used += seconds[i];
     }
-    dispatches.swap(divided);
-    return make_pipelines(device, threads);
 }
 
 }  // namespace quoll

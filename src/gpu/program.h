@@ -9,9 +9,11 @@
 
 namespace quoll {
 
+const size_t kFaultBytes = 16;
+
 // A range of a buffer that a dispatch sees as one storage buffer.
 struct Binding {
-    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters };
+    enum Where { kBlock, kUpload, kDownload, kFixed, kCounters, kFaults };
     Where where = kFixed;
     int block = -1;                    // kBlock: of the program
     VkBuffer buffer = VK_NULL_HANDLE;  // kFixed: weights, constants
@@ -27,7 +29,6 @@ struct Dispatch {
     std::vector<Binding> bindings;
     std::vector<uint32_t> push;
     uint32_t groups[3];
-    uint32_t first_group[3];  // not 0: of a part of a dispatch
     int step;                 // that it is part of, for profiles
     // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
     int narrowed = -1;
@@ -47,19 +48,27 @@ public:
     size_t add_download(size_t bytes, size_t alignment);
     // Counters that are 0 when a replay is made, and that dispatches leave at 0.
     size_t add_counters(size_t bytes, size_t alignment);
+    // Words that a dispatch of a step may set: whether an index was wrong, which, of how many. 0
+    // before and after each run.
+    size_t add_faults(int step, size_t alignment);
     void add(const Dispatch& dispatch) { dispatches.push_back(dispatch); }
     // Orders the dispatches by level, places the blocks, finds the barriers and makes the
     // pipelines.
     int finish(const GpuDevice& device, int threads);
 
-    // After finish(): into submissions of at most `most` seconds, given those of each dispatch.
-    // Dispatches that take longer are divided themselves, down to single groups.
-    int divide(const std::vector<double>& seconds, double most, const GpuDevice& device,
-               int threads);
+    // After finish(): into submissions of at most `most` seconds, given those of each dispatch, one
+    // dispatch at least.
+    void divide(const std::vector<double>& seconds, double most);
 
     std::vector<Dispatch> dispatches;
     std::vector<size_t> submissions;  // the first dispatch of each but the first; ascending
-    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0;
+    struct Fault {
+        int step;
+        size_t offset;  // bytes
+    };
+    std::vector<Fault> faults;
+    size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0,
+           fault_bytes = 0;
 
 private:
     struct Block {
@@ -69,7 +78,6 @@ private:
     void order_by_level();
     void place_blocks(size_t alignment);
     void find_barriers();
-    int make_pipelines(const GpuDevice& device, int threads);
 
     std::vector<Block> blocks_;
 };

@@ -1,5 +1,7 @@
 #include "gpu/replay.h"
 
+#include <string.h>
+
 #include <algorithm>
 
 #include "quoll/status.h"
@@ -46,6 +48,11 @@ bool Replay::allocate(const Program& program, MemoryUse staging) {
     if (arena_) upload_ = GpuBuffer::create(device_, in, program.upload_bytes);
     if (upload_) download_ = GpuBuffer::create(device_, out, program.download_bytes);
     if (!download_) return false;
+    if (program.fault_bytes) {
+        faults_ = GpuBuffer::create(device_, MemoryUse::kDownload, program.fault_bytes);
+        if (!faults_) return false;
+        memset(faults_->mapped(), 0, program.fault_bytes);
+    }
     const std::vector<uint32_t> zeros((program.counter_bytes + 3) / 4);
     return zeros.empty() || zeros_.add_words(zeros, &counters_) == kOk;
 }
@@ -93,8 +100,9 @@ void Replay::write_set(const Dispatch& dispatch, VkDescriptorSet set) const {
     VkDescriptorBufferInfo buffers[kMostBindings];
     for (size_t i = 0; i < dispatch.bindings.size(); i++) {
         const Binding& b = dispatch.bindings[i];
-        const VkBuffer handles[] = {arena_->handle(), upload_->handle(), download_->handle(),
-                                    b.buffer, counters_.buffer};
+        const VkBuffer handles[] = {
+            arena_->handle(), upload_->handle(), download_->handle(),
+            b.buffer,         counters_.buffer,  faults_ ? faults_->handle() : VK_NULL_HANDLE};
         buffers[i] = {handles[b.where], b.offset, b.bytes};
     }
     VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
@@ -128,17 +136,14 @@ VkResult Replay::record_part(const Program& program, VkCommandBuffer commands, s
         vk.CmdResetQueryPool(commands, queries_, 0, query_count_);
         vk.CmdWriteTimestamp(commands, stage, queries_, 0);
     }
-    // The last run may have been on another queue; its fence was waited for. So is that of each
-    // submission before the next.
+    // The last run may have been on another queue; its fence was waited for.
     for (size_t i = first; i < end; i++) {
         record_dispatch(commands, program.dispatches[i], sets_[i], narrowed);
         if (queries_) vk.CmdWriteTimestamp(commands, stage, queries_, (uint32_t)i + 1);
     }
-    const bool last = end == program.dispatches.size();
-    memory_barrier(
-        vk, commands,
-        last ? VK_ACCESS_HOST_READ_BIT : VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
-        last ? VK_PIPELINE_STAGE_HOST_BIT : VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    memory_barrier(vk, commands,
+                   VK_ACCESS_HOST_READ_BIT | VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT,
+                   VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
     return vk.EndCommandBuffer(commands);
 }
 
@@ -157,18 +162,10 @@ void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDesc
     if (!push.empty())
         vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             (uint32_t)push.size() * 4, push.data());
-    const uint32_t* const first = d.first_group;
-    if (d.key.in_parts)
-        vk.CmdDispatchBase(commands, first[0], first[1], first[2], d.groups[0], d.groups[1],
-                           d.groups[2]);
-    else
-        vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
+    vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
 }
 
-int Replay::run(int most) const {
-    for (VkCommandBuffer part : commands_) QUOLL_RETURN_IF_ERROR(device_.run({part}, fence_, most));
-    return kOk;
-}
+int Replay::run(int most) const { return device_.run_each(commands_, fence_, most); }
 
 int Replay::times(std::vector<double>* seconds) const {
     seconds->clear();

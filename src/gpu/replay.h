@@ -23,6 +23,8 @@ public:
 
     unsigned char* upload() { return upload_->mapped(); }
     const unsigned char* download() const { return download_->mapped(); }
+    // The words of Program::faults, which the caller sets to 0 again; null: there are none.
+    unsigned char* faults() const { return faults_ ? faults_->mapped() : nullptr; }
     VkBuffer upload_buffer() const { return upload_->handle(); }
     VkBuffer download_buffer() const { return download_->handle(); }
     // One for each submission.
@@ -49,7 +51,7 @@ private:
                          bool narrowed) const;
 
     const GpuDevice& device_;
-    std::unique_ptr<GpuBuffer> arena_, upload_, download_;
+    std::unique_ptr<GpuBuffer> arena_, upload_, download_, faults_;
     WeightStore zeros_;  // the counters
     Binding counters_;
     VkCommandPool pool_ = VK_NULL_HANDLE;

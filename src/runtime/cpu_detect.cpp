@@ -222,6 +222,11 @@ CpuFeatures read_features() {
 // Every 64-bit ARM system has NEON.
 CpuFeatures read_features() { return CpuFeatures(bits_of(F::neon)); }
 
+#elif defined(__wasm__)
+
+// A module whose vectors the engine does not know is not loaded at all.
+CpuFeatures read_features() { return CpuFeatures(bits_of(F::simd128)); }
+
 #else
 
 CpuFeatures read_features() { return CpuFeatures(); }

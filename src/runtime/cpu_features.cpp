@@ -23,11 +23,13 @@ constexpr uint64_t bits_of(Features... features) {
     return ((uint64_t(1) << int(features)) | ... | 0);
 }
 
-enum Architecture { any, x86, arm };
+enum Architecture { any, x86, arm, wasm };
 #if defined(__x86_64__) || defined(__i386__)
 constexpr Architecture kArchitecture = x86;
 #elif defined(__aarch64__) || defined(__arm__)
 constexpr Architecture kArchitecture = arm;
+#elif defined(__wasm__)
+constexpr Architecture kArchitecture = wasm;
 #else
 constexpr Architecture kArchitecture = any;
 #endif
@@ -50,10 +52,13 @@ constexpr Level kLevels[] = {
 };
 
 // The features of this architecture have the numbers from first to before last.
-constexpr int kFirstFeature = kArchitecture == arm ? int(F::neon) : 0;
-constexpr int kLastFeature = kArchitecture == x86   ? int(F::neon)
-                             : kArchitecture == arm ? int(F::count)
-                                                    : 0;
+constexpr int kFirstFeature = kArchitecture == arm    ? int(F::neon)
+                              : kArchitecture == wasm ? int(F::simd128)
+                                                      : 0;
+constexpr int kLastFeature = kArchitecture == x86    ? int(F::neon)
+                             : kArchitecture == arm  ? int(F::simd128)
+                             : kArchitecture == wasm ? int(F::count)
+                                                     : 0;
 
 const Level* find_level(const std::string& word) {
     for (const Level& level : kLevels)

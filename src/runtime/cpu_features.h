@@ -5,6 +5,7 @@
 // case of letters:
 //   x86      scalar sse4 avx2 avxvnni avx512 avx512vnni avx512bf16 avx512fp16 amx
 //   aarch64  scalar neon asimdhp asimddp i8mm=bf16 sve sve2
+//   wasm     scalar simd128
 // Each contains the one before it, except that avx512 is without avxvnni's AVX-VNNI (no processor
 // has only these two), which returns with avx512vnni.
 // A mask may also be a list, separated by commas, of levels and features (cpu_feature_name): what
@@ -26,7 +27,8 @@
     X(avx512_vnni) X(avx512_bf16) X(avx512_fp16)                         \
     X(amx_tile) X(amx_int8) X(amx_bf16)                                  \
     X(neon) X(asimdhp) X(asimddp) X(asimdfhm) X(i8mm) X(bf16)            \
-    X(sve) X(svei8mm) X(svebf16) X(svef32mm) X(sve2)
+    X(sve) X(svei8mm) X(svebf16) X(svef32mm) X(sve2)                     \
+    X(simd128)
 // clang-format on
 
 namespace quoll {
@@ -69,7 +71,7 @@ int cap_cpu_features(const char* mask, CpuFeatures* features);
 
 // The vector level that tables of kernels are picked by. sse4 is x86-64-v2; avx2 adds AVX2, FMA,
 // F16C and the rest of x86-64-v3; avx512 adds F, BW, DQ, VL, CD (x86-64-v4).
-#define QUOLL_VECTOR_ISAS(X) X(scalar) X(sse4) X(avx2) X(avx512) X(neon)
+#define QUOLL_VECTOR_ISAS(X) X(scalar) X(sse4) X(avx2) X(avx512) X(neon) X(simd128)
 enum class Isa {
 #define QUOLL_ISA_ENUMERATOR(name) name,
     QUOLL_VECTOR_ISAS(QUOLL_ISA_ENUMERATOR)

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
-#include "runtime/exceptions.h"
 #include "quoll/datawriter.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
+#include "runtime/exceptions.h"
 #include "runtime/log_mute.h"
+#include "runtime/number_text.h"
 #include "runtime/text_reader.h"
 
 namespace quoll {
@@ -66,15 +66,15 @@ bool parse_number(const std::string& token, Number* out) {
     std::from_chars_result r{};
     out->is_float = looks_like_float(token);
     if (!out->is_float) {
-        r = std::from_chars(first, last, out->i);
+        r = read_number(first, last, &out->i);
         if (r.ec == std::errc() && r.ptr == last) return true;
         out->is_float = true;  // an integer beyond 32 bits is still a number
     }
-    r = std::from_chars(first, last, out->f);
+    r = read_number(first, last, &out->f);
     if (r.ec == std::errc::result_out_of_range && r.ptr == last) {
-        // from_chars leaves the value alone: underflow is zero, overflow infinite.
+        // read_number leaves the value alone: underflow is zero, overflow infinite.
         double wide = 0;
-        const auto w = std::from_chars(first, last, wide);
+        const auto w = read_number(first, last, &wide);
         const bool huge = w.ec == std::errc() ? fabs(wide) > 1
                                               : token.find("e-") == std::string::npos &&
                                                     token.find("E-") == std::string::npos;
@@ -551,8 +551,7 @@ int ParamDict::save_param_bin(const DataWriter& dw, const char* where) const {
 std::string float_to_text(float value) {
     if (value != value) return "nan";
     char buffer[64];
-    const auto r = std::to_chars(buffer, buffer + sizeof(buffer), value);
-    std::string text(buffer, r.ptr);
+    std::string text(buffer, write_number(buffer, buffer + sizeof(buffer), value));
     if (!looks_like_float(text)) text += ".0";
     return text;
 }

@@ -1,4 +1,4 @@
-// One lane of double where vectors have none: NEON of 32-bit ARM. vec.h includes it; longer vectors
+// One lane of double where vectors have none: NEON of 32-bit ARM, Highway's WebAssembly. vec.h includes it; longer vectors
 // are halves as everywhere.
 #pragma once
 

@@ -50,6 +50,9 @@ constexpr bool has_masking() {
 
 // True where fma rounds once.
 constexpr bool kHasFma = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON;
+// True where vectors are divided and have square roots, rounded as they should be. 32-bit ARM lacks
+// the instructions, and Highway's replacements are less exact.
+constexpr bool kHasDivision = HWY_HAVE_FLOAT64 || HWY_TARGET != HWY_NEON;
 
 template <class T>
 constexpr size_t native_lanes() {
@@ -148,7 +151,7 @@ template <class R>
 QUOLL_INLINE R nfma_of(R a, R b, R c) {
     return hn::NegMulAdd(a, b, c);
 }
-#if !HWY_HAVE_FLOAT64  // 32-bit ARM, where Highway rounds twice
+#if HWY_TARGET == HWY_NEON && !HWY_HAVE_FLOAT64  // 32-bit ARM, where Highway rounds twice
 template <size_t N>
 QUOLL_INLINE hn::Vec128<float, N> fma_of(hn::Vec128<float, N> a, hn::Vec128<float, N> b,
                                          hn::Vec128<float, N> c) {
@@ -219,17 +222,15 @@ struct vec<T, N, true> {
     QUOLL_VEC_COMPARE(>, Gt)
     QUOLL_VEC_COMPARE(==, Eq)
 #undef QUOLL_VEC_COMPARE
-    // 32-bit ARM has neither a division nor a square root of vectors, and Highway's are not rounded
-    // as they should be.
     friend QUOLL_INLINE vec operator/(vec a, vec b) {
-        if constexpr (HWY_HAVE_FLOAT64) {
+        if constexpr (kHasDivision) {
             return {hn::Div(a.v, b.v)};
         } else {
             return by_lanes(a, b, [](T x, T y) QUOLL_INLINE_LAMBDA { return x / y; });
         }
     }
     friend QUOLL_INLINE vec sqrt(vec a) {
-        if constexpr (HWY_HAVE_FLOAT64) {
+        if constexpr (kHasDivision) {
             return {hn::Sqrt(a.v)};
         } else {
             return by_lanes(a, a, [](T x, T) QUOLL_INLINE_LAMBDA { return __builtin_sqrtf(x); });

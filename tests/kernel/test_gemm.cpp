@@ -327,8 +327,8 @@ TEST(Gemm, more_tiles_of_a_call) {
     }
 }
 
-// Blocks of a register's values equally far apart, of which a tile may know: the same bits as from a
-// list of any, whatever sums start from, wherever they end, for every number of blocks and tiles.
+// Blocks of a register's values equally far apart, of which a tile may know: the same bits as from
+// a list of any, whatever sums start from, wherever they end, for every number of blocks and tiles.
 template <class Type>
 void check_regular(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows, bool columns,
                    bool init_rows, size_t num_blocks, bool at_end) {

@@ -129,11 +129,10 @@ TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
         const KernelSet& set = kernel_set(row.features);
-        const KernelPart part = row.slot == KernelSlot::dwconv_pair
-                                    ? (KernelPart)set.dwconv->pair[0][row.k - 1]
-                                : row.slot == KernelSlot::winograd_input
-                                    ? (KernelPart)set.winograd->input
-                                    : (KernelPart)set.winograd->output;
+        const KernelPart part =
+            row.slot == KernelSlot::dwconv_pair      ? (KernelPart)set.dwconv->pair[0][row.k - 1]
+            : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
+                                                     : (KernelPart)set.winograd->output;
         EXPECT_EQ(part, row.part) << row.name;
     }
 }

@@ -275,6 +275,8 @@ static std::vector<const char*> find_isa_levels() {
                                "avx512vnni", "avx512bf16", "avx512fp16", "amx"};
 #elif defined(__aarch64__)
     const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp", "i8mm", "sve", "sve2"};
+#elif defined(__wasm__)
+    const char* const all[] = {"scalar", "simd128"};
 #else
     const char* const all[] = {"scalar"};
 #endif

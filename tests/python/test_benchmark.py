@@ -1,5 +1,6 @@
 """The command line and the report of benchmark."""
 import json
+import re
 
 import numpy as np
 import pytest
@@ -149,7 +150,9 @@ def test_profile_files(net, tmp_path):
     assert all(a['ts'] + a['dur'] <= b['ts'] + 1e-3 for a, b in zip(events, events[1:]))
     assert run_program('benchmark', '2', '1', f'param={net}', '--profile', page).returncode == 0
     text = page.read_text()
-    assert text.startswith('<!DOCTYPE html>') and 'Convolution conv' in text and 'http' not in text
+    assert text.startswith('<!DOCTYPE html>') and 'http' not in text
+    (shown,) = json.loads(re.search(r'<script id="data"[^>]*>(.*?)</script>', text, re.S)[1])
+    assert [(l['type'], l['name'], len(l['ms'])) for l in shown['profile']['layers']] == [('Convolution', 'conv', 2), ('InnerProduct', 'fc', 2)]
     done = run_program('benchmark', '1', f'param={net}', '--profile', 'p.txt')
     assert done.returncode == 2 and 'expected .json or .html' in last_line(done.stderr)
     assert run_program('benchmark', '1', f'param={net}', '--profile', tmp_path / 'no' / 'p.html').returncode == 1

@@ -106,6 +106,10 @@ const std::vector<Level> kLevels = {
     {"sve", kSve, Isa::neon},
     {"sve2", kSve + "sve2", Isa::neon},
 };
+#elif defined(__wasm__)
+const std::string kUnknownWord = "avx2";
+const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar},
+                                    {"simd128", "simd128", Isa::simd128}};
 #else
 const std::string kUnknownWord = "avx2";
 const std::vector<Level> kLevels = {{"scalar", "", Isa::scalar}};
@@ -340,6 +344,8 @@ TEST_F(Features, BestIsaNeedsAllOfItsFeatures) {
     EXPECT_STREQ(quoll::isa_name(Isa::avx2), "avx2");
     EXPECT_STREQ(quoll::isa_name(Isa::avx512), "avx512");
     EXPECT_STREQ(quoll::isa_name(Isa::neon), "neon");
+    EXPECT_EQ(quoll::best_isa(CpuFeatures(uint64_t(1) << int(CpuFeature::simd128))), Isa::simd128);
+    EXPECT_STREQ(quoll::isa_name(Isa::simd128), "simd128");
 }
 
 TEST_F(Features, TheMaskCapsTheHost) {

@@ -1,5 +1,6 @@
 // ncnn's names for blobs on a device: VkMat, its allocators, VkCompute, PipelineCache; what happens
 // when memory ends or a device is lost. Skipped where there is no device.
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,6 +201,43 @@ TEST_F(VulkanApi, layers_of_the_host_in_between) {
 }
 
 // A blob of the device for a net on the CPU, and one on the device asked for a Mat.
+// Indexes are checked where they are read, and what was wrong is said behind the run.
+TEST_F(VulkanApi, a_wrong_index_ends_the_run) {
+    const char* const text =
+        "7767517\n4 4\nInput in 0 1 in\nInput which 0 1 which\n"
+        "Convolution conv 1 1 in a 0=64 1=3 4=1 5=1 6=1728\n"
+        "Gather pick 2 1 a which out\n";
+    Net cpu, gpu;
+    ASSERT_EQ(0, load(&cpu, text));
+    ASSERT_EQ(0, load_gpu(&gpu, text));
+    const auto pick = [](const Net& net, int first, int second, bool record, Mat* out) {
+        Mat which(Shape(2, DType::s32));
+        ((int32_t*)which.data)[0] = first, ((int32_t*)which.data)[1] = second;
+        Extractor ex = net.create_extractor();
+        ex.input("in", image());
+        ex.input("which", which);
+        if (!record) return ex.extract("out", *out);
+        VkCompute cmd(net.vulkan_device());
+        VkMat there;
+        QUOLL_RETURN_IF_ERROR(ex.extract("out", there, cmd));
+        QUOLL_RETURN_IF_ERROR(cmd.record_download(there, *out, net.opt));
+        return cmd.submit_and_wait();
+    };
+    for (const bool record : {false, true}) {
+        Mat want, got;
+        ASSERT_EQ(0, pick(cpu, 63, -64, false, &want));
+        ASSERT_EQ(0, pick(gpu, 63, -64, record, &got));
+        EXPECT_LT(difference(got, want), 1e-6);
+        for (const int wrong : {64, -65, INT_MAX, INT_MIN}) {
+            const LogMute mute;
+            EXPECT_NE(0, pick(gpu, 3, wrong, record, &got)) << wrong;
+            EXPECT_NE(0, pick(cpu, 3, wrong, false, &got)) << wrong;
+        }
+        ASSERT_EQ(0, pick(gpu, 63, -64, record, &got));
+        EXPECT_LT(difference(got, want), 1e-6);
+    }
+}
+
 TEST_F(VulkanApi, work_comes_in_slices) {
     for (const char* text : {kSecond, kFirst}) {
         Net whole, sliced;
@@ -221,7 +259,7 @@ TEST_F(VulkanApi, work_comes_in_slices) {
         const uint64_t one = gpu.submissions() - begin;
         ASSERT_EQ(0, run(sliced, in, &got));
         EXPECT_EQ(1u, one);
-        EXPECT_GT(gpu.submissions() - begin - one, 2u);
+        EXPECT_GT(gpu.submissions() - begin - one, 1u);
         EXPECT_EQ(0.0, difference(got, want));
         // Recorded, too.
         VkCompute cmd(sliced.vulkan_device());
@@ -541,12 +579,13 @@ TEST_F(VulkanApi, every_allocation_may_fail) {
             if (had_enough) break;
             ASSERT_LT(left, 100);
         }
-        // Weights, arena, uploads, downloads; the host's copy of weights where memory is not
-        // shared.
+        // Weights, arena, uploads, downloads; counters, where the depth of a product is divided;
+        // the host's copies of four weights where memory is not shared.
+        const int most = faults.device->info().type() == 0 ? 9 : 5;
         if (fallback)
             EXPECT_EQ(0, failed);
         else
-            EXPECT_TRUE(failed == 4 || failed == 5) << failed;
+            EXPECT_TRUE(failed == most - 1 || failed == most) << failed;
     }
 }
 

@@ -8,6 +8,7 @@
 #include "common/model_files.h"
 #include "common/model_inputs.h"
 #include "info/model_diff.h"
+#include "info/page.h"
 #include "info/picture.h"
 #include "info/report.h"
 

@@ -8,6 +8,25 @@
 
 namespace quoll {
 
+std::string escaped(const std::string& text) {
+    std::string out;
+    for (char ch : text) {
+        if (ch == '&')
+            out += "&amp;";
+        else if (ch == '<')
+            out += "&lt;";
+        else if (ch == '>')
+            out += "&gt;";
+        else if (ch == '"')
+            out += "&quot;";
+        else if ((unsigned char)ch < 32 && ch != '\n')
+            out += '?';
+        else
+            out += ch;
+    }
+    return out;
+}
+
 namespace {
 
 const double kBendWidth = 12, kGapX = 14, kGapY = 34, kMargin = 20;
@@ -149,25 +168,6 @@ private:
     std::vector<std::vector<int>> chains_;
 };
 
-std::string escaped(const std::string& text) {
-    std::string out;
-    for (char ch : text) {
-        if (ch == '&')
-            out += "&amp;";
-        else if (ch == '<')
-            out += "&lt;";
-        else if (ch == '>')
-            out += "&gt;";
-        else if (ch == '"')
-            out += "&quot;";
-        else if ((unsigned char)ch < 32 && ch != '\n')
-            out += '?';
-        else
-            out += ch;
-    }
-    return out;
-}
-
 std::string shortened(const std::string& text, size_t most) {
     return text.size() <= most ? text : text.substr(0, most - 2) + "..";
 }
@@ -188,7 +188,8 @@ std::string number(double v) {
 std::string details(const ModelReport& report, size_t i) {
     const ModelLayer& layer = report.model->layers[i];
     const LayerFacts& facts = report.facts.layers[i];
-    std::string text = layer.type + " " + layer.name + "\n" + params_text(layer);
+    std::string text = layer.type + " " + layer.name;
+    for (const auto& field : named_params(layer)) text += "\n" + field.first + " " + field.second;
     if (facts.cost.macs > 0) text += "\nmultiply-accumulates " + grouped(facts.cost.macs);
     for (const WeightFacts& w : facts.weights) text += "\n" + w.name + " " + grouped(w.count);
     return text;
@@ -198,10 +199,11 @@ std::string box(const ModelReport& report, size_t i, double x, double y) {
     const ModelLayer& layer = report.model->layers[i];
     const LayerFacts& facts = report.facts.layers[i];
     const std::string size = facts.outputs.empty() ? "" : size_text(facts.outputs[0]);
-    std::string svg = "<g><title>" + escaped(details(report, i)) + "</title><rect x=\"" +
-                      number(x - kBoxWidth / 2) + "\" y=\"" + number(y - kBoxHeight / 2) +
-                      "\" width=\"" + number(kBoxWidth) + "\" height=\"" + number(kBoxHeight) +
-                      "\" rx=\"5\" fill=\"" + colour(layer.type) + "\"/>";
+    std::string svg = "<g class=\"layer\"><title>" + escaped(details(report, i)) +
+                      "</title><rect x=\"" + number(x - kBoxWidth / 2) + "\" y=\"" +
+                      number(y - kBoxHeight / 2) + "\" width=\"" + number(kBoxWidth) +
+                      "\" height=\"" + number(kBoxHeight) + "\" rx=\"5\" fill=\"" +
+                      colour(layer.type) + "\"/>";
     const auto line = [&](const std::string& text, double dy, const char* style) {
         svg += "<text x=\"" + number(x) + "\" y=\"" + number(y + dy) + "\" class=\"" + style +
                "\">" + escaped(text) + "</text>";
@@ -239,9 +241,13 @@ std::string svg_picture(const ModelReport& report) {
     std::string svg =
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + w + "\" height=\"" + h +
         "\" viewBox=\"0 0 " + w + " " + h +
-        "\">\n<style>text{font-family:sans-serif;text-anchor:middle}.t{font-size:12px;"
-        "font-weight:bold}.n{font-size:10px;fill:#333}rect{stroke:#666}"
-        "path{fill:none;stroke:#888}</style>\n";
+        "\">\n<style>text{font-family:sans-serif;text-anchor:middle}text.t{font-size:12px;"
+        "font-weight:bold}text.n{font-size:10px;fill:#333}rect{stroke:#666}"
+        "path{fill:none;stroke:#888;marker-end:url(#arrow)}</style>\n<defs><marker id=\"arrow\" "
+        "viewBox=\"0 0 8 8\" "
+        "refX=\"8\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" orient=\"auto\"><polygon "
+        "points=\"0,0 8,4 0,8\" "
+        "fill=\"#888\"/></marker></defs>\n";
     for (size_t e = 0; e < layout.edges.size(); e++) {
         const auto& points = layout.edges[e].points;
         std::string path = "M" + number(points[0].first) + " " + number(points[0].second);
@@ -251,21 +257,12 @@ std::string svg_picture(const ModelReport& report) {
             path += "C" + number(a.first) + " " + middle + " " + number(b.first) + " " + middle +
                     " " + number(b.first) + " " + number(b.second);
         }
-        svg += "<path d=\"" + path + "\"><title>" + escaped(labels[e]) + "</title></path>\n";
+        svg += "<path data-from=\"" + std::to_string(edges[e].first) + "\" data-to=\"" +
+               std::to_string(edges[e].second) + "\" d=\"" + path + "\"><title>" +
+               escaped(labels[e]) + "</title></path>\n";
     }
     for (size_t i = 0; i < layers.size(); i++) svg += box(report, i, layout.x[i], layout.y[i]);
     return svg + "</svg>\n";
-}
-
-std::string html_page(const ModelReport& report) {
-    const std::string title = escaped(report.path.substr(report.path.rfind('/') + 1));
-    return "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>" + title +
-           "</title><style>body{font-family:sans-serif}pre{font-size:12px}</style></head><body>\n"
-           "<h1>" +
-           title + "</h1>\n<pre>" + escaped(summary(report) + "\n" + io_table(report)) +
-           "</pre>\n" + svg_picture(report) + "<pre>" + escaped(layer_table(report)) +
-           (report.plan.empty() ? "" : "\n" + escaped(exec_plan_table(report.plan))) +
-           "</pre>\n</body></html>\n";
 }
 
 }  // namespace quoll

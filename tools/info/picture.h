@@ -28,8 +28,8 @@ GraphLayout lay_out(int nodes, const std::vector<std::pair<int, int>>& edges, do
                     double node_h);
 
 std::string svg_picture(const ModelReport& report);
-// A page with the summary, the picture and the table of layers; needs nothing else.
-std::string html_page(const ModelReport& report);
+// Text for XML and HTML.
+std::string escaped(const std::string& text);
 
 }  // namespace quoll
 

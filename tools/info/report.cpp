@@ -1,8 +1,13 @@
 #include "info/report.h"
 
-#include <map>
-#include <nlohmann/json.hpp>
+#include <stdlib.h>
 
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "layer/common/schema.h"
 #include "quoll/datawriter.h"
 
 namespace quoll {
@@ -12,6 +17,45 @@ std::string params_text(const ModelLayer& layer) {
     if (layer.params.save_param(DataWriterToMemory(&bytes))) return "";
     const size_t skip = bytes.empty() ? 0 : 1;
     return std::string(bytes.begin() + skip, bytes.end());
+}
+
+// The schema's names by id.
+class ParamNames : public ParamVisitor {
+public:
+    std::map<int, std::string> names;
+
+    void operator()(int id, const char* name, int&, int, const char*, Range) override {
+        names[id] = name;
+    }
+    void operator()(int id, const char* name, float&, float, const char*, Range) override {
+        names[id] = name;
+    }
+    void ints(int id, const char* name, Mat&, const char*, Range) override { names[id] = name; }
+    void floats(int id, const char* name, Mat&, const char*, Range) override { names[id] = name; }
+    void operator()(int id, const char* name, std::string&, const char*, const char*) override {
+        names[id] = name;
+    }
+};
+
+std::vector<std::pair<std::string, std::string>> named_params(const ModelLayer& layer) {
+    ParamNames known;
+    const std::unique_ptr<Layer> plain(create_layer_reference(layer.type.c_str()));
+    if (plain) plain->visit_params(known);
+    std::vector<std::pair<std::string, std::string>> fields;
+    std::istringstream text(params_text(layer));
+    for (std::string word; text >> word;) {
+        const size_t equals = word.find('=');
+        int id = atoi(word.c_str());
+        std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
+        if (id <= -23300) {  // an array, which begins with its length
+            id = -23300 - id;
+            const size_t comma = value.find(',');
+            value = comma == std::string::npos ? "" : value.substr(comma + 1);
+        }
+        const auto name = known.names.find(id);
+        fields.emplace_back(name == known.names.end() ? std::to_string(id) : name->second, value);
+    }
+    return fields;
 }
 
 static std::string weight_text(const WeightFacts& w) {
@@ -125,6 +169,8 @@ static ordered_json json_layer(const ModelLayer& layer, const LayerFacts& facts)
     j["inputs"] = json_blobs(layer.inputs, facts.inputs);
     j["outputs"] = json_blobs(layer.outputs, facts.outputs);
     j["params"] = params_text(layer);
+    j["fields"] = ordered_json::object();
+    for (const auto& field : named_params(layer)) j["fields"][field.first] = field.second;
     const Cost& cost = facts.cost;
     j["macs"] = cost.macs < 0 ? ordered_json(nullptr) : ordered_json(cost.macs);
     j["bytes"] = cost.bytes < 0 ? ordered_json(nullptr) : ordered_json(cost.bytes);

@@ -3,6 +3,7 @@
 #define QUOLL_TOOLS_INFO_REPORT_H
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/model_files.h"
@@ -27,6 +28,8 @@ std::string json_text(const ModelReport& report);
 
 // The layer's params as in a text param, without the leading blank.
 std::string params_text(const ModelLayer& layer);
+// The same by the schema's names; the id where the schema has none.
+std::vector<std::pair<std::string, std::string>> named_params(const ModelLayer& layer);
 
 }  // namespace quoll
 

@@ -1,4 +1,5 @@
-// Offsets of DwconvPair (layer/cpu/dwconv/dwconv.h) for assembly; dwconv_pair_offsets.cpp asserts them.
+// Offsets of DwconvPair (layer/cpu/dwconv/dwconv.h) for assembly; dwconv_pair_offsets.cpp asserts
+// them.
 #ifndef QUOLL_LAYER_ARM_DWCONV_PAIR_OFFSETS_H
 #define QUOLL_LAYER_ARM_DWCONV_PAIR_OFFSETS_H
 

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "quoll/expression.h"
 #include "quoll/log.h"
 #include "runtime/exceptions.h"
+#include "runtime/number_text.h"
 
 namespace quoll {
 
@@ -243,10 +243,10 @@ private:
 
     int number(const std::string& word, Expression::Value* value) const {
         const char* const last = word.data() + word.size();
-        const auto r = std::from_chars(word.data(), last, value->f);
+        const auto r = read_number(word.data(), last, &value->f);
         if (word.empty() || r.ec != std::errc() || r.ptr != last || !isfinite(value->f))
             return fail("expected a number, a size such as 0w, or function(...)");
-        const auto whole = std::from_chars(word.data(), last, value->i);
+        const auto whole = read_number(word.data(), last, &value->i);
         value->is_int = whole.ec == std::errc() && whole.ptr == last;
         if (!value->is_int && is_int_value(value->f) && truncf(value->f) == value->f) {
             value->is_int = true;  // 2.0 or 1e1

@@ -36,6 +36,7 @@ int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload
         if (value.is_downloaded)
             downloads_.push_back({value.shape, download_offsets[downloads_.size()]});
     }
+    for (const RegionStep& step : region.steps) layers_.push_back(step.layer);
     QUOLL_RETURN_IF_ERROR(program_.finish(*device_, opt.num_threads));
     if (opt.vulkan_slice_us > 0) QUOLL_RETURN_IF_ERROR(divide(opt));
     std::unique_ptr<Replay> first = Replay::create(*device_, program_, false);
@@ -56,7 +57,8 @@ int VulkanRegion::divide(const Option& opt) {
         QUOLL_RETURN_IF_ERROR(timed->times(of));
     }
     for (size_t i = 0; i < seconds.size(); i++) seconds[i] = std::min(seconds[i], again[i]);
-    return program_.divide(seconds, opt.vulkan_slice_us * 1e-6, *device_, opt.num_threads);
+    program_.divide(seconds, opt.vulkan_slice_us * 1e-6);
+    return kOk;
 }
 
 // Null after a message.
@@ -129,12 +131,28 @@ int VulkanRegion::read_downloads(const unsigned char* from, std::vector<Mat>* do
     return kOk;
 }
 
+// Says which index was wrong.
+int VulkanRegion::check_faults(const Replay& replay) const {
+    int status = kOk;
+    for (const Program::Fault& fault : program_.faults) {
+        int32_t words[kFaultBytes / 4];
+        memcpy(words, replay.faults() + fault.offset, kFaultBytes);
+        if (!words[0]) continue;
+        memset(replay.faults() + fault.offset, 0, kFaultBytes);
+        const int size = words[2];
+        status =
+            layers_[fault.step]->fail("index %d, expected %d to %d", words[1], -size, size - 1);
+    }
+    return status;
+}
+
 int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloads,
                       const Option& opt) const {
     std::unique_ptr<Replay> replay = take();
     if (!replay) return kOutOfMemory;
     int status = write_uploads(uploads, replay->upload());
     if (status == kOk) status = replay->run(opt.vulkan_max_in_flight);
+    if (status == kOk) status = check_faults(*replay);
     if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
     give_back(std::move(replay));
     return status;
@@ -217,6 +235,8 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     QUOLL_RETURN_IF_ERROR(list->copy(in));
     QUOLL_RETURN_IF_ERROR(
         list->run_recorded(recorded->replay->commands(), opt.vulkan_max_in_flight));
+    if (recorded->replay->faults())
+        list->then([recorded] { return recorded->region->check_faults(*recorded->replay); });
     return list->copy(out);
 }
 

@@ -41,6 +41,7 @@ private:
     void give_back(std::unique_ptr<Replay> replay) const;
     struct Recorded;
     std::unique_ptr<Replay> take_recorded() const;
+    int check_faults(const Replay& replay) const;
     bool is_upload(const VkMat& m, size_t index) const;
     int write_uploads(const std::vector<Mat>& uploads, unsigned char* to) const;
     int read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
@@ -56,6 +57,7 @@ private:
         size_t offset;
     };
     std::vector<Staged> uploads_, downloads_;
+    std::vector<const Layer*> layers_;  // of the steps
     Storage storage_ = Storage::f32;
     Program program_;
     // Arenas with their recordings: one for each run at a time, kMostReplays at most.

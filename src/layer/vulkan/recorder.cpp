@@ -83,6 +83,13 @@ Binding Recorder::counters(uint32_t count) {
     return binding;
 }
 
+Binding Recorder::faults() {
+    Binding binding;
+    binding.where = Binding::kFaults, binding.bytes = kFaultBytes;
+    binding.offset = program_.add_faults(step_, device_.alignment());
+    return binding;
+}
+
 Binding Recorder::bind(const Value& value, bool written) const {
     if (value.constant >= 0) return kept_[value.constant];
     Binding binding = bind_block(value.block, written);
@@ -98,10 +105,9 @@ void Recorder::dispatch(Shader shader, const Words& constants, const std::vector
     Dispatch d;
     // Shaders that know no floats have one form.
     const Storage storage = shader_code(shader, storage_).words ? storage_ : Storage::f32;
-    d.key = {shader, storage, (int)bindings.size(), bits_of(constants), false};
+    d.key = {shader, storage, (int)bindings.size(), bits_of(constants)};
     d.bindings = bindings, d.push = bits_of(push), d.step = step_;
     d.groups[0] = x, d.groups[1] = y, d.groups[2] = z;
-    d.first_group[0] = d.first_group[1] = d.first_group[2] = 0;
     program_.add(d);
 }
 

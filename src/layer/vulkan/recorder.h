@@ -61,6 +61,8 @@ public:
     Binding write_block(int block) const { return bind_block(block, true); }
     // `count` numbers that are 0 before and after each dispatch that uses them.
     Binding counters(uint32_t count);
+    // Words that a shader sets where an index is wrong (take.comp): the run then fails.
+    Binding faults();
     // Tables that follow from sizes, too long for push constants. Kept as long as the program.
     int constants(const std::vector<uint32_t>& words, Binding* binding) {
         return constants_.add_words(words, binding);

@@ -1,4 +1,4 @@
-// Operators that go along an axis one value after the other: running sums, ArgReduce.
+// Operators that go along an axis: running sums, ArgReduce, TopK.
 #include "layer/tensor/cumsum.h"
 #include "layer/tensor/cumulativesum.h"
 #include "layer/tensor/tensorsearch.h"
@@ -48,6 +48,39 @@ private:
     const bool first_, second_;
 };
 
+// Each value is compared with all of its line.
+const int kLongestLine = 8192;
+
+class TopKVulkan : public VulkanLayer {
+public:
+    explicit TopKVulkan(const TopK& layer) : layer_(layer) {}
+
+    bool takes_integers() const override { return true; }
+    bool supports(const Shapes& in, const Shapes& out) const override {
+        return in.size() == 1 && out.size() == 2 && !is_integer(in[0].dtype) &&
+               in[0].size(axis_of(in[0])) <= kLongestLine;
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const int along = axis_index(in[0].shape.dims, axis_of(in[0].shape));
+        const MemoryAxes from = memory_axes(in[0]), to = memory_axes(out[0]);
+        const uint32_t total = (uint32_t)in[0].shape.total();
+        Words push = {total,           from.sizes[along], to.sizes[along], from.steps[along],
+                      to.steps[along], in[0].first,       out[0].first,    out[1].first};
+        for (const uint32_t* five : {from.sizes, from.steps, to.steps})
+            for (int i = 0; i < 5; i++)
+                if (i != along) push.push_back(five[i]);
+        r.dispatch_linear(Shader::topk, {layer_.largest != 0},
+                          {r.read(in[0]), r.write(out[0]), r.write(out[1])}, push, total);
+        return kOk;
+    }
+
+private:
+    int axis_of(const Shape& s) const {
+        return layer_.axis < 0 ? layer_.axis + s.dims : layer_.axis;
+    }
+    const TopK& layer_;
+};
+
 }  // namespace
 
 int make_scan_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
@@ -57,6 +90,8 @@ int make_scan_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
     if (sum && layer.bottoms.size() == 1)
         made->reset(
             new ScanVulkan(Shader::scan, sum->axis, sum->reverse != 0, sum->exclusive != 0));
+    const TopK* top = as<TopK>(&layer);
+    if (top && top->sorted) made->reset(new TopKVulkan(*top));
     if (const ArgReduce* arg = as<ArgReduce>(&layer))
         made->reset(
             new ScanVulkan(Shader::arg, arg->axis, arg->select_last_index != 0, arg->min != 0));

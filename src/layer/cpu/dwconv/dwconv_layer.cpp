@@ -27,7 +27,7 @@ public:
           room_(in_rows(g, pack)),
           out_room_(out_rows(g, pack)),
           in_(memory),
-          out_(memory + room_ * in_floats_) {}
+          out_(memory ? memory + room_ * in_floats_ : nullptr) {}
     static int memory(const ConvGeometry& g, int pack, int threads, const Option& opt, Mat* m) {
         m->create(std::max(g.x.in, g.x.out) * pack, in_rows(g, pack) + out_rows(g, pack), threads,
                   4u, opt.workspace_allocator);

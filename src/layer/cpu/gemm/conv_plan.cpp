@@ -188,8 +188,8 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
     return (int)tables_.size() - 1;
 }
 
-// Of tiles. Planar outputs are transposed as they are stored, so many rows at once as a register has
-// lanes: tiles by hand, which have few rows, are of those alone.
+// Of tiles. Planar outputs are transposed as they are stored, so many rows at once as a register
+// has lanes: tiles by hand, which have few rows, are of those alone.
 int ConvPlan::tile_rows() const {
     const GemmKernels& gemm = *kernels_.gemm;
     const bool whole = gemm.blocks && shape_.out_pack == 1 && gemm.max_rows >= gemm.lanes;

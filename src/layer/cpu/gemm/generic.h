@@ -1,8 +1,8 @@
 // Micro-kernels of the gemm family: an outer-product tile held in registers.
 #pragma once
 
-#include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/common/panel.h"
+#include "layer/cpu/gemm/gemm.h"
 #include "simd/vec.h"
 
 namespace quoll {
@@ -211,8 +211,7 @@ QUOLL_INLINE void store_few_columns(const float* tile, size_t width, size_t some
     V r[V::kSize];
     for (size_t i = 0; i < V::kSize; i++) r[i] = i < some ? V::load(tile + i * width) : V::zero();
     s::transpose(r);
-    for (size_t i = 0; i < V::kSize && i < columns; i++, out += out_column)
-        r[i].store_n(out, some);
+    for (size_t i = 0; i < V::kSize && i < columns; i++, out += out_column) r[i].store_n(out, some);
 }
 
 // A square of whole registers.

@@ -46,40 +46,48 @@ KernelRows kernel_rows() {
 #define QUOLL_NEEDS(...) , __VA_ARGS__
 #define QUOLL_KERNELS(slot, type, name, isa, features, core, values, rows, columns, k, alignment, \
                       macs)                                                                       \
-    {KernelSlot::slot, #name,  &name, nullptr, nullptr, needs(Isa::isa features),                 \
-     CpuCore::core,    values, rows,  columns, k,                                                 \
-     alignment,        macs},
+    {KernelSlot::slot,                                                                            \
+     #name,                                                                                       \
+     &name,                                                                                       \
+     nullptr,                                                                                     \
+     nullptr,                                                                                     \
+     needs(Isa::isa features),                                                                    \
+     CpuCore::core,                                                                               \
+     values,                                                                                      \
+     rows,                                                                                        \
+     columns,                                                                                     \
+     k,                                                                                           \
+     alignment,                                                                                   \
+     macs},
 #define QUOLL_GEMM_TILE(slot, name, isa, features, core, values, rows, columns, macs) \
-    {                                                                                 \
-        KernelSlot::slot,                                                             \
-        #name,                                                                        \
-        nullptr,                                                                      \
-        &name,                                                                        \
-        nullptr,                                                                      \
-        needs(Isa::isa features),                                                     \
-        CpuCore::core,                                                                \
-        values,                                                                       \
-        rows,                                                                         \
-        columns,                                                                      \
-        1,                                                                            \
-        4,                                                                            \
-        macs},
+    {KernelSlot::slot,                                                                \
+     #name,                                                                           \
+     nullptr,                                                                         \
+     &name,                                                                           \
+     nullptr,                                                                         \
+     needs(Isa::isa features),                                                        \
+     CpuCore::core,                                                                   \
+     values,                                                                          \
+     rows,                                                                            \
+     columns,                                                                         \
+     1,                                                                               \
+     4,                                                                               \
+     macs},
 #define QUOLL_KERNEL_PART(slot, type, name, isa, features, core, values, rows, columns, stride, \
                           macs)                                                                 \
-    {                                                                                           \
-        KernelSlot::slot,                                                                       \
-        #name,                                                                                  \
-        nullptr,                                                                                \
-        nullptr,                                                                                \
-        reinterpret_cast<KernelPart>(&name),                                                    \
-        needs(Isa::isa features),                                                               \
-        CpuCore::core,                                                                          \
-        values,                                                                                 \
-        rows,                                                                                   \
-        columns,                                                                                \
-        stride,                                                                                 \
-        4,                                                                                      \
-        macs},
+    {KernelSlot::slot,                                                                          \
+     #name,                                                                                     \
+     nullptr,                                                                                   \
+     nullptr,                                                                                   \
+     reinterpret_cast<KernelPart>(&name),                                                       \
+     needs(Isa::isa features),                                                                  \
+     CpuCore::core,                                                                             \
+     values,                                                                                    \
+     rows,                                                                                      \
+     columns,                                                                                   \
+     stride,                                                                                    \
+     4,                                                                                         \
+     macs},
 #include QUOLL_KERNEL_ROWS
 #undef QUOLL_KERNELS
 #undef QUOLL_GEMM_TILE
