@@ -73,6 +73,7 @@ void GridSampleCpu::take_points(const Mat& grid, size_t first, size_t n, float* 
 
 int GridSampleCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                            const Option& opt) const {
+    if (bottoms.size() != 2) return GridSample::forward(bottoms, tops, opt);  // an error
     const Mat& image = bottoms[0];
     if (image.dims != 3 || (int64_t)image.w * image.h > kGridPixels)
         return forward_items(bottoms, tops, opt);
