@@ -107,7 +107,7 @@ int infer_layer(const ModelLayer& layer, const std::set<std::string>& given, con
         const bool absent = op->support_absent_inputs && i > 0 && given.count(layer.inputs[i]);
         if (bottoms[i].dims == 0 && !absent) return kOk;
     }
-    const int status = op->infer_shapes(bottoms, *tops);
+    const int status = infer_batch_shapes(*op, bottoms, false, tops);
     if (status != kOk) tops->clear();
     return status;
 }

@@ -155,8 +155,6 @@ private:
     void plan_layer(const Layer& layer, PlanSegment::Step* step);
     void plan_layouts(const Layer& layer, const std::vector<Shape>& out, PlanSegment::Step* step);
     int count_planar_readers(int blob) const;
-    int outputs_of(const Layer& layer, std::vector<Shape> in, int batch, bool without_values,
-                   std::vector<Shape>* out) const;
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
     void offer_to_backends(const Layer& layer);
     bool stored_shapes(const std::vector<int>& blobs, State known_by, std::vector<Shape>* shapes);
@@ -260,7 +258,7 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
         if (in.back().n != 1) batch = in.back().n;
         without_values |= lacks_values(layer, in.back());
     }
-    const int status = outputs_of(layer, in, batch, without_values, &out);
+    const int status = infer_batch_shapes(layer, in, without_values, &out);
     if (status != kOk) out.clear();
     set_outputs(layer, out);
     if (without_values) return;
@@ -318,18 +316,6 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
             made.elempack = 1;
         if (known.state == kKnown) known.elempack = made.elempack, known.dtype = made.shape.dtype;
     }
-}
-
-int ExecutionPlan::Compiler::outputs_of(const Layer& layer, std::vector<Shape> in, int batch,
-                                        bool without_values, std::vector<Shape>* out) const {
-    const bool by_item = batch != 1 && !layer.support_batch;
-    for (Shape& s : in)
-        if (by_item) s.n = 1;
-    QUOLL_RETURN_IF_ERROR(without_values ? layer.infer_empty_shapes(in, *out)
-                                         : layer.infer_shapes(in, *out));
-    for (Shape& s : *out)
-        if (by_item && s.dims) s.n = batch;
-    return kOk;
 }
 
 void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<Shape>& out) {

@@ -62,6 +62,24 @@ def test_macs_by_hand(tmp_path, shape, line, macs):
     assert unknown['macs_complete'] is (macs == 0)
 
 
+def test_items_and_integers(tmp_path):
+    """A layer that runs item by item keeps the batch; an input of int64 is one of integers, and a plan can be made."""
+    (tmp_path / 'm.param').write_text('''7767517
+8 10
+Input ids 0 1 ids 0=3 20=1 -23321=1,3 22=7
+MemoryData table 0 1 table 0=4 1=5
+Gather rows 2 1 table ids rows
+Input q 0 1 q 0=4 1=3 2=6
+BatchAxis items 1 1 q items
+Split s 1 3 items a b c
+SDPA attention 3 1 a b c heads
+BatchAxis back 1 1 heads out 0=1
+''')
+    np.ones(20, np.float32).tofile(tmp_path / 'm.bin')
+    result = report(tmp_path / 'm.param', tmp_path / 'm.bin', '--exec-plan')
+    assert {o['name']: o['shape'] for o in result['outputs']} == {'rows': [3, 4], 'out': [6, 1, 3, 4]}
+
+
 @pytest.mark.parametrize('param', BUNDLED + SHARED, ids=lambda p: f'{p.parent.name}-{p.stem}')
 def test_graphs(param, tmp_path):
     graph = Graph(param)

@@ -1,5 +1,7 @@
 #include "info/exec_plan.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <map>
 #include <random>
@@ -29,8 +31,12 @@ bool is_convolution(const Layer* layer) {
     return conv && conv->group == 1 && conv->axes < 3;
 }
 
+// Integers are 1: an index that most tables have, a mask that shows all.
 Mat random_mat(const Shape& shape) {
     Mat m(shape);
+    if (dtype_size(shape.dtype) == 4 && shape.dtype != DType::f32) m.fill(1);
+    if (dtype_size(shape.dtype) == 1) memset(m.data, 1, m.total() * m.elemsize);
+    if (shape.dtype != DType::f32) return m;
     std::mt19937 rng(1);
     std::uniform_real_distribution<float> next(-1.f, 1.f);
     for (int q = 0; q < m.c && !m.empty(); q++) {

@@ -92,6 +92,21 @@ int Layer::infer_empty_shapes(const std::vector<Shape>&, std::vector<Shape>&) co
     return fail("an input has no values");
 }
 
+int infer_batch_shapes(const Layer& layer, std::vector<Shape> in, bool without_values,
+                       std::vector<Shape>* out) {
+    int batch = 1;
+    for (const Shape& s : in)
+        if (s.n != 1) batch = s.n;
+    const bool by_item = batch != 1 && !layer.support_batch;
+    for (Shape& s : in)
+        if (by_item) s.n = 1;
+    QUOLL_RETURN_IF_ERROR(without_values ? layer.infer_empty_shapes(in, *out)
+                                         : layer.infer_shapes(in, *out));
+    for (Shape& s : *out)
+        if (by_item && s.dims) s.n = batch;
+    return kOk;
+}
+
 int Layer::forward_empty(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                          const Option& opt) const {
     std::vector<Shape> in, out;

@@ -45,6 +45,12 @@ inline bool keeps_shape(const Layer& layer) {
     return layer.typeindex >= 0 && layer.one_blob_only && layer.support_inplace;
 }
 
+// Sizes of outputs for inputs of which some may be batches: a layer without support_batch runs once
+// for each item. `without_values`: an input has an axis of size 0, as Layer::infer_empty_shapes has
+// it. 0, or a negative code after a message.
+int infer_batch_shapes(const Layer& layer, std::vector<Shape> in, bool without_values,
+                       std::vector<Shape>* out);
+
 // The options without what the layer is to do without.
 inline Option masked_options(const Layer& layer, const Option& opt) {
     Option masked = opt;

@@ -1,5 +1,7 @@
 #include "layer/control/input.h"
 
+#include "layer/common/elementtype.h"
+
 namespace quoll {
 
 // One output and no input: an Input never runs in an Extractor, which takes the blob from the user.
@@ -25,6 +27,7 @@ int Input::shape(const Input& s, const std::vector<Shape>&, std::vector<Shape>& 
                   : s.h ? Shape(s.w, s.h)
                   : s.w ? Shape(s.w)
                         : Shape());
+    if (const ElementInfo* type = element_info(s.array.element_type)) out[0].dtype = type->dtype;
     return kOk;
 }
 
