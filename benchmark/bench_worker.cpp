@@ -93,10 +93,10 @@ int Worker::load_net(const Source& source) {
 
 // f32 values of the only input.
 int Worker::read_values(const std::string& path, std::string* why) {
-    *why = "expected a net with one input of known size";
+    *why = "expected a net with one input of known size, of 32-bit floats";
     if (net_.input_indexes().size() != 1 || net_.output_indexes().empty()) return -1;
     Mat in(input_shape(net_, net_.input_indexes()[0]));
-    if (in.empty()) return -1;
+    if (in.empty() || in.dtype != DType::f32) return -1;
     *why = path + ": expected " + std::to_string(in.total()) + " values for " +
            axes_text(in.logical_shape());
     std::ifstream file(path, std::ios::binary);

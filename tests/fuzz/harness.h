@@ -98,6 +98,20 @@ struct Answer {
     quoll::Mat blob;
 };
 
+// Fills an item of a batch with -3 to 3 (0 to 6 where there is no sign), in the type that it has.
+inline void fill_item(const quoll::Mat& item) {
+    const bool is_unsigned = item.dtype == quoll::DType::u8;
+    for (size_t i = 0; i < item.total(); i++) {
+        const int value = (int)(i % 7) - (is_unsigned ? 0 : 3);
+        if (item.dtype == quoll::DType::f32)
+            ((float*)item.data)[i] = (float)value;
+        else if (item.dtype == quoll::DType::s32)
+            ((int32_t*)item.data)[i] = value;
+        else
+            memset((char*)item.data + i * item.elemsize, value, item.elemsize);
+    }
+}
+
 // Feeds every input with a small blob near its hinted size and asks for every output. `grow` is
 // added to the widths. False if inputs cannot be given.
 inline bool run(const quoll::Net& net, quoll::Allocator* allocator, int threads, int batch,
@@ -115,10 +129,7 @@ inline bool run(const quoll::Net& net, quoll::Allocator* allocator, int threads,
         s.c = bounded(s.c, 1), s.n = batch;
         quoll::Mat m(s);
         if (m.empty()) return false;
-        for (int b = 0; b < m.n; b++) {
-            float* item = m.batch(b);
-            for (size_t i = 0; i < m.batch(b).total(); i++) item[i] = (float)(i % 7) - 3.f;
-        }
+        for (int b = 0; b < m.n; b++) fill_item(m.batch(b));
         if (ex.input(id, m) != 0) return false;
     }
     for (int id : net.output_indexes()) {
