@@ -110,11 +110,12 @@ TEST(Winograd, transforms) {
 }
 
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
-                int activation, int threads, bool adds = false, int most = 4) {
+                int activation, int threads, bool adds = false, int most = 4, int dilation_x = 1,
+                int dilation_y = 1) {
     const int lanes = kernels.lanes;
     ConvShape s;
-    s.x = {w, w + 2 * pad - 2, 3, 1, 1, pad};
-    s.y = {h, h + 2 * pad - 2, 3, 1, 1, pad};
+    s.x = {w, w + 2 * pad - 2 * dilation_x, 3, 1, dilation_x, pad};
+    s.y = {h, h + 2 * pad - 2 * dilation_y, 3, 1, dilation_y, pad};
     s.in_channels = in_blocks * lanes;
     s.out_channels = out_blocks * lanes;
     s.in_pack = s.out_pack = lanes;
@@ -156,7 +157,8 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
                 if (adds) sum += added[oc / lanes * (s.out_step + 8) + at];
                 for (int c = 0; c < s.in_channels; c++)
                     for (int t = 0; t < 9; t++) {
-                        const int ix = x + t % 3 - pad, iy = y + t / 3 - pad;
+                        const int ix = x + t % 3 * dilation_x - pad;
+                        const int iy = y + t / 3 * dilation_y - pad;
                         if (ix < 0 || ix >= w || iy < 0 || iy >= h) continue;
                         sum += (double)weights[(oc * s.in_channels + c) * 9 + t] *
                                in[c / lanes * s.in_step + (iy * w + ix) * lanes + c % lanes];
@@ -271,6 +273,23 @@ TEST(Winograd, shapes) {
     }
 }
 
+// As many convolutions as there are rows and columns between the taps; some with an output less.
+TEST(Winograd, dilations) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1) continue;
+        for (int dilation : {2, 3, 4})
+            for (int w : {9, 14, 17})
+                for (int threads : {1, 3})
+                    check_plan(kernels, w, 11, 2, 3, dilation, 2, threads, w == 14, 4, dilation,
+                               dilation);
+        for (int most : {4, 6}) check_plan(kernels, 25, 15, 2, 2, 1, 1, 2, true, most, 2, 1);
+        check_plan(kernels, 12, 20, 1, 2, 5, 0, 1, false, 4, 1, 7);
+        check_plan(kernels, 5, 6, 1, 1, 12, 0, 1, false, 4, 12, 12);  // one tap inside
+        check_plan(kernels, 3, 3, 2, 1, 40, 0, 2, true, 4, 40, 39);   // more grids than outputs
+    }
+}
+
 // Whatever the number of tiles a thread gets.
 TEST(Winograd, results_do_not_depend_on_threads) {
     const KernelSet& kernels = host_kernel_set();
@@ -310,9 +329,6 @@ TEST(Winograd, refuses_other_shapes) {
     EXPECT_EQ(WinogradPlan::is_supported(kernels, good), kernels.lanes > 1);
     ConvShape s = good;
     s.x.stride = 2;
-    EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
-    s = good;
-    s.y.dilation = 2;
     EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
     s = good;
     s.y.kernel = 5;

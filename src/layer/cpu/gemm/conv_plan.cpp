@@ -91,13 +91,27 @@ bool ConvPlan::is_supported(const ConvShape& s) {
     return lists == 1 || lists * blocks <= 1 << 20;
 }
 
+// The share of an axis's taps that read the input. What taps of a usual window read beside it is
+// little; those of a dilated one may all but one.
+double ConvPlan::share_inside(const ConvAxis& axis) {
+    if (axis.dilation == 1) return 1;
+    int64_t taps = 0;
+    for (int i = 0; i < axis.out; i++) {
+        int first, last;
+        taps_inside(axis, i, &first, &last);
+        taps += last - first;
+    }
+    return (double)taps / ((double)axis.out * axis.kernel);
+}
+
 // Two multiply-adds of a register a cycle, and weights that come from beyond a core's own caches,
 // half of it hidden behind the work.
 double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    return pixels * weights / (2 * kernels.lanes) * costs.direct_overhead +
+    const double inside = share_inside(s.x) * share_inside(s.y) * share_inside(s.z);
+    return pixels * inside * weights / (2 * kernels.lanes) * costs.direct_overhead +
            weights * 4 / (2 * costs.memory_bytes);
 }
 

@@ -1,6 +1,7 @@
 #include "layer/cpu/winograd/winograd_plan.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
@@ -20,6 +21,42 @@ bool has_tile_sizes(const KernelSet& kernels) {
 }
 
 int points_of(int outputs) { return outputs + kWinogradIn - kWinogradOut; }
+
+// Of a dilated axis: the convolutions without dilation, and the most outputs of one.
+int grids_along(const ConvAxis& axis) { return std::min(axis.dilation, axis.out); }
+int grid_length(const ConvAxis& axis) { return tiles_along(axis.out, axis.dilation); }
+
+// A block of w x h elements, of which those of a row and the rows are this many floats apart.
+struct Elements {
+    ptrdiff_t row, column;
+};
+
+template <size_t lanes>
+void copy_blocks(const float* from, const Elements& f, float* to, const Elements& t, int w, int h) {
+    for (int y = 0; y < h; y++, from += f.row, to += t.row)
+        for (int x = 0; x < w; x++)
+            memcpy(to + x * t.column, from + x * f.column, lanes * sizeof(float));
+}
+
+// Elements of `lanes` floats.
+void copy_elements(size_t lanes, const float* from, const Elements& f, float* to, const Elements& t,
+                   int w, int h) {
+    if (f.column == (ptrdiff_t)lanes && t.column == f.column) {
+        for (int y = 0; y < h; y++, from += f.row, to += t.row)
+            memcpy(to, from, w * lanes * sizeof(float));
+        return;
+    }
+    if (lanes == 16) return copy_blocks<16>(from, f, to, t, w, h);
+    if (lanes == 8) return copy_blocks<8>(from, f, to, t, w, h);
+    if (lanes == 4) return copy_blocks<4>(from, f, to, t, w, h);
+    for (size_t i = 0; i < lanes; i++) copy_blocks<1>(from + i, f, to + i, t, w, h);
+}
+
+// Of `count` places from `origin`, `step` apart: [*first, *last) are those from 0 to size - 1.
+void places_inside(int64_t origin, int step, int count, int size, int* first, int* last) {
+    *first = origin < 0 ? (int)std::min<int64_t>(count, (step - 1 - origin) / step) : 0;
+    *last = origin < size ? (int)std::min<int64_t>(count, (size - 1 - origin) / step + 1) : 0;
+}
 
 }  // namespace
 
@@ -58,15 +95,13 @@ int WinogradAxis::points() const { return bigs * points_of(big) + smalls * point
 
 int WinogradPlan::axis_points(const KernelSet& kernels, const ConvShape& shape, int most) {
     if (most <= kWinogradOut || !has_tile_sizes(kernels)) return kWinogradIn;
-    const WinogradAxis x(shape.x.out, most, true), y(shape.y.out, most, true);
+    const WinogradAxis x(grid_length(shape.x), most, true), y(grid_length(shape.y), most, true);
     const int needed = std::max(x.bigs ? x.big : x.small, y.bigs ? y.big : y.small);
     return points_of(std::max<int>(kWinogradOut, needed));
 }
 
 bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
-    const auto fits = [](const ConvAxis& axis) {
-        return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
-    };
+    const auto fits = [](const ConvAxis& axis) { return axis.kernel == 3 && axis.stride == 1; };
     return fits(s.x) && fits(s.y) && kernels.lanes > 1 && s.in_pack == kernels.lanes &&
            s.out_pack == kernels.lanes &&
            (!has_tile_sizes(kernels) || s.in_channels <= kGemmMaxBlocks * kernels.lanes);
@@ -77,9 +112,11 @@ bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
 double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
     const bool sizes = has_tile_sizes(kernels);
-    const WinogradAxis x(s.x.out, kWinogradOut, sizes), y(s.y.out, kWinogradOut, sizes);
+    const WinogradAxis x(grid_length(s.x), kWinogradOut, sizes),
+        y(grid_length(s.y), kWinogradOut, sizes);
     // In tiles of 6 x 6 points.
-    const double tiles = (double)x.points() * y.points() / kWinogradPoints;
+    const double tiles =
+        (double)grids_along(s.x) * grids_along(s.y) * x.points() * y.points() / kWinogradPoints;
     // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
     const double transforms =
         tiles * (s.in_channels * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
@@ -155,11 +192,13 @@ WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int
       blocks_(has_tile_sizes(kernels)),
       axis_points_(points),
       points_(points * points),
-      x_(shape.x.out, points - points_of(0), blocks_),
-      y_(shape.y.out, points - points_of(0), blocks_),
+      grids_x_(grids_along(shape.x)),
+      grids_(grids_x_ * grids_along(shape.y)),
+      x_(grid_length(shape.x), points - points_of(0), blocks_),
+      y_(grid_length(shape.y), points - points_of(0), blocks_),
       threads_(std::max(1, threads)),
       groups_(1) {
-    tiles_ = x_.tiles() * y_.tiles();
+    tiles_ = x_.tiles() * y_.tiles() * grids_;
     const double cycles = choose_chunks();
     if (threads_ > 1) choose_parts(cycles);
     workers_ = std::min(threads_, chunks_ * groups_);
@@ -301,9 +340,9 @@ size_t WinogradPlan::block_step(int tiles) const {
     return blocks_ ? (size_t)tiles * kernels_.lanes : (size_t)kernels_.lanes;
 }
 
-// Tiles are in this order: large along y and small along x, large ones, large along x alone, small
-// ones. So those that have a point follow each other.
-WinogradPlan::Tile WinogradPlan::tile(int i) const {
+// Tiles of one grid are in this order: large along y and small along x, large ones, large along x
+// alone, small ones. So those that have a point follow each other.
+WinogradPlan::Tile WinogradPlan::tile_of_grid(int i) const {
     Tile t;
     const int upper = y_.bigs * x_.tiles(), right = y_.bigs * x_.smalls;
     const bool low = i >= upper;
@@ -316,6 +355,18 @@ WinogradPlan::Tile WinogradPlan::tile(int i) const {
     t.h = low ? y_.small : y_.big;
     t.x = wide ? i % along * x_.big : x_.bigs * x_.big + i % along * x_.small;
     t.y = low ? y_.bigs * y_.big + i / along * y_.small : i / along * y_.big;
+    return t;
+}
+
+// The same tile of all grids follow each other, as do the places that they take.
+WinogradPlan::Tile WinogradPlan::tile(int i) const {
+    Tile t = tile_of_grid(i / grids_);
+    const int grid = i % grids_;
+    int first;
+    t.x = t.x * shape_.x.dilation + grid % grids_x_;
+    t.y = t.y * shape_.y.dilation + grid / grids_x_;
+    places_inside(t.x, shape_.x.dilation, t.w, shape_.x.out, &first, &t.there_w);
+    places_inside(t.y, shape_.y.dilation, t.h, shape_.y.out, &first, &t.there_h);
     return t;
 }
 
@@ -333,8 +384,8 @@ void WinogradPlan::tiles_with(int point_y, int point_x, int* first, int* last) c
     const int upper = y_.bigs * x_.tiles();
     *first = *last = 0;
     if (!big_x || !big_y) return;
-    *first = small_x ? 0 : y_.bigs * x_.smalls;
-    *last = !small_y ? upper : small_x ? tiles_ : upper + y_.smalls * x_.bigs;
+    *first = small_x ? 0 : grids_ * y_.bigs * x_.smalls;
+    *last = !small_y ? grids_ * upper : small_x ? tiles_ : grids_ * (upper + y_.smalls * x_.bigs);
 }
 
 // The inputs of channels [c0, c1); what lies outside the input is zero. Channel blocks go to places
@@ -345,9 +396,12 @@ void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, f
     const Tile t = tile(number);
     const int x0 = t.x - shape_.x.before, y0 = t.y - shape_.y.before;
     const int w = points_of(t.w), h = points_of(t.h);
-    const int left = std::max(0, -x0), right = std::min(w, shape_.x.in - x0);
-    const int top = std::max(0, -y0), bottom = std::min(h, shape_.y.in - y0);
+    int left, right, top, bottom;
+    places_inside(x0, shape_.x.dilation, w, shape_.x.in, &left, &right);
+    places_inside(y0, shape_.y.dilation, h, shape_.y.in, &top, &bottom);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.in * lanes;
+    const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
+    const Elements tile = {w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};
     const bool inside = left == 0 && top == 0 && right == w && bottom == h;
     alignas(64) float border[kWinogradPoints * 16];
     static_assert(kWinogradTilePoints * kWinogradTilePoints * 4 <= kWinogradPoints * 16,
@@ -362,36 +416,57 @@ void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, f
     for (int c = c0; c < c1; c += (int)lanes) {
         const float* from = in + c / lanes * shape_.in_step + y0 * row + x0 * (ptrdiff_t)lanes;
         float* const out = to + c / lanes * block_step;
-        if (inside) {
+        if (inside && !is_dilated()) {
             transform(from, row, out);
             continue;
         }
-        for (int y = top; y < bottom && left < right; y++)
-            memcpy(border + (y * w + left) * lanes, from + y * row + left * (ptrdiff_t)lanes,
-                   (right - left) * lanes * sizeof(float));
-        transform(border, w * (ptrdiff_t)lanes, out);
+        if (left < right && top < bottom)
+            copy_elements(lanes, from + top * blob.row + left * blob.column, blob,
+                          border + top * tile.row + left * tile.column, tile, right - left,
+                          bottom - top);
+        transform(border, tile.row, out);
     }
+}
+
+// Of one channel block.
+void WinogradPlan::transform_block(const Blobs& b, const Tile& t, const float* points, size_t step,
+                                   const float* bias, const float* added, float* out,
+                                   ptrdiff_t row) const {
+    const FusedActivation& f = b.activation;
+    if (is_plain(t))
+        kernels_.winograd->output(points, step, bias, added, out, row, t.there_w, t.there_h, f.low,
+                                  f.high);
+    else
+        kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, bias, added, out, row,
+                                        t.there_w, t.there_h, f.low, f.high});
+    for (int y = 0; f.pass && y < t.there_h; y++)
+        f.finish(out + y * row, t.there_w * kernels_.lanes);
 }
 
 void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int number,
                                     const Part& part) const {
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
-    const int w = std::min(t.w, shape_.x.out - t.x), h = std::min(t.h, shape_.y.out - t.y);
+    if (t.there_w == 0 || t.there_h == 0) return;  // grids differ by a row and a column
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
+    const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
+    const Elements tile = {t.w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};
+    alignas(64) float apart[kWinogradOut * kWinogradOut * 16];  // a tile of dilated outputs
+    static_assert((kWinogradTilePoints - 2) * (kWinogradTilePoints - 2) * 4 <=
+                      kWinogradOut * kWinogradOut * 16,
+                  "tiles of several sizes are of 4 lanes");
     for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
         const ptrdiff_t at = t.y * row + t.x * (ptrdiff_t)lanes;
         float* to = b.out + c / lanes * shape_.out_step + at;
         const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
         const float* const points = from + (c - part.n0);
-        if (is_plain(t))
-            kernels_.winograd->output(points, step, b.bias + c, added, to, row, w, h,
-                                      b.activation.low, b.activation.high);
-        else
-            kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, b.bias + c, added,
-                                            to, row, w, h, b.activation.low, b.activation.high});
-        for (int y = 0; b.activation.pass && y < h; y++)
-            b.activation.finish(to + y * row, w * lanes);
+        if (!is_dilated()) {
+            transform_block(b, t, points, step, b.bias + c, added, to, row);
+            continue;
+        }
+        if (added) copy_elements(lanes, added, blob, apart, tile, t.there_w, t.there_h);
+        transform_block(b, t, points, step, b.bias + c, added ? apart : nullptr, apart, tile.row);
+        copy_elements(lanes, apart, tile, to, blob, t.there_w, t.there_h);
     }
 }
 

@@ -1,4 +1,6 @@
-// 3 x 3 convolutions of stride 1 by Winograd's algorithm.
+// 3 x 3 convolutions of stride 1 by Winograd's algorithm. One of dilation d is d x d convolutions
+// without: those of every d-th row and column, from the first d rows and columns each. They share
+// the weights, so all their tiles are rows of the same products.
 #ifndef QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
@@ -21,7 +23,7 @@ struct WinogradAxis {
 
 class WinogradPlan {
 public:
-    // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
+    // Whether the algorithm fits: 3 x 3, stride 1, channels in blocks of one register.
     static bool is_supported(const KernelSet& kernels, const ConvShape& shape);
     // Whether it is also expected to be faster than the direct algorithm.
     static bool is_profitable(const KernelSet& kernels, const ConvShape& shape);
@@ -62,12 +64,15 @@ private:
     double part_cycles(int tiles, size_t columns, double bytes) const;
     double choose_chunks();
     void choose_parts(double most);
-    // Of outputs; w and h: its size.
+    // Of outputs: the first one's position, those of the next are a dilation further; w and h: its
+    // size; of which there_w x there_h lie inside the output.
     struct Tile {
-        int x, y, w, h;
+        int x, y, w, h, there_w, there_h;
     };
     Tile tile(int i) const;
+    Tile tile_of_grid(int i) const;
     bool is_plain(const Tile& t) const;
+    bool is_dilated() const { return shape_.x.dilation > 1 || shape_.y.dilation > 1; }
     void tiles_with(int point_y, int point_x, int* first, int* last) const;
     // Transformed inputs lie at [point][tile][channel], or at [point][channel block][tile][lane]
     // where the gemm kernels like blocks; points step floats apart. From a tile, and a channel
@@ -84,13 +89,16 @@ private:
                   float* sums) const;
     void transform_output(const Blobs& blobs, const float* from, size_t step, int number,
                           const Part& part) const;
+    void transform_block(const Blobs& blobs, const Tile& t, const float* points, size_t step,
+                         const float* bias, const float* added, float* out, ptrdiff_t row) const;
     void run_chunk(const Blobs& blobs, float* workspace, const Part& part) const;
 
     const KernelSet& kernels_;
     const ConvShape shape_;
     bool blocks_;  // tiles of several sizes, in blocks
     int axis_points_, points_;
-    WinogradAxis x_, y_;
+    int grids_x_, grids_;  // convolutions without dilation, along x and in all
+    WinogradAxis x_, y_;   // of one of them, the largest
     int threads_;
     int workers_;  // threads that have a part
     int tiles_;
