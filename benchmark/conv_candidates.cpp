@@ -118,7 +118,7 @@ ConvCandidateTimes::Regret ConvCandidateTimes::bench(const ConvShape& s) {
     std::unique_ptr<WinogradPlan> winograd;
     if (WinogradPlan::is_supported(kernels, s)) {
         winograd.reset(new WinogradPlan(kernels, s, kWinogradIn, threads_));
-        winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, out_c, kWinogradIn));
+        winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, 1, out_c, kWinogradIn));
         winograd_workspace = zeros(winograd->workspace());
         candidates.push_back({"winograd",
                               ConvAlgorithm::kWinograd,

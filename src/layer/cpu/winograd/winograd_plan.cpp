@@ -26,6 +26,9 @@ int points_of(int outputs) { return outputs + kWinogradIn - kWinogradOut; }
 int grids_along(const ConvAxis& axis) { return std::min(axis.dilation, axis.out); }
 int grid_length(const ConvAxis& axis) { return tiles_along(axis.out, axis.dilation); }
 
+// Channels of all slices of a window.
+double inputs_of(const ConvShape& s) { return (double)s.in_channels * s.z.kernel; }
+
 // A block of w x h elements, of which those of a row and the rows are this many floats apart.
 struct Elements {
     ptrdiff_t row, column;
@@ -104,22 +107,22 @@ bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
     const auto fits = [](const ConvAxis& axis) { return axis.kernel == 3 && axis.stride == 1; };
     return fits(s.x) && fits(s.y) && kernels.lanes > 1 && s.in_pack == kernels.lanes &&
            s.out_pack == kernels.lanes &&
-           (!has_tile_sizes(kernels) || s.in_channels <= kGemmMaxBlocks * kernels.lanes);
+           (!has_tile_sizes(kernels) || inputs_of(s) <= kGemmMaxBlocks * (double)kernels.lanes);
 }
 
 // Two multiply-adds of a register a cycle, for rows that are tiles (fewer than four do not fill the
 // pipeline), and the weights from beyond the core's caches.
 double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
-    const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
+    const double lanes = kernels.lanes, pairs = inputs_of(s) * s.out_channels;
     const bool sizes = has_tile_sizes(kernels);
     const WinogradAxis x(grid_length(s.x), kWinogradOut, sizes),
         y(grid_length(s.y), kWinogradOut, sizes);
     // In tiles of 6 x 6 points.
-    const double tiles =
-        (double)grids_along(s.x) * grids_along(s.y) * x.points() * y.points() / kWinogradPoints;
+    const double tiles = (double)grids_along(s.x) * grids_along(s.y) * s.z.out * x.points() *
+                         y.points() / kWinogradPoints;
     // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
     const double transforms =
-        tiles * (s.in_channels * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
+        tiles * (inputs_of(s) * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
     return std::max(std::max(tiles, 4.) * kWinogradPoints * pairs / (2 * lanes),
                     kWinogradPoints * pairs * sizeof(float) / costs.memory_bytes) +
            transforms;
@@ -130,33 +133,49 @@ bool WinogradPlan::is_profitable(const KernelSet& kernels, const ConvShape& s) {
            cycles(kernels, s) < ConvPlan::cycles(kernels, s) * host_costs().winograd_margin;
 }
 
-size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
+size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels, size_t slices,
                                  size_t out_channels, int points) {
-    return (size_t)points * points * gemm_packed_size(kernels, out_channels, in_channels);
+    return (size_t)points * points * gemm_packed_size(kernels, out_channels, in_channels * slices);
 }
 
 // Input channels whose transformed windows stay in the second-level cache until they are packed.
 static const size_t kPackChannels = 64;
 
-size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels) {
-    return kWinogradTilePoints * kWinogradTilePoints * std::min(in_channels, kPackChannels) *
-           kernels.lanes * kernels.vectors;
+size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels, size_t slices) {
+    const size_t inputs = std::min(in_channels * slices, kPackChannels);
+    return kWinogradTilePoints * kWinogradTilePoints * inputs * kernels.lanes * kernels.vectors +
+           inputs * 9;
+}
+
+// Windows k0 to k0 + count - 1 of an output: those of the first slice of all channels, of the next
+// slice, ...; where they lie so, or copied to `windows`.
+static const float* gather_windows(const float* weights, size_t in_channels, size_t slices,
+                                   size_t k0, size_t count, float* windows) {
+    if (slices == 1) return weights + k0 * 9;
+    for (size_t k = k0; k < k0 + count; k++)
+        memcpy(windows + (k - k0) * 9, weights + (k % in_channels * slices + k / in_channels) * 9,
+               9 * sizeof(float));
+    return windows;
 }
 
 void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_channels,
-                        size_t out_channels, int points, float* packed, float* scratch) {
+                        size_t slices, size_t out_channels, int points, float* packed,
+                        float* scratch) {
     const GemmKernels& kernels = *set.gemm;
-    const size_t columns = (size_t)kernels.lanes * kernels.vectors;
-    const size_t point = gemm_packed_size(kernels, out_channels, in_channels);
+    const size_t columns = (size_t)kernels.lanes * kernels.vectors, k = in_channels * slices;
+    const size_t point = gemm_packed_size(kernels, out_channels, k);
+    float* const windows =
+        scratch + pack_scratch(kernels, in_channels, slices) - std::min(k, kPackChannels) * 9;
     for (size_t n0 = 0; n0 < out_channels; n0 += columns) {
         const size_t count = std::min(columns, out_channels - n0);
         const size_t width = gemm_panel_width(kernels, count);
-        for (size_t c0 = 0; c0 < in_channels; c0 += kPackChannels) {
+        for (size_t k0 = 0; k0 < k; k0 += kPackChannels) {
             // scratch: [point][output][input] of a part of one panel.
-            const size_t inputs = std::min(kPackChannels, in_channels - c0);
+            const size_t inputs = std::min(kPackChannels, k - k0);
             const size_t step = count * inputs;
             for (size_t n = 0; n < count; n++) {
-                const float* const from = weights + ((n0 + n) * in_channels + c0) * 9;
+                const float* const from = gather_windows(weights + (n0 + n) * k * 9, in_channels,
+                                                         slices, k0, inputs, windows);
                 float* const to = scratch + n * inputs;
                 if (has_tile_sizes(set))
                     set.winograd->tile_weights(from, inputs, points, to, step);
@@ -165,7 +184,7 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
             }
             for (int i = 0; i < points * points; i++)
                 gemm_pack(kernels, scratch + i * step, inputs, false, count, inputs,
-                          packed + i * point + gemm_b_size(kernels, n0 * in_channels + c0 * width));
+                          packed + i * point + gemm_b_size(kernels, n0 * k + k0 * width));
         }
     }
 }
@@ -192,8 +211,10 @@ WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int
       blocks_(has_tile_sizes(kernels)),
       axis_points_(points),
       points_(points * points),
+      inputs_((size_t)shape.in_channels * shape.z.kernel),
       grids_x_(grids_along(shape.x)),
-      grids_(grids_x_ * grids_along(shape.y)),
+      grids_y_(grids_along(shape.y)),
+      grids_(grids_x_ * grids_y_ * shape.z.out),
       x_(grid_length(shape.x), points - points_of(0), blocks_),
       y_(grid_length(shape.y), points - points_of(0), blocks_),
       threads_(std::max(1, threads)),
@@ -215,7 +236,7 @@ size_t WinogradPlan::panel_columns() const {
 // Of the products of a part, for which so many bytes come from beyond the core's caches, half of
 // that time behind the products.
 double WinogradPlan::part_cycles(int tiles, size_t columns, double bytes) const {
-    const double pairs = (double)shape_.in_channels * (double)columns;
+    const double pairs = (double)inputs_ * (double)columns;
     return std::max(tiles, 4) * points_ * pairs / (2 * kernels_.lanes) +
            bytes / (2 * host_costs().memory_bytes);
 }
@@ -226,8 +247,8 @@ static int most_chunks(int tiles) { return std::max(1, tiles / 2); }
 
 // Returns the cycles of all products in so many chunks.
 double WinogradPlan::choose_chunks() {
-    const size_t channels = (size_t)shape_.in_channels + shape_.out_channels;
-    const size_t weights = (size_t)shape_.in_channels * shape_.out_channels;
+    const size_t channels = inputs_ + shape_.out_channels;
+    const size_t weights = inputs_ * shape_.out_channels;
     chunks_ = chunks_for(tiles_, points_, channels, weights, kernels_.gemm->max_rows);
     // All threads have equally many.
     chunks_ = std::min((chunks_ + threads_ - 1) / threads_ * threads_, most_chunks(tiles_));
@@ -239,7 +260,7 @@ double WinogradPlan::choose_chunks() {
 // Deep layers have few tiles and many weights: threads that share the channels of the outputs read
 // each weight once.
 void WinogradPlan::choose_parts(double most) {
-    const size_t inputs = shape_.in_channels, outputs = shape_.out_channels;
+    const size_t inputs = inputs_, outputs = shape_.out_channels;
     const size_t columns = panel_columns();
     const int panels = (int)((outputs + columns - 1) / columns);
     // Inputs that do not stay in the caches that the threads share must be transformed in chunks;
@@ -278,7 +299,7 @@ WinogradPlan::Part WinogradPlan::part(int index) const {
 // The first part is the largest.
 size_t WinogradPlan::workspace() const {
     const Part largest = part(0);
-    const size_t inputs = (size_t)shape_.in_channels * points_;
+    const size_t inputs = inputs_ * points_;
     const size_t sums = largest.tiles * columns_ * points_;
     return groups_ > 1 ? tiles_ * inputs + workers_ * sums
                        : workers_ * (largest.tiles * inputs + sums);
@@ -304,7 +325,7 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
         });
         return;
     }
-    const size_t step = (size_t)tiles_ * shape_.in_channels;
+    const size_t step = tiles_ * inputs_;
     float* const sums = workspace + points_ * step;
     const size_t share = (this->workspace() - points_ * step) / workers_;
     const int partitions = threads_ * 4;  // of the inputs
@@ -320,21 +341,19 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
 // Piece `partition` of `partitions` of all tiles and channel blocks.
 void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int partition,
                                     int partitions) const {
-    const size_t inputs = shape_.in_channels, lanes = kernels_.lanes, blocks = inputs / lanes;
+    const size_t lanes = kernels_.lanes, blocks = inputs_ / lanes;
     const size_t begin = partition_begin(tiles_ * blocks, partitions, partition);
     const size_t end = begin + partition_length(tiles_ * blocks, partitions, partition);
     for (size_t i = begin; i < end;) {
         const size_t tile = i / blocks, c = i % blocks;
         const size_t count = std::min(blocks - c, end - i);
-        transform_tile(in, (int)tile, (int)(c * lanes), (int)((c + count) * lanes),
-                       to + tile * tile_step(), block_step(tiles_), step);
+        transform_tile(in, (int)tile, c * lanes, (c + count) * lanes, to + tile * tile_step(),
+                       block_step(tiles_), step);
         i += count;
     }
 }
 
-size_t WinogradPlan::tile_step() const {
-    return blocks_ ? (size_t)kernels_.lanes : (size_t)shape_.in_channels;
-}
+size_t WinogradPlan::tile_step() const { return blocks_ ? (size_t)kernels_.lanes : inputs_; }
 
 size_t WinogradPlan::block_step(int tiles) const {
     return blocks_ ? (size_t)tiles * kernels_.lanes : (size_t)kernels_.lanes;
@@ -364,7 +383,8 @@ WinogradPlan::Tile WinogradPlan::tile(int i) const {
     const int grid = i % grids_;
     int first;
     t.x = t.x * shape_.x.dilation + grid % grids_x_;
-    t.y = t.y * shape_.y.dilation + grid / grids_x_;
+    t.y = t.y * shape_.y.dilation + grid / grids_x_ % grids_y_;
+    t.z = grid / (grids_x_ * grids_y_);
     places_inside(t.x, shape_.x.dilation, t.w, shape_.x.out, &first, &t.there_w);
     places_inside(t.y, shape_.y.dilation, t.h, shape_.y.out, &first, &t.there_h);
     return t;
@@ -388,10 +408,20 @@ void WinogradPlan::tiles_with(int point_y, int point_x, int* first, int* last) c
     *last = !small_y ? grids_ * upper : small_x ? tiles_ : grids_ * (upper + y_.smalls * x_.bigs);
 }
 
-// The inputs of channels [c0, c1); what lies outside the input is zero. Channel blocks go to places
-// block_step apart.
-void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, float* to,
+// Of channel k of the inputs of output slice z; null where it lies outside the blob.
+const float* WinogradPlan::input_slice(const float* in, int z, size_t k) const {
+    const ConvAxis& axis = shape_.z;
+    const size_t slice = k / shape_.in_channels, block = k % shape_.in_channels / shape_.in_pack;
+    const int64_t from = (int64_t)z * axis.stride - axis.before + (int64_t)slice * axis.dilation;
+    if (from < 0 || from >= axis.in) return nullptr;
+    return in + block * shape_.in_step + from * shape_.x.in * shape_.y.in * shape_.in_pack;
+}
+
+// The inputs [k0, k1); what lies outside the input is zero. Channel blocks go to places block_step
+// apart.
+void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t k1, float* to,
                                   size_t block_step, size_t step) const {
+    alignas(64) static const float kZeros[kWinogradPoints * 16] = {};
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
     const int x0 = t.x - shape_.x.before, y0 = t.y - shape_.y.before;
@@ -413,9 +443,14 @@ void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, f
         else
             kernels_.winograd->tile_input(from, from_row, t.w, t.h, out, step, axis_points_);
     };
-    for (int c = c0; c < c1; c += (int)lanes) {
-        const float* from = in + c / lanes * shape_.in_step + y0 * row + x0 * (ptrdiff_t)lanes;
-        float* const out = to + c / lanes * block_step;
+    for (size_t k = k0; k < k1; k += lanes) {
+        const float* const slice = input_slice(in, t.z, k);
+        float* const out = to + k / lanes * block_step;
+        if (!slice) {
+            transform(kZeros, tile.row, out);
+            continue;
+        }
+        const float* const from = slice + y0 * row + x0 * (ptrdiff_t)lanes;
         if (inside && !is_dilated()) {
             transform(from, row, out);
             continue;
@@ -456,7 +491,7 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
                       kWinogradOut * kWinogradOut * 16,
                   "tiles of several sizes are of 4 lanes");
     for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
-        const ptrdiff_t at = t.y * row + t.x * (ptrdiff_t)lanes;
+        const ptrdiff_t at = ((ptrdiff_t)t.z * shape_.y.out + t.y) * row + t.x * (ptrdiff_t)lanes;
         float* to = b.out + c / lanes * shape_.out_step + at;
         const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
         const float* const points = from + (c - part.n0);
@@ -484,7 +519,7 @@ void WinogradPlan::multiply_part(const Blobs& b, const float* inputs, size_t ste
 // sums: [point][tile][column].
 void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, int tiles,
                             const Part& part, float* sums) const {
-    const size_t k = shape_.in_channels, out_step = part.tiles * part.columns;
+    const size_t k = inputs_, out_step = part.tiles * part.columns;
     const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, k);
     GemmMatrix g = {};
     g.kernels = &kernels_;
@@ -517,9 +552,9 @@ void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, in
 }
 
 void WinogradPlan::run_chunk(const Blobs& b, float* workspace, const Part& part) const {
-    const size_t step = (size_t)part.tiles * shape_.in_channels;
+    const size_t step = part.tiles * inputs_;
     for (int t = 0; t < part.tiles; t++)
-        transform_tile(b.in, part.first + t, 0, shape_.in_channels, workspace + t * tile_step(),
+        transform_tile(b.in, part.first + t, 0, inputs_, workspace + t * tile_step(),
                        block_step(part.tiles), step);
     multiply_part(b, workspace, step, part.tiles, part, workspace + points_ * step);
 }
