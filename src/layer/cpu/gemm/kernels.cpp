@@ -31,6 +31,7 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
     &gemm_store_columns,
+    {},
 };
 #undef QUOLL_GEMM_TILES
 
