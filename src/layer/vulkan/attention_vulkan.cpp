@@ -130,8 +130,8 @@ public:
         MultiHeadAttention::Sizes s;
         QUOLL_RETURN_IF_ERROR(layer_.sizes(shapes, &s));
         const uint32_t embed = (uint32_t)layer_.embed_dim;
-        Shape flat((int)embed, s.src),
-            turned(s.dst, (int)embed);  // [embed_dim][keys], as the cache is
+        Shape flat((int)embed, s.src);
+        Shape turned(s.dst, (int)embed);  // [embed_dim][keys], as the cache is
         flat.n = turned.n = out[0].shape.n;
         const Value queries = r.make(flat, Layout::kPlanar);
         const Value joined = r.make(flat, Layout::kPlanar);
