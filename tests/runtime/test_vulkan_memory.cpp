@@ -1,5 +1,6 @@
-// Many inferences on a Vulkan device in 8 threads: neither the host's memory nor the device's
-// grows. QUOLL_VULKAN_RUNS: how many, 4,000 unless set. Skipped where there is no device.
+// Memory of Vulkan devices: many inferences in 8 threads, of which neither the host's memory nor
+// the device's grows; weights that do not fit. QUOLL_VULKAN_RUNS: how many, 4,000 unless set.
+// Skipped where there is no device.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "quoll/net.h"
 #include "random_weights.h"
 #include "resident.h"
+#include "runtime/log_mute.h"
 
 namespace quoll {
 namespace {
@@ -44,6 +46,9 @@ public:
         destroy_gpu_instance();
         EXPECT_EQ(0, blocks_);
         const_cast<DeviceFunctions&>(device_->vk()) = real_;
+    }
+    void set_largest_binding(uint32_t bytes) {
+        const_cast<VkPhysicalDeviceLimits&>(device_->limits()).maxStorageBufferRange = bytes;
     }
     static int blocks() { return blocks_; }
     static size_t bytes() { return bytes_; }  // ever allocated
@@ -135,6 +140,40 @@ TEST(VulkanMemory, many_inferences_leave_nothing) {
     // allocator's and the driver's.
     EXPECT_LT((double)resident_bytes(), (double)host + 4e6 + 100.0 * count);
     EXPECT_LE(memory.blocks(), blocks + 4 * kThreads);
+}
+
+// Devices take 128 MB at a binding, some more: the layer of a larger weight runs on the CPU.
+TEST(VulkanMemory, a_weight_that_does_not_fit_stays_on_the_host) {
+    if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+    if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
+    class Places : public LayerObserver {
+    public:
+        void before(const Layer&) override {}
+        void after(const Layer&, const std::vector<Mat>&) override {}
+        void runs_on(const Layer& layer, const char*) override { device += " " + layer.name; }
+        std::string device;
+    };
+    const LogMute mute;
+    Mat want;
+    for (const uint32_t limit : {1u << 27, 1u << 14}) {
+        DeviceMemory memory;
+        memory.set_largest_binding(limit);
+        Net net;
+        net.opt.use_vulkan_compute = true;
+        ASSERT_EQ(0, net.load_param_mem(kNet));
+        ASSERT_EQ(0, net.load_model(RandomWeights()));
+        Places places;
+        Extractor ex = net.create_extractor();
+        ex.set_layer_observer(&places);
+        Mat out;
+        ASSERT_EQ(0, ex.input("in", image()));
+        ASSERT_EQ(0, ex.extract("out", out));
+        const bool fits = limit > 5120 * sizeof(float);
+        EXPECT_EQ(fits, places.device.find("fc") != std::string::npos) << places.device;
+        EXPECT_NE(std::string::npos, places.device.find("conv")) << places.device;
+        if (want.empty()) want = out;
+        for (int i = 0; i < want.w; i++) EXPECT_NEAR(want[(size_t)i], out[(size_t)i], 1e-6);
+    }
 }
 
 }  // namespace
