@@ -1,8 +1,10 @@
 // Memory of Vulkan devices: many inferences in 8 threads, of which neither the host's memory nor
-// the device's grows; weights that do not fit. QUOLL_VULKAN_RUNS: how many, 4,000 unless set.
-// Skipped where there is no device.
+// the device's grows; weights that do not fit, and those that leave the host.
+// QUOLL_VULKAN_RUNS: how many, 4,000 unless set. Skipped where there is no device.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -50,6 +52,7 @@ public:
     void set_largest_binding(uint32_t bytes) {
         const_cast<VkPhysicalDeviceLimits&>(device_->limits()).maxStorageBufferRange = bytes;
     }
+    uint32_t largest_binding() const { return device_->limits().maxStorageBufferRange; }
     static int blocks() { return blocks_; }
     static size_t bytes() { return bytes_; }  // ever allocated
 
@@ -174,6 +177,110 @@ TEST(VulkanMemory, a_weight_that_does_not_fit_stays_on_the_host) {
         if (want.empty()) want = out;
         for (int i = 0; i < want.w; i++) EXPECT_NEAR(want[(size_t)i], out[(size_t)i], 1e-6);
     }
+}
+
+// 33 MB in one layer, which a device runs whole.
+class VulkanWeights : public testing::Test {
+protected:
+    void SetUp() override {
+        if (get_gpu_count() == 0) GTEST_SKIP() << "no Vulkan device";
+        if (getenv("QUOLL_EXPECT_VALIDATION")) GTEST_SKIP() << "a limit that is not the device's";
+        FILE* const file = fopen(path_.c_str(), "wb");
+        ASSERT_TRUE(file);
+        ASSERT_EQ(0, cpu_.load_param_mem(kWide));
+        ASSERT_EQ(0, cpu_.load_model(RandomWeights(file)));
+        fclose(file);
+    }
+    void TearDown() override { remove(path_.c_str()); }
+
+    static int run(const Net& net, int size, Mat* out) {
+        Mat in(size, size, 3);
+        for (int i = 0; i < (int)in.total(); i++) in[(size_t)i] = (float)(i * 37 % 101) / 50;
+        Extractor ex = net.create_extractor();
+        const int status = ex.input("in", in);
+        return status ? status : ex.extract("out", *out);
+    }
+    // The net on the device gives the CPU's answer.
+    void expect_answer(const Net& net, int size) const {
+        Mat want, got;
+        ASSERT_EQ(0, run(cpu_, size, &want));
+        ASSERT_EQ(0, run(net, size, &got));
+        ASSERT_EQ(want.logical_shape(), got.logical_shape());
+        for (int q = 0; q < want.c; q += 37)
+            for (int i = 0; i < size * size; i++)
+                ASSERT_NEAR(want.channel(q)[i], got.channel(q)[i], 1e-5) << q << " " << i;
+    }
+    int load_gpu(Net* net) const {
+        net->opt.use_vulkan_compute = true;
+        const int status = net->load_param_mem(kWide);
+        return status ? status : net->load_model(path_.c_str());
+    }
+
+    static constexpr const char* kWide =
+        "7767517\n3 3\nInput in 0 1 in\n"
+        "Convolution narrow 1 1 in a 0=512 1=1 5=1 6=1536 9=1\n"
+        "Convolution wide 1 1 a out 0=16384 1=1 5=1 6=8388608\n";
+    static constexpr double kBytes = 8388608.0 * sizeof(float);
+    const std::string path_ = testing::TempDir() + "quoll_wide_" + std::to_string(getpid());
+    Net cpu_;
+};
+
+TEST_F(VulkanWeights, leave_the_host) {
+    const DeviceMemory memory;
+    {
+        Net warm;  // the driver's own memory
+        ASSERT_EQ(0, load_gpu(&warm));
+        expect_answer(warm, 4);
+    }
+    const size_t before = resident_bytes();
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net));
+    expect_answer(net, 4);
+    const double more = (double)resident_bytes() - (double)before;
+    printf("%.1f MB of weights: %+.1f MB\n", kBytes / 1e6, more / 1e6);
+    // Without a device's own memory its copy is one of this process.
+    EXPECT_LT(more, 1.5 * kBytes);
+}
+
+// A size that the device does not take: the CPU needs what has left, and reads it once more.
+TEST_F(VulkanWeights, come_back_when_the_host_needs_them) {
+    const LogMute mute;
+    DeviceMemory memory;
+    const uint32_t largest = memory.largest_binding();
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net));
+    expect_answer(net, 4);
+    Extractor before = net.create_extractor();
+    memory.set_largest_binding(1 << 20);
+    expect_answer(net, 6);
+    expect_answer(net, 6);
+    Mat in(4, 4, 3), out;
+    in.fill(1.f);
+    EXPECT_EQ(0, before.input("in", in));
+    EXPECT_EQ(0, before.extract("out", out));
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; t++)
+        threads.emplace_back([&, t] { expect_answer(net, 5 + t % 3); });
+    for (std::thread& thread : threads) thread.join();
+    memory.set_largest_binding(largest);
+}
+
+TEST_F(VulkanWeights, that_are_gone_are_an_error) {
+    const LogMute mute;
+    DeviceMemory memory;
+    const uint32_t largest = memory.largest_binding();
+    Net net, keeps;
+    keeps.opt.vulkan_fallback = true;
+    ASSERT_EQ(0, load_gpu(&net));
+    ASSERT_EQ(0, load_gpu(&keeps));
+    remove(path_.c_str());
+    expect_answer(net, 4);
+    memory.set_largest_binding(1 << 20);
+    Mat out;
+    EXPECT_NE(0, run(net, 6, &out));
+    expect_answer(keeps, 6);
+    memory.set_largest_binding(largest);
+    expect_answer(net, 4);
 }
 
 }  // namespace
