@@ -33,10 +33,12 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 # - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
 #   the same way on every compiler.
 # - O3 also where all else is to be small: that is where the time goes.
+# - No unwind tables where all is to be small: kernels call nothing that throws.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
 #   the standard library would be emitted as weak symbols.
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
-    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>)
+    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>
+    $<$<CONFIG:MinSizeRel>:-fno-asynchronous-unwind-tables>)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(quoll_all_isas scalar sse4 avx2 avx512)
@@ -237,7 +239,7 @@ endif()
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
 set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16")
 if(quoll_arm32)
-    set(quoll_assembly_isas "")
+    set(quoll_assembly_isas "neon32|neon|")
 endif()
 set_property(GLOBAL PROPERTY quoll_assembly_isas ${quoll_assembly_isas})
 

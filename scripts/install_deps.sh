@@ -13,6 +13,8 @@ case "${1:-}" in
     --cross)
         for preset in "${@:2}"; do
             case "$preset" in
+                small-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
+                small-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
                 aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
                 armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
