@@ -128,15 +128,11 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
 }
 
 void ConvRunner::pack_direct(const float* from, float* to) const {
-    const GemmKernels& gemm = *kernels_->gemm;
-    const int rows = kernel_h_ * kernel_d_;
-    const size_t k = (size_t)in_channels_ * kernel_w_ * rows;
-    if (kernel_w_ * rows == 1) {
-        gemm_pack(gemm, from, k, false, out_channels_, k, to);
-        return;
-    }
-    const std::vector<int> order = conv_weight_order(in_channels_, in_pack_, kernel_w_, rows);
-    gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, to);
+    ConvShape shape = {};
+    shape.x.kernel = kernel_w_, shape.y.kernel = kernel_h_, shape.z.kernel = kernel_d_;
+    shape.in_channels = in_channels_, shape.out_channels = out_channels_;
+    shape.in_pack = in_pack_, shape.out_pack = out_pack_;
+    conv_pack_weights(*kernels_->gemm, from, shape, to);
 }
 
 int ConvRunner::pack_winograd(Mat* weights) const {

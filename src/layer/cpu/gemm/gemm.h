@@ -85,6 +85,8 @@ typedef void (*GemmInitKernel)(const GemmInit& start);
 typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, size_t columns,
                                   float* out, ptrdiff_t out_column);
 
+struct GemmNarrowKernels;  // narrow_gemm.h
+
 struct GemmKernels {
     int lanes;
     int vectors;   // of `lanes` columns, of a full panel; the last one may have fewer
@@ -103,6 +105,7 @@ struct GemmKernels {
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
+    const GemmNarrowKernels* narrow;
 };
 
 }  // namespace quoll
