@@ -8,7 +8,7 @@ packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohma
     libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools glslang-dev spirv-tools)
 case "${1:-}" in
     '') ;;
-    --tests) packages+=(abigail-tools g++-aarch64-linux-gnu qemu-user pkgconf python3-venv python3-dev ca-certificates libonnx-testdata
+    --tests) packages+=(abigail-tools doxygen g++-aarch64-linux-gnu qemu-user pkgconf python3-venv python3-dev ca-certificates libonnx-testdata
         mesa-vulkan-drivers vulkan-validationlayers libvulkan1) ;;
     --cross)
         for preset in "${@:2}"; do
