@@ -60,9 +60,11 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.y.kernel = kernel_h_;
     shape.y.stride = s.stride_h;
     shape.y.dilation = s.dilation_h;
+    shape.z.kernel = kernel_d_;
+    shape.in_channels = in_channels_;
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
-    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 && s.axes == 2 &&
+    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 && s.axes >= 2 &&
            WinogradPlan::is_supported(*kernels_, shape);
 }
 
@@ -139,12 +141,12 @@ void ConvRunner::pack_direct(const float* from, float* to) const {
 
 int ConvRunner::pack_winograd(Mat* weights) const {
     const GemmKernels& gemm = *kernels_->gemm;
-    const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_);
+    const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_, kernel_d_);
     Mat scratch;
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, out_channels_, kWinogradIn, *weights,
-                       scratch);
+    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, kernel_d_, out_channels_, kWinogradIn,
+                       *weights, scratch);
     return kOk;
 }
 
@@ -154,7 +156,8 @@ int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Ma
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
     const size_t floats =
         algorithm == ConvAlgorithm::kWinograd
-            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, out_channels_, kWinogradIn)
+            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, kernel_d_, out_channels_,
+                                        kWinogradIn)
         : algorithm == ConvAlgorithm::kSplit ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
         : algorithm == ConvAlgorithm::kSliced
             ? SlicedPlan::packed_size(tiles)

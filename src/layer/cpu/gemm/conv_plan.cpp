@@ -91,13 +91,29 @@ bool ConvPlan::is_supported(const ConvShape& s) {
     return lists == 1 || lists * blocks <= 1 << 20;
 }
 
+// The share of an axis's taps that read the input.
+double ConvPlan::share_inside(const ConvAxis& axis) {
+    int64_t taps = 0;
+    for (int i = 0; i < axis.out; i++) {
+        int first, last;
+        taps_inside(axis, i, &first, &last);
+        taps += last - first;
+    }
+    return (double)taps / ((double)axis.out * axis.kernel);
+}
+
 // Two multiply-adds of a register a cycle, and weights that come from beyond a core's own caches,
 // half of it hidden behind the work.
 double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    return pixels * weights / (2 * kernels.lanes) * costs.direct_overhead +
+    // Few taps of a usual window lie beside the input, but all may but one of a dilated one or of
+    // one in slices.
+    double inside = share_inside(s.z);
+    for (const ConvAxis* axis : {&s.x, &s.y})
+        if (axis->dilation > 1) inside *= share_inside(*axis);
+    return pixels * inside * weights / (2 * kernels.lanes) * costs.direct_overhead +
            weights * 4 / (2 * costs.memory_bytes);
 }
 

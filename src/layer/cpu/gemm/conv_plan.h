@@ -66,6 +66,7 @@ private:
         int x_first, x_last, y_first, y_last, z_first, z_last;  // taps
     };
 
+    static double share_inside(const ConvAxis& axis);
     static void taps_inside(const ConvAxis& axis, int i, int* first, int* last);
     static std::vector<Range> split_axis(const ConvAxis& axis);
     static int count_ranges(const ConvAxis& axis);
