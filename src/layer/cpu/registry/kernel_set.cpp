@@ -96,14 +96,19 @@ void take_planar(const Machine& machine, GemmKernels* gemm) {
     }
 }
 
-// Pairs of rows by hand, where the level has such itself. False if there are none.
-bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
+// Pairs of rows by hand, where the level has such itself, and sums of planes. False if there are
+// none.
+bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
         const KernelRow* row =
             best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
         if (!row || !dwconv->pair[0][stride - 1]) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
+        found = true;
+    }
+    if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
+        dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
     }
     return found;
@@ -137,7 +142,7 @@ Selected* select(const Machine& machine) {
         s->set.gemm = &s->gemm;
     }
     s->dwconv = *s->set.dwconv;
-    if (take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
     s->winograd = *s->set.winograd;
     if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
     s->half_gemm = half_gemm(s->gemm);
