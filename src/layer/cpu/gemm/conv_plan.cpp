@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "layer/cpu/gemm/narrow_gemm.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -50,6 +51,38 @@ std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, i
     return order;
 }
 
+namespace {
+
+// Windows of several taps, whose sums are long enough to be worth adding up their lanes.
+bool is_narrow(const GemmKernels& kernels, const ConvShape& s) {
+    const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
+    return kernels.narrow && kernels.narrow->run[0] && kernels.values == 1 &&
+           s.in_pack == kernels.lanes && s.out_channels <= kGemmMostNarrow &&
+           (s.out_pack == 1 || s.out_pack == s.out_channels) && taps > 1;
+}
+
+// [k / lanes][columns][lanes]
+void pack_narrow(const float* weights, const std::vector<int>& order, size_t columns, size_t lanes,
+                 float* packed) {
+    for (size_t k = 0; k < order.size(); k += lanes)
+        for (size_t n = 0; n < columns; n++)
+            for (size_t i = k; i < k + lanes; i++) *packed++ = weights[n * order.size() + order[i]];
+}
+
+}  // namespace
+
+void conv_pack_weights(const GemmKernels& kernels, const float* weights, const ConvShape& s,
+                       float* packed) {
+    const int rows = s.y.kernel * s.z.kernel;
+    const size_t k = (size_t)s.in_channels * s.x.kernel * rows;
+    if (s.x.kernel * rows == 1)
+        return gemm_pack(kernels, weights, k, false, s.out_channels, k, packed);
+    const std::vector<int> order = conv_weight_order(s.in_channels, s.in_pack, s.x.kernel, rows);
+    if (is_narrow(kernels, s))
+        return pack_narrow(weights, order, s.out_channels, kernels.lanes, packed);
+    gemm_pack_ordered(kernels, weights, k, order.data(), s.out_channels, k, packed);
+}
+
 // The taps of output i whose inputs exist.
 void ConvPlan::taps_inside(const ConvAxis& axis, int i, int* first, int* last) {
     // Tap t reads at origin + t * dilation.
@@ -93,18 +126,34 @@ bool ConvPlan::is_supported(const ConvShape& s) {
     return lists == 1 || lists * blocks <= 1 << 20;
 }
 
+// The share of an axis's taps that read the input.
+double ConvPlan::share_inside(const ConvAxis& axis) {
+    int64_t taps = 0;
+    for (int i = 0; i < axis.out; i++) {
+        int first, last;
+        taps_inside(axis, i, &first, &last);
+        taps += last - first;
+    }
+    return (double)taps / ((double)axis.out * axis.kernel);
+}
+
 // Two multiply-adds of a register a cycle, and weights that come from beyond a core's own caches,
 // half of it hidden behind the work.
 double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
     const double weights =
         (double)s.in_channels * s.out_channels * s.x.kernel * s.y.kernel * s.z.kernel;
     const double pixels = (double)s.x.out * s.y.out * s.z.out;
-    return pixels * weights / (2 * kernels.lanes) * costs.direct_overhead +
+    // Few taps of a usual window lie beside the input, but all may but one of a dilated one or of
+    // one in slices.
+    double inside = share_inside(s.z);
+    for (const ConvAxis* axis : {&s.x, &s.y})
+        if (axis->dilation > 1) inside *= share_inside(*axis);
+    return pixels * inside * weights / (2 * kernels.lanes) * costs.direct_overhead +
            weights * 4 / (2 * costs.memory_bytes);
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
-    : kernels_(kernels), shape_(shape) {
+    : kernels_(kernels), shape_(shape), narrow_(is_narrow(*kernels.gemm, shape)) {
     const ConvShape& s = shape_;
     taps_outer_ = taps_are_outer(s.in_channels, s.in_pack, s.x.kernel);
     a_k_ = s.in_pack > 1 ? 1 : taps_outer_ ? (ptrdiff_t)s.in_step : s.x.dilation;
@@ -194,6 +243,7 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
 // has lanes: tiles by hand, which have few rows, are of those alone.
 int ConvPlan::tile_rows() const {
     const GemmKernels& gemm = *kernels_.gemm;
+    if (narrow_) return gemm.narrow->rows[shape_.out_channels - 1];
     const bool whole = gemm.blocks && shape_.out_pack == 1 && gemm.max_rows >= gemm.lanes;
     return whole ? gemm.max_rows / gemm.lanes * gemm.lanes : gemm.max_rows;
 }
@@ -330,6 +380,8 @@ void ConvPlan::run_planar(const float* in, const float* weights, const float* bi
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
                    const float* residual, size_t residual_step, const FusedActivation& activation,
                    int threads) const {
+    if (narrow_)
+        return run_narrow(in, weights, bias, out, residual, residual_step, activation, threads);
     if (is_planar() && !residual) return run_planar(in, weights, bias, out, activation, threads);
     GemmProblem g = {};
     g.kernels = &kernels_;
@@ -351,6 +403,33 @@ void ConvPlan::run(const float* in, const float* weights, const float* bias, flo
     g.activation = activation;
     g.chunk = chunk_;
     gemm_run(g, threads);
+}
+
+// The blocks of all sections of a table follow each other.
+void ConvPlan::run_narrow(const float* in, const float* weights, const float* bias, float* out,
+                          const float* residual, size_t residual_step,
+                          const FusedActivation& activation, int threads) const {
+    const int columns = shape_.out_channels;
+    const bool planar = shape_.out_pack == 1;
+    parallel_for((int64_t)rows_.size(), threads, [&](int64_t i) {
+        const GemmRows& rows = rows_[i];
+        GemmNarrow g = {};
+        g.a = in + rows.a, g.a_row = rows.a_row;
+        const GemmSection* const section = &sections_[rows.table * num_sections_];
+        g.blocks = section->blocks;
+        for (size_t k = 0; k < num_sections_; k++) g.num_blocks += section[k].num_blocks;
+        g.b = weights, g.bias = bias;
+        g.c = out + rows.c, g.c_row = rows.c_row,
+        g.c_column = planar ? (ptrdiff_t)shape_.out_step : 1;
+        if (residual) g.residual = residual + rows.c;
+        g.residual_column = planar ? (ptrdiff_t)residual_step : 1;
+        g.rows = rows.rows;
+        g.low = activation.low, g.high = activation.high;
+        kernels_.gemm->narrow->run[columns - 1](g);
+        for (int n = 0; activation.pass && n < columns; n++)
+            for (int m = 0; m < rows.rows; m++)
+                activation.finish(g.c + n * g.c_column + m * g.c_row, 1);
+    });
 }
 
 }  // namespace quoll

@@ -106,6 +106,8 @@ struct GemmPlanarTile {
 typedef void (*GemmPlanarKernel)(const GemmPlanarTile& tile);
 enum { kPlanarPixels = 12, kPlanarColumns = 4, kPlanarWidths = 2 };
 
+struct GemmNarrowKernels;  // narrow_gemm.h
+
 struct GemmKernels {
     int lanes;
     int vectors;   // of `lanes` columns, of a full panel; the last one may have fewer
@@ -124,6 +126,7 @@ struct GemmKernels {
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
+    const GemmNarrowKernels* narrow;
     // Of kPlanarColumns columns, and of twice as many; null where there are none by hand.
     GemmPlanarKernel planar[kPlanarWidths];
 };

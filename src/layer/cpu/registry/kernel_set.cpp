@@ -136,15 +136,16 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+    if (s->set.dwconv) s->dwconv = *s->set.dwconv;
+    if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.winograd) s->winograd = *s->set.winograd;
+    if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
         take_planar(machine, &s->gemm);
         s->set.gemm = &s->gemm;
     }
-    s->dwconv = *s->set.dwconv;
-    if (take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
-    s->winograd = *s->set.winograd;
-    if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
         s->half = s->set;
