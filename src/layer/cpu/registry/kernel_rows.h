@@ -24,6 +24,7 @@ enum class KernelSlot {
     half_gemm_tile,  // of half floats
     gemm_planar,
     dwconv_pair,
+    dwconv_planes,
     winograd_input,
     winograd_output,
 };
