@@ -54,6 +54,7 @@ int Net::Private::load_again(const Private& from, bool fused) {
     weights_id = from.weights_id;
     shared_weights = from.shared_weights;
     const WeightSource& again = from.source;
+#if QUOLL_STDIO
     if (!again.path.empty()) {
         int64_t size, time;
         describe_file(again.path.c_str(), &size, &time);
@@ -62,6 +63,7 @@ int Net::Private::load_again(const Private& from, bool fused) {
         QUOLL_LOGE("[Net] %s is not the file any more that was loaded", again.path.c_str());
         return kError;
     }
+#endif
     if (!again.reader) return kError;  // an application's that cannot be read twice
     const std::unique_ptr<DataReader> weights(again.reader->reopen());
     const DataReader& dr = weights ? *weights : *again.reader;
