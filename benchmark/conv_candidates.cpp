@@ -77,6 +77,7 @@ ConvCandidateTimes::Regret ConvCandidateTimes::report(const ConvShape& s,
     const ConvAlgorithm taken = choose_conv_algorithm(kernels, allowed, s, false);
     append(&text_, "%3dx%-3d %4d>%-4d k%dx%d s%d", s.x.in, s.y.in, s.in_channels, s.out_channels,
            s.x.kernel, s.y.kernel, s.x.stride);
+    if (s.x.dilation > 1) append(&text_, " d%d", s.x.dilation);
     const double work =
         2. * s.x.out * s.y.out * s.in_channels * s.out_channels * s.x.kernel * s.y.kernel;
     Regret regret = {0, INFINITY};
@@ -117,7 +118,7 @@ ConvCandidateTimes::Regret ConvCandidateTimes::bench(const ConvShape& s) {
     std::unique_ptr<WinogradPlan> winograd;
     if (WinogradPlan::is_supported(kernels, s)) {
         winograd.reset(new WinogradPlan(kernels, s, kWinogradIn, threads_));
-        winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, out_c, kWinogradIn));
+        winograd_weights = zeros(WinogradPlan::packed_size(gemm, in_c, 1, out_c, kWinogradIn));
         winograd_workspace = zeros(winograd->workspace());
         candidates.push_back({"winograd",
                               ConvAlgorithm::kWinograd,

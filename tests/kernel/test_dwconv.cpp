@@ -117,6 +117,10 @@ Geometry random_geometry(const Entry& entry, Rng& rng) {
     g.ky_last = g.ky_first + rng.below(g.kernel_h - g.ky_first + 1);
     g.pad_left = rng.below(7) - 2, g.pad_right = rng.below(4);
     g.pad_value = rng.below(3) ? 0.f : 1.5f;
+    if (!entry.kernel_w && rng.below(2)) {  // wide windows, of which edges may cut all but a tap
+        g.kernel_w = 2 + rng.below(14), g.stride_w = g.dilation_w = 1;
+        g.pad_left = rng.below(g.kernel_w + 2) - 2, g.pad_right = rng.below(g.kernel_w);
+    }
     g.at_end = rng.below(2) != 0;
     const int extent = g.dilation_w * (g.kernel_w - 1) + 1;
     g.in_w = std::max(1, extent - g.pad_left - g.pad_right) + rng.below(40);

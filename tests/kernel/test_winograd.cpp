@@ -110,32 +110,34 @@ TEST(Winograd, transforms) {
 }
 
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
-                int activation, int threads, bool adds = false, int most = 4) {
+                int activation, int threads, bool adds = false, int most = 4, int dilation_x = 1,
+                int dilation_y = 1, const ConvAxis& z = {1, 1, 1, 1, 1, 0}) {
     const int lanes = kernels.lanes;
     ConvShape s;
-    s.x = {w, w + 2 * pad - 2, 3, 1, 1, pad};
-    s.y = {h, h + 2 * pad - 2, 3, 1, 1, pad};
+    s.z = z;
+    s.x = {w, w + 2 * pad - 2 * dilation_x, 3, 1, dilation_x, pad};
+    s.y = {h, h + 2 * pad - 2 * dilation_y, 3, 1, dilation_y, pad};
     s.in_channels = in_blocks * lanes;
     s.out_channels = out_blocks * lanes;
     s.in_pack = s.out_pack = lanes;
-    s.in_step = (size_t)w * h * lanes + 4;
-    s.out_step = (size_t)s.x.out * s.y.out * lanes + 4;
+    s.in_step = (size_t)w * h * z.in * lanes + 4;
+    s.out_step = (size_t)s.x.out * s.y.out * z.out * lanes + 4;
     ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
     const GemmKernels& gemm = *kernels.gemm;
     const int points = WinogradPlan::axis_points(kernels, s, most);
     Guarded<float> in(s.in_step * in_blocks - 4), out(s.out_step * out_blocks - 4),
-        weights(9 * s.in_channels * s.out_channels),
-        packed(WinogradPlan::packed_size(gemm, s.in_channels, s.out_channels, points)),
+        weights(9 * s.in_channels * z.kernel * s.out_channels),
+        packed(WinogradPlan::packed_size(gemm, s.in_channels, z.kernel, s.out_channels, points)),
         bias(s.out_channels), zeros(gemm_bias_size(gemm, s.out_channels)),
         added((s.out_step + 8) * out_blocks - 12);
-    std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels));
+    std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels, z.kernel));
     fill(in);
     fill(weights);
     fill(bias);
     fill(added);
     for (float& x : out) x = 55.f;
     for (float& x : zeros) x = 0.f;
-    WinogradPlan::pack(kernels, weights.data(), s.in_channels, s.out_channels, points,
+    WinogradPlan::pack(kernels, weights.data(), s.in_channels, z.kernel, s.out_channels, points,
                        packed.data(), scratch.data());
     Mat params(1);
     params[0] = .2f;
@@ -148,33 +150,38 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     size_t kept = 0;
     for (float x : out) kept += x == 55.f;
     ASSERT_EQ(kept, (size_t)(out_blocks - 1) * 4) << "wrote between results";
+    // Intermediate values are some ten times the inputs; of tiles of 6 outputs, whose transform has
+    // rows with 2.8 times the sum of magnitudes (12.5 and 4.5), up to 8 times as much, half of that
+    // in the mean. Each addition rounds the sum so far, which grows with the root of its length: of
+    // long sums that is what counts.
+    const double step = kernels.gemm->values == 2 ? 0x1p-11 : 0x1p-23,
+                 inputs = s.in_channels * z.kernel;
+    const double tolerance =
+        step * (points == 8 ? 80 : 20) * sqrt(9. * inputs + 1) * sqrt(std::max(1., inputs / 64.));
     for (int oc = 0; oc < s.out_channels; oc += 3)
-        for (int y = 0; y < s.y.out; y++)
-            for (int x = 0; x < s.x.out; x++) {
-                const size_t at = (size_t)(y * s.x.out + x) * lanes + oc % lanes;
-                double sum = bias[oc];
-                if (adds) sum += added[oc / lanes * (s.out_step + 8) + at];
-                for (int c = 0; c < s.in_channels; c++)
-                    for (int t = 0; t < 9; t++) {
-                        const int ix = x + t % 3 - pad, iy = y + t / 3 - pad;
-                        if (ix < 0 || ix >= w || iy < 0 || iy >= h) continue;
-                        sum += (double)weights[(oc * s.in_channels + c) * 9 + t] *
-                               in[c / lanes * s.in_step + (iy * w + ix) * lanes + c % lanes];
-                    }
-                const float got = out[oc / lanes * s.out_step + at];
-                // Intermediate values are some ten times the inputs; of tiles of 6 outputs, whose
-                // transform has rows with 2.8 times the sum of magnitudes (12.5 and 4.5), up to 8
-                // times as much, half of that in the mean.
-                const double step = kernels.gemm->values == 2 ? 0x1p-11 : 0x1p-23;
-                // Each addition rounds the sum so far, which grows with the root of its length: of
-                // long sums that is what counts.
-                const double length = std::max(1., s.in_channels / 64.);
-                const double tolerance =
-                    step * (points == 8 ? 80 : 20) * sqrt(9. * s.in_channels + 1) * sqrt(length);
-                ASSERT_NEAR(got, activate((float)sum, f), tolerance)
-                    << isa_name(kernels.isa) << " at " << x << " " << y << " channel " << oc
-                    << " of " << w << " x " << h;
-            }
+        for (int oz = 0; oz < z.out; oz++)
+            for (int y = 0; y < s.y.out; y++)
+                for (int x = 0; x < s.x.out; x++) {
+                    const size_t pixel = (size_t)(oz * s.y.out + y) * s.x.out + x;
+                    const size_t at = pixel * lanes + oc % lanes;
+                    double sum = bias[oc];
+                    if (adds) sum += added[oc / lanes * (s.out_step + 8) + at];
+                    for (int c = 0; c < s.in_channels; c++)
+                        for (int t = 0; t < 9 * z.kernel; t++) {
+                            const int ix = x + t % 3 * dilation_x - pad;
+                            const int iy = y + t / 3 % 3 * dilation_y - pad;
+                            const int iz = oz * z.stride + t / 9 * z.dilation - z.before;
+                            if (ix < 0 || ix >= w || iy < 0 || iy >= h || iz < 0 || iz >= z.in)
+                                continue;
+                            sum += (double)weights[(oc * s.in_channels + c) * 9 * z.kernel + t] *
+                                   in[c / lanes * s.in_step + ((iz * h + iy) * w + ix) * lanes +
+                                      c % lanes];
+                        }
+                    ASSERT_NEAR(out[oc / lanes * s.out_step + at], activate((float)sum, f),
+                                tolerance)
+                        << isa_name(kernels.isa) << " at " << x << " " << y << " " << oz
+                        << " channel " << oc << " of " << w << " x " << h;
+                }
 }
 
 // A tile's outputs from its inputs: transforms of one window and one channel per lane, whose
@@ -271,6 +278,39 @@ TEST(Winograd, shapes) {
     }
 }
 
+// As many convolutions as there are rows and columns between the taps; some with an output less.
+TEST(Winograd, dilations) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1) continue;
+        for (int dilation : {2, 3, 4})
+            for (int w : {9, 14, 17})
+                for (int threads : {1, 3})
+                    check_plan(kernels, w, 11, 2, 3, dilation, 2, threads, w == 14, 4, dilation,
+                               dilation);
+        for (int most : {4, 6}) check_plan(kernels, 25, 15, 2, 2, 1, 1, 2, true, most, 2, 1);
+        check_plan(kernels, 12, 20, 1, 2, 5, 0, 1, false, 4, 1, 7);
+        check_plan(kernels, 5, 6, 1, 1, 12, 0, 1, false, 4, 12, 12);  // one tap inside
+        check_plan(kernels, 3, 3, 2, 1, 40, 0, 2, true, 4, 40, 39);   // more grids than outputs
+    }
+}
+
+// Windows of one slice and of several, which reach over the first and the last.
+TEST(Winograd, slices) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1) continue;
+        for (int threads : {1, 3}) {
+            check_plan(kernels, 9, 7, 2, 3, 1, 2, threads, true, 4, 1, 1, {4, 4, 1, 1, 1, 0});
+            check_plan(kernels, 9, 7, 2, 3, 1, 2, threads, false, 4, 1, 1, {4, 4, 3, 1, 1, 1});
+        }
+        check_plan(kernels, 6, 8, 1, 2, 0, 0, 1, false, 6, 1, 1, {5, 2, 3, 2, 1, 0});
+        check_plan(kernels, 6, 9, 5, 1, 2, 1, 1, true, 4, 2, 2, {5, 5, 3, 1, 2, 2});
+        check_plan(kernels, 8, 8, 80 / kernels.lanes, 1, 1, 0, 2, false, 4, 1, 1,
+                   {1, 1, 3, 1, 1, 1});
+    }
+}
+
 // Whatever the number of tiles a thread gets.
 TEST(Winograd, results_do_not_depend_on_threads) {
     const KernelSet& kernels = host_kernel_set();
@@ -284,7 +324,7 @@ TEST(Winograd, results_do_not_depend_on_threads) {
                              (size_t)w * h * lanes, (size_t)w * h * lanes};
         ASSERT_TRUE(WinogradPlan::is_supported(kernels, s));
         Guarded<float> in((size_t)w * h * c),
-            packed(WinogradPlan::packed_size(*kernels.gemm, c, c, most + 2)), bias(c),
+            packed(WinogradPlan::packed_size(*kernels.gemm, c, 1, c, most + 2)), bias(c),
             zeros(gemm_bias_size(*kernels.gemm, c));
         fill(in);
         fill(packed);
@@ -310,9 +350,6 @@ TEST(Winograd, refuses_other_shapes) {
     EXPECT_EQ(WinogradPlan::is_supported(kernels, good), kernels.lanes > 1);
     ConvShape s = good;
     s.x.stride = 2;
-    EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
-    s = good;
-    s.y.dilation = 2;
     EXPECT_FALSE(WinogradPlan::is_supported(kernels, s));
     s = good;
     s.y.kernel = 5;

@@ -38,6 +38,9 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(15, 12, 5), 16, 4, "3=2 4=-234 5=1"),
     conv(Shape(15, 12, 64), 4, 3, "12=2 4=2 18=-0.5", 2),
     LayerCase({Shape(24)}, "0=5 1=1 5=1 6=120 9=1").terms(24),
+    // Few outputs.
+    conv(Shape(11, 9, 32), 3, 3, "4=1 5=1 9=4"),
+    with_add(conv(Shape(11, 9, 16), 1, 5, "4=2 5=1"), Shape(11, 9, 1)),
     conv(Shape(10, 8, 16), 8, 3, "4=1 5=1 8=1 9=1"),
     conv(Shape(10, 8, 16), 24, 1, "5=1 8=2 9=4"),
     conv(Shape(10, 8, 3), 16, 3, "4=1 3=2 5=1 8=101 18=2").weights("top_blob_int8_scales", 20, 30),
@@ -56,6 +59,9 @@ static const std::vector<LayerCase> kCases = {
     with_add(conv(Shape(9, 7, 4), 8, 1), Shape(9, 7, 8)),
     with_add(conv(Shape(10, 11, 16), 32, 1, "5=1 9=1"), Shape(10, 11, 32)),
     with_add(conv(Shape(20, 21, 64), 64, 3, "5=1 4=1 9=1"), Shape(20, 21, 64)).error_growth(20),
+    conv(Shape(19, 22, 32), 32, 3, "2=2 4=2 5=1 9=1").error_growth(20),
+    with_add(conv(Shape(17, 16, 32), 32, 3, "2=3 12=2 4=3 14=2 5=1 9=1"), Shape(17, 16, 32))
+        .error_growth(20),
     with_add(conv(Shape(20, 21, 64), 48, 3, "4=1 9=4"), Shape(20, 21, 48)).error_growth(20),
     with_add(conv(Shape(11, 12, 13), 7, 3, "3=2 5=1 9=3 -23310=2,-0.3,0.4"), Shape(5, 5, 7)),
     with_add(conv(Shape(9, 9, 640), 24, 1, "5=1 9=6 -23310=2,0.2,0.5"), Shape(9, 9, 24)),

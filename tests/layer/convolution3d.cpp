@@ -10,6 +10,9 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(9, 8, 7, 4), 8, 3, "2=2 4=-233 9=6 -23310=2,0.2,0.5"),
     conv_case(Shape(8, 6, 10, 4), 12, 2, "3=2 13=1 23=3 4=-234 5=1 9=5"),
     conv_case(Shape(5, 6, 7, 16), 16, 3, "4=2 22=2 12=1 18=-1 9=3 -23310=2,-0.3,0.4"),
+    // By Winograd's algorithm: windows of three slices, and of every other slice.
+    conv_case(Shape(8, 9, 3, 32), 16, 3, "4=1 5=1 9=1").error_growth(20),
+    conv_case(Shape(8, 8, 5, 16), 16, 3, "4=1 23=2 5=1 9=4").error_growth(20),
     LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
     LayerCase({Shape(6, 5, 3)}, "0=4 1=3 11=3 21=1 6=108 4=1 24=0").terms(27),
     LayerCase({Shape(9, 8, 6, 6), Shape(2, 3, 3, 24), Shape(4)}, "0=4 3=2 5=1 19=1 9=1").terms(108),

@@ -137,6 +137,73 @@ QUOLL_INLINE void dwconv_inner(const DwconvRow& r, s::vecf<N> bias, int x, int e
     }
 }
 
+// Adds taps kx to kx + C - 1 of a kernel row of stride and dilation 1 to outputs of which the first
+// has tap kx at column `column`. Each input element is loaded once. Edges: columns outside the
+// input count as zero.
+template <size_t N, int T, int C, bool edges>
+QUOLL_INLINE void dwconv_add_taps(const float* row, const float* weight, ptrdiff_t column, int in_w,
+                                  s::vecf<N> (&sum)[T]) {
+    using V = s::vecf<N>;
+    V w[C];
+#pragma GCC unroll 4
+    for (int k = 0; k < C; k++) w[k] = V::load(weight + k * N);
+    const float* const in = row + column * (ptrdiff_t)N;
+#pragma GCC unroll 32
+    for (int i = 0; i < T + C - 1; i++) {
+        if (edges && (column + i < 0 || column + i >= in_w)) continue;
+        const V v = V::load(in + i * N);
+#pragma GCC unroll 4
+        for (int k = 0; k < C; k++)
+            if (i >= k && i - k < T) sum[i - k] = fma(v, w[k], sum[i - k]);
+    }
+}
+
+// Outputs x to x + T - 1 of a window of any width, of stride and dilation 1.
+template <size_t N, int T, bool edges>
+QUOLL_INLINE void dwconv_wide_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
+    s::vecf<N> sum[T];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) sum[t] = bias;
+    const ptrdiff_t left = (ptrdiff_t)x - r.pad_left;
+    const float* row = r.in;
+    const float* weight = r.weight + (size_t)r.ky_first * r.kernel_w * N;
+    for (int ky = r.ky_first; ky < r.ky_last; ky++, row += r.row_step) {
+        int kx = 0;
+        for (; kx + 4 <= r.kernel_w; kx += 4, weight += 4 * N)
+            if (!edges || (left + kx < r.in_w && left + kx + T + 3 > 0))
+                dwconv_add_taps<N, T, 4, edges>(row, weight, left + kx, r.in_w, sum);
+        const int rest = r.kernel_w - kx;
+        if (rest == 3) dwconv_add_taps<N, T, 3, edges>(row, weight, left + kx, r.in_w, sum);
+        if (rest == 2) dwconv_add_taps<N, T, 2, edges>(row, weight, left + kx, r.in_w, sum);
+        if (rest == 1) dwconv_add_taps<N, T, 1, edges>(row, weight, left + kx, r.in_w, sum);
+        weight += (size_t)rest * N;
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(dwconv_out<N>(r, x + t));
+}
+
+template <size_t N, int T>
+QUOLL_INLINE void dwconv_wide_step(const DwconvRow& r, s::vecf<N> bias, int x) {
+    if (x >= r.x_first && x + T <= r.x_last)
+        dwconv_wide_tile<N, T, false>(r, bias, x);
+    else
+        dwconv_wide_tile<N, T, true>(r, bias, x);
+}
+
+// Of at least four outputs; the last tile takes some again rather than fewer.
+template <size_t N>
+void dwconv_wide_row(const DwconvRow& r, s::vecf<N> bias) {
+    int x = 0;
+    // Sums wait for each other: as many at once as registers hold, in what divides usual rows.
+    if constexpr (QUOLL_ISA_REGISTERS >= 32)
+        for (; x + 14 <= r.out_w; x += 14) dwconv_wide_step<N, 14>(r, bias, x);
+    for (; x + 8 <= r.out_w; x += 8) dwconv_wide_step<N, 8>(r, bias, x);
+    for (; x < r.out_w; x += 4) {
+        if (x + 4 > r.out_w) x = r.out_w - 4;
+        dwconv_wide_step<N, 4>(r, bias, x);
+    }
+}
+
 // Sides where the window reaches K / 2 columns over the edge, as with SAME padding, have tiles of
 // their own; any other border goes output by output.
 template <size_t N, int K, int S>
@@ -144,7 +211,10 @@ void dwconv_row(const DwconvRow& row) {
     const DwconvRow r = row;  // what no store of results can change
     const s::vecf<N> bias = row_bias<s::vecf<N>>(r);
     bool left = false, right = false;
-    if constexpr (K > 0) {
+    if constexpr (K == 0) {
+        if (r.stride_w == 1 && r.dilation_w == 1 && r.pad_value == 0.f && r.out_w >= 4)
+            return dwconv_wide_row<N>(r, bias);
+    } else {
         const ptrdiff_t over = (ptrdiff_t)(r.out_w - 1) * S + K - r.pad_left - r.in_w;
         const bool zeros = r.pad_value == 0.f && r.x_first < r.x_last;
         left = zeros && r.pad_left == K / 2 && r.x_last >= 4;

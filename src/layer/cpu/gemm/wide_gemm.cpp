@@ -17,6 +17,7 @@ GemmKernels wide_gemm(const GemmKernels& gemm, int lanes) {
     wide.step = lanes;
     wide.vectors = std::min<int>(4 * lanes, kMostColumns) / gemm.lanes;
     wide.row_times_panels = nullptr;
+    std::fill_n(wide.planar, kPlanarWidths, nullptr);
     for (auto& tiles : wide.tile) std::fill_n(tiles, kGemmMaxRows, nullptr);
     return wide;
 }

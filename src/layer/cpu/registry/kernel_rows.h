@@ -23,6 +23,7 @@ enum class KernelSlot {
     gemm_tile,
     half_gemm_tile,  // of half floats
     sve_gemm_tile,   // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
+    gemm_planar,
     dwconv_pair,
     winograd_input,
     winograd_output,

@@ -61,7 +61,7 @@ struct Selected {
     Machine machine;
     KernelSet set;
     GemmKernels gemm, half_gemm, sve_gemm;  // with the tiles of rows
-    DwconvKernels dwconv;         // with parts of rows
+    DwconvKernels dwconv;                   // with parts of rows
     WinogradKernels winograd;
     KernelSet half;
     const Selected* next;
@@ -86,6 +86,15 @@ bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
     for (GemmTileKernel(&tiles)[kGemmMaxRows] : gemm->tile)
         std::fill(tiles + most, tiles + kGemmMaxRows, nullptr);
     return true;
+}
+
+// Products of planar blobs by hand; all widths or none.
+void take_planar(const Machine& machine, GemmKernels* gemm) {
+    for (int width = 1; width <= kPlanarWidths; width++) {
+        const KernelRow* row =
+            best_row(KernelSlot::gemm_planar, machine, kPlanarPixels, width * kPlanarColumns);
+        if (row) gemm->planar[width - 1] = (GemmPlanarKernel)row->part;
+    }
 }
 
 // Pairs of rows by hand, where the level has such itself. False if there are none.
@@ -123,12 +132,16 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+    if (s->set.dwconv) s->dwconv = *s->set.dwconv;
+    if (s->set.dwconv && take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.winograd) s->winograd = *s->set.winograd;
+    if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
-    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) s->set.gemm = &s->gemm;
-    s->dwconv = *s->set.dwconv;
-    if (take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
-    s->winograd = *s->set.winograd;
-    if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
+        take_planar(machine, &s->gemm);
+        s->set.gemm = &s->gemm;
+    }
     if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {
         s->sve_gemm = wide_gemm(s->gemm, sve_lanes());
         if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))

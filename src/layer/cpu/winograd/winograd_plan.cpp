@@ -1,6 +1,7 @@
 #include "layer/cpu/winograd/winograd_plan.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
@@ -20,6 +21,45 @@ bool has_tile_sizes(const KernelSet& kernels) {
 }
 
 int points_of(int outputs) { return outputs + kWinogradIn - kWinogradOut; }
+
+// Of a dilated axis: the convolutions without dilation, and the most outputs of one.
+int grids_along(const ConvAxis& axis) { return std::min(axis.dilation, axis.out); }
+int grid_length(const ConvAxis& axis) { return tiles_along(axis.out, axis.dilation); }
+
+// Channels of all slices of a window.
+double inputs_of(const ConvShape& s) { return (double)s.in_channels * s.z.kernel; }
+
+// A block of w x h elements, of which those of a row and the rows are this many floats apart.
+struct Elements {
+    ptrdiff_t row, column;
+};
+
+template <size_t lanes>
+void copy_blocks(const float* from, const Elements& f, float* to, const Elements& t, int w, int h) {
+    for (int y = 0; y < h; y++, from += f.row, to += t.row)
+        for (int x = 0; x < w; x++)
+            memcpy(to + x * t.column, from + x * f.column, lanes * sizeof(float));
+}
+
+// Elements of `lanes` floats.
+void copy_elements(size_t lanes, const float* from, const Elements& f, float* to, const Elements& t,
+                   int w, int h) {
+    if (f.column == (ptrdiff_t)lanes && t.column == f.column) {
+        for (int y = 0; y < h; y++, from += f.row, to += t.row)
+            memcpy(to, from, w * lanes * sizeof(float));
+        return;
+    }
+    if (lanes == 16) return copy_blocks<16>(from, f, to, t, w, h);
+    if (lanes == 8) return copy_blocks<8>(from, f, to, t, w, h);
+    if (lanes == 4) return copy_blocks<4>(from, f, to, t, w, h);
+    for (size_t i = 0; i < lanes; i++) copy_blocks<1>(from + i, f, to + i, t, w, h);
+}
+
+// Of `count` places from `origin`, `step` apart: [*first, *last) are those from 0 to size - 1.
+void places_inside(int64_t origin, int step, int count, int size, int* first, int* last) {
+    *first = origin < 0 ? (int)std::min<int64_t>(count, (step - 1 - origin) / step) : 0;
+    *last = origin < size ? (int)std::min<int64_t>(count, (size - 1 - origin) / step + 1) : 0;
+}
 
 }  // namespace
 
@@ -58,31 +98,31 @@ int WinogradAxis::points() const { return bigs * points_of(big) + smalls * point
 
 int WinogradPlan::axis_points(const KernelSet& kernels, const ConvShape& shape, int most) {
     if (most <= kWinogradOut || !has_tile_sizes(kernels)) return kWinogradIn;
-    const WinogradAxis x(shape.x.out, most, true), y(shape.y.out, most, true);
+    const WinogradAxis x(grid_length(shape.x), most, true), y(grid_length(shape.y), most, true);
     const int needed = std::max(x.bigs ? x.big : x.small, y.bigs ? y.big : y.small);
     return points_of(std::max<int>(kWinogradOut, needed));
 }
 
 bool WinogradPlan::is_supported(const KernelSet& kernels, const ConvShape& s) {
-    const auto fits = [](const ConvAxis& axis) {
-        return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
-    };
+    const auto fits = [](const ConvAxis& axis) { return axis.kernel == 3 && axis.stride == 1; };
     return fits(s.x) && fits(s.y) && kernels.lanes > 1 && s.in_pack == kernels.lanes &&
            s.out_pack == kernels.lanes &&
-           (!has_tile_sizes(kernels) || s.in_channels <= kGemmMaxBlocks * kernels.lanes);
+           (!has_tile_sizes(kernels) || inputs_of(s) <= kGemmMaxBlocks * (double)kernels.lanes);
 }
 
 // Two multiply-adds of a register a cycle, for rows that are tiles (fewer than four do not fill the
 // pipeline), and the weights from beyond the core's caches.
 double WinogradPlan::cycles(const KernelSet& kernels, const ConvShape& s, const CostTable& costs) {
-    const double lanes = kernels.lanes, pairs = (double)s.in_channels * s.out_channels;
+    const double lanes = kernels.lanes, pairs = inputs_of(s) * s.out_channels;
     const bool sizes = has_tile_sizes(kernels);
-    const WinogradAxis x(s.x.out, kWinogradOut, sizes), y(s.y.out, kWinogradOut, sizes);
+    const WinogradAxis x(grid_length(s.x), kWinogradOut, sizes),
+        y(grid_length(s.y), kWinogradOut, sizes);
     // In tiles of 6 x 6 points.
-    const double tiles = (double)x.points() * y.points() / kWinogradPoints;
+    const double tiles = (double)grids_along(s.x) * grids_along(s.y) * s.z.out * x.points() *
+                         y.points() / kWinogradPoints;
     // Transforms: some 170 and 120 operations a tile and channel block, and their memory traffic.
     const double transforms =
-        tiles * (s.in_channels * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
+        tiles * (inputs_of(s) * costs.winograd_in + s.out_channels * costs.winograd_out) / lanes;
     return std::max(std::max(tiles, 4.) * kWinogradPoints * pairs / (2 * lanes),
                     kWinogradPoints * pairs * sizeof(float) / costs.memory_bytes) +
            transforms;
@@ -93,33 +133,49 @@ bool WinogradPlan::is_profitable(const KernelSet& kernels, const ConvShape& s) {
            cycles(kernels, s) < ConvPlan::cycles(kernels, s) * host_costs().winograd_margin;
 }
 
-size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels,
+size_t WinogradPlan::packed_size(const GemmKernels& kernels, size_t in_channels, size_t slices,
                                  size_t out_channels, int points) {
-    return (size_t)points * points * gemm_packed_size(kernels, out_channels, in_channels);
+    return (size_t)points * points * gemm_packed_size(kernels, out_channels, in_channels * slices);
 }
 
 // Input channels whose transformed windows stay in the second-level cache until they are packed.
 static const size_t kPackChannels = 64;
 
-size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels) {
-    return kWinogradTilePoints * kWinogradTilePoints * std::min(in_channels, kPackChannels) *
-           kernels.lanes * kernels.vectors;
+size_t WinogradPlan::pack_scratch(const GemmKernels& kernels, size_t in_channels, size_t slices) {
+    const size_t inputs = std::min(in_channels * slices, kPackChannels);
+    return kWinogradTilePoints * kWinogradTilePoints * inputs * kernels.lanes * kernels.vectors +
+           inputs * 9;
+}
+
+// Windows k0 to k0 + count - 1 of an output: those of the first slice of all channels, of the next
+// slice, ...; where they lie so, or copied to `windows`.
+static const float* gather_windows(const float* weights, size_t in_channels, size_t slices,
+                                   size_t k0, size_t count, float* windows) {
+    if (slices == 1) return weights + k0 * 9;
+    for (size_t k = k0; k < k0 + count; k++)
+        memcpy(windows + (k - k0) * 9, weights + (k % in_channels * slices + k / in_channels) * 9,
+               9 * sizeof(float));
+    return windows;
 }
 
 void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_channels,
-                        size_t out_channels, int points, float* packed, float* scratch) {
+                        size_t slices, size_t out_channels, int points, float* packed,
+                        float* scratch) {
     const GemmKernels& kernels = *set.gemm;
-    const size_t columns = (size_t)kernels.lanes * kernels.vectors;
-    const size_t point = gemm_packed_size(kernels, out_channels, in_channels);
+    const size_t columns = (size_t)kernels.lanes * kernels.vectors, k = in_channels * slices;
+    const size_t point = gemm_packed_size(kernels, out_channels, k);
+    float* const windows =
+        scratch + pack_scratch(kernels, in_channels, slices) - std::min(k, kPackChannels) * 9;
     for (size_t n0 = 0; n0 < out_channels; n0 += columns) {
         const size_t count = std::min(columns, out_channels - n0);
         const size_t width = gemm_panel_width(kernels, count);
-        for (size_t c0 = 0; c0 < in_channels; c0 += kPackChannels) {
+        for (size_t k0 = 0; k0 < k; k0 += kPackChannels) {
             // scratch: [point][output][input] of a part of one panel.
-            const size_t inputs = std::min(kPackChannels, in_channels - c0);
+            const size_t inputs = std::min(kPackChannels, k - k0);
             const size_t step = count * inputs;
             for (size_t n = 0; n < count; n++) {
-                const float* const from = weights + ((n0 + n) * in_channels + c0) * 9;
+                const float* const from = gather_windows(weights + (n0 + n) * k * 9, in_channels,
+                                                         slices, k0, inputs, windows);
                 float* const to = scratch + n * inputs;
                 if (has_tile_sizes(set))
                     set.winograd->tile_weights(from, inputs, points, to, step);
@@ -128,7 +184,7 @@ void WinogradPlan::pack(const KernelSet& set, const float* weights, size_t in_ch
             }
             for (int i = 0; i < points * points; i++)
                 gemm_pack(kernels, scratch + i * step, inputs, false, count, inputs,
-                          packed + i * point + gemm_b_size(kernels, n0 * in_channels + c0 * width));
+                          packed + i * point + gemm_b_size(kernels, n0 * k + k0 * width));
         }
     }
 }
@@ -155,11 +211,15 @@ WinogradPlan::WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int
       blocks_(has_tile_sizes(kernels)),
       axis_points_(points),
       points_(points * points),
-      x_(shape.x.out, points - points_of(0), blocks_),
-      y_(shape.y.out, points - points_of(0), blocks_),
+      inputs_((size_t)shape.in_channels * shape.z.kernel),
+      grids_x_(grids_along(shape.x)),
+      grids_y_(grids_along(shape.y)),
+      grids_(grids_x_ * grids_y_ * shape.z.out),
+      x_(grid_length(shape.x), points - points_of(0), blocks_),
+      y_(grid_length(shape.y), points - points_of(0), blocks_),
       threads_(std::max(1, threads)),
       groups_(1) {
-    tiles_ = x_.tiles() * y_.tiles();
+    tiles_ = x_.tiles() * y_.tiles() * grids_;
     const double cycles = choose_chunks();
     if (threads_ > 1) choose_parts(cycles);
     workers_ = std::min(threads_, chunks_ * groups_);
@@ -176,7 +236,7 @@ size_t WinogradPlan::panel_columns() const {
 // Of the products of a part, for which so many bytes come from beyond the core's caches, half of
 // that time behind the products.
 double WinogradPlan::part_cycles(int tiles, size_t columns, double bytes) const {
-    const double pairs = (double)shape_.in_channels * (double)columns;
+    const double pairs = (double)inputs_ * (double)columns;
     return std::max(tiles, 4) * points_ * pairs / (2 * kernels_.lanes) +
            bytes / (2 * host_costs().memory_bytes);
 }
@@ -187,8 +247,8 @@ static int most_chunks(int tiles) { return std::max(1, tiles / 2); }
 
 // Returns the cycles of all products in so many chunks.
 double WinogradPlan::choose_chunks() {
-    const size_t channels = (size_t)shape_.in_channels + shape_.out_channels;
-    const size_t weights = (size_t)shape_.in_channels * shape_.out_channels;
+    const size_t channels = inputs_ + shape_.out_channels;
+    const size_t weights = inputs_ * shape_.out_channels;
     chunks_ = chunks_for(tiles_, points_, channels, weights, kernels_.gemm->max_rows);
     // All threads have equally many.
     chunks_ = std::min((chunks_ + threads_ - 1) / threads_ * threads_, most_chunks(tiles_));
@@ -200,7 +260,7 @@ double WinogradPlan::choose_chunks() {
 // Deep layers have few tiles and many weights: threads that share the channels of the outputs read
 // each weight once.
 void WinogradPlan::choose_parts(double most) {
-    const size_t inputs = shape_.in_channels, outputs = shape_.out_channels;
+    const size_t inputs = inputs_, outputs = shape_.out_channels;
     const size_t columns = panel_columns();
     const int panels = (int)((outputs + columns - 1) / columns);
     // Inputs that do not stay in the caches that the threads share must be transformed in chunks;
@@ -239,7 +299,7 @@ WinogradPlan::Part WinogradPlan::part(int index) const {
 // The first part is the largest.
 size_t WinogradPlan::workspace() const {
     const Part largest = part(0);
-    const size_t inputs = (size_t)shape_.in_channels * points_;
+    const size_t inputs = inputs_ * points_;
     const size_t sums = largest.tiles * columns_ * points_;
     return groups_ > 1 ? tiles_ * inputs + workers_ * sums
                        : workers_ * (largest.tiles * inputs + sums);
@@ -265,7 +325,7 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
         });
         return;
     }
-    const size_t step = (size_t)tiles_ * shape_.in_channels;
+    const size_t step = tiles_ * inputs_;
     float* const sums = workspace + points_ * step;
     const size_t share = (this->workspace() - points_ * step) / workers_;
     const int partitions = threads_ * 4;  // of the inputs
@@ -281,29 +341,27 @@ void WinogradPlan::run(const float* in, const float* weights, const float* bias,
 // Piece `partition` of `partitions` of all tiles and channel blocks.
 void WinogradPlan::transform_inputs(const float* in, float* to, size_t step, int partition,
                                     int partitions) const {
-    const size_t inputs = shape_.in_channels, lanes = kernels_.lanes, blocks = inputs / lanes;
+    const size_t lanes = kernels_.lanes, blocks = inputs_ / lanes;
     const size_t begin = partition_begin(tiles_ * blocks, partitions, partition);
     const size_t end = begin + partition_length(tiles_ * blocks, partitions, partition);
     for (size_t i = begin; i < end;) {
         const size_t tile = i / blocks, c = i % blocks;
         const size_t count = std::min(blocks - c, end - i);
-        transform_tile(in, (int)tile, (int)(c * lanes), (int)((c + count) * lanes),
-                       to + tile * tile_step(), block_step(tiles_), step);
+        transform_tile(in, (int)tile, c * lanes, (c + count) * lanes, to + tile * tile_step(),
+                       block_step(tiles_), step);
         i += count;
     }
 }
 
-size_t WinogradPlan::tile_step() const {
-    return blocks_ ? (size_t)kernels_.lanes : (size_t)shape_.in_channels;
-}
+size_t WinogradPlan::tile_step() const { return blocks_ ? (size_t)kernels_.lanes : inputs_; }
 
 size_t WinogradPlan::block_step(int tiles) const {
     return blocks_ ? (size_t)tiles * kernels_.lanes : (size_t)kernels_.lanes;
 }
 
-// Tiles are in this order: large along y and small along x, large ones, large along x alone, small
-// ones. So those that have a point follow each other.
-WinogradPlan::Tile WinogradPlan::tile(int i) const {
+// Tiles of one grid are in this order: large along y and small along x, large ones, large along x
+// alone, small ones. So those that have a point follow each other.
+WinogradPlan::Tile WinogradPlan::tile_of_grid(int i) const {
     Tile t;
     const int upper = y_.bigs * x_.tiles(), right = y_.bigs * x_.smalls;
     const bool low = i >= upper;
@@ -316,6 +374,19 @@ WinogradPlan::Tile WinogradPlan::tile(int i) const {
     t.h = low ? y_.small : y_.big;
     t.x = wide ? i % along * x_.big : x_.bigs * x_.big + i % along * x_.small;
     t.y = low ? y_.bigs * y_.big + i / along * y_.small : i / along * y_.big;
+    return t;
+}
+
+// The same tile of all grids follow each other, as do the places that they take.
+WinogradPlan::Tile WinogradPlan::tile(int i) const {
+    Tile t = tile_of_grid(i / grids_);
+    const int grid = i % grids_;
+    int first;
+    t.x = t.x * shape_.x.dilation + grid % grids_x_;
+    t.y = t.y * shape_.y.dilation + grid / grids_x_ % grids_y_;
+    t.z = grid / (grids_x_ * grids_y_);
+    places_inside(t.x, shape_.x.dilation, t.w, shape_.x.out, &first, &t.there_w);
+    places_inside(t.y, shape_.y.dilation, t.h, shape_.y.out, &first, &t.there_h);
     return t;
 }
 
@@ -333,21 +404,34 @@ void WinogradPlan::tiles_with(int point_y, int point_x, int* first, int* last) c
     const int upper = y_.bigs * x_.tiles();
     *first = *last = 0;
     if (!big_x || !big_y) return;
-    *first = small_x ? 0 : y_.bigs * x_.smalls;
-    *last = !small_y ? upper : small_x ? tiles_ : upper + y_.smalls * x_.bigs;
+    *first = small_x ? 0 : grids_ * y_.bigs * x_.smalls;
+    *last = !small_y ? grids_ * upper : small_x ? tiles_ : grids_ * (upper + y_.smalls * x_.bigs);
 }
 
-// The inputs of channels [c0, c1); what lies outside the input is zero. Channel blocks go to places
-// block_step apart.
-void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, float* to,
+// Of channel k of the inputs of output slice z; null where it lies outside the blob.
+const float* WinogradPlan::input_slice(const float* in, int z, size_t k) const {
+    const ConvAxis& axis = shape_.z;
+    const size_t slice = k / shape_.in_channels, block = k % shape_.in_channels / shape_.in_pack;
+    const int64_t from = (int64_t)z * axis.stride - axis.before + (int64_t)slice * axis.dilation;
+    if (from < 0 || from >= axis.in) return nullptr;
+    return in + block * shape_.in_step + from * shape_.x.in * shape_.y.in * shape_.in_pack;
+}
+
+// The inputs [k0, k1); what lies outside the input is zero. Channel blocks go to places block_step
+// apart.
+void WinogradPlan::transform_tile(const float* in, int number, size_t k0, size_t k1, float* to,
                                   size_t block_step, size_t step) const {
+    alignas(64) static const float kZeros[kWinogradPoints * 16] = {};
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
     const int x0 = t.x - shape_.x.before, y0 = t.y - shape_.y.before;
     const int w = points_of(t.w), h = points_of(t.h);
-    const int left = std::max(0, -x0), right = std::min(w, shape_.x.in - x0);
-    const int top = std::max(0, -y0), bottom = std::min(h, shape_.y.in - y0);
+    int left, right, top, bottom;
+    places_inside(x0, shape_.x.dilation, w, shape_.x.in, &left, &right);
+    places_inside(y0, shape_.y.dilation, h, shape_.y.in, &top, &bottom);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.in * lanes;
+    const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
+    const Elements tile = {w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};
     const bool inside = left == 0 && top == 0 && right == w && bottom == h;
     alignas(64) float border[kWinogradPoints * 16];
     static_assert(kWinogradTilePoints * kWinogradTilePoints * 4 <= kWinogradPoints * 16,
@@ -359,39 +443,65 @@ void WinogradPlan::transform_tile(const float* in, int number, int c0, int c1, f
         else
             kernels_.winograd->tile_input(from, from_row, t.w, t.h, out, step, axis_points_);
     };
-    for (int c = c0; c < c1; c += (int)lanes) {
-        const float* from = in + c / lanes * shape_.in_step + y0 * row + x0 * (ptrdiff_t)lanes;
-        float* const out = to + c / lanes * block_step;
-        if (inside) {
+    for (size_t k = k0; k < k1; k += lanes) {
+        const float* const slice = input_slice(in, t.z, k);
+        float* const out = to + k / lanes * block_step;
+        if (!slice) {
+            transform(kZeros, tile.row, out);
+            continue;
+        }
+        const float* const from = slice + y0 * row + x0 * (ptrdiff_t)lanes;
+        if (inside && !is_dilated()) {
             transform(from, row, out);
             continue;
         }
-        for (int y = top; y < bottom && left < right; y++)
-            memcpy(border + (y * w + left) * lanes, from + y * row + left * (ptrdiff_t)lanes,
-                   (right - left) * lanes * sizeof(float));
-        transform(border, w * (ptrdiff_t)lanes, out);
+        if (left < right && top < bottom)
+            copy_elements(lanes, from + top * blob.row + left * blob.column, blob,
+                          border + top * tile.row + left * tile.column, tile, right - left,
+                          bottom - top);
+        transform(border, tile.row, out);
     }
+}
+
+// Of one channel block.
+void WinogradPlan::transform_block(const Blobs& b, const Tile& t, const float* points, size_t step,
+                                   const float* bias, const float* added, float* out,
+                                   ptrdiff_t row) const {
+    const FusedActivation& f = b.activation;
+    if (is_plain(t))
+        kernels_.winograd->output(points, step, bias, added, out, row, t.there_w, t.there_h, f.low,
+                                  f.high);
+    else
+        kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, bias, added, out, row,
+                                        t.there_w, t.there_h, f.low, f.high});
+    for (int y = 0; f.pass && y < t.there_h; y++)
+        f.finish(out + y * row, t.there_w * kernels_.lanes);
 }
 
 void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t step, int number,
                                     const Part& part) const {
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
-    const int w = std::min(t.w, shape_.x.out - t.x), h = std::min(t.h, shape_.y.out - t.y);
+    if (t.there_w == 0 || t.there_h == 0) return;  // grids differ by a row and a column
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
+    const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
+    const Elements tile = {t.w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};
+    alignas(64) float apart[kWinogradOut * kWinogradOut * 16];  // a tile of dilated outputs
+    static_assert((kWinogradTilePoints - 2) * (kWinogradTilePoints - 2) * 4 <=
+                      kWinogradOut * kWinogradOut * 16,
+                  "tiles of several sizes are of 4 lanes");
     for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
-        const ptrdiff_t at = t.y * row + t.x * (ptrdiff_t)lanes;
+        const ptrdiff_t at = ((ptrdiff_t)t.z * shape_.y.out + t.y) * row + t.x * (ptrdiff_t)lanes;
         float* to = b.out + c / lanes * shape_.out_step + at;
         const float* added = b.residual ? b.residual + c / lanes * b.residual_step + at : nullptr;
         const float* const points = from + (c - part.n0);
-        if (is_plain(t))
-            kernels_.winograd->output(points, step, b.bias + c, added, to, row, w, h,
-                                      b.activation.low, b.activation.high);
-        else
-            kernels_.winograd->tile_output({points, step, axis_points_, t.w, t.h, b.bias + c, added,
-                                            to, row, w, h, b.activation.low, b.activation.high});
-        for (int y = 0; b.activation.pass && y < h; y++)
-            b.activation.finish(to + y * row, w * lanes);
+        if (!is_dilated()) {
+            transform_block(b, t, points, step, b.bias + c, added, to, row);
+            continue;
+        }
+        if (added) copy_elements(lanes, added, blob, apart, tile, t.there_w, t.there_h);
+        transform_block(b, t, points, step, b.bias + c, added ? apart : nullptr, apart, tile.row);
+        copy_elements(lanes, apart, tile, to, blob, t.there_w, t.there_h);
     }
 }
 
@@ -409,7 +519,7 @@ void WinogradPlan::multiply_part(const Blobs& b, const float* inputs, size_t ste
 // sums: [point][tile][column].
 void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, int tiles,
                             const Part& part, float* sums) const {
-    const size_t k = shape_.in_channels, out_step = part.tiles * part.columns;
+    const size_t k = inputs_, out_step = part.tiles * part.columns;
     const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, k);
     GemmMatrix g = {};
     g.kernels = &kernels_;
@@ -442,9 +552,9 @@ void WinogradPlan::multiply(const Blobs& b, const float* inputs, size_t step, in
 }
 
 void WinogradPlan::run_chunk(const Blobs& b, float* workspace, const Part& part) const {
-    const size_t step = (size_t)part.tiles * shape_.in_channels;
+    const size_t step = part.tiles * inputs_;
     for (int t = 0; t < part.tiles; t++)
-        transform_tile(b.in, part.first + t, 0, shape_.in_channels, workspace + t * tile_step(),
+        transform_tile(b.in, part.first + t, 0, inputs_, workspace + t * tile_step(),
                        block_step(part.tiles), step);
     multiply_part(b, workspace, step, part.tiles, part, workspace + points_ * step);
 }

@@ -1,4 +1,7 @@
-// 3 x 3 convolutions of stride 1 by Winograd's algorithm.
+// 3 x 3 convolutions of stride 1 by Winograd's algorithm. One of dilation d is d x d convolutions
+// without: those of every d-th row and column, from the first d rows and columns each. They share
+// the weights, so all their tiles are rows of the same products; as are those of all slices of a
+// blob with depth. Windows of several slices are those of as many times the input channels.
 #ifndef QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 #define QUOLL_LAYER_CPU_WINOGRAD_WINOGRAD_PLAN_H
 
@@ -21,7 +24,8 @@ struct WinogradAxis {
 
 class WinogradPlan {
 public:
-    // Whether the algorithm fits: 3 x 3, stride and dilation 1, channels in blocks of one register.
+    // Whether the algorithm fits: 3 x 3 with stride 1, any number of slices with any stride;
+    // channels in blocks of one register.
     static bool is_supported(const KernelSet& kernels, const ConvShape& shape);
     // Whether it is also expected to be faster than the direct algorithm.
     static bool is_profitable(const KernelSet& kernels, const ConvShape& shape);
@@ -33,13 +37,13 @@ public:
     // tile: 4, or 6, which multiply up to a fifth less often and lose 4 times as much precision
     // (half floats: more than they have).
     static int axis_points(const KernelSet& kernels, const ConvShape& shape, int most);
-    // Transformed weights: floats, and from [out_channels][in_channels][3][3].
-    static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t out_channels,
-                              int points);
+    // Transformed weights: floats, and from [out_channels][in_channels][slices][3][3].
+    static size_t packed_size(const GemmKernels& kernels, size_t in_channels, size_t slices,
+                              size_t out_channels, int points);
     static void pack(const KernelSet& kernels, const float* weights, size_t in_channels,
-                     size_t out_channels, int points, float* packed, float* scratch);
+                     size_t slices, size_t out_channels, int points, float* packed, float* scratch);
     // Floats of pack()'s scratch.
-    static size_t pack_scratch(const GemmKernels& kernels, size_t in_channels);
+    static size_t pack_scratch(const GemmKernels& kernels, size_t in_channels, size_t slices);
 
     // points: those of the weights along an axis.
     WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int points, int threads);
@@ -62,12 +66,15 @@ private:
     double part_cycles(int tiles, size_t columns, double bytes) const;
     double choose_chunks();
     void choose_parts(double most);
-    // Of outputs; w and h: its size.
+    // Of outputs: the first one's position, those of the next are a dilation further; w and h: its
+    // size; of which there_w x there_h lie inside the output.
     struct Tile {
-        int x, y, w, h;
+        int x, y, z, w, h, there_w, there_h;
     };
     Tile tile(int i) const;
+    Tile tile_of_grid(int i) const;
     bool is_plain(const Tile& t) const;
+    bool is_dilated() const { return shape_.x.dilation > 1 || shape_.y.dilation > 1; }
     void tiles_with(int point_y, int point_x, int* first, int* last) const;
     // Transformed inputs lie at [point][tile][channel], or at [point][channel block][tile][lane]
     // where the gemm kernels like blocks; points step floats apart. From a tile, and a channel
@@ -76,21 +83,26 @@ private:
     size_t block_step(int tiles) const;
     void transform_inputs(const float* in, float* to, size_t step, int partition,
                           int partitions) const;
-    void transform_tile(const float* in, int number, int c0, int c1, float* to, size_t block_step,
-                        size_t step) const;
+    void transform_tile(const float* in, int number, size_t k0, size_t k1, float* to,
+                        size_t block_step, size_t step) const;
+    const float* input_slice(const float* in, int z, size_t k) const;
     void multiply_part(const Blobs& blobs, const float* inputs, size_t step, int tiles,
                        const Part& part, float* sums) const;
     void multiply(const Blobs& blobs, const float* inputs, size_t step, int tiles, const Part& part,
                   float* sums) const;
     void transform_output(const Blobs& blobs, const float* from, size_t step, int number,
                           const Part& part) const;
+    void transform_block(const Blobs& blobs, const Tile& t, const float* points, size_t step,
+                         const float* bias, const float* added, float* out, ptrdiff_t row) const;
     void run_chunk(const Blobs& blobs, float* workspace, const Part& part) const;
 
     const KernelSet& kernels_;
     const ConvShape shape_;
     bool blocks_;  // tiles of several sizes, in blocks
     int axis_points_, points_;
-    WinogradAxis x_, y_;
+    size_t inputs_;  // channels of all slices of a window: the length of the products' sums
+    int grids_x_, grids_y_, grids_;  // planes without dilation: of a slice, and of all
+    WinogradAxis x_, y_;             // of one of them, the largest
     int threads_;
     int workers_;  // threads that have a part
     int tiles_;
