@@ -118,8 +118,8 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         const bool half = row.slot == KernelSlot::half_gemm_tile;
         ASSERT_TRUE(!half || set.half);
         const GemmKernels& gemm = *(half ? *set.half : set).gemm;
-        // On no longer vectors than the level's, where they would take more loads, they are not chosen; nor are panels
-        // wider than what is made for them.
+        // On no longer vectors than the level's, where they would take more loads, they are not
+        // chosen; nor are panels wider than what is made for them.
         if (row.slot == KernelSlot::sve_gemm_tile &&
             (sve_lanes() <= set.lanes || row.columns > gemm.lanes * gemm.vectors))
             continue;
@@ -141,7 +141,7 @@ TEST(KernelSet, has_the_parts_of_rows) {
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
             : row.slot == KernelSlot::gemm_planar
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
-                                                     : (KernelPart)set.winograd->output;
+                : (KernelPart)set.winograd->output;
         EXPECT_EQ(part, row.part) << row.name;
     }
 }

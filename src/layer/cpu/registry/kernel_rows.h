@@ -61,8 +61,9 @@ struct KernelRows {
 KernelRows kernel_rows();
 const VectorKernels& vector_kernels(Isa isa);
 
-// Floats in a vector of SVE as the thread that asks first has them; 0 on machines and in builds without. A process that
-// changes the length (prctl) must do so before the library is first used, in all threads alike.
+// Floats in a vector of SVE as the thread that asks first has them; 0 on machines and in builds
+// without. A process that changes the length (prctl) must do so before the library is first used,
+// in all threads alike.
 int sve_lanes();
 
 // Calls f(name, kernels) for every row of a slot that these features run.
