@@ -336,7 +336,7 @@ void run_planar_pixels(const GemmKernels& gemm, const ConvShape& s, const float*
     for (size_t n0 = 0; n0 < n; n0 += columns) {
         const size_t width = gemm_panel_width(gemm, n - n0);
         for (size_t j = 0; j < width && n0 + j < n;) {
-            const size_t step = width - j >= wide ? wide : kPlanarColumns, first = n0 + j;
+            const size_t step = width - j >= wide ? wide : wide / 2, first = n0 + j;
             GemmPlanarTile tile = {};
             tile.in = in;
             tile.in_step = (ptrdiff_t)s.in_step;
