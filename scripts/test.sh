@@ -98,6 +98,12 @@ emulate() {
         ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
 
+# emulate_kernels CPU: those whose kernels a processor picks by its features.
+emulate_kernels() {
+    suite "aarch64 kernels on $1" env QEMU_CPU="$1" ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
+        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|int8|kernel_set|winograd)$'
+}
+
 # Warnings are errors where CI runs, and in build trees that were set so: the command lines stay those of scripts/demo.sh.
 werror=()
 [ -z "${CI:-}" ] || werror=(-DQUOLL_WERROR=ON)
@@ -132,8 +138,14 @@ if step 'build for aarch64' scripts/build.sh aarch64 ${werror[@]+"${werror[@]}"}
     # How threads share work and how plans are cut do not depend on the processor, and take an emulated one too long.
     plans='^test_threads$|^test_backend$|^test_layouts$'
     emulate cortex-a53 'scalar neon' "$plans"
-    # Operators run the same kernels on every aarch64 processor, so once is enough.
+    # Of operators two that are products, which have kernels of their own here (SVE of 512 bits, half floats).
     emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans"
+    suite 'aarch64 products on max' env QEMU_CPU=max ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
+        -j "$(nproc)" -R '^layer[.](InnerProduct|Gemm)$'
+    # With dot products; without SVE; with SVE of 128, 256 and 512 bits, the last without SVE2.
+    for cpu in cortex-a76 neoverse-n1 max,sve=off max,sve-default-vector-length={16,32} a64fx; do
+        emulate_kernels "$cpu"
+    done
     if step 'smallest library for aarch64' eval 'cmake --preset minimal-aarch64 && cmake --build --preset minimal-aarch64 -j "$(nproc)" --target quoll_shared quoll_static'; then
         suite 'small builds' "${pytest[@]}" tests/python/test_small_builds.py
     fi

@@ -57,7 +57,7 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed) {
     // A part of a panel, column by column in its new order, then as any column-major matrix.
-    enum { kPart = 64, kMaxColumns = 32 };
+    enum { kPart = 32, kMaxColumns = 64 };
     float part[kMaxColumns * kPart];
     const size_t columns = panel_columns(kernels);
     for (size_t n0 = 0; n0 < n; n0 += columns) {
@@ -129,7 +129,7 @@ namespace {
 // Stands for B where a section has no blocks, and for A there.
 alignas(64) const float kZeros[64] = {};
 const GemmBlock kZeroBlock = {0, 0};
-// Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors.
+// Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
 
 // A panel of B and how its columns lie in C.

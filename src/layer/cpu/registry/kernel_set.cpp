@@ -8,6 +8,7 @@
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
+#include "layer/cpu/gemm/wide_gemm.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "layer/cpu/winograd/winograd.h"
 
@@ -59,8 +60,8 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm;  // with the tiles of rows
-    DwconvKernels dwconv;         // with parts of rows
+    GemmKernels gemm, half_gemm, sve_gemm;  // with the tiles of rows
+    DwconvKernels dwconv;                   // with parts of rows
     WinogradKernels winograd;
     KernelSet half;
     const Selected* next;
@@ -145,6 +146,11 @@ Selected* select(const Machine& machine) {
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
         take_planar(machine, &s->gemm);
         s->set.gemm = &s->gemm;
+    }
+    if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {
+        s->sve_gemm = wide_gemm(s->gemm, sve_lanes());
+        if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))
+            s->set.gemm = &s->sve_gemm;
     }
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
