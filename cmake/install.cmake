@@ -55,7 +55,8 @@ foreach(program IN LISTS QUOLL_PROGRAMS)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll)
 # Those that need the library alone; they compile where they are put.
-install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
+install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/detect_faces.cpp
+    ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
     DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted
     DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)

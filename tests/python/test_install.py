@@ -88,6 +88,17 @@ def test_programs_licence_and_examples(prefix, tmp_path):
     assert done.returncode == 1 and 'none.param' in done.stderr
 
 
+def test_faces_example(prefix, tmp_path, data):
+    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', tmp_path, '--target', 'detect_faces')
+    model, photo = data / 'models/slim-320/slim_320', sorted((data / 'images').glob('*.jpg'))[0]
+    out = run(tmp_path / 'detect_faces', f'{model}.param', f'{model}.bin', photo, tmp_path / 'faces.png')
+    assert int(out.splitlines()[-1].split()[0]) > 0, out
+    assert (tmp_path / 'faces.png').read_bytes().startswith(b'\x89PNG')
+    done = subprocess.run([tmp_path / 'detect_faces', f'{model}.param', f'{model}.bin', 'none.jpg'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'none.jpg' in done.stderr
+
+
 def test_detector_example(prefix, tmp_path, data):
     model = data / 'models/fastestdet/FastestDet'
     run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples/detector', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
