@@ -14,8 +14,10 @@ case "${1:-}" in
     --cross)
         for preset in "${@:2}"; do
             case "$preset" in
-                aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
-                armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
+                small-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
+                small-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
+                aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
+                armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
                 riscv64) packages+=(g++-riscv64-linux-gnu qemu-user) ;;
                 powerpc64le) packages+=(g++-powerpc64le-linux-gnu qemu-user) ;;

@@ -185,9 +185,7 @@ void check_conv(const KernelSet& kernels, const ConvCase& t, int in_pack, int ou
     fill(residual.values);
     for (size_t i = 0; i < bias.size(); i++) bias[i] = i < (size_t)t.out_c ? uniform() : 0.f;
     for (float& x : out.values) x = 55.f;
-    const std::vector<int> order = conv_weight_order(t.in_c, in_pack, t.kernel_w, t.kernel_h);
-    ASSERT_EQ(order.size(), k);
-    gemm_pack_ordered(gemm, weights.data(), k, order.data(), t.out_c, k, packed.data());
+    conv_pack_weights(gemm, weights.data(), s, packed.data());
     const Activation f = make_activation(activation);
     const ConvPlan plan(kernels, s);
     plan.run(in.values.data(), packed.data(), bias.data(), out.values.data(),
@@ -253,6 +251,19 @@ TEST(ConvPlan, planar_channels) {
             }
         }
     }
+}
+
+// Fewer than half a register has lanes.
+TEST(ConvPlan, few_outputs) {
+    for (const KernelSet* set : all_sets())
+        for (ConvCase t : kConvCases)
+            for (int out_c = 1; out_c <= 5; out_c++) {
+                t.in_c = 32, t.out_c = out_c;
+                const bool adds = (out_c + t.in_w) % 2 == 0;
+                check_conv(*set, t, set->lanes, 1, adds, (t.in_w + out_c) % 7, 1 + out_c % 3);
+                if (out_c == 4) check_conv(*set, t, set->lanes, 4, adds, t.in_w % 7, 1);
+                if (HasFatalFailure()) return;
+            }
 }
 
 TEST(ConvPlan, residuals_activations_threads) {

@@ -38,6 +38,9 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(15, 12, 5), 16, 4, "3=2 4=-234 5=1"),
     conv(Shape(15, 12, 64), 4, 3, "12=2 4=2 18=-0.5", 2),
     LayerCase({Shape(24)}, "0=5 1=1 5=1 6=120 9=1").terms(24),
+    // Few outputs.
+    conv(Shape(11, 9, 32), 3, 3, "4=1 5=1 9=4"),
+    with_add(conv(Shape(11, 9, 16), 1, 5, "4=2 5=1"), Shape(11, 9, 1)),
     conv(Shape(10, 8, 16), 8, 3, "4=1 5=1 8=1 9=1"),
     conv(Shape(10, 8, 16), 24, 1, "5=1 8=2 9=4"),
     conv(Shape(10, 8, 3), 16, 3, "4=1 3=2 5=1 8=101 18=2").weights("top_blob_int8_scales", 20, 30),

@@ -64,8 +64,8 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.in_channels = in_channels_;
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
-    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 && s.axes >= 2 &&
-           WinogradPlan::is_supported(*kernels_, shape);
+    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 &&
+           s.axes >= 2 && WinogradPlan::is_supported(*kernels_, shape);
 }
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
@@ -83,6 +83,10 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     in_channels_ = s.weight_data_size / s.maxk() / s.num_output;
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
+    // Planar outputs are made of planar inputs with the fewest moves, unless these are the more.
+    if (kernels.gemm->planar[0] && out_pack_ == 1 && in_channels_ <= out_channels_ &&
+        s.maxk() * s.stride_w * s.stride_h == 1)
+        in_pack_ = 1;
     activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
     raw_weights_ = s.weight_data;
     const size_t bias_floats =
@@ -128,15 +132,11 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
 }
 
 void ConvRunner::pack_direct(const float* from, float* to) const {
-    const GemmKernels& gemm = *kernels_->gemm;
-    const int rows = kernel_h_ * kernel_d_;
-    const size_t k = (size_t)in_channels_ * kernel_w_ * rows;
-    if (kernel_w_ * rows == 1) {
-        gemm_pack(gemm, from, k, false, out_channels_, k, to);
-        return;
-    }
-    const std::vector<int> order = conv_weight_order(in_channels_, in_pack_, kernel_w_, rows);
-    gemm_pack_ordered(gemm, from, k, order.data(), out_channels_, k, to);
+    ConvShape shape = {};
+    shape.x.kernel = kernel_w_, shape.y.kernel = kernel_h_, shape.z.kernel = kernel_d_;
+    shape.in_channels = in_channels_, shape.out_channels = out_channels_;
+    shape.in_pack = in_pack_, shape.out_pack = out_pack_;
+    conv_pack_weights(*kernels_->gemm, from, shape, to);
 }
 
 int ConvRunner::pack_winograd(Mat* weights) const {

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "layer/cpu/gemm/narrow_gemm.h"
+#include "runtime/thread_pool.h"
+
 namespace quoll {
 
 namespace {
@@ -46,6 +49,38 @@ std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, i
         for (int t = 0; t < taps; t++)
             for (int i = 0; i < in_pack; i++) order.push_back((c + i) * taps + t);
     return order;
+}
+
+namespace {
+
+// Windows of several taps, whose sums are long enough to be worth adding up their lanes.
+bool is_narrow(const GemmKernels& kernels, const ConvShape& s) {
+    const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
+    return kernels.narrow && kernels.narrow->run[0] && kernels.values == 1 &&
+           s.in_pack == kernels.lanes && s.out_channels <= kGemmMostNarrow &&
+           (s.out_pack == 1 || s.out_pack == s.out_channels) && taps > 1;
+}
+
+// [k / lanes][columns][lanes]
+void pack_narrow(const float* weights, const std::vector<int>& order, size_t columns, size_t lanes,
+                 float* packed) {
+    for (size_t k = 0; k < order.size(); k += lanes)
+        for (size_t n = 0; n < columns; n++)
+            for (size_t i = k; i < k + lanes; i++) *packed++ = weights[n * order.size() + order[i]];
+}
+
+}  // namespace
+
+void conv_pack_weights(const GemmKernels& kernels, const float* weights, const ConvShape& s,
+                       float* packed) {
+    const int rows = s.y.kernel * s.z.kernel;
+    const size_t k = (size_t)s.in_channels * s.x.kernel * rows;
+    if (s.x.kernel * rows == 1)
+        return gemm_pack(kernels, weights, k, false, s.out_channels, k, packed);
+    const std::vector<int> order = conv_weight_order(s.in_channels, s.in_pack, s.x.kernel, rows);
+    if (is_narrow(kernels, s))
+        return pack_narrow(weights, order, s.out_channels, kernels.lanes, packed);
+    gemm_pack_ordered(kernels, weights, k, order.data(), s.out_channels, k, packed);
 }
 
 // The taps of output i whose inputs exist.
@@ -118,7 +153,7 @@ double ConvPlan::cycles(const KernelSet& kernels, const ConvShape& s, const Cost
 }
 
 ConvPlan::ConvPlan(const KernelSet& kernels, const ConvShape& shape)
-    : kernels_(kernels), shape_(shape) {
+    : kernels_(kernels), shape_(shape), narrow_(is_narrow(*kernels.gemm, shape)) {
     const ConvShape& s = shape_;
     taps_outer_ = taps_are_outer(s.in_channels, s.in_pack, s.x.kernel);
     a_k_ = s.in_pack > 1 ? 1 : taps_outer_ ? (ptrdiff_t)s.in_step : s.x.dilation;
@@ -208,6 +243,7 @@ int ConvPlan::table(const Range& x, const Range& y, const Range& z) {
 // has lanes: tiles by hand, which have few rows, are of those alone.
 int ConvPlan::tile_rows() const {
     const GemmKernels& gemm = *kernels_.gemm;
+    if (narrow_) return gemm.narrow->rows[shape_.out_channels - 1];
     const bool whole = gemm.blocks && shape_.out_pack == 1 && gemm.max_rows >= gemm.lanes;
     return whole ? gemm.max_rows / gemm.lanes * gemm.lanes : gemm.max_rows;
 }
@@ -265,10 +301,7 @@ void ConvPlan::add_slice(const std::vector<Range>& xs, const std::vector<Range>&
 void ConvPlan::add_all() {
     const ConvShape& s = shape_;
     const std::vector<Range> xs = split_axis(s.x), ys = split_axis(s.y), zs = split_axis(s.z);
-    const bool pointwise = s.x.kernel == 1 && s.y.kernel == 1 && s.z.kernel == 1;
-    const bool dense = s.x.stride == 1 && s.y.stride == 1 && s.z.stride == 1;
-    if (pointwise && dense && xs.size() == 1 && ys.size() == 1 && zs.size() == 1 &&
-        s.x.in == s.x.out && s.y.in == s.y.out) {
+    if (is_pointwise()) {
         // Rows follow each other: one line.
         add_line(0, 0, 0, s.x.out * s.y.out * s.z.out, true, table(xs[0], ys[0], zs[0]));
         return;
@@ -277,9 +310,78 @@ void ConvPlan::add_all() {
         for (int z = range.first; z < range.last; z++) add_slice(xs, ys, range, z);
 }
 
+bool ConvPlan::is_pointwise() const {
+    const auto plain = [](const ConvAxis& axis) {
+        return axis.kernel == 1 && axis.stride == 1 && axis.before == 0 && axis.in == axis.out;
+    };
+    return plain(shape_.x) && plain(shape_.y) && plain(shape_.z);
+}
+
+// Of fewer pixels too many would be computed twice.
+bool ConvPlan::is_planar() const {
+    const ConvShape& s = shape_;
+    const size_t pixels = (size_t)s.x.out * s.y.out * s.z.out;
+    return kernels_.gemm->planar[0] && kernels_.gemm->planar[1] && s.in_pack == 1 &&
+           s.out_pack == 1 && s.in_channels > 0 && is_pointwise() && pixels >= 8 * kPlanarPixels;
+}
+
+namespace {
+
+// The pixels from `at` on, by all output channels.
+void run_planar_pixels(const GemmKernels& gemm, const ConvShape& s, const float* in,
+                       const float* weights, const float* bias, float* out,
+                       const FusedActivation& activation) {
+    const size_t k = s.in_channels, n = s.out_channels;
+    const size_t columns = (size_t)gemm.lanes * gemm.vectors, wide = 2 * kPlanarColumns;
+    for (size_t n0 = 0; n0 < n; n0 += columns) {
+        const size_t width = gemm_panel_width(gemm, n - n0);
+        for (size_t j = 0; j < width && n0 + j < n;) {
+            const size_t step = width - j >= wide ? wide : wide / 2, first = n0 + j;
+            GemmPlanarTile tile = {};
+            tile.in = in;
+            tile.in_step = (ptrdiff_t)s.in_step;
+            tile.k = k;
+            tile.b = weights + n0 * k + j;
+            tile.b_step = width;
+            tile.bias = bias + first;
+            tile.out = out + first * s.out_step;
+            tile.out_step = (ptrdiff_t)s.out_step;
+            tile.used = std::min(step, n - first);
+            tile.low = activation.low, tile.high = activation.high;
+            gemm.planar[step / kPlanarColumns - 1](tile);
+            for (size_t i = 0; activation.pass && i < tile.used; i++)
+                activation.finish(tile.out + i * s.out_step, kPlanarPixels);
+            j += step;
+        }
+    }
+}
+
+}  // namespace
+
+// The last pixels, which are fewer than a tile has, with such before them once more: by the thread
+// that has those.
+void ConvPlan::run_planar(const float* in, const float* weights, const float* bias, float* out,
+                          const FusedActivation& activation, int threads) const {
+    const size_t pixels = (size_t)shape_.x.out * shape_.y.out * shape_.z.out;
+    const size_t tiles = pixels / kPlanarPixels;
+    const int partitions = (int)std::min<size_t>(tiles, std::max(threads, 1));
+    const auto run_at = [&](size_t at) {
+        run_planar_pixels(*kernels_.gemm, shape_, in + at, weights, bias, out + at, activation);
+    };
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t first = partition_begin(tiles, partitions, t);
+        const size_t last = first + partition_length(tiles, partitions, t);
+        for (size_t i = first; i < last; i++) run_at(i * kPlanarPixels);
+        if (last == tiles && pixels % kPlanarPixels) run_at(pixels - kPlanarPixels);
+    });
+}
+
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
                    const float* residual, size_t residual_step, const FusedActivation& activation,
                    int threads) const {
+    if (narrow_)
+        return run_narrow(in, weights, bias, out, residual, residual_step, activation, threads);
+    if (is_planar() && !residual) return run_planar(in, weights, bias, out, activation, threads);
     GemmProblem g = {};
     g.kernels = &kernels_;
     g.a = in;
@@ -300,6 +402,33 @@ void ConvPlan::run(const float* in, const float* weights, const float* bias, flo
     g.activation = activation;
     g.chunk = chunk_;
     gemm_run(g, threads);
+}
+
+// The blocks of all sections of a table follow each other.
+void ConvPlan::run_narrow(const float* in, const float* weights, const float* bias, float* out,
+                          const float* residual, size_t residual_step,
+                          const FusedActivation& activation, int threads) const {
+    const int columns = shape_.out_channels;
+    const bool planar = shape_.out_pack == 1;
+    parallel_for((int64_t)rows_.size(), threads, [&](int64_t i) {
+        const GemmRows& rows = rows_[i];
+        GemmNarrow g = {};
+        g.a = in + rows.a, g.a_row = rows.a_row;
+        const GemmSection* const section = &sections_[rows.table * num_sections_];
+        g.blocks = section->blocks;
+        for (size_t k = 0; k < num_sections_; k++) g.num_blocks += section[k].num_blocks;
+        g.b = weights, g.bias = bias;
+        g.c = out + rows.c, g.c_row = rows.c_row,
+        g.c_column = planar ? (ptrdiff_t)shape_.out_step : 1;
+        if (residual) g.residual = residual + rows.c;
+        g.residual_column = planar ? (ptrdiff_t)residual_step : 1;
+        g.rows = rows.rows;
+        g.low = activation.low, g.high = activation.high;
+        kernels_.gemm->narrow->run[columns - 1](g);
+        for (int n = 0; activation.pass && n < columns; n++)
+            for (int m = 0; m < rows.rows; m++)
+                activation.finish(g.c + n * g.c_column + m * g.c_row, 1);
+    });
 }
 
 }  // namespace quoll

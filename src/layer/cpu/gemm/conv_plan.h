@@ -33,9 +33,13 @@ struct ConvShape {
 bool operator==(const ConvShape& a, const ConvShape& b);
 
 // The order in which a plan for this in_pack walks through the weights of one output channel,
-// [in_channels][kernel_d][kernel_h][kernel_w]; what gemm_pack_ordered needs. rows: those of the
-// kernel, kernel_d * kernel_h.
+// [in_channels][kernel_d][kernel_h][kernel_w]. rows: those of the kernel, kernel_d * kernel_h.
 std::vector<int> conv_weight_order(int in_channels, int in_pack, int kernel_w, int rows);
+
+// Packs weights, [out_channels][in_channels][kernel_d][kernel_h][kernel_w], as a plan of a shape
+// with these channels, elempacks and kernel reads them: gemm_packed_size floats.
+void conv_pack_weights(const GemmKernels& kernels, const float* weights, const ConvShape& shape,
+                       float* packed);
 
 // What follows from the shape of a convolution alone; the blobs come with run().
 class ConvPlan {
@@ -49,7 +53,7 @@ public:
     // in_channels must be a multiple of in_pack, out_channels of out_pack.
     ConvPlan(const KernelSet& kernels, const ConvShape& shape);
 
-    // weights: packed by gemm_pack_ordered. bias: see GemmProblem. residual: null, a blob like the
+    // weights: packed by conv_pack_weights. bias: see GemmProblem. residual: null, a blob like the
     // output but for its step, or the output, which is then written over it.
     void run(const float* in, const float* weights, const float* bias, float* out,
              const float* residual, size_t residual_step, const FusedActivation& activation,
@@ -66,8 +70,17 @@ private:
         int x_first, x_last, y_first, y_last, z_first, z_last;  // taps
     };
 
+    void run_narrow(const float* in, const float* weights, const float* bias, float* out,
+                    const float* residual, size_t residual_step, const FusedActivation& activation,
+                    int threads) const;
     static double share_inside(const ConvAxis& axis);
     static void taps_inside(const ConvAxis& axis, int i, int* first, int* last);
+    // Whether a pixel of the output comes from the one at its place.
+    bool is_pointwise() const;
+    // Whether it is a product of planar blobs, by kernels for such.
+    bool is_planar() const;
+    void run_planar(const float* in, const float* weights, const float* bias, float* out,
+                    const FusedActivation& activation, int threads) const;
     static std::vector<Range> split_axis(const ConvAxis& axis);
     static int count_ranges(const ConvAxis& axis);
     int table(const Range& x, const Range& y, const Range& z);
@@ -82,6 +95,7 @@ private:
 
     const KernelSet& kernels_;
     ConvShape shape_;
+    bool narrow_;      // runs on GemmKernels::narrow
     bool taps_outer_;  // planar input of many channels: k runs over the channels of a tap
     std::vector<Table> tables_;
     std::vector<GemmRows> rows_;

@@ -1,6 +1,7 @@
 // Compiled once per ISA.
 #include "layer/cpu/common/isa_table.h"
 #include "layer/cpu/gemm/generic.h"
+#include "layer/cpu/gemm/narrow_generic.h"
 
 namespace quoll {
 
@@ -13,6 +14,8 @@ namespace quoll {
             tile_or_null<vectors, 13>(), tile_or_null<vectors, 14>(), tile_or_null<vectors, 15>(), \
             tile_or_null<vectors, 16>()                                                            \
     }
+
+static constexpr GemmNarrowKernels kNarrow = narrow_kernels();
 
 extern const GemmKernels QUOLL_ISA_TABLE(gemm_kernels);
 const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
@@ -31,6 +34,8 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
 #undef QUOLL_GEMM_VECTOR
 #undef QUOLL_GEMM_INIT
     &gemm_store_columns,
+    &kNarrow,
+    {},
 };
 #undef QUOLL_GEMM_TILES
 
