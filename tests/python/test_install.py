@@ -125,7 +125,9 @@ def test_find_package_ncnn(prefix, tmp_path):
     (tmp_path / 'CMakeLists.txt').write_text('cmake_minimum_required(VERSION 3.16)\nproject(app CXX)\nfind_package(ncnn REQUIRED)\n'
                                              'add_executable(app app.cpp)\ntarget_link_libraries(app ncnn)\n')
     (tmp_path / 'app.cpp').write_text('#include "net.h"\n#include <stdio.h>\nint main() {\n    ncnn::Mat m(3);\n    m.fill(2.f);\n'
-                                      '    ncnn::Net net;\n    net.opt.use_sgemm_convolution = false;\n    printf("%g\\n", m[2]);\n}\n')
+                                      '    ncnn::Net net;\n    net.opt.use_sgemm_convolution = false;\n'
+                                      '#if NCNN_VULKAN\n    if (sizeof(ncnn::VkCompute) + sizeof(ncnn::Pipeline) + sizeof(ncnn::VulkanDevice) == 0) return 1;\n#endif\n'
+                                      '    printf("%g\\n", m[2]);\n}\n')
     run('cmake', '-G', 'Ninja', '-S', tmp_path, '-B', tmp_path / 'build', f'-DCMAKE_PREFIX_PATH={prefix}')
     run('cmake', '--build', tmp_path / 'build')
     assert run(tmp_path / 'build/app') == '2\n'
