@@ -65,6 +65,7 @@ int DeconvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     groups_.clear();
     if (dynamic_weight) return kOk;
     if (!depthwise()) return make_groups(opt);
+    if (axes == 3) return kOk;
     const int pack = best_elempack(*kernels_, num_output, opt);
     if (pack == 1) return kOk;
     pack_ = pack;
@@ -189,7 +190,7 @@ int DeconvolutionDepthWiseCpu::forward_groups(const Mat& bottom, Mat& top,
         const Mat part = conv_channels(*this, made);
         for (int q = 0; q < blocks; q++)
             memcpy(channels.channel(i * blocks + q).data, part.channel(q).data,
-                   (size_t)part.w * part.h * part.elemsize);
+                   (size_t)part.w * part.h * part.d * part.elemsize);
     }
     return kOk;
 }

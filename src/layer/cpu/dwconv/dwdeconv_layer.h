@@ -15,7 +15,8 @@ namespace quoll {
 // One window a channel on channel-blocked data. Outputs whose positions agree modulo the stride see
 // the same taps of the window, one input step apart: each such phase is a depthwise convolution of
 // stride 1, for the dwconv kernels. Groups of several channels are deconvolutions of their own.
-// Dynamic weights, and single channels in numbers that no elempack divides, run on the reference.
+// Dynamic weights, three axes of single channels, and channels in numbers that no elempack divides
+// run on the reference.
 class DeconvolutionDepthWiseCpu : public Deconvolution {
 public:
     explicit DeconvolutionDepthWiseCpu(int axes);
