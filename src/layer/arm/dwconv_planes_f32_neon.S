@@ -58,6 +58,7 @@ function QUOLL_SYMBOL(quoll_dwconv_planes_f32_neon)
     b.lo 20f
 10:
     start_sums v0.16b, v1.16b, v2.16b, v3.16b, v4.16b, v5.16b, v6.16b, v7.16b, v16.16b, v17.16b, v18.16b, v19.16b, v20.16b, v21.16b, v22.16b, v23.16b
+    cbz w11, 12f
 11:
     next_tap
     four_terms 0, 1, 2, 3
@@ -66,6 +67,7 @@ function QUOLL_SYMBOL(quoll_dwconv_planes_f32_neon)
     four_terms 20, 21, 22, 23
     subs w11, w11, #1
     b.ne 11b
+12:
     limit_sums v0.4s, v1.4s, v2.4s, v3.4s, v4.4s, v5.4s, v6.4s, v7.4s
     limit_sums v16.4s, v17.4s, v18.4s, v19.4s, v20.4s, v21.4s, v22.4s, v23.4s
     st1 {v0.4s, v1.4s, v2.4s, v3.4s}, [x5], #64
@@ -79,11 +81,13 @@ function QUOLL_SYMBOL(quoll_dwconv_planes_f32_neon)
     b.mi 30f
 21:
     start_sums v0.16b, v1.16b, v2.16b, v3.16b
+    cbz w11, 23f
 22:
     next_tap
     four_terms 0, 1, 2, 3
     subs w11, w11, #1
     b.ne 22b
+23:
     limit_sums v0.4s, v1.4s, v2.4s, v3.4s
     st1 {v0.4s, v1.4s, v2.4s, v3.4s}, [x5], #64
     advance 16
@@ -93,12 +97,14 @@ function QUOLL_SYMBOL(quoll_dwconv_planes_f32_neon)
     b.mi 40f
 31:
     start_sums v0.16b
+    cbz w11, 33f
 32:
     next_tap
     ldr q24, [x9]
     fmla v0.4s, v24.4s, v28.4s
     subs w11, w11, #1
     b.ne 32b
+33:
     limit_sums v0.4s
     str q0, [x5], #16
     advance 4
@@ -109,6 +115,7 @@ function QUOLL_SYMBOL(quoll_dwconv_planes_f32_neon)
     b.eq 90f
 41:
     start_sums v0.16b
+    cbz w11, 43f
 42:
     ldr x9, [x4], #8
     ldr s28, [x10], #16
@@ -116,6 +123,7 @@ function QUOLL_SYMBOL(quoll_dwconv_planes_f32_neon)
     fmadd s0, s24, s28, s0
     subs w11, w11, #1
     b.ne 42b
+43:
     limit_sums v0.4s
     str s0, [x5], #4
     ext v29.16b, v29.16b, v29.16b, #4
