@@ -146,5 +146,8 @@ if step 'build for aarch64' scripts/build.sh aarch64 ${werror[@]+"${werror[@]}"}
     for cpu in cortex-a76 neoverse-n1 max,sve=off max,sve-default-vector-length={16,32} a64fx; do
         emulate_kernels "$cpu"
     done
+    if step 'smallest library for aarch64' eval 'cmake --preset minimal-aarch64 && cmake --build --preset minimal-aarch64 -j "$(nproc)" --target quoll_shared quoll_static'; then
+        suite 'small builds' "${pytest[@]}" tests/python/test_small_builds.py
+    fi
 fi
 finish

@@ -139,6 +139,7 @@ TEST(KernelSet, has_the_parts_of_rows) {
         const KernelPart part =
             row.slot == KernelSlot::dwconv_pair      ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
+            : row.slot == KernelSlot::dwconv_planes ? (KernelPart)set.dwconv->planes
             : row.slot == KernelSlot::gemm_planar
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
                 : (KernelPart)set.winograd->output;

@@ -25,6 +25,7 @@ enum class KernelSlot {
     sve_gemm_tile,   // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
     gemm_planar,
     dwconv_pair,
+    dwconv_planes,
     winograd_input,
     winograd_output,
 };

@@ -97,14 +97,19 @@ void take_planar(const Machine& machine, GemmKernels* gemm) {
     }
 }
 
-// Pairs of rows by hand, where the level has such itself. False if there are none.
-bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
+// Pairs of rows by hand, where the level has such itself, and sums of planes. False if there are
+// none.
+bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
         const KernelRow* row =
             best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
         if (!row || !dwconv->pair[0][stride - 1]) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
+        found = true;
+    }
+    if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
+        dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
     }
     return found;
@@ -133,7 +138,7 @@ Selected* select(const Machine& machine) {
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
-    if (s->set.dwconv && take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;
     if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
     if (!s->set.gemm) return s;
