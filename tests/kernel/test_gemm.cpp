@@ -616,6 +616,36 @@ TEST(Gemm, stores_columns) {
     }
 }
 
+// Panels that are written to their ends, beyond the last column too.
+TEST(Gemm, whole_panels) {
+    for (const VectorKernels* each : all_sets()) {
+        KernelSet set = {};
+        static_cast<VectorKernels&>(set) = *each;
+        const size_t step = set.gemm->step, m = 7, k = 3;
+        for (size_t n = 1; n <= 2 * step * set.gemm->vectors; n++) {
+            const size_t row = align_size(n, step);
+            std::vector<float> a(m * k), b(n * k), bias(gemm_bias_size(*set.gemm, n));
+            for (float& x : a) x = uniform();
+            for (float& x : b) x = uniform();
+            Guarded<float> c(m * row);
+            const Mat packed = gemm_packed(*set.gemm, b.data(), k, false, n, k);
+            GemmMatrix g = {};
+            g.kernels = &set, g.a = a.data(), g.a_row = (ptrdiff_t)k, g.a_k = 1;
+            g.m = m, g.n = n, g.k = k, g.b = packed, g.bias = bias.data(), g.c = c.data();
+            g.c_row = (ptrdiff_t)row, g.c_pack = row, g.whole_panels = true;
+            g.activation = FusedActivation(set, Activation());
+            gemm_matrix(g, 1);
+            for (size_t i = 0; i < m; i++)
+                for (size_t j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (size_t x = 0; x < k; x++) sum += (double)a[i * k + x] * b[j * k + x];
+                    ASSERT_NEAR(c[i * row + j], sum, sum_tolerance(k + 1))
+                        << isa_name(set.isa) << " n " << n << " at " << i << ", " << j;
+                }
+        }
+    }
+}
+
 TEST(Gemm, rows_a_power_of_two_apart) {
     std::vector<const KernelSet*> sets = {&host_kernel_set()};
     for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));

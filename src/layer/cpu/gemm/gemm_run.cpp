@@ -159,7 +159,8 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.tiles = kernels.tile[panel.width / kernels.step - 1];
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
-    const size_t next = std::min(panel.n0 + lanes, g.n - 1);
+    // Of whole panels a second vector may have no column of the matrix.
+    const size_t next = g.whole_panels ? panel.n0 + lanes : std::min(panel.n0 + lanes, g.n - 1);
     panel.c_vector = column_offset(g, next, g.c_block) - panel.c;
     panel.residual_vector = column_offset(g, next, g.residual_block) - panel.residual;
     // Whole vectors at equal distances.
