@@ -3,6 +3,8 @@
 // detector's net: pixels in, anchors, non-maximum suppression.
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <algorithm>
 #include <string>
