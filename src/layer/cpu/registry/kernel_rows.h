@@ -22,6 +22,7 @@ enum class KernelSlot {
     int8_units,
     gemm_tile,
     half_gemm_tile,  // of half floats
+    gemm_planar,
     dwconv_pair,
     winograd_input,
     winograd_output,

@@ -87,6 +87,15 @@ bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
     return true;
 }
 
+// Products of planar blobs by hand; all widths or none.
+void take_planar(const Machine& machine, GemmKernels* gemm) {
+    for (int width = 1; width <= kPlanarWidths; width++) {
+        const KernelRow* row =
+            best_row(KernelSlot::gemm_planar, machine, kPlanarPixels, width * kPlanarColumns);
+        if (row) gemm->planar[width - 1] = (GemmPlanarKernel)row->part;
+    }
+}
+
 // Pairs of rows by hand, where the level has such itself. False if there are none.
 bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
@@ -122,12 +131,16 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+    if (s->set.dwconv) s->dwconv = *s->set.dwconv;
+    if (s->set.dwconv && take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.winograd) s->winograd = *s->set.winograd;
+    if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
-    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) s->set.gemm = &s->gemm;
-    s->dwconv = *s->set.dwconv;
-    if (take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
-    s->winograd = *s->set.winograd;
-    if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
+        take_planar(machine, &s->gemm);
+        s->set.gemm = &s->gemm;
+    }
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
         s->half = s->set;
