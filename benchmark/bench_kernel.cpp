@@ -377,6 +377,7 @@ void add_row(const KernelRow& row) {
         case KernelSlot::int8:
             return add_int8_tiles(*static_cast<const Int8Kernels*>(row.kernels));
         case KernelSlot::gemm_tile:
+        case KernelSlot::sve_gemm_tile:
             return add("gemm", [&row](State& state) {
                 gemm_tile(state, best_isa(row.features), row.tile, (size_t)row.rows,
                           (size_t)row.columns);

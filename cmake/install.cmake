@@ -11,6 +11,12 @@ if(TARGET quoll_glsl)
     set(QUOLL_GLSL ON)
     install(TARGETS quoll_glsl EXPORT quoll-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(TARGET quoll_onnx)
+    set(QUOLL_ONNX ON)
+    set_target_properties(quoll_onnx PROPERTIES EXPORT_NAME onnx)
+    install(TARGETS quoll_onnx quoll_tool_common EXPORT quoll-targets
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 if(TARGET quoll_ncnn)
     install(TARGETS quoll_ncnn EXPORT quoll-targets)
     if(TARGET ncnn_simpleocv)
@@ -49,7 +55,8 @@ foreach(program IN LISTS QUOLL_PROGRAMS)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll)
 # Those that need the library alone; they compile where they are put.
-install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
+install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/detect_faces.cpp
+    ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
     DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted
     DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)

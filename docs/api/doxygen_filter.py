@@ -46,7 +46,7 @@ def one_name_each(lines):
     for line in lines:
         line = f'{begun} {line.strip()}' if begun else line
         begun = line if re.fullmatch(r'\s+\w+( \w+,)+', line) else ''
-        names = re.fullmatch(r'(\s+\w+) (\w+(?:, \w+)+);(.*)', line)
+        names = re.fullmatch(r'(\s+[\w:<>]+) (\w+(?:, \w+)+);(.*)', line)
         if names:
             yield from (f'{names[1]} {name};{names[3]}' for name in names[2].split(', '))
         elif not begun:

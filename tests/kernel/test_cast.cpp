@@ -10,6 +10,7 @@
 #include "guarded.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/cpu/gemm/gemm_run.h"
+#include "layer/cpu/gemm/wide_gemm.h"
 #include "quoll/layer.h"
 #include "quoll/modelbin.h"
 #include "quoll/paramdict.h"
@@ -146,9 +147,10 @@ TEST(Cast, row_times_bf16) {
                         bfloat_from_float((float)((int)(i * 37 % 101) - 50) * .03f));
                 for (size_t i = 0; i < k; i++) a[i] = (float)((int)(i * 7 % 13) - 6) * .1f;
                 for (size_t i = 0; i < n; i++) bias[i] = (float)(i % 5);
-                const size_t size = gemm_packed_size(*set->gemm, n, k);
+                const GemmKernels gemm = level_gemm(*set->gemm);
+                const size_t size = gemm_packed_size(gemm, n, k);
                 std::vector<float> panels(size);
-                gemm_pack(*set->gemm, b.data(), k, false, n, k, panels.data());
+                gemm_pack(gemm, b.data(), k, false, n, k, panels.data());
                 Guarded<uint16_t> stored(size);
                 const CastKernels& kernels = *set->cast;
                 kernels.bf16.narrow(panels.data(), stored.data(), size);

@@ -136,7 +136,13 @@ std::vector<const VectorKernels*> all_sets() {
         sets.push_back(&vector_kernels(isa));
         if (kernel_set(isa).gemm != sets.back()->gemm) sets.push_back(&kernel_set(isa));
     }
+    if (host_kernel_set().gemm != sets.back()->gemm) sets.push_back(&host_kernel_set());
     return sets;
+}
+
+// The tile of a full panel.
+GemmTileKernel full_tile(const GemmKernels& kernels, size_t rows) {
+    return kernels.tile[kernels.lanes * kernels.vectors / kernels.step - 1][rows - 1];
 }
 
 TEST(Gemm, tiles) {
@@ -144,12 +150,13 @@ TEST(Gemm, tiles) {
         const GemmKernels& kernels = *set->gemm;
         const Isa isa = set->isa;
         ASSERT_LE(kernels.max_rows, (int)kGemmMaxRows);
-        ASSERT_LE(kernels.vectors, (int)kGemmMaxWidths);
-        for (int vectors = 1; vectors <= kGemmMaxWidths; vectors++) {
+        const int widths = kernels.lanes * kernels.vectors / kernels.step;
+        ASSERT_LE(widths, (int)kGemmMaxWidths);
+        for (int width = 1; width <= kGemmMaxWidths; width++) {
             for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-                const GemmTileKernel kernel = kernels.tile[vectors - 1][rows - 1];
-                ASSERT_EQ(kernel != nullptr,
-                          rows <= kernels.max_rows && vectors <= kernels.vectors);
+                const int vectors = width * kernels.step / kernels.lanes;
+                const GemmTileKernel kernel = kernels.tile[width - 1][rows - 1];
+                ASSERT_EQ(kernel != nullptr, rows <= kernels.max_rows && width <= widths);
                 if (!kernel) continue;
                 for (const Layout& layout : kLayouts)
                     for (bool at_end : {true, false}) {
@@ -182,7 +189,8 @@ TEST(Gemm, tiles_of_half_floats) {
 // Tiles by hand give the same bits as the portable ones, for every number of steps and any A.
 TEST(Gemm, tiles_by_hand_are_those_of_templates) {
     for (const KernelRow& row : kernel_rows()) {
-        if (row.slot != KernelSlot::gemm_tile || !host_cpu_features().has_all(row.features))
+        if ((row.slot != KernelSlot::gemm_tile && row.slot != KernelSlot::sve_gemm_tile) ||
+            !host_cpu_features().has_all(row.features))
             continue;
         const Isa isa = best_isa(row.features);
         const GemmKernels& portable = *vector_kernels(isa).gemm;
@@ -204,8 +212,17 @@ TEST(Gemm, tiles_by_hand_are_those_of_templates) {
                 tile.fetch = {k % 2 ? (const char*)b.data() : nullptr, 32};
                 tile.c = got.data();
                 row.tile(tile);
-                tile.c = want.data();
-                portable.tile[columns / portable.step - 1][rows - 1](tile);
+                // As many columns at a time as a portable tile has.
+                const size_t most = std::min<size_t>(columns, portable.lanes * portable.vectors);
+                std::vector<float> part(3 * k * most);
+                for (size_t n0 = 0, width; n0 < columns; n0 += width) {
+                    width = std::min(most, columns - n0);
+                    for (size_t i = 0; i < 3 * k; i++)
+                        std::copy_n(b.data() + i * columns + n0, width, part.data() + i * width);
+                    tile.b = part.data(), tile.fetch = {};
+                    tile.init = init.data() + n0, tile.c = want.data() + n0;
+                    portable.tile[width / portable.step - 1][rows - 1](tile);
+                }
                 for (size_t i = 0; i < rows * columns; i++) ASSERT_EQ(got[i], want[i]) << i;
             }
     }
@@ -312,14 +329,14 @@ TEST(Gemm, tile_accumulates_in_place) {
         tile.low = -INFINITY;
         tile.high = INFINITY;
         tile.c = once.data();
-        kernels.tile[kernels.vectors - 1][rows - 1](tile);
+        full_tile(kernels, rows)(tile);
         tile.c = twice.data();
         tile.block_k = k / 2;
-        kernels.tile[kernels.vectors - 1][rows - 1](tile);
+        full_tile(kernels, rows)(tile);
         tile.blocks = &second;
         tile.init = twice.data();
         tile.init_row = columns;
-        kernels.tile[kernels.vectors - 1][rows - 1](tile);
+        full_tile(kernels, rows)(tile);
         for (size_t i = 0; i < rows * columns; i++) ASSERT_EQ(once[i], twice[i]) << isa_name(isa);
     }
 }
@@ -347,7 +364,7 @@ TEST(Gemm, more_tiles_of_a_call) {
             tile.fetch = {(const char*)fetched.data(), 64};
             tile.more = tiles - 1, tile.a_tile = a_tile, tile.c_tile = c_tile,
             tile.init_tile = columns;
-            const GemmTileKernel kernel = kernels.tile[kernels.vectors - 1][rows - 1];
+            const GemmTileKernel kernel = full_tile(kernels, rows);
             kernel(tile);
             tile.more = 0;
             for (size_t i = 0; i < tiles; i++) {
@@ -400,8 +417,8 @@ TEST(Gemm, regular_blocks) {
         SCOPED_TRACE(row.name);
         for (size_t blocks = 1; blocks <= 7; blocks++)
             for (int kind = 0; kind < 8; kind++) {
-                const auto check = row.slot == KernelSlot::gemm_tile ? &check_regular<Single>
-                                                                     : &check_regular<Half>;
+                const auto check = row.slot == KernelSlot::half_gemm_tile ? &check_regular<Half>
+                                                                          : &check_regular<Single>;
                 check(row.tile, lanes, row.columns / lanes, row.rows, kind & 1, kind & 2, blocks,
                       kind & 4);
                 if (HasFatalFailure()) return;
@@ -437,7 +454,7 @@ TEST(Gemm, nan_reaches_the_result) {
                          0,
                          0,
                          0};
-        kernels.tile[kernels.vectors - 1][0](tile);
+        full_tile(kernels, 1)(tile);
         for (float x : c) EXPECT_TRUE(isnan(x)) << isa_name(isa);
     }
 }
@@ -599,9 +616,41 @@ TEST(Gemm, stores_columns) {
     }
 }
 
+// Panels that are written to their ends, beyond the last column too.
+TEST(Gemm, whole_panels) {
+    for (const VectorKernels* each : all_sets()) {
+        KernelSet set = {};
+        static_cast<VectorKernels&>(set) = *each;
+        const size_t step = set.gemm->step, m = 7, k = 3;
+        for (size_t n = 1; n <= 2 * step * set.gemm->vectors; n++) {
+            const size_t row = align_size(n, step);
+            std::vector<float> a(m * k), b(n * k), bias(gemm_bias_size(*set.gemm, n));
+            for (float& x : a) x = uniform();
+            for (float& x : b) x = uniform();
+            Guarded<float> c(m * row);
+            const Mat packed = gemm_packed(*set.gemm, b.data(), k, false, n, k);
+            GemmMatrix g = {};
+            g.kernels = &set, g.a = a.data(), g.a_row = (ptrdiff_t)k, g.a_k = 1;
+            g.m = m, g.n = n, g.k = k, g.b = packed, g.bias = bias.data(), g.c = c.data();
+            g.c_row = (ptrdiff_t)row, g.c_pack = row, g.whole_panels = true;
+            g.activation = FusedActivation(set, Activation());
+            gemm_matrix(g, 1);
+            for (size_t i = 0; i < m; i++)
+                for (size_t j = 0; j < n; j++) {
+                    double sum = 0;
+                    for (size_t x = 0; x < k; x++) sum += (double)a[i * k + x] * b[j * k + x];
+                    ASSERT_NEAR(c[i * row + j], sum, sum_tolerance(k + 1))
+                        << isa_name(set.isa) << " n " << n << " at " << i << ", " << j;
+                }
+        }
+    }
+}
+
 TEST(Gemm, rows_a_power_of_two_apart) {
-    for (Isa isa : available_isas()) {
-        const KernelSet& set = kernel_set(isa);
+    std::vector<const KernelSet*> sets = {&host_kernel_set()};
+    for (Isa isa : available_isas()) sets.push_back(&kernel_set(isa));
+    for (const KernelSet* each : sets) {
+        const KernelSet& set = *each;
         const size_t rows = set.gemm->max_rows, lanes = set.gemm->lanes;
         const size_t columns = lanes * set.gemm->vectors;
         for (size_t k : {37, 1024, 1300})
@@ -612,7 +661,7 @@ TEST(Gemm, rows_a_power_of_two_apart) {
                     // Ten tiles are enough for three threads, and too few for five.
                     for (int threads : {1, 3, 5})
                         ASSERT_EQ(product(set, m, n, k, a_row, blocked, threads), expected)
-                            << isa_name(isa) << " k " << k << " n " << n << " " << threads;
+                            << isa_name(set.isa) << " k " << k << " n " << n << " " << threads;
                 }
     }
 }

@@ -65,10 +65,12 @@ TEST(KernelRows, agree_with_their_tables) {
             EXPECT_EQ(kUnitColumns, row.columns);
             EXPECT_EQ(kSplitK, row.k);
         }
-        if (row.slot == KernelSlot::gemm_tile) {
+        if (row.slot == KernelSlot::gemm_tile || row.slot == KernelSlot::sve_gemm_tile) {
             const GemmKernels& k = *vector_kernels(best_isa(row.features)).gemm;
             EXPECT_EQ(row.columns % k.lanes, 0);
-            EXPECT_LE(row.columns, k.lanes * k.vectors);
+            if (row.slot == KernelSlot::gemm_tile) {
+                EXPECT_LE(row.columns, k.lanes * k.vectors);
+            }
             EXPECT_LE(row.rows, kGemmMaxRows);
         }
     }
@@ -116,6 +118,11 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         const bool half = row.slot == KernelSlot::half_gemm_tile;
         ASSERT_TRUE(!half || set.half);
         const GemmKernels& gemm = *(half ? *set.half : set).gemm;
+        // On no longer vectors than the level's, where they would take more loads, they are not
+        // chosen; nor are panels wider than what is made for them.
+        if (row.slot == KernelSlot::sve_gemm_tile &&
+            (sve_lanes() <= set.lanes || row.columns > gemm.lanes * gemm.vectors))
+            continue;
         EXPECT_EQ(gemm.tile[row.columns / gemm.step - 1][row.rows - 1], row.tile);
         EXPECT_GE(gemm.max_rows, row.rows);
         for (int width = 1; width <= kGemmMaxWidths; width++)
@@ -132,9 +139,10 @@ TEST(KernelSet, has_the_parts_of_rows) {
         const KernelPart part =
             row.slot == KernelSlot::dwconv_pair      ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
+            : row.slot == KernelSlot::dwconv_planes ? (KernelPart)set.dwconv->planes
             : row.slot == KernelSlot::gemm_planar
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
-                                                     : (KernelPart)set.winograd->output;
+                : (KernelPart)set.winograd->output;
         EXPECT_EQ(part, row.part) << row.name;
     }
 }

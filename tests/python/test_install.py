@@ -36,6 +36,23 @@ def test_find_package(prefix, tmp_path):
     assert run(tmp_path / 'consumer_shared') == ANSWER
 
 
+def test_onnx_library(prefix, tmp_path):
+    """A program outside the tree loads an ONNX model."""
+    (tmp_path / 'CMakeLists.txt').write_text('cmake_minimum_required(VERSION 3.16)\nproject(app CXX)\nfind_package(quoll REQUIRED)\n'
+                                             'add_executable(app app.cpp)\ntarget_link_libraries(app quoll::onnx)\n')
+    (tmp_path / 'app.cpp').write_text('#include <quoll/net.h>\n#include <quoll/onnx.h>\n#include <stdio.h>\n'
+                                      'int main(int, char** argv) {\n    quoll::Net net;\n'
+                                      '    if (quoll::load_onnx(argv[1], quoll::OnnxOptions(), &net)) return 1;\n'
+                                      '    quoll::Mat in(8, 8, 1), out;\n    in.fill(0.5f);\n    quoll::Extractor ex = net.create_extractor();\n'
+                                      '    if (ex.input(net.input_indexes()[0], in) || ex.extract(net.output_indexes()[0], out)) return 1;\n'
+                                      '    printf("%d\\n", (int)out.total());\n}\n')
+    run('cmake', '-G', 'Ninja', '-S', tmp_path, '-B', tmp_path / 'build', f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', tmp_path / 'build')
+    assert run(tmp_path / 'build/app', ROOT / 'models/digits/digits.onnx') == '10\n'
+    done = subprocess.run([tmp_path / 'build/app', ROOT / 'models/digits/digits.param'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'digits.param' in done.stderr
+
+
 @pytest.mark.parametrize('kind', ['shared', 'static'])
 def test_pkg_config(prefix, tmp_path, kind):
     folder = library_folder(prefix)
@@ -71,6 +88,17 @@ def test_programs_licence_and_examples(prefix, tmp_path):
     assert done.returncode == 1 and 'none.param' in done.stderr
 
 
+def test_faces_example(prefix, tmp_path, data):
+    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', tmp_path, '--target', 'detect_faces')
+    model, photo = data / 'models/slim-320/slim_320', sorted((data / 'images').glob('*.jpg'))[0]
+    out = run(tmp_path / 'detect_faces', f'{model}.param', f'{model}.bin', photo, tmp_path / 'faces.png')
+    assert int(out.splitlines()[-1].split()[0]) > 0, out
+    assert (tmp_path / 'faces.png').read_bytes().startswith(b'\x89PNG')
+    done = subprocess.run([tmp_path / 'detect_faces', f'{model}.param', f'{model}.bin', 'none.jpg'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'none.jpg' in done.stderr
+
+
 def test_detector_example(prefix, tmp_path, data):
     model = data / 'models/fastestdet/FastestDet'
     run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples/detector', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
@@ -97,7 +125,9 @@ def test_find_package_ncnn(prefix, tmp_path):
     (tmp_path / 'CMakeLists.txt').write_text('cmake_minimum_required(VERSION 3.16)\nproject(app CXX)\nfind_package(ncnn REQUIRED)\n'
                                              'add_executable(app app.cpp)\ntarget_link_libraries(app ncnn)\n')
     (tmp_path / 'app.cpp').write_text('#include "net.h"\n#include <stdio.h>\nint main() {\n    ncnn::Mat m(3);\n    m.fill(2.f);\n'
-                                      '    ncnn::Net net;\n    net.opt.use_sgemm_convolution = false;\n    printf("%g\\n", m[2]);\n}\n')
+                                      '    ncnn::Net net;\n    net.opt.use_sgemm_convolution = false;\n'
+                                      '#if NCNN_VULKAN\n    if (sizeof(ncnn::VkCompute) + sizeof(ncnn::Pipeline) + sizeof(ncnn::VulkanDevice) == 0) return 1;\n#endif\n'
+                                      '    printf("%g\\n", m[2]);\n}\n')
     run('cmake', '-G', 'Ninja', '-S', tmp_path, '-B', tmp_path / 'build', f'-DCMAKE_PREFIX_PATH={prefix}')
     run('cmake', '--build', tmp_path / 'build')
     assert run(tmp_path / 'build/app') == '2\n'

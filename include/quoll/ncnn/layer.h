@@ -6,7 +6,12 @@
 #include "modelbin.h"
 #include "option.h"
 #include "paramdict.h"
+#include "platform.h"
 #include "quoll/layer.h"
+#if NCNN_VULKAN
+#include "command.h"
+#include "pipeline.h"
+#endif
 
 namespace ncnn {
 

@@ -18,15 +18,6 @@ struct HeadSteps {
     uint32_t row, column, head;
 };
 
-// From item to item: the only one serves all.
-uint32_t item_step(const Value& value) { return value.shape.n > 1 ? value.strides().n : 0; }
-
-bool items_fit(const Shapes& in, int items) {
-    for (const Shape& shape : in)
-        if (shape.n != 1 && shape.n != items) return false;
-    return items <= 65535;
-}
-
 struct AttentionCall {
     int heads, heads_per_group, queries, keys, size, out_size;
     float scale;
@@ -42,7 +33,7 @@ struct AttentionCall {
         }
         for (const HeadSteps* m : {&q, &k, &v, &y, (const HeadSteps*)&seen})
             push.insert(push.end(),
-                        {m->value->first, m->row, m->column, m->head, item_step(*m->value)});
+                        {m->value->first, m->row, m->column, m->head, m->value->item_step()});
         push.push_back(scale);
         r.dispatch(Shader::attention, {mask != nullptr, (out_size + 63) / 64},
                    {r.read(*q.value), r.read(*k.value), r.read(*v.value), r.read(*seen.value),
@@ -57,10 +48,11 @@ struct AttentionCall {
 // [c][h][w] of each item into the rows of `to` from row `first` on.
 void copy_rows(Recorder& r, const Value& from, const Value& to, int first) {
     const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c, n = to.shape.n;
-    record_strided_copy(
-        r, from, from.first, to, to.first + (uint32_t)first * w,
-        {{w * h, 1, 1}, {c, w * h, w * (uint32_t)to.shape.h}, {n, item_step(from), item_step(to)}},
-        w * h);
+    record_strided_copy(r, from, from.first, to, to.first + (uint32_t)first * w,
+                        {{w * h, 1, 1},
+                         {c, w * h, w * (uint32_t)to.shape.h},
+                         {n, from.item_step(), to.item_step()}},
+                        w * h);
 }
 
 class SdpaVulkan : public VulkanLayer {
@@ -68,7 +60,8 @@ public:
     explicit SdpaVulkan(const SDPA& layer) : layer_(layer) {}
 
     bool supports(const Shapes& in, const Shapes& out) const override {
-        return items_fit(in, out[0].n) && AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w);
+        return items_fit(in, out[0].n) && out[0].n <= 65535 &&
+               AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const Value *key = &in[1], *value = &in[2];
@@ -158,7 +151,7 @@ private:
         record_strided_copy(r, from, from.first, to, to.first,
                             {{past, 1, 1},
                              {(uint32_t)from.shape.h, past, all},
-                             {(uint32_t)to.shape.n, item_step(from), item_step(to)}},
+                             {(uint32_t)to.shape.n, from.item_step(), to.item_step()}},
                             past);
     }
 
@@ -171,11 +164,11 @@ private:
         MatrixProduct p;
         p.rows = x.shape.h, p.columns = all[which]->out, p.depth = (int)width;
         p.c = y.shape.n;
-        p.a = r.read(x), p.a_steps = {x.first, width, 1, item_step(x), 0};
+        p.a = r.read(x), p.a_steps = {x.first, width, 1, x.item_step(), 0};
         p.b = weights_[which], p.b_steps = {0, 1, width, 0, 0};
         p.has_addend = true, p.addend = biases_[which], p.addend_steps = {0, 0, 1, 0, 0};
         p.y = r.write(y), p.y_steps = y_steps, p.y_steps.first = y.first + first;
-        p.y_steps.c = item_step(y);
+        p.y_steps.c = y.item_step();
         p.alpha = p.beta = factor;
         p.record(r);
     }

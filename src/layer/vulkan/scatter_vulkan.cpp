@@ -28,16 +28,13 @@ struct ScatterCall {
     }
 };
 
-uint32_t item_step(const Value& value) { return value.shape.n > 1 ? value.strides().n : 0; }
-
 class ScatterVulkan : public VulkanLayer {
 public:
     ScatterVulkan(const int& reduction, Storage storage)
         : reduction_(reduction), rounds_(storage == Storage::f16) {}
     bool takes_integers() const override { return true; }
     bool supports(const Shapes& in, const Shapes& out) const override {
-        for (const Shape& shape : in)
-            if (shape.n != 1 && shape.n != out[0].n) return false;
+        if (!items_fit(in, out[0].n)) return false;
         const auto how = (ScatterReduction)reduction_;
         const bool computes = how == ScatterReduction::kAdd || how == ScatterReduction::kMultiply;
         if (rounds_ && computes && !is_integer(out[0].dtype)) return false;
@@ -47,8 +44,8 @@ public:
     int record(Recorder& r, const Values& in, const Values& out) const override {
         copy_data(r, in[0], out[0]);
         ScatterCall call = call_of(in[1], in[2], out[0]);
-        call.add_axis((uint32_t)out[0].shape.n, item_step(in[1]), item_step(in[2]),
-                      item_step(out[0]));
+        call.add_axis((uint32_t)out[0].shape.n, in[1].item_step(), in[2].item_step(),
+                      out[0].item_step());
         Words push = {call.lines,  call.length,  call.depth,      in[1].first,
                       in[2].first, out[0].first, call.index_step, call.update_step};
         for (const uint32_t* four :
@@ -71,7 +68,7 @@ private:
     static void copy_data(Recorder& r, const Value& data, const Value& out) {
         const uint32_t each = (uint32_t)out.shape.total() / out.shape.n;
         for (int i = 0; i < out.shape.n; i++) {
-            const uint32_t from = data.first + i * item_step(data);
+            const uint32_t from = data.first + i * data.item_step();
             const uint32_t to = out.first + i * each;
             if (is_integer(out.shape.dtype))
                 r.dispatch_linear(Shader::convert_int, {(int)out.shape.dtype, false},

@@ -103,17 +103,22 @@ int planes_rows(const ConvGeometry& g, int pack, int most) {
     return (int)std::min<size_t>(most, 1 + (budget - fixed) / more);
 }
 
-// Rows y and y + 1 of the outputs: what does not depend on the blobs.
-DwconvPair pair_of(const ConvGeometry& g, int y) {
-    const int64_t top = (int64_t)y * g.y.stride - g.y.before;
-    const int64_t rows = g.y.stride + 3;
+// What all pairs of rows share, but for the blobs.
+DwconvPair pair_of(const ConvGeometry& g) {
     DwconvPair pair = {};
-    pair.first = (int)std::min(rows, std::max<int64_t>(0, -top));
-    pair.last = (int)std::min(rows, std::max<int64_t>(pair.first, g.y.in - top));
     pair.out_w = g.x.out;
     pair.before = g.x.before;
     pair.after = (int64_t)(g.x.out - 1) * g.x.stride + 3 - g.x.before > g.x.in;
     return pair;
+}
+
+// The input rows under rows y and y + 1 of the outputs. Returns the first one that there is.
+size_t set_pair_rows(const ConvGeometry& g, int y, DwconvPair* pair) {
+    const int64_t top = (int64_t)y * g.y.stride - g.y.before;
+    const int64_t rows = g.y.stride + 3;
+    pair->first = (int)std::min(rows, std::max<int64_t>(0, -top));
+    pair->last = (int)std::min(rows, std::max<int64_t>(pair->first, g.y.in - top));
+    return pair->first < pair->last ? (size_t)(top + pair->first) : 0;
 }
 
 double work_of(const ConvGeometry& g) {
@@ -348,18 +353,16 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
         DwconvRow row = frame;
         row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
+        DwconvPair pair = pair_of(g);
+        pair.row_step = in_row;
+        pair.weight = row.weight, pair.bias = row.bias;
+        pair.low = row.low, pair.high = row.high;
         int y = bands.begin(task);
         const int end = bands.end(task);
         for (; pair_kernel && y + 2 <= end; y += 2, out += 2 * out_row) {
-            DwconvPair pair = pair_of(g, y);
-            size_t at = in_at;
-            if (pair.first < pair.last)
-                at += (size_t)(y * g.y.stride - g.y.before + pair.first) * in_row;
+            const size_t at = in_at + set_pair_rows(g, y, &pair) * in_row;
             pair.in =
                 storage ? (const void*)((const uint16_t*)in.data + at) : (const float*)in.data + at;
-            pair.row_step = in_row;
-            pair.weight = row.weight, pair.bias = row.bias;
-            pair.low = row.low, pair.high = row.high;
             pair.out = storage ? rows.out() : out;
             pair.second = pair.out + out_row;
             pair_kernel(pair);

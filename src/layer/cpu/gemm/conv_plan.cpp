@@ -332,11 +332,12 @@ void run_planar_pixels(const GemmKernels& gemm, const ConvShape& s, const float*
                        const float* weights, const float* bias, float* out,
                        const FusedActivation& activation) {
     const size_t k = s.in_channels, n = s.out_channels;
-    const size_t columns = (size_t)gemm.lanes * gemm.vectors, wide = 2 * kPlanarColumns;
+    const size_t columns = (size_t)gemm.lanes * gemm.vectors;
+    const size_t narrow = kPlanarColumns, wide = 2 * narrow;
     for (size_t n0 = 0; n0 < n; n0 += columns) {
         const size_t width = gemm_panel_width(gemm, n - n0);
         for (size_t j = 0; j < width && n0 + j < n;) {
-            const size_t step = width - j >= wide ? wide : wide / 2, first = n0 + j;
+            const size_t step = width - j >= wide ? wide : narrow, first = n0 + j;
             GemmPlanarTile tile = {};
             tile.in = in;
             tile.in_step = (ptrdiff_t)s.in_step;

@@ -57,7 +57,7 @@ void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row
 void gemm_pack_ordered(const GemmKernels& kernels, const float* src, size_t ld, const int* order,
                        size_t n, size_t k, float* packed) {
     // A part of a panel, column by column in its new order, then as any column-major matrix.
-    enum { kPart = 64, kMaxColumns = 32 };
+    enum { kPart = 32, kMaxColumns = 64 };
     float part[kMaxColumns * kPart];
     const size_t columns = panel_columns(kernels);
     for (size_t n0 = 0; n0 < n; n0 += columns) {
@@ -129,7 +129,7 @@ namespace {
 // Stands for B where a section has no blocks, and for A there.
 alignas(64) const float kZeros[64] = {};
 const GemmBlock kZeroBlock = {0, 0};
-// Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors.
+// Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
 
 // A panel of B and how its columns lie in C.
@@ -144,6 +144,7 @@ struct Panel {
 };
 
 ptrdiff_t column_offset(const GemmProblem& g, size_t n, ptrdiff_t block) {
+    if (n < g.c_pack) return (ptrdiff_t)n;  // row-major ones: two divisions less
     return (ptrdiff_t)(n / g.c_pack) * block + (ptrdiff_t)(n % g.c_pack);
 }
 
@@ -158,7 +159,8 @@ Panel make_panel(const GemmProblem& g, size_t p) {
     panel.tiles = kernels.tile[panel.width / kernels.step - 1];
     panel.c = column_offset(g, panel.n0, g.c_block);
     panel.residual = column_offset(g, panel.n0, g.residual_block);
-    const size_t next = std::min(panel.n0 + lanes, g.n - 1);
+    // Of whole panels a second vector may have no column of the matrix.
+    const size_t next = g.whole_panels ? panel.n0 + lanes : std::min(panel.n0 + lanes, g.n - 1);
     panel.c_vector = column_offset(g, next, g.c_block) - panel.c;
     panel.residual_vector = column_offset(g, next, g.residual_block) - panel.residual;
     // Whole vectors at equal distances.

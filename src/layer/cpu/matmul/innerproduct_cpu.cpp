@@ -2,6 +2,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/cast.h"
+#include "layer/cpu/gemm/wide_gemm.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -39,7 +40,7 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
 }
 
 int InnerProductCpu::store_weights(const Option& opt) {
-    const GemmKernels& gemm = *kernels_->gemm;
+    const GemmKernels gemm = level_gemm(*kernels_->gemm);
     const int k = num_input();
     const Mat panels =
         gemm_packed(gemm, weight_data, k, false, num_output, k, opt.workspace_allocator);
@@ -56,7 +57,8 @@ int InnerProductCpu::store_weights(const Option& opt) {
 }
 
 int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt) const {
-    const size_t columns = (size_t)kernels_->gemm->lanes * kernels_->gemm->vectors;
+    const GemmKernels gemm = level_gemm(*kernels_->gemm);
+    const size_t columns = (size_t)gemm.lanes * gemm.vectors;
     const size_t k = num_input(), n = num_output, panels = (n + columns - 1) / columns;
     const int threads = threads_for(opt, (double)n * (double)k);
     const int partitions = (int)std::min<size_t>(threads, panels);
@@ -78,12 +80,13 @@ int InnerProductCpu::widened_matrix(const Option& opt,
     *matrix = matrix_;
     if (matrix_) return kOk;
     const size_t n = num_output, k = num_input();
-    const size_t size = gemm_packed_size(*kernels_->gemm, n, k);
+    const GemmKernels gemm = level_gemm(*kernels_->gemm);
+    const size_t size = gemm_packed_size(gemm, n, k);
     Mat panels, plain;
     QUOLL_RETURN_IF_ERROR(product_memory(size, 1, opt.workspace_allocator, &panels));
     QUOLL_RETURN_IF_ERROR(product_memory(n * k, 1, opt.workspace_allocator, &plain));
     kernels_->cast->bf16.widen((const uint16_t*)stored_.data, panels, size);
-    gemm_unpack(*kernels_->gemm, panels, n, k, plain);
+    gemm_unpack(gemm, panels, n, k, plain);
     const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
     QUOLL_RETURN_IF_ERROR(
         made->create(*this, plain, k, false, n, k, (const float*)stored_bias_, opt));

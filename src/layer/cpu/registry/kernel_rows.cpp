@@ -41,6 +41,18 @@ CpuFeatures needs(Isa isa, Features... features) {
 
 }  // namespace
 
+#if defined(QUOLL_BUILT_sve_assembly)
+extern "C" unsigned quoll_vector_bytes_sve();
+
+int sve_lanes() {
+    static const int lanes =
+        detected_cpu_features().has(CpuFeature::sve) ? (int)quoll_vector_bytes_sve() / 4 : 0;
+    return lanes;
+}
+#else
+int sve_lanes() { return 0; }
+#endif
+
 KernelRows kernel_rows() {
     static const KernelRow rows[] = {
 #define QUOLL_NEEDS(...) , __VA_ARGS__

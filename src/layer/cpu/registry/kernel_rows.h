@@ -22,8 +22,10 @@ enum class KernelSlot {
     int8_units,
     gemm_tile,
     half_gemm_tile,  // of half floats
+    sve_gemm_tile,   // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
     gemm_planar,
     dwconv_pair,
+    dwconv_planes,
     winograd_input,
     winograd_output,
 };
@@ -59,6 +61,11 @@ struct KernelRows {
 // isa_list.inc, vector_kernels().
 KernelRows kernel_rows();
 const VectorKernels& vector_kernels(Isa isa);
+
+// Floats in a vector of SVE as the thread that asks first has them; 0 on machines and in builds
+// without. A process that changes the length (prctl) must do so before the library is first used,
+// in all threads alike.
+int sve_lanes();
 
 // Calls f(name, kernels) for every row of a slot that these features run.
 template <class Kernels, class F>

@@ -8,6 +8,7 @@
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
+#include "layer/cpu/gemm/wide_gemm.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "layer/cpu/winograd/winograd.h"
 
@@ -59,8 +60,8 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm;  // with the tiles of rows
-    DwconvKernels dwconv;         // with parts of rows
+    GemmKernels gemm, half_gemm, sve_gemm;  // with the tiles of rows
+    DwconvKernels dwconv;                   // with parts of rows
     WinogradKernels winograd;
     KernelSet half;
     const Selected* next;
@@ -96,14 +97,19 @@ void take_planar(const Machine& machine, GemmKernels* gemm) {
     }
 }
 
-// Pairs of rows by hand, where the level has such itself. False if there are none.
-bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
+// Pairs of rows by hand, where the level has such itself, and sums of planes. False if there are
+// none.
+bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
         const KernelRow* row =
             best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
         if (!row || !dwconv->pair[0][stride - 1]) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
+        found = true;
+    }
+    if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
+        dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
     }
     return found;
@@ -132,7 +138,7 @@ Selected* select(const Machine& machine) {
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
-    if (s->set.dwconv && take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;
     if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
     if (!s->set.gemm) return s;
@@ -140,6 +146,11 @@ Selected* select(const Machine& machine) {
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
         take_planar(machine, &s->gemm);
         s->set.gemm = &s->gemm;
+    }
+    if (machine.features.has(CpuFeature::sve) && sve_lanes() > s->gemm.lanes) {
+        s->sve_gemm = wide_gemm(s->gemm, sve_lanes());
+        if (take_tiles(KernelSlot::sve_gemm_tile, machine, &s->sve_gemm))
+            s->set.gemm = &s->sve_gemm;
     }
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {

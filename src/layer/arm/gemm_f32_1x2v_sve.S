@@ -1,0 +1,5 @@
+#define ROWS 1
+#define VECTORS 2
+#include "layer/arm/gemm_sve.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_1x2v_sve)

@@ -1,0 +1,5 @@
+#define ROWS 2
+#define VECTORS 4
+#include "layer/arm/gemm_sve.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_2x4v_sve)

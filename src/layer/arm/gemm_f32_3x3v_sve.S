@@ -1,0 +1,5 @@
+#define ROWS 3
+#define VECTORS 3
+#include "layer/arm/gemm_sve.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_3x3v_sve)

@@ -1,0 +1,5 @@
+#define ROWS 4
+#define VECTORS 1
+#include "layer/arm/gemm_sve.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_4x1v_sve)

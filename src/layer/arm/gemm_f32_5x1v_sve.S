@@ -1,0 +1,5 @@
+#define ROWS 5
+#define VECTORS 1
+#include "layer/arm/gemm_sve.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f32_5x1v_sve)

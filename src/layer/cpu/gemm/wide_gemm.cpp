@@ -1,0 +1,31 @@
+#include "layer/cpu/gemm/wide_gemm.h"
+
+#include <algorithm>
+
+namespace quoll {
+
+namespace {
+
+enum { kMostColumns = 64, kLevelVectors = 4 };
+
+bool is_wide(const GemmKernels& gemm) { return gemm.step > gemm.lanes && gemm.values == 1; }
+
+}  // namespace
+
+GemmKernels wide_gemm(const GemmKernels& gemm, int lanes) {
+    GemmKernels wide = gemm;
+    wide.step = lanes;
+    wide.vectors = std::min<int>(4 * lanes, kMostColumns) / gemm.lanes;
+    wide.row_times_panels = nullptr;
+    std::fill_n(wide.planar, kPlanarWidths, nullptr);
+    for (auto& tiles : wide.tile) std::fill_n(tiles, kGemmMaxRows, nullptr);
+    return wide;
+}
+
+GemmKernels level_gemm(const GemmKernels& gemm) {
+    GemmKernels level = gemm;
+    if (is_wide(gemm)) level.step = gemm.lanes, level.vectors = kLevelVectors;
+    return level;
+}
+
+}  // namespace quoll

@@ -1,0 +1,20 @@
+// Products on vectors that are longer than those of the level, which all other kernels have: SVE
+// beside NEON.
+#ifndef QUOLL_LAYER_CPU_GEMM_WIDE_GEMM_H
+#define QUOLL_LAYER_CPU_GEMM_WIDE_GEMM_H
+
+#include "layer/cpu/gemm/gemm.h"
+
+namespace quoll {
+
+// The kernels of `gemm` with panels of up to four vectors of so many lanes, at most 64 columns;
+// without tiles.
+GemmKernels wide_gemm(const GemmKernels& gemm, int lanes);
+
+// `gemm` for packing panels as wide as those of the level, which kernels of other families read
+// (cast.h).
+GemmKernels level_gemm(const GemmKernels& gemm);
+
+}  // namespace quoll
+
+#endif
