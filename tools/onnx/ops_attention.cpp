@@ -211,6 +211,13 @@ bool attention(Op& op) {
     const int rank = op.in(0)->rank();
     if (!op.has(2) || op.has(4) != op.has(5))
         return op.fail("it lacks values or one of two caches");
+    for (int i : {0, 1, 2})
+        if ((rank != 3 && rank != 4) || op.in(i)->rank() != rank)
+            return op.fail("input %d of rank %d, expected 3 or 4, as of the first", i,
+                           op.in(i)->rank());
+    for (int i : {4, 5})
+        if (op.has(i) && op.in(i)->rank() != 4)
+            return op.fail("a cache of rank %d, expected 4", op.in(i)->rank());
     if (rank == 3 && (q_heads < 1 || kv_heads < 1)) return op.fail("q_num_heads, kv_num_heads");
     Nodes n(op);
     Scores s;
@@ -476,6 +483,8 @@ bool ms_rotary_embedding(Op& op) {
 bool group_query_attention(Op& op) {
     const int64_t heads = op.attr("num_heads", 0), shared = op.attr("kv_num_heads", 0);
     if (heads < 1 || shared < 1 || op.in(0)->rank() != 3) return op.fail("num_heads, kv_num_heads");
+    if (op.has(3) && op.in(3)->rank() != 4)
+        return op.fail("a cache of rank %d, expected 4", op.in(3)->rank());
     Nodes n(op);
     std::string parts[3] = {n.in(0), n.in(1), n.in(2)};
     if (!op.has(1)) {

@@ -1,4 +1,4 @@
-// ai.onnx.ml: trees, linear models, support vectors and what prepares their inputs. Labels that are
+// ai.onnx.ml: trees, linear models and what prepares their inputs. Labels that are
 // strings become their indexes.
 #include <math.h>
 
@@ -9,26 +9,14 @@
 #include "layer/nn/treeensemble.h"
 #include "onnx/nodes.h"
 #include "onnx/ops.h"
+#include "onnx/ops_ml.h"
 
 namespace quoll {
 namespace onnx_tool {
 
+using namespace ml;
+
 namespace {
-
-typedef std::vector<float> Floats;
-typedef std::vector<int64_t> Ints;
-
-Tensor floats_tensor(const Floats& values, const Ints& dims) {
-    Tensor t(ElementType::kFloat, dims);
-    for (size_t i = 0; i < values.size(); i++) t.set_float(i, values[i]);
-    return t;
-}
-
-const std::vector<std::string>& strings_of(const Op& op, const char* name) {
-    static const std::vector<std::string> kNone;
-    const auto found = op.node.attributes.find(name);
-    return found == op.node.attributes.end() ? kNone : found->second.strings;
-}
 
 // An attribute of floats, or the tensor that newer exporters write in its place.
 Floats floats_of(const Op& op, const std::string& name) {
@@ -109,18 +97,6 @@ bool lay_out(Op& op, const Trees& trees, TreeWeights* w) {
     return true;
 }
 
-// Floats [rows, features]; "" after fail().
-std::string matrix_input(Op& op, Nodes& n) {
-    const Value* x = op.in(0);
-    if (x->rank() > 2) {
-        op.fail("rank %d, expected 1 or 2", x->rank());
-        return "";
-    }
-    std::string name = op.node.inputs[0];
-    if (!x->floats()) name = n.cast(name, ElementType::kFloat);
-    return x->rank() == 2 ? name : n.reshape(name, {1, -1});
-}
-
 // The trees' values [rows, outputs]; "" after fail().
 std::string run_trees(Op& op, Nodes& n, const Trees& trees) {
     TreeWeights w;
@@ -145,22 +121,7 @@ std::string run_trees(Op& op, Nodes& n, const Trees& trees) {
     set("codes", w.codes);
     set("branches", w.branches);
     set("leaf_data", w.leaves);
-    Value* v = op.c.add_value(op.c.unique_value(op.node.label() + "/trees"));
-    v->type = ElementType::kFloat, v->shape = shape, v->form = Form::plain(2);
-    v->blobs[{0, v->form}] = layer.outputs[0];
-    op.c.add_sizes(layer.outputs[0], shape, v->form);
-    return v->name;
-}
-
-// What follows the sums. False after fail().
-bool post_transform(Op& op, Nodes& n, const std::string& name, std::string* x) {
-    if (name == "SOFTMAX")
-        *x = n.add("Softmax", {*x}, {{"axis", attribute_of((int64_t)-1)}});
-    else if (name == "LOGISTIC")
-        *x = n.add("Sigmoid", {*x});
-    else if (name != "NONE")
-        return op.fail("post_transform %s", name.c_str());
-    return n.ok();
+    return matrix_of(op, layer.outputs[0], shape);
 }
 
 // The trees that nodes_* attributes describe, and the attributes that say the leaves' values.
@@ -241,46 +202,6 @@ bool tree_regressor(Op& op) {
     return post_transform(op, n, op.attr_string("post_transform", "NONE"), &y) && n.set(0, y);
 }
 
-// Indexes [rows] as the labels that they stand for.
-bool set_labels(Op& op, Nodes& n, const std::string& indexes) {
-    Ints labels = op.attr_ints("classlabels_int64s");
-    if (labels.empty()) labels = op.attr_ints("classlabels_ints");
-    if (!op.wants(0)) return true;
-    if (labels.empty()) {
-        op.c.note("labels that are strings are given as their indexes (" + op.node.label() + ")");
-        return n.set(0, indexes);
-    }
-    return n.set(0, n.add("Gather", {n.ints(labels), indexes}));
-}
-
-size_t label_count(const Op& op) {
-    return std::max({op.attr_ints("classlabels_int64s").size(),
-                     op.attr_ints("classlabels_ints").size(),
-                     strings_of(op, "classlabels_strings").size()});
-}
-
-std::string best_of(Nodes& n, const std::string& scores) {
-    return n.add("ArgMax", {scores},
-                 {{"axis", attribute_of((int64_t)1)}, {"keepdims", attribute_of((int64_t)0)}});
-}
-
-// Two classes of which one has scores [rows, 1]: those of both, and the labels.
-bool set_two_classes(Op& op, Nodes& n, std::string score, bool probabilities) {
-    const std::string transform = op.attr_string("post_transform", "NONE");
-    const std::string limit = n.scalar(probabilities ? 0.5f : 0.f);
-    const std::string positive =
-        n.cast(n.squeeze(n.add("Greater", {score, limit}), {1}), ElementType::kInt64);
-    std::string other = n.add("Neg", {score});
-    if (probabilities) {
-        other = n.add("Sub", {n.scalar(1.f), score});
-    } else if (transform == "LOGISTIC") {
-        score = n.add("Sigmoid", {score});
-        other = n.add("Sigmoid", {other});
-    }
-    const std::string both = n.add("Concat", {other, score}, {{"axis", attribute_of((int64_t)1)}});
-    return (!op.wants(1) || n.set(1, both)) && set_labels(op, n, positive) && n.ok();
-}
-
 bool tree_classifier(Op& op) {
     Nodes n(op);
     Trees trees;
@@ -316,7 +237,8 @@ bool tree_classifier(Op& op) {
     } else if (!base.empty()) {
         return op.fail("%zu base_values for %zu classes", base.size(), classes);
     }
-    if (one) return set_two_classes(op, n, y, positive);
+    if (one)
+        return set_two_classes(op, n, y, positive ? 0.5f : 0.f, positive ? kComplement : kOpposite);
     const std::string labels =
         second ? n.cast(n.squeeze(n.add("Greater",
                                         {n.slice(y, 1, 1, 2), n.scalar(positive ? 0.5f : 0.f)}),
@@ -381,24 +303,6 @@ bool tree_ensemble(Op& op) {
     return !y.empty() && post_transform(op, n, transforms[transform], &y) && n.set(0, y);
 }
 
-// x times coefficients [outputs, features], plus intercepts.
-std::string linear(Op& op, Nodes& n, const Floats& coefficients, const Floats& intercepts,
-                   int64_t outputs) {
-    const std::string x = matrix_input(op, n);
-    if (x.empty()) return "";
-    if (outputs < 1 || coefficients.size() % (size_t)outputs != 0 ||
-        (!intercepts.empty() && intercepts.size() != (size_t)outputs)) {
-        op.fail("%zu coefficients and %zu intercepts for %lld outputs", coefficients.size(),
-                intercepts.size(), (long long)outputs);
-        return "";
-    }
-    const int64_t features = (int64_t)coefficients.size() / outputs;
-    std::vector<std::string> inputs = {
-        x, n.constant(floats_tensor(coefficients, {outputs, features}))};
-    if (!intercepts.empty()) inputs.push_back(n.constant(floats_tensor(intercepts, {outputs})));
-    return n.add("Gemm", inputs, {{"transB", attribute_of((int64_t)1)}});
-}
-
 bool linear_regressor(Op& op) {
     Nodes n(op);
     std::string y = linear(op, n, op.attr_floats("coefficients"), op.attr_floats("intercepts"),
@@ -413,54 +317,14 @@ bool linear_classifier(Op& op) {
                  intercepts = op.attr_floats("intercepts");
     const size_t classes = label_count(op);
     const int64_t outputs = intercepts.empty() ? (int64_t)classes : (int64_t)intercepts.size();
-    if (outputs < 2) return op.fail("scores of one class");
+    if (outputs < 1 || (outputs == 1 && classes != 2))
+        return op.fail("scores of %lld classes for %zu labels", (long long)outputs, classes);
     std::string y = linear(op, n, coefficients, intercepts, outputs);
     if (y.empty()) return false;
+    if (outputs == 1) return set_two_classes(op, n, y, 0.f, kComplement);
     const std::string labels = best_of(n, y);
     return post_transform(op, n, op.attr_string("post_transform", "NONE"), &y) &&
            (!op.wants(1) || n.set(1, y)) && set_labels(op, n, labels);
-}
-
-// Sums over the support vectors of coefficients times kernels.
-bool svm_regressor(Op& op) {
-    Nodes n(op);
-    const Floats coefficients = op.attr_floats("coefficients"), rho = op.attr_floats("rho"),
-                 vectors = op.attr_floats("support_vectors"),
-                 given = op.attr_floats("kernel_params");
-    const std::string kernel = op.attr_string("kernel_type", "LINEAR");
-    const int64_t supports = op.attr("n_supports", 0);
-    const float gamma = given.size() > 0 ? given[0] : 0, coef0 = given.size() > 1 ? given[1] : 0,
-                degree = given.size() > 2 ? given[2] : 0;
-    if (op.attr("one_class", 0) || rho.size() != 1)
-        return op.fail("one_class, or %zu values of rho", rho.size());
-    if (supports == 0) {
-        const std::string y = linear(op, n, coefficients, rho, 1);
-        return !y.empty() && n.set(0, y);
-    }
-    std::string k = linear(op, n, vectors, {}, supports);
-    if (k.empty()) return false;
-    if (kernel == "RBF") {
-        // |x - v|^2 = |x|^2 - 2 x v + |v|^2
-        const std::string x = matrix_input(op, n);
-        const size_t features = vectors.size() / (size_t)supports;
-        Floats squares((size_t)supports, 0.f);
-        for (size_t i = 0; i < vectors.size(); i++)
-            squares[i / features] += vectors[i] * vectors[i];
-        const std::string norm = n.add("ReduceSumSquare", {x, n.ints({1})});
-        const std::string sum =
-            n.add("Add", {norm, n.constant(floats_tensor(squares, {supports}))});
-        const std::string distance = n.add("Sub", {sum, n.add("Mul", {k, n.scalar(2.f)})});
-        k = n.add("Exp", {n.add("Mul", {distance, n.scalar(-gamma)})});
-    } else if (kernel != "LINEAR") {
-        k = n.add("Add", {n.add("Mul", {k, n.scalar(gamma)}), n.scalar(coef0)});
-        k = kernel == "POLY" ? n.add("Pow", {k, n.scalar(degree)}) : n.add("Tanh", {k});
-    }
-    if (coefficients.size() != (size_t)supports)
-        return op.fail("%zu coefficients for %lld vectors", coefficients.size(),
-                       (long long)supports);
-    std::string y = n.add("Gemm", {k, n.constant(floats_tensor(coefficients, {supports, 1})),
-                                   n.constant(floats_tensor(rho, {1}))});
-    return post_transform(op, n, op.attr_string("post_transform", "NONE"), &y) && n.set(0, y);
 }
 
 std::string as_floats(Op& op, Nodes& n) {
@@ -597,24 +461,23 @@ bool zip_map(Op& op) {
 }  // namespace
 
 OpTable ml_ops() {
-    const char* const ml = "ai.onnx.ml";
-    const char* const labels = "labels that are strings as indexes; no PROBIT, SOFTMAX_ZERO";
+    const char* const domain = "ai.onnx.ml";
+    const char* const labels = "labels that are strings as indexes";
     return {
-        {ml, "ArrayFeatureExtractor", 1, 0, array_feature_extractor, "", 2},
-        {ml, "Binarizer", 1, 0, binarizer, ""},
-        {ml, "FeatureVectorizer", 1, 0, feature_vectorizer, ""},
-        {ml, "Imputer", 1, 0, imputer, ""},
-        {ml, "LabelEncoder", 2, 0, label_encoder, "numbers"},
-        {ml, "LinearClassifier", 1, 0, linear_classifier, labels},
-        {ml, "LinearRegressor", 1, 0, linear_regressor, "no PROBIT, SOFTMAX_ZERO"},
-        {ml, "Normalizer", 1, 0, normalizer, ""},
-        {ml, "OneHotEncoder", 1, 0, one_hot_encoder, "categories that are numbers"},
-        {ml, "SVMRegressor", 1, 0, svm_regressor, "no one_class"},
-        {ml, "Scaler", 1, 0, scaler, ""},
-        {ml, "TreeEnsemble", 5, 0, tree_ensemble, "no membership"},
-        {ml, "TreeEnsembleClassifier", 1, 0, tree_classifier, labels},
-        {ml, "TreeEnsembleRegressor", 1, 0, tree_regressor, "no PROBIT, SOFTMAX_ZERO"},
-        {ml, "ZipMap", 1, 0, zip_map, "the array that it takes"},
+        {domain, "ArrayFeatureExtractor", 1, 0, array_feature_extractor, "", 2},
+        {domain, "Binarizer", 1, 0, binarizer, ""},
+        {domain, "FeatureVectorizer", 1, 0, feature_vectorizer, ""},
+        {domain, "Imputer", 1, 0, imputer, ""},
+        {domain, "LabelEncoder", 2, 0, label_encoder, "numbers"},
+        {domain, "LinearClassifier", 1, 0, linear_classifier, labels},
+        {domain, "LinearRegressor", 1, 0, linear_regressor, ""},
+        {domain, "Normalizer", 1, 0, normalizer, ""},
+        {domain, "OneHotEncoder", 1, 0, one_hot_encoder, "categories that are numbers"},
+        {domain, "Scaler", 1, 0, scaler, ""},
+        {domain, "TreeEnsemble", 5, 0, tree_ensemble, "no membership"},
+        {domain, "TreeEnsembleClassifier", 1, 0, tree_classifier, labels},
+        {domain, "TreeEnsembleRegressor", 1, 0, tree_regressor, ""},
+        {domain, "ZipMap", 1, 0, zip_map, "the array that it takes"},
     };
 }
 
