@@ -33,10 +33,12 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 # - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
 #   the same way on every compiler.
 # - O3 also where all else is to be small: that is where the time goes.
+# - No unwind tables where all is to be small: kernels call nothing that throws.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
 #   the standard library would be emitted as weak symbols.
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
-    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>)
+    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>
+    $<$<CONFIG:MinSizeRel>:-fno-asynchronous-unwind-tables>)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(quoll_all_isas scalar sse4 avx2 avx512)
@@ -55,7 +57,19 @@ foreach(isa IN LISTS QUOLL_ISAS)
         message(FATAL_ERROR "QUOLL_ISAS: '${isa}' is not one of: ${quoll_all_isas}")
     endif()
 endforeach()
+# Scalar kernels are needed unless every machine that the compiler builds for has vectors.
 set(quoll_enabled_isas scalar)
+if(NOT scalar IN_LIST QUOLL_ISAS AND QUOLL_ISAS)
+    if(quoll_arm32)
+        include(CheckCXXSourceCompiles)
+        check_cxx_source_compiles("#if !defined(__ARM_NEON) || !defined(__ARM_FEATURE_FMA)\n#error none\n#endif\nint main() {}" QUOLL_COMPILER_HAS_neon)
+    elseif(NOT "sse4" IN_LIST quoll_all_isas)
+        set(QUOLL_COMPILER_HAS_neon ON)
+    endif()
+    if(QUOLL_COMPILER_HAS_neon)
+        set(quoll_enabled_isas "")
+    endif()
+endif()
 set(quoll_has_vectors OFF)
 foreach(isa IN LISTS quoll_all_isas)  # in ascending order
     if(isa IN_LIST QUOLL_ISAS AND NOT isa STREQUAL scalar)
@@ -148,6 +162,15 @@ function(quoll_add_amx_objects target)
     set(quoll_isa_objects ${quoll_isa_objects} $<TARGET_OBJECTS:${library}> PARENT_SCOPE)
 endfunction()
 
+# Kernels for instructions that some machines of a level have: of these names, or all that the compiler knows.
+set(QUOLL_EXTENSIONS "all" CACHE STRING "kernels beyond the levels to build, as asimddp;asimdhp; empty: none")
+function(quoll_wants_extension name result)
+    set(${result} OFF PARENT_SCOPE)
+    if(QUOLL_EXTENSIONS STREQUAL "all" OR name IN_LIST QUOLL_EXTENSIONS)
+        set(${result} ON PARENT_SCOPE)
+    endif()
+endfunction()
+
 # Instructions beyond a level that kernels are compiled for once more: name|level|flag.
 set(quoll_dot_variants "")
 set(quoll_bf16_variants "")
@@ -157,7 +180,8 @@ foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni"
     list(GET row 0 name)
     list(GET row 1 level)
     list(GET row 2 flag)
-    if(level IN_LIST quoll_enabled_isas AND NOT quoll_arm32)
+    quoll_wants_extension(${name} wanted)
+    if(wanted AND level IN_LIST quoll_enabled_isas AND NOT quoll_arm32)
         check_cxx_compiler_flag(${flag} QUOLL_COMPILER_HAS_${name})
         if(QUOLL_COMPILER_HAS_${name})
             if(name MATCHES "vnni|asimddp")
@@ -215,7 +239,7 @@ endif()
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
 set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16")
 if(quoll_arm32)
-    set(quoll_assembly_isas "")
+    set(quoll_assembly_isas "neon32|neon|")
 endif()
 set_property(GLOBAL PROPERTY quoll_assembly_isas ${quoll_assembly_isas})
 
@@ -230,7 +254,11 @@ function(quoll_add_assembly target)
         list(GET row 2 flag)
         set(own ${ARGN})
         list(FILTER own INCLUDE REGEX "_${isa}\\.S$")
-        if(NOT own OR NOT level IN_LIST quoll_enabled_isas)
+        quoll_wants_extension(${isa} wanted)
+        if(isa STREQUAL level)
+            set(wanted ON)
+        endif()
+        if(NOT own OR NOT wanted OR NOT level IN_LIST quoll_enabled_isas)
             continue()
         endif()
         set(library ${target}_${isa}_assembly)

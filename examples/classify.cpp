@@ -7,11 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "common/cli.h"
-#include "common/image_file.h"
 #include <quoll/image.h>
 #include <quoll/log.h>
 #include <quoll/net.h>
+#include "common/cli.h"
+#include "common/image_file.h"
+#include "common/run_options.h"
 
 using namespace quoll;
 
@@ -23,6 +24,7 @@ struct Arguments {
     std::vector<float> mean = {0.f}, norm = {1.f / 255.f};
     int grid = 0, top = 3;
     bool bgr = false;
+    RunOptions run;  // --gpu
 };
 
 struct Guess {
@@ -58,6 +60,7 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--labels", a->labels,
                  "text file: the true class number of each cell, row by row");
     line->option("--out", a->out, "PNG to write: the image with the labels on it");
+    a->run.add_gpu_to(line);
 }
 
 int read_lines(const std::string& path, std::vector<std::string>* lines) {
@@ -85,6 +88,11 @@ int read_labels(const std::string& path, std::vector<int>* labels) {
 int load(const Arguments& a, Classifier* classifier) {
     Net& net = classifier->net;
     classifier->args = &a;
+    std::string why;
+    if (a.run.apply_gpu(&net, &why)) {
+        QUOLL_LOGE("%s", why.c_str());
+        return -1;
+    }
     if (net.load_param(a.param.c_str()) || net.load_model(a.bin.c_str())) return -1;
     if (!a.names.empty() && read_lines(a.names, &classifier->names)) return -1;
     if (net.input_indexes().size() != 1 || net.output_indexes().empty()) {

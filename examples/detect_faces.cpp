@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "common/cli.h"
-#include "common/image_file.h"
 #include <quoll/image.h>
 #include <quoll/log.h>
 #include <quoll/net.h>
+#include "common/cli.h"
+#include "common/image_file.h"
+#include "common/run_options.h"
 
 using namespace quoll;
 
@@ -144,6 +145,8 @@ int main(int argc, char** argv) {
     line.option("--out", out, "PNG to write: the photo with boxes");
     line.option("--score", score_limit, "least score of a face").between(0., 1.);
     line.option("--overlap", overlap_limit, "boxes that overlap more are one face").between(0., 1.);
+    RunOptions run;
+    run.add_gpu_to(&line);
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
 
@@ -151,6 +154,8 @@ int main(int argc, char** argv) {
     Net net;
     Image image;
     std::vector<Box> faces;
+    std::string why;
+    if (run.apply_gpu(&net, &why)) return log.fail("detect_faces", why);
     if (net.load_param(param.c_str()) || net.load_model(bin.c_str()) || read_image(photo, &image) ||
         detect(net, image, score_limit, overlap_limit, &faces))
         return log.fail("detect_faces", "");

@@ -1,20 +1,23 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building needs; with --tests also those of scripts/test.sh, with --cross PRESET... what
+# Installs the Debian packages that building needs, the Python package included; with --tests also those of scripts/test.sh, with --cross PRESET... what
 # these presets of CMakePresets.json need: the compiler, and what runs their programs here.
 # Does nothing, and asks for nothing, when all are there.
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
-    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools glslang-dev spirv-tools)
+packages=(g++ cmake make ninja-build ccache libhwy-dev libcli11-dev libstb-dev nlohmann-json3-dev libgtest-dev
+    libprotobuf-dev protobuf-compiler libonnx-dev libyaml-cpp-dev libvulkan-dev glslang-tools glslang-dev spirv-tools
+    python3-venv python3-dev)
 case "${1:-}" in
     '') ;;
-    --tests) packages+=(abigail-tools g++-aarch64-linux-gnu qemu-user pkgconf python3-venv python3-dev ca-certificates libonnx-testdata
+    --tests) packages+=(abigail-tools doxygen g++-aarch64-linux-gnu qemu-user pkgconf ca-certificates libonnx-testdata
         mesa-vulkan-drivers vulkan-validationlayers libvulkan1) ;;
     --cross)
         for preset in "${@:2}"; do
             case "$preset" in
-                aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
-                armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
+                small-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
+                small-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
+                aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
+                armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
                 riscv64) packages+=(g++-riscv64-linux-gnu qemu-user) ;;
                 powerpc64le) packages+=(g++-powerpc64le-linux-gnu qemu-user) ;;

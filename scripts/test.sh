@@ -134,5 +134,8 @@ if step 'build for aarch64' scripts/build.sh aarch64 ${werror[@]+"${werror[@]}"}
     emulate cortex-a53 'scalar neon' "$plans"
     # Operators run the same kernels on every aarch64 processor, so once is enough.
     emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans"
+    if step 'smallest library for aarch64' eval 'cmake --preset minimal-aarch64 && cmake --build --preset minimal-aarch64 -j "$(nproc)" --target quoll_shared quoll_static'; then
+        suite 'small builds' "${pytest[@]}" tests/python/test_small_builds.py
+    fi
 fi
 finish

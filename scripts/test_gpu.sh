@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # For machines with a GPU: every case table of the layers on the device against the scalar reference, test_vulkan, and the bundled
-# networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units; then a summary. Says which device it was.
+# networks against the CPU with their times, in fp32, in fp16 and in fp16 without matrix units; 100,000 inferences in 8 threads; with
+# QUOLL_DATA and build/venv the networks from exporters, the largest ones too; then a summary. Says which device it was.
 # scripts/test_gpu.sh [BIN]: the folder of the built programs (build/bin). QUOLL_VULKAN_DEVICE chooses the device.
 set -uo pipefail
 
@@ -43,7 +44,11 @@ networks() {
 run layers "$bin/tests/layer_tests" '--gtest_filter=*.vulkan'
 run test_vulkan "$bin/tests/test_vulkan"
 run test_vulkan_api "$bin/tests/test_vulkan_api"
+run test_vulkan_memory env QUOLL_VULKAN_RUNS=100000 "$bin/tests/test_vulkan_memory"
 [ ! -x "$bin/tests/test_vulkan_layers" ] || run test_vulkan_layers "$bin/tests/test_vulkan_layers"
+if [ -n "${QUOLL_DATA:-}" ] && [ -x build/venv/bin/python ]; then
+    QUOLL_BIN=$(realpath "$bin") QUOLL_GPU_WHOLE=1 build/venv/bin/python -m pytest -p no:cacheprovider -q tests/onnx/test_zoo_gpu.py || failed=1
+fi
 networks fp32
 networks fp16 --fp16
 networks fp16_tiles --fp16 --no-matrices

@@ -74,6 +74,9 @@ public:
     // after its weights were loaded, and before create_pipeline, which may change and free them. 0,
     // also for layers that it does not run; a negative code after a message.
     virtual int prepare(const Layer& layer, const Option& opt) = 0;
+    // Whether prepare() took a copy of all that running the layer needs, so that its weights may
+    // leave the host.
+    virtual bool holds(const Layer& layer) const;
     // All that prepare() took, when the net is cleared. What was compiled before keeps what it
     // needs.
     virtual void release() = 0;

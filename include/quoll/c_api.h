@@ -53,13 +53,14 @@ int quoll_version_number(void);
 
 /* ---------------------------------------------------------------- allocators */
 
-/* fast_malloc gives a block that is aligned to 64 bytes and may be read 64 bytes past its end, or NULL.
- * A program may replace both functions, and keep what it likes at pthis of one that it has created by
- * quoll_allocator_create. */
+/* A program may replace both functions of one that it has created by quoll_allocator_create. */
 typedef struct quoll_allocator* quoll_allocator_t;
 struct quoll_allocator {
+    /* For the program. */
     void* pthis;
+    /* A block that is aligned to 64 bytes and may be read 64 bytes past its end, or NULL. */
     void* (*fast_malloc)(quoll_allocator_t allocator, size_t size);
+    /* Takes it back. */
     void (*fast_free)(quoll_allocator_t allocator, void* ptr);
 };
 
@@ -227,6 +228,7 @@ void* quoll_mat_get_data(const quoll_mat_t mat);
 void* quoll_mat_get_batch_data(const quoll_mat_t mat, int b);
 void* quoll_mat_get_channel_data(const quoll_mat_t mat, int c);
 
+/* The colours of a pixel, in order. */
 #define QUOLL_MAT_PIXEL_RGB 1
 #define QUOLL_MAT_PIXEL_BGR 2
 #define QUOLL_MAT_PIXEL_GRAY 3
@@ -264,6 +266,7 @@ void quoll_convert_packing(const quoll_mat_t src, quoll_mat_t* dst, int elempack
                            const quoll_option_t opt);
 void quoll_flatten(const quoll_mat_t src, quoll_mat_t* dst, const quoll_option_t opt);
 
+/* What a border is filled with. */
 #define QUOLL_BORDER_CONSTANT 0
 #define QUOLL_BORDER_REPLICATE 1
 #define QUOLL_BORDER_REFLECT 2
@@ -304,13 +307,14 @@ void quoll_paramdict_set_array(quoll_paramdict_t pd, int id, const quoll_mat_t v
 
 /* ---------------------------------------------------------------- where models are read from */
 
-/* A program may replace the functions of one that it has created by quoll_datareader_create, and keep
- * what it likes at pthis. read gives the number of bytes that came, fewer at the end; scan is as fscanf
- * with one conversion, and may be left alone. */
+/* A program may replace the functions of one that it has created by quoll_datareader_create. */
 typedef struct quoll_datareader* quoll_datareader_t;
 struct quoll_datareader {
+    /* For the program. */
     void* pthis;
+    /* As fscanf with one conversion; may be left alone. */
     int (*scan)(quoll_datareader_t dr, const char* format, void* p);
+    /* The number of bytes that came, fewer at the end. */
     size_t (*read)(quoll_datareader_t dr, void* buf, size_t size);
 };
 
@@ -320,10 +324,12 @@ quoll_datareader_t quoll_datareader_create_from_stdio(FILE* fp);
 quoll_datareader_t quoll_datareader_create_from_memory(const unsigned char** mem);
 void quoll_datareader_destroy(quoll_datareader_t dr);
 
-/* Weights for layers: each function gives the next one. type 0: tagged, 1: f32, 2: f16, 3: int8. */
+/* Weights for layers. */
 typedef struct quoll_modelbin* quoll_modelbin_t;
 struct quoll_modelbin {
+    /* For the program. */
     void* pthis;
+    /* The next weight, a new Mat, or NULL. type 0: tagged, 1: f32, 2: f16, 3: int8. */
     quoll_mat_t (*load_1d)(const quoll_modelbin_t mb, int w, int type);
     quoll_mat_t (*load_2d)(const quoll_modelbin_t mb, int w, int h, int type);
     quoll_mat_t (*load_3d)(const quoll_modelbin_t mb, int w, int h, int c, int type);
@@ -336,22 +342,28 @@ void quoll_modelbin_destroy(quoll_modelbin_t mb);
 
 /* ---------------------------------------------------------------- layers */
 
-/* Functions call the layer; of one that quoll_layer_create made, a program sets those that it has: load_param
- * and so on return 0 or a negative number; forward_1 and forward_n make *top_blob (top_blobs[i]) a new
- * Mat. pthis is the library's. */
+/* Functions call the layer; of one that quoll_layer_create made, a program sets those that it has. They
+ * return 0 or a negative number. */
 typedef struct quoll_layer* quoll_layer_t;
 struct quoll_layer {
+    /* The library's. */
     void* pthis;
+    /* Takes parameters, then weights. */
     int (*load_param)(quoll_layer_t layer, const quoll_paramdict_t pd);
     int (*load_model)(quoll_layer_t layer, const quoll_modelbin_t mb);
+    /* Prepares a run after loading, and undoes that. */
     int (*create_pipeline)(quoll_layer_t layer, const quoll_option_t opt);
     int (*destroy_pipeline)(quoll_layer_t layer, const quoll_option_t opt);
+    /* *top_blob becomes a new Mat. */
     int (*forward_1)(const quoll_layer_t layer, const quoll_mat_t bottom_blob, quoll_mat_t* top_blob,
                      const quoll_option_t opt);
+    /* The same with n inputs and n2 outputs. */
     int (*forward_n)(const quoll_layer_t layer, const quoll_mat_t* bottom_blobs, int n,
                      quoll_mat_t* top_blobs, int n2, const quoll_option_t opt);
+    /* The Mat becomes the output. */
     int (*forward_inplace_1)(const quoll_layer_t layer, quoll_mat_t bottom_top_blob,
                              const quoll_option_t opt);
+    /* The same with n Mats. */
     int (*forward_inplace_n)(const quoll_layer_t layer, quoll_mat_t* bottom_top_blobs, int n,
                              const quoll_option_t opt);
 };

@@ -221,6 +221,7 @@ static int load_graph(const char* function, quoll_net_t net, const void* from, c
     return run_api(function, [&] { return loaded(load(net_of(net)->net)); });
 }
 
+#if QUOLL_STDIO
 extern "C" int quoll_net_load_param(quoll_net_t net, const char* path) {
     return load_graph(__func__, net, path, [&](Net& n) { return n.load_param(path); });
 }
@@ -230,6 +231,7 @@ extern "C" int quoll_net_load_param_bin(quoll_net_t net, const char* path) {
 extern "C" int quoll_net_load_param_memory(quoll_net_t net, const char* text) {
     return load_graph(__func__, net, text, [&](Net& n) { return n.load_param_mem(text); });
 }
+#endif
 extern "C" int quoll_net_load_param_datareader(quoll_net_t net, const quoll_datareader_t dr) {
     return load_graph(__func__, net, dr, [&](Net& n) {
         return n.load_param(static_cast<CDataReader*>(dr)->reader());
@@ -253,9 +255,11 @@ static int load_weights(const char* function, quoll_net_t net, const void* from,
     return status;
 }
 
+#if QUOLL_STDIO
 extern "C" int quoll_net_load_model(quoll_net_t net, const char* path) {
     return load_weights(__func__, net, path, [&](Net& n) { return n.load_model(path); });
 }
+#endif
 extern "C" int quoll_net_load_model_datareader(quoll_net_t net, const quoll_datareader_t dr) {
     return load_weights(__func__, net, dr, [&](Net& n) {
         return n.load_model(static_cast<CDataReader*>(dr)->reader());

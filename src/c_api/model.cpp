@@ -109,6 +109,7 @@ extern "C" int quoll_model_make_net(const quoll_model_t model, quoll_net_t net) 
     return status;
 }
 
+#if QUOLL_STDIO
 extern "C" int quoll_model_save(const quoll_model_t model, const char* param_path,
                                 const char* bin_path) {
     if (!model || !param_path || !bin_path) return null_argument(__func__);
@@ -119,3 +120,4 @@ extern "C" int quoll_model_save(const quoll_model_t model, const char* param_pat
         return m.save_model(bin_path);
     });
 }
+#endif

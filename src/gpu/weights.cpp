@@ -84,9 +84,9 @@ int WeightStore::add_words(const std::vector<uint32_t>& words, Binding* weight) 
 
 int WeightStore::add_bytes(const void* data, size_t bytes, Binding* weight) {
     if (bytes > device_.limits().maxStorageBufferRange) {
-        QUOLL_LOGE("Vulkan: a weight of %zu bytes, %s takes at most %u", bytes,
+        QUOLL_LOGW("Vulkan: a weight of %zu bytes, %s takes at most %u: the CPU runs its layer", bytes,
                    device_.info().device_name(), device_.limits().maxStorageBufferRange);
-        return kOutOfMemory;
+        return kWeightTooLarge;
     }
     const size_t alignment = device_.alignment();
     used_ = (used_ + alignment - 1) / alignment * alignment;

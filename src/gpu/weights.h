@@ -10,6 +10,9 @@
 
 namespace quoll {
 
+// What WeightStore returns for a weight that no buffer of a shader holds.
+const int kWeightTooLarge = -2;
+
 // Filled while a net is loaded, by one thread; read from then on. Programs that were compiled hold
 // it by shared_ptr.
 class WeightStore {

@@ -15,6 +15,8 @@ struct Extractor::Private {
     std::shared_ptr<RunBuffers> buffers;  // before the blobs that lie in it
     // The unfused net, once a blob that was fused away has been asked for.
     std::shared_ptr<Net::Private> unfused;
+    // The net with its weights on the host, once a layer has to run there.
+    std::shared_ptr<Net::Private> on_host;
     Executor run;
 
     explicit Private(const Net* n)
@@ -31,6 +33,7 @@ struct Extractor::Private {
     int check_loaded(const char* what) const;
     int check_blob(int index, const char* what);
     void run_on(Net::Private& graph);
+    int go_to_host();
     int blob_of_name(const char* name, const char* what) const;
     int input(int index, const Mat& in);
     int input(int index, const VkMat& in);
@@ -59,8 +62,9 @@ Extractor::~Extractor() { delete d; }
 
 void Extractor::clear() {
     if (!d) return;
-    if (d->unfused) {
+    if (d->unfused || d->on_host) {
         d->unfused.reset();
+        d->on_host.reset();
         d->run_on(*d->net->d);
     }
     d->run.reset();
@@ -119,7 +123,7 @@ int Extractor::Private::check_loaded(const char* what) const {
 int Extractor::Private::check_blob(int index, const char* what) {
     QUOLL_RETURN_IF_ERROR(check_loaded(what));
     if (run.blobs.size() != net->d->blobs.size() || run.has_run.size() != net->d->layers.size() ||
-        (unfused && unfused != net->d->unfused)) {
+        (unfused && unfused != net->d->unfused) || (on_host && on_host != net->d->on_host)) {
         QUOLL_LOGE("[Extractor] %s: the Net was loaded anew after this Extractor was created",
                    what);
         return kError;
@@ -130,12 +134,20 @@ int Extractor::Private::check_blob(int index, const char* what) {
     if (fused) {
         unfused = net->d->unfuse();
         if (!unfused) return kError;
+        on_host.reset();
         run_on(*unfused);
         return kOk;
     }
     QUOLL_LOGE("[Extractor] %s: blob index %d, expected 0 to %d", what, index,
                (int)run.blobs.size() - 1);
     return kError;
+}
+
+int Extractor::Private::go_to_host() {
+    on_host = net->d->bring_to_host();
+    if (!on_host) return kError;
+    run_on(*on_host);
+    return kOk;
 }
 
 // Negative, after a message, if there is none.
@@ -261,10 +273,17 @@ int Extractor::Private::compute(int* blob, VkCompute* commands) {
         *blob = net->d->alias[*blob];
     QUOLL_RETURN_IF_ERROR(check_blob(*blob, "extract"));
     if (run.blobs[*blob].dims != 0) return kOk;
+    // As other Extractors have found out.
+    if (!unfused && !on_host && net->d->runs_on_host) QUOLL_RETURN_IF_ERROR(go_to_host());
     DenormalGuard guard(run.opt);
     set_kmp_blocktime(run.opt.openmp_blocktime);
     run.commands = commands;
-    const int status = run.run(*blob);
+    int status = run.run(*blob);
+    if (status == kNeedsHostWeights) {
+        QUOLL_RETURN_IF_ERROR(go_to_host());
+        run.commands = commands;
+        status = run.run(*blob);
+    }
     run.commands = nullptr;
     return status;
 }
@@ -312,7 +331,8 @@ int Extractor::Private::extract(int index, Mat& feat, int type) {
         blob = planar;
     }
     // What the user keeps must not sit in the Net's buffers; what the user may change is no weight.
-    if (!buffers->owns(blob.allocator) && !is_constant(net->d->layers, blob))
+    if (!buffers->owns(blob.allocator) &&
+        !is_constant(on_host ? on_host->layers : net->d->layers, blob))
         feat = blob;
     else
         copy_out(blob, &feat);

@@ -152,7 +152,8 @@ const VulkanDevice* Net::vulkan_device() const {
 
 void Net::Private::clear() {
     for (size_t i = 0; i < layers.size(); i++) {
-        if (weights_loaded && !is_folded(*layers[i])) layers[i]->destroy_pipeline(loaded_opt);
+        if (weights_loaded && !is_folded(*layers[i]) && !is_off_host((int)i))
+            layers[i]->destroy_pipeline(loaded_opt);
         destroyers[i](layers[i]);
     }
     layers.clear();
@@ -176,6 +177,9 @@ void Net::Private::clear() {
     weights_loaded = false;
     without_weights = has_concats = false;
     unfused.reset();
+    on_host.reset();
+    runs_on_host = false;
+    off_host.clear();
     unfused_param.clear();
     source = WeightSource();
 }

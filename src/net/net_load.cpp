@@ -342,10 +342,17 @@ int Net::Private::prepare_backends(const Option& opt) {
     return kOk;
 }
 
-int Net::Private::prepare_backend(Backend& backend, const Option& opt) const {
-    for (const Layer* layer : layers)
-        if (layer->typeindex >= 0 && !is_folded(*layer))
-            QUOLL_RETURN_IF_ERROR(backend.prepare(*layer, opt));
+int Net::Private::prepare_backend(Backend& backend, const Option& opt) {
+    const bool leave = &backend == vulkan.get() && backends.size() == 1 && may_leave_host(opt);
+    if (leave) off_host.assign(layers.size(), 0);
+    for (size_t i = 0; i < layers.size(); i++) {
+        Layer& layer = *layers[i];
+        if (layer.typeindex < 0 || is_folded(layer)) continue;
+        QUOLL_RETURN_IF_ERROR(backend.prepare(layer, opt));
+        if (!leave || !leaves_host(layer, backend)) continue;
+        release_weights(layer);
+        off_host[i] = 1;
+    }
     return kOk;
 }
 
@@ -355,7 +362,7 @@ int Net::Private::create_pipelines(const Option& opt) {
     std::vector<int> status(count, kNotTried);
     std::atomic<bool> failed(false);
     const auto create = [&](int i, const Option& with) {
-        if (failed || is_folded(*layers[i])) return;
+        if (failed || is_folded(*layers[i]) || is_off_host(i)) return;
         status[i] = catch_no_memory(layers[i]->name.c_str(), [&] {
             return layers[i]->create_pipeline(masked_options(*layers[i], with));
         });
@@ -405,9 +412,9 @@ int Net::Private::load_weights(const ModelBin& mb, const DataReader& dr, bool wh
     int status = load_layer_weights(mb);
     if (status == kOk && whole) status = check_all_read(dr, size);
     if (status == kOk) status = prepare_layers(opt);
-    bool any_fused = false;
-    for (size_t i = 0; i < blobs.size(); i++) any_fused |= is_fused_away((int)i);
-    if (!any_fused) source = WeightSource(), unfused_param.clear(), unfused_param.shrink_to_fit();
+    bool again = !off_host.empty();
+    for (size_t i = 0; i < blobs.size(); i++) again |= is_fused_away((int)i);
+    if (!again) source = WeightSource(), unfused_param.clear(), unfused_param.shrink_to_fit();
     return status <= 0 ? status : (int)kError;
 }
 

@@ -72,8 +72,11 @@ struct Net::Private : NetGraph {
     std::atomic<bool> weights_loaded{false};
     bool without_weights = false;  // weights_loaded because there are none to load
     std::mutex late_loading;       // what Extractors make on demand: those, and:
-    // The same net without fusion, for blobs that were fused away; what it is made of.
-    std::shared_ptr<Private> unfused;
+    // The same net without fusion, for blobs that were fused away; with its weights on the host,
+    // for layers that have to run there (NetGraph::off_host); what they are made of.
+    std::shared_ptr<Private> unfused, on_host;
+    std::atomic<bool> runs_on_host{false};  // on_host is there
+    bool keeps_weights = false;             // made of another: nothing leaves the host
     std::vector<unsigned char> unfused_param;
     bool unfused_is_binary = false;
     WeightSource source;
@@ -106,9 +109,11 @@ struct Net::Private : NetGraph {
     // True if the net runs: load_model has succeeded, or has nothing to load.
     bool is_ready(const Option& opt);
     bool is_fused_away(int blob) const;
-    // Makes `unfused`; null after a message. From any thread.
+    // Make `unfused` and `on_host`; null after a message. From any thread.
     std::shared_ptr<Private> unfuse();
-    int load_unfused(const Private& from);
+    std::shared_ptr<Private> bring_to_host();
+    std::shared_ptr<Private> load_copy(bool fused) const;
+    int load_again(const Private& from, bool fused);
     template <class Load>
     int load(const char* what, const Load& load);
     int load_weights(const ModelBin& mb, const DataReader& dr, bool whole, const Option& opt);
@@ -124,7 +129,8 @@ struct Net::Private : NetGraph {
     void infer_missing_hints();
     void add_vulkan(const Option& opt);
     int prepare_backends(const Option& opt);
-    int prepare_backend(Backend& backend, const Option& opt) const;
+    int prepare_backend(Backend& backend, const Option& opt);
+    bool may_leave_host(const Option& opt) const;
     int create_pipelines(const Option& opt);
     int upload_custom_layers(const Option& opt);
     void clear();

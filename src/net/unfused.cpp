@@ -41,18 +41,20 @@ bool Net::Private::is_fused_away(int blob) const {
     return alias[blob] != blob;  // there may be one of its name, with other values
 }
 
-int Net::Private::load_unfused(const Private& from) {
+int Net::Private::load_again(const Private& from, bool fused) {
+    keeps_weights = true;
     custom_layers = from.custom_layers;
     vulkan_device = from.vulkan_device;
     buffers = from.buffers;
     Option opt = from.loaded_opt;
-    opt.use_graph_fusion = false;
+    opt.use_graph_fusion = opt.use_graph_fusion && fused;
     const unsigned char* param = from.unfused_param.data();
     const DataReaderFromMemory reader(param, from.unfused_param.size());
     QUOLL_RETURN_IF_ERROR(load_graph(reader, from.unfused_is_binary, opt));
     weights_id = from.weights_id;
     shared_weights = from.shared_weights;
     const WeightSource& again = from.source;
+#if QUOLL_STDIO
     if (!again.path.empty()) {
         int64_t size, time;
         describe_file(again.path.c_str(), &size, &time);
@@ -61,22 +63,28 @@ int Net::Private::load_unfused(const Private& from) {
         QUOLL_LOGE("[Net] %s is not the file any more that was loaded", again.path.c_str());
         return kError;
     }
+#endif
     if (!again.reader) return kError;  // an application's that cannot be read twice
     const std::unique_ptr<DataReader> weights(again.reader->reopen());
     const DataReader& dr = weights ? *weights : *again.reader;
     return load_weights(ModelBinFromDataReader(dr), dr, false, opt);
 }
 
-std::shared_ptr<Net::Private> Net::Private::unfuse() {
-    std::lock_guard<std::mutex> lock(late_loading);
-    if (unfused) return unfused;
+std::shared_ptr<Net::Private> Net::Private::load_copy(bool fused) const {
+    std::shared_ptr<Private> copy;
     const int status = catch_no_memory("Net", [&] {
         const std::shared_ptr<Private> made = std::make_shared<Private>(owner);
-        QUOLL_RETURN_IF_ERROR(made->load_unfused(*this));
-        unfused = made;
+        QUOLL_RETURN_IF_ERROR(made->load_again(*this, fused));
+        copy = made;
         return (int)kOk;
     });
-    if (status != kOk)
+    return status == kOk ? copy : nullptr;
+}
+
+std::shared_ptr<Net::Private> Net::Private::unfuse() {
+    std::lock_guard<std::mutex> lock(late_loading);
+    if (!unfused) unfused = load_copy(false);
+    if (!unfused)
         QUOLL_LOGE(
             "[Net] the weights could not be loaded again for a blob that was fused away: call "
             "net.keep_blob before load_model, or set net.opt.use_graph_fusion = false");

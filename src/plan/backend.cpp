@@ -23,6 +23,7 @@ int CompiledRegion::record(const std::vector<VkMat>&, std::vector<VkMat>*, VkCom
 
 Backend::~Backend() {}
 
+bool Backend::holds(const Layer&) const { return false; }
 bool Backend::keeps_constants() const { return false; }
 
 }  // namespace quoll

@@ -261,7 +261,7 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     const int status = infer_batch_shapes(layer, in, without_values, &out);
     if (status != kOk) out.clear();
     set_outputs(layer, out);
-    if (without_values) return;
+    if (without_values || graph_.is_off_host(plan_.order_[segment_->end])) return;
     plan_inputs(layer, &step->layout);
     for (size_t i = 0; i < in.size(); i++) {
         in[i] = step->layout.inputs[i].shape;

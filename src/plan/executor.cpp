@@ -349,6 +349,7 @@ int Executor::run_step(const Step& step) {
                                   [&](int id) { return blobs[id].dims != 0; });
     if (done && !layer.tops.empty()) return kOk;
     if (is_input_layer(layer)) return check_inputs_given(layer, step.wanted);
+    if (graph_->is_off_host(step.layer)) return kNeedsHostWeights;
     const bool on_device = runs_on_device(layer);
     if (!on_device) QUOLL_RETURN_IF_ERROR(fetch_inputs(layer));
     if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);

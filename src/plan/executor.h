@@ -22,7 +22,8 @@ public:
     Executor(const NetGraph& graph, ExecutionPlans& plans, RunBuffers* buffers, const Option& opt);
 
     void reset();
-    // Computes a blob of the graph, unless it is there. 0, or a negative code after a message.
+    // Computes a blob of the graph, unless it is there. 0, kNeedsHostWeights, or a negative code
+    // after a message.
     int run(int blob);
 
     Option opt;

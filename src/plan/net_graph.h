@@ -19,9 +19,16 @@ struct NetGraph {
     std::vector<std::vector<int>> consumers;
     // Asked in this order which steps they run; the host runs the rest.
     std::vector<std::shared_ptr<Backend>> backends;
+    // By layer, empty: none: its weights are a back end's alone, the host cannot run it.
+    std::vector<char> off_host;
     Option loaded_opt;         // the options that create_pipeline saw
     bool has_concats = false;  // in their fast form
+
+    bool is_off_host(int layer) const { return !off_host.empty() && off_host[layer]; }
 };
+
+// Not an error: the host has to run a layer whose weights it has given up (NetGraph::off_host).
+const int kNeedsHostWeights = 1;
 
 }  // namespace quoll
 

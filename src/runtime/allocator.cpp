@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "quoll/log.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -136,9 +137,10 @@ public:
             clear();
             ptr = fast_malloc(size);
         }
-        try {
+        QUOLL_TRY {
             if (ptr) used_.emplace_back(size, ptr);
-        } catch (const std::bad_alloc&) {
+        }
+        QUOLL_CATCH(const std::bad_alloc&) {
             fast_free(ptr);
             return nullptr;
         }

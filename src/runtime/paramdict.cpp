@@ -222,7 +222,7 @@ std::string ParamDict::get(int id, const std::string& def) const {
 // A list that is lost is no list of no values.
 static Mat new_list(int count, DType dtype) {
     const Mat list(Shape(count, dtype));
-    if (list.empty()) throw std::bad_alloc();
+    if (list.empty()) QUOLL_OUT_OF_MEMORY();
     return list;
 }
 

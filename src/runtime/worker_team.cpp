@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "quoll/cpu.h"
+#include "runtime/exceptions.h"
 
 #if defined(__linux__)
 #include <linux/futex.h>
@@ -158,7 +159,7 @@ void count_forks() {
 // Starts workers for a region of `threads`; returns how many it can have.
 int Team::grow(int threads) {
     if (forks_ != g_forks) abandon();
-    try {
+    QUOLL_TRY {
         if (room_ < threads) {
             shares_.reset();
             room_ = 0;
@@ -174,9 +175,9 @@ int Team::grow(int threads) {
             worker->thread = std::thread([this, self, number] { work(self, number); });
             workers_.push_back(std::move(worker));
         }
-    } catch (const std::system_error&) {
-        refused_ = true;
-    } catch (const std::bad_alloc&) {  // fewer this time
+    }
+    QUOLL_CATCH(const std::system_error&) { refused_ = true; }
+    QUOLL_CATCH(const std::bad_alloc&) {  // fewer this time
     }
     return std::min({threads, (int)workers_.size() + 1, std::max(1, room_)});
 }
@@ -235,12 +236,11 @@ void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const
     const Clock::time_point begun = Clock::now();
     std::exception_ptr own;
     region_state.threads = threads;
-    try {
+    QUOLL_TRY {
         Claims claims(shares_.get(), threads, 0, grain);
         body(context, claims);
-    } catch (...) {
-        own = std::current_exception();
     }
+    QUOLL_CATCH(...) { own = std::current_exception(); }
     region_state.threads = 0;
     close(begun);
     if (thrown_) {
@@ -254,10 +254,11 @@ void Team::run(int64_t tasks, int threads, int64_t grain, RegionBody body, const
 void Team::take_part(int thread) {
     if (get_flush_denormals() != denormals_) set_flush_denormals(denormals_);
     region_state.thread = thread, region_state.threads = threads_;
-    try {
+    QUOLL_TRY {
         Claims claims(shares_.get(), threads_, thread, grain_);
         body_(context_, claims);
-    } catch (...) {
+    }
+    QUOLL_CATCH(...) {
         if (!thrown_.exchange(true)) exception_ = std::current_exception();
     }
     region_state.thread = 0, region_state.threads = 0;

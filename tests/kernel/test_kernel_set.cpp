@@ -132,6 +132,9 @@ TEST(KernelSet, has_the_parts_of_rows) {
         const KernelPart part =
             row.slot == KernelSlot::dwconv_pair      ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
+            : row.slot == KernelSlot::dwconv_planes ? (KernelPart)set.dwconv->planes
+            : row.slot == KernelSlot::gemm_planar
+                ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
                                                      : (KernelPart)set.winograd->output;
         EXPECT_EQ(part, row.part) << row.name;
     }

@@ -10,6 +10,8 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(4, 3, 5, 4), 4, 2, "3=2 4=-233 25=7 26=5 27=9 9=6 -23310=2,0.2,0.5"),
     conv_case(Shape(4, 3, 5, 4), 4, 2, "3=2 4=-234 25=7 26=5 27=9 5=1 9=5"),
     conv_case(Shape(3, 3, 3, 4), 6, 3, "3=3 4=-234 18=2 19=1 20=0"),
+    conv_case(Shape(5, 4, 3, 32), 24, 3, "3=2 13=1 23=2 4=1 24=1 5=1 9=1"),
+    conv_case(Shape(5, 4, 3, 16), 16, 2, "3=2 5=1"),
     LayerCase({Shape(4, 3, 5, 4), Shape(3, 2, 2, 24), Shape(6)}, "0=6 3=2 5=1 28=1 9=1").terms(48),
 };
 QUOLL_LAYER_CASES(Deconvolution3D, kCases)

@@ -84,33 +84,52 @@ bool run_region(const VulkanBackend& backend, const Layer& layer, const std::vec
     return true;
 }
 
-// Two items in one blob, the second one with the first one's values the other way round.
+// The values of each channel the other way round.
+Mat turned(const Mat& m) {
+    const Mat back = m.clone();
+    const size_t size = (size_t)m.w * m.h * m.d;
+    for (int q = 0; q < m.c; q++) {
+        float* channel = (float*)back.data + q * back.cstep;
+        std::reverse(channel, channel + size);
+    }
+    return back;
+}
+
+Mat both_items(const Mat& first, const Mat& second) {
+    Shape shape = first.logical_shape();
+    shape.n = 2;
+    Mat both(shape);
+    const size_t size = (size_t)first.w * first.h * first.d * first.elemsize;
+    for (int i = 0; i < 2; i++) {
+        const Mat& from = i == 0 ? first : second;
+        for (int q = 0; q < from.c; q++)
+            memcpy((char*)both.batch(i).data + q * both.cstep * both.elemsize,
+                   (const char*)from.data + q * from.cstep * from.elemsize, size);
+    }
+    return both;
+}
+
+// Two items in each blob of floats, the second one with the first one's values the other way round;
+// blobs of integers serve both.
 void check_batch(const VulkanBackend& backend, const Layer& layer, const char* type,
                  const LayerCase& c, const PreparedCase& p, DType storage, const Option& opt) {
     SCOPED_TRACE("a batch of two");
-    PreparedCase turned = p;
-    Mat& m = turned.inputs[0];
-    m = m.clone();
-    if (m.n != 1 || m.dtype != DType::f32) return;
-    const size_t size = (size_t)m.w * m.h * m.d;
-    for (int q = 0; q < m.c; q++) {
-        float* channel = (float*)m.data + q * m.cstep;
-        std::reverse(channel, channel + size);
+    PreparedCase back = p;
+    for (Mat& m : back.inputs) {
+        if (m.n != 1) return;
+        if (m.dtype == DType::f32) m = turned(m);
     }
     std::vector<std::vector<Mat>> want(2);
     const PreparedCase items[] = {stored_case(type, c, p, storage, &want[0]),
-                                  stored_case(type, c, turned, storage, &want[1])};
+                                  stored_case(type, c, back, storage, &want[1])};
     if (want[1].empty() || logical_shapes(want[0]) != logical_shapes(want[1])) return;
-    Shape shape = m.logical_shape();
-    shape.dtype = items[0].inputs[0].dtype, shape.n = 2;
-    Mat both(shape);
-    for (int i = 0; i < 2; i++) {
-        const Mat& from = items[i].inputs[0];
-        for (int q = 0; q < m.c; q++)
-            memcpy((char*)both.batch(i).data + q * both.cstep * both.elemsize,
-                   (const char*)from.data + q * from.cstep * from.elemsize, size * from.elemsize);
+    std::vector<Mat> inputs;
+    for (size_t i = 0; i < p.inputs.size(); i++) {
+        const Mat &first = items[0].inputs[i], &second = items[1].inputs[i];
+        inputs.push_back(p.inputs[i].dtype == DType::f32 ? both_items(first, second) : first);
     }
-    run_region(backend, layer, {both}, want, items[0], storage, opt);
+    if (inputs[0].n != 2) return;
+    run_region(backend, layer, inputs, want, items[0], storage, opt);
 }
 
 // False if the device does not run such a layer.
@@ -130,7 +149,7 @@ bool check_case(const char* type, const LayerCase& c, const PreparedCase& p, DTy
     const LayerPtr layer = loaded_layer(type, c, p);
     EXPECT_EQ(0, backend->prepare(*layer, opt));
     if (!run_region(*backend, *layer, stored.inputs, {want}, stored, storage, opt)) return false;
-    if (stored.inputs.size() == 1) check_batch(*backend, *layer, type, c, p, storage, opt);
+    check_batch(*backend, *layer, type, c, p, storage, opt);
     return true;
 }
 

@@ -16,8 +16,19 @@ def test_layers_of_the_mapping_tables_exist():
     assert not named - LAYERS
 
 
-@pytest.mark.parametrize('page', sorted(p.name for p in (ROOT / 'docs/operators').glob('*.md')))
+PAGES = sorted(str(p.relative_to(ROOT)) for p in [*ROOT.glob('*.md'), *(ROOT / 'docs').rglob('*.md')])
+
+
+def anchors(path):
+    headings = re.findall(r'^#+ (.*)$', re.sub(r'```.*?```', '', path.read_text(), flags=re.S), re.M)
+    return {re.sub(r'[^\w -]', '', heading.lower()).replace(' ', '-') for heading in headings}
+
+
+@pytest.mark.parametrize('page', PAGES)
 def test_links_between_pages(page):
-    text = (ROOT / 'docs/operators' / page).read_text()
-    for target in re.findall(r'\]\(([^)#:]+)\)', text):
-        assert (ROOT / 'docs/operators' / target).exists(), target
+    path = ROOT / page
+    text = re.sub(r'```.*?```', '', path.read_text(), flags=re.S)
+    for target, anchor in re.findall(r'\]\(([^)#:\s]*)#?([^):\s]*)\)', re.sub(r'`[^`\n]*`', '', text)):
+        other = path.parent / target if target else path
+        assert other.exists(), target
+        assert not anchor or anchor in anchors(other), f'{target}#{anchor}'

@@ -149,6 +149,18 @@ def write(folder, text):
     return folder / 'quoll.yml'
 
 
+def test_runtime(caffe):
+    """What is packed asks for the device; where there is none, a message says that nothing was checked on one."""
+    yml = write(caffe.folder, CAFFE + '    runtime: cpu+gpu\n')
+    done = run_program('enginedeploy', yml, caffe.folder / 'out.tar.gz', '--round', 2)
+    assert done.returncode == 0, done.stderr
+    here = (BIN / 'bench_gpu').exists() and run_program('bench_gpu', '--list').returncode == 0
+    assert here == ('no Vulkan device here' not in done.stderr)
+    with tarfile.open(caffe.folder / 'out.tar.gz') as tar:
+        name = next(n for n in tar.getnames() if n.endswith('model/face-kit.h'))
+        assert b'opt.use_vulkan_compute = true' in tar.extractfile(name).read()
+
+
 @pytest.mark.parametrize('order', ['NHWC', 'NCHW'])
 @pytest.mark.parametrize('names', ['', '    obfuscate: 1\n    winograd: 0\n'])
 def test_caffe_as_files(caffe, order, names):
@@ -273,7 +285,7 @@ def test_other_abis(caffe, tmp_path):
     ('      - input_tensors', '      - {}\n      - input_tensors', 'subgraphs: expected a list of one mapping'),
     ('    data_type: fp32_fp32', '    data_type: fp16_fp16', 'data_type: expected fp16_fp32, bf16_fp32 or fp32_fp32'),
     ('    data_type: fp32_fp32', '    winograd: 6', 'winograd: expected 0, 2 or 4'),
-    ('    data_type: fp32_fp32', '    runtime: hta', 'runtime: expected cpu, cpu+gpu or cpu_gpu'),
+    ('    data_type: fp32_fp32', '    runtime: hta', 'runtime: expected cpu, gpu, cpu+gpu or cpu_gpu'),
     ('    data_type: fp32_fp32', '    quantize: 1', 'quantize: expected 0'),
     ('    data_type: fp32_fp32', '    backend: onnxruntime', 'backend: expected quoll'),
     ('    data_type: fp32_fp32', '    validation_threshold: {CPU: 1.5}', 'validation_threshold.CPU: expected a number from 0 to 1'),

@@ -1,8 +1,5 @@
 // The bundled digit model over a thousand runs: memory does not grow, answers do not change, and
 // several threads agree with one.
-#include <unistd.h>
-
-#include <cstdio>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -10,20 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "quoll/net.h"
+#include "resident.h"
 
 namespace {
 
 using quoll::Mat;
-
-// Resident memory of this process in bytes.
-size_t resident() {
-    long pages = 0, total = 0;
-    FILE* fp = fopen("/proc/self/statm", "r");
-    if (!fp) return 0;
-    if (fscanf(fp, "%ld %ld", &total, &pages) != 2) pages = 0;
-    fclose(fp);
-    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
-}
 
 class DigitsTest : public testing::Test {
 protected:
@@ -54,7 +42,7 @@ TEST_F(DigitsTest, MemoryDoesNotGrow) {
     for (quoll::Allocator* allocator : {(quoll::Allocator*)nullptr, (quoll::Allocator*)&pool}) {
         for (bool light : {true, false}) {
             for (int i = 0; i < 50; i++) ASSERT_EQ(classify(&first, light, allocator), 0);
-            const size_t before = resident();
+            const size_t before = resident_bytes();
             for (int i = 0; i < 1000; i++) {
                 ASSERT_EQ(classify(&prob, light, allocator), 0);
                 ASSERT_EQ(memcmp(prob.data, first.data, 10 * sizeof(float)), 0) << "run " << i;
@@ -62,7 +50,7 @@ TEST_F(DigitsTest, MemoryDoesNotGrow) {
             // A leak of one blob a run would be a megabyte or more. AddressSanitizer keeps freed
             // blocks for a while.
 #ifndef QUOLL_SANITIZED
-            EXPECT_LE(resident(), before + (256 << 10));
+            EXPECT_LE(resident_bytes(), before + (256 << 10));
 #endif
         }
     }

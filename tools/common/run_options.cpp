@@ -10,7 +10,8 @@
 namespace quoll {
 
 void RunOptions::add_to(CommandLine* line) {
-    line->option("--threads", threads, "threads that a layer may use; default: the physical cores").between(1, kMostThreads);
+    line->option("--threads", threads, "threads that a layer may use; default: the physical cores")
+        .between(1, kMostThreads);
     line->option("--precision", precision,
                  "storage of blobs: fp32, fp16, bf16; int8 for models with int8 layers")
         .one_of({"fp32", "fp16", "bf16", "int8"});
@@ -20,8 +21,7 @@ void RunOptions::add_to(CommandLine* line) {
         .one_of({0, 1, 3, 6});
     line->flag("--fp16-arithmetic", fp16_arithmetic,
                "convolutions multiply and add half floats where the processor does (ARM)");
-    line->option("--gpu", gpu, "Vulkan device that runs the layers that it can; -1: the CPU alone")
-        .between(-1, kMostGpus);
+    add_gpu_to(line);
     line->option("--isa", isa, "highest instruction set to use, as QUOLL_CPU_MASK");
     line->flag("--reference", reference, "scalar reference layers instead of the fast ones");
     line->flag("--no-packing", no_packing, "no channel-blocked blobs");
@@ -30,18 +30,26 @@ void RunOptions::add_to(CommandLine* line) {
                "stop at the first layer that makes infinite values or NaN of finite ones");
 }
 
+void RunOptions::add_gpu_to(CommandLine* line) {
+    line->option("--gpu", gpu, "Vulkan device that runs the layers that it can; -1: the CPU alone")
+        .between(-1, kMostGpus);
+}
+
+static int check_gpu(int gpu, std::string* why) {
+    const int count = get_gpu_count();
+    if (gpu < count) return 0;
+    *why = "--gpu " + std::to_string(gpu) + ": ";
+    *why += count ? "the last Vulkan device here is " + std::to_string(count - 1)
+                  : std::string("no Vulkan device here");
+    return -1;
+}
+
 int RunOptions::apply(Option* opt, std::string* why) const {
     if (set_cpu_mask(isa.c_str()) != 0) {
         *why = "--isa " + isa + ": not a level of this architecture";
         return -1;
     }
-    if (gpu >= 0 && gpu >= get_gpu_count()) {
-        *why = "--gpu " + std::to_string(gpu) + ": ";
-        *why += get_gpu_count() ? "the last Vulkan device here is " +
-                                      std::to_string(get_gpu_count() - 1)
-                                : std::string("no Vulkan device here");
-        return -1;
-    }
+    if (gpu >= 0 && check_gpu(gpu, why) != 0) return -1;
     opt->use_vulkan_compute = gpu >= 0;
     if (threads) opt->num_threads = threads;
     opt->use_fp16_storage = precision == "fp16";
@@ -58,6 +66,14 @@ int RunOptions::apply(Option* opt, std::string* why) const {
 int RunOptions::apply(Net* net, std::string* why) const {
     if (gpu >= 0) net->set_vulkan_device(gpu);
     return apply(&net->opt, why);
+}
+
+int RunOptions::apply_gpu(Net* net, std::string* why) const {
+    if (gpu < 0) return 0;
+    if (check_gpu(gpu, why) != 0) return -1;
+    net->set_vulkan_device(gpu);
+    net->opt.use_vulkan_compute = true;
+    return 0;
 }
 
 namespace {

@@ -25,10 +25,12 @@ struct RunOptions {
     // Adds --threads, --precision, --fp32-split, --fp16-arithmetic, --gpu, --isa, --reference,
     // --no-packing, --no-fusion and --check-finite.
     void add_to(CommandLine* line);
+    void add_gpu_to(CommandLine* line);  // --gpu alone, for apply_gpu
     // To be called before anything of the library looks at the processor. 0, or -1 with a message
     // in *why.
     int apply(Option* opt, std::string* why) const;
     int apply(Net* net, std::string* why) const;
+    int apply_gpu(Net* net, std::string* why) const;
     // Whether a loaded net can run as asked; -1 with a message in *why.
     int check(const Net& net, std::string* why) const;
     // Whether a first run shall be watched for values that fp16 cannot hold; and a line on stderr

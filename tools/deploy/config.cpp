@@ -12,6 +12,7 @@
 #include "common/model_files.h"
 #include "deploy/yaml_map.h"
 #include "mem/embed.h"
+#include "quoll/gpu.h"
 
 namespace quoll {
 
@@ -190,10 +191,14 @@ void ConfigReader::read_files(YamlMap& map, DeployModel* model) {
 }
 
 void ConfigReader::read_options(YamlMap& map, DeployModel* model) {
-    const char kNoGpu[] = "this build has no GPU support";
+    const char kNoGpu[] = "GPUs run through Vulkan";
     const std::string type = map.one_of("data_type", {"fp16_fp32", "bf16_fp32", "fp32_fp32"});
     if (!type.empty()) model->precision = type.substr(0, 4);
-    without_effect(map, "runtime", {"cpu", "cpu+gpu", "cpu_gpu"}, kNoGpu);
+    const std::string runtime = map.one_of("runtime", {"cpu", "gpu", "cpu+gpu", "cpu_gpu"});
+    model->gpu = !runtime.empty() && runtime != "cpu";
+    if (model->gpu && get_gpu_count() == 0)
+        config_->notes.push_back(problems_.place(map.mark("runtime")) + map.path("runtime") +
+                                 ": no Vulkan device here: checked and timed on the CPU");
     model->backend = map.one_of("backend", {"onnxruntime", "quoll"});
     if (model->backend == "onnxruntime" && model->platform != "onnx")
         map.problem("backend", "expected quoll for a model that is not onnx");

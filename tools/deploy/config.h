@@ -30,6 +30,7 @@ struct DeployModel {
     std::string backend;             // onnxruntime, quoll, or "": the former for onnx
     double threshold = 0;            // of the similarity; 0: that of the precision
     bool strip_names = false, winograd = true;
+    bool gpu = false;  // runs on a Vulkan device where there is one
 };
 
 struct DeployConfig {

@@ -64,6 +64,7 @@ private:
     DeployStatus compare_all(const std::vector<std::string>& inputs);
     std::string onnx_trouble();
     std::vector<std::string> cut_options(bool with_checks) const;
+    std::vector<std::string> run_options() const;
     std::vector<std::string> size_options() const;
     bool is_batched(const DeployTensor& tensor) const;
 

@@ -14,6 +14,7 @@
 #include "common/sha256.h"
 #include "deploy/deploy.h"
 #include "deploy/tensors.h"
+#include "quoll/gpu.h"
 #include "quoll/log.h"
 
 using nlohmann::json;
@@ -72,6 +73,21 @@ bool ModelDeployment::is_batched(const DeployTensor& tensor) const {
     return model_.platform != "ncnn" || tensor.format != "NONE";
 }
 
+static std::vector<std::string> joined(std::vector<std::string> words,
+                                       const std::vector<std::string>& more) {
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+// Of programs that run the model as it will be run.
+std::vector<std::string> ModelDeployment::run_options() const {
+    std::vector<std::string> words = {"--precision", model_.precision};
+    if (options_.threads) words = joined(words, {"--threads", std::to_string(options_.threads)});
+    if (model_.gpu && get_gpu_count() > 0)
+        words = joined(words, {"--gpu", std::to_string(get_default_gpu_index())});
+    return words;
+}
+
 std::vector<std::string> ModelDeployment::size_options() const {
     std::vector<std::string> words;
     for (size_t i = 0; i < shapes_.size(); i++) {
@@ -90,12 +106,6 @@ std::vector<std::string> ModelDeployment::cut_options(bool with_checks) const {
         words.insert(words.end(), {"--output", output.name});
     for (size_t i = 0; with_checks && i < model_.checks.size(); i++)
         words.insert(words.end(), {"--output", model_.checks[i].name});
-    return words;
-}
-
-static std::vector<std::string> joined(std::vector<std::string> words,
-                                       const std::vector<std::string>& more) {
-    words.insert(words.end(), more.begin(), more.end());
     return words;
 }
 
@@ -263,14 +273,14 @@ DeployStatus ModelDeployment::compare(const std::string& param,
                                       const std::vector<std::string>& inputs,
                                       const std::string& against) {
     std::vector<std::string> words = {"enginevalidate", path(param + ".param"),
-                                      path(param + ".bin"), "--precision", model_.precision};
+                                      path(param + ".bin")};
     words = joined(joined(words, inputs), reference);
     if (model_.threshold > 0) {
         char text[40];
         snprintf(text, sizeof(text), "%.9g", model_.threshold);
         words = joined(words, {"--threshold", text});
     }
-    if (options_.threads) words = joined(words, {"--threads", std::to_string(options_.threads)});
+    words = joined(words, run_options());
     int code;
     if (DeployStatus s = run(words, path("validate.txt"), kDeployWrongAnswers, &code)) return s;
     printf("  against %s:\n", against.c_str());
@@ -385,11 +395,9 @@ DeployStatus ModelDeployment::benchmark() {
                                       "param=" + path(model_.tag + ".param"),
                                       "bin=" + path(model_.tag + ".bin"),
                                       "shape=" + shapes,
-                                      "--precision",
-                                      model_.precision,
                                       "--json",
                                       file};
-    if (options_.threads) words = joined(words, {"--threads", std::to_string(options_.threads)});
+    words = joined(words, run_options());
     int code;
     if (DeployStatus s = run(words, "", 0, &code)) return s;
     std::ifstream in(file);

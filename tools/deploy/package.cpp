@@ -41,6 +41,7 @@ std::string loader_of(const DeployConfig& config, const DeployModel& model,
             (files ? ", const std::string& folder" : "") + ") {\n";
     if (model.precision == "fp16") text += "    net->opt.use_fp16_storage = true;\n";
     if (model.precision == "bf16") text += "    net->opt.use_bf16_storage = true;\n";
+    if (model.gpu) text += "    net->opt.use_vulkan_compute = true;\n";
     if (!model.winograd) text += "    net->opt.use_winograd_convolution = false;\n";
     if (config.graph_as_code)
         text += "    if (net->load_param(" + identifier + "_param_bin, sizeof(" + identifier +

@@ -1,5 +1,6 @@
 // Writes docs/operators/README.md from the operators' own definitions, or checks that it is up to
 // date: operator_docs [--check] SOURCES FILE, SOURCES being src/layer.
+#include <ctype.h>
 #include <math.h>
 
 #include <cstdio>
@@ -137,6 +138,24 @@ std::string properties_of(const quoll::Layer& layer, bool vectorized) {
     return text + ".\n\n";
 }
 
+// Links to the headings by the alphabet, a line for each first letter.
+std::string contents() {
+    std::map<std::string, std::string> types;  // by heading's anchor
+    for (const std::string& type : quoll::layer_types()) {
+        std::string anchor = type;
+        for (char& c : anchor) c = (char)tolower(c);
+        types[anchor] = type;
+    }
+    std::string text;
+    char letter = 0;
+    for (const auto& entry : types) {
+        text += entry.first[0] == letter ? " · " : letter ? "\n\n" : "";
+        letter = entry.first[0];
+        text += "[" + entry.second + "](#" + entry.first + ")";
+    }
+    return text + "\n\n";
+}
+
 std::string document(const OperatorSources& sources) {
     std::string text =
         "# Operators\n\nWritten by `operator_docs` from the definitions in `src/layer`; a test "
@@ -144,7 +163,8 @@ std::string document(const OperatorSources& sources) {
         "first. Values are f32 unless another type is named; f16 and bf16 are storage types of "
         "f32 values,\ncomputed with in f32. Weights are listed in file order; some are there only "
         "when a parameter says so.\nSee also: [tensors as Mats](tensor.md), [MACE and NeuroPilot "
-        "operators](mace-neuropilot.md).\n\n";
+        "operators](mace-neuropilot.md).\n\n" +
+        contents();
     for (const std::string& type : quoll::layer_types()) {
         const std::unique_ptr<quoll::Layer> layer(quoll::create_layer_reference(type.c_str()));
         const std::unique_ptr<quoll::Layer> fast(quoll::create_layer(type.c_str()));

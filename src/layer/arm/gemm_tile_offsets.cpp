@@ -6,10 +6,9 @@
 
 namespace quoll {
 
-// On every machine of 64 bits, so that a change of the struct does not wait for an ARM build.
-#define QUOLL_CHECK_OFFSET(type, field, offset)                            \
-    static_assert(sizeof(void*) != 8 || offsetof(type, field) == (offset), \
-                  #offset " is not where " #field " is")
+// On every machine, so that a change of the struct does not wait for an ARM build.
+#define QUOLL_CHECK_OFFSET(type, field, offset) \
+    static_assert(offsetof(type, field) == (offset), #offset " is not where " #field " is")
 
 QUOLL_CHECK_OFFSET(GemmTile, a, GEMM_TILE_A);
 QUOLL_CHECK_OFFSET(GemmTile, a_row, GEMM_TILE_A_ROW);
@@ -35,7 +34,6 @@ QUOLL_CHECK_OFFSET(GemmTile, c_tile, GEMM_TILE_C_TILE);
 QUOLL_CHECK_OFFSET(GemmTile, block_step, GEMM_TILE_BLOCK_STEP);
 QUOLL_CHECK_OFFSET(GemmBlock, a, GEMM_BLOCK_A);
 QUOLL_CHECK_OFFSET(GemmBlock, k, GEMM_BLOCK_K);
-static_assert(sizeof(void*) != 8 || sizeof(GemmBlock) == GEMM_BLOCK_SIZE,
-              "GEMM_BLOCK_SIZE is not that of GemmBlock");
+static_assert(sizeof(GemmBlock) == GEMM_BLOCK_SIZE, "GEMM_BLOCK_SIZE is not that of GemmBlock");
 
 }  // namespace quoll

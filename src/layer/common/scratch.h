@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quoll/mat.h"
+#include "runtime/exceptions.h"
 
 namespace quoll {
 
@@ -22,10 +23,8 @@ public:
     }
     ~Scratch() {
         list_.clear();
-        try {
-            kept().push_back(std::move(list_));
-        } catch (const std::bad_alloc&) {  // the next list finds no memory here, that is all
-        }
+        QUOLL_TRY { kept().push_back(std::move(list_)); }
+        QUOLL_CATCH(const std::bad_alloc&) {}  // the next list finds no memory here, that is all
     }
     std::vector<T>& operator*() { return list_; }
     const std::vector<T>& operator*() const { return list_; }

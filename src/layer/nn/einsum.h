@@ -22,6 +22,11 @@ public:
                       const Option& opt) const override;
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
 
+    // The letters of an input, and of the output.
+    size_t operand_count() const { return inputs_.size(); }
+    const std::string& operand(size_t i) const { return inputs_[i]; }
+    const std::string& output() const { return output_; }
+
     Mat equation;  // the characters as s32
 
 private:

@@ -32,23 +32,27 @@ struct AttentionCall {
             seen = {mask, (uint32_t)keys, 1, each ? (uint32_t)queries * keys : 0};
         }
         for (const HeadSteps* m : {&q, &k, &v, &y, (const HeadSteps*)&seen})
-            push.insert(push.end(), {m->value->first, m->row, m->column, m->head});
+            push.insert(push.end(),
+                        {m->value->first, m->row, m->column, m->head, m->value->item_step()});
         push.push_back(scale);
         r.dispatch(Shader::attention, {mask != nullptr, (out_size + 63) / 64},
                    {r.read(*q.value), r.read(*k.value), r.read(*v.value), r.read(*seen.value),
                     r.write(*y.value)},
-                   push, (uint32_t)queries, (uint32_t)heads);
+                   push, (uint32_t)queries, (uint32_t)heads, (uint32_t)y.value->shape.n);
     }
     static bool fits(int queries, int heads, int size, int out_size) {
         return queries <= 65535 && heads <= 65535 && size <= kMostValues && out_size <= kMostValues;
     }
 };
 
-// [c][h][w] into the rows of `to` from row `first` on.
+// [c][h][w] of each item into the rows of `to` from row `first` on.
 void copy_rows(Recorder& r, const Value& from, const Value& to, int first) {
-    const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c;
+    const uint32_t w = from.shape.w, h = from.shape.h, c = from.shape.c, n = to.shape.n;
     record_strided_copy(r, from, from.first, to, to.first + (uint32_t)first * w,
-                        {{w * h, 1, 1}, {c, w * h, w * (uint32_t)to.shape.h}}, w * h);
+                        {{w * h, 1, 1},
+                         {c, w * h, w * (uint32_t)to.shape.h},
+                         {n, from.item_step(), to.item_step()}},
+                        w * h);
 }
 
 class SdpaVulkan : public VulkanLayer {
@@ -56,7 +60,8 @@ public:
     explicit SdpaVulkan(const SDPA& layer) : layer_(layer) {}
 
     bool supports(const Shapes& in, const Shapes& out) const override {
-        return out[0].n == 1 && AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w);
+        return items_fit(in, out[0].n) && out[0].n <= 65535 &&
+               AttentionCall::fits(in[0].h, in[0].c, in[0].w, in[2].w);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const Value *key = &in[1], *value = &in[2];
@@ -108,7 +113,8 @@ public:
         const LogMute mute;
         MultiHeadAttention::Sizes s;
         const int each = layer_.embed_dim / layer_.num_heads;
-        return out[0].n == 1 && layer_.sizes(in, &s) == kOk &&
+        return items_fit(in, out[0].n) && layer_.sizes(in, &s) == kOk &&
+               MatrixProduct::fits(s.src, out[0].n) && MatrixProduct::fits(s.dst, out[0].n) &&
                AttentionCall::fits(s.src, layer_.num_heads, each, each);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
@@ -117,11 +123,12 @@ public:
         MultiHeadAttention::Sizes s;
         QUOLL_RETURN_IF_ERROR(layer_.sizes(shapes, &s));
         const uint32_t embed = (uint32_t)layer_.embed_dim;
-        const Value queries = r.make(Shape((int)embed, s.src), Layout::kPlanar);
-        const Value joined = r.make(Shape((int)embed, s.src), Layout::kPlanar);
+        Shape flat((int)embed, s.src);
+        Shape turned(s.dst, (int)embed);  // [embed_dim][keys], as the cache is
+        flat.n = turned.n = out[0].shape.n;
+        const Value queries = r.make(flat, Layout::kPlanar);
+        const Value joined = r.make(flat, Layout::kPlanar);
         project(r, kQ, in[s.at.q], queries, 0, {0, embed, 1, 0, 0}, layer_.scale);
-        // [embed_dim][keys], as the cache is.
-        const Shape turned(s.dst, (int)embed);
         const Value keys = layer_.kv_cache ? out[1] : r.make(turned, Layout::kPlanar);
         const Value values = layer_.kv_cache ? out[2] : r.make(turned, Layout::kPlanar);
         const Value* const all[] = {&keys, &values};
@@ -142,7 +149,10 @@ private:
     static void copy_past(Recorder& r, const Value& from, const Value& to) {
         const uint32_t past = from.shape.w, all = to.shape.w;
         record_strided_copy(r, from, from.first, to, to.first,
-                            {{past, 1, 1}, {(uint32_t)from.shape.h, past, all}}, past);
+                            {{past, 1, 1},
+                             {(uint32_t)from.shape.h, past, all},
+                             {(uint32_t)to.shape.n, from.item_step(), to.item_step()}},
+                            past);
     }
 
     // y = (rows of x times the weight + bias) * factor, at y's steps from its value `first` on.
@@ -153,10 +163,12 @@ private:
         const uint32_t width = (uint32_t)all[which]->in;
         MatrixProduct p;
         p.rows = x.shape.h, p.columns = all[which]->out, p.depth = (int)width;
-        p.a = r.read(x), p.a_steps = {x.first, width, 1, 0, 0};
+        p.c = y.shape.n;
+        p.a = r.read(x), p.a_steps = {x.first, width, 1, x.item_step(), 0};
         p.b = weights_[which], p.b_steps = {0, 1, width, 0, 0};
         p.has_addend = true, p.addend = biases_[which], p.addend_steps = {0, 0, 1, 0, 0};
         p.y = r.write(y), p.y_steps = y_steps, p.y_steps.first = y.first + first;
+        p.y_steps.c = y.item_step();
         p.alpha = p.beta = factor;
         p.record(r);
     }

@@ -26,7 +26,8 @@ public:
     bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
         Gemm::Product p;
-        return out[0].n == 1 && layer_.describe(in, &p) == kOk && MatrixProduct::fits(p.m, 1);
+        return items_fit(in, out[0].n) && layer_.describe(in, &p) == kOk &&
+               MatrixProduct::fits(p.m, out[0].n);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         Shapes shapes;
@@ -35,6 +36,7 @@ public:
         QUOLL_RETURN_IF_ERROR(layer_.describe(shapes, &p));
         MatrixProduct product;
         product.rows = p.m, product.columns = p.n, product.depth = p.k;
+        product.c = out[0].shape.n;
         size_t next = 0;
         product.a_steps = steps(p.m, p.k, layer_.transA);
         product.a = operand(r, in, layer_.constantA, a_, &next, &product.a_steps);
@@ -50,7 +52,7 @@ public:
         }
         product.y = r.write(out[0]);
         product.y_steps = steps(p.m, p.n, layer_.output_transpose);
-        product.y_steps.first = out[0].first;
+        product.y_steps.first = out[0].first, product.y_steps.c = out[0].item_step();
         product.alpha = layer_.alpha, product.beta = layer_.alpha * layer_.beta;
         product.record(r);
         return kOk;
@@ -65,7 +67,7 @@ private:
                            size_t* next, MatrixSteps* steps) {
         if (constant) return weight;
         const Value& value = in[(*next)++];
-        steps->first = value.first;
+        steps->first = value.first, steps->c = value.item_step();
         return r.read(value);
     }
 
@@ -80,8 +82,10 @@ public:
     bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
         MatMul::Product p;
-        return out[0].n == 1 && layer_.product_of(in, &p) == kOk &&
-               MatrixProduct::fits(p.m, (int64_t)p.c * p.d);
+        if (!items_fit(in, out[0].n) || layer_.product_of(in, &p) != kOk) return false;
+        // One axis of matrices besides the items.
+        if (out[0].n > 1 && p.c > 1 && p.d > 1) return false;
+        return MatrixProduct::fits(p.m, (int64_t)p.c * p.d * out[0].n);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
         MatMul::Product p;
@@ -94,11 +98,23 @@ public:
         product.b_steps = steps(in[1], p.b);
         const uint32_t matrix = (uint32_t)p.m * p.n;
         product.y_steps = {out[0].first, (uint32_t)p.n, 1, p.d * matrix, matrix};
+        if (out[0].shape.n > 1) add_items(in, out[0], &product);
         product.record(r);
         return kOk;
     }
 
 private:
+    // The items take the place of the axis that is free.
+    static void add_items(const Values& in, const Value& out, MatrixProduct* product) {
+        const Value* const values[] = {&in[0], &in[1], &out};
+        MatrixSteps* const all[] = {&product->a_steps, &product->b_steps, &product->y_steps};
+        for (int i = 0; i < 3; i++) {
+            if (product->c > 1) all[i]->d = all[i]->c;
+            all[i]->c = values[i]->item_step();
+        }
+        if (product->c > 1) product->d = product->c;
+        product->c = out.shape.n;
+    }
     static MatrixSteps steps(const Value& value, const MatMul::Operand& m) {
         return {value.first, (uint32_t)m.row_step, (uint32_t)m.column_step,
                 m.c == 1 ? 0 : plane(value.shape), m.d == 1 ? 0 : (uint32_t)m.d_step};

@@ -1,4 +1,5 @@
-// Operators that go along an axis: running sums, ArgReduce, TopK.
+// Operators that go along an axis: running sums, ArgReduce, TopK; ArgMax.
+#include "layer/tensor/argmax.h"
 #include "layer/tensor/cumsum.h"
 #include "layer/tensor/cumulativesum.h"
 #include "layer/tensor/tensorsearch.h"
@@ -81,9 +82,37 @@ private:
     const TopK& layer_;
 };
 
+// Of all values of an item.
+class ArgMaxVulkan : public VulkanLayer {
+public:
+    ArgMaxVulkan(const ArgMax& layer, Storage storage)
+        : layer_(layer), longest_(storage == Storage::f16 ? kMostExactF16 : kLongestLine) {}
+
+    bool supports(const Shapes& in, const Shapes&) const override {
+        return in[0].total() / in[0].n <= (size_t)longest_;
+    }
+    int record(Recorder& r, const Values& in, const Values& out) const override {
+        const uint32_t total = (uint32_t)in[0].shape.total(), items = (uint32_t)in[0].shape.n;
+        const uint32_t length = total / items, most = (uint32_t)layer_.topk;
+        const bool values = layer_.out_max_val != 0;
+        Words push = {total, length,      most,         1,
+                      1,     in[0].first, out[0].first, out[0].first + (values ? most : 0)};
+        const uint32_t made = most * (values ? 2 : 1);
+        for (uint32_t first : {items, length, made}) push.insert(push.end(), {first, 1, 1, 1});
+        r.dispatch_linear(Shader::argmax, {true, values}, {r.read(in[0]), r.write(out[0])}, push,
+                          total);
+        return kOk;
+    }
+
+private:
+    static const int kMostExactF16 = 2048;  // indexes below are f16 numbers
+    const ArgMax& layer_;
+    const int longest_;
+};
+
 }  // namespace
 
-int make_scan_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
+int make_scan_vulkan(const Layer& layer, VulkanContext& context, VulkanLayerPtr* made) {
     if (const CumulativeSum* sum = as<CumulativeSum>(&layer))
         made->reset(new ScanVulkan(Shader::scan, sum->axis, false, false));
     const CumSum* sum = as<CumSum>(&layer);
@@ -92,6 +121,8 @@ int make_scan_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
             new ScanVulkan(Shader::scan, sum->axis, sum->reverse != 0, sum->exclusive != 0));
     const TopK* top = as<TopK>(&layer);
     if (top && top->sorted) made->reset(new TopKVulkan(*top));
+    if (const ArgMax* arg = as<ArgMax>(&layer))
+        made->reset(new ArgMaxVulkan(*arg, context.storage));
     if (const ArgReduce* arg = as<ArgReduce>(&layer))
         made->reset(
             new ScanVulkan(Shader::arg, arg->axis, arg->select_last_index != 0, arg->min != 0));

@@ -31,6 +31,8 @@ struct Value {
     uint32_t pitch = 0;  // kChannelsLast; a multiple of 4
 
     Strides strides() const;
+    // Scalars from item to item; 0 where the only one serves all.
+    uint32_t item_step() const { return shape.n > 1 ? strides().n : 0; }
 };
 
 inline uint32_t round4(uint32_t n) { return (n + 3) / 4 * 4; }

@@ -1,5 +1,5 @@
 // Layers whose outputs are their inputs' memory under other names or shapes: Split, Noop, Flatten,
-// Reshape, Dropout, copies and the like.
+// Reshape, BatchAxis, Dropout, copies and the like.
 #include "layer/control/deepcopy.h"
 #include "layer/control/noop.h"
 #include "layer/control/split.h"
@@ -10,18 +10,21 @@
 #include "layer/tensor/packing.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/squeeze.h"
+#include "layer/tensor/tensorshape.h"
 #include "layer/vulkan/vulkan_layer.h"
 
 namespace quoll {
 
 namespace {
 
-// The same values in another shape: planar, unless nothing changes.
+// The same values in another shape: planar, unless nothing changes. `batch` alone makes an axis of
+// items, or the other way.
 class ReshapedVulkan : public VulkanLayer {
 public:
+    explicit ReshapedVulkan(bool batch) : batch_(batch) {}
     bool takes_integers() const override { return true; }
     bool supports(const Shapes& in, const Shapes& out) const override {
-        return in[0].total() == out[0].total() && in[0].n == out[0].n;
+        return in[0].total() == out[0].total() && (batch_ || in[0].n == out[0].n);
     }
     bool gives_views() const override { return true; }
     bool alias(const Values& in, size_t, Value* out) const override {
@@ -31,6 +34,9 @@ public:
         return true;
     }
     int record(Recorder&, const Values&, const Values&) const override { return kOk; }
+
+private:
+    const bool batch_;
 };
 
 // Output i is input i, or the only one, in any layout.
@@ -54,6 +60,13 @@ public:
     int record(Recorder&, const Values&, const Values&) const override { return kOk; }
 };
 
+bool keeps_order(const Layer& layer) {
+    const Reshape* s = as<Reshape>(&layer);
+    return s && !s->permute && layer.bottoms.size() == 1 &&
+           s->input_batch_axis == Reshape::kNoBatchAxis &&
+           s->output_batch_axis == Reshape::kNoBatchAxis;
+}
+
 }  // namespace
 
 int make_views_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) {
@@ -63,12 +76,9 @@ int make_views_vulkan(const Layer& layer, VulkanContext&, VulkanLayerPtr* made) 
     if (as<Split>(&layer) || as<Noop>(&layer) || as<DeepCopy>(&layer) || as<Packing>(&layer) ||
         widens || (dropout && dropout->scale == 1.f))
         made->reset(new RenamedVulkan);
-    const Reshape* reshape = as<Reshape>(&layer);
-    const bool plain = reshape && !reshape->permute && layer.bottoms.size() == 1 &&
-                       reshape->input_batch_axis == Reshape::kNoBatchAxis &&
-                       reshape->output_batch_axis == Reshape::kNoBatchAxis;
-    if (plain || as<Flatten>(&layer) || as<Squeeze>(&layer) || as<ExpandDims>(&layer))
-        made->reset(new ReshapedVulkan);
+    if (keeps_order(layer) || as<Flatten>(&layer) || as<Squeeze>(&layer) || as<ExpandDims>(&layer))
+        made->reset(new ReshapedVulkan(false));
+    if (as<BatchAxis>(&layer)) made->reset(new ReshapedVulkan(true));
     return kOk;
 }
 

@@ -50,7 +50,9 @@ int VulkanBackend::prepare(const Layer& layer, const Option& opt) {
     VulkanContext context = {*device_, storage_, *weights_, opt.use_cooperative_matrix};
     VulkanLayerPtr made;
     for (const MakeForm make : kForms) {
-        QUOLL_RETURN_IF_ERROR(make(layer, context, &made));
+        const int status = make(layer, context, &made);
+        if (status == kWeightTooLarge) return kOk;  // the CPU runs it
+        QUOLL_RETURN_IF_ERROR(status);
         if (made) break;
     }
     if (made) layers_[&layer] = std::move(made);

@@ -19,6 +19,7 @@ public:
 
     const char* name() const override { return "vulkan"; }
     int prepare(const Layer& layer, const Option& opt) override;
+    bool holds(const Layer& layer) const override { return layers_.count(&layer) != 0; }
     void release() override;
     bool supports(const Layer& layer, const std::vector<Shape>& inputs,
                   const std::vector<Shape>& outputs) const override;

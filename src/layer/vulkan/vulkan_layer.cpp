@@ -20,6 +20,12 @@ bool VulkanLayer::dense(Dense*) const { return false; }
 
 bool VulkanLayer::alias(const Values&, size_t, Value*) const { return false; }
 
+bool items_fit(const Shapes& in, int items) {
+    for (const Shape& shape : in)
+        if (shape.n != 1 && shape.n != items) return false;
+    return true;
+}
+
 void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                    Layouts* out) {
     if ((*in)[like] == Layout::kChannelsLast) {

@@ -99,6 +99,8 @@ struct VulkanContext {
 #include "layer/vulkan/layers.inc"
 #undef QUOLL_VULKAN_LAYER
 
+// Whether each input has one item, or as many as there are.
+bool items_fit(const Shapes& in, int items);
 // For choose_layouts: everything as input `like` comes, where the blobs can.
 void follow_layout(size_t like, const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                    Layouts* out);

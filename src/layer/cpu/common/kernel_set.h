@@ -18,7 +18,8 @@ struct SplitGemmKernels;
 struct SlicedGemmKernels;
 struct Int8UnitKernels;
 
-// The tables that a vector level has all of.
+// The tables that a vector level has all of; null for a family that no operator of this build
+// takes.
 struct VectorKernels {
     Isa isa;
     int lanes;  // floats in a register: the preferred elempack

@@ -64,8 +64,8 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.in_channels = in_channels_;
     shape.in_pack = in_pack_;
     shape.out_pack = out_pack_;
-    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 && s.axes >= 2 &&
-           WinogradPlan::is_supported(*kernels_, shape);
+    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 &&
+           s.axes >= 2 && WinogradPlan::is_supported(*kernels_, shape);
 }
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
@@ -83,6 +83,10 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     in_channels_ = s.weight_data_size / s.maxk() / s.num_output;
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
+    // Planar outputs are made of planar inputs with the fewest moves, unless these are the more.
+    if (kernels.gemm->planar[0] && out_pack_ == 1 && in_channels_ <= out_channels_ &&
+        s.maxk() * s.stride_w * s.stride_h == 1)
+        in_pack_ = 1;
     activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
     raw_weights_ = s.weight_data;
     const size_t bias_floats =

@@ -33,11 +33,15 @@ struct PhaseAxis {
 };
 
 // The shifts reach far beyond an input with wide kernels, most of which the pads cut off.
-bool sensible(const PhaseAxis& x, const PhaseAxis& y) {
-    const int64_t padded = (x.low + x.axis.in + x.high) * (y.low + y.axis.in + y.high);
-    const int64_t used =
-        (int64_t)x.axis.in * y.axis.in + (int64_t)x.axis.out * y.axis.out + (1 << 14);
-    return x.low + x.high < INT_MAX / 2 && y.low + y.high < INT_MAX / 2 && padded < 16 * used;
+bool sensible(const ConvGeometry& g) {
+    double padded = 1, in = 1, out = 1;
+    for (const WindowAxis* axis : {&g.x, &g.y, &g.z}) {
+        const PhaseAxis a(*axis);
+        if (a.low + a.high >= INT_MAX / 2) return false;
+        padded *= (double)(a.low + axis->in + a.high);
+        in *= axis->in, out *= axis->out;
+    }
+    return padded < 16 * (in + out + (1 << 14));
 }
 
 // `count` values of T of temporary memory.
@@ -52,28 +56,30 @@ Mat temporary(int64_t count, const Option& opt) {
 // meet it.
 class PhaseLists {
 public:
-    PhaseLists(const PhaseAxis& x, const PhaseAxis& y, const Mat& in, const Mat& out, int max_rows)
-        : x_(x), y_(y), in_(in), out_(out), max_rows_(max_rows) {}
+    PhaseLists(const PhaseAxis& x, const PhaseAxis& y, const PhaseAxis& z, const Mat& in,
+               const Mat& out, int max_rows)
+        : x_(x), y_(y), z_(z), in_(in), out_(out), max_rows_(max_rows) {}
     int create(const Option& opt) {
         for (int px = 0; px < x_.phases; px++) row_partitions_ += partitions(px);
-        sections_ = temporary<GemmSection>((int64_t)x_.phases * y_.phases, opt);
+        sections_ = temporary<GemmSection>((int64_t)x_.phases * y_.phases * z_.phases, opt);
         // A tap belongs to one phase at most.
         blocks_ = temporary<GemmBlock>(
-            (int64_t)x_.axis.kernel * y_.axis.kernel * (planar() ? 1 : in_.c), opt);
-        rows_ = temporary<GemmRows>(row_partitions_ * y_.axis.out, opt);
+            (int64_t)x_.axis.kernel * y_.axis.kernel * z_.axis.kernel * (planar() ? 1 : in_.c),
+            opt);
+        rows_ = temporary<GemmRows>(num_rows(), opt);
         if (sections_.empty() || blocks_.empty() || rows_.empty()) return kOutOfMemory;
         GemmSection* section = (GemmSection*)sections_.data;
         GemmBlock* block = (GemmBlock*)blocks_.data;
         GemmRows* rows = (GemmRows*)rows_.data;
-        for (int py = 0; py < y_.phases; py++) {
-            for (int px = 0; px < x_.phases; px++, section++) {
-                section->blocks = block;
-                block = add_blocks(py, px, block);
-                section->num_blocks = block - section->blocks;
-                section->block_k = planar() ? in_.c : in_.elempack;
-                section->block_step = 0;
-                rows = add_rows(py, px, rows);
-            }
+        for (int table = 0; table < x_.phases * y_.phases * z_.phases; table++, section++) {
+            const int px = table % x_.phases, plane = table / x_.phases;
+            const int py = plane % y_.phases, pz = plane / y_.phases;
+            section->blocks = block;
+            block = add_blocks(pz, py, px, block);
+            section->num_blocks = block - section->blocks;
+            section->block_k = planar() ? in_.c : in_.elempack;
+            section->block_step = 0;
+            rows = add_rows(pz, py, px, table, rows);
         }
         gemm_find_alike((GemmRows*)rows_.data, rows - (GemmRows*)rows_.data);
         return kOk;
@@ -83,53 +89,59 @@ public:
         problem->sections = (const GemmSection*)sections_.data;
         problem->num_sections = 1;
         problem->rows = (const GemmRows*)rows_.data;
-        problem->num_rows = row_partitions_ * y_.axis.out;
+        problem->num_rows = num_rows();
     }
 
 private:
     bool planar() const { return in_.elempack == 1; }
+    int64_t num_rows() const { return row_partitions_ * y_.axis.out * z_.axis.out; }
     int64_t partitions(int px) const { return (x_.outputs(px) + max_rows_ - 1) / max_rows_; }
 
-    GemmBlock* add_blocks(int py, int px, GemmBlock* block) const {
-        const size_t inputs = (size_t)in_.c * in_.elempack;
-        for (int ky = 0; ky < y_.axis.kernel; ky++) {
-            int64_t sy, sx;
-            if (!y_.shift(py, ky, &sy)) continue;
-            for (int kx = 0; kx < x_.axis.kernel; kx++) {
-                if (!x_.shift(px, kx, &sx)) continue;
-                const int64_t at = (sy + y_.low) * in_.w + sx + x_.low;
-                const size_t k = ((size_t)ky * x_.axis.kernel + kx) * inputs;
-                for (int q = 0; q < (planar() ? 1 : in_.c); q++) {
-                    block->a = (ptrdiff_t)((at + (int64_t)q * in_.cstep) * in_.elempack);
-                    block->k = k + (size_t)q * in_.elempack;
-                    block++;
-                }
-            }
+    GemmBlock* add_blocks(int pz, int py, int px, GemmBlock* block) const {
+        const int taps = x_.axis.kernel * y_.axis.kernel * z_.axis.kernel;
+        for (int tap = 0; tap < taps; tap++) {
+            const int kx = tap % x_.axis.kernel, plane = tap / x_.axis.kernel;
+            const int ky = plane % y_.axis.kernel, kz = plane / y_.axis.kernel;
+            int64_t sx, sy, sz;
+            if (z_.shift(pz, kz, &sz) && y_.shift(py, ky, &sy) && x_.shift(px, kx, &sx))
+                block = add_tap(sz + z_.low, sy + y_.low, sx + x_.low, tap, block);
         }
         return block;
     }
 
-    GemmRows* add_rows(int py, int px, GemmRows* rows) const {
-        const int64_t count = partitions(px), outputs = x_.outputs(px);
-        for (int i = 0; i < y_.outputs(py); i++) {
-            const int64_t out_row = ((int64_t)i * y_.axis.stride + py) * out_.w + px;
+    GemmBlock* add_tap(int64_t z, int64_t y, int64_t x, int tap, GemmBlock* block) const {
+        const int64_t at = (z * in_.h + y) * in_.w + x;
+        const size_t k = (size_t)tap * in_.c * in_.elempack;
+        for (int q = 0; q < (planar() ? 1 : in_.c); q++, block++) {
+            block->a = (ptrdiff_t)((at + (int64_t)q * in_.cstep) * in_.elempack);
+            block->k = k + (size_t)q * in_.elempack;
+        }
+        return block;
+    }
+
+    GemmRows* add_rows(int pz, int py, int px, int table, GemmRows* rows) const {
+        const int64_t count = partitions(px), outputs = x_.outputs(px), lines = y_.outputs(py);
+        for (int64_t i = 0; i < lines * z_.outputs(pz); i++) {
+            const int64_t y = i % lines, z = i / lines;
+            const int64_t out_line = (z * z_.axis.stride + pz) * out_.h + y * y_.axis.stride + py;
             for (int64_t p = 0; p < count; p++, rows++) {
                 const int64_t first = (int64_t)partition_begin(outputs, count, p);
-                rows->a = (ptrdiff_t)(((int64_t)i * in_.w + first) * in_.elempack);
-                rows->c = (ptrdiff_t)((out_row + first * x_.axis.stride) * out_.elempack);
+                rows->a = (ptrdiff_t)(((z * in_.h + y) * in_.w + first) * in_.elempack);
+                rows->c =
+                    (ptrdiff_t)((out_line * out_.w + px + first * x_.axis.stride) * out_.elempack);
                 rows->a_row = in_.elempack;
                 rows->c_row = (ptrdiff_t)x_.axis.stride * out_.elempack;
                 rows->rows = (int)partition_length(outputs, count, p);
-                rows->table = py * x_.phases + px;
+                rows->table = table;
             }
         }
         return rows;
     }
 
-    const PhaseAxis &x_, &y_;
+    const PhaseAxis &x_, &y_, &z_;
     const Mat &in_, &out_;  // the padded input
     const int max_rows_;
-    int64_t row_partitions_ = 0;  // of an output row, over all phases
+    int64_t row_partitions_ = 0;  // of an output row, over all phases along x
     Mat sections_, blocks_, rows_;
 };
 
@@ -182,9 +194,9 @@ int DeconvolutionCpu::create_pipeline(const Option& opt) {
     if (dynamic_weight) return kOk;
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
-    const int inputs = weight_data_size / num_output / (kernel_w * kernel_h);
+    const int inputs = weight_data_size / num_output / maxk();
     in_pack_ = best_elempack(*kernels_, inputs, opt);
-    narrow_ = num_output * 2 <= kernels_->lanes;
+    narrow_ = num_output * 2 <= kernels_->lanes && axes < 3;
     const int status = narrow_ ? pack_few_channels() : pack_phases(opt);
     if (status != kOk) fail("out of memory for %d weights", weight_data_size);
     return status;
@@ -192,15 +204,15 @@ int DeconvolutionCpu::create_pipeline(const Option& opt) {
 
 int DeconvolutionCpu::pack_phases(const Option& opt) {
     const GemmKernels& gemm = *kernels_->gemm;
-    const int maxk = kernel_w * kernel_h;
-    const int k = weight_data_size / num_output, inputs = k / maxk;
+    const int taps = maxk();
+    const int k = weight_data_size / num_output, inputs = k / taps;
     // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
     packed_weight_.create(gemm.lanes, (int)(gemm_packed_size(gemm, num_output, k) / gemm.lanes));
     packed_bias_.create((int)gemm_bias_size(gemm, num_output));
     Mat order(k);
     if (packed_weight_.empty() || packed_bias_.empty() || order.empty()) return kOutOfMemory;
     int* from = order;
-    for (int i = 0; i < k; i++) from[i] = i % inputs * maxk + i / inputs;
+    for (int i = 0; i < k; i++) from[i] = i % inputs * taps + i / inputs;
     gemm_pack_ordered(gemm, weight_data, k, from, num_output, k, packed_weight_);
     packed_bias_.fill(0.f);
     if (bias_term) std::copy_n((const float*)bias_data, num_output, (float*)packed_bias_);
@@ -227,7 +239,7 @@ void DeconvolutionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayo
     if (!kernels_ || in.size() != 1 || narrow_ ||
         deconvolution_geometry(*this, *this, {in[0].shape}, &g) != kOk)
         return;
-    if (sensible(PhaseAxis(g.x), PhaseAxis(g.y))) (*out)[0].elempack = out_pack_;
+    if (sensible(g)) (*out)[0].elempack = out_pack_;
 }
 
 int DeconvolutionCpu::forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
@@ -245,30 +257,30 @@ int DeconvolutionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Optio
     ConvGeometry g;
     const std::vector<Shape> shapes(1, bottom_blob.logical_shape());
     QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes, &g));
-    const bool fast = kernels_ && sensible(PhaseAxis(g.x), PhaseAxis(g.y));
+    const bool fast = kernels_ && sensible(g);
     const int pack = fast ? in_pack_ : 1;
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
     if (!fast) return Deconvolution::forward(in, top_blob, opt);
     in = conv_channels(*this, in);
-    in.dims = 3;  // fewer axes mean one channel
+    if (axes < 3) in.dims = 3;  // fewer axes mean one channel
     return narrow_ ? forward_few_channels(in, g, top_blob, opt)
                    : forward_phases(in, g, top_blob, opt);
 }
 
 int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                      const Option& opt) const {
-    const PhaseAxis x(g.x), y(g.y);
+    const PhaseAxis x(g.x), y(g.y), z(g.z);
     Mat in = bottom;
-    if (x.low || x.high || y.low || y.high) {
+    if (x.low || x.high || y.low || y.high || z.low || z.high) {
         Option temporary = opt;
         temporary.blob_allocator = opt.workspace_allocator;
-        copy_make_border(bottom, in, (int)y.low, (int)y.high, (int)x.low, (int)x.high,
-                         BORDER_CONSTANT, 0.f, temporary);
+        copy_make_border_3d(bottom, in, (int)y.low, (int)y.high, (int)x.low, (int)x.high,
+                            (int)z.low, (int)z.high, BORDER_CONSTANT, 0.f, temporary);
     }
     Mat channels;
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, out_pack_, opt, &top, &channels));
-    PhaseLists lists(x, y, in, channels, kernels_->gemm->max_rows);
+    PhaseLists lists(x, y, z, in, channels, kernels_->gemm->max_rows);
     if (in.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(lists.create(opt));
 
@@ -284,7 +296,7 @@ int DeconvolutionCpu::forward_phases(const Mat& bottom, const ConvGeometry& g, M
     problem.c_block = (ptrdiff_t)(channels.cstep * out_pack_);
     problem.activation = activation_;
     problem.chunk = gemm_chunk(*kernels_->gemm, g.num_input, 0);
-    gemm_run(problem, threads_for(opt, (double)weight_data_size * g.x.in * g.y.in));
+    gemm_run(problem, threads_for(opt, (double)weight_data_size * g.x.in * g.y.in * g.z.in));
     return kOk;
 }
 
@@ -292,7 +304,7 @@ int DeconvolutionCpu::forward_few_channels(const Mat& in, const ConvGeometry& g,
                                            const Option& opt) const {
     const GemmKernels& gemm = *kernels_->gemm;
     const int taps = g.maxk(), products = taps * num_output;
-    const int threads = threads_for(opt, (double)weight_data_size * g.x.in * g.y.in);
+    const int threads = threads_for(opt, (double)weight_data_size * g.x.in * g.y.in * g.z.in);
     // As many rows of the input at a time as leave the products in cache.
     const int64_t fitting = kFewChannelFloats / ((int64_t)products * in.w);
     const int band = (int)std::max<int64_t>(1, std::min<int64_t>(fitting, in.h));

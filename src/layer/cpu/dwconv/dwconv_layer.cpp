@@ -103,17 +103,22 @@ int planes_rows(const ConvGeometry& g, int pack, int most) {
     return (int)std::min<size_t>(most, 1 + (budget - fixed) / more);
 }
 
-// Rows y and y + 1 of the outputs: what does not depend on the blobs.
-DwconvPair pair_of(const ConvGeometry& g, int y) {
-    const int64_t top = (int64_t)y * g.y.stride - g.y.before;
-    const int64_t rows = g.y.stride + 3;
+// What all pairs of rows share, but for the blobs.
+DwconvPair pair_of(const ConvGeometry& g) {
     DwconvPair pair = {};
-    pair.first = (int)std::min(rows, std::max<int64_t>(0, -top));
-    pair.last = (int)std::min(rows, std::max<int64_t>(pair.first, g.y.in - top));
     pair.out_w = g.x.out;
     pair.before = g.x.before;
     pair.after = (int64_t)(g.x.out - 1) * g.x.stride + 3 - g.x.before > g.x.in;
     return pair;
+}
+
+// The input rows under rows y and y + 1 of the outputs. Returns the first one that there is.
+size_t set_pair_rows(const ConvGeometry& g, int y, DwconvPair* pair) {
+    const int64_t top = (int64_t)y * g.y.stride - g.y.before;
+    const int64_t rows = g.y.stride + 3;
+    pair->first = (int)std::min(rows, std::max<int64_t>(0, -top));
+    pair->last = (int)std::min(rows, std::max<int64_t>(pair->first, g.y.in - top));
+    return pair->first < pair->last ? (size_t)(top + pair->first) : 0;
 }
 
 double work_of(const ConvGeometry& g) {
@@ -141,18 +146,19 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
         weight_data.release();
         return kOk;
     }
-    if (axes == 3) return kOk;
     kernels_ = &host_kernel_set();
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
-    pack_ = best_elempack(*kernels_, num_output, opt);
+    const int pack = best_elempack(*kernels_, num_output, opt);
+    if (axes == 3 && pack == 1) return kOk;
+    pack_ = pack;
     row_ = select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
-    support_fp16_storage = support_bf16_storage = true;
+    support_fp16_storage = support_bf16_storage = axes < 3;
     return repack_weights();
 }
 
 // Blocks of channels narrower than a register are repeated until they fill one.
 int ConvolutionDepthWiseCpu::repack_weights() {
-    const int maxk = kernel_w * kernel_h, repeats = few_channels() ? kernels_->lanes / pack_ : 1;
+    const int maxk = this->maxk(), repeats = few_channels() ? kernels_->lanes / pack_ : 1;
     const size_t width = (size_t)pack_ * repeats, blocks = (size_t)num_output / pack_;
     if (width * maxk * blocks <= INT_MAX) packed_weight_.create((int)(width * maxk * blocks));
     packed_bias_.create((int)(width * blocks));
@@ -276,9 +282,8 @@ int ConvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     return status == kUnsuitable ? forward_repacked(bottom_blob, pack_, top_blob, opt) : status;
 }
 
-void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan,
-                                           const std::vector<BlobLayout>& in, const Option& opt,
-                                           std::vector<BlobLayout>* out) const {
+void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in,
+                                           const Option& opt, std::vector<BlobLayout>* out) const {
     if (dynamic_weight || in.size() != 1) return;
     int& pack = (*out)[0].elempack;
     const bool flat = is_flat_input(*this, in[0].shape);
@@ -300,6 +305,7 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan,
 
 int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                            const Option& opt) const {
+    if (axes == 3) return forward_slices(bottom, g, top, opt);
     return few_channels() ? forward_few_channels(bottom, g, top, opt)
                           : forward_blocked(bottom, g, top, opt);
 }
@@ -347,18 +353,16 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
         DwconvRow row = frame;
         row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
+        DwconvPair pair = pair_of(g);
+        pair.row_step = in_row;
+        pair.weight = row.weight, pair.bias = row.bias;
+        pair.low = row.low, pair.high = row.high;
         int y = bands.begin(task);
         const int end = bands.end(task);
         for (; pair_kernel && y + 2 <= end; y += 2, out += 2 * out_row) {
-            DwconvPair pair = pair_of(g, y);
-            size_t at = in_at;
-            if (pair.first < pair.last)
-                at += (size_t)(y * g.y.stride - g.y.before + pair.first) * in_row;
+            const size_t at = in_at + set_pair_rows(g, y, &pair) * in_row;
             pair.in =
                 storage ? (const void*)((const uint16_t*)in.data + at) : (const float*)in.data + at;
-            pair.row_step = in_row;
-            pair.weight = row.weight, pair.bias = row.bias;
-            pair.low = row.low, pair.high = row.high;
             pair.out = storage ? rows.out() : out;
             pair.second = pair.out + out_row;
             pair_kernel(pair);
@@ -443,6 +447,67 @@ int ConvolutionDepthWiseCpu::forward_few_channels(const Mat& bottom, const ConvG
             float* to = storage ? wide : (float*)out + y * out_row;
             kernels.rows(run.out, planes.row_floats(), count, out_row, to);
             if (storage) storage->narrow(wide, (uint16_t*)out + y * out_row, count * out_row);
+        }
+    });
+    return kOk;
+}
+
+// The rows of all slices under a window, one behind the other, as those of a window of one slice.
+// Rows outside are left out with their weights, or made of the value of the padding.
+void ConvolutionDepthWiseCpu::gather_rows(const ConvGeometry& g, const float* channel, int y, int z,
+                                          float* memory, DwconvRow* row) const {
+    const size_t in_row = (size_t)g.x.in * pack_, weight_row = (size_t)kernel_w * pack_;
+    const int all = kernel_d * kernel_h;
+    float *rows = memory, *weights = memory + all * in_row;
+    row->in = rows;
+    int there = 0;
+    for (int tap = 0; tap < all; tap++) {
+        const int64_t iz =
+            (int64_t)z * stride_d - g.z.before + (int64_t)(tap / kernel_h) * dilation_d;
+        const int64_t iy =
+            (int64_t)y * stride_h - g.y.before + (int64_t)(tap % kernel_h) * dilation_h;
+        const bool inside = iz >= 0 && iz < g.z.in && iy >= 0 && iy < g.y.in;
+        if (!inside && pad_value == 0.f) continue;
+        if (inside)
+            memcpy(rows, channel + (iz * g.y.in + iy) * in_row, in_row * sizeof(float));
+        else
+            std::fill_n(rows, in_row, pad_value);
+        memcpy(weights, row->weight + tap * weight_row, weight_row * sizeof(float));
+        rows += in_row, weights += weight_row, there++;
+    }
+    row->weight = memory + all * in_row;
+    row->kernel_h = row->ky_last = there;
+}
+
+// Windows of several slices.
+int ConvolutionDepthWiseCpu::forward_slices(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                            const Option& opt) const {
+    const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
+    const double rows = (double)kernel_d * kernel_h;
+    if (rows * (in_row + (double)kernel_w * pack_) > INT_MAX) return kUnsuitable;
+    const int threads = threads_for(opt, work_of(g) * g.z.out);
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
+    in = conv_channels(*this, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, pack_, opt, &top, &channels));
+    Mat memory((int)(rows * (in_row + (size_t)kernel_w * pack_)), threads, 4u,
+               opt.workspace_allocator);
+    if (memory.empty()) return kOutOfMemory;
+    DwconvRow frame = dwconv_row_frame(g, pack_, pad_value);
+    frame.low = activation_.low, frame.high = activation_.high;
+    frame.row_step = in_row;
+    const Bands bands(channels.c, g.z.out * g.y.out, threads);
+    run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
+        const int q = bands.item(task);
+        const float* const channel = (const float*)in.data + q * in.cstep * pack_;
+        for (int i = bands.begin(task), end = bands.end(task); i < end; i++) {
+            DwconvRow row = frame;
+            row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
+            row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
+            gather_rows(g, channel, i % g.y.out, i / g.y.out, memory.row(thread), &row);
+            row.out = (float*)channels.data + q * channels.cstep * pack_ + i * out_row;
+            row_(row);
+            activation_.finish(row.out, out_row);
         }
     });
     return kOk;

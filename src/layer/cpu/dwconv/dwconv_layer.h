@@ -42,10 +42,15 @@ private:
     DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
     int forward_few_channels(const Mat& bottom, const ConvGeometry& g, Mat& top,
                              const Option& opt) const;
+    int forward_slices(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
+    void gather_rows(const ConvGeometry& g, const float* channel, int y, int z, float* memory,
+                     DwconvRow* row) const;
     enum { kUnsuitable = 1 };  // the laid out input would dwarf what is in it
     // Several outputs go into a register: blocks of channels are so narrow that this is worth
     // laying out the input.
-    bool few_channels() const { return !row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1); }
+    bool few_channels() const {
+        return axes < 3 && (!row_ || (4 * pack_ <= kernels_->lanes && stride_w == 1));
+    }
 
     const KernelSet* kernels_;
     Int8Depthwise int8_;
@@ -53,7 +58,8 @@ private:
     ConvRunner groups_;     // created for other groupings
     int pack_;              // of input and output of one window a channel; otherwise 0
     DwconvRowKernel row_;   // for pack_ > 1
-    Mat packed_weight_;  // [channels / pack][kernel_h][kernel_w][pack, or lanes if few_channels()]
+    // [channels / pack][kernel_d][kernel_h][kernel_w][pack, or lanes if few_channels()]
+    Mat packed_weight_;
     Mat packed_bias_;       // [channels / pack][the same], zeros without bias
     FusedActivation activation_;
 };

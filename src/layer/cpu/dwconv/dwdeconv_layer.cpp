@@ -1,7 +1,10 @@
 #include "layer/cpu/dwconv/dwdeconv_layer.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "layer/cpu/dwconv/window_taps.h"
 #include "runtime/thread_pool.h"
@@ -59,7 +62,10 @@ int DeconvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Deconvolution::create_pipeline(opt));
     kernels_ = &host_kernel_set();
     pack_ = 0;
-    if (dynamic_weight || !depthwise()) return kOk;
+    groups_.clear();
+    if (dynamic_weight) return kOk;
+    if (!depthwise()) return make_groups(opt);
+    if (axes == 3) return kOk;
     const int pack = best_elempack(*kernels_, num_output, opt);
     if (pack == 1) return kOk;
     pack_ = pack;
@@ -67,6 +73,23 @@ int DeconvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     x_ = classes_of(kernel_w, dilation_w, stride_w);
     y_ = classes_of(kernel_h, dilation_h, stride_h);
     return repack_weights();
+}
+
+int DeconvolutionDepthWiseCpu::make_groups(const Option& opt) {
+    const int outputs = num_output / group, weights = weight_data_size / group;
+    for (int i = 0; i < group; i++) {
+        std::unique_ptr<DeconvolutionCpu> part(new DeconvolutionCpu(axes));
+        static_cast<DeconvolutionFields&>(*part) = *this;
+        part->name = name;
+        part->group = 1;
+        part->num_output = outputs;
+        part->weight_data_size = weights;
+        part->weight_data = weight_data.range(i * weights, weights);
+        if (bias_term) part->bias_data = bias_data.range(i * outputs, outputs);
+        QUOLL_RETURN_IF_ERROR(part->create_pipeline(opt));
+        groups_.push_back(std::move(part));
+    }
+    return kOk;
 }
 
 int DeconvolutionDepthWiseCpu::repack_weights() {
@@ -106,13 +129,21 @@ int DeconvolutionDepthWiseCpu::forward(const std::vector<Mat>& bottom_blobs,
 }
 
 void DeconvolutionDepthWiseCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
-                                             const Option&, std::vector<BlobLayout>* out) const {
+                                             const Option& opt,
+                                             std::vector<BlobLayout>* out) const {
     if (pack_ != 0 && in.size() == 1) (*out)[0].elempack = pack_;
+    if (groups_.empty() || in.size() != 1) return;
+    std::vector<BlobLayout> part(1);  // all groups make the same layout
+    BlobLayout some = in[0];
+    (some.shape.dims == 2 ? some.shape.h : some.shape.c) /= group;
+    groups_[0]->plan_layouts(nullptr, {some}, opt, &part);
+    (*out)[0].elempack = part[0].elempack;
 }
 
 int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
                                        const Option& opt) const {
     Mat in;
+    if (!groups_.empty()) return forward_groups(bottom_blob, top_blob, opt);
     if (pack_ == 0) {
         QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, 1, opt, &in));
         return Deconvolution::forward(in, top_blob, opt);
@@ -125,6 +156,42 @@ int DeconvolutionDepthWiseCpu::forward(const Mat& bottom_blob, Mat& top_blob,
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f32, pack_, opt, &top_blob, &channels));
     run(conv_channels(*this, in), g, channels,
         threads_for(opt, (double)g.x.in * g.y.in * g.maxk() * g.num_output));
+    return kOk;
+}
+
+namespace {
+
+// `count` channels (rows of a deconvolution of one axis) from `first` on, in numbers of blocks.
+Mat some_channels(const Mat& blob, int first, int count) {
+    return blob.dims == 2 ? blob.row_range(first, count) : blob.channel_range(first, count);
+}
+
+}  // namespace
+
+int DeconvolutionDepthWiseCpu::forward_groups(const Mat& bottom, Mat& top,
+                                              const Option& opt) const {
+    ConvGeometry g;
+    const std::vector<Shape> shapes(1, bottom.logical_shape());
+    QUOLL_RETURN_IF_ERROR(deconvolution_geometry(*this, *this, shapes, &g));
+    const int inputs = weight_data_size / num_output / g.maxk(), outputs = num_output / group;
+    const int in_pack = best_elempack(*kernels_, inputs, opt);
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack, opt, &in));
+    Option temporary = opt;
+    temporary.blob_allocator = opt.workspace_allocator;
+    for (int i = 0; i < group; i++) {
+        Mat made;
+        QUOLL_RETURN_IF_ERROR(groups_[i]->forward(
+            some_channels(in, i * inputs / in_pack, inputs / in_pack), made, temporary));
+        const int pack = made.elempack, blocks = outputs / pack;
+        if (i == 0)
+            QUOLL_RETURN_IF_ERROR(
+                create_conv_top(*this, g, DType::f32, pack, opt, &top, &channels));
+        const Mat part = conv_channels(*this, made);
+        for (int q = 0; q < blocks; q++)
+            memcpy(channels.channel(i * blocks + q).data, part.channel(q).data,
+                   (size_t)part.w * part.h * part.d * part.elemsize);
+    }
     return kOk;
 }
 

@@ -1,7 +1,11 @@
 #ifndef QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 #define QUOLL_LAYER_CPU_DWCONV_DWDECONV_LAYER_H
 
+#include <memory>
+#include <vector>
+
 #include "layer/cpu/common/packing.h"
+#include "layer/cpu/deconv/deconv_layer.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/deconvolution.h"
@@ -10,7 +14,9 @@ namespace quoll {
 
 // One window a channel on channel-blocked data. Outputs whose positions agree modulo the stride see
 // the same taps of the window, one input step apart: each such phase is a depthwise convolution of
-// stride 1, for the dwconv kernels. Everything else runs on the reference.
+// stride 1, for the dwconv kernels. Groups of several channels are deconvolutions of their own.
+// Dynamic weights, three axes of single channels, and channels in numbers that no elempack divides
+// run on the reference.
 class DeconvolutionDepthWiseCpu : public Deconvolution {
 public:
     explicit DeconvolutionDepthWiseCpu(int axes);
@@ -45,6 +51,8 @@ private:
     // The phase that begins with output `first`, which is less than the stride.
     static Phase phase_of(const AxisClasses& classes, const WindowAxis& axis, int first);
     int repack_weights();
+    int make_groups(const Option& opt);
+    int forward_groups(const Mat& bottom, Mat& top, const Option& opt) const;
     void run(const Mat& in, const ConvGeometry& g, Mat& top, int threads) const;
 
     const KernelSet* kernels_;
@@ -54,6 +62,7 @@ private:
                          // last
     Mat packed_bias_;    // [channels], zeros without bias
     FusedActivation activation_;
+    std::vector<std::unique_ptr<DeconvolutionCpu>> groups_;
 };
 
 }  // namespace quoll

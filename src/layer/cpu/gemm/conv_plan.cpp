@@ -301,10 +301,7 @@ void ConvPlan::add_slice(const std::vector<Range>& xs, const std::vector<Range>&
 void ConvPlan::add_all() {
     const ConvShape& s = shape_;
     const std::vector<Range> xs = split_axis(s.x), ys = split_axis(s.y), zs = split_axis(s.z);
-    const bool pointwise = s.x.kernel == 1 && s.y.kernel == 1 && s.z.kernel == 1;
-    const bool dense = s.x.stride == 1 && s.y.stride == 1 && s.z.stride == 1;
-    if (pointwise && dense && xs.size() == 1 && ys.size() == 1 && zs.size() == 1 &&
-        s.x.in == s.x.out && s.y.in == s.y.out) {
+    if (is_pointwise()) {
         // Rows follow each other: one line.
         add_line(0, 0, 0, s.x.out * s.y.out * s.z.out, true, table(xs[0], ys[0], zs[0]));
         return;
@@ -313,11 +310,79 @@ void ConvPlan::add_all() {
         for (int z = range.first; z < range.last; z++) add_slice(xs, ys, range, z);
 }
 
+bool ConvPlan::is_pointwise() const {
+    const auto plain = [](const ConvAxis& axis) {
+        return axis.kernel == 1 && axis.stride == 1 && axis.before == 0 && axis.in == axis.out;
+    };
+    return plain(shape_.x) && plain(shape_.y) && plain(shape_.z);
+}
+
+// Of fewer pixels too many would be computed twice.
+bool ConvPlan::is_planar() const {
+    const ConvShape& s = shape_;
+    const size_t pixels = (size_t)s.x.out * s.y.out * s.z.out;
+    return kernels_.gemm->planar[0] && kernels_.gemm->planar[1] && s.in_pack == 1 &&
+           s.out_pack == 1 && s.in_channels > 0 && is_pointwise() && pixels >= 8 * kPlanarPixels;
+}
+
+namespace {
+
+// The pixels from `at` on, by all output channels.
+void run_planar_pixels(const GemmKernels& gemm, const ConvShape& s, const float* in,
+                       const float* weights, const float* bias, float* out,
+                       const FusedActivation& activation) {
+    const size_t k = s.in_channels, n = s.out_channels;
+    const size_t columns = (size_t)gemm.lanes * gemm.vectors;
+    const size_t narrow = kPlanarColumns, wide = 2 * narrow;
+    for (size_t n0 = 0; n0 < n; n0 += columns) {
+        const size_t width = gemm_panel_width(gemm, n - n0);
+        for (size_t j = 0; j < width && n0 + j < n;) {
+            const size_t step = width - j >= wide ? wide : narrow, first = n0 + j;
+            GemmPlanarTile tile = {};
+            tile.in = in;
+            tile.in_step = (ptrdiff_t)s.in_step;
+            tile.k = k;
+            tile.b = weights + n0 * k + j;
+            tile.b_step = width;
+            tile.bias = bias + first;
+            tile.out = out + first * s.out_step;
+            tile.out_step = (ptrdiff_t)s.out_step;
+            tile.used = std::min(step, n - first);
+            tile.low = activation.low, tile.high = activation.high;
+            gemm.planar[step / kPlanarColumns - 1](tile);
+            for (size_t i = 0; activation.pass && i < tile.used; i++)
+                activation.finish(tile.out + i * s.out_step, kPlanarPixels);
+            j += step;
+        }
+    }
+}
+
+}  // namespace
+
+// The last pixels, which are fewer than a tile has, with such before them once more: by the thread
+// that has those.
+void ConvPlan::run_planar(const float* in, const float* weights, const float* bias, float* out,
+                          const FusedActivation& activation, int threads) const {
+    const size_t pixels = (size_t)shape_.x.out * shape_.y.out * shape_.z.out;
+    const size_t tiles = pixels / kPlanarPixels;
+    const int partitions = (int)std::min<size_t>(tiles, std::max(threads, 1));
+    const auto run_at = [&](size_t at) {
+        run_planar_pixels(*kernels_.gemm, shape_, in + at, weights, bias, out + at, activation);
+    };
+    run_tasks(partitions, threads, [&](int64_t t, int) {
+        const size_t first = partition_begin(tiles, partitions, t);
+        const size_t last = first + partition_length(tiles, partitions, t);
+        for (size_t i = first; i < last; i++) run_at(i * kPlanarPixels);
+        if (last == tiles && pixels % kPlanarPixels) run_at(pixels - kPlanarPixels);
+    });
+}
+
 void ConvPlan::run(const float* in, const float* weights, const float* bias, float* out,
                    const float* residual, size_t residual_step, const FusedActivation& activation,
                    int threads) const {
     if (narrow_)
         return run_narrow(in, weights, bias, out, residual, residual_step, activation, threads);
+    if (is_planar() && !residual) return run_planar(in, weights, bias, out, activation, threads);
     GemmProblem g = {};
     g.kernels = &kernels_;
     g.a = in;

@@ -85,6 +85,27 @@ typedef void (*GemmInitKernel)(const GemmInit& start);
 typedef void (*GemmColumnsKernel)(const float* tile, size_t width, int rows, size_t columns,
                                   float* out, ptrdiff_t out_column);
 
+// A product whose A has neighbouring rows (a planar blob: pixels) and whose C has too, by the part
+// of a panel: kPlanarPixels rows by as many columns as the kernel is for,
+//     out[n * out_step + m] = clamp(bias[n] + the sum over i < k of in[i * in_step + m] * b[i *
+//     b_step + n])
+// in the order of i, fp32. Of the columns the first `used`, at least 1, are written; bias and B
+// have all of them. No pointer needs alignment; k is at least 1.
+struct GemmPlanarTile {
+    const float* in;
+    ptrdiff_t in_step;
+    size_t k;
+    const float* b;
+    size_t b_step;
+    const float* bias;
+    float* out;
+    ptrdiff_t out_step;
+    size_t used;
+    float low, high;  // a NaN sum stays NaN
+};
+typedef void (*GemmPlanarKernel)(const GemmPlanarTile& tile);
+enum { kPlanarPixels = 12, kPlanarColumns = 4, kPlanarWidths = 2 };
+
 struct GemmNarrowKernels;  // narrow_gemm.h
 
 struct GemmKernels {
@@ -106,6 +127,8 @@ struct GemmKernels {
 #undef QUOLL_GEMM_INIT
     GemmColumnsKernel store_columns;
     const GemmNarrowKernels* narrow;
+    // Of kPlanarColumns columns, and of twice as many; null where there are none by hand.
+    GemmPlanarKernel planar[kPlanarWidths];
 };
 
 }  // namespace quoll

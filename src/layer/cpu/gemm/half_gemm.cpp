@@ -38,6 +38,7 @@ GemmKernels half_gemm(const GemmKernels& gemm) {
     half.pack_row_major = &pack_row_major;
     half.pack_column_major = &pack_column_major;
     half.row_times_panels = nullptr;
+    for (GemmPlanarKernel& planar : half.planar) planar = nullptr;
     for (auto& tiles : half.tile)
         for (GemmTileKernel& tile : tiles) tile = nullptr;
     return half;

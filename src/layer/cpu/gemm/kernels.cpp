@@ -35,6 +35,7 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
 #undef QUOLL_GEMM_INIT
     &gemm_store_columns,
     &kNarrow,
+    {},
 };
 #undef QUOLL_GEMM_TILES
 

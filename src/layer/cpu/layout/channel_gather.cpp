@@ -192,8 +192,10 @@ ChannelGather::ChannelGather(const Mat& src, const Mat& dst, const std::vector<i
         const int width = common_width(&source_[i], dst_.pack, src_.pack);
         const bool whole = *std::min_element(&source_[i], &source_[i] + dst_.pack) >= 0;
         const bool quads = width == 1 && whole && src_.scalar == 4 && dst_.pack % 4 == 0;
+        // Elements of 16 bytes are picks of 4-byte values too, unless these lie in more places.
+        const bool narrow = src_.scalar < 4 || (quads && src_.pack == 4 && dst_.pack == 4);
         const bool picks =
-            width * src_.scalar <= 4 && src_.scalar < 4 && whole && Pick::elements(src_, dst_) > 0;
+            width * src_.scalar <= 4 && narrow && whole && Pick::elements(src_, dst_) > 0;
         plans_->push_back(Plan{width, quads, picks});
     }
 }
@@ -316,12 +318,12 @@ size_t ChannelGather::copy_picks(int block, size_t from, size_t to, size_t n) co
 
 void ChannelGather::copy(int block, size_t from, size_t to, size_t n) const {
     const Plan plan = plans_[block];
-    if (plan.quads) return copy_quads(block, from, to, n);
     if (plan.picks) {
         const size_t done = copy_picks(block, from, to, n);
         from += done, to += done, n -= done;
         if (n == 0) return;
     }
+    if (plan.quads) return copy_quads(block, from, to, n);
     for (int channel = block * dst_.pack; channel < (block + 1) * dst_.pack; channel += plan.width)
         if (source_[channel] >= 0)
             copy_strided(src_.at(source_[channel], from), src_.pack * src_.scalar,

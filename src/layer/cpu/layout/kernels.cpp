@@ -19,12 +19,16 @@ size_t pick_vectors(const PickBytes& p, size_t first) {
         from_a[i] = p.from_a[i % kPickBytes];
         from_b[i] = p.from_b[i % kPickBytes];
     }
-    const V a = V::load(from_a), b = V::load(from_b);
-    for (; (first + N / kPickBytes) <= p.n; first += N / kPickBytes) {
-        const size_t at = first * p.step;
-        (pick_in_blocks(V::load(p.a + at), a) | pick_in_blocks(V::load(p.b + at), b))
-            .store(p.out + first * p.out_step);
-    }
+    const V from_a_in = V::load(from_a), from_b_in = V::load(from_b);
+    // Copies, which no store of bytes can change.
+    constexpr size_t kPicks = N / kPickBytes;
+    const size_t step = p.step * kPicks, out_step = p.out_step * kPicks;
+    const uint8_t *a = p.a + first * p.step, *b = p.b + first * p.step;
+    uint8_t* out = p.out + first * p.out_step;
+    size_t left = (p.n - first) / kPicks;
+    first += left * kPicks;
+    for (; left > 0; left--, a += step, b += step, out += out_step)
+        (pick_in_blocks(V::load(a), from_a_in) | pick_in_blocks(V::load(b), from_b_in)).store(out);
     return first;
 }
 

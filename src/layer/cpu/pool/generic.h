@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include <type_traits>
+
 #include "layer/cpu/pool/pool.h"
 #include "simd/math.h"
 
@@ -112,10 +114,47 @@ QUOLL_INLINE void pool_four_fixed(const PoolWindows& w, int index) {
     for (int t = 0; t < 4; t++) Op::finish(sum[t], w.scale).store(w.out + (size_t)(index + t) * N);
 }
 
+// The largest of a column of three rows.
+template <size_t N>
+QUOLL_INLINE s::vecf<N> largest_of_three(const float* a, const float* b, const float* c) {
+    using V = s::vecf<N>;
+    return s::maximum(s::maximum(V::load(a), V::load(b)), V::load(c));
+}
+
+// Windows 3 x 3 of stride 2, four at a time: each column's maximum once, the last one's for the
+// next four too. Returns how many are done.
+template <size_t N>
+QUOLL_INLINE int largest_of_nine(const PoolWindows& w) {
+    using V = s::vecf<N>;
+    if (w.count < 4) return 0;
+    const float *a = w.in, *b = a + w.row_step, *c = b + w.row_step;
+    float* out = w.out;
+    V last = largest_of_three<N>(a, b, c);
+    int i = 0;
+    for (; i + 4 <= w.count; i += 4, a += 8 * N, b += 8 * N, c += 8 * N, out += 4 * N) {
+        V column[9];
+        column[0] = last;
+#pragma GCC unroll 8
+        for (int x = 1; x < 9; x++)
+            column[x] = largest_of_three<N>(a + x * N, b + x * N, c + x * N);
+        last = column[8];
+#pragma GCC unroll 4
+        for (int t = 0; t < 4; t++) {
+            const V most =
+                s::maximum(s::maximum(column[2 * t], column[2 * t + 1]), column[2 * t + 2]);
+            Max::finish(most, w.scale).store(out + (size_t)t * N);
+        }
+    }
+    return i;
+}
+
 template <class Op, size_t N, int K, int S>
 void pool_windows(const PoolWindows& windows) {
     const PoolWindows w = windows;  // what no store of results can change
     int i = 0;
+    if constexpr (std::is_same_v<Op, Max> && K == 3 && S == 2) {
+        if (w.rows == 3) i = largest_of_nine<N>(w);
+    }
     for (; i + 4 <= w.count; i += 4) {
         if constexpr (K > 0) {
             pool_four_fixed<Op, N, K, S>(w, i);

@@ -22,7 +22,9 @@ enum class KernelSlot {
     int8_units,
     gemm_tile,
     half_gemm_tile,  // of half floats
+    gemm_planar,
     dwconv_pair,
+    dwconv_planes,
     winograd_input,
     winograd_output,
 };

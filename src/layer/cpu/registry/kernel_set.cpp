@@ -87,14 +87,28 @@ bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
     return true;
 }
 
-// Pairs of rows by hand, where the level has such itself. False if there are none.
-bool take_pairs(const Machine& machine, DwconvKernels* dwconv) {
+// Products of planar blobs by hand; all widths or none.
+void take_planar(const Machine& machine, GemmKernels* gemm) {
+    for (int width = 1; width <= kPlanarWidths; width++) {
+        const KernelRow* row =
+            best_row(KernelSlot::gemm_planar, machine, kPlanarPixels, width * kPlanarColumns);
+        if (row) gemm->planar[width - 1] = (GemmPlanarKernel)row->part;
+    }
+}
+
+// Pairs of rows by hand, where the level has such itself, and sums of planes. False if there are
+// none.
+bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
         const KernelRow* row =
             best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
         if (!row || !dwconv->pair[0][stride - 1]) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
+        found = true;
+    }
+    if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
+        dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
     }
     return found;
@@ -122,12 +136,16 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+    if (s->set.dwconv) s->dwconv = *s->set.dwconv;
+    if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
+    if (s->set.winograd) s->winograd = *s->set.winograd;
+    if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
-    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) s->set.gemm = &s->gemm;
-    s->dwconv = *s->set.dwconv;
-    if (take_pairs(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
-    s->winograd = *s->set.winograd;
-    if (take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
+        take_planar(machine, &s->gemm);
+        s->set.gemm = &s->gemm;
+    }
     s->half_gemm = half_gemm(s->gemm);
     if (take_tiles(KernelSlot::half_gemm_tile, machine, &s->half_gemm)) {
         s->half = s->set;

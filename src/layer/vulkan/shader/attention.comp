@@ -1,5 +1,5 @@
-// softmax(q k^T scale + mask) v: a group of 64 for each query of a head goes through the keys, 64
-// at a time, and keeps the largest score and the sums so far.
+// softmax(q k^T scale + mask) v: a group of 64 for each query of a head of an item goes through the
+// keys, 64 at a time, and keeps the largest score and the sums so far.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
@@ -13,9 +13,9 @@ READS(1, Keys, k);
 READS(2, Values, v);
 READS(3, Masks, masks);
 WRITES(4, Output, y);
-// Steps from row to row, from value to value, from head to head.
+// Steps from row to row, from value to value, from head to head, from item to item.
 struct Matrix {
-    int first, row, column, head;
+    int first, row, column, head, item;
 };
 layout(push_constant) uniform Push {
     int queries, keys, size, out_size, heads_per_group;
@@ -23,6 +23,8 @@ layout(push_constant) uniform Push {
     float scale;
 };
 shared float query[512], scores[64], parts[64];
+
+int origin(Matrix m, int head) { return m.first + int(gl_WorkGroupID.z) * m.item + head * m.head; }
 
 float larger(float a, float b) { return is_nan(a) || a > b ? a : b; }
 
@@ -44,8 +46,9 @@ void main() {
     const int thread = int(gl_LocalInvocationID.x);
     const int row = int(gl_WorkGroupID.x), head = int(gl_WorkGroupID.y);
     const int group = head / heads_per_group;
-    for (int l = thread; l < size; l += 64)
-        query[l] = float(q[q_.first + head * q_.head + row * q_.row + l * q_.column]);
+    const int from_q = origin(q_, head) + row * q_.row, from_k = origin(k_, group);
+    const int from_v = origin(v_, group), from_mask = origin(mask_, head) + row * mask_.row;
+    for (int l = thread; l < size; l += 64) query[l] = float(q[from_q + l * q_.column]);
     barrier();
     float most = -kInfinity, sum = 0.0, made[kParts];
     for (int p = 0; p < kParts; p++) made[p] = 0.0;
@@ -53,13 +56,11 @@ void main() {
         const int j = first + thread, count = min(64, keys - first);
         float score = -kInfinity;
         if (j < keys) {
-            const int from = k_.first + group * k_.head + j * k_.row;
+            const int from = from_k + j * k_.row;
             float product = 0.0;
             for (int l = 0; l < size; l++) product += query[l] * float(k[from + l * k_.column]);
             score = product * scale;
-            if (kMask)
-                score += float(masks[mask_.first + head * mask_.head + row * mask_.row +
-                                     j * mask_.column]);
+            if (kMask) score += float(masks[from_mask + j * mask_.column]);
         }
         const float now = larger(most, reduced(score, false));
         const bool nothing = now == -kInfinity;
@@ -70,7 +71,7 @@ void main() {
         for (int p = 0; p < kParts; p++) {
             const int c = p * 64 + thread;
             if (c >= out_size) continue;
-            const int from = v_.first + group * v_.head + first * v_.row + c * v_.column;
+            const int from = from_v + first * v_.row + c * v_.column;
             float added = 0.0;
             for (int i = 0; i < count; i++) added += scores[i] * float(v[from + i * v_.row]);
             made[p] = made[p] * kept + added;
@@ -81,7 +82,7 @@ void main() {
     for (int p = 0; p < kParts; p++) {
         const int c = p * 64 + thread;
         if (c < out_size)
-            y[y_.first + head * y_.head + row * y_.row + c * y_.column] =
+            y[origin(y_, head) + row * y_.row + c * y_.column] =
                 STORED(most == -kInfinity ? 0.0 : made[p] / sum);
     }
 }

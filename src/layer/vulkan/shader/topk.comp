@@ -1,5 +1,6 @@
 // The largest or least values of lines, best first, and where they were: an invocation for each
-// value finds out how many come before it.
+// value finds out how many come before it. ARGMAX: indexes are floats, behind the values if there
+// are such; of equal values the last comes first.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
@@ -9,7 +10,16 @@
 layout(constant_id = 0) const bool kLargest = true;
 READS(0, Input, x);
 WRITES(1, Output, values);
+#ifdef ARGMAX
+layout(constant_id = 1) const bool kValues = false;
+#define INDEX(i) STORED(float(i))
+#define indexes values
+const bool kLastFirst = true;
+#else
 layout(set = 0, binding = 2) writeonly buffer Indexes { int indexes[]; };
+#define INDEX(i) i
+const bool kValues = true, kLastFirst = false;
+#endif
 layout(push_constant) uniform Push {
     uint count, length, most, x_step, y_step, x_first, values_first, indexes_first;
     uint sizes[4], x_steps[4], y_steps[4];
@@ -34,9 +44,10 @@ void main() {
     uint before = 0u;
     for (uint i = 0u; i < length && before < most; i++) {
         const float other = float(x[from + i * x_step]);
-        if (comes_before(other, v) || (i < own && !comes_before(v, other))) before++;
+        const bool equal_first = kLastFirst ? i > own : i < own;
+        if (comes_before(other, v) || (equal_first && !comes_before(v, other))) before++;
     }
     if (before >= most) return;
-    values[values_first + to + before * y_step] = STORED(v);
-    indexes[indexes_first + to + before * y_step] = int(own);
+    if (kValues) values[values_first + to + before * y_step] = STORED(v);
+    indexes[indexes_first + to + before * y_step] = INDEX(int(own));
 }

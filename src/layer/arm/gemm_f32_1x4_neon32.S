@@ -1,0 +1,5 @@
+#define ROWS 1
+#define VECTORS 1
+#include "layer/arm/gemm_neon32.inc"
+
+gemm_tile quoll_gemm_f32_1x4_neon32

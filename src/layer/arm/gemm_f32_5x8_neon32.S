@@ -1,0 +1,5 @@
+#define ROWS 5
+#define VECTORS 2
+#include "layer/arm/gemm_neon32.inc"
+
+gemm_tile quoll_gemm_f32_5x8_neon32

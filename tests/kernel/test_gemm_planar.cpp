@@ -1,0 +1,175 @@
+// Products of planar blobs by hand, kernel by kernel against sums in double; and ConvPlan, which
+// takes them for 1x1 convolutions, against the tiles that others take.
+#include <gtest/gtest.h>
+#include <math.h>
+#include <string.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "guarded.h"
+#include "layer/cpu/gemm/conv_plan.h"
+#include "layer/cpu/registry/kernel_rows.h"
+
+using namespace quoll;
+
+namespace {
+
+std::mt19937 g_rng(17);
+float uniform() { return std::uniform_real_distribution<float>(-1, 1)(g_rng); }
+template <class Values>
+void fill(Values& values) {
+    for (float& v : values) v = uniform();
+}
+
+struct Case {
+    size_t k, used, in_gap, b_gap, out_gap;
+    float low, high;
+    bool at_end;
+};
+
+void check_kernel(GemmPlanarKernel kernel, size_t columns, const Case& t) {
+    const size_t in_step = kPlanarPixels + t.in_gap, b_step = columns + t.b_gap;
+    const size_t out_step = kPlanarPixels + t.out_gap;
+    Guarded<float> in((t.k - 1) * in_step + kPlanarPixels, t.at_end);
+    Guarded<float> b((t.k - 1) * b_step + columns, t.at_end), bias(columns, t.at_end);
+    Guarded<float> out((t.used - 1) * out_step + kPlanarPixels, t.at_end);
+    fill(in), fill(b), fill(bias);
+    for (float& x : out) x = 77.f;
+    kernel({in.data(), (ptrdiff_t)in_step, t.k, b.data(), b_step, bias.data(), out.data(),
+            (ptrdiff_t)out_step, t.used, t.low, t.high});
+    for (size_t i = 0; i < out.size(); i++) {
+        const size_t n = i / out_step, m = i % out_step;
+        if (m >= kPlanarPixels) {
+            ASSERT_EQ(out[i], 77.f) << "wrote between results";
+            continue;
+        }
+        double sum = bias[n];
+        for (size_t j = 0; j < t.k; j++) sum += (double)in[j * in_step + m] * b[j * b_step + n];
+        const double exact = std::min<double>(t.high, std::max<double>(t.low, sum));
+        ASSERT_NEAR(out[i], exact, 0x1p-23 * (double)(t.k + 3) * sqrt((double)t.k + 1))
+            << "column " << n << " of " << t.used << " pixel " << m << " k " << t.k;
+    }
+}
+
+template <class F>
+void for_kernels(F f) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::gemm_planar || !host_cpu_features().has_all(row.features))
+            continue;
+        SCOPED_TRACE(row.name);
+        ASSERT_EQ(row.rows, kPlanarPixels);
+        f((GemmPlanarKernel)row.part, (size_t)row.columns);
+    }
+}
+
+TEST(GemmPlanar, kernels) {
+    for_kernels([](GemmPlanarKernel kernel, size_t columns) {
+        for (size_t k : {1, 2, 3, 4, 5, 7, 8, 58, 131})
+            for (size_t used = 1; used <= columns; used++)
+                for (bool at_end : {false, true}) {
+                    const size_t gap = k * used % 5;
+                    check_kernel(kernel, columns,
+                                 {k, used, gap, 4, 3, -INFINITY, INFINITY, at_end});
+                    check_kernel(kernel, columns, {k, used, 0, 0, gap, 0.f, INFINITY, at_end});
+                    check_kernel(kernel, columns, {k, used, 1, 8, 0, -.5f, .75f, at_end});
+                    check_kernel(kernel, columns, {k, used, 2, 0, 0, -INFINITY, .25f, at_end});
+                    if (::testing::Test::HasFatalFailure()) return;
+                }
+    });
+}
+
+TEST(GemmPlanar, nan_and_infinity_reach_the_result) {
+    for_kernels([](GemmPlanarKernel kernel, size_t columns) {
+        for (float special : {NAN, INFINITY}) {
+            std::vector<float> in(2 * kPlanarPixels, 1.f), b(2 * columns, 1.f), bias(columns, 0.f);
+            std::vector<float> out(columns * kPlanarPixels);
+            in[kPlanarPixels + 5] = special;
+            kernel({in.data(), kPlanarPixels, 2, b.data(), columns, bias.data(), out.data(),
+                    kPlanarPixels, columns, 0.f, 6.f});
+            for (size_t i = 0; i < out.size(); i++) {
+                const bool there = i % kPlanarPixels == 5;
+                EXPECT_EQ(isnan(out[i]), there && isnan(special));
+                if (!isnan(out[i])) {
+                    EXPECT_EQ(out[i], there ? 6.f : 2.f);
+                }
+            }
+        }
+    });
+}
+
+#if defined(__aarch64__)
+// What a call must leave as it was (AAPCS64, 6.1): the lower halves of v8 to v15.
+TEST(GemmPlanar, kernels_keep_registers) {
+    for_kernels([](GemmPlanarKernel kernel, size_t columns) {
+        std::vector<float> in(5 * kPlanarPixels, 1.f), b(5 * columns, 1.f), bias(columns, 1.f);
+        std::vector<float> out(columns * kPlanarPixels);
+        const GemmPlanarTile tile = {in.data(), kPlanarPixels, 5,          b.data(),
+                                     columns,   bias.data(),   out.data(), kPlanarPixels,
+                                     columns,   0.f,           1.f};
+        double after[8];
+        register const GemmPlanarTile* argument __asm__("x0") = &tile;
+        register GemmPlanarKernel called __asm__("x1") = kernel;
+        register double* to __asm__("x19") = after;
+        __asm__ volatile(
+            "fmov d8, #1.0\n fmov d9, #2.0\n fmov d10, #3.0\n fmov d11, #4.0\n"
+            "fmov d12, #5.0\n fmov d13, #6.0\n fmov d14, #7.0\n fmov d15, #8.0\n"
+            "blr x1\n"
+            "stp d8, d9, [x19]\n stp d10, d11, [x19, #16]\n"
+            "stp d12, d13, [x19, #32]\n stp d14, d15, [x19, #48]\n"
+            : "+r"(argument), "+r"(called), "+r"(to)
+            :
+            : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14",
+              "x15", "x16", "x17", "x30", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8",
+              "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20",
+              "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31", "cc",
+              "memory");
+        for (int i = 0; i < 8; i++) EXPECT_EQ(after[i], i + 1.) << "d" << 8 + i;
+    });
+}
+#endif
+
+// The same bits as by tiles, which convolutions with a residual are made by, for any number of
+// threads; nothing beyond the pixels is read or written.
+TEST(GemmPlanar, convolutions_are_those_of_tiles) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        const GemmKernels& gemm = *set.gemm;
+        for (int pixels : {95, 96, 97, 107, 196, 300})
+            for (int in_c : {1, 3, 58, 66})
+                for (int out_c : {1, 3, 5, 18, 23, 58})
+                    for (int type : {kActivationNone, kActivationReLU, kActivationHardSwish}) {
+                        ConvShape s = {};
+                        s.x = {pixels, pixels, 1, 1, 1, 0};
+                        s.y = s.z = {1, 1, 1, 1, 1, 0};
+                        s.in_channels = in_c, s.out_channels = out_c;
+                        s.in_pack = s.out_pack = 1;
+                        s.in_step = pixels + 1, s.out_step = pixels + 2;
+                        Guarded<float> in((in_c - 1) * s.in_step + pixels);
+                        Guarded<float> out((out_c - 1) * s.out_step + pixels);
+                        std::vector<float> weights(in_c * out_c), none(out.size(), 0.f);
+                        Guarded<float> packed(gemm_packed_size(gemm, out_c, in_c));
+                        Guarded<float> bias(gemm_bias_size(gemm, out_c));
+                        fill(in), fill(weights), fill(bias);
+                        gemm_pack(gemm, weights.data(), in_c, false, out_c, in_c, packed.data());
+                        Mat params(2);
+                        params[0] = 1 / 6.f, params[1] = .5f;
+                        const FusedActivation activation(set, Activation(type, params));
+                        const ConvPlan plan(set, s);
+                        std::vector<float> expected(out.size(), 55.f);
+                        plan.run(in.data(), packed.data(), bias.data(), expected.data(),
+                                 none.data(), s.out_step, activation, 1);
+                        for (int threads : {1, 2, 5}) {
+                            for (float& x : out) x = 55.f;
+                            plan.run(in.data(), packed.data(), bias.data(), out.data(), nullptr, 0,
+                                     activation, threads);
+                            ASSERT_EQ(memcmp(out.data(), expected.data(), out.size() * 4), 0)
+                                << isa_name(isa) << " " << pixels << " pixels, " << in_c << " to "
+                                << out_c << ", activation " << type << ", threads " << threads;
+                        }
+                    }
+    }
+}
+
+}  // namespace
