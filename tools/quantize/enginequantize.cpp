@@ -441,8 +441,10 @@ private:
         DataOptions data = a_.data, test = a_.test;
         if (!parse_forms(a_, inputs_, &data, why)) return -1;
         test.forms = data.forms;
-        const bool needs = a_.table_in.empty() && is_static_kind(options_.kind) && a_.overrides.empty();
-        if (needs && data.data.empty()) return *why = "--data: " + options_.kind + " needs samples", -1;
+        const bool needs =
+            a_.table_in.empty() && is_static_kind(options_.kind) && a_.overrides.empty();
+        if (needs && data.data.empty())
+            return *why = "--data: " + options_.kind + " needs samples", -1;
         *why = "--data";
         if (!data.data.empty() && !(data_ = open_samples(inputs_, data))) return -1;
         *why = "--test";
