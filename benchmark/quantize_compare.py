@@ -18,7 +18,7 @@ import tempfile
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-OURS = ['best', 'mse', 'eq', 'kl', 'aciq', 'percentile', 'minmax', 'best:--kind:affine', 'best:--kind:affine:--rounding:reconstruct']
+OURS = ['best', 'best:--rounding:reconstruct', *(f'{m}:--kind:int8' for m in ('best', 'mse', 'eq', 'kl', 'aciq', 'percentile', 'minmax'))]
 THEIRS = ['MinMax', 'Entropy', 'Percentile']
 
 

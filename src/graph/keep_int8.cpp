@@ -1,9 +1,12 @@
 #include <algorithm>
 
 #include "graph/passes.h"
+#include "layer/activation/relu.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/quantize/affine.h"
 #include "layer/tensor/concat.h"
+#include "layer/tensor/crop.h"
+#include "layer/tensor/padding.h"
 
 namespace quoll {
 
@@ -22,24 +25,27 @@ float input_scale(const LayerGraph& graph, int index, int blob) {
 }
 
 // The layer's output could be rounded by it.
-bool gives_int8(const LayerGraph& graph, int index) {
+bool gives_int8(const LayerGraph& graph, int index, bool affine) {
     const ConvolutionFields* conv = convolution_fields(graph, index);
-    return conv && conv->int8_scale_term != 0 && !conv->int8_affine && !conv->int8_output() &&
-           !conv->dynamic_weight && graph.layer(index)->tops.size() == 1;
+    return conv && conv->int8_scale_term != 0 && conv->int8_affine == affine &&
+           !conv->int8_output() && !conv->dynamic_weight && graph.layer(index)->tops.size() == 1;
 }
 
-// All outputs of the layer are values of its inputs, or 0: they may be rounded before it as well as
-// behind it.
-bool takes_rounded(const LayerGraph& graph, int index) {
+// All outputs of the layer are values of its inputs, or, without zero points, 0: they may be
+// rounded before it as well as behind it.
+bool takes_rounded(const LayerGraph& graph, int index, bool affine) {
     const Layer* layer = graph.layer(index);
     if (!layer || (layer->bottoms.size() != 1 && !graph.is<Concat>(index))) return false;
+    if (affine && (graph.is<Padding>(index) || graph.is<ReLU>(index) || graph.is<Crop>(index)))
+        return false;
     return has_trait(*layer, kMovesValues) || has_trait(*layer, kChoosesValues);
 }
 
 // The blobs that must be s8 if one is: with what makes and reads them.
 class Region {
 public:
-    explicit Region(const LayerGraph& graph) : graph_(graph) {}
+    // affine: rounded by AffineQuantize, else by the layers that read it.
+    Region(const LayerGraph& graph, bool affine) : graph_(graph), affine_(affine) {}
     // False if the blobs around `blob` must stay f32.
     bool grow(int blob) {
         blobs_.assign(1, blob);
@@ -49,30 +55,48 @@ public:
     }
     // Of the layers that round what they read.
     float scale() const { return scale_; }
+    int zero_point() const { return zero_point_; }
     const std::vector<int>& makers() const { return makers_; }
+    const std::vector<int>& quantizers() const { return quantizers_; }
+    const std::vector<int>& blobs() const { return blobs_; }
 
 private:
     bool take(int blob) {
         const int maker = graph_.producer(blob);
         const std::vector<int>& readers = graph_.readers(blob);
         if (graph_.kept(blob) || readers.empty() || maker < 0) return false;
-        if (gives_int8(graph_, maker)) {
+        if (gives_int8(graph_, maker, affine_)) {
             makers_.push_back(maker);
-        } else if (takes_rounded(graph_, maker)) {
+        } else if (takes_rounded(graph_, maker, affine_)) {
             add(graph_.layer(maker)->bottoms);
             add(graph_.layer(maker)->tops);
         } else {
             return false;
         }
         for (int reader : readers) {
-            if (takes_rounded(graph_, reader)) {
+            if (takes_rounded(graph_, reader, affine_))
                 add(graph_.layer(reader)->tops);
-                continue;
-            }
-            const float scale = input_scale(graph_, reader, blob);
-            if (scale == 0.f || (scale_ != 0.f && scale != scale_)) return false;
-            scale_ = scale;
+            else if (!rounded_by(reader, blob))
+                return false;
         }
+        return true;
+    }
+    // With the scale and zero point of all others.
+    bool rounded_by(int reader, int blob) {
+        float scale = 0.f;
+        int zero_point = 0;
+        if (affine_) {
+            const auto* quantizer = graph_.as<AffineQuantize>(reader);
+            if (!quantizer || graph_.kept(quantizer->tops[0])) return false;
+            scale = 1.f / quantizer->scale, zero_point = quantizer->zero_point;
+            quantizers_.push_back(reader);
+        } else {
+            scale = input_scale(graph_, reader, blob);
+        }
+        const bool first = scale_ == 0.f;
+        if (scale == 0.f || (!first && (scale != scale_ || zero_point != zero_point_)))
+            return false;
+        scale_ = scale, zero_point_ = zero_point;
         return true;
     }
     void add(const std::vector<int>& blobs) {
@@ -82,8 +106,10 @@ private:
     }
 
     const LayerGraph& graph_;
-    std::vector<int> blobs_, makers_;
+    const bool affine_;
+    std::vector<int> blobs_, makers_, quantizers_;
     float scale_ = 0.f;
+    int zero_point_ = 0;
 };
 
 // The convolution's output becomes int8.
@@ -113,15 +139,22 @@ int keep_affine(LayerGraph& graph, int index, ConvolutionFields* conv) {
 
 int keep_int8(LayerGraph& graph, int index, const LayerMaker&) {
     ConvolutionFields* own = convolution_fields(graph, index);
-    if (own && own->int8_affine) return keep_affine(graph, index, own);
-    if (!gives_int8(graph, index)) return 0;
-    Region region(graph);
+    const bool affine = own && own->int8_affine;
+    if (affine && graph.is<AffineQuantize>(graph.only_reader(index)))
+        return keep_affine(graph, index, own);
+    if (!gives_int8(graph, index, affine)) return 0;
+    Region region(graph, affine);
     if (!region.grow(graph.layer(index)->tops[0])) return 0;
     for (int maker : region.makers()) {
-        const int status = round_output(convolution_fields(graph, maker), region.scale());
+        ConvolutionFields* conv = convolution_fields(graph, maker);
+        if (affine) conv->top_zero_point = region.zero_point();
+        const int status = round_output(conv, region.scale());
         if (status < 0) return status;
         graph.count(kReport);
     }
+    for (int quantizer : region.quantizers()) graph.bypass(quantizer, kReport);
+    if (affine)
+        for (int blob : region.blobs()) graph.change(blob);
     return 1;
 }
 

@@ -52,8 +52,8 @@ int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // The output of int8 convolutions that reaches int8 convolutions and inner products of one input
 // scale alone, directly or through layers that only move values or choose among them (maxima,
 // concatenation, parts, order of channels, shapes): rounded by those who make it (int8_scale_term
-// above 100) instead of by those who read it, with the same results; and AffineQuantize into the
-// convolution before it. Of no use for files, whose blobs must stay what they are.
+// above 100) instead of by those who read it, with the same results; so, with zero points, goes
+// AffineQuantize. Of no use for files, whose blobs must stay what they are.
 int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 // A Permute of rows and columns to the side of an InnerProduct where there are fewer values, which
 // takes columns then, as a Convolution1D. Of no use for files: the blob between them is another.

@@ -1,4 +1,5 @@
-"""enginequantize on many models, without a flag but the data: does it run, does the result load and stay near, does the ncnn wheel agree?
+"""enginequantize on many models, without a flag but the data: does it run, does the result load and stay near; and with --kind int8, does the
+ncnn wheel agree?
 
     tests/python/quantize_sweep.py [--zoo FOLDER] [--samples 2] [--only NAME] [--json FILE]
 
@@ -94,7 +95,10 @@ def try_model(param, binary, count, folder):
         return row
     exact = run_engine(param, binary, samples[0], outputs)
     row['sqnr_db'] = min(sqnr(got[name], exact[name]) for name in outputs)
+    out, log = quantize((param, binary), samples, folder, '--kind', 'int8')
+    got = run_engine(*out, samples[0], outputs, '--precision', 'int8')
     theirs = in_ncnn(*out, samples[0], outputs)
+    row['int8_layers'], row['int8_db'] = kinds_of(log), min(sqnr(got[name], exact[name]) for name in outputs)
     row['error'] = max(difference(got[n], exact[n]) for n in outputs)
     row['ncnn'] = theirs if isinstance(theirs, str) else max(difference(got[n], theirs[n].reshape(got[n].shape)) for n in outputs)
     return row

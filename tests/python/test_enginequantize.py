@@ -260,7 +260,7 @@ def test_digits(digits, tmp_path):
     assert report['accuracy']['held_out'] and report['accuracy']['samples'] == 180
     assert report['calibration']['samples'] == 180
     assert report['bytes']['after'] < 0.3 * report['bytes']['before']
-    assert all(layer['kind'] == 'int8' for layer in report['layers']) and len(report['layers']) == 7
+    assert all(layer['kind'] == 'affine' for layer in report['layers']) and len(report['layers']) == 7
     # The report's word against our own count, over all images.
     before = run_engine(*digits_model(), {'data': images}, ['prob'], '--batch')['prob']
     after = run_engine(f'{out}.param', f'{out}.bin', {'data': images}, ['prob'], '--batch')['prob']
@@ -287,7 +287,7 @@ def test_ncnn_agrees(digits, tmp_path):
     ncnn = pytest.importorskip('ncnn')
     folder, images, _ = digits
     out = tmp_path / 'q'
-    quantize(digits_model(), out, '--data', folder / 'x.npy')
+    quantize(digits_model(), out, '--data', folder / 'x.npy', '--kind', 'int8')
     ours = run_engine(f'{out}.param', f'{out}.bin', {'data': images[:20]}, ['prob'], '--batch')['prob']
     net = ncnn.Net()
     assert net.load_param(f'{out}.param') == 0 and net.load_model(f'{out}.bin') == 0
@@ -490,6 +490,28 @@ def test_zero_points_between_layers(digits, tmp_path):
     np.testing.assert_allclose(answers[0], answers[1], atol=0.02)
 
 
+@pytest.mark.parametrize('border', ['', 'Padding pad 1 1 pooled padded 0=1 1=1 2=1 3=1\n'])
+def test_zero_points_across_concatenations(border, tmp_path):
+    """Rounded before a concatenation and a pooling of maxima: the same integers as behind them; a border of zeros is not that of zero points."""
+    rng = np.random.default_rng(21)
+    (tmp_path / 'm.param').write_text(
+        f'7767517\n{8 + bool(border)} {9 + bool(border)}\nInput in 0 1 data 0=12 1=12 2=8\nSplit split 1 2 data d0 d1\n'
+        'Convolution a 1 1 d0 a 0=8 1=1 6=64 9=2 -23310=1,0.1\nConvolution b 1 1 d1 b 0=8 1=3 4=1 6=576\nConcat cat 2 1 a b cat\n'
+        f'Pooling pool 1 1 cat pooled 0=0 1=2 2=2\n{border}Convolution c 1 1 {"padded" if border else "pooled"} c 0=8 1=3 6=1152\n'
+        'Convolution d 1 1 c out 0=4 1=1 6=32\n')
+    tag = np.zeros(1, np.float32)
+    np.concatenate([v for n in (64, 576, 1152, 32) for v in (tag, rng.normal(size=n))]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    x = rng.uniform(-1, 3, (30, 8, 12, 12)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--kind', 'affine')
+    files = tmp_path / 'q.param', tmp_path / 'q.bin'
+    for sample in x[:5]:
+        got, expected = (run_engine(*files, {'data': sample}, ['out'], '--precision', 'int8', *args)['out'] for args in ([], ['--no-fusion', '--reference']))
+        # Steps of a value that lies between two, rounded the other way, and nothing else.
+        assert np.mean(np.abs(got - expected) < 1e-4 * np.abs(expected).max()) > 0.8
+        np.testing.assert_allclose(got, expected, atol=0.01 * np.abs(expected).max())
+
+
 # ---- Rounding by what the outputs make of it.
 
 @pytest.mark.parametrize('kind', ['block4', 'int8', 'affine'])
@@ -520,7 +542,7 @@ def test_swish_stays_a_layer(tmp_path):
     np.concatenate([np.zeros(1, np.float32), weight.ravel()]).tofile(tmp_path / 'm.bin')
     x = rng.normal(size=(30, 2, 7, 9)).astype(np.float32)
     np.save(tmp_path / 'x.npy', x)
-    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--kind', 'int8')
     ours = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
     net = ncnn.Net()
     assert net.load_param(str(tmp_path / 'q.param')) == 0 and net.load_model(str(tmp_path / 'q.bin')) == 0
@@ -540,7 +562,7 @@ def test_precedence(digits, tmp_path):
     folder, _, _ = digits
     (tmp_path / 'log').write_text('x Tensor range @@stem@@0,2.5\nx Tensor range @@stem@@0,3.5\n')
     quantize(digits_model(), tmp_path / 'q', '--data', folder / 'x.npy', '--range', 'data=0,0.5', '--range-log', tmp_path / 'log',
-             '--layer', 'pw2=float', '--report', tmp_path / 'r')
+             '--kind', 'int8', '--layer', 'pw2=float', '--report', tmp_path / 'r')
     layers = report_layers(tmp_path / 'r')
     assert layers['stem']['origin'] == 'override' and layers['stem']['input_scale'] == 254
     assert layers['dw1']['origin'] == 'override' and layers['dw1']['input_scale'] == pytest.approx(127 / 3.5)
@@ -575,7 +597,7 @@ layers:
 def test_overrides(name, digits, tmp_path):
     folder, _, _ = digits
     (tmp_path / name).write_text(OVERRIDES[name])
-    args = '--data', folder / 'x.npy', '--method', 'kl', '--report', tmp_path / 'r', '--no-equalize'
+    args = '--data', folder / 'x.npy', '--kind', 'int8', '--method', 'kl', '--report', tmp_path / 'r', '--no-equalize'
     done = quantize(digits_model(), tmp_path / 'q', *args, '--override', tmp_path / name, '--write-override', tmp_path / 'chosen.json')
     layers = report_layers(tmp_path / 'r')
     assert {n for n, layer in layers.items() if layer['kind'] == 'float'} == {'pw1', 'dw2', 'fc'} and "'pool2'" in done.stderr
@@ -715,7 +737,8 @@ def test_outputs_that_cannot_be_written(digits, tmp_path):
     (['--method', 'median'], 'expected best|kl'), (['--kind', 'int5'], '--kind'), (['--layer', 'fc'], '--layer'),
     (['--layer', 'nobody=float'], "no layer 'nobody'"), (['--range', 'data=1'], '--range'), (['--range', 'nobody=0,1'], 'nobody'),
     (['--method', 'constant'], '--constant'), (['--labels', 'missing'], 'missing'), (['--data', 'missing'], 'missing'),
-    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize'), (['--max-drop', 'x'], '--max-drop'), (['--budget', 'cost=3'], '--budget')])
+    (['--mean', '1,x'], '--mean'), (['--pixel', 'CMYK'], 'CMYK'), (['--resize', '3'], '--resize'), (['--max-drop', 'x'], '--max-drop'), (['--budget', 'cost=3'], '--budget'),
+    (['--kind', 'affine', '--table', 't'], "scales of --kind int8, not of 'affine'")])
 def test_bad_arguments(args, word, digits, tmp_path):
     folder, _, _ = digits
     data = [] if '--data' in args else ['--data', folder / 'x.npy']
@@ -725,6 +748,7 @@ def test_bad_arguments(args, word, digits, tmp_path):
 
 
 def test_no_data(tmp_path):
-    assert 'int8 needs samples' in last_line(quantize(digits_model(), tmp_path / 'q', code=1).stderr)
+    assert 'affine needs samples' in last_line(quantize(digits_model(), tmp_path / 'q', code=1).stderr)
+    assert 'int8 needs samples' in last_line(quantize(digits_model(), tmp_path / 'q', '--table', tmp_path / 't', code=1).stderr)
     (tmp_path / 'empty').mkdir()
     assert 'no images' in last_line(quantize(digits_model(), tmp_path / 'q', '--data', tmp_path / 'empty', code=1).stderr)

@@ -10,8 +10,9 @@ pytestmark = pytest.mark.skipif('ENGINERUN_PREFIX' in os.environ, reason='the sa
 
 
 def check(row, least_db):
-    assert row['layers']['int8'] > 20 and row['layers'].get('float', 0) == 0
-    assert row['sqnr_db'] > least_db
+    for kind, layers, sqnr in ('affine', row['layers'], row['sqnr_db']), ('int8', row['int8_layers'], row['int8_db']):
+        assert layers[kind] > 20 and layers.get('float', 0) == 0
+        assert sqnr > least_db
     assert row['ncnn'] == 'no ncnn wheel' or row['ncnn'] <= max(0.02, row['error'])
 
 

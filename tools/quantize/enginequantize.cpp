@@ -36,7 +36,7 @@ struct Arguments {
     std::vector<std::string> files;
     DataOptions data, test;
     std::vector<std::string> pixel, mean, norm, resize;
-    std::string method = "best", kind = "int8", table_out, table_in, report;
+    std::string method = "best", kind, table_out, table_in, report;
     std::vector<std::string> layers, ranges, range_logs, overrides;
     std::string override_out;
     std::vector<double> constant;
@@ -86,7 +86,10 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--method", a->method,
                  "ranges of activations: " + method_names() +
                      "; default best, that of five whose outputs are nearest");
-    line->option("--kind", a->kind, "of layers: " + weight_kind_names() + "; default int8");
+    line->option("--kind", a->kind,
+                 "of layers: " + weight_kind_names() +
+                     "; default affine, but int8, which ncnn reads, with ncnn's tables and method "
+                     "eq");
     line->option("--layer", a->layers, "LAYER=KIND, once for each").one_at_a_time();
     line->option(
             "--override", a->overrides,
@@ -183,9 +186,14 @@ int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
     const auto wrong = [&](const std::string& what) { return *why = what, -1; };
     if (a.method != "best" && !parse_method(a.method, &o->thresholds.method))
         return wrong("--method '" + a.method + "': expected best|" + method_names());
-    if (!is_weight_kind(a.kind))
+    if (!a.kind.empty() && !is_weight_kind(a.kind))
         return wrong("--kind '" + a.kind + "': expected " + weight_kind_names());
-    o->kind = a.kind;
+    const bool as_ncnn =
+        !a.table_in.empty() || !a.table_out.empty() || o->thresholds.method == Method::kEq;
+    if (!a.kind.empty() || as_ncnn) o->kind = a.kind.empty() ? "int8" : a.kind;
+    if (!a.table_out.empty() && o->kind != "int8")
+        return wrong("--table: ncnn's tables hold the scales of --kind int8, not of '" + o->kind +
+                     "'");
     o->thresholds.percentile = a.percentile, o->thresholds.ema_decay = a.ema_decay;
     o->thresholds.enhance_ratio = a.enhance_ratio;
     if (o->thresholds.method == Method::kConstant) {
@@ -433,8 +441,10 @@ private:
         DataOptions data = a_.data, test = a_.test;
         if (!parse_forms(a_, inputs_, &data, why)) return -1;
         test.forms = data.forms;
-        const bool needs = a_.table_in.empty() && is_static_kind(a_.kind) && a_.overrides.empty();
-        if (needs && data.data.empty()) return *why = "--data: int8 needs samples", -1;
+        const bool needs =
+            a_.table_in.empty() && is_static_kind(options_.kind) && a_.overrides.empty();
+        if (needs && data.data.empty())
+            return *why = "--data: " + options_.kind + " needs samples", -1;
         *why = "--data";
         if (!data.data.empty() && !(data_ = open_samples(inputs_, data))) return -1;
         *why = "--test";

@@ -163,6 +163,7 @@ private:
 
     static QuantizeOptions kl() {
         QuantizeOptions options;
+        options.kind = "int8";
         options.thresholds.method = Method::kKl;
         return options;
     }

@@ -35,7 +35,7 @@ struct BlobOverride {
 struct QuantizeOptions {
     ThresholdOptions thresholds;
     WeightOptions weights;
-    std::string kind = "int8";  // of layers that no override names
+    std::string kind = "affine";  // of layers that no override names
     bool bias_correction = true;
     bool hard_ranges = false;  // known ranges go before measured ones; else they only limit these
     bool join_concat = false;  // blobs that are concatenated share their range (method union)
