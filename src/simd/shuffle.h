@@ -17,6 +17,18 @@ QUOLL_INLINE vec<T, N, true> even_lanes(vec<T, N, true> a, [[maybe_unused]] vec<
 #endif
 }
 
+// For pick_lanes, from N indexes that are less than N.
+template <size_t N>
+QUOLL_INLINE auto lane_table(const int32_t* indexes) {
+    return hn::SetTableIndices(hn::FixedTag<float, N>(), indexes);
+}
+
+// a[indexes[0]], a[indexes[1]], ...
+template <size_t N, class Table>
+QUOLL_INLINE vecf<N> pick_lanes(vecf<N> a, Table table) {
+    return {hn::TableLookupLanes(a.v, table)};
+}
+
 }  // namespace
 }  // namespace simd
 }  // namespace quoll

@@ -150,6 +150,63 @@ TEST(Dwconv, rows) {
     printf("%d row kernels\n", checked);
 }
 
+// A row of a block of groups, whose outputs sum over all channels of their group.
+void check_group_row(DwconvRowKernel kernel, int lanes, int group, const Geometry& g, Rng& rng) {
+    const int rows = g.ky_last - g.ky_first, out_w = g.out_w(), taps = g.kernel_w * g.kernel_h;
+    Guarded<float> in((size_t)rows * g.in_w * lanes, g.at_end), bias((size_t)lanes, g.at_end);
+    Guarded<float> weight((size_t)taps * group * lanes, g.at_end);
+    Guarded<float> out((size_t)out_w * lanes, g.at_end);
+    fill(in, rng), fill(weight, rng), fill(bias, rng);
+    DwconvRow row = {};
+    row.in = in.data(), row.row_step = (size_t)g.in_w * lanes;
+    row.weight = weight.data(), row.bias = bias.data(), row.out = out.data(), row.out_step = 1;
+    row.in_w = g.in_w, row.out_w = out_w;
+    row.kernel_w = g.kernel_w, row.kernel_h = g.kernel_h;
+    row.dilation_w = 1, row.stride_w = g.stride_w, row.pad_left = g.pad_left;
+    row.ky_first = g.ky_first, row.ky_last = g.ky_last;
+    while (row.x_first < out_w && !g.is_inner(row.x_first)) row.x_first++;
+    row.x_last = row.x_first;
+    while (row.x_last < out_w && g.is_inner(row.x_last)) row.x_last++;
+    row.low = -0.75f, row.high = 0.9f;
+    row.group = group;
+    kernel(row);
+
+    for (int x = 0; x < out_w; x++)
+        for (int lane = 0; lane < lanes; lane++) {
+            double sum = bias[lane];
+            for (int ky = g.ky_first; ky < g.ky_last; ky++)
+                for (int kx = 0; kx < g.kernel_w; kx++)
+                    for (int j = 0; j < group && g.is_inside(x, kx); j++) {
+                        const int column = x * g.stride_w - g.pad_left + kx;
+                        const int from = lane / group * group + j;
+                        sum += (double)in[((ky - g.ky_first) * g.in_w + column) * lanes + from] *
+                               weight[((ky * g.kernel_w + kx) * group + j) * lanes + lane];
+                    }
+            ASSERT_NEAR(out[x * lanes + lane], std::min(0.9, std::max(-0.75, sum)),
+                        taps * group * 2e-7)
+                << g << " x " << x << " lane " << lane << " groups of " << group;
+        }
+}
+
+TEST(Dwconv, narrow_groups) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& set = kernel_set(isa);
+        ASSERT_EQ(set.dwconv->groups != nullptr, set.lanes >= 8);
+        if (!set.dwconv->groups) continue;
+        SCOPED_TRACE(isa_name(isa));
+        Rng rng;
+        for (int n = 0; n < 600; n++) {
+            const Entry strided = {"", nullptr, 1 + rng.below(6), 1 + rng.below(3)};
+            Geometry g = random_geometry(strided, rng);
+            g.pad_value = 0.f;
+            for (int group = 4; group < set.lanes; group *= 2) {
+                check_group_row(set.dwconv->groups, set.lanes, group, g, rng);
+                if (HasFatalFailure()) return;
+            }
+        }
+    }
+}
+
 // Two rows at a time have the bits of row after row.
 TEST(Dwconv, pairs) {
     for (Isa isa : available_isas())

@@ -36,6 +36,10 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(9, 7, 8), 16, 8, 3, "4=1 5=1"),
     conv(Shape(9, 7, 32), 16, 2, 3, "4=1 5=1 9=1"),
     conv(Shape(9, 7, 6), 9, 3, 2, "5=1"),
+    // Groups of 4 and 8 channels that share registers.
+    conv(Shape(19, 11, 32), 32, 8, 3, "4=1 5=1 9=1"),
+    conv(Shape(13, 12, 32), 32, 4, 3, "4=1 3=2 5=1 9=4"),
+    conv(Shape(9, 8, 16), 16, 2, 5, "4=-233 5=1 9=2 -23310=1,0.1"),
     LayerCase({Shape(20)}, "0=12 1=1 5=1 6=240 9=1").terms(20),
     conv(Shape(14, 11, 48), 32, 2, 3, "4=1 3=2 5=1 18=0.5 9=4"),
     conv(Shape(9, 7, 16), 16, 16, 3, "4=1 5=1 8=1 9=1"),

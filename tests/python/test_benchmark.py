@@ -1,11 +1,13 @@
 """The command line and the report of benchmark."""
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
-from conftest import ROOT, last_line, run_program
+from conftest import BIN, ROOT, last_line, run_program
 from engine import run_engine
 
 NET = ('7767517\n4 4\nInput in 0 1 in {size}\nConvolution conv 1 1 in conv 0=32 1=3 4=1 5=1 6=864\nReLU relu 1 1 conv relu\n'
@@ -171,3 +173,12 @@ def test_cliffs(tmp_path):
     assert words[4] == 'Flip' and words[5] == 'scalar' and float(words[0]) > 1
     assert run_program('benchmark', '5', '1', '--cliffs', '--ceiling', '0', net).returncode == 1
     assert run_program('benchmark', '5', '1', '--cliffs', '--ceiling', '101', net).returncode == 2
+
+
+def test_layer_sweep():
+    sweep = [sys.executable, ROOT / 'benchmark' / 'layer_sweep.py', '--loops', '1', '--bin', BIN / 'benchmark']
+    done = subprocess.run([*sweep, '--filter', r'24>24 k3x3 g3$|^ReLU$|^deconvolution 4x4'], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4 and sum('GFLOP/s' in line for line in lines) == 3 and sum('GB/s' in line for line in lines) == 1
+    assert subprocess.run([*sweep[:-1], '/bin/false', '--filter', '^ReLU$'], capture_output=True, text=True).stdout.split() == ['ReLU', 'failed']

@@ -25,6 +25,7 @@ struct DwconvRow {
     int x_first, x_last;    // outputs whose columns all lie within the input
     float pad_value;        // of the input outside
     float low, high;        // results are clamped to these
+    int group;              // channels of a group; DwconvKernels::groups alone
 };
 typedef void (*DwconvRowKernel)(const DwconvRow& row);
 
@@ -91,6 +92,10 @@ struct DwconvKernels {
     DwconvPackRowsKernel pack_rows;
     DwconvPlanesKernel planes;
     DwconvRowsKernel rows;
+    // A row of a block of a register's channels in groups of 4 or 8 (DwconvRow::group), fewer than
+    // the block has. Weights: [kernel_h][kernel_w][group][lanes], of a channel of each group for
+    // all outputs. Dilation 1, padding of zeros. Null where registers have less than 8 lanes.
+    DwconvRowKernel groups;
 };
 
 // The fastest row kernel; null if no kernel has that pack.

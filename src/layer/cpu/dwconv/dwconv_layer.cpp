@@ -128,7 +128,7 @@ double work_of(const ConvGeometry& g) {
 }  // namespace
 
 ConvolutionDepthWiseCpu::ConvolutionDepthWiseCpu(int axes)
-    : Convolution(axes, true), kernels_(nullptr), pack_(0), row_(nullptr) {
+    : Convolution(axes, true), kernels_(nullptr), pack_(0), row_(nullptr), width_(1) {
     support_packing = true;
 }
 
@@ -141,24 +141,36 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
         if (depthwise()) QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
         return int8_.created() ? (int)kOk : int8_groups_.create(*this, *this, opt);
     }
-    if (!depthwise()) {
+    kernels_ = &host_kernel_set();
+    const bool narrow = opt.use_packing_layout && has_narrow_groups();
+    if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
         weight_data.release();
         return kOk;
     }
-    kernels_ = &host_kernel_set();
+    width_ = narrow ? num_output / group : 1;
     activation_ = FusedActivation(*kernels_, Activation(activation_type, activation_params));
     const int pack = best_elempack(*kernels_, num_output, opt);
     if (axes == 3 && pack == 1) return kOk;
     pack_ = pack;
-    row_ = select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
+    row_ = narrow ? kernels_->dwconv->groups
+                  : select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
     support_fp16_storage = support_bf16_storage = axes < 3;
     return repack_weights();
 }
 
+// Groups of 4 or 8 channels in and out that share registers. As matrix products they would leave
+// most of one idle.
+bool ConvolutionDepthWiseCpu::has_narrow_groups() const {
+    const int width = num_output / group, lanes = kernels_->lanes;
+    return kernels_->dwconv->groups && axes < 3 && (width == 4 || width == 8) && width < lanes &&
+           num_output % lanes == 0 && weight_data_size == num_output * width * maxk() &&
+           dilation_w == 1 && pad_value == 0.f && kernel_w > 1;
+}
+
 // Blocks of channels narrower than a register are repeated until they fill one.
 int ConvolutionDepthWiseCpu::repack_weights() {
-    const int maxk = this->maxk(), repeats = few_channels() ? kernels_->lanes / pack_ : 1;
+    const int maxk = this->maxk() * width_, repeats = few_channels() ? kernels_->lanes / pack_ : 1;
     const size_t width = (size_t)pack_ * repeats, blocks = (size_t)num_output / pack_;
     if (width * maxk * blocks <= INT_MAX) packed_weight_.create((int)(width * maxk * blocks));
     packed_bias_.create((int)(width * blocks));
@@ -170,7 +182,9 @@ int ConvolutionDepthWiseCpu::repack_weights() {
         for (size_t lane = 0; lane < width; lane++) {
             const size_t channel = block * pack_ + lane % pack_;
             float* to = (float*)packed_weight_ + block * width * maxk + lane;
-            for (int k = 0; k < maxk; k++) to[k * width] = weight_data[channel * maxk + k];
+            const float* const from = (const float*)weight_data + channel * maxk;  // [width_][taps]
+            for (int k = 0; k < maxk; k++)
+                to[k * width] = from[(size_t)(k % width_) * this->maxk() + k / width_];
             packed_bias_[block * width + lane] = bias_term ? bias_data[channel] : 0.f;
         }
     }
@@ -314,7 +328,7 @@ int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry
 DwconvPairKernel ConvolutionDepthWiseCpu::pair_kernel(const ConvGeometry& g, DType dtype) const {
     const int64_t stride = g.x.stride;
     const int64_t over = (g.x.out - 1) * stride + 3 - g.x.before - g.x.in;
-    const bool suits = g.x.kernel == 3 && g.y.kernel == 3 && g.x.dilation == 1 &&
+    const bool suits = width_ == 1 && g.x.kernel == 3 && g.y.kernel == 3 && g.x.dilation == 1 &&
                        g.y.dilation == 1 && stride <= 2 && g.y.stride == stride &&
                        (g.x.before == 0 || g.x.before == 1) && over <= 1 &&
                        g.x.out >= kDwconvPairOutputs && pack_ == kernels_->lanes &&
@@ -331,7 +345,7 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, bottom.dtype, pack_, opt, &top, &channels));
     DwconvRow frame = dwconv_row_frame(g, pack_, pad_value);
     frame.low = activation_.low, frame.high = activation_.high;
-    const int threads = threads_for(opt, work_of(g));
+    const int threads = threads_for(opt, work_of(g) * width_);
     const Bands bands(channels.c, g.y.out, threads);
     if (storage) QUOLL_RETURN_IF_ERROR(StoredRows::memory(g, pack_, threads, opt, &memory));
     const DwconvPairKernel pair_kernel = this->pair_kernel(g, bottom.dtype);
@@ -351,7 +365,8 @@ int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeomet
                        (uint16_t*)channels.data + out_at);
         }
         DwconvRow row = frame;
-        row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * pack_;
+        row.weight = (const float*)packed_weight_ + (size_t)q * g.maxk() * width_ * pack_;
+        row.group = width_;
         row.bias = (const float*)packed_bias_ + (size_t)q * pack_;
         DwconvPair pair = pair_of(g);
         pair.row_step = in_row;

@@ -33,6 +33,7 @@ private:
     int forward_groups(const ConvolutionPlan& p, const Mat& bottom, Mat& top,
                        const Option& opt) const;
     int repack_weights();
+    bool has_narrow_groups() const;
     int forward_reference(const Mat& bottom, Mat& top, const Option& opt) const;
     int forward_repacked(const Mat& bottom, int pack, Mat& top, const Option& opt) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
@@ -58,7 +59,8 @@ private:
     ConvRunner groups_;     // created for other groupings
     int pack_;              // of input and output of one window a channel; otherwise 0
     DwconvRowKernel row_;   // for pack_ > 1
-    // [channels / pack][kernel_d][kernel_h][kernel_w][pack, or lanes if few_channels()]
+    int width_;  // channels of a group, on the kernels for narrow groups; otherwise 1
+    // [channels / pack][kernel_d][kernel_h][kernel_w][width_][pack, or lanes if few_channels()]
     Mat packed_weight_;
     Mat packed_bias_;       // [channels / pack][the same], zeros without bias
     FusedActivation activation_;

@@ -138,20 +138,20 @@ QUOLL_INLINE void dwconv_inner(const DwconvRow& r, s::vecf<N> bias, int x, int e
 }
 
 // Adds taps kx to kx + C - 1 of a kernel row of stride and dilation 1 to outputs of which the first
-// has tap kx at column `column`. Each input element is loaded once. Edges: columns outside the
-// input count as zero.
-template <size_t N, int T, int C, bool edges>
-QUOLL_INLINE void dwconv_add_taps(const float* row, const float* weight, ptrdiff_t column, int in_w,
-                                  s::vecf<N> (&sum)[T]) {
+// has tap kx at column `column`. Each input element is loaded once, by load(). Edges: columns
+// outside the input count as zero. Weights are `step` floats apart.
+template <size_t N, int T, int C, bool edges, class Load>
+QUOLL_INLINE void dwconv_add_taps(const float* row, const float* weight, size_t step,
+                                  ptrdiff_t column, int in_w, Load load, s::vecf<N> (&sum)[T]) {
     using V = s::vecf<N>;
     V w[C];
 #pragma GCC unroll 4
-    for (int k = 0; k < C; k++) w[k] = V::load(weight + k * N);
+    for (int k = 0; k < C; k++) w[k] = V::load(weight + k * step);
     const float* const in = row + column * (ptrdiff_t)N;
 #pragma GCC unroll 32
     for (int i = 0; i < T + C - 1; i++) {
         if (edges && (column + i < 0 || column + i >= in_w)) continue;
-        const V v = V::load(in + i * N);
+        const V v = load(in + i * N);
 #pragma GCC unroll 4
         for (int k = 0; k < C; k++)
             if (i >= k && i - k < T) sum[i - k] = fma(v, w[k], sum[i - k]);
@@ -167,41 +167,52 @@ QUOLL_INLINE void dwconv_wide_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
     const ptrdiff_t left = (ptrdiff_t)x - r.pad_left;
     const float* row = r.in;
     const float* weight = r.weight + (size_t)r.ky_first * r.kernel_w * N;
+    const auto load = [](const float* p) QUOLL_INLINE_LAMBDA { return s::vecf<N>::load(p); };
     for (int ky = r.ky_first; ky < r.ky_last; ky++, row += r.row_step) {
         int kx = 0;
         for (; kx + 4 <= r.kernel_w; kx += 4, weight += 4 * N)
             if (!edges || (left + kx < r.in_w && left + kx + T + 3 > 0))
-                dwconv_add_taps<N, T, 4, edges>(row, weight, left + kx, r.in_w, sum);
+                dwconv_add_taps<N, T, 4, edges>(row, weight, N, left + kx, r.in_w, load, sum);
         const int rest = r.kernel_w - kx;
-        if (rest == 3) dwconv_add_taps<N, T, 3, edges>(row, weight, left + kx, r.in_w, sum);
-        if (rest == 2) dwconv_add_taps<N, T, 2, edges>(row, weight, left + kx, r.in_w, sum);
-        if (rest == 1) dwconv_add_taps<N, T, 1, edges>(row, weight, left + kx, r.in_w, sum);
+        if (rest == 3)
+            dwconv_add_taps<N, T, 3, edges>(row, weight, N, left + kx, r.in_w, load, sum);
+        if (rest == 2)
+            dwconv_add_taps<N, T, 2, edges>(row, weight, N, left + kx, r.in_w, load, sum);
+        if (rest == 1)
+            dwconv_add_taps<N, T, 1, edges>(row, weight, N, left + kx, r.in_w, load, sum);
         weight += (size_t)rest * N;
     }
 #pragma GCC unroll 16
     for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(dwconv_out<N>(r, x + t));
 }
 
-template <size_t N, int T>
-QUOLL_INLINE void dwconv_wide_step(const DwconvRow& r, s::vecf<N> bias, int x) {
-    if (x >= r.x_first && x + T <= r.x_last)
-        dwconv_wide_tile<N, T, false>(r, bias, x);
-    else
-        dwconv_wide_tile<N, T, true>(r, bias, x);
+// tile(x, count) for outputs x to x + count - 1, count being 14 (where there are registers), 8 or
+// 4: as many sums as registers hold, since they wait for each other, in what divides usual rows. Of
+// at least four outputs; the last tile takes some again rather than fewer.
+template <class Tile>
+QUOLL_INLINE void dwconv_tiles(const DwconvRow& r, Tile tile) {
+    int x = 0;
+    const auto step = [&](auto count) QUOLL_INLINE_LAMBDA {
+        const bool inner = x >= r.x_first && x + (int)count() <= r.x_last;
+        if (inner)
+            tile(count, std::false_type(), x);
+        else
+            tile(count, std::true_type(), x);
+        x += (int)count();
+    };
+    if constexpr (QUOLL_ISA_REGISTERS >= 32)
+        while (x + 14 <= r.out_w) step(std::integral_constant<int, 14>());
+    while (x + 8 <= r.out_w) step(std::integral_constant<int, 8>());
+    while (x < r.out_w) {
+        if (x + 4 > r.out_w) x = r.out_w - 4;
+        step(std::integral_constant<int, 4>());
+    }
 }
 
-// Of at least four outputs; the last tile takes some again rather than fewer.
 template <size_t N>
 void dwconv_wide_row(const DwconvRow& r, s::vecf<N> bias) {
-    int x = 0;
-    // Sums wait for each other: as many at once as registers hold, in what divides usual rows.
-    if constexpr (QUOLL_ISA_REGISTERS >= 32)
-        for (; x + 14 <= r.out_w; x += 14) dwconv_wide_step<N, 14>(r, bias, x);
-    for (; x + 8 <= r.out_w; x += 8) dwconv_wide_step<N, 8>(r, bias, x);
-    for (; x < r.out_w; x += 4) {
-        if (x + 4 > r.out_w) x = r.out_w - 4;
-        dwconv_wide_step<N, 4>(r, bias, x);
-    }
+    dwconv_tiles(r, [&](auto count, auto edges, int x)
+                        QUOLL_INLINE_LAMBDA { dwconv_wide_tile<N, count(), edges()>(r, bias, x); });
 }
 
 // Sides where the window reaches K / 2 columns over the edge, as with SAME padding, have tiles of
@@ -233,6 +244,82 @@ void dwconv_row(const DwconvRow& row) {
         if constexpr (K > 0) dwconv_tile<N, K, S, 4, 0, K / 2>(r, bias, r.out_w - 4);
     } else {
         for (x = x > r.x_last ? x : r.x_last; x < r.out_w; x++) dwconv_border<N>(r, bias, x);
+    }
+}
+
+// ---------------------------------------------------------------- narrow groups
+
+// [log2 of the channels of a group, less 2][channel][lane]: the lane that has this channel of the
+// lane's group.
+struct GroupLanes {
+    constexpr GroupLanes() {
+        for (int i = 0; i < 2; i++)
+            for (int j = 0; j < 8; j++)
+                for (int lane = 0; lane < 16; lane++)
+                    index[i][j][lane] = lane / (4 << i) * (4 << i) + j % (4 << i);
+    }
+    int32_t index[2][8][16] = {};
+};
+alignas(64) constexpr GroupLanes kGroupLanes;
+
+// Outputs x to x + T - 1 of several groups, whose channels share a register: every channel of a
+// group is spread over it, and has weights of its own for each output.
+template <size_t N, int T, bool edges>
+QUOLL_INLINE void dwconv_group_tile(const DwconvRow& r, s::vecf<N> bias, int x) {
+    using V = s::vecf<N>;
+    V sum[T];
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) sum[t] = bias;
+    const size_t tap = (size_t)r.group * N;
+    const ptrdiff_t left = (ptrdiff_t)x * r.stride_w - r.pad_left;
+    const float* row = r.in;
+    const float* weight = r.weight + (size_t)r.ky_first * r.kernel_w * tap;
+    for (int ky = r.ky_first; ky < r.ky_last; ky++, row += r.row_step) {
+        for (int kx = 0; kx < r.kernel_w;) {
+            const bool three = r.stride_w == 1 && kx + 3 <= r.kernel_w;
+            const ptrdiff_t column = left + kx;
+            for (int j = 0; j < r.group; j++, weight += N) {
+                const auto lanes = s::lane_table<N>(kGroupLanes.index[r.group == 8][j]);
+                const auto load = [&](const float* p)
+                                      QUOLL_INLINE_LAMBDA { return pick_lanes(V::load(p), lanes); };
+                if (three) {
+                    dwconv_add_taps<N, T, 3, edges>(row, weight, tap, column, r.in_w, load, sum);
+                    continue;
+                }
+                const V w = V::load(weight);
+#pragma GCC unroll 16
+                for (int t = 0; t < T; t++) {
+                    const ptrdiff_t at = column + (ptrdiff_t)t * r.stride_w;
+                    if (edges && (at < 0 || at >= r.in_w)) continue;
+                    sum[t] = fma(load(row + at * (ptrdiff_t)N), w, sum[t]);
+                }
+            }
+            kx += three ? 3 : 1;
+            if (three) weight += 2 * tap;
+        }
+    }
+#pragma GCC unroll 16
+    for (int t = 0; t < T; t++) clamp(sum[t], r.low, r.high).store(dwconv_out<N>(r, x + t));
+}
+
+template <size_t N>
+void dwconv_group_row(const DwconvRow& row) {
+    const DwconvRow r = row;
+    const s::vecf<N> bias = s::vecf<N>::load(r.bias);
+    if (r.out_w < 4) {
+        for (int x = 0; x < r.out_w; x++) dwconv_group_tile<N, 1, true>(r, bias, x);
+        return;
+    }
+    dwconv_tiles(r, [&](auto count, auto edges, int x) QUOLL_INLINE_LAMBDA {
+        dwconv_group_tile<N, count(), edges()>(r, bias, x);
+    });
+}
+
+constexpr DwconvRowKernel dwconv_group_kernel() {
+    if constexpr (s::kLanes >= 8) {
+        return &dwconv_group_row<s::kLanes>;
+    } else {
+        return nullptr;
     }
 }
 

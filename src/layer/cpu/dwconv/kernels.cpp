@@ -17,6 +17,7 @@ const DwconvKernels QUOLL_ISA_TABLE(dwconv_kernels) = {
     &dwconv_pack_rows,
     &dwconv_planes,
     &dwconv_rows,
+    dwconv_group_kernel(),
 };
 
 }  // namespace quoll
