@@ -202,6 +202,21 @@ def test_loops_in_a_loop(tmp_path):
         np.testing.assert_allclose(have['y'], x + rows.sum(0), rtol=1e-6)
 
 
+def test_loop_with_a_placeholder(tmp_path):
+    """What an iteration leaves for after the loop begins as a single value that nobody reads, as Paddle's exporter writes it."""
+    body = helper.make_graph(
+        [helper.make_node('Add', ['s', 'x'], ['s_out']), helper.make_node('Mul', ['s_out', 'x'], ['p_out']),
+         helper.make_node('Identity', ['c'], ['c_out'])], 'body',
+        [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL), info('s', [2, 3]), info('p', [2, 3])],
+        [info('c_out', [], TensorProto.BOOL), info('s_out', [2, 3]), info('p_out', [2, 3])])
+    node = helper.make_node('Loop', ['trips', 'yes', 'x', 'nothing'], ['sum', 'product'], body=body)
+    model = model_of([node], [info('x', [2, 3]), info('trips', [], TensorProto.INT64)], [info('sum', [2, 3]), info('product', [2, 3])],
+                     [constant('nothing', np.float32(0)), constant('yes', np.bool_(True))])
+    net = None
+    for trips in (3, 1):
+        net = check(model, {'x': np.random.default_rng(trips).random((2, 3), np.float32), 'trips': np.int64(trips)}, tmp_path, net)
+
+
 def test_loop_that_changes_a_rank_is_refused(tmp_path):
     body = helper.make_graph(
         [helper.make_node('Unsqueeze', ['s', 'axes'], ['s_out']), helper.make_node('Identity', ['c'], ['c_out'])], 'body',
@@ -214,6 +229,20 @@ def test_loop_that_changes_a_rank_is_refused(tmp_path):
     with pytest.raises(Failure, match='grow .*changes its rank'):
         convert(tmp_path / 'model.onnx', tmp_path)
     assert not (tmp_path / 'm.param').exists()
+
+
+def test_loop_whose_value_becomes_an_array_of_one(tmp_path):
+    body = helper.make_graph(
+        [helper.make_node('Add', ['k', 'ones'], ['k_out']), helper.make_node('Add', ['s', 'k_out'], ['s_out']),
+         helper.make_node('Identity', ['c'], ['c_out'])], 'body',
+        [info('i', [], TensorProto.INT64), info('c', [], TensorProto.BOOL), info('k', []), info('s', [3])],
+        [info('c_out', [], TensorProto.BOOL), info('k_out', []), info('s_out', [3])])
+    node = helper.make_node('Loop', ['trips', 'yes', 'one', 'x'], ['', 'sum'], body=body)
+    model = model_of([node], [info('x', [3]), info('trips', [], TensorProto.INT64)], [info('sum', [3])],
+                     [constant('one', np.float32(1)), constant('ones', np.float32([1])), constant('yes', np.bool_(True))])
+    net = None
+    for trips in (3, 1):
+        net = check(model, {'x': np.float32([1, 2, 3]), 'trips': np.int64(trips)}, tmp_path, net)
 
 
 @pytest.mark.parametrize('known', [True, False])

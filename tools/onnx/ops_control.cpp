@@ -161,6 +161,8 @@ typedef std::function<bool(const Strings& inputs, Strings* outputs)> Body;
 struct LoopPlan {
     std::string count, condition;  // values; "": no limit, true
     Strings states;
+    std::vector<char>
+        unread;  // of each: the body takes nothing from it, and puts another in its place
     size_t scans;
     Body body;
     // Which output each carried value and scan is.
@@ -203,17 +205,37 @@ bool start_loop(Op& op, const LoopPlan& p, const std::vector<std::vector<Dim>>& 
     return true;
 }
 
+bool is_one_value(const std::vector<Dim>& shape) {
+    return std::all_of(shape.begin(), shape.end(),
+                       [](const Dim& d) { return d.known() && d.value == 1; });
+}
+
 // Sizes that differ from one iteration to the next become unknown ones. 1: all are as assumed, 0:
 // not yet, -1: op.fail().
-int settle_shapes(Op& op, const Strings& outputs, const LoopPlan& p, const std::set<int>& own,
+int settle_shapes(Op& op, const LoopPlan& p, const std::set<int>& own, Strings* outputs,
                   std::vector<std::vector<Dim>>* shapes) {
     bool settled = true;
     for (size_t i = 0; i < p.states.size(); i++) {
-        const Value* v = op.c.find_value(outputs[1 + i]);
+        Value* v = op.c.find_value((*outputs)[1 + i]);
         if (v->sequence) return op.fail("%s becomes a sequence", p.states[i].c_str()), -1;
         std::vector<Dim>& assumed = (*shapes)[i];
         const Value* state = op.c.find_value(p.states[i]);
-        if (v->shape.size() != assumed.size() || mat_type(v->type) != mat_type(state->type))
+        const bool made = op.c.settle(v);
+        const bool other_rank = made && v->shape.size() != assumed.size();
+        // What nobody reads has the rank of what comes out, a single value before the first
+        // iteration.
+        if (other_rank && p.unread[i] && is_one_value(assumed)) {
+            assumed.assign(v->shape.size(), Dim());
+            settled = false;
+            continue;
+        }
+        // Exporters do not tell a value from an array of one.
+        if (other_rank && assumed.empty() && is_one_value(v->shape)) {
+            (*outputs)[1 + i] = Nodes(op).add("Squeeze", {(*outputs)[1 + i]});
+            v = op.c.find_value((*outputs)[1 + i]);
+        }
+        if (!made || !v || v->shape.size() != assumed.size() ||
+            mat_type(v->type) != mat_type(state->type))
             return op.fail("%s changes its rank or type from one iteration to the next",
                            p.states[i].c_str()),
                    -1;
@@ -303,7 +325,7 @@ bool loop_at_run_time(Op& op, const LoopPlan& p) {
         if (!start_loop(op, p, shapes, &inputs, &token) || !p.body(inputs, &outputs)) return false;
         if (outputs.size() != 1 + p.states.size() + p.scans)
             return op.fail("a body of %zu outputs", outputs.size());
-        const int settled = settle_shapes(op, outputs, p, own, &shapes);
+        const int settled = settle_shapes(op, p, own, &outputs, &shapes);
         const bool ended = settled > 0 && end_loop(op, p, token, outputs, shapes, symbols);
         // Blobs of the body tell sizes to nothing else.
         op.c.set_sizes(known);
@@ -350,6 +372,15 @@ bool is_invariant(const Graph& body, size_t i) {
     return false;
 }
 
+// Carried value i is read by no node of the body, nor comes out of it.
+bool is_unread(const Graph& body, size_t i) {
+    const std::string& name = body.inputs[2 + i].name;
+    Strings reads;
+    for (const Node& node : body.nodes) add_reads(node, &reads);
+    for (const ValueInfo& output : body.outputs) reads.push_back(output.name);
+    return std::find(reads.begin(), reads.end(), name) == reads.end();
+}
+
 // A loop at run time. Values that it hands on unchanged are read by the body as any other of the
 // graph, so that weights among them stay constants. Sequences that it carries begin empty, and each
 // iteration appends one item: they are scans.
@@ -366,6 +397,7 @@ bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, s
             if (op.wants((int)i)) op.alias((int)i, op.c.find_value(carried[i]));
         } else if (!v->sequence) {
             plan.states.push_back(carried[i]);
+            plan.unread.push_back(is_unread(body, i));
             plan.outputs.push_back((int)i);
         } else if (!v->items.empty() || v->open || !v->stacked.empty()) {
             return op.fail("it carries the sequence %s, which is not empty", v->name.c_str());
@@ -477,6 +509,7 @@ bool scan_at_run_time(Op& op, Nodes& nodes, const ScanPlan& p, const Strings& va
     plan.count = nodes.add("Gather", {nodes.add("Shape", {values[p.states]}), axis});
     const std::string last = nodes.add("Sub", {plan.count, one});
     plan.states.assign(values.begin(), values.begin() + p.states);
+    plan.unread.assign(plan.states.size(), 0);
     plan.first_sequence = plan.scans = (size_t)p.results;
     Node inner = op.node;
     inner.outputs.clear();
