@@ -632,8 +632,9 @@ OpTable control_ops() {
     return {
         {"", "If", 1, 0, if_else, ""},
         {"", "Loop", 1, 0, loop,
-         "unrolled where the trip count is known; otherwise carried values of rank at most 4", 0,
-         kOpTakesSequences},
+         "unrolled where the trip count is known; otherwise carried values of one rank, at most 4 "
+         "(a single value that nobody reads takes the rank of what replaces it)",
+         0, kOpTakesSequences},
         {"", "Scan", 8, 0, scan,
          "unrolled where the length is known; otherwise states of rank at most 4", 0},
     };
