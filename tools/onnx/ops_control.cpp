@@ -372,13 +372,12 @@ bool is_invariant(const Graph& body, size_t i) {
     return false;
 }
 
-// Carried value i is read by no node of the body, nor comes out of it.
-bool is_unread(const Graph& body, size_t i) {
-    const std::string& name = body.inputs[2 + i].name;
-    Strings reads;
-    for (const Node& node : body.nodes) add_reads(node, &reads);
-    for (const ValueInfo& output : body.outputs) reads.push_back(output.name);
-    return std::find(reads.begin(), reads.end(), name) == reads.end();
+// The names that the nodes of a body read, and those that come out of it.
+std::set<std::string> names_read(const Graph& body) {
+    Strings names;
+    for (const Node& node : body.nodes) add_reads(node, &names);
+    for (const ValueInfo& output : body.outputs) names.push_back(output.name);
+    return std::set<std::string>(names.begin(), names.end());
 }
 
 // A loop at run time. Values that it hands on unchanged are read by the body as any other of the
@@ -388,6 +387,7 @@ bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, s
     LoopPlan plan;
     plan.count = op.has(0) ? op.node.inputs[0] : "";
     plan.condition = op.has(1) ? op.node.inputs[1] : "";
+    const std::set<std::string> read = names_read(body);
     std::vector<int> sequences;
     std::vector<char> fixed(carried.size(), 0);
     for (size_t i = 0; i < carried.size(); i++) {
@@ -397,7 +397,7 @@ bool loop_of_unknown_length(Op& op, const Graph& body, const Strings& carried, s
             if (op.wants((int)i)) op.alias((int)i, op.c.find_value(carried[i]));
         } else if (!v->sequence) {
             plan.states.push_back(carried[i]);
-            plan.unread.push_back(is_unread(body, i));
+            plan.unread.push_back(!read.count(body.inputs[2 + i].name));
             plan.outputs.push_back((int)i);
         } else if (!v->items.empty() || v->open || !v->stacked.empty()) {
             return op.fail("it carries the sequence %s, which is not empty", v->name.c_str());

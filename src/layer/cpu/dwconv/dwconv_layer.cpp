@@ -468,29 +468,34 @@ int ConvolutionDepthWiseCpu::forward_few_channels(const Mat& bottom, const ConvG
 }
 
 // The rows of all slices under a window, one behind the other, as those of a window of one slice.
-// Rows outside are left out with their weights, or made of the value of the padding.
+// Rows outside are made of the value of the padding, or left out with their weights if it is zero.
 void ConvolutionDepthWiseCpu::gather_rows(const ConvGeometry& g, const float* channel, int y, int z,
                                           float* memory, DwconvRow* row) const {
     const size_t in_row = (size_t)g.x.in * pack_, weight_row = (size_t)kernel_w * pack_;
     const int all = kernel_d * kernel_h;
+    int y_first, y_last, z_first, z_last;
+    const int64_t y0 = taps_inside(g.y, y, &y_first, &y_last);
+    const int64_t z0 = taps_inside(g.z, z, &z_first, &z_last);
+    const bool whole = pad_value != 0.f || (y_last - y_first) * (z_last - z_first) == all;
     float *rows = memory, *weights = memory + all * in_row;
-    row->in = rows;
     int there = 0;
-    for (int tap = 0; tap < all; tap++) {
-        const int64_t iz =
-            (int64_t)z * stride_d - g.z.before + (int64_t)(tap / kernel_h) * dilation_d;
-        const int64_t iy =
-            (int64_t)y * stride_h - g.y.before + (int64_t)(tap % kernel_h) * dilation_h;
-        const bool inside = iz >= 0 && iz < g.z.in && iy >= 0 && iy < g.y.in;
-        if (!inside && pad_value == 0.f) continue;
-        if (inside)
-            memcpy(rows, channel + (iz * g.y.in + iy) * in_row, in_row * sizeof(float));
-        else
-            std::fill_n(rows, in_row, pad_value);
-        memcpy(weights, row->weight + tap * weight_row, weight_row * sizeof(float));
-        rows += in_row, weights += weight_row, there++;
+    for (int kz = whole ? 0 : z_first, ends = whole ? kernel_d : z_last; kz < ends; kz++) {
+        for (int ky = whole ? 0 : y_first, end = whole ? kernel_h : y_last; ky < end; ky++) {
+            const bool inside = kz >= z_first && kz < z_last && ky >= y_first && ky < y_last;
+            const int64_t at =
+                (z0 + (int64_t)kz * dilation_d) * g.y.in + y0 + (int64_t)ky * dilation_h;
+            if (inside)
+                memcpy(rows, channel + at * (int64_t)in_row, in_row * sizeof(float));
+            else
+                std::fill_n(rows, in_row, pad_value);
+            if (!whole)
+                memcpy(weights, row->weight + (kz * kernel_h + ky) * weight_row,
+                       weight_row * sizeof(float));
+            rows += in_row, weights += weight_row, there++;
+        }
     }
-    row->weight = memory + all * in_row;
+    row->in = memory;
+    if (!whole) row->weight = memory + all * in_row;
     row->kernel_h = row->ky_last = there;
 }
 

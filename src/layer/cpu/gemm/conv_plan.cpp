@@ -426,9 +426,15 @@ void ConvPlan::run_narrow(const float* in, const float* weights, const float* bi
         g.rows = rows.rows;
         g.low = activation.low, g.high = activation.high;
         kernels_.gemm->narrow->run[columns - 1](g);
-        for (int n = 0; activation.pass && n < columns; n++)
-            for (int m = 0; m < rows.rows; m++)
-                activation.finish(g.c + n * g.c_column + m * g.c_row, 1);
+        // Each column of a line along x is one run, and so is each row of a block of channels.
+        const bool runs = planar && g.c_row == 1;
+        const int lines = runs ? columns : rows.rows, values = runs ? rows.rows : columns;
+        const ptrdiff_t line = runs ? g.c_column : g.c_row, value = runs ? 1 : g.c_column;
+        for (int i = 0; activation.pass && i < lines; i++) {
+            if (value == 1) activation.finish(g.c + i * line, values);
+            for (int k = 0; value != 1 && k < values; k++)
+                activation.finish(g.c + i * line + k * value, 1);
+        }
     });
 }
 
