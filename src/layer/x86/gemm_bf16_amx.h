@@ -334,7 +334,10 @@ constexpr SplitGemmKernels split_kernels() {
             copy_windows_kernel<products>(),
             &pack_panel<products>,
             spin_tiles,
-            spin_vectors};
+            spin_vectors,
+            nullptr,
+            nullptr,
+            false};
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
 void ProductPlan::run_unpacked(const GemmMatrix& g) const {
     Mat plain, packed;
     if (product_memory(g.n * g.k, 1, nullptr, &plain) == kOk) {
-        split_unpack(split_->terms, (const uint16_t*)g.b, nullptr, g.n, g.k, g.k, plain);
+        split_unpack(*split_, (const uint16_t*)g.b, nullptr, g.n, g.k, g.k, plain);
         packed = gemm_packed(*g.kernels->gemm, plain, g.k, false, g.n, g.k);
     }
     if (packed.empty()) {
