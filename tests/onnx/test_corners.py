@@ -12,13 +12,18 @@ from onnx_run import convert, run  # noqa: E402
 ort.set_default_logger_severity(4)
 ML = 'ai.onnx.ml'
 X = (np.arange(12) / 2).astype(np.float32).reshape(3, 4)
+IMAGE = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 3, 4) + 1
+
+
+def scale_of(sizes):
+    return np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes) - 1
 
 
 def model_of(nodes, inputs, constants):
     graph = helper.make_graph(
         nodes, 'g', [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in inputs.items()],
         [helper.make_empty_tensor_value_info('y')], [numpy_helper.from_array(a, n) for n, a in constants.items()])
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 21), helper.make_opsetid(ML, 3)], ir_version=10)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 23), helper.make_opsetid(ML, 3)], ir_version=11)
 
 
 def ours(model, inputs, folder):
@@ -56,6 +61,15 @@ CASES = [
     case('GatherND-0', node('GatherND', ['x', 'i']), {'x': X, 'i': np.zeros(0, np.int64)}),
     case('Compress-2D', node('Compress', ['x', 'c'], axis=0), {'x': X, 'c': np.array([[True], [False], [True]])}),
     case('Compress-2D-flat', node('Compress', ['x', 'c']), {'x': X, 'c': np.array([[True, False], [False, True]])}),
+    # A scale of fewer axes than are normalised, and of more.
+    *[case(f'LayerNormalization-{axis}-{"x".join(map(str, sizes))}-{"given" if given else "constant"}', node('LayerNormalization', ['x', 's'], axis=axis),
+           {'x': IMAGE, **({'s': scale_of(sizes)} if given else {})}, {} if given else {'s': scale_of(sizes)})
+      for axis, sizes in ((0, (3, 4)), (0, (4,)), (1, (3, 1)), (1, (4,)), (1, (1, 1)), (2, (3, 4)), (1, (2, 3, 4)))
+      for given in (False, True)],
+    *[case(f'Attention-causal{c}', node('Attention', ['q', 'k', 'v'], is_causal=c),
+           {n: np.cos(np.arange(24, dtype=np.float32) * (i + 1)).reshape(1, 2, 3, 4) for i, n in enumerate('qkv')}) for c in (0, 1, 2, -1)],
+    *[case(f'AveragePool-ceil{c}', node('AveragePool', ['x'], kernel_shape=[2], strides=[2], ceil_mode=c), {'x': IMAGE[:, :, :3]}) for c in (1, 2)],
+    *[case(f'ReduceL1-noop{k}', node('ReduceL1', ['x', 'a'], noop_with_empty_axes=k), {'x': X - 2}, {'a': np.int64([])}) for k in (0, 1, 2)],
 ]
 
 

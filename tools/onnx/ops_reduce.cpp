@@ -93,7 +93,7 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     } else {
         axes = op.attr_ints("axes");
     }
-    if (axes.empty() && op.attr("noop_with_empty_axes", 0) != 0) {
+    if (axes.empty() && op.attr("noop_with_empty_axes", 0) == 1) {
         // Each value by itself: sums of one, and what is applied to sums.
         if (operation == Reduction::kSum || operation == Reduction::kMean ||
             operation == Reduction::kMax || operation == Reduction::kMin ||
