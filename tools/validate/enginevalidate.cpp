@@ -192,8 +192,8 @@ bool check_output(const std::string& blob, const Mat& got, const Mat& expected, 
                                  axes_text(expected.logical_shape()));
         return false;
     }
-    text += ": similarity " + metric_text(c.similarity) + ", sqnr " + metric_text(c.sqnr) +
-            ", pixel accuracy " + metric_text(c.pixel_accuracy) + ", max error " +
+    text += ": similarity " + metric_text(c.similarity) + ", SQNR " + metric_text(c.sqnr) +
+            " dB, pixel accuracy " + metric_text(c.pixel_accuracy) + ", max error " +
             metric_text(c.max_error) + " (" + metric_text(c.relative_error()) + " of the range)";
     if (c.bad_got != 0 || c.bad_expected != 0)
         text += ", not finite " + std::to_string(c.bad_got) + " (expected " +
