@@ -65,9 +65,9 @@ void add_options(CommandLine* line, Arguments* a) {
         .one_at_a_time();
     line->flag("--layers", a->layers, "compare every blob, write log.csv, find what is wrong");
     line->option("--log", a->log, "FILE for --layers, default log.csv");
-    line->option("--threshold", a->threshold, "least similarity instead of the table's")
+    line->option("--threshold", a->threshold, "least similarity; default: that of the table below")
         .between(0.0, 1.0);
-    line->option("--layer-limit", a->layer_limit, "largest error of a layer's own")
+    line->option("--layer-limit", a->layer_limit, "largest error of a layer's own; default: as below")
         .between(0.0, 1e9);
     a->run.add_to(line);
 }
