@@ -251,15 +251,16 @@ class Visitor {
 
   take(files) {
     return this.tried(async () => {
-      let isModel = false;
+      let isModel = false, names = null;
       for (const file of files) {
         if (file.type.startsWith("image/")) { this.picture = await createImageBitmap(file); continue; }
-        if (file.name.endsWith(".txt")) { this.names = (await file.text()).split(/\r?\n/).filter(Boolean); continue; }
+        if (file.name.endsWith(".txt")) { names = (await file.text()).split(/\r?\n/).filter(Boolean); continue; }
         const kind = /\.param(\.bin)?$/.test(file.name) ? "param" : file.name.endsWith(".bin") ? "bin" : null;
         if (!kind) throw new Error(`${file.name}: expected .param, .bin, .txt or a picture`);
         this.files[kind] = new Uint8Array(await file.arrayBuffer());
         isModel = true;
       }
+      if (names || isModel) this.names = names || [];  // of another model
       if (isModel && this.files.param && this.files.bin) this.load();
       else if (isModel) $("status").textContent = `Now the .${this.files.param ? "bin" : "param"}.`;
       this.run();
