@@ -1,5 +1,6 @@
 """What `cmake --install` puts down, used from outside: find_package, pkg-config, every header alone."""
 import os
+import re
 import subprocess
 
 import pytest
@@ -69,6 +70,52 @@ def test_header_alone_as_cxx11(prefix, tmp_path, header):
     source = tmp_path / 'alone.cpp'
     source.write_text(f'#include <quoll/{header}>\n#include <quoll/{header}>\nint main() {{ return 0; }}\n')
     run('c++', '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-fsyntax-only', '-I', prefix / 'include', source)
+
+
+LAYER_OF_AN_APPLICATION = '''#include <quoll/layer.h>
+#include <quoll/net.h>
+#include <stdio.h>
+class Mine : public quoll::Layer {
+public:
+    Mine() { one_blob_only = true; support_inplace = true; }
+    int forward_inplace(quoll::Mat& blob, const quoll::Option&) const override { blob.fill(7.f); return 0; }
+    using quoll::Layer::forward_inplace;
+};
+class Everything : public quoll::DataReader, public quoll::LayerObserver, public quoll::Allocator {
+    size_t read(void*, size_t) const override { return 0; }
+    void* fastMalloc(size_t size) override { return quoll::fast_malloc(size); }
+    void fastFree(void* p) override { quoll::fast_free(p); }
+};
+quoll::Layer* make(void*) { return new Mine; }
+int main() {
+    quoll::Net net;
+    Everything everything;
+    net.register_custom_layer("Mine", make);
+    if (net.load_param_mem("7767517\\n2 2\\nInput in 0 1 in 0=2\\nMine m 1 1 in out\\n")) return 1;
+    quoll::Mat in(2), out;
+    in.fill(1.f);
+    quoll::Extractor ex = net.create_extractor();
+    ex.set_blob_allocator(&everything);
+    if (ex.input("in", in) || ex.extract("out", out)) return 1;
+    printf("%g %g\\n", out[0], out[1]);
+    return 0;
+}
+'''
+
+
+@pytest.mark.parametrize('rtti', ['-frtti', '-fno-rtti'])
+def test_the_library_has_no_rtti_and_applications_may(prefix, tmp_path, rtti):
+    """What asks for types at run time is nowhere in it; type information is there for the classes that applications derive from."""
+    library = library_folder(prefix) / 'libquoll.a'
+    symbols = run('nm', '-C', library)
+    assert '__dynamic_cast' not in symbols and '__cxa_bad_typeid' not in symbols
+    told = set(re.findall(r'[VDdBbRr] typeinfo for quoll::([A-Za-z]+)', symbols))
+    assert {'Allocator', 'DataReader', 'Layer', 'LayerObserver', 'Net'} <= told and not told & {'Convolution', 'ReLU', 'Executor'}, told
+    (tmp_path / 'app.cpp').write_text(LAYER_OF_AN_APPLICATION)
+    env = {**os.environ, 'PKG_CONFIG_PATH': str(library.parent / 'pkgconfig')}
+    flags = run('pkg-config', '--cflags', '--libs', '--static', 'quoll', env=env).split()
+    run('c++', '-std=c++11', rtti, tmp_path / 'app.cpp', '-o', tmp_path / 'app', *[str(library) if flag == '-lquoll' else flag for flag in flags])
+    assert run(tmp_path / 'app') == '7 7\n'
 
 
 def test_nothing_private_is_installed(prefix):
