@@ -241,7 +241,8 @@ if(quoll_have_amx)
 endif()
 
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
-set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve")
+set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve"
+    "sme|neon|-march=armv8.2-a+sve")
 if(quoll_arm32)
     set(quoll_assembly_isas "neon32|neon|")
 endif()
