@@ -69,6 +69,16 @@ int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
                                const std::vector<vk_constant_type>&, const VkMat&) {
     return not_built();
 }
+#if QUOLL_PIXEL
+int VkCompute::record_from_pixels(const unsigned char*, int, int, int, int, VkMat&, const Option&,
+                                  const VkPixelSteps&) {
+    return not_built();
+}
+int VkCompute::record_to_pixels(const VkMat&, unsigned char*, int, int, const Option&,
+                                const VkPixelSteps&) {
+    return not_built();
+}
+#endif
 int VkTransfer::record_upload(const Mat&, VkMat&, const Option&, bool) { return not_built(); }
 int VkCompute::submit_and_wait() { return not_built(); }
 int VkCompute::reset() { return kOk; }
