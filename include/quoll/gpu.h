@@ -240,6 +240,13 @@ const GpuInfo& get_gpu_info(int device_index = get_default_gpu_index());
 VkInstance get_gpu_instance();
 #endif
 
+// What the work of this process is worth on a device beside that of others.
+enum class GpuPriority { low, normal, high, realtime };
+// For the device when it is opened, so before its first Net (VK_KHR_global_priority). 0; a negative
+// code after a message if it is open already or knows no priorities. A system may keep the high
+// ones for some processes: then the device is opened with the normal one, after a warning.
+int set_gpu_priority(GpuPriority priority, int device_index = get_default_gpu_index());
+
 // A device that was opened: what the VkMats and VkComputes of an application belong to
 // (quoll/command.h), and with them the Nets that run on the same index.
 class VulkanDevice {
@@ -297,7 +304,7 @@ VulkanDevice* get_gpu_device(int device_index = get_default_gpu_index());
 // The pipelines of a device as its driver compiled them, so that the next process need not: cold,
 // that is most of the time until the first answer. All pipelines of the device, whichever Net made
 // them. A cache fits one driver, device and version of the library; another is refused with a
-// message, and pipelines are then compiled as if there were none.
+// message, and pipelines are then compiled as if there were none. It also holds what was tuned.
 class PipelineCache {
 public:
     explicit PipelineCache(const VulkanDevice* vkdev);
@@ -313,6 +320,10 @@ public:
     }
     int save_cache(std::vector<unsigned char>* data) const;
     int save_cache(std::vector<unsigned char>& data) const { return save_cache(&data); }
+    // From now on, when a Net meets sizes for the first time, all tiles and divisions of its
+    // products are timed on the device, on zeros, and the best taken: seconds to minutes each.
+    // Sizes that were tuned before, also those of a cache that was loaded, are not timed again.
+    void set_tuning(bool on) const;
 #if QUOLL_STDIO
     // The rest of a file that is open, and to where one stands.
     int load_cache(FILE* file) const;

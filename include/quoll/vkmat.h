@@ -81,6 +81,26 @@ public:
         : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
 
+// Memory of the application's that a device reads and writes where it lies, without a copy
+// (VK_EXT_external_memory_host): one VkMat at a time, at its begin. `data` and `size` are multiples
+// of alignment(), a page as a rule; the memory outlives this object and its VkMat. Behind
+// VkCompute::submit_and_wait() the host sees what was written. Where the device takes none, or not
+// this, it is not valid, after a message.
+class VkImportedMemory : public VkAllocator {
+public:
+    VkImportedMemory(const VulkanDevice* vkdev, void* data, size_t size);
+    ~VkImportedMemory();
+    // 0: the device takes no memory of the host.
+    static size_t alignment(const VulkanDevice* vkdev);
+    bool is_valid() const;
+    VkBufferMemory* fastMalloc(size_t size) override;
+    void fastFree(VkBufferMemory* memory) override;
+
+private:
+    struct Private;
+    Private* const d;
+};
+
 // Sizes and types as a Mat's; the elements lie without gaps, in the order n, c, d, h, w. Copying
 // shares the memory. A failed allocation leaves it empty(); nothing throws. Nets take and make
 // those of elempack 1; an application's shaders may keep what they like in theirs (elements of 3

@@ -43,6 +43,16 @@ uint32_t probe_processors(const InstanceFunctions& vk, VkPhysicalDevice device,
     return amd.shaderEngineCount * amd.shaderArraysPerEngineCount * amd.computeUnitsPerShaderArray;
 }
 
+uint64_t probe_host_alignment(const InstanceFunctions& vk, VkPhysicalDevice device,
+                              const Extensions& extensions) {
+    if (!extensions.has(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME)) return 0;
+    VkPhysicalDeviceExternalMemoryHostPropertiesEXT host = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+    VkPhysicalDeviceProperties2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &host, {}};
+    vk.GetPhysicalDeviceProperties2(device, &all);
+    return host.minImportedHostPointerAlignment;
+}
+
 // f16 times f16 plus f32 in a subgroup, of a size that divides the shaders' blocks of 16; the
 // largest.
 void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUnits* units) {
@@ -153,10 +163,18 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     if (features.storage16 && features.float16 && version >= VK_API_VERSION_1_3)
         features.matrix = probe_matrix(vk, device, extensions);
     features.processors = probe_processors(vk, device, extensions);
+    features.memory_budget = extensions.has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    features.host_alignment = probe_host_alignment(vk, device, extensions);
+    for (const char* name :
+         {VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME, VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME})
+        if (extensions.has(name)) features.priorities = name;
     return features;
 }
 
 FeatureRequest::FeatureRequest(const GpuFeatures& features) {
+    if (features.memory_budget) extensions_.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+    if (features.host_alignment) extensions_.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
+    if (features.priorities) extensions_.push_back(features.priorities);
     storage_.storageBuffer16BitAccess = features.storage16;
     chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, &storage_);
     if (features.storage8) {

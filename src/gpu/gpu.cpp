@@ -78,6 +78,7 @@ struct Global {
     std::mutex mutex;
     std::shared_ptr<GpuInstance> instance;
     std::vector<std::shared_ptr<GpuDevice>> devices;
+    std::vector<GpuPriority> priorities;
     // Of get_gpu_device, those of lost devices too, as somebody may still have them.
     std::mutex opening;
     std::vector<std::unique_ptr<VulkanDevice>> opened;
@@ -92,8 +93,14 @@ GpuInstance* instance_of(Global& g, const char* driver_path = nullptr) {
     if (!g.instance) {
         g.instance = GpuInstance::create(driver_path);
         g.devices.assign(g.instance ? g.instance->count() : 0, nullptr);
+        g.priorities.assign(g.devices.size(), GpuPriority::normal);
     }
     return g.instance.get();
+}
+
+int no_such_gpu(int index, int count) {
+    QUOLL_LOGE("GPU %d: there are %d", index, count);
+    return kError;
 }
 
 }  // namespace
@@ -149,23 +156,47 @@ VkInstance get_gpu_instance() {
     return instance ? instance->handle() : VK_NULL_HANDLE;
 }
 
+int set_gpu_priority(GpuPriority priority, int device_index) {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    const GpuInstance* instance = instance_of(g);
+    const int count = instance ? instance->count() : 0;
+    if (device_index < 0 || device_index >= count) return no_such_gpu(device_index, count);
+    const char* name = instance->info(device_index).device_name();
+    const std::shared_ptr<GpuDevice>& device = g.devices[device_index];
+    if (device && !device->lost()) {
+        QUOLL_LOGE("set_gpu_priority: %s is open already", name);
+        return kError;
+    }
+    if (!probe_features(instance->vk(), instance->physical(device_index)).priorities) {
+        QUOLL_LOGE("set_gpu_priority: %s has no VK_KHR_global_priority", name);
+        return kError;
+    }
+    g.priorities[device_index] = priority;
+    return kOk;
+}
+
 std::shared_ptr<GpuDevice> open_gpu(int index) {
     Global& g = global();
     std::lock_guard<std::mutex> lock(g.mutex);
     const GpuInstance* instance = instance_of(g);
     const int count = instance ? instance->count() : 0;
     if (index < 0 || index >= count) {
-        QUOLL_LOGE("GPU %d: there are %d", index, count);
+        no_such_gpu(index, count);
         return nullptr;
     }
     std::shared_ptr<GpuDevice>& device = g.devices[index];
-    if (!device || device->lost()) device = GpuDevice::open(g.instance, index);
+    if (!device || device->lost()) device = GpuDevice::open(g.instance, index, g.priorities[index]);
     return device;
 }
 
 #else
 
 int GpuInfo::extension_version(const char*) const { return 0; }
+int set_gpu_priority(GpuPriority, int device_index) {
+    QUOLL_LOGE("GPU %d: there are %d", device_index, 0);
+    return kError;
+}
 int create_gpu_instance(const char*) { return kOk; }
 void destroy_gpu_instance() {}
 int get_gpu_count() { return 0; }

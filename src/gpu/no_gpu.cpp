@@ -43,6 +43,7 @@ PipelineCache::PipelineCache(const VulkanDevice* vkdev) : vkdev_(vkdev) {}
 int PipelineCache::load_cache(const unsigned char*, size_t) const { return not_built(); }
 size_t PipelineCache::size() const { return 0; }
 int PipelineCache::save_cache(std::vector<unsigned char>*) const { return not_built(); }
+void PipelineCache::set_tuning(bool) const {}
 #if QUOLL_STDIO
 int PipelineCache::load_cache(FILE*) const { return not_built(); }
 int PipelineCache::save_cache(FILE*) const { return not_built(); }
@@ -56,6 +57,15 @@ VkPoolAllocator::~VkPoolAllocator() {}
 void VkPoolAllocator::clear() {}
 VkBufferMemory* VkPoolAllocator::fastMalloc(size_t) { return nullptr; }
 void VkPoolAllocator::fastFree(VkBufferMemory*) {}
+
+struct VkImportedMemory::Private {};
+VkImportedMemory::VkImportedMemory(const VulkanDevice* device, void*, size_t)
+    : VkAllocator(device), d(nullptr) {}
+VkImportedMemory::~VkImportedMemory() {}
+size_t VkImportedMemory::alignment(const VulkanDevice*) { return 0; }
+bool VkImportedMemory::is_valid() const { return false; }
+VkBufferMemory* VkImportedMemory::fastMalloc(size_t) { return nullptr; }
+void VkImportedMemory::fastFree(VkBufferMemory*) {}
 
 VkCompute::VkCompute(const VulkanDevice* vkdev) : vkdev_(vkdev), list_(nullptr), status_(kOk) {}
 VkCompute::~VkCompute() {}

@@ -67,6 +67,7 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     info.stage.module = module, info.stage.pName = "main";
     info.stage.pSpecializationInfo = &special;
     info.layout = layouts_[key.bindings];
+    if (key.has_first_group) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
     // Shaders of matrix units share the work among whole subgroups.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
