@@ -94,6 +94,7 @@ public:
     // 0 for a device in software to 100: kind, memory, matrix units, half floats.
     uint32_t rough_score() const;
 
+    // Limits of compute shaders and images; bytes, groups, invocations, pixels.
     uint32_t max_shared_memory_size() const { return max_shared_memory_size_; }
     uint32_t max_workgroup_count_x() const { return workgroup_count_[0]; }
     uint32_t max_workgroup_count_y() const { return workgroup_count_[1]; }
@@ -122,6 +123,7 @@ public:
     // The host sees more than 256 MB of a discrete device's own memory.
     bool resizable_bar_enabled() const { return resizable_bar_; }
 
+    // Invocations of a subgroup, subgroups of a group, and whether a shader may ask for them.
     uint32_t subgroup_size() const { return subgroup_size_; }
     uint32_t min_subgroup_size() const { return min_subgroup_size_; }
     uint32_t max_subgroup_size() const { return max_subgroup_size_; }

@@ -16,8 +16,8 @@ class VulkanDevice;
 
 // A block of device memory.
 struct VkBufferMemory {
-    VkBuffer buffer;
-    size_t offset;  // of the block in it
+    VkBuffer buffer;  // Vulkan's
+    size_t offset;    // of the block in it
     size_t capacity;
     void* mapped_ptr;           // where the host sees the block; null: it does not
     std::atomic<int> refcount;  // of VkMats
@@ -197,6 +197,7 @@ class VkImageMat : public VkMat {
 public:
     VkImageMat() {}
     using VkMat::VkMat;
+    // As VkMat's.
     void create_like(const Mat& m, VkAllocator* allocator);
     void create_like(const VkMat& m, VkAllocator* allocator);
 };

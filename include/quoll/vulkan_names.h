@@ -5,14 +5,18 @@
 
 #include <stdint.h>
 
+// Handles; Vulkan's documentation says what of.
 typedef struct VkInstance_T* VkInstance;
 typedef struct VkPhysicalDevice_T* VkPhysicalDevice;
 typedef struct VkDevice_T* VkDevice;
 #if UINTPTR_MAX > 0xffffffffu
+// Memory that shaders see.
 typedef struct VkBuffer_T* VkBuffer;
 #else
+// Memory that shaders see.
 typedef uint64_t VkBuffer;
 #endif
+// Bits of a Vk...FlagBits.
 typedef uint32_t VkFlags;
 
 struct VkExtensionProperties;
