@@ -242,6 +242,7 @@ endif()
 
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
 set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve"
+    "asimddp|neon|-march=armv8.2-a+dotprod" "i8mm|neon|-march=armv8.2-a+i8mm"
     "sme|neon|-march=armv8.2-a+sve")
 if(quoll_arm32)
     set(quoll_assembly_isas "neon32|neon|")
@@ -273,7 +274,8 @@ function(quoll_add_assembly target)
         list(APPEND objects $<TARGET_OBJECTS:${library}>)
         set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${library})
         set_property(GLOBAL APPEND PROPERTY quoll_built_definitions QUOLL_BUILT_${isa}_assembly=1)
-        if(NOT isa STREQUAL level)
+        get_property(names GLOBAL PROPERTY quoll_isa_names)
+        if(NOT isa IN_LIST names)
             set_property(GLOBAL APPEND PROPERTY quoll_isa_names ${isa})
         endif()
     endforeach()
