@@ -74,7 +74,8 @@ def test_header_alone_as_cxx11(prefix, tmp_path, header):
     run('c++', '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-fsyntax-only', '-I', prefix / 'include', source)
 
 
-LAYER_OF_AN_APPLICATION = '''#include <quoll/layer.h>
+LAYER_OF_AN_APPLICATION = '''#include <quoll/datareader.h>
+#include <quoll/layer.h>
 #include <quoll/net.h>
 #include <stdio.h>
 class Mine : public quoll::Layer {
@@ -87,6 +88,8 @@ class Everything : public quoll::DataReader, public quoll::LayerObserver, public
     size_t read(void*, size_t) const override { return 0; }
     void* fastMalloc(size_t size) override { return quoll::fast_malloc(size); }
     void fastFree(void* p) override { quoll::fast_free(p); }
+    void before(const quoll::Layer&) override {}
+    void after(const quoll::Layer&, const std::vector<quoll::Mat>&) override {}
 };
 quoll::Layer* make(void*) { return new Mine; }
 int main() {
