@@ -138,10 +138,10 @@ if step 'build for aarch64' scripts/build.sh aarch64 ${werror[@]+"${werror[@]}"}
     # How threads share work and how plans are cut do not depend on the processor, and take an emulated one too long.
     plans='^test_threads$|^test_backend$|^test_layouts$'
     emulate cortex-a53 'scalar neon' "$plans"
-    # Of operators three that are products, which have kernels of their own here (SVE of 512 bits, half floats).
+    # Of operators four that are products, which have kernels of their own here (SVE of 512 bits, half floats, int8).
     emulate max 'asimdhp i8mm sve2' "^layer[.]|$plans"
     suite 'aarch64 products on max' env QEMU_CPU=max ctest --test-dir build-aarch64 --output-on-failure --timeout 1800 \
-        -j "$(nproc)" -R '^layer[.](InnerProduct|Gemm|SDPA)$'
+        -j "$(nproc)" -R '^layer[.](InnerProduct|Gemm|MatMulInteger|SDPA)$'
     # With dot products; without SVE; with SVE of 128, 256 and 512 bits, the last without SVE2.
     for cpu in cortex-a76 neoverse-n1 max,sve=off max,sve-default-vector-length={16,32} a64fx; do
         emulate_kernels "$cpu"
