@@ -1,6 +1,8 @@
 // The functions of the int8 family.
 #pragma once
 
+#include <math.h>
+
 #include "layer/cpu/int8/int8.h"
 #include "simd/convert.h"
 #include "simd/dot.h"
