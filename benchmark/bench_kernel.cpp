@@ -367,6 +367,8 @@ void add_row(const KernelRow& row) {
         case KernelSlot::split6:
         case KernelSlot::split3:
         case KernelSlot::split1:
+            // Those of lists have no tiles by themselves, and no machine here that times them.
+            if (static_cast<const SplitGemmKernels*>(row.kernels)->list) return;
             return add("split", [&row](State& state) {
                 split_tile(state, *static_cast<const SplitGemmKernels*>(row.kernels));
             });

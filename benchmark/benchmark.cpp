@@ -15,6 +15,7 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <string>
@@ -34,6 +35,7 @@
 #include "profile_page.h"
 #include "profile_report.h"
 #include "quoll/cpu.h"
+#include "quoll/gpu.h"
 #include "random_weights.h"
 #include "runtime/cpu_features.h"
 
@@ -46,7 +48,7 @@ const int kCoolingSeconds = 10;
 
 struct Arguments {
     std::vector<std::string> words;  // positional: numbers and key=value
-    std::string models, filter, json_file, save_weights, profile_file;
+    std::string models, filter, json_file, save_weights, profile_file, tune_gpu;
     bool report = false, tune = false, cliffs = false;
     double ceiling = 100;
     InputArguments inputs;
@@ -413,10 +415,32 @@ int tune(const Net& net, const std::vector<Mat>& inputs, const std::string& name
     return kOk;
 }
 
+// Every product of the net's first runs is timed in all its forms, and the file gets what was best.
+class GpuTuning {
+public:
+    GpuTuning(const std::string& file, int gpu) : file_(file) {
+        const VulkanDevice* device = file.empty() ? nullptr : get_gpu_device(gpu);
+        if (!device) return;
+        cache_.reset(new PipelineCache(device));
+        cache_->load_cache(file.c_str());  // one that does not fit is said, and replaced
+        cache_->set_tuning(true);
+    }
+    int save() const {
+        if (!cache_) return kOk;
+        cache_->set_tuning(false);
+        return cache_->save_cache(file_.c_str());
+    }
+
+private:
+    const std::string file_;
+    std::unique_ptr<PipelineCache> cache_;
+};
+
 // Times one network in this process and fills its row.
 int time_model(const Task& task, const Arguments& a, json* row, std::string* why) {
     Net net;
     if (set_cpu_powersave(a.powersave) || a.run.apply(&net, why)) return -1;
+    const GpuTuning tuning(a.tune_gpu, a.run.gpu);
     const double begin = now_ms();
     if (is_onnx(task.param)) {
         if (load_onnx_or_say(task.param, &net)) return -1;
@@ -427,6 +451,11 @@ int time_model(const Task& task, const Arguments& a, json* row, std::string* why
     std::vector<Mat> inputs;
     if (a.run.check(net, why) || make_inputs(task, a, net, &inputs, why)) return -1;
 
+    if (!a.tune_gpu.empty()) {
+        Mat out;
+        QUOLL_RETURN_IF_ERROR(run_once(net, inputs, nullptr, &out));
+    }
+    QUOLL_RETURN_IF_ERROR(tuning.save());
     std::vector<double> warmup, times;
     QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.warmup, &warmup));
     QUOLL_RETURN_IF_ERROR(time_runs(net, inputs, a.loops, &times));
@@ -500,17 +529,24 @@ json run_in_child(const Task& task, const Arguments& a) {
     return row;
 }
 
+// Milliseconds in six characters, as long as that is possible.
+std::string time_text(double ms) {
+    char text[32];
+    snprintf(text, sizeof(text), "%6.*f", ms < 999.995 ? 2 : ms < 9999.95 ? 1 : 0, ms);
+    return text;
+}
+
+// At most 100 columns.
 void print_row(const json& row) {
     const std::string name = row["model"];
     if (row.contains("error")) {
         printf("%20s  failed\n", name.c_str());
         return;
     }
-    printf(
-        "%20s  min = %8.2f  max = %8.2f  avg = %8.2f  median = %8.2f  load = %8.2f  peak = %7.1f\n",
-        name.c_str(), row["min_ms"].get<double>(), row["max_ms"].get<double>(),
-        row["avg_ms"].get<double>(), row["median_ms"].get<double>(), row["load_ms"].get<double>(),
-        row["peak_mib"].get<double>());
+    printf("%20s  min = %s  max = %s  avg = %s  med = %s  load = %3.0f  peak = %3.0f\n", name.c_str(),
+           time_text(row["min_ms"]).c_str(), time_text(row["max_ms"]).c_str(),
+           time_text(row["avg_ms"]).c_str(), time_text(row["median_ms"]).c_str(),
+           row["load_ms"].get<double>(), row["peak_mib"].get<double>());
     fflush(stdout);
 }
 
@@ -568,6 +604,10 @@ void add_options(CommandLine* line, Arguments* a) {
         "--tune", a->tune,
         "time every candidate of each convolution by itself: what was expected of it, and the "
         "regret of the choice (as bench_conv)");
+    line->option("--tune-gpu", a->tune_gpu,
+                 "with --gpu: first time every tile and division of the products on the device, and "
+                 "keep the best in this pipeline cache (PipelineCache::load_cache), together with "
+                 "what it has");
     line->option("--profile", a->profile_file,
                  "write the layers' times to this file: FILE.json for chrome://tracing, FILE.html "
                  "as a page");
@@ -606,6 +646,8 @@ int run(Arguments* a, MessageLog* log) {
         !ends_with(a->profile_file, ".html"))
         return log->fail("benchmark", "--profile " + a->profile_file + ": expected .json or .html"),
                2;
+    if (!a->tune_gpu.empty() && a->run.gpu < 0)
+        return log->fail("benchmark", "--tune-gpu " + a->tune_gpu + ": needs --gpu N"), 2;
     if (tasks.empty() && !find_models(*a, &tasks, &why)) return log->fail("benchmark", why);
     if (!keep_matching(a->filter, &tasks, &why)) return log->fail("benchmark", why);
     Option opt;

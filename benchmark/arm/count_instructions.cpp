@@ -105,6 +105,7 @@ Class classify(uint32_t word) {
         const uint32_t top = word >> 29;
         return top == 4 || top == 5 || top == 6 ? kLoad : top == 7 ? kStore : kVector;
     }
+    if (word >> 25 == 0x70) return word >> 21 & 1 ? kStore : kLoad;  // SME
     return kScalar;
 }
 

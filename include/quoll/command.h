@@ -29,6 +29,28 @@ union vk_constant_type {
     uint32_t u32;
 };
 
+#if QUOLL_PIXEL
+// What is done to pixels on their way to or from a VkMat, besides converting their format. A field
+// of 0 asks for nothing.
+struct VkPixelSteps {
+    VkPixelSteps()
+        : roix(0),
+          roiy(0),
+          roiw(0),
+          roih(0),
+          target_width(0),
+          target_height(0),
+          mean_vals(0),
+          norm_vals(0) {}
+    int roix, roiy, roiw, roih;       // the rectangle that is read of an image; roiw 0: all of it
+    int target_width, target_height;  // resized to, bilinear, in 8 bits
+    // (value - mean) * norm for each channel of the VkMat: behind all else on the way to it, before
+    // all else on the way from it. Copied when recorded.
+    const float* mean_vals;
+    const float* norm_vals;
+};
+#endif
+
 // For one thread at a time. Its functions return 0, or a negative code after a message; what could
 // not be recorded makes submit_and_wait() fail too. Memory that commands use lives until they ran.
 class VkCompute {
@@ -48,6 +70,22 @@ public:
     int record_clone(const Mat& src, VkMat& dst, const Option& opt);
     int record_clone(const VkMat& src, Mat& dst, const Option& opt);
     int record_clone(const VkMat& src, VkMat& dst, const Option& opt);
+
+#if QUOLL_PIXEL
+    // An image of the host (type, w, h and stride, the bytes of a row, as Mat::from_pixels has
+    // them; stride 0: rows without gaps) as a planar VkMat (w, h, channels of the target format),
+    // on the device: what Mat::from_pixels_roi_resize and Mat::substract_mean_normalize make of it,
+    // with the same bits. The pixels may change at once. dst is kept if it is an f32 or f16 VkMat
+    // of these sizes, an item of a batch say, else made, as f32, or as f16 with
+    // opt.use_fp16_storage where the device has that.
+    int record_from_pixels(const unsigned char* pixels, int type, int w, int h, int stride,
+                           VkMat& dst, const Option& opt,
+                           const VkPixelSteps& steps = VkPixelSteps());
+    // One f32 or f16 image of elempack 1 as pixels, which submit_and_wait() writes: as
+    // Mat::to_pixels_resize. No rectangle.
+    int record_to_pixels(const VkMat& src, unsigned char* pixels, int type, int stride,
+                         const Option& opt, const VkPixelSteps& steps = VkPixelSteps());
+#endif
 
     // A shader of the application's (quoll/pipeline.h) on as many invocations, at least, as
     // `dispatcher`, which needs no memory, has w, h * d and c. An empty VkMat is bound as a few

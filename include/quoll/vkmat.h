@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "quoll/mat.h"
+#include "quoll/vulkan_names.h"
 
 namespace quoll {
 
@@ -15,7 +16,7 @@ class VulkanDevice;
 
 // A block of device memory.
 struct VkBufferMemory {
-    uint64_t buffer;  // the VkBuffer, as a number
+    VkBuffer buffer;  // Vulkan's
     size_t offset;    // of the block in it
     size_t capacity;
     void* mapped_ptr;           // where the host sees the block; null: it does not
@@ -80,6 +81,26 @@ public:
         : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
 
+// Memory of the application's that a device reads and writes where it lies, without a copy
+// (VK_EXT_external_memory_host): one VkMat at a time, at its begin. `data` and `size` are multiples
+// of alignment(), a page as a rule; the memory outlives this object and its VkMat. Behind
+// VkCompute::submit_and_wait() the host sees what was written. Where the device takes none, or not
+// this, it is not valid, after a message.
+class VkImportedMemory : public VkAllocator {
+public:
+    VkImportedMemory(const VulkanDevice* vkdev, void* data, size_t size);
+    ~VkImportedMemory();
+    // 0: the device takes no memory of the host.
+    static size_t alignment(const VulkanDevice* vkdev);
+    bool is_valid() const;
+    VkBufferMemory* fastMalloc(size_t size) override;
+    void fastFree(VkBufferMemory* memory) override;
+
+private:
+    struct Private;
+    Private* const d;
+};
+
 // Sizes and types as a Mat's; the elements lie without gaps, in the order n, c, d, h, w. Copying
 // shares the memory. A failed allocation leaves it empty(); nothing throws. Nets take and make
 // those of elempack 1; an application's shaders may keep what they like in theirs (elements of 3
@@ -123,6 +144,9 @@ public:
     void create(const Shape& shape, VkAllocator* allocator);
     void create_like(const Mat& m, VkAllocator* allocator);
     void create_like(const VkMat& m, VkAllocator* allocator);
+    // With n items.
+    void create_like(const Mat& m, int n, VkAllocator* allocator);
+    void create_like(const VkMat& m, int n, VkAllocator* allocator);
 
     void addref();
     void release();
@@ -144,11 +168,12 @@ public:
         return data && data->mapped_ptr ? (unsigned char*)data->mapped_ptr + offset : 0;
     }
     Mat mapped() const;
-    uint64_t buffer() const { return data ? data->buffer : 0; }
+    VkBuffer buffer() const { return data ? data->buffer : 0; }
     size_t buffer_offset() const { return data ? data->offset + offset : 0; }
     size_t buffer_capacity() const { return data ? data->capacity : 0; }
 
     VkBufferMemory* data;
+    std::atomic<int>* refcount;  // of the block; null for items of another VkMat, which count too
     size_t elemsize;
     int elempack;
     VkAllocator* allocator;
@@ -163,6 +188,18 @@ public:
 private:
     void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
                   int elempack, VkAllocator* allocator);
+};
+
+// What programs for ncnn name an image. Values lie in a buffer here too, so that it can be copied
+// from and to VkMats and Mats (quoll/command.h) but not be bound to a shader. One item: of others
+// it is empty().
+class VkImageMat : public VkMat {
+public:
+    VkImageMat() {}
+    using VkMat::VkMat;
+    // As VkMat's.
+    void create_like(const Mat& m, VkAllocator* allocator);
+    void create_like(const VkMat& m, VkAllocator* allocator);
 };
 
 }  // namespace quoll

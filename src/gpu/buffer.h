@@ -12,6 +12,9 @@ class GpuBuffer {
 public:
     // Null, after a message with the sizes, if there is no memory. Buffers of 0 bytes get some.
     static std::unique_ptr<GpuBuffer> create(const GpuDevice& device, MemoryUse use, size_t bytes);
+    // Memory of the host as it lies: address and size are multiples of features().host_alignment.
+    // Null after a message.
+    static std::unique_ptr<GpuBuffer> import(const GpuDevice& device, void* data, size_t bytes);
     ~GpuBuffer();
 
     VkBuffer handle() const { return buffer_; }
@@ -24,6 +27,9 @@ private:
     GpuBuffer(const GpuBuffer&) = delete;
     GpuBuffer& operator=(const GpuBuffer&) = delete;
     VkResult allocate(MemoryUse use, size_t bytes);
+    VkResult import(void* data, size_t bytes);
+    VkResult create_buffer(size_t bytes, const void* next);
+    VkResult bind(const VkMemoryAllocateInfo& memory);
 
     const GpuDevice& device_;
     VkBuffer buffer_ = VK_NULL_HANDLE;

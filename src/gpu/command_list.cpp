@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "gpu/pipeline.h"
 #include "gpu/user_pipeline.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -109,22 +108,40 @@ VkResult CommandList::make_set(VkDescriptorSetLayout layout, VkDescriptorSet* se
     return vk.AllocateDescriptorSets(device_->handle(), &info, set);
 }
 
-int CommandList::write_set(const std::vector<VkMat>& bindings, VkDescriptorSet set) {
-    if (bindings.empty()) return kOk;
-    std::vector<VkDescriptorBufferInfo> buffers;
+int CommandList::buffers_of(const std::vector<VkMat>& bindings,
+                            std::vector<VkDescriptorBufferInfo>* buffers) {
     for (const VkMat& m : bindings) {
         if (!m.empty()) {
-            buffers.push_back({buffer_of(*m.data), m.buffer_offset(), (m.bytes() + 3) / 4 * 4});
+            buffers->push_back({buffer_of(*m.data), m.buffer_offset(), (m.bytes() + 3) / 4 * 4});
             continue;
         }
         if (!nothing_) nothing_ = GpuBuffer::create(*device_, MemoryUse::kDevice, 16);
         if (!nothing_) return kOutOfMemory;
-        buffers.push_back({nothing_->handle(), 0, nothing_->bytes()});
+        buffers->push_back({nothing_->handle(), 0, nothing_->bytes()});
     }
+    return kOk;
+}
+
+int CommandList::dispatch(const Bound& bound, const std::vector<VkDescriptorBufferInfo>& buffers,
+                          const void* push, size_t push_bytes, const uint32_t groups[3]) {
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    VkResult result = open();
+    if (result == VK_SUCCESS) result = make_set(bound.set_layout, &set);
+    if (result != VK_SUCCESS) return device_->error("recording of a shader", result);
+    const DeviceFunctions& vk = device_->vk();
     VkWriteDescriptorSet write = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
     write.dstSet = set, write.descriptorCount = (uint32_t)buffers.size();
     write.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, write.pBufferInfo = buffers.data();
-    device_->vk().UpdateDescriptorSets(device_->handle(), 1, &write, 0, nullptr);
+    if (!buffers.empty()) vk.UpdateDescriptorSets(device_->handle(), 1, &write, 0, nullptr);
+    const VkCommandBuffer commands = order_.back();
+    barrier(vk, commands, kStages, kReads | kWrites);
+    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound.pipeline);
+    vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, bound.layout, 0, 1, &set, 0,
+                             nullptr);
+    if (push_bytes)
+        vk.CmdPushConstants(commands, bound.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                            (uint32_t)push_bytes, push);
+    vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
     return kOk;
 }
 
@@ -132,22 +149,21 @@ int CommandList::dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bi
                           const std::vector<vk_constant_type>& constants,
                           const uint32_t groups[3]) {
     const Pipeline::Private& made = *pipeline.handles();
-    VkDescriptorSet set = VK_NULL_HANDLE;
-    VkResult result = open();
-    if (result == VK_SUCCESS) result = make_set(made.set_layout, &set);
-    if (result != VK_SUCCESS) return device_->error("recording of a shader", result);
-    QUOLL_RETURN_IF_ERROR(write_set(bindings, set));
-    const DeviceFunctions& vk = device_->vk();
-    const VkCommandBuffer commands = order_.back();
-    barrier(vk, commands, kStages, kReads | kWrites);
-    vk.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, made.pipeline);
-    vk.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, made.layout, 0, 1, &set, 0,
-                             nullptr);
-    if (!constants.empty())
-        vk.CmdPushConstants(commands, made.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                            (uint32_t)constants.size() * 4, constants.data());
-    vk.CmdDispatch(commands, groups[0], groups[1], groups[2]);
-    return kOk;
+    std::vector<VkDescriptorBufferInfo> buffers;
+    QUOLL_RETURN_IF_ERROR(buffers_of(bindings, &buffers));
+    return dispatch({made.pipeline, made.layout, made.set_layout}, buffers, constants.data(),
+                    constants.size() * 4, groups);
+}
+
+int CommandList::dispatch(const PipelineKey& key,
+                          const std::vector<VkDescriptorBufferInfo>& buffers,
+                          const std::vector<uint32_t>& push, uint32_t groups_x, uint32_t groups_y) {
+    PipelineStore& store = device_->pipelines();
+    std::vector<VkPipeline> made;
+    QUOLL_RETURN_IF_ERROR(store.get({key}, 1, &made));
+    const uint32_t groups[3] = {groups_x, groups_y, 1};
+    return dispatch({made[0], store.layout(key.bindings), store.set_layout(key.bindings)}, buffers,
+                    push.data(), push.size() * 4, groups);
 }
 
 int CommandList::run_recorded(const std::vector<VkCommandBuffer>& commands, int most) {

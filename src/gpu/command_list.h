@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "gpu/buffer.h"
+#include "gpu/pipeline.h"
 #include "quoll/pipeline.h"
 #include "quoll/vkmat.h"
 
 namespace quoll {
 
-inline VkBuffer buffer_of(const VkBufferMemory& memory) { return (VkBuffer)memory.buffer; }
+inline VkBuffer buffer_of(const VkBufferMemory& memory) { return memory.buffer; }
 
 // For one thread at a time. Functions return 0, or a negative code after a message.
 class CommandList {
@@ -33,6 +34,9 @@ public:
     // A shader of the application's, behind all that was recorded before.
     int dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bindings,
                  const std::vector<vk_constant_type>& constants, const uint32_t groups[3]);
+    // A shader of the library, on buffers that outlive the list's run.
+    int dispatch(const PipelineKey& key, const std::vector<VkDescriptorBufferInfo>& buffers,
+                 const std::vector<uint32_t>& push, uint32_t groups_x, uint32_t groups_y);
     // Command buffers that nothing else submits until this list has run or was reset; of more than
     // one, each is a submission of its own. most: as in GpuDevice::run.
     int run_recorded(const std::vector<VkCommandBuffer>& commands, int most);
@@ -52,7 +56,15 @@ private:
     VkResult close();
     int submit();
     VkResult make_set(VkDescriptorSetLayout layout, VkDescriptorSet* set);
-    int write_set(const std::vector<VkMat>& bindings, VkDescriptorSet set);
+    int buffers_of(const std::vector<VkMat>& bindings,
+                   std::vector<VkDescriptorBufferInfo>* buffers);
+    struct Bound {
+        VkPipeline pipeline;
+        VkPipelineLayout layout;
+        VkDescriptorSetLayout set_layout;
+    };
+    int dispatch(const Bound& bound, const std::vector<VkDescriptorBufferInfo>& buffers,
+                 const void* push, size_t push_bytes, const uint32_t groups[3]);
 
     const std::shared_ptr<GpuDevice> device_;
     VkCommandPool pool_ = VK_NULL_HANDLE;

@@ -5,35 +5,13 @@
 #include <algorithm>
 
 #include "gpu/pipeline.h"
+#include "gpu/tuning.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 
 namespace quoll {
 
 namespace {
-
-const uint32_t kMostQueues = 4;
-
-// A family for compute; one without graphics where there is one, whose work does not wait behind
-// that of the screen.
-bool choose_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
-                   uint32_t* queues) {
-    uint32_t count = 0;
-    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
-    std::vector<VkQueueFamilyProperties> families(count);
-    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-    int best = -1;
-    for (uint32_t i = 0; i < count; i++) {
-        const VkQueueFlags flags = families[i].queueFlags;
-        if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
-        if (best < 0 || !(flags & VK_QUEUE_GRAPHICS_BIT)) best = (int)i;
-        if (!(flags & VK_QUEUE_GRAPHICS_BIT)) break;
-    }
-    if (best < 0) return false;
-    *family = (uint32_t)best;
-    *queues = std::min(kMostQueues, families[best].queueCount);
-    return true;
-}
 
 const char* result_name(VkResult result) {
     switch (result) {
@@ -70,12 +48,14 @@ int gpu_error(const char* what, VkResult result) {
     return memory ? (int)kOutOfMemory : (int)kError;
 }
 
-std::shared_ptr<GpuDevice> GpuDevice::open(std::shared_ptr<GpuInstance> instance, int index) {
+std::shared_ptr<GpuDevice> GpuDevice::open(std::shared_ptr<GpuInstance> instance, int index,
+                                           GpuPriority priority) {
     std::shared_ptr<GpuDevice> device(new GpuDevice);
     device->instance_ = instance;
     device->index_ = index;
-    if (!device->create(instance->vk(), instance->physical(index))) return nullptr;
+    if (!device->create(instance->vk(), instance->physical(index), priority)) return nullptr;
     device->pipelines_.reset(new PipelineStore(*device));
+    device->tuning_.reset(new TuningTable);
     if (!device->pipelines_->open()) return nullptr;
     return device;
 }
@@ -86,28 +66,47 @@ GpuDevice::~GpuDevice() {
     if (device_ && vk_.DestroyDevice) vk_.DestroyDevice(device_, nullptr);
 }
 
-bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical) {
+VkResult GpuDevice::create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,
+                                  GpuPriority priority) {
+    const std::vector<float> priorities(queue_count_, 1.f);
+    VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+    queue.queueFamilyIndex = family_, queue.queueCount = queue_count_;
+    queue.pQueuePriorities = priorities.data();
+    const VkQueueGlobalPriorityKHR levels[] = {
+        VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR, VK_QUEUE_GLOBAL_PRIORITY_MEDIUM_KHR,
+        VK_QUEUE_GLOBAL_PRIORITY_HIGH_KHR, VK_QUEUE_GLOBAL_PRIORITY_REALTIME_KHR};
+    VkDeviceQueueGlobalPriorityCreateInfoKHR among_processes = {
+        VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR};
+    among_processes.globalPriority = levels[(int)priority];
+    if (priority != GpuPriority::normal) queue.pNext = &among_processes;
+    const FeatureRequest request(features_);
+    VkDeviceCreateInfo device = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+    request.add_to(&device);
+    device.queueCreateInfoCount = 1, device.pQueueCreateInfos = &queue;
+    const VkResult result = vk.CreateDevice(physical, &device, nullptr, &device_);
+    if (result != VK_SUCCESS) device_ = VK_NULL_HANDLE;
+    return result;
+}
+
+bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical,
+                       GpuPriority priority) {
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     vk.GetPhysicalDeviceProperties2(physical, &properties);
     limits_ = properties.properties.limits;
     memcpy(cache_uuid_, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     vk.GetPhysicalDeviceMemoryProperties(physical, &memory_);
     features_ = probe_features(vk, physical);
-    if (!choose_family(vk, physical, &family_, &queue_count_)) {
+    if (!choose_queue_family(vk, physical, &family_, &queue_count_)) {
         QUOLL_LOGE("Vulkan: %s has no queue for compute", info().device_name());
         return false;
     }
-    const std::vector<float> priorities(queue_count_, 1.f);
-    VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
-    queue.queueFamilyIndex = family_, queue.queueCount = queue_count_;
-    queue.pQueuePriorities = priorities.data();
-    const FeatureRequest request(features_);
-    VkDeviceCreateInfo device = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
-    request.add_to(&device);
-    device.queueCreateInfoCount = 1, device.pQueueCreateInfos = &queue;
-    const VkResult result = vk.CreateDevice(physical, &device, nullptr, &device_);
+    VkResult result = create_device(vk, physical, priority);
+    if (result == VK_ERROR_NOT_PERMITTED_KHR) {
+        QUOLL_LOGW("Vulkan: the system grants no other priority than the normal one on %s",
+                   info().device_name());
+        result = create_device(vk, physical, GpuPriority::normal);
+    }
     if (result == VK_SUCCESS) return load(vk);
-    device_ = VK_NULL_HANDLE;
     gpu_error(info().device_name(), result);
     return false;
 }
@@ -119,6 +118,9 @@ bool GpuDevice::load(const InstanceFunctions& vk) {
     if (!vk_.name) missing = "vk" #name;
     QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_LOAD)
 #undef QUOLL_VK_LOAD
+    if (features_.host_alignment)
+        vk_.host_memory_types = (PFN_vkGetMemoryHostPointerPropertiesEXT)vk.GetDeviceProcAddr(
+            device_, "vkGetMemoryHostPointerPropertiesEXT");
     if (missing) {
         QUOLL_LOGE("Vulkan: %s has no %s", info().device_name(), missing);
         return false;
@@ -133,19 +135,35 @@ size_t GpuDevice::alignment() const {
     return std::max<size_t>(16, (size_t)limits_.minStorageBufferOffsetAlignment);
 }
 
-uint64_t GpuDevice::memory_budget() const {
-    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+bool GpuDevice::has_budgets(VkPhysicalDeviceMemoryBudgetPropertiesEXT* budget) const {
+    if (!features_.memory_budget) return false;
+    *budget = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 all = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, budget, {}};
     instance_->vk().GetPhysicalDeviceMemoryProperties2(instance_->physical(index_), &all);
+    return true;
+}
+
+uint64_t GpuDevice::memory_budget() const {
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget;
+    if (!has_budgets(&budget)) return info().heap_size();
     uint64_t most = 0;
     for (uint32_t i = 0; i < memory_.memoryHeapCount; i++) {
         if (!(memory_.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
         const uint64_t used = budget.heapUsage[i], whole = budget.heapBudget[i];
         most = std::max<uint64_t>(most, whole > used ? whole - used : 0);
     }
-    return most ? most : info().heap_size();  // drivers without the extension leave zeros
+    return most;
+}
+
+uint64_t GpuDevice::budget_of(int type) const {
+    const uint32_t heap = memory_.memoryTypes[type].heapIndex;
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT budget;
+    if (!(memory_.memoryHeaps[heap].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) ||
+        !has_budgets(&budget))
+        return UINT64_MAX;
+    const uint64_t used = budget.heapUsage[heap], whole = budget.heapBudget[heap];
+    return whole > used ? whole - used : 0;
 }
 
 bool GpuDevice::host_visible(int type) const {

@@ -14,6 +14,7 @@
 namespace quoll {
 
 class PipelineStore;
+class TuningTable;
 
 // What a block of memory is for; decides its memory type.
 enum class MemoryUse {
@@ -26,7 +27,8 @@ enum class MemoryUse {
 class GpuDevice {
 public:
     // Null after a message.
-    static std::shared_ptr<GpuDevice> open(std::shared_ptr<GpuInstance> instance, int index);
+    static std::shared_ptr<GpuDevice> open(std::shared_ptr<GpuInstance> instance, int index,
+                                           GpuPriority priority = GpuPriority::normal);
     ~GpuDevice();
 
     const DeviceFunctions& vk() const { return vk_; }
@@ -37,11 +39,15 @@ public:
     const unsigned char* cache_uuid() const { return cache_uuid_; }
     uint32_t queue_family() const { return family_; }
     PipelineStore& pipelines() const { return *pipelines_; }
+    TuningTable& tuning() const { return *tuning_; }
     // Offsets of values in a block: what bindings need, and whole vec4s.
     size_t alignment() const;
 
     // Bytes of the device's own memory that may still be allocated.
     uint64_t memory_budget() const;
+    // Those of the heap of a memory type: more than any number where the driver does not tell, or
+    // where the heap is not the device's.
+    uint64_t budget_of(int type) const;
     // The memory type for a use among those of `type_bits`; -1: none.
     int memory_type(MemoryUse use, uint32_t type_bits) const;
     bool host_visible(int type) const;
@@ -71,7 +77,10 @@ private:
                int most) const;
     int submit_and_wait(Queue& queue, const std::vector<VkCommandBuffer>& commands,
                         VkFence fence) const;
-    bool create(const InstanceFunctions& vk, VkPhysicalDevice physical);
+    bool create(const InstanceFunctions& vk, VkPhysicalDevice physical, GpuPriority priority);
+    VkResult create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,
+                           GpuPriority priority);
+    bool has_budgets(VkPhysicalDeviceMemoryBudgetPropertiesEXT* budget) const;
     bool load(const InstanceFunctions& vk);
 
     std::shared_ptr<GpuInstance> instance_;
@@ -92,6 +101,7 @@ private:
     mutable uint64_t submissions_ = 0;
     mutable std::atomic<bool> lost_{false};
     std::unique_ptr<PipelineStore> pipelines_;
+    std::unique_ptr<TuningTable> tuning_;
 };
 
 }  // namespace quoll

@@ -14,7 +14,7 @@ struct MatrixUnits {
     uint32_t subgroup = 0;         // invocations of a subgroup
 };
 
-// Features that shader variants ask for.
+// Features that shader variants ask for, and extensions that the library uses where they are.
 struct GpuFeatures {
     bool storage16 = false;  // 16-bit values in storage buffers
     bool float16 = false;    // arithmetic on them
@@ -23,7 +23,23 @@ struct GpuFeatures {
     MatrixUnits matrix;
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors = 0;
+    // Drivers that tell how much of a heap may still be allocated (VK_EXT_memory_budget).
+    bool memory_budget = false;
+    // What addresses and sizes of the host's memory are multiples of that the device takes as it
+    // lies (VK_EXT_external_memory_host); 0: it takes none.
+    uint64_t host_alignment = 0;
+    // The extension by which queues have priorities among processes; null: there is none.
+    const char* priorities = nullptr;
 };
+// A family for compute, one without graphics where there is one, whose work does not wait behind
+// that of the screen, and how many of its queues are used; false: there is none.
+bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
+                         uint32_t* queues);
+// What the device's matrix units multiply; none where the loader or the device has no such units.
+std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFunctions& vk,
+                                                            VkPhysicalDevice device);
+std::vector<VkExtensionProperties> list_extensions(const InstanceFunctions& vk,
+                                                   VkPhysicalDevice device);
 GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
 
 // The structs and extensions with which vkCreateDevice is asked for features. Not to be copied.

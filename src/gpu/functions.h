@@ -41,6 +41,7 @@
     X(CmdBindDescriptorSets)         \
     X(CmdPushConstants)              \
     X(CmdDispatch)                   \
+    X(CmdDispatchBase)               \
     X(CmdPipelineBarrier)            \
     X(CmdCopyBuffer)                 \
     X(CmdResetQueryPool)             \
@@ -75,6 +76,8 @@ struct InstanceFunctions {
 };
 struct DeviceFunctions {
     QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_MEMBER)
+    // Null where the device takes no memory of the host.
+    PFN_vkGetMemoryHostPointerPropertiesEXT host_memory_types = nullptr;
 };
 #undef QUOLL_VK_MEMBER
 

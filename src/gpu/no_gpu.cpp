@@ -23,6 +23,17 @@ VkAllocator* VulkanDevice::acquire_blob_allocator() const { return nullptr; }
 VkAllocator* VulkanDevice::acquire_staging_allocator() const { return nullptr; }
 std::shared_ptr<GpuDevice> VulkanDevice::gpu() const { return nullptr; }
 uint32_t VulkanDevice::get_heap_budget() const { return 0; }
+uint32_t VulkanDevice::find_memory_index(uint32_t, VkFlags, VkFlags, VkFlags) const {
+    return 0xffffffffu;
+}
+bool VulkanDevice::is_mappable(uint32_t) const { return false; }
+bool VulkanDevice::is_coherent(uint32_t) const { return false; }
+bool VulkanDevice::is_device_local(uint32_t) const { return false; }
+const PipelineCache* VulkanDevice::get_pipeline_cache() const { return nullptr; }
+void VulkanDevice::convert_packing(const VkMat&, VkMat& dst, int, VkCompute&, const Option&) const {
+    not_built();
+    dst.release();
+}
 VulkanDevice* get_gpu_device(int) {
     not_built();
     return nullptr;
@@ -30,8 +41,12 @@ VulkanDevice* get_gpu_device(int) {
 
 PipelineCache::PipelineCache(const VulkanDevice* vkdev) : vkdev_(vkdev) {}
 int PipelineCache::load_cache(const unsigned char*, size_t) const { return not_built(); }
+size_t PipelineCache::size() const { return 0; }
 int PipelineCache::save_cache(std::vector<unsigned char>*) const { return not_built(); }
+void PipelineCache::set_tuning(bool) const {}
 #if QUOLL_STDIO
+int PipelineCache::load_cache(FILE*) const { return not_built(); }
+int PipelineCache::save_cache(FILE*) const { return not_built(); }
 int PipelineCache::load_cache(const char*) const { return not_built(); }
 int PipelineCache::save_cache(const char*) const { return not_built(); }
 #endif
@@ -42,6 +57,15 @@ VkPoolAllocator::~VkPoolAllocator() {}
 void VkPoolAllocator::clear() {}
 VkBufferMemory* VkPoolAllocator::fastMalloc(size_t) { return nullptr; }
 void VkPoolAllocator::fastFree(VkBufferMemory*) {}
+
+struct VkImportedMemory::Private {};
+VkImportedMemory::VkImportedMemory(const VulkanDevice* device, void*, size_t)
+    : VkAllocator(device), d(nullptr) {}
+VkImportedMemory::~VkImportedMemory() {}
+size_t VkImportedMemory::alignment(const VulkanDevice*) { return 0; }
+bool VkImportedMemory::is_valid() const { return false; }
+VkBufferMemory* VkImportedMemory::fastMalloc(size_t) { return nullptr; }
+void VkImportedMemory::fastFree(VkBufferMemory*) {}
 
 VkCompute::VkCompute(const VulkanDevice* vkdev) : vkdev_(vkdev), list_(nullptr), status_(kOk) {}
 VkCompute::~VkCompute() {}
@@ -55,6 +79,16 @@ int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
                                const std::vector<vk_constant_type>&, const VkMat&) {
     return not_built();
 }
+#if QUOLL_PIXEL
+int VkCompute::record_from_pixels(const unsigned char*, int, int, int, int, VkMat&, const Option&,
+                                  const VkPixelSteps&) {
+    return not_built();
+}
+int VkCompute::record_to_pixels(const VkMat&, unsigned char*, int, int, const Option&,
+                                const VkPixelSteps&) {
+    return not_built();
+}
+#endif
 int VkTransfer::record_upload(const Mat&, VkMat&, const Option&, bool) { return not_built(); }
 int VkCompute::submit_and_wait() { return not_built(); }
 int VkCompute::reset() { return kOk; }

@@ -67,6 +67,7 @@ VkResult PipelineStore::create(const PipelineKey& key, VkPipeline* pipeline) con
     info.stage.module = module, info.stage.pName = "main";
     info.stage.pSpecializationInfo = &special;
     info.layout = layouts_[key.bindings];
+    if (key.has_first_group) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
     // Shaders of matrix units share the work among whole subgroups.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup = {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
@@ -106,6 +107,11 @@ int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
     for (size_t i = 0; i < keys.size() && status == kOk; i++)
         pipelines->push_back(pipelines_[keys[i]]);
     return status;
+}
+
+size_t PipelineStore::count() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return pipelines_.size();
 }
 
 int PipelineStore::save(std::vector<unsigned char>* data) {

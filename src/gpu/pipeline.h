@@ -21,9 +21,10 @@ struct PipelineKey {
     Storage storage;
     int bindings;                     // storage buffers 0, 1, ... of set 0
     std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
+    bool has_first_group = false;     // dispatches may begin at another group than 0
     bool operator<(const PipelineKey& o) const {
-        return std::tie(shader, storage, bindings, constants) <
-               std::tie(o.shader, o.storage, o.bindings, o.constants);
+        return std::tie(shader, storage, bindings, constants, has_first_group) <
+               std::tie(o.shader, o.storage, o.bindings, o.constants, o.has_first_group);
     }
 };
 
@@ -39,6 +40,7 @@ public:
     // The driver's data on all pipelines, and such data of another time added.
     int save(std::vector<unsigned char>* data);
     int merge(const unsigned char* data, size_t bytes);
+    size_t count();
     VkDescriptorSetLayout set_layout(int bindings) const { return sets_[bindings]; }
     VkPipelineLayout layout(int bindings) const { return layouts_[bindings]; }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "gpu/pipeline.h"
+#include "gpu/tuning.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -25,9 +26,10 @@ struct Header {
     unsigned char cache_uuid[16];  // of the driver
     uint64_t shaders;              // hash of all of them
     uint64_t bytes, checksum;      // of the data behind
+    uint64_t tuned;                // bytes at its end that are a TuningTable's
 };
 
-const char kMagic[8] = {'q', 'u', 'o', 'l', 'l', 'p', 'c', '1'};
+const char kMagic[8] = {'q', 'u', 'o', 'l', 'l', 'p', 'c', '2'};
 
 // FNV-1a, of words.
 uint64_t hash(uint64_t seed, const void* data, size_t bytes) {
@@ -56,7 +58,7 @@ uint64_t hash_of_shaders() {
     return h;
 }
 
-Header header_of(const GpuDevice& device, const unsigned char* data, size_t bytes) {
+Header header_of(const GpuDevice& device, const unsigned char* data, size_t bytes, uint64_t tuned) {
     static const uint64_t shaders = hash_of_shaders();
     Header h;
     memset(&h, 0, sizeof(h));
@@ -67,7 +69,8 @@ Header header_of(const GpuDevice& device, const unsigned char* data, size_t byte
     h.driver_version = info.driver_version(), h.api_version = info.api_version();
     memcpy(h.cache_uuid, device.cache_uuid(), sizeof(h.cache_uuid));
     h.shaders = shaders;
-    h.bytes = bytes, h.checksum = hash(kSeed, data, bytes);
+    h.bytes = bytes, h.tuned = tuned;
+    h.checksum = hash(hash(kSeed, &tuned, sizeof(tuned)), data, bytes);
     return h;
 }
 
@@ -81,7 +84,7 @@ const char* mismatch(const Header& h, const Header& here, size_t bytes) {
         memcmp(h.cache_uuid, here.cache_uuid, sizeof(h.cache_uuid)) != 0)
         return "it is of another driver";
     if (h.bytes != bytes) return "it is cut off, or something follows it";
-    if (h.checksum != here.checksum) return "it is damaged";
+    if (h.checksum != here.checksum || h.tuned > h.bytes) return "it is damaged";
     return nullptr;
 }
 
@@ -92,9 +95,10 @@ int load(const GpuDevice& device, const unsigned char* data, size_t size, const 
     if (!wrong) {
         memcpy(&h, data, sizeof(h));
         const size_t bytes = size - sizeof(h);
-        wrong = mismatch(h, header_of(device, data + sizeof(h), bytes), bytes);
+        wrong = mismatch(h, header_of(device, data + sizeof(h), bytes, h.tuned), bytes);
     }
-    if (!wrong) return device.pipelines().merge(data + sizeof(h), size - sizeof(h));
+    if (!wrong && !device.tuning().merge(data + size - h.tuned, h.tuned)) wrong = "it is damaged";
+    if (!wrong) return device.pipelines().merge(data + sizeof(h), h.bytes - h.tuned);
     QUOLL_LOGW("Vulkan: pipeline cache %s is not used: %s", name, wrong);
     return kError;
 }
@@ -107,15 +111,19 @@ std::shared_ptr<GpuDevice> device_of(const VulkanDevice* vkdev) {
 
 #if QUOLL_STDIO
 
-int read_file(const char* path, std::vector<unsigned char>* data) {
-    FILE* file = open_to_read(path);
-    if (!file) return errno == ENOENT ? (int)kError : -errno;
+int read_rest(FILE* file, std::vector<unsigned char>* data) {
     unsigned char part[65536];
     while (const size_t count = fread(part, 1, sizeof(part), file))
         data->insert(data->end(), part, part + count);
-    const bool failed = ferror(file) != 0;
+    return ferror(file) ? -EIO : (int)kOk;
+}
+
+int read_file(const char* path, std::vector<unsigned char>* data) {
+    FILE* file = open_to_read(path);
+    if (!file) return errno == ENOENT ? (int)kError : -errno;
+    const int status = read_rest(file, data);
     fclose(file);
-    return failed ? -EIO : (int)kOk;
+    return status;
 }
 
 int fail_file(const char* what, const char* path) {
@@ -152,13 +160,38 @@ int PipelineCache::save_cache(std::vector<unsigned char>* data) const {
     std::vector<unsigned char> made;
     if (!device) return kError;
     QUOLL_RETURN_IF_ERROR(device->pipelines().save(&made));
-    const Header h = header_of(*device, made.data(), made.size());
+    const std::vector<unsigned char> tuned = device->tuning().save();
+    made.insert(made.end(), tuned.begin(), tuned.end());
+    const Header h = header_of(*device, made.data(), made.size(), tuned.size());
     data->assign((const unsigned char*)&h, (const unsigned char*)(&h + 1));
     data->insert(data->end(), made.begin(), made.end());
     return kOk;
 }
 
+size_t PipelineCache::size() const {
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    return device ? device->pipelines().count() : 0;
+}
+
+void PipelineCache::set_tuning(bool on) const {
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    if (device) device->tuning().set_on(on);
+}
+
 #if QUOLL_STDIO
+
+int PipelineCache::load_cache(FILE* file) const {
+    std::vector<unsigned char> data;
+    if (read_rest(file, &data) == kOk) return load_cache(data);
+    return fail_file("cannot be read", "that is open");
+}
+
+int PipelineCache::save_cache(FILE* file) const {
+    std::vector<unsigned char> data;
+    QUOLL_RETURN_IF_ERROR(save_cache(&data));
+    if (fwrite(data.data(), 1, data.size(), file) == data.size()) return kOk;
+    return fail_file("cannot be written", "that is open");
+}
 
 int PipelineCache::load_cache(const char* path) const {
     const std::shared_ptr<GpuDevice> device = device_of(vkdev_);

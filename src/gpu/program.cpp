@@ -122,6 +122,10 @@ int Program::finish(const GpuDevice& device, int threads) {
     order_by_level();
     place_blocks(device.alignment());
     find_barriers();
+    return make_pipelines(device, threads);
+}
+
+int Program::make_pipelines(const GpuDevice& device, int threads) {
     std::vector<PipelineKey> keys;
     for (const Dispatch& dispatch : dispatches) keys.push_back(dispatch.key);
     std::vector<VkPipeline> pipelines;
@@ -130,16 +134,44 @@ int Program::finish(const GpuDevice& device, int threads) {
     return kOk;
 }
 
-void Program::divide(const std::vector<double>& seconds, double most) {
-    double used = 0;
-    submissions.clear();
-    for (size_t i = 0; i < dispatches.size(); i++) {
-        if (i > 0 && used + seconds[i] > most) {
-            submissions.push_back(i);
-            used = 0;
-        }
-        used += seconds[i];
+// Along the last axis that has groups: what shaders make of the number of groups along the axes
+// before stays as it is.
+static std::vector<Dispatch> split_dispatch(const Dispatch& whole, uint32_t parts) {
+    const int axis = whole.groups[2] > 1 ? 2 : whole.groups[1] > 1 ? 1 : 0;
+    const uint32_t groups = whole.groups[axis], each = (groups + parts - 1) / parts;
+    std::vector<Dispatch> made;
+    for (uint32_t first = 0; first < groups; first += each) {
+        made.push_back(whole);
+        made.back().first[axis] = first;
+        made.back().groups[axis] = std::min(each, groups - first);
+        made.back().barrier_before = whole.barrier_before && first == 0;
+        made.back().key.has_first_group = true;
     }
+    return made;
+}
+
+int Program::divide(const GpuDevice& device, const std::vector<double>& seconds, double most) {
+    const std::vector<Dispatch> whole = std::move(dispatches);
+    double used = 0;
+    submissions.clear(), dispatches.clear();
+    for (size_t i = 0; i < whole.size(); i++) {
+        const uint32_t* groups = whole[i].groups;
+        const double wanted = std::min(seconds[i] / most, 65535.);
+        const uint32_t axis = groups[2] > 1 ? groups[2] : groups[1] > 1 ? groups[1] : groups[0];
+        const uint32_t parts = std::min((uint32_t)wanted + (wanted > (uint32_t)wanted), axis);
+        std::vector<Dispatch> made(1, whole[i]);
+        if (parts > 1) made = split_dispatch(whole[i], parts);
+        for (const Dispatch& part : made) {
+            const double takes = seconds[i] / (double)made.size();
+            if (!dispatches.empty() && used + takes > most) {
+                submissions.push_back(dispatches.size());
+                used = 0;
+            }
+            dispatches.push_back(part);
+            used += takes;
+        }
+    }
+    return make_pipelines(device, 1);
 }
 
 }  // namespace quoll

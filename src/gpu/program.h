@@ -24,12 +24,19 @@ struct Binding {
     int pitch = 0, lane_first = 0, lane_last = 0;
 };
 
+// One form of several that a dispatch may have, as a TuningTable has it.
+struct Choice {
+    std::vector<uint32_t> key, form;
+};
+
 struct Dispatch {
     PipelineKey key;
     std::vector<Binding> bindings;
     std::vector<uint32_t> push;
     uint32_t groups[3];
-    int step;                 // that it is part of, for profiles
+    uint32_t first[3] = {0, 0, 0};  // group, of those that the shader counts
+    int step;                       // that it is part of, for profiles
+    int choice = -1;                // of Program::choices
     // The word of `push` that is 1 where the host narrows what it uploads to f16; -1: none.
     int narrowed = -1;
     // Set by Program::finish(). Dispatches of one level do not depend on each other.
@@ -56,9 +63,9 @@ public:
     // pipelines.
     int finish(const GpuDevice& device, int threads);
 
-    // After finish(): into submissions of at most `most` seconds, given those of each dispatch, one
-    // dispatch at least.
-    void divide(const std::vector<double>& seconds, double most);
+    // After finish(): into submissions of at most `most` seconds, given those of each dispatch. One
+    // that takes longer is divided itself, one group at least.
+    int divide(const GpuDevice& device, const std::vector<double>& seconds, double most);
 
     std::vector<Dispatch> dispatches;
     std::vector<size_t> submissions;  // the first dispatch of each but the first; ascending
@@ -67,6 +74,7 @@ public:
         size_t offset;  // bytes
     };
     std::vector<Fault> faults;
+    std::vector<Choice> choices;
     size_t arena_bytes = 0, upload_bytes = 0, download_bytes = 0, counter_bytes = 0,
            fault_bytes = 0;
 
@@ -78,6 +86,7 @@ private:
     void order_by_level();
     void place_blocks(size_t alignment);
     void find_barriers();
+    int make_pipelines(const GpuDevice& device, int threads);
 
     std::vector<Block> blocks_;
 };

@@ -162,7 +162,11 @@ void Replay::record_dispatch(VkCommandBuffer commands, const Dispatch& d, VkDesc
     if (!push.empty())
         vk.CmdPushConstants(commands, layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                             (uint32_t)push.size() * 4, push.data());
-    vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
+    if (d.key.has_first_group)
+        vk.CmdDispatchBase(commands, d.first[0], d.first[1], d.first[2], d.groups[0], d.groups[1],
+                           d.groups[2]);
+    else
+        vk.CmdDispatch(commands, d.groups[0], d.groups[1], d.groups[2]);
 }
 
 int Replay::run(int most) const { return device_.run_each(commands_, fence_, most); }

@@ -3,9 +3,7 @@
 #include <algorithm>
 
 #include "gpu/command_list.h"
-#include "gpu/pipeline.h"
-#include "quoll/command.h"
-#include "quoll/gpu.h"
+#include "gpu/vk_compute.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 #include "runtime/mat_runs.h"
@@ -14,24 +12,9 @@ namespace quoll {
 
 namespace {
 
-// Null, after a message, for one of another device, whose memory this one cannot use.
-VkAllocator* or_own(VkAllocator* given, const VulkanDevice& device, bool staging) {
-    if (given && given->vkdev && given->vkdev->gpu() == device.gpu()) return given;
-    if (given) {
-        QUOLL_LOGE("[VkCompute] an allocator of another device than %s", device.info.device_name());
-        return nullptr;
-    }
-    return staging ? device.acquire_staging_allocator() : device.acquire_blob_allocator();
-}
-
 CommandList::Copy whole(const VkMat& from, const VkMat& to) {
     return {buffer_of(*from.data), from.buffer_offset(), buffer_of(*to.data), to.buffer_offset(),
             from.bytes()};
-}
-
-int fail(const char* what, const char* why) {
-    QUOLL_LOGE("[VkCompute] %s: %s", what, why);
-    return kError;
 }
 
 // Sizes in elements.
@@ -69,6 +52,20 @@ int widen_from_staging(const VkMat& staging, Mat* wide) {
 
 }  // namespace
 
+VkAllocator* or_own(VkAllocator* given, const VulkanDevice& device, bool staging) {
+    if (given && given->vkdev && given->vkdev->gpu() == device.gpu()) return given;
+    if (given) {
+        QUOLL_LOGE("[VkCompute] an allocator of another device than %s", device.info.device_name());
+        return nullptr;
+    }
+    return staging ? device.acquire_staging_allocator() : device.acquire_blob_allocator();
+}
+
+int recording_error(const char* what, const char* why) {
+    QUOLL_LOGE("[VkCompute] %s: %s", what, why);
+    return kError;
+}
+
 VkCompute::VkCompute(const VulkanDevice* vkdev)
     : vkdev_(vkdev),
       list_(vkdev && vkdev->is_valid() ? new CommandList(vkdev->gpu()) : nullptr),
@@ -85,8 +82,8 @@ int VkCompute::record_upload(const Mat& src, VkMat& dst, const Option& opt) {
 }
 
 int VkCompute::record_clone(const Mat& src, VkMat& dst, const Option& opt) {
-    if (!list_) return noted(fail("record_upload", "no device"));
-    if (src.empty()) return noted(fail("record_upload", "the Mat is empty"));
+    if (!list_) return noted(recording_error("record_upload", "no device"));
+    if (src.empty()) return noted(recording_error("record_upload", "the Mat is empty"));
     Mat planar = src;
     if (src.elempack != 1 && !has_own_elements(src.elemsize, src.elempack, src.dtype))
         convert_packing(src, planar, 1, opt);
@@ -105,10 +102,10 @@ int VkCompute::record_clone(const Mat& src, VkMat& dst, const Option& opt) {
 }
 
 static int check_source(const VkMat& src, const VulkanDevice& device, const char* what) {
-    if (src.empty()) return fail(what, "the VkMat is empty");
+    if (src.empty()) return recording_error(what, "the VkMat is empty");
     const VulkanDevice* own = src.allocator->vkdev;
     if (own && own->gpu() == device.gpu()) return kOk;
-    return fail(what, "the VkMat is in the memory of another device");
+    return recording_error(what, "the VkMat is in the memory of another device");
 }
 
 // Memory that nobody counts, of the sizes that are wanted.
@@ -156,17 +153,17 @@ static int record_to_host(CommandList& list, const VulkanDevice& device, const V
 }
 
 int VkCompute::record_download(const VkMat& src, Mat& dst, const Option& opt) {
-    if (!list_) return noted(fail("record_download", "no device"));
+    if (!list_) return noted(recording_error("record_download", "no device"));
     return noted(record_to_host(*list_, *vkdev_, src, dst, true, opt));
 }
 
 int VkCompute::record_clone(const VkMat& src, Mat& dst, const Option& opt) {
-    if (!list_) return noted(fail("record_clone", "no device"));
+    if (!list_) return noted(recording_error("record_clone", "no device"));
     return noted(record_to_host(*list_, *vkdev_, src, dst, false, opt));
 }
 
 int VkCompute::record_clone(const VkMat& src, VkMat& dst, const Option& opt) {
-    if (!list_) return noted(fail("record_clone", "no device"));
+    if (!list_) return noted(recording_error("record_clone", "no device"));
     const int usable = check_source(src, *vkdev_, "record_clone");
     if (usable != kOk) return noted(usable);
     VkMat made;
@@ -182,10 +179,11 @@ int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat
                                const std::vector<vk_constant_type>& constants,
                                const VkMat& dispatcher) {
     const char* const what = "record_pipeline";
-    if (!list_) return noted(fail(what, "no device"));
-    if (!pipeline || !pipeline->handles()) return noted(fail(what, "the pipeline was not created"));
+    if (!list_) return noted(recording_error(what, "no device"));
+    if (!pipeline || !pipeline->handles())
+        return noted(recording_error(what, "the pipeline was not created"));
     if (pipeline->vkdev->gpu() != vkdev_->gpu())
-        return noted(fail(what, "the pipeline is of another device"));
+        return noted(recording_error(what, "the pipeline is of another device"));
     const ShaderInfo& info = pipeline->shader_info();
     if ((int)bindings.size() != info.binding_count) {
         QUOLL_LOGE("[VkCompute] record_pipeline: %zu bindings, the shader has %d", bindings.size(),
@@ -193,7 +191,7 @@ int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat
         return noted(kError);
     }
     if (constants.size() * 4 > kPushBytes)
-        return noted(fail(what, "more than 32 words of push constants"));
+        return noted(recording_error(what, "more than 32 words of push constants"));
     for (const VkMat& m : bindings) {
         if (m.empty()) continue;
         const int usable = check_source(m, *vkdev_, what);
@@ -217,10 +215,10 @@ int VkTransfer::record_upload(const Mat& src, VkMat& dst, const Option& opt, boo
 }
 
 int VkCompute::submit_and_wait() {
-    if (!list_) return fail("submit_and_wait", "no device");
+    if (!list_) return recording_error("submit_and_wait", "no device");
     if (status_ != kOk) {
         const int status = status_;
-        fail("submit_and_wait", "recording had failed");
+        recording_error("submit_and_wait", "recording had failed");
         reset();
         return status;
     }

@@ -38,6 +38,15 @@ inline unsigned char color_byte(unsigned int color, int k) {
     return (unsigned char)(color >> 8 * k);
 }
 
+// The first of the two neighbours of a sample, and the weights of both in units of 1 / 2^11. The
+// second is the next one, or the same where the axis has one sample only.
+struct PixelTap {
+    int index;
+    short weight[2];
+};
+// `out` taps for an axis that goes from `in` to `out` samples.
+void fill_pixel_taps(PixelTap* taps, int in, int out);
+
 // Bilinear resize of interleaved pixels of 1 to 4 channels; the arguments are valid images.
 int resize_pixels(const unsigned char* src, int srcw, int srch, ptrdiff_t srcstride,
                   unsigned char* dst, int w, int h, ptrdiff_t stride, int channels);

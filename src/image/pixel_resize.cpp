@@ -16,35 +16,12 @@ namespace {
 
 const int kBits = 11;
 
-// The two neighbours of a sample and their weights.
-struct Tap {
-    int index[2];
-    short weight[2];
-};
-
 short fixed_point(float weight) { return (short)(int)(weight * (1 << kBits) + 0.5f); }
 
-// out taps for an axis that goes from `in` to `out` samples.
-void fill_taps(Tap* taps, int in, int out) {
-    const double scale = (double)in / out;
-    for (int i = 0; i < out; i++) {
-        float at = (float)((i + 0.5) * scale - 0.5);
-        int base = (int)floorf(at);
-        at -= (float)base;
-        if (base < 0) base = 0, at = 0.f;
-        if (base >= in - 1) base = in - 2, at = 1.f;
-        taps[i].index[0] = base < 0 ? 0 : base;  // `in` may be 1
-        taps[i].index[1] = base + 1;
-        taps[i].weight[0] = fixed_point(1.f - at);
-        taps[i].weight[1] = fixed_point(at);
-    }
-}
-
 template <int C>
-void resize_row(const unsigned char* from, short* to, int w, const Tap* taps) {
+void resize_row(const unsigned char* from, short* to, int w, ptrdiff_t next, const PixelTap* taps) {
     for (int x = 0; x < w; x++, to += C) {
-        const unsigned char *a = from + (ptrdiff_t)taps[x].index[0] * C,
-                            *b = from + (ptrdiff_t)taps[x].index[1] * C;
+        const unsigned char *a = from + (ptrdiff_t)taps[x].index * C, *b = a + next;
         const int wa = taps[x].weight[0], wb = taps[x].weight[1];
         for (int k = 0; k < C; k++) to[k] = (short)((a[k] * wa + b[k] * wb) >> 4);
     }
@@ -62,20 +39,23 @@ template <int C>
 int resize(const unsigned char* src, int srcw, int srch, ptrdiff_t srcstride, unsigned char* dst,
            int w, int h, ptrdiff_t stride) {
     const size_t count = (size_t)w * C;
-    const Mat taps(w + h, sizeof(Tap), 1), rows(w, 2, sizeof(short) * C, C);
+    const Mat taps(w + h, sizeof(PixelTap), 1), rows(w, 2, sizeof(short) * C, C);
     if (taps.empty() || rows.empty()) return kOutOfMemory;
-    Tap *const xs = (Tap*)taps.data, *const ys = xs + w;
-    fill_taps(xs, srcw, w);
-    fill_taps(ys, srch, h);
+    PixelTap *const xs = (PixelTap*)taps.data, *const ys = xs + w;
+    fill_pixel_taps(xs, srcw, w);
+    fill_pixel_taps(ys, srch, h);
     short* const slots[2] = {(short*)rows.data, (short*)rows.data + count};
     int held[2] = {-1, -1};  // the source row that a slot holds: row i is kept in slot i % 2
     for (int y = 0; y < h; y++, dst += stride) {
-        for (const int i : ys[y].index) {
-            if (held[i % 2] != i) resize_row<C>(src + i * srcstride, slots[i % 2], w, xs);
+        const int above = ys[y].index, below = srch > 1 ? above + 1 : above;
+        const int rows_of_tap[] = {above, below};
+        for (const int i : rows_of_tap) {
+            if (held[i % 2] != i)
+                resize_row<C>(src + i * srcstride, slots[i % 2], w, srcw > 1 ? C : 0, xs);
             held[i % 2] = i;
         }
-        blend_rows(slots[ys[y].index[0] % 2], slots[ys[y].index[1] % 2], ys[y].weight[0],
-                   ys[y].weight[1], dst, count);
+        blend_rows(slots[above % 2], slots[below % 2], ys[y].weight[0], ys[y].weight[1], dst,
+                   count);
     }
     return kOk;
 }
@@ -89,6 +69,20 @@ int checked_resize(const unsigned char* src, int srcw, int srch, ptrdiff_t srcst
 }
 
 }  // namespace
+
+void fill_pixel_taps(PixelTap* taps, int in, int out) {
+    const double scale = (double)in / out;
+    for (int i = 0; i < out; i++) {
+        float at = (float)((i + 0.5) * scale - 0.5);
+        int base = (int)floorf(at);
+        at -= (float)base;
+        if (base < 0) base = 0, at = 0.f;
+        if (base >= in - 1) base = in - 2, at = 1.f;
+        taps[i].index = base < 0 ? 0 : base;  // `in` may be 1
+        taps[i].weight[0] = fixed_point(1.f - at);
+        taps[i].weight[1] = fixed_point(at);
+    }
+}
 
 int resize_pixels(const unsigned char* src, int srcw, int srch, ptrdiff_t srcstride,
                   unsigned char* dst, int w, int h, ptrdiff_t stride, int channels) {

@@ -161,6 +161,7 @@ constexpr HwcapBit kHwcapBits[] = {
     {F::sve, AT_HWCAP, 22},     {F::asimdfhm, AT_HWCAP, 23},  {F::sve2, AT_HWCAP2, 1},
     {F::svei8mm, AT_HWCAP2, 9}, {F::svef32mm, AT_HWCAP2, 10}, {F::svebf16, AT_HWCAP2, 12},
     {F::i8mm, AT_HWCAP2, 13},   {F::bf16, AT_HWCAP2, 14},
+    {F::sme, AT_HWCAP2, 23},
 };
 
 CpuFeatures read_features() {
@@ -179,7 +180,7 @@ CpuFeatures read_features() {
     } const entries[] = {
         {F::asimdhp, "hw.optional.arm.FEAT_FP16"}, {F::asimddp, "hw.optional.arm.FEAT_DotProd"},
         {F::asimdfhm, "hw.optional.arm.FEAT_FHM"}, {F::i8mm, "hw.optional.arm.FEAT_I8MM"},
-        {F::bf16, "hw.optional.arm.FEAT_BF16"},
+        {F::bf16, "hw.optional.arm.FEAT_BF16"},    {F::sme, "hw.optional.arm.FEAT_SME"},
     };
     CpuFeatures found(bits_of(F::neon));
     for (const auto& entry : entries) {

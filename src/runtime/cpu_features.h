@@ -4,7 +4,7 @@
 // from code: "nothing above this level". One machine then tests every lower one. The levels, in any
 // case of letters:
 //   x86      scalar sse4 avx2 avxvnni avx512 avx512vnni avx512bf16 avx512fp16 amx
-//   aarch64  scalar neon asimdhp asimddp i8mm=bf16 sve sve2
+//   aarch64  scalar neon asimdhp asimddp i8mm=bf16 sve sve2 sme
 //   wasm     scalar simd128
 // Each contains the one before it, except that avx512 is without avxvnni's AVX-VNNI (no processor
 // has only these two), which returns with avx512vnni.
@@ -27,7 +27,7 @@
     X(avx512_vnni) X(avx512_bf16) X(avx512_fp16)                         \
     X(amx_tile) X(amx_int8) X(amx_bf16)                                  \
     X(neon) X(asimdhp) X(asimddp) X(asimdfhm) X(i8mm) X(bf16)            \
-    X(sve) X(svei8mm) X(svebf16) X(svef32mm) X(sve2)                     \
+    X(sve) X(svei8mm) X(svebf16) X(svef32mm) X(sve2) X(sme)              \
     X(simd128)
 // clang-format on
 

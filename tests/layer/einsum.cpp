@@ -16,6 +16,12 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(7, 5, 3, 2), Shape(5, 6, 3, 4)}, equation("imnj,kmln->ijkl")).terms(15),
     LayerCase({Shape(4), Shape(3), Shape(4, 3)}, equation("a,B,Ba->Ba")),
     LayerCase({Shape(5, 5, 8)}, equation("ijj->ij")),
+    LayerCase({Shape(7, 5), Shape(3, 7), Shape(6, 3)}, equation("ij,jk,kl->il")).terms(21),
+    LayerCase({Shape(4, 5, 3), Shape(3, 4), Shape(3)}, equation("abc,cd,d->ab")).terms(12),
+    LayerCase({Shape(5, 2), Shape(4, 2), Shape(3, 2)}, equation("bi,bj,bk->bijk")),
+    LayerCase({Shape(2), Shape(3), Shape(4), Shape(5)}, equation("i,j,k,l->ijkl")),
+    LayerCase({Shape(6, 4), Shape(6, 4), Shape(4)}, equation("ij,ij,i->")).terms(24),
+    LayerCase({Shape(3, 5), Shape(4, 6), Shape(4, 3)}, equation("ia,jb,ab->ij")).terms(12),
 };
 QUOLL_LAYER_CASES(Einsum, kCases)
 

@@ -274,7 +274,7 @@ static std::vector<const char*> find_isa_levels() {
     const char* const all[] = {"scalar",     "sse4",       "avx2",       "avxvnni", "avx512",
                                "avx512vnni", "avx512bf16", "avx512fp16", "amx"};
 #elif defined(__aarch64__)
-    const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp", "i8mm", "sve", "sve2"};
+    const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp", "i8mm", "sve", "sve2", "sme"};
 #elif defined(__wasm__)
     const char* const all[] = {"scalar", "simd128"};
 #else

@@ -8,7 +8,7 @@ LEVELS = {
                ('avx512vnni', 'avx512_vnni'), ('avx512bf16', 'avx512_bf16'), ('avx512fp16', 'avx512_fp16'),
                ('amx', 'amx_int8')],
     'aarch64': [('scalar', None), ('neon', 'asimd'), ('asimdhp', 'asimdhp'), ('asimddp', 'asimddp'), ('i8mm', 'i8mm'),
-                ('sve', 'sve'), ('sve2', 'sve2')],
+                ('sve', 'sve'), ('sve2', 'sve2'), ('sme', 'sme')],
 }
 
 

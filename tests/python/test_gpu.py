@@ -40,3 +40,23 @@ def test_detect_faces():
 def test_no_such_device(program, files):
     done = run_program(program, *files, '--gpu', 60)
     assert done.returncode != 0 and '--gpu 60: the last Vulkan device here is' in last_line(done.stderr)
+
+
+def test_tuned_file(tmp_path):
+    cache = tmp_path / 'cache'
+    command = ['benchmark', 1, 1, 0, 0, 0, f'param={NET[0]}', f'bin={NET[1]}', '--tune-gpu', cache]
+    first = run_program(*command)
+    assert first.returncode == 0, first.stderr
+    tuned = cache.read_bytes()
+    assert tuned.startswith(b'quollpc2')
+    again = run_program(*command)
+    assert again.returncode == 0 and 'is not used' not in again.stderr
+    # The number of tuned bytes, and the rows at the end: what was tuned is not timed again.
+    rows = int.from_bytes(tuned[80:88], 'little')
+    assert rows > 0 and cache.read_bytes()[-rows:] == tuned[-rows:]
+    cache.write_bytes(tuned[:-1] + bytes([tuned[-1] ^ 1]))
+    damaged = run_program(*command)
+    assert damaged.returncode == 0 and f'{cache} is not used: it is damaged' in damaged.stderr
+    assert cache.read_bytes().startswith(b'quollpc2')
+    without = run_program('benchmark', 1, 1, f'param={NET[0]}', '--tune-gpu', cache)
+    assert without.returncode == 2 and 'needs --gpu N' in without.stderr

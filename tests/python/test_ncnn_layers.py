@@ -13,6 +13,7 @@ import subprocess
 import zlib
 
 import ncnn
+import layer_configs
 import numpy as np
 import pytest
 
@@ -225,3 +226,31 @@ def test_storage_agrees_with_ncnn(op, make, kind, rounding, tmp_path):
         config = with_storage(config, kind)
         return against_ncnn(tmp_path, op, config, lambda theirs: compare_answers(config, theirs))
     differences(op, make, tmp_path, compare_config)
+
+
+def test_ties_of_yolov3(tmp_path):
+    """Boxes of equal score: ncnn has the same ones with the same scores, in the order of its quicksort; ours is that of inputs,
+    anchors, rows and columns. Which of two that overlap is kept follows from the order, so nothing is suppressed here."""
+    rng, make = np.random.default_rng(59), layer_configs.yolov3_detection_output
+    reordered = 0
+    for _ in range(20):
+        config = make(rng)
+        config.params = config.params.replace(' 3=0.45 ', ' 3=1.0 ')
+        config.inputs = [np.round(x) for x in config.inputs]
+        for x in config.inputs:
+            places = np.arange(x[0].size, dtype=np.float32).reshape(x[0].shape) / 512
+            for anchor in range(3):  # x tells where a box comes from
+                x[anchor * x.shape[0] // 3] = places + anchor / 8
+        (tmp_path / 'm.param').write_text(param_text('Yolov3DetectionOutput', config))
+        (tmp_path / 'm.bin').write_bytes(b'')
+        ours, theirs = run_quoll(tmp_path, config)[0], run_ncnn(tmp_path, config)[0]
+        assert ours.shape == theirs.shape
+        np.testing.assert_allclose(ours[:, 1], theirs[:, 1], 1e-5)
+        in_order = [np.lexsort(np.round(np.concatenate([a[:, 2:], a[:, :1], a[:, 1:2]], 1).T, 4)) for a in (ours, theirs)]
+        np.testing.assert_allclose(ours[in_order[0]], theirs[in_order[1]], 1e-4, 1e-4)
+        reordered += not np.allclose(ours, theirs, 1e-4, 1e-4)
+        alone = [dataclasses.replace(config, inputs=[x if i == k else np.full_like(x, -30) for i, x in enumerate(config.inputs)])
+                 for k in range(2)]
+        rows = np.concatenate([run_quoll(tmp_path, c)[0] for c in alone])
+        np.testing.assert_array_equal(ours, rows[np.argsort(-rows[:, 1], kind='stable')])
+    assert reordered > 10

@@ -105,6 +105,7 @@ const std::vector<Level> kLevels = {
     {"bf16", kDot + "i8mm bf16", Isa::neon},
     {"sve", kSve, Isa::neon},
     {"sve2", kSve + "sve2", Isa::neon},
+    {"sme", kSve + "sve2 sme", Isa::neon},
 };
 #elif defined(__wasm__)
 const std::string kUnknownWord = "avx2";
@@ -203,6 +204,7 @@ TEST_F(Features, AgreeWithTheIdentificationRegisters) {
     constexpr unsigned long kHwcapCpuid = 1 << 11;
     if (!(getauxval(AT_HWCAP) & kHwcapCpuid)) GTEST_SKIP() << "the kernel does not show them";
     const uint64_t pfr0 = QUOLL_READ_ID("S3_0_C0_C4_0"), zfr0 = QUOLL_READ_ID("S3_0_C0_C4_4");
+    const uint64_t pfr1 = QUOLL_READ_ID("S3_0_C0_C4_1");
     const uint64_t isar0 = QUOLL_READ_ID("S3_0_C0_C6_0"), isar1 = QUOLL_READ_ID("S3_0_C0_C6_1");
     const bool sve = field(pfr0, 32) > 0;
     const std::map<std::string, bool> expected = {
@@ -217,6 +219,7 @@ TEST_F(Features, AgreeWithTheIdentificationRegisters) {
         {"svebf16", sve && field(zfr0, 20)},
         {"svei8mm", sve && field(zfr0, 44)},
         {"svef32mm", sve && field(zfr0, 52)},
+        {"sme", field(pfr1, 24) > 0},
     };
     for (const auto& feature : expected)
         EXPECT_EQ(names_of(quoll::detected_cpu_features()).count(feature.first), feature.second)
@@ -264,7 +267,7 @@ TEST_F(Features, AMaskMayNameFeatures) {
         {"neon,asimddp", kDot},
         {"neon,svei8mm", "neon svei8mm"},
         {"sve2,-bf16", kSve + "sve2 -bf16"},
-        {"-sve", kDot + "i8mm bf16 svei8mm svebf16 svef32mm sve2"},
+        {"-sve", kDot + "i8mm bf16 svei8mm svebf16 svef32mm sve2 sme"},
     };
 #else
     const std::map<std::string, std::string> masks;

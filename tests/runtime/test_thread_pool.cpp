@@ -1,4 +1,6 @@
 // Regions of tasks: each is done once, whatever the threads do meanwhile.
+#include <pthread.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -117,7 +119,87 @@ TEST(ThreadPool, IdleWorkersDoNotSpin) {
     EXPECT_LT(cpu_seconds() - before, 0.05);
 }
 
-#ifndef QUOLL_OPENMP_TEAM  // gcc's OpenMP runtime waits for ever in the child
+#ifndef QUOLL_OPENMP_TEAM  // OpenMP's regions wait for every thread; gcc's runtime does so for ever
+                           // in a forked child
+// Processor time of the calling thread in seconds.
+double own_seconds() {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+// Both threads are in a region, the calling one with number 0: own() there, other() in the worker.
+template <class Own, class Other>
+void in_both(const Own& own, const Other& other) {
+    std::atomic<int> within(0);
+    run_tasks(2, 2, [&](int64_t, int thread) {
+        within++;
+        while (within < 2) std::this_thread::yield();
+        thread == 0 ? own() : other();
+    });
+}
+
+std::atomic<bool> g_held, g_let_go;
+void hold_thread(int) {
+    g_held = true;
+    while (!g_let_go) std::this_thread::yield();
+}
+
+// First inferences and busy processors: what a worker that does not get a processor has not begun
+// is done by the others, who do not wait for it.
+TEST(ThreadPool, WorkersThatAreKeptFromAProcessorAreNotWaitedFor) {
+    const bool dynamic = quoll::get_dynamic_threads();
+    quoll::set_dynamic_threads(false);
+    pthread_t worker = {};
+    in_both([] {}, [&] { worker = pthread_self(); });
+    struct sigaction hold = {}, before = {};
+    hold.sa_handler = hold_thread;
+    ASSERT_EQ(sigaction(SIGUSR1, &hold, &before), 0);
+    g_held = g_let_go = false;
+    ASSERT_EQ(pthread_kill(worker, SIGUSR1), 0);
+    while (!g_held) std::this_thread::yield();
+    for (int region = 0; region < 100; region++) {
+        std::atomic<int> done(0);
+        run_tasks(64, 2, [&](int64_t, int thread) {
+            EXPECT_EQ(thread, 0);
+            done++;
+        });
+        EXPECT_EQ(done, 64);
+    }
+    g_let_go = true;
+    sigaction(SIGUSR1, &before, nullptr);
+    in_both([] {}, [] {});  // it takes part again
+    quoll::set_dynamic_threads(dynamic);
+}
+
+// Who waits for a worker in the middle of a task sleeps: that leaves the worker its processor.
+TEST(ThreadPool, WaitingForAWorkerTakesNoProcessorTime) {
+    const bool dynamic = quoll::get_dynamic_threads();
+    quoll::set_dynamic_threads(false);
+    double before = 0;
+    in_both([&] { before = own_seconds(); },
+            [] { std::this_thread::sleep_for(std::chrono::milliseconds(300)); });
+    EXPECT_LT(own_seconds() - before, 0.03);
+    quoll::set_dynamic_threads(dynamic);
+}
+
+// After a worker was late, regions do without it for some milliseconds; a process that gets no
+// processor for longer than that does not see it, so that one in many times is enough.
+TEST(ThreadPool, LateWorkersRest) {
+    ASSERT_TRUE(quoll::get_dynamic_threads());
+    bool rested = false;
+    for (int attempt = 0; attempt < 50 && !rested; attempt++) {
+        run_tasks(2, 2, [&](int64_t, int) {
+            if (quoll::region_thread() > 0)
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            else
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        });
+        run_tasks(2, 2, [&](int64_t, int) { rested = rested || quoll::region_threads() == 0; });
+    }
+    EXPECT_TRUE(rested);
+}
+
 // Not so in qemu's user mode, once the parent has had threads.
 bool forked_processes_start_threads() {
     const pid_t child = fork();

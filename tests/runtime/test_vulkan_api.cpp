@@ -15,6 +15,8 @@
 #include <gtest/gtest.h>
 
 #include "gpu/device.h"
+#include "gpu/shaders.h"
+#include "gpu/tuning.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
 #include "quoll/log.h"
@@ -356,6 +358,89 @@ TEST_F(VulkanApi, clones_keep_values) {
     EXPECT_EQ(0, difference(back, planar));
 }
 
+// What GpuInfo and VulkanDevice say of Vulkan's own objects.
+TEST_F(VulkanApi, names_of_vulkan) {
+    VulkanDevice* device = get_gpu_device();
+    const GpuInfo& info = device->info;
+    ASSERT_EQ(get_default_gpu_index(), info.device_index());
+    EXPECT_TRUE(get_gpu_instance() && info.physicalDevice() && device->vkdevice());
+    EXPECT_EQ(info.physicalDevice(), info.physical_device());
+    const VkPhysicalDeviceProperties& p = info.physicalDeviceProperties();
+    EXPECT_STREQ(p.deviceName, info.device_name());
+    EXPECT_EQ(p.limits.maxComputeWorkGroupSize[2], info.max_workgroup_size_z());
+    EXPECT_EQ(p.limits.maxComputeWorkGroupCount[1], info.max_workgroup_count_y());
+    EXPECT_EQ(p.limits.maxImageDimension3D, info.max_image_dimension_3d());
+    EXPECT_EQ(0, memcmp(p.pipelineCacheUUID, info.pipeline_cache_uuid(), 16));
+    EXPECT_EQ(info.physicalDevicefeatures().shaderInt16 != 0, info.support_int16_arithmetic());
+    ASSERT_FALSE(info.deviceExtensionProperties().empty());
+    const VkExtensionProperties& first = info.deviceExtensionProperties()[0];
+    EXPECT_EQ((int)first.specVersion, info.extension_version(first.extensionName));
+    const int storage = info.extension_version("VK_KHR_8bit_storage");
+    EXPECT_EQ(storage, info.support_VK_KHR_8bit_storage());
+    EXPECT_EQ(info.type() == 3, info.rough_score() == 0);
+
+    const VkPhysicalDeviceMemoryProperties& memory = info.physical_device_memory_properties();
+    const uint32_t host = device->find_memory_index(~0u, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, 0, 0);
+    ASSERT_LT(host, memory.memoryTypeCount);
+    EXPECT_TRUE(device->is_mappable(host));
+    const uint32_t own = device->find_memory_index(~0u, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0,
+                                                   VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT);
+    ASSERT_LT(own, memory.memoryTypeCount);
+    EXPECT_TRUE(device->is_device_local(own));
+    EXPECT_EQ(device->is_coherent(own),
+              (memory.memoryTypes[own].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0);
+    EXPECT_EQ(0xffffffffu, device->find_memory_index(0, 0, 0, 0));
+    EXPECT_FALSE(device->is_mappable(99));
+}
+
+// ncnn's images, which are buffers here.
+TEST_F(VulkanApi, images_copy) {
+    VulkanDevice* device = get_gpu_device();
+    Option opt;
+    VkCompute cmd(device);
+    VkMat m;
+    VkImageMat one, two;
+    Mat back;
+    ASSERT_EQ(0, cmd.record_clone(image(), one, opt));
+    ASSERT_EQ(0, cmd.record_clone(one, two, opt));
+    ASSERT_EQ(0, cmd.record_clone(two, m, opt));
+    ASSERT_EQ(0, cmd.record_clone(m, back, opt));
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    EXPECT_EQ(0, difference(back, image()));
+    const VkImageMat same = one;
+    EXPECT_TRUE(one.refcount && *one.refcount >= 2 && same.data == one.data);
+    VkMat batch(4, 3, 2, (size_t)4, 1, 3, device->acquire_blob_allocator());
+    EXPECT_EQ(nullptr, batch.batch(1).refcount);  // of items
+    one.create_like(batch, device->acquire_blob_allocator());
+    EXPECT_TRUE(one.empty());
+    VkMat many;
+    many.create_like(image(), 2, device->acquire_blob_allocator());
+    EXPECT_EQ(2, many.n);
+    VkMat packed;
+    device->convert_packing(m, packed, 1, cmd, opt);
+    EXPECT_EQ(m.data, packed.data);
+    const LogMute mute;
+    device->convert_packing(m, packed, 4, cmd, opt);
+    EXPECT_TRUE(packed.empty());
+}
+
+TEST_F(VulkanApi, pipelines_in_an_open_file) {
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Mat out;
+    ASSERT_EQ(0, run(net, image(), &out));
+    const PipelineCache* cache = get_gpu_device()->get_pipeline_cache();
+    EXPECT_GT(cache->size(), 0u);
+    FILE* file = tmpfile();
+    ASSERT_TRUE(file != nullptr);
+    EXPECT_EQ(0, cache->save_cache(file));
+    rewind(file);
+    EXPECT_EQ(0, cache->load_cache(file));
+    const LogMute mute;
+    EXPECT_NE(0, cache->load_cache(file));  // at its end
+    fclose(file);
+}
+
 TEST_F(VulkanApi, errors_say_so) {
     const LogMute mute;
     Net net;
@@ -395,7 +480,7 @@ TEST_F(VulkanApi, allocators_keep_memory) {
     const VulkanDevice* device = get_gpu_device();
     VkBlobAllocator blobs(device, 4096);
     VkMat a(16, 16, 4u, &blobs);
-    const uint64_t buffer = a.buffer();
+    const VkBuffer buffer = a.buffer();
     VkMat b = a;
     a.release();
     EXPECT_EQ(buffer, b.buffer());
@@ -497,6 +582,229 @@ TEST_F(PipelineFile, says_why) {
     EXPECT_NE(std::string::npos, said.find(path)) << said;
 }
 
+// ---------------------------------------------------------------- what was measured
+
+// 16 outputs of 3x3x8 at 33 x 17, by 2 tiles and 8 divisions.
+const char* const kTuned =
+    "7767517\n2 2\nInput in 0 1 in\n"
+    "Convolution conv 1 1 in out 0=16 1=3 4=1 5=1 6=432\n";
+
+TEST_F(PipelineFile, keeps_what_was_tuned) {
+    destroy_gpu_instance();
+    Mat want, got;
+    {
+        Net plain;
+        ASSERT_EQ(0, load_gpu(&plain, kTuned));
+        ASSERT_EQ(0, run(plain, image(), &want));
+    }
+    std::vector<unsigned char> untuned, tuned;
+    const PipelineCache cache(get_gpu_device());
+    ASSERT_EQ(0, cache.save_cache(&untuned));
+    TuningTable& table = get_gpu_device()->gpu()->tuning();
+    EXPECT_TRUE(table.save().empty());
+    cache.set_tuning(true);
+    const GpuDevice& gpu = *get_gpu_device()->gpu();
+    {
+        Net net;
+        ASSERT_EQ(0, load_gpu(&net, kTuned));
+        ASSERT_EQ(0, run(net, image(), &got));
+        EXPECT_LT(difference(got, want), 1e-6);
+    }
+    const std::vector<unsigned char> rows = table.save();
+    ASSERT_EQ((2u + 7 + 8) * 4, rows.size());
+    ASSERT_EQ(0, cache.save_cache(path.c_str()));
+    // What is known is not measured again: one submission, that of the run.
+    for (bool fresh : {false, true}) {
+        if (fresh) {
+            destroy_gpu_instance();
+            const PipelineCache again(get_gpu_device());
+            again.set_tuning(true);
+            ASSERT_EQ(0, again.load_cache(path.c_str()));
+        }
+        const GpuDevice& on = fresh ? *get_gpu_device()->gpu() : gpu;
+        EXPECT_EQ(rows, on.tuning().save());
+        Net net;
+        ASSERT_EQ(0, load_gpu(&net, kTuned));
+        const uint64_t before = on.submissions();
+        ASSERT_EQ(0, run(net, image(), &got));
+        EXPECT_EQ(before + 1, on.submissions());
+        EXPECT_LT(difference(got, want), 1e-6);
+    }
+    PipelineCache(get_gpu_device()).set_tuning(false);
+}
+
+// The form of a table is taken, whatever the library would choose; one that is none is not.
+TEST_F(VulkanApi, takes_what_was_tuned) {
+    destroy_gpu_instance();
+    const auto splits_of_run = [](const TuningTable::Words* form) {
+        TuningTable& table = get_gpu_device()->gpu()->tuning();
+        const TuningTable::Words key = {
+            (uint32_t)Shader::conv_tiled, (uint32_t)Storage::f32, 0, 33 * 17, 16, 36, 1};
+        if (form) table.put(key, *form);
+        Net net;
+        Mat got;
+        EXPECT_EQ(0, load_gpu(&net, kTuned));
+        EXPECT_EQ(0, run(net, image(), &got));
+        return got;
+    };
+    const Mat want = splits_of_run(nullptr);
+    const TuningTable::Words large = {64, 64, 16, 8, 2, 1, 1, 2}, wrong = {1, 2, 3};
+    const TuningTable::Words too_many = {64, 64, 16, 8, 2, 1, 1, 99};
+    // Sums of two parts round in another way.
+    EXPECT_GT(difference(splits_of_run(&large), want), 0);
+    EXPECT_LT(difference(splits_of_run(&large), want), 1e-6);
+    EXPECT_EQ(0, difference(splits_of_run(&wrong), want));
+    EXPECT_EQ(0, difference(splits_of_run(&too_many), want));
+    destroy_gpu_instance();
+}
+
+TEST(TuningTable, merges_and_refuses) {
+    TuningTable one, two;
+    one.put({1, 2}, {3}), one.put({5}, {});
+    two.put({1, 2}, {4}), two.put({}, {7, 8, 9});
+    const std::vector<unsigned char> saved = one.save();
+    ASSERT_TRUE(two.merge(saved.data(), saved.size()));
+    TuningTable::Words form;
+    ASSERT_TRUE(two.find({1, 2}, &form));
+    EXPECT_EQ(TuningTable::Words({4}), form);  // its own stays
+    ASSERT_TRUE(two.find({5}, &form));
+    EXPECT_TRUE(form.empty());
+    EXPECT_FALSE(two.find({6}, &form));
+    TuningTable three;
+    for (size_t size = 1; size < saved.size(); size++)
+        if (size != 8 && size != 20) {  // where a row ends
+            EXPECT_FALSE(three.merge(saved.data(), size)) << size;
+        }
+    const uint32_t huge[] = {0xffffffffu, 0xffffffffu, 0};
+    EXPECT_FALSE(three.merge((const unsigned char*)huge, sizeof(huge)));
+    EXPECT_TRUE(three.save().empty());
+    EXPECT_TRUE(three.merge(nullptr, 0));
+}
+
+// ---------------------------------------------------------------- the host's memory, priorities
+
+struct Pages {
+    explicit Pages(size_t bytes) { EXPECT_EQ(0, posix_memalign(&data, 1 << 16, bytes)); }
+    ~Pages() { free(data); }
+    void* data = nullptr;
+};
+
+TEST_F(VulkanApi, memory_of_the_host_as_it_lies) {
+    const VulkanDevice* device = get_gpu_device();
+    const size_t step = VkImportedMemory::alignment(device);
+    if (!step) GTEST_SKIP() << "the device takes none";
+    const size_t bytes = (size_t)1 << 16;
+    Pages in_pages(bytes), out_pages(bytes);
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kTuned));
+    Mat want;
+    ASSERT_EQ(0, run(net, image(), &want));
+    VkImportedMemory in(device, in_pages.data, bytes), out(device, out_pages.data, bytes);
+    ASSERT_TRUE(in.is_valid() && out.is_valid());
+    CountingStaging staging(device);
+    net.opt.staging_vkallocator = &staging;
+    for (int again = 0; again < 2; again++) {
+        VkMat from(33, 17, 3, 4u, &in), made, to;
+        ASSERT_FALSE(from.empty());
+        EXPECT_EQ(in_pages.data, from.mapped_ptr());
+        for (int q = 0; q < 3; q++)
+            memcpy((float*)in_pages.data + q * 33 * 17, image().channel(q), 33 * 17 * 4);
+        memset(out_pages.data, 0, bytes);
+        VkCompute cmd(device);
+        Extractor ex = net.create_extractor();
+        ASSERT_EQ(0, ex.input("in", from));
+        ASSERT_EQ(0, ex.extract("out", made, cmd));
+        Option to_host = net.opt;
+        to_host.blob_vkallocator = &out;
+        ASSERT_EQ(0, cmd.record_clone(made, to, to_host));
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        for (int q = 0; q < 16; q++)
+            EXPECT_EQ(0,
+                      memcmp((float*)out_pages.data + q * 33 * 17, want.channel(q), 33 * 17 * 4));
+        EXPECT_EQ(0, staging.copies);
+    }
+    net.opt.staging_vkallocator = nullptr;
+    const LogMute mute;
+    {
+        const VkMat first(33, 4u, &in), second(33, 4u, &in);
+        EXPECT_FALSE(first.empty());
+        EXPECT_TRUE(second.empty()) << "one at a time";
+    }
+    EXPECT_TRUE(VkMat((int)bytes, 4u, &in).empty()) << "too large";
+    EXPECT_FALSE(VkImportedMemory(device, (char*)in_pages.data + 4, bytes - step).is_valid());
+    EXPECT_FALSE(VkImportedMemory(device, in_pages.data, bytes - 4).is_valid());
+    EXPECT_FALSE(VkImportedMemory(device, nullptr, bytes).is_valid());
+    EXPECT_FALSE(VkImportedMemory(nullptr, in_pages.data, bytes).is_valid());
+    EXPECT_EQ(0u, VkImportedMemory::alignment(nullptr));
+}
+
+// A device that has VK_KHR_global_priority as far as the library sees.
+struct Priorities {
+    static InstanceFunctions real;
+    static std::vector<int> asked;  // 0: none
+    static bool granted;
+    static VkResult extensions(VkPhysicalDevice device, const char* layer, uint32_t* count,
+                               VkExtensionProperties* all) {
+        const uint32_t room = *count;
+        const VkResult result = real.EnumerateDeviceExtensionProperties(device, layer, count, all);
+        if (all && room > *count) strcpy(all[*count].extensionName, "VK_KHR_global_priority");
+        ++*count;
+        return result;
+    }
+    static VkResult create(VkPhysicalDevice device, const VkDeviceCreateInfo* info,
+                           const VkAllocationCallbacks* with, VkDevice* made) {
+        bool enabled = false;
+        std::vector<const char*> names;
+        for (uint32_t i = 0; i < info->enabledExtensionCount; i++) {
+            const bool own = !strcmp(info->ppEnabledExtensionNames[i], "VK_KHR_global_priority");
+            enabled |= own;
+            if (!own) names.push_back(info->ppEnabledExtensionNames[i]);
+        }
+        EXPECT_TRUE(enabled);
+        const auto* priority =
+            (const VkDeviceQueueGlobalPriorityCreateInfoKHR*)info->pQueueCreateInfos[0].pNext;
+        asked.push_back(priority ? (int)priority->globalPriority : 0);
+        if (priority && !granted) return VK_ERROR_NOT_PERMITTED_KHR;
+        VkDeviceQueueCreateInfo queue = info->pQueueCreateInfos[0];
+        queue.pNext = nullptr;
+        VkDeviceCreateInfo plain = *info;
+        plain.pQueueCreateInfos = &queue;
+        plain.enabledExtensionCount = (uint32_t)names.size();
+        plain.ppEnabledExtensionNames = names.data();
+        return real.CreateDevice(device, &plain, with, made);
+    }
+};
+InstanceFunctions Priorities::real;
+std::vector<int> Priorities::asked;
+bool Priorities::granted;
+
+TEST_F(VulkanApi, priorities) {
+    const std::shared_ptr<GpuInstance> instance = GpuInstance::create(nullptr);
+    InstanceFunctions& vk = const_cast<InstanceFunctions&>(instance->vk());
+    Priorities::real = vk;
+    vk.EnumerateDeviceExtensionProperties = Priorities::extensions;
+    vk.CreateDevice = Priorities::create;
+    Priorities::granted = true;
+    const GpuPriority levels[] = {GpuPriority::low, GpuPriority::normal, GpuPriority::high,
+                                  GpuPriority::realtime};
+    for (const GpuPriority level : levels)
+        EXPECT_TRUE(GpuDevice::open(instance, 0, level) != nullptr);
+    EXPECT_EQ(std::vector<int>({128, 0, 512, 1024}), Priorities::asked);
+    Priorities::granted = false, Priorities::asked.clear();
+    const LogMute mute;
+    EXPECT_TRUE(GpuDevice::open(instance, 0, GpuPriority::high) != nullptr);
+    EXPECT_EQ(std::vector<int>({512, 0}), Priorities::asked);
+    vk = Priorities::real;
+    // Of a device that is open, or none.
+    get_gpu_device();
+    EXPECT_NE(0, set_gpu_priority(GpuPriority::high));
+    EXPECT_NE(0, set_gpu_priority(GpuPriority::high, 999));
+    destroy_gpu_instance();
+    const bool has = probe_features(instance->vk(), instance->physical(0)).priorities != nullptr;
+    EXPECT_EQ(has, set_gpu_priority(GpuPriority::low, 0) == 0);
+    destroy_gpu_instance();
+}
+
 // ---------------------------------------------------------------- what goes wrong on devices
 
 // Functions of the device replaced while it lives: memory that ends, a device that is lost.
@@ -587,6 +895,38 @@ TEST_F(VulkanApi, every_allocation_may_fail) {
         else
             EXPECT_TRUE(failed == most - 1 || failed == most) << failed;
     }
+}
+
+// lavapipe does not know budgets: it leaves 0 in them.
+TEST_F(VulkanApi, the_budget_is_respected) {
+    destroy_gpu_instance();
+    const std::shared_ptr<GpuDevice> gpu = open_gpu(get_default_gpu_index());
+    if (gpu->features().memory_budget) {
+        EXPECT_GT(gpu->memory_budget(), 0u);
+        EXPECT_LE(gpu->memory_budget(), gpu->info().heap_size());
+        GTEST_SKIP() << "the device tells its budget";
+    }
+    EXPECT_EQ(gpu->info().heap_size(), gpu->memory_budget());
+    Net cpu;
+    ASSERT_EQ(0, load(&cpu, kFirst));
+    Mat want, got;
+    ASSERT_EQ(0, run(cpu, image(), &want));
+    const_cast<GpuFeatures&>(gpu->features()).memory_budget = true;
+    static std::string said;
+    said.clear();
+    set_log_sink([](LogLevel, const char* text, void*) { said += text; }, nullptr);
+    for (bool fallback : {false, true}) {
+        Net net;
+        net.opt.vulkan_fallback = fallback;
+        int status = load_gpu(&net, kFirst);
+        if (status == 0) status = run(net, image(), &got);
+        EXPECT_EQ(fallback, status == 0);
+    }
+    set_log_sink(nullptr, nullptr);
+    EXPECT_LT(difference(got, want), 1e-6);
+    EXPECT_NE(std::string::npos, said.find("of which 0 are left")) << said;
+    const_cast<GpuFeatures&>(gpu->features()).memory_budget = false;
+    destroy_gpu_instance();
 }
 
 TEST_F(VulkanApi, a_lost_device_is_opened_anew) {

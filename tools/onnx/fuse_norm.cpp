@@ -20,7 +20,7 @@ bool mean_of(const Match& m, const std::string& value, std::string* x, std::vect
     const Node* node = m.maker(value, "ReduceMean");
     const Value* v = node ? m.value(node->inputs[0]) : nullptr;
     std::vector<int64_t> list;
-    if (!v || m.attr(*node, "keepdims", 1) == 0 || !m.ints(*node, "axes", 1, &list) || list.empty())
+    if (!v || m.attr(*node, "keepdims", 1) != 1 || !m.ints(*node, "axes", 1, &list) || list.empty())
         return false;
     axes->clear();
     for (int64_t a : list) axes->push_back((int)(a < 0 ? a + v->rank() : a));

@@ -232,7 +232,7 @@ bool attention(Op& op) {
     const std::string present_k = s.k, present_v = s.v;
     s.scale = op.attr_float("scale", 0.f);
     s.softcap = op.attr_float("softcap", 0.f);
-    s.causal = op.attr("is_causal", 0) != 0;
+    s.causal = op.attr("is_causal", 0) == 1;
     s.left = op.attr("left_window_size", -1), s.right = op.attr("right_window_size", -1);
     if (op.has(3)) {
         const bool truth = op.in(3)->type == ElementType::kBool;
@@ -340,7 +340,7 @@ bool ms_attention(Op& op) {
     }
     const std::string k = s.k, v = s.v;
     s.scale = op.attr_float("scale", 0.f);
-    s.causal = op.attr("unidirectional", 0) != 0;
+    s.causal = op.attr("unidirectional", 0) == 1;
     s.masked = op.attr_float("mask_filter_value", -10000.f);
     if (s.masked > -1e4f) return op.fail("mask_filter_value %g", s.masked);
     if (!n.ok() || !padding_mask(op, n, 3, &s)) return false;
@@ -383,7 +383,7 @@ bool multi_head_attention(Op& op) {
     }
     const std::string k = s.k, v = s.v;
     s.scale = op.attr_float("scale", 0.f);
-    s.causal = op.attr("unidirectional", 0) != 0;
+    s.causal = op.attr("unidirectional", 0) == 1;
     s.masked = op.attr_float("mask_filter_value", -10000.f);
     if (!n.ok() || !padding_mask(op, n, 4, &s)) return false;
     if (op.has(5)) s.bias.push_back(n.in(5));
@@ -451,7 +451,7 @@ bool rotary(Op& op, const std::string& positions, const std::string& cos, const 
     Rotation r;
     r.cos = cos, r.sin = sin;
     r.heads = op.attr("num_heads", 0), r.size = op.attr("rotary_embedding_dim", 0);
-    r.interleaved = op.attr("interleaved", 0) != 0;
+    r.interleaved = op.attr("interleaved", 0) == 1;
     const bool flat = op.in(0)->rank() == 3;
     if (flat && r.heads < 1 && r.size < 1) {
         const Value* c = n.value(cos);
@@ -505,7 +505,7 @@ bool group_query_attention(Op& op) {
     if (past) s.offset = size_of(n, n.in(3), 2);
     if (op.attr("do_rotary", 0)) {
         Rotation r;
-        r.cos = n.in(7), r.sin = n.in(8), r.interleaved = op.attr("rotary_interleaved", 0) != 0;
+        r.cos = n.in(7), r.sin = n.in(8), r.interleaved = op.attr("rotary_interleaved", 0) == 1;
         const Value* cache = op.in(7);
         if (!cache || !op.has(8) || !cache->shape.back().known()) return op.fail("its caches");
         r.size = 2 * cache->shape.back().value;

@@ -152,6 +152,18 @@ Value* linear_indices(Op& op, Value* indices, const std::vector<Dim>& shape) {
     return n.ok() ? n.value(at) : nullptr;
 }
 
+// Indices of no axes: the whole tensor for each of them.
+bool gather_whole(Op& op, const Value* x, const Value& indices) {
+    std::vector<int64_t> sizes;
+    for (int a = 0; a < indices.rank() - 1; a++) {
+        if (!indices.shape[a].known()) return op.fail("indices of no axes, unknown in number");
+        sizes.push_back(indices.shape[a].value);
+    }
+    sizes.insert(sizes.end(), (size_t)x->rank(), 1);
+    Nodes n(op);
+    return n.set(0, n.add("Expand", {n.in(0), n.ints(sizes)}));
+}
+
 bool gather_nd(Op& op) {
     Value *x = op.in(0), *indices = op.in(1);
     const int64_t batch_dims = op.attr("batch_dims", 0);
@@ -161,6 +173,7 @@ bool gather_nd(Op& op) {
     if (batch_dims < 0 || batch_dims >= q || batch_dims + length > x->rank())
         return op.fail("batch_dims %lld and indices of %lld for rank %d", (long long)batch_dims,
                        (long long)length, x->rank());
+    if (length == 0 && batch_dims == 0) return gather_whole(op, x, *indices);
     std::vector<Dim> shape(indices->shape.begin(), indices->shape.end() - 1);
     shape.insert(shape.end(), x->shape.begin() + batch_dims + length, x->shape.end());
     Form form = Form::plain((int)shape.size()), rows = Form::plain(q);
@@ -250,7 +263,8 @@ bool scatter_nd(Op& op) {
 
 bool compress(Op& op) {
     Value* x = op.in(0);
-    const std::string condition = op.plain(op.in(1));
+    // ONNX Runtime takes a condition of any rank as a list.
+    const std::string condition = op.blob(op.in(1), Form{false, {op.in(1)->rank()}});
     if (condition.empty()) return false;
     std::vector<Dim> shape = {Dim()};
     Form form = Form::plain(1), from{false, {x->rank()}};
@@ -339,7 +353,7 @@ bool arg_reduce(Op& op, bool min) {
     Value* x = op.in(0);
     int axis = 0, mat_axis = 0;
     if (!op.axis(op.attr("axis", 0), x->rank(), &axis)) return false;
-    const bool keep = op.attr("keepdims", 1) != 0;
+    const bool keep = op.attr("keepdims", 1) == 1;
     Form form = op.axis_form(x, axis, &mat_axis);
     if (!keep && form.batch && form.groups.size() == 1) {
         // A single value of each item is no item: those become a plain tensor.

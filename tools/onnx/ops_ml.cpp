@@ -413,8 +413,9 @@ bool one_hot_encoder(Op& op) {
     Nodes n(op);
     const Ints keys = op.attr_ints("cats_int64s");
     if (keys.empty()) return op.fail("categories that are strings");
-    const std::string equal = equals_keys(op, n, keys, {});
-    return !equal.empty() && n.set(0, n.cast(equal, ElementType::kFloat));
+    // Numbers with a fraction belong to the category that they are cast to.
+    const std::string x = n.add("Unsqueeze", {n.cast(n.in(0), ElementType::kInt64), n.ints({-1})});
+    return n.set(0, n.cast(n.add("Equal", {x, n.ints(keys)}), ElementType::kFloat));
 }
 
 bool label_encoder(Op& op) {

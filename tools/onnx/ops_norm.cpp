@@ -175,8 +175,7 @@ bool group_norm(Op& op) {
     if (groups < 1 || groups > 1 << 24) return op.fail("%lld groups", (long long)groups);
     // Opset 18 had one scale a group.
     if (op.opset < 21 && !x->shape[1].known()) return op.fail("channels of unknown number");
-    if (op.opset < 21 && scale->shape[0].known() &&
-        !scale->shape[0].is(x->shape[1].value)) {
+    if (op.opset < 21 && scale->shape[0].known() && !scale->shape[0].is(x->shape[1].value)) {
         if (!scale->is_constant() || !bias->is_constant())
             return op.fail("a scale a group that is no constant");
         const int64_t each = x->shape[1].value / groups;
@@ -202,6 +201,33 @@ std::string as_row(Op& op, Value* v, const Form& rows) {
     return to;
 }
 
+// The scale or bias of the axes from `axis` on, spread over those that it has not. Null after
+// fail().
+Value* spread_over(Op& op, Value* v, const std::vector<Dim>& sizes) {
+    if (!v || op.c.symbols.product(v->shape).is(op.c.symbols.product(sizes).value)) return v;
+    if (!all_known(sizes)) {
+        op.fail("a scale of other sizes than the normalised axes");
+        return nullptr;
+    }
+    Nodes n(op);
+    const std::string spread = n.add("Expand", {v->name, n.ints(values_of(sizes))});
+    return n.ok() ? n.value(spread) : nullptr;
+}
+
+// A scale or bias that differs between rows: the norm without, then a product and a sum.
+bool scaled_norm(Op& op, const char* type, const Value& x, const Value& scale, const Value* bias,
+                 int axis, float eps) {
+    const std::vector<Dim> sizes(x.shape.begin() + axis, x.shape.end());
+    if (!all_known(sizes)) return op.fail("normalised axes of unknown size");
+    Tensor ones(ElementType::kFloat, values_of(sizes));
+    for (size_t i = 0; i < ones.count(); i++) ones.set_float(i, 1.f);
+    Nodes n(op);
+    std::string y = n.add(type, {x.name, n.constant(ones)},
+                          {{"axis", attribute_of((int64_t)axis)}, {"epsilon", attribute_of(eps)}});
+    y = n.add("Mul", {y, scale.name});
+    return n.set(0, bias ? n.add("Add", {y, bias->name}) : y);
+}
+
 // LayerNorm and RMSNorm over all axes from `axis` on.
 bool row_norm(Op& op, const char* type, Value* x, Value* scale, Value* bias, int64_t first_axis,
               float eps) {
@@ -211,6 +237,15 @@ bool row_norm(Op& op, const char* type, Value* x, Value* scale, Value* bias, int
         learn_size(x, a, scale, a - axis);
     const Dim size = op.c.symbols.product({x->shape.begin() + axis, x->shape.end()});
     if (!size.known()) return op.fail("normalised axes of unknown size");
+    const std::vector<Dim> normalised(x->shape.begin() + axis, x->shape.end());
+    const int most = (int)normalised.size();
+    if (scale && (scale->rank() > most || (bias && bias->rank() > most)))
+        return scaled_norm(op,
+                           std::string(type) == "LayerNorm" ? "LayerNormalization"
+                                                            : "SimplifiedLayerNormalization",
+                           *x, *scale, bias, axis, eps);
+    for (Value** v : {&scale, &bias})
+        if (*v && !(*v = spread_over(op, *v, normalised))) return false;
     const bool batch = x->form.batch && axis > 0;
     Form form{batch, {}};
     const int lead = axis - (batch ? 1 : 0);

@@ -68,7 +68,7 @@ bool pool(Op& op, int type) {
     if (!op.has_attr("kernel_shape")) return op.fail("no kernel_shape");
     if (!read_window(op, x, {}, &w)) return false;
     // In SAME modes the number of windows is known without it.
-    const bool ceil_mode = op.attr("ceil_mode", 0) != 0 && w.auto_pad != Window::kSameUpper &&
+    const bool ceil_mode = op.attr("ceil_mode", 0) == 1 && w.auto_pad != Window::kSameUpper &&
                            w.auto_pad != Window::kSameLower;
     resolve_same(x, &w);
     const bool average = type == 2, count_pad = op.attr("count_include_pad", 0) != 0;

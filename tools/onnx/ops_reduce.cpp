@@ -93,7 +93,7 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     } else {
         axes = op.attr_ints("axes");
     }
-    if (axes.empty() && op.attr("noop_with_empty_axes", 0) != 0) {
+    if (axes.empty() && op.attr("noop_with_empty_axes", 0) == 1) {
         // Each value by itself: sums of one, and what is applied to sums.
         if (operation == Reduction::kSum || operation == Reduction::kMean ||
             operation == Reduction::kMax || operation == Reduction::kMin ||
@@ -116,7 +116,7 @@ bool reduce(Op& op, int operation, int axes_input_since) {
         if (!op.axis(a, rank, &axis)) return false;
         reduced[axis] = 1;
     }
-    const bool keep = op.attr("keepdims", 1) != 0;
+    const bool keep = op.attr("keepdims", 1) == 1;
     std::vector<Dim> shape;
     for (int a = 0; a < rank; a++)
         if (!reduced[a] || keep) shape.push_back(reduced[a] ? Dim(1) : x->shape[a]);
@@ -249,7 +249,8 @@ OpTable reduce_ops() {
         {"", "LogSoftmax", 1, 0, log_softmax, ""},
         {"", "Hardmax", 1, 0, hardmax, ""},
         {"", "LpNormalization", 1, 0, lp_normalization, ""},
-        {"", "MeanVarianceNormalization", 9, 0, mean_variance, "rank of at most 4"},
+        {"", "MeanVarianceNormalization", 9, 0, mean_variance,
+         "rank of at most 4; over one value 0, where ONNX Runtime may say NaN"},
         {"", "CumSum", 11, 0, cum_sum, "constant axis", 2},
     };
 }

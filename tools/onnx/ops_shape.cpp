@@ -112,7 +112,7 @@ bool reshape_at_run_time(Op& op, Value* x, Value* sizes, const std::vector<Dim>&
 
 bool reshape(Op& op) {
     Value *x = op.in(0), *sizes = op.in(1);
-    const bool allow_zero = op.attr("allowzero", 0) != 0;
+    const bool allow_zero = op.attr("allowzero", 0) == 1;
     if (!sizes) return op.fail("no shape");
     if (!sizes->has_content) {
         if (sizes->rank() != 1 || !sizes->shape[0].known())

@@ -194,7 +194,8 @@ bool window_at_run_time(Op& op, double a, double b, double c, ElementType type) 
     Nodes n(op);
     const std::string zero = n.constant(Tensor::of_ints({0}, true)),
                       one = n.constant(Tensor::of_ints({1}, true));
-    const std::string size = n.cast(n.in(0), ElementType::kInt64);
+    std::string size = n.cast(n.in(0), ElementType::kInt64);
+    if (op.in(0)->rank() > 1) size = n.reshape(size, {1});
     const std::string whole = op.attr("periodic", 1) ? size : n.add("Sub", {size, one});
     const std::string at = n.cast(n.add("Range", {zero, size, one}), ElementType::kFloat);
     std::string angle = n.add("Mul", {at, n.scalar((float)(2 * M_PI))});

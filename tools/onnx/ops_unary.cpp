@@ -315,7 +315,7 @@ std::string narrow(Op& op, const std::string& blob, ElementType to) {
         return "";
     }
     ModelLayer& layer = op.c.model.layers.back();
-    layer.set("saturate", op.attr("saturate", 1) != 0 ? 1 : 0);
+    layer.set("saturate", op.attr("saturate", 1) == 1 ? 1 : 0);
     layer.set("round_mode", number);
     return narrowed;
 }

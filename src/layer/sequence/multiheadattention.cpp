@@ -137,7 +137,7 @@ int MultiHeadAttention::shape(const MultiHeadAttention& s, const std::vector<Sha
                               std::vector<Shape>& out) {
     Sizes sizes;
     QUOLL_RETURN_IF_ERROR(s.sizes(in, &sizes));
-    out.assign(1, Shape(s.out.out, sizes.src));
+    out.assign(1, Shape(s.out.out, sizes.src, in[0].dtype));
     if (s.kv_cache) out.insert(out.end(), 2, Shape(sizes.dst, s.embed_dim));
     return kOk;
 }

@@ -43,7 +43,7 @@ int SDPA::shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>&
                       shape_text(k).c_str(), shape_text(v).c_str());
     if (q.c % k.c != 0) return s.fail("expected a multiple of %d heads, got %d", k.c, q.c);
     int dst = k.h;
-    out.assign(1, Shape(v.w, q.h, q.c));
+    out.assign(1, Shape(v.w, q.h, q.c, q.dtype));
     if (s.kv_cache) {
         const Shape &past_k = in[count - 2], &past_v = in[count - 1];
         QUOLL_RETURN_IF_ERROR(check_cache(s, "keys", past_k, k));
@@ -86,9 +86,11 @@ AttentionHead SDPA::head_of(const Mat& query, const Call& call, Mat& top, int he
     AttentionHead h;
     h.src = query.h, h.dst = k.h;
     h.size = query.w, h.out_size = v.w;
-    h.q = {(const float*)query.data + head * query.cstep, query.w, 1};
-    h.k = {(const float*)k.data + group * k.cstep, k.w, 1};
-    h.v = {(const float*)v.data + group * v.cstep, v.w, 1};
+    // Blobs may be of a storage type, which attend_fast() takes.
+    const auto rows = [](const Mat& m, int c) {
+        return Strided{(const float*)((const char*)m.data + c * m.cstep * m.elemsize), m.w, 1};
+    };
+    h.q = rows(query, head), h.k = rows(k, group), h.v = rows(v, group);
     h.mask = call.mask ? attention_mask_of(*call.mask, head) : nullptr;
     h.scale = scale == 0.f ? 1.f / sqrtf((float)h.size) : scale;
     h.out = top.channel(head);

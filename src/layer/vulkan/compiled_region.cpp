@@ -46,19 +46,25 @@ int VulkanRegion::finish(const Region& region, const std::vector<size_t>& upload
     return kOk;
 }
 
-// By what its dispatches take on zeros. The device may have been asleep in the first run.
-int VulkanRegion::divide(const Option& opt) {
+int VulkanRegion::time_dispatches(int runs, const Option& opt, std::vector<double>* least) const {
     const std::unique_ptr<Replay> timed = Replay::create(*device_, program_, true);
     if (!timed) return kOutOfMemory;
     memset(timed->upload(), 0, program_.upload_bytes);
-    std::vector<double> seconds, again;
-    for (std::vector<double>* of : {&seconds, &again}) {
+    for (int i = 0; i < runs; i++) {
+        std::vector<double> seconds;
         QUOLL_RETURN_IF_ERROR(timed->run(opt.vulkan_max_in_flight));
-        QUOLL_RETURN_IF_ERROR(timed->times(of));
+        QUOLL_RETURN_IF_ERROR(timed->times(&seconds));
+        if (i == 0) *least = seconds;
+        for (size_t k = 0; k < seconds.size(); k++) (*least)[k] = std::min((*least)[k], seconds[k]);
     }
-    for (size_t i = 0; i < seconds.size(); i++) seconds[i] = std::min(seconds[i], again[i]);
-    program_.divide(seconds, opt.vulkan_slice_us * 1e-6);
     return kOk;
+}
+
+// The device may have been asleep in the first run.
+int VulkanRegion::divide(const Option& opt) {
+    std::vector<double> seconds;
+    QUOLL_RETURN_IF_ERROR(time_dispatches(2, opt, &seconds));
+    return program_.divide(*device_, seconds, opt.vulkan_slice_us * 1e-6);
 }
 
 // Null after a message.

@@ -33,6 +33,8 @@ public:
                const std::vector<size_t>& download_offsets, Storage storage, const Option& opt);
     // Seconds of each dispatch of one run on these uploads, by timestamps of the device.
     int profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const;
+    // The least seconds of each dispatch in some runs on zeros.
+    int time_dispatches(int runs, const Option& opt, std::vector<double>* least) const;
     const Program& program() const { return program_; }
 
 private:

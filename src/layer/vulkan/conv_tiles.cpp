@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gpu/tuning.h"
+
 namespace quoll {
 
 namespace {
@@ -9,8 +11,8 @@ namespace {
 // Where no extension tells how many processors there are.
 const int kProcessors = 16;
 
-ConvTiling forced;
-bool is_forced = false;
+thread_local ConvTiling forced;
+thread_local bool is_forced = false;
 
 // Tiles of conv_matrix.comp. What follows about them was fitted to `bench_gpu --fp16 --sweep` on an
 // H200. kLarge is for products that fill the device.
@@ -48,11 +50,28 @@ const std::vector<ConvTile>& conv_tiles(bool matrix) {
     return matrix ? matrices : tiled;
 }
 
-ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvProduct& p) {
-    if (is_forced) {
-        const int stages = std::max(1, ceil_div(p.depth, forced.tile.depth));
-        return {forced.tile, std::min(forced.splits, stages)};
+static std::vector<uint32_t> words_of(const ConvTiling& tiling) {
+    const ConvTile& t = tiling.tile;
+    std::vector<uint32_t> words;
+    for (int field : {t.rows, t.columns, t.depth, t.m, t.n, t.k, t.buffers, tiling.splits})
+        words.push_back((uint32_t)field);
+    return words;
+}
+
+// Of one of the tiles; false: it is none.
+static bool read_tiling(const std::vector<uint32_t>& words, bool matrix, int depth,
+                        ConvTiling* tiling) {
+    for (const ConvTile& tile : conv_tiles(matrix)) {
+        const int splits = words.size() == 8 ? (int)words[7] : 0;
+        if (splits < 1 || splits > std::min(kMostSplits, std::max(1, ceil_div(depth, tile.depth))))
+            continue;
+        *tiling = {tile, splits};
+        if (words_of(*tiling) == words) return true;
     }
+    return false;
+}
+
+static ConvTiling expected_tiling(const GpuFeatures& features, bool matrix, const ConvProduct& p) {
     const int processors = features.processors ? (int)features.processors : kProcessors;
     const auto tiles = [&](const ConvTile& t) {
         return ceil_div(p.rows, t.rows) * ceil_div(p.columns, t.columns) * p.groups;
@@ -84,6 +103,22 @@ ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvPro
         }
     }
     return best;
+}
+
+ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProduct& p) {
+    std::vector<uint32_t> key = {(uint32_t)shader, (uint32_t)r.storage(), matrix};
+    for (int size : {p.rows, p.columns, p.depth, p.groups}) key.push_back((uint32_t)size);
+    std::vector<uint32_t> form;
+    ConvTiling chosen;
+    if (is_forced) {
+        const int stages = std::max(1, ceil_div(p.depth, forced.tile.depth));
+        chosen = {forced.tile, std::min(forced.splits, stages)};
+    } else if (!r.device().tuning().find(key, &form) ||
+               !read_tiling(form, matrix, p.depth, &chosen)) {
+        chosen = expected_tiling(r.device().features(), matrix, p);
+    }
+    r.set_choice({key, words_of(chosen)});
+    return chosen;
 }
 
 Words tile_constants(const ConvTile& t, const MatrixUnits& units) {

@@ -34,13 +34,15 @@ struct ConvProduct {
 };
 
 const std::vector<ConvTile>& conv_tiles(bool matrix);
-ConvTiling choose_tiling(const GpuFeatures& features, bool matrix, const ConvProduct& product);
+// Of the next dispatch of the recorder: as it was tuned, else by expected cost. shader: what makes
+// the product, among those that share tiles.
+ConvTiling choose_tiling(Recorder& r, Shader shader, bool matrix, const ConvProduct& product);
 // The specialisation constants of common/matrix.glsl, 5 and the following.
 Words tile_constants(const ConvTile& tile, const MatrixUnits& units);
 // Adds the bindings of common/split.glsl, for `tiles`; `any`: where there are none.
 void add_split(Recorder& r, const ConvTiling& tiling, uint32_t tiles, const Binding& any,
                std::vector<Binding>* bindings);
-// For measurements: what choose_tiling() says from now on; null: as it thinks.
+// For measurements: what choose_tiling() says to this thread from now on; null: as it thinks.
 void force_tiling(const ConvTiling* tiling);
 
 }  // namespace quoll

@@ -201,7 +201,8 @@ private:
         const GpuFeatures& features = r.device().features();
         const int pixels = (int)words[9].bits, steps = (int)words[13].bits;
         const ConvTiling tiling =
-            choose_tiling(features, matrix, {pixels, outputs(), steps * 4, layer_.group});
+            choose_tiling(r, matrix ? Shader::conv_matrix : Shader::conv_tiled, matrix,
+                          {pixels, outputs(), steps * 4, layer_.group});
         const ConvTile& t = tiling.tile;
         const uint32_t x = (uint32_t)((pixels + t.rows - 1) / t.rows);
         const uint32_t y = (uint32_t)((outputs() + t.columns - 1) / t.columns);

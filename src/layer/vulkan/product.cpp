@@ -39,7 +39,7 @@ void MatrixProduct::record_tiles(Recorder& r, const Words& push) const {
 
 void MatrixProduct::record_units(Recorder& r, Words push) const {
     const ConvTiling tiling =
-        choose_tiling(r.device().features(), true, {rows, columns, depth, c * d});
+        choose_tiling(r, Shader::product_matrix, true, {rows, columns, depth, c * d});
     const ConvTile& t = tiling.tile;
     const uint32_t x = (uint32_t)((columns + t.columns - 1) / t.columns);
     const uint32_t y_groups = (uint32_t)((rows + t.rows - 1) / t.rows);

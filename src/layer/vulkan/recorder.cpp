@@ -108,6 +108,7 @@ void Recorder::dispatch(Shader shader, const Words& constants, const std::vector
     d.key = {shader, storage, (int)bindings.size(), bits_of(constants)};
     d.bindings = bindings, d.push = bits_of(push), d.step = step_;
     d.groups[0] = x, d.groups[1] = y, d.groups[2] = z;
+    d.choice = next_choice_, next_choice_ = -1;
     program_.add(d);
 }
 

@@ -71,6 +71,11 @@ public:
     // A value that is `m`, of any type.
     int keep(const Mat& m, const Shape& shape, Layout layout, Value* value);
 
+    // The next dispatch has one form of several, of which measuring chooses.
+    void set_choice(const Choice& choice) {
+        next_choice_ = (int)program_.choices.size();
+        program_.choices.push_back(choice);
+    }
     // constants: specialisation constants 0, 1, ...; push: at most kPushBytes.
     void dispatch(Shader shader, const Words& constants, const std::vector<Binding>& bindings,
                   const Words& push, uint32_t x, uint32_t y = 1, uint32_t z = 1);
@@ -96,7 +101,7 @@ private:
     Program& program_;
     WeightStore& constants_;
     std::vector<Binding> kept_;  // constants
-    int step_ = -1;
+    int step_ = -1, next_choice_ = -1;
 };
 
 // Axes of a strided copy in the order of the output's memory, the fastest first.

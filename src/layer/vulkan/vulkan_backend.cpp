@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/instance.h"
+#include "gpu/tuning.h"
 #include "layer/vulkan/compiled_region.h"
 #include "layer/vulkan/region_compiler.h"
 #include "quoll/log.h"
@@ -101,6 +102,12 @@ bool VulkanBackend::is_profitable(const Region& region) const {
 
 std::shared_ptr<const CompiledRegion> VulkanBackend::compile(const Region& region,
                                                              const Option& opt) const {
+    if (device_->tuning().is_on() && tune(region, opt) != kOk) return nullptr;
+    return compile_once(region, opt);
+}
+
+std::shared_ptr<VulkanRegion> VulkanBackend::compile_once(const Region& region,
+                                                          const Option& opt) const {
     std::vector<const VulkanLayer*> forms;
     for (const RegionStep& step : region.steps) {
         const auto found = layers_.find(step.layer);

@@ -10,6 +10,8 @@
 
 namespace quoll {
 
+class VulkanRegion;
+
 class VulkanBackend : public Backend {
 public:
     // opt.use_fp16_storage: blobs and weights are kept as f16 where the device can. Null, after a
@@ -33,6 +35,9 @@ public:
 private:
     VulkanBackend(std::shared_ptr<GpuDevice> device, Storage storage);
     bool fits(const Shape& shape) const;
+    std::shared_ptr<VulkanRegion> compile_once(const Region& region, const Option& opt) const;
+    // Times all forms that the products of a region may have, and notes the best.
+    int tune(const Region& region, Option opt) const;
 
     const std::shared_ptr<GpuDevice> device_;
     const Storage storage_;

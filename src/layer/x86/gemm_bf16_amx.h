@@ -123,14 +123,16 @@ void split_input(const SplitInput& t) {
     }
 }
 
-// 32 channels of one pixel, zeros from `channels` on.
+// 32 channels of one pixel, zeros from `channels` on; loads nothing beyond them but within a block
+// of 4 or 8.
 template <int pack>
 QUOLL_TILE_INLINE __m512i join_blocks(const uint16_t* from, ptrdiff_t block, int channels) {
     const auto there = [&](int i) __attribute__((always_inline)) { return i * pack < channels; };
     if constexpr (pack == 16) {
-        const __m256i low = _mm256_loadu_si256((const __m256i*)from);
+        const __m256i low = _mm256_maskz_loadu_epi16(first_lanes(channels), from);
         const __m256i high =
-            there(1) ? _mm256_loadu_si256((const __m256i*)(from + block)) : _mm256_setzero_si256();
+            there(1) ? _mm256_maskz_loadu_epi16(first_lanes(channels - 16), from + block)
+                     : _mm256_setzero_si256();
         return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
     } else if constexpr (pack == 8) {
         __m512i x = _mm512_castsi128_si512(read_16_bytes(from, true));
@@ -332,7 +334,10 @@ constexpr SplitGemmKernels split_kernels() {
             copy_windows_kernel<products>(),
             &pack_panel<products>,
             spin_tiles,
-            spin_vectors};
+            spin_vectors,
+            nullptr,
+            nullptr,
+            false};
 }
 
 }  // namespace

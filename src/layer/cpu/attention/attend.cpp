@@ -115,17 +115,29 @@ struct BlockPlan {
     size_t workspace() const { return std::max(scores->workspace(), sums->workspace()); }
 };
 
-// Packed keys and values of a head, and a thread's memory.
+// Packed keys and values of a head, and a thread's memory. rows: where heads are stored in 16 bits,
+// so many floats as a block's queries and its outputs, or all keys or values.
 struct BlockMemory {
     const float *keys, *values, *zeros;
-    float *scores, *workspace;
+    float *scores, *workspace, *rows;
 };
+
+// `count` rows from `first` on as f32 in `to`.
+void widen_rows(const StorageKernels& stored, const Strided& s, int first, size_t count,
+                size_t size, float* to) {
+    const uint16_t* from = (const uint16_t*)s.data + first * s.row;
+    for (size_t i = 0; i < count; i++) stored.widen(from + i * s.row, to + i * size, size);
+}
 
 // Queries from `first` on.
 void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockPlan& plan,
-                  int first, const BlockMemory& memory) {
+                  int first, const StorageKernels* stored, const BlockMemory& memory) {
     GemmMatrix g = plan.scores_of;
     g.a = h.q.data + first * h.q.row;
+    if (stored) {
+        widen_rows(*stored, h.q, first, g.m, h.size, memory.rows);
+        g.a = memory.rows;
+    }
     g.b = memory.keys, g.bias = memory.zeros;
     g.c = memory.scores;
     plan.scores->run(g, memory.workspace);
@@ -134,8 +146,11 @@ void attend_block(const KernelSet& kernels, const AttentionHead& h, const BlockP
     g = plan.sums_of;
     g.a = memory.scores;
     g.b = memory.values, g.bias = memory.zeros;
-    g.c = h.out + first * h.out_row;
+    g.c = stored ? memory.rows : h.out + first * h.out_row;
     plan.sums->run(g, memory.workspace);
+    uint16_t* const out = (uint16_t*)h.out + first * h.out_row;
+    for (size_t i = 0; i < g.m && stored; i++)
+        stored->narrow(memory.rows + i * g.c_row, out + i * h.out_row, h.out_size);
 }
 
 struct Work {  // partitions of it: (head, block of queries)
@@ -182,7 +197,7 @@ const char* AttentionPlan::algorithm() const {
 }
 
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan& plan, const Option& opt) {
+                const AttentionPlan& plan, const StorageKernels* stored, const Option& opt) {
     const AttentionHead& h0 = heads[0];
     const int count = (int)heads.size(), groups = count / per_group;
     const int block = plan.block;
@@ -195,27 +210,38 @@ int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& head
     const int rows = (int)whole.scores_of.m;
     Allocator* const allocator = opt.workspace_allocator;
     Mat scores(score_step(kernels, h0), rows, workers, (size_t)4u, allocator), keys, values,
-        workspaces;
+        workspaces, stored_rows;
     const Mat zeros = product_bias(kernels, nullptr, std::max(h0.dst, h0.out_size), allocator);
     if (scores.empty() || zeros.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(product_memory(whole.scores->packed_size(), groups, allocator, &keys));
     QUOLL_RETURN_IF_ERROR(product_memory(whole.sums->packed_size(), groups, allocator, &values));
     QUOLL_RETURN_IF_ERROR(product_memory(std::max(whole.workspace(), last.workspace()), workers,
                                          allocator, &workspaces));
-    run_tasks(2 * groups, threads, [&](int64_t i, int) {
+    const size_t widest = std::max(h0.size, h0.out_size);
+    if (stored)
+        QUOLL_RETURN_IF_ERROR(
+            product_memory(widest * std::max(rows, h0.dst), threads, allocator, &stored_rows));
+    run_tasks(2 * groups, threads, [&](int64_t i, int thread) {
         const AttentionHead& h = heads[i / 2 * per_group];
+        Strided s = i % 2 ? h.v : h.k;
+        if (stored) {
+            const int size = i % 2 ? h.out_size : h.size;
+            widen_rows(*stored, s, 0, h.dst, size, stored_rows.channel(thread));
+            s = {stored_rows.channel(thread), size, 1};
+        }
         if (i % 2)
-            whole.sums->pack(h.v.data, h.v.row, h.v.column, 1, values.channel(i / 2));
+            whole.sums->pack(s.data, s.row, s.column, 1, values.channel(i / 2));
         else
-            whole.scores->pack(h.k.data, h.k.column, h.k.row, 1, keys.channel(i / 2));
+            whole.scores->pack(s.data, s.column, s.row, 1, keys.channel(i / 2));
     });
     run_tasks(partitions.count, threads, [&](int64_t i, int thread) {
         const int head = (int)i / partitions.blocks, b = (int)i % partitions.blocks;
         const BlockMemory memory = {keys.channel(head / per_group),
                                     values.channel(head / per_group), zeros, scores.channel(thread),
-                                    (float*)workspaces.data + thread * workspaces.cstep};
+                                    (float*)workspaces.data + thread * workspaces.cstep,
+                                    (float*)stored_rows.data + thread * stored_rows.cstep};
         attend_block(kernels, heads[head], b + 1 < partitions.blocks ? whole : last, b * block,
-                     memory);
+                     stored, memory);
     });
     return kOk;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "layer/common/attention.h"
+#include "layer/cpu/cast/cast.h"
 #include "layer/cpu/common/kernel_set.h"
 
 namespace quoll {
@@ -27,9 +28,10 @@ struct AttentionPlan : public LayerPlan {
 
 // Heads of equal sizes; `per_group` neighbours share keys and values. Values of a query and of an
 // output row follow each other (column 1); keys and values may lie either way (row or column 1).
-// plan: for these sizes and options.
+// plan: for these sizes and options. stored: null, or the kernels of the 16-bit type that q, k, v and
+// out then point to instead of floats; keys and values have column 1, and the plan has blocks.
 int attend_fast(const KernelSet& kernels, const std::vector<AttentionHead>& heads, int per_group,
-                const AttentionPlan& plan, const Option& opt);
+                const AttentionPlan& plan, const StorageKernels* stored, const Option& opt);
 
 }  // namespace quoll
 

@@ -1,5 +1,6 @@
 #include "layer/common/scratch.h"
 #include "layer/cpu/attention/attend.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/gemm/constant_matrix.h"
 #include "layer/sequence/multiheadattention.h"
 
@@ -32,12 +33,15 @@ private:
         const ConstantMatrix& matrix;
         int count;
         ptrdiff_t y_row, y_column;
-        GemmMatrix product() const;
+        // Of bf16 rows, or into such.
+        GemmMatrix product(bool reduced_a, bool reduced_c) const;
     };
     Rows queries(int rows) const { return {q, q_, rows, embed_dim, 1}; }
-    // Into columns. A single row goes through a dense one, for the kernel made for it.
-    Rows columns(const Projection& p, const ConstantMatrix& matrix, int rows, int step) const {
-        return rows > 1 ? Rows{p, matrix, rows, 1, step} : Rows{p, matrix, rows, p.out, 1};
+    // Keys or values: a cache has them as columns, where a single row goes through a dense one, for
+    // the kernel made for it.
+    Rows stored(const Projection& p, const ConstantMatrix& matrix, int rows, int step) const {
+        return kv_cache && rows > 1 ? Rows{p, matrix, rows, 1, step}
+                                    : Rows{p, matrix, rows, p.out, 1};
     }
     Rows outputs(int rows) const { return {out, out_, rows, out.out, 1}; }
     int pack(Projection& p, const Option& opt, ConstantMatrix* matrix);
@@ -46,6 +50,7 @@ private:
             const Option& opt) const;
     int project(const MatrixPlan& plan, const Rows& rows, const Mat& x, const Option& opt,
                 float* y) const;
+    int project_out(const MatrixPlan& plan, const Mat& joined, const Option& opt, Mat& top) const;
     int project_columns(const MatrixPlan& plan, const Rows& rows, const Mat& x, const Option& opt,
                         float* y, ptrdiff_t step) const;
 
@@ -67,11 +72,14 @@ int MultiHeadAttentionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(pack(q, opt, &q_));
     QUOLL_RETURN_IF_ERROR(pack(k, opt, &k_));
     QUOLL_RETURN_IF_ERROR(pack(v, opt, &v_));
+    // As of InnerProduct.
+    support_bf16_storage = split_kernels_for(opt) && opt.use_bf16_storage && !kv_cache;
     return pack(out, opt, &out_);
 }
 
-GemmMatrix MultiHeadAttentionCpu::Rows::product() const {
+GemmMatrix MultiHeadAttentionCpu::Rows::product(bool reduced_a, bool reduced_c) const {
     GemmMatrix g = {};
+    g.reduced_a = reduced_a, g.reduced_c = reduced_c;
     g.a_row = p.in, g.a_k = 1;
     g.m = count;
     g.c_row = y_row;
@@ -85,19 +93,21 @@ int MultiHeadAttentionCpu::make_plan(const std::vector<Shape>& bottoms, const Op
     Sizes s;
     QUOLL_RETURN_IF_ERROR(sizes(bottoms, &s));
     const auto rows_of = [&](int input) { return bottoms[input].h; };
-    const auto make = [&](const Rows& rows, MatrixPlan* to) {
-        return rows.matrix.plan(rows.product(), opt, to);
+    // x: the input whose rows it multiplies, of `joined` none.
+    const auto make = [&](const Rows& rows, int x, MatrixPlan* to) {
+        const auto is_bf16 = [&](int input) { return bottoms[input].dtype == DType::bf16; };
+        return rows.matrix.plan(rows.product(x >= 0 && is_bf16(x), x < 0 && is_bf16(0)), opt, to);
     };
-    QUOLL_RETURN_IF_ERROR(make(queries(s.src), &plan->q));
-    QUOLL_RETURN_IF_ERROR(make(outputs(s.src), &plan->out));
+    QUOLL_RETURN_IF_ERROR(make(queries(s.src), s.at.q, &plan->q));
+    QUOLL_RETURN_IF_ERROR(make(outputs(s.src), -1, &plan->out));
     AttentionHead head = {};
     head.src = s.src, head.dst = s.dst;
     head.size = head.out_size = embed_dim / num_heads;
     head.q.row = head.out_row = embed_dim;
     plan->heads = std::make_unique<AttentionPlan>(*kernels_, head, num_heads, 1, opt);
     if (s.from_cache) return kOk;
-    QUOLL_RETURN_IF_ERROR(make(columns(k, k_, rows_of(s.at.k), s.dst), &plan->k));
-    return make(columns(v, v_, rows_of(s.at.v), s.dst), &plan->v);
+    QUOLL_RETURN_IF_ERROR(make(stored(k, k_, rows_of(s.at.k), s.dst), s.at.k, &plan->k));
+    return make(stored(v, v_, rows_of(s.at.v), s.dst), s.at.v, &plan->v);
 }
 
 int MultiHeadAttentionCpu::plan(const std::vector<Shape>& bottoms, const Option& opt,
@@ -126,13 +136,32 @@ int MultiHeadAttentionCpu::forward(const std::vector<Mat>& bottoms, std::vector<
 
 int MultiHeadAttentionCpu::project(const MatrixPlan& plan, const Rows& rows, const Mat& x,
                                    const Option& opt, float* y) const {
-    GemmMatrix g = rows.product();
-    g.a = x;
+    Mat in = x;
+    if (!plan.split) QUOLL_RETURN_IF_ERROR(widened(x, opt, &in));
+    GemmMatrix g = rows.product(in.dtype == DType::bf16, false);
+    g.a = in;
     g.c = y;
     return rows.matrix.multiply(plan, g, opt);
 }
 
-// y(i, j) at y[j * step + i].
+// The last one.
+int MultiHeadAttentionCpu::project_out(const MatrixPlan& plan, const Mat& joined, const Option& opt,
+                                       Mat& top) const {
+    const bool narrow = top.dtype == DType::bf16;
+    Mat sums;
+    if (narrow && !plan.split) {
+        sums.create(top.w, top.h, (size_t)4u, opt.workspace_allocator);
+        if (sums.empty()) return kOutOfMemory;
+    }
+    GemmMatrix g = outputs(joined.h).product(false, narrow && plan.split);
+    g.a = joined;
+    g.c = sums.empty() ? top : sums;
+    QUOLL_RETURN_IF_ERROR(out_.multiply(plan, g, opt));
+    if (!sums.empty()) kernels_->cast->bf16.narrow(sums, (uint16_t*)top.data, sums.total());
+    return kOk;
+}
+
+// Of a cache: y(i, j) at y[j * step + i].
 int MultiHeadAttentionCpu::project_columns(const MatrixPlan& plan, const Rows& rows, const Mat& x,
                                            const Option& opt, float* y, ptrdiff_t step) const {
     if (x.h > 1) return project(plan, rows, x, opt, y);
@@ -147,26 +176,33 @@ int MultiHeadAttentionCpu::run(const Plan& plan, const std::vector<Mat>& bottoms
                                std::vector<Mat>& tops, const Option& opt) const {
     Call call;
     QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &call));
+    if (!call.mask.empty()) QUOLL_RETURN_IF_ERROR(widened(Mat(call.mask), opt, &call.mask));
     Mat projected(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
     Mat joined(Shape(embed_dim, call.src), 1, opt.workspace_allocator);
     if (projected.empty() || joined.empty()) return kOutOfMemory;
     QUOLL_RETURN_IF_ERROR(project(plan.q, queries(call.src), call.query, opt, projected));
     if (!call.from_cache) {
         const auto into = [&](const MatrixPlan& p, const Rows& rows, const Mat& x, float* to) {
-            return project_columns(p, rows, x, opt, to + call.past, call.dst);
+            return kv_cache ? project_columns(p, rows, x, opt, to + call.past, call.dst)
+                            : project(p, rows, x, opt, to);
         };
-        const Rows keys = columns(k, k_, call.key.h, call.dst);
-        const Rows values = columns(v, v_, call.value.h, call.dst);
+        const Rows keys = stored(k, k_, call.key.h, call.dst);
+        const Rows values = stored(v, v_, call.value.h, call.dst);
         QUOLL_RETURN_IF_ERROR(into(plan.k, keys, call.key, call.keys));
         QUOLL_RETURN_IF_ERROR(into(plan.v, values, call.value, call.values));
     }
     std::vector<AttentionHead> heads;
     for (int i = 0; i < num_heads; i++) {
         heads.push_back(head_of(call, projected, joined, i));
-        heads.back().scale = scale;  // the reference has it in the queries
+        AttentionHead& h = heads.back();
+        h.scale = scale;  // the reference has it in the queries
+        if (kv_cache) continue;
+        const ptrdiff_t first = (ptrdiff_t)i * h.size;
+        h.k = {(const float*)call.keys + first, embed_dim, 1};
+        h.v = {(const float*)call.values + first, embed_dim, 1};
     }
-    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, *plan.heads, opt));
-    return project(plan.out, outputs(call.src), joined, opt, tops[0]);
+    QUOLL_RETURN_IF_ERROR(attend_fast(*kernels_, heads, 1, *plan.heads, nullptr, opt));
+    return project_out(plan.out, joined, opt, tops[0]);
 }
 
 }  // namespace

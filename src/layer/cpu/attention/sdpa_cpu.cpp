@@ -1,5 +1,6 @@
 #include "layer/common/scratch.h"
 #include "layer/cpu/attention/attend.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/sequence/sdpa.h"
 
 namespace quoll {
@@ -11,6 +12,7 @@ class SDPACpu : public SDPA {
 public:
     int create_pipeline(const Option& opt) override {
         kernels_ = &host_kernel_set();
+        support_bf16_storage = opt.use_bf16_storage && !kv_cache && !int8_scale_term;
         return SDPA::create_pipeline(opt);
     }
     int plan(const std::vector<Shape>& bottoms, const Option& opt,
@@ -40,14 +42,34 @@ public:
     }
 
 private:
+    // bf16 blobs are widened block by block where all are such.
     int run(const AttentionPlan& plan, const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
             const Option& opt) const {
+        const bool narrow = bottoms[0].dtype == DType::bf16;
+        const bool stored = narrow && plan.blocks && bottoms[1].dtype == DType::bf16 &&
+                            bottoms[2].dtype == DType::bf16;
+        std::vector<Mat> in(bottoms), wide;
+        for (size_t i = stored ? 3 : 0; i < in.size(); i++)
+            if (!in[i].empty()) QUOLL_RETURN_IF_ERROR(widened(bottoms[i], opt, &in[i]));
+        const bool rounds = narrow && !stored;
+        Option temporary = opt;
+        temporary.blob_allocator = opt.workspace_allocator;
+        QUOLL_RETURN_IF_ERROR(
+            run(plan, in, stored ? &kernels_->cast->bf16 : nullptr, rounds ? wide : tops,
+                rounds ? temporary : opt));
+        if (!rounds) return kOk;
+        tops.resize(1);
+        cast_float32_to_bfloat16(wide[0], tops[0], opt);
+        return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
+    }
+    int run(const AttentionPlan& plan, const std::vector<Mat>& bottoms,
+            const StorageKernels* stored, std::vector<Mat>& tops, const Option& opt) const {
         Call call;
         QUOLL_RETURN_IF_ERROR(prepare(bottoms, tops, opt, &call));
         std::vector<AttentionHead> heads;
         for (int q = 0; q < bottoms[0].c; q++)
             heads.push_back(head_of(bottoms[0], call, tops[0], q));
-        return attend_fast(*kernels_, heads, call.heads_per_group, plan, opt);
+        return attend_fast(*kernels_, heads, call.heads_per_group, plan, stored, opt);
     }
 
     const KernelSet* kernels_ = nullptr;

@@ -174,6 +174,7 @@ int ConstantMatrix::multiply(const MatrixPlan& plan, GemmMatrix g, const Option&
     g.b = weights_, g.bias = bias_;
     if (sliced_) return multiply_slices(plan.sliced.get(), g, opt);
     if (!plan.split) {
+        if (g.reduced_a || g.reduced_c) return kError;  // see plan()
         gemm_matrix(g, threads_of(g, opt));
         return kOk;
     }

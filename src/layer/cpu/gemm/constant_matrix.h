@@ -28,7 +28,8 @@ public:
     int create(const Layer& layer, const float* b, size_t ld, bool row_major, size_t n, size_t k,
                const float* bias, const Option& opt);
     bool created() const { return !weights_.empty(); }
-    // g: the number of rows and the steps of A and C. From any thread, as multiply().
+    // g: the number of rows and the steps of A and C, which may be bf16: plan->split is then set
+    // where such are taken, else the product wants f32. From any thread, as multiply().
     int plan(GemmMatrix g, const Option& opt, MatrixPlan* plan) const;
     // g: A, C and the activation. A plan must be for as many rows.
     int multiply(const MatrixPlan& plan, GemmMatrix g, const Option& opt) const;

@@ -121,6 +121,9 @@ struct GemmMatrix {
     // Not 0: A lies in blocks of `lanes` values of k, so far apart; k is a multiple of lanes, at
     // most kGemmMaxBlocks times.
     ptrdiff_t a_block;
+    // A, C: values behind the pointers are bf16. Tile units of one product take such
+    // (product_plan.h), vectors do not.
+    bool reduced_a, reduced_c;
 };
 enum { kGemmMaxBlocks = 512 };
 void gemm_matrix(const GemmMatrix& matrix, int threads);

@@ -19,12 +19,14 @@ TileShape shape_of(const GemmMatrix& g) {
     TileShape s = tile_shape(g.m, g.n, g.k, g.a_row, g.c_row);
     s.out_pack = g.c_pack;
     s.out_block = g.c_block;
+    s.reduced_in = g.reduced_a, s.reduced_out = g.reduced_c;
     return s;
 }
 
 // On one core, for any number of threads: see choose_conv_algorithm.
 bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double packings) {
     if (g.m < kManyRows || g.k == 0 || g.a_k != 1 || g.m > INT_MAX || g.n > INT_MAX) return false;
+    if (split.terms > 1 && (g.reduced_a || g.reduced_c)) return false;
     const TileShape shape = shape_of(g);
     if (!SplitPlan::is_supported(shape)) return false;
     ConvShape conv = {};
@@ -34,7 +36,9 @@ bool beats_vectors(const SplitGemmKernels& split, const GemmMatrix& g, double pa
     const double packed = packings * (double)g.n * (double)g.k;
     const double tiles = SplitPlan::cycles(split, shape) +
                          packed * (costs.pack_tile + costs.pack_tile_term * split.terms);
-    const double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * costs.pack_vector;
+    double vectors = ConvPlan::cycles(*g.kernels, conv) + packed * costs.pack_vector;
+    if (g.reduced_a) vectors += (double)g.m * (double)g.k;  // f32 copies: a cycle a value
+    if (g.reduced_c) vectors += (double)g.m * (double)g.n;
     return tiles < vectors * costs.vector_margin;
 }
 
@@ -56,6 +60,7 @@ bool ProductPlan::fits(const GemmMatrix& g, int threads) const {
     const GemmMatrix& s = shape_;
     return s.m == g.m && s.n == g.n && s.k == g.k && s.a_row == g.a_row && s.a_k == g.a_k &&
            s.c_row == g.c_row && s.c_pack == g.c_pack && s.c_block == g.c_block &&
+           s.reduced_a == g.reduced_a && s.reduced_c == g.reduced_c &&
            threads_ == threads;
 }
 
@@ -94,7 +99,7 @@ void ProductPlan::run(const GemmMatrix& g, float* workspace) const {
 void ProductPlan::run_unpacked(const GemmMatrix& g) const {
     Mat plain, packed;
     if (product_memory(g.n * g.k, 1, nullptr, &plain) == kOk) {
-        split_unpack(split_->terms, (const uint16_t*)g.b, nullptr, g.n, g.k, g.k, plain);
+        split_unpack(*split_, (const uint16_t*)g.b, nullptr, g.n, g.k, g.k, plain);
         packed = gemm_packed(*g.kernels->gemm, plain, g.k, false, g.n, g.k);
     }
     if (packed.empty()) {

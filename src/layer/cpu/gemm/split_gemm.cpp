@@ -76,8 +76,45 @@ size_t split_packed_size(int terms, size_t n, size_t steps) {
     return split_panel_size(terms, steps) / 2 * ((n + 15) / 16);
 }
 
-void split_pack(int terms, const float* src, size_t ld, const int* order, size_t n, size_t steps,
-                uint16_t* packed) {
+namespace {
+
+// Value k of column j of a panel with so many vectors of 16 columns, f32: words from its begin.
+size_t float_place(size_t vectors, size_t k, size_t j) {
+    return ((k / kSplitK * vectors + j / 16) * kSplitK + k % kSplitK) * 16 + j % 16;
+}
+
+void pack_floats(const float* src, size_t ld, const int* order, size_t n, size_t steps,
+                 uint16_t* packed) {
+    for (size_t j = 0; j < (n + 15) / 16 * 16; j++) {
+        const size_t panel = j / kUnitColumns, n0 = panel * kUnitColumns;
+        const size_t vectors = n - n0 > 16 ? 2 : 1;
+        float* const to = (float*)(packed + panel * split_panel_size(2, steps));
+        for (size_t k = 0; k < steps * kSplitK; k++)
+            to[float_place(vectors, k, j - n0)] =
+                j < n && order[k] >= 0 ? src[j * ld + order[k]] : 0.f;
+    }
+}
+
+void unpack_floats(const uint16_t* packed, const int* order, size_t n, size_t k, size_t ld,
+                   float* dst) {
+    const size_t panel_size = split_panel_size(2, split_steps(k));
+    for (size_t j = 0; j < n; j++) {
+        const size_t panel = j / kUnitColumns, n0 = panel * kUnitColumns;
+        const size_t vectors = n - n0 > 16 ? 2 : 1;
+        const float* const from = (const float*)(packed + panel * panel_size);
+        for (size_t i = 0; i < k; i++)
+            if (!order || order[i] >= 0)
+                dst[j * ld + (order ? (size_t)order[i] : i)] =
+                    from[float_place(vectors, i, j - n0)];
+    }
+}
+
+}  // namespace
+
+void split_pack(const SplitGemmKernels& kernels, const float* src, size_t ld, const int* order,
+                size_t n, size_t steps, uint16_t* packed) {
+    if (kernels.floats) return pack_floats(src, ld, order, n, steps, packed);
+    const int terms = kernels.terms;
     for (size_t n0 = 0; n0 < n; n0 += kUnitColumns) {
         const size_t vectors = n - n0 > 16 ? 2 : 1;
         uint16_t* panel = packed + n0 / kUnitColumns * split_panel_size(terms, steps);
@@ -97,8 +134,10 @@ void split_pack(int terms, const float* src, size_t ld, const int* order, size_t
     }
 }
 
-void split_unpack(int terms, const uint16_t* packed, const int* order, size_t n, size_t k,
-                  size_t ld, float* dst) {
+void split_unpack(const SplitGemmKernels& kernels, const uint16_t* packed, const int* order,
+                  size_t n, size_t k, size_t ld, float* dst) {
+    if (kernels.floats) return unpack_floats(packed, order, n, k, ld, dst);
+    const int terms = kernels.terms;
     const size_t steps = split_steps(k);
     for (size_t j = 0; j < n; j++) {
         const size_t panel = j / kUnitColumns, column = j % kUnitColumns;

@@ -1,4 +1,5 @@
-// Matrix products of f32 values on units that multiply bf16 and add f32 (AMX).
+// Matrix products of f32 values on tile units: those that multiply bf16 and add f32 (AMX, SME), or
+// f32 values themselves (SME).
 //
 // An f32 value is hi + mid + lo, three bf16 values that each hold eight of its 24 significant bits:
 // hi is the value rounded to bf16, mid the remainder rounded, lo what is left; mid is at most 2^-8
@@ -35,6 +36,11 @@ struct SplitTile : TileOperands {
     float* sums;  // aligned to 64 bytes
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
+
+// Units that are entered and left at a cost, and whose rows of A lie side by side
+// (TileOperands::a_word), compute a list of tiles at a time: kUnitTiles tiles of rows of each, but
+// `last` of the last one, by panels of width columns, 32 or 16.
+typedef void (*SplitListKernel)(const SplitTile* list, size_t count, size_t last, size_t width);
 
 // What becomes of sums. Row m with the place p = rows[m] gives, unless p is negative, for each
 // column n < columns
@@ -77,19 +83,22 @@ struct SplitStoreKernels {
 // src[p * src_pixel + c / pack * src_block + c % pack]; its term t goes to
 // dst[p * dst_pixel + t * 32 + c]; channels from `channels` to 31 are zero. dst is aligned to 64
 // bytes and dst_pixel a multiple of 32. src holds floats, or bf16 values for the kernels that copy.
+// Kernels with lists: word w of pixel p, channel w or the bf16 channels 2 w and 2 w + 1, goes to
+// dst + p * dst_pixel + w * dst_word, where dst_pixel is 2 and dst is aligned to 4 bytes.
 struct SplitInput {
     const void* src;
     ptrdiff_t src_pixel, src_block;
     int channels;
     size_t pixels;
     uint16_t* dst;
-    ptrdiff_t dst_pixel;
+    ptrdiff_t dst_pixel, dst_word;
 };
 typedef void (*SplitInputKernel)(const SplitInput& input);
 
 // Windows x to x + count of a row of up to kSplitPixel planar channels: value i * kSplitPixel + c
 // of one is channel c of its pixel i, zero beyond the row and the channels. Channel c of pixel p is
-// src[p + c * src_block]; the term t of window w goes to dst[w * dst_window + t * 32], 32 values.
+// src[p + c * src_block]; the term t of window w goes to dst[w * dst_window + t * 32], 32 values;
+// with lists word i of it to dst + w * dst_window + i * dst_word, as of SplitInput.
 enum { kSplitPixel = 4 };
 struct SplitWindows {
     const void* src;
@@ -99,7 +108,7 @@ struct SplitWindows {
     ptrdiff_t x;
     size_t count;
     uint16_t* dst;
-    ptrdiff_t dst_window;
+    ptrdiff_t dst_window, dst_word;
 };
 typedef void (*SplitWindowKernel)(const SplitWindows& windows);
 
@@ -114,7 +123,7 @@ struct SplitPanel {
 typedef void (*SplitPackKernel)(const SplitPanel& panel);
 
 struct SplitGemmKernels {
-    int products, terms;  // 6 of 3 terms, 3 of 2, 1 of 1
+    int products, terms;  // 6 of 3 terms, 3 of 2, 1 of 1; f32 values in the room of 2 terms: 6
     // Before the first tile in a thread, with the tile_rows of all that follow, and after the last.
     void (*begin)(int tile_rows);
     void (*end)();
@@ -136,6 +145,12 @@ struct SplitGemmKernels {
     // ones.
     void (*spin_tiles)(int count);
     void (*spin_vectors)(int count);
+    // In place of begin, end, tile, chain and end_chain, which are null then; or null.
+    SplitListKernel list;
+    // With lists: the rows, and the columns, that this machine's unit multiplies at a time, in a
+    // cycle for each word of k. At most kUnitRows.
+    int (*lanes)();
+    bool floats;  // A and B are f32 values: a panel is [step][column / 16][k][column % 16]
 };
 // How much slower than usual the units are, at least 1, as measured over about 2 ms by the first
 // call: some processors hold them back for seconds on end. Only what has the same bits on vectors
@@ -145,18 +160,18 @@ double split_slowness();
 // ---------------------------------------------------------------- B
 
 inline size_t split_steps(size_t k) { return (k + kSplitK - 1) / kSplitK; }
-// bf16 values of the packed B of n columns and `steps` steps. Panel p begins at p *
-// split_panel_size.
+// bf16 values of the packed B of n columns and `steps` steps, two for an f32 value. Panel p begins
+// at p * split_panel_size.
 size_t split_packed_size(int terms, size_t n, size_t steps);
 size_t split_panel_size(int terms, size_t steps);
 // Value (n, k) at src[n * ld + order[k]]; a negative order, and columns beyond n, are zero. `order`
 // has 32 entries a step.
-void split_pack(int terms, const float* src, size_t ld, const int* order, size_t n, size_t steps,
-                uint16_t* packed);
+void split_pack(const SplitGemmKernels& kernels, const float* src, size_t ld, const int* order,
+                size_t n, size_t steps, uint16_t* packed);
 // The inverse, also of SplitGemmKernels::pack (order null: k itself): the sums of the terms; what
 // was rounded to infinity is that.
-void split_unpack(int terms, const uint16_t* packed, const int* order, size_t n, size_t k,
-                  size_t ld, float* dst);
+void split_unpack(const SplitGemmKernels& kernels, const uint16_t* packed, const int* order,
+                  size_t n, size_t k, size_t ld, float* dst);
 
 }  // namespace quoll
 

@@ -28,6 +28,11 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
     unit.costs = &costs;
     unit.step_cycles = kernels.products * costs.split_step(kernels.products);
+    if (kernels.list) {
+        unit.row_lanes = kernels.lanes();
+        const double turns = (double)kUnitRows / unit.row_lanes;
+        unit.step_cycles = turns * turns * kernels.terms * kUnitRows;
+    }
     unit.value_cycles = costs.split_value * kernels.terms;
     unit.finish_cycles = costs.split_finish;
     unit.row_cycles = tile_group(shape) > 1 ? 0 : costs.split_row;
@@ -91,14 +96,14 @@ size_t SplitPlan::packed_size(const SplitGemmKernels& kernels, const TileShape& 
 void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
                      uint16_t* packed) {
     const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
-    split_pack(kernels.terms, weights, ld, weight_order(shape).data(), shape.out_channels,
+    split_pack(kernels, weights, ld, weight_order(shape).data(), shape.out_channels,
                steps_of(shape), packed);
 }
 
 void SplitPlan::unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
                        const TileShape& shape, float* weights) {
     const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
-    split_unpack(kernels.terms, packed, weight_order(shape).data(), shape.out_channels,
+    split_unpack(kernels, packed, weight_order(shape).data(), shape.out_channels,
                  steps_of(shape) * kSplitK, ld, weights);
 }
 
@@ -115,11 +120,13 @@ class SplitPlan::Work final : public TilePlan::Work {
 public:
     Work(const SplitPlan& plan, const FusedActivation& activation)
         : kernels(plan.kernels_), plan(plan.plan_), shape(plan.shape()), activation(activation) {}
-    void begin(int tile_rows) const override { kernels.begin(tile_rows); }
-    void end() const override { kernels.end(); }
-    void pad(char* to, size_t positions) const override {
-        memset(to, 0, positions * kernels.terms * kUnitRowBytes);
+    void begin(int tile_rows) const override {
+        if (kernels.begin) kernels.begin(tile_rows);
     }
+    void end() const override {
+        if (kernels.end) kernels.end();
+    }
+    void pad(char* to, size_t positions) const override;
     void pack_a(ptrdiff_t at, int channel, size_t pixels, const float*, char* to) const override;
     void multiply(const char* a, size_t block, size_t first, size_t last) const override;
 
@@ -137,7 +144,17 @@ public:
 private:
     void pack_windows(ptrdiff_t at, size_t count, char* to) const;
     bool chains(const SplitStore& store, size_t steps) const;
+    void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
 };
+
+void SplitPlan::Work::pad(char* to, size_t positions) const {
+    if (!kernels.list) {
+        memset(to, 0, positions * kernels.terms * kUnitRowBytes);
+        return;
+    }
+    for (int w = 0; w < kernels.terms * kUnitRows; w++)
+        memset(to + w * plan.word_step(), 0, positions * sizeof(float));
+}
 
 void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
     const TileShape& s = shape;
@@ -150,7 +167,8 @@ void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
     t.x = at % s.x.out;
     t.count = count;
     t.dst = (uint16_t*)to;
-    t.dst_window = (ptrdiff_t)kernels.terms * kSplitK;
+    t.dst_window = kernels.list ? 2 : (ptrdiff_t)kernels.terms * kSplitK;
+    t.dst_word = plan.word_step() / 2;
     (s.reduced_in ? kernels.copy_windows : kernels.windows)(t);
 }
 
@@ -166,7 +184,8 @@ void SplitPlan::Work::pack_a(ptrdiff_t at, int channel, size_t pixels, const flo
     input.channels = std::min<int>(kSplitK, s.in_channels - channel);
     input.pixels = pixels;
     input.dst = (uint16_t*)to;
-    input.dst_pixel = (ptrdiff_t)kernels.terms * kSplitK;
+    input.dst_pixel = kernels.list ? 2 : (ptrdiff_t)kernels.terms * kSplitK;
+    input.dst_word = plan.word_step() / 2;
     (s.reduced_in ? kernels.copy : kernels.input)[kernel](input);
 }
 
@@ -175,7 +194,42 @@ bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
            (kernels.products == 1 || steps <= kSplitSection);
 }
 
+// Tiles of several panels are one list, which is full when it has so many.
+enum { kListTiles = 8 };
+
+void SplitPlan::Work::multiply_lists(const char* a, size_t block, size_t first, size_t last) const {
+    enum { kSums = kUnitTiles * kUnitRows * kUnitColumns };
+    alignas(64) float sums[kListTiles * kSums];
+    SplitTile list[kListTiles];
+    SplitStore stores[kListTiles];
+    int rows[kListTiles];
+    size_t count = 0;
+    const auto finish = [&](size_t tiles) {
+        kernels.list(list, count, tiles, stores[0].width);
+        for (size_t i = 0; i < count; i++)
+            finish_tile_sums(*kernels.to_c, stores[i], activation, list[i].sums, rows[i]);
+        count = 0;
+    };
+    for (size_t panel = first; panel < last; panel++) {
+        SplitStore store = tile_store(shape, panel * kUnitColumns, kUnitColumns, bias,
+                                      {out, residual, residual_block}, activation);
+        const TilePlan::Pairs pairs(plan, a, weights, block, panel);
+        if (count && store.width != stores[0].width) finish(kUnitTiles);
+        for (size_t i = 0; i < pairs.size(); i++) {
+            const TilePlan::Pair pair = pairs[i];
+            (TileOperands&)list[count] = pair.operands;
+            list[count].sums = sums + count * kSums;
+            store.rows = pair.places;
+            stores[count] = store;
+            rows[count++] = pair.rows;
+            if (count == kListTiles || pair.tiles < kUnitTiles) finish(pair.tiles);
+        }
+    }
+    if (count) finish(kUnitTiles);
+}
+
 void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t last) const {
+    if (kernels.list) return multiply_lists(a, block, first, last);
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;

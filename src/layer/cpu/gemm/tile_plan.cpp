@@ -19,9 +19,6 @@ bool same(const ConvAxis& a, const ConvAxis& b) {
 
 size_t divide_up(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// Of a tile multiplication with that many rows, relative to 16.
-double row_cost(const CostTable& costs, int rows) { return costs.tile_rows[std::max(0, rows - 7)]; }
-
 }  // namespace
 
 bool operator==(const TileShape& a, const TileShape& b) {
@@ -137,6 +134,13 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
     add_steps();
 }
 
+// Of a tile multiplication with that many rows, relative to 16.
+double TilePlan::row_cost(int rows) const {
+    if (unit_.row_lanes)
+        return (double)divide_up(rows, unit_.row_lanes) * unit_.row_lanes / kUnitRows;
+    return unit_.costs->tile_rows[std::max(0, rows - 7)];
+}
+
 // Tiles either run on from row to row of the output, or begin anew in each.
 void TilePlan::choose_tiles() {
     const int w = shape_.x.out, h = shape_.y.out;
@@ -144,8 +148,8 @@ void TilePlan::choose_tiles() {
     double best = INFINITY;
     bool best_by_line = false;
     for (int rows = kUnitRows; rows >= 7; rows--) {
-        const double all = (double)divide_up(flat, rows) * row_cost(*unit_.costs, rows);
-        const double by_line = (double)divide_up(w, rows) * h * row_cost(*unit_.costs, rows);
+        const double all = (double)divide_up(flat, rows) * row_cost(rows);
+        const double by_line = (double)divide_up(w, rows) * h * row_cost(rows);
         if (std::min(all, by_line) >= best) continue;
         best = std::min(all, by_line);
         best_by_line = by_line < all;
@@ -194,8 +198,7 @@ size_t TilePlan::panel_bytes() const {
 // Laying out and multiplying of a block, which has so many positions, by some panels.
 double TilePlan::task_cycles(size_t pairs, size_t positions, size_t panels) const {
     const double steps = (double)channel_blocks_ * shape_.x.kernel * shape_.y.kernel;
-    const double tile =
-        steps * unit_.step_cycles * row_cost(*unit_.costs, tile_rows_) + unit_.finish_cycles;
+    const double tile = steps * unit_.step_cycles * row_cost(tile_rows_) + unit_.finish_cycles;
     const size_t tiles = std::min(pairs * kUnitTiles, starts_.size());
     const size_t halves = std::min(2 * panels, divide_up(shape_.out_channels, kUnitColumns / 2));
     return (double)positions * planes_ * channel_blocks_ * unit_.step_channels *
@@ -238,6 +241,7 @@ void TilePlan::choose_blocks() {
     }
     threads_ = (int)std::min<size_t>(threads_, blocks_ * groups_);
     plane_length_ = block_positions(divide_up(pairs, blocks_));
+    if (unit_.row_lanes) plane_length_ = divide_up(plane_length_, 16) * 16;
     scales_at_ = plane_length_ * position;
     share_ =
         scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);
@@ -251,8 +255,9 @@ void TilePlan::add_steps() {
                 const size_t plane = y_.plane(ky) * x_.phases.size() + x_.plane(kx);
                 const size_t position =
                     (size_t)(ky * y.dilation / y.stride) * pitch_ + kx * x.dilation / x.stride;
-                steps_.push_back((ptrdiff_t)(((c * planes_ + plane) * plane_length_ + position) *
-                                             unit_.position_bytes));
+                steps_.push_back(
+                    (ptrdiff_t)((c * planes_ + plane) * plane_length_ * unit_.position_bytes +
+                                position * position_step()));
             }
 }
 
@@ -292,14 +297,14 @@ void TilePlan::pack_line(const Work& work, int y, int plane_y, int plane_x, int 
     for (size_t c = 0; c < channel_blocks_ && (left > q0 || q1 > right); c++) {
         char* at = to + c * planes_ * plane_length_ * unit_.position_bytes;
         work.pad(at, left - q0);
-        work.pad(at + (right - q0) * unit_.position_bytes, q1 - right);
+        work.pad(at + (right - q0) * position_step(), q1 - right);
     }
     const ptrdiff_t row = (ptrdiff_t)y * s.y.stride + y_.phases[plane_y] - s.y.before;
     const int most = unit_.scaled_pixels ? unit_.scaled_pixels : q1 - q0;
     for (int q = left; q < right; q += most) {
         const ptrdiff_t column = (ptrdiff_t)q * s.x.stride + x_.phases[plane_x] - s.x.before;
         pack_pixels(work, row * s.in_row + column * s.in_pixel, std::min(most, right - q),
-                    to + (q - q0) * unit_.position_bytes, scales + (q - q0));
+                    to + (q - q0) * position_step(), scales + (q - q0));
     }
 }
 
@@ -315,8 +320,7 @@ void TilePlan::pack_block(const Work& work, size_t block, char* to) const {
         for (int p = begin; p < end;) {
             const int y = p / pitch_, stop = std::min(end, (y + 1) * pitch_);
             pack_line(work, y, plane_y, plane_x, p - y * pitch_, stop - y * pitch_,
-                      plane_to + (size_t)(p - begin) * unit_.position_bytes,
-                      scales(to) + (p - begin));
+                      plane_to + (size_t)(p - begin) * position_step(), scales(to) + (p - begin));
             p = stop;
         }
     }
@@ -349,7 +353,8 @@ TilePlan::Pair TilePlan::Pairs::operator[](size_t i) const {
     pair.rows = pair.tiles * p.tile_rows_;
     pair.places = p.places_.data() + t * p.tile_rows_;
     TileOperands& o = pair.operands;
-    o.a_row = (ptrdiff_t)p.unit_.position_bytes;
+    o.a_row = (ptrdiff_t)p.position_step();
+    o.a_word = p.word_step();
     o.a = a_ + (p.starts_[t] - p.starts_[first_]) * o.a_row;
     o.a_tile = pair.tiles > 1 ? (p.starts_[t + 1] - p.starts_[t]) * o.a_row : 0;
     o.tile_rows = p.tile_rows_;

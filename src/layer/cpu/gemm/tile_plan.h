@@ -54,6 +54,9 @@ public:
         // Where not 0 positions have scales, which are taken of so many neighbours at a time before
         // these are laid out; there is one plane then.
         int scaled_pixels;
+        // Not 0: the unit takes so many rows at a time, and reads words of neighbouring positions
+        // side by side: word w of a position lies w * word_step() bytes behind its first.
+        int row_lanes = 0;
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {
@@ -88,6 +91,10 @@ public:
     // Floats of run()'s workspace, which must be aligned to 64 bytes.
     size_t workspace() const { return threads_ * (share_ / sizeof(float)); }
     void run(const Work& work, float* workspace) const;
+    // From a word of a position to the next, bytes; 0 where Unit::row_lanes is.
+    ptrdiff_t word_step() const {
+        return unit_.row_lanes ? (ptrdiff_t)(plane_length_ * sizeof(float)) : 0;
+    }
     // Of the positions of a block whose input lies at `a`.
     float* scales(const char* a) const { return (float*)(a + scales_at_); }
 
@@ -125,6 +132,9 @@ private:
         void inside(int phase, int* begin, int* end) const;
     };
 
+    double row_cost(int rows) const;
+    // From a position of a plane to the next, bytes.
+    size_t position_step() const { return unit_.row_lanes ? sizeof(float) : unit_.position_bytes; }
     void choose_tiles();
     void add_tiles(int rows, bool by_line);
     void add_steps();

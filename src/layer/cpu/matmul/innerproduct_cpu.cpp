@@ -1,7 +1,7 @@
 #include "layer/cpu/matmul/innerproduct_cpu.h"
 
 #include "layer/common/scratch.h"
-#include "layer/cpu/cast/cast.h"
+#include "layer/cpu/cast/storage.h"
 #include "layer/cpu/gemm/wide_gemm.h"
 #include "runtime/thread_pool.h"
 
@@ -27,6 +27,8 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     stored_.release();
     matrix_.reset();
     const int k = num_input();
+    // Elsewhere all products but those of one row want f32.
+    support_bf16_storage = split_kernels_for(opt) && opt.use_bf16_storage;
     if (opt.use_bf16_storage) {
         QUOLL_RETURN_IF_ERROR(store_weights(opt));
     } else {
@@ -102,12 +104,15 @@ struct InnerProductCpu::Plan : public LayerPlan {
     const char* name = "";
     std::shared_ptr<const ConstantMatrix> matrix;  // null: int8, or one row of stored weights
     MatrixPlan product;
+    bool reduced = false;  // bf16 rows come out as they are made; such go in as they are
     std::shared_ptr<const Int8TilePlan> int8;
 };
 
-// `rows` dense rows by the weights; without the blobs.
-GemmMatrix InnerProductCpu::product(int rows) const {
+// `rows` dense rows of this type by the weights; without the blobs.
+GemmMatrix InnerProductCpu::product(int rows, DType dtype, bool reduced) const {
     GemmMatrix g = {};
+    g.reduced_a = reduced && dtype == DType::bf16;
+    g.reduced_c = reduced;
     g.a_row = num_input();
     g.a_k = 1;
     g.m = rows;
@@ -130,7 +135,14 @@ int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& 
     p->name = "row";
     if (rows == 1 && !stored_.empty()) return kOk;
     QUOLL_RETURN_IF_ERROR(widened_matrix(opt, &p->matrix));
-    QUOLL_RETURN_IF_ERROR(p->matrix->plan(product(rows), opt, &p->product));
+    // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
+    const DType dtype = bottoms[0].dtype;
+    QUOLL_RETURN_IF_ERROR(
+        p->matrix->plan(product(rows, dtype, support_bf16_storage), opt, &p->product));
+    p->reduced = support_bf16_storage && p->product.split;
+    if (support_bf16_storage && !p->reduced)
+        QUOLL_RETURN_IF_ERROR(
+            p->matrix->plan(product(rows, DType::f32, false), opt, &p->product));
     p->name = p->product.algorithm;
     return kOk;
 }
@@ -152,8 +164,10 @@ int InnerProductCpu::forward_planned(const LayerPlan& plan, std::vector<Mat>& bo
 }
 
 // Planar, as they are preset.
-void InnerProductCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&, const Option&,
-                                   std::vector<BlobLayout>*) const {}
+void InnerProductCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>&,
+                                   const Option&, std::vector<BlobLayout>* out) const {
+    if (plan && static_cast<const Plan*>(plan)->reduced) (*out)[0].shape.dtype = DType::bf16;
+}
 
 int InnerProductCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     if (!kernels_ && !int8_.created()) {
@@ -173,16 +187,28 @@ int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Optio
     const ShapeList in(rows);
     ShapeList tops;
     QUOLL_RETURN_IF_ERROR(infer_shapes(*in, *tops));
+    if (p.reduced) tops[0].dtype = DType::bf16;
     if (tops[0].dims == 1) rows = rows.reshape(num_input(), 1, opt.workspace_allocator);
     top->create(tops[0], 1, opt.blob_allocator);
     if (rows.empty() || top->empty()) return kOutOfMemory;
     if (int8_.created())
         return int8_affine == 2 ? int8_.forward_ranged(p.int8.get(), rows, *top, opt)
                                 : int8_.forward(p.int8.get(), rows, *top, opt);
-    if (!p.matrix) return multiply_row(rows, *top, opt);
-    GemmMatrix g = product(rows.h);
+    if (p.reduced || top->dtype == DType::f32) return multiply(p, rows, *top, opt);
+    Mat wide, sums(num_output, rows.h, (size_t)4u, opt.workspace_allocator);
+    QUOLL_RETURN_IF_ERROR(widened(rows, opt, &wide));
+    if (sums.empty()) return kOutOfMemory;
+    QUOLL_RETURN_IF_ERROR(multiply(p, wide, sums, opt));
+    kernels_->cast->bf16.narrow(sums, (uint16_t*)top->data, sums.total());
+    return kOk;
+}
+
+// Into `out`, which is f32, or bf16 where the plan says so.
+int InnerProductCpu::multiply(const Plan& p, const Mat& rows, Mat& out, const Option& opt) const {
+    if (!p.matrix) return multiply_row(rows, out, opt);
+    GemmMatrix g = product(rows.h, rows.dtype, p.reduced);
     g.a = rows;
-    g.c = *top;
+    g.c = out;
     return p.matrix->multiply(p.product, g, opt);
 }
 

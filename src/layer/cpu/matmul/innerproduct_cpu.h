@@ -36,7 +36,8 @@ private:
     struct Plan;
     int make_plan(const std::vector<Shape>& bottoms, const Option& opt, Plan* p) const;
     int run(const Plan& p, const Mat& bottom, Mat* top, const Option& opt) const;
-    GemmMatrix product(int rows) const;
+    int multiply(const Plan& p, const Mat& rows, Mat& out, const Option& opt) const;
+    GemmMatrix product(int rows, DType dtype, bool reduced) const;
     int store_weights(const Option& opt);
     int multiply_row(const float* in, float* out, const Option& opt) const;
     int widened_matrix(const Option& opt, std::shared_ptr<const ConstantMatrix>* matrix) const;

@@ -1,0 +1,18 @@
+// What the sources of VkCompute share.
+#ifndef QUOLL_GPU_VK_COMPUTE_H
+#define QUOLL_GPU_VK_COMPUTE_H
+
+#include "quoll/command.h"
+#include "quoll/gpu.h"
+
+namespace quoll {
+
+// `given`, or the device's own where that is null. Null, after a message, for one of another
+// device, whose memory this one cannot use.
+VkAllocator* or_own(VkAllocator* given, const VulkanDevice& device, bool staging);
+// Says what cannot be recorded and why; a negative code.
+int recording_error(const char* what, const char* why);
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,89 @@
+"""Nodes with unusual attributes and inputs, each alone, beside ONNX Runtime."""
+import ml_dtypes
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip('onnx')
+ort = pytest.importorskip('onnxruntime')
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+from onnx_run import convert, run  # noqa: E402
+
+ort.set_default_logger_severity(4)
+ML = 'ai.onnx.ml'
+X = (np.arange(12) / 2).astype(np.float32).reshape(3, 4)
+IMAGE = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 3, 4) + 1
+
+
+def scale_of(sizes):
+    return np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes) - 1
+
+
+def model_of(nodes, inputs, constants):
+    graph = helper.make_graph(
+        nodes, 'g', [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in inputs.items()],
+        [helper.make_empty_tensor_value_info('y')], [numpy_helper.from_array(a, n) for n, a in constants.items()])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 23), helper.make_opsetid(ML, 3)], ir_version=11)
+
+
+def ours(model, inputs, folder):
+    onnx.save(model, folder / 'm.onnx')
+    return run(convert(folder / 'm.onnx', folder), inputs, ['y'], folder)['y']
+
+
+def node(op, inputs, output='y', domain='', **attributes):
+    return helper.make_node(op, inputs, [output], domain=domain, **attributes)
+
+
+def case(name, nodes, inputs, constants=None):
+    return pytest.param(nodes if isinstance(nodes, list) else [nodes], inputs, constants or {}, id=name)
+
+
+CASES = [
+    # Numbers with a fraction are cast to the integers that categories are.
+    case('OneHotEncoder-floats', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[1, 2, 5]), {'x': X}),
+    case('OneHotEncoder-doubles', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[-1, 2, 5]), {'x': np.float64(X) - 1.75}),
+    # What is not 1 is 0.
+    *[case(f'{op}-keepdims{k}', node(op, ['x'], keepdims=k, **more), {'x': X})
+      for k in (2, -1) for op, more in (('ReduceMax', {}), ('ReduceMean', {}), ('ArgMax', {'axis': 1}), ('ArgMin', {'axis': 0}))],
+    case('ReduceMean-keepdims2-axes', node('ReduceMean', ['x', 'a'], keepdims=2), {'x': X}, {'a': np.int64([0])}),
+    *[case(f'CastLike-saturate{s}', [node('CastLike', ['x', 't'], 'z', saturate=s), node('Cast', ['z'], to=TensorProto.FLOAT)],
+           {'x': X * 400}, {'t': np.zeros(1, ml_dtypes.float8_e4m3fn)}) for s in (0, 1, 2, -1)],
+    case('Cast-saturate2', [node('Cast', ['x'], 'z', saturate=2, to=TensorProto.FLOAT8E5M2), node('Cast', ['z'], to=TensorProto.FLOAT)],
+         {'x': X * 50000}),
+    # The window's length as a list of lists.
+    case('HannWindow-1x1', node('HannWindow', ['n']), {'n': np.int64([[6]])}),
+    case('HannWindow-1', node('HannWindow', ['n']), {'n': np.int64([6])}),
+    # Indices without any, and without axes: the whole tensor for each.
+    *[case(f'GatherND-{a}x{b}-{"given" if given else "constant"}', node('GatherND', ['x', 'i']),
+           {'x': X, **({'i': np.zeros((a, b), np.int64)} if given else {})}, {} if given else {'i': np.zeros((a, b), np.int64)})
+      for a, b in ((0, 1), (0, 2), (2, 0)) for given in (False, True)],
+    case('GatherND-0', node('GatherND', ['x', 'i']), {'x': X, 'i': np.zeros(0, np.int64)}),
+    case('Compress-2D', node('Compress', ['x', 'c'], axis=0), {'x': X, 'c': np.array([[True], [False], [True]])}),
+    case('Compress-2D-flat', node('Compress', ['x', 'c']), {'x': X, 'c': np.array([[True, False], [False, True]])}),
+    # A scale of fewer axes than are normalised, and of more.
+    *[case(f'LayerNormalization-{axis}-{"x".join(map(str, sizes))}-{"given" if given else "constant"}', node('LayerNormalization', ['x', 's'], axis=axis),
+           {'x': IMAGE, **({'s': scale_of(sizes)} if given else {})}, {} if given else {'s': scale_of(sizes)})
+      for axis, sizes in ((0, (3, 4)), (0, (4,)), (1, (3, 1)), (1, (4,)), (1, (1, 1)), (2, (3, 4)), (1, (2, 3, 4)))
+      for given in (False, True)],
+    *[case(f'Attention-causal{c}', node('Attention', ['q', 'k', 'v'], is_causal=c),
+           {n: np.cos(np.arange(24, dtype=np.float32) * (i + 1)).reshape(1, 2, 3, 4) for i, n in enumerate('qkv')}) for c in (0, 1, 2, -1)],
+    *[case(f'AveragePool-ceil{c}', node('AveragePool', ['x'], kernel_shape=[2], strides=[2], ceil_mode=c), {'x': IMAGE[:, :, :3]}) for c in (1, 2)],
+    *[case(f'ReduceL1-noop{k}', node('ReduceL1', ['x', 'a'], noop_with_empty_axes=k), {'x': X - 2}, {'a': np.int64([])}) for k in (0, 1, 2)],
+]
+
+
+@pytest.mark.parametrize('nodes, inputs, constants', CASES)
+def test_corner(nodes, inputs, constants, tmp_path):
+    model = model_of(nodes, inputs, constants)
+    want, = ort.InferenceSession(model.SerializeToString(), providers=['CPUExecutionProvider']).run(None, inputs)
+    have = ours(model, inputs, tmp_path)
+    assert have.shape == want.shape and (have.dtype == want.dtype or want.dtype == np.float64)
+    np.testing.assert_allclose(have, want.reshape(have.shape), 1e-5, 1e-6)
+
+
+def test_normalization_over_one_value(tmp_path):
+    """By the definition 0. ONNX Runtime takes the variance as a difference of squares, whose rounding can be below 0: NaN then."""
+    x = np.float32([[[[0.7]], [[-3.1]], [[0]]]])
+    model = model_of([node('MeanVarianceNormalization', ['x'])], {'x': x}, {})
+    np.testing.assert_array_equal(ours(model, {'x': x}, tmp_path), np.zeros_like(x))
