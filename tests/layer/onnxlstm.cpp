@@ -26,6 +26,9 @@ static const std::vector<LayerCase> kCases = {
         .outputs(3),
     LayerCase({Shape(6, 2, 5)}, "0=5 1=240 2=2 6=1 15=1").terms(9).outputs(3),
     LayerCase({Shape(6, 2, 5)}, "0=5 1=240 2=2 6=1 15=1 16=1").int8_weights().terms(9).outputs(3),
+    LayerCase({Shape(33, 1, 1)}, "0=5 1=660 15=1 16=1")
+        .int8_weights()
+        .terms(34),  // a gap behind the row
     LayerCase({Shape(33, 7)}, "0=40 1=5280 15=1 16=1").int8_weights().terms(41).outputs(3),
 };
 QUOLL_LAYER_CASES(OnnxLSTM, kCases)

@@ -363,7 +363,10 @@ private:
 // Makes *x its rows, one behind the other, rounded unless multiply() does that.
 int OnnxRecurrent::round_input(const Layer& layer, const Option& opt, Mat* x) const {
     const size_t plane = (size_t)x->w * x->h;
-    if (rounds_rows() && x->c == 1) return kOk;
+    if (rounds_rows() && x->c == 1) {
+        *x = Mat(x->w, x->h, x->data, (size_t)4u);  // one channel has no gaps before its end
+        return kOk;
+    }
     Mat rounded(x->w, x->h * x->c, (size_t)4u, opt.workspace_allocator);
     if (rounded.empty() && !x->empty()) {
         layer.fail("out of memory");

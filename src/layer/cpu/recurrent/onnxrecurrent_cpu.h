@@ -51,7 +51,7 @@ protected:
         if (this->dynamic_weight) return T::multiply(w, which, d, x, x_row, count, out, opt);
         if (this->int8_scale_term) {
             const int rows = w.product[which].rows;
-            const Mat from((int)x_row, count, const_cast<float*>(x), (size_t)4u);
+            const Mat from(w.product[which].columns, count, const_cast<float*>(x), (size_t)4u);
             Mat to(rows, count, out, (size_t)4u);
             return int8_[d][which].forward_ranged(nullptr, from, to, opt);
         }
