@@ -951,6 +951,31 @@ TEST_F(VulkanApi, islands_stay_on_the_host) {
     }
 }
 
+// Split and MemoryData are values of the region: nothing of the net is left to the host.
+TEST_F(VulkanApi, splits_and_constants_are_of_the_region) {
+    const char* const text =
+        "7767517\n5 6\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\nSplit two 1 2 a b c\n"
+        "TensorBinary sum 2 1 b c d 0=0\nConvolution last 1 1 d out 0=8 1=1 5=1 6=64\n";
+    const char* const with_constant =
+        "7767517\n5 6\nInput in 0 1 in\nMemoryData factors 0 1 factors 0=1 1=1 2=8\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+        "BinaryOp mul 2 1 a factors b 0=2\nConvolution last 1 1 b out 0=8 1=1 5=1 6=64\n";
+    for (const char* net_text : {text, with_constant}) {
+        Net cpu, gpu;
+        ASSERT_EQ(0, load(&cpu, net_text));
+        ASSERT_EQ(0, load_gpu(&gpu, net_text));
+        Mat want, got;
+        ASSERT_EQ(0, run(cpu, image(), &want));
+        ASSERT_EQ(0, run(gpu, image(), &got));
+        EXPECT_LT(difference(got, want), 1e-5);
+        const GpuDevice& device = *gpu.vulkan_device()->gpu();
+        const uint64_t before = device.submissions();
+        ASSERT_EQ(0, run(gpu, image(), &got));
+        EXPECT_EQ(before + 1, device.submissions());
+    }
+}
+
 TEST_F(VulkanApi, the_first_layer_that_is_not_finite) {
     static std::string said;
     Net net;
