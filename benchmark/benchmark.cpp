@@ -529,17 +529,24 @@ json run_in_child(const Task& task, const Arguments& a) {
     return row;
 }
 
+// Milliseconds in six characters, as long as that is possible.
+std::string time_text(double ms) {
+    char text[32];
+    snprintf(text, sizeof(text), "%6.*f", ms < 999.995 ? 2 : ms < 9999.95 ? 1 : 0, ms);
+    return text;
+}
+
+// At most 100 columns.
 void print_row(const json& row) {
     const std::string name = row["model"];
     if (row.contains("error")) {
         printf("%20s  failed\n", name.c_str());
         return;
     }
-    printf(
-        "%20s  min = %8.2f  max = %8.2f  avg = %8.2f  median = %8.2f  load = %8.2f  peak = %7.1f\n",
-        name.c_str(), row["min_ms"].get<double>(), row["max_ms"].get<double>(),
-        row["avg_ms"].get<double>(), row["median_ms"].get<double>(), row["load_ms"].get<double>(),
-        row["peak_mib"].get<double>());
+    printf("%20s  min = %s  max = %s  avg = %s  med = %s  load = %3.0f  peak = %3.0f\n", name.c_str(),
+           time_text(row["min_ms"]).c_str(), time_text(row["max_ms"]).c_str(),
+           time_text(row["avg_ms"]).c_str(), time_text(row["median_ms"]).c_str(),
+           row["load_ms"].get<double>(), row["peak_mib"].get<double>());
     fflush(stdout);
 }
 

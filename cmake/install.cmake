@@ -55,8 +55,7 @@ foreach(program IN LISTS QUOLL_PROGRAMS)
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll)
 # Those that need the library alone; they compile where they are put.
-install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${PROJECT_SOURCE_DIR}/examples/custom_layer.cpp ${PROJECT_SOURCE_DIR}/examples/detect_faces.cpp
-    ${PROJECT_SOURCE_DIR}/examples/usage.h ${PROJECT_SOURCE_DIR}/examples/digit_picture.h
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted
+file(GLOB quoll_examples ${PROJECT_SOURCE_DIR}/examples/*.cpp ${PROJECT_SOURCE_DIR}/examples/*.h)
+install(FILES ${PROJECT_SOURCE_DIR}/examples/CMakeLists.txt ${quoll_examples} DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/detector ${PROJECT_SOURCE_DIR}/examples/encrypted ${PROJECT_SOURCE_DIR}/examples/python
     DESTINATION ${CMAKE_INSTALL_DATADIR}/quoll/examples)

@@ -39,6 +39,10 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
     -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>
     $<$<CONFIG:MinSizeRel>:-fno-asynchronous-unwind-tables>)
+# Highway's own checks, which sanitizers turn on, call a function of its library, which is not linked.
+if(QUOLL_SANITIZE)
+    list(APPEND quoll_isa_common -DHWY_IS_DEBUG_BUILD=0)
+endif()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$" AND CMAKE_SIZEOF_VOID_P EQUAL 8)
     set(quoll_all_isas scalar sse4 avx2 avx512)
@@ -238,6 +242,7 @@ endif()
 
 # Instructions that assembly may have: name|level|flag. What a level's own flags allow needs none.
 set(quoll_assembly_isas "neon|neon|" "asimdhp|neon|-march=armv8.2-a+fp16" "sve|neon|-march=armv8.2-a+sve"
+    "asimddp|neon|-march=armv8.2-a+dotprod" "i8mm|neon|-march=armv8.2-a+i8mm"
     "sme|neon|-march=armv8.2-a+sve")
 if(quoll_arm32)
     set(quoll_assembly_isas "neon32|neon|")
@@ -269,7 +274,8 @@ function(quoll_add_assembly target)
         list(APPEND objects $<TARGET_OBJECTS:${library}>)
         set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${library})
         set_property(GLOBAL APPEND PROPERTY quoll_built_definitions QUOLL_BUILT_${isa}_assembly=1)
-        if(NOT isa STREQUAL level)
+        get_property(names GLOBAL PROPERTY quoll_isa_names)
+        if(NOT isa IN_LIST names)
             set_property(GLOBAL APPEND PROPERTY quoll_isa_names ${isa})
         endif()
     endforeach()

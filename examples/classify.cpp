@@ -1,31 +1,30 @@
 // Classifies a picture, or every cell of a sheet of pictures, and draws the labels on it.
-#include <stdio.h>
-
 #include <algorithm>
 #include <fstream>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include <quoll/image.h>
-#include <quoll/log.h>
 #include <quoll/net.h>
-#include "common/cli.h"
-#include "common/image_file.h"
-#include "common/run_options.h"
+#include "picture.h"
+#include "usage.h"
 
 using namespace quoll;
 
 namespace {
 
-struct Arguments {
-    std::string param, bin, image;
-    std::string names, labels, out;
-    std::vector<float> mean = {0.f}, norm = {1.f / 255.f};
-    int grid = 0, top = 3;
-    bool bgr = false;
-    RunOptions run;  // --gpu
-};
+const char kUsage[] =
+    "classify MODEL.param MODEL.bin PICTURE [options]: classes of a picture, the likeliest first\n"
+    "  --mean M[,M,M]  subtracted from each channel's 0..255; default 0\n"
+    "  --norm N[,N,N]  then multiplied with it; default 0.003921569, which is 1/255\n"
+    "  --order RGB     channels of a model that takes three: RGB (default) or BGR\n"
+    "  --names FILE    the name of each class, one a line; default: its number\n"
+    "  --top N         classes to print; default 3\n"
+    "  --grid N        the picture is a sheet of square cells of N pixels: a class for each of "
+    "them\n"
+    "  --labels FILE   with --grid: the right class number of each cell, row by row\n"
+    "  --out FILE.png  the picture with the labels on it\n"
+    "  --gpu N         Vulkan device that runs the layers that it can; default: the CPU\n";
 
 struct Guess {
     int label;
@@ -36,7 +35,8 @@ struct Guess {
 struct Classifier {
     Net net;
     Shape input;  // w, h and 1 or 3 channels
-    const Arguments* args;
+    float mean[3], norm[3];
+    bool bgr;
     std::vector<std::string> names;
 
     std::string name(int label) const {
@@ -44,162 +44,114 @@ struct Classifier {
     }
 };
 
-void add_options(CommandLine* line, Arguments* a) {
-    line->option("MODEL.param", a->param, "a net with one input of 1 or 3 channels").required();
-    line->option("MODEL.bin", a->bin, "its weights").required();
-    line->option("IMAGE", a->image, "JPEG, PNG, BMP, ...").required();
-    line->option("--names", a->names, "text file: the name of each class, one a line");
-    line->option("--mean", a->mean,
-                 "subtracted from each channel's 0..255 (one value, or one a channel)")
-        .separated_by(',');
-    line->option("--norm", a->norm, "then multiplied with it; default 1/255").separated_by(',');
-    line->flag("--bgr", a->bgr, "channels in the order blue, green, red");
-    line->option("--top", a->top, "labels to print for one picture").between(1, 1000);
-    line->option("--grid", a->grid, "the image is a sheet of square cells of N pixels")
-        .between(1, 4096);
-    line->option("--labels", a->labels,
-                 "text file: the true class number of each cell, row by row");
-    line->option("--out", a->out, "PNG to write: the image with the labels on it");
-    a->run.add_gpu_to(line);
+// One number for all three, or three with commas.
+bool read_three(const char* option, const char* text, float* values) {
+    const int count = sscanf(text, "%f,%f,%f", &values[0], &values[1], &values[2]);
+    if (count == 1) values[1] = values[2] = values[0];
+    if (count == 1 || count == 3) return true;
+    fprintf(stderr, "%s %s: expected one number, or three with commas\n", option, text);
+    return false;
 }
 
-int read_lines(const std::string& path, std::vector<std::string>* lines) {
+bool read_lines(const char* path, std::vector<std::string>* lines) {
     std::ifstream file(path);
-    if (!file) {
-        QUOLL_LOGE("%s cannot be opened", path.c_str());
-        return -1;
-    }
-    for (std::string line; std::getline(file, line);) {
-        if (!line.empty() && line.back() == '\r') line.pop_back();
-        lines->push_back(line);
-    }
-    return 0;
+    for (std::string line; std::getline(file, line);) lines->push_back(line);
+    if (!lines->empty()) return true;
+    fprintf(stderr, "%s has no lines, or cannot be read\n", path);
+    return false;
 }
 
-int read_labels(const std::string& path, std::vector<int>* labels) {
+bool read_labels(const char* path, std::vector<int>* labels) {
     std::ifstream file(path);
     for (int label; file >> label;) labels->push_back(label);
-    if (file.eof() && !labels->empty()) return 0;
-    QUOLL_LOGE("%s: expected class numbers separated by blanks", path.c_str());
-    return -1;
+    if (file.eof() && !labels->empty()) return true;
+    fprintf(stderr, "%s: expected class numbers separated by blanks\n", path);
+    return false;
 }
 
 // The Input layer says the size of the pictures.
-int load(const Arguments& a, Classifier* classifier) {
+bool load(const char* param, const char* bin, Classifier* classifier) {
     Net& net = classifier->net;
-    classifier->args = &a;
-    std::string why;
-    if (a.run.apply_gpu(&net, &why)) {
-        QUOLL_LOGE("%s", why.c_str());
-        return -1;
-    }
-    if (net.load_param(a.param.c_str()) || net.load_model(a.bin.c_str())) return -1;
-    if (!a.names.empty() && read_lines(a.names, &classifier->names)) return -1;
+    if (net.load_param(param) || net.load_model(bin)) return false;
     if (net.input_indexes().size() != 1 || net.output_indexes().empty()) {
-        QUOLL_LOGE("%s: expected one input and an output", a.param.c_str());
-        return -1;
+        fprintf(stderr, "%s: expected one input and an output\n", param);
+        return false;
     }
     std::vector<Shape> shapes;
-    const Blob& blob = net.blobs()[net.input_indexes()[0]];
-    if (net.layers()[blob.producer]->infer_shapes({}, shapes)) return -1;
+    const Layer* input = net.layers()[net.blobs()[net.input_indexes()[0]].producer];
+    if (input->infer_shapes(std::vector<Shape>(), shapes)) return false;
     classifier->input = shapes[0];
-    if (shapes[0].dims != 3 || (shapes[0].c != 1 && shapes[0].c != 3)) {
-        QUOLL_LOGE("%s: input %s: expected a size of three axes with 1 or 3 channels",
-                   a.param.c_str(), blob.name.c_str());
-        return -1;
-    }
-    return 0;
+    if (shapes[0].dims == 3 && (shapes[0].c == 1 || shapes[0].c == 3)) return true;
+    fprintf(stderr, "%s: expected an input of a size that it says, with 1 or 3 channels\n", param);
+    return false;
 }
 
-int widen(const std::vector<float>& values, int channels, const char* option, float* out) {
-    if (values.size() != 1 && values.size() != (size_t)channels) {
-        QUOLL_LOGE("--%s: expected 1 or %d values, got %zu", option, channels, values.size());
-        return -1;
-    }
-    for (int i = 0; i < channels; i++) out[i] = values[values.size() == 1 ? 0 : i];
-    return 0;
-}
-
-// The classes of the picture at (x, y) of w x h pixels, the likeliest first.
-int classify(const Classifier& classifier, const Image& image, int x, int y, int w, int h,
-             std::vector<Guess>* guesses) {
-    const Arguments& a = *classifier.args;
+// The classes of the part of w x h pixels at (x, y), the likeliest first; none after a message.
+std::vector<Guess> classify(const Classifier& classifier, const Picture& picture, int x, int y,
+                            int w, int h) {
     const int type = classifier.input.c == 1 ? (int)Mat::PIXEL_RGB2GRAY
-                     : a.bgr                 ? (int)Mat::PIXEL_RGB2BGR
+                     : classifier.bgr        ? (int)Mat::PIXEL_RGB2BGR
                                              : (int)Mat::PIXEL_RGB;
-    Mat in = Mat::from_pixels_roi_resize(image.rgb.data(), type, image.w, image.h, x, y, w, h,
+    Mat in = Mat::from_pixels_roi_resize(picture.rgb.data(), type, picture.w, picture.h, x, y, w, h,
                                          classifier.input.w, classifier.input.h);
-    if (in.empty()) return -1;
-    float mean[3], norm[3];
-    if (widen(a.mean, in.c, "mean", mean) || widen(a.norm, in.c, "norm", norm)) return -1;
-    in.substract_mean_normalize(mean, norm);
-
+    in.substract_mean_normalize(classifier.mean, classifier.norm);
     Mat out, scores;
     Extractor ex = classifier.net.create_extractor();
+    std::vector<Guess> guesses;
     if (ex.input(classifier.net.input_indexes()[0], in) ||
         ex.extract(classifier.net.output_indexes()[0], out))
-        return -1;
+        return guesses;
     flatten(out, scores);
-    guesses->clear();
-    for (int i = 0; i < scores.w; i++) guesses->push_back({i, scores[i]});
-    std::stable_sort(guesses->begin(), guesses->end(),
+    for (int i = 0; i < scores.w; i++) guesses.push_back({i, scores[i]});
+    std::stable_sort(guesses.begin(), guesses.end(),
                      [](const Guess& p, const Guess& q) { return p.score > q.score; });
-    return 0;
+    return guesses;
 }
 
-int classify_picture(const Classifier& classifier, Image* image) {
-    std::vector<Guess> guesses;
-    if (classify(classifier, *image, 0, 0, image->w, image->h, &guesses)) return -1;
-    const int margin = std::max(1, image->h / 200), font = 6 * margin;
-    const int count = std::min((int)guesses.size(), classifier.args->top);
-    for (int i = 0; i < count; i++) {
+bool classify_picture(const Classifier& classifier, int top, Picture* picture) {
+    const std::vector<Guess> guesses = classify(classifier, *picture, 0, 0, picture->w, picture->h);
+    const int margin = std::max(1, picture->h / 200), font = 6 * margin;
+    for (int i = 0; i < std::min((int)guesses.size(), top); i++) {
         char text[160];
         snprintf(text, sizeof(text), "%s %.4f", classifier.name(guesses[i].label).c_str(),
                  guesses[i].score);
         printf("%s\n", text);
-        unsigned char* pixels = image->rgb.data();
+        unsigned char* pixels = picture->rgb.data();
         int w = 0, h = 0;
         get_text_drawing_size(text, font, &w, &h);
-        draw_rectangle_c3(pixels, image->w, image->h, 0, i * h, w + 2 * margin, h, 0, -1);
-        draw_text_c3(pixels, image->w, image->h, text, margin, i * h, font, 0xffffff);
+        draw_rectangle_c3(pixels, picture->w, picture->h, 0, i * h, w + 2 * margin, h, 0, -1);
+        draw_text_c3(pixels, picture->w, picture->h, text, margin, i * h, font, 0xffffff);
     }
-    return 0;
+    return !guesses.empty();
 }
 
-// The sheet with each cell `scale` times as large, as a canvas for the labels.
-Image enlarge(const Image& image, int scale) {
-    Image large;
-    large.w = image.w * scale, large.h = image.h * scale;
+// The sheet with each pixel `scale` times as large, as a canvas for the labels.
+Picture enlarge(const Picture& picture, int scale) {
+    Picture large = {picture.w * scale, picture.h * scale, {}};
     large.rgb.resize((size_t)large.w * large.h * 3);
     for (int y = 0; y < large.h; y++)
         for (int x = 0; x < large.w; x++)
-            std::copy_n(&image.rgb[((size_t)(y / scale) * image.w + x / scale) * 3], 3,
+            std::copy_n(&picture.rgb[((size_t)(y / scale) * picture.w + x / scale) * 3], 3,
                         &large.rgb[((size_t)y * large.w + x) * 3]);
     return large;
 }
 
-int classify_sheet(const Classifier& classifier, Image* image) {
-    const int cell = classifier.args->grid;
-    const int columns = image->w / cell, rows = image->h / cell, cells = columns * rows;
-    if (cells == 0) {
-        QUOLL_LOGE("an image of %d x %d pixels has no cell of %d", image->w, image->h, cell);
-        return -1;
-    }
-    std::vector<int> labels;
-    if (!classifier.args->labels.empty() && read_labels(classifier.args->labels, &labels))
-        return -1;
-    if (!labels.empty() && (int)labels.size() != cells) {
-        QUOLL_LOGE("the sheet has %d x %d cells, but there are %zu labels", columns, rows,
-                   labels.size());
-        return -1;
+bool classify_sheet(const Classifier& classifier, int cell, const std::vector<int>& labels,
+                    Picture* picture) {
+    const int columns = picture->w / cell, rows = picture->h / cell, cells = columns * rows;
+    if (cells == 0 || (!labels.empty() && (int)labels.size() != cells)) {
+        fprintf(stderr, "a sheet of %d x %d pixels has %d cells of %d; there are %d labels\n",
+                picture->w, picture->h, cells, cell, (int)labels.size());
+        return false;
     }
     const int scale = std::max(1, 96 / cell), side = cell * scale;
-    Image canvas = enlarge(*image, scale);
+    Picture canvas = enlarge(*picture, scale);
     int right = 0;
     for (int i = 0; i < cells; i++) {
         const int x = i % columns, y = i / columns;
-        std::vector<Guess> guesses;
-        if (classify(classifier, *image, x * cell, y * cell, cell, cell, &guesses)) return -1;
+        const std::vector<Guess> guesses =
+            classify(classifier, *picture, x * cell, y * cell, cell, cell);
+        if (guesses.empty()) return false;
         const bool wrong = !labels.empty() && labels[i] != guesses[0].label;
         right += !wrong;
         const std::string name = classifier.name(guesses[0].label);
@@ -213,26 +165,36 @@ int classify_sheet(const Classifier& classifier, Image* image) {
     if (!labels.empty())
         printf("%d of %d cells right (%.1f %%); '!' marks the others\n", right, cells,
                100.0 * right / cells);
-    *image = canvas;
-    return 0;
+    *picture = canvas;
+    return true;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    Arguments a;
-    CommandLine line("Classifies a picture, or every cell of a sheet.", "classify");
-    add_options(&line, &a);
-    int exit_code = 0;
-    if (!line.parse(argc, argv, &exit_code)) return exit_code;
-    MessageLog log;
     Classifier classifier;
-    Image image;
-    if (load(a, &classifier)) return log.fail("classify", "");
-    if (read_image(a.image, &image)) return log.fail("classify", "");
-    if (a.grid ? classify_sheet(classifier, &image) : classify_picture(classifier, &image))
-        return log.fail("classify", "");
-    if (!a.out.empty() && write_png(a.out, image, {a.param, a.bin, a.image, a.names, a.labels}))
-        return log.fail("classify", "");
-    return 0;
+    std::vector<int> labels;
+    Picture picture;
+    const char* mean = take_option("--mean", &argc, argv, "0");
+    const char* norm = take_option("--norm", &argc, argv, "0.003921569");
+    const std::string order = take_option("--order", &argc, argv, "RGB");
+    const char* names = take_option("--names", &argc, argv);
+    const int top = atoi(take_option("--top", &argc, argv, "3"));
+    const int cell = atoi(take_option("--grid", &argc, argv, "0"));
+    const char* labels_file = take_option("--labels", &argc, argv);
+    const char* out = take_option("--out", &argc, argv);
+    const char* gpu = take_option("--gpu", &argc, argv);
+    classifier.bgr = order == "BGR";
+    int code;
+    const bool good = argc == 4 && top > 0 && cell >= 0 && (order == "RGB" || order == "BGR");
+    if (usage(argc, argv, good, kUsage, &code)) return code;
+    if (!read_three("--mean", mean, classifier.mean) ||
+        !read_three("--norm", norm, classifier.norm) || !use_gpu(gpu, &classifier.net) ||
+        !load(argv[1], argv[2], &classifier) || (names && !read_lines(names, &classifier.names)) ||
+        (labels_file && !read_labels(labels_file, &labels)) || !read_picture(argv[3], &picture))
+        return 1;
+    if (!(cell ? classify_sheet(classifier, cell, labels, &picture)
+               : classify_picture(classifier, top, &picture)))
+        return 1;
+    return out && !write_picture(out, picture);
 }

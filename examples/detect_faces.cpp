@@ -3,21 +3,13 @@
 // detector's net: pixels in, anchors, non-maximum suppression.
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#define STB_IMAGE_IMPLEMENTATION
-#include <stb/stb_image.h>
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#include <stb/stb_image_write.h>
-
-#include <quoll/gpu.h>
 #include <quoll/image.h>
 #include <quoll/net.h>
+#include "picture.h"
 #include "usage.h"
 
 using namespace quoll;
@@ -47,12 +39,6 @@ struct Box {
 
 struct Anchor {
     float x, y, w, h;  // centre and size
-};
-
-// RGB pixels.
-struct Image {
-    int w, h;
-    std::vector<unsigned char> rgb;
 };
 
 float clip(float v) { return std::min(std::max(v, 0.f), 1.f); }
@@ -100,7 +86,7 @@ std::vector<Box> suppress(std::vector<Box> boxes, float limit) {
     return kept;
 }
 
-int detect(const Net& net, const Image& image, float score_limit, float overlap_limit,
+int detect(const Net& net, const Picture& image, float score_limit, float overlap_limit,
            std::vector<Box>* faces) {
     Mat in = Mat::from_pixels_resize(image.rgb.data(), Mat::PIXEL_RGB, image.w, image.h, kWidth,
                                      kHeight);
@@ -125,7 +111,7 @@ int detect(const Net& net, const Image& image, float score_limit, float overlap_
     return 0;
 }
 
-void show(const std::vector<Box>& faces, Image* image) {
+void show(const std::vector<Box>& faces, Picture* image) {
     const int thickness = std::max(1, image->w / 400), margin = std::max(1, image->w / 600);
     const unsigned int green = 0x00ff00;  // 0xBBGGRR
     unsigned char* pixels = image->rgb.data();
@@ -144,48 +130,24 @@ void show(const std::vector<Box>& faces, Image* image) {
     }
 }
 
-bool read_image(const char* path, Image* image) {
-    int channels;
-    unsigned char* pixels = stbi_load(path, &image->w, &image->h, &channels, 3);
-    if (!pixels) {
-        fprintf(stderr, "%s: %s\n", path, stbi_failure_reason());
-        return false;
-    }
-    image->rgb.assign(pixels, pixels + (size_t)image->w * image->h * 3);
-    stbi_image_free(pixels);
-    return true;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     const float score_limit = 0.7f, overlap_limit = 0.3f;
-    const bool on_gpu = argc > 5 && strcmp(argv[argc - 2], "--gpu") == 0;
-    const int gpu = on_gpu ? atoi(argv[argc - 1]) : -1;
-    if (on_gpu) argc -= 2;
+    const char* gpu = take_option("--gpu", &argc, argv);
     int code;
     if (usage(argc, argv, argc == 4 || argc == 5,
               "detect_faces slim_320.param slim_320.bin PHOTO [BOXES.png] [--gpu N]: finds faces "
               "with slim-320\n",
               &code))
         return code;
-    if (on_gpu && (gpu < 0 || gpu >= get_gpu_count())) {
-        fprintf(stderr, "--gpu %s: there are %d\n", argv[argc + 1], get_gpu_count());
-        return 1;
-    }
     Net net;
-    net.opt.use_vulkan_compute = on_gpu;
-    if (on_gpu) net.set_vulkan_device(gpu);
-    Image image;
+    Picture image;
     std::vector<Box> faces;
-    if (net.load_param(argv[1]) || net.load_model(argv[2]) || !read_image(argv[3], &image) ||
-        detect(net, image, score_limit, overlap_limit, &faces))
+    if (!use_gpu(gpu, &net) || net.load_param(argv[1]) || net.load_model(argv[2]) ||
+        !read_picture(argv[3], &image) || detect(net, image, score_limit, overlap_limit, &faces))
         return 1;
     show(faces, &image);
     printf("%d faces in %s\n", (int)faces.size(), argv[3]);
-    if (argc == 5 && !stbi_write_png(argv[4], image.w, image.h, 3, image.rgb.data(), 3 * image.w)) {
-        fprintf(stderr, "%s cannot be written\n", argv[4]);
-        return 1;
-    }
-    return 0;
+    return argc == 5 && !write_picture(argv[4], image);
 }

@@ -4,5 +4,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 preset=${1:-release}
-cmake --preset "$preset" "${@:2}"
+# Warnings are errors where CI runs, and in build trees that were set so.
+werror=()
+[ -z "${CI:-}" ] || werror=(-DQUOLL_WERROR=ON)
+cmake --preset "$preset" ${werror[@]+"${werror[@]}"} "${@:2}"
 cmake --build --preset "$preset" -j "$(nproc)"

@@ -24,6 +24,20 @@ function showBars(parent, rows) {
   }));
 }
 
+/** Runs the net again until 30 ms are over, since a page's clock has steps of 0.1 ms: the mean time in ms; net.times become means. */
+function measure(net) {
+  const begin = performance.now(), sums = net.times.map(() => 0);
+  let runs = 0, ms = 0;
+  do {
+    net.run();
+    net.times.forEach((t, i) => { sums[i] += t.ms; });
+    runs++;
+    ms = performance.now() - begin;
+  } while (ms < 30);
+  net.times.forEach((t, i) => { t.ms = sums[i] / runs; });
+  return ms / runs;
+}
+
 function showTimes(net, title, ms) {
   const most = Math.max(...net.times.map(t => t.ms), 1e-9);
   $("times-of").textContent = `${title}: ${ms.toFixed(2)} ms in ${net.times.length} layers`;
@@ -64,13 +78,20 @@ function drawingPad(net) {
     last = here;
     read();
   };
-  pad.onpointerup = () => { last = null; };
+  pad.onpointerup = () => {
+    if (!last) return;
+    last = null;
+    if (!read()) return;
+    const ms = measure(net);
+    $("pad-time").textContent = ms.toFixed(2) + " ms";
+    showTimes(net, "digits", ms);
+  };
   $("clear").onclick = clear;
 
-  // The model knows digits of 8 x 8 pixels that fill their square, ink 1: what is drawn is cut out.
+  // The model knows digits of 8 x 8 pixels that fill their square, ink 1: what is drawn is cut out. False where nothing is.
   function read() {
     const image = pen.getImageData(0, 0, pad.width, pad.height), box = inkBox(image);
-    if (!box) return;
+    if (!box) return false;
     const small = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     small.canvas.width = small.canvas.height = 8;
     small.imageSmoothingQuality = "high";
@@ -81,11 +102,10 @@ function drawingPad(net) {
     const pixels = small.getImageData(0, 0, 8, 8).data, values = new Float32Array(64);
     for (let i = 0; i < 64; i++) values[i] = 1 - pixels[4 * i] / 255;
     net.input("data", { sizes: [1, 8, 8], values });
-    const begin = performance.now(), scores = net.run().prob.values, ms = performance.now() - begin;
+    const scores = net.run().prob.values;
     $("digit").textContent = scores.indexOf(Math.max(...scores));
-    $("pad-time").textContent = ms.toFixed(2) + " ms";
     showBars($("digit-bars"), [...scores].map((p, i) => [String(i), p]));
-    showTimes(net, "digits", ms);
+    return true;
   }
   clear();
 }
@@ -133,6 +153,36 @@ function rowBoxes({ sizes, values }, least) {
   return boxes;
 }
 
+/** Of the slim-320 face detector: a row of (no face, face) and one of offsets (x, y, w, h) for each anchor, a square of these sides in
+    the centre of each cell of four grids, in parts of 320 x 240. Offsets are as in SSD (Liu et al., 2016). */
+function anchorBoxes(scores, offsets, least) {
+  const boxes = [], W = 320, H = 240;
+  let i = 0;
+  for (const [cell, sides] of [[8, [10, 16, 24]], [16, [32, 48]], [32, [64, 96]], [64, [128, 192, 256]]])
+    for (let y = 0; y < Math.ceil(H / cell); y++)
+      for (let x = 0; x < Math.ceil(W / cell); x++)
+        for (const side of sides) {
+          const score = scores.values[2 * i + 1], [dx, dy, dw, dh] = offsets.values.subarray(4 * i, 4 * i + 4);
+          i++;
+          if (score < least) continue;
+          const aw = Math.min(1, side / W), ah = Math.min(1, side / H);
+          const cx = (x + .5) / Math.ceil(W / cell) + dx * .1 * aw, cy = (y + .5) / Math.ceil(H / cell) + dy * .1 * ah;
+          const w = aw * Math.exp(.2 * dw), h = ah * Math.exp(.2 * dh);
+          boxes.push({ x0: cx - w / 2, y0: cy - h / 2, x1: cx + w / 2, y1: cy + h / 2, score, kind: 0 });
+        }
+  if (2 * i !== scores.values.length || 4 * i !== offsets.values.length) throw new Error(`slim-320 has ${i} anchors, got (${scores.sizes}) and (${offsets.sizes})`);
+  return suppress(boxes, .3);
+}
+
+/** What outputs of such sizes mean. */
+function kindOf(results) {
+  const all = Object.values(results), last = all[0].sizes[all[0].sizes.length - 1];
+  if (all.length === 2 && all.some(r => r.sizes.at(-1) === 2) && all.some(r => r.sizes.at(-1) === 4)) return "anchors";
+  if (all.length > 1) return "values";
+  if (all[0].sizes.length === 3 && all[0].sizes[0] > 5 && all[0].sizes[1] > 1 && last > 1) return "grid";
+  return last === 6 && all[0].sizes.length > 1 ? "rows" : "classes";
+}
+
 /** The best of each group of boxes that overlap. */
 function suppress(boxes, limit) {
   const area = b => (b.x1 - b.x0) * (b.y1 - b.y0), kept = [];
@@ -147,7 +197,7 @@ function suppress(boxes, limit) {
   return kept;
 }
 
-function drawBoxes(canvas, boxes) {
+function drawBoxes(canvas, boxes, name) {
   const pen = canvas.getContext("2d"), W = canvas.width, H = canvas.height, thick = Math.max(2, W / 320);
   pen.lineWidth = thick;
   pen.font = `${Math.max(12, W / 45)}px sans-serif`;
@@ -155,7 +205,11 @@ function drawBoxes(canvas, boxes) {
     const colour = `hsl(${b.kind * 47 % 360},85%,45%)`;
     pen.strokeStyle = pen.fillStyle = colour;
     pen.strokeRect(b.x0 * W, b.y0 * H, (b.x1 - b.x0) * W, (b.y1 - b.y0) * H);
-    pen.fillText(`${b.kind} ${b.score.toFixed(2)}`, Math.max(0, b.x0 * W), Math.max(14, b.y0 * H - thick - 2));
+    const text = `${name(b.kind)} ${b.score.toFixed(2)}`, size = parseFloat(pen.font), x = Math.max(0, b.x0 * W);
+    const y = b.y0 * H > size + 6 ? b.y0 * H - size - 6 : b.y1 * H;  // outside, so that small boxes are seen
+    pen.fillRect(x - thick / 2, y, pen.measureText(text).width + 8, size + 6);
+    pen.fillStyle = "#fff";
+    pen.fillText(text, x + 4, y + size);
   }
 }
 
@@ -164,10 +218,17 @@ function drawBoxes(canvas, boxes) {
 /** Numbers of a text such as "1/255 0.5". */
 const numbers = text => text.split(/[\s,]+/).filter(Boolean).map(word => word.split("/").map(Number).reduce((a, b) => a / b));
 
+/** How detectors that say it nowhere in their files want their pictures. */
+const KNOWN = [
+  { has: net => net.outputs.includes("scores") && net.outputs.includes("boxes"), size: "320 x 240", order: "RGB", mean: "127 127 127", norm: "1/128 1/128 1/128" },  // slim-320
+  { has: net => net.inputs[0] === "input.1" && net.outputs[0] === "758", size: "352 x 352", order: "BGR", mean: "0 0 0", norm: "1/255 1/255 1/255" },  // FastestDet
+];
+
 class Visitor {
   constructor(engine) {
     this.engine = engine;
     this.files = {};
+    this.names = [];
     const drop = $("drop");
     drop.ondragover = e => { e.preventDefault(); drop.classList.add("over"); };
     drop.ondragleave = () => drop.classList.remove("over");
@@ -190,14 +251,16 @@ class Visitor {
 
   take(files) {
     return this.tried(async () => {
-      let isModel = false;
+      let isModel = false, names = null;
       for (const file of files) {
         if (file.type.startsWith("image/")) { this.picture = await createImageBitmap(file); continue; }
+        if (file.name.endsWith(".txt")) { names = (await file.text()).split(/\r?\n/).filter(Boolean); continue; }
         const kind = /\.param(\.bin)?$/.test(file.name) ? "param" : file.name.endsWith(".bin") ? "bin" : null;
-        if (!kind) throw new Error(`${file.name}: expected .param, .bin or a picture`);
+        if (!kind) throw new Error(`${file.name}: expected .param, .bin, .txt or a picture`);
         this.files[kind] = new Uint8Array(await file.arrayBuffer());
         isModel = true;
       }
+      if (names || isModel) this.names = names || [];  // of another model
       if (isModel && this.files.param && this.files.bin) this.load();
       else if (isModel) $("status").textContent = `Now the .${this.files.param ? "bin" : "param"}.`;
       this.run();
@@ -211,6 +274,8 @@ class Visitor {
     this.files = {};
     const input = this.net.inputs[0], sizes = this.net.inputSizes[input] || [];
     if (sizes.length >= 2) $("size").value = sizes[sizes.length - 1] + " x " + sizes[sizes.length - 2];
+    const known = KNOWN.find(k => k.has(this.net));
+    if (known) for (const id of ["size", "order", "mean", "norm"]) $(id).value = known[id];
     $("status").textContent = `Model: inputs ${this.net.inputs.join(", ")}; outputs ${this.net.outputs.join(", ")}. Now a photo.`;
   }
 
@@ -224,24 +289,27 @@ class Visitor {
     const [width, height] = ($("size").value.match(/\d+/g) || []).map(Number);
     const options = { width, height, order: $("order").value, mean: numbers($("mean").value), norm: numbers($("norm").value) };
     this.net.pixels(this.net.inputs[0], pen.getImageData(0, 0, canvas.width, canvas.height), options);
-    const begin = performance.now(), results = this.net.run(), ms = performance.now() - begin;
+    const begin = performance.now(), results = this.net.run();
+    const ms = this.stream ? performance.now() - begin : measure(this.net);
     this.show(canvas, results);
     showTimes(this.net, "the model", ms);
     $("status").textContent = `${ms.toFixed(1)} ms`;
   }
 
   show(canvas, results) {
-    const first = results[this.net.outputs[0]], kind = $("kind").value;
+    const first = results[this.net.outputs[0]], kind = $("kind").value === "auto" ? kindOf(results) : $("kind").value;
+    const name = i => this.names[i] || String(i);
     $("results").replaceChildren();
     if (kind === "classes") {
-      const best = [...first.values].map((v, i) => [String(i), v]).sort((a, b) => b[1] - a[1]).slice(0, 5);
+      const best = [...first.values].map((v, i) => [name(i), v]).sort((a, b) => b[1] - a[1]).slice(0, 5);
       showBars($("results"), best);
     } else if (kind === "values") {
       for (const [name, { sizes, values }] of Object.entries(results))
         $("results").append(element("p", `${name} (${sizes.join(", ")}): ${[...values.slice(0, 8)].map(v => v.toPrecision(5)).join(" ")} ...`));
     } else {
-      const boxes = kind === "grid" ? gridBoxes(first, .6) : rowBoxes(first, .5);
-      drawBoxes(canvas, boxes);
+      const by = width => Object.values(results).find(r => r.sizes.at(-1) === width) || { sizes: [], values: [] };
+      const boxes = kind === "grid" ? gridBoxes(first, .6) : kind === "rows" ? rowBoxes(first, .5) : anchorBoxes(by(2), by(4), .7);
+      drawBoxes(canvas, boxes, name);
       $("results").textContent = boxes.length + (boxes.length === 1 ? " box" : " boxes");
     }
   }

@@ -1,13 +1,11 @@
 /* quoll for C programs (C89 on; C++98 takes it too).
  *
  *     quoll_net_t net = quoll_net_create();
- *     quoll_mat_t in = quoll_mat_from_pixels(rgb, QUOLL_MAT_PIXEL_RGB, w, h, 3 * w, NULL), out = NULL;
- *     quoll_extractor_t ex;
- *     if (quoll_net_load_param(net, "model.param") || quoll_net_load_model(net, "model.bin"))
- *         puts(quoll_last_error());
- *     ex = quoll_extractor_create(net);
- *     quoll_extractor_input(ex, "data", in);
- *     if (quoll_extractor_extract(ex, "prob", &out)) puts(quoll_last_error());
+ *     quoll_mat_t in = quoll_mat_from_pixels(rgb, QUOLL_MAT_PIXEL_RGB, w, h, 3 * w, NULL), out =
+ * NULL; quoll_extractor_t ex; if (quoll_net_load_param(net, "model.param") ||
+ * quoll_net_load_model(net, "model.bin")) puts(quoll_last_error()); ex =
+ * quoll_extractor_create(net); quoll_extractor_input(ex, "data", in); if
+ * (quoll_extractor_extract(ex, "prob", &out)) puts(quoll_last_error());
  *
  * Functions that return int give QUOLL_OK or another quoll_status, getters aside; those that return
  * an object give NULL when they fail. quoll_last_error() says why. What a *_create, *_clone, a
@@ -72,6 +70,31 @@ quoll_allocator_t quoll_allocator_create_unlocked_pool_allocator(void);
 /* After everything that uses it. */
 void quoll_allocator_destroy(quoll_allocator_t allocator);
 
+/* ---------------------------------------------------------------- pipelines of a GPU */
+
+/* What a GPU's driver compiled, for the next process (docs/vulkan.md). */
+typedef struct quoll_pipelinecache* quoll_pipelinecache_t;
+
+/* Of a device, which is opened; NULL if there is none. */
+quoll_pipelinecache_t quoll_pipelinecache_create(int device_index);
+void quoll_pipelinecache_destroy(quoll_pipelinecache_t cache);
+
+/* Pipelines that the device has. They stay with it: clear forgets none. */
+size_t quoll_pipelinecache_get_size(const quoll_pipelinecache_t cache);
+void quoll_pipelinecache_clear(quoll_pipelinecache_t cache);
+
+/* Before a net is loaded. QUOLL_ERROR for a cache that is damaged or of another driver, device or
+ * library: the pipelines are then compiled as if there were none. */
+int quoll_pipelinecache_load_memory(quoll_pipelinecache_t cache, const unsigned char* data,
+                                    size_t size);
+int quoll_pipelinecache_load(quoll_pipelinecache_t cache, const char* path);
+
+/* *size: the bytes that data has room for; what was, or has to be, written. QUOLL_ERROR if data is
+ * NULL or too small. */
+int quoll_pipelinecache_save_memory(const quoll_pipelinecache_t cache, unsigned char* data,
+                                    size_t* size);
+int quoll_pipelinecache_save(const quoll_pipelinecache_t cache, const char* path);
+
 /* ---------------------------------------------------------------- options */
 
 typedef struct quoll_option* quoll_option_t;
@@ -87,6 +110,9 @@ void quoll_option_set_num_threads(quoll_option_t opt, int num_threads);
 /* Memory for blobs, and for what layers need meanwhile; NULL: the default. */
 void quoll_option_set_blob_allocator(quoll_option_t opt, quoll_allocator_t allocator);
 void quoll_option_set_workspace_allocator(quoll_option_t opt, quoll_allocator_t allocator);
+
+/* Accepted: the pipelines of a device are in its caches whether or not they are named here. */
+void quoll_option_set_pipeline_cache(quoll_option_t opt, quoll_pipelinecache_t cache);
 
 /* The switches of the C++ class Option, by their names; 0 or 1. */
 int quoll_option_get_use_vulkan_compute(const quoll_option_t opt);
@@ -142,7 +168,7 @@ typedef struct quoll_mat* quoll_mat_t;
 /* An empty Mat. */
 quoll_mat_t quoll_mat_create(void);
 
-/* f32 Mats of uninitialised memory; batches of n items. */
+/* f32 Mats of uninitialised memory; batches of n items, which begin on 4096-byte multiples. */
 quoll_mat_t quoll_mat_create_1d(int w, quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_create_2d(int w, int h, quoll_allocator_t allocator);
 quoll_mat_t quoll_mat_create_3d(int w, int h, int c, quoll_allocator_t allocator);
@@ -342,8 +368,8 @@ void quoll_modelbin_destroy(quoll_modelbin_t mb);
 
 /* ---------------------------------------------------------------- layers */
 
-/* Functions call the layer; of one that quoll_layer_create made, a program sets those that it has. They
- * return 0 or a negative number. */
+/* Functions call the layer; of one that quoll_layer_create made, a program sets those that it has.
+ * They return 0 or a negative number. */
 typedef struct quoll_layer* quoll_layer_t;
 struct quoll_layer {
     /* The library's. */
@@ -355,8 +381,8 @@ struct quoll_layer {
     int (*create_pipeline)(quoll_layer_t layer, const quoll_option_t opt);
     int (*destroy_pipeline)(quoll_layer_t layer, const quoll_option_t opt);
     /* *top_blob becomes a new Mat. */
-    int (*forward_1)(const quoll_layer_t layer, const quoll_mat_t bottom_blob, quoll_mat_t* top_blob,
-                     const quoll_option_t opt);
+    int (*forward_1)(const quoll_layer_t layer, const quoll_mat_t bottom_blob,
+                     quoll_mat_t* top_blob, const quoll_option_t opt);
     /* The same with n inputs and n2 outputs. */
     int (*forward_n)(const quoll_layer_t layer, const quoll_mat_t* bottom_blobs, int n,
                      quoll_mat_t* top_blobs, int n2, const quoll_option_t opt);
@@ -409,14 +435,10 @@ void quoll_layer_set_support_vulkan_packing(quoll_layer_t layer, int enable);
 void quoll_layer_set_support_vulkan_any_packing(quoll_layer_t layer, int enable);
 
 /* Blobs that it reads and makes, by their indexes; -1 for an i that is none. */
-int quoll_layer_get_bottom_count(
-                                 const quoll_layer_t layer);
-int quoll_layer_get_bottom(const quoll_layer_t layer,
-                                 int i);
-int quoll_layer_get_top_count(
-                              const quoll_layer_t layer);
-int quoll_layer_get_top(const quoll_layer_t layer,
-                              int i);
+int quoll_layer_get_bottom_count(const quoll_layer_t layer);
+int quoll_layer_get_bottom(const quoll_layer_t layer, int i);
+int quoll_layer_get_top_count(const quoll_layer_t layer);
+int quoll_layer_get_top(const quoll_layer_t layer, int i);
 
 /* Sizes as the model hints them; zeros without a hint. */
 void quoll_layer_get_bottom_shape(const quoll_layer_t layer, int i, int* dims, int* w, int* h,
@@ -527,7 +549,8 @@ int quoll_extractor_extract_index(quoll_extractor_t ex, int index, quoll_mat_t* 
  *     quoll_model_set_weight(model, fc, "weight_data", weights);
  *     if (quoll_model_finish(model) || quoll_model_make_net(model, net)) puts(quoll_last_error());
  *
- * Types, parameters and weights have the names of docs/operators. A finished model takes no changes. */
+ * Types, parameters and weights have the names of docs/operators. A finished model takes no
+ * changes. */
 typedef struct quoll_model* quoll_model_t;
 
 /* Without layers at first. */

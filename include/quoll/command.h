@@ -46,7 +46,8 @@ struct VkPixelSteps {
     int target_width, target_height;  // resized to, bilinear, in 8 bits
     // (value - mean) * norm for each channel of the VkMat: behind all else on the way to it, before
     // all else on the way from it. Copied when recorded.
-    const float *mean_vals, *norm_vals;
+    const float* mean_vals;
+    const float* norm_vals;
 };
 #endif
 

@@ -5,21 +5,80 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <memory>
 #include <vector>
 
 #include "quoll/platform.h"
+#include "quoll/vulkan_names.h"
 
 namespace quoll {
 
 class GpuDevice;
+class Option;
+class PipelineCache;
 class VkAllocator;
+class VkCompute;
+class VkMat;
 
-// What a device is and can do, as probed. Names are ncnn's.
+// Device extensions that GpuInfo has a question for: support_VK_KHR_8bit_storage().
+#define QUOLL_GPU_EXTENSIONS(X)                           \
+    X(VK_KHR_8bit_storage)                                \
+    X(VK_KHR_16bit_storage)                               \
+    X(VK_KHR_bind_memory2)                                \
+    X(VK_KHR_buffer_device_address)                       \
+    X(VK_KHR_create_renderpass2)                          \
+    X(VK_KHR_cooperative_matrix)                          \
+    X(VK_KHR_dedicated_allocation)                        \
+    X(VK_KHR_descriptor_update_template)                  \
+    X(VK_KHR_device_group)                                \
+    X(VK_KHR_driver_properties)                           \
+    X(VK_KHR_external_memory)                             \
+    X(VK_KHR_get_memory_requirements2)                    \
+    X(VK_KHR_maintenance1)                                \
+    X(VK_KHR_maintenance2)                                \
+    X(VK_KHR_maintenance3)                                \
+    X(VK_KHR_multiview)                                   \
+    X(VK_KHR_portability_subset)                          \
+    X(VK_KHR_push_descriptor)                             \
+    X(VK_KHR_robustness2)                                 \
+    X(VK_KHR_sampler_ycbcr_conversion)                    \
+    X(VK_KHR_shader_bfloat16)                             \
+    X(VK_KHR_shader_float16_int8)                         \
+    X(VK_KHR_shader_float_controls)                       \
+    X(VK_KHR_shader_float_controls2)                      \
+    X(VK_KHR_shader_integer_dot_product)                  \
+    X(VK_KHR_shader_non_semantic_info)                    \
+    X(VK_KHR_shader_subgroup_extended_types)              \
+    X(VK_KHR_shader_subgroup_rotate)                      \
+    X(VK_KHR_storage_buffer_storage_class)                \
+    X(VK_KHR_swapchain)                                   \
+    X(VK_KHR_vulkan_memory_model)                         \
+    X(VK_KHR_zero_initialize_workgroup_memory)            \
+    X(VK_EXT_buffer_device_address)                       \
+    X(VK_EXT_descriptor_indexing)                         \
+    X(VK_EXT_external_memory_host)                        \
+    X(VK_EXT_memory_budget)                               \
+    X(VK_EXT_memory_priority)                             \
+    X(VK_EXT_queue_family_foreign)                        \
+    X(VK_EXT_robustness2)                                 \
+    X(VK_EXT_shader_atomic_float)                         \
+    X(VK_EXT_shader_atomic_float2)                        \
+    X(VK_EXT_shader_float8)                               \
+    X(VK_EXT_subgroup_size_control)                       \
+    X(VK_AMD_device_coherent_memory)                      \
+    X(VK_ANDROID_external_memory_android_hardware_buffer) \
+    X(VK_NV_cooperative_matrix)                           \
+    X(VK_NV_cooperative_matrix2)                          \
+    X(VK_NV_cooperative_vector)
+
+// What a device is and can do, as probed. Names are ncnn's; limits are Vulkan's of those names.
 class GpuInfo {
 public:
     GpuInfo();
+    // -1: of no device.
+    int device_index() const { return index_; }
     const char* device_name() const { return name_; }
     // 0 discrete, 1 integrated, 2 virtual, 3 software; the order in which devices are numbered.
     int type() const { return type_; }
@@ -27,32 +86,141 @@ public:
     uint32_t driver_version() const { return driver_version_; }
     uint32_t vendor_id() const { return vendor_id_; }
     uint32_t device_id() const { return device_id_; }
-    uint32_t subgroup_size() const { return subgroup_size_; }
+    // VkDriverId, and its name; 0 and "" before Vulkan 1.2.
+    uint32_t driver_id() const { return driver_id_; }
+    const char* driver_name() const { return driver_name_; }
+    // 16 bytes.
+    const uint8_t* pipeline_cache_uuid() const { return cache_uuid_; }
+    // 0 for a device in software to 100: kind, memory, matrix units, half floats.
+    uint32_t rough_score() const;
+
+    // Limits of compute shaders and images; bytes, groups, invocations, pixels.
     uint32_t max_shared_memory_size() const { return max_shared_memory_size_; }
+    uint32_t max_workgroup_count_x() const { return workgroup_count_[0]; }
+    uint32_t max_workgroup_count_y() const { return workgroup_count_[1]; }
+    uint32_t max_workgroup_count_z() const { return workgroup_count_[2]; }
     uint32_t max_workgroup_invocations() const { return max_workgroup_invocations_; }
+    uint32_t max_workgroup_size_x() const { return workgroup_size_[0]; }
+    uint32_t max_workgroup_size_y() const { return workgroup_size_[1]; }
+    uint32_t max_workgroup_size_z() const { return workgroup_size_[2]; }
+    uint32_t max_image_dimension_1d() const { return image_dimension_[0]; }
+    uint32_t max_image_dimension_2d() const { return image_dimension_[1]; }
+    uint32_t max_image_dimension_3d() const { return image_dimension_[2]; }
+    // Bytes.
+    size_t memory_map_alignment() const { return memory_map_alignment_; }
+    size_t buffer_offset_alignment() const { return buffer_offset_alignment_; }
+    size_t non_coherent_atom_size() const { return non_coherent_atom_size_; }
+    size_t buffer_image_granularity() const { return buffer_image_granularity_; }
+    // Nanoseconds of a tick.
+    float timestamp_period() const { return timestamp_period_; }
+
+    // Copies run on the queues that compute.
+    uint32_t compute_queue_family_index() const { return queue_family_; }
+    uint32_t transfer_queue_family_index() const { return queue_family_; }
+    uint32_t compute_queue_count() const { return queue_count_; }
+    uint32_t transfer_queue_count() const { return queue_count_; }
+    bool unified_compute_transfer_queue() const { return true; }
+    // The host sees more than 256 MB of a discrete device's own memory.
+    bool resizable_bar_enabled() const { return resizable_bar_; }
+
+    // Invocations of a subgroup, subgroups of a group, and whether a shader may ask for them.
+    uint32_t subgroup_size() const { return subgroup_size_; }
+    uint32_t min_subgroup_size() const { return min_subgroup_size_; }
+    uint32_t max_subgroup_size() const { return max_subgroup_size_; }
+    uint32_t max_compute_workgroup_subgroups() const { return max_subgroups_; }
+    bool support_subgroup_size_control() const { return subgroup_size_control_; }
+    bool support_compute_full_subgroups() const { return full_subgroups_; }
+    // VkSubgroupFeatureFlags of compute shaders.
+    uint32_t support_subgroup_ops() const { return subgroup_ops_; }
+
+    // Faults of drivers that shaders of ncnn's work around; this library knows none.
+    bool bug_storage_buffer_no_l1() const { return false; }
+    bool bug_corrupted_online_pipeline_cache() const { return false; }
+    bool bug_buffer_image_load_zero() const { return false; }
+    bool bug_implicit_fp16_arithmetic() const { return false; }
+
     // Bytes that one blob or weight may have.
     uint64_t max_storage_buffer_range() const { return max_storage_buffer_range_; }
     // Bytes of the largest heap that is the device's own.
     uint64_t heap_size() const { return heap_size_; }
+    // Several small values in a word of 32 bits need no feature.
+    bool support_fp16_packed() const { return index_ >= 0; }
+    bool support_int8_packed() const { return index_ >= 0; }
+    bool support_int16_packed() const { return index_ >= 0; }
+    // Such values by themselves in storage buffers, in uniform ones, and arithmetic on them. 8-bit
+    // and 16-bit integers are for shaders of applications.
     bool support_fp16_storage() const { return fp16_storage_; }
+    bool support_fp16_uniform() const { return fp16_uniform_; }
     bool support_fp16_arithmetic() const { return fp16_arithmetic_; }
-    // 8-bit values in buffers, for shaders of applications.
     bool support_int8_storage() const { return int8_storage_; }
+    bool support_int8_uniform() const { return int8_uniform_; }
     bool support_int8_arithmetic() const { return int8_arithmetic_; }
-    // Matrix units that multiply 16 x 16 halves with fp32 sums.
+    bool support_int16_storage() const { return fp16_storage_; }
+    bool support_int16_arithmetic() const { return int16_arithmetic_; }
+    // Blobs on a device are f32 or f16.
+    bool support_bf16_packed() const { return false; }
+    bool support_bf16_storage() const { return false; }
+    // Small formats of storage images.
+    bool support_fp16_image() const { return small_images_; }
+    bool support_int8_image() const { return small_images_; }
+    bool support_fp_fast_math() const { return support_VK_KHR_shader_float_controls2() != 0; }
+    bool support_ycbcr_conversion() const { return ycbcr_; }
+    // Matrix units that this library uses: halves in blocks that divide 16 x 16, fp32 sums.
     bool support_cooperative_matrix() const { return cooperative_matrix_; }
+    // What the device's matrix units take: halves of M x N x K with fp32 sums, 8-bit integers,
+    // bf16.
+    bool support_cooperative_matrix_8_8_16() const { return matrices_ >> 0 & 1; }
+    bool support_cooperative_matrix_16_8_8() const { return matrices_ >> 1 & 1; }
+    bool support_cooperative_matrix_16_8_16() const { return matrices_ >> 2 & 1; }
+    bool support_cooperative_matrix_16_16_16() const { return matrices_ >> 3 & 1; }
+    bool support_int8_cooperative_matrix() const { return matrices_ >> 4 & 1; }
+    bool support_bf16_cooperative_matrix() const { return matrices_ >> 5 & 1; }
+
+    // The version of an extension, 0 if the device has none of that name ("VK_KHR_8bit_storage").
+    int extension_version(const char* name) const;
+#define QUOLL_GPU_EXTENSION(name) \
+    int support_##name() const { return extension_version(#name); }
+    QUOLL_GPU_EXTENSIONS(QUOLL_GPU_EXTENSION)
+#undef QUOLL_GPU_EXTENSION
+
     // Streaming multiprocessors or compute units; 0 where no extension tells.
     uint32_t processors() const { return processors_; }
 
+#if QUOLL_VULKAN
+    // Vulkan's own; null, or without values, of no device.
+    VkPhysicalDevice physicalDevice() const;
+    VkPhysicalDevice physical_device() const { return physicalDevice(); }
+    const VkPhysicalDeviceFeatures& physicalDevicefeatures() const;
+    const VkPhysicalDeviceProperties& physicalDeviceProperties() const;
+    const VkPhysicalDeviceMemoryProperties& physicalDeviceMemoryProperties() const;
+    const VkPhysicalDeviceMemoryProperties& physical_device_memory_properties() const {
+        return physicalDeviceMemoryProperties();
+    }
+    const std::vector<VkExtensionProperties>& deviceExtensionProperties() const;
+#endif
+
 private:
     friend class GpuInstance;
-    char name_[256];
-    int type_;
-    uint32_t api_version_, driver_version_, vendor_id_, device_id_;
-    uint32_t subgroup_size_, max_shared_memory_size_, max_workgroup_invocations_;
+    struct Private;
+    const Private& of_vulkan() const;
+    std::shared_ptr<const Private> d;
+    char name_[256], driver_name_[256];
+    int type_, index_;
+    uint32_t api_version_, driver_version_, vendor_id_, device_id_, driver_id_;
+    uint8_t cache_uuid_[16];
+    uint32_t subgroup_size_, min_subgroup_size_, max_subgroup_size_, max_subgroups_, subgroup_ops_;
+    uint32_t max_shared_memory_size_, max_workgroup_invocations_;
+    uint32_t workgroup_count_[3], workgroup_size_[3], image_dimension_[3];
+    size_t memory_map_alignment_, buffer_offset_alignment_, non_coherent_atom_size_,
+        buffer_image_granularity_;
+    float timestamp_period_;
+    uint32_t queue_family_, queue_count_;
     uint64_t max_storage_buffer_range_, heap_size_;
     uint32_t processors_;
-    bool fp16_storage_, fp16_arithmetic_, int8_storage_, int8_arithmetic_, cooperative_matrix_;
+    uint32_t matrices_;  // a bit for each of the questions above, from support_..._8_8_16 on
+    bool subgroup_size_control_, full_subgroups_, resizable_bar_, small_images_, ycbcr_;
+    bool fp16_storage_, fp16_uniform_, fp16_arithmetic_, int8_storage_, int8_uniform_,
+        int8_arithmetic_, int16_arithmetic_, cooperative_matrix_;
 };
 
 // Opens the Vulkan loader (driver_path: another library than libvulkan) and looks for devices. The
@@ -67,6 +235,10 @@ int get_gpu_count();
 int get_default_gpu_index();
 // Of an index that is none: an empty info with type 3.
 const GpuInfo& get_gpu_info(int device_index = get_default_gpu_index());
+#if QUOLL_VULKAN
+// Null if there is no loader.
+VkInstance get_gpu_instance();
+#endif
 
 // What the work of this process is worth on a device beside that of others.
 enum class GpuPriority { low, normal, high, realtime };
@@ -88,6 +260,24 @@ public:
     // MB of the device's own memory that may still be allocated: as the driver says
     // (VK_EXT_memory_budget), else the size of the heap.
     uint32_t get_heap_budget() const;
+#if QUOLL_VULKAN
+    // Null if it is not valid. Its queues are the library's, which locks them.
+    VkDevice vkdevice() const;
+#endif
+    // Flags of a type of its memory; the first of the types in the mask that has all that is
+    // required, and most of what is preferred less what is not; 0xffffffff: none.
+    uint32_t find_memory_index(uint32_t memory_type_bits, VkFlags required, VkFlags preferred,
+                               VkFlags preferred_not) const;
+    bool is_mappable(uint32_t memory_type_index) const;
+    bool is_coherent(uint32_t memory_type_index) const;
+    bool is_device_local(uint32_t memory_type_index) const;
+
+    // The pipelines of the device.
+    const PipelineCache* get_pipeline_cache() const;
+    // VkMats have the elempack of what they were made of, and keep it: dst is src if it has this
+    // one. Else dst is empty, after a message.
+    void convert_packing(const VkMat& src, VkMat& dst, int dst_elempack, VkCompute& cmd,
+                         const Option& opt) const;
 
     // Memory for VkMats, and for copies between these and the host. They are the device's own and
     // serve any number of threads; what is taken need not be given back.
@@ -118,6 +308,10 @@ VulkanDevice* get_gpu_device(int device_index = get_default_gpu_index());
 class PipelineCache {
 public:
     explicit PipelineCache(const VulkanDevice* vkdev);
+    virtual ~PipelineCache() {}
+    // Pipelines that the device has. They live as long as it: clear() forgets none.
+    size_t size() const;
+    void clear() {}
     // Adds to what the device has. 0; a negative code after a message if it is damaged or of
     // another driver, device or library.
     int load_cache(const unsigned char* data, size_t size) const;
@@ -131,6 +325,9 @@ public:
     // Sizes that were tuned before, also those of a cache that was loaded, are not timed again.
     void set_tuning(bool on) const;
 #if QUOLL_STDIO
+    // The rest of a file that is open, and to where one stands.
+    int load_cache(FILE* file) const;
+    int save_cache(FILE* file) const;
     // A file that is not there yet is a negative code without a message.
     int load_cache(const char* path) const;
     // Together with what a file that fits holds, which is replaced as a whole: who reads it at the

@@ -88,8 +88,8 @@ public:
     Mat(int w, int h, int c, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
     Mat(int w, int h, int d, int c, size_t elemsize, int elempack, int n, Allocator* allocator = 0);
     explicit Mat(const Shape& shape, int elempack = 1, Allocator* allocator = 0);
-    // Views of memory that the caller keeps alive, untyped too. Channels, and the items of a batch,
-    // must begin on 16-byte multiples.
+    // Views of memory that the caller keeps alive, untyped too. Channels must begin on 16-byte
+    // multiples, the items of a batch, as those of all untyped Mats, on 4096-byte multiples.
     Mat(int w, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
     Mat(int w, int h, int c, void* data, size_t elemsize = 4u, Allocator* allocator = 0);
@@ -232,17 +232,17 @@ public:
     int n;         // batch items
     size_t nstep;  // elements from one batch item to the next
     DType dtype;
-    // The dtype is what elemsize lets guess, as ncnn's Mats have none: Extractors and Nets that store
-    // blobs as bf16 take an untyped f16 Mat for bf16.
+    // The dtype is what elemsize lets guess, as ncnn's Mats have none: Extractors and Nets that
+    // store blobs as bf16 take an untyped f16 Mat for bf16.
     bool untyped;
 
 private:
     void set_view(int dims, int w, int h, int d, int c, void* data, size_t elemsize, int elempack,
-                  Allocator* allocator, int n = 1);
+                  Allocator* allocator, int n = 1, size_t item_alignment = 1);
     void allocate_untyped(int dims, int w, int h, int d, int c, int n, size_t elemsize,
                           int elempack, Allocator* allocator);
     void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
-                  int elempack, Allocator* allocator);
+                  int elempack, Allocator* allocator, size_t item_alignment);
     Mat reshape_to(int dims, int w, int h, int d, int c, Allocator* allocator) const;
     Mat view(int dims, int w, int h, int d, int c, size_t offset) const;
 };

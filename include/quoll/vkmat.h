@@ -8,6 +8,7 @@
 #include <atomic>
 
 #include "quoll/mat.h"
+#include "quoll/vulkan_names.h"
 
 namespace quoll {
 
@@ -15,7 +16,7 @@ class VulkanDevice;
 
 // A block of device memory.
 struct VkBufferMemory {
-    uint64_t buffer;  // the VkBuffer, as a number
+    VkBuffer buffer;  // Vulkan's
     size_t offset;    // of the block in it
     size_t capacity;
     void* mapped_ptr;           // where the host sees the block; null: it does not
@@ -143,6 +144,9 @@ public:
     void create(const Shape& shape, VkAllocator* allocator);
     void create_like(const Mat& m, VkAllocator* allocator);
     void create_like(const VkMat& m, VkAllocator* allocator);
+    // With n items.
+    void create_like(const Mat& m, int n, VkAllocator* allocator);
+    void create_like(const VkMat& m, int n, VkAllocator* allocator);
 
     void addref();
     void release();
@@ -164,11 +168,12 @@ public:
         return data && data->mapped_ptr ? (unsigned char*)data->mapped_ptr + offset : 0;
     }
     Mat mapped() const;
-    uint64_t buffer() const { return data ? data->buffer : 0; }
+    VkBuffer buffer() const { return data ? data->buffer : 0; }
     size_t buffer_offset() const { return data ? data->offset + offset : 0; }
     size_t buffer_capacity() const { return data ? data->capacity : 0; }
 
     VkBufferMemory* data;
+    std::atomic<int>* refcount;  // of the block; null for items of another VkMat, which count too
     size_t elemsize;
     int elempack;
     VkAllocator* allocator;
@@ -183,6 +188,18 @@ public:
 private:
     void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
                   int elempack, VkAllocator* allocator);
+};
+
+// What programs for ncnn name an image. Values lie in a buffer here too, so that it can be copied
+// from and to VkMats and Mats (quoll/command.h) but not be bound to a shader. One item: of others
+// it is empty().
+class VkImageMat : public VkMat {
+public:
+    VkImageMat() {}
+    using VkMat::VkMat;
+    // As VkMat's.
+    void create_like(const Mat& m, VkAllocator* allocator);
+    void create_like(const VkMat& m, VkAllocator* allocator);
 };
 
 }  // namespace quoll

@@ -2,6 +2,7 @@
 #include "c_api/objects.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 using namespace quoll;
 
@@ -72,6 +73,60 @@ extern "C" void quoll_allocator_destroy(quoll_allocator_t allocator) {
     delete static_cast<CAllocator*>(allocator);
 }
 
+// ---------------------------------------------------------------- pipelines of a GPU
+
+extern "C" quoll_pipelinecache_t quoll_pipelinecache_create(int device_index) {
+    return run_api(__func__, (quoll_pipelinecache_t) nullptr, [&]() -> quoll_pipelinecache_t {
+        const VulkanDevice* device = get_gpu_device(device_index);
+        return device ? reinterpret_cast<quoll_pipelinecache_t>(new PipelineCache(device))
+                      : nullptr;
+    });
+}
+extern "C" void quoll_pipelinecache_destroy(quoll_pipelinecache_t cache) { delete cache_of(cache); }
+extern "C" size_t quoll_pipelinecache_get_size(const quoll_pipelinecache_t cache) {
+    if (!cache) null_argument(__func__);
+    return cache ? cache_of(cache)->size() : 0;
+}
+extern "C" void quoll_pipelinecache_clear(quoll_pipelinecache_t cache) {
+    if (cache)
+        cache_of(cache)->clear();
+    else
+        null_argument(__func__);
+}
+extern "C" int quoll_pipelinecache_load_memory(quoll_pipelinecache_t cache,
+                                               const unsigned char* data, size_t size) {
+    if (!cache || !data) return null_argument(__func__);
+    return run_api(__func__, [&] { return cache_of(cache)->load_cache(data, size); });
+}
+#if QUOLL_STDIO
+extern "C" int quoll_pipelinecache_load(quoll_pipelinecache_t cache, const char* path) {
+    if (!cache || !path) return null_argument(__func__);
+    return run_api(__func__, [&] { return cache_of(cache)->load_cache(path); });
+}
+#endif
+extern "C" int quoll_pipelinecache_save_memory(const quoll_pipelinecache_t cache,
+                                               unsigned char* data, size_t* size) {
+    if (!cache || !size) return null_argument(__func__);
+    return run_api(__func__, [&] {
+        std::vector<unsigned char> bytes;
+        QUOLL_RETURN_IF_ERROR(cache_of(cache)->save_cache(&bytes));
+        const bool fits = data && *size >= bytes.size();
+        if (fits)
+            memcpy(data, bytes.data(), bytes.size());
+        else if (data)
+            QUOLL_LOGE("[quoll_pipelinecache_save_memory] %zu bytes, expected room for %zu", *size,
+                       bytes.size());
+        *size = bytes.size();
+        return fits ? (int)kOk : (int)kError;
+    });
+}
+#if QUOLL_STDIO
+extern "C" int quoll_pipelinecache_save(const quoll_pipelinecache_t cache, const char* path) {
+    if (!cache || !path) return null_argument(__func__);
+    return run_api(__func__, [&] { return cache_of(cache)->save_cache(path); });
+}
+#endif
+
 // ---------------------------------------------------------------- options
 
 extern "C" quoll_option_t quoll_option_create(void) {
@@ -101,6 +156,13 @@ extern "C" void quoll_option_set_workspace_allocator(quoll_option_t opt,
                                                      quoll_allocator_t allocator) {
     if (opt)
         option_of(opt)->workspace_allocator = allocator_of(allocator);
+    else
+        null_argument(__func__);
+}
+
+extern "C" void quoll_option_set_pipeline_cache(quoll_option_t opt, quoll_pipelinecache_t cache) {
+    if (opt)
+        option_of(opt)->pipeline_cache = cache_of(cache);
     else
         null_argument(__func__);
 }

@@ -9,6 +9,7 @@
 
 #include "quoll/c_api.h"
 #include "quoll/datareader.h"
+#include "quoll/gpu.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
 #include "runtime/exceptions.h"
@@ -70,6 +71,9 @@ inline quoll_mat_t handle_of(const Mat* mat) {
 inline Option* option_of(quoll_option_t opt) { return reinterpret_cast<Option*>(opt); }
 inline quoll_option_t handle_of(const Option* opt) {
     return reinterpret_cast<quoll_option_t>(const_cast<Option*>(opt));
+}
+inline PipelineCache* cache_of(quoll_pipelinecache_t cache) {
+    return reinterpret_cast<PipelineCache*>(cache);
 }
 inline ParamDict* params_of(quoll_paramdict_t pd) { return reinterpret_cast<ParamDict*>(pd); }
 inline CNet* net_of(quoll_net_t net) { return reinterpret_cast<CNet*>(net); }

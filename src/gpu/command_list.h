@@ -14,7 +14,7 @@
 
 namespace quoll {
 
-inline VkBuffer buffer_of(const VkBufferMemory& memory) { return (VkBuffer)memory.buffer; }
+inline VkBuffer buffer_of(const VkBufferMemory& memory) { return memory.buffer; }
 
 // For one thread at a time. Functions return 0, or a negative code after a message.
 class CommandList {

@@ -13,29 +13,6 @@ namespace quoll {
 
 namespace {
 
-const uint32_t kMostQueues = 4;
-
-// A family for compute; one without graphics where there is one, whose work does not wait behind
-// that of the screen.
-bool choose_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
-                   uint32_t* queues) {
-    uint32_t count = 0;
-    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
-    std::vector<VkQueueFamilyProperties> families(count);
-    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
-    int best = -1;
-    for (uint32_t i = 0; i < count; i++) {
-        const VkQueueFlags flags = families[i].queueFlags;
-        if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
-        if (best < 0 || !(flags & VK_QUEUE_GRAPHICS_BIT)) best = (int)i;
-        if (!(flags & VK_QUEUE_GRAPHICS_BIT)) break;
-    }
-    if (best < 0) return false;
-    *family = (uint32_t)best;
-    *queues = std::min(kMostQueues, families[best].queueCount);
-    return true;
-}
-
 const char* result_name(VkResult result) {
     switch (result) {
         case VK_ERROR_OUT_OF_HOST_MEMORY:
@@ -119,7 +96,7 @@ bool GpuDevice::create(const InstanceFunctions& vk, VkPhysicalDevice physical,
     memcpy(cache_uuid_, properties.properties.pipelineCacheUUID, VK_UUID_SIZE);
     vk.GetPhysicalDeviceMemoryProperties(physical, &memory_);
     features_ = probe_features(vk, physical);
-    if (!choose_family(vk, physical, &family_, &queue_count_)) {
+    if (!choose_queue_family(vk, physical, &family_, &queue_count_)) {
         QUOLL_LOGE("Vulkan: %s has no queue for compute", info().device_name());
         return false;
     }

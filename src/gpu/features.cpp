@@ -9,14 +9,12 @@ namespace quoll {
 
 namespace {
 
+const uint32_t kMostQueues = 4;
+
 class Extensions {
 public:
     Extensions(const InstanceFunctions& vk, VkPhysicalDevice device) {
-        uint32_t count = 0;
-        vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
-        std::vector<VkExtensionProperties> all(count);
-        vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
-        for (const VkExtensionProperties& extension : all)
+        for (const VkExtensionProperties& extension : list_extensions(vk, device))
             names_.push_back(extension.extensionName);
     }
     bool has(const char* name) const {
@@ -58,13 +56,7 @@ uint64_t probe_host_alignment(const InstanceFunctions& vk, VkPhysicalDevice devi
 // f16 times f16 plus f32 in a subgroup, of a size that divides the shaders' blocks of 16; the
 // largest.
 void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUnits* units) {
-    uint32_t count = 0;
-    if (vk.matrix_properties(device, &count, nullptr) != VK_SUCCESS) return;
-    VkCooperativeMatrixPropertiesKHR none = {};
-    none.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    std::vector<VkCooperativeMatrixPropertiesKHR> all(count, none);
-    if (vk.matrix_properties(device, &count, all.data()) != VK_SUCCESS) return;
-    for (const VkCooperativeMatrixPropertiesKHR& p : all) {
+    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk, device)) {
         const bool types = p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
                            p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
                            p.CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
@@ -106,6 +98,48 @@ MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
 }
 
 }  // namespace
+
+std::vector<VkExtensionProperties> list_extensions(const InstanceFunctions& vk,
+                                                   VkPhysicalDevice device) {
+    uint32_t count = 0;
+    vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr);
+    std::vector<VkExtensionProperties> all(count);
+    vk.EnumerateDeviceExtensionProperties(device, nullptr, &count, all.data());
+    all.resize(count);
+    return all;
+}
+
+std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFunctions& vk,
+                                                            VkPhysicalDevice device) {
+    uint32_t count = 0;
+    if (!vk.matrix_properties || vk.matrix_properties(device, &count, nullptr) != VK_SUCCESS)
+        return {};
+    VkCooperativeMatrixPropertiesKHR none = {};
+    none.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    std::vector<VkCooperativeMatrixPropertiesKHR> all(count, none);
+    if (vk.matrix_properties(device, &count, all.data()) != VK_SUCCESS) return {};
+    all.resize(count);
+    return all;
+}
+
+bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
+                         uint32_t* queues) {
+    uint32_t count = 0;
+    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    vk.GetPhysicalDeviceQueueFamilyProperties(device, &count, families.data());
+    int best = -1;
+    for (uint32_t i = 0; i < count; i++) {
+        const VkQueueFlags flags = families[i].queueFlags;
+        if (!(flags & VK_QUEUE_COMPUTE_BIT)) continue;
+        if (best < 0 || !(flags & VK_QUEUE_GRAPHICS_BIT)) best = (int)i;
+        if (!(flags & VK_QUEUE_GRAPHICS_BIT)) break;
+    }
+    if (best < 0) return false;
+    *family = (uint32_t)best;
+    *queues = std::min(kMostQueues, families[best].queueCount);
+    return true;
+}
 
 GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device) {
     VkPhysicalDevice16BitStorageFeatures storage = {

@@ -31,6 +31,15 @@ struct GpuFeatures {
     // The extension by which queues have priorities among processes; null: there is none.
     const char* priorities = nullptr;
 };
+// A family for compute, one without graphics where there is one, whose work does not wait behind
+// that of the screen, and how many of its queues are used; false: there is none.
+bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
+                         uint32_t* queues);
+// What the device's matrix units multiply; none where the loader or the device has no such units.
+std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFunctions& vk,
+                                                            VkPhysicalDevice device);
+std::vector<VkExtensionProperties> list_extensions(const InstanceFunctions& vk,
+                                                   VkPhysicalDevice device);
 GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device);
 
 // The structs and extensions with which vkCreateDevice is asked for features. Not to be copied.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -17,22 +18,56 @@ namespace quoll {
 
 GpuInfo::GpuInfo()
     : name_(),
+      driver_name_(),
       type_(3),
+      index_(-1),
       api_version_(0),
       driver_version_(0),
       vendor_id_(0),
       device_id_(0),
+      driver_id_(0),
+      cache_uuid_(),
       subgroup_size_(0),
+      min_subgroup_size_(0),
+      max_subgroup_size_(0),
+      max_subgroups_(0),
+      subgroup_ops_(0),
       max_shared_memory_size_(0),
       max_workgroup_invocations_(0),
+      workgroup_count_(),
+      workgroup_size_(),
+      image_dimension_(),
+      memory_map_alignment_(0),
+      buffer_offset_alignment_(0),
+      non_coherent_atom_size_(0),
+      buffer_image_granularity_(0),
+      timestamp_period_(0.f),
+      queue_family_(0),
+      queue_count_(0),
       max_storage_buffer_range_(0),
       heap_size_(0),
       processors_(0),
+      matrices_(0),
+      subgroup_size_control_(false),
+      full_subgroups_(false),
+      resizable_bar_(false),
+      small_images_(false),
+      ycbcr_(false),
       fp16_storage_(false),
+      fp16_uniform_(false),
       fp16_arithmetic_(false),
       int8_storage_(false),
+      int8_uniform_(false),
       int8_arithmetic_(false),
+      int16_arithmetic_(false),
       cooperative_matrix_(false) {}
+
+uint32_t GpuInfo::rough_score() const {
+    if (type_ == 3) return 0;
+    const uint32_t of_kind = type_ == 0 ? 50 : 5;
+    const uint32_t gigabytes = (uint32_t)std::min<uint64_t>(heap_size_ >> 30, 32);
+    return of_kind + gigabytes + (cooperative_matrix_ ? 15 : 0) + (fp16_arithmetic_ ? 3 : 0);
+}
 
 #if QUOLL_VULKAN
 
@@ -114,6 +149,13 @@ const GpuInfo& get_gpu_info(int device_index) {
     return there ? instance->info(device_index) : none;
 }
 
+VkInstance get_gpu_instance() {
+    Global& g = global();
+    std::lock_guard<std::mutex> lock(g.mutex);
+    const GpuInstance* instance = instance_of(g);
+    return instance ? instance->handle() : VK_NULL_HANDLE;
+}
+
 int set_gpu_priority(GpuPriority priority, int device_index) {
     Global& g = global();
     std::lock_guard<std::mutex> lock(g.mutex);
@@ -150,6 +192,7 @@ std::shared_ptr<GpuDevice> open_gpu(int index) {
 
 #else
 
+int GpuInfo::extension_version(const char*) const { return 0; }
 int set_gpu_priority(GpuPriority, int device_index) {
     QUOLL_LOGE("GPU %d: there are %d", device_index, 0);
     return kError;

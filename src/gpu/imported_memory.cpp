@@ -36,7 +36,7 @@ VkImportedMemory::VkImportedMemory(const VulkanDevice* device, void* data, size_
     d->gpu = device->gpu();
     d->memory = GpuBuffer::import(*d->gpu, data, size);
     if (!d->memory) return;
-    d->block.buffer = (uint64_t)d->memory->handle();
+    d->block.buffer = d->memory->handle();
     d->block.capacity = size, d->block.mapped_ptr = data;
 }
 

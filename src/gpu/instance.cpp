@@ -100,37 +100,167 @@ int GpuInstance::enumerate() {
     std::stable_sort(devices_.begin(), devices_.end(), [](const Physical& a, const Physical& b) {
         return a.info.type() < b.info.type();
     });
+    for (size_t i = 0; i < devices_.size(); i++) devices_[i].info.index_ = (int)i;
     return kOk;
 }
 
 GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
-    VkPhysicalDeviceSubgroupProperties subgroup = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
-    VkPhysicalDeviceProperties2 all = {
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup, {}};
-    vk_.GetPhysicalDeviceProperties2(device, &all);
-    const VkPhysicalDeviceProperties& p = all.properties;
+    const std::shared_ptr<GpuInfo::Private> own = std::make_shared<GpuInfo::Private>();
+    own->handle = device;
+    VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    vk_.GetPhysicalDeviceFeatures2(device, &features);
+    own->features = features.features;
+    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    vk_.GetPhysicalDeviceProperties2(device, &properties);
+    own->properties = properties.properties;
+    vk_.GetPhysicalDeviceMemoryProperties(device, &own->memory);
+    own->extensions = list_extensions(vk_, device);
     GpuInfo info;
-    strncpy(info.name_, p.deviceName, sizeof(info.name_) - 1);
-    info.type_ = type_of(p.deviceType);
-    info.api_version_ = p.apiVersion, info.driver_version_ = p.driverVersion;
-    info.vendor_id_ = p.vendorID, info.device_id_ = p.deviceID;
-    info.subgroup_size_ = subgroup.subgroupSize;
-    info.max_shared_memory_size_ = p.limits.maxComputeSharedMemorySize;
-    info.max_workgroup_invocations_ = p.limits.maxComputeWorkGroupInvocations;
-    info.max_storage_buffer_range_ = p.limits.maxStorageBufferRange;
-    VkPhysicalDeviceMemoryProperties memory;
-    vk_.GetPhysicalDeviceMemoryProperties(device, &memory);
+    info.d = own;
+    probe_limits(own->properties, &info);
+    probe_memory(own->memory, &info);
+    probe_subgroups(device, &info);
+    probe_types(device, &info);
+    probe_matrices(device, &info);
+    choose_queue_family(vk_, device, &info.queue_family_, &info.queue_count_);
+    return info;
+}
+
+void GpuInstance::probe_limits(const VkPhysicalDeviceProperties& p, GpuInfo* info) const {
+    strncpy(info->name_, p.deviceName, sizeof(info->name_) - 1);
+    info->type_ = type_of(p.deviceType);
+    info->api_version_ = p.apiVersion, info->driver_version_ = p.driverVersion;
+    info->vendor_id_ = p.vendorID, info->device_id_ = p.deviceID;
+    memcpy(info->cache_uuid_, p.pipelineCacheUUID, sizeof(info->cache_uuid_));
+    const VkPhysicalDeviceLimits& limits = p.limits;
+    for (int i = 0; i < 3; i++) {
+        info->workgroup_count_[i] = limits.maxComputeWorkGroupCount[i];
+        info->workgroup_size_[i] = limits.maxComputeWorkGroupSize[i];
+    }
+    info->image_dimension_[0] = limits.maxImageDimension1D;
+    info->image_dimension_[1] = limits.maxImageDimension2D;
+    info->image_dimension_[2] = limits.maxImageDimension3D;
+    info->max_shared_memory_size_ = limits.maxComputeSharedMemorySize;
+    info->max_workgroup_invocations_ = limits.maxComputeWorkGroupInvocations;
+    info->max_storage_buffer_range_ = limits.maxStorageBufferRange;
+    info->memory_map_alignment_ = limits.minMemoryMapAlignment;
+    info->buffer_offset_alignment_ = (size_t)limits.minStorageBufferOffsetAlignment;
+    info->non_coherent_atom_size_ = (size_t)limits.nonCoherentAtomSize;
+    info->buffer_image_granularity_ = (size_t)limits.bufferImageGranularity;
+    info->timestamp_period_ = limits.timestampPeriod;
+}
+
+void GpuInstance::probe_memory(const VkPhysicalDeviceMemoryProperties& memory,
+                               GpuInfo* info) const {
     for (uint32_t i = 0; i < memory.memoryHeapCount; i++)
         if (memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)
-            info.heap_size_ = std::max<uint64_t>(info.heap_size_, memory.memoryHeaps[i].size);
-    const GpuFeatures features = probe_features(vk_, device);
-    info.fp16_storage_ = features.storage16;
-    info.fp16_arithmetic_ = features.float16;
-    info.int8_storage_ = features.storage8, info.int8_arithmetic_ = features.int8;
-    info.cooperative_matrix_ = features.matrix.m != 0;
-    info.processors_ = features.processors;
-    return info;
+            info->heap_size_ = std::max<uint64_t>(info->heap_size_, memory.memoryHeaps[i].size);
+    const VkMemoryPropertyFlags both =
+        VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+    for (uint32_t i = 0; i < memory.memoryTypeCount; i++) {
+        const VkMemoryType& type = memory.memoryTypes[i];
+        const bool large = memory.memoryHeaps[type.heapIndex].size > (256u << 20);
+        if (info->type_ == 0 && large && (type.propertyFlags & both) == both)
+            info->resizable_bar_ = true;
+    }
+}
+
+void GpuInstance::probe_subgroups(VkPhysicalDevice device, GpuInfo* info) const {
+    const bool controls = info->api_version_ >= VK_API_VERSION_1_3;
+    const bool has_driver = info->api_version_ >= VK_API_VERSION_1_2;
+    VkPhysicalDeviceDriverProperties driver = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES};
+    VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
+    VkPhysicalDeviceSubgroupProperties subgroup = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+    if (has_driver) subgroup.pNext = &driver;
+    if (controls) sizes.pNext = subgroup.pNext, subgroup.pNext = &sizes;
+    VkPhysicalDeviceProperties2 properties = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &subgroup, {}};
+    vk_.GetPhysicalDeviceProperties2(device, &properties);
+    info->subgroup_size_ = subgroup.subgroupSize;
+    info->min_subgroup_size_ = controls ? sizes.minSubgroupSize : subgroup.subgroupSize;
+    info->max_subgroup_size_ = controls ? sizes.maxSubgroupSize : subgroup.subgroupSize;
+    info->max_subgroups_ = sizes.maxComputeWorkgroupSubgroups;
+    if (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT)
+        info->subgroup_ops_ = subgroup.supportedOperations;
+    info->driver_id_ = (uint32_t)driver.driverID;
+    strncpy(info->driver_name_, driver.driverName, sizeof(info->driver_name_) - 1);
+    if (!controls) return;
+    VkPhysicalDeviceSubgroupSizeControlFeatures control = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &control, {}};
+    vk_.GetPhysicalDeviceFeatures2(device, &all);
+    info->subgroup_size_control_ = control.subgroupSizeControl;
+    info->full_subgroups_ = control.computeFullSubgroups;
+}
+
+void GpuInstance::probe_types(VkPhysicalDevice device, GpuInfo* info) const {
+    const GpuFeatures used = probe_features(vk_, device);
+    info->fp16_storage_ = used.storage16, info->fp16_arithmetic_ = used.float16;
+    info->int8_storage_ = used.storage8, info->int8_arithmetic_ = used.int8;
+    info->cooperative_matrix_ = used.matrix.m != 0;
+    info->processors_ = used.processors;
+    VkPhysicalDeviceSamplerYcbcrConversionFeatures ycbcr = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES};
+    VkPhysicalDevice16BitStorageFeatures halves = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, &ycbcr};
+    VkPhysicalDevice8BitStorageFeatures bytes = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, &halves};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bytes, {}};
+    vk_.GetPhysicalDeviceFeatures2(device, &all);
+    info->fp16_uniform_ = used.storage16 && halves.uniformAndStorageBuffer16BitAccess;
+    info->int8_uniform_ = used.storage8 && bytes.uniformAndStorageBuffer8BitAccess;
+    info->int16_arithmetic_ = all.features.shaderInt16;
+    info->small_images_ = all.features.shaderStorageImageExtendedFormats;
+    info->ycbcr_ = ycbcr.samplerYcbcrConversion;
+}
+
+void GpuInstance::probe_matrices(VkPhysicalDevice device, GpuInfo* info) const {
+    if (!info->extension_version(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return;
+    // VK_COMPONENT_TYPE_SINT8_KHR, ..._SINT32_KHR and ..._BFLOAT16_KHR, which old headers lack.
+    const int s8 = 3, s32 = 5, bf16 = 1000141000;
+    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk_, device)) {
+        const bool halves = p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                            p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
+                            p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR;
+        const auto is = [&](uint32_t m, uint32_t n, uint32_t k) {
+            return halves && p.MSize == m && p.NSize == n && p.KSize == k;
+        };
+        const bool has[] = {is(8, 8, 16),
+                            is(16, 8, 8),
+                            is(16, 8, 16),
+                            is(16, 16, 16),
+                            (int)p.AType == s8 && (int)p.ResultType == s32,
+                            (int)p.AType == bf16};
+        for (int i = 0; i < 6 && p.scope == VK_SCOPE_SUBGROUP_KHR; i++)
+            if (has[i]) info->matrices_ |= 1u << i;
+    }
+}
+
+// ---------------------------------------------------------------- what Vulkan itself says
+
+const GpuInfo::Private& GpuInfo::of_vulkan() const {
+    static const Private none;
+    return d ? *d : none;
+}
+VkPhysicalDevice GpuInfo::physicalDevice() const { return of_vulkan().handle; }
+const VkPhysicalDeviceFeatures& GpuInfo::physicalDevicefeatures() const {
+    return of_vulkan().features;
+}
+const VkPhysicalDeviceProperties& GpuInfo::physicalDeviceProperties() const {
+    return of_vulkan().properties;
+}
+const VkPhysicalDeviceMemoryProperties& GpuInfo::physicalDeviceMemoryProperties() const {
+    return of_vulkan().memory;
+}
+const std::vector<VkExtensionProperties>& GpuInfo::deviceExtensionProperties() const {
+    return of_vulkan().extensions;
+}
+int GpuInfo::extension_version(const char* name) const {
+    for (const VkExtensionProperties& extension : of_vulkan().extensions)
+        if (strcmp(extension.extensionName, name) == 0) return (int)extension.specVersion;
+    return 0;
 }
 
 }  // namespace quoll

@@ -12,6 +12,15 @@ namespace quoll {
 
 class GpuDevice;
 
+// What Vulkan itself says of a device.
+struct GpuInfo::Private {
+    VkPhysicalDevice handle = VK_NULL_HANDLE;
+    VkPhysicalDeviceFeatures features = {};
+    VkPhysicalDeviceProperties properties = {};
+    VkPhysicalDeviceMemoryProperties memory = {};
+    std::vector<VkExtensionProperties> extensions;
+};
+
 class GpuInstance {
 public:
     // Null, after a message, if `driver_path` cannot be used. Without a loader of Vulkan 1.1 an
@@ -21,6 +30,7 @@ public:
 
     int count() const { return (int)devices_.size(); }
     const GpuInfo& info(int index) const { return devices_[index].info; }
+    VkInstance handle() const { return instance_; }
     VkPhysicalDevice physical(int index) const { return devices_[index].handle; }
     const InstanceFunctions& vk() const { return vk_; }
 
@@ -32,6 +42,11 @@ private:
     bool open(const char* driver_path);
     int enumerate();
     GpuInfo probe(VkPhysicalDevice device) const;
+    void probe_limits(const VkPhysicalDeviceProperties& properties, GpuInfo* info) const;
+    void probe_memory(const VkPhysicalDeviceMemoryProperties& memory, GpuInfo* info) const;
+    void probe_subgroups(VkPhysicalDevice device, GpuInfo* info) const;
+    void probe_types(VkPhysicalDevice device, GpuInfo* info) const;
+    void probe_matrices(VkPhysicalDevice device, GpuInfo* info) const;
 
     void* library_ = nullptr;
     VkInstance instance_ = VK_NULL_HANDLE;

@@ -23,6 +23,17 @@ VkAllocator* VulkanDevice::acquire_blob_allocator() const { return nullptr; }
 VkAllocator* VulkanDevice::acquire_staging_allocator() const { return nullptr; }
 std::shared_ptr<GpuDevice> VulkanDevice::gpu() const { return nullptr; }
 uint32_t VulkanDevice::get_heap_budget() const { return 0; }
+uint32_t VulkanDevice::find_memory_index(uint32_t, VkFlags, VkFlags, VkFlags) const {
+    return 0xffffffffu;
+}
+bool VulkanDevice::is_mappable(uint32_t) const { return false; }
+bool VulkanDevice::is_coherent(uint32_t) const { return false; }
+bool VulkanDevice::is_device_local(uint32_t) const { return false; }
+const PipelineCache* VulkanDevice::get_pipeline_cache() const { return nullptr; }
+void VulkanDevice::convert_packing(const VkMat&, VkMat& dst, int, VkCompute&, const Option&) const {
+    not_built();
+    dst.release();
+}
 VulkanDevice* get_gpu_device(int) {
     not_built();
     return nullptr;
@@ -30,9 +41,12 @@ VulkanDevice* get_gpu_device(int) {
 
 PipelineCache::PipelineCache(const VulkanDevice* vkdev) : vkdev_(vkdev) {}
 int PipelineCache::load_cache(const unsigned char*, size_t) const { return not_built(); }
+size_t PipelineCache::size() const { return 0; }
 int PipelineCache::save_cache(std::vector<unsigned char>*) const { return not_built(); }
 void PipelineCache::set_tuning(bool) const {}
 #if QUOLL_STDIO
+int PipelineCache::load_cache(FILE*) const { return not_built(); }
+int PipelineCache::save_cache(FILE*) const { return not_built(); }
 int PipelineCache::load_cache(const char*) const { return not_built(); }
 int PipelineCache::save_cache(const char*) const { return not_built(); }
 #endif

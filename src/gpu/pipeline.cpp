@@ -109,6 +109,11 @@ int PipelineStore::get(const std::vector<PipelineKey>& keys, int threads,
     return status;
 }
 
+size_t PipelineStore::count() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return pipelines_.size();
+}
+
 int PipelineStore::save(std::vector<unsigned char>* data) {
     std::lock_guard<std::mutex> lock(mutex_);
     const DeviceFunctions& vk = device_.vk();

@@ -40,6 +40,7 @@ public:
     // The driver's data on all pipelines, and such data of another time added.
     int save(std::vector<unsigned char>* data);
     int merge(const unsigned char* data, size_t bytes);
+    size_t count();
     VkDescriptorSetLayout set_layout(int bindings) const { return sets_[bindings]; }
     VkPipelineLayout layout(int bindings) const { return layouts_[bindings]; }
 

@@ -111,15 +111,19 @@ std::shared_ptr<GpuDevice> device_of(const VulkanDevice* vkdev) {
 
 #if QUOLL_STDIO
 
-int read_file(const char* path, std::vector<unsigned char>* data) {
-    FILE* file = open_to_read(path);
-    if (!file) return errno == ENOENT ? (int)kError : -errno;
+int read_rest(FILE* file, std::vector<unsigned char>* data) {
     unsigned char part[65536];
     while (const size_t count = fread(part, 1, sizeof(part), file))
         data->insert(data->end(), part, part + count);
-    const bool failed = ferror(file) != 0;
+    return ferror(file) ? -EIO : (int)kOk;
+}
+
+int read_file(const char* path, std::vector<unsigned char>* data) {
+    FILE* file = open_to_read(path);
+    if (!file) return errno == ENOENT ? (int)kError : -errno;
+    const int status = read_rest(file, data);
     fclose(file);
-    return failed ? -EIO : (int)kOk;
+    return status;
 }
 
 int fail_file(const char* what, const char* path) {
@@ -164,12 +168,30 @@ int PipelineCache::save_cache(std::vector<unsigned char>* data) const {
     return kOk;
 }
 
+size_t PipelineCache::size() const {
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    return device ? device->pipelines().count() : 0;
+}
+
 void PipelineCache::set_tuning(bool on) const {
     const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
     if (device) device->tuning().set_on(on);
 }
 
 #if QUOLL_STDIO
+
+int PipelineCache::load_cache(FILE* file) const {
+    std::vector<unsigned char> data;
+    if (read_rest(file, &data) == kOk) return load_cache(data);
+    return fail_file("cannot be read", "that is open");
+}
+
+int PipelineCache::save_cache(FILE* file) const {
+    std::vector<unsigned char> data;
+    QUOLL_RETURN_IF_ERROR(save_cache(&data));
+    if (fwrite(data.data(), 1, data.size(), file) == data.size()) return kOk;
+    return fail_file("cannot be written", "that is open");
+}
 
 int PipelineCache::load_cache(const char* path) const {
     const std::shared_ptr<GpuDevice> device = device_of(vkdev_);

@@ -87,7 +87,7 @@ VkBufferMemory* VkPoolAllocator::fastMalloc(size_t size) {
     std::unique_ptr<GpuBuffer> memory = GpuBuffer::create(*d->gpu, d->use, size);
     if (!memory) return nullptr;
     Block* block = new Block;
-    block->buffer = (uint64_t)memory->handle();
+    block->buffer = memory->handle();
     block->offset = 0, block->capacity = memory->bytes();
     block->mapped_ptr = memory->mapped();
     block->refcount = 0;

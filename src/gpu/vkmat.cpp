@@ -17,6 +17,7 @@ DType type_of_size(size_t elemsize, int elempack) {
 
 VkMat::VkMat()
     : data(0),
+      refcount(0),
       elemsize(0),
       elempack(1),
       allocator(0),
@@ -67,7 +68,7 @@ VkMat& VkMat::operator=(const VkMat& m) {
     if (this == &m) return *this;
     if (m.data) m.data->refcount++;
     release();
-    data = m.data, allocator = m.allocator;
+    data = m.data, refcount = m.refcount, allocator = m.allocator;
     dims = m.dims, w = m.w, h = m.h, d = m.d, c = m.c, n = m.n;
     cstep = m.cstep, nstep = m.nstep, offset = m.offset;
     elemsize = m.elemsize, elempack = m.elempack, dtype = m.dtype;
@@ -77,11 +78,22 @@ VkMat& VkMat::operator=(const VkMat& m) {
 void VkMat::create(const Shape& s, VkAllocator* from) {
     allocate(s.dims, s.w, s.h, s.d, s.c, s.n, s.dtype, dtype_size(s.dtype), 1, from);
 }
-void VkMat::create_like(const Mat& m, VkAllocator* a) {
-    allocate(m.dims, m.w, m.h, m.d, m.c, m.n, m.dtype, m.elemsize, m.elempack, a);
+void VkMat::create_like(const Mat& m, VkAllocator* a) { create_like(m, m.n, a); }
+void VkMat::create_like(const VkMat& m, VkAllocator* a) { create_like(m, m.n, a); }
+void VkMat::create_like(const Mat& m, int n_, VkAllocator* a) {
+    allocate(m.dims, m.w, m.h, m.d, m.c, n_, m.dtype, m.elemsize, m.elempack, a);
 }
-void VkMat::create_like(const VkMat& m, VkAllocator* a) {
-    allocate(m.dims, m.w, m.h, m.d, m.c, m.n, m.dtype, m.elemsize, m.elempack, a);
+void VkMat::create_like(const VkMat& m, int n_, VkAllocator* a) {
+    allocate(m.dims, m.w, m.h, m.d, m.c, n_, m.dtype, m.elemsize, m.elempack, a);
+}
+
+void VkImageMat::create_like(const Mat& m, VkAllocator* a) {
+    release();
+    if (m.n == 1) VkMat::create_like(m, a);
+}
+void VkImageMat::create_like(const VkMat& m, VkAllocator* a) {
+    release();
+    if (m.n == 1) VkMat::create_like(m, a);
 }
 
 void VkMat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
@@ -97,6 +109,7 @@ void VkMat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dt
     data = from->fastMalloc((size_t)w_ * h_ * d_ * c_ * n_ * elemsize_);
     if (!data) return;
     data->refcount = 1;
+    refcount = &data->refcount;
     allocator = from;
     dims = dims_, w = w_, h = h_, d = d_, c = c_, n = n_;
     cstep = (size_t)w * h * d, nstep = cstep * c;
@@ -109,7 +122,7 @@ void VkMat::addref() {
 
 void VkMat::release() {
     if (data && --data->refcount == 0) allocator->fastFree(data);
-    data = 0, allocator = 0;
+    data = 0, refcount = 0, allocator = 0;
     dims = w = h = d = c = 0, n = 1;
     cstep = nstep = offset = 0;
     elemsize = 0, elempack = 1, dtype = DType::f32;
@@ -133,7 +146,7 @@ Mat VkMat::shape() const {
 VkMat VkMat::batch_range(int b, int items) const {
     if (b < 0 || items < 1 || b + items > n) return VkMat();
     VkMat part = *this;
-    part.n = items;
+    part.n = items, part.refcount = 0;
     part.offset += (size_t)b * nstep * elemsize;
     return part;
 }

@@ -1,4 +1,5 @@
 #include "gpu/device.h"
+#include "quoll/log.h"
 #include "quoll/vkmat.h"
 
 namespace quoll {
@@ -8,12 +9,14 @@ struct VulkanDevice::Private {
     const std::shared_ptr<GpuDevice> gpu;
     std::unique_ptr<VkBlobAllocator> blobs;
     std::unique_ptr<VkStagingAllocator> staging;
+    std::unique_ptr<PipelineCache> pipelines;
 };
 
 VulkanDevice::VulkanDevice(int index)
     : info(get_gpu_info(index)), index_(index), d(new Private(open_gpu(index))) {
     d->blobs.reset(new VkBlobAllocator(this));
     d->staging.reset(new VkStagingAllocator(this));
+    d->pipelines.reset(new PipelineCache(this));
 }
 
 VulkanDevice::~VulkanDevice() { delete d; }
@@ -24,6 +27,56 @@ VkAllocator* VulkanDevice::acquire_staging_allocator() const { return d->staging
 uint32_t VulkanDevice::get_heap_budget() const {
     return d->gpu ? (uint32_t)(d->gpu->memory_budget() >> 20) : 0;
 }
+VkDevice VulkanDevice::vkdevice() const { return d->gpu ? d->gpu->handle() : VK_NULL_HANDLE; }
+
+static VkMemoryPropertyFlags flags_of_type(const GpuInfo& info, uint32_t type) {
+    const VkPhysicalDeviceMemoryProperties& memory = info.physicalDeviceMemoryProperties();
+    return type < memory.memoryTypeCount ? memory.memoryTypes[type].propertyFlags : 0;
+}
+
+static int count_bits(VkFlags flags) {
+    int count = 0;
+    for (; flags; flags &= flags - 1) count++;
+    return count;
+}
+
+uint32_t VulkanDevice::find_memory_index(uint32_t type_bits, VkFlags required, VkFlags preferred,
+                                         VkFlags preferred_not) const {
+    const uint32_t none = 0xffffffffu;
+    uint32_t best = none;
+    int best_score = 0;
+    for (uint32_t i = 0; i < 32; i++) {
+        const VkFlags flags = flags_of_type(info, i);
+        const bool fits = i < info.physicalDeviceMemoryProperties().memoryTypeCount &&
+                          (type_bits >> i & 1) && (flags & required) == required;
+        const int score = count_bits(flags & preferred) - count_bits(flags & preferred_not);
+        if (fits && (best == none || score > best_score)) best = i, best_score = score;
+    }
+    return best;
+}
+bool VulkanDevice::is_mappable(uint32_t type) const {
+    return flags_of_type(info, type) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
+}
+bool VulkanDevice::is_coherent(uint32_t type) const {
+    return flags_of_type(info, type) & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+}
+bool VulkanDevice::is_device_local(uint32_t type) const {
+    return flags_of_type(info, type) & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+}
+
+const PipelineCache* VulkanDevice::get_pipeline_cache() const { return d->pipelines.get(); }
+
+void VulkanDevice::convert_packing(const VkMat& src, VkMat& dst, int elempack, VkCompute&,
+                                   const Option&) const {
+    if (src.elempack == elempack) {
+        dst = src;
+        return;
+    }
+    QUOLL_LOGE("[VulkanDevice] convert_packing: elempack %d, expected that of the VkMat, %d",
+               elempack, src.elempack);
+    dst.release();
+}
+
 std::shared_ptr<GpuDevice> VulkanDevice::gpu() const { return d->gpu; }
 
 }  // namespace quoll

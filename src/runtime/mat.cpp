@@ -58,6 +58,10 @@ Mat::Mat()
       dtype(DType::f32),
       untyped(false) {}
 
+// Where items of a batch begin: those of Mats that applications make by elemsize, or lay out
+// themselves for such a Mat, where ncnn has them; those of all else without waste.
+static const size_t kOwnItems = 4096, kItems = 16;
+
 // The forms with as many axes: SIZES are parameters, ARGS what allocate() and set_view() take.
 #define QUOLL_MAT_UNWRAP(...) __VA_ARGS__
 #define QUOLL_MAT_FORMS(SIZES, ARGS)                                                           \
@@ -77,7 +81,7 @@ Mat::Mat()
         set_view(QUOLL_MAT_UNWRAP ARGS, m, e, p, a);                                           \
     }                                                                                          \
     Mat::Mat(QUOLL_MAT_UNWRAP SIZES, void* m, size_t e, int p, int n_, Allocator* a) : Mat() { \
-        set_view(QUOLL_MAT_UNWRAP ARGS, m, e, p, a, n_);                                       \
+        set_view(QUOLL_MAT_UNWRAP ARGS, m, e, p, a, n_, kOwnItems);                            \
     }                                                                                          \
     void Mat::create(QUOLL_MAT_UNWRAP SIZES, size_t e, Allocator* a) {                         \
         allocate_untyped(QUOLL_MAT_UNWRAP ARGS, 1, e, 1, a);                                   \
@@ -160,41 +164,43 @@ Mat& Mat::operator=(Mat&& m) {
 void Mat::fill(float v) { fill<float>(v); }
 void Mat::fill(int v) { fill<int>(v); }
 
-// Elements from one of n items to the next, items beginning on 16-byte multiples.
-static size_t item_step(size_t channel_step, int c, int n, size_t elemsize) {
+// Elements from one of n items to the next.
+static size_t item_step(size_t channel_step, int c, int n, size_t elemsize, size_t alignment) {
     const size_t step = channel_step * c;
-    return n > 1 ? align_size(step * elemsize, 16) / elemsize : step;
+    return n > 1 ? align_size(step * elemsize, alignment) / elemsize : step;
 }
 
 void Mat::set_view(int dims_, int w_, int h_, int d_, int c_, void* data_, size_t elemsize_,
-                   int elempack_, Allocator* allocator_, int n_) {
+                   int elempack_, Allocator* allocator_, int n_, size_t item_alignment) {
     dims = dims_, w = w_, h = h_, d = d_, c = c_;
     data = data_, elemsize = elemsize_, elempack = elempack_, allocator = allocator_;
     dtype = dtype_of_size(elemsize, elempack), untyped = true;
     cstep = channel_step(dims, w, h, d, elemsize);
-    n = n_, nstep = item_step(cstep, c, n, elemsize);
+    n = n_, nstep = item_step(cstep, c, n, elemsize, item_alignment);
 }
 
 void Mat::allocate_untyped(int dims_, int w_, int h_, int d_, int c_, int n_, size_t elemsize_,
                            int elempack_, Allocator* allocator_) {
     allocate(dims_, w_, h_, d_, c_, n_, dtype_of_size(elemsize_, elempack_), elemsize_, elempack_,
-             allocator_);
+             allocator_, kOwnItems);
     untyped = dims != 0;
 }
 
 // True when the padded channels and batch items stay below any size that an allocation could have.
 static bool fits_memory(int w, int h, int d, int c, int n, size_t elemsize) {
     const double channel = (double)w * h * d * (double)elemsize + 16;
-    return (channel * c + 16) * n < (double)(SIZE_MAX / 8);
+    return (channel * c + kOwnItems) * n < (double)(SIZE_MAX / 8);
 }
 
 // A block begins with the reference count, so that views with an offset of their own can share it
 // and free it; the scalars follow at the next aligned address.
 void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
-                   size_t elemsize_, int elempack_, Allocator* allocator_) {
+                   size_t elemsize_, int elempack_, Allocator* allocator_, size_t item_alignment) {
+    const size_t step = elemsize_ ? channel_step(dims_, w_, h_, d_, elemsize_) : 0;
+    const size_t item = elemsize_ ? item_step(step, c_, n_, elemsize_, item_alignment) : 0;
     if (dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ && dtype == dtype_ &&
         elemsize == elemsize_ && elempack == elempack_ && allocator == allocator_ && refcount &&
-        refcount->load() == 1 && cstep == channel_step(dims, w, h, d, elemsize)) {
+        refcount->load() == 1 && cstep == step && nstep == item) {
         untyped = false;
         return;
     }
@@ -206,8 +212,6 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
                    n_);
         return;
     }
-    const size_t step = channel_step(dims_, w_, h_, d_, elemsize_);
-    const size_t item = item_step(step, c_, n_, elemsize_);
     const size_t block = kMallocAlign + item * n_ * elemsize_;
     void* memory = allocator_ ? allocator_->fastMalloc(block) : fast_malloc(block);
     if (!memory) {
@@ -215,7 +219,7 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
         return;
     }
     set_view(dims_, w_, h_, d_, c_, (unsigned char*)memory + kMallocAlign, elemsize_, elempack_,
-             allocator_, n_);
+             allocator_, n_, item_alignment);
     dtype = dtype_, untyped = false;
     refcount = new (memory) std::atomic<int>(1);
 }
@@ -229,14 +233,15 @@ void Mat::create(const Shape& s, int pack, Allocator* a) {
         return;
     }
     e.set_size(0, s.size(0) / pack);
-    allocate(e.dims, e.w, e.h, e.d, e.c, e.n, e.dtype, dtype_size(e.dtype) * pack, pack, a);
+    allocate(e.dims, e.w, e.h, e.d, e.c, e.n, e.dtype, dtype_size(e.dtype) * pack, pack, a, kItems);
 }
 
 void Mat::create_like(const Mat& m, Allocator* a) { create_like(m, m.n, a); }
 
 void Mat::create_like(const Mat& m, int n_, Allocator* a) {
     const bool guessed = m.untyped;
-    allocate(m.dims, m.w, m.h, m.d, m.c, n_, m.dtype, m.elemsize, m.elempack, a);
+    allocate(m.dims, m.w, m.h, m.d, m.c, n_, m.dtype, m.elemsize, m.elempack, a,
+             guessed ? kOwnItems : kItems);
     untyped = guessed;
 }
 
@@ -272,7 +277,7 @@ Mat Mat::shape() const {
 Mat Mat::of_shape(const Shape& s) {
     Mat m;
     if (s.dims == 0) return m;
-    m.set_view(s.dims, s.w, s.h, s.d, s.c, 0, dtype_size(s.dtype), 1, 0, s.n);
+    m.set_view(s.dims, s.w, s.h, s.d, s.c, 0, dtype_size(s.dtype), 1, 0, s.n, kItems);
     m.dtype = s.dtype, m.untyped = false;
     return m;
 }
@@ -331,7 +336,8 @@ Mat Mat::reshape_to(int dims_, int w_, int h_, int d_, int c_, Allocator* a) con
         if (m.n == 1) m.nstep = m.cstep * m.c;
         return m;
     }
-    m.allocate(dims_, w_, h_, d_, c_, n, dtype, elemsize, elempack, a);
+    m.allocate(dims_, w_, h_, d_, c_, n, dtype, elemsize, elempack, a,
+               untyped ? kOwnItems : kItems);
     m.untyped = untyped;
     if (!m.empty()) copy_in_order(*this, m);
     return m;

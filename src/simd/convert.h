@@ -62,13 +62,28 @@ QUOLL_INLINE void store_low_bytes(veci<N> a, void* p) {
     store_small<uint8_t>(a & veci<N>::set(255), static_cast<uint8_t*>(p));
 }
 
-// x without its fraction (nearest: rounded, ties to even), |x| < 2^31. Of NaN the low 16 bits are
-// 0.
+// Whether the processor rounds half away from zero, and NaN to 0.
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+constexpr bool kRoundsAway = true;
+#else
+constexpr bool kRoundsAway = false;
+#endif
+
+// x without its fraction, or with kRoundsAway rounded half away from zero (nearest: rounded, ties
+// to even), |x| < 2^31. Of NaN the low 16 bits are 0.
 template <bool nearest, size_t N>
 QUOLL_INLINE veci<N> whole_byte(vecf<N> x) {
 #if HWY_TARGET == HWY_AVX3
     if constexpr (N == 16)
         return {{nearest ? _mm512_cvtps_epi32(x.v.raw) : _mm512_cvttps_epi32(x.v.raw)}};
+#elif HWY_TARGET == HWY_NEON && defined(__aarch64__)
+    if constexpr (N > 4) {
+        return {whole_byte<nearest>(x.lo), whole_byte<nearest>(x.hi)};
+    } else if constexpr (N == 4) {
+        return {decltype(veci<N>().v)(nearest ? vcvtnq_s32_f32(x.v.raw) : vcvtaq_s32_f32(x.v.raw))};
+    } else {
+        return {decltype(veci<N>().v)(nearest ? vcvtn_s32_f32(x.v.raw) : vcvta_s32_f32(x.v.raw))};
+    }
 #endif
     const vecf<N> number = select(x == x, x, vecf<N>::zero());
     return nearest ? to_int(number) : trunc_int(number);
@@ -101,6 +116,15 @@ QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t*
         const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p),
                             _mm256_permutevar8x32_epi32(bytes, order));
+        return;
+    }
+#elif HWY_TARGET == HWY_NEON && defined(__aarch64__)
+    if constexpr (N == 4) {
+        const auto whole = [&](int i) QUOLL_INLINE_LAMBDA {
+            return vreinterpretq_s16_s32((whole_byte<nearest>(x[i]) + zero).v.raw);
+        };
+        const int16x8_t low = vuzp1q_s16(whole(0), whole(1)), high = vuzp1q_s16(whole(2), whole(3));
+        vst1q_s8(p, vuzp1q_s8(vreinterpretq_s8_s16(low), vreinterpretq_s8_s16(high)));
         return;
     }
 #endif

@@ -95,6 +95,41 @@ static void test_options(void) {
     quoll_option_destroy(opt);
 }
 
+/* ---------------------------------------------------------------- pipelines of a GPU */
+
+/* Where there is no device the calls are refused; with one its cache goes from here to there. */
+static void test_pipelinecache(void) {
+    const char* path = "test_c_api.pipelines";
+    quoll_option_t opt = quoll_option_create();
+    quoll_pipelinecache_t cache = quoll_pipelinecache_create(0);
+    unsigned char* bytes;
+    size_t size = 0;
+    CHECK(quoll_pipelinecache_create(9999) == NULL && quoll_last_error()[0] != 0);
+    CHECK(quoll_pipelinecache_load(NULL, path) == QUOLL_UNEXPECTED_NULL);
+    CHECK(quoll_pipelinecache_save(NULL, path) == QUOLL_UNEXPECTED_NULL);
+    CHECK(quoll_pipelinecache_save_memory(NULL, NULL, &size) == QUOLL_UNEXPECTED_NULL);
+    CHECK(quoll_pipelinecache_load_memory(NULL, NULL, 0) == QUOLL_UNEXPECTED_NULL);
+    CHECK(quoll_pipelinecache_get_size(NULL) == 0);
+    quoll_pipelinecache_clear(NULL);
+    quoll_option_set_pipeline_cache(opt, cache);
+    quoll_option_destroy(opt);
+    if (!cache) return;
+    CHECK(quoll_pipelinecache_save_memory(cache, NULL, &size) == QUOLL_ERROR && size > 0);
+    bytes = (unsigned char*)malloc(size);
+    CHECK(quoll_pipelinecache_save_memory(cache, bytes, &size) == QUOLL_OK);
+    CHECK(quoll_pipelinecache_load_memory(cache, bytes, size) == QUOLL_OK);
+    bytes[size / 2] ^= 1;
+    CHECK(quoll_pipelinecache_load_memory(cache, bytes, size) == QUOLL_ERROR);
+    CHECK(quoll_pipelinecache_save(cache, path) == QUOLL_OK);
+    CHECK(quoll_pipelinecache_load(cache, path) == QUOLL_OK);
+    CHECK(quoll_pipelinecache_get_size(cache) == 0); /* nothing has run */
+    quoll_pipelinecache_clear(cache);
+    quoll_pipelinecache_destroy(cache);
+    quoll_pipelinecache_destroy(NULL);
+    free(bytes);
+    remove(path);
+}
+
 /* ---------------------------------------------------------------- mats */
 
 static void test_mats(void) {
@@ -136,9 +171,9 @@ static void test_mats(void) {
     CHECK(quoll_mat_get_h(all[3]) == 3 && quoll_mat_get_d(all[3]) == 4 &&
           quoll_mat_get_c(all[3]) == 5);
     CHECK(quoll_mat_get_elempack(all[9]) == 4 && quoll_mat_get_elemsize(all[9]) == 16);
-    CHECK(quoll_mat_get_cstep(all[2]) == 8 && quoll_mat_get_nstep(all[6]) == 32);
+    CHECK(quoll_mat_get_cstep(all[2]) == 8 && quoll_mat_get_nstep(all[6]) == 1024);
     CHECK((char*)quoll_mat_get_channel_data(all[2], 1) - (char*)quoll_mat_get_data(all[2]) == 32);
-    CHECK((char*)quoll_mat_get_batch_data(all[6], 2) - (char*)quoll_mat_get_data(all[6]) == 256);
+    CHECK((char*)quoll_mat_get_batch_data(all[6], 2) - (char*)quoll_mat_get_data(all[6]) == 2 * 4096);
     CHECK(quoll_mat_get_channel_data(all[2], 4) == NULL);
     CHECK(quoll_mat_get_dtype(all[8]) == QUOLL_F16);
     CHECK(quoll_mat_set_dtype(all[8], QUOLL_BF16) == 0);
@@ -634,6 +669,7 @@ static void test_models(void) {
 int main(void) {
     test_errors();
     test_options();
+    test_pipelinecache();
     test_mats();
     test_pixels();
     test_paramdict();

@@ -29,6 +29,10 @@ void for_all(F f) {
     for_kernel_rows<Int8Kernels>(
         KernelSlot::int8, host_cpu_features(),
         [&](const KernelRow&, const Int8Kernels& kernels) { check(kernels); });
+    // With tiles by hand.
+    for (Isa isa : available_isas()) check(*kernel_set(isa).int8);
+    check(*host_kernel_set().int8);
+    if (host_kernel_set().int8_pairs) check(*host_kernel_set().int8_pairs);
 }
 
 // A k-group of activations, offset included, or of weights.
@@ -60,7 +64,10 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
         for (auto& k_group_bits : *values)
             for (int e = 0; e < kernels.k_group; e++) k_group_bits.push_back(value());
     for (size_t i = 0; i < a.size(); i++) a[i] = word_of(kernels, x[i], true);
-    for (size_t i = 0; i < b.size(); i++) b[i] = word_of(kernels, w[i], false);
+    for (size_t i = 0; i < b.size(); i++) {
+        const size_t k = i / columns, n = i % columns;
+        b[kernels.pairs ? k / 2 * 2 * columns + 2 * n + k % 2 : i] = word_of(kernels, w[i], false);
+    }
     // Blocks of B in another order than those of A.
     std::vector<GemmBlock> blocks;
     for (size_t i = 0; i < num_blocks; i++)
@@ -143,11 +150,15 @@ TEST(Int8Kernels, tiles_are_exact) {
     for_all([](const Int8Kernels& kernels) {
         const size_t kTileVectors = kernels.vectors;
         for (size_t rows = 1; rows <= (size_t)kernels.max_rows; rows++) {
-            const size_t shapes[][2] = {{1, 1}, {3, 5}, {1, 200}};  // blocks, k-groups of each
+            const size_t shapes[][2] = {
+                {1, 1}, {3, 5}, {1, 200}, {2, 8}, {5, 3}};  // blocks, k-groups of each
             for (const size_t(&k)[2] : shapes) {
                 SCOPED_TRACE(rows);
-#define QUOLL_INT8_TILES(name, vectors) \
-    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1], rows % 2);
+#define QUOLL_INT8_TILES(name, vectors)                                                     \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
+               rows % 2);                                                                   \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
+               rows % 2 == 0);
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_UNPACK(name)

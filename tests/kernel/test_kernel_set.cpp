@@ -101,7 +101,8 @@ TEST(KernelSet, is_that_of_the_level_without_more_features) {
     for (Isa isa : available_isas()) {
         const KernelSet& set = kernel_set(isa);
         EXPECT_EQ(set.isa, isa);
-        EXPECT_EQ(set.int8, vector_kernels(isa).int8);
+        EXPECT_STREQ(set.int8->name, vector_kernels(isa).int8->name);
+        EXPECT_EQ(set.int8_pairs, nullptr);
         EXPECT_EQ(set.cast, vector_kernels(isa).cast);
         EXPECT_EQ(set.split6, nullptr);
         EXPECT_EQ(set.sliced, nullptr);
@@ -136,10 +137,18 @@ TEST(KernelSet, has_the_parts_of_rows) {
     for (const KernelRow& row : kernel_rows()) {
         if (!row.part) continue;
         const KernelSet& set = kernel_set(row.features);
+        if (row.slot == KernelSlot::int8_tile) {
+            const Int8Kernels& int8 = row.k == 8 ? *set.int8_pairs : *set.int8;
+            EXPECT_EQ(int8.k_group << int8.pairs, row.k) << row.name;
+            EXPECT_GE(int8.max_rows, row.rows) << row.name;
+            const auto& tiles = row.columns == int8.lanes ? int8.tile_single : int8.tile;
+            EXPECT_EQ((KernelPart)tiles[row.rows - 1], row.part) << row.name;
+            continue;
+        }
         const KernelPart part =
             row.slot == KernelSlot::dwconv_pair      ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
-            : row.slot == KernelSlot::dwconv_planes ? (KernelPart)set.dwconv->planes
+            : row.slot == KernelSlot::dwconv_planes  ? (KernelPart)set.dwconv->planes
             : row.slot == KernelSlot::gemm_planar
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]
                 : (KernelPart)set.winograd->output;
@@ -173,8 +182,12 @@ TEST(KernelSet, of_other_cores) {
         SCOPED_TRACE(row.name);
         for (CpuCore core : {CpuCore::any, CpuCore::golden_cove}) {
             const KernelSet& set = kernel_set(row.features, core);
-            EXPECT_EQ(row.slot == KernelSlot::int8 ? (const void*)set.int8 : set.split6,
-                      row.kernels);
+            if (row.slot == KernelSlot::int8) {
+                // The same, apart from tiles by hand.
+                EXPECT_STREQ(set.int8->name, static_cast<const Int8Kernels*>(row.kernels)->name);
+            } else {
+                EXPECT_EQ(set.split6, row.kernels);
+            }
         }
     }
 }

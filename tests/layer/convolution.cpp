@@ -85,6 +85,9 @@ static const std::vector<LayerCase> kCases = {
     with_add(conv(Shape(9, 7, 8), 8, 1, "8=101"), Shape(9, 7, 1))
         .weights("top_blob_int8_scales", 20, 30),
     with_add(LayerCase({Shape(24)}, "0=16 1=1 6=384 8=1").terms(24), Shape(3, 16)),
+    // A blob of two axes is one channel.
+    LayerCase({Shape(9, 7)}, "0=8 1=1 6=8 5=1"),
+    LayerCase({Shape(9, 7)}, "0=3 1=3 6=27 3=2 4=1").terms(9),
 };
 QUOLL_LAYER_CASES(Convolution, kCases)
 

@@ -61,6 +61,9 @@ static const std::vector<LayerCase> kCases = {
     affine(conv(Shape(9, 7, 16, DType::s8), 8, 2, 3, "4=1 5=1 8=101 26=1 27=-3 28=5")),
     LayerCase({Shape(9, 8, 8), Shape(3, 3, 1, 8), Shape(8)}, "4=1 5=1 7=8 19=1").terms(9),
     LayerCase({Shape(9, 8, 8), Shape(2, 3, 4, 6)}, "3=2 7=2 19=1 9=1").terms(24),
+    // A blob of two axes is one channel.
+    LayerCase({Shape(9, 7)}, "0=8 1=1 6=8 5=1 7=1"),
+    LayerCase({Shape(9, 7)}, "0=3 1=3 6=27 3=2 4=1 7=1").terms(9),
 };
 QUOLL_LAYER_CASES(ConvolutionDepthWise, kCases)
 

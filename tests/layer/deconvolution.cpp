@@ -36,6 +36,9 @@ static const std::vector<LayerCase> kCases = {
     deconv(Shape(3, 3, 4), 4, 2, "2=5000 4=2500"),
     LayerCase({Shape(5, 6, 4), Shape(3, 2, 8, 4), Shape(8)}, "3=2 4=1 5=1 28=1").terms(24),
     LayerCase({Shape(5, 6, 6), Shape(2, 2, 3, 6)}, "4=-233 20=4 21=5 28=1 9=1").terms(24),
+    // A blob of two axes is one channel.
+    LayerCase({Shape(9, 7)}, "0=8 1=1 6=8 5=1"),
+    LayerCase({Shape(9, 7)}, "0=3 1=3 6=27 3=2 4=1").terms(9),
 };
 QUOLL_LAYER_CASES(Deconvolution, kCases)
 

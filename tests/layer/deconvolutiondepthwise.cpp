@@ -23,6 +23,9 @@ static const std::vector<LayerCase> kCases = {
     deconv(Shape(5, 6, 4), 12, 4, 3, "2=2 3=3 4=2 14=1 15=0 16=3 5=1 9=4"),
     deconv(Shape(5, 6, 32), 16, 2, 4, "3=2 4=-233 20=10 21=12 5=1 9=6 -23310=2,0.2,0.5"),
     deconv(Shape(5, 6, 6), 9, 3, 3, "3=2 4=-234 20=10 21=12 18=1 9=5"),
+    // A blob of two axes is one channel.
+    deconv(Shape(9, 7), 8, 1, 1, "5=1"),
+    deconv(Shape(9, 7), 3, 1, 3, "3=2 4=1"),
     deconv(Shape(7, 6, 32), 48, 2, 3, "3=2 4=1 5=1 9=1"),
     LayerCase({Shape(5, 6, 8), Shape(3, 2, 1, 8), Shape(8)}, "3=2 4=1 5=1 7=8 28=1").terms(6),
     LayerCase({Shape(5, 6, 6), Shape(2, 2, 3, 6)}, "4=-233 20=4 21=5 7=2 28=1 9=1").terms(12),

@@ -97,10 +97,12 @@ void test_mat() {
     CHECK(like.n == 2 && like.c == 4);
     like.create(7, (size_t)2u, 1, 3);
     CHECK(like.dims == 1 && like.w == 7 && like.n == 3 && like.elembits() == 16);
-    std::vector<float> memory(64);
+    // Items begin on 4-KiB multiples, in memory that the program lays out too.
+    CHECK(m.nstep == 1024 && like.nstep == 2048);
+    std::vector<float> memory(1024 + 8);
     ncnn::Mat view(4, 2, &memory[0], (size_t)4u, 1, 2);
     view.batch(1).fill(3.f);
-    CHECK(memory[7] == 0.f && memory[8] == 3.f && view.refcount == 0);
+    CHECK(memory[1023] == 0.f && memory[1024] == 3.f && view.refcount == 0);
     ncnn::Mat implied = 5;
     CHECK(implied.w == 5);
 #if defined(__SSE2__)
@@ -241,9 +243,60 @@ void test_cpu() {
 
 void test_gpu() {
     // Names alone: there may be no device.
-    CHECK(ncnn::get_gpu_count() >= 0);
+    const int count = ncnn::get_gpu_count();
+    CHECK(count >= 0);
+    const ncnn::GpuInfo& info = ncnn::get_gpu_info();
+    const bool is_there = count > 0;
+    CHECK(info.device_index() == (is_there ? ncnn::get_default_gpu_index() : -1));
+    CHECK(info.support_fp16_packed() == is_there && info.support_int8_packed() == is_there);
+    CHECK(info.support_int16_packed() == is_there && !info.support_bf16_packed());
+    CHECK(!info.support_bf16_storage() && !info.bug_implicit_fp16_arithmetic());
+    CHECK(!info.bug_storage_buffer_no_l1() && !info.bug_corrupted_online_pipeline_cache());
+    CHECK(!info.bug_buffer_image_load_zero() && info.unified_compute_transfer_queue());
+    CHECK(info.support_fp16_storage() || !info.support_fp16_uniform());
+    CHECK(info.support_int8_storage() || !info.support_int8_uniform());
+    CHECK(info.support_int16_storage() == info.support_fp16_storage());
+    CHECK(is_there || !(info.support_int16_arithmetic() || info.support_fp16_image() ||
+                        info.support_int8_image() || info.support_ycbcr_conversion() ||
+                        info.support_fp_fast_math() || info.resizable_bar_enabled()));
+    CHECK(is_there ||
+          !(info.support_cooperative_matrix_8_8_16() || info.support_cooperative_matrix_16_8_8() ||
+            info.support_cooperative_matrix_16_8_16() ||
+            info.support_cooperative_matrix_16_16_16() || info.support_int8_cooperative_matrix() ||
+            info.support_bf16_cooperative_matrix()));
+    CHECK(info.rough_score() <= 100 && (info.type() != 3 || info.rough_score() == 0));
+    CHECK((info.max_workgroup_count_x() >= 65535) == is_there);
+    CHECK((info.max_workgroup_count_y() >= 65535) == is_there);
+    CHECK((info.max_workgroup_count_z() >= 65535) == is_there);
+    CHECK((info.max_workgroup_size_x() >= 128) == is_there);
+    CHECK((info.max_workgroup_size_y() >= 128) == is_there);
+    CHECK((info.max_workgroup_size_z() >= 64) == is_there);
+    CHECK((info.max_image_dimension_1d() >= 4096) == is_there);
+    CHECK((info.max_image_dimension_2d() >= 4096) == is_there);
+    CHECK((info.max_image_dimension_3d() >= 256) == is_there);
+    CHECK((info.memory_map_alignment() >= 64) == is_there);
+    CHECK((info.buffer_offset_alignment() >= 1) == is_there);
+    CHECK((info.non_coherent_atom_size() >= 1) == is_there);
+    CHECK((info.buffer_image_granularity() >= 1) == is_there);
+    CHECK((info.timestamp_period() > 0.f) == is_there);
+    CHECK((info.compute_queue_count() >= 1) == is_there);
+    CHECK(info.transfer_queue_count() == info.compute_queue_count());
+    CHECK(info.transfer_queue_family_index() == info.compute_queue_family_index());
+    CHECK((info.max_subgroup_size() >= 1) == is_there);
+    CHECK(info.min_subgroup_size() <= info.subgroup_size());
+    CHECK(info.subgroup_size() <= info.max_subgroup_size());
+    CHECK(info.support_subgroup_size_control() || !info.support_compute_full_subgroups());
+    CHECK(((info.support_subgroup_ops() & 1) != 0) == is_there);  // the basic ones
+    CHECK(info.driver_name() != 0 && info.pipeline_cache_uuid() != 0);
+    CHECK(is_there || (info.driver_id() == 0 && info.max_compute_workgroup_subgroups() == 0));
+    CHECK(info.extension_version("VK_KHR_no_such_thing") == 0);
+    CHECK(info.support_VK_KHR_cooperative_matrix() >= 0 && info.support_VK_KHR_swapchain() >= 0);
+
     ncnn::VkMat none;
-    CHECK(none.empty());
+    CHECK(none.empty() && none.refcount == 0);
+    ncnn::VkImageMat image;
+    image.create_like(ncnn::Mat(3), (ncnn::VkAllocator*)0);
+    CHECK(image.empty());
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ class Browser:
 
         self.process = subprocess.Popen(
             [CHROMIUM, '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--remote-debugging-pipe',
+             '--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream',
              f'--user-data-dir={self.folder.name}', f'--window-size={width},{height}', '--no-first-run'],
             preexec_fn=connect, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(there[0]), os.close(ours[1])

@@ -168,6 +168,24 @@ def test_eq_keeps_the_output_nearest(tmp_path):
     assert cost(got) <= min(cost(x.max() * tenth / 10) for tenth in range(3, 11)) * 1.001
 
 
+def test_eq_searches_for_zero_points_too(tmp_path):
+    """Values of one sign but for one input, which no weight looks at: its range has to go on both sides of 0 as the method says."""
+    rng = np.random.default_rng(6)
+    weight = rng.normal(size=(5, 40)).astype(np.float32)
+    weight[:, 0] = 0
+    x = np.abs(rng.normal(size=(30, 40))).astype(np.float32)
+    x[:, 0] = 10 * x[:, 1:].max()
+    np.save(tmp_path / 'x.npy', x)
+    args = one_layer(tmp_path, weight), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--kind', 'affine', '--holdout', 0
+    ranges = {}
+    for method in 'minmax', 'eq':
+        quantize(*args, '--method', method, '--write-override', tmp_path / 'o.json')
+        blob, = json.loads((tmp_path / 'o.json').read_text())['quantizer_targets']['activations']
+        ranges[method] = [blob['quantizer']['settings'][end] for end in ('min_vals', 'max_vals')]
+    assert ranges['minmax'] == pytest.approx([0, x.max()])
+    assert ranges['eq'][0] == 0 and ranges['eq'][1] < 0.31 * x.max()  # three tenths is the least that is tried
+
+
 def test_mixed_precision(digits, tmp_path):
     folder, images, labels = digits
     args = '--data', folder / 'x.npy', '--limit', 100, '--report', tmp_path / 'r'

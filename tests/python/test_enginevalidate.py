@@ -60,7 +60,7 @@ def layers(folder, *args, name='m', code=0):
                                   ['--precision', 'fp16', '--against', 'fp32'], ['--precision', 'bf16', '--against', 'fp32'],
                                   ['--reference', '--against', 'fp32', '--no-packing']])
 def test_modes_that_agree(net, args):
-    assert re.match(r'PASS prob: similarity (1|0\.99\d*), sqnr \S+, pixel accuracy 1, max error', validate(net, *args))
+    assert re.match(r'PASS prob: similarity (1|0\.99\d*), SQNR \S+ dB, pixel accuracy 1, max error', validate(net, *args))
     wrong, rows = layers(net, *args)
     assert wrong is None and list(rows) == ['a', 'b', 'c', 'd', 'e', 'prob']
 
@@ -74,10 +74,10 @@ def test_metrics_by_hand(tmp_path):
     np.save(tmp_path / 'right.npy', right)
     args = ['-i', f'in={tmp_path}/in.npy', '--expect', f'out={tmp_path}/right.npy']
     similarity = (got * right).sum() / np.sqrt((got ** 2).sum() * (right ** 2).sum())
-    found = re.search(r'FAIL out: similarity (\S+), sqnr (\S+), pixel accuracy (\S+), max error (\S+) \((\S+) of', validate(
+    found = re.search(r'FAIL out: similarity (\S+), SQNR (\S+) dB, pixel accuracy (\S+), max error (\S+) \((\S+) of', validate(
         tmp_path, *args, code=3))
     # The channel with the largest value differs at one of two pixels.
-    np.testing.assert_allclose([float(v) for v in found.groups()], [similarity, (right ** 2).sum() / 16, .5, 4, 1], rtol=1e-5)
+    np.testing.assert_allclose([float(v) for v in found.groups()], [similarity, 10 * np.log10((right ** 2).sum() / 16), .5, 4, 1], rtol=1e-5)
     validate(tmp_path, *args, '--threshold', '0.8')
     validate(tmp_path, *args, '--threshold', str(similarity + 1e-6), code=3)
     # Strictly above: the same arrays have a similarity of 1.

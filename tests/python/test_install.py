@@ -3,7 +3,9 @@ import os
 import re
 import subprocess
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from conftest import BIN, ROOT
 
@@ -72,7 +74,8 @@ def test_header_alone_as_cxx11(prefix, tmp_path, header):
     run('c++', '-std=c++11', '-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Werror', '-fsyntax-only', '-I', prefix / 'include', source)
 
 
-LAYER_OF_AN_APPLICATION = '''#include <quoll/layer.h>
+LAYER_OF_AN_APPLICATION = '''#include <quoll/datareader.h>
+#include <quoll/layer.h>
 #include <quoll/net.h>
 #include <stdio.h>
 class Mine : public quoll::Layer {
@@ -85,6 +88,8 @@ class Everything : public quoll::DataReader, public quoll::LayerObserver, public
     size_t read(void*, size_t) const override { return 0; }
     void* fastMalloc(size_t size) override { return quoll::fast_malloc(size); }
     void fastFree(void* p) override { quoll::fast_free(p); }
+    void before(const quoll::Layer&) override {}
+    void after(const quoll::Layer&, const std::vector<quoll::Mat>&) override {}
 };
 quoll::Layer* make(void*) { return new Mine; }
 int main() {
@@ -124,25 +129,94 @@ def test_nothing_private_is_installed(prefix):
     assert {f.split('/')[-1] for f in files if f.endswith('.h') and '/quoll/' in f and '/ncnn/' not in f} == set(HEADERS)
 
 
-def test_programs_licence_and_examples(prefix, tmp_path):
+def test_programs_licence_and_examples(prefix, examples):
     """Examples compile where they are put, with their own CMakeLists.txt, and run on models from elsewhere."""
     assert run(prefix / 'bin' / 'onnx2engine', '--version').startswith('quoll ')
     assert 'Redistribution' in (prefix / 'share/quoll/LICENSE').read_text()
-    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
-    run('cmake', '--build', tmp_path)
-    run(tmp_path / 'custom_layer')
-    done = subprocess.run([tmp_path / 'detector/detector', 'none.param', 'none.bin', 'none.jpg'], capture_output=True, text=True)
+    assert (prefix / 'share/quoll/examples/python/read_text.py').is_file()
+    run(examples / 'custom_layer')
+    done = subprocess.run([examples / 'detector/detector', 'none.param', 'none.bin', 'none.jpg'], capture_output=True, text=True)
     assert done.returncode == 1 and 'none.param' in done.stderr
 
 
-def test_faces_example(prefix, tmp_path, data):
-    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples', '-B', tmp_path, f'-DCMAKE_PREFIX_PATH={prefix}')
-    run('cmake', '--build', tmp_path, '--target', 'detect_faces')
+@pytest.fixture(scope='session')
+def examples(prefix, tmp_path_factory):
+    """Those that lie in one folder, built there."""
+    folder = tmp_path_factory.mktemp('examples')
+    run('cmake', '-G', 'Ninja', '-S', prefix / 'share/quoll/examples', '-B', folder, f'-DCMAKE_PREFIX_PATH={prefix}')
+    run('cmake', '--build', folder)
+    return folder
+
+
+def test_classify_example(examples, tmp_path):
+    model, names = ROOT / 'models/digits', tmp_path / 'names.txt'
+    files = model / 'digits.param', model / 'digits.bin', model / 'sheet.png'
+    labels = '--labels', model / 'sheet_labels.txt'
+    out = run(examples / 'classify', *files, '--grid', 32, *labels, '--out', tmp_path / 'sheet.png')
+    assert '40 of 40 cells right' in out and Image.open(tmp_path / 'sheet.png').size == (3 * 256, 3 * 160)
+    names.write_text('zero\none\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\n')
+    out = run(examples / 'classify', *files, '--grid', 32, '--names', names).split()
+    assert len(out) == 40 and set(out) <= set(names.read_text().split())
+    # Scores of the whole sheet as one picture, by two orders of colours and two scales.
+    plain = run(examples / 'classify', *files, '--top', 10).split()
+    assert len(plain) == 20 and sum(map(float, plain[1::2])) == pytest.approx(1, abs=1e-3)
+    assert run(examples / 'classify', *files, '--norm', '0.5', '--top', 10).split() != plain
+    for wrong, code in ((('--grid', 500), 1), (('--mean', '1,2'), 1), (('--order', 'GBR'), 2), (('--names', 'none.txt'), 1),
+                        (('--gpu', 60), 1), (('--out', tmp_path / 'none' / 'x.png'), 1), (('--size', 3), 2)):
+        done = subprocess.run(list(map(str, [examples / 'classify', *files, *wrong])), capture_output=True, text=True)
+        assert done.returncode == code and str('classify' if code == 2 else wrong[1]) in done.stderr, wrong
+
+
+def colour_model(folder, rows):
+    """A 1x1 convolution of the colours as torchvision normalises them: a row (red, green, blue, bias) for each output."""
+    count = len(rows)
+    (folder / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 in\nConvolution c 1 1 in out 0={count} 1=1 5=1 6={3 * count}\n')
+    weights = np.array(rows, np.float32)
+    np.concatenate([[0], weights[:, :3].ravel(), weights[:, 3]]).astype(np.float32).tofile(folder / 'm.bin')
+    return folder / 'm.param', folder / 'm.bin'
+
+
+def test_segment_example(examples, tmp_path):
+    """A net for which a pixel belongs to its strongest colour, or to the background where that is weak."""
+    model = colour_model(tmp_path, [(0, 0, 0, 1), (1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0)])
+    pixels = np.full((40, 60, 3), 20, np.uint8)
+    pixels[:20, :30, 0] = pixels[:20, 30:, 1] = pixels[20:, :30, 2] = 250
+    Image.fromarray(pixels).save(tmp_path / 'photo.png')
+    out = run(examples / 'segment', *model, tmp_path / 'photo.png', tmp_path / 'out.png', '--size', '60x40')
+    assert out.split('\n')[:4] == [f'class {k}: 25.0 %' for k in range(4)]
+    colours = {1: (128, 0, 0), 2: (0, 128, 0), 3: (128, 128, 0)}  # Pascal VOC's palette
+    got = np.array(Image.open(tmp_path / 'out.png'))
+    for label, (y, x) in enumerate([(20, 30), (0, 0), (0, 30), (20, 0)]):
+        part = pixels[y:y + 20, x:x + 30].astype(int)
+        expected = part if label == 0 else (part + colours[label]) // 2
+        assert (got[y:y + 20, x:x + 30] == expected).all(), label
+
+
+def test_pose_example(examples, tmp_path):
+    """A net whose heat maps are colours: each joint lies where its colour is strongest."""
+    model = colour_model(tmp_path, [(k % 3 == 0, k % 3 == 1, k % 3 == 2, 0) for k in range(17)])
+    pixels = np.zeros((64, 48, 3), np.uint8)
+    spots = [(10, 20), (40, 7), (25, 50)]  # x, y
+    for c, (x, y) in enumerate(spots):
+        pixels[y, x, c] = 255
+    Image.fromarray(pixels).save(tmp_path / 'photo.png')
+    out = run(examples / 'pose', *model, tmp_path / 'photo.png', tmp_path / 'out.png', '--size', '48x64')
+    rows = [line.split() for line in out.splitlines()]
+    assert len(rows) == 17
+    for k, row in enumerate(rows):
+        x, y = map(float, row[3].split(','))
+        assert abs(x - spots[k % 3][0] - .5) <= .3 and abs(y - spots[k % 3][1] - .5) <= .3, row
+    assert Image.open(tmp_path / 'out.png').size == (48, 64)
+    done = subprocess.run([examples / 'segment', *model, 'none.png', 'x.png'], capture_output=True, text=True)
+    assert done.returncode == 1 and 'none.png' in done.stderr
+
+
+def test_faces_example(examples, tmp_path, data):
     model, photo = data / 'models/slim-320/slim_320', sorted((data / 'images').glob('*.jpg'))[0]
-    out = run(tmp_path / 'detect_faces', f'{model}.param', f'{model}.bin', photo, tmp_path / 'faces.png')
+    out = run(examples / 'detect_faces', f'{model}.param', f'{model}.bin', photo, tmp_path / 'faces.png')
     assert int(out.splitlines()[-1].split()[0]) > 0, out
     assert (tmp_path / 'faces.png').read_bytes().startswith(b'\x89PNG')
-    done = subprocess.run([tmp_path / 'detect_faces', f'{model}.param', f'{model}.bin', 'none.jpg'], capture_output=True, text=True)
+    done = subprocess.run([examples / 'detect_faces', f'{model}.param', f'{model}.bin', 'none.jpg'], capture_output=True, text=True)
     assert done.returncode == 1 and 'none.jpg' in done.stderr
 
 

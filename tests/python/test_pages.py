@@ -9,6 +9,7 @@ import pytest
 
 from browser import Browser
 from conftest import ROOT, run_program
+from graphs import BUNDLED, random_weights
 
 DIGITS = [ROOT / 'models' / 'digits' / f'digits.{end}' for end in ('param', 'bin')]
 SQUEEZENET = ROOT / 'benchmark' / 'models' / 'squeezenet.param'
@@ -123,19 +124,61 @@ def test_digits_are_read(demo):
     shot(demo, 'demo-digits')
 
 
-def test_a_detector_is_dropped_in(demo, data):
+def drop(demo, files, photo, ready):
+    """The model first: it runs at once on a picture that is there already."""
+    for some in files, [photo]:
+        demo.js('document.getElementById("status").textContent = ""')
+        demo.choose_files('#files', some)
+        demo.wait('/^Model: inputs| ms$/.test(document.getElementById("status").textContent)')
+    demo.wait(ready)
+
+
+RAN = '/ ms$/.test(document.getElementById("status").textContent)'
+
+
+def boxes_found(demo):
+    return int(demo.js('document.getElementById("results").textContent').split()[0])
+
+
+def test_a_detector_is_dropped_in(demo, data, tmp_path):
+    """FastestDet and its picture, nothing set by hand; with names of classes."""
+    names = tmp_path / 'names.txt'
+    names.write_text('person\n' + 'thing\n' * 79)
     files = [data / 'models' / 'fastestdet' / f'FastestDet.{end}' for end in ('param', 'bin')]
-    demo.js('document.getElementById("kind").value = "grid"')
-    demo.choose_files('#files', files)
-    demo.wait('/^Model: inputs input.1/.test(document.getElementById("status").textContent)')
-    demo.js('document.getElementById("size").value = "352 x 352"')
-    demo.choose_files('#files', [data / 'images' / 'street.jpg'])
-    demo.wait('/ ms$/.test(document.getElementById("status").textContent)')
-    found = int(demo.js('document.getElementById("results").textContent').split()[0])
-    assert found >= 2
+    drop(demo, [*files, names], data / 'images' / 'street.jpg', RAN)
+    assert boxes_found(demo) >= 2
     assert demo.js('document.querySelectorAll("#times tr").length') > 50
     demo.js('document.getElementById("photo").scrollIntoView()')
     shot(demo, 'demo-boxes')
+
+
+def test_the_face_detector_is_dropped_in(demo, data):
+    files = [data / 'models' / 'slim-320' / f'slim_320.{end}' for end in ('param', 'bin')]
+    for photo in sorted((data / 'images').glob('faces-*.jpg')):
+        drop(demo, files, photo, RAN)
+        done = run_program('detect_faces', *files, photo)
+        assert boxes_found(demo) == int(done.stdout.splitlines()[-1].split()[0]), photo
+    demo.js('document.getElementById("photo").scrollIntoView()')
+    shot(demo, 'demo-faces')
+
+
+@pytest.mark.parametrize('name', ['squeezenet', 'mobilenet_v3'])
+def test_a_classifier_is_dropped_in(demo, name, data, tmp_path):
+    param = BUNDLED[0].parent / f'{name}.param'
+    binary = random_weights(param, tmp_path)
+    drop(demo, [param, binary], data / 'images' / 'street.jpg', RAN)
+    assert demo.js('document.querySelectorAll("#results .row").length') == 5
+    times = demo.js('[...document.querySelectorAll("#times tr")].slice(1).map(r => +r.children[2].textContent)')
+    assert len(times) > 30 and all(ms >= 0 for ms in times) and sum(times) > 0
+
+
+def test_the_camera(demo):
+    """Chromium's own test picture, until the button is pressed again."""
+    demo.click('#camera')
+    demo.wait('document.getElementById("photo").width === 640 && ' + RAN)
+    assert demo.js('document.querySelectorAll("#results .row").length') == 5
+    demo.click('#camera')
+    demo.wait('document.getElementById("video").srcObject.getTracks().every(t => t.readyState === "ended")')
 
 
 def test_errors_are_said(demo, tmp_path):

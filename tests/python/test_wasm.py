@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
+from engine import difference, run_engine
+from graphs import BUNDLED, Graph, random_weights
 
 MODULE = ROOT / 'build-wasm' / 'web' / 'quoll.mjs'
 RUN = r'''
@@ -58,3 +60,17 @@ def test_fastestdet(data, tmp_path):
     assert got.shape == want.shape
     np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3 * np.abs(want).max())
     check_errors(errors, 'input.1')
+
+
+@pytest.mark.parametrize('param', BUNDLED, ids=lambda p: p.stem)
+def test_bundled_networks(param, tmp_path):
+    """With random weights, beside enginerun."""
+    if not MODULE.is_file() or not shutil.which('node'):
+        pytest.skip('no WebAssembly build (cmake --preset wasm), or no node')
+    binary, graph = random_weights(param, tmp_path), Graph(param)
+    saved = tmp_path / param.name
+    model = (saved if saved.exists() else shutil.copy(param, saved)).with_suffix('')
+    (name, x), = graph.random_inputs().items()
+    got, _, _ = run(model, x, tmp_path)
+    first = graph.outputs[0]
+    assert difference(got, run_engine(saved, binary, {name: x}, [first])[first]) < 1e-3

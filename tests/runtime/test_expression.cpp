@@ -78,9 +78,20 @@ TEST(Expression, ReadsInfixAsNcnn) {
     EXPECT_EQ(values_of("-1,0h,ceil(*(2,0.9)),neg(3)"), Ints({-1, values_of("0h")[0], 2, -3}));
 }
 
+// Arguments that parentheses do not hold together: ncnn takes terms in their order. The first three
+// are what the ncnn wheel reshapes to.
+TEST(Expression, TakesArgumentsByOrderAsNcnn) {
+    EXPECT_EQ(values_of("abs(-(neg(-90)),60),10"), Ints({30, 10}));
+    EXPECT_EQ(values_of("abs(-(neg(-90),60)),10"), Ints({30, 10}));
+    EXPECT_EQ(values_of("neg(-(-10),20),10"), Ints({30, 10}));
+    EXPECT_EQ(values_of("+(10),20,10"), Ints({30, 10}));
+    EXPECT_EQ(values_of("neg(1h,3)"), Ints({-3, 3}));
+    EXPECT_EQ(values_of("*(sign(-(neg(1d)),0.5),3)"), Ints({-3}));
+}
+
 TEST(Expression, RefusesBadText) {
     for (const char* text :
-         {"(",    ")",          ",",    "0w,",    ",0w", "+(1,2", "+(1)", "+(1,2,3)",    "+(1,2)x",
+         {"(",    ")",          ",",    "0w,",    ",0w", "+(1,2", "+(1)", "+(1,2)(3)",   "+(1,2)x",
           "0q",   "00w",        "w",    "foo(1)", "1 2", " 1",    "+1",   "nan",         "inf",
           "1e99", "3000000000", "0x10", "--1",    "()",  "+()",   "1(2)", "and(1.5,2)x", "%(7,4)"})
         EXPECT_EQ(values_of(text), Ints({-1000})) << text;

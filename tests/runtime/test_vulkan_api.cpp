@@ -358,6 +358,89 @@ TEST_F(VulkanApi, clones_keep_values) {
     EXPECT_EQ(0, difference(back, planar));
 }
 
+// What GpuInfo and VulkanDevice say of Vulkan's own objects.
+TEST_F(VulkanApi, names_of_vulkan) {
+    VulkanDevice* device = get_gpu_device();
+    const GpuInfo& info = device->info;
+    ASSERT_EQ(get_default_gpu_index(), info.device_index());
+    EXPECT_TRUE(get_gpu_instance() && info.physicalDevice() && device->vkdevice());
+    EXPECT_EQ(info.physicalDevice(), info.physical_device());
+    const VkPhysicalDeviceProperties& p = info.physicalDeviceProperties();
+    EXPECT_STREQ(p.deviceName, info.device_name());
+    EXPECT_EQ(p.limits.maxComputeWorkGroupSize[2], info.max_workgroup_size_z());
+    EXPECT_EQ(p.limits.maxComputeWorkGroupCount[1], info.max_workgroup_count_y());
+    EXPECT_EQ(p.limits.maxImageDimension3D, info.max_image_dimension_3d());
+    EXPECT_EQ(0, memcmp(p.pipelineCacheUUID, info.pipeline_cache_uuid(), 16));
+    EXPECT_EQ(info.physicalDevicefeatures().shaderInt16 != 0, info.support_int16_arithmetic());
+    ASSERT_FALSE(info.deviceExtensionProperties().empty());
+    const VkExtensionProperties& first = info.deviceExtensionProperties()[0];
+    EXPECT_EQ((int)first.specVersion, info.extension_version(first.extensionName));
+    const int storage = info.extension_version("VK_KHR_8bit_storage");
+    EXPECT_EQ(storage, info.support_VK_KHR_8bit_storage());
+    EXPECT_EQ(info.type() == 3, info.rough_score() == 0);
+
+    const VkPhysicalDeviceMemoryProperties& memory = info.physical_device_memory_properties();
+    const uint32_t host = device->find_memory_index(~0u, VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT, 0, 0);
+    ASSERT_LT(host, memory.memoryTypeCount);
+    EXPECT_TRUE(device->is_mappable(host));
+    const uint32_t own = device->find_memory_index(~0u, VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, 0,
+                                                   VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT);
+    ASSERT_LT(own, memory.memoryTypeCount);
+    EXPECT_TRUE(device->is_device_local(own));
+    EXPECT_EQ(device->is_coherent(own),
+              (memory.memoryTypes[own].propertyFlags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0);
+    EXPECT_EQ(0xffffffffu, device->find_memory_index(0, 0, 0, 0));
+    EXPECT_FALSE(device->is_mappable(99));
+}
+
+// ncnn's images, which are buffers here.
+TEST_F(VulkanApi, images_copy) {
+    VulkanDevice* device = get_gpu_device();
+    Option opt;
+    VkCompute cmd(device);
+    VkMat m;
+    VkImageMat one, two;
+    Mat back;
+    ASSERT_EQ(0, cmd.record_clone(image(), one, opt));
+    ASSERT_EQ(0, cmd.record_clone(one, two, opt));
+    ASSERT_EQ(0, cmd.record_clone(two, m, opt));
+    ASSERT_EQ(0, cmd.record_clone(m, back, opt));
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    EXPECT_EQ(0, difference(back, image()));
+    const VkImageMat same = one;
+    EXPECT_TRUE(one.refcount && *one.refcount >= 2 && same.data == one.data);
+    VkMat batch(4, 3, 2, (size_t)4, 1, 3, device->acquire_blob_allocator());
+    EXPECT_EQ(nullptr, batch.batch(1).refcount);  // of items
+    one.create_like(batch, device->acquire_blob_allocator());
+    EXPECT_TRUE(one.empty());
+    VkMat many;
+    many.create_like(image(), 2, device->acquire_blob_allocator());
+    EXPECT_EQ(2, many.n);
+    VkMat packed;
+    device->convert_packing(m, packed, 1, cmd, opt);
+    EXPECT_EQ(m.data, packed.data);
+    const LogMute mute;
+    device->convert_packing(m, packed, 4, cmd, opt);
+    EXPECT_TRUE(packed.empty());
+}
+
+TEST_F(VulkanApi, pipelines_in_an_open_file) {
+    Net net;
+    ASSERT_EQ(0, load_gpu(&net, kFirst));
+    Mat out;
+    ASSERT_EQ(0, run(net, image(), &out));
+    const PipelineCache* cache = get_gpu_device()->get_pipeline_cache();
+    EXPECT_GT(cache->size(), 0u);
+    FILE* file = tmpfile();
+    ASSERT_TRUE(file != nullptr);
+    EXPECT_EQ(0, cache->save_cache(file));
+    rewind(file);
+    EXPECT_EQ(0, cache->load_cache(file));
+    const LogMute mute;
+    EXPECT_NE(0, cache->load_cache(file));  // at its end
+    fclose(file);
+}
+
 TEST_F(VulkanApi, errors_say_so) {
     const LogMute mute;
     Net net;
@@ -397,7 +480,7 @@ TEST_F(VulkanApi, allocators_keep_memory) {
     const VulkanDevice* device = get_gpu_device();
     VkBlobAllocator blobs(device, 4096);
     VkMat a(16, 16, 4u, &blobs);
-    const uint64_t buffer = a.buffer();
+    const VkBuffer buffer = a.buffer();
     VkMat b = a;
     a.release();
     EXPECT_EQ(buffer, b.buffer());

@@ -40,5 +40,20 @@ TEST(ImageFile, pixels_have_to_be_there) {
     remove(path.c_str());
 }
 
+// stb_image reads behind the end of such ones.
+TEST(ImageFile, pnm_of_16_bits_is_refused) {
+    const std::string path = testing::TempDir() + "quoll_image_file.pnm";
+    for (const char* kind : {"P5", "P6"}) {
+        FILE* fp = fopen(path.c_str(), "wb");
+        ASSERT_TRUE(fp);
+        fprintf(fp, "%s 64 64 65535\n%s", kind, std::string(64 * 64 * 6, 'x').c_str());
+        fclose(fp);
+        Image image;
+        EXPECT_LT(read_image(path, &image), 0) << kind;
+        EXPECT_TRUE(image.rgb.empty());
+    }
+    remove(path.c_str());
+}
+
 }  // namespace
 }  // namespace quoll

@@ -57,6 +57,13 @@ int read_image(const std::string& path, Image* image) {
                    image->w, image->h);
         return kError;
     }
+    // stb_image makes 8 bits of them as if it had made 16 before, and reads behind their end.
+    if (fp) rewind(fp.get());
+    if (fp && fgetc(fp.get()) == 'P' && (rewind(fp.get()), stbi_is_16_bit_from_file(fp.get()))) {
+        QUOLL_LOGE("[image %s] cannot be read: a PNM of 16 bits a channel, expected 8",
+                   path.c_str());
+        return kError;
+    }
     if (fp) rewind(fp.get());
     const std::unique_ptr<unsigned char, void (*)(void*)> pixels(
         fp ? stbi_load_from_file(fp.get(), &image->w, &image->h, &channels, 3) : nullptr,

@@ -44,7 +44,7 @@ void add_options(CommandLine* line, Arguments* a) {
     line->flag("--no-validate", a->no_validate, "do not compare answers");
     line->flag("--no-benchmark", a->no_benchmark, "measure no times");
     line->option("--round", o.rounds, "timed runs of each model, default 10").between(1, 1000000);
-    line->option("--threads", o.threads, "threads that a layer may use").between(1, kMostThreads);
+    line->option("--threads", o.threads, "threads that a layer may use; default: the physical cores").between(1, kMostThreads);
     line->option("--python", o.python, "the Python that has onnxruntime, default python3");
     line->option("--sdk", o.sdks,
                  "ABI=PREFIX: where quoll for that ABI is installed, once for each; host is "

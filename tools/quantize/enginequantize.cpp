@@ -65,12 +65,12 @@ void add_data_options(CommandLine* line, Arguments* a) {
     line->option("--test", a->test.data, "samples to judge with; default: some of --data held out")
         .takes(1, 1 << 20);
     line->option("--test-labels", a->test.labels, "FILE: of the samples of --test");
-    line->option("--pixel", a->pixel, "RGB, BGR, GRAY, RGBA, BGRA; here and below also INPUT=...")
+    line->option("--pixel", a->pixel, "RGB, BGR, GRAY, RGBA, BGRA; default: GRAY, RGB or RGBA by the input's channels; here and below also INPUT=...")
         .one_at_a_time();
-    line->option("--mean", a->mean, "M,M,M taken off images' values").one_at_a_time();
-    line->option("--norm", a->norm, "N,N,N, by which they are then multiplied").one_at_a_time();
+    line->option("--mean", a->mean, "M,M,M taken off images' values; default 0").one_at_a_time();
+    line->option("--norm", a->norm, "N,N,N, by which they are then multiplied; default 1").one_at_a_time();
     line->option("--resize", a->resize, "W,H of images; default: the input's size").one_at_a_time();
-    line->option("--limit", a->limit, "N samples of the data, chosen at random")
+    line->option("--limit", a->limit, "N samples of the data, chosen at random; default: all")
         .between(1, 1 << 30);
     line->option("--seed", a->seed, "of the choice of samples");
     line->option("--holdout", a->holdout, "part of --data to judge with, default 0.1")
@@ -106,7 +106,7 @@ void add_options(CommandLine* line, Arguments* a) {
         .between(0.0, 0.999999);
     line->option("--enhance-ratio", a->enhance_ratio, "of method enhanced, default 10")
         .between(0.0, 1e9);
-    line->option("--constant", a->constant, "LOW HIGH of method constant").takes(2, 2);
+    line->option("--constant", a->constant, "LOW HIGH of method constant, which has no default").takes(2, 2);
     line->option("--weights", a->weights, "scales of weights: minmax or mse")
         .one_of({"minmax", "mse"});
     line->option("--rounding", a->rounding,

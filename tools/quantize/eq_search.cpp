@@ -28,13 +28,24 @@ Model alone(const ModelLayer& layer) {
     return model;
 }
 
-// Noise in parts of the signal, of a layer that rounds its input with this scale.
-int noise_of(const ModelLayer& exact, const std::vector<float>& weights, float scale,
-             const Exact& samples, double* noise) {
-    ModelLayer layer = exact;
-    QUOLL_RETURN_IF_ERROR(make_int8(&layer, weights, scale));
+// A layer whose input is searched for, and what it becomes.
+struct Reader {
+    const ModelLayer* layer;
+    bool affine;  // else int8
+    std::vector<float> scales;  // of its weights
+};
+
+// Noise in parts of the signal, of a layer that rounds its input by this range.
+int noise_of(const Reader& reader, const ValueRange& range, const Exact& samples, double* noise) {
+    const ModelLayer& layer = *reader.layer;
+    Model model = alone(layer);
+    if (reader.affine)
+        QUOLL_RETURN_IF_ERROR(make_affine(1, reader.scales, range, &model));
+    else
+        QUOLL_RETURN_IF_ERROR(
+            make_int8(&model.layers[1], reader.scales, 127.f / range.magnitude()));
     Net net;
-    QUOLL_RETURN_IF_ERROR(make_quantize_net(alone(layer), 1, false, &net));
+    QUOLL_RETURN_IF_ERROR(make_quantize_net(model, 1, false, &net));
     Agreement sum;
     for (const Blobs& blobs : samples) {
         Extractor ex = net.create_extractor();
@@ -47,14 +58,22 @@ int noise_of(const ModelLayer& exact, const std::vector<float>& weights, float s
     return kOk;
 }
 
-std::vector<double> candidates_of(const BlobStats& stats, const ThresholdOptions& options) {
-    const double most = stats.range.magnitude();
-    std::vector<double> found;
-    for (int tenth = 10; tenth >= 3; tenth--) found.push_back(most * tenth / 10);
+// symmetric: of int8, which has no zero points.
+std::vector<ValueRange> candidates_of(const BlobStats& stats, const ThresholdOptions& options,
+                                      bool symmetric) {
+    ValueRange whole = stats.range;
+    if (symmetric) whole.high = whole.magnitude(), whole.low = -whole.high;
+    whole.low = std::min(whole.low, 0.f), whole.high = std::max(whole.high, 0.f);
+    std::vector<ValueRange> found;
+    for (int tenth = 10; tenth >= 3; tenth--) {
+        ValueRange part;
+        part.low = whole.low * (float)tenth / 10, part.high = whole.high * (float)tenth / 10;
+        found.push_back(part);
+    }
     ThresholdOptions other = options;
     for (Method method : {Method::kMse, Method::kPercentile}) {
         other.method = method;
-        found.push_back(choose_range(stats, other, true).magnitude());
+        found.push_back(choose_range(stats, other, symmetric));
     }
     return found;
 }
@@ -83,42 +102,48 @@ int run_exact(const Model& model, const SampleSource& samples,
 
 int search_ranges(const Model& model, const Calibration& calibration, const SampleSource& samples,
                   int threads, const ProgressSink& progress, QuantizeOptions* options) {
-    std::map<std::string, std::vector<const ModelLayer*>> readers;
+    std::map<std::string, std::vector<Reader>> readers;
     std::vector<std::string> blobs;
     for (const Int8Target& target : int8_targets(model)) {
         const ModelLayer& layer = model.layers[target.layer];
         const auto seen = calibration.blobs.find(target.source);
-        if (target.already || layer.inputs.size() != 1 || seen == calibration.blobs.end() ||
-            !(seen->second.range.magnitude() > 0.f))
+        const std::string kind = kind_of_layer(*options, target.name);
+        if (target.already || !is_static_kind(kind) || layer.inputs.size() != 1 ||
+            seen == calibration.blobs.end() || !(seen->second.range.magnitude() > 0.f))
             continue;
-        readers[target.source].push_back(&layer);
+        const bool affine = kind == "affine";
+        const Reader reader = {&layer, affine, weight_scales(layer, options->weights, affine)};
+        if (reader.scales.empty()) continue;
+        readers[target.source].push_back(reader);
         blobs.push_back(layer.inputs[0]);
         blobs.push_back(layer.outputs[0]);
     }
     Exact exact;
     if (readers.empty()) return kOk;
     QUOLL_RETURN_IF_ERROR(run_exact(model, samples, blobs, threads, &exact));
-    const std::vector<std::pair<std::string, std::vector<const ModelLayer*>>> jobs(readers.begin(),
-                                                                                   readers.end());
+    const std::vector<std::pair<std::string, std::vector<Reader>>> jobs(readers.begin(),
+                                                                        readers.end());
     std::mutex lock;
     size_t done = 0;
     const bool good = in_threads(jobs.size(), threads, [&](size_t i, int) {
-        const BlobStats& stats = calibration.blobs.at(jobs[i].first);
-        double least = INFINITY, best = stats.range.magnitude();
-        for (double t : candidates_of(stats, options->thresholds)) {
+        const std::vector<Reader>& layers = jobs[i].second;
+        const bool symmetric =
+            std::none_of(layers.begin(), layers.end(), [](const Reader& r) { return r.affine; });
+        double least = INFINITY;
+        ValueRange best;
+        for (const ValueRange& range :
+             candidates_of(calibration.blobs.at(jobs[i].first), options->thresholds, symmetric)) {
+            if (!(range.magnitude() > 0.f)) continue;
             double sum = 0;
-            for (const ModelLayer* layer : jobs[i].second) {
-                const std::vector<float> weights = weight_scales(*layer, options->weights);
+            for (const Reader& reader : layers) {
                 double noise = 0;
-                if (weights.empty()) continue;
-                if (noise_of(*layer, weights, (float)(127 / t), exact, &noise)) return false;
+                if (noise_of(reader, range, exact, &noise)) return false;
                 sum += noise;
             }
-            if (sum < least) least = sum, best = t;
+            if (sum < least) least = sum, best = range;
         }
         const std::lock_guard<std::mutex> guard(lock);
-        ValueRange& range = options->searched[jobs[i].first];
-        range.high = (float)best, range.low = (float)-best;
+        options->searched[jobs[i].first] = best;
         if (progress) progress(++done, jobs.size());
         return true;
     });

@@ -27,8 +27,10 @@ struct Arguments {
 const char kFooter[] =
     "KEY=VALUE: mean=[M,M,M] norm=[N,N,N] shape=[W,H,C] pixel=RGB|BGR|GRAY|RGBA|BGRA, with commas "
     "between those of\n"
-    "several inputs; thread=N; method=kl|aciq|eq, or another of enginequantize; type=0 images, 1 "
-    ".npy files.\n"
+    "several inputs (default: 0, 1, the input's size, GRAY, RGB or RGBA by its channels); thread=N "
+    "(the physical cores);\n"
+    "method=kl|aciq|eq, or another of enginequantize (kl); type=0 images, 1 .npy files (by their "
+    "names).\n"
     "Exit code: 0, 1 when a file is at fault, 2 for a wrong command line. The table is written "
     "whole or not at all.\n";
 

@@ -16,12 +16,6 @@ namespace quoll {
 
 namespace {
 
-std::string kind_of_layer(const QuantizeOptions& options, const std::string& layer) {
-    const auto said = options.layers.find(layer);
-    return said == options.layers.end() || said->second.kind.empty() ? options.kind
-                                                                     : said->second.kind;
-}
-
 BlobSizes known_sizes(const Model& model, const BlobSizes& given) {
     const LogMute mute;  // sizes that do not follow are not known, and that is all
     BlobSizes sizes;
@@ -189,8 +183,8 @@ private:
             const auto found = options_.searched.find(source);
             const bool eq = options.method == Method::kEq && found != options_.searched.end();
             const bool symmetric = choice->kind != "affine";
-            choice->range.include(eq && symmetric ? found->second
-                                                  : choose_range(seen->second, options, symmetric));
+            choice->range.include(eq ? found->second
+                                     : choose_range(seen->second, options, symmetric));
         }
     }
 
@@ -255,6 +249,12 @@ private:
 };
 
 }  // namespace
+
+std::string kind_of_layer(const QuantizeOptions& options, const std::string& layer) {
+    const auto said = options.layers.find(layer);
+    return said == options.layers.end() || said->second.kind.empty() ? options.kind
+                                                                     : said->second.kind;
+}
 
 std::set<std::string> blobs_to_watch(const Model& model) {
     std::set<std::string> blobs;

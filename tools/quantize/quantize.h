@@ -49,6 +49,9 @@ struct QuantizeOptions {
 // Whether layers of this kind round their input by ranges that data give: int8 or affine.
 inline bool is_static_kind(const std::string& kind) { return kind == "int8" || kind == "affine"; }
 
+// What a layer is to become: by its override, else options.kind.
+std::string kind_of_layer(const QuantizeOptions& options, const std::string& layer);
+
 // What became of a layer.
 struct LayerChoice {
     int layer;  // in the Model

@@ -63,7 +63,7 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("-o,--output", a->outputs, "NAME=FILE.npy: any blob, once for each")
         .one_at_a_time();
     a->run.add_to(line);
-    line->option("--repeat", a->repeat, "run N times more after the first, print the times")
+    line->option("--repeat", a->repeat, "run N times more after the first, print the times; default 0")
         .between(1, 1000000);
     line->flag("--batch", a->batch, "the first axis of every input array is the batch");
     line->flag("--show-io", a->show_io, "list the model's inputs and outputs");

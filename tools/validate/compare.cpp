@@ -91,7 +91,7 @@ Comparison compare(const Mat& got, const Mat& expected) {
                    : xx == 0 || yy == 0 ? 0
                                         : xy / sqrt(xx) / sqrt(yy);
     c.signal = xx, c.noise = dd;
-    c.sqnr = dd == 0 ? INFINITY : xx / dd;
+    c.sqnr = dd == 0 ? INFINITY : 10 * log10(xx / dd);
     const bool channels = shape.dims >= 3;
     c.pixel_accuracy = same_argmax(x, y, channels ? shape.c : shape.w,
                                    channels ? (size_t)shape.w * shape.h * shape.d : 1);

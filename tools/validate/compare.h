@@ -13,7 +13,7 @@ namespace quoll {
 struct Comparison {
     bool same_shape = false;
     double similarity = 0;           // X.X' / (|X| |X'|); 1 if both are 0; 0 if no place is finite
-    double sqnr = 0;                 // |X|^2 / |X - X'|^2, a ratio; infinite if they are the same
+    double sqnr = 0;                 // 10 log10(|X|^2 / |X - X'|^2), dB; infinite if they are the same
     double pixel_accuracy = 0;       // part of the places whose largest value has the same index
     double signal = 0, noise = 0;    // |X|^2, |X - X'|^2
     double max_error = 0;            // largest |X - X'|

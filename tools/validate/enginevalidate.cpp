@@ -65,9 +65,9 @@ void add_options(CommandLine* line, Arguments* a) {
         .one_at_a_time();
     line->flag("--layers", a->layers, "compare every blob, write log.csv, find what is wrong");
     line->option("--log", a->log, "FILE for --layers, default log.csv");
-    line->option("--threshold", a->threshold, "least similarity instead of the table's")
+    line->option("--threshold", a->threshold, "least similarity; default: that of the table below")
         .between(0.0, 1.0);
-    line->option("--layer-limit", a->layer_limit, "largest error of a layer's own")
+    line->option("--layer-limit", a->layer_limit, "largest error of a layer's own; default: as below")
         .between(0.0, 1e9);
     a->run.add_to(line);
 }
@@ -192,8 +192,8 @@ bool check_output(const std::string& blob, const Mat& got, const Mat& expected, 
                                  axes_text(expected.logical_shape()));
         return false;
     }
-    text += ": similarity " + metric_text(c.similarity) + ", sqnr " + metric_text(c.sqnr) +
-            ", pixel accuracy " + metric_text(c.pixel_accuracy) + ", max error " +
+    text += ": similarity " + metric_text(c.similarity) + ", SQNR " + metric_text(c.sqnr) +
+            " dB, pixel accuracy " + metric_text(c.pixel_accuracy) + ", max error " +
             metric_text(c.max_error) + " (" + metric_text(c.relative_error()) + " of the range)";
     if (c.bad_got != 0 || c.bad_expected != 0)
         text += ", not finite " + std::to_string(c.bad_got) + " (expected " +

@@ -241,7 +241,7 @@ std::string layers_table(const std::vector<BlobCheck>& checks) {
     std::string text;
     char line[400];
     snprintf(line, sizeof(line), "%-24s %-12s %-12s %-12s %-12s %-12s %s\n", "blob", "similarity",
-             "sqnr", "argmax", "max error", "own error", "layer");
+             "SQNR dB", "argmax", "max error", "own error", "layer");
     text += line;
     for (const BlobCheck& check : checks) {
         snprintf(line, sizeof(line), "%-24.80s %-12s %-12s %-12s %-12s %-12s %.120s",

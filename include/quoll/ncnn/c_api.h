@@ -6,6 +6,7 @@
 #include "quoll/c_api.h"
 
 typedef quoll_allocator_t ncnn_allocator_t;
+typedef quoll_pipelinecache_t ncnn_pipelinecache_t;
 typedef quoll_option_t ncnn_option_t;
 typedef quoll_mat_t ncnn_mat_t;
 typedef quoll_blob_t ncnn_blob_t;
@@ -188,6 +189,15 @@ typedef quoll_layer_destroyer_t ncnn_layer_destroyer_t;
 #define ncnn_net_register_custom_layer_by_typeindex quoll_net_register_custom_layer_by_typeindex
 #define ncnn_net_set_option quoll_net_set_option
 #define ncnn_net_set_vulkan_device quoll_net_set_vulkan_device
+#define ncnn_pipelinecache_clear quoll_pipelinecache_clear
+#define ncnn_pipelinecache_create quoll_pipelinecache_create
+#define ncnn_pipelinecache_destroy quoll_pipelinecache_destroy
+#define ncnn_pipelinecache_get_size quoll_pipelinecache_get_size
+#define ncnn_pipelinecache_load quoll_pipelinecache_load
+#define ncnn_pipelinecache_load_memory quoll_pipelinecache_load_memory
+#define ncnn_pipelinecache_save quoll_pipelinecache_save
+#define ncnn_pipelinecache_save_memory quoll_pipelinecache_save_memory
+#define ncnn_option_set_pipeline_cache quoll_option_set_pipeline_cache
 #define ncnn_option_create quoll_option_create
 #define ncnn_option_destroy quoll_option_destroy
 #define ncnn_option_get_num_threads quoll_option_get_num_threads

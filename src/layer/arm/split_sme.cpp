@@ -230,47 +230,63 @@ ptrdiff_t place(const SplitStore& t, ptrdiff_t step, int n) {
     return n / t.group * step + n % t.group;
 }
 
-template <class Value, bool to_sums>
-void finish_rows(const SplitStore& t, float* sums, int rows) {
-    const float32x4_t low = vdupq_n_f32(t.low), high = vdupq_n_f32(t.high);
-    const bool bent = t.slope != 1.f && t.columns == kUnitColumns && t.group == 16;
-    const float32x4_t slope = vdupq_n_f32(t.slope);
-    const auto finish = [&](float32x4_t x) __attribute__((always_inline)) {
+// bias + sum + residual, bent and clamped: a vector of a row's columns, or one of them in all
+// lanes.
+struct Finish {
+    explicit Finish(const SplitStore& t)
+        : low(vdupq_n_f32(t.low)),
+          high(vdupq_n_f32(t.high)),
+          slope(vdupq_n_f32(t.slope)),
+          bent(t.slope != 1.f && t.columns == kUnitColumns && t.group == 16) {}
+    float32x4_t operator()(float32x4_t x) const {
         if (bent) x = vbslq_f32(vcltq_f32(x, vdupq_n_f32(0)), vmulq_f32(x, slope), x);
         return vminq_f32(vmaxq_f32(x, low), high);
-    };
+    }
+    float32x4_t low, high, slope;
+    bool bent;
+};
+
+// Columns n to n + 3, which lie together, of all rows.
+template <class Value, bool to_sums, bool adds>
+void finish_vector(const SplitStore& t, const Finish& finish, int n, float* sums, int rows) {
+    const Value* const residual =
+        adds ? (const Value*)t.residual + place(t, t.r_group, n) : nullptr;
+    Value* const c = (Value*)t.c + place(t, t.c_group, n);
+    const float32x4_t bias = t.bias ? vld1q_f32(t.bias + n) : vdupq_n_f32(0);
+    const int32_t* places = t.rows;
+    const int width = t.width;
+    const Finish own = finish;
+    sums += n;
+    for (const int32_t* const end = places + rows; places < end; places++, sums += width) {
+        const ptrdiff_t p = *places;
+        if (p < 0) continue;
+        float32x4_t x = vaddq_f32(vld1q_f32(sums), bias);
+        if (adds) x = vaddq_f32(x, load4(residual + p));
+        if (to_sums)
+            vst1q_f32(sums, own(x));
+        else
+            store4(c + p, own(x));
+    }
+}
+
+template <class Value, bool to_sums>
+void finish_rows(const SplitStore& t, float* sums, int rows) {
+    const Finish finish(t);
     const Value* const residual = (const Value*)t.residual;
     const int together = t.group >= 4 ? t.columns / 4 * 4 : 0;
-    ptrdiff_t c_at[kUnitColumns / 4], r_at[kUnitColumns / 4];
-    for (int n = 0; n < together; n += 4) {
-        c_at[n / 4] = place(t, t.c_group, n);
-        r_at[n / 4] = place(t, t.r_group, n);
-    }
-    const float* const bias = t.bias;
-    const int32_t* const places = t.rows;
-    const int columns = t.columns, width = t.width;
-    Value* const c = (Value*)t.c;
-    for (int m = 0; m < rows; m++, sums += width) {
-        const ptrdiff_t p = places[m];
-        if (p < 0) continue;
-        for (int n = 0; n < together; n += 4) {
-            float32x4_t x = vld1q_f32(sums + n);
-            if (bias) x = vaddq_f32(x, vld1q_f32(bias + n));
-            if (residual) x = vaddq_f32(x, load4(residual + p + r_at[n / 4]));
-            if (to_sums)
-                vst1q_f32(sums + n, finish(x));
-            else
-                store4(c + p + c_at[n / 4], finish(x));
-        }
-        for (int n = together; n < columns; n++) {
-            float x = sums[n];
-            if (bias) x += bias[n];
+    for (int n = 0; n < together; n += 4)
+        residual ? finish_vector<Value, to_sums, true>(t, finish, n, sums, rows)
+                 : finish_vector<Value, to_sums, false>(t, finish, n, sums, rows);
+    for (int m = 0; m < rows; m++, sums += t.width) {
+        const ptrdiff_t p = t.rows[m];
+        for (int n = together; n < t.columns && p >= 0; n++) {
+            float x = sums[n] + (t.bias ? t.bias[n] : 0.f);
             if (residual) x += load1(residual + p + place(t, t.r_group, n));
             x = vgetq_lane_f32(finish(vdupq_n_f32(x)), 0);
             if (to_sums)
                 sums[n] = x;
             else
-                store1(c + p + place(t, t.c_group, n), x);
+                store1((Value*)t.c + p + place(t, t.c_group, n), x);
         }
     }
 }

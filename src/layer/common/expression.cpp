@@ -195,8 +195,11 @@ bool is_int_value(float f) { return f > -2147483648.f && f < 2147483648.f; }
 // Recursive descent over the text; the depth of the recursion is bounded by kMaxDepth.
 class ExpressionParser {
 public:
-    ExpressionParser(const Layer& layer, const char* name, const std::string& text, Expression* out)
-        : layer_(layer), name_(name), text_(text), out_(out) {}
+    // by_order: a function takes the terms that follow, as many as it has arguments, wherever
+    // parentheses close.
+    ExpressionParser(const Layer& layer, const char* name, const std::string& text, bool by_order,
+                     Expression* out)
+        : layer_(layer), name_(name), text_(text), by_order_(by_order), out_(out) {}
 
     int list() {
         for (;;) {
@@ -207,10 +210,19 @@ public:
             at_++;
         }
     }
+    // After list() failed.
+    int say_error() const {
+        return layer_.fail("%s: %s at character %zu of \"%.80s\"", name_, error_, at_,
+                           text_.c_str());
+    }
 
 private:
-    int fail(const char* what) const {
-        return layer_.fail("%s: %s at character %zu of \"%.80s\"", name_, what, at_, text_.c_str());
+    int fail(const char* what) {
+        error_ = what;
+        return kError;
+    }
+    void skip_closing() {
+        while (by_order_ && at_ < text_.size() && text_[at_] == ')') at_++;
     }
 
     int term(int depth) {
@@ -234,6 +246,7 @@ private:
         }
         out_->nodes_.push_back(node);
         at_ = end;
+        skip_closing();
         return kOk;
     }
 
@@ -241,7 +254,7 @@ private:
         return word.size() >= 2 && word[0] >= '0' && word[0] <= '9' && strchr("whdcn", word[1]);
     }
 
-    int number(const std::string& word, Expression::Value* value) const {
+    int number(const std::string& word, Expression::Value* value) {
         const char* const last = word.data() + word.size();
         const auto r = read_number(word.data(), last, &value->f);
         if (word.empty() || r.ec != std::errc() || r.ptr != last || !isfinite(value->f))
@@ -266,6 +279,7 @@ private:
         for (int i = 0; i < arguments; i++) {
             QUOLL_RETURN_IF_ERROR(term(depth + 1));
             const char expected = i + 1 < arguments ? ',' : ')';
+            if (by_order_ && expected == ')') break;
             if (at_ == text_.size() || text_[at_] != expected)
                 return fail(expected == ',' ? "expected ',' and another argument" : "expected ')'");
             at_++;
@@ -281,9 +295,21 @@ private:
     const Layer& layer_;
     const char* name_;
     const std::string& text_;
+    const bool by_order_;
     Expression* out_;
     size_t at_ = 0;
+    const char* error_ = "";
 };
+
+// Whether as many parentheses close as open, none before it opens.
+static bool is_balanced(const std::string& text) {
+    int open = 0;
+    for (const char c : text) {
+        open += (c == '(') - (c == ')');
+        if (open < 0) return false;
+    }
+    return open == 0;
+}
 
 int Expression::parse(const Layer& layer, const char* name, const std::string& text) {
     *this = Expression();
@@ -291,9 +317,20 @@ int Expression::parse(const Layer& layer, const char* name, const std::string& t
     if (text.size() > kMaxLength)
         return layer.fail("%s: %zu characters, expected at most %d", name, text.size(), kMaxLength);
     text_ = text;
-    const int status = ExpressionParser(layer, name, text, this).list();
-    if (status != kOk) *this = Expression();
-    return status;
+    ExpressionParser strict(layer, name, text, false, this);
+    if (strict.list() == kOk) return kOk;
+    *this = Expression();
+    // "neg(1h,3)" is two values, neg(1h) and 3, to ncnn, which takes terms in their order.
+    text_ = text;
+    if (is_balanced(text) && ExpressionParser(layer, name, text, true, this).list() == kOk) {
+        QUOLL_LOGW(
+            "[%s %s] %s: \"%.80s\" has functions with too many or too few arguments in their "
+            "parentheses: they take the terms that follow",
+            layer.type.c_str(), layer.name.c_str(), name, text.c_str());
+        return kOk;
+    }
+    *this = Expression();
+    return strict.say_error();
 }
 
 bool Expression::uses_batch() const {

@@ -33,7 +33,8 @@ struct KernelSet : VectorKernels {
     const SplitGemmKernels *split6, *split3, *split1;  // split_gemm.h: of 6, 3 and 1 products
     const SlicedGemmKernels* sliced;
     const Int8UnitKernels* int8_units;
-    const KernelSet* half;  // the same with a gemm family of half floats (half_gemm.h)
+    const Int8Kernels* int8_pairs;  // of k-groups in pairs, faster than int8
+    const KernelSet* half;          // the same with a gemm family of half floats (half_gemm.h)
 
     // Those of so many products, of 6 where there are none of 3; null for a number that there is not.
     const SplitGemmKernels* split(int products) const {

@@ -180,9 +180,11 @@ int DeconvolutionDepthWiseCpu::forward_groups(const Mat& bottom, Mat& top,
     Option temporary = opt;
     temporary.blob_allocator = opt.workspace_allocator;
     for (int i = 0; i < group; i++) {
+        // A blob of fewer axes is one channel.
+        const Mat input =
+            group == 1 ? in : some_channels(in, i * inputs / in_pack, inputs / in_pack);
         Mat made;
-        QUOLL_RETURN_IF_ERROR(groups_[i]->forward(
-            some_channels(in, i * inputs / in_pack, inputs / in_pack), made, temporary));
+        QUOLL_RETURN_IF_ERROR(groups_[i]->forward(input, made, temporary));
         const int pack = made.elempack, blocks = outputs / pack;
         if (i == 0)
             QUOLL_RETURN_IF_ERROR(

@@ -1,5 +1,6 @@
 #include "layer/cpu/gemm/gemm_run.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 

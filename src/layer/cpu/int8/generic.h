@@ -1,6 +1,8 @@
 // The functions of the int8 family.
 #pragma once
 
+#include <math.h>
+
 #include "layer/cpu/int8/int8.h"
 #include "simd/convert.h"
 #include "simd/dot.h"
@@ -100,6 +102,7 @@ template <size_t N>
 QUOLL_INLINE s::veci<N> round_limited(s::vecf<N> x) {
     using V = s::vecf<N>;
     const V limited = min(V::set(127.f), max(V::set(-127.f), x));
+    if constexpr (s::kRoundsAway) return s::whole_byte<false>(limited);
     return s::whole_byte<false>(limited + copysign(V::set(kAlmostHalf), limited));
 }
 
@@ -206,7 +209,8 @@ template <size_t N>
 QUOLL_INLINE s::veci<N> load_whole(const float* p, s::vecf<N> scale) {
     const s::vecf<N> x = s::vecf<N>::load(p) * scale;
     // An element of 8 bits is the low byte.
-    return round_limited(s::kHasDotOfFour ? x : select(x == x, x, s::vecf<N>::zero()));
+    return round_limited(
+        s::kHasDotOfFour || s::kRoundsAway ? x : select(x == x, x, s::vecf<N>::zero()));
 }
 template <size_t N>
 QUOLL_INLINE s::veci<N> load_whole(const int8_t* p, s::vecf<N>) {
@@ -458,9 +462,10 @@ struct StoreColumn {
         const V zeros = scale * V::zero() + bias * V::zero();
         return !any(zeros != zeros);
     }
-    // What is to be rounded, by cutting off the fraction or to even.
+    // What whole_byte is to round.
     QUOLL_INLINE V limited(V y) const {
         const V x = min(high, max(low, y * top_scale)), half = V::set(kAlmostHalf);
+        if constexpr (s::kRoundsAway) return x;
         if constexpr (kept == Kept::kSigned) return x + copysign(half, x);
         if constexpr (kept == Kept::kPositive) return x + half;
         return x;
@@ -482,7 +487,7 @@ QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column, const char*
                               Out* c, ptrdiff_t c_row, int rows) {
     int m = 0;
     if constexpr (kept != Kept::kFloats) {
-        const bool together = c_row == (ptrdiff_t)s::kLanes && column.finite();
+        const bool together = c_row == (ptrdiff_t)s::kLanes && (s::kRoundsAway || column.finite());
         for (; together && m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
             const s::vecf<s::kLanes> x[4] = {column.limited(column.value(from)),
                                              column.limited(column.value(from + step)),

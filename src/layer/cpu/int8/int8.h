@@ -154,6 +154,9 @@ struct Int8Kernels {
     int max_rows;  // tiles with 1 to max_rows rows exist
     int k_group;   // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
     int offset;    // added to activations
+    // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
+    // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
+    bool pairs;
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16.

@@ -20,7 +20,8 @@ int element_bytes(const Int8Kernels& kernels) { return 4 / kernels.k_group; }
 
 // Channels of a block: a cache line of elements at most, whole k-groups and whole source packs.
 int block_channels(const Int8Kernels& kernels, int channels, int pack) {
-    const int unit = std::max(pack, kernels.k_group), most = 64 / element_bytes(kernels);
+    const int group = kernels.pairs ? 2 * kernels.k_group : kernels.k_group;
+    const int unit = std::max(pack, group), most = 64 / element_bytes(kernels);
     const int blocks = (channels + most - 1) / most;
     return round_up((channels + blocks - 1) / blocks, unit);
 }
@@ -60,7 +61,7 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     weights_.clear();
     if (!int8_sums_fit(s.weight_data_int8, s.num_output, s.int8_affine != 0)) return kOk;
     const KernelSet& kernels = host_kernel_set();
-    kernels_ = host_kernel_set().int8;
+    kernels_ = &int8_product_kernels();
     units_ = host_kernel_set().int8_units;
     const int taps = s.maxk();
     in_channels_ = s.weight_data_size / taps / s.num_output;
@@ -142,8 +143,7 @@ void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const
         (size_t)x.size * y.size * block_ * blocks_ * element_bytes(*kernels_);
     const int64_t rows = (int64_t)g.group * y.size;
     parallel_for(rows, threads, [&](int64_t i) {
-        pack_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size),
-                    to + i / y.size * group_bytes);
+        pack_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size), to + i / y.size * group_bytes);
     });
 }
 

@@ -8,6 +8,11 @@
 
 namespace quoll {
 
+const Int8Kernels& int8_product_kernels() {
+    const KernelSet& set = host_kernel_set();
+    return set.int8_pairs ? *set.int8_pairs : *set.int8;
+}
+
 bool int8_sums_fit(const Mat& weights, int outputs, bool affine) {
     const signed char* w = weights;
     const int each = weights.w / outputs;
@@ -37,11 +42,14 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
         return kOutOfMemory;
     for (size_t j = 0; j < columns; j++) {
         const size_t p = j / full, width = std::min(full, columns - p * full);
-        char* to = (char*)packed_.data + 4 * (p * full * k_groups_ + j % full);
+        char* row = (char*)packed_.data + 4 * p * full * k_groups_;
         int64_t sum = 0;
         for (size_t k = 0; k < order.size(); k++) {
             const int w = j < n_ && order[k] >= 0 ? weights[j * ld + order[k]] : 0;
-            char* k_group_bits = to + k / k_group * width * 4;
+            const size_t i = k / k_group;
+            char* k_group_bits = kernels.pairs
+                                     ? row + (i / 2 * 2 * width + 2 * (j % full) + i % 2) * 4
+                                     : row + (i * width + j % full) * 4;
             sum += w;
             if (k_group == 4) {
                 k_group_bits[k % 4] = (char)w;

@@ -8,6 +8,9 @@
 
 namespace quoll {
 
+// Those for products of constant weights on this machine.
+const Int8Kernels& int8_product_kernels();
+
 // Whether the sum over an equal share of the s8 weights for each of `outputs` stays within an int32
 // whatever the s8 inputs are, less their zero point if `affine`.
 bool int8_sums_fit(const Mat& weights, int outputs, bool affine = false);
@@ -18,7 +21,7 @@ class Int8Weights {
 public:
     Int8Weights() : kernels_(nullptr), n_(0), k_groups_(0) {}
     // Value (k, n) at weights[n * ld + order[k]]; where order[k] is negative it is zero. k is a
-    // multiple of k_group. scales: of column n; bias may be null. zero: zero point of the inputs.
+    // multiple of k_group, with pairs of 2 k_group. scales: of column n; bias may be null. zero: zero point of the inputs.
     // Returns kOk or kOutOfMemory.
     int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                const std::vector<int>& order, int n, const float* scales, const float* bias,

@@ -31,9 +31,9 @@ const size_t kPiece = 4096;
 struct PackedB {
     const Int8Kernels* kernels = nullptr;
     size_t n = 0, columns = 0, k_groups = 0;  // of a matrix; columns: n rounded up to panels
-    int offset = 0;                        // b - offset is what is packed
-    Mat packed;                            // [matrices][columns / lanes * k-groups][lanes]
-    Mat sums;                              // s32 [matrices][columns]
+    int offset = 0;                           // b - offset is what is packed
+    Mat packed;                               // [matrices][columns / lanes * k-groups][lanes]
+    Mat sums;                                 // s32 [matrices][columns]
 
     size_t full() const { return (size_t)kernels->lanes * kernels->vectors; }
     size_t panels() const { return (columns + full() - 1) / full(); }
@@ -71,8 +71,9 @@ void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_
                          int k) const {
     const size_t first = p * full(), count = std::min(n - first, width(p));
     signed char changed[2][kGemmMaxRows * 4];
-    // The kernel adds the 128 of activations to k-groups of four.
-    const bool wide = kernels->k_group == 2, undo = !wide && offset == 0;
+    // To k-groups of four the kernel adds the offset of activations.
+    const bool wide = kernels->k_group == 2,
+               flips = !wide && (kernels->offset != 0) != (offset != 0);
     for (size_t w = 0; w < k_groups; w++, to += width(p)) {
         const size_t row = w * kernels->k_group;
         Int8Rows join = {};
@@ -85,7 +86,7 @@ void PackedB::pack_panel(int32_t* to, size_t p, const unsigned char* rows, size_
             join.rows[e] = changed[e];
         }
         kernels->k_groups(join);
-        for (size_t i = 0; undo && i < count; i++) to[i] ^= (int32_t)0x80808080;
+        for (size_t i = 0; flips && i < count; i++) to[i] ^= (int32_t)0x80808080;
         for (size_t i = count; i < width(p); i++) to[i] = 0;
     }
 }

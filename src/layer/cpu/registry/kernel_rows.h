@@ -24,6 +24,7 @@ enum class KernelSlot {
     half_gemm_tile,  // of half floats
     sve_gemm_tile,   // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
     gemm_planar,
+    int8_tile,
     dwconv_pair,
     dwconv_planes,
     winograd_input,
@@ -44,7 +45,7 @@ struct KernelRow {
     CpuCore core;          // that it is tuned for; others take it too if they have no better
     const char* values;    // of A, B and the sums
     // The largest tile: rows of A by columns of B, and the values of k of a step. Of parts for
-    // images: the outputs made at a time, and the stride.
+    // images: the outputs made at a time, and the stride; of int8 tiles: values that B has side by side.
     int rows, columns, k;
     int alignment;     // bytes, of packed operands and sums; the contract is in the type's header
     int macs_a_cycle;  // multiply-accumulates of a core at best

@@ -9,6 +9,7 @@
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
 #include "layer/cpu/gemm/wide_gemm.h"
+#include "layer/cpu/int8/int8.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "layer/cpu/winograd/winograd.h"
 
@@ -63,6 +64,7 @@ struct Selected {
     GemmKernels gemm, half_gemm, sve_gemm;  // with the tiles of rows
     DwconvKernels dwconv;                   // with parts of rows
     WinogradKernels winograd;
+    Int8Kernels int8, int8_pairs;  // with tiles of rows
     KernelSet half;
     const Selected* next;
 };
@@ -124,6 +126,21 @@ bool take_transforms(const Machine& machine, WinogradKernels* winograd) {
     return input || output;
 }
 
+// Tiles of int8 products by hand for panels of so many values of k side by side, if there are such
+// of full panels. A single-vector one that is not there stays as it is. False if there are none.
+bool take_int8_tiles(const Machine& machine, int k, Int8Kernels* int8) {
+    int most = 0;
+    for (int rows = 1; rows <= kGemmMaxRows; rows++) {
+        const KernelRow* full =
+            best_row(KernelSlot::int8_tile, machine, rows, int8->lanes * int8->vectors, k);
+        const KernelRow* single = best_row(KernelSlot::int8_tile, machine, rows, int8->lanes, k);
+        if (full) int8->tile[rows - 1] = (Int8TileKernel)full->part, most = rows;
+        if (single) int8->tile_single[rows - 1] = (Int8TileKernel)single->part;
+    }
+    if (most) int8->max_rows = most;
+    return most > 0;
+}
+
 Selected* select(const Machine& machine) {
     Selected* s = new Selected();
     s->machine = machine;
@@ -137,6 +154,14 @@ Selected* select(const Machine& machine) {
     take(&s->set.split1, KernelSlot::split1, level, machine);
     take(&s->set.sliced, KernelSlot::sliced, level, machine);
     take(&s->set.int8_units, KernelSlot::int8_units, level, machine);
+    if (s->set.int8) {
+        s->int8_pairs = s->int8 = *s->set.int8;
+        if (take_int8_tiles(machine, 8, &s->int8_pairs)) {
+            s->int8_pairs.pairs = true;
+            s->set.int8_pairs = &s->int8_pairs;
+        }
+        if (take_int8_tiles(machine, s->int8.k_group, &s->int8)) s->set.int8 = &s->int8;
+    }
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
     if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;

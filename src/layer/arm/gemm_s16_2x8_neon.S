@@ -1,0 +1,5 @@
+#define ROWS 2
+#define DOT 0
+#include "layer/arm/gemm_int8_neon.inc"
+
+gemm_int8 QUOLL_SYMBOL(quoll_gemm_s16_2x8_neon)

@@ -1,0 +1,5 @@
+#define ROWS 5
+#define COLUMNS 8
+#include "layer/arm/gemm_int8_i8mm.inc"
+
+gemm_int8 QUOLL_SYMBOL(quoll_gemm_s8_5x8_i8mm)

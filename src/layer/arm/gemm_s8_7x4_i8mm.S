@@ -1,0 +1,5 @@
+#define ROWS 7
+#define COLUMNS 4
+#include "layer/arm/gemm_int8_i8mm.inc"
+
+gemm_int8 QUOLL_SYMBOL(quoll_gemm_s8_7x4_i8mm)

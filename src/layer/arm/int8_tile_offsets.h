@@ -1,0 +1,14 @@
+// Offsets of Int8Tile (layer/cpu/int8/int8.h) for assembly; int8_tile_offsets.cpp asserts them.
+#ifndef QUOLL_LAYER_ARM_INT8_TILE_OFFSETS_H
+#define QUOLL_LAYER_ARM_INT8_TILE_OFFSETS_H
+
+#define INT8_TILE_A 0
+#define INT8_TILE_A_ROW 8
+#define INT8_TILE_BLOCKS 16
+#define INT8_TILE_NUM_BLOCKS 24
+#define INT8_TILE_BLOCK_K 32
+#define INT8_TILE_B 40
+#define INT8_TILE_INIT 48
+#define INT8_TILE_SUMS 56
+
+#endif
