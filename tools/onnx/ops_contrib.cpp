@@ -305,9 +305,16 @@ bool q_gemm(Op& op) {
     return n.set(0, op.has(7) ? quantized(n, y, n.in(7), n.in(8)) : y);
 }
 
-// [directions][inputs][gates] of bytes as LSTM's [directions][gates][inputs] of floats; a scale and
-// a zero point for each direction, or for each gate of it.
-bool lstm_weight(Op& op, int input, int scale, int zero, Tensor* floats) {
+// A weight of LSTM, [directions][gates][inputs]: as floats, and, unless codes less their zero
+// points exceed int8, as codes and what they are divided by, one a gate.
+struct LstmWeight {
+    Tensor floats, codes, scales;
+    bool fits = true;
+};
+
+// From [directions][inputs][gates] of bytes; a scale and a zero point for each direction, or for
+// each gate of it.
+bool lstm_weight(Op& op, int input, int scale, int zero, LstmWeight* weight) {
     const Value *w = op.in(input), *s = op.in(scale), *z = op.in(zero);
     if (!w || !s || !w->is_constant() || !s->is_constant() || (z && !z->is_constant()))
         return op.fail("weights, scales or zero points that are not constant");
@@ -319,30 +326,40 @@ bool lstm_weight(Op& op, int input, int scale, int zero, Tensor* floats) {
         return op.fail("%lld scales for %lld gates", (long long)scales, (long long)gates);
     const int64_t zeros = z ? (int64_t)z->constant->count() : scales;
     if (zeros != scales) return op.fail("%lld zero points", (long long)zeros);
-    *floats = Tensor(ElementType::kFloat, {directions, gates, rows});
-    for (int64_t d = 0; d < directions; d++) {
-        for (int64_t g = 0; g < gates; g++) {
-            const size_t at = (size_t)(scales == directions ? d : d * gates + g);
-            const int64_t zero_point = z ? z->constant->int_at(at) : 0;
+    weight->floats = Tensor(ElementType::kFloat, {directions, gates, rows});
+    weight->codes = Tensor(ElementType::kInt8, {directions, gates, rows});
+    weight->scales = Tensor(ElementType::kFloat, {directions * gates});
+    with_values(*w->constant, [&](const auto* q) {
+        for (int64_t i = 0; i < directions * gates; i++) {
+            const size_t at = (size_t)(scales == directions ? i / gates : i);
+            const int zero_point = z ? (int)z->constant->int_at(at) : 0;
             const float step = s->constant->float_at(at);
-            for (int64_t i = 0; i < rows; i++) {
-                const int64_t q = w->constant->int_at((size_t)((d * rows + i) * gates + g));
-                floats->set_float((size_t)((d * gates + g) * rows + i),
-                                  step * (float)(q - zero_point));
+            weight->scales.set_float((size_t)i, step == 0.f ? 0.f : 1.f / step);
+            float* const f = (float*)weight->floats.bytes() + i * rows;
+            int8_t* const code = (int8_t*)weight->codes.bytes() + i * rows;
+            const auto* from = q + i / gates * rows * gates + i % gates;
+            for (int64_t k = 0; k < rows; k++) {
+                const int value = (int)from[k * gates] - zero_point;
+                weight->fits = weight->fits && value >= -128 && value <= 127;
+                f[k] = step * (float)value;
+                code[k] = step == 0.f ? 0 : (int8_t)value;
             }
         }
-    }
+    });
     return true;
 }
 
 bool dynamic_quantize_lstm(Op& op) {
-    Tensor w, r;
+    LstmWeight w, r;
     if (!lstm_weight(op, 1, 8, 9, &w) || !lstm_weight(op, 2, 10, 11, &r)) return false;
+    const bool int8 = w.fits && r.fits;
     Nodes n(op);
     Node node = op.node;
     node.op = "LSTM", node.domain.clear();
-    node.inputs.resize(std::min<size_t>(node.inputs.size(), 8));
-    node.inputs[1] = n.constant(w), node.inputs[2] = n.constant(r);
+    node.inputs.resize(int8 ? 10 : 8);
+    node.inputs[1] = n.constant(int8 ? w.codes : w.floats);
+    node.inputs[2] = n.constant(int8 ? r.codes : r.floats);
+    if (int8) node.inputs[8] = n.constant(w.scales), node.inputs[9] = n.constant(r.scales);
     node.attributes[kRoundInputs] = attribute_of((int64_t)1);
     return n.run(node);
 }
@@ -367,7 +384,9 @@ OpTable contrib_ops() {
         {ms, "DynamicQuantizeMatMul", 1, 0, dynamic_quantize_matmul, int8, 3},
         {ms, "MatMulIntegerToFloat", 1, 0, matmul_integer_to_float, int8, 4},
         {ms, "DynamicQuantizeLSTM", 1, 0, dynamic_quantize_lstm,
-         "constant weights; sums in float32, of inputs and states rounded to 8 bits", 3},
+         "constant weights; int8 unless these less their zero points exceed it, then sums of "
+         "inputs and states rounded to 8 bits in float32",
+         3},
         {ms, "QLinearSigmoid", 1, 0, q_sigmoid, slow, 4},
         {ms, "QLinearLeakyRelu", 1, 0, q_leaky_relu, slow, 4},
         {ms, "QLinearGlobalAveragePool", 1, 0, q_global_average_pool, slow, 4},

@@ -78,6 +78,9 @@ bool recurrent(Op& op, const Cell& cell) {
     if (*cell.variant) layer.set(cell.variant, (int)op.attr(cell.variant, 0));
     layer.set("clip", op.attr_float("clip", 0.f));
     if (cell.has_cell && op.attr(kRoundInputs, 0)) layer.set("round_inputs", 1);
+    // Weights of int8, whose scales come behind the inputs that LSTM has.
+    const bool int8 = op.attr(kRoundInputs, 0) && op.has(8);
+    if (int8) layer.set("int8_scale_term", 1);
     if (b) layer.set("bias_term", 1);
     if (cell.has_cell && p) layer.set("peephole", 1);
     if (op.has(4)) layer.set("sequence_lens", 1);
@@ -89,7 +92,12 @@ bool recurrent(Op& op, const Cell& cell) {
     } else {
         layer.set("weight_data_size", (int)w->constant->count());
         const std::pair<const char*, Value*> weights[] = {
-            {"weight_data", w}, {"recurrent_data", r}, {"bias_data", b}, {"peephole_data", p}};
+            {"weight_data", w},
+            {"recurrent_data", r},
+            {"bias_data", b},
+            {"peephole_data", p},
+            {"weight_data_int8_scales", int8 ? op.in(8) : nullptr},
+            {"recurrent_data_int8_scales", int8 ? op.in(9) : nullptr}};
         for (const auto& entry : weights) {
             if (!entry.second) continue;
             layer.set_weight(entry.first, entry.second->constant->weight());

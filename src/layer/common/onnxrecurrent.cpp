@@ -24,6 +24,7 @@ OnnxRecurrent::OnnxRecurrent(int gates, int functions, bool has_cell)
       initial_c(0),
       dynamic_weight(0),
       round_inputs(0),
+      int8_scale_term(0),
       gates_(gates),
       functions_(functions),
       has_cell_(has_cell) {}
@@ -138,6 +139,9 @@ void OnnxRecurrent::onnx_params(ParamVisitor& v, const char* variant_name,
           "of "
           "all to the largest, 0 among them) before they are multiplied",
           flag);
+    if (has_cell_)
+        v(16, "int8_scale_term", int8_scale_term, 0,
+          "1: W and R are int8, each row with a scale; with round_inputs", flag);
 }
 
 void OnnxRecurrent::onnx_weights(WeightVisitor& v) {
@@ -151,6 +155,12 @@ void OnnxRecurrent::onnx_weights(WeightVisitor& v) {
       "B [directions][2][gates][hidden_size]");
     v(fixed && peephole, "peephole_data", peephole_data, cells * 3, WeightKind::kRaw,
       "P [directions][3][hidden_size]");
+    for (Mat* scales : {&weight_data_int8_scales, &recurrent_data_int8_scales})
+        v(fixed && int8_scale_term,
+          scales == &weight_data_int8_scales ? "weight_data_int8_scales"
+                                             : "recurrent_data_int8_scales",
+          *scales, cells * gates_, WeightKind::kRaw,
+          "[directions][gates][hidden_size]: a value is its int8 / scale");
 }
 
 int OnnxRecurrent::check_params(const Layer& layer) const {
@@ -158,14 +168,18 @@ int OnnxRecurrent::check_params(const Layer& layer) const {
     if (!dynamic_weight && (weight_data_size < 1 || weight_data_size % rows != 0))
         return layer.fail("weight_data_size (1): expected a multiple of %lld, got %d",
                           (long long)rows, weight_data_size);
+    if (int8_scale_term && (dynamic_weight || !round_inputs))
+        return layer.fail("int8_scale_term (16): needs round_inputs and no dynamic_weight");
     const int functions = num_directions() * functions_;
     if (activations.empty() || activations.w == functions) return kOk;
     return layer.fail("activations (12): expected %d, got %d", functions, activations.w);
 }
 
 int OnnxRecurrent::check_weights(const Layer& layer) const {
-    if (weight_data.dtype == DType::f32 && recurrent_data.dtype == DType::f32) return kOk;
-    return layer.fail("weights: expected f32");
+    const DType wanted = int8_scale_term ? DType::s8 : DType::f32;
+    if (weight_data.dtype == wanted && recurrent_data.dtype == wanted) return kOk;
+    return layer.fail("weights: expected %s, got %s and %s", dtype_name(wanted),
+                      dtype_name(weight_data.dtype), dtype_name(recurrent_data.dtype));
 }
 
 // ---------------------------------------------------------------- sizes
@@ -260,7 +274,6 @@ int OnnxRecurrent::make_weights(const Mat flat[4], int d, Allocator* allocator,
     const int rows = gates_ * hidden_size, last = rows - hidden_size;
     const int split = splits_last_gate() ? last : rows, joined = keeps_last_bias() ? last : rows;
     const int input = (int)(flat[0].w / num_directions() / rows);
-    const float* r = (const float*)flat[1] + (size_t)d * rows * hidden_size;
     weights->bias.create(2 * rows, (size_t)4u, allocator);
     if (weights->bias.empty()) return kOutOfMemory;
     weights->bias.fill(0.f);
@@ -270,11 +283,22 @@ int OnnxRecurrent::make_weights(const Mat flat[4], int d, Allocator* allocator,
         for (int i = 0; i < rows; i++) bias[i] = b[i] + (i < joined ? b[rows + i] : 0.f);
         for (int i = joined; i < rows; i++) state_bias[i] = b[rows + i];
     }
-    weights->product[kInput] = {rows, input, (const float*)flat[0] + (size_t)d * rows * input,
-                                bias};
-    weights->product[kHidden] = {split, hidden_size, r, joined < split ? state_bias : nullptr};
-    weights->product[kLastGate] = {rows - split, hidden_size, r + (size_t)split * hidden_size,
-                                   state_bias + split};
+    const auto part = [&](int data, int begin, int count, int columns, const float* b) {
+        Matrix m = {count, columns, nullptr, b, nullptr, nullptr};
+        const size_t first = ((size_t)d * rows + begin) * columns;
+        if (flat[data].dtype == DType::s8) {
+            const Mat& scales = data == 0 ? weight_data_int8_scales : recurrent_data_int8_scales;
+            m.codes = (const signed char*)flat[data] + first;
+            m.scales = (const float*)scales + (size_t)d * rows + begin;
+        } else {
+            m.weight = (const float*)flat[data] + first;
+        }
+        return m;
+    };
+    weights->product[kInput] = part(0, 0, rows, input, bias);
+    weights->product[kHidden] =
+        part(1, 0, split, hidden_size, joined < split ? state_bias : nullptr);
+    weights->product[kLastGate] = part(1, split, rows - split, hidden_size, state_bias + split);
     weights->peephole =
         flat[3].empty() ? nullptr : (const float*)flat[3] + (size_t)d * 3 * hidden_size;
     return kOk;
@@ -290,17 +314,23 @@ int OnnxRecurrent::prepare_weights(const Layer& layer) {
     return kOk;
 }
 
-void OnnxRecurrent::multiply(const Weights& w, Product which, int, const float* x, size_t x_row,
-                             int count, float* out, const Option&) const {
+int OnnxRecurrent::multiply(const Weights& w, Product which, int, const float* x, size_t x_row,
+                            int count, float* out, const Option&) const {
     const Matrix& m = w.product[which];
     for (int i = 0; i < count; i++, x += x_row) {
         for (int row = 0; row < m.rows; row++) {
-            const float* k = m.weight + (size_t)row * m.columns;
-            double sum = m.bias ? m.bias[row] : 0.f;
-            for (int j = 0; j < m.columns; j++) sum += (double)k[j] * x[j];
-            *out++ = (float)sum;
+            const size_t k = (size_t)row * m.columns;
+            double sum = 0;
+            if (m.weight) {
+                for (int j = 0; j < m.columns; j++) sum += (double)m.weight[k + j] * x[j];
+            } else {
+                for (int j = 0; j < m.columns; j++) sum += (double)m.codes[k + j] * x[j];
+                sum /= m.scales[row];
+            }
+            *out++ = (float)(sum + (m.bias ? m.bias[row] : 0.f));
         }
     }
+    return kOk;
 }
 
 // ---------------------------------------------------------------- running
@@ -330,17 +360,24 @@ private:
 
 }  // namespace
 
+// Makes *x its rows, one behind the other, rounded unless multiply() does that.
 int OnnxRecurrent::round_input(const Layer& layer, const Option& opt, Mat* x) const {
-    Mat rounded;
-    rounded.create_like(*x, opt.workspace_allocator);
+    const size_t plane = (size_t)x->w * x->h;
+    if (rounds_rows() && x->c == 1) return kOk;
+    Mat rounded(x->w, x->h * x->c, (size_t)4u, opt.workspace_allocator);
     if (rounded.empty() && !x->empty()) {
         layer.fail("out of memory");
         return kOutOfMemory;
     }
-    const size_t plane = (size_t)x->w * x->h;
     ByteRounding bytes;
-    for (int q = 0; q < x->c; q++) bytes.add(x->channel(q), plane);
-    for (int q = 0; q < x->c; q++) bytes.round(x->channel(q), plane, rounded.channel(q));
+    for (int q = 0; q < x->c && !rounds_rows(); q++) bytes.add(x->channel(q), plane);
+    for (int q = 0; q < x->c; q++) {
+        float* const to = (float*)rounded.data + q * plane;
+        if (rounds_rows())
+            memcpy(to, x->channel(q), plane * sizeof(float));
+        else
+            bytes.round(x->channel(q), plane, to);
+    }
     *x = rounded;
     return kOk;
 }
@@ -356,17 +393,18 @@ struct OnnxRecurrent::Buffers {
 };
 
 // The products of all rows of X, in the order of its memory without gaps.
-void OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, float* out,
-                                   const Option& opt) const {
+int OnnxRecurrent::input_products(const Weights& w, int d, const Mat& x, float* out,
+                                  const Option& opt) const {
     const size_t rows = (size_t)gates_ * hidden_size;
     if (x.dims == 3 && x.h == 1) return multiply(w, kInput, d, x, x.cstep, x.c, out, opt);
     for (int q = 0; q < x.c; q++)
-        multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w, x.h,
-                 out + (size_t)q * x.h * rows, opt);
+        QUOLL_RETURN_IF_ERROR(multiply(w, kInput, d, (const float*)x.data + q * x.cstep, x.w, x.h,
+                                       out + (size_t)q * x.h * rows, opt));
+    return kOk;
 }
 
-void OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
-                             const Option& opt) const {
+int OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
+                            const Option& opt) const {
     const size_t rows = (size_t)gates_ * hidden_size;
     const size_t h_rows = (size_t)w.product[kHidden].rows;
     Function f[3];
@@ -382,18 +420,21 @@ void OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b
                     f};
     };
     const size_t values = (size_t)g.batch * hidden_size;
-    if (round_inputs) {
+    const bool rounds = round_inputs && !rounds_rows();
+    if (rounds) {
         ByteRounding bytes;
         bytes.add(b.hidden, values);
         bytes.round(b.hidden, values, b.rest);
     }
-    multiply(w, kHidden, d, round_inputs ? b.rest : b.hidden, hidden_size, g.batch, b.h, opt);
+    QUOLL_RETURN_IF_ERROR(
+        multiply(w, kHidden, d, rounds ? b.rest : b.hidden, hidden_size, g.batch, b.h, opt));
     float* const products = b.rest + (size_t)g.batch * hidden_size;
     if (splits_last_gate()) {
         memcpy(b.rest, b.hidden, (size_t)g.batch * hidden_size * sizeof(float));
         for (int i = 0; i < g.batch; i++)
             if (step < b.lens[i]) reset(state_of(i), b.rest + (size_t)i * hidden_size);
-        multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt);
+        QUOLL_RETURN_IF_ERROR(
+            multiply(w, kLastGate, d, b.rest, hidden_size, g.batch, products, opt));
     }
     for (int i = 0; i < g.batch; i++) {
         if (step >= b.lens[i]) continue;
@@ -402,6 +443,7 @@ void OnnxRecurrent::run_step(const Weights& w, int d, int step, const Buffers& b
         const int t = direction == 1 || d == 1 ? b.lens[i] - 1 - step : step;
         memcpy(b.y + t * g.y_t + d * g.y_d + i * g.y_b, s.hidden, hidden_size * sizeof(float));
     }
+    return kOk;
 }
 
 // Value `at` of a blob, counted as if its channels had no gaps.
@@ -410,9 +452,9 @@ static float* value_at(const Mat& blob, size_t at) {
     return (float*)blob.data + at / plane * blob.cstep + at % plane;
 }
 
-void OnnxRecurrent::run_direction(const Weights& w, int d, const Mat& x,
-                                  const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
-                                  const Buffers& b, const Geometry& g, const Option& opt) const {
+int OnnxRecurrent::run_direction(const Weights& w, int d, const Mat& x,
+                                 const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
+                                 const Buffers& b, const Geometry& g, const Option& opt) const {
     const size_t bytes = hidden_size * sizeof(float);
     float* const states[] = {b.hidden, b.cell};
     const int inputs[] = {g.hidden, g.cell};
@@ -422,12 +464,14 @@ void OnnxRecurrent::run_direction(const Weights& w, int d, const Mat& x,
             memcpy(states[k] + (size_t)i * hidden_size,
                    value_at(bottoms[inputs[k]], d * g.state_d + i * g.state_b), bytes);
     }
-    input_products(w, d, x, b.x, opt);
-    for (int step = 0; step < g.steps; step++) run_step(w, d, step, b, g, opt);
+    QUOLL_RETURN_IF_ERROR(input_products(w, d, x, b.x, opt));
+    for (int step = 0; step < g.steps; step++)
+        QUOLL_RETURN_IF_ERROR(run_step(w, d, step, b, g, opt));
     for (size_t k = 1; k < tops.size(); k++)
         for (int i = 0; i < g.batch; i++)
             memcpy(value_at(tops[k], d * g.state_d + i * g.state_b),
                    states[k - 1] + (size_t)i * hidden_size, bytes);
+    return kOk;
 }
 
 int OnnxRecurrent::lengths(const Layer& layer, const Mat* input, const Geometry& g,
@@ -473,7 +517,8 @@ int OnnxRecurrent::onnx_forward(const Layer& layer, const std::vector<Mat>& bott
     for (int d = 0; d < num_directions(); d++) {
         Weights made;
         if (dynamic_weight) QUOLL_RETURN_IF_ERROR(make_weights(flat, d, a, &made));
-        run_direction(dynamic_weight ? made : fixed_[d], d, input, bottoms, tops, b, g, opt);
+        QUOLL_RETURN_IF_ERROR(
+            run_direction(dynamic_weight ? made : fixed_[d], d, input, bottoms, tops, b, g, opt));
     }
     return kOk;
 }

@@ -46,8 +46,9 @@ public:
     int bias_term, peephole;
     int sequence_lens, initial_h, initial_c;  // 1: there is such an input
     int dynamic_weight;
-    int round_inputs;  // 1: X and states are rounded before they are multiplied
-    Mat activations;  // s32, OnnxActivation: `functions` a direction; none: Sigmoid, Tanh, Tanh
+    int round_inputs;     // 1: X and states are rounded before they are multiplied
+    int int8_scale_term;  // 1: W and R are s8 with a scale for each row
+    Mat activations;      // s32, OnnxActivation: `functions` a direction; none: Sigmoid, Tanh, Tanh
     // Taken one after another by the activations that have such a parameter.
     Mat activation_alpha, activation_beta;
 
@@ -55,6 +56,8 @@ public:
     Mat recurrent_data;  // R: [directions][gates][hidden_size][hidden_size]
     Mat bias_data;       // B: [directions][2][gates][hidden_size]
     Mat peephole_data;   // P: [directions][3][hidden_size]
+    // Of s8 weights, [directions][gates][hidden_size]: their values are code / scale.
+    Mat weight_data_int8_scales, recurrent_data_int8_scales;
 
     int num_directions() const { return direction == 2 ? 2 : 1; }
     // Weights, other than inputs, that a step multiplies with.
@@ -82,10 +85,13 @@ public:
 
 protected:
     enum Product { kInput, kHidden, kLastGate, kNumProducts };
-    // A row-major matrix, and what is added to its products (null: nothing).
+    // A row-major matrix, and what is added to its products (null: nothing). Without `weight` it is
+    // codes[i] / scales[row].
     struct Matrix {
         int rows, columns;
         const float *weight, *bias;
+        const signed char* codes;
+        const float* scales;
     };
     // The weights of one direction, and the biases that follow from B.
     struct Weights {
@@ -104,8 +110,10 @@ protected:
                      const Option& opt) const;
 
     // out = weight x + bias for `count` rows of x, x_row apart.
-    virtual void multiply(const Weights& w, Product which, int d, const float* x, size_t x_row,
-                          int count, float* out, const Option& opt) const;
+    virtual int multiply(const Weights& w, Product which, int d, const float* x, size_t x_row,
+                         int count, float* out, const Option& opt) const;
+    // True if multiply() rounds all rows that it is given itself; they have no gaps then.
+    virtual bool rounds_rows() const { return false; }
     // Changes the state. last: the product of the last gate where that has one of its own.
     virtual void update(const Step& s, const float* last) const = 0;
     // True for a GRU: what B adds to the state's product of the last gate stays with it.
@@ -129,13 +137,13 @@ private:
     // Of direction d; `flat` are W, R, B and P as 1-D Mats, the last two may be empty.
     int make_weights(const Mat flat[4], int d, Allocator* allocator, Weights* weights) const;
     void functions_of(int d, Function* f) const;
-    void input_products(const Weights& w, int d, const Mat& x, float* out, const Option& opt) const;
+    int input_products(const Weights& w, int d, const Mat& x, float* out, const Option& opt) const;
     int round_input(const Layer& layer, const Option& opt, Mat* x) const;
-    void run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
-                  const Option& opt) const;
-    void run_direction(const Weights& w, int d, const Mat& x, const std::vector<Mat>& bottoms,
-                       std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
-                       const Option& opt) const;
+    int run_step(const Weights& w, int d, int step, const Buffers& b, const Geometry& g,
+                 const Option& opt) const;
+    int run_direction(const Weights& w, int d, const Mat& x, const std::vector<Mat>& bottoms,
+                      std::vector<Mat>& tops, const Buffers& b, const Geometry& g,
+                      const Option& opt) const;
 };
 
 // Base of the three operators; they add params(), update() and the like.

@@ -7,6 +7,7 @@
 
 #include "layer/common/affine8.h"
 #include "layer/common/conv_window.h"
+#include "layer/common/scratch.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -112,7 +113,8 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
                  [&](int64_t y) { pack_a(rows, y, a.row<char>(y)); });
 
     const int chunks = (rows.h + kernels.max_rows - 1) / kernels.max_rows;
-    std::vector<GemmRows> tiles(chunks);
+    Scratch<GemmRows> tiles;
+    tiles->resize(chunks);
     for (int i = 0; i < chunks; i++) {
         const ptrdiff_t first = (ptrdiff_t)partition_begin(rows.h, chunks, i);
         tiles[i].a = first * (ptrdiff_t)k_groups;
@@ -126,7 +128,7 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
     Int8Problem p = {};
     (Int8Result&)p = result;
     p.a = (const int32_t*)a.data;
-    p.rows = tiles.data(), p.num_rows = tiles.size();
+    p.rows = tiles->data(), p.num_rows = tiles->size();
     p.blocks = &block, p.num_blocks = 1;
     p.block_k = k_groups;
     p.row_k_groups = k_groups * kernels.max_rows;

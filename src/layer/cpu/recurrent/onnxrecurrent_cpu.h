@@ -3,6 +3,7 @@
 #define QUOLL_LAYER_CPU_RECURRENT_ONNXRECURRENT_CPU_H
 
 #include "layer/common/onnxrecurrent.h"
+#include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/recurrent/packed_matrix.h"
 #include "layer/cpu/recurrent/recurrent.h"
 
@@ -12,7 +13,8 @@ namespace quoll {
 // state for all sequences of a step. create_pipeline lets the weights go. What a step makes of the
 // gates runs on `cell`, or for a GRU that resets the state before its product on `reset` and
 // `last`; with other activations than ONNX's own, clip or peepholes it stays scalar, and so do
-// products of dynamic weights.
+// products of dynamic weights. int8 weights run on the int8 kernels, which round what they
+// multiply.
 template <class T, RecurrentKernel RecurrentKernels::*cell,
           RecurrentKernel RecurrentKernels::*reset_kernel = cell,
           RecurrentKernel RecurrentKernels::*last_kernel = cell>
@@ -26,6 +28,10 @@ public:
         for (int d = 0; d < this->num_directions(); d++) {
             for (int i = 0; i < T::kNumProducts; i++) {
                 typename T::Matrix& m = this->fixed_[d].product[i];
+                if (this->int8_scale_term) {
+                    QUOLL_RETURN_IF_ERROR(pack_int8(m, &int8_[d][i]));
+                    continue;
+                }
                 if (m.rows > 0 &&
                     packed_[d][i].create(kernels, m.weight, m.rows, m.columns, m.bias, 0) != kOk) {
                     this->fail("out of memory for %d x %d weights", m.rows, m.columns);
@@ -40,12 +46,20 @@ public:
     }
 
 protected:
-    void multiply(const typename T::Weights& w, typename T::Product which, int d, const float* x,
-                  size_t x_row, int count, float* out, const Option& opt) const override {
+    int multiply(const typename T::Weights& w, typename T::Product which, int d, const float* x,
+                 size_t x_row, int count, float* out, const Option& opt) const override {
         if (this->dynamic_weight) return T::multiply(w, which, d, x, x_row, count, out, opt);
+        if (this->int8_scale_term) {
+            const int rows = w.product[which].rows;
+            const Mat from((int)x_row, count, const_cast<float*>(x), (size_t)4u);
+            Mat to(rows, count, out, (size_t)4u);
+            return int8_[d][which].forward_ranged(nullptr, from, to, opt);
+        }
         const PackedMatrix& m = packed_[d][which];
         m.multiply(x, x_row, count, out, m.rows(), opt);
+        return kOk;
     }
+    bool rounds_rows() const override { return this->int8_scale_term != 0; }
 
     void reset(const typename T::Step& s, float* state) const override {
         if (!kernels_) return T::reset(s, state);
@@ -59,8 +73,20 @@ protected:
     }
 
 private:
+    int pack_int8(const typename T::Matrix& m, Int8Matrix* packed) const {
+        if (m.rows == 0) return kOk;
+        const Mat codes(m.rows * m.columns, const_cast<signed char*>(m.codes), (size_t)1u);
+        const Mat scales(m.rows, const_cast<float*>(m.scales), (size_t)4u);
+        const Mat bias(m.bias ? m.rows : 0, const_cast<float*>(m.bias), (size_t)4u);
+        if (!int8_sums_fit(codes, m.rows, true))
+            return this->fail("%d x %d int8 weights: their sums exceed 32 bits", m.rows, m.columns);
+        return packed->create(*this, codes, m.rows, 1.f, scales, m.bias ? bias : Mat(),
+                              Activation());
+    }
+
     const RecurrentKernels* kernels_ = nullptr;  // null: the reference's scalar steps
     PackedMatrix packed_[2][T::kNumProducts];
+    Int8Matrix int8_[2][T::kNumProducts];
 };
 
 }  // namespace quoll
