@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "gpu/device.h"
+#include "gpu/program.h"
 #include "gpu/shaders.h"
 #include "gpu/tuning.h"
 #include "quoll/command.h"
@@ -272,6 +273,31 @@ TEST_F(VulkanApi, work_comes_in_slices) {
         ASSERT_EQ(0, cmd.record_download(out, got, sliced.opt));
         ASSERT_EQ(0, cmd.submit_and_wait());
         EXPECT_EQ(0.0, difference(got, want));
+    }
+}
+
+// One dispatch that takes longer than a submission may: by rows of groups, all of them once.
+TEST_F(VulkanApi, long_dispatches_are_divided) {
+    const GpuDevice& device = *get_gpu_device()->gpu();
+    Dispatch shortest = {}, longest = {};
+    longest.key = shortest.key = {Shader::unary, Storage::f32, 2, {}};
+    shortest.groups[0] = 5, shortest.groups[1] = shortest.groups[2] = 1;
+    longest.groups[0] = 4, longest.groups[1] = 7, longest.groups[2] = 1;
+    longest.barrier_before = true;
+    Program program;
+    program.add(shortest), program.add(longest);
+    ASSERT_EQ(0, program.divide(device, {0.5, 2.5}, 1.));
+    // 3 parts of 3, 3 and 1 rows; the first one does not fit behind the short dispatch.
+    ASSERT_EQ(4u, program.dispatches.size());
+    EXPECT_EQ(std::vector<size_t>({1, 2, 3}), program.submissions);
+    const uint32_t first[] = {0, 0, 3, 6}, rows[] = {1, 3, 3, 1};
+    for (size_t i = 0; i < 4; i++) {
+        const Dispatch& d = program.dispatches[i];
+        EXPECT_EQ(first[i], d.first[1]) << i;
+        EXPECT_EQ(rows[i], d.groups[1]) << i;
+        EXPECT_EQ(i == 0 ? 5u : 4u, d.groups[0]) << i;
+        EXPECT_EQ(i == 1, d.barrier_before) << i;
+        EXPECT_EQ(i > 0, d.key.has_first_group) << i;
     }
 }
 
@@ -1031,6 +1057,31 @@ TEST_F(VulkanApi, islands_stay_on_the_host) {
         ASSERT_EQ(0, ex.extract("out", out));
         EXPECT_EQ(alone ? " plus" : "", observer.left);
         EXPECT_EQ(alone ? "" : " conv plus", observer.ran);
+    }
+}
+
+// Split and MemoryData are values of the region: nothing of the net is left to the host.
+TEST_F(VulkanApi, splits_and_constants_are_of_the_region) {
+    const char* const text =
+        "7767517\n5 6\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\nSplit two 1 2 a b c\n"
+        "TensorBinary sum 2 1 b c d 0=0\nConvolution last 1 1 d out 0=8 1=1 5=1 6=64\n";
+    const char* const with_constant =
+        "7767517\n5 6\nInput in 0 1 in\nMemoryData factors 0 1 factors 0=1 1=1 2=8\n"
+        "Convolution conv 1 1 in a 0=8 1=3 4=1 5=1 6=216\n"
+        "BinaryOp mul 2 1 a factors b 0=2\nConvolution last 1 1 b out 0=8 1=1 5=1 6=64\n";
+    for (const char* net_text : {text, with_constant}) {
+        Net cpu, gpu;
+        ASSERT_EQ(0, load(&cpu, net_text));
+        ASSERT_EQ(0, load_gpu(&gpu, net_text));
+        Mat want, got;
+        ASSERT_EQ(0, run(cpu, image(), &want));
+        ASSERT_EQ(0, run(gpu, image(), &got));
+        EXPECT_LT(difference(got, want), 1e-5);
+        const GpuDevice& device = *gpu.vulkan_device()->gpu();
+        const uint64_t before = device.submissions();
+        ASSERT_EQ(0, run(gpu, image(), &got));
+        EXPECT_EQ(before + 1, device.submissions());
     }
 }
 
