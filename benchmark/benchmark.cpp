@@ -691,5 +691,5 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
-    return run(&a, &log);
+    return without_exceptions("benchmark", [&] { return run(&a, &log); });
 }

@@ -31,5 +31,6 @@ function(quoll_write_exports file)
     foreach(function IN LISTS functions)
         string(APPEND names "    quoll::${function}[!0-9A-Za-z_]*;\n")
     endforeach()
+    string(APPEND names "    quoll::vk[A-Z]*;\n    quoll::support_VK_*;\n")  # quoll/vulkan_functions.h
     file(CONFIGURE OUTPUT ${file} CONTENT "{\nglobal:\n  quoll_*;\n  extern \"C++\" {\n${names}  };\nlocal: *;\n};\n" @ONLY)
 endfunction()

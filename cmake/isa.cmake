@@ -140,6 +140,8 @@ endfunction()
 # Hand kernels for units that not every machine of a level has (src/layer/x86): compiled once, with
 # the flags of a level and those of the units. Their symbols end in the name of the units.
 include(CheckCXXCompilerFlag)
+# gcc 12's intrinsics start from `__m512 y = y;` and are blamed for it.
+set(quoll_intrinsics_options "$<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized;-Wno-maybe-uninitialized>")
 set(quoll_amx_flags ${quoll_isa_v3} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd
     -mavx512bf16)
 separate_arguments(quoll_amx_flags)
@@ -157,9 +159,8 @@ function(quoll_add_amx_objects target)
     endif()
     set(library ${target}_amx)
     add_library(${library} OBJECT ${ARGN})
-    # gcc 12's intrinsics start from `__m512 y = y;` and are blamed for it.
     target_compile_options(${library} PRIVATE ${quoll_amx_flags} -mamx-tile -mamx-bf16
-        -mamx-int8 ${quoll_isa_common} $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized -Wno-maybe-uninitialized>)
+        -mamx-int8 ${quoll_isa_common} ${quoll_intrinsics_options})
     target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${library} PRIVATE quoll_warnings)
     set_property(GLOBAL APPEND PROPERTY quoll_isa_object_libraries ${library})
@@ -178,8 +179,10 @@ endfunction()
 # Instructions beyond a level that kernels are compiled for once more: name|level|flag.
 set(quoll_dot_variants "")
 set(quoll_bf16_variants "")
+set(quoll_f16_variants "")
 foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni"
-    "avx512bf16|avx512|-mavx512bf16" "asimddp|neon|-march=armv8.2-a+dotprod+crypto")
+    "avx512bf16|avx512|-mavx512bf16" "asimddp|neon|-march=armv8.2-a+dotprod+crypto"
+    "asimdhp|neon|-march=armv8.2-a+fp16+crypto")
     string(REPLACE "|" ";" row "${variant}")
     list(GET row 0 name)
     list(GET row 1 level)
@@ -190,6 +193,8 @@ foreach(variant "avxvnni|avx2|-mavxvnni" "avx512vnni|avx512|-mavx512vnni"
         if(QUOLL_COMPILER_HAS_${name})
             if(name MATCHES "vnni|asimddp")
                 list(APPEND quoll_dot_variants "${variant}")
+            elseif(name STREQUAL asimdhp)
+                list(APPEND quoll_f16_variants "${variant}")
             else()
                 list(APPEND quoll_bf16_variants "${variant}")
             endif()
@@ -230,7 +235,7 @@ endfunction()
 # What of the above there is, for kernel_rows.inc: QUOLL_BUILT_avx512vnni=1 and so on.
 set(quoll_built_definitions "")
 set_property(GLOBAL PROPERTY quoll_isa_names ${quoll_enabled_isas})
-foreach(variant IN LISTS quoll_dot_variants quoll_bf16_variants)
+foreach(variant IN LISTS quoll_dot_variants quoll_bf16_variants quoll_f16_variants)
     string(REGEX REPLACE "\\|.*" "" name "${variant}")
     list(APPEND quoll_built_definitions QUOLL_BUILT_${name}=1)
     set_property(GLOBAL APPEND PROPERTY quoll_isa_names ${name})

@@ -100,10 +100,11 @@ const char* quoll_js_message() { return g_message.c_str(); }
 
 // param: text that ends in 0, or a binary one. Both stay with the Session, which frees nothing.
 Session* quoll_js_load(const unsigned char* param, size_t param_size, const unsigned char* bin,
-                       size_t bin_size) {
+                       size_t bin_size, int threads) {
     quoll::set_log_sink(keep_message, nullptr);
     g_message.clear();
     Session* const s = new Session;
+    s->net.opt.num_threads = threads;
     const bool loaded = is_binary(param, param_size)
                             ? s->net.load_param(param, param_size) > 0
                             : s->net.load_param_mem((const char*)param) == 0;

@@ -33,7 +33,20 @@ export class Net {
   /** Frees the model's memory; the object is of no use afterwards. */
   free(): void;
 }
-export interface Engine { load(options: LoadOptions): Net }
-/** Starts the engine. wasm: its bytes, where `quoll-core.wasm` is not beside the module. */
-export function quoll(options?: { wasm?: ArrayBuffer | Uint8Array }): Promise<Engine>;
+export interface Engine {
+  load(options: LoadOptions): Net;
+  /** How many threads a run takes. */
+  readonly threads: number;
+}
+export interface EngineOptions {
+  /** The bytes of `quoll-core.wasm`, where it is not beside the module; one thread then. */
+  wasm?: ArrayBuffer | Uint8Array;
+  /**
+   * At most so many threads. Default: the processors, 8 at most. More than one needs `quoll-core-threads.*` beside the module
+   * and a page that is cross-origin isolated, which alone may share memory; elsewhere one thread runs.
+   */
+  threads?: number;
+}
+/** Starts the engine. */
+export function quoll(options?: EngineOptions): Promise<Engine>;
 export default quoll;

@@ -23,14 +23,14 @@ function sizesOf(text) {
 }
 
 class Net {
-  constructor(core, options) {
+  constructor(core, threads, options) {
     this.core = core;
     let param = options.param;
     if (typeof param === "string") param = new TextEncoder().encode(param);
     const isBinary = param[0] === 0xdd && param[1] === 0x85 && param[2] === 0x76 && param[3] === 0;
     const bin = options.bin || new Uint8Array(0);
     this.memory = [this.copy(param, 1), this.copy(bin, 4)];
-    this.session = core._quoll_js_load(this.memory[0], param.length, this.memory[1], bin.length);
+    this.session = core._quoll_js_load(this.memory[0], param.length, this.memory[1], bin.length, threads);
     if (!this.session) {
       this.memory.forEach(p => core._free(p));
       throw new Error(this.message() || "the model cannot be loaded");
@@ -41,6 +41,8 @@ class Net {
     this.times = [];
   }
 
+  /** The engine's memory as it is now; it grows while the engine runs. */
+  bytes() { return new Uint8Array(this.core.sharedMemory?.buffer ?? this.core.HEAPU8.buffer); }
   message() { return this.core.UTF8ToString(this.core._quoll_js_message()); }
   lines(p) { return this.core.UTF8ToString(p).split("\n").filter(Boolean); }
 
@@ -48,8 +50,9 @@ class Net {
   copy(bytes, zeros) {
     const p = this.core._malloc(bytes.length + zeros);
     if (!p) throw new Error(`no memory for ${bytes.length} bytes`);
-    this.core.HEAPU8.set(bytes, p);
-    this.core.HEAPU8.fill(0, p + bytes.length, p + bytes.length + zeros);
+    const memory = this.bytes();
+    memory.set(bytes, p);
+    memory.fill(0, p + bytes.length, p + bytes.length + zeros);
     return p;
   }
 
@@ -84,11 +87,11 @@ class Net {
   run() {
     const core = this.core;
     if (core._quoll_js_run(this.session) < 0) throw new Error(this.message());
-    const results = {}, sizes = core._malloc(16);
+    const results = {}, sizes = core._malloc(16), memory = this.bytes().buffer;
     this.outputs.forEach((name, i) => {
-      const dims = core._quoll_js_output_sizes(this.session, i, sizes), axes = [...core.HEAP32.subarray(sizes / 4, sizes / 4 + dims)];
-      const from = core._quoll_js_output(this.session, i) / 4, count = axes.reduce((a, b) => a * b, 1);
-      results[name] = { sizes: axes, values: core.HEAPF32.slice(from, from + count) };
+      const dims = core._quoll_js_output_sizes(this.session, i, sizes), axes = [...new Int32Array(memory, sizes, dims)];
+      const count = axes.reduce((a, b) => a * b, 1);
+      results[name] = { sizes: axes, values: new Float32Array(memory, core._quoll_js_output(this.session, i), count).slice() };
     });
     core._free(sizes);
     this.times = this.lines(core._quoll_js_times(this.session)).map(line => {
@@ -105,8 +108,23 @@ class Net {
   }
 }
 
-export async function quoll(options = {}) {
-  let wasm = options.wasm;
+const PAGE = 65536, FIRST_MEMORY = 32 << 20, MOST_MEMORY = 2 ** 31;  // bytes, as the core was linked
+
+/** The engine with threads. Null: the page may not share memory, or the files are not there. */
+async function threadedCore(threads) {
+  if (threads < 2 || !globalThis.crossOriginIsolated) return null;
+  try {
+    const { default: createThreadedCore } = await import("./quoll-core-threads.mjs");
+    const sharedMemory = new WebAssembly.Memory({ initial: FIRST_MEMORY / PAGE, maximum: MOST_MEMORY / PAGE, shared: true });
+    const core = await createThreadedCore({ workers: threads - 1, wasmMemory: sharedMemory });
+    return Object.assign(core, { sharedMemory });
+  } catch (e) {
+    console.warn("quoll: one thread, as quoll-core-threads.mjs cannot be used:", e);
+    return null;
+  }
+}
+
+async function plainCore(wasm) {
   if (typeof process === "object" && process.versions?.node) {
     // Emscripten's older modules look for these names, which node has in scripts only.
     const [{ createRequire }, { fileURLToPath }] = await Promise.all([import("node:module"), import("node:url")]);
@@ -114,7 +132,15 @@ export async function quoll(options = {}) {
     globalThis.__dirname ??= fileURLToPath(new URL(".", import.meta.url));
     wasm ??= globalThis.require("fs").readFileSync(new URL("quoll-core.wasm", import.meta.url));
   }
-  const core = await createCore(wasm ? { wasmBinary: wasm } : {});
-  return { load: model => new Net(core, model) };
+  return createCore(wasm ? { wasmBinary: wasm } : {});
+}
+
+const MOST_THREADS = 8;
+
+export async function quoll(options = {}) {
+  const wanted = options.threads ?? Math.min(globalThis.navigator?.hardwareConcurrency ?? 1, MOST_THREADS);
+  const threaded = options.wasm ? null : await threadedCore(wanted);
+  const core = threaded ?? await plainCore(options.wasm), threads = threaded ? wanted : 1;
+  return { threads, load: model => new Net(core, threads, model) };
 }
 export default quoll;

@@ -34,7 +34,8 @@ union vk_constant_type {
 // of 0 asks for nothing.
 struct VkPixelSteps {
     VkPixelSteps()
-        : roix(0),
+        : yuv(kNoYuv),
+          roix(0),
           roiy(0),
           roiw(0),
           roih(0),
@@ -42,6 +43,11 @@ struct VkPixelSteps {
           target_height(0),
           mean_vals(0),
           norm_vals(0) {}
+    // Planes without gaps, from which the pixels are made first, as yuv420sp2rgb does: luma, then
+    // pairs of V and U (NV21, Android's cameras) or U and V (NV12), or a plane of U and one of V
+    // (I420). type is PIXEL_RGB or PIXEL_RGB2x, stride 0 or w. To a VkMat only.
+    enum Yuv { kNoYuv, kNv21, kNv12, kI420 };
+    Yuv yuv;
     int roix, roiy, roiw, roih;       // the rectangle that is read of an image; roiw 0: all of it
     int target_width, target_height;  // resized to, bilinear, in 8 bits
     // (value - mean) * norm for each channel of the VkMat: behind all else on the way to it, before
@@ -59,17 +65,25 @@ public:
     // What was recorded and not submitted does not run.
     ~VkCompute();
 
-    // Copies of all values. The source of an upload may change at once; the Mat of a download is
-    // made now, unless it is one of these sizes in memory of the application's, and filled by
-    // submit_and_wait(). dst comes from opt.blob_vkallocator, or opt.blob_allocator for Mats; what
-    // copies need from opt.staging_vkallocator. Any elempack, made 1; types are kept, but that
-    // record_download widens f16 and bf16 to f32. Elements that are no scalars of a type (pixels of
-    // 3 bytes) are copied as they are.
+    // Copies of all values, into memory of their own or into items of a batch of these sizes. The
+    // source of an upload may change at once; the Mat of a download is made now, unless it is one
+    // of these sizes in memory of the application's, and filled by submit_and_wait(). dst comes
+    // from opt.blob_vkallocator, or opt.blob_allocator for Mats; what copies need from
+    // opt.staging_vkallocator. record_clone keeps elempack and type. record_upload makes elempack
+    // 1, and f16 of f32 with opt.use_fp16_storage where the device has that; record_download makes
+    // f32 of f16 and bf16, and elempack 1 without opt.use_packing_layout. Elements that are no
+    // scalars of a type (pixels of 3 bytes) are copied as they are.
     int record_upload(const Mat& src, VkMat& dst, const Option& opt);
     int record_download(const VkMat& src, Mat& dst, const Option& opt);
     int record_clone(const Mat& src, VkMat& dst, const Option& opt);
     int record_clone(const VkMat& src, Mat& dst, const Option& opt);
     int record_clone(const VkMat& src, VkMat& dst, const Option& opt);
+
+    // The same values with another elempack and type, on the device: between f32, f16, bf16 and s8,
+    // and from integers to floats; to s8 they are rounded, half away from zero, and limited to
+    // [-127, 127]. Where the outermost axis is no multiple of elempack that stays as it is; dst is
+    // src if nothing changes. Items lie without gaps.
+    int record_convert(const VkMat& src, VkMat& dst, int elempack, DType dtype, const Option& opt);
 
 #if QUOLL_PIXEL
     // An image of the host (type, w, h and stride, the bytes of a row, as Mat::from_pixels has
@@ -93,8 +107,24 @@ public:
     int record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& bindings,
                         const std::vector<vk_constant_type>& constants, const VkMat& dispatcher);
 
+    // ncnn's forms: images are buffers here and are bound behind the others.
+    int record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& buffer_bindings,
+                        const std::vector<VkImageMat>& image_bindings,
+                        const std::vector<vk_constant_type>& constants, const VkMat& dispatcher);
+    int record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& buffer_bindings,
+                        const std::vector<VkImageMat>& image_bindings,
+                        const std::vector<vk_constant_type>& constants, const Mat& dispatcher);
+    // Groups of shaders of the application's that were recorded and have not run.
+    uint64_t pending_dispatch_total() const;
+
     // Runs what was recorded, in that order, and forgets it.
     int submit_and_wait();
+    // The same in two steps, with work of the host or other VkComputes in between: several of them
+    // run on the device at once, on as many queues as it has (4 at most). Nothing is recorded
+    // before wait(). Where a net has layers of the host, or opt.vulkan_slice_us, submit() waits for
+    // part of the work.
+    int submit();
+    int wait();
     // Forgets what was recorded and did not run, and errors of recording.
     int reset();
 
@@ -106,6 +136,7 @@ private:
     VkCompute(const VkCompute&);
     VkCompute& operator=(const VkCompute&);
     int noted(int status);
+    bool records(const char* what);
 
     const VulkanDevice* const vkdev_;
     CommandList* const list_;  // null: no device
@@ -115,15 +146,24 @@ private:
 // Uploads of weights (Layer::upload_model).
 class VkTransfer {
 public:
-    explicit VkTransfer(const VulkanDevice* vkdev) : commands_(vkdev) {}
+    explicit VkTransfer(const VulkanDevice* vkdev) : commands_(vkdev), pending_(0) {}
     // As VkCompute's, into memory that stays: f32 becomes f16 with opt.use_fp16_storage. flatten:
     // dst has one axis.
     int record_upload(const Mat& src, VkMat& dst, const Option& opt, bool flatten = true);
-    int submit_and_wait() { return commands_.submit_and_wait(); }
-    int reset() { return commands_.reset(); }
+    int submit_and_wait() {
+        pending_ = 0;
+        return commands_.submit_and_wait();
+    }
+    int reset() {
+        pending_ = 0;
+        return commands_.reset();
+    }
+    // Bytes of uploads that were recorded and have not run.
+    uint64_t pending_upload_total() const { return pending_; }
 
 private:
     VkCompute commands_;
+    uint64_t pending_;
 };
 
 }  // namespace quoll

@@ -16,11 +16,14 @@
 namespace quoll {
 
 class GpuDevice;
+class Mat;
 class Option;
 class PipelineCache;
 class VkAllocator;
 class VkCompute;
+class VkImageMat;
 class VkMat;
+union vk_specialization_type;
 
 // Device extensions that GpuInfo has a question for: support_VK_KHR_8bit_storage().
 #define QUOLL_GPU_EXTENSIONS(X)                           \
@@ -197,12 +200,38 @@ public:
         return physicalDeviceMemoryProperties();
     }
     const std::vector<VkExtensionProperties>& deviceExtensionProperties() const;
+    // Its structures of features and properties, which a program that includes Vulkan's header
+    // knows: info.query8BitStorageFeatures().storageBuffer8BitAccess. All 0 where the device has no
+    // such extension.
+#define QUOLL_GPU_QUERY(question, name, type, ...)            \
+    template <class T = name>                                 \
+    const T& question() const {                               \
+        static_assert(sizeof(T) <= kMostOfQuery, "an array"); \
+        return *(const T*)query(type);                        \
+    }
+    QUOLL_VULKAN_FEATURES(QUOLL_GPU_QUERY)
+    QUOLL_VULKAN_PROPERTIES(QUOLL_GPU_QUERY)
+#undef QUOLL_GPU_QUERY
+    // The first structure of each kind; the others follow by pNext.
+    const void* queryExtensionFeatures() const;
+    const void* queryExtensionProperties() const;
+    // The sizes and types of VK_KHR_cooperative_matrix.
+    const std::vector<VkCooperativeMatrixPropertiesKHR>& queryCooperativeMatrixSubProperties()
+        const;
+    // The one of them for a product of M x N x K that adds the fewest values to make whole blocks,
+    // by Vulkan's numbers of types and scope: sizes of a block, 0 if there is none, and the
+    // invocations of a subgroup.
+    void get_optimal_cooperative_matrix_mnk(int M, int N, int K, int type, int acctype, int scope,
+                                            int& coopmat_M, int& coopmat_N, int& coopmat_K,
+                                            int& coopmat_subgroup_size) const;
 #endif
 
 private:
     friend class GpuInstance;
     struct Private;
     const Private& of_vulkan() const;
+    enum { kMostOfQuery = 1024 };
+    const void* query(uint32_t structure_type) const;
     std::shared_ptr<const Private> d;
     char name_[256], driver_name_[256];
     int type_, index_;
@@ -263,7 +292,46 @@ public:
 #if QUOLL_VULKAN
     // Null if it is not valid. Its queues are the library's, which locks them.
     VkDevice vkdevice() const;
+    // A queue for a program's own submissions, which nothing else uses until it is given back:
+    // waits where all are taken. Null of another family than the library's.
+    VkQueue acquire_queue(uint32_t queue_family_index) const;
+    void reclaim_queue(uint32_t queue_family_index, VkQueue queue) const;
+    // Vulkan's objects for SPIR-V of compute shaders, which the program destroys. Null, or a
+    // negative code, after a message. spv_data_size: bytes. With sizes: of a group, whatever the
+    // shader says.
+    VkShaderModule compile_shader_module(const uint32_t* spv_data, size_t spv_data_size) const;
+    VkShaderModule compile_shader_module(const uint32_t* spv_data, size_t spv_data_size,
+                                         uint32_t local_size_x, uint32_t local_size_y,
+                                         uint32_t local_size_z) const;
+    // binding_types as ShaderInfo has them.
+    int create_descriptorset_layout(int binding_count, const int* binding_types,
+                                    VkDescriptorSetLayout* descriptorset_layout) const;
+    // Words of push constants.
+    int create_pipeline_layout(int push_constant_count, VkDescriptorSetLayout descriptorset_layout,
+                               VkPipelineLayout* pipeline_layout) const;
+    // main(); constants 0, 1, ...; subgroup_size 0: the device's choice.
+    int create_pipeline(VkShaderModule shader_module, VkPipelineLayout pipeline_layout,
+                        const std::vector<vk_specialization_type>& specializations,
+                        uint32_t subgroup_size, VkPipelineCache pipeline_cache,
+                        VkPipeline* pipeline) const;
+    int create_pipeline(VkShaderModule shader_module, VkPipelineLayout pipeline_layout,
+                        const std::vector<vk_specialization_type>& specializations,
+                        uint32_t subgroup_size, VkPipeline* pipeline) const {
+        return create_pipeline(shader_module, pipeline_layout, specializations, subgroup_size,
+                               VkPipelineCache(0), pipeline);
+    }
+    // For buffers, one behind the other as VkDescriptorBufferInfo.
+    int create_descriptor_update_template(
+        int binding_count, const int* binding_types, VkDescriptorSetLayout descriptorset_layout,
+        VkPipelineLayout pipeline_layout,
+        VkDescriptorUpdateTemplate* descriptor_update_template) const;
 #endif
+    // What empty VkMats may be bound as: a few bytes.
+    VkMat get_dummy_buffer() const;
+    VkImageMat get_dummy_image() const;
+    VkImageMat get_dummy_image_readonly() const;
+    // Whether an image of w, h * d, c texels could be made.
+    bool shape_support_image_storage(const Mat& shape) const;
     // Flags of a type of its memory; the first of the types in the mask that has all that is
     // required, and most of what is preferred less what is not; 0xffffffff: none.
     uint32_t find_memory_index(uint32_t memory_type_bits, VkFlags required, VkFlags preferred,
@@ -274,10 +342,12 @@ public:
 
     // The pipelines of the device.
     const PipelineCache* get_pipeline_cache() const;
-    // VkMats have the elempack of what they were made of, and keep it: dst is src if it has this
-    // one. Else dst is empty, after a message.
+    // VkCompute::record_convert by ncnn's names: cast_type_to 0: the type of src, 1: f32, 2: f16,
+    // 3: s32, 4: s8, 5: bf16. dst is empty after an error.
     void convert_packing(const VkMat& src, VkMat& dst, int dst_elempack, VkCompute& cmd,
                          const Option& opt) const;
+    void convert_packing(const VkMat& src, VkMat& dst, int dst_elempack, int cast_type_to,
+                         VkCompute& cmd, const Option& opt) const;
 
     // Memory for VkMats, and for copies between these and the host. They are the device's own and
     // serve any number of threads; what is taken need not be given back.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "quoll/command.h"
+#include "quoll/platform.h"
 
 namespace quoll {
 
@@ -53,6 +54,14 @@ public:
     uint32_t local_size_x() const { return local_size_[0]; }
     uint32_t local_size_y() const { return local_size_[1]; }
     uint32_t local_size_z() const { return local_size_[2]; }
+
+#if QUOLL_VULKAN
+    // Vulkan's own; null before create().
+    VkShaderModule shader_module() const;
+    VkDescriptorSetLayout descriptorset_layout() const;
+    VkPipelineLayout pipeline_layout() const;
+    VkPipeline pipeline() const;
+#endif
 
     const VulkanDevice* vkdev;
 

@@ -21,8 +21,34 @@ struct VkBufferMemory {
     size_t capacity;
     void* mapped_ptr;           // where the host sees the block; null: it does not
     std::atomic<int> refcount;  // of VkMats
+    // For allocators of an application, like all that follows.
+    VkDeviceMemory memory;
+    uint32_t memory_type_index;    // of that
+    mutable VkFlags access_flags;  // VkAccessFlags
+    mutable VkFlags stage_flags;   // VkPipelineStageFlags
 };
 
+// An image of ncnn's, which allocators written for it may make. No VkMat or shader takes one.
+struct VkImageMemory {
+    VkImage image;                 // Vulkan's
+    VkImageView imageview;         // of all of it
+    int width;                     // texels
+    int height;                    // texels
+    int depth;                     // texels
+    int format;                    // a VkFormat
+    VkDeviceMemory memory;         // that it is bound to
+    void* mapped_ptr;              // where the host sees that; null: it does not
+    uint32_t memory_type_index;    // of that memory
+    size_t bind_offset;            // bytes, in that memory
+    size_t bind_capacity;          // bytes
+    mutable VkFlags access_flags;  // VkAccessFlags
+    mutable VkFlags stage_flags;   // VkPipelineStageFlags
+    mutable int image_layout;      // a VkImageLayout
+    mutable int command_refcount;  // of commands that wait
+    int refcount;                  // of its users
+};
+
+// Where the memory of VkMats comes from.
 class VkAllocator {
 public:
     explicit VkAllocator(const VulkanDevice* vkdev);
@@ -32,10 +58,31 @@ public:
     // A block of at least `size` bytes, with refcount 0; null after a message.
     virtual VkBufferMemory* fastMalloc(size_t size) = 0;
     virtual void fastFree(VkBufferMemory* memory) = 0;
+    // What the host wrote, to the device, and back, for memory that is not coherent: 0. The
+    // library's memory is.
+    virtual int flush(VkBufferMemory*) { return 0; }
+    virtual int invalidate(VkBufferMemory*) { return 0; }
+    // Images, which the library does not ask for: null.
+    virtual VkImageMemory* fastMalloc(int, int, int, size_t, int) { return 0; }
+    virtual void fastFree(VkImageMemory*) {}
 
     const VulkanDevice* const vkdev;
+    // Of its blocks: whether the host sees them, by itself; 0xffffffff: of several types.
+    uint32_t buffer_memory_type_index, image_memory_type_index, reserved_type_index;
+    bool mappable, coherent;
+
+protected:
+    // Objects of Vulkan for an application's allocator, which destroys them. Null after a message.
+    // usage: VkBufferUsageFlags; sizes in bytes.
+    VkBuffer create_buffer(size_t size, VkFlags usage);
+    VkDeviceMemory allocate_memory(size_t size, uint32_t memory_type_index);
+    VkDeviceMemory allocate_dedicated_memory(size_t size, uint32_t memory_type_index, VkImage image,
+                                             VkBuffer buffer);
+    VkDeviceMemory allocate_import_host_memory(size_t size, uint32_t memory_type_index,
+                                               void* host_ptr);
 
 private:
+    VkDeviceMemory allocate(size_t size, uint32_t memory_type_index, const void* next);
     VkAllocator(const VkAllocator&);
     VkAllocator& operator=(const VkAllocator&);
 };
@@ -47,8 +94,12 @@ class VkPoolAllocator : public VkAllocator {
 public:
     ~VkPoolAllocator();
     void clear() override;
+    using VkAllocator::fastFree;
+    using VkAllocator::fastMalloc;
     VkBufferMemory* fastMalloc(size_t size) override;
     void fastFree(VkBufferMemory* memory) override;
+    // A kept block serves requests of at least this part of its size, 0 to 1; 0.5 by default.
+    void set_size_compare_ratio(float ratio);
 
 protected:
     enum Use { kBlobs, kWeights, kStaging };
@@ -69,12 +120,17 @@ class VkWeightAllocator : public VkPoolAllocator {
 public:
     explicit VkWeightAllocator(const VulkanDevice* device, size_t kept_bytes = 0)
         : VkPoolAllocator(device, kWeights, kept_bytes) {}
+    // prefer_host_memory: memory that the host sees.
+    VkWeightAllocator(const VulkanDevice* device, bool prefer_host_memory, size_t kept_bytes = 0)
+        : VkPoolAllocator(device, prefer_host_memory ? kStaging : kWeights, kept_bytes) {}
 };
+// For copies between host and device.
 class VkStagingAllocator : public VkPoolAllocator {
 public:
     explicit VkStagingAllocator(const VulkanDevice* device, size_t kept_bytes = 64 << 20)
         : VkPoolAllocator(device, kStaging, kept_bytes) {}
 };
+// For copies of weights.
 class VkWeightStagingAllocator : public VkPoolAllocator {
 public:
     explicit VkWeightStagingAllocator(const VulkanDevice* device, size_t kept_bytes = 0)
@@ -93,6 +149,8 @@ public:
     // 0: the device takes no memory of the host.
     static size_t alignment(const VulkanDevice* vkdev);
     bool is_valid() const;
+    using VkAllocator::fastFree;
+    using VkAllocator::fastMalloc;
     VkBufferMemory* fastMalloc(size_t size) override;
     void fastFree(VkBufferMemory* memory) override;
 
@@ -101,10 +159,11 @@ private:
     Private* const d;
 };
 
-// Sizes and types as a Mat's; the elements lie without gaps, in the order n, c, d, h, w. Copying
-// shares the memory. A failed allocation leaves it empty(); nothing throws. Nets take and make
-// those of elempack 1; an application's shaders may keep what they like in theirs (elements of 3
-// bytes).
+// Sizes, types and elempack as a Mat's; the elements of an item lie without gaps, in the order c,
+// d, h, w. Items of a batch begin on multiples of 4,096 bytes where elemsize was given, as a Mat's
+// do, else there are no gaps between them either. Copying shares the memory. A failed allocation
+// leaves it empty(); nothing throws. Nets take any elempack and make 1; an application's shaders
+// may keep what they like in theirs (elements of 3 bytes).
 class VkMat {
 public:
     VkMat();
@@ -121,6 +180,27 @@ public:
     VkMat(int w, int h, size_t elemsize, int elempack, int n, VkAllocator* allocator);
     VkMat(int w, int h, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
     VkMat(int w, int h, int d, int c, size_t elemsize, int elempack, int n, VkAllocator* allocator);
+    // Of a block of the caller's, from its begin, which outlives it.
+    VkMat(int w, VkBufferMemory* data, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, VkBufferMemory* data, size_t elemsize, int elempack, VkAllocator* allocator);
+    VkMat(int w, VkBufferMemory* data, size_t elemsize, int elempack, int n,
+          VkAllocator* allocator);
+    VkMat(int w, int h, VkBufferMemory* data, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, int h, VkBufferMemory* data, size_t elemsize, int elempack,
+          VkAllocator* allocator);
+    VkMat(int w, int h, VkBufferMemory* data, size_t elemsize, int elempack, int n,
+          VkAllocator* allocator);
+    VkMat(int w, int h, int c, VkBufferMemory* data, size_t elemsize, VkAllocator* allocator);
+    VkMat(int w, int h, int c, VkBufferMemory* data, size_t elemsize, int elempack,
+          VkAllocator* allocator);
+    VkMat(int w, int h, int c, VkBufferMemory* data, size_t elemsize, int elempack, int n,
+          VkAllocator* allocator);
+    VkMat(int w, int h, int d, int c, VkBufferMemory* data, size_t elemsize,
+          VkAllocator* allocator);
+    VkMat(int w, int h, int d, int c, VkBufferMemory* data, size_t elemsize, int elempack,
+          VkAllocator* allocator);
+    VkMat(int w, int h, int d, int c, VkBufferMemory* data, size_t elemsize, int elempack, int n,
+          VkAllocator* allocator);
     VkMat(const Shape& shape, VkAllocator* allocator);
     VkMat(const VkMat& m);
     ~VkMat();
@@ -152,8 +232,8 @@ public:
     void release();
 
     bool empty() const { return data == 0 || total() == 0; }
-    // Elements, and what they take.
-    size_t total() const { return nstep * n; }
+    // Elements from the first to the last, gaps between items included, and what they take.
+    size_t total() const { return n > 1 ? nstep * n : cstep * c; }
     size_t bytes() const { return total() * elemsize; }
     int elembits() const { return elempack ? (int)elemsize * 8 / elempack : 0; }
     // A Mat of these sizes without values, and the sizes in scalars with the type.
@@ -186,8 +266,12 @@ public:
     DType dtype;
 
 private:
+    void set_sizes(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
+                   int elempack, size_t item_step);
+    void view(int dims, int w, int h, int d, int c, int n, size_t elemsize, int elempack,
+              VkBufferMemory* block, VkAllocator* allocator);
     void allocate(int dims, int w, int h, int d, int c, int n, DType dtype, size_t elemsize,
-                  int elempack, VkAllocator* allocator);
+                  int elempack, VkAllocator* allocator, size_t item_alignment = 1);
 };
 
 // What programs for ncnn name an image. Values lie in a buffer here too, so that it can be copied

@@ -84,22 +84,38 @@ Mat reshape(const Mat& m, const std::vector<int>& s, const PoolPtr& pool) {
 
 // Whether an argument is a size; arrays of one value can be numbers too, but are none.
 bool is_size(nb::handle arg) {
-    return PyIndex_Check(arg.ptr()) && nb::cast<int>(nb::getattr(arg, "ndim", nb::int_(0))) == 0;
+    if (!PyIndex_Check(arg.ptr()) || nb::cast<int>(nb::getattr(arg, "ndim", nb::int_(0))) != 0) return false;
+    const nb::object number = nb::steal(PyNumber_Index(arg.ptr()));
+    if (!number.is_valid()) PyErr_Clear();
+    return number.is_valid();
+}
+
+int size_from(nb::handle arg) {
+    int size = 0;
+    if (!nb::try_cast(arg, size))
+        throw nb::value_error(("Mat: expected sizes of 1 to 2147483647, got " + std::string(nb::repr(arg).c_str())).c_str());
+    return size;
 }
 
 // Sizes as separate numbers or as one sequence.
 std::vector<int> sizes_from(const nb::args& args) {
-    if (args.size() == 1 && !is_size(args[0])) return nb::cast<std::vector<int>>(args[0]);
     std::vector<int> sizes;
-    for (nb::handle arg : args) sizes.push_back(nb::cast<int>(arg));
+    if (args.size() == 1 && !is_size(args[0])) {
+        for (nb::handle arg : args[0]) sizes.push_back(size_from(arg));
+        return sizes;
+    }
+    for (nb::handle arg : args) sizes.push_back(size_from(arg));
     return sizes;
 }
 
+// As in ncnn i counts values as they lie, with the gaps between channels; none lie behind the last value.
 float& value_at(Mat& m, int64_t i) {
-    const int64_t count = (int64_t)m.w * m.h * m.d * m.c;
+    const int64_t last = (int64_t)(m.n - 1) * (int64_t)m.nstep + (int64_t)(m.c - 1) * (int64_t)m.cstep;
+    const int64_t end = m.empty() ? 0 : (last + (int64_t)m.w * m.h * m.d) * m.elempack;
     if (m.dtype != DType::f32) throw nb::type_error("Mat[i] is for float32; numpy() has the values of other types");
-    const int64_t at = i < 0 ? i + (int64_t)m.total() : i;
-    if (m.empty() || at < 0 || at >= (int64_t)m.total()) throw nb::index_error(("Mat[" + std::to_string(i) + "]: there are " + std::to_string(count) + " values").c_str());
+    const int64_t at = i < 0 ? i + end : i;
+    if (at < 0 || at >= end)
+        throw nb::index_error(("Mat[" + std::to_string(i) + "]: the last value is that of " + std::to_string(end - 1)).c_str());
     return m[(size_t)at];
 }
 

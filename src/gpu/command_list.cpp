@@ -76,6 +76,17 @@ VkResult CommandList::close() {
     return vk.EndCommandBuffer(order_.back());
 }
 
+std::vector<CommandList::Copy> CommandList::copies(const VkMat& from, const VkMat& to) {
+    std::vector<Copy> items;
+    const bool gapless = from.nstep == to.nstep;
+    for (int b = 0; b < (gapless ? 1 : from.n); b++) {
+        const VkMat x = gapless ? from : from.batch(b), y = gapless ? to : to.batch(b);
+        items.push_back({buffer_of(*x.data), x.buffer_offset(), buffer_of(*y.data),
+                         y.buffer_offset(), x.bytes()});
+    }
+    return items;
+}
+
 int CommandList::copy(const std::vector<Copy>& copies) {
     const VkResult result = open();
     if (result != VK_SUCCESS) return device_->error("recording of copies", result);
@@ -151,6 +162,7 @@ int CommandList::dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bi
     const Pipeline::Private& made = *pipeline.handles();
     std::vector<VkDescriptorBufferInfo> buffers;
     QUOLL_RETURN_IF_ERROR(buffers_of(bindings, &buffers));
+    groups_ += (uint64_t)groups[0] * groups[1] * groups[2];
     return dispatch({made.pipeline, made.layout, made.set_layout}, buffers, constants.data(),
                     constants.size() * 4, groups);
 }
@@ -166,6 +178,15 @@ int CommandList::dispatch(const PipelineKey& key,
                     push.data(), push.size() * 4, groups);
 }
 
+int CommandList::dispatch_linear(const PipelineKey& key,
+                                 const std::vector<VkDescriptorBufferInfo>& buffers,
+                                 const std::vector<uint32_t>& push, size_t count) {
+    // As many groups in x as any device has, the rest in y.
+    const size_t group = 64, most = 65535, groups = (count + group - 1) / group;
+    const size_t rows = (groups + most - 1) / most;
+    return dispatch(key, buffers, push, (uint32_t)((groups + rows - 1) / rows), (uint32_t)rows);
+}
+
 int CommandList::run_recorded(const std::vector<VkCommandBuffer>& commands, int most) {
     const VkResult result = close();
     if (result != VK_SUCCESS) return device_->error("recording", result);
@@ -176,23 +197,32 @@ int CommandList::run_recorded(const std::vector<VkCommandBuffer>& commands, int 
 }
 
 int CommandList::submit() {
-    if (order_.empty()) return kOk;
-    return in_parts_ ? device_->run_each(order_, fence_, most_)
-                     : device_->run(order_, fence_, most_);
+    const VkResult result = close();
+    int status = result == VK_SUCCESS ? (int)kOk : device_->error("recording", result);
+    if (status == kOk && in_parts_)
+        status = device_->run_each(order_, fence_, most_);
+    else if (status == kOk && !order_.empty())
+        status = device_->begin(order_, fence_, most_, &queue_);
+    if (status == kOk)
+        submitted_ = true;
+    else
+        queue_ = nullptr, reset();
+    return status;
 }
 
-int CommandList::submit_and_wait() {
+int CommandList::wait() {
     int status = kOk;
-    const VkResult result = close();
-    if (result != VK_SUCCESS) status = device_->error("recording", result);
-    if (status == kOk) status = submit();
+    if (queue_) status = device_->finish(fence_, queue_);
+    queue_ = nullptr;
     for (const std::function<int()>& task : tasks_)
-        if (status == kOk) status = task();
+        if (status == kOk && submitted_) status = task();
     reset();
     return status;
 }
 
 void CommandList::reset() {
+    if (queue_) device_->finish(fence_, queue_);
+    queue_ = nullptr, submitted_ = false;
     if (is_open_) device_->vk().EndCommandBuffer(order_.back());
     is_open_ = false;
     used_ = 0;
@@ -203,6 +233,7 @@ void CommandList::reset() {
     order_.clear();
     in_parts_ = false;
     most_ = 0;
+    groups_ = 0;
     tasks_.clear();
     kept_.clear();
 }

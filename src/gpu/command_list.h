@@ -15,6 +15,11 @@
 namespace quoll {
 
 inline VkBuffer buffer_of(const VkBufferMemory& memory) { return memory.buffer; }
+// A VkMat with what lies before it in its block: where shaders of the library add the offset
+// themselves, which need not be one that the device takes for a binding.
+inline VkDescriptorBufferInfo block_of(const VkMat& m) {
+    return {buffer_of(*m.data), m.data->offset, (m.offset + m.bytes() + 3) / 4 * 4};
+}
 
 // For one thread at a time. Functions return 0, or a negative code after a message.
 class CommandList {
@@ -29,6 +34,8 @@ public:
         VkBuffer to;
         size_t to_offset, bytes;
     };
+    // The items of VkMats of the same sizes, either of which may have gaps between them.
+    static std::vector<Copy> copies(const VkMat& from, const VkMat& to);
     // Behind all that was recorded before; among themselves in any order.
     int copy(const std::vector<Copy>& copies);
     // A shader of the application's, behind all that was recorded before.
@@ -37,6 +44,9 @@ public:
     // A shader of the library, on buffers that outlive the list's run.
     int dispatch(const PipelineKey& key, const std::vector<VkDescriptorBufferInfo>& buffers,
                  const std::vector<uint32_t>& push, uint32_t groups_x, uint32_t groups_y);
+    // The same with an invocation for each index below `count` (common/index.glsl).
+    int dispatch_linear(const PipelineKey& key, const std::vector<VkDescriptorBufferInfo>& buffers,
+                        const std::vector<uint32_t>& push, size_t count);
     // Command buffers that nothing else submits until this list has run or was reset; of more than
     // one, each is a submission of its own. most: as in GpuDevice::run.
     int run_recorded(const std::vector<VkCommandBuffer>& commands, int most);
@@ -44,8 +54,13 @@ public:
     void keep(std::shared_ptr<const void> what) { kept_.push_back(std::move(what)); }
     void then(std::function<int()> task) { tasks_.push_back(std::move(task)); }
 
+    // Of the application's shaders.
+    uint64_t groups() const { return groups_; }
     bool empty() const { return order_.empty() && tasks_.empty(); }
-    int submit_and_wait();
+    // Nothing is recorded between the two. Work in slices has run when submit() returns.
+    int submit();
+    int wait();
+    bool is_submitted() const { return submitted_; }
     void reset();
 
 private:
@@ -54,7 +69,6 @@ private:
     VkResult create();
     VkResult open();
     VkResult close();
-    int submit();
     VkResult make_set(VkDescriptorSetLayout layout, VkDescriptorSet* set);
     int buffers_of(const std::vector<VkMat>& bindings,
                    std::vector<VkDescriptorBufferInfo>* buffers);
@@ -73,8 +87,11 @@ private:
     size_t used_ = 0;
     bool is_open_ = false;  // the last of them
     std::vector<VkCommandBuffer> order_;
-    bool in_parts_ = false;  // order_ is submitted one by one
-    int most_ = 0;           // the least that is asked for
+    bool submitted_ = false;
+    GpuDevice::Queue* queue_ = nullptr;  // that it runs on; null: nothing to wait for
+    bool in_parts_ = false;              // order_ is submitted one by one
+    uint64_t groups_ = 0;
+    int most_ = 0;  // the least that is asked for
     std::vector<VkDescriptorPool> set_pools_;
     uint32_t sets_left_ = 0;              // in the last of them
     std::unique_ptr<GpuBuffer> nothing_;  // what empty VkMats are bound as

@@ -60,6 +60,13 @@ std::shared_ptr<GpuDevice> GpuDevice::open(std::shared_ptr<GpuInstance> instance
     return device;
 }
 
+struct GpuDevice::Queue {
+    VkQueue handle;
+    std::mutex mutex;
+    bool taken = false;  // by an application
+    int users = 0;       // runs of the library
+};
+
 GpuDevice::~GpuDevice() {
     if (device_ && vk_.DeviceWaitIdle) vk_.DeviceWaitIdle(device_);
     pipelines_.reset();
@@ -208,33 +215,97 @@ int GpuDevice::highest_in_flight() const {
     return highest;
 }
 
-int GpuDevice::run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence,
-                        int most) const {
-    const uint32_t queue = next_queue_++ % queue_count_;
-    for (VkCommandBuffer part : commands) QUOLL_RETURN_IF_ERROR(run_on(queue, {part}, fence, most));
-    return kOk;
+GpuDevice::Queue& GpuDevice::free_queue(std::unique_lock<std::mutex>& lock) const {
+    for (;;) {
+        for (uint32_t i = 0; i < queue_count_; i++) {
+            Queue& queue = queues_[next_queue_++ % queue_count_];
+            if (!queue.taken) return queue;
+        }
+        given_back_.wait(lock);
+    }
 }
 
-int GpuDevice::run_on(uint32_t queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
+GpuDevice::Queue& GpuDevice::begin_run() const {
+    std::unique_lock<std::mutex> lock(taking_);
+    Queue& queue = free_queue(lock);
+    queue.users++;
+    return queue;
+}
+
+void GpuDevice::end_run(Queue& queue) const {
+    {
+        std::lock_guard<std::mutex> lock(taking_);
+        queue.users--;
+    }
+    given_back_.notify_all();
+}
+
+VkQueue GpuDevice::acquire_queue() const {
+    std::unique_lock<std::mutex> lock(taking_);
+    Queue& queue = free_queue(lock);
+    queue.taken = true;
+    while (queue.users > 0) given_back_.wait(lock);
+    return queue.handle;
+}
+
+void GpuDevice::reclaim_queue(VkQueue handle) const {
+    {
+        std::lock_guard<std::mutex> lock(taking_);
+        for (uint32_t i = 0; i < queue_count_; i++)
+            if (queues_[i].handle == handle) queues_[i].taken = false;
+    }
+    given_back_.notify_all();
+}
+
+int GpuDevice::begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most,
+                     Queue** queue) const {
+    *queue = &begin_run();
+    const int status = submit(**queue, commands, fence, most);
+    if (status != kOk) end_run(**queue);
+    return status;
+}
+
+int GpuDevice::finish(VkFence fence, Queue* queue) const {
+    const int status = wait(fence);
+    end_run(*queue);
+    return status;
+}
+
+int GpuDevice::run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const {
+    Queue* queue;
+    QUOLL_RETURN_IF_ERROR(begin(commands, fence, most, &queue));
+    return finish(fence, queue);
+}
+
+int GpuDevice::run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence,
+                        int most) const {
+    Queue& queue = begin_run();
+    int status = kOk;
+    for (VkCommandBuffer part : commands) {
+        if (status == kOk) status = submit(queue, {part}, fence, most);
+        if (status == kOk) status = wait(fence);
+    }
+    end_run(queue);
+    return status;
+}
+
+void GpuDevice::land() const {
+    {
+        std::lock_guard<std::mutex> lock(flight_);
+        in_flight_--;
+    }
+    landed_.notify_all();
+}
+
+int GpuDevice::submit(Queue& queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
                       int most) const {
+    if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
     {
         std::unique_lock<std::mutex> lock(flight_);
         while (most > 0 && in_flight_ >= most) landed_.wait(lock);
         in_flight_++, submissions_++;
         highest_in_flight_ = std::max(highest_in_flight_, in_flight_);
     }
-    const int status = submit_and_wait(queues_[queue], commands, fence);
-    {
-        std::lock_guard<std::mutex> lock(flight_);
-        in_flight_--;
-    }
-    landed_.notify_all();
-    return status;
-}
-
-int GpuDevice::submit_and_wait(Queue& queue, const std::vector<VkCommandBuffer>& commands,
-                               VkFence fence) const {
-    if (lost_) return error(info().device_name(), VK_ERROR_DEVICE_LOST);
     VkSubmitInfo submit = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
     submit.commandBufferCount = (uint32_t)commands.size();
     submit.pCommandBuffers = commands.data();
@@ -243,7 +314,14 @@ int GpuDevice::submit_and_wait(Queue& queue, const std::vector<VkCommandBuffer>&
         std::lock_guard<std::mutex> lock(queue.mutex);
         result = vk_.QueueSubmit(queue.handle, 1, &submit, fence);
     }
-    if (result == VK_SUCCESS) result = vk_.WaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX);
+    if (result == VK_SUCCESS) return kOk;
+    land();
+    return error("submission", result);
+}
+
+int GpuDevice::wait(VkFence fence) const {
+    const VkResult result = vk_.WaitForFences(device_, 1, &fence, VK_TRUE, UINT64_MAX);
+    land();
     return result == VK_SUCCESS ? (int)kOk : error("submission", result);
 }
 

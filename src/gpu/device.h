@@ -54,11 +54,17 @@ public:
 
     // Submits to one of the queues and waits; before that, until fewer than `most` submissions are
     // on the device (0: any number). 0, or a negative code after a message.
-    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most = 0) const {
-        return run_on(next_queue_++ % queue_count_, commands, fence, most);
-    }
+    int run(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most = 0) const;
+    // The two halves of it: what was submitted is to be waited for, once, by finish().
+    struct Queue;
+    int begin(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most,
+              Queue** queue) const;
+    int finish(VkFence fence, Queue* queue) const;
     // The same for each by itself, one after the other, on one queue.
     int run_each(const std::vector<VkCommandBuffer>& commands, VkFence fence, int most) const;
+    // A queue for an application alone until it gives it back: waits where all are taken.
+    VkQueue acquire_queue() const;
+    void reclaim_queue(VkQueue queue) const;
     // Submissions since the device was opened, and the most that were on it at a time since this
     // was last asked.
     uint64_t submissions() const;
@@ -69,14 +75,14 @@ public:
     int error(const char* what, VkResult result) const;
 
 private:
-    struct Queue {
-        VkQueue handle;
-        std::mutex mutex;
-    };
-    int run_on(uint32_t queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
+    // The next queue that no application has taken, for one run.
+    Queue& begin_run() const;
+    void end_run(Queue& queue) const;
+    Queue& free_queue(std::unique_lock<std::mutex>& lock) const;
+    int submit(Queue& queue, const std::vector<VkCommandBuffer>& commands, VkFence fence,
                int most) const;
-    int submit_and_wait(Queue& queue, const std::vector<VkCommandBuffer>& commands,
-                        VkFence fence) const;
+    int wait(VkFence fence) const;
+    void land() const;
     bool create(const InstanceFunctions& vk, VkPhysicalDevice physical, GpuPriority priority);
     VkResult create_device(const InstanceFunctions& vk, VkPhysicalDevice physical,
                            GpuPriority priority);
@@ -95,6 +101,8 @@ private:
     uint32_t queue_count_ = 0;
     std::unique_ptr<Queue[]> queues_;
     mutable std::atomic<uint32_t> next_queue_{0};
+    mutable std::mutex taking_;
+    mutable std::condition_variable given_back_;
     mutable std::mutex flight_;
     mutable std::condition_variable landed_;
     mutable int in_flight_ = 0, highest_in_flight_ = 0;

@@ -64,7 +64,8 @@
     X(CreateShaderModule)            \
     X(DestroyShaderModule)           \
     X(CreateComputePipelines)        \
-    X(DestroyPipeline)
+    X(DestroyPipeline)               \
+    X(CreateDescriptorUpdateTemplate)
 
 namespace quoll {
 

@@ -82,6 +82,7 @@ bool GpuInstance::open(const char* driver_path) {
 #undef QUOLL_VK_LOAD
     vk_.matrix_properties = (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)get(
         instance_, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+    publish_vulkan_functions(get, instance_);
     return all;
 }
 
@@ -115,9 +116,11 @@ GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
     own->properties = properties.properties;
     vk_.GetPhysicalDeviceMemoryProperties(device, &own->memory);
     own->extensions = list_extensions(vk_, device);
+    own->matrices = list_matrices(vk_, device);
     GpuInfo info;
     info.d = own;
     probe_limits(own->properties, &info);
+    query_all(info, own.get());
     probe_memory(own->memory, &info);
     probe_subgroups(device, &info);
     probe_types(device, &info);
@@ -239,6 +242,84 @@ void GpuInstance::probe_matrices(VkPhysicalDevice device, GpuInfo* info) const {
 }
 
 // ---------------------------------------------------------------- what Vulkan itself says
+
+namespace {
+
+struct Query {
+    uint32_t type, minor;
+    const char* extension;
+};
+
+using Blocks = std::vector<std::unique_ptr<QueriedStruct>>;
+
+// Those that the device knows, chained.
+template <size_t N>
+void chain_queries(const Query (&queries)[N], const GpuInfo& info, Blocks* blocks) {
+    for (const Query& q : queries) {
+        const bool core = q.minor && VK_API_VERSION_MINOR(info.api_version()) >= q.minor;
+        if (!core && !info.extension_version(q.extension)) continue;
+        blocks->emplace_back(new QueriedStruct());
+        blocks->back()->type = (VkStructureType)q.type;
+        if (blocks->size() > 1) (*blocks)[blocks->size() - 2]->next = blocks->back().get();
+    }
+}
+
+const void* first_of(const Blocks& blocks) { return blocks.empty() ? nullptr : blocks[0].get(); }
+
+}  // namespace
+
+void GpuInstance::query_all(const GpuInfo& info, GpuInfo::Private* own) const {
+#define QUOLL_VK_QUERY(question, name, type, minor, extension) {type, minor, extension},
+    static const Query kFeatures[] = {QUOLL_VULKAN_FEATURES(QUOLL_VK_QUERY)};
+    static const Query kProperties[] = {QUOLL_VULKAN_PROPERTIES(QUOLL_VK_QUERY)};
+#undef QUOLL_VK_QUERY
+    chain_queries(kFeatures, info, &own->queried_features);
+    chain_queries(kProperties, info, &own->queried_properties);
+    VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+    features.pNext = (void*)first_of(own->queried_features);
+    vk_.GetPhysicalDeviceFeatures2(own->handle, &features);
+    VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+    properties.pNext = (void*)first_of(own->queried_properties);
+    vk_.GetPhysicalDeviceProperties2(own->handle, &properties);
+}
+
+const void* GpuInfo::query(uint32_t structure_type) const {
+    static const QueriedStruct none = {};
+    for (const Blocks* blocks : {&of_vulkan().queried_features, &of_vulkan().queried_properties})
+        for (const std::unique_ptr<QueriedStruct>& block : *blocks)
+            if ((uint32_t)block->type == structure_type) return block.get();
+    return &none;
+}
+const void* GpuInfo::queryExtensionFeatures() const {
+    return first_of(of_vulkan().queried_features);
+}
+const void* GpuInfo::queryExtensionProperties() const {
+    return first_of(of_vulkan().queried_properties);
+}
+const std::vector<VkCooperativeMatrixPropertiesKHR>& GpuInfo::queryCooperativeMatrixSubProperties()
+    const {
+    return of_vulkan().matrices;
+}
+
+void GpuInfo::get_optimal_cooperative_matrix_mnk(int M, int N, int K, int type, int acctype,
+                                                 int scope, int& coopmat_M, int& coopmat_N,
+                                                 int& coopmat_K, int& coopmat_subgroup_size) const {
+    const auto padded = [](int size, uint32_t block) {
+        return (double)((size + (int)block - 1) / (int)block) * block;
+    };
+    coopmat_M = coopmat_N = coopmat_K = 0;
+    coopmat_subgroup_size = (int)subgroup_size_;
+    double least = 0;
+    for (const VkCooperativeMatrixPropertiesKHR& p : of_vulkan().matrices) {
+        const bool types = (int)p.AType == type && (int)p.BType == type &&
+                           (int)p.CType == acctype && (int)p.ResultType == acctype;
+        if (!types || (int)p.scope != scope || !p.MSize || !p.NSize || !p.KSize) continue;
+        const double values = padded(M, p.MSize) * padded(N, p.NSize) * padded(K, p.KSize);
+        if (coopmat_M && values >= least) continue;
+        least = values;
+        coopmat_M = (int)p.MSize, coopmat_N = (int)p.NSize, coopmat_K = (int)p.KSize;
+    }
+}
 
 const GpuInfo::Private& GpuInfo::of_vulkan() const {
     static const Private none;

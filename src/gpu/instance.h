@@ -12,6 +12,13 @@ namespace quoll {
 
 class GpuDevice;
 
+// A structure of features or properties, as long as any of them is.
+struct QueriedStruct {
+    VkStructureType type;
+    void* next;
+    unsigned char rest[1024];
+};
+
 // What Vulkan itself says of a device.
 struct GpuInfo::Private {
     VkPhysicalDevice handle = VK_NULL_HANDLE;
@@ -19,6 +26,9 @@ struct GpuInfo::Private {
     VkPhysicalDeviceProperties properties = {};
     VkPhysicalDeviceMemoryProperties memory = {};
     std::vector<VkExtensionProperties> extensions;
+    // Chained.
+    std::vector<std::unique_ptr<QueriedStruct>> queried_features, queried_properties;
+    std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
 };
 
 class GpuInstance {
@@ -47,12 +57,16 @@ private:
     void probe_subgroups(VkPhysicalDevice device, GpuInfo* info) const;
     void probe_types(VkPhysicalDevice device, GpuInfo* info) const;
     void probe_matrices(VkPhysicalDevice device, GpuInfo* info) const;
+    void query_all(const GpuInfo& info, GpuInfo::Private* own) const;
 
     void* library_ = nullptr;
     VkInstance instance_ = VK_NULL_HANDLE;
     InstanceFunctions vk_;
     std::vector<Physical> devices_;
 };
+
+// Sets the pointers of quoll/vulkan_functions.h.
+void publish_vulkan_functions(PFN_vkGetInstanceProcAddr get, VkInstance instance);
 
 // Device `index` of get_gpu_info, opened when it is first asked for, and again after it was lost.
 // Null, after a message, if there is none or it cannot be opened.

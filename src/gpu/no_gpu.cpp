@@ -34,6 +34,23 @@ void VulkanDevice::convert_packing(const VkMat&, VkMat& dst, int, VkCompute&, co
     not_built();
     dst.release();
 }
+void VulkanDevice::convert_packing(const VkMat&, VkMat& dst, int, int, VkCompute&,
+                                   const Option&) const {
+    not_built();
+    dst.release();
+}
+VkMat VulkanDevice::get_dummy_buffer() const { return VkMat(); }
+VkImageMat VulkanDevice::get_dummy_image() const { return VkImageMat(); }
+VkImageMat VulkanDevice::get_dummy_image_readonly() const { return VkImageMat(); }
+bool VulkanDevice::shape_support_image_storage(const Mat&) const { return false; }
+VkBuffer VkAllocator::create_buffer(size_t, VkFlags) { return VkBuffer(0); }
+VkDeviceMemory VkAllocator::allocate_memory(size_t, uint32_t) { return VkDeviceMemory(0); }
+VkDeviceMemory VkAllocator::allocate_dedicated_memory(size_t, uint32_t, VkImage, VkBuffer) {
+    return VkDeviceMemory(0);
+}
+VkDeviceMemory VkAllocator::allocate_import_host_memory(size_t, uint32_t, void*) {
+    return VkDeviceMemory(0);
+}
 VulkanDevice* get_gpu_device(int) {
     not_built();
     return nullptr;
@@ -54,6 +71,7 @@ int PipelineCache::save_cache(const char*) const { return not_built(); }
 VkPoolAllocator::VkPoolAllocator(const VulkanDevice* device, Use, size_t)
     : VkAllocator(device), d(nullptr) {}
 VkPoolAllocator::~VkPoolAllocator() {}
+void VkPoolAllocator::set_size_compare_ratio(float) {}
 void VkPoolAllocator::clear() {}
 VkBufferMemory* VkPoolAllocator::fastMalloc(size_t) { return nullptr; }
 void VkPoolAllocator::fastFree(VkBufferMemory*) {}
@@ -75,10 +93,24 @@ int VkCompute::record_download(const VkMat&, Mat&, const Option&) { return not_b
 int VkCompute::record_clone(const Mat&, VkMat&, const Option&) { return not_built(); }
 int VkCompute::record_clone(const VkMat&, Mat&, const Option&) { return not_built(); }
 int VkCompute::record_clone(const VkMat&, VkMat&, const Option&) { return not_built(); }
+int VkCompute::record_convert(const VkMat&, VkMat&, int, DType, const Option&) {
+    return not_built();
+}
 int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
                                const std::vector<vk_constant_type>&, const VkMat&) {
     return not_built();
 }
+int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
+                               const std::vector<VkImageMat>&, const std::vector<vk_constant_type>&,
+                               const VkMat&) {
+    return not_built();
+}
+int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
+                               const std::vector<VkImageMat>&, const std::vector<vk_constant_type>&,
+                               const Mat&) {
+    return not_built();
+}
+uint64_t VkCompute::pending_dispatch_total() const { return 0; }
 #if QUOLL_PIXEL
 int VkCompute::record_from_pixels(const unsigned char*, int, int, int, int, VkMat&, const Option&,
                                   const VkPixelSteps&) {
@@ -91,6 +123,8 @@ int VkCompute::record_to_pixels(const VkMat&, unsigned char*, int, int, const Op
 #endif
 int VkTransfer::record_upload(const Mat&, VkMat&, const Option&, bool) { return not_built(); }
 int VkCompute::submit_and_wait() { return not_built(); }
+int VkCompute::submit() { return not_built(); }
+int VkCompute::wait() { return not_built(); }
 int VkCompute::reset() { return kOk; }
 
 struct Pipeline::Private {};

@@ -15,8 +15,6 @@ namespace quoll {
 
 namespace {
 
-const uint32_t kGroup = 64;  // of common/index.glsl
-
 size_t words_of(size_t bytes) { return (bytes + 3) / 4; }
 
 // What both shaders are given besides buffers and sizes.
@@ -25,10 +23,13 @@ struct Conversion {
     int w, h;                // of what is read
     int target_w, target_h;  // of what is made
     const char* function;
+    uint32_t yuv[8];   // of pixels_in.comp
+    size_t yuv_bytes;  // 0: pixels
 
     bool resized() const { return w != target_w || h != target_h; }
     // Words of the table of taps, for the target's columns, then for its rows.
     size_t table_words() const { return resized() ? 2 * ((size_t)target_w + target_h) : 0; }
+    size_t image_words() const { return words_of(yuv_bytes ? yuv_bytes : (size_t)w * plan.in * h); }
     int write_table(uint32_t* words) const;
     void push_formats(int channels, const VkPixelSteps& steps, std::vector<uint32_t>* push) const;
 };
@@ -61,20 +62,6 @@ void Conversion::push_formats(int channels, const VkPixelSteps& steps,
         push->push_back(bits_of(steps.norm_vals && k < channels ? steps.norm_vals[k] : 1.f));
 }
 
-// As many groups in x as any device has, the rest in y.
-int dispatch_linear(CommandList& list, const PipelineKey& key,
-                    const std::vector<VkDescriptorBufferInfo>& buffers,
-                    const std::vector<uint32_t>& push, size_t count) {
-    const size_t groups = (count + kGroup - 1) / kGroup, most = 65535;
-    const size_t rows = (groups + most - 1) / most;
-    return list.dispatch(key, buffers, push, (uint32_t)((groups + rows - 1) / rows),
-                         (uint32_t)rows);
-}
-
-VkDescriptorBufferInfo all_of(const VkMat& m) {
-    return {buffer_of(*m.data), m.data->offset, (m.offset + m.bytes() + 3) / 4 * 4};
-}
-
 Storage storage_of(const VkMat& m) { return m.dtype == DType::f16 ? Storage::f16 : Storage::f32; }
 
 bool is_image(const VkMat& m) {
@@ -82,20 +69,27 @@ bool is_image(const VkMat& m) {
     return !m.empty() && type && m.elempack == 1 && m.n == 1 && (m.dims == 2 || m.dims == 3);
 }
 
-bool is_of(const VkMat& m, const GpuDevice& device, const char* function) {
-    const VulkanDevice* own = m.allocator->vkdev;
-    if (own && own->gpu().get() == &device) return true;
-    QUOLL_LOGE("[VkCompute] %s: the VkMat is in the memory of another device", function);
-    return false;
-}
-
-// The shaders count bytes and values in words, and see buffers whole.
-int check_sizes(const GpuDevice& device, size_t bytes, const char* function) {
-    const size_t most = std::min<size_t>(device.limits().maxStorageBufferRange, 0x7fffffff);
-    if (bytes <= most) return kOk;
-    QUOLL_LOGE("[VkCompute] %s: an image of %zu bytes, %s takes at most %zu", function, bytes,
-               device.info().device_name(), most);
-    return kError;
+// The whole image lies at `pixels`.
+bool prepare_yuv(const unsigned char* pixels, int type, int w, int h, int stride,
+                 VkPixelSteps::Yuv kind, Conversion* c) {
+    const bool rgb = (type & Mat::PIXEL_FORMAT_MASK) == Mat::PIXEL_RGB;
+    if (!rgb || (stride && stride != w)) {
+        QUOLL_LOGE(
+            "[%s] YUV 4:2:0: expected type PIXEL_RGB or PIXEL_RGB2x and stride 0 or %d, got "
+            "%d and %d",
+            c->function, w, type, stride);
+        return false;
+    }
+    if (!valid_image(pixels, w, h, w, 1, c->function)) return false;
+    const uint32_t luma = (uint32_t)w * (uint32_t)h, across = ((uint32_t)w + 1) / 2,
+                   plane = across * (((uint32_t)h + 1) / 2);
+    const bool planes = kind == VkPixelSteps::kI420;
+    const uint32_t u = kind == VkPixelSteps::kNv21 ? 1 : 0, v = planes ? plane : 1 - u;
+    const uint32_t words[] = {
+        (uint32_t)w, luma, planes ? across : 2 * across, planes ? 1u : 2u, u, v, 0, 0};
+    memcpy(c->yuv, words, sizeof(words));
+    c->yuv_bytes = (size_t)luma + 2 * (size_t)plane;
+    return true;
 }
 
 // False, after a message, unless type, image, rectangle and target are valid; moves `pixels` to
@@ -103,8 +97,10 @@ int check_sizes(const GpuDevice& device, size_t bytes, const char* function) {
 bool prepare_source(const unsigned char** pixels, int type, int w, int h, int* stride,
                     const VkPixelSteps& steps, Conversion* c) {
     if (!make_plan(type, c->plan, c->function)) return false;
+    const bool yuv = steps.yuv != VkPixelSteps::kNoYuv;
+    if (yuv && !prepare_yuv(*pixels, type, w, h, *stride, steps.yuv, c)) return false;
     if (*stride == 0 && w > 0 && w <= 0x7fffffff / c->plan.in) *stride = w * c->plan.in;
-    if (!valid_image(*pixels, w, h, *stride, c->plan.in, c->function)) return false;
+    if (!yuv && !valid_image(*pixels, w, h, *stride, c->plan.in, c->function)) return false;
     c->w = steps.roiw ? steps.roiw : w, c->h = steps.roiw ? steps.roih : h;
     const int x = steps.roiw ? steps.roix : 0, y = steps.roiw ? steps.roiy : 0;
     if (x < 0 || y < 0 || c->w < 1 || c->h < 1 || c->w > w - x || c->h > h - y) {
@@ -112,7 +108,8 @@ bool prepare_source(const unsigned char** pixels, int type, int w, int h, int* s
                    w, h, c->w, c->h, x, y);
         return false;
     }
-    *pixels += (ptrdiff_t)y * *stride + (ptrdiff_t)x * c->plan.in;
+    c->yuv[6] = (uint32_t)x, c->yuv[7] = (uint32_t)y;
+    if (!yuv) *pixels += (ptrdiff_t)y * *stride + (ptrdiff_t)x * c->plan.in;
     return true;
 }
 
@@ -127,17 +124,19 @@ bool prepare_target(const VkPixelSteps& steps, Conversion* c) {
 
 }  // namespace
 
-// Rows of the rectangle without gaps, then the table.
+// Rows of the rectangle without gaps, or all planes, then the table.
 static int record_pixels(CommandList& list, const unsigned char* pixels, int stride,
                          const Conversion& c, VkAllocator* staging_allocator,
                          VkAllocator* blob_allocator, VkMat* words) {
-    const size_t row = (size_t)c.w * c.plan.in, image = words_of(row * c.h);
+    const size_t row = (size_t)c.w * c.plan.in, image = c.image_words();
     const size_t all = image + c.table_words();
     QUOLL_RETURN_IF_ERROR(check_sizes(list.device(), all * 4, c.function));
     VkMat staging((int)all, (size_t)4, staging_allocator);
     if (!staging.mapped_ptr()) return kOutOfMemory;
     unsigned char* to = (unsigned char*)staging.mapped_ptr();
-    for (int y = 0; y < c.h; y++) memcpy(to + (size_t)y * row, pixels + (ptrdiff_t)y * stride, row);
+    if (c.yuv_bytes) memcpy(to, pixels, c.yuv_bytes);
+    for (int y = 0; y < c.h && !c.yuv_bytes; y++)
+        memcpy(to + (size_t)y * row, pixels + (ptrdiff_t)y * stride, row);
     QUOLL_RETURN_IF_ERROR(c.write_table((uint32_t*)to + image));
     list.keep(std::make_shared<VkMat>(staging));
     *words = staging;
@@ -162,7 +161,7 @@ static int record_from(CommandList& list, const VulkanDevice& vkdev, const unsig
     QUOLL_RETURN_IF_ERROR(check_sizes(device, count * c.plan.out * 4, c.function));
     const bool keeps = is_image(dst) && dst.w == c.target_w && dst.h == c.target_h &&
                        dst.c == c.plan.out && dst.dims == 3;
-    if (keeps && !is_of(dst, device, c.function)) return kError;
+    if (keeps && !is_on(dst, device, c.function)) return kError;
     if (!keeps) {
         const bool half = opt.use_fp16_storage && device.features().storage16;
         dst =
@@ -172,15 +171,17 @@ static int record_from(CommandList& list, const VulkanDevice& vkdev, const unsig
     list.keep(std::make_shared<VkMat>(dst));
     VkMat words;
     QUOLL_RETURN_IF_ERROR(record_pixels(list, pixels, stride, c, staging, blobs, &words));
-    const size_t image = words_of((size_t)c.w * c.plan.in * c.h);
+    const size_t image = c.image_words();
     std::vector<uint32_t> push = {(uint32_t)count,      (uint32_t)(dst.offset / dst.elemsize),
                                   (uint32_t)c.target_w, (uint32_t)(c.w * c.plan.in),
                                   (uint32_t)c.plan.in,  (uint32_t)c.w - 1,
                                   (uint32_t)c.h - 1,    (uint32_t)image,
                                   (uint32_t)c.plan.out};
     c.push_formats(c.plan.out, steps, &push);
-    return dispatch_linear(list, {Shader::pixels_in, storage_of(dst), 2, {c.resized()}},
-                           {all_of(words), all_of(dst)}, push, count);
+    push.insert(push.end(), c.yuv, c.yuv + 8);
+    return list.dispatch_linear(
+        {Shader::pixels_in, storage_of(dst), 2, {c.resized(), c.yuv_bytes > 0}},
+        {block_of(words), block_of(dst)}, push, count);
 }
 
 static int record_to(CommandList& list, const VulkanDevice& vkdev, const VkMat& src,
@@ -190,16 +191,17 @@ static int record_to(CommandList& list, const VulkanDevice& vkdev, const VkMat& 
     Conversion c = {};
     c.function = "record_to_pixels";
     if (!make_plan(type, c.plan, c.function)) return kError;
-    if (!is_image(src) || src.c < c.plan.in || steps.roiw) {
+    if (!is_image(src) || src.c < c.plan.in || steps.roiw || steps.yuv) {
         QUOLL_LOGE(
             "[VkCompute] record_to_pixels: expected one f32 or f16 image of w, h and %d channels "
-            "with elempack 1, and no rectangle, got %d axes, %d channels, elempack %d, %d images "
+            "with elempack 1, no rectangle and no YUV, got %d axes, %d channels, elempack %d, %d "
+            "images "
             "of "
             "%s",
             c.plan.in, src.dims, src.c, src.elempack, src.n, dtype_name(src.dtype));
         return kError;
     }
-    if (!is_of(src, device, c.function)) return kError;
+    if (!is_on(src, device, c.function)) return kError;
     c.w = src.w, c.h = src.h;
     if (!prepare_target(steps, &c)) return kError;
     const size_t row = (size_t)c.target_w * c.plan.out, bytes = row * c.target_h;
@@ -226,13 +228,13 @@ static int record_to(CommandList& list, const VulkanDevice& vkdev, const VkMat& 
                    (const unsigned char*)made.mapped_ptr() + (size_t)y * row, row);
         return (int)kOk;
     });
-    return dispatch_linear(list, {Shader::pixels_out, storage_of(src), 3, {c.resized()}},
-                           {all_of(table), all_of(src), all_of(made)}, push, count);
+    return list.dispatch_linear({Shader::pixels_out, storage_of(src), 3, {c.resized()}},
+                                {block_of(table), block_of(src), block_of(made)}, push, count);
 }
 
 int VkCompute::record_from_pixels(const unsigned char* pixels, int type, int w, int h, int stride,
                                   VkMat& dst, const Option& opt, const VkPixelSteps& steps) {
-    if (!list_) return noted(recording_error("record_from_pixels", "no device"));
+    if (!records("record_from_pixels")) return kError;
     return noted(record_from(*list_, *vkdev_, pixels, type, w, h, stride, dst, opt, steps,
                              or_own(opt.staging_vkallocator, *vkdev_, true),
                              or_own(opt.blob_vkallocator, *vkdev_, false)));
@@ -240,7 +242,7 @@ int VkCompute::record_from_pixels(const unsigned char* pixels, int type, int w, 
 
 int VkCompute::record_to_pixels(const VkMat& src, unsigned char* pixels, int type, int stride,
                                 const Option& opt, const VkPixelSteps& steps) {
-    if (!list_) return noted(recording_error("record_to_pixels", "no device"));
+    if (!records("record_to_pixels")) return kError;
     return noted(record_to(*list_, *vkdev_, src, pixels, type, stride, steps,
                            or_own(opt.staging_vkallocator, *vkdev_, true)));
 }

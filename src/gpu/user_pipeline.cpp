@@ -20,6 +20,7 @@ const uint32_t kMostInvocations = 256;
 Pipeline::Private::~Private() {
     const DeviceFunctions& vk = device->vk();
     if (pipeline) vk.DestroyPipeline(device->handle(), pipeline, nullptr);
+    if (module) vk.DestroyShaderModule(device->handle(), module, nullptr);
     if (layout) vk.DestroyPipelineLayout(device->handle(), layout, nullptr);
     if (set_layout) vk.DestroyDescriptorSetLayout(device->handle(), set_layout, nullptr);
 }
@@ -53,9 +54,19 @@ VkResult Pipeline::Private::create(const std::vector<uint32_t>& words, int bindi
     const DeviceFunctions& vk = device->vk();
     VkShaderModuleCreateInfo code = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
     code.codeSize = words.size() * 4, code.pCode = words.data();
-    VkShaderModule module;
     result = vk.CreateShaderModule(device->handle(), &code, nullptr, &module);
     if (result != VK_SUCCESS) return result;
+    std::vector<NumberedConstant> sizes;
+    for (uint32_t i = 0; i < 3; i++) sizes.push_back({kFirstSizeId + i, local_size[i]});
+    return make_compute_pipeline(*device, module, layout, constants, sizes, subgroup_size,
+                                 VK_NULL_HANDLE, &pipeline);
+}
+
+VkResult make_compute_pipeline(const GpuDevice& device, VkShaderModule module,
+                               VkPipelineLayout layout,
+                               const std::vector<vk_specialization_type>& constants,
+                               const std::vector<NumberedConstant>& more, uint32_t subgroup_size,
+                               VkPipelineCache cache, VkPipeline* pipeline) {
     std::vector<uint32_t> values;
     std::vector<VkSpecializationMapEntry> entries;
     const auto add = [&](uint32_t id, uint32_t value) {
@@ -63,7 +74,7 @@ VkResult Pipeline::Private::create(const std::vector<uint32_t>& words, int bindi
         values.push_back(value);
     };
     for (uint32_t i = 0; i < constants.size(); i++) add(i, constants[i].u32);
-    for (uint32_t i = 0; i < 3; i++) add(kFirstSizeId + i, local_size[i]);
+    for (const NumberedConstant& constant : more) add(constant.id, constant.value);
     VkSpecializationInfo special;
     special.mapEntryCount = (uint32_t)entries.size(), special.pMapEntries = entries.data();
     special.dataSize = values.size() * 4, special.pData = values.data();
@@ -76,13 +87,17 @@ VkResult Pipeline::Private::create(const std::vector<uint32_t>& words, int bindi
     info.stage.module = module, info.stage.pName = "main";
     info.stage.pSpecializationInfo = &special;
     // Size control is asked of devices with matrix units only.
-    if (subgroup_size && device->features().matrix.m) info.stage.pNext = &subgroup;
+    if (subgroup_size && device.features().matrix.m) info.stage.pNext = &subgroup;
     info.layout = layout;
-    result =
-        vk.CreateComputePipelines(device->handle(), VK_NULL_HANDLE, 1, &info, nullptr, &pipeline);
-    vk.DestroyShaderModule(device->handle(), module, nullptr);
-    return result;
+    return device.vk().CreateComputePipelines(device.handle(), cache, 1, &info, nullptr, pipeline);
 }
+
+VkShaderModule Pipeline::shader_module() const { return d ? d->module : VK_NULL_HANDLE; }
+VkDescriptorSetLayout Pipeline::descriptorset_layout() const {
+    return d ? d->set_layout : VK_NULL_HANDLE;
+}
+VkPipelineLayout Pipeline::pipeline_layout() const { return d ? d->layout : VK_NULL_HANDLE; }
+VkPipeline Pipeline::pipeline() const { return d ? d->pipeline : VK_NULL_HANDLE; }
 
 Pipeline::Pipeline(const VulkanDevice* device)
     : vkdev(device), d(nullptr), info_(), local_size_{4, 4, 4}, subgroup_size_(0) {}

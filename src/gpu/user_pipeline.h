@@ -20,10 +20,22 @@ struct Pipeline::Private {
     VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
     VkPipelineLayout layout = VK_NULL_HANDLE;
     VkPipeline pipeline = VK_NULL_HANDLE;
+    VkShaderModule module = VK_NULL_HANDLE;
 
 private:
     VkResult create_layouts(int bindings);
 };
+
+// main() with constants 0, 1, ... and `more` by their numbers. subgroup_size 0: as the device
+// likes.
+struct NumberedConstant {
+    uint32_t id, value;
+};
+VkResult make_compute_pipeline(const GpuDevice& device, VkShaderModule module,
+                               VkPipelineLayout layout,
+                               const std::vector<vk_specialization_type>& constants,
+                               const std::vector<NumberedConstant>& more, uint32_t subgroup_size,
+                               VkPipelineCache cache, VkPipeline* pipeline);
 
 }  // namespace quoll
 

@@ -12,11 +12,8 @@ namespace quoll {
 namespace {
 
 struct Block : VkBufferMemory {
-    std::unique_ptr<GpuBuffer> memory;
+    std::unique_ptr<GpuBuffer> owner;
 };
-
-// A kept block serves requests of half its size or more.
-const size_t kMostWaste = 2;
 
 }  // namespace
 
@@ -24,6 +21,7 @@ struct VkPoolAllocator::Private {
     std::shared_ptr<GpuDevice> gpu;
     MemoryUse use = MemoryUse::kDevice;
     size_t kept_bytes = 0;
+    float least_use = 0.5f;  // of a kept block
     std::mutex mutex;
     std::vector<Block*> idle;  // the one that was used last at the end
     size_t idle_bytes = 0;
@@ -40,7 +38,8 @@ struct VkPoolAllocator::Private {
     Block* take(size_t size) {
         for (size_t i = idle.size(); i-- > 0;) {
             Block* block = idle[i];
-            if (block->capacity < size || block->capacity / kMostWaste > size) continue;
+            if (block->capacity < size || (float)block->capacity * least_use > (float)size)
+                continue;
             idle.erase(idle.begin() + (std::ptrdiff_t)i);
             idle_bytes -= block->capacity;
             return block;
@@ -55,6 +54,12 @@ VkPoolAllocator::VkPoolAllocator(const VulkanDevice* device, Use use, size_t kep
     d->gpu = device ? device->gpu() : nullptr;
     d->use = uses[use];
     d->kept_bytes = kept_bytes;
+    if (!d->gpu) return;
+    const int type = d->gpu->memory_type(d->use, ~0u);
+    mappable = use == kStaging || (use == kWeights && device->info.type() != 0 && type >= 0 &&
+                                   d->gpu->host_visible(type));
+    coherent = mappable;
+    if (type >= 0) buffer_memory_type_index = (uint32_t)type;
 }
 
 VkPoolAllocator::~VkPoolAllocator() {
@@ -64,6 +69,11 @@ VkPoolAllocator::~VkPoolAllocator() {
     }
     d->drop(0);
     delete d;
+}
+
+void VkPoolAllocator::set_size_compare_ratio(float ratio) {
+    std::lock_guard<std::mutex> lock(d->mutex);
+    d->least_use = std::min(std::max(ratio, 0.f), 1.f);
 }
 
 void VkPoolAllocator::clear() {
@@ -91,7 +101,10 @@ VkBufferMemory* VkPoolAllocator::fastMalloc(size_t size) {
     block->offset = 0, block->capacity = memory->bytes();
     block->mapped_ptr = memory->mapped();
     block->refcount = 0;
-    block->memory = std::move(memory);
+    block->memory = VK_NULL_HANDLE;
+    block->memory_type_index = buffer_memory_type_index;
+    block->access_flags = block->stage_flags = 0;
+    block->owner = std::move(memory);
     std::lock_guard<std::mutex> lock(d->mutex);
     d->in_use++;
     return block;

@@ -12,11 +12,6 @@ namespace quoll {
 
 namespace {
 
-CommandList::Copy whole(const VkMat& from, const VkMat& to) {
-    return {buffer_of(*from.data), from.buffer_offset(), buffer_of(*to.data), to.buffer_offset(),
-            from.bytes()};
-}
-
 // Sizes in elements.
 Shape element_shape(const Mat& m) {
     Shape s;
@@ -36,21 +31,49 @@ void fill_from_staging(const VkMat& staging, Mat* m) {
                  });
 }
 
-// Into memory that the caller has a Mat of.
-int widen_from_staging(const VkMat& staging, Mat* wide) {
-    Mat narrow(staging.logical_shape()), values;
+// Memory for the values of `like`, with its elempack.
+void create_like(const Mat& like, Mat* m, Allocator* from) {
+    if (!has_own_elements(like.elemsize, like.elempack, like.dtype)) {
+        Shape scalars = element_shape(like);
+        (like.dims == 1 ? scalars.w : like.dims == 2 ? scalars.h : scalars.c) *= like.elempack;
+        m->create(scalars, like.elempack, from);
+        return;
+    }
+    const size_t size = like.elemsize;
+    const int pack = like.elempack, n = like.n;
+    if (like.dims == 1) m->create(like.w, size, pack, n, from);
+    if (like.dims == 2) m->create(like.w, like.h, size, pack, n, from);
+    if (like.dims == 3) m->create(like.w, like.h, like.c, size, pack, n, from);
+    if (like.dims == 4) m->create(like.w, like.h, like.d, like.c, size, pack, n, from);
+}
+
+// As f32 and with the elempack of `wide`: memory that the caller has a Mat of.
+int convert_from_staging(const VkMat& staging, const Option& opt, Mat* wide) {
+    Mat narrow, values, packed;
+    create_like(staging.shape(), &narrow, nullptr);
     if (narrow.empty()) return kOutOfMemory;
     fill_from_staging(staging, &narrow);
-    if (narrow.dtype == DType::f16)
-        cast_float16_to_float32(narrow, values);
-    else
-        cast_bfloat16_to_float32(narrow, values);
-    if (values.empty()) return kOutOfMemory;
-    memcpy(wide->data, values.data, values.total() * values.elemsize);
+    values = narrow;
+    if (narrow.dtype == DType::f16) cast_float16_to_float32(narrow, values, opt);
+    if (narrow.dtype == DType::bf16) cast_bfloat16_to_float32(narrow, values, opt);
+    if (!values.empty()) convert_packing(values, packed, wide->elempack, opt);
+    if (packed.empty()) return kOutOfMemory;
+    const size_t item = packed.cstep * packed.c * packed.elemsize;
+    for (int b = 0; b < packed.n; b++)
+        memcpy((unsigned char*)wide->data + b * wide->nstep * wide->elemsize,
+               (unsigned char*)packed.data + b * packed.nstep * packed.elemsize, item);
     return kOk;
 }
 
 }  // namespace
+
+// Items of a batch are filled where they lie.
+static bool is_item_like(const VkMat& m, const VkMat& like, const VulkanDevice& device) {
+    const bool item = m.data && !m.refcount && m.allocator->vkdev;
+    return item && m.allocator->vkdev->gpu() == device.gpu() && m.dims == like.dims &&
+           m.logical_shape() == like.logical_shape() && m.elemsize == like.elemsize &&
+           m.elempack == like.elempack;
+}
 
 VkAllocator* or_own(VkAllocator* given, const VulkanDevice& device, bool staging) {
     if (given && given->vkdev && given->vkdev->gpu() == device.gpu()) return given;
@@ -59,6 +82,21 @@ VkAllocator* or_own(VkAllocator* given, const VulkanDevice& device, bool staging
         return nullptr;
     }
     return staging ? device.acquire_staging_allocator() : device.acquire_blob_allocator();
+}
+
+bool is_on(const VkMat& m, const GpuDevice& device, const char* function) {
+    const VulkanDevice* own = m.allocator->vkdev;
+    if (own && own->gpu().get() == &device) return true;
+    QUOLL_LOGE("[VkCompute] %s: the VkMat is in the memory of another device", function);
+    return false;
+}
+
+int check_sizes(const GpuDevice& device, size_t bytes, const char* function) {
+    const size_t most = std::min<size_t>(device.limits().maxStorageBufferRange, 0x7fffffff);
+    if (bytes <= most) return kOk;
+    QUOLL_LOGE("[VkCompute] %s: a blob of %zu bytes, %s takes at most %zu", function, bytes,
+               device.info().device_name(), most);
+    return kError;
 }
 
 int recording_error(const char* what, const char* why) {
@@ -78,34 +116,39 @@ int VkCompute::noted(int status) {
 }
 
 int VkCompute::record_upload(const Mat& src, VkMat& dst, const Option& opt) {
-    return record_clone(src, dst, opt);
+    if (!records("record_upload")) return kError;
+    if (src.empty()) return record_clone(src, dst, opt);
+    Mat planar = src, stored;
+    if (src.elempack != 1 && !has_own_elements(src.elemsize, src.elempack, src.dtype))
+        convert_packing(src, planar, 1, opt);
+    stored = planar;
+    const bool halves = opt.use_fp16_storage && list_->device().features().storage16;
+    if (halves && src.dtype == DType::f32 && !planar.empty())
+        cast_float32_to_float16(planar, stored, opt);
+    return stored.empty() ? noted(kOutOfMemory) : record_clone(stored, dst, opt);
 }
 
 int VkCompute::record_clone(const Mat& src, VkMat& dst, const Option& opt) {
-    if (!list_) return noted(recording_error("record_upload", "no device"));
+    if (!records("record_upload")) return kError;
     if (src.empty()) return noted(recording_error("record_upload", "the Mat is empty"));
-    Mat planar = src;
-    if (src.elempack != 1 && !has_own_elements(src.elemsize, src.elempack, src.dtype))
-        convert_packing(src, planar, 1, opt);
-    VkMat staging, made;
-    staging.create_like(planar, or_own(opt.staging_vkallocator, *vkdev_, true));
-    made.create_like(planar, or_own(opt.blob_vkallocator, *vkdev_, false));
-    if (planar.empty() || made.empty() || !staging.mapped_ptr()) return noted(kOutOfMemory);
-    for_each_run(planar, element_shape(planar), (unsigned char*)staging.mapped_ptr(),
+    VkMat staging, made = dst;
+    staging.create_like(src, or_own(opt.staging_vkallocator, *vkdev_, true));
+    if (!is_item_like(dst, staging, *vkdev_))
+        made.create_like(src, or_own(opt.blob_vkallocator, *vkdev_, false));
+    if (made.empty() || !staging.mapped_ptr()) return noted(kOutOfMemory);
+    for_each_run(src, element_shape(src), (unsigned char*)staging.mapped_ptr(),
                  [](const unsigned char* blob, unsigned char* copy, size_t bytes) {
                      memcpy(copy, blob, bytes);
                  });
     list_->keep(std::make_shared<VkMat>(staging));
     list_->keep(std::make_shared<VkMat>(made));
     dst = made;
-    return noted(list_->copy({whole(staging, made)}));
+    return noted(list_->copy(CommandList::copies(staging, made)));
 }
 
 static int check_source(const VkMat& src, const VulkanDevice& device, const char* what) {
     if (src.empty()) return recording_error(what, "the VkMat is empty");
-    const VulkanDevice* own = src.allocator->vkdev;
-    if (own && own->gpu() == device.gpu()) return kOk;
-    return recording_error(what, "the VkMat is in the memory of another device");
+    return is_on(src, *device.gpu(), what) ? (int)kOk : (int)kError;
 }
 
 // Memory that nobody counts, of the sizes that are wanted.
@@ -115,71 +158,65 @@ static bool is_of_application(const Mat& m, const Mat& like) {
            m.elempack == like.elempack;
 }
 
-static void create_like(const Mat& like, Mat* m, const Option& opt) {
-    if (!has_own_elements(like.elemsize, like.elempack, like.dtype)) {
-        Shape scalars = element_shape(like);
-        (like.dims == 1 ? scalars.w : like.dims == 2 ? scalars.h : scalars.c) *= like.elempack;
-        m->create(scalars, like.elempack, opt.blob_allocator);
-        return;
-    }
-    const size_t size = like.elemsize;
-    const int pack = like.elempack, n = like.n;
-    if (like.dims == 1) m->create(like.w, size, pack, n, opt.blob_allocator);
-    if (like.dims == 2) m->create(like.w, like.h, size, pack, n, opt.blob_allocator);
-    if (like.dims == 3) m->create(like.w, like.h, like.c, size, pack, n, opt.blob_allocator);
-    if (like.dims == 4)
-        m->create(like.w, like.h, like.d, like.c, size, pack, n, opt.blob_allocator);
-}
-
+// converts: to f32, and to elempack 1 without opt.use_packing_layout.
 static int record_to_host(CommandList& list, const VulkanDevice& device, const VkMat& src, Mat& dst,
-                          bool widens, const Option& opt) {
+                          bool converts, const Option& opt) {
     QUOLL_RETURN_IF_ERROR(check_source(src, device, "record_download"));
     VkMat staging;
     staging.create_like(src, or_own(opt.staging_vkallocator, device, true));
-    widens = widens && src.elempack == 1 && (src.dtype == DType::f16 || src.dtype == DType::bf16);
-    Shape shape = src.logical_shape();
-    if (widens) shape.dtype = DType::f32;
-    const Mat like = widens ? Mat::of_shape(shape) : src.shape();
-    if (!is_of_application(dst, like)) create_like(like, &dst, opt);
+    Mat like = src.shape();
+    if (converts && !has_own_elements(src.elemsize, src.elempack, src.dtype)) {
+        Shape shape = src.logical_shape();
+        if (src.dtype == DType::f16 || src.dtype == DType::bf16) shape.dtype = DType::f32;
+        like = Mat::of_shape(shape);
+        if (opt.use_packing_layout)
+            like = src.shape(), like.dtype = shape.dtype,
+            like.elemsize = dtype_size(shape.dtype) * (size_t)src.elempack;
+    }
+    converts = like.dtype != src.dtype || like.elempack != src.elempack;
+    if (!is_of_application(dst, like)) create_like(like, &dst, opt.blob_allocator);
     if (dst.empty() || !staging.mapped_ptr()) return kOutOfMemory;
     list.keep(std::make_shared<VkMat>(src));
     Mat filled = dst;
-    list.then([staging, filled, widens]() mutable {
-        if (widens) return widen_from_staging(staging, &filled);
+    Option host;
+    host.num_threads = opt.num_threads;
+    list.then([staging, filled, converts, host]() mutable {
+        if (converts) return convert_from_staging(staging, host, &filled);
         fill_from_staging(staging, &filled);
         return (int)kOk;
     });
-    return list.copy({whole(src, staging)});
+    return list.copy(CommandList::copies(src, staging));
 }
 
 int VkCompute::record_download(const VkMat& src, Mat& dst, const Option& opt) {
-    if (!list_) return noted(recording_error("record_download", "no device"));
+    if (!records("record_download")) return kError;
     return noted(record_to_host(*list_, *vkdev_, src, dst, true, opt));
 }
 
 int VkCompute::record_clone(const VkMat& src, Mat& dst, const Option& opt) {
-    if (!list_) return noted(recording_error("record_clone", "no device"));
+    if (!records("record_clone")) return kError;
     return noted(record_to_host(*list_, *vkdev_, src, dst, false, opt));
 }
 
 int VkCompute::record_clone(const VkMat& src, VkMat& dst, const Option& opt) {
-    if (!list_) return noted(recording_error("record_clone", "no device"));
+    if (!records("record_clone")) return kError;
     const int usable = check_source(src, *vkdev_, "record_clone");
     if (usable != kOk) return noted(usable);
-    VkMat made;
-    made.create_like(src, or_own(opt.blob_vkallocator, *vkdev_, false));
+    VkMat made = dst;
+    if (!is_item_like(dst, src, *vkdev_))
+        made.create_like(src, or_own(opt.blob_vkallocator, *vkdev_, false));
     if (made.empty()) return noted(kOutOfMemory);
     list_->keep(std::make_shared<VkMat>(src));
     list_->keep(std::make_shared<VkMat>(made));
     dst = made;
-    return noted(list_->copy({whole(src, made)}));
+    return noted(list_->copy(CommandList::copies(src, made)));
 }
 
 int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& bindings,
                                const std::vector<vk_constant_type>& constants,
                                const VkMat& dispatcher) {
     const char* const what = "record_pipeline";
-    if (!list_) return noted(recording_error(what, "no device"));
+    if (!records(what)) return kError;
     if (!pipeline || !pipeline->handles())
         return noted(recording_error(what, "the pipeline was not created"));
     if (pipeline->vkdev->gpu() != vkdev_->gpu())
@@ -207,22 +244,63 @@ int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat
     return noted(list_->dispatch(*pipeline, bindings, constants, groups));
 }
 
+int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& buffers,
+                               const std::vector<VkImageMat>& images,
+                               const std::vector<vk_constant_type>& constants,
+                               const VkMat& dispatcher) {
+    std::vector<VkMat> all = buffers;
+    all.insert(all.end(), images.begin(), images.end());
+    return record_pipeline(pipeline, all, constants, dispatcher);
+}
+
+int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& buffers,
+                               const std::vector<VkImageMat>& images,
+                               const std::vector<vk_constant_type>& constants,
+                               const Mat& dispatcher) {
+    VkMat sizes;
+    sizes.w = dispatcher.w, sizes.h = dispatcher.h, sizes.d = dispatcher.d, sizes.c = dispatcher.c;
+    return record_pipeline(pipeline, buffers, images, constants, sizes);
+}
+
+uint64_t VkCompute::pending_dispatch_total() const { return list_ ? list_->groups() : 0; }
+
 int VkTransfer::record_upload(const Mat& src, VkMat& dst, const Option& opt, bool flatten) {
     Mat values = src;
-    if (opt.use_fp16_storage && src.dtype == DType::f32) cast_float32_to_float16(src, values, opt);
     if (flatten && !values.empty()) values = values.reshape((int)(values.logical_shape().total()));
-    return commands_.record_upload(values, dst, opt);
+    const int status = commands_.record_upload(values, dst, opt);
+    if (status == kOk) pending_ += dst.bytes();
+    return status;
+}
+
+bool VkCompute::records(const char* what) {
+    if (list_ && !list_->is_submitted()) return true;
+    noted(
+        recording_error(what, list_ ? "what was submitted has not been waited for" : "no device"));
+    return false;
+}
+
+int VkCompute::submit() {
+    if (!list_) return recording_error("submit", "no device");
+    if (list_->is_submitted())
+        return recording_error("submit", "what was submitted has not been waited for");
+    if (status_ == kOk) return list_->submit();
+    const int status = status_;
+    recording_error("submit", "recording had failed");
+    reset();
+    return status;
+}
+
+int VkCompute::wait() {
+    if (!list_) return recording_error("wait", "no device");
+    if (!list_->is_submitted()) return recording_error("wait", "nothing was submitted");
+    const int status = list_->wait();
+    status_ = kOk;
+    return status;
 }
 
 int VkCompute::submit_and_wait() {
-    if (!list_) return recording_error("submit_and_wait", "no device");
-    if (status_ != kOk) {
-        const int status = status_;
-        recording_error("submit_and_wait", "recording had failed");
-        reset();
-        return status;
-    }
-    return list_->submit_and_wait();
+    const int status = submit();
+    return status == kOk ? wait() : status;
 }
 
 int VkCompute::reset() {

@@ -2,7 +2,13 @@
 
 namespace quoll {
 
-VkAllocator::VkAllocator(const VulkanDevice* device) : vkdev(device) {}
+VkAllocator::VkAllocator(const VulkanDevice* device)
+    : vkdev(device),
+      buffer_memory_type_index(0xffffffffu),
+      image_memory_type_index(0xffffffffu),
+      reserved_type_index(0xffffffffu),
+      mappable(false),
+      coherent(false) {}
 VkAllocator::~VkAllocator() {}
 void VkAllocator::clear() {}
 
@@ -12,6 +18,9 @@ DType type_of_size(size_t elemsize, int elempack) {
     const size_t scalar = elempack > 0 ? elemsize / (size_t)elempack : 0;
     return scalar == 4 ? DType::f32 : scalar == 2 ? DType::f16 : DType::s8;
 }
+
+// Bytes between the begins of two items where the application says the size of an element.
+const size_t kOwnItems = 4096;
 
 }  // namespace
 
@@ -42,7 +51,7 @@ VkMat::VkMat()
         allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, p), e, p, a);                      \
     }                                                                                           \
     VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, size_t e, int p, int n_, VkAllocator* a) : VkMat() { \
-        allocate(QUOLL_VKMAT_UNWRAP ARGS, n_, type_of_size(e, p), e, p, a);                     \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, n_, type_of_size(e, p), e, p, a, kOwnItems);          \
     }                                                                                           \
     void VkMat::create(QUOLL_VKMAT_UNWRAP SIZES, size_t e, VkAllocator* a) {                    \
         allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, 1), e, 1, a);                      \
@@ -51,7 +60,20 @@ VkMat::VkMat()
         allocate(QUOLL_VKMAT_UNWRAP ARGS, 1, type_of_size(e, p), e, p, a);                      \
     }                                                                                           \
     void VkMat::create(QUOLL_VKMAT_UNWRAP SIZES, size_t e, int p, int n_, VkAllocator* a) {     \
-        allocate(QUOLL_VKMAT_UNWRAP ARGS, n_, type_of_size(e, p), e, p, a);                     \
+        allocate(QUOLL_VKMAT_UNWRAP ARGS, n_, type_of_size(e, p), e, p, a, kOwnItems);          \
+    }                                                                                           \
+    VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, VkBufferMemory* m, size_t e, VkAllocator* a)         \
+        : VkMat() {                                                                             \
+        view(QUOLL_VKMAT_UNWRAP ARGS, 1, e, 1, m, a);                                           \
+    }                                                                                           \
+    VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, VkBufferMemory* m, size_t e, int p, VkAllocator* a)  \
+        : VkMat() {                                                                             \
+        view(QUOLL_VKMAT_UNWRAP ARGS, 1, e, p, m, a);                                           \
+    }                                                                                           \
+    VkMat::VkMat(QUOLL_VKMAT_UNWRAP SIZES, VkBufferMemory* m, size_t e, int p, int n_,          \
+                 VkAllocator* a)                                                                \
+        : VkMat() {                                                                             \
+        view(QUOLL_VKMAT_UNWRAP ARGS, n_, e, p, m, a);                                          \
     }
 QUOLL_VKMAT_FORMS((int w_), (1, w_, 1, 1, 1))
 QUOLL_VKMAT_FORMS((int w_, int h_), (2, w_, h_, 1, 1))
@@ -97,23 +119,43 @@ void VkImageMat::create_like(const VkMat& m, VkAllocator* a) {
 }
 
 void VkMat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
-                     size_t elemsize_, int elempack_, VkAllocator* from) {
+                     size_t elemsize_, int elempack_, VkAllocator* from, size_t item_alignment) {
+    const size_t step = (size_t)w_ * h_ * d_, item = step * c_ * elemsize_;
+    const size_t item_step = n_ > 1 ? align_size(item, item_alignment) : item;
     const bool same = dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ &&
-                      dtype == dtype_ && elemsize == elemsize_ && elempack == elempack_;
+                      dtype == dtype_ && elemsize == elemsize_ && elempack == elempack_ &&
+                      nstep * elemsize == item_step / elemsize * elemsize;
     if (data && data->refcount == 1 && allocator == from && same && offset == 0) return;
     release();
     const bool sizes = w_ > 0 && h_ > 0 && d_ > 0 && c_ > 0 && n_ > 0;
     if (!from || dims_ < 1 || !sizes || elemsize_ == 0 || elempack_ < 1) return;
-    const double wanted = (double)w_ * h_ * d_ * c_ * n_ * (double)elemsize_;
+    const double wanted = ((double)w_ * h_ * d_ * c_ * (double)elemsize_ + item_alignment) * n_;
     if (wanted > (double)(SIZE_MAX / 8)) return;
-    data = from->fastMalloc((size_t)w_ * h_ * d_ * c_ * n_ * elemsize_);
+    data = from->fastMalloc(item_step * n_);
     if (!data) return;
     data->refcount = 1;
     refcount = &data->refcount;
     allocator = from;
+    set_sizes(dims_, w_, h_, d_, c_, n_, dtype_, elemsize_, elempack_, item_step);
+}
+
+void VkMat::set_sizes(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtype_,
+                      size_t elemsize_, int elempack_, size_t item_step) {
     dims = dims_, w = w_, h = h_, d = d_, c = c_, n = n_;
-    cstep = (size_t)w * h * d, nstep = cstep * c;
+    cstep = (size_t)w * h * d, nstep = item_step / elemsize_;
     dtype = dtype_, elemsize = elemsize_, elempack = elempack_;
+}
+
+void VkMat::view(int dims_, int w_, int h_, int d_, int c_, int n_, size_t elemsize_, int elempack_,
+                 VkBufferMemory* block, VkAllocator* from) {
+    if (!block || w_ < 1 || h_ < 1 || d_ < 1 || c_ < 1 || n_ < 1 || !elemsize_ || elempack_ < 1)
+        return;
+    const size_t item = (size_t)w_ * h_ * d_ * c_ * elemsize_;
+    data = block, allocator = from;
+    if (data->refcount == 0) data->refcount = 1;  // the caller's
+    data->refcount++;
+    set_sizes(dims_, w_, h_, d_, c_, n_, type_of_size(elemsize_, elempack_), elemsize_, elempack_,
+              n_ > 1 ? align_size(item, kOwnItems) : item);
 }
 
 void VkMat::addref() {

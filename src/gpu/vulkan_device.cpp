@@ -1,4 +1,5 @@
 #include "gpu/device.h"
+#include "quoll/command.h"
 #include "quoll/log.h"
 #include "quoll/vkmat.h"
 
@@ -66,15 +67,19 @@ bool VulkanDevice::is_device_local(uint32_t type) const {
 
 const PipelineCache* VulkanDevice::get_pipeline_cache() const { return d->pipelines.get(); }
 
-void VulkanDevice::convert_packing(const VkMat& src, VkMat& dst, int elempack, VkCompute&,
-                                   const Option&) const {
-    if (src.elempack == elempack) {
-        dst = src;
-        return;
-    }
-    QUOLL_LOGE("[VulkanDevice] convert_packing: elempack %d, expected that of the VkMat, %d",
-               elempack, src.elempack);
-    dst.release();
+void VulkanDevice::convert_packing(const VkMat& src, VkMat& dst, int elempack, VkCompute& cmd,
+                                   const Option& opt) const {
+    convert_packing(src, dst, elempack, 0, cmd, opt);
+}
+
+void VulkanDevice::convert_packing(const VkMat& src, VkMat& dst, int elempack, int cast_type_to,
+                                   VkCompute& cmd, const Option& opt) const {
+    const DType types[] = {src.dtype, DType::f32, DType::f16, DType::s32, DType::s8, DType::bf16};
+    const bool known = cast_type_to >= 0 && cast_type_to < 6;
+    if (!known)
+        QUOLL_LOGE("[VulkanDevice] convert_packing: type %d, expected 0 to 5", cast_type_to);
+    if (!known || cmd.record_convert(src, dst, elempack, types[cast_type_to], opt) != 0)
+        dst.release();
 }
 
 std::shared_ptr<GpuDevice> VulkanDevice::gpu() const { return d->gpu; }

@@ -18,12 +18,6 @@ namespace quoll {
 
 namespace {
 
-bool is_neutral(const BinaryOp& s) {
-    const bool product = s.op_type == BinaryOp::MUL || s.op_type == BinaryOp::DIV;
-    const bool sum = s.op_type == BinaryOp::ADD || s.op_type == BinaryOp::SUB;
-    return s.with_scalar && ((product && s.b == 1.f) || (sum && s.b == 0.f));
-}
-
 // The layer puts all values into one axis, in their order.
 bool flattens(const LayerGraph& graph, int index) {
     if (graph.is<Flatten>(index)) return true;
@@ -47,6 +41,16 @@ bool is_flat(const LayerGraph& graph, int blob) {
     return flattens(graph, producer);
 }
 
+// The blob has three axes of floats whatever the sizes.
+bool is_image(const LayerGraph& graph, int blob) {
+    const int producer = graph.producer(blob);
+    if (producer < 0) return false;
+    if (const auto* pool = graph.as<Pooling>(producer))
+        return pool->axes == 2 && !pool->global_pooling;
+    const ConvolutionFields* s = convolution_fields(graph, producer);
+    return s && s->axes == 2 && !s->add_input;  // a sum may have more axes
+}
+
 bool is_identity(const LayerGraph& graph, int index) {
     const Layer& layer = *graph.layer(index);
     if (layer.bottoms.size() != 1 || layer.tops.empty()) return false;
@@ -56,8 +60,9 @@ bool is_identity(const LayerGraph& graph, int index) {
     if (const auto* s = graph.as<Pooling>(index))
         return s->axes == 2 && s->kernel_w == 1 && s->kernel_h == 1 && s->stride_w == 1 &&
                s->stride_h == 1 && !s->global_pooling && !s->adaptive_pooling && s->pad_left == 0 &&
-               s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0;
-    if (const auto* s = graph.as<BinaryOp>(index)) return is_neutral(*s);
+               s->pad_right == 0 && s->pad_top == 0 && s->pad_bottom == 0 &&
+               is_image(graph, layer.bottoms[0]);
+    if (const auto* s = graph.as<BinaryOp>(index)) return s->is_neutral();
     // Of one input; whether it has another axis shows when it runs.
     if (const auto* s = graph.as<Concat>(index)) return s->axis == 0 || s->axis == -1;
     if (const auto* s = graph.as<Permute>(index)) return s->order_type == 0;

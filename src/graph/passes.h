@@ -11,9 +11,9 @@ namespace quoll {
 // 1: changed something at this layer, 0: nothing to do, negative: out of memory.
 typedef int (*Pass)(LayerGraph& graph, int index, const LayerMaker& make);
 
-// Layers that change nothing: Noop, Split, Dropout with scale 1, 1x1 Pooling, Flatten and Reshape
-// of what is flat, BinaryOp with the neutral value, Concat of one input, Permute and Padding that
-// leave all as it is.
+// Layers that change nothing: Noop, Split, Dropout with scale 1, 1x1 Pooling of images, Flatten and
+// Reshape of what is flat, BinaryOp with the neutral value, Concat of one input, Permute and
+// Padding that leave all as it is.
 int eliminate_identity(LayerGraph& graph, int index, const LayerMaker& make);
 // Flatten, or Reshape that does the same, before an inner product.
 int eliminate_flatten(LayerGraph& graph, int index, const LayerMaker& make);

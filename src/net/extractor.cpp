@@ -248,10 +248,7 @@ static void copy_out(const Mat& blob, Mat* feat) {
 static bool is_constant(const std::vector<Layer*>& layers, const Mat& blob) {
     for (const Layer* layer : layers) {
         const MemoryData* constant = as<MemoryData>(layer);
-        if (!constant) continue;
-        const Mat& value = constant->value();
-        const char *begin = (const char*)value.data, *at = (const char*)blob.data;
-        if (at >= begin && at < begin + value.total() * value.elemsize) return true;
+        if (constant && constant->holds(blob)) return true;
     }
     return false;
 }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
+#include <tuple>
 
 #include "graph/layer_graph.h"
 #include "graph/param_file.h"
@@ -10,6 +12,7 @@
 #include "layer/common/schema.h"
 #include "layer/common/traits.h"
 #include "layer/control/input.h"
+#include "layer/nn/innerproduct.h"
 #include "layer/tensor/concat.h"
 #include "layer/vulkan/create_backend.h"
 #include "net/net_private.h"
@@ -356,6 +359,23 @@ int Net::Private::prepare_backend(Backend& backend, const Option& opt) {
     return kOk;
 }
 
+// Tells inner products that read the same weights, as steps of an unrolled loop do, of the first of
+// them; or, without `tell`, makes them forget it.
+void Net::Private::match_weights(bool tell) {
+    typedef std::tuple<const void*, const void*, int, int, int> Key;
+    std::map<Key, const InnerProduct*> firsts;
+    for (size_t i = 0; i < layers.size(); i++) {
+        InnerProduct* const p = as<InnerProduct>(layers[i]);
+        if (!p) continue;
+        p->same_weights = nullptr;
+        if (!tell || is_folded(*p) || is_off_host((int)i) || p->weight_data.empty()) continue;
+        const Key key(p->weight_data.data, p->bias_data.data, p->num_output, p->weight_data_size,
+                      p->featmask);
+        const auto found = firsts.emplace(key, p);
+        if (!found.second) p->same_weights = found.first->second;
+    }
+}
+
 int Net::Private::create_pipelines(const Option& opt) {
     const int count = (int)layers.size();
     const int kNotTried = 1;
@@ -373,9 +393,15 @@ int Net::Private::create_pipelines(const Option& opt) {
     // The application's allocators may be such as serve one thread only.
     Option shared = opt;
     if (threads > 1) shared.blob_allocator = shared.workspace_allocator = nullptr;
-    run_tasks(count, threads, [&](int64_t i, int) {
-        if (layers[i]->typeindex >= 0) create((int)i, shared);
-    });
+    match_weights(true);
+    for (const bool after : {false, true}) {
+        run_tasks(count, threads, [&](int64_t i, int) {
+            const InnerProduct* const p = as<InnerProduct>(layers[i]);
+            if (layers[i]->typeindex >= 0 && (p && p->same_weights) == after)
+                create((int)i, shared);
+        });
+    }
+    match_weights(false);
     for (int i = 0; i < count; i++)
         if (layers[i]->typeindex < 0) create(i, opt);
     if (!failed) return kOk;

@@ -131,6 +131,7 @@ struct Net::Private : NetGraph {
     int prepare_backends(const Option& opt);
     int prepare_backend(Backend& backend, const Option& opt);
     bool may_leave_host(const Option& opt) const;
+    void match_weights(bool tell);
     int create_pipelines(const Option& opt);
     int upload_custom_layers(const Option& opt);
     void clear();

@@ -1,6 +1,7 @@
 #include "plan/elided_concats.h"
 
 #include "layer/common/elempack.h"
+#include "layer/common/stored.h"
 
 namespace quoll {
 
@@ -12,7 +13,7 @@ void ElidedConcats::begin(const std::shared_ptr<const ConcatElision>& plan,
     plan_ = plan;
     layers_ = &layers;
     allocator_ = opt.blob_allocator;
-    stored_ = opt.use_fp16_storage ? DType::f16 : opt.use_bf16_storage ? DType::bf16 : DType::f32;
+    stored_ = storage_type(opt);
     blocks_.resize(plan->roots.size());
     open_.assign(layers.size(), 0);
     taken_.assign(plan->aliases.size(), 0);

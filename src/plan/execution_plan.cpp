@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "layer/common/schema.h"
+#include "layer/common/stored.h"
 #include "layer/control/input.h"
 #include "layer/control/loop.h"
 #include "layer/control/split.h"
@@ -300,9 +301,7 @@ int ExecutionPlan::Compiler::count_planar_readers(int blob) const {
 // The elempack of what the layer makes.
 void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector<Shape>& out,
                                            PlanSegment::Step* step) {
-    const DType stored = opt_.use_fp16_storage   ? DType::f16
-                         : opt_.use_bf16_storage ? DType::bf16
-                                                 : DType::f32;
+    const DType stored = storage_type(opt_);
     plan_outputs(layer, step->plan.get(), out, stored, opt_, &step->layout);
     // Inputs without values are converted by what the layer takes.
     step->layout.known =
@@ -331,9 +330,7 @@ void ExecutionPlan::Compiler::set_outputs(const Layer& layer, const std::vector<
         if (!told) continue;
         known.shape = out[i];
         const bool stored = out[i].dtype == DType::f32 && out[i].total() > 0;
-        known.dtype = stored && opt_.use_fp16_storage   ? DType::f16
-                      : stored && opt_.use_bf16_storage ? DType::bf16
-                                                        : out[i].dtype;
+        known.dtype = stored ? storage_type(opt_) : out[i].dtype;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "layer/common/schema.h"
+#include "layer/common/stored.h"
 #include "layer/common/tensor.h"
 #include "plan/custom_layer.h"
 #include "quoll/command.h"
@@ -33,12 +34,6 @@ bool has_no_items(const std::vector<Mat>& blobs) {
     return std::any_of(blobs.begin(), blobs.end(), [](const Mat& m) { return m.n == 0; });
 }
 
-// Whether values of an f32 blob have become infinite in f16.
-bool has_overflown(const Mat& f32, const Mat& f16) {
-    const size_t infinite = count_not_finite(f16).infinite;
-    return infinite > 0 && infinite != count_not_finite(f32).infinite;
-}
-
 int widen_all(std::vector<Mat>* blobs, const Option& opt) {
     for (Mat& m : *blobs) {
         if (!is_storage_type(m.dtype)) continue;
@@ -52,13 +47,6 @@ int widen_all(std::vector<Mat>* blobs, const Option& opt) {
         m = wide;
     }
     return kOk;
-}
-
-void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt) {
-    if (dtype == DType::f16)
-        cast_float32_to_float16(in, *out, opt);
-    else
-        cast_float32_to_bfloat16(in, *out, opt);
 }
 
 }  // namespace
@@ -224,11 +212,15 @@ int Executor::record_region(const PlannedRegion& region) {
         if (!v.is_uploaded()) continue;
         const auto found = device_blobs.find(v.blob);
         if (found != device_blobs.end()) {
-            uploads.push_back(found->second);
+            VkMat& m = found->second;  // as regions take it, for all readers
+            QUOLL_RETURN_IF_ERROR(commands->record_convert(VkMat(m), m, 1, m.dtype, opt));
+            uploads.push_back(m);
             continue;
         }
+        std::vector<Mat> values;
+        QUOLL_RETURN_IF_ERROR(take_upload(blobs[v.blob], &values));
         uploads.emplace_back();
-        QUOLL_RETURN_IF_ERROR(commands->record_upload(blobs[v.blob], uploads.back(), opt));
+        QUOLL_RETURN_IF_ERROR(commands->record_clone(values[0], uploads.back(), opt));
         device_blobs[v.blob] = uploads.back();
     }
     QUOLL_RETURN_IF_ERROR(region.compiled->record(uploads, &downloads, *commands, opt));
@@ -280,14 +272,16 @@ int Executor::bring_to_device(int blob, VkCompute& on, VkMat* m) {
     return on.record_upload(values, *m, opt);
 }
 
-// Outputs stay on the device where the run goes on recording. Packed ones have to be unpacked.
+// Outputs stay on the device where the run goes on recording.
 int Executor::take_from_device(const Layer& layer, std::vector<VkMat>* made, VkCompute& on) {
     const bool stays = commands && depth_ == 0;
     std::vector<Mat> values(made->size());
     bool waits = false;
     for (size_t i = 0; i < made->size(); i++) {
-        if (stays && (*made)[i].elempack == 1) {
-            set_device_blob(layer.tops[i], (*made)[i]);
+        if (stays) {
+            VkMat& m = (*made)[i];
+            QUOLL_RETURN_IF_ERROR(on.record_convert(VkMat(m), m, 1, m.dtype, opt));
+            set_device_blob(layer.tops[i], m);
             if (!observer && !opt.check_finite) continue;
         }
         QUOLL_RETURN_IF_ERROR(on.record_clone((*made)[i], values[i], opt));
@@ -606,12 +600,12 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
     if (is_input[id]) return kOk;  // the user's, beside one that is wanted
     if (m->dims == 0)
         return layer.fail("output '%s' (%d) came out empty", graph_->blobs[id].name.c_str(), id);
-    if (!m->empty() && m->dtype == DType::f32 && (opt.use_fp16_storage || opt.use_bf16_storage)) {
+    if (!m->empty() && m->dtype == DType::f32 && storage_type(opt) != DType::f32) {
         Mat stored;
         Option with = opt;
         const bool placed =
             placing_ >= 0 && elided_.offer(placing_, layer_inputs_, blobs, &stored, &with);
-        narrow(*m, opt.use_fp16_storage ? DType::f16 : DType::bf16, &stored, with);
+        narrow(*m, storage_type(opt), &stored, with);
         if (placed) elided_.settle(placing_, &stored);
         if (stored.empty()) return kOutOfMemory;
         // What f16 cannot hold stays f32.

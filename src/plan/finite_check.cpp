@@ -1,39 +1,6 @@
 #include "plan/finite_check.h"
 
-#include <stdint.h>
-
 namespace quoll {
-
-namespace {
-
-// Bits of the exponent, and the word without the sign.
-template <class T>
-NotFinite count_words(const Mat& m, T exponent, T magnitude) {
-    NotFinite found;
-    const size_t plane = (size_t)m.w * m.h * m.d * m.elempack;
-    for (int b = 0; b < m.n; b++) {
-        for (int q = 0; q < m.c; q++) {
-            const T* p = (const T*)((const char*)m.data + (b * m.nstep + q * m.cstep) * m.elemsize);
-            T odd = 0;  // of their width, so that a vector holds many
-            for (size_t i = 0; i < plane; i++) odd |= (T)((p[i] & exponent) == exponent);
-            for (size_t i = 0; i < plane && odd; i++) {
-                found.infinite += (p[i] & magnitude) == exponent;
-                found.nans += (p[i] & magnitude) > exponent;
-            }
-        }
-    }
-    return found;
-}
-
-}  // namespace
-
-NotFinite count_not_finite(const Mat& m) {
-    if (m.empty()) return NotFinite();
-    if (m.dtype == DType::f32) return count_words<uint32_t>(m, 0x7f800000u, 0x7fffffffu);
-    if (m.dtype == DType::f16) return count_words<uint16_t>(m, 0x7c00, 0x7fff);
-    if (m.dtype == DType::bf16) return count_words<uint16_t>(m, 0x7f80, 0x7fff);
-    return NotFinite();
-}
 
 void FiniteCheck::after(const Layer& layer, const std::vector<Mat>& outputs) {
     NotFinite read;

@@ -5,15 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "layer/common/stored.h"
 #include "quoll/net.h"
 
 namespace quoll {
-
-// Values of a blob that are no numbers, and that are infinite; 0 for integers.
-struct NotFinite {
-    size_t nans = 0, infinite = 0;
-};
-NotFinite count_not_finite(const Mat& m);
 
 // Told of each layer that ran. Infinite values that a layer reads (a mask of -inf) it may hand on,
 // and what a model holds as a constant may be infinite: the finding is the first layer that makes

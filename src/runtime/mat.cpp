@@ -172,6 +172,8 @@ static size_t item_step(size_t channel_step, int c, int n, size_t elemsize, size
 
 void Mat::set_view(int dims_, int w_, int h_, int d_, int c_, void* data_, size_t elemsize_,
                    int elempack_, Allocator* allocator_, int n_, size_t item_alignment) {
+    // As allocate(): what is no size makes an empty Mat. Views may have axes of size 0.
+    if (w_ < 0 || h_ < 0 || d_ < 0 || c_ < 0 || n_ < 1 || elempack_ < 1 || elemsize_ == 0) return;
     dims = dims_, w = w_, h = h_, d = d_, c = c_;
     data = data_, elemsize = elemsize_, elempack = elempack_, allocator = allocator_;
     dtype = dtype_of_size(elemsize, elempack), untyped = true;

@@ -131,6 +131,35 @@ QUOLL_INLINE void store_whole_bytes(const vecf<N> (&x)[4], veci<N> zero, int8_t*
     for (size_t i = 0; i < 4; i++) store_low_bytes(whole_byte<nearest>(x[i]) + zero, p + i * N);
 }
 
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+// Four vectors, rounded half away from zero, NaN to 0, then limited to [low, high].
+QUOLL_INLINE void store_limited_bytes(const vec<float, 4> (&x)[4], int8x16_t low, int8x16_t high,
+                                      int8_t* p) {
+    const auto pair = [&](int i) QUOLL_INLINE_LAMBDA {
+        return vqmovn_high_s32(vqmovn_s32(vcvtaq_s32_f32(x[i].v.raw)),
+                               vcvtaq_s32_f32(x[i + 1].v.raw));
+    };
+    const int8x16_t bytes = vqmovn_high_s16(vqmovn_s16(pair(0)), pair(2));
+    vst1q_s8(p, vminq_s8(high, vmaxq_s8(low, bytes)));
+}
+#endif
+
+#if HWY_TARGET == HWY_NEON
+// Row i of a 4 x 4 matrix of 32-bit words at p + i * step becomes its column i.
+QUOLL_INLINE void load_transposed_words(const int8_t* p, ptrdiff_t step, int8x16_t (&columns)[4]) {
+    const auto row = [&](ptrdiff_t i) QUOLL_INLINE_LAMBDA {
+        return vreinterpretq_s32_s8(vld1q_s8(p + i * step));
+    };
+    const int32x4x2_t a = vtrnq_s32(row(0), row(1)), b = vtrnq_s32(row(2), row(3));
+    for (int i = 0; i < 2; i++) {
+        columns[i] =
+            vreinterpretq_s8_s32(vcombine_s32(vget_low_s32(a.val[i]), vget_low_s32(b.val[i])));
+        columns[i + 2] =
+            vreinterpretq_s8_s32(vcombine_s32(vget_high_s32(a.val[i]), vget_high_s32(b.val[i])));
+    }
+}
+#endif
+
 // ---------------------------------------------------------------- half
 
 // The sixteen bits of halves, one in each lane.

@@ -35,8 +35,11 @@ QUOLL_INLINE V horner(V x, float highest, Rest... rest) {
 constexpr bool kNanFromEither = HWY_TARGET == HWY_NEON;
 template <class V>
 QUOLL_INLINE V maximum(V a, V b) {
-    if constexpr (kNanFromEither) return max(a, b);
-    return select(is_nan(a), a, max(a, b));
+    if constexpr (kNanFromEither) {
+        return max(a, b);
+    } else {
+        return select(is_nan(a), a, max(a, b));
+    }
 }
 template <class V>
 QUOLL_INLINE V minimum(V a, V b) {

@@ -386,8 +386,18 @@ struct vec<T, N, false> {
     friend QUOLL_INLINE T reduce_min(vec a) { return reduce_min(min(a.lo, a.hi)); }
 };
 
+#if defined(QUOLL_FLOAT_PAIRS)
+}  // namespace
+}  // namespace simd
+}  // namespace quoll
+#include "simd/half_pairs.h"
+namespace quoll {
+namespace simd {
+namespace {
+#else
 template <size_t N>
 using vecf = vec<float, N>;
+#endif
 template <size_t N>
 using veci = vec<int32_t, N>;
 

@@ -180,6 +180,11 @@ static void test_mats(void) {
     CHECK(quoll_mat_get_dtype(all[8]) == QUOLL_BF16);
     CHECK(quoll_mat_set_dtype(all[8], QUOLL_S32) == QUOLL_ERROR);
 
+    CHECK(quoll_mat_create_external_1d(-1, memory, NULL) == NULL);
+    CHECK(quoll_mat_create_external_2d(-2, -3, memory, NULL) == NULL);
+    CHECK(quoll_mat_create_external_3d(2, 2, 3, NULL, NULL) == NULL);
+    CHECK(quoll_mat_create_external_3d_elem(2, 2, 3, memory, 0, 1, NULL) == NULL);
+    CHECK(quoll_mat_create_external_4d_elem(2, 2, 1, 3, memory, 4, 0, NULL) == NULL);
     quoll_mat_fill_float(all[16], 7.f);
     CHECK(memory[0] == 7.f && memory[1] == 7.f && memory[2] == 0.f);
     m = quoll_mat_clone(all[16], NULL);

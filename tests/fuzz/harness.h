@@ -147,7 +147,7 @@ inline bool same_bits(const quoll::Mat& a, const quoll::Mat& b) {
     for (int i = 0; i < a.n; i++)
         for (int q = 0; q < a.c; q++) {
             const quoll::Mat x = a.batch(i).channel(q), y = b.batch(i).channel(q);
-            const size_t count = (size_t)x.w * x.h * x.d * a.elempack;
+            const size_t count = (size_t)a.w * a.h * a.d * a.elempack;
             if (memcmp(x.data, y.data, count * (a.elemsize / a.elempack)) == 0) continue;
             if (a.dtype != quoll::DType::f32) return false;
             const float *from = x, *to = y;

@@ -38,6 +38,13 @@ def pictures():
         data = b''.join(b'\0' + bytes(i * 7 % 256 for i in range(row)) for _ in range(3))
         yield name, (b'\x89PNG\r\n\x1a\n' + part(b'IHDR', struct.pack('>IIBBBBB', 4, 3, depth, colour, 0, 0, 0)) +
                      part(b'IDAT', zlib.compress(data)) + part(b'IEND', b''))
+    marker = lambda kind, data: struct.pack('>BBH', 0xff, kind, 2 + len(data)) + data  # noqa: E731
+    for name, frame, last in (('jpeg', 0xc0, 63), ('jpeg_progressive', 0xc2, 0)):  # 16 x 8, three colours, codes of one bit for 0
+        tables = b''.join(marker(0xc4, bytes([kind]) + b'\1' + bytes(15) + b'\0') for kind in (0x00, 0x10))
+        components = b''.join(bytes([i, 0x11, 0]) for i in (1, 2, 3))
+        scan = marker(0xda, b'\3' + b''.join(bytes([i, 0]) for i in (1, 2, 3)) + bytes([0, last, 0])) + b'\0\x0f'
+        yield name, (b'\xff\xd8' + marker(0xdb, b'\0' + b'\1' * 64) + marker(frame, struct.pack('>BHHB', 8, 8, 16, 3) + components) +
+                     tables + scan + b'\xff\xd9')
     yield 'gif', (b'GIF89a' + struct.pack('<HHBBB', 2, 2, 0x80, 0, 0) + b'\0\0\0\xff\xff\xff' + b',' +
                   struct.pack('<HHHHB', 0, 0, 2, 2, 0) + b'\2\2\x44\x01\0;')
 

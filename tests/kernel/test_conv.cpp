@@ -21,7 +21,7 @@ void fill(C& values) {
 // Half floats are rounded with each step of a sum that grows as the root of the steps: in the root
 // mean square an error of 0.14 terms * 2^-11, of which this is six.
 double sum_tolerance(const KernelSet& kernels, size_t terms) {
-    if (kernels.gemm->values == 2) return 0x1p-11 * (double)(terms + 4);
+    if (kernels.gemm->halves == 1) return 0x1p-11 * (double)(terms + 4);
     return 0x1p-23 * (double)(terms + 2) * sqrt((double)terms);
 }
 

@@ -54,6 +54,22 @@ struct Half {
     static double tolerance(size_t terms, double most) { return 0x1p-11 * (double)terms * most; }
 };
 
+// Pairs of half floats in the place of floats, with room for them at the ends of guarded memory.
+class Halves {
+public:
+    Halves(size_t count, bool at_end) : memory_((count + 1) / 2, at_end) {}
+    uint16_t& operator[](size_t i) { return ((uint16_t*)memory_.data())[i]; }
+    double at(size_t i) { return float16_to_float32((*this)[i]); }
+    void fill() {
+        for (size_t i = 0; i < 2 * memory_.size(); i++) (*this)[i] = Half::from(uniform());
+    }
+    float* floats() { return memory_.data(); }
+    size_t size() const { return 2 * memory_.size(); }
+
+private:
+    Guarded<float> memory_;
+};
+
 template <class Type>
 void check_tile(GemmTileKernel kernel, size_t lanes, size_t vectors, size_t rows, const Layout& l,
                 bool at_end) {
@@ -181,6 +197,84 @@ TEST(Gemm, tiles_of_half_floats) {
                 SCOPED_TRACE(std::string(row.name) + " layout " +
                              std::to_string(&layout - kLayouts));
                 check_tile<Half>(row.tile, lanes, row.columns / lanes, row.rows, layout, at_end);
+                if (HasFatalFailure()) return;
+            }
+    }
+}
+
+struct PairLayout {
+    size_t num_blocks, block_k;
+    ptrdiff_t a_row, block_step;  // pairs
+    bool c_blocked, init_rows;
+    float low, high;
+};
+
+// All counts but `lanes` and `vectors` of columns are of half floats here; distances in a tile are
+// of pairs.
+void check_pairs(GemmTileKernel kernel, size_t rows, size_t columns, const PairLayout& l,
+                 bool at_end) {
+    const size_t vectors = columns / 8, k = l.num_blocks * l.block_k * 2;
+    const ptrdiff_t c_vector = l.c_blocked ? (ptrdiff_t)(rows * 4 + 3) : 4;
+    const ptrdiff_t c_row = l.c_blocked ? 4 : (ptrdiff_t)columns / 2 + 1;
+    const size_t c_pairs = (rows - 1) * c_row + (vectors - 1) * c_vector + 4;
+    const size_t a_pairs = (rows - 1) * l.a_row + (l.num_blocks - 1) * l.block_step + l.block_k;
+    Halves a(2 * a_pairs, at_end), b(k * columns, at_end), c(2 * c_pairs, at_end),
+        init(l.init_rows ? 2 * c_pairs : columns, at_end);
+    a.fill(), b.fill(), init.fill();
+    const uint16_t kept = Half::from(77.f);
+    for (size_t i = 0; i < c.size(); i++) c[i] = kept;
+    std::vector<GemmBlock> blocks;
+    for (size_t i = 0; i < l.num_blocks; i++)
+        blocks.push_back({(ptrdiff_t)i * l.block_step, (l.num_blocks - 1 - i) * l.block_k});
+    GemmTile tile = {};
+    tile.a = a.floats(), tile.a_row = l.a_row, tile.a_k = 1;
+    tile.blocks = blocks.data(), tile.num_blocks = l.num_blocks, tile.block_k = l.block_k;
+    tile.b = b.floats();
+    tile.init = init.floats(), tile.init_row = l.init_rows ? c_row : 0;
+    tile.init_vector = l.init_rows ? c_vector : 4;
+    tile.c = c.floats(), tile.c_row = c_row, tile.c_vector = c_vector;
+    tile.low = l.low, tile.high = l.high;
+    kernel(tile);
+    std::vector<bool> written(c.size(), false);
+    for (size_t m = 0; m < rows; m++)
+        for (size_t n = 0; n < columns; n++) {
+            double sum = init.at(2 * (m * tile.init_row + n / 8 * tile.init_vector) + n % 8);
+            double most = fabs(sum);
+            for (const GemmBlock& block : blocks)
+                for (size_t kk = 0; kk < 2 * l.block_k; kk++) {
+                    sum += a.at(2 * (block.a + m * l.a_row) + kk) *
+                           b.at((2 * block.k + kk) * columns + n);
+                    most = std::max(most, fabs(sum));
+                }
+            const double exact = sum < l.low ? l.low : sum > l.high ? l.high : sum;
+            const size_t at = 2 * (m * c_row + n / 8 * c_vector) + n % 8;
+            written[at] = true;
+            ASSERT_NEAR(c.at(at), exact, Half::tolerance(k + 1, most))
+                << "row " << m << " column " << n;
+        }
+    for (size_t i = 0; i < c.size(); i++)
+        ASSERT_TRUE(written[i] || c[i] == kept) << "wrote between results, at " << i;
+}
+
+const PairLayout kPairLayouts[] = {
+    {1, 4, 4, 0, false, false, -INFINITY, INFINITY},  // one block
+    {5, 4, 4, 70, true, false, 0.f, INFINITY},        // neighbouring pixels, relu
+    {6, 4, 4, 61, false, true, -.5f, .5f},
+    {3, 4, 8, 140, true, true, -1.f, 6.f},             // and every other one
+    {2, 4, 0, 16, true, false, 0.f, 6.f},              // one row for all
+    {1, 24, 24, 0, false, false, -INFINITY, INFINITY},  // row-major
+    {3, 12, 13, 100, true, true, -INFINITY, 1.f},
+};
+
+TEST(Gemm, tiles_of_pairs_of_half_floats) {
+    for (const KernelRow& row : kernel_rows()) {
+        if (row.slot != KernelSlot::f16_gemm_tile || !host_cpu_features().has_all(row.features))
+            continue;
+        for (const PairLayout& layout : kPairLayouts)
+            for (bool at_end : {true, false}) {
+                SCOPED_TRACE(std::string(row.name) + " layout " +
+                             std::to_string(&layout - kPairLayouts));
+                check_pairs(row.tile, row.rows, row.columns, layout, at_end);
                 if (HasFatalFailure()) return;
             }
     }
@@ -378,6 +472,35 @@ TEST(Gemm, more_tiles_of_a_call) {
     }
 }
 
+// As check_regular below, of pairs.
+void check_regular_pairs(GemmTileKernel kernel, size_t, size_t vectors, size_t rows, bool columns,
+                         bool init_rows, size_t num_blocks, bool at_end) {
+    const size_t width = 4 * vectors, tiles = 3, pairs = 4 * rows;
+    const size_t a_block = tiles * pairs + 5, c_step = columns ? tiles * pairs + 1 : width + 1;
+    Halves a(2 * ((num_blocks - 1) * a_block + tiles * pairs), at_end),
+        init(2 * (init_rows ? tiles * rows * width : width), at_end),
+        b(2 * num_blocks * 8 * width, at_end);
+    Halves got(2 * tiles * std::max(rows, vectors) * c_step, at_end), want(got.size(), at_end);
+    a.fill(), init.fill(), b.fill();
+    for (size_t i = 0; i < got.size(); i++) got[i] = want[i] = Half::from(55.f);
+    std::vector<GemmBlock> blocks;
+    for (size_t i = 0; i < num_blocks; i++) blocks.push_back({(ptrdiff_t)(i * a_block), i * 4});
+    GemmTile tile = {};
+    tile.a = a.floats(), tile.a_row = 4, tile.a_k = 1, tile.b = b.floats();
+    tile.blocks = blocks.data(), tile.num_blocks = num_blocks, tile.block_k = 4;
+    tile.init = init.floats(), tile.init_row = init_rows ? width : 0, tile.init_vector = 4;
+    tile.c = want.floats(), tile.c_row = columns ? 4 : c_step;
+    tile.c_vector = columns ? c_step : 4;
+    tile.more = tiles - 1, tile.a_tile = pairs, tile.init_tile = init_rows ? rows * width : 0;
+    tile.c_tile = columns ? pairs : rows * c_step;
+    tile.low = num_blocks % 2 ? -.5f : -INFINITY, tile.high = num_blocks % 3 ? INFINITY : .6f;
+    kernel(tile);
+    tile.c = got.floats(), tile.block_step = a_block;
+    kernel(tile);
+    for (size_t i = 0; i < got.size(); i++)
+        ASSERT_EQ(got[i], want[i]) << "at " << i << " of " << num_blocks << " blocks";
+}
+
 // Blocks of a register's values equally far apart, of which a tile may know: the same bits as from
 // a list of any, whatever sums start from, wherever they end, for every number of blocks and tiles.
 template <class Type>
@@ -417,9 +540,11 @@ TEST(Gemm, regular_blocks) {
         SCOPED_TRACE(row.name);
         for (size_t blocks = 1; blocks <= 7; blocks++)
             for (int kind = 0; kind < 8; kind++) {
-                const auto check = row.slot == KernelSlot::half_gemm_tile ? &check_regular<Half>
-                                                                          : &check_regular<Single>;
-                check(row.tile, lanes, row.columns / lanes, row.rows, kind & 1, kind & 2, blocks,
+                const bool pairs = row.slot == KernelSlot::f16_gemm_tile;
+                const auto check = pairs                                     ? &check_regular_pairs
+                                   : row.slot == KernelSlot::half_gemm_tile ? &check_regular<Half>
+                                                                            : &check_regular<Single>;
+                check(row.tile, lanes, row.columns / (pairs ? 8 : lanes), row.rows, kind & 1, kind & 2, blocks,
                       kind & 4);
                 if (HasFatalFailure()) return;
             }

@@ -378,6 +378,108 @@ TEST(Int8Kernels, windows_of_single_channels_are_exact) {
     });
 }
 
+namespace {
+
+// Rows of windows of kernel x kernel taps, with `gap` bytes between the rows of the input.
+void check_window_rows(Int8WindowRowsKernel run, int kernel, int stride, int step, int width,
+                       int rows, bool at_end) {
+    const size_t pixels = (size_t)(width + 3) / 4 * 4 * stride + kernel - 1, gap = 4 * (width % 3);
+    const size_t in_row = 4 * pixels + gap, in_rows = (size_t)(rows - 1) * step + kernel;
+    Guarded<int8_t> in(in_rows * in_row - gap, at_end),
+        weight((size_t)kernel * kernel * 16, at_end);
+    Guarded<int32_t> init(4, at_end), sums((size_t)rows * width * 4 + 12, at_end);
+    for (int8_t& x : in) x = (int8_t)value();
+    for (int k = 0; k < kernel * kernel; k++)
+        for (int c = 0; c < 16; c++) {
+            const int w = c < 4 ? value() : weight[k * 16 + c % 4];
+            weight[k * 16 + c] = (int8_t)(k % 2 && w == -128 ? 127 : w);
+        }
+    for (int c = 0; c < 4; c++) init[c] = 1000 * c - 7;
+    Int8WindowRows t = {};
+    t.in = in.data(), t.in_row = (ptrdiff_t)in_row, t.in_step = (ptrdiff_t)in_row * step;
+    t.weight = weight.data(), t.init = init.data(), t.sums = sums.data();
+    t.width = width, t.rows = rows;
+    run(t);
+    for (int i = 0; i < rows * width * 4; i++) {
+        const int c = i % 4, x = i / 4 % width, y = i / 4 / width;
+        int want = init[c];
+        for (int k = 0; k < kernel * kernel; k++)
+            want += weight[k * 16 + c] * in[(size_t)(y * step + k / kernel) * in_row +
+                                            (size_t)(x * stride + k % kernel) * 4 + c];
+        ASSERT_EQ(want, sums[i]) << "row " << y << " pixel " << x << " channel " << c;
+    }
+}
+
+}  // namespace
+
+TEST(Int8Kernels, rows_of_windows_are_exact) {
+    for_all([](const Int8Kernels& kernels) {
+        for (int size = 0; size < 2; size++) {
+            for (int stride = 1; stride <= 2; stride++) {
+                const Int8WindowRowsKernel run = kernels.window_rows[size][stride - 1];
+                if (!run) continue;
+                for (int width : {1, 2, 4, 7, 12, 29}) {
+                    for (int rows : {1, 2, 5}) {
+                        SCOPED_TRACE(3 + 2 * size);
+                        check_window_rows(run, 3 + 2 * size, stride, 1, width, rows, rows % 2);
+                        check_window_rows(run, 3 + 2 * size, stride, 2, width, rows, rows % 2 == 0);
+                        if (testing::Test::HasFatalFailure()) return;
+                    }
+                }
+            }
+        }
+    });
+}
+
+// Points of tiles against the products of matrices, sums of 16 points against theirs; gaps between
+// rows, pixels and tiles.
+TEST(Int8Kernels, winograd_transforms) {
+    const int b[4][4] = {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
+    const int a[2][4] = {{1, 1, 1, 0}, {0, 1, -1, -1}};
+    for_all([&](const Int8Kernels& kernels) {
+        for (int channels : {1, 4, 8, 20, 32}) {
+            for (int tiles : {1, 3, 8}) {
+                const int pixel = channels + 3, row = (2 * tiles + 2) * pixel + 1;
+                const int tile = channels + 2, point = tiles * tile + 5;
+                const bool at_end = tiles % 2;
+                Guarded<int16_t> in((size_t)3 * row + (2 * tiles + 1) * pixel + channels, at_end);
+                Guarded<int16_t> out((size_t)15 * point + (tiles - 1) * tile + channels, at_end);
+                for (int16_t& x : in) x = (int16_t)value();
+                Int8WinogradInput t = {};
+                t.in = in.data(), t.in_row = row, t.in_pixel = pixel;
+                t.channels = channels, t.tiles = tiles;
+                t.out = out.data(), t.out_tile = tile, t.out_point = point;
+                kernels.winograd_input(t);
+                for (int i = 0; i < 16 * tiles * channels; i++) {
+                    const int p = i % 16, n = i / 16 % tiles, c = i / 16 / tiles;
+                    int want = 0;
+                    for (int k = 0; k < 16; k++)
+                        want += b[p / 4][k / 4] * b[p % 4][k % 4] *
+                                in[(size_t)(k / 4) * row + (2 * n + k % 4) * pixel + c];
+                    ASSERT_EQ(want, out[(size_t)p * point + n * tile + c]) << "point " << p;
+                }
+            }
+        }
+        const size_t lanes = kernels.lanes;
+        for (size_t width : {lanes, 2 * lanes}) {
+            for (size_t tiles : {1, 5}) {
+                const size_t n = tiles * width;
+                Guarded<int32_t> sums(16 * n, tiles == 1), out(4 * n, tiles == 1);
+                for (int32_t& x : sums) x = 4 * uniform(-1000000, 1000000);
+                kernels.winograd_output(sums.data(), n, width, out.data());
+                for (size_t i = 0; i < 4 * n; i++) {
+                    const size_t y = i / (2 * n), x = i / width % 2, v = i % width;
+                    const size_t from = i % (2 * n) / (2 * width) * width + v;
+                    int64_t want = 0;
+                    for (size_t k = 0; k < 16; k++)
+                        want += (int64_t)a[y][k / 4] * a[x][k % 4] * sums[k * n + from];
+                    ASSERT_EQ(want / 4, out[i]) << "value " << i;
+                }
+            }
+        }
+    });
+}
+
 TEST(Int8Kernels, zero_points) {
     for_all([](const Int8Kernels& kernels) {
         for (size_t n = 0; n <= 70; n++) {

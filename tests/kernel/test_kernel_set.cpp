@@ -92,7 +92,12 @@ TEST(KernelSet, needs_all_features_of_a_row) {
         EXPECT_EQ(found(row.features), row.kernels);
         for (uint64_t bit = 1; bit; bit <<= 1) {
             if (!(row.features.bits & bit)) continue;
-            EXPECT_EQ(found(CpuFeatures(row.features.bits & ~bit)), nullptr) << bit;
+            const CpuFeatures fewer(row.features.bits & ~bit);
+            // What it gets instead, if anything, is a row of which it has all features.
+            const void* const instead = found(fewer);
+            EXPECT_NE(instead, row.kernels) << bit;
+            for (const KernelRow& other : kernel_rows())
+                EXPECT_TRUE(!instead || other.kernels != instead || fewer.has_all(other.features));
         }
     }
 }
@@ -117,14 +122,16 @@ TEST(KernelSet, has_the_tiles_of_rows) {
         SCOPED_TRACE(row.name);
         const KernelSet& set = kernel_set(row.features);
         const bool half = row.slot == KernelSlot::half_gemm_tile;
-        ASSERT_TRUE(!half || set.half);
-        const GemmKernels& gemm = *(half ? *set.half : set).gemm;
+        const bool f16 = row.slot == KernelSlot::f16_gemm_tile;
+        ASSERT_TRUE((!half || set.half) && (!f16 || set.f16));
+        const GemmKernels& gemm = *(half ? *set.half : f16 ? *set.f16 : set).gemm;
+        const int columns = f16 ? row.columns / 2 : row.columns;
         // On no longer vectors than the level's, where they would take more loads, they are not
         // chosen; nor are panels wider than what is made for them.
         if (row.slot == KernelSlot::sve_gemm_tile &&
             (sve_lanes() <= set.lanes || row.columns > gemm.lanes * gemm.vectors))
             continue;
-        EXPECT_EQ(gemm.tile[row.columns / gemm.step - 1][row.rows - 1], row.tile);
+        EXPECT_EQ(gemm.tile[columns / gemm.step - 1][row.rows - 1], row.tile);
         EXPECT_GE(gemm.max_rows, row.rows);
         for (int width = 1; width <= kGemmMaxWidths; width++)
             for (int rows = 1; rows <= kGemmMaxRows; rows++)
@@ -145,8 +152,15 @@ TEST(KernelSet, has_the_parts_of_rows) {
             EXPECT_EQ((KernelPart)tiles[row.rows - 1], row.part) << row.name;
             continue;
         }
+        const auto& windows = set.int8->window_rows;
         const KernelPart part =
-            row.slot == KernelSlot::dwconv_pair      ? (KernelPart)set.dwconv->pair[0][row.k - 1]
+            row.slot == KernelSlot::int8_windows_3x3   ? (KernelPart)windows[0][row.k - 1]
+            : row.slot == KernelSlot::int8_windows_5x5 ? (KernelPart)windows[1][row.k - 1]
+            : row.slot == KernelSlot::f16_dwconv_pair
+                ? (KernelPart)set.f16->dwconv->pair[0][row.k - 1]
+            : row.slot == KernelSlot::f16_winograd_input  ? (KernelPart)set.f16->winograd->input
+            : row.slot == KernelSlot::f16_winograd_output ? (KernelPart)set.f16->winograd->output
+            : row.slot == KernelSlot::dwconv_pair    ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
             : row.slot == KernelSlot::dwconv_planes  ? (KernelPart)set.dwconv->planes
             : row.slot == KernelSlot::gemm_planar

@@ -154,7 +154,7 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     // rows with 2.8 times the sum of magnitudes (12.5 and 4.5), up to 8 times as much, half of that
     // in the mean. Each addition rounds the sum so far, which grows with the root of its length: of
     // long sums that is what counts.
-    const double step = kernels.gemm->values == 2 ? 0x1p-11 : 0x1p-23,
+    const double step = kernels.gemm->halves == 1 ? 0x1p-11 : 0x1p-23,
                  inputs = s.in_channels * z.kernel;
     const double tolerance =
         step * (points == 8 ? 80 : 20) * sqrt(9. * inputs + 1) * sqrt(std::max(1., inputs / 64.));
@@ -268,7 +268,7 @@ TEST(Winograd, shapes) {
         for (int threads : {2, 3, 8}) check_plan(kernels, 30, 30, 2, 2, 1, 2, threads);
         check_plan(kernels, 70, 70, 1, 1, 1, 0, 1);
         for (int most : {4, 6}) {
-            if (most == 6 && kernels.gemm->values == 2) continue;
+            if (most == 6 && kernels.gemm->halves == 1) continue;
             for (int w : {7, 13, 14, 26})
                 for (int h : {3, 10}) check_plan(kernels, w, h, 3, 2, 1, 1, 1, false, most);
             for (int threads : {2, 3}) check_plan(kernels, 30, 34, 2, 2, 1, 2, threads, true, most);

@@ -48,6 +48,10 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(10, 8, 8, DType::s8), 8, 2, "4=1 8=102 5=1").range(-127, 127).int8_weights(),
     conv(Shape(10, 8, 32, DType::s8), 16, 3, "4=1 8=1 5=1 18=-3.7").range(-128, 127).int8_weights(),
     conv(Shape(3, 3, 300), 4, 3, "4=1 8=1").int8_weights(),  // sums beyond 2^24
+    // By Winograd's algorithm where values have 16 bits: several channel blocks, odd sizes, one
+    // output.
+    conv(Shape(17, 5, 40), 20, 3, "4=1 5=1 8=101 9=4").weights("top_blob_int8_scales", 20, 30),
+    conv(Shape(3, 3, 16, DType::s8), 16, 3, "8=1").range(-128, 127).int8_weights(),
     // Zero points; the padding is the input's.
     affine(conv(Shape(10, 8, 16, DType::s8), 24, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
     affine(conv(Shape(10, 8, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128 9=1")),

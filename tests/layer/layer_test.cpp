@@ -1,12 +1,14 @@
 #include "layer_test.h"
 
 #include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../kernel/guarded.h"
 #include "layer_test_private.h"
+#include "quoll/cpu.h"
 #include "quoll/datareader.h"
 #include "quoll/net.h"
 #include "runtime/cpu_features.h"
@@ -157,6 +159,7 @@ void check_matches_reference(const char* type, const std::vector<LayerCase>& cas
 void check_net(const char* type, const LayerCase& c, const PreparedCase& p, DType storage,
                const std::vector<Mat>& want) {
     Net net;
+    net.opt.use_fp16_arithmetic = p.tolerance.arithmetic_epsilon > 0;
     net.opt.use_fp16_storage = storage == DType::f16;
     net.opt.use_bf16_storage = storage == DType::bf16;
     const std::vector<unsigned> words = weight_words(p);
@@ -186,6 +189,7 @@ void check_stored(const char* type, const LayerCase& c, const PreparedCase& p, D
     Option opt;
     opt.use_fp16_storage = storage == DType::f16;
     opt.use_bf16_storage = storage == DType::bf16;
+    opt.use_fp16_arithmetic = p.tolerance.arithmetic_epsilon > 0;
     for (const char* level : isa_levels()) {
         SCOPED_TRACE(std::string("ISA level ") + level);
         set_cpu_mask(level);
@@ -211,6 +215,13 @@ void check_storage(const char* type, const std::vector<LayerCase>& cases) {
             ASSERT_FALSE(want.empty()) << "the reference failed";
             check_net(type, cases[i], stored, storage, want);
             if (storage != DType::f32) check_stored(type, cases[i], stored, storage, want);
+            if (testing::Test::HasFatalFailure()) return;
+            if (storage != DType::f16 || !cpu_support_arm_asimdhp()) continue;
+            SCOPED_TRACE("with arithmetic of half floats");
+            PreparedCase added = stored;
+            added.tolerance.arithmetic_epsilon = epsilon_of(DType::f16);
+            check_net(type, cases[i], added, storage, want);
+            check_stored(type, cases[i], added, storage, want);
             if (testing::Test::HasFatalFailure()) return;
         }
     }
@@ -274,7 +285,8 @@ static std::vector<const char*> find_isa_levels() {
     const char* const all[] = {"scalar",     "sse4",       "avx2",       "avxvnni", "avx512",
                                "avx512vnni", "avx512bf16", "avx512fp16", "amx"};
 #elif defined(__aarch64__)
-    const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp", "i8mm", "sve", "sve2", "sme"};
+    const char* const all[] = {"scalar", "neon", "asimdhp", "asimddp",
+                               "i8mm",   "sve",  "sve2",    "sme"};
 #elif defined(__wasm__)
     const char* const all[] = {"scalar", "simd128"};
 #else
@@ -342,8 +354,9 @@ unsigned seed_of(const char* type, size_t index) {
 }
 
 double Tolerance::of(double want) const {
-    const double relative = (kFunctionUlps + sqrt(terms)) * FLT_EPSILON + output_epsilon;
-    return relative * fabs(want) + growth * FLT_EPSILON * terms * magnitude +
+    const double u = arithmetic_epsilon > 0 ? arithmetic_epsilon : FLT_EPSILON;
+    const double relative = (kFunctionUlps + sqrt(terms)) * u + output_epsilon;
+    return relative * fabs(want) + growth * u * terms * magnitude +
            weight_epsilon * sqrt(terms) * magnitude;
 }
 
@@ -515,6 +528,9 @@ testing::AssertionResult shapes_hold(const std::vector<Shape>& inferred,
            << "infer_shapes says " << array_text(inferred) << ", produced " << array_text(got);
 }
 
+// 2^31 stands for the largest int, which no float is.
+static int to_int(float value) { return value >= 2147483648.f ? INT_MAX : (int)value; }
+
 Mat mat_of(const Shape& shape, const std::vector<float>& values) {
     Mat m(shape);
     EXPECT_EQ(shape.total(), values.size());
@@ -522,7 +538,7 @@ Mat mat_of(const Shape& shape, const std::vector<float>& values) {
     for (size_t i = 0; i < std::min(values.size(), shape.total()); i++) {
         const size_t at = i / each * m.cstep + i % each;
         if (shape.dtype == DType::f32) ((float*)m.data)[at] = values[i];
-        if (shape.dtype == DType::s32) ((int*)m.data)[at] = (int)values[i];
+        if (shape.dtype == DType::s32) ((int*)m.data)[at] = to_int(values[i]);
         if (shape.dtype == DType::s8) ((signed char*)m.data)[at] = (signed char)values[i];
         if (shape.dtype == DType::u8) ((unsigned char*)m.data)[at] = (unsigned char)values[i];
     }

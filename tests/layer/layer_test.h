@@ -75,11 +75,13 @@ struct LayerCase {
 // the partial sums grow with k and the relative error with sqrt(n) * u. u: FLT_EPSILON, twice the
 // unit roundoff, which leaves the usual room of two standard deviations and more. exp, pow and the
 // like may be wrong by kFunctionUlps on both sides. A storage type rounds the output once, and
-// each of the n weights once where a layer keeps those in it.
+// each of the n weights once where a layer keeps those in it. Layers that add up half floats have
+// their u in place of FLT_EPSILON.
 struct Tolerance {
     static constexpr double kFunctionUlps = 4;
     double terms = 1, magnitude = 1, growth = 1;
     double output_epsilon = 0, weight_epsilon = 0;  // of f16 or bf16 storage, 0 for f32
+    double arithmetic_epsilon = 0;                  // of half floats that are added up
     double most = 1e300;  // what is larger becomes infinite in the storage type
     int ties = 0;         // 1: s8 are rounded from floats, and a tie may fall the other way
 

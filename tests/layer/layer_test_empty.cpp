@@ -34,7 +34,7 @@ bool may_refuse(const std::string& type, size_t input) {
         if (input > 0 && type.compare(0, strlen(name), name) == 0) return true;
     for (const char* name :
          {"Reshape", "WindowPool", "CopyTo", "ScatterElements", "ScatterND", "ReverseSequence",
-          "CropAndResize", "OnnxROIAlign", "SpaceToBatch", "Spectrogram"})
+          "CropAndResize", "OnnxROIAlign", "SpaceToBatch", "Spectrogram", "Stft"})
         if (type == name) return true;
     return false;
 }

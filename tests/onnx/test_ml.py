@@ -131,6 +131,29 @@ def test_newest_trees(tmp_path):
     check([node], {'x': rows(rng, 3)}, {'y': TensorProto.FLOAT}, tmp_path, ml=5)
 
 
+@pytest.mark.parametrize('missing', [0, 1])
+def test_sets_of_numbers(missing, tmp_path):
+    tensor = lambda kind, values: helper.make_tensor('t', kind, [len(values)], values)
+    # 0: x0 in {1, 5, 7} -> (1: x1 in {2} -> leaves 0, 1), (2: x0 <= 3 -> leaves 2, 3)
+    node = helper.make_node(
+        'TreeEnsemble', ['x'], ['y'], domain=ML, n_targets=1, aggregate_function=1, post_transform=0, tree_roots=[0],
+        nodes_featureids=[0, 1, 0], nodes_modes=tensor(TensorProto.UINT8, [6, 6, 0]), nodes_splits=tensor(TensorProto.FLOAT, [0., 0., 3.]),
+        membership_values=tensor(TensorProto.FLOAT, [1., 5., 7., np.nan, 2., np.nan]),
+        nodes_truenodeids=[1, 0, 2], nodes_trueleafs=[0, 1, 1], nodes_falsenodeids=[2, 1, 3], nodes_falseleafs=[0, 1, 1],
+        nodes_missing_value_tracks_true=[missing, missing, 0], leaf_targetids=[0, 0, 0, 0],
+        leaf_weights=tensor(TensorProto.FLOAT, [10., 20., 30., 40.]))
+    numbers = [0., 1., 2., 3., 5., 6., 7., np.nan]
+    x = np.array([(a, b) for a in numbers for b in numbers], np.float32)
+    path = tmp_path / 'm.onnx'
+    graph = helper.make_graph([node], 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, x.shape)],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, [len(x), 1])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 18), helper.make_opsetid(ML, 5)], ir_version=10), path)
+    belongs = lambda v, numbers: v in numbers or (np.isnan(v) and missing)
+    want = [(10 if belongs(b, (2,)) else 20) if belongs(a, (1, 5, 7)) else 30 if a <= 3 else 40 for a, b in x]
+    have = run(convert(path, tmp_path), {'x': x}, ['y'], tmp_path)['y']
+    assert np.array_equal(have[:, 0], np.array(want, np.float32))
+
+
 @pytest.mark.parametrize('transform', ['NONE', 'SOFTMAX', 'LOGISTIC'])
 def test_linear(transform, tmp_path):
     rng = np.random.default_rng(6)

@@ -256,3 +256,26 @@ def test_transformers_quantised_at_run_time(name, zoo, tmp_path):  # noqa: F811
     got = run(net, inputs, list(want), tmp_path)
     for key, array in want.items():
         assert np.abs(got[key] - array).max() <= 0.03 * np.ptp(array), key
+
+
+@pytest.mark.parametrize('weights', [np.int8, np.uint8])
+def test_convolutions_quantised_at_run_time(weights, tmp_path):
+    """As ONNX Runtime's quantiser writes them, the bias as 32 bits; between the nodes there are no integers."""
+    rng = np.random.default_rng(6)
+    low = np.iinfo(weights).min
+    constants = {'w': rng.integers(low, low + 256, (8, 4, 3, 3)).astype(weights), 'zero': np.array(low + 119, weights),
+                 'scale': np.array(0.02, np.float32), 'bias': rng.normal(0, 1, 8).astype(np.float32),
+                 'shape': np.array([1, -1, 1, 1])}
+    node = helper.make_node
+    nodes = [node('DynamicQuantizeLinear', ['x'], ['q', 'q_scale', 'q_zero']),
+             node('Mul', ['q_scale', 'scale'], ['step']), node('Div', ['bias', 'step'], ['b0']),
+             node('Floor', ['b0'], ['b1']), node('Cast', ['b1'], ['b2'], to=TensorProto.INT32),
+             node('Reshape', ['b2', 'shape'], ['b3']),
+             node('ConvInteger', ['q', 'w', 'q_zero', 'zero'], ['s'], pads=[1, 1, 1, 1]),
+             node('Add', ['s', 'b3'], ['sum']), node('Cast', ['sum'], ['sum_f'], to=TensorProto.FLOAT),
+             node('Mul', ['sum_f', 'step'], ['y'])]
+    path = tmp_path / 'm.onnx'
+    save(nodes, [float_info('x', (1, 4, 9, 11))], [float_info('y', None)], constants, path)
+    net = compare(path, {'x': rng.standard_normal((1, 4, 9, 11)).astype(np.float32)}, tmp_path, 1e-3)
+    assert count(net, 'CastTo') == 0
+    assert count(net, 'Convolution') == 1

@@ -100,6 +100,34 @@ def test_views_check_their_bounds():
             bad()
 
 
+def test_indexes_end_at_the_last_value():
+    """They count values as they lie, as ncnn's do: gaps between channels are values, what lies behind the last one is none."""
+    every_second = quoll.Mat(np.arange(48, dtype=np.float32).reshape(3, 2, 8)[::2])
+    with_gaps = quoll.Mat(3, 3, 2)
+    with_gaps.fill(1.0)
+    packed = quoll.convert_packing(quoll.Mat(np.arange(16, dtype=np.float32).reshape(4, 4)), 4)
+    for mat, end in (every_second, 48), (with_gaps, 12 + 9), (packed, 16), (quoll.Mat(4, 3, 2).channel(1), 12), (quoll.Mat(8).range(4, 4), 4):
+        assert mat[end - 1] == mat[-1] and mat[0] == mat[-end]
+        for bad in end, -end - 1:
+            with pytest.raises(IndexError):
+                mat[bad]
+            with pytest.raises(IndexError):
+                mat[bad] = 1
+    assert every_second[-1] == 47 and with_gaps[-1] == 1
+    with pytest.raises(IndexError):
+        quoll.Mat()[0]
+
+
+@pytest.mark.parametrize('sizes', [(2**40,), ('3',), ((2, 2**31),), (2.5,), ([None],)])
+def test_what_is_no_size(sizes):
+    with pytest.raises((TypeError, ValueError), match='expected|Mat'):
+        quoll.Mat(*sizes)
+
+
+def test_an_array_without_axes():
+    assert quoll.Mat(np.array(2.5, np.float32))[0] == 2.5
+
+
 def test_arrays_at_the_end_of_a_page(digits):
     """Kernels may read 64 bytes further than the values: there the module has to copy. mmap leaves nothing mapped behind."""
     import ctypes

@@ -75,9 +75,10 @@ class Browser:
         return reply['result'].get('value')
 
     def open(self, path, ready='document.readyState === "complete"'):
-        """Opens a file and waits, a minute at most, for `ready`."""
-        self.call('Page.navigate', url=path.resolve().as_uri())
-        self.wait(f'location.protocol === "file:" && ({ready})')
+        """Opens a file, or an address, and waits, a minute at most, for `ready`."""
+        url = path if isinstance(path, str) else path.resolve().as_uri()
+        self.call('Page.navigate', url=url)
+        self.wait(f'location.href === {json.dumps(url)} && ({ready})')
 
     def wait(self, condition):
         done = self.js(f'new Promise(r => {{ let n = 0; const look = () => {{ let ok = false; try {{ ok = {condition} }} catch (e) {{}}'

@@ -458,6 +458,33 @@ def test_dynamic_products(op, tmp_path):
         assert 0 < ((got - exact) ** 2).sum() < 1e-3 * ((x @ weight.T) ** 2).sum()
 
 
+@pytest.mark.parametrize('direction', [0, 2])
+@pytest.mark.parametrize('op, gates, biases', [('LSTM', 4, 4), ('GRU', 3, 4), ('RNN', 1, 1)])
+def test_dynamic_recurrent(op, gates, biases, direction, tmp_path):
+    """Near the float layer, a quarter of its size, and read by the ncnn wheel, whose int8 layers give the same."""
+    rng = np.random.default_rng(gates + direction)
+    size, hidden, directions = 48, 40, 1 + direction // 2
+    (tmp_path / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={size} 1=12\n'
+                                      f'{op} rec 1 1 data out 0={hidden} 1={directions * gates * hidden * size} 2={direction}\n')
+    parts = [part for count in (gates * size, biases, gates * hidden)
+             for part in ([0], 0.2 * rng.normal(size=directions * hidden * count))]
+    np.concatenate(parts).astype(np.float32).tofile(tmp_path / 'm.bin')
+    quantize((tmp_path / 'm.param', tmp_path / 'm.bin'), tmp_path / 'q', '--kind', 'dynamic')
+    assert ' 8=2' in (tmp_path / 'q.param').read_text()
+    assert os.path.getsize(tmp_path / 'q.bin') < 0.32 * os.path.getsize(tmp_path / 'm.bin')
+    x = rng.normal(size=(12, size)).astype(np.float32)
+    exact = run_engine(tmp_path / 'm.param', tmp_path / 'm.bin', {'data': x}, ['out'])['out']
+    got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+    assert 0 < ((got - exact) ** 2).sum() < 1e-3 * (exact ** 2).sum()
+    ncnn = pytest.importorskip('ncnn')
+    net = ncnn.Net()
+    assert net.load_param(str(tmp_path / 'q.param')) == 0 and net.load_model(str(tmp_path / 'q.bin')) == 0
+    ex = net.create_extractor()
+    ex.input('data', ncnn.Mat(x))
+    np.testing.assert_allclose(np.array(ex.extract('out')[1]), got, atol=0.01)
+    del ex  # before the net
+
+
 # ---- Zero points.
 
 def zero_point_product(x, weight, bias, low, high):

@@ -172,8 +172,11 @@ def test_a_classifier_is_dropped_in(demo, name, data, tmp_path):
     assert len(times) > 30 and all(ms >= 0 for ms in times) and sum(times) > 0
 
 
-def test_the_camera(demo):
+def test_the_camera(demo, tmp_path):
     """Chromium's own test picture, until the button is pressed again."""
+    param = BUNDLED[0].parent / 'squeezenet.param'
+    demo.choose_files('#files', [param, random_weights(param, tmp_path)])
+    demo.wait('/^Model: inputs| ms$/.test(document.getElementById("status").textContent)')
     demo.click('#camera')
     demo.wait('document.getElementById("photo").width === 640 && ' + RAN)
     assert demo.js('document.querySelectorAll("#results .row").length') == 5

@@ -228,6 +228,41 @@ def test_bad_output(name, file, how, here):
     check_refused(name, done, here, before)
 
 
+def least_pages(works, low, high):
+    """The least address space in pages of 4 KB, to within 256 KB, in which works(pages)."""
+    while high - low > 64:
+        middle = (low + high) // 2
+        low, high = (low, middle) if works(middle) else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize('name', sorted(set(CASES) - {'enginedeploy'}))  # which runs others, that may not start
+def test_memory_that_ends(name, here):
+    """In any address space in which it starts, a program does its work, or says why not and leaves nothing."""
+    before = state(here)
+
+    def limit(pages):
+        return {'preexec_fn': lambda: resource.setrlimit(resource.RLIMIT_AS, (pages << 12, pages << 12))}
+
+    def starts(pages):
+        return subprocess.run([BIN / name, '--version'], capture_output=True, **limit(pages)).returncode == 0
+
+    def works(pages):
+        done = run(name, here, **limit(pages))
+        if done.returncode == 0:
+            for file in files_of(name, 'out'):
+                (here / file).unlink()
+        else:
+            (here / 'o.json').unlink(missing_ok=True)  # the report of benchmark, which has the failure
+            check_refused(name, done, here, before)
+        return done.returncode == 0
+
+    least = least_pages(starts, 1 << 9, 1 << 21) + 64
+    enough = least_pages(works, least, 1 << 21)
+    for part in range(8):
+        works(least + (enough - least) * part // 8)
+
+
 # ---------------------------------------------------------------- terminals
 
 def on_terminal(name, *args, stream, env=None):

@@ -1,6 +1,7 @@
 // The graph passes: a fused net gives the answers of the same net run layer by layer.
 #include <gtest/gtest.h>
 #include <math.h>
+#include <string.h>
 
 #include <random>
 #include <string>
@@ -473,9 +474,12 @@ TEST(Fusion, gates) {
 }
 
 TEST(Fusion, layers_that_change_nothing) {
-    expect_fused(
-        "Dropout d 1 1 in a\nNoop n 1 1 a b\nPooling p 1 1 b c 0=0 1=1\nReLU r 1 1 c out\n",
-        Weights(), Shape(9, 7, 3), 2);
+    expect_fused("Dropout d 1 1 in a\nNoop n 1 1 a b\nReLU r 1 1 b out\n", Weights(),
+                 Shape(9, 7, 3), 2);
+    // Of what is an image whatever the sizes; a matrix becomes one.
+    expect_fused(std::string(kConv) + "Pooling p 1 1 a b 1=1\nSigmoid s 1 1 b out\n",
+                 conv_weights(), Shape(9, 7, 3), 2);
+    expect_fused("Pooling p 1 1 in a 1=1\nSigmoid s 1 1 a out\n", Weights(), Shape(9, 7), 3);
     expect_fused("Dropout d 1 1 in out 0=0.5\n", Weights(), Shape(9, 7, 3), 2);
     // The input cannot take over the output's name.
     expect_fused("Noop n 1 1 in out\n", Weights(), Shape(9, 7, 3), 2);
@@ -516,6 +520,37 @@ TEST(Fusion, refused_graphs_stay_refused) {
                 << text << (fuse ? "with" : "without") << " fusion";
         }
     }
+}
+
+// What a net makes of a blob: its status, shape and type.
+std::string made(const std::string& layer, const Mat& in, bool fuse) {
+    Net net;
+    Weights none;
+    Mat out;
+    if (load(&net, "Input in 0 1 in\n" + layer + "Padding p 1 1 a out 2=1 3=2\n", &none, fuse) !=
+        kOk)
+        return "not loaded";
+    Extractor ex = net.create_extractor();
+    if (ex.input("in", in) != kOk || ex.extract("out", out) != kOk) return "refused";
+    std::string text = dtype_name(out.dtype);
+    for (int size : {out.dims, out.w, out.h, out.d, out.c}) text += " " + std::to_string(size);
+    return text;
+}
+
+TEST(Fusion, what_is_left_out_takes_the_same_blobs) {
+    for (const char* layer :
+         {"Dropout l 1 1 in a\n", "Pooling l 1 1 in a 1=1\n", "Pooling l 1 1 in a 0=1 1=1\n",
+          "BinaryOp l 1 1 in a 0=2 1=1 2=1\n", "BinaryOp l 1 1 in a 0=0 1=1 2=0\n",
+          "Concat l 1 1 in a\n", "Permute l 1 1 in a\n", "Padding l 1 1 in a\n",
+          "Noop l 1 1 in a\n", "Split l 1 1 in a\n"})
+        for (DType type : {DType::f32, DType::s32, DType::s8, DType::u8})
+            for (Shape shape : {Shape(5), Shape(5, 4), Shape(5, 4, 3), Shape(5, 4, 3, 2)}) {
+                shape.dtype = type;
+                Mat in(shape);
+                memset(in.data, 1, in.total() * in.elemsize);
+                EXPECT_EQ(made(layer, in, true), made(layer, in, false))
+                    << layer << dtype_name(type) << ", " << shape.dims << " axes";
+            }
 }
 
 TEST(Fusion, dropout_and_power_into_convolution) {

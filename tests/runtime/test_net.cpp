@@ -910,4 +910,47 @@ TEST_F(NetTest, AnExtractedWeightIsACopy) {
     }
 }
 
+// What a net of 16-bit blobs holds of a constant is made once, not in each run, and is no business
+// of the program's either. What f16 cannot hold stays f32.
+TEST_F(NetTest, AConstantIsNarrowedOnce) {
+    const char* const text =
+        "7767517\n3 3\nInput x 0 1 x\nMemoryData m 0 1 m 0=2 1=3\nBinaryOp y 2 1 x m y 0=0\n";
+    class Watch : public quoll::LayerObserver {
+    public:
+        void before(const quoll::Layer&) override {}
+        void after(const quoll::Layer& layer, const std::vector<Mat>& outputs) override {
+            if (layer.type == "MemoryData") seen.push_back(outputs[0]);
+        }
+        std::vector<Mat> seen;
+    };
+    for (bool large : {false, true})
+        for (bool bf16 : {false, true}) {
+            const float values[] = {1, 2, 3, 4, 5, large ? 1e6f : 6.f};
+            Net net;
+            (bf16 ? net.opt.use_bf16_storage : net.opt.use_fp16_storage) = true;
+            const std::string weights((const char*)values, sizeof(values));
+            ASSERT_EQ(load_text(&net, text, weights), 0);
+            Watch watch;
+            for (int run = 0; run < 3; run++) {
+                Extractor ex = net.create_extractor();
+                ex.set_layer_observer(&watch);
+                Mat x(2, 3), y, m;
+                x.fill(0.f);
+                ASSERT_EQ(ex.input("x", x), 0);
+                ASSERT_EQ(ex.extract("y", y), 0);
+                for (int i = 0; i < 6; i++) EXPECT_NEAR(y[i], values[i], values[i] / 256);
+                ASSERT_EQ(ex.extract("m", m, 1), 0);
+                memset(m.data, 0, m.total() * m.elemsize);
+            }
+            ASSERT_GE(watch.seen.size(), 3u);
+            const bool stays = large && !bf16;
+            for (const Mat& m : watch.seen) {
+                EXPECT_EQ(m.data, watch.seen[0].data);
+                EXPECT_EQ(m.dtype, stays  ? quoll::DType::f32
+                                   : bf16 ? quoll::DType::bf16
+                                          : quoll::DType::f16);
+            }
+        }
+}
+
 }  // namespace

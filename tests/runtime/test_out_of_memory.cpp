@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "quoll/datareader.h"
 #include "failing_heap.h"
+#include "quoll/allocator.h"
+#include "quoll/datareader.h"
 #include "quoll/log.h"
 #include "quoll/net.h"
 #include "random_weights.h"
@@ -93,6 +95,50 @@ TEST_P(OutOfMemory, IsAnErrorAndTheNextRunWorks) {
         expect_same(got, want);
         if (HasFatalFailure()) return;
     }
+}
+
+TEST(NoMemory, AnExtractorSaysSoInAllFunctions) {
+    quoll::Net net;
+    ASSERT_EQ(net.load_param("models/digits/digits.param"), 0) << "run from the source tree";
+    ASSERT_EQ(net.load_model("models/digits/digits.bin"), 0);
+    Mat in(8, 8, 1), out;
+    in.fill(0.25f);
+    const quoll::FailingHeap heap(0);
+    quoll::Extractor ex = net.create_extractor();
+    EXPECT_TRUE(heap.failed());
+    heap.mend();
+    const quoll::Extractor copy = ex;
+    for (quoll::Extractor each : {ex, copy}) {
+        EXPECT_EQ(each.input("data", in), quoll::kOutOfMemory);
+        EXPECT_EQ(each.input(0, in), quoll::kOutOfMemory);
+        EXPECT_EQ(each.extract("prob", out), quoll::kOutOfMemory);
+        EXPECT_EQ(each.extract(1, out), quoll::kOutOfMemory);
+        each.set_light_mode(false);
+        each.set_num_threads(2);
+        each.set_blob_allocator(nullptr);
+        each.set_workspace_allocator(nullptr);
+        each.clear();
+    }
+    ex = net.create_extractor();
+    EXPECT_EQ(ex.input(net.input_names()[0], in), 0);
+    EXPECT_EQ(ex.extract(net.output_names()[0], out), 0);
+}
+
+TEST(NoMemory, ObjectsWithMemoryOfTheirOwnThrow) {
+    const auto refused = [](void (*make)()) {
+        const quoll::FailingHeap heap(0);
+        bool thrown = false;
+        try {
+            make();
+        } catch (const std::bad_alloc&) {
+            thrown = true;
+        }
+        return thrown;
+    };
+    EXPECT_TRUE(refused([] { quoll::Net net; }));
+    EXPECT_TRUE(refused([] { quoll::ParamDict params; }));
+    EXPECT_TRUE(refused([] { quoll::PoolAllocator pool; }));
+    EXPECT_TRUE(refused([] { quoll::UnlockedPoolAllocator pool; }));
 }
 
 void limit_memory() {

@@ -297,6 +297,25 @@ TEST_F(Vulkan, f16_products_stay_within_their_bound) {
 }
 
 // A weight that is a blob, read in both layouts and by several layers, in the middle of a region.
+// Products large enough for conv_window.comp: pixels and rows that fill no tile, windows without
+// padding and of 2x3, channels of half a large tile, a blob that is added.
+TEST_F(Vulkan, large_windows_on_matrix_units) {
+    if (!get_gpu_info().support_cooperative_matrix()) GTEST_SKIP() << "no matrix units";
+    const std::string text =
+        "7767517\n9 10\nInput in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=64 1=3 4=1 5=1 6=1728 9=1\n"
+        "Convolution c2 1 1 a b 0=128 1=3 4=1 5=1 6=73728 9=1\n"
+        "Convolution c3 1 1 b c 0=96 1=3 5=1 6=110592 9=1\n"
+        "Convolution c4 1 1 c d 0=128 1=1 6=12288\n"
+        "Split split 1 2 d d1 d2\n"
+        "Convolution c5 1 1 d1 e 0=128 1=3 4=1 6=147456\n"
+        "BinaryOp sum 2 1 e d2 f 0=0\n"
+        "Convolution c6 1 1 f out 0=64 1=2 11=3 5=1 6=49152 9=2 -23310=1,0.1\n";
+    const VulkanNet cpu(text, false), gpu(text, true, true);
+    EXPECT_LT(difference(gpu.run(91), cpu.run(91)), 5e-3);
+    EXPECT_EQ(4, gpu.backend->count("conv_window")) << gpu.backend->shaders;
+}
+
 TEST_F(Vulkan, constants_end_no_region) {
     const char* const text =
         "7767517\n8 10\nInput in 0 1 in\n"

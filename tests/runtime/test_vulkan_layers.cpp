@@ -298,6 +298,60 @@ TEST_F(VulkanLayers, a_built_in_layer_runs_by_itself) {
     }
 }
 
+// Weights that create_pipeline() has packed for the CPU, and a layer without a form on devices: the
+// host runs them, in between.
+TEST_F(VulkanLayers, a_built_in_layer_runs_on_the_host_where_it_must) {
+    const Mat weights[] = {Mat(8 * 3 * 3 * 3), Mat(8)};
+    for (const Mat& m : weights)
+        for (size_t i = 0; i < m.total(); i++)
+            ((float*)m.data)[i] = (float)(i * 7 % 11) * 0.1f - 0.5f;
+    for (const char* type : {"Convolution", "SPP"}) {
+        const Option opt;
+        const std::unique_ptr<Layer> layer(create_layer(type));
+        ParamDict pd;
+        if (type[0] == 'C') pd.set(0, 8), pd.set(1, 3), pd.set(5, 1), pd.set(6, 216);
+        if (type[0] == 'S') pd.set(0, 0), pd.set(1, 2);
+        layer->vkdev = get_gpu_device();
+        ASSERT_EQ(0, layer->load_param(pd));
+        ASSERT_EQ(0, layer->load_model(ModelBinFromMatArray(weights)));
+        ASSERT_EQ(0, layer->create_pipeline(opt));
+        Mat want, got;
+        ASSERT_EQ(0, layer->forward(image(), want, opt));
+        VkCompute cmd(layer->vkdev);
+        VkMat x, y;
+        ASSERT_EQ(0, cmd.record_upload(image(), x, opt));
+        ASSERT_EQ(0, layer->forward(x, y, cmd, opt));
+        ASSERT_EQ(0, cmd.record_download(y, got, opt));
+        ASSERT_EQ(0, cmd.submit_and_wait());
+        if (want.elempack != 1) convert_packing(Mat(want), want, 1);
+        EXPECT_LT(difference(got, want), 1e-6) << type;
+        layer->destroy_pipeline(opt);
+    }
+}
+
+// In place, what is no output stays: the scale that comes as an input.
+TEST_F(VulkanLayers, inputs_stay_in_place) {
+    const std::unique_ptr<Layer> layer(create_layer_naive("Scale"));
+    ParamDict pd;
+    pd.set(0, -233);
+    layer->vkdev = get_gpu_device();
+    ASSERT_EQ(0, layer->load_param(pd));
+    Mat scale(3);
+    for (int i = 0; i < 3; i++) scale[i] = (float)i - 0.5f;
+    std::vector<Mat> want(1);
+    ASSERT_EQ(0, layer->forward({image(), scale}, want, Option()));
+    want.push_back(scale);
+    VkCompute cmd(layer->vkdev);
+    std::vector<VkMat> blobs(2);
+    std::vector<Mat> got(2);
+    ASSERT_EQ(0, cmd.record_upload(image(), blobs[0], Option()));
+    ASSERT_EQ(0, cmd.record_upload(scale, blobs[1], Option()));
+    ASSERT_EQ(0, layer->forward_inplace(blobs, cmd, Option()));
+    for (int i = 0; i < 2; i++) ASSERT_EQ(0, cmd.record_download(blobs[i], got[i], Option()));
+    ASSERT_EQ(0, cmd.submit_and_wait());
+    for (int i = 0; i < 2; i++) EXPECT_LT(difference(got[i], want[i]), 1e-6) << i;
+}
+
 TEST_F(VulkanLayers, what_does_not_fit_is_refused) {
     const LogMute mute;
     VulkanDevice* const device = get_gpu_device();

@@ -7,6 +7,7 @@
 #include "pixel_cases.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
+#include "quoll/image.h"
 #include "quoll/net.h"
 #include "random_weights.h"
 #include "runtime/log_mute.h"
@@ -218,6 +219,57 @@ TEST_F(VulkanPixels, items_of_a_batch) {
     for (int b = 0; b < 2; b++)
         EXPECT_EQ(0, count_differences(back.batch(b), Mat::from_pixels(img.data() + b * 9 * 7 * 3,
                                                                        Mat::PIXEL_RGB, 9, 7)));
+}
+
+// Cameras' planes: what yuv420sp2rgb and then Mat::from_pixels_roi_resize make of them.
+TEST_F(VulkanPixels, of_yuv) {
+    for (const auto& image : {std::pair<int, int>(18, 10), {19, 11}, {2, 2}, {1, 1}}) {
+        const int w = image.first, h = image.second, across = (w + 1) / 2, down = (h + 1) / 2;
+        const std::vector<unsigned char> nv21 = random_image((size_t)w * h + 2 * across * down, w);
+        std::vector<unsigned char> i420 = nv21, rgb((size_t)w * h * 3);
+        for (int i = 0; i < across * down; i++) {
+            i420[w * h + across * down + i] = nv21[w * h + 2 * i];  // V
+            i420[w * h + i] = nv21[w * h + 2 * i + 1];
+        }
+        for (VkPixelSteps::Yuv kind :
+             {VkPixelSteps::kNv21, VkPixelSteps::kNv12, VkPixelSteps::kI420}) {
+            const bool nv12 = kind == VkPixelSteps::kNv12;
+            if (nv12)
+                yuv420sp2rgb_nv12(nv21.data(), w, h, rgb.data());
+            else
+                yuv420sp2rgb(nv21.data(), w, h, rgb.data());
+            const unsigned char* pixels = kind == VkPixelSteps::kI420 ? i420.data() : nv21.data();
+            for (int type : {(int)Mat::PIXEL_RGB, (int)Mat::PIXEL_RGB2BGR, (int)Mat::PIXEL_RGB2GRAY,
+                             (int)Mat::PIXEL_RGB2RGBA})
+                for (int target : {0, 5, 31}) {
+                    const bool part = w > 10 && target;
+                    VkPixelSteps steps = part ? rectangle(3, 1, w - 4, h - 2) : VkPixelSteps();
+                    steps.yuv = kind, steps.mean_vals = kMean, steps.norm_vals = kNorm;
+                    steps.target_width = target, steps.target_height = target;
+                    const int rw = part ? w - 4 : w, rh = part ? h - 2 : h;
+                    Mat want = Mat::from_pixels_roi_resize(
+                        rgb.data(), type, w, h, w * 3, part ? 3 : 0, part ? 1 : 0, rw, rh,
+                        target ? target : rw, target ? target : rh);
+                    want.substract_mean_normalize(kMean, kNorm);
+                    EXPECT_EQ(0, count_differences(on_device(pixels, type, w, h, 0, steps), want))
+                        << kind << " of " << w << " x " << h << " to " << target;
+                }
+        }
+    }
+    const LogMute mute;
+    const std::vector<unsigned char> img = random_image(6 * 4 * 2, 4);
+    VkCompute cmd(get_gpu_device());
+    VkMat there;
+    VkPixelSteps steps;
+    steps.yuv = VkPixelSteps::kNv21;
+    const Option opt;
+    EXPECT_NE(0, cmd.record_from_pixels(img.data(), Mat::PIXEL_BGR, 6, 4, 0, there, opt, steps));
+    EXPECT_NE(0, cmd.record_from_pixels(img.data(), Mat::PIXEL_RGB, 6, 4, 18, there, opt, steps));
+    EXPECT_NE(0, cmd.record_from_pixels(img.data(), Mat::PIXEL_RGB, 0, 4, 0, there, opt, steps));
+    cmd.reset();
+    ASSERT_EQ(0, cmd.record_from_pixels(img.data(), Mat::PIXEL_RGB, 6, 4, 6, there, opt, steps));
+    unsigned char out[6 * 4 * 3];
+    EXPECT_NE(0, cmd.record_to_pixels(there, out, Mat::PIXEL_RGB, 0, opt, steps));
 }
 
 TEST_F(VulkanPixels, what_is_wrong_is_refused) {

@@ -1,15 +1,38 @@
 #include "image_file.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "common/model_files.h"
+#include "image/safe_for_stb.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
 
+// stb_image takes memory for what a chunk's head says, and for what a compressed stream makes,
+// which may be a thousand times the file. None of its blocks may have more bytes than this.
+static thread_local size_t largest_block;
+
+// Zeros: a JPEG may use tables that it does not define.
+static void* limited_malloc(size_t size) {
+    return size <= largest_block ? calloc(1, size) : nullptr;
+}
+static void* limited_realloc(void* block, size_t size) {
+    return size <= largest_block ? realloc(block, size) : nullptr;
+}
+
+#define STBI_MALLOC(size) limited_malloc(size)
+#define STBI_REALLOC(block, size) limited_realloc(block, size)
+#define STBI_FREE(block) free(block)
+#define STBI_NO_PSD
+#define STBI_NO_HDR
+#define STBI_NO_PIC
 #define STBI_MAX_DIMENSIONS (1 << 15)
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
@@ -38,6 +61,11 @@ static double pnm_bytes(FILE* fp, double values) {
     return (double)ftell(fp) + 1 + values * (most > 255 ? 2 : 1);
 }
 
+// Of what a picture of so many pixels needs: 4 channels of 16 bits, and several frames.
+static size_t block_for(size_t file, double pixels) {
+    return ((size_t)1 << 20) + 2 * file + (size_t)std::min(64 * pixels, (double)(SIZE_MAX / 4));
+}
+
 // Before memory is taken: more pixels than any compression makes of so many bytes are a lie, and a
 // PNM, which stb_image does not check, has all of them.
 static bool plausible(FILE* fp, int w, int h, int channels) {
@@ -48,30 +76,47 @@ static bool plausible(FILE* fp, int w, int h, int channels) {
     return w > 0 && h > 0 && (fseek(fp, 0, SEEK_END) != 0 || need <= (double)ftell(fp));
 }
 
+// All that a file has.
+static std::vector<unsigned char> bytes_of(FILE* fp) {
+    std::vector<unsigned char> bytes;
+    unsigned char part[4096];
+    for (size_t got; (got = fread(part, 1, sizeof(part), fp)) > 0;)
+        bytes.insert(bytes.end(), part, part + got);
+    rewind(fp);
+    return bytes;
+}
+
 int read_image(const std::string& path, Image* image) {
+    const auto fail = [&](const char* why) {
+        QUOLL_LOGE("[image %s] cannot be read: %s", path.c_str(), why);
+        return kError;
+    };
     int channels = 0;
+    image->w = image->h = 0;
     const std::unique_ptr<FILE, int (*)(FILE*)> fp(fopen(path.c_str(), "rb"), fclose);
-    if (fp && stbi_info_from_file(fp.get(), &image->w, &image->h, &channels) &&
+    if (!fp) return fail(strerror(errno));
+    std::vector<unsigned char> bytes = bytes_of(fp.get());
+    if (const char* const why = make_safe_for_stb(&bytes)) return fail(why);
+    if (bytes.size() > INT_MAX) return fail("it has more than 2 GB");
+    const int size = (int)bytes.size();
+    largest_block = block_for(bytes.size(), 0);
+    if (stbi_info_from_memory(bytes.data(), size, &image->w, &image->h, &channels) &&
         !plausible(fp.get(), image->w, image->h, channels)) {
         QUOLL_LOGE("[image %s] cannot be read: the file has no %d x %d pixels", path.c_str(),
                    image->w, image->h);
         return kError;
     }
     // stb_image makes 8 bits of them as if it had made 16 before, and reads behind their end.
-    if (fp) rewind(fp.get());
-    if (fp && fgetc(fp.get()) == 'P' && (rewind(fp.get()), stbi_is_16_bit_from_file(fp.get()))) {
-        QUOLL_LOGE("[image %s] cannot be read: a PNM of 16 bits a channel, expected 8",
-                   path.c_str());
-        return kError;
-    }
-    if (fp) rewind(fp.get());
+    if (size > 0 && bytes[0] == 'P' && stbi_is_16_bit_from_memory(bytes.data(), size))
+        return fail("a PNM of 16 bits a channel, expected 8");
+    largest_block = block_for(bytes.size(), (double)image->w * image->h);
     const std::unique_ptr<unsigned char, void (*)(void*)> pixels(
-        fp ? stbi_load_from_file(fp.get(), &image->w, &image->h, &channels, 3) : nullptr,
+        stbi_load_from_memory(bytes.data(), size, &image->w, &image->h, &channels, 3),
         stbi_image_free);
     if (!pixels) {
-        QUOLL_LOGE("[image %s] cannot be read: %s", path.c_str(),
-                   fp ? stbi_failure_reason() : strerror(errno));
-        return kError;
+        const char* const why = stbi_failure_reason();
+        return fail(strcmp(why, "outofmem") == 0 ? "it asks for more memory than its pixels need"
+                                                 : why);
     }
     image->rgb.assign(pixels.get(), pixels.get() + (size_t)image->w * image->h * 3);
     return kOk;

@@ -117,6 +117,28 @@ int deploy(const Arguments& a, const DeployConfig& config, MessageLog* log) {
     return 0;
 }
 
+int run(Arguments a, MessageLog* log) {
+    DeployConfig config;
+    if (read_config(a.config, &config, log)) return 1;
+    if (a.check) return 0;
+    a.options.programs = own_folder();
+    a.options.inputs = {a.config};
+    for (const DeployModel& model : config.models)
+        a.options.inputs.insert(a.options.inputs.end(), {model.graph, model.weights});
+    a.options.validate = !a.no_validate;
+    a.options.benchmark = !a.no_benchmark;
+    if (!a.keep.empty()) {
+        if (mkdir(a.keep.c_str(), 0777) && errno != EEXIST)
+            return log->fail("enginedeploy", "--keep " + a.keep + ": " + strerror(errno));
+        a.options.work = a.keep;
+        return deploy(a, config, log);
+    }
+    const TemporaryFolder folder("enginedeploy");
+    if (!folder.ok()) return log->fail("enginedeploy", "");
+    a.options.work = folder.path();
+    return deploy(a, config, log);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -128,23 +150,5 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
-    DeployConfig config;
-    if (read_config(a.config, &config, &log)) return 1;
-    if (a.check) return 0;
-    a.options.programs = own_folder();
-    a.options.inputs = {a.config};
-    for (const DeployModel& model : config.models)
-        a.options.inputs.insert(a.options.inputs.end(), {model.graph, model.weights});
-    a.options.validate = !a.no_validate;
-    a.options.benchmark = !a.no_benchmark;
-    if (!a.keep.empty()) {
-        if (mkdir(a.keep.c_str(), 0777) && errno != EEXIST)
-            return log.fail("enginedeploy", "--keep " + a.keep + ": " + strerror(errno));
-        a.options.work = a.keep;
-        return deploy(a, config, &log);
-    }
-    const TemporaryFolder folder("enginedeploy");
-    if (!folder.ok()) return log.fail("enginedeploy", "");
-    a.options.work = folder.path();
-    return deploy(a, config, &log);
+    return without_exceptions("enginedeploy", [&] { return run(a, &log); });
 }

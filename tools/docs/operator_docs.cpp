@@ -183,6 +183,22 @@ std::string document(const OperatorSources& sources) {
 
 using namespace quoll;
 
+static int run(const std::string& folder, const std::string& path, bool check, MessageLog* log) {
+    OperatorSources sources;
+    if (!read_operator_sources(folder.c_str(), &sources))
+        return log->fail("operator_docs", folder + " cannot be read");
+    const std::string text = document(sources);
+    OutputFiles files;
+    if (!check)
+        return write_file(path, text, &files) || files.commit() ? log->fail("operator_docs", "")
+                                                                : 0;
+    std::vector<unsigned char> have;
+    if (read_bytes(path, &have)) return log->fail("operator_docs", "");
+    if (std::string(have.begin(), have.end()) == text) return 0;
+    return log->fail("operator_docs",
+                     path + " is out of date: run operator_docs " + folder + " " + path);
+}
+
 int main(int argc, char** argv) {
     std::string folder, path;
     bool check = false;
@@ -193,16 +209,5 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
-    OperatorSources sources;
-    if (!read_operator_sources(folder.c_str(), &sources))
-        return log.fail("operator_docs", folder + " cannot be read");
-    const std::string text = document(sources);
-    OutputFiles files;
-    if (!check)
-        return write_file(path, text, &files) || files.commit() ? log.fail("operator_docs", "") : 0;
-    std::vector<unsigned char> have;
-    if (read_bytes(path, &have)) return log.fail("operator_docs", "");
-    if (std::string(have.begin(), have.end()) == text) return 0;
-    return log.fail("operator_docs",
-                    path + " is out of date: run operator_docs " + folder + " " + path);
+    return without_exceptions("operator_docs", [&] { return run(folder, path, check, &log); });
 }

@@ -119,8 +119,11 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
-    Model model;
-    ByteVector weights;
-    if (load(a, &model, &weights) || write_all(a, model, weights)) return log.fail("ncnn2mem", "");
-    return 0;
+    return without_exceptions("ncnn2mem", [&] {
+        Model model;
+        ByteVector weights;
+        if (load(a, &model, &weights) || write_all(a, model, weights))
+            return log.fail("ncnn2mem", "");
+        return 0;
+    });
 }

@@ -134,5 +134,5 @@ int main(int argc, char** argv) {
                      std::to_string(a.files.size()) + " files");
         return 2;
     }
-    return run(a, &log);
+    return without_exceptions("enginemerge", [&] { return run(a, &log); });
 }

@@ -250,7 +250,7 @@ bool Converter::run_newest(const Node& node) {
 
 bool Converter::fold(const Node& node, const OpEntry& entry) {
     // A folded tensor may be larger than what it came from, read once, but not by much.
-    const size_t kMostGrowth = 1 << 22;
+    const size_t kMostGrowth = 1 << 22, kMostRange = 1 << 12;
     if (node.inputs.empty()) return false;
     for (const auto& attribute : node.attributes)
         if (attribute.second.g) return false;  // a subgraph reads more than the node's inputs
@@ -277,7 +277,8 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
         if (!v) continue;
         if (!v->is_constant() && all_known(v->shape) &&
             (element_count(values_of(v->shape)) < 0 ||
-             (size_t)element_count(values_of(v->shape)) > values + kMostGrowth))
+             (size_t)element_count(values_of(v->shape)) >
+                 values + (node.op == "Range" ? kMostRange : kMostGrowth)))
             return false;
         if (v->is_constant())
             results.push_back(*v->constant);

@@ -69,6 +69,8 @@ struct Value {
     std::shared_ptr<const Int8Source> int8_source;
     std::shared_ptr<const BlockWeight> block_weight;  // see block_weights.h
     std::string range_of;  // of the uint8 output of DynamicQuantizeLinear: its input
+    bool whole = false;    // of floats: whole numbers
+    std::string as_float;  // of integers: the value of whole numbers that holds the same
 
     int rank() const { return (int)shape.size(); }
     bool is_constant() const { return constant != nullptr; }

@@ -66,6 +66,18 @@ void set_binary_content(Op& op, int type, const Value* x, const Value* y) {
 // Only while a node is being folded.
 bool all_constant(const Value* x, const Value* y) { return x->is_constant() && y->is_constant(); }
 
+// The sum of integers that are there as floats, also as floats.
+bool add_as_float(Op& op, const Value* x, const Value* y) {
+    Value* const out = op.c.find_value(op.node.outputs[0]);
+    if (!out || x->as_float.empty() || y->as_float.empty()) return true;
+    Nodes n(op);
+    Value* const sum = n.value(n.add("Add", {x->as_float, y->as_float}));
+    if (!sum) return false;
+    sum->whole = true;
+    out->as_float = sum->name;
+    return true;
+}
+
 bool arithmetic(Op& op, int type, int tensor_type) {
     Value *x = op.in(0), *y = legacy_operand(op, op.in(0), op.in(1));
     Broadcast b;
@@ -81,7 +93,7 @@ bool arithmetic(Op& op, int type, int tensor_type) {
     }
     op.set(0, x->type, b.shape, b.form, out);
     if (!x->floats()) set_binary_content(op, type, x, y);
-    return true;
+    return type != kAdd || x->floats() || add_as_float(op, x, y);
 }
 
 bool add(Op& op) { return arithmetic(op, kAdd, 0); }

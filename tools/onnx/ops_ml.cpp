@@ -35,6 +35,7 @@ struct TreeNode {
     int64_t feature = 0;
     float threshold = 0;
     int yes = -1, no = -1;
+    bool chained = false;                            // `no` is that of the node `yes`, too
     std::vector<std::pair<int64_t, float>> entries;  // of a leaf
 };
 struct Trees {
@@ -71,7 +72,9 @@ bool lay_out(Op& op, const Trees& trees, TreeWeights* w) {
             place[(size_t)at] = (int)order.size();
             order.push_back(at);
             const TreeNode& node = trees.nodes[(size_t)at];
-            if (node.mode != TreeEnsemble::kLeaf) open.insert(open.end(), {node.no, node.yes});
+            if (node.mode == TreeEnsemble::kLeaf) continue;
+            if (!node.chained) open.push_back(node.no);
+            open.push_back(node.yes);
         }
     }
     if (order.size() != trees.nodes.size())
@@ -249,6 +252,41 @@ bool tree_classifier(Op& op) {
            (!op.wants(1) || n.set(1, y)) && set_labels(op, n, labels);
 }
 
+// The numbers before the next NaN, which goes with them, from the end on.
+Floats take_set(Floats* members) {
+    Floats set;
+    while (!members->empty() && members->back() == members->back()) {
+        set.push_back(members->back());
+        members->pop_back();
+    }
+    if (!members->empty()) members->pop_back();
+    return set;
+}
+
+// Whether a feature is one of a set: comparisons one behind the other, each of which goes on where
+// it is none of the numbers so far.
+void expand_member(size_t at, Floats set, Trees* trees) {
+    const TreeNode whole = trees->nodes[at];
+    std::vector<TreeNode> chain;
+    TreeNode link = whole;
+    std::swap(link.yes, link.no);
+    if (whole.mode >= TreeEnsemble::kMissingIsTrue) {
+        link.mode = TreeEnsemble::kLessEqual, link.threshold = INFINITY;  // of NaN: no
+        chain.push_back(link);
+    }
+    if (set.empty()) set.push_back(NAN);
+    for (float member : set) {
+        link.mode = TreeEnsemble::kNotEqual, link.threshold = member;
+        chain.push_back(link);
+    }
+    for (size_t i = 0; i + 1 < chain.size(); i++) {
+        chain[i].yes = (int)(trees->nodes.size() + i);
+        chain[i].chained = true;
+    }
+    trees->nodes[at] = chain[0];
+    trees->nodes.insert(trees->nodes.end(), chain.begin() + 1, chain.end());
+}
+
 // The newest form: nodes and leaves are lists of their own.
 bool tree_ensemble(Op& op) {
     Nodes n(op);
@@ -265,6 +303,8 @@ bool tree_ensemble(Op& op) {
                               TreeEnsemble::kMax};
     const int64_t aggregate = op.attr("aggregate_function", 1);
     const size_t count = feature.size();
+    Floats members = floats_of(op, "membership_values");
+    std::reverse(members.begin(), members.end());  // the next one is the last
     trees.outputs = (int)op.attr("n_targets", 1);
     if (aggregate < 0 || aggregate > 3 || trees.outputs < 1)
         return op.fail("aggregate_function %lld, n_targets %d", (long long)aggregate,
@@ -286,7 +326,7 @@ bool tree_ensemble(Op& op) {
         return (int)trees.nodes.size() - 1;
     };
     for (size_t i = 0; i < count; i++) {
-        if (!(mode[i] >= 0 && mode[i] <= 5)) return op.fail("nodes_modes %g", mode[i]);
+        if (!(mode[i] >= 0 && mode[i] <= 6)) return op.fail("nodes_modes %g", mode[i]);
         TreeNode node;
         node.mode = 1 + (int)mode[i];
         if (!missing.empty() && missing[i]) node.mode += TreeEnsemble::kMissingIsTrue;
@@ -294,6 +334,7 @@ bool tree_ensemble(Op& op) {
         node.yes = follower(yes[i], yes_leaf[i] != 0), node.no = follower(no[i], no_leaf[i] != 0);
         if (node.yes < 0 || node.no < 0) return op.fail("node %zu leads nowhere", i);
         trees.nodes[i] = node;
+        if (mode[i] == 6) expand_member(i, take_set(&members), &trees);
     }
     for (int64_t root : roots) trees.roots.push_back(root < (int64_t)count ? (int)root : -1);
     const char* const transforms[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
@@ -475,7 +516,7 @@ OpTable ml_ops() {
         {domain, "Normalizer", 1, 0, normalizer, ""},
         {domain, "OneHotEncoder", 1, 0, one_hot_encoder, "categories that are numbers"},
         {domain, "Scaler", 1, 0, scaler, ""},
-        {domain, "TreeEnsemble", 5, 0, tree_ensemble, "no membership"},
+        {domain, "TreeEnsemble", 5, 0, tree_ensemble, ""},
         {domain, "TreeEnsembleClassifier", 1, 0, tree_classifier, labels},
         {domain, "TreeEnsembleRegressor", 1, 0, tree_regressor, ""},
         {domain, "ZipMap", 1, 0, zip_map, "the array that it takes"},

@@ -279,9 +279,13 @@ bool dynamic_quantize_linear(Op& op) {
         "Clip", {e.run("Round", {e.run("Div", {e.run("Sub", {none, low}), scale})}), none, all});
     const std::string point = e.run("Cast", {zero}, op.node.outputs[2],
                                     {{"to", int_attribute((int)ElementType::kUint8)}});
-    e.run("QuantizeLinear", {x, scale, point}, op.node.outputs[0]);
+    const std::string rounded = e.run("Round", {e.run("Div", {x, scale})});
+    const std::string whole = e.run("Clip", {e.run("Add", {rounded, zero}), none, all});
+    e.run("Cast", {whole}, op.node.outputs[0], {{"to", int_attribute((int)ElementType::kUint8)}});
     if (!e.done()) return false;
-    if (Value* q = op.c.find_value(op.node.outputs[0])) q->range_of = x;
+    Value *q = op.c.find_value(op.node.outputs[0]), *p = op.c.find_value(point);
+    if (q) q->range_of = x, q->as_float = whole;
+    if (p) p->as_float = zero;
     return true;
 }
 
@@ -314,10 +318,19 @@ bool matmul_integer(Op& op) {
 }
 
 // A convolution of numbers less their zero points, in f32: sums stay exact below 2^24.
+// Input 0 less its zero point, input 2, in f32.
+std::string whole_numbers(Op& op, Expansion* e) {
+    const Value *q = op.in(0), *zero = op.has(2) ? op.in(2) : nullptr;
+    if (q->as_float.empty() || (zero && zero->as_float.empty()))
+        return e->run("DequantizeLinear",
+                      {input(op, 0), e->constant(Tensor::of_float(1.f)), input(op, 2)});
+    return zero ? e->run("Sub", {q->as_float, zero->as_float}) : q->as_float;
+}
+
 bool conv_integer(Op& op) {
     Expansion e(op);
     const std::string one = e.constant(Tensor::of_float(1.f));
-    const std::string x = e.run("DequantizeLinear", {input(op, 0), one, input(op, 2)});
+    const std::string x = whole_numbers(op, &e);
     std::string scale = one;
     if (op.has(3) && op.in(3)->rank() == 1 && op.in(3)->shape[0].known()) {
         Tensor ones(ElementType::kFloat, {op.in(3)->shape[0].value});
@@ -327,6 +340,7 @@ bool conv_integer(Op& op) {
     const std::string w = e.run("DequantizeLinear", {input(op, 1), scale, input(op, 3)}, "",
                                 {{"axis", int_attribute(0)}});
     const std::string y = e.run("Conv", {x, w}, "", op.node.attributes);
+    if (Value* sums = op.c.find_value(y)) sums->whole = true;
     e.run("Cast", {y}, op.node.outputs[0], {{"to", int_attribute((int)ElementType::kInt32)}});
     op.c.note("ConvInteger is computed in float32: sums beyond 2^24 are rounded");
     return e.done();

@@ -110,6 +110,18 @@ bool reshape_at_run_time(Op& op, Value* x, Value* sizes, const std::vector<Dim>&
     return true;
 }
 
+// Integers that are there as floats are so, too, in their new shape.
+bool reshape_as_float(Op& op, const Value* x, const std::vector<Dim>& shape) {
+    Value* const out = op.c.find_value(op.node.outputs[0]);
+    if (!out || x->as_float.empty() || !all_known(shape)) return true;
+    Nodes n(op);
+    Value* const reshaped = n.value(n.reshape(x->as_float, values_of(shape)));
+    if (!reshaped) return false;
+    reshaped->whole = true;
+    out->as_float = reshaped->name;
+    return true;
+}
+
 bool reshape(Op& op) {
     Value *x = op.in(0), *sizes = op.in(1);
     const bool allow_zero = op.attr("allowzero", 0) == 1;
@@ -125,7 +137,7 @@ bool reshape(Op& op) {
         element_count(values_of(shape)) != (int64_t)x->constant->count())
         return op.fail("the shape has another number of values");
     const std::string before = op.reason;
-    if (reshape_to(op, x, shape)) return true;
+    if (reshape_to(op, x, shape)) return reshape_as_float(op, x, shape);
     op.reason = before;
     return reshape_at_run_time(op, x, sizes, shape, allow_zero);
 }
@@ -564,9 +576,7 @@ bool space_to_depth(Op& op) { return depth_space(op, true); }
 
 OpTable shape_ops() {
     return {
-        {"", "Reshape", 5, 0, reshape,
-         "", 2,
-         kOpTakesSizes | kOpMovesValues | kOpReshapes},
+        {"", "Reshape", 5, 0, reshape, "", 2, kOpTakesSizes | kOpMovesValues | kOpReshapes},
         {"", "Flatten", 1, 0, flatten, "", 1, kOpMovesValues | kOpReshapes},
         {"", "Squeeze", 1, 0, squeeze, "constant axes, or none and at most 3 open sizes", 1,
          kOpTakesSizes | kOpMovesValues | kOpReshapes},

@@ -1,4 +1,4 @@
-// Transforms of signals, as products with constant matrices; windows; and operators of newer opsets
+// Transforms of signals; windows; and operators of newer opsets
 // that are written in terms of others.
 #include <math.h>
 
@@ -117,6 +117,24 @@ Waves waves_at_run_time(Nodes& n, const std::string& x, const Transform& t) {
     return waves;
 }
 
+// The spectrum of real signals [..., rows] of known length, as [..., bins, 2]: a frame each.
+std::string real_spectrum(Nodes& n, const std::string& x, const Transform& t) {
+    const int rank = n.value(x)->rank();
+    std::string signal = x;
+    std::vector<int64_t> pads(2 * (size_t)rank, 0);
+    pads.back() = t.length - t.rows;
+    if (pads.back() > 0) signal = n.add("Pad", {signal, n.ints(pads)});
+    Tensor ones(ElementType::kFloat, {t.length});
+    for (size_t i = 0; i < (size_t)t.length; i++) ones.set_float(i, 1.f);
+    const std::string step = n.constant(Tensor::of_ints({t.length}, true));
+    const std::string spectrum =
+        n.add("STFT", {n.reshape(signal, {-1, t.length}), step, n.constant(ones)},
+              {{"onesided", attribute_of((int64_t)t.half)}});
+    const std::string outer = n.slice(n.add("Shape", {x}), 0, 0, rank - 1);
+    return n.add("Reshape", {spectrum, n.add("Concat", {outer, n.ints({t.columns, 2})},
+                                             {{"axis", attribute_of((int64_t)0)}})});
+}
+
 bool dft(Op& op) {
     Transform t;
     if (!read_transform(op, &t)) return false;
@@ -136,6 +154,10 @@ bool dft(Op& op) {
         parts[p] = n.transpose(parts[p], perm);
         if (t.known && t.rows < x->shape[t.axis].value) parts[p] = n.slice(parts[p], -1, 0, t.rows);
     }
+    if (t.known && !t.inverse && parts[1].empty()) {
+        back.push_back(rank - 1);
+        return n.set(0, n.transpose(real_spectrum(n, parts[0], t), back));
+    }
     const Waves waves = t.known ? constant_waves(n, t) : waves_at_run_time(n, n.in(0), t);
     const std::string last = n.ints({-1});
     const auto part = [&](const std::string& p) {
@@ -151,7 +173,7 @@ bool dft(Op& op) {
         0, n.add("Concat", {part(real), part(imaginary)}, {{"axis", attribute_of((int64_t)-1)}}));
 }
 
-// signal, frame_step, window, frame_length: a convolution with waves under the window.
+// signal, frame_step, window, frame_length
 bool stft(Op& op) {
     const Value* x = op.in(0);
     std::vector<int64_t> step, given;
@@ -173,20 +195,23 @@ bool stft(Op& op) {
         (op.has(2) && (int64_t)window.count() != length))
         return op.fail("frames of %lld every %lld", (long long)length, (long long)step[0]);
     const int64_t bins = op.attr("onesided", 1) ? length / 2 + 1 : length;
-    Tensor kernel(ElementType::kFloat, {2 * bins, 1, length});
-    for (int part = 0; part < 2; part++) {
-        const Tensor w = wave(part == 1, length, bins, length, part ? -1.0 : 1.0);
-        for (int64_t k = 0; k < bins; k++)
-            for (int64_t i = 0; i < length; i++)
-                kernel.set_float((size_t)((part * bins + k) * length + i),
-                                 w.float_at((size_t)(i * bins + k)) *
-                                     (op.has(2) ? window.float_at((size_t)i) : 1.f));
-    }
+    Tensor factors(ElementType::kFloat, {length});
+    for (size_t i = 0; i < (size_t)length; i++)
+        factors.set_float(i, op.has(2) ? window.float_at(i) : 1.f);
     Nodes n(op);
-    const std::string signal = n.reshape(n.in(0), {0, 1, -1});
-    const std::string waves = n.add("Conv", {signal, n.constant(kernel)},
-                                    {{"strides", attribute_of(std::vector<int64_t>{step[0]})}});
-    return n.set(0, n.transpose(n.reshape(waves, {0, 2, bins, -1}), {0, 3, 2, 1}));
+    const std::string signal = x->rank() == 3 ? n.squeeze(n.in(0), {2}) : n.in(0);
+    const std::string from = op.plain(n.value(signal));
+    if (from.empty()) return false;
+    ModelLayer& layer = op.emit("Stft", {from});
+    layer.set("length", (int)length), layer.set("step", (int)step[0]);
+    layer.set("onesided", op.attr("onesided", 1) ? 1 : 0);
+    op.c.keep(factors);
+    layer.set_weight("window_data", factors.weight());
+    Symbols& sizes = op.c.symbols;
+    const Dim room = sizes.add(x->shape[1], Dim(-length));
+    const Dim frames = sizes.add(sizes.divide(room, Dim(step[0])), Dim(1));
+    op.set(0, x->type, {x->shape[0], frames, Dim(bins), Dim(2)}, Form::plain(4), layer.outputs[0]);
+    return true;
 }
 
 // a - b cos + c cos of twice the angle.

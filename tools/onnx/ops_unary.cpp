@@ -15,11 +15,17 @@ bool need_float(Op& op, const Value* x) {
     return x->floats() || op.fail("input of %s, expected a float type", type_name(x->type));
 }
 
+void set_whole(Op& op, bool whole) {
+    Value* out = op.c.find_value(op.node.outputs[0]);
+    if (out) out->whole = whole;
+}
+
 template <int kType>
 bool unary(Op& op) {
     Value* x = op.in(0);
     if (!need_float(op, x) || !elementwise(op, x, "UnaryOp")) return false;
     op.c.model.layers.back().set("op_type", kType);
+    set_whole(op, kType == UnaryOp::FLOOR || kType == UnaryOp::CEIL);
     return true;
 }
 
@@ -30,6 +36,7 @@ bool tensor_unary(Op& op) {
     const bool fast = kFloatType >= 0 && x->floats();
     if (!elementwise(op, x, fast ? "UnaryOp" : "TensorUnary")) return false;
     op.c.model.layers.back().set("op_type", fast ? kFloatType : kType);
+    set_whole(op, fast && kFloatType == UnaryOp::ROUND);
     return true;
 }
 
@@ -243,6 +250,10 @@ bool cast_to(Op& op, Value* x, ElementType to) {
         op.set_constant(0, x->constant->cast(to));
         return true;
     }
+    if (to == ElementType::kFloat && op.c.find_value(x->as_float)) {
+        op.alias(0, op.c.find_value(x->as_float));
+        return true;
+    }
     const bool same_mat = mat_type(x->type) == mat_type(to) && to != ElementType::kBool;
     if (same_mat && !narrowed) {
         Value* out = op.alias(0, x);
@@ -261,7 +272,9 @@ bool cast_to(Op& op, Value* x, ElementType to) {
     }
     if (narrowed) blob = narrow(op, blob, to);
     if (blob.empty()) return false;
-    op.set(0, to, x->shape, x->form, blob);
+    Value* const out = op.set(0, to, x->shape, x->form, blob);
+    if (out && x->whole && (to == ElementType::kInt32 || to == ElementType::kInt64))
+        out->as_float = x->name;
     if (x->has_content && !is_float(to) && to != ElementType::kBool && !narrowed)
         op.set_content(0, x->content);
     return true;

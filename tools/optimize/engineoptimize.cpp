@@ -137,5 +137,5 @@ int main(int argc, char** argv) {
     int exit_code = 0;
     if (!line.parse(argc, argv, &exit_code)) return exit_code;
     MessageLog log;
-    return run(a, &log);
+    return without_exceptions("engineoptimize", [&] { return run(a, &log); });
 }

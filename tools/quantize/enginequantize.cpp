@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -46,7 +47,8 @@ struct Arguments {
     int limit = 0, threads = 0, seed = 1;
     bool strict = false, no_fusion = false, no_bias = false, no_equalize = false,
          hard_ranges = false;
-    std::string max_drop, budget, metric = "cosine";
+    std::string max_drop, budget, tokens;
+    MetricOptions metric;
     InputArguments inputs_said;
 };
 
@@ -61,7 +63,8 @@ void add_data_options(CommandLine* line, Arguments* a) {
                  "the model has several inputs")
         .takes(1, 1 << 20);
     line->option("--labels", a->data.labels,
-                 "FILE: the right class of each sample, a number a line");
+                 "FILE: what is right, a line for each sample: the class's number; of metrics map50 "
+                 "and map LABEL X1 Y1 X2 Y2; ...; of wer the text; of a program anything");
     line->option("--test", a->test.data, "samples to judge with; default: some of --data held out")
         .takes(1, 1 << 20);
     line->option("--test-labels", a->test.labels, "FILE: of the samples of --test");
@@ -122,8 +125,16 @@ void add_options(CommandLine* line, Arguments* a) {
                  "0.5%: leave as many layers in float as keeps the loss of --metric below this");
     line->option("--budget", a->budget,
                  "size=4MB,time=10ms, or one of both: the most accurate choice within");
-    line->option("--metric", a->metric, "top1 (needs labels), cosine (default) or sqnr")
-        .one_of({"top1", "cosine", "sqnr"});
+    line->option("--metric", a->metric.name,
+                 metric_names() +
+                     " or a program, here and in the report; default cosine; a program gets a file "
+                     "of lines NAME, LABEL, outputs' .npy files with tabs between, and prints a "
+                     "number, more being better");
+    line->option("--tokens", a->tokens,
+                 "FILE of metric wer: the text of each class, a line each; default: labels are "
+                 "numbers of classes");
+    line->option("--blank", a->metric.blank, "class of metric wer that stands for nothing, default 0")
+        .between(0, 1 << 24);
     line->option("--from-table", a->table_in, "FILE: ncnn's table, instead of data");
     line->option("--table", a->table_out, "FILE: write the scales as ncnn's table");
     line->option("--report", a->report, "FOLDER for report.html and report.json");
@@ -208,6 +219,9 @@ int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
         return wrong("--max-drop '" + a.max_drop + "': expected a part, as 0.5%");
     if (!a.budget.empty() && !parse_budget(a.budget, &mixed))
         return wrong("--budget '" + a.budget + "': expected size=4MB,time=10ms");
+    if (!is_metric_name(a.metric.name) && access(a.metric.name.c_str(), X_OK) != 0)
+        return wrong("--metric '" + a.metric.name + "': expected " + metric_names() +
+                     " or a program that can be run");
     o->weights.mse = a.weights == "mse";
     o->bias_correction = !a.no_bias, o->hard_ranges = a.hard_ranges;
     o->join_concat = o->thresholds.method == Method::kUnion;
@@ -348,6 +362,9 @@ void print_summary(const QuantizeReport& report) {
                printable(output.blob).c_str(), g.cosine(), g.sqnr_db(), g.argmax(), a.samples,
                report.held_out ? " held out" : ", which were calibrated with too");
     }
+    if (!a.metric.empty())
+        printf("%-10s %s %.4f -> %.4f\n", "task", printable(a.metric).c_str(), a.metric_before,
+               a.metric_after);
     if (a.task.labelled > 0) {
         const double n = (double)a.task.labelled;
         printf("%-10s top-1 %.4f -> %.4f, top-5 %.4f -> %.4f\n", "accuracy",
@@ -372,7 +389,7 @@ int64_t weight_bytes(const Model& model) {
 
 class Job {
 public:
-    Job(const Arguments& a, MessageLog* log) : a_(a), log_(log) {}
+    Job(const Arguments& a, MessageLog* log) : a_(a), log_(log), metric_(a.metric) {}
 
     int run() {
         std::string why;
@@ -441,6 +458,9 @@ private:
         DataOptions data = a_.data, test = a_.test;
         if (!parse_forms(a_, inputs_, &data, why)) return -1;
         test.forms = data.forms;
+        data.text_labels = test.text_labels = metric_.is_task();
+        *why = "--tokens";
+        if (!a_.tokens.empty() && read_lines(a_.tokens, &metric_.tokens)) return -1;
         const bool needs =
             a_.table_in.empty() && is_static_kind(options_.kind) && a_.overrides.empty();
         if (needs && data.data.empty())
@@ -449,9 +469,10 @@ private:
         if (!data.data.empty() && !(data_ = open_samples(inputs_, data))) return -1;
         *why = "--test";
         if (!test.data.empty() && !(test_ = open_samples(inputs_, test))) return -1;
+        *why = "--metric";
         if (!data_) {
             judge_ = test_.get();
-            return 0;
+            return judge_ ? check_truths(metric_, *judge_) : 0;
         }
         const Choice choice = choose_samples(a_, data_->count(), !test_);
         part_ = std::make_unique<SomeSamples>(*data_, choice.calibrate);
@@ -459,7 +480,7 @@ private:
             *data_, choice.judge.empty() ? choice.calibrate : choice.judge);
         judge_ = test_ ? test_.get() : held_.get();
         report_.held_out = test_ || !choice.judge.empty();
-        return 0;
+        return check_truths(metric_, *judge_);
     }
 
     int by_table() {
@@ -547,17 +568,17 @@ private:
             return -1;
         }
         MixedOptions mixed;
-        mixed.metric = a_.metric, mixed.threads = threads();
+        mixed.metric = metric_, mixed.threads = threads();
         if (!a_.max_drop.empty()) parse_part(a_.max_drop, &mixed.max_drop);
         if (!a_.budget.empty()) parse_budget(a_.budget, &mixed);
         // Shares of right answers take more samples than distances do.
-        const size_t most = a_.metric == "top1" ? 200 : 12;
+        const size_t most = metric_.is_distance() ? 12 : 200;
         const SomeSamples few(*part_, first_samples(most));
         Progress progress("layers", 1000);
         const ProgressSink tell = [&](size_t done, size_t total) {
             progress.update((long long)(1000 * done / total));
         };
-        report_.metric = a_.metric;
+        report_.metric = metric_.name;
         return choose_mixed(original_, model_, report_.calibration, few, mixed, tell, &options_,
                             &report_.frontier);
     }
@@ -581,7 +602,7 @@ private:
             std::vector<LayerChoice> layers;
             Accuracy accuracy;
             if (quantize_model(report_.calibration, options, &model, &layers) ||
-                evaluate(original_, model, few, threads(), &accuracy))
+                evaluate(original_, model, few, threads(), MetricOptions(), &accuracy))
                 return -1;
             double mean = 0;
             for (const OutputAccuracy& output : accuracy.outputs)
@@ -616,7 +637,7 @@ private:
     int judge() {
         Progress progress("compare", 2);
         progress.update(0, "outputs");
-        if (evaluate(original_, model_, *judge_, threads(), &report_.accuracy)) return -1;
+        if (evaluate(original_, model_, *judge_, threads(), metric_, &report_.accuracy)) return -1;
         progress.update(1, "layers");
         if (a_.report.empty()) return 0;
         const size_t kSome = 4;  // samples are enough to tell layers apart
@@ -637,6 +658,7 @@ private:
     std::unique_ptr<SampleSource> data_, test_;
     std::unique_ptr<SomeSamples> part_, held_;
     const SampleSource* judge_ = nullptr;
+    MetricOptions metric_;
     QuantizeReport report_;
 };
 

@@ -43,6 +43,33 @@ int run_both(const Net& exact, const Net& rounded, const Blobs& inputs, Accuracy
     return kOk;
 }
 
+// A task metric of the model before and of that after, if there is one.
+class BothMetrics {
+public:
+    explicit BothMetrics(const MetricOptions& options) : name_(options.name) {
+        if (!options.is_task()) return;
+        before_ = make_metric(options), after_ = make_metric(options);
+    }
+    int add(const SampleSource& samples, size_t i, const std::vector<Mat>& expected,
+            const std::vector<Mat>& got) {
+        if (!before_) return kOk;
+        std::string truth;
+        if (!samples.truth(i, &truth)) truth = "";
+        QUOLL_RETURN_IF_ERROR(before_->add(samples.name(i), truth, expected));
+        return after_->add(samples.name(i), truth, got);
+    }
+    int finish(Accuracy* accuracy) {
+        if (!before_) return kOk;
+        accuracy->metric = name_, accuracy->less_is_better = before_->less_is_better();
+        QUOLL_RETURN_IF_ERROR(before_->value(&accuracy->metric_before));
+        return after_->value(&accuracy->metric_after);
+    }
+
+private:
+    const std::string name_;
+    std::unique_ptr<TaskMetric> before_, after_;
+};
+
 // Whether `label` is among the `count` largest values.
 bool is_among(const Mat& scores, int label, int count) {
     const int total = (int)scores.logical_shape().total();
@@ -126,7 +153,7 @@ double Accuracy::argmax() const {
 }
 
 int evaluate(const Model& before, const Model& after, const SampleSource& samples, int threads,
-             Accuracy* accuracy) {
+             const MetricOptions& metric, Accuracy* accuracy) {
     Net exact, rounded;
     QUOLL_RETURN_IF_ERROR(make_quantize_net(before, threads, true, &exact));
     QUOLL_RETURN_IF_ERROR(make_quantize_net(after, threads, true, &rounded));
@@ -135,6 +162,7 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
         accuracy->outputs.back().blob = name;
     }
     accuracy->ms_before = accuracy->ms_after = INFINITY;
+    BothMetrics task_metric(metric);
     Blobs last;
     for (size_t i = 0; i < samples.count(); i++) {
         Blobs inputs;
@@ -145,6 +173,7 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
         accuracy->samples++;
         for (size_t o = 0; o < expected.size(); o++)
             accuracy->outputs[o].agreement.add(got[o], expected[o]);
+        QUOLL_RETURN_IF_ERROR(task_metric.add(samples, i, expected, got));
         const int label = samples.label(i);
         if (label < 0 || expected.empty()) continue;
         TaskAccuracy& task = accuracy->task;
@@ -163,7 +192,7 @@ int evaluate(const Model& before, const Model& after, const SampleSource& sample
         QUOLL_RETURN_IF_ERROR(run_both(exact, rounded, last, accuracy, &expected, &got));
         if (milliseconds_since(begin) > kMost) break;
     }
-    if (accuracy->samples > 0) return kOk;
+    if (accuracy->samples > 0) return task_metric.finish(accuracy);
     QUOLL_LOGE("none of the %zu samples to judge with can be read", samples.count());
     return kError;
 }

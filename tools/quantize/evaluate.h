@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "quantize/metric.h"
 #include "quantize/quantize.h"
 
 namespace quoll {
@@ -43,6 +44,10 @@ struct Accuracy {
     size_t samples = 0;
     std::vector<OutputAccuracy> outputs;
     TaskAccuracy task;
+    // Of a TaskMetric.
+    std::string metric;  // "": none
+    double metric_before = 0, metric_after = 0;
+    bool less_is_better = false;
     double ms_before = 0, ms_after = 0;  // best of the runs, of one sample
     // Over all outputs: the least cosine and SQNR, the least argmax agreement.
     double cosine() const;
@@ -53,7 +58,7 @@ struct Accuracy {
 // Runs both models on all samples as an application would, with `threads` threads for each layer.
 // Samples that cannot be read are left out. 0, or a negative code after a message.
 int evaluate(const Model& before, const Model& after, const SampleSource& samples, int threads,
-             Accuracy* accuracy);
+             const MetricOptions& metric, Accuracy* accuracy);
 
 // N-QNT-8's three series, for each quantised layer.
 struct LayerErrors {

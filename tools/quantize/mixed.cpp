@@ -46,10 +46,11 @@ public:
         std::vector<LayerChoice> choices;
         Accuracy accuracy;
         QUOLL_RETURN_IF_ERROR(quantize_model(calibration_, options, &model, &choices));
-        QUOLL_RETURN_IF_ERROR(evaluate(original_, model, samples_, mixed_.threads, &accuracy));
+        QUOLL_RETURN_IF_ERROR(
+            evaluate(original_, model, samples_, mixed_.threads, mixed_.metric, &accuracy));
         ModelFacts facts;
         QUOLL_RETURN_IF_ERROR(analyse_model(model, options.sizes, &facts));
-        m->drop = drop_of(accuracy, mixed_.metric);
+        m->drop = drop_of(accuracy, mixed_.metric.name);
         m->noise = 0;
         for (const OutputAccuracy& output : accuracy.outputs)
             m->noise += pow(10, -output.agreement.sqnr_db() / 10);
@@ -119,8 +120,12 @@ bool parse_budget(const std::string& text, MixedOptions* options) {
 }
 
 double drop_of(const Accuracy& a, const std::string& metric) {
-    if (metric == "top1" && a.task.labelled > 0)
-        return ((double)a.task.top1_before - (double)a.task.top1_after) / (double)a.task.labelled;
+    const double labelled = (double)std::max<size_t>(1, a.task.labelled);
+    if (metric == "top1")
+        return ((double)a.task.top1_before - (double)a.task.top1_after) / labelled;
+    if (metric == "top5")
+        return ((double)a.task.top5_before - (double)a.task.top5_after) / labelled;
+    if (a.metric == metric) return (a.metric_before - a.metric_after) * (a.less_is_better ? -1 : 1);
     return metric == "sqnr" ? pow(10, -a.sqnr_db() / 10) : 1 - a.cosine();
 }
 
@@ -131,10 +136,7 @@ int choose_mixed(const Model& original, const Model& model, const Calibration& c
     const Search search(original, model, calibration, samples, mixed, *options);
     std::vector<std::string> layers;
     QUOLL_RETURN_IF_ERROR(search.find_layers(&layers));
-    if (mixed.metric == "top1" && (samples.count() == 0 || samples.label(0) < 0)) {
-        QUOLL_LOGE("metric top1 needs labels of the samples");
-        return kError;
-    }
+    QUOLL_RETURN_IF_ERROR(check_truths(mixed.metric, samples));
     const std::vector<size_t> steps = steps_to(layers.size());
     const size_t total = layers.size() + steps.size();
     size_t done = 0;

@@ -11,8 +11,8 @@
 namespace quoll {
 
 struct MixedOptions {
-    std::string metric = "cosine";  // "top1" (of labelled samples), "cosine" or "sqnr"
-    double max_drop = -1;           // < 0: none is asked for
+    MetricOptions metric;
+    double max_drop = -1;  // < 0: none is asked for
     double max_ms = -1, max_bytes = -1;
     int threads = 1;
 };
@@ -22,8 +22,8 @@ bool parse_part(const std::string& text, double* part);
 // "size=4MB,time=10ms"; false if it is no such list.
 bool parse_budget(const std::string& text, MixedOptions* options);
 
-// top1: share of the labelled samples that is lost; cosine: 1 - cosine; sqnr: noise in parts of the
-// signal.
+// top1, top5: share of the labelled samples that is lost; cosine: 1 - cosine; sqnr: noise in parts
+// of the signal; others: what the metric lost (wer: gained).
 double drop_of(const Accuracy& accuracy, const std::string& metric);
 
 // A point of the frontier: these layers, and those of the points before it, stay in float.

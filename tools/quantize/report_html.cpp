@@ -41,6 +41,7 @@ $("about").textContent="method "+R.method+", "+R.calibration.samples+" samples t
  fmt(R.calibration.seconds,1)+" s), "+R.accuracy.samples+" to judge with"+(R.accuracy.held_out?", held out":", which were calibrated with too");
 const card=(name,value,more)=>{const c=el("div",null,"card");c.append(el("span",name,"dim"),el("b",value),el("span",more||"","dim"));$("cards").append(c)};
 if(R.accuracy.labelled)card("top-1",pc(R.accuracy.top1_after),"before "+pc(R.accuracy.top1_before)),card("top-5",pc(R.accuracy.top5_after),"before "+pc(R.accuracy.top5_before));
+if(R.accuracy.task)card(R.accuracy.task.metric,fmt(R.accuracy.task.after,4),"before "+fmt(R.accuracy.task.before,4));
 card("cosine",fmt(R.accuracy.cosine,6));card("SQNR",fmt(R.accuracy.sqnr_db,1)+" dB");card("same argmax",pc(R.accuracy.argmax_agreement));
 card("weights",(R.bytes.after/1e6).toFixed(2)+" MB","before "+(R.bytes.before/1e6).toFixed(2)+" MB");
 if(R.ms.after!=null)card("time",fmt(R.ms.after,3)+" ms","before "+fmt(R.ms.before,3)+" ms");

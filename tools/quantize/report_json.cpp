@@ -84,6 +84,10 @@ Json accuracy_json(const QuantizeReport& report) {
                  {"sqnr_db", number(a.sqnr_db())},
                  {"argmax_agreement", number(a.argmax())},
                  {"outputs", outputs}};
+    if (!a.metric.empty())
+        json["task"] = {{"metric", a.metric},
+                        {"before", number(a.metric_before)},
+                        {"after", number(a.metric_after)}};
     if (a.task.labelled > 0) {
         const double n = (double)a.task.labelled;
         json["labelled"] = a.task.labelled;

@@ -224,6 +224,7 @@ class FileSamples : public SampleSource {
 public:
     std::vector<InputData> data;
     std::vector<int> labels;
+    std::vector<std::string> truths;
 
     size_t count() const override { return data[0].items.size(); }
     std::string name(size_t i) const override {
@@ -232,6 +233,11 @@ public:
     }
     int label(size_t i) const override {
         return i < labels.size() ? labels[i] : data[0].items[i].label;
+    }
+    bool truth(size_t i, std::string* text) const override {
+        if (truths.empty()) return SampleSource::truth(i, text);
+        *text = truths[i];
+        return true;
     }
     int read(size_t i, Blobs* inputs) const override {
         for (const InputData& d : data) {
@@ -303,6 +309,17 @@ InputData* input_of(const std::string& word, std::vector<InputData>* data, std::
 
 }  // namespace
 
+int read_lines(const std::string& path, std::vector<std::string>* lines) {
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        if (!line.empty() && line.back() == '\r') line.pop_back();
+        lines->push_back(line);
+    }
+    if (!file.bad() && !lines->empty()) return kOk;
+    QUOLL_LOGE("%s cannot be read, or is empty", path.c_str());
+    return kError;
+}
+
 std::string image_form_error(const ImageForm& form) {
     if (!form.pixel.empty() && !find_pixel(form.pixel))
         return "pixel '" + form.pixel + "': expected RGB, BGR, GRAY, RGBA or BGRA";
@@ -348,10 +365,14 @@ std::unique_ptr<SampleSource> open_samples(const std::vector<ModelInput>& inputs
         return nullptr;
     }
     if (!options.labels.empty()) {
-        if (read_labels(options.labels, &samples->labels)) return nullptr;
-        if (samples->labels.size() != count) {
-            QUOLL_LOGE("%s has %zu labels, there are %zu samples", options.labels.c_str(),
-                       samples->labels.size(), count);
+        const bool text = options.text_labels;
+        if (text ? read_lines(options.labels, &samples->truths)
+                 : read_labels(options.labels, &samples->labels))
+            return nullptr;
+        const size_t labels = text ? samples->truths.size() : samples->labels.size();
+        if (labels != count) {
+            QUOLL_LOGE("%s has %zu labels, there are %zu samples", options.labels.c_str(), labels,
+                       count);
             return nullptr;
         }
     }

@@ -25,6 +25,11 @@ public:
     virtual int read(size_t i, Blobs* inputs) const = 0;
     // The right class; -1: not known.
     virtual int label(size_t) const { return -1; }
+    // What is right, as text (see metric.h); false: not known.
+    virtual bool truth(size_t i, std::string* text) const {
+        *text = std::to_string(label(i));
+        return label(i) >= 0;
+    }
 };
 
 // How an image becomes an input: (pixel - mean) * norm by channel.
@@ -43,12 +48,16 @@ struct DataOptions {
     std::vector<std::string> data;
     std::map<std::string, ImageForm> forms;  // by input; "": of all others
     std::string labels;                      // a file of one number a line, in the data's order
+    bool text_labels = false;                // its lines are text, which truth() gives
 };
 
 // Null after a message with what is wrong with the options; unreadable samples are found when they
 // are read.
 std::unique_ptr<SampleSource> open_samples(const std::vector<ModelInput>& inputs,
                                            const DataOptions& options);
+
+// Lines of a text file, at least one. 0, or a negative code after a message.
+int read_lines(const std::string& path, std::vector<std::string>* lines);
 
 // Some samples of another source, which has to outlive this.
 class SomeSamples : public SampleSource {
@@ -59,6 +68,7 @@ public:
     std::string name(size_t i) const override { return of_.name(which_[i]); }
     int read(size_t i, Blobs* inputs) const override { return of_.read(which_[i], inputs); }
     int label(size_t i) const override { return of_.label(which_[i]); }
+    bool truth(size_t i, std::string* text) const override { return of_.truth(which_[i], text); }
 
 private:
     const SampleSource& of_;

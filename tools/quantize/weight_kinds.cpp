@@ -14,6 +14,9 @@
 #include "layer/nn/embed.h"
 #include "layer/nn/gemm.h"
 #include "layer/nn/innerproduct.h"
+#include "layer/sequence/gru.h"
+#include "layer/sequence/lstm.h"
+#include "layer/sequence/rnn.h"
 #include "quantize/targets.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -276,22 +279,55 @@ int set_blocks(int bits, int block, const Shape& input, const std::vector<signed
     return kOk;
 }
 
+// Int8 with a scale for each of `rows`, by which they are divided.
+int round_rows(const Mat& weight, int rows, Mat* values, Mat* scales) {
+    scales->create(rows);
+    if (scales->empty()) return kOutOfMemory;
+    const int each = weight.w / rows;
+    for (int p = 0; p < rows; p++) {
+        const float most = largest((const float*)weight + (size_t)p * each, each);
+        (*scales)[p] = most > 0.f ? 127.f / most : 1.f;
+    }
+    *values = quantize_weight(weight, *scales);
+    return values->empty() ? kOutOfMemory : kOk;
+}
+
+const Recurrent* recurrent_of(const Layer* op) {
+    if (const LSTM* lstm = as<LSTM>(op)) return lstm;
+    if (const GRU* gru = as<GRU>(op)) return gru;
+    return as<RNN>(op);
+}
+
+int set_dynamic_recurrent(const Recurrent& op, ModelLayer* layer, std::string* why) {
+    if (op.int8_scale_term != 0) return kOk;
+    const int rows = op.num_directions() * op.gates() * op.hidden_size;
+    Mat values[2], scales[2];
+    const char* const names[] = {"weight_xc_data", "weight_hc_data"};
+    for (int i = 0; i < 2; i++) {
+        const Mat weight = float_weight(*layer, names[i]);
+        if (weight.empty() || !all_finite(weight))
+            return *why = "its weights are not there as finite numbers", kOk;
+        QUOLL_RETURN_IF_ERROR(round_rows(weight, rows, &values[i], &scales[i]));
+    }
+    layer->set("int8_scale_term", 2);
+    for (int i = 0; i < 2; i++) {
+        layer->set_weight(names[i], values[i]);
+        layer->set_weight((std::string(names[i]) + "_int8_scales").c_str(), scales[i]);
+    }
+    return kOk;
+}
+
 int set_dynamic(ModelLayer* layer, std::string* why) {
     const std::unique_ptr<Layer> op = layer->make_operator();
+    if (const Recurrent* recurrent = recurrent_of(op.get()))
+        return set_dynamic_recurrent(*recurrent, layer, why);
     if (const InnerProduct* product = as<InnerProduct>(op.get())) {
         if (product->int8_scale_term != 0) return kOk;
         const Mat weight = float_weight(*layer, "weight_data");
         if (weight.empty() || !all_finite(weight))
             return *why = "its weights are not there as finite numbers", kOk;
-        const int each = weight.w / product->num_output;
-        Mat scales(product->num_output);
-        if (scales.empty()) return kOutOfMemory;
-        for (int p = 0; p < scales.w; p++) {
-            const float most = largest((const float*)weight + (size_t)p * each, each);
-            scales[p] = most > 0.f ? 127.f / most : 1.f;
-        }
-        const Mat values = quantize_weight(weight, scales);
-        if (values.empty()) return kOutOfMemory;
+        Mat values, scales;
+        QUOLL_RETURN_IF_ERROR(round_rows(weight, product->num_output, &values, &scales));
         layer->set("int8_scale_term", 2);
         layer->set("int8_affine", 2);
         layer->set_weight("weight_data", values);

@@ -282,5 +282,5 @@ int main(int argc, char** argv) {
                  "--against-isa and --against-model");
         return 2;
     }
-    return run(a, &log);
+    return without_exceptions("enginevalidate", [&] { return run(a, &log); });
 }

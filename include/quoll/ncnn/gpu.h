@@ -7,5 +7,6 @@
 #include "quoll/gpu.h"
 #include "quoll/pipeline.h"
 #include "quoll/vkmat.h"
+#include "quoll/vulkan_functions.h"
 
 #endif

@@ -3,8 +3,18 @@
 #include "quoll/ncnn/simpleocv.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "image/safe_for_stb.h"
 #include "quoll/log.h"
+
+// Zeros: a JPEG may use tables that it does not define.
+#define STBI_MALLOC(size) calloc(1, size)
+#define STBI_REALLOC(block, size) realloc(block, size)
+#define STBI_FREE(block) free(block)
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
@@ -52,20 +62,34 @@ static Mat take_pixels(uchar* pixels, int w, int h, int channels, const char* fr
     return m;
 }
 
-Mat imread(const std::string& path, int flags) {
+// `from`: for the message.
+static Mat decode(std::vector<uchar> bytes, int flags, const char* from) {
     int w = 0, h = 0, channels = 0;
     const int wanted = wanted_channels(flags);
-    uchar* const pixels = stbi_load(path.c_str(), &w, &h, &channels, wanted);
-    return take_pixels(pixels, w, h, wanted ? wanted : channels, path.c_str());
+    if (const char* const why = quoll::make_safe_for_stb(&bytes)) {
+        QUOLL_LOGE("[imread] %s: %s", from, why);
+        return Mat();
+    }
+    uchar* const pixels =
+        stbi_load_from_memory(bytes.data(), (int)bytes.size(), &w, &h, &channels, wanted);
+    return take_pixels(pixels, w, h, wanted ? wanted : channels, from);
 }
 
-Mat imdecode(const std::vector<uchar>& buf, int flags) {
-    int w = 0, h = 0, channels = 0;
-    const int wanted = wanted_channels(flags);
-    uchar* const pixels =
-        stbi_load_from_memory(buf.data(), (int)buf.size(), &w, &h, &channels, wanted);
-    return take_pixels(pixels, w, h, wanted ? wanted : channels, "memory");
+Mat imread(const std::string& path, int flags) {
+    FILE* const fp = fopen(path.c_str(), "rb");
+    if (!fp) {
+        QUOLL_LOGE("[imread] %s: %s", path.c_str(), strerror(errno));
+        return Mat();
+    }
+    std::vector<uchar> bytes;
+    uchar part[4096];
+    for (size_t got; (got = fread(part, 1, sizeof(part), fp)) > 0;)
+        bytes.insert(bytes.end(), part, part + got);
+    fclose(fp);
+    return decode(std::move(bytes), flags, path.c_str());
 }
+
+Mat imdecode(const std::vector<uchar>& buf, int flags) { return decode(buf, flags, "memory"); }
 
 static std::string ending(const std::string& path) {
     const size_t dot = path.rfind('.');

@@ -125,8 +125,8 @@ static float quantize_row(const float* x, int count, signed char* rounded) {
     return 1.f / scale;
 }
 
-void Recurrent::multiply(Weight which, int d, const float* x, int count, float* out,
-                         signed char* scratch, const Option&) const {
+int Recurrent::multiply(Weight which, int d, const float* x, int count, float* out,
+                        signed char* scratch, const Option&) const {
     const RecurrentMatrix m = matrix(which, d);
     for (int t = 0; t < count; t++, x += m.columns) {
         const float step = m.weight ? 1.f : quantize_row(x, m.columns, scratch);
@@ -143,6 +143,7 @@ void Recurrent::multiply(Weight which, int d, const float* x, int count, float* 
             }
         }
     }
+    return kOk;
 }
 
 int Recurrent::make_state(int index, const std::vector<Mat>& bottoms, const std::vector<Mat>& tops,
@@ -177,12 +178,13 @@ int Recurrent::run_direction(int d, const Sequence& s, const Option& opt) const 
     float* hidden = (float*)s.hidden->data + (size_t)d * num_output;
     float* cell = has_cell_ ? (float*)s.cell->data + (size_t)d * hidden_size : nullptr;
     float* next = has_projection() ? s.unprojected : hidden;
-    multiply(kInput, d, *s.input, steps, s.x_gates, s.scratch, opt);
+    QUOLL_RETURN_IF_ERROR(multiply(kInput, d, *s.input, steps, s.x_gates, s.scratch, opt));
     for (int i = 0; i < steps; i++) {
         const int t = direction == 1 || d == 1 ? steps - 1 - i : i;
-        multiply(kHidden, d, hidden, 1, s.h_gates, s.scratch, opt);
+        QUOLL_RETURN_IF_ERROR(multiply(kHidden, d, hidden, 1, s.h_gates, s.scratch, opt));
         update(s.x_gates + (size_t)t * gates_ * hidden_size, s.h_gates, next, cell);
-        if (has_projection()) multiply(kProjection, d, next, 1, hidden, s.scratch, opt);
+        if (has_projection())
+            QUOLL_RETURN_IF_ERROR(multiply(kProjection, d, next, 1, hidden, s.scratch, opt));
         memcpy(s.output->row(t) + (size_t)d * num_output, hidden, num_output * sizeof(float));
     }
     return kOk;

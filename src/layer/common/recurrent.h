@@ -69,9 +69,9 @@ protected:
     RecurrentMatrix matrix(Weight which, int d) const;
 
     // out (rows of the matrix, `count` times) = weight times each of `count` rows of x, plus bias.
-    // scratch: bytes for one row of x.
-    virtual void multiply(Weight which, int d, const float* x, int count, float* out,
-                          signed char* scratch, const Option& opt) const;
+    // scratch: bytes for one row of x. 0, or a negative code when memory runs out.
+    virtual int multiply(Weight which, int d, const float* x, int count, float* out,
+                         signed char* scratch, const Option& opt) const;
     // A step: from the gates' sums of input and state (biases included) the new state, in place.
     virtual void update(const float* x, const float* h, float* hidden, float* cell) const = 0;
 

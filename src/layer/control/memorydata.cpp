@@ -1,5 +1,6 @@
 #include "layer/control/memorydata.h"
 
+#include "layer/common/stored.h"
 #include "layer/common/tensor.h"
 #include "layer/elementwise/tensorunary.h"
 
@@ -71,11 +72,39 @@ int MemoryData::shape(const MemoryData& s, const std::vector<Shape>& in, std::ve
 }
 
 int MemoryData::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
-                        const Option&) const {
+                        const Option& opt) const {
     if (!bottoms.empty()) return fail("expected no input, got %zu", bottoms.size());
     if (data.empty()) return fail("the weights are not loaded");
     tops.assign(1, value());
+    const DType dtype = storage_type(opt);
+    return dtype != DType::f32 && value().dtype == DType::f32 ? stored_value(dtype, opt, &tops[0])
+                                                              : (int)kOk;
+}
+
+int MemoryData::stored_value(DType dtype, const Option& opt, Mat* value) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stored_.dtype != dtype) {
+        Option own = opt;
+        own.blob_allocator = nullptr;  // it outlives the run
+        Mat stored;
+        narrow(data, dtype, &stored, own);
+        if (stored.empty()) return kOutOfMemory;
+        // What f16 cannot hold stays f32.
+        if (dtype == DType::f16 && has_overflown(data, stored)) return kOk;
+        stored_ = stored;
+    }
+    *value = stored_;
     return kOk;
+}
+
+static bool lies_in(const Mat& value, const Mat& blob) {
+    const char *begin = (const char*)value.data, *at = (const char*)blob.data;
+    return at >= begin && at < begin + value.total() * value.elemsize;
+}
+
+bool MemoryData::holds(const Mat& blob) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return lies_in(value(), blob) || lies_in(stored_, blob);
 }
 
 QUOLL_DEFINE_LAYER(MemoryData)

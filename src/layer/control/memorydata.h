@@ -1,6 +1,8 @@
 #ifndef QUOLL_LAYER_MEMORYDATA_H
 #define QUOLL_LAYER_MEMORYDATA_H
 
+#include <mutex>
+
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -19,6 +21,8 @@ public:
 
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
+    // Whether the blob is the value, or a part of it.
+    bool holds(const Mat& blob) const;
 
     int w = 0, h = 0, d = 0, c = 0;
     // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32, 2 as plain bytes.
@@ -29,7 +33,12 @@ public:
     Mat data;
 
 private:
+    int stored_value(DType dtype, const Option& opt, Mat* value) const;
+
     Mat integers_;  // data as `type`, if that is not 0
+    // An f32 value in the type that blobs are stored in, made when it is first asked for.
+    mutable std::mutex mutex_;
+    mutable Mat stored_;
 };
 
 }  // namespace quoll

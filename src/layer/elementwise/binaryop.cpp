@@ -27,6 +27,11 @@ int BinaryOp::load_param(const ParamDict& pd) {
     return kOk;
 }
 
+bool BinaryOp::is_neutral() const {
+    const bool product = op_type == MUL || op_type == DIV, sum = op_type == ADD || op_type == SUB;
+    return with_scalar && ((product && b == 1.f) || (sum && b == 0.f));
+}
+
 float BinaryOp::value(float x, float y) const {
     switch (op_type) {
         case ADD:
@@ -144,7 +149,7 @@ int BinaryOp::shape(const BinaryOp& s, const std::vector<Shape>& in, std::vector
     for (const Shape& shape : in) {
         if (shape.dims < 1) return s.fail("an input of no axes");
         if (shape.dtype != in[0].dtype ||
-            (!accepts_float(s, shape.dtype) && shape.dtype != DType::s32))
+            (!accepts_float(s, shape.dtype) && shape.dtype != DType::s32 && !s.is_neutral()))
             return s.fail("expected f32 or s32 inputs, got %s and %s", dtype_name(in[0].dtype),
                           dtype_name(shape.dtype));
     }
@@ -203,6 +208,7 @@ int BinaryOp::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
 int BinaryOp::forward_inplace(Mat& blob, const Option&) const {
     std::vector<Shape> out;
     QUOLL_RETURN_IF_ERROR(shape(*this, {blob.logical_shape()}, out));
+    if (is_neutral()) return kOk;
     if (blob.dtype == DType::s32) {
         const int32_t operand = (int32_t)std::min(std::max(b, -2147483648.f), 2147483520.f);
         for_each_value<int32_t>(blob, [&](int32_t x) { return value(x, operand); });

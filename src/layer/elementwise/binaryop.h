@@ -10,7 +10,8 @@ namespace quoll {
 // Inputs may differ in shape. The one with fewer axes stands on the outermost axes of the other (c,
 // then d or h), but one of 1 axis on the innermost (w) unless its size is that of the outermost
 // axis; if that does not fit, on the innermost axes, as numpy has it. Then sizes must be equal or 1
-// on each axis. f32; two s32 inputs are computed as ints (wrapping; a division by 0 gives 0).
+// on each axis. f32; two s32 inputs are computed as ints (wrapping; a division by 0 gives 0). A
+// scalar that changes nothing takes values of any type.
 class BinaryOp : public Operator<BinaryOp> {
 public:
     enum OperationType {
@@ -47,6 +48,8 @@ public:
 
     // The output's shape, and on which of its axes axis 0 of each input stands.
     int align(const Shape& x, const Shape& y, int first[2], Shape* out) const;
+    // x + 0, x - 0, x * 1, x / 1
+    bool is_neutral() const;
     float value(float x, float y) const;
     int32_t value(int32_t x, int32_t y) const;
 

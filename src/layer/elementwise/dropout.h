@@ -5,11 +5,13 @@
 
 namespace quoll {
 
-// y = x * scale: what is left of dropout at inference.
+// y = x * scale: what is left of dropout at inference. With a scale of 1 values of any type.
 class Dropout : public ElementwiseOperator<Dropout> {
 public:
     Dropout();
     static void params(Dropout& s, ParamVisitor& v);
+    static int shape(const Dropout& s, const std::vector<Shape>& in, std::vector<Shape>& out);
+    int forward_inplace(Mat& blob, const Option& opt) const override;
     float value(float x) const { return x * scale; }
 
     float scale;

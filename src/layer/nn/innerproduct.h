@@ -39,6 +39,10 @@ public:
     Mat bottom_blob_int8_scales;
     Mat weight_data_int8;  // s8 weights, made by create_pipeline
 
+    // While pipelines are made: a layer of the same weights in memory whose pipeline is made
+    // before, so that they are packed once. Else null.
+    const InnerProduct* same_weights = nullptr;
+
 private:
     int forward_s8(const Mat& rows, Mat& top, const Option& opt) const;
 };

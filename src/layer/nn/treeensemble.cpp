@@ -1,9 +1,11 @@
 #include "layer/nn/treeensemble.h"
 
+#include <float.h>
 #include <math.h>
 
 #include <algorithm>
 
+#include "layer/common/scratch.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -43,30 +45,62 @@ static int whole(float v, int low, int high) {
     return v >= (float)low && v < (float)high && v == floorf(v) ? (int)v : -1;
 }
 
+// What a leaf adds to the way to the node behind it.
+static const int kNodeBytes = (int)sizeof(TreeEnsemble::Node), kStay = -kNodeBytes;
+
+// Flags of a step.
+static const int kNegated = 1;     // not true goes behind
+static const int kMissing = 2;     // NaN is true, before that
+static const int kExact = 4;       // == instead of <=
+static const int kLeafNumber = 8;  // of a leaf, times its number; it has no other flag
+
+// The comparison as `v <= threshold` or `v == threshold`, or the opposite of one of them.
+static TreeEnsemble::Node step_of(int mode, int feature, float threshold, int skip) {
+    typedef TreeEnsemble T;
+    const int comparison = mode % T::kMissingIsTrue;
+    const auto is = [=](int one, int two) { return comparison == one || comparison == two; };
+    int flags = 0;
+    if (is(T::kGreater, T::kGreaterEqual) || comparison == T::kNotEqual) flags |= kNegated;
+    if (is(T::kEqual, T::kNotEqual)) flags |= kExact;
+    const bool nan_is_true = mode >= T::kMissingIsTrue || comparison == T::kNotEqual;
+    if (nan_is_true != ((flags & kNegated) != 0)) flags |= kMissing;
+    if (is(T::kLess, T::kGreaterEqual)) {
+        // Layers run with denormal numbers taken for 0.
+        if (fabsf(threshold) < FLT_MIN)
+            threshold = -FLT_MIN;
+        else
+            threshold = threshold == -INFINITY ? NAN : nextafterf(threshold, -INFINITY);
+    }
+    return {threshold, feature, skip, flags};
+}
+
 int TreeEnsemble::read_nodes() {
     const int kMostCode = 1 << 24;  // what a float counts to
     int branch = 0, entry = 0;
     for (int i = 0; i < node_count; i++) {
         const int code = whole(((const float*)codes.data)[i], 0, kMostCode);
-        Node node = {code % kModes, code / kModes, 0.f, {0, i + 1}};
-        const int comparison = node.mode % kMissingIsTrue;
-        const bool leaf = node.mode == kLeaf;
+        const int mode = code % kModes, number = code / kModes;
+        const int comparison = mode % kMissingIsTrue;
+        const bool leaf = mode == kLeaf;
         if (code < 0 || comparison > kNotEqual || (!leaf && comparison == kLeaf) ||
             (!leaf && (branch == branch_count || i + 1 == node_count)) ||
-            (leaf && node.feature > leaf_count - entry))
+            (leaf && number > leaf_count - entry))
             return fail("node %d of %d: code %g", i, node_count, ((const float*)codes.data)[i]);
         if (leaf) {
-            node = {kLeaf, entry, 0.f, {entry + node.feature, 0}};
-            entry = node.next[0];
-        } else {
-            const float* const p = (const float*)branches.data + (size_t)branch++ * 2;
-            node.threshold = p[0];
-            node.next[0] = whole(p[1], i + 1, node_count);
-            if (node.next[0] < 0) return fail("node %d of %d: other node %g", i, node_count, p[1]);
-            features_ = std::max(features_, node.feature + 1);
+            nodes_.push_back({NAN, 0, kStay, kLeafNumber * (int)leaf_begin_.size()});
+            leaf_begin_.push_back(entry);
+            entry += number;
+            continue;
         }
-        nodes_.push_back(node);
+        const float* const p = (const float*)branches.data + (size_t)branch++ * 2;
+        const int other = whole(p[1], i + 1, node_count);
+        if (other < 0) return fail("node %d of %d: other node %g", i, node_count, p[1]);
+        nodes_.push_back(step_of(mode, number, p[0], (other - i) * kNodeBytes + kStay));
+        plain_ = plain_ && (nodes_.back().flags & ~kMissing) == 0;
+        missing_ = missing_ || (nodes_.back().flags & kMissing);
+        features_ = std::max(features_, number + 1);
     }
+    leaf_begin_.push_back(entry);
     if (branch == branch_count && entry == leaf_count) return kOk;
     return fail("%d branches and %d entries of leaves, expected %d and %d", branch, entry,
                 branch_count, leaf_count);
@@ -74,7 +108,8 @@ int TreeEnsemble::read_nodes() {
 
 int TreeEnsemble::load_model(const ModelBin& mb) {
     QUOLL_RETURN_IF_ERROR(load_weights_by_schema(*this, mb));
-    nodes_.clear(), entries_.clear(), features_ = 0;
+    nodes_.clear(), entries_.clear(), leaf_begin_.clear(), features_ = 0, plain_ = true,
+                                                           missing_ = false;
     QUOLL_RETURN_IF_ERROR(read_nodes());
     const int numbers = outputs > 1 ? 2 : 1;
     for (int i = 0; i < leaf_count; i++) {
@@ -89,61 +124,94 @@ int TreeEnsemble::load_model(const ModelBin& mb) {
     return kOk;
 }
 
-const TreeEnsemble::Node& TreeEnsemble::leaf_of(const float* row, int root) const {
-    const Node* node = &nodes_[root];
-    while (node->mode != kLeaf) {
-        const float v = row[node->feature], t = node->threshold;
-        bool goes = false;
-        switch (node->mode % kMissingIsTrue) {
-            case kLessEqual:
-                goes = v <= t;
-                break;
-            case kLess:
-                goes = v < t;
-                break;
-            case kGreaterEqual:
-                goes = v >= t;
-                break;
-            case kGreater:
-                goes = v > t;
-                break;
-            case kEqual:
-                goes = v == t;
-                break;
-            default:
-                goes = v != t;
-        }
-        if (v != v && node->mode >= kMissingIsTrue) goes = true;
-        node = &nodes_[node->next[goes]];
-    }
-    return *node;
+static const int kLanes = 8;  // walks at a time: each waits for its node, all of them together
+
+static inline bool is_true(const TreeEnsemble::Node& node, float v) {
+    bool yes = v <= node.threshold;
+    if (node.flags & kExact) yes &= v == node.threshold;
+    if (node.flags & kMissing) yes |= v != v;
+    return yes != ((node.flags & kNegated) != 0);
 }
 
-// Tree by tree, so that its nodes stay in the cache for all rows.
-void TreeEnsemble::run_rows(const float* rows, int features, int count, std::vector<double>* sums,
-                            float* out) const {
-    const bool least = aggregate == kMin, most = aggregate == kMax;
-    const int trees = roots.empty() ? 0 : roots.w;
-    const size_t values = (size_t)count * outputs;
-    sums->assign(values, 0.0);
-    std::vector<char> seen(least || most ? values : 0, 0);
-    for (int t = 0; t < trees; t++) {
-        const int root = ((const int*)roots.data)[t];
-        for (int r = 0; r < count; r++) {
-            const Node& leaf = leaf_of(rows + (size_t)r * features, root);
-            for (int e = leaf.feature; e < leaf.next[0]; e++) {
-                const size_t at = (size_t)r * outputs + entries_[e].output;
-                const double v = entries_[e].value;
-                double& sum = (*sums)[at];
-                if (seen.empty())
-                    sum += v;
-                else if (!seen[at] || (least ? v < sum : v > sum))
-                    sum = v, seen[at] = 1;
+// The leaves that kLanes walks reach, from the nodes at[i] over rows[i]. kPlain: no node has
+// flags that matter for these rows.
+template <bool kPlain>
+static void walk(const float* const* rows, const TreeEnsemble::Node** at) {
+    typedef TreeEnsemble::Node Node;
+    const int kSteps = 2;  // between looks at whether all have arrived
+    const Node* now[kLanes];
+    for (int i = 0; i < kLanes; i++) now[i] = at[i];
+    for (int moved = 1; moved;) {
+        for (int step = 0; step < kSteps; step++) {
+            moved = 0;
+#pragma GCC unroll 8
+            for (int i = 0; i < kLanes; i++) {
+                const Node& node = *now[i];
+                const float v = rows[i][node.feature];
+                const bool yes = kPlain ? v <= node.threshold : is_true(node, v);
+                // Without a branch, which nobody could foretell.
+                const int skip = kNodeBytes + (node.skip & -(int)!yes);
+                moved |= skip;
+                now[i] = (const Node*)((const char*)now[i] + skip);
             }
         }
     }
+    for (int i = 0; i < kLanes; i++) at[i] = now[i];
+}
+
+static bool has_nan(const float* p, size_t n) {
+    int nan = 0;
+    for (size_t i = 0; i < n; i++) nan |= p[i] != p[i];
+    return nan != 0;
+}
+
+// The leaf of each tree for each row, [tree, row]. Walks of many rows go through one tree at a
+// time, so that it stays in the cache, those of a few through several.
+void TreeEnsemble::find_leaves(const float* rows, int features, int count, int* leaves) const {
+    static const float kNone = 0;  // what leaves compare
+    const bool plain = plain_ && !(missing_ && has_nan(rows, (size_t)features * count));
+    const int walks = roots.w * count;
+    for (int begin = 0; begin < walks; begin += kLanes) {
+        const float* row[kLanes];
+        const Node* at[kLanes];
+        for (int i = 0; i < kLanes; i++) {
+            const int lane = std::min(begin + i, walks - 1);
+            const int tree = count == 1 ? lane : lane / count;
+            row[i] = features_ ? rows + (size_t)(lane - tree * count) * features : &kNone;
+            at[i] = &nodes_[((const int*)roots.data)[tree]];
+        }
+        plain ? walk<true>(row, at) : walk<false>(row, at);
+        for (int i = 0; i < std::min(kLanes, walks - begin); i++)
+            leaves[begin + i] = at[i]->flags / kLeafNumber;
+    }
+}
+
+void TreeEnsemble::run_rows(const float* rows, int features, int count, float* out) const {
+    const bool least = aggregate == kMin, most = aggregate == kMax;
+    const int trees = roots.empty() ? 0 : roots.w;
+    const size_t values = (size_t)count * outputs;
+    Scratch<double> sums;
+    Scratch<int> leaves;
+    Scratch<char> seen;
+    sums->assign(values, 0.0);
+    leaves->resize((size_t)trees * count);
+    seen->assign(least || most ? values : 0, 0);
+    if (trees) find_leaves(rows, features, count, leaves->data());
+    for (size_t i = 0; i < leaves->size(); i++) {
+        const int leaf = leaves[i];
+        double* const to = &sums[count == 1 ? 0 : i % (size_t)count * (size_t)outputs];
+        for (int e = leaf_begin_[leaf]; e < leaf_begin_[leaf + 1]; e++) {
+            double& sum = to[entries_[e].output];
+            const double v = entries_[e].value;
+            char* const was = seen->empty() ? nullptr : &seen[(size_t)(&sum - sums->data())];
+            if (!was)
+                sum += v;
+            else if (!*was || (least ? v < sum : v > sum))
+                sum = v, *was = 1;
+        }
+    }
     const double scale = aggregate == kAverage && trees ? 1.0 / trees : 1.0;
-    for (size_t i = 0; i < values; i++) out[i] = (float)((*sums)[i] * scale);
+    for (size_t i = 0; i < values; i++) out[i] = (float)(sums[i] * scale);
 }
 
 int TreeEnsemble::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
@@ -156,9 +224,8 @@ int TreeEnsemble::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& top
     if (tops[0].empty()) return kOk;
     const int blocks = (rows + kRows - 1) / kRows;
     parallel_for(blocks, opt.num_threads, [&](int64_t b) {
-        std::vector<double> sums;
         const int begin = (int)b * kRows, count = std::min(kRows, rows - begin);
-        run_rows((const float*)in.data + (size_t)begin * in.w, in.w, count, &sums,
+        run_rows((const float*)in.data + (size_t)begin * in.w, in.w, count,
                  (float*)tops[0].data + (size_t)begin * outputs);
     });
     return kOk;

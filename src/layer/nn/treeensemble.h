@@ -36,24 +36,28 @@ public:
     Mat branches;
     Mat leaf_data;  // entries of leaves, in their order: output (unless there is one), value
 
-private:
+    // A step of a walk: to the node behind this one, where the comparison is not true `skip` bytes
+    // further. A leaf stays.
     struct Node {
-        int mode, feature;  // of a leaf: 0, the first entry
         float threshold;
-        int next[2];  // not true, true; of a leaf: the entries' end
+        int feature, skip;
+        int flags;  // of treeensemble.cpp; a leaf has its number there
     };
+
+private:
     struct Entry {
         int output;
         float value;
     };
     int read_nodes();
-    const Node& leaf_of(const float* row, int root) const;
-    void run_rows(const float* rows, int features, int count, std::vector<double>* sums,
-                  float* out) const;
+    void find_leaves(const float* rows, int features, int count, int* leaves) const;
+    void run_rows(const float* rows, int features, int count, float* out) const;
 
     std::vector<Node> nodes_;
+    std::vector<int> leaf_begin_;  // of each leaf: its first entry; one number more
     std::vector<Entry> entries_;
-    int features_ = 0;  // that the nodes ask for
+    bool plain_ = true, missing_ = false;  // no flags but kMissing; that
+    int features_ = 0;                     // that the nodes ask for
 };
 
 }  // namespace quoll

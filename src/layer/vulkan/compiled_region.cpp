@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "gpu/command_list.h"
+#include "gpu/vk_compute.h"
 #include "layer/cpu/cast/storage.h"
 #include "layer/vulkan/recorder.h"
 #include "quoll/command.h"
@@ -209,6 +210,8 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
                    device_->info().device_name());
         return kError;
     }
+    if (list->is_submitted())
+        return recording_error("extract", "what was submitted has not been waited for");
     for (size_t i = 0; i < uploads_.size(); i++)
         if (uploads.size() != uploads_.size() || !is_upload(uploads[i], i)) return kError;
     const auto recorded = std::make_shared<Recorded>();
@@ -218,8 +221,13 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
     list->keep(recorded);
     std::vector<CommandList::Copy> in, out;
     for (size_t i = 0; i < uploads.size(); i++) {
-        in.push_back({buffer_of(*uploads[i].data), uploads[i].buffer_offset(),
-                      recorded->replay->upload_buffer(), uploads_[i].offset, uploads[i].bytes()});
+        size_t to = uploads_[i].offset;
+        for (int b = 0; b < uploads[i].n; b++) {
+            const VkMat item = uploads[i].batch(b);
+            in.push_back({buffer_of(*item.data), item.buffer_offset(),
+                          recorded->replay->upload_buffer(), to, item.bytes()});
+            to += item.bytes();
+        }
         list->keep(std::make_shared<VkMat>(uploads[i]));
     }
     VkAllocator* allocator = opt.blob_vkallocator;

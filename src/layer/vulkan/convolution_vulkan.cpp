@@ -23,6 +23,17 @@ enum class Form {
     kDirect,     // any layout
 };
 
+// Of conv_window.comp: multiplications from which on it is faster than conv_matrix.comp, on an
+// H200.
+const double kWindowMacs = 3e8;
+const int kWindowDepth = 64, kLargestWindow = 3;
+
+// Rows of 16 pixels and channels of a tile, and the subgroups that divide them.
+struct WindowTile {
+    uint32_t rows, columns, m, n;
+};
+const WindowTile kLargeWindows = {8, 64, 4, 2}, kSmallWindows = {4, 32, 4, 1};
+
 // Of common/conv.glsl.
 struct ConvPush {
     Value in, out, residual;
@@ -152,6 +163,10 @@ public:
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
+        if (!fused.gate && fits_windows(r, push, words)) {
+            record_windows(r, push, words, bindings);
+            return kOk;
+        }
         record_product(r, words, constants, bindings, fused.gate);
         return kOk;
     }
@@ -222,6 +237,52 @@ private:
         constants.push_back(gate != nullptr);
         r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
                    y, (uint32_t)(layer_.group * tiling.splits));
+    }
+
+    // Whether conv_window.comp makes it.
+    bool fits_windows(Recorder& r, const ConvPush& push, const Words& words) const {
+        const MatrixUnits& units = r.device().features().matrix;
+        const bool whole = push.g.num_input % kWindowDepth == 0 &&
+                           layer_.num_output % (int)kSmallWindows.columns == 0 &&
+                           words[4].bits % 2 == 0 && words[5].bits % 2 == 0;
+        const bool fits = form_ == Form::kMatrix && units.m == 16 && units.n == 16 &&
+                          units.k == 16 && layer_.group == 1 && whole;
+        const double macs = 4. * words[9].bits * words[13].bits * layer_.num_output;
+        if (!fits || macs <= kWindowMacs || is_pointwise(push.g)) return false;
+        for (const WindowAxis* axis : {&push.g.x, &push.g.y})
+            if (axis->kernel > kLargestWindow || axis->stride != 1 || axis->dilation != 1)
+                return false;
+        return push.g.z.in == 1 && push.g.z.out == 1 && push.g.z.kernel == 1;
+    }
+
+    void record_windows(Recorder& r, const ConvPush& push, Words words,
+                        std::vector<Binding> bindings) const {
+        const uint32_t processors = std::max(r.device().features().processors, 16u);
+        const uint32_t chunks = (uint32_t)(push.g.num_input / kWindowDepth);
+        const uint32_t items = words[9].bits / (words[6].bits * words[7].bits);
+        WindowTile t = kLargeWindows;
+        uint32_t x = 0, y = 0, splits = 1;
+        const auto divide = [&](const WindowTile& tile, uint32_t groups) {
+            t = tile;
+            x = (words[6].bits + 15) / 16 * ((words[7].bits + t.rows - 1) / t.rows) * items;
+            y = (uint32_t)layer_.num_output / t.columns;
+            const uint32_t most = std::min(chunks, (uint32_t)kMostSplits);
+            splits = std::max(1u, std::min(most, groups * processors / (x * y)));
+        };
+        divide(kLargeWindows, 2);
+        // Where groups would have one chunk of the channels each, smaller tiles.
+        if (layer_.num_output % (int)kLargeWindows.columns || (splits > 1 && splits == chunks))
+            divide(kSmallWindows, 4);
+        words.back() = (int)splits;
+        Words constants = {f_.type, layer_.bias_term, layer_.add_input, false};
+        const MatrixUnits& units = r.device().features().matrix;
+        for (uint32_t word : {t.m * t.n * units.subgroup, t.rows, t.columns, t.m, t.n})
+            constants.push_back(word);
+        constants.push_back(push.g.x.kernel), constants.push_back(push.g.y.kernel);
+        constants.push_back(splits > 1);
+        const ConvTile tile = {(int)t.rows * 16, (int)t.columns, kWindowDepth, 1, 1, 1, 1};
+        add_split(r, {tile, (int)splits}, x * y, weight_, &bindings);
+        r.dispatch(Shader::conv_window, constants, bindings, words, x, y, splits);
     }
 
     // [group][tap][input vec4][4][output vec4s]

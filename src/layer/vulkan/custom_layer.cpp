@@ -18,15 +18,17 @@ int record_item(const Layer& layer, const std::vector<VkMat>& bottoms, std::vect
 }
 
 // The output of one item into that of all.
-int stack_item(const Layer& layer, const VkMat& item, int b, int count, VkMat* all,
+int stack_item(const Layer& layer, const VkMat& made, int b, int count, VkMat* all,
                VkCompute& commands, const Option& opt) {
+    VkMat item;
+    QUOLL_RETURN_IF_ERROR(commands.record_convert(made, item, 1, made.dtype, opt));
     Shape shape = item.logical_shape();
     shape.n = count;
     VkAllocator* const own = layer.vkdev->acquire_blob_allocator();
     if (b == 0) all->create(shape, opt.blob_vkallocator ? opt.blob_vkallocator : own);
     if (all->empty()) return kOutOfMemory;
-    if (all->logical_shape() != shape || item.elempack != 1)
-        return layer.fail("expected outputs of elempack 1 and one size from all items");
+    if (all->logical_shape() != shape)
+        return layer.fail("expected outputs of one size from all items");
     const VkMat slot = all->batch(b);
     commands.list()->keep(std::make_shared<VkMat>(item));
     commands.list()->keep(std::make_shared<VkMat>(slot));

@@ -5,6 +5,8 @@
 #include <mutex>
 
 #include "layer/common/schema.h"
+#include "layer/elementwise/cast.h"
+#include "layer/tensor/packing.h"
 #include "layer/vulkan/vulkan_backend.h"
 #include "quoll/command.h"
 #include "quoll/gpu.h"
@@ -12,6 +14,9 @@
 namespace quoll {
 
 namespace {
+
+// A status of this file's: the host runs the layer.
+const int kNotOnDevice = 1;
 
 // Compiled for each size that it has met.
 struct SingleLayer {
@@ -34,8 +39,8 @@ public:
     }
 };
 
-std::vector<int> key_of(const std::vector<VkMat>& bottoms) {
-    std::vector<int> key;
+std::vector<int> key_of(const std::vector<VkMat>& bottoms, size_t outputs) {
+    std::vector<int> key(1, (int)outputs);
     for (const VkMat& m : bottoms)
         key.insert(key.end(), {m.dims, m.w, m.h, m.d, m.c, m.n, (int)m.dtype});
     return key;
@@ -46,10 +51,7 @@ int make_single(const Layer& layer, const Option& opt, std::shared_ptr<void>* fo
     if (*form) return kOk;
     CountGoneWeights weights;
     const_cast<Layer&>(layer).visit_weights(weights);
-    if (weights.gone)
-        return layer.fail(
-            "its weights are packed for the CPU: forward() on a GPU has to run once "
-            "before create_pipeline()");
+    if (weights.gone) return kNotOnDevice;  // packed for the CPU
     const auto made = std::make_shared<SingleLayer>();
     made->backend = VulkanBackend::create(layer.vkdev->device_index(), opt);
     if (!made->backend) return kError;
@@ -59,13 +61,13 @@ int make_single(const Layer& layer, const Option& opt, std::shared_ptr<void>* fo
 }
 
 // One step, from values that are uploaded to values that are downloaded.
-int region_of(const Layer& layer, const std::vector<VkMat>& bottoms, Region* region) {
-    std::vector<Shape> in, out;
+int region_of(const Layer& layer, const std::vector<VkMat>& bottoms, size_t outputs,
+              Region* region) {
+    std::vector<Shape> in, out(outputs);
     RegionStep step;
     step.layer = &layer;
     DType stored = DType::f32;
     for (const VkMat& m : bottoms) {
-        if (m.empty() || m.elempack != 1) return layer.fail("expected inputs of elempack 1");
         in.push_back(m.logical_shape());
         if (m.dtype == DType::f16) stored = m.dtype, in.back().dtype = DType::f32;
         RegionValue value;
@@ -87,20 +89,87 @@ int region_of(const Layer& layer, const std::vector<VkMat>& bottoms, Region* reg
     return kOk;
 }
 
-std::shared_ptr<const CompiledRegion> compiled(const Layer& layer, SingleLayer& form,
-                                               const std::vector<VkMat>& bottoms,
-                                               const Option& opt) {
+int compiled(const Layer& layer, SingleLayer& form, const std::vector<VkMat>& bottoms,
+             size_t outputs, const Option& opt, std::shared_ptr<const CompiledRegion>* made) {
     std::lock_guard<std::mutex> lock(form.mutex);
-    std::shared_ptr<const CompiledRegion>& found = form.regions[key_of(bottoms)];
-    if (found) return found;
-    Region region;
-    if (region_of(layer, bottoms, &region) != kOk) return nullptr;
-    const RegionStep& step = region.steps[0];
-    if (!form.backend->supports(layer, region.shapes(step.inputs), region.shapes(step.outputs))) {
-        layer.fail("has no form on a GPU for these sizes and types");
-        return nullptr;
+    std::shared_ptr<const CompiledRegion>& found = form.regions[key_of(bottoms, outputs)];
+    if (!found) {
+        Region region;
+        QUOLL_RETURN_IF_ERROR(region_of(layer, bottoms, outputs, &region));
+        const RegionStep& step = region.steps[0];
+        if (!form.backend->supports(layer, region.shapes(step.inputs), region.shapes(step.outputs)))
+            return kNotOnDevice;
+        found = form.backend->compile(region, opt);
     }
-    return found = form.backend->compile(region, opt);
+    *made = found;
+    return found ? kOk : kError;
+}
+
+int run_on_device(const Layer& layer, const std::vector<VkMat>& bottoms, std::vector<VkMat>* tops,
+                  VkCompute& cmd, const Option& opt, std::shared_ptr<void>* form) {
+    std::shared_ptr<const CompiledRegion> region;
+    QUOLL_RETURN_IF_ERROR(make_single(layer, opt, form));
+    QUOLL_RETURN_IF_ERROR(compiled(layer, *static_cast<SingleLayer*>(form->get()), bottoms,
+                                   tops->size(), opt, &region));
+    return region->record(bottoms, tops, cmd, opt);
+}
+
+// What was recorded so far runs first.
+int run_on_host(const Layer& layer, const std::vector<VkMat>& bottoms, std::vector<VkMat>* tops,
+                VkCompute& cmd, const Option& opt) {
+    Option host = opt;
+    host.use_packing_layout = false;
+    std::vector<Mat> in(bottoms.size()), out(std::max<size_t>(tops->size(), 1));
+    for (size_t i = 0; i < in.size(); i++)
+        QUOLL_RETURN_IF_ERROR(cmd.record_download(bottoms[i], in[i], host));
+    QUOLL_RETURN_IF_ERROR(cmd.submit_and_wait());
+    if (layer.one_blob_only && in.size() == 1)
+        QUOLL_RETURN_IF_ERROR(layer.forward(in[0], out[0], host));
+    else
+        QUOLL_RETURN_IF_ERROR(layer.forward(in, out, host));
+    tops->resize(out.size());
+    for (size_t i = 0; i < out.size(); i++)
+        if (!out[i].empty()) QUOLL_RETURN_IF_ERROR(cmd.record_upload(out[i], (*tops)[i], opt));
+    return kOk;
+}
+
+// Packing and Cast of files for ncnn: between layouts that regions do not have.
+bool converts(const Layer& layer, const VkMat& bottom, int* elempack, DType* dtype) {
+    const DType packed[] = {bottom.dtype, DType::f32, DType::f16,
+                            DType::s32,   DType::s8,  DType::bf16};
+    *elempack = bottom.elempack, *dtype = bottom.dtype;
+    if (const Cast* cast = as<Cast>(&layer)) *dtype = Cast::dtype_of(cast->type_to);
+    if (const Packing* packing = as<Packing>(&layer)) {
+        *elempack = packing->out_elempack;
+        const int to = packing->cast_type_to;
+        *dtype = packed[to > 0 && to < 6 ? to : 0];
+    }
+    return as<Cast>(&layer) || as<Packing>(&layer);
+}
+
+// Regions take f32, f16 and integers of elempack 1.
+int as_regions_take(const Layer& layer, std::vector<VkMat>* blobs, VkCompute& cmd,
+                    const Option& opt) {
+    for (VkMat& m : *blobs) {
+        if (m.empty()) return layer.fail("an input is empty");
+        const DType dtype = m.dtype == DType::bf16 ? DType::f32 : m.dtype;
+        QUOLL_RETURN_IF_ERROR(cmd.record_convert(VkMat(m), m, 1, dtype, opt));
+    }
+    return kOk;
+}
+
+int forward_built_in(const Layer& layer, std::vector<VkMat> bottoms, std::vector<VkMat>* tops,
+                     VkCompute& cmd, const Option& opt, std::shared_ptr<void>* form) {
+    int elempack;
+    DType dtype;
+    if (bottoms.size() == 1 && converts(layer, bottoms[0], &elempack, &dtype)) {
+        tops->resize(1);
+        return cmd.record_convert(bottoms[0], (*tops)[0], elempack, dtype, opt);
+    }
+    if (!layer.vkdev) return layer.fail("vkdev has to be set before");
+    QUOLL_RETURN_IF_ERROR(as_regions_take(layer, &bottoms, cmd, opt));
+    const int status = run_on_device(layer, bottoms, tops, cmd, opt, form);
+    return status == kNotOnDevice ? run_on_host(layer, bottoms, tops, cmd, opt) : status;
 }
 
 int clone(const VkMat& from, VkMat* to, VkCompute& cmd, const Option& opt) {
@@ -113,13 +182,8 @@ int Layer::upload_model(VkTransfer&, const Option&) { return kOk; }
 
 int Layer::forward(const std::vector<VkMat>& bottom_blobs, std::vector<VkMat>& top_blobs,
                    VkCompute& cmd, const Option& opt) const {
-    if (typeindex >= 0) {
-        if (!vkdev) return fail("vkdev has to be set before");
-        QUOLL_RETURN_IF_ERROR(make_single(*this, opt, &vulkan_form_));
-        const auto region =
-            compiled(*this, *static_cast<SingleLayer*>(vulkan_form_.get()), bottom_blobs, opt);
-        return region ? region->record(bottom_blobs, &top_blobs, cmd, opt) : (int)kError;
-    }
+    if (typeindex >= 0)
+        return forward_built_in(*this, bottom_blobs, &top_blobs, cmd, opt, &vulkan_form_);
     if (one_blob_only) {
         if (bottom_blobs.size() != 1) return fail("expected 1 input, got %zu", bottom_blobs.size());
         top_blobs.resize(1);
@@ -146,7 +210,14 @@ int Layer::forward(const VkMat& bottom_blob, VkMat& top_blob, VkCompute& cmd,
 }
 
 int Layer::forward_inplace(std::vector<VkMat>& blobs, VkCompute& cmd, const Option& opt) const {
-    if (typeindex >= 0) return forward(std::vector<VkMat>(blobs), blobs, cmd, opt);
+    if (typeindex >= 0) {
+        std::vector<VkMat> made(blobs.size());
+        QUOLL_RETURN_IF_ERROR(forward(blobs, made, cmd, opt));
+        // What is no output stays as it was.
+        for (size_t i = 0; i < std::min(made.size(), blobs.size()); i++)
+            if (!made[i].empty()) blobs[i] = made[i];
+        return kOk;
+    }
     if (one_blob_only && blobs.size() == 1) return forward_inplace(blobs[0], cmd, opt);
     return fail("this layer has no in-place forward function on a GPU");
 }

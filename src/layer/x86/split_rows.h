@@ -37,6 +37,32 @@ QUOLL_TILE_INLINE __m128i read_16_bytes(const void* from, bool there) {
     return there ? _mm_loadu_si128((const __m128i*)from) : _mm_setzero_si128();
 }
 
+// Rows of a SplitStore of 32 columns with a pass, which works in the sums' place.
+template <class Value>
+__attribute__((noinline)) void finish_by_pass(const SplitStore& t, float* sums, int m, int count) {
+    const __m512 bias0 = t.bias ? _mm512_loadu_ps(t.bias) : _mm512_setzero_ps();
+    const __m512 bias1 = t.bias ? _mm512_loadu_ps(t.bias + 16) : _mm512_setzero_ps();
+    const Value* residual = (const Value*)t.residual;
+    const int32_t* places = t.rows + m;
+    float* const rows = sums + m * 32;
+    for (int i = 0; i < count; i++) {
+        float* const row = rows + i * 32;
+        __m512 x = _mm512_add_ps(_mm512_load_ps(row), bias0);
+        __m512 y = _mm512_add_ps(_mm512_load_ps(row + 16), bias1);
+        if (residual && places[i] >= 0) {
+            x = _mm512_add_ps(x, read_values(residual + places[i]));
+            y = _mm512_add_ps(y, read_values(residual + places[i] + t.r_group));
+        }
+        _mm512_store_ps(row, x);
+        _mm512_store_ps(row + 16, y);
+    }
+    t.pass(rows, rows, (size_t)count * 32, t.pass_params);
+    for (int i = 0; i < count; i++)
+        if (places[i] >= 0)
+            write_values((Value*)t.c + places[i], t.c_group, _mm512_load_ps(rows + i * 32),
+                         _mm512_load_ps(rows + i * 32 + 16));
+}
+
 // A SplitStore of 32 columns in groups of 16. The arguments by themselves, for what is stored might
 // be one of them.
 template <class Value>
@@ -47,6 +73,7 @@ struct FullRows {
     const Value* residual;
     const int32_t* places;
     Value* c;
+    const SplitStore* passing;  // null: without a pass
 
     QUOLL_TILE_INLINE explicit FullRows(const SplitStore& t)
         : low(_mm512_set1_ps(t.low)),
@@ -59,7 +86,15 @@ struct FullRows {
           r_group(t.r_group),
           residual((const Value*)t.residual),
           places(t.rows),
-          c((Value*)t.c) {}
+          c((Value*)t.c),
+          passing(t.pass ? &t : nullptr) {}
+    // Rows m to m + count.
+    QUOLL_TILE_INLINE void finish(float* sums, int m, int count) const {
+        if (passing) return finish_by_pass<Value>(*passing, sums, m, count);
+        for (int i = m; i < m + count; i++) finish(sums, i);
+    }
+
+private:
     QUOLL_TILE_INLINE void finish(const float* sums, int m) const {
         const ptrdiff_t place = places[m];
         if (place < 0) return;

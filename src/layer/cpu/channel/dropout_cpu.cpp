@@ -14,9 +14,9 @@ int DropoutCpu::create_pipeline(const Option& opt) {
 }
 
 int DropoutCpu::forward_inplace(Mat& blob, const Option& opt) const {
+    if (scale == 1.f) return kOk;
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));
-    if (scale != 1.f)
-        apply_to_channels(kernels_->channel->affine, blob, &scale, nullptr, true, opt);
+    apply_to_channels(kernels_->channel->affine, blob, &scale, nullptr, true, opt);
     return kOk;
 }
 

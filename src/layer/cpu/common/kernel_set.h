@@ -5,6 +5,7 @@
 #define QUOLL_LAYER_CPU_KERNEL_SET_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "runtime/cpu_detect.h"
 #include "runtime/cpu_features.h"
@@ -35,8 +36,14 @@ struct KernelSet : VectorKernels {
     const Int8UnitKernels* int8_units;
     const Int8Kernels* int8_pairs;  // of k-groups in pairs, faster than int8
     const KernelSet* half;          // the same with a gemm family of half floats (half_gemm.h)
+    // For blobs of half floats, which are taken for floats (half/f16_kernels.h); its families are
+    // those of gemm, dwconv, winograd, pool, unary and cast. Weights are packed by `half`.
+    const KernelSet* f16;
+    // Two blocks of 4 floats an element, of `count` elements each, as one of 8 half floats.
+    void (*narrow_f16_blocks)(const float* lower, const float* upper, size_t count, uint16_t* to);
 
-    // Those of so many products, of 6 where there are none of 3; null for a number that there is not.
+    // Those of so many products, of 6 where there are none of 3; null for a number that there is
+    // not.
     const SplitGemmKernels* split(int products) const {
         return products == 6   ? split6
                : products == 3 ? (split3 ? split3 : split6)

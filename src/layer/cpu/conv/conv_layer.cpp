@@ -18,7 +18,8 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
         return kOk;
     }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
-    support_bf16_storage = opt.use_bf16_storage;
+    support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
+    support_fp16_storage = runner_.takes_f16();
     support_inplace = add_input != 0;
     weight_data.release();
     return kOk;
@@ -69,12 +70,15 @@ void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobL
                                   const Option& opt, std::vector<BlobLayout>* out) const {
     if (!is_fast(in.size())) return;
     BlobLayout& top = (*out)[0];
-    top.elempack = int8_.created() ? int8_.out_pack() : runner_.out_pack();
     const bool flat = is_flat_input(*this, in[0].shape);
+    top.elempack = int8_.created() ? int8_.out_pack()
+                   : flat          ? runner_.flat_out_pack()
+                                   : runner_.out_pack();
     std::vector<Shape> shapes;
     for (const BlobLayout& b : in) shapes.push_back(b.shape);
     ConvGeometry g;
     if (convolution_geometry(*this, *this, shapes, &g) != kOk) return;
+    if (runner_.takes_f16()) top.shape.dtype = DType::f16;
     BlobLayout sums;
     sums.shape = flat ? Shape(num_output, in[0].shape.dtype)
                       : conv_output_shape(*this, g, in[0].shape.dtype);
@@ -85,6 +89,7 @@ void ConvolutionCpu::plan_layouts(const LayerPlan* plan, const std::vector<BlobL
         if (sum && sum->create_pipeline(opt) == kOk)
             sum->plan_layouts(nullptr, {sums, in[1]}, opt, out);
     }
+    if (runner_.takes_f16()) top.shape.dtype = DType::f16;
     if (flat) return;
     if (!plan || int8_.created()) return;
     const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
@@ -165,10 +170,15 @@ int ConvolutionCpu::forward_with_add(const ConvolutionPlan& p, const Mat& bottom
     QUOLL_RETURN_IF_ERROR(widened(added, temporary, &wide_added));
     QUOLL_RETURN_IF_ERROR(flat ? runner_.forward_flat(p.f32, *this, wide, sums, temporary)
                                : runner_.forward(p.f32, *this, g, wide, Mat(), sums, temporary));
-    if (bottom.dtype != DType::bf16)
+    const Mat made = sums;
+    QUOLL_RETURN_IF_ERROR(widened(made, temporary, &sums));
+    if (bottom.dtype != DType::bf16 && !runner_.takes_f16())
         return add_and_activate(*this, *this, sums, wide_added, true, top, opt);
     QUOLL_RETURN_IF_ERROR(add_and_activate(*this, *this, sums, wide_added, true, &wide, temporary));
-    cast_float32_to_bfloat16(wide, *top, opt);
+    if (runner_.takes_f16())
+        cast_float32_to_float16(wide, *top, opt);
+    else
+        cast_float32_to_bfloat16(wide, *top, opt);
     return top->empty() ? (int)kOutOfMemory : (int)kOk;
 }
 

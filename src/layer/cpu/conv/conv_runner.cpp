@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "layer/cpu/common/pairs.h"
+#include "runtime/thread_pool.h"
+
 namespace quoll {
 
 namespace {
@@ -40,6 +43,9 @@ const char* algorithm_name(ConvAlgorithm algorithm) {
 
 ConvRunner::ConvRunner()
     : kernels_(nullptr),
+      packing_(nullptr),
+      pair_(1),
+      narrows_(false),
       candidates_(),
       bf16_(false),
       kernel_w_(1),
@@ -61,17 +67,44 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.y.stride = s.stride_h;
     shape.y.dilation = s.dilation_h;
     shape.z.kernel = kernel_d_;
-    shape.in_channels = in_channels_;
-    shape.in_pack = in_pack_;
-    shape.out_pack = out_pack_;
+    shape.in_channels = in_channels_ / pair_;
+    shape.in_pack = in_pack_ / pair_;
+    shape.out_pack = out_pack_ / pair_;
     return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 &&
            s.axes >= 2 && WinogradPlan::is_supported(*kernels_, shape);
+}
+
+bool ConvRunner::can_take_f16(const ConvolutionFields& s, const Option& opt) const {
+    return f16_kernels(opt) && s.axes < 3 && in_channels_ % kF16Pack == 0 &&
+           out_channels_ % kF16Pack == 0;
+}
+
+int ConvRunner::make_bias(const Layer& layer, const ConvolutionFields& s) {
+    const size_t floats = std::max(gemm_bias_size(*packing_->gemm, out_channels_),
+                                   SplitPlan::bias_size(out_channels_));
+    bias_.create((int)floats, group_);
+    zeros_.create((int)floats);
+    if (bias_.empty() || zeros_.empty()) {
+        layer.fail("out of memory for %zu floats of bias", floats);
+        return kOutOfMemory;
+    }
+    bias_.fill(0.f);
+    zeros_.fill(0.f);
+    for (int g = 0; g < group_ && s.bias_term; g++) {
+        const float* from = (const float*)s.bias_data + (size_t)g * out_channels_;
+        if (pair_ == 2)
+            kernels_->cast->f16.narrow(from, bias_.row<uint16_t>(g), out_channels_);
+        else
+            memcpy(bias_.row(g), from, out_channels_ * sizeof(float));
+    }
+    return kOk;
 }
 
 int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Option& opt) {
     const KernelSet& host = host_kernel_set();
     const KernelSet& kernels = opt.use_fp16_arithmetic && host.half ? *host.half : host;
     kernels_ = nullptr;
+    pair_ = 1, narrows_ = false;
     algorithm_ = ConvAlgorithm::kNone;
     weights_.release();
     for (Mat& packed : packed_) packed.release();
@@ -89,24 +122,23 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         in_pack_ = 1;
     activation_ = FusedActivation(kernels, Activation(s.activation_type, s.activation_params));
     raw_weights_ = s.weight_data;
-    const size_t bias_floats =
-        std::max(gemm_bias_size(*kernels.gemm, out_channels_), SplitPlan::bias_size(out_channels_));
-    bias_.create((int)bias_floats, group_);
-    zeros_.create((int)bias_floats);
-    if (bias_.empty() || zeros_.empty()) {
-        layer.fail("out of memory for %zu floats of bias", bias_floats);
-        return kOutOfMemory;
+    kernels_ = packing_ = &kernels;
+    if (can_take_f16(s, opt)) {
+        pair_ = 2;
+        in_pack_ = out_pack_ = kF16Pack;
+        kernels_ = f16_kernels(opt);
+        activation_.pairs = &kernels_->cast->f16;
+    } else {
+        narrows_ = f16_kernels(opt) && s.axes < 3 && group_ == 1 && !s.add_input &&
+                   out_channels_ % kF16Pack == 0 && out_pack_ == kF16Pack / 2;
     }
-    bias_.fill(0.f);
-    zeros_.fill(0.f);
-    for (int g = 0; g < group_ && s.bias_term; g++)
-        memcpy(bias_.row(g), (const float*)s.bias_data + (size_t)g * out_channels_,
-               out_channels_ * sizeof(float));
-    kernels_ = &kernels;
+    const int made = make_bias(layer, s);
+    if (made != kOk) kernels_ = nullptr;
+    QUOLL_RETURN_IF_ERROR(made);
 
     candidates_ = ConvCandidates();
     candidates_.winograd = winograd_candidate(s, opt);
-    if (s.axes < 3) {
+    if (s.axes < 3 && pair_ == 1) {
         candidates_.split = split_kernels_for(opt);
         candidates_.sliced = sliced_kernels_for(opt);
     }
@@ -136,16 +168,16 @@ void ConvRunner::pack_direct(const float* from, float* to) const {
     shape.x.kernel = kernel_w_, shape.y.kernel = kernel_h_, shape.z.kernel = kernel_d_;
     shape.in_channels = in_channels_, shape.out_channels = out_channels_;
     shape.in_pack = in_pack_, shape.out_pack = out_pack_;
-    conv_pack_weights(*kernels_->gemm, from, shape, to);
+    conv_pack_weights(*packing_->gemm, from, shape, to);
 }
 
 int ConvRunner::pack_winograd(Mat* weights) const {
-    const GemmKernels& gemm = *kernels_->gemm;
+    const GemmKernels& gemm = *packing_->gemm;
     const size_t scratch_floats = WinogradPlan::pack_scratch(gemm, in_channels_, kernel_d_);
     Mat scratch;
     if (scratch_floats <= INT_MAX) scratch.create((int)scratch_floats);
     if (scratch.empty()) return kOutOfMemory;
-    WinogradPlan::pack(*kernels_, raw_weights_, in_channels_, kernel_d_, out_channels_, kWinogradIn,
+    WinogradPlan::pack(*packing_, raw_weights_, in_channels_, kernel_d_, out_channels_, kWinogradIn,
                        *weights, scratch);
     return kOk;
 }
@@ -154,14 +186,14 @@ int ConvRunner::pack_winograd(Mat* weights) const {
 int ConvRunner::pack_weights(ConvAlgorithm algorithm, const ConvShape& shape, Mat* weights) const {
     const TileShape tiles = tile_shape(shape);
     const size_t values = (size_t)in_channels_ * kernel_w_ * kernel_h_ * kernel_d_;
-    const size_t floats =
-        algorithm == ConvAlgorithm::kWinograd
-            ? WinogradPlan::packed_size(*kernels_->gemm, in_channels_, kernel_d_, out_channels_,
-                                        kWinogradIn)
-        : algorithm == ConvAlgorithm::kSplit ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
-        : algorithm == ConvAlgorithm::kSliced
-            ? SlicedPlan::packed_size(tiles)
-            : gemm_packed_size(*kernels_->gemm, out_channels_, values);
+    const size_t floats = algorithm == ConvAlgorithm::kWinograd
+                              ? WinogradPlan::packed_size(*packing_->gemm, in_channels_, kernel_d_,
+                                                          out_channels_, kWinogradIn)
+                          : algorithm == ConvAlgorithm::kSplit
+                              ? SplitPlan::packed_size(*candidates_.split, tiles) / 2
+                          : algorithm == ConvAlgorithm::kSliced
+                              ? SlicedPlan::packed_size(tiles)
+                              : gemm_packed_size(*packing_->gemm, out_channels_, values);
     weights->release();
     if (floats <= INT_MAX) weights->create((int)floats, group_);
     if (weights->empty()) return kOutOfMemory;
@@ -261,6 +293,7 @@ bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionField
 
 DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
                             const ConvGeometry& g, DType dtype, const Option& opt) const {
+    if (makes_f16()) return DType::f16;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
     const bool rounds = dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
     return rounds && multiplies_bf16(plan, s, g) ? DType::bf16 : dtype;
@@ -345,9 +378,9 @@ int ConvRunner::plan(const ConvolutionFields& s, const ConvGeometry& geometry, D
     }
     call.shape = shape_of(g);
     call.shape.in_step = block_step(dims, g.x.in, g.y.in, g.z.in,
-                                    call.reduced_in ? DType::bf16 : DType::f32, in_pack_);
+                                    call.reduced_in ? DType::bf16 : DType::f32, shape.in_pack);
     call.shape.out_step = block_step(s.axes + 1, g.x.out, g.y.out, g.z.out,
-                                     call.reduced_out ? DType::bf16 : DType::f32, out_pack_);
+                                     call.reduced_out ? DType::bf16 : DType::f32, shape.out_pack);
     // Lists as long as this are made when the blobs, which need more, could be.
     const double positions = (double)g.x.in * g.y.in * g.z.in + (double)g.x.out * g.y.out * g.z.out;
     if (positions < kMostPlanned) make_plan(call, plan);
@@ -358,8 +391,8 @@ int ConvRunner::plan_flat(ConvRunPlan* plan) const {
     plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? ConvAlgorithm::kDirect : algorithm_;
     ConvShape pixel = {};
     pixel.x = pixel.y = pixel.z = {1, 1, 1, 1, 1, 0};
-    pixel.in_channels = in_channels_, pixel.out_channels = out_channels_;
-    pixel.in_pack = in_pack_, pixel.out_pack = out_pack_;
+    pixel.in_channels = in_channels_ / pair_, pixel.out_channels = out_channels_ / pair_;
+    pixel.in_pack = in_pack_ / pair_, pixel.out_pack = out_pack_ / pair_;
     QUOLL_RETURN_IF_ERROR(weights_for(pixel, plan));
     const TileShape row = tile_shape(1, out_channels_, in_channels_, 0, 0);
     if (plan->algorithm == ConvAlgorithm::kSplit)
@@ -374,10 +407,10 @@ ConvShape ConvRunner::shape_of(const ConvGeometry& g) const {
     shape.x = conv_axis(g.x);
     shape.y = conv_axis(g.y);
     shape.z = conv_axis(g.z);
-    shape.in_channels = in_channels_;
-    shape.out_channels = out_channels_;
-    shape.in_pack = in_pack_;
-    shape.out_pack = out_pack_;
+    shape.in_channels = in_channels_ / pair_;
+    shape.out_channels = out_channels_ / pair_;
+    shape.in_pack = in_pack_ / pair_;
+    shape.out_pack = out_pack_ / pair_;
     return shape;
 }
 
@@ -401,10 +434,23 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
 int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
                         const ConvGeometry& geometry, const Mat& bottom, const Mat& added, Mat& top,
                         const Option& opt) const {
+    if (takes_f16()) return forward_f16(plan, s, geometry, bottom, added, top, opt);
+    Mat wide;
+    Option temporary = opt;
+    if (narrows_) temporary.blob_allocator = opt.workspace_allocator;
+    QUOLL_RETURN_IF_ERROR(forward_f32(plan, s, geometry, bottom, added, narrows_ ? wide : top,
+                                      narrows_ ? temporary : opt));
+    return narrows_ ? narrow(conv_channels(s, wide), s, geometry, top, opt) : (int)kOk;
+}
+
+// f32 or bf16, to f32 or bf16.
+int ConvRunner::forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s,
+                            const ConvGeometry& geometry, const Mat& bottom, const Mat& added,
+                            Mat& top, const Option& opt) const {
     ConvGeometry g = geometry;
     Mat in, out, add;
     const bool bf16_in = bottom.dtype == DType::bf16;
-    const DType made = made_type(plan, s, g, bottom.dtype, opt);
+    const DType made = narrows_ ? DType::f32 : made_type(plan, s, g, bottom.dtype, opt);
     const bool bf16 = made == DType::bf16 && multiplies_bf16(plan, s, g);
     if (bf16_in && !bf16) return forward_widened(plan, s, g, bottom, added, top, opt);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &in));
@@ -429,6 +475,56 @@ int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
     blobs.added_group = out_blocks * blobs.added_step * size;
     blobs.out_group = out_blocks * call.shape.out_step * size;
     if (!s.add_input || !add.empty()) blobs.activation = activation_;
+    return run(plan, call, blobs, opt);
+}
+
+// The f32 output as f16.
+int ConvRunner::narrow(const Mat& wide, const ConvolutionFields& s, const ConvGeometry& g, Mat& top,
+                       const Option& opt) const {
+    Mat out;
+    QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, DType::f16, kF16Pack, opt, &top, &out));
+    const size_t elements = (size_t)out.w * out.h * out.d;
+    const int threads = threads_for(opt, (double)elements * out_channels_);
+    run_tasks(out.c, threads, [&](int64_t q, int) {
+        host_kernel_set().narrow_f16_blocks(wide.channel(2 * (int)q), wide.channel(2 * (int)q + 1),
+                                            elements,
+                                            (uint16_t*)out.data + q * out.cstep * kF16Pack);
+    });
+    return kOk;
+}
+
+int ConvRunner::forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s,
+                            const ConvGeometry& geometry, const Mat& bottom, const Mat& added,
+                            Mat& top, const Option& opt) const {
+    ConvGeometry g = geometry;
+    Mat in, out, add;
+    QUOLL_RETURN_IF_ERROR(as_f16(bottom, opt, &in));
+    in = conv_channels(s, in);
+    if (!added.empty()) QUOLL_RETURN_IF_ERROR(as_f16(added, opt, &add));
+    if (!added.empty()) add = conv_channels(s, add);
+    if (!added.empty() && top.data == added.data && added.data == add.data)
+        out = add;
+    else
+        QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, DType::f16, kF16Pack, opt, &top, &out));
+    if (is_padded(s, g, shape_of(g)))
+        QUOLL_RETURN_IF_ERROR(pad_input(in, s.pad_value, opt, &g, &in));
+    in = as_pairs(in), out = as_pairs(out), add = as_pairs(add);
+    Call call = {shape_of(g), false, false, threads_of(g, in_channels_, opt)};
+    call.shape.in_step = in.cstep * in.elempack;
+    call.shape.out_step = out.cstep * out.elempack;
+    Blobs blobs;
+    blobs.in = in.data, blobs.added = add.data, blobs.out = out.data;
+    blobs.added_step = add.cstep * add.elempack;
+    const size_t out_blocks = out_channels_ / kF16Pack;
+    blobs.in_group = in_channels_ / kF16Pack * call.shape.in_step * sizeof(float);
+    blobs.added_group = out_blocks * blobs.added_step * sizeof(float);
+    blobs.out_group = out_blocks * call.shape.out_step * sizeof(float);
+    if (!s.add_input || !add.empty()) blobs.activation = activation_;
+    return run(plan, call, blobs, opt);
+}
+
+int ConvRunner::run(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
+                    const Option& opt) const {
     // A blob may lie within a larger one.
     ConvRunPlan other;
     const ConvRunPlan* p = &plan;
@@ -568,13 +664,17 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
                              Mat& top, const Option& opt) const {
     // Channels of a 1-D blob follow each other whatever its elempack; with a 1x1 kernel that is the
     // order of the weights.
-    top.create(Shape(out_channels_ * group_), out_pack_, opt.blob_allocator);
+    const DType dtype = takes_f16() ? DType::f16 : DType::f32;
+    Mat in = bottom;
+    if (takes_f16()) QUOLL_RETURN_IF_ERROR(as_f16(bottom, opt, &in));
+    top.create(Shape(out_channels_ * group_, dtype), out_pack_, opt.blob_allocator);
     if (top.empty()) return kOutOfMemory;
     const FusedActivation activation = s.add_input ? FusedActivation() : activation_;
-    const Blobs blobs = {bottom.data, nullptr,
-                         top.data,    in_channels_ * sizeof(float),
-                         0,           out_channels_ * sizeof(float),
-                         0,           activation};
+    const int in_floats = in_channels_ / pair_, out_floats = out_channels_ / pair_;
+    const Blobs blobs = {in.data,  nullptr,
+                         top.data, in_channels_ * sizeof(float),
+                         0,        out_channels_ * sizeof(float),
+                         0,        activation};
     // A pixel, whose channel blocks follow each other.
     Call call = {{}, false, false, 1};
     ConvShape& pixel = call.shape;
@@ -587,15 +687,15 @@ int ConvRunner::forward_flat(const ConvRunPlan& plan, const ConvolutionFields& s
     for (int i = 0; i < group_; i++) {
         GemmMatrix g = {};
         g.kernels = kernels_;
-        g.a = (const float*)bottom.data + (size_t)i * in_channels_;
+        g.a = (const float*)in.data + (size_t)i * in_floats;
         g.a_k = 1;
         g.m = 1;
-        g.n = out_channels_;
-        g.k = in_channels_;
+        g.n = out_floats;
+        g.k = in_floats;
         g.b = plan.weights.row(i);
         g.bias = bias_.row(i);
-        g.c = (float*)top.data + (size_t)i * out_channels_;
-        g.c_pack = out_channels_;
+        g.c = (float*)top.data + (size_t)i * out_floats;
+        g.c_pack = out_floats;
         g.activation = activation;
         gemm_matrix(g, threads_for(opt, (double)in_channels_ * out_channels_));
     }

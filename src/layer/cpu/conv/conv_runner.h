@@ -45,12 +45,19 @@ public:
     // that one packing of the weights is all that is kept.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return kernels_ != nullptr; }
-    int out_pack() const { return out_pack_; }
+    // Of an output of channels, and of one of a flat input.
+    int out_pack() const { return narrows_ ? 2 * out_pack_ : out_pack_; }
+    int flat_out_pack() const { return out_pack_; }
     // The type of the output of an input of this one by a plan.
     DType made_type(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                     DType dtype, const Option& opt) const;
+    // Whether blobs are half floats, and their products and sums too: then inputs are f16 or f32,
+    // and outputs f16.
+    bool takes_f16() const { return created() && pair_ == 2; }
+    // Whether outputs are f16 though inputs are f32: channels of the input that are no blocks.
+    bool makes_f16() const { return takes_f16() || (created() && narrows_); }
     // For an input of this size, which convolution_geometry accepted for `g`, and this dtype, f32
-    // or bf16. adds: a blob of the output's shape will be added where the sums are made.
+    // or bf16 (or f16). adds: a blob of the output's shape will be added where the sums are made.
     int plan(const ConvolutionFields& s, const ConvGeometry& g, DType dtype, bool adds,
              const Option& opt, ConvRunPlan* plan) const;
     // For the 1-D input of is_flat_input.
@@ -62,6 +69,12 @@ public:
     // elempack are right.
     int forward(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                 const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
+    // The same for blobs of one type each, f32 or bf16.
+    int forward_f32(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                    const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
+    // The same for f16.
+    int forward_f16(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
+                    const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
     // The same for bf16 through f32.
     int forward_widened(const ConvRunPlan& plan, const ConvolutionFields& s, const ConvGeometry& g,
                         const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const;
@@ -70,6 +83,10 @@ public:
                      Mat& top, const Option& opt) const;
 
 private:
+    bool can_take_f16(const ConvolutionFields& s, const Option& opt) const;
+    int narrow(const Mat& wide, const ConvolutionFields& s, const ConvGeometry& g, Mat& top,
+               const Option& opt) const;
+    int make_bias(const Layer& layer, const ConvolutionFields& s);
     // What a run has besides its blobs.
     struct Call {
         ConvShape shape;
@@ -98,6 +115,7 @@ private:
         size_t added_step;  // values from one channel block to the next
         FusedActivation activation;
     };
+    int run(const ConvRunPlan& plan, const Call& call, const Blobs& blobs, const Option& opt) const;
     int run_direct(const ConvRunPlan& plan, const Blobs& blobs, int threads) const;
     int run_winograd(const ConvRunPlan& plan, const Call& call, const Blobs& blobs,
                      const Option& opt) const;
@@ -112,6 +130,9 @@ private:
     Mat group_memory(const Option& opt) const;
 
     const KernelSet* kernels_;
+    const KernelSet* packing_;  // packs the weights
+    int pair_;                  // channels that are one to the kernels: 2 of f16, else 1
+    bool narrows_;              // outputs, of f32 and elempack 4, become f16 of elempack 8
     ConvCandidates candidates_;
     bool bf16_;  // blobs will be bf16
     int kernel_w_, kernel_h_, kernel_d_;

@@ -7,6 +7,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/pairs.h"
 #include "layer/cpu/dwconv/phase_planes.h"
 #include "layer/cpu/dwconv/window_taps.h"
 #include "runtime/thread_pool.h"
@@ -128,13 +129,13 @@ double work_of(const ConvGeometry& g) {
 }  // namespace
 
 ConvolutionDepthWiseCpu::ConvolutionDepthWiseCpu(int axes)
-    : Convolution(axes, true), kernels_(nullptr), pack_(0), row_(nullptr), width_(1) {
+    : Convolution(axes, true), kernels_(nullptr), pack_(0), pair_(1), row_(nullptr), width_(1) {
     support_packing = true;
 }
 
 int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Convolution::create_pipeline(opt));
-    pack_ = 0;
+    pack_ = 0, pair_ = 1;
     if (dynamic_weight) return kOk;
     if (int8_scale_term != 0) {
         weight_data.release();  // weight_data_int8 is what all algorithms take
@@ -145,6 +146,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     const bool narrow = opt.use_packing_layout && has_narrow_groups();
     if (!depthwise() && !narrow) {
         QUOLL_RETURN_IF_ERROR(groups_.create(*this, *this, opt));
+        support_fp16_storage = groups_.takes_f16();
         weight_data.release();
         return kOk;
     }
@@ -153,9 +155,15 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     const int pack = best_elempack(*kernels_, num_output, opt);
     if (axes == 3 && pack == 1) return kOk;
     pack_ = pack;
+    if (f16_kernels(opt) && axes < 3 && !narrow && num_output % kF16Pack == 0) {
+        kernels_ = f16_kernels(opt);
+        pack_ = kF16Pack / 2, pair_ = 2;
+        activation_.pairs = &kernels_->cast->f16;
+    }
     row_ = narrow ? kernels_->dwconv->groups
                   : select_dwconv_row(*kernels_->dwconv, pack_, kernel_w, stride_w, dilation_w);
-    support_fp16_storage = support_bf16_storage = axes < 3;
+    support_fp16_storage = axes < 3;
+    support_bf16_storage = axes < 3 && pair_ == 1;
     return repack_weights();
 }
 
@@ -171,7 +179,8 @@ bool ConvolutionDepthWiseCpu::has_narrow_groups() const {
 // Blocks of channels narrower than a register are repeated until they fill one.
 int ConvolutionDepthWiseCpu::repack_weights() {
     const int maxk = this->maxk() * width_, repeats = few_channels() ? kernels_->lanes / pack_ : 1;
-    const size_t width = (size_t)pack_ * repeats, blocks = (size_t)num_output / pack_;
+    const int pack = pack_ * pair_;
+    const size_t width = (size_t)pack * repeats, blocks = (size_t)num_output / pack;
     if (width * maxk * blocks <= INT_MAX) packed_weight_.create((int)(width * maxk * blocks));
     packed_bias_.create((int)(width * blocks));
     if (packed_weight_.empty() || packed_bias_.empty()) {
@@ -180,13 +189,20 @@ int ConvolutionDepthWiseCpu::repack_weights() {
     }
     for (size_t block = 0; block < blocks; block++) {
         for (size_t lane = 0; lane < width; lane++) {
-            const size_t channel = block * pack_ + lane % pack_;
+            const size_t channel = block * pack + lane % pack;
             float* to = (float*)packed_weight_ + block * width * maxk + lane;
             const float* const from = (const float*)weight_data + channel * maxk;  // [width_][taps]
             for (int k = 0; k < maxk; k++)
                 to[k * width] = from[(size_t)(k % width_) * this->maxk() + k / width_];
             packed_bias_[block * width + lane] = bias_term ? bias_data[channel] : 0.f;
         }
+    }
+    if (pair_ == 1) return kOk;
+    for (Mat* floats : {&packed_weight_, &packed_bias_}) {
+        Mat half;
+        cast_float32_to_float16(*floats, half);
+        if (half.empty()) return kOutOfMemory;
+        *floats = half;
     }
     return kOk;
 }
@@ -308,18 +324,23 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
         (*out)[0].shape.dtype = groups_.made_type(p, *this, g, in[0].shape.dtype, opt);
     }
     if (groups_.created())
-        pack = groups_.out_pack();
-    else if (int8_groups_.created())
+        pack = flat ? groups_.flat_out_pack() : groups_.out_pack();
+    if (groups_.created() && groups_.takes_f16()) (*out)[0].shape.dtype = DType::f16;
+    if (groups_.created())
+        return;
+    if (int8_groups_.created())
         pack = int8_groups_.out_pack();
     else if (int8_.created() && !flat)
         pack = int8_.out_pack(num_output);
     else if (pack_ != 0 && !flat)
-        pack = pack_;
+        pack = pack_ * pair_;
+    if (pair_ == 2 && !flat) (*out)[0].shape.dtype = DType::f16;
 }
 
 int ConvolutionDepthWiseCpu::forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                            const Option& opt) const {
     if (axes == 3) return forward_slices(bottom, g, top, opt);
+    if (pair_ == 2) return forward_f16(bottom, g, top, opt);
     return few_channels() ? forward_few_channels(bottom, g, top, opt)
                           : forward_blocked(bottom, g, top, opt);
 }
@@ -336,19 +357,34 @@ DwconvPairKernel ConvolutionDepthWiseCpu::pair_kernel(const ConvGeometry& g, DTy
     return suits ? kernels_->dwconv->pair[dtype == DType::bf16][stride - 1] : nullptr;
 }
 
+int ConvolutionDepthWiseCpu::forward_f16(const Mat& bottom, const ConvGeometry& g, Mat& top,
+                                         const Option& opt) const {
+    Mat in, channels;
+    QUOLL_RETURN_IF_ERROR(as_f16(bottom, opt, &in));
+    in = conv_channels(*this, in);
+    QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, DType::f16, kF16Pack, opt, &top, &channels));
+    return run_blocked(as_pairs(in), g, as_pairs(channels), opt);
+}
+
 int ConvolutionDepthWiseCpu::forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                                              const Option& opt) const {
-    const StorageKernels* storage = storage_kernels(*kernels_, bottom.dtype);
-    Mat in, channels, memory;
+    Mat in, channels;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
     in = conv_channels(*this, in);
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, bottom.dtype, pack_, opt, &top, &channels));
+    return run_blocked(in, g, channels, opt);
+}
+
+int ConvolutionDepthWiseCpu::run_blocked(const Mat& in, const ConvGeometry& g, const Mat& channels,
+                                         const Option& opt) const {
+    const StorageKernels* storage = storage_kernels(*kernels_, in.dtype);
+    Mat memory;
     DwconvRow frame = dwconv_row_frame(g, pack_, pad_value);
     frame.low = activation_.low, frame.high = activation_.high;
     const int threads = threads_for(opt, work_of(g) * width_);
     const Bands bands(channels.c, g.y.out, threads);
     if (storage) QUOLL_RETURN_IF_ERROR(StoredRows::memory(g, pack_, threads, opt, &memory));
-    const DwconvPairKernel pair_kernel = this->pair_kernel(g, bottom.dtype);
+    const DwconvPairKernel pair_kernel = this->pair_kernel(g, in.dtype);
     const size_t in_row = (size_t)g.x.in * pack_, out_row = (size_t)g.x.out * pack_;
     run_tasks(bands.count(), threads, [&](int64_t task, int thread) {
         const int q = bands.item(task);

@@ -38,6 +38,9 @@ private:
     int forward_repacked(const Mat& bottom, int pack, Mat& top, const Option& opt) const;
     int forward_blocked(const Mat& bottom, const ConvGeometry& g, Mat& top,
                         const Option& opt) const;
+    // in, out: of the same type, elempack pack_, channels in c.
+    int run_blocked(const Mat& in, const ConvGeometry& g, const Mat& out, const Option& opt) const;
+    int forward_f16(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     // On f32, f16 or bf16 with one window a channel.
     int forward_float(const Mat& bottom, const ConvGeometry& g, Mat& top, const Option& opt) const;
     DwconvPairKernel pair_kernel(const ConvGeometry& g, DType dtype) const;
@@ -58,6 +61,7 @@ private:
     Int8Conv int8_groups_;  // other int8 ones
     ConvRunner groups_;     // created for other groupings
     int pack_;              // of input and output of one window a channel; otherwise 0
+    int pair_;              // channels that are one to the kernels: 2 of f16, else 1
     DwconvRowKernel row_;   // for pack_ > 1
     int width_;  // channels of a group, on the kernels for narrow groups; otherwise 1
     // [channels / pack][kernel_d][kernel_h][kernel_w][width_][pack, or lanes if few_channels()]

@@ -326,7 +326,9 @@ constexpr DwconvRowKernel dwconv_group_kernel() {
 // ---------------------------------------------------------------- pairs of rows
 
 QUOLL_INLINE s::vecf<s::kLanes> load_value(const float* p) { return s::vecf<s::kLanes>::load(p); }
+#if !defined(QUOLL_FLOAT_PAIRS)
 QUOLL_INLINE s::vecf<s::kLanes> load_value(const uint16_t* p) { return s::load_bf16<s::kLanes>(p); }
+#endif
 
 // Outputs x to x + T - 1 of both rows: each input element is loaded once for all windows that have
 // it. L and R as above.

@@ -56,7 +56,7 @@ namespace {
 // Windows of several taps, whose sums are long enough to be worth adding up their lanes.
 bool is_narrow(const GemmKernels& kernels, const ConvShape& s) {
     const int taps = s.x.kernel * s.y.kernel * s.z.kernel;
-    return kernels.narrow && kernels.narrow->run[0] && kernels.values == 1 &&
+    return kernels.narrow && kernels.narrow->run[0] && kernels.halves == 2 &&
            s.in_pack == kernels.lanes && s.out_channels <= kGemmMostNarrow &&
            (s.out_pack == 1 || s.out_pack == s.out_channels) && taps > 1;
 }

@@ -113,7 +113,8 @@ struct GemmKernels {
     int vectors;   // of `lanes` columns, of a full panel; the last one may have fewer
     int max_rows;  // tiles with 1 to max_rows rows exist
     int step;      // columns: widths of panels are multiples of it
-    int values;    // of B in the room of a float: 1, or 2 half floats
+    int halves;    // that a value of B has the room of: 2 of a float, 1 of a half float; 4 where
+                   // each float of A and C is two half floats (f16_kernels.h)
     bool blocks;   // tiles like A best in blocks of `lanes` values of k, those of neighbouring rows
                    // side by side
     // [width / step - 1][rows - 1]; null beyond the full width and max_rows

@@ -128,7 +128,7 @@ void gemm_find_alike(GemmRows* rows, size_t count) {
 namespace {
 
 // Stands for B where a section has no blocks, and for A there.
-alignas(64) const float kZeros[64] = {};
+alignas(64) const float kZeros[128] = {};
 const GemmBlock kZeroBlock = {0, 0};
 // Floats of the largest tile on any ISA: 16 rows of two AVX-512 vectors (5 of 64 on SVE are fewer).
 enum { kMaxTile = kGemmMaxRows * 32 };
@@ -143,6 +143,9 @@ struct Panel {
     ptrdiff_t residual, residual_vector;
     bool direct;  // whole vectors of C: the kernel writes them itself
 };
+
+// Blocks of pairs of half floats are of so many pairs, or a multiple.
+size_t k_unit(const GemmKernels& kernels) { return kernels.halves == 4 ? 4 : 1; }
 
 ptrdiff_t column_offset(const GemmProblem& g, size_t n, ptrdiff_t block) {
     if (n < g.c_pack) return (ptrdiff_t)n;  // row-major ones: two divisions less
@@ -203,7 +206,8 @@ void run_section(const GemmProblem& g, const GemmRows& rows, const Panel& panel,
         tile->a = tile->b = kZeros;
         tile->a_row = tile->a_k = tile->a_tile = 0;
         tile->blocks = &kZeroBlock;
-        tile->num_blocks = tile->block_k = 1;
+        tile->num_blocks = 1;
+        tile->block_k = k_unit(*g.kernels->gemm);
         tile->block_step = 0;
     }
     panel.tiles[rows.rows - 1](*tile);
@@ -544,6 +548,7 @@ struct alignas(64) CopiedRows {
 // alone, so that each needs several tiles; with fewer gemm_run cuts the columns too.
 bool takes_blocks(const GemmMatrix& g, int threads) {
     const GemmKernels& kernels = *g.kernels->gemm;
+    if (k_unit(kernels) > 1) return false;
     if (threads > 1 && g.m < 3 * (size_t)threads * kernels.max_rows) return false;
     return g.k > 0 && g.a_k == 1 && g.a_row % 1024 == 0 && g.m >= 2 * (size_t)kernels.max_rows &&
            g.n >= 4 * panel_columns(kernels) &&
@@ -665,10 +670,12 @@ void gemm_matrix(const GemmMatrix& g, int threads) {
     const size_t num_sections = std::max<size_t>(1, std::min<size_t>(kMaxSections, wanted));
     GemmBlock blocks[kMaxSections];
     GemmSection sections[kMaxSections];
+    const size_t unit = k_unit(*g.kernels->gemm), units = g.k / unit;
     for (size_t s = 0; s < num_sections; s++) {
-        const size_t k0 = partition_begin(g.k, num_sections, s);
+        const size_t k0 = partition_begin(units, num_sections, s) * unit;
+        const size_t length = partition_length(units, num_sections, s) * unit;
         blocks[s] = {(ptrdiff_t)k0 * g.a_k, k0};
-        sections[s] = {&blocks[s], g.k ? 1u : 0u, partition_length(g.k, num_sections, s), 0};
+        sections[s] = {&blocks[s], g.k ? 1u : 0u, length, 0};
     }
     GemmProblem problem = matrix_problem(g);
     problem.sections = sections;

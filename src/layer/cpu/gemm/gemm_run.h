@@ -17,7 +17,7 @@ size_t gemm_panel_width(const GemmKernels& kernels, size_t left);
 size_t gemm_packed_size(const GemmKernels& kernels, size_t n, size_t k);  // floats
 // Floats that so many values of B take.
 inline size_t gemm_b_size(const GemmKernels& kernels, size_t values) {
-    return values / kernels.values;
+    return values * kernels.halves / 2;
 }
 // Value (k, n) at src[k * ld + n] (row-major) or src[n * ld + k].
 void gemm_pack(const GemmKernels& kernels, const float* src, size_t ld, bool row_major, size_t n,

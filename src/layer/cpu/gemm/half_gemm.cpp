@@ -34,7 +34,7 @@ GemmKernels half_gemm(const GemmKernels& gemm) {
     GemmKernels half = gemm;
     half.vectors = 8;
     half.step = 2 * gemm.lanes;
-    half.values = 2;
+    half.halves = 1;
     half.pack_row_major = &pack_row_major;
     half.pack_column_major = &pack_column_major;
     half.row_times_panels = nullptr;

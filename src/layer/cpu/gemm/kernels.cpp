@@ -23,7 +23,7 @@ const GemmKernels QUOLL_ISA_TABLE(gemm_kernels) = {
     kTileVectors,
     kTileRows,
     s::kLanes,
-    1,
+    2,
     false,
     {QUOLL_GEMM_TILES(1), QUOLL_GEMM_TILES(2), QUOLL_GEMM_TILES(3), QUOLL_GEMM_TILES(4)},
 #define QUOLL_GEMM_PACK(name) &name,

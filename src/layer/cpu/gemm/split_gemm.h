@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "layer/cpu/gemm/tile_operands.h"
+#include "layer/cpu/unary/unary.h"
 
 namespace quoll {
 
@@ -61,6 +62,9 @@ struct SplitStore {
     // Above 0, up to 1: what sums below zero are multiplied by before, where all columns are there
     // in groups of 16; elsewhere it does not count.
     float slope;
+    // What is applied to the values before they are rounded, or null; where `slope` counts.
+    UnaryKernel pass;
+    const float* pass_params;
 };
 // sums: as a SplitTileKernel has left them, so many rows.
 typedef void (*SplitStoreKernel)(const SplitStore& store, float* sums, int rows);
@@ -151,6 +155,9 @@ struct SplitGemmKernels {
     // cycle for each word of k. At most kUnitRows.
     int (*lanes)();
     bool floats;  // A and B are f32 values: a panel is [step][column / 16][k][column % 16]
+    // Vectors do it, as other vectors do fp32: there is no unit to enter, to chain sums in or to wait
+    // for, and rows of A are kUnitRowBytes apart.
+    bool on_vectors;
 };
 // How much slower than usual the units are, at least 1, as measured over about 2 ms by the first
 // call: some processors hold them back for seconds on end. Only what has the same bits on vectors

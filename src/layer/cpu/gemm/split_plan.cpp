@@ -27,11 +27,14 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.position_bytes = kernels.terms * kUnitRowBytes;
     unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
     unit.costs = &costs;
-    unit.step_cycles = kernels.products * costs.split_step(kernels.products);
+    unit.step_cycles = kernels.on_vectors ? costs.split1_vectors
+                                          : kernels.products * costs.split_step(kernels.products);
+    unit.on_vectors = kernels.on_vectors;
     if (kernels.list) {
         unit.row_lanes = kernels.lanes();
         const double turns = (double)kUnitRows / unit.row_lanes;
-        unit.step_cycles = turns * turns * kernels.terms * kUnitRows;
+        // An outer product, and the load that comes with each.
+        unit.step_cycles = 2 * turns * turns * kernels.terms * kUnitRows;
     }
     unit.value_cycles = costs.split_value * kernels.terms;
     unit.finish_cycles = costs.split_finish;
@@ -190,7 +193,7 @@ void SplitPlan::Work::pack_a(ptrdiff_t at, int channel, size_t pixels, const flo
 }
 
 bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
-    return is_whole(store, kUnitColumns, activation) &&
+    return !kernels.on_vectors && store.group == 16 && store.columns == kUnitColumns &&
            (kernels.products == 1 || steps <= kSplitSection);
 }
 
@@ -246,6 +249,8 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
             if (pair.tiles == kUnitTiles && chains(store, tile.num_steps)) {
                 kernels.chain[store.bf16](tile, epilogue);
                 epilogue.store = store;
+                if (store.slope == 1.f) epilogue.store.pass = activation.pass;
+                epilogue.store.pass_params = activation.params;
                 epilogue.rows = pair.rows;
                 continue;
             }

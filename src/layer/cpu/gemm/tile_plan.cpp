@@ -138,6 +138,7 @@ TilePlan::TilePlan(const Unit& unit, const TileShape& shape, int threads)
 double TilePlan::row_cost(int rows) const {
     if (unit_.row_lanes)
         return (double)divide_up(rows, unit_.row_lanes) * unit_.row_lanes / kUnitRows;
+    if (unit_.on_vectors) return (double)rows / kUnitRows;
     return unit_.costs->tile_rows[std::max(0, rows - 7)];
 }
 

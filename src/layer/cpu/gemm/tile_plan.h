@@ -57,6 +57,7 @@ public:
         // Not 0: the unit takes so many rows at a time, and reads words of neighbouring positions
         // side by side: word w of a position lies w * word_step() bytes behind its first.
         int row_lanes = 0;
+        bool on_vectors = false;  // a tile of fewer rows takes less time in proportion
     };
     // What is done for one run. Offsets count positions and values, not bytes.
     class Work {

@@ -8,7 +8,7 @@ namespace {
 
 enum { kMostColumns = 64, kLevelVectors = 4 };
 
-bool is_wide(const GemmKernels& gemm) { return gemm.step > gemm.lanes && gemm.values == 1; }
+bool is_wide(const GemmKernels& gemm) { return gemm.step > gemm.lanes && gemm.halves == 2; }
 
 }  // namespace
 

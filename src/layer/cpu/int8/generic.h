@@ -35,6 +35,12 @@ QUOLL_INLINE s::veci<N> dot(s::veci<N> sum, s::veci<N> a, s::veci<N> b) {
     }
 }
 
+// Sums of few rows wait for themselves: so many k-groups go to sums of their own.
+template <size_t rows>
+constexpr size_t kChains = rows == 1   ? 4
+                           : rows == 2 ? 2
+                                       : 1;
+
 template <size_t vectors, size_t rows>
 void int8_tile(const Int8Tile& t) {
     using V = s::veci<s::kLanes>;
@@ -43,6 +49,11 @@ void int8_tile(const Int8Tile& t) {
     V sum[rows * vectors];
     s::unroll<rows * vectors>(
         [&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = V::load(t.init + i % vectors * s::kLanes); });
+    constexpr size_t chains = kChains<rows>;
+    V other[chains * rows * vectors];
+    if constexpr (chains > 1)
+        s::unroll<chains * rows * vectors>([&](auto i)
+                                               QUOLL_INLINE_LAMBDA { other[i] = V::set(0); });
     const ptrdiff_t row = t.a_row;
     const int32_t *const a = t.a, *const panel = t.b;
     const size_t block_k = t.block_k;
@@ -59,6 +70,24 @@ void int8_tile(const Int8Tile& t) {
         });
         const int32_t* b = panel + block->k * columns;
         size_t k = block_k;
+        if constexpr (chains > 1) {
+            for (; k > chains; k -= chains) {
+                s::unroll<chains * rows>([&](auto i) QUOLL_INLINE_LAMBDA {
+                    constexpr size_t c = i() / rows, m = i() % rows;
+                    const V x = V::set(p[0][(ptrdiff_t)m * row + (ptrdiff_t)c]);
+                    s::unroll<vectors>([&](auto v) QUOLL_INLINE_LAMBDA {
+                        V& to = other[i() * vectors + v()];
+                        to = dot(to, x, V::load(b + c * columns + v() * s::kLanes));
+                    });
+                });
+                p[0] += chains;
+                b += chains * columns;
+                if constexpr (vectors > 1) {
+                    for (size_t c = 0; c < chains; c++, fetched += fetched_step)
+                        __builtin_prefetch(fetched, 0, 2);
+                }
+            }
+        }
         do {
             V column[vectors];
             s::unroll<vectors>(
@@ -77,6 +106,11 @@ void int8_tile(const Int8Tile& t) {
             }
         } while (--k);
     } while (++block != end);
+    if constexpr (chains > 1)
+        s::unroll<chains * rows * vectors>([&](auto i) QUOLL_INLINE_LAMBDA {
+            constexpr size_t at = i() % (rows * vectors);
+            sum[at] = sum[at] + other[i];
+        });
     int32_t* const out = t.sums;
     s::unroll<rows * vectors>([&](auto i)
                                   QUOLL_INLINE_LAMBDA { sum[i].store(out + i() * s::kLanes); });
@@ -237,15 +271,48 @@ QUOLL_INLINE void copy_elements(const T* from, s::vecf<N> scale, Element* to) {
     }
 }
 
+// Of four blocks of four channels from src on, sixteen neighbours at dst: as many pixels as go by
+// fours, whose number it returns.
+#if HWY_TARGET == HWY_NEON
+QUOLL_INLINE size_t copy_four_blocks(const Int8Input& t, const int8_t* src, Element* dst) {
+    size_t p = 0;
+    for (; p + 4 <= t.pixels; p += 4) {
+        int8x16_t pixels[4];
+        s::load_transposed_words(src + 4 * p, t.src_block, pixels);
+        for (int i = 0; i < 4; i++, dst += t.dst_pixel) {
+            if constexpr (s::kHasDotOfFour) {
+                vst1q_s8((int8_t*)dst, pixels[i]);
+            } else {
+                vst1q_s16((int16_t*)dst, vmovl_s8(vget_low_s8(pixels[i])));
+                vst1q_s16((int16_t*)dst + 8, vmovl_s8(vget_high_s8(pixels[i])));
+            }
+        }
+    }
+    return p;
+}
+#endif
+
 template <class T, size_t pack>
 void input_packed(const Int8Input& t) {
     const auto scale = s::vecf<pack>::set(t.scale);
     const T* src = (const T*)t.src;
-    for (int c = 0; c < t.channels; c += (int)pack, src += t.src_block) {
+    int together = 1;  // blocks
+    for (int c = 0; c < t.channels; c += together * (int)pack) {
         Element* dst = (Element*)t.dst + c / t.dst_pack * t.dst_block + c % t.dst_pack;
-        for (size_t p = 0; p < t.pixels; p++)
-            copy_elements<pack>(src + (ptrdiff_t)p * t.src_pixel, scale,
-                                dst + (ptrdiff_t)p * t.dst_pixel);
+        size_t done = 0;
+        together = 1;
+#if HWY_TARGET == HWY_NEON
+        if constexpr (sizeof(T) == 1 && pack == 4) {
+            if (t.src_pixel == 4 && c + 16 <= t.channels && c % t.dst_pack + 16 <= t.dst_pack) {
+                together = 4;
+                done = copy_four_blocks(t, src, dst);
+            }
+        }
+#endif
+        for (int b = 0; b < together; b++, src += t.src_block, dst += pack)
+            for (size_t p = done; p < t.pixels; p++)
+                copy_elements<pack>(src + (ptrdiff_t)p * t.src_pixel, scale,
+                                    dst + (ptrdiff_t)p * t.dst_pixel);
     }
 }
 
@@ -372,6 +439,60 @@ void windows(const Int8Windows& t) {
         if (t.pack == 16) return window_row<16>(t);
 }
 
+// ---------------------------------------------------------------- Winograd
+
+template <size_t N>
+QUOLL_INLINE void winograd_points(const Int8WinogradInput& t, const int16_t* in, int16_t* out) {
+    using V = s::vec<int16_t, N>;
+    V rows[16];  // of the columns, B^T d
+    s::unroll<4>([&](auto x) QUOLL_INLINE_LAMBDA {
+        const int16_t* const from = in + (ptrdiff_t)x() * t.in_pixel;
+        const V a = V::load(from), b = V::load(from + t.in_row);
+        const V c = V::load(from + 2 * t.in_row), d = V::load(from + 3 * t.in_row);
+        rows[x] = a - c, rows[4 + x] = b + c, rows[8 + x] = c - b, rows[12 + x] = b - d;
+    });
+    s::unroll<4>([&](auto y) QUOLL_INLINE_LAMBDA {
+        const V a = rows[4 * y], b = rows[4 * y + 1], c = rows[4 * y + 2], d = rows[4 * y + 3];
+        int16_t* to = out + 4 * (ptrdiff_t)y() * t.out_point;
+        (a - c).store(to);
+        (b + c).store(to += t.out_point);
+        (c - b).store(to += t.out_point);
+        (b - d).store(to + t.out_point);
+    });
+}
+
+void winograd_input(const Int8WinogradInput& t) {
+    constexpr size_t N = s::native_lanes<int16_t>();
+    for (int i = 0; i < t.tiles; i++) {
+        const int16_t* in = t.in + 2 * i * t.in_pixel;
+        int16_t* out = t.out + i * t.out_tile;
+        int c = 0;
+        for (; c + (int)N <= t.channels; c += (int)N) winograd_points<N>(t, in + c, out + c);
+        for (; c < t.channels; c++) winograd_points<1>(t, in + c, out + c);
+    }
+}
+
+void winograd_output(const int32_t* sums, size_t n, size_t width, int32_t* out) {
+    using I = s::veci<s::kLanes>;
+    for (size_t first = 0; first < n; first += width, out += width) {
+        for (size_t i = first; i < first + width; i += s::kLanes, out += s::kLanes) {
+            I rows[8];  // A^T m
+            s::unroll<4>([&](auto x) QUOLL_INLINE_LAMBDA {
+                const int32_t* const from = sums + i + x() * n;
+                const I a = I::load(from), b = I::load(from + 4 * n);
+                const I c = I::load(from + 8 * n), d = I::load(from + 12 * n);
+                rows[x] = a + b + c, rows[4 + x] = b - c - d;
+            });
+            s::unroll<2>([&](auto y) QUOLL_INLINE_LAMBDA {
+                const I a = rows[4 * y], b = rows[4 * y + 1], c = rows[4 * y + 2];
+                int32_t* const to = out + y() * 2 * n;
+                (a + b + c).template shift_right<2>().store(to);
+                (b - c - rows[4 * y + 3]).template shift_right<2>().store(to + width);
+            });
+        }
+    }
+}
+
 // ---------------------------------------------------------------- C
 
 // What a tile holds: int32 sums or finished values.
@@ -462,9 +583,10 @@ struct StoreColumn {
         const V zeros = scale * V::zero() + bias * V::zero();
         return !any(zeros != zeros);
     }
+    QUOLL_INLINE V scaled(V y) const { return y * top_scale; }
     // What whole_byte is to round.
     QUOLL_INLINE V limited(V y) const {
-        const V x = min(high, max(low, y * top_scale)), half = V::set(kAlmostHalf);
+        const V x = min(high, max(low, scaled(y))), half = V::set(kAlmostHalf);
         if constexpr (s::kRoundsAway) return x;
         if constexpr (kept == Kept::kSigned) return x + copysign(half, x);
         if constexpr (kept == Kept::kPositive) return x + half;
@@ -483,9 +605,26 @@ struct StoreColumn {
 
 // A column of registers where nothing is added and all lanes are neighbours.
 template <Kept kept, Held held, class Out>
-QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column, const char* from, size_t step,
-                              Out* c, ptrdiff_t c_row, int rows) {
+QUOLL_INLINE void store_plain(const StoreColumn<kept, held>& column,
+                              [[maybe_unused]] const StoreLimits& limits, const char* from,
+                              size_t step, Out* c, ptrdiff_t c_row, int rows) {
     int m = 0;
+#if HWY_TARGET == HWY_NEON && defined(__aarch64__)
+    // Rounding keeps the order of values, so that bytes can be limited instead; NaN is 0 there too.
+    if constexpr (kept == Kept::kSigned || kept == Kept::kPositive) {
+        if (c_row == (ptrdiff_t)s::kLanes && limits.low <= 0.f && limits.high >= 0.f) {
+            const int8x16_t low = vdupq_n_s8((int8_t)vcvtas_s32_f32(limits.low));
+            const int8x16_t high = vdupq_n_s8((int8_t)vcvtas_s32_f32(limits.high));
+            for (; m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
+                const s::vecf<s::kLanes> x[4] = {column.scaled(column.value(from)),
+                                                 column.scaled(column.value(from + step)),
+                                                 column.scaled(column.value(from + 2 * step)),
+                                                 column.scaled(column.value(from + 3 * step))};
+                s::store_limited_bytes(x, low, high, c);
+            }
+        }
+    }
+#endif
     if constexpr (kept != Kept::kFloats) {
         const bool together = c_row == (ptrdiff_t)s::kLanes && (s::kRoundsAway || column.finite());
         for (; together && m + 4 <= rows; m += 4, from += 4 * step, c += 4 * c_row) {
@@ -526,7 +665,8 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
     const size_t step = t.width * 4;
     for (size_t n = 0; n < t.used; n += L) {
         const Column column(t, limits, n);
-        const ptrdiff_t *const columns = t.columns + n, *const add_columns = t.add_columns + n;
+        const ptrdiff_t* const columns = t.columns + n;
+        const ptrdiff_t* const add_columns = t.add ? t.add_columns + n : nullptr;
         const size_t count = s::min_size(L, t.used - n);
         int rows = t.rows;
         for (int m = 0; m < t.rows; m += rows) {
@@ -542,7 +682,7 @@ void store_tile(const Int8Store& t, const StoreLimits& limits) {
             Out* const to = whole ? c + columns[0] : part;
             const ptrdiff_t to_row = whole ? t.c_row : (ptrdiff_t)L;
             if (plain)
-                store_plain(column, from, step, to, to_row, rows);
+                store_plain(column, limits, from, step, to, to_row, rows);
             else
                 store_added(column, limits, from, step, add, to_row, to, to_row, rows);
             if (!whole) move_columns<true>(part, c, t.c_row, columns, count, rows, t.run);

@@ -95,6 +95,41 @@ struct Int8Windows {
 };
 typedef void (*Int8WindowsKernel)(const Int8Windows& windows);
 
+// Windows of 3x3 or 5x5 taps, one or two pixels apart, of four channels and without k-groups: for y
+// < rows, x < width
+//     sums[(y * width + x) * 4 + c] = init[c] + sum over taps of weight[ky * kernel + kx][c] by
+//                                     in[y * in_step + ky * in_row + (x * stride + kx) * 4 + c].
+// Kernels make four pixels at a time: of each row they read width, rounded up to such, times
+// stride, and kernel - 1 pixels, and write up to 12 values behind the sums. Any two neighbouring
+// taps, beginning with an even one, have weights with magnitudes of at most 255 together: their
+// terms are added in 16 bits.
+struct Int8WindowRows {
+    const int8_t* in;
+    ptrdiff_t in_row, in_step;
+    const int8_t* weight;  // [kernel * kernel][16]: a tap's four channels four times
+    const int32_t* init;   // [4]
+    int32_t* sums;
+    int width, rows;
+};
+typedef void (*Int8WindowRowsKernel)(const Int8WindowRows& windows);
+
+// Winograd's F(2x2, 3x3) in integers (int8_winograd.h). Of `tiles` neighbouring tiles in a row, 4x4
+// values two apart, the 16 points B^T d B with B^T = (1 0 -1 0; 0 1 1 0; 0 -1 1 0; 0 1 0 -1): value
+// (y, x, c) of tile t at in[y * in_row + (2 t + x) * in_pixel + c], point p at out[p * out_point +
+// t * out_tile + c].
+struct Int8WinogradInput {
+    const int16_t* in;
+    ptrdiff_t in_row, in_pixel;
+    int channels, tiles;
+    int16_t* out;
+    ptrdiff_t out_tile, out_point;
+};
+typedef void (*Int8WinogradInputKernel)(const Int8WinogradInput& t);
+// A^T m A / 4 with A^T = (1 1 1 0; 0 1 -1 -1), in integers that wrap, of points sums[p * n + i], i
+// < n: output (y, x) of value i at out[y * 2 * n + (2 * (i / width) + x) * width + i % width]. n is
+// a multiple of width and that of the lanes.
+typedef void (*Int8WinogradOutputKernel)(const int32_t* sums, size_t n, size_t width, int32_t* out);
+
 // Values with zero points (affine8.h): out[i] = int8 of in[i] / scale; out[i] = (in[i] - zero) *
 // scale.
 typedef void (*Int8ToAffineKernel)(const float* in, size_t n, float scale, int zero, int8_t* out);
@@ -157,6 +192,8 @@ struct Int8Kernels {
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
     bool pairs;
+    // By hand, where there are such: of 3x3 and of 5x5 taps, one and two pixels apart.
+    Int8WindowRowsKernel window_rows[2][2];
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16.

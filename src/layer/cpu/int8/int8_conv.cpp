@@ -95,6 +95,14 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
             return kOutOfMemory;
         }
     }
+    winograd_ = Int8Winograd();
+    if (!units_ && Int8Winograd::is_supported(*kernels_, s)) {
+        if (winograd_.create(*kernels_, s, in_channels_, blocks_ * block_) != kOk) {
+            layer.fail("out of memory for %d int8 weights", s.weight_data_size);
+            return kOutOfMemory;
+        }
+        weights[0].release_packed();
+    }
     weights_.swap(weights);
     return kOk;
 }
@@ -157,18 +165,20 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, cons
     const ptrdiff_t pixel = block_ / kernels_->k_group;  // k-groups
     const bool flat = is_flat(g, x, y);
     const int width = flat ? g.x.out * g.y.out : g.x.out, height = flat ? 1 : g.y.out;
-    const int partitions = (width + kernels_->max_rows - 1) / kernels_->max_rows;
+    // Kernels of pairs multiply two rows at a time: an odd number is left to the last tile.
+    const int unit = kernels_->pairs ? 2 : 1, units = (width + unit - 1) / unit;
+    const int most = kernels_->max_rows / unit, partitions = (units + most - 1) / most;
     std::vector<GemmRows> rows;
     rows.reserve((size_t)partitions * height);
     for (int j = 0; j < height; j++) {
         for (int i = 0; i < partitions; i++) {
-            const ptrdiff_t at = (ptrdiff_t)partition_begin(width, partitions, i);
+            const ptrdiff_t at = (ptrdiff_t)partition_begin(units, partitions, i) * unit;
             GemmRows r = {};
             r.a = ((ptrdiff_t)j * y.stride * x.size + at * x.stride) * pixel;
             r.a_row = x.stride * pixel;
             r.c = ((ptrdiff_t)j * g.x.out + at) * out_pack_;
             r.c_row = out_pack_;
-            r.rows = (int)partition_length(width, partitions, i);
+            r.rows = std::min((int)partition_length(units, partitions, i) * unit, width - (int)at);
             rows.push_back(r);
         }
     }
@@ -290,6 +300,23 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
     return kOk;
 }
 
+int Int8Conv::run_winograd(const ConvGeometry& g, const Blobs& b, int threads,
+                           const Option& opt) const {
+    const double positions = ((double)g.x.out + 3) * ((double)g.y.out + 3);
+    const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
+    if (positions > most || positions * blocks_ * block_ * 32 > INT_MAX) return kUnsuitable;
+    Axis x(g.x), y(g.y);
+    x.size = Int8Winograd::positions(g.x.out), y.size = Int8Winograd::positions(g.y.out);
+    const size_t laid = (size_t)x.size * y.size * block_ * blocks_ * sizeof(int16_t);
+    Mat in((int)laid, (size_t)1u, opt.workspace_allocator);
+    Mat transformed((int)winograd_.bytes(g.x.out, g.y.out), (size_t)1u, opt.workspace_allocator);
+    if (in.empty() || transformed.empty()) return kOutOfMemory;
+    pack_a(b.in, g, x, y, (char*)in.data, threads);
+    winograd_.run(result(b, 0), (const int16_t*)in.data, block_, g.x.out, g.y.out,
+                  (int16_t*)transformed.data, threads);
+    return kOk;
+}
+
 int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, const ConvGeometry& g,
                       const Mat& bottom, const Mat& added, Mat& top, const Option& opt) const {
     const bool sums_only = s.add_input && added.empty();
@@ -315,6 +342,7 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     b.c_block = flat ? (size_t)out_pack_ : channels.cstep * out_pack_;
     if (!add.empty()) b.add = add, b.add_block = add.cstep * out_pack_;
     const int threads = threads_of(g, opt);
+    if (winograd_.created()) return run_winograd(g, b, threads, opt);
     if (!tiles) return run_vectors(g, b, threads, opt);
     // A blob may lie within a larger one.
     const TileShape shape =

@@ -1,11 +1,12 @@
 // int8 convolution in any number of groups: the input rounded and laid out once, with its padding,
-// then one matrix product a group that reads it through a list of taps.
+// then one matrix product a group that reads it through a list of taps, or by Winograd's algorithm.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 #define QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 
 #include <memory>
 
 #include "layer/cpu/int8/int8_tiles.h"
+#include "layer/cpu/int8/int8_winograd.h"
 #include "layer/nn/convolution.h"
 
 namespace quoll {
@@ -56,6 +57,7 @@ private:
     int run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const Blobs& b,
                   const Option& opt) const;
     int run_vectors(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
+    int run_winograd(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     void pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
                 int threads) const;
     void pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, int group,
@@ -66,6 +68,7 @@ private:
                                 size_t* block_k) const;
 
     std::vector<Int8Weights> weights_;  // of each group
+    Int8Winograd winograd_;             // if created, weights_ are not packed
     const Int8Kernels* kernels_ = nullptr;
     int in_channels_ = 0, out_channels_ = 0;  // of a group
     int in_pack_ = 1, out_pack_ = 1;

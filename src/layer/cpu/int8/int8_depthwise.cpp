@@ -1,6 +1,7 @@
 #include "layer/cpu/int8/int8_depthwise.h"
 
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <algorithm>
@@ -26,6 +27,16 @@ int block_channels(const KernelSet& kernels, int channels, const Option& opt) {
     if (pack > 1) return pack;
     while (pack < channels && pack < kernels.lanes) pack *= 2;
     return pack == 2 ? 4 : pack;
+}
+
+// Whether the sums of two neighbouring taps, beginning with an even one, fit into 16 bits.
+bool pairs_fit(const ConvolutionFields& s) {
+    const signed char* w = (const signed char*)s.weight_data_int8.data;
+    const int maxk = s.maxk();
+    for (int p = 0; p < s.num_output; p++, w += maxk)
+        for (int k = 0; k + 1 < maxk; k += 2)
+            if (std::abs((int)w[k]) + std::abs((int)w[k + 1]) > 255) return false;
+    return true;
 }
 
 // The first channels of one planar blob over those of another; what is left of that is zero.
@@ -87,6 +98,30 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
         }
     }
     pack_ = pack;
+    return create_rows(layer, s);
+}
+
+int Int8Depthwise::create_rows(const Layer& layer, const ConvolutionFields& s) {
+    rows_kernel_ = nullptr;
+    const int size = s.kernel_w, step = s.stride_w;
+    if (pack_ != 4 || s.kernel_h != size || (size != 3 && size != 5) || s.dilation_w != 1 ||
+        s.dilation_h != 1 || step > 2 || s.stride_h > 2 || !pairs_fit(s))
+        return kOk;
+    const Int8WindowRowsKernel kernel = int8_->window_rows[size / 2 - 1][step - 1];
+    if (!kernel) return kOk;
+    const int maxk = s.maxk();
+    rows_weight_.create(maxk * kRun, start_.w / pack_, (size_t)1u);
+    if (rows_weight_.empty()) {
+        layer.fail("out of memory for %d weights", s.weight_data_size);
+        return kOutOfMemory;
+    }
+    memset(rows_weight_.data, 0, (size_t)rows_weight_.w * rows_weight_.h);
+    const signed char* from = (const signed char*)s.weight_data_int8.data;
+    for (int p = 0; p < s.num_output; p++)
+        for (int k = 0; k < maxk; k++, from++)
+            for (int i = p % pack_; i < kRun; i += pack_)
+                rows_weight_.row<signed char>(p / pack_)[k * kRun + i] = *from;
+    rows_kernel_ = kernel;
     return kOk;
 }
 
@@ -94,29 +129,30 @@ int Int8Depthwise::create(const Layer& layer, const ConvolutionFields& s, const 
 void Int8Depthwise::finish(int q, int32_t* sums, size_t count, void* out) const {
     static const ptrdiff_t in_order[kRun] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     Int8Store store = {};
+    const size_t width = (size_t)int8_->lanes;  // divides a run
     store.sums = sums;
-    store.width = kRun;
+    store.width = width;
     store.scale = scale_.row(q);
     store.bias = bias_.row(q);
     store.low = activation_.low, store.high = activation_.high;
     store.top_scale = top_scale_;
     store.affine = affine_, store.top_zero = top_zero_;
-    store.c_row = kRun;
+    store.c_row = (ptrdiff_t)width;
     store.columns = in_order;
     Int8StoreKernel kernel = to_s8_ ? int8_->finish_s8 : int8_->finish_f32;
     const size_t size = to_s8_ ? 1 : sizeof(float);
-    store.used = kRun, store.run = int8_->lanes;
+    store.used = width, store.run = width;
     if (activation_.pass && to_s8_) {
         store.c = sums;
-        store.rows = (int)((count + kRun - 1) / kRun);
+        store.rows = (int)((count + width - 1) / width);
         int8_->finish_f32(store);
         activation_.finish((float*)sums, count);
         kernel = int8_->store_s8;
     }
     store.c = out;
-    store.rows = (int)(count / kRun);
+    store.rows = (int)(count / width);
     kernel(store);
-    const size_t done = count / kRun * kRun;
+    const size_t done = count / width * width;
     if (done < count) {
         store.sums = sums + done;
         store.c = (char*)out + done * size;
@@ -266,11 +302,95 @@ private:
     int64_t ready_ = 0;  // rows up to this one are rounded
 };
 
+// As Work, for rows_kernel_: of a band of output rows the input rows lie one after another, those
+// of padding among them.
+class Int8Depthwise::RowsWork {
+public:
+    RowsWork(const Int8Depthwise& own, const ConvGeometry& g, int pad, const Mat& in)
+        : own_(own),
+          g_(g),
+          pad_(pad),
+          in_(in),
+          columns_((int64_t)(g.x.out + 3) / 4 * 4 * g.x.stride + g.x.kernel - 1),
+          row_((size_t)columns_ * own.pack_),
+          out_row_((size_t)g.x.out * own.pack_) {
+        rows_together_ = (int)std::max<size_t>(1, std::min<size_t>(g.y.out, kSums / out_row_));
+    }
+    int64_t bytes() const {
+        if (columns_ > 16 * ((int64_t)g_.x.in + g_.x.out + 256)) return -1;
+        const double bytes = 4. * sums() + (double)row_ * in_rows(rows_together_) + 64;
+        return bytes > INT_MAX ? -1 : (int64_t)bytes / 64 * 64;
+    }
+    void begin(char* memory) {
+        sums_ = (int32_t*)memory;
+        rows_ = (int8_t*)(sums_ + sums());
+        memset(rows_, pad_, row_ * in_rows(rows_together_));
+    }
+    void run(int q, int y0, int y1, char* out, size_t out_size) {
+        Int8WindowRows t = {};
+        t.in = rows_, t.in_row = (ptrdiff_t)row_, t.in_step = (ptrdiff_t)row_ * g_.y.stride;
+        t.weight = own_.rows_weight_.row<const int8_t>(q);
+        t.init = (const int32_t*)own_.start_.data + (size_t)q * own_.pack_;
+        t.sums = sums_;
+        t.width = g_.x.out;
+        for (int y = y0; y < y1; y += t.rows) {
+            t.rows = std::min(y1 - y, rows_together_);
+            fill(q, (int64_t)y * g_.y.stride - g_.y.before, in_rows(t.rows));
+            own_.rows_kernel_(t);
+            own_.finish(q, sums_, t.rows * out_row_, out + (size_t)y * out_row_ * out_size);
+        }
+    }
+
+private:
+    // The kernel writes up to 12 values more.
+    size_t sums() const { return round_up(rows_together_ * out_row_ + 12); }
+    int in_rows(int rows) const { return (rows - 1) * g_.y.stride + g_.y.kernel; }
+    // Input rows from y on of block q.
+    void fill(int q, int64_t y, int rows) {
+        const size_t in_size = dtype_size(in_.dtype), in_row = (size_t)g_.x.in * own_.pack_;
+        const char* const block = (const char*)in_.data + q * in_.cstep * own_.pack_ * in_size;
+        const int64_t first = std::max(0, -g_.x.before), column = std::max(0, g_.x.before);
+        const int64_t pixels = std::min<int64_t>(g_.x.in - first, columns_ - column);
+        int8_t* to = rows_;
+        for (int i = 0; i < rows; i++, y++, to += row_) {
+            if (y < 0 || y >= g_.y.in) {
+                memset(to, pad_, row_);
+                continue;
+            }
+            if (pixels <= 0) continue;
+            const char* const from = block + (y * in_row + first * own_.pack_) * in_size;
+            const size_t count = (size_t)pixels * own_.pack_;
+            int8_t* const begin = to + column * own_.pack_;
+            if (in_.dtype == DType::s8)
+                memcpy(begin, from, count);
+            else
+                own_.int8_->round_s8((const float*)from, count, own_.input_scale_, begin);
+        }
+    }
+
+    const Int8Depthwise& own_;
+    const ConvGeometry& g_;
+    const int pad_;
+    const Mat& in_;
+    const int64_t columns_;  // pixels of a row that the kernel may read
+    const size_t row_, out_row_;
+    int rows_together_;
+    int32_t* sums_ = nullptr;
+    int8_t* rows_ = nullptr;
+};
+
 int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
                        Mat& channels, const Option& opt) const {
+    return rows_kernel_ ? run_with<RowsWork>(s, g, in, channels, opt)
+                        : run_with<Work>(s, g, in, channels, opt);
+}
+
+template <class W>
+int Int8Depthwise::run_with(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in,
+                            Mat& channels, const Option& opt) const {
     const double work = (double)g.x.out * g.y.out * g.maxk() * g.num_output;
     const int threads = threads_for(opt, work);
-    const Work frame(*this, g, s.int8_padding(), in);
+    const W frame(*this, g, s.int8_padding(), in);
     const int64_t bytes = frame.bytes();
     if (bytes < 0) return kUnsuitable;
     Mat memory((int)bytes, threads, (size_t)1u, opt.workspace_allocator);
@@ -279,7 +399,7 @@ int Int8Depthwise::run(const ConvolutionFields& s, const ConvGeometry& g, const 
     const Bands bands(channels.c, g.y.out, threads);
     const int64_t tasks = bands.count();
     parallel_for(threads, threads, [&](int64_t thread) {
-        Work work_of_thread = frame;
+        W work_of_thread = frame;
         work_of_thread.begin((char*)memory.row<unsigned char>(thread));
         const int64_t end = tasks * (thread + 1) / threads;
         for (int64_t task = tasks * thread / threads; task < end; task++) {

@@ -1,7 +1,8 @@
 // int8 convolution with one window a channel: the rows under the windows of a row of outputs become
 // rows of k-groups, a value of each kernel row in a k-group, and a dot product of such k-groups is
 // a column of the window. f32 rows are rounded as the windows reach them, sums are scaled while
-// they are in cache.
+// they are in cache. Kernels by hand for small windows (Int8WindowRows) read rows with their
+// padding beside them instead.
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 #define QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 
@@ -28,12 +29,17 @@ public:
 
 private:
     class Work;
+    class RowsWork;
     // On blobs in whole channel blocks.
     int run(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in, Mat& channels,
             const Option& opt) const;
     // Channels that do not divide into blocks: completed in copies of the blobs.
     int forward_completed(const ConvolutionFields& s, const ConvGeometry& g, const Mat& bottom,
                           Mat& top, const Option& opt) const;
+    template <class W>
+    int run_with(const ConvolutionFields& s, const ConvGeometry& g, const Mat& in, Mat& channels,
+                 const Option& opt) const;
+    int create_rows(const Layer& layer, const ConvolutionFields& s);
     void finish(int q, int32_t* sums, size_t count, void* out) const;
 
     const KernelSet* kernels_ = nullptr;
@@ -43,6 +49,8 @@ private:
     Mat weight_;        // k-groups [channels / pack][kernel_h / joined][kernel_w][pack]
     Mat scale_, bias_;  // [channels / pack][16]: those of a block, repeated
     Mat start_;         // s32 [channels]: of the sums, what offset and zero point leave
+    Int8WindowRowsKernel rows_kernel_ = nullptr;
+    Mat rows_weight_;  // s8 [channels / pack][maxk][16], for that
     bool to_s8_ = false, affine_ = false;
     int top_zero_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;

@@ -67,11 +67,12 @@ int Int8Weights::create(const Int8Kernels& kernels, const signed char* weights, 
 }
 
 void Int8Weights::rescale(int zero, float scale, int32_t* init, float* scales) const {
-    for (size_t j = 0; j < columns(); j++) {
-        const int64_t sum = ((const int32_t*)sums_.data)[j];
-        init[j] = (int32_t)(-sum * (kernels_->offset + zero));
-        scales[j] = scale_[j] * scale;
-    }
+    const size_t count = columns();
+    const uint32_t* const sums = (const uint32_t*)sums_.data;  // products wrap: 32 bits suffice
+    const float* const own = scale_;
+    const uint32_t less = 0u - (uint32_t)(kernels_->offset + zero);
+    for (size_t j = 0; j < count; j++) init[j] = (int32_t)(sums[j] * less);
+    for (size_t j = 0; j < count; j++) scales[j] = own[j] * scale;
 }
 
 Int8Panel::Int8Panel(const Int8Result& result, size_t index) : result_(result), store_() {
@@ -102,7 +103,12 @@ void Int8Panel::columns_of(size_t n0, ptrdiff_t block, ptrdiff_t* columns) const
     const size_t pack = result_.c_pack;
     ptrdiff_t at = (ptrdiff_t)(n0 / pack) * block;
     size_t lane = n0 % pack;
-    for (size_t i = 0; i < store_.used; i++) {
+    const size_t used = store_.used;
+    if (lane + used <= pack) {
+        for (size_t i = 0; i < used; i++) columns[i] = at + (ptrdiff_t)(lane + i);
+        return;
+    }
+    for (size_t i = 0; i < used; i++) {
         columns[i] = at + (ptrdiff_t)lane;
         if (++lane == pack) lane = 0, at += block;
     }
@@ -196,10 +202,57 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
 
 }  // namespace
 
+bool Int8Panel::is_plain_row(const Int8Problem& g) {
+    return g.num_rows == 1 && g.rows[0].rows == 1 && !g.to_s8 && !g.add && !g.activation->pass &&
+           g.c_pack >= g.weights->n();
+}
+
+void Int8Panel::run_row(const Int8Problem& g, size_t first, size_t last) {
+    alignas(64) int32_t sums[kGemmMaxRows * 4];
+    ptrdiff_t in_order[kGemmMaxRows * 4];
+    for (size_t i = 0; i < sizeof(in_order) / sizeof(*in_order); i++) in_order[i] = (ptrdiff_t)i;
+    const Int8Weights& w = *g.weights;
+    const Int8Kernels& kernels = w.kernels();
+    const size_t lanes = kernels.lanes, full = lanes * kernels.vectors;
+    Int8Tile tile = {};
+    tile.a = g.a + g.rows[0].a, tile.a_row = g.rows[0].a_row;
+    tile.blocks = g.blocks, tile.num_blocks = g.num_blocks, tile.block_k = g.block_k;
+    tile.sums = sums;
+    const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
+    Int8Store store = {};
+    store.sums = sums, store.rows = 1;
+    store.low = g.activation->low, store.high = g.activation->high;
+    store.columns = in_order;
+    for (size_t p = first; p < last; p++) {
+        const size_t n0 = p * full;
+        tile.b = w.packed() + n0 * w.k_groups();
+        tile.init = (g.init ? g.init : (const int32_t*)w.init_.data) + n0;
+        if (fetches)
+            tile.fetch = fetch_part(tile.b + full * w.k_groups(), w.k_groups(),
+                                    full * sizeof(int32_t), 0, 1);
+        store.used = std::min(full, w.n() - n0);
+        store.width = store.used <= lanes ? lanes : full;
+        store.run = store.used % lanes ? 1 : lanes;
+        store.scale = (g.scale ? g.scale : (const float*)w.scale_) + n0;
+        store.bias = (const float*)w.bias_ + n0;
+        store.c = (float*)g.c + g.rows[0].c + n0;
+        (store.width <= lanes ? kernels.tile_single : kernels.tile)[0](tile);
+        kernels.finish_f32(store);
+    }
+}
+
 void int8_run(const Int8Problem& g, int threads) {
     const Int8Kernels& kernels = g.weights->kernels();
     const size_t columns = (size_t)kernels.lanes * kernels.vectors;
     const size_t panels = (g.weights->n() + columns - 1) / columns;
+    if (Int8Panel::is_plain_row(g)) {
+        const int parts = (int)std::min<size_t>(panels, threads);
+        run_tasks(parts, threads, [&](int64_t i, int) {
+            const size_t first = partition_begin(panels, parts, i);
+            Int8Panel::run_row(g, first, first + partition_length(panels, parts, i));
+        });
+        return;
+    }
     // Partitions of A for the cache, and enough tasks for all threads.
     size_t partitions = (g.num_rows * g.row_k_groups + kChunkKGroups - 1) / kChunkKGroups;
     if (threads > 1) partitions = std::max(partitions, (size_t)threads * 2 / panels);

@@ -21,8 +21,8 @@ class Int8Weights {
 public:
     Int8Weights() : kernels_(nullptr), n_(0), k_groups_(0) {}
     // Value (k, n) at weights[n * ld + order[k]]; where order[k] is negative it is zero. k is a
-    // multiple of k_group, with pairs of 2 k_group. scales: of column n; bias may be null. zero: zero point of the inputs.
-    // Returns kOk or kOutOfMemory.
+    // multiple of k_group, with pairs of 2 k_group. scales: of column n; bias may be null. zero:
+    // zero point of the inputs. Returns kOk or kOutOfMemory.
     int create(const Int8Kernels& kernels, const signed char* weights, size_t ld,
                const std::vector<int>& order, int n, const float* scales, const float* bias,
                int zero = 0);
@@ -33,6 +33,8 @@ public:
     const Int8Kernels& kernels() const { return *kernels_; }
     size_t n() const { return n_; }
     size_t k_groups() const { return k_groups_; }
+    // For who has the weights in another form: only what becomes of sums stays.
+    void release_packed() { packed_.release(); }
     const int32_t* packed() const { return (const int32_t*)packed_.data; }
 
 private:
@@ -63,6 +65,8 @@ struct Int8Result {
     ptrdiff_t add_block;
 };
 
+struct Int8Problem;
+
 // A panel of the weights, and what becomes of its sums.
 class Int8Panel {
 public:
@@ -74,6 +78,9 @@ public:
     Int8TileKernel tile(int rows) const { return tiles_[rows - 1]; }
     // sums: [rows][width], which are lost. Of `rows` only the place in C counts.
     void finish(const GemmRows& rows, int32_t* sums);
+    // A single row of f32 that lies together: panels first to last - 1, without what others need.
+    static bool is_plain_row(const Int8Problem& g);
+    static void run_row(const Int8Problem& g, size_t first, size_t last);
 
 private:
     void columns_of(size_t n0, ptrdiff_t block, ptrdiff_t* columns) const;

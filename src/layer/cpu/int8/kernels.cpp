@@ -10,7 +10,7 @@ namespace quoll {
 extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
 const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
     QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset,
-    false,
+    false, {},
 #define QUOLL_INT8_TILES(name, vectors)                                                     \
     {tile_or_null<vectors, 1>(),  tile_or_null<vectors, 2>(),  tile_or_null<vectors, 3>(),  \
      tile_or_null<vectors, 4>(),  tile_or_null<vectors, 5>(),  tile_or_null<vectors, 6>(),  \

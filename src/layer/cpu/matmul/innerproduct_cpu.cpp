@@ -27,10 +27,13 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     stored_.release();
     matrix_.reset();
     const int k = num_input();
+    const InnerProductCpu* const first = same_weights ? as<InnerProductCpu>(same_weights) : nullptr;
     // Elsewhere all products but those of one row want f32.
     support_bf16_storage = split_kernels_for(opt) && opt.use_bf16_storage;
     if (opt.use_bf16_storage) {
         QUOLL_RETURN_IF_ERROR(store_weights(opt));
+    } else if (first && first->matrix_) {
+        matrix_ = first->matrix_;
     } else {
         const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
         QUOLL_RETURN_IF_ERROR(made->create(*this, weight_data, k, false, num_output, k,
@@ -141,8 +144,7 @@ int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& 
         p->matrix->plan(product(rows, dtype, support_bf16_storage), opt, &p->product));
     p->reduced = support_bf16_storage && p->product.split;
     if (support_bf16_storage && !p->reduced)
-        QUOLL_RETURN_IF_ERROR(
-            p->matrix->plan(product(rows, DType::f32, false), opt, &p->product));
+        QUOLL_RETURN_IF_ERROR(p->matrix->plan(product(rows, DType::f32, false), opt, &p->product));
     p->name = p->product.algorithm;
     return kOk;
 }

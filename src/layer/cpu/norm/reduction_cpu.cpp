@@ -64,32 +64,47 @@ struct Runs {
     }
 };
 
-// sums[i] joined with in[i]: loops that compilers make vectors of.
-void add_row(int operation, const float* __restrict in, float* __restrict sums, size_t n) {
+// sums[i] joined with in[i * stride]: loops that compilers make vectors of.
+template <size_t kStride>
+void join_row(int operation, const float* __restrict in, float* __restrict sums, size_t n,
+              size_t any_stride) {
+    const size_t stride = kStride ? kStride : any_stride;
+    const auto each = [&](auto joined) {
+        for (size_t i = 0; i < n; i++) sums[i] = joined(sums[i], in[i * stride]);
+    };
     switch (operation) {
         case Reduction::kASum:
         case Reduction::kL1:
-            for (size_t i = 0; i < n; i++) sums[i] += fabsf(in[i]);
-            return;
+            return each([](float sum, float v) { return sum + fabsf(v); });
         case Reduction::kSumSq:
         case Reduction::kL2:
-            for (size_t i = 0; i < n; i++) sums[i] += in[i] * in[i];
-            return;
+            return each([](float sum, float v) { return sum + v * v; });
         case Reduction::kMax:
-            for (size_t i = 0; i < n; i++)
-                sums[i] = (in[i] > sums[i]) | (in[i] != in[i]) ? in[i] : sums[i];
-            return;
+            return each([](float sum, float v) { return (v > sum) | (v != v) ? v : sum; });
         case Reduction::kMin:
-            for (size_t i = 0; i < n; i++)
-                sums[i] = (in[i] < sums[i]) | (in[i] != in[i]) ? in[i] : sums[i];
-            return;
+            return each([](float sum, float v) { return (v < sum) | (v != v) ? v : sum; });
         default:
-            for (size_t i = 0; i < n; i++) sums[i] += in[i];
+            return each([](float sum, float v) { return sum + v; });
     }
+}
+
+void add_row(int operation, const float* in, float* sums, size_t n) {
+    join_row<1>(operation, in, sums, n, 1);
 }
 
 float first_sum(int operation) {
     return operation == Reduction::kMax ? -INFINITY : operation == Reduction::kMin ? INFINITY : 0.f;
+}
+
+// Runs of at most so many elements are joined for many results at a time.
+const size_t kShortRun = 8;
+
+// out[i] = what `run` elements from in[i * run] on make, before they are finished.
+void join_runs(int operation, const float* in, size_t run, float* out, size_t n) {
+    std::fill(out, out + n, first_sum(operation));
+    for (size_t k = 0; k < run; k++)
+        run == 2 ? join_row<2>(operation, in + k, out, n, run)
+                 : join_row<0>(operation, in + k, out, n, run);
 }
 
 // Floats whose sums stay in the first-level cache while all rows pass.
@@ -150,8 +165,11 @@ int ReductionCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     parallel_for(runs.blocks, threads, [&](int64_t q) {
         const float* in = (const float*)bottom_blob.data + q * runs.step * pack;
         float* out = (float*)top_blob.data + q * top_step * pack;
-        for (size_t i = 0; i < runs.each; i++)
-            kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
+        if (pack == 1 && runs.run <= kShortRun)
+            join_runs(operation, in, runs.run, out, runs.each);
+        else
+            for (size_t i = 0; i < runs.each; i++)
+                kernel(in + i * runs.run * pack, runs.run * pack, pack, nullptr, out + i * pack);
         for (size_t i = 0; i < runs.each * pack; i++)
             out[i] = (float)finish(operation, out[i], (double)runs.run) * coeff;
     });

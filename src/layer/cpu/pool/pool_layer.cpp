@@ -8,6 +8,7 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/pairs.h"
 #include "runtime/thread_pool.h"
 
 namespace quoll {
@@ -60,20 +61,30 @@ struct RowPooler {
 
 }  // namespace
 
-PoolingCpu::PoolingCpu(int axes) : Pooling(axes), kernels_(nullptr) {
+PoolingCpu::PoolingCpu(int axes) : Pooling(axes), kernels_(nullptr), f16_(nullptr) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
 }
 
 int PoolingCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Pooling::create_pipeline(opt));
     kernels_ = &host_kernel_set();
+    f16_ = f16_kernels(opt);
     return kOk;
+}
+
+bool PoolingCpu::takes_pairs(const Shape& in) const {
+    const int channels = axes == 1 ? in.h : in.c;
+    return in.dtype == DType::f16 && f16_ && axes < 3 && channels % kF16Pack == 0;
+}
+
+int PoolingCpu::out_pack(const Shape& in, const Option& opt) const {
+    if (takes_pairs(in)) return kF16Pack;
+    return best_elempack(*kernels_, axes == 1 ? in.h : in.c, opt);
 }
 
 void PoolingCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in,
                               const Option& opt, std::vector<BlobLayout>* out) const {
-    const Shape& s = in[0].shape;
-    (*out)[0].elempack = best_elempack(*kernels_, axes == 1 ? s.h : s.c, opt);
+    (*out)[0].elempack = out_pack(in[0].shape, opt);
 }
 
 int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
@@ -81,25 +92,28 @@ int PoolingCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt
     const Shape shape = in_shapes[0];
     ShapeList out;
     QUOLL_RETURN_IF_ERROR(infer_shapes(*in_shapes, *out));
-    const int pack = best_elempack(*kernels_, axes == 1 ? shape.h : shape.c, opt);
+    const int pack = out_pack(shape, opt);
+    const bool pairs = takes_pairs(shape);
+    const KernelSet& kernels = pairs ? *f16_ : *kernels_;
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom_blob, pack, opt, &in));
     in = channels(in);
     top_blob.create(out[0], pack, opt.blob_allocator);
     if (top_blob.empty()) return kOutOfMemory;
-    if (global_pooling && in.dtype != DType::s8) return global(in, top_blob, opt);
+    Mat top = pairs ? as_pairs(top_blob) : top_blob;
+    if (pairs) in = as_pairs(in);
+    if (global_pooling && in.dtype != DType::s8) return global(kernels, in, top, opt);
     Axis x, y, z;
     QUOLL_RETURN_IF_ERROR(geometry(shape, &x, &y, &z));
-    Mat top = top_blob;
     if (global_pooling)
         top.cstep = 1;
     else
-        top = channels(top_blob);
-    return windows(in, x, y, z, top, opt);
+        top = channels(top);
+    return windows(kernels, in, x, y, z, top, opt);
 }
 
-int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
-    const PoolKernels& k = *kernels_->pool;
+int PoolingCpu::global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const {
+    const PoolKernels& k = *kernels.pool;
     const PoolRunKernel run = (is_max() ? k.planar_max : k.planar_average).run;
     const PoolWindowsKernel blocked = select_pool_windows(k, is_max(), in.elempack, 0, 0);
     const int size = in.w * in.h * in.d;
@@ -137,10 +151,15 @@ int PoolingCpu::global(const Mat& in, Mat& top, const Option& opt) const {
     return kOk;
 }
 
-int PoolingCpu::windows(const Mat& in, const Axis& ax, const Axis& ay, const Axis& az, Mat& top,
+int PoolingCpu::windows(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                         const Option& opt) const {
+    return windows(*kernels_, in, x, y, z, top, opt);
+}
+
+int PoolingCpu::windows(const KernelSet& kernels, const Mat& in, const Axis& ax, const Axis& ay,
+                        const Axis& az, Mat& top, const Option& opt) const {
     if (in.dtype == DType::s8) return windows_s8(in, ax, ay, az, top, opt);
-    const PoolKernels& k = *kernels_->pool;
+    const PoolKernels& k = *kernels.pool;
     const PoolPlanarKernels& planar = is_max() ? k.planar_max : k.planar_average;
     const int pack = in.elempack;
     const size_t in_row = (size_t)in.w * pack, slice = in_row * in.h;

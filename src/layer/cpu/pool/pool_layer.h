@@ -23,7 +23,13 @@ public:
     unsigned traits() const override { return Pooling::traits() | kCreatesOutput; }
 
 private:
-    int global(const Mat& in, Mat& top, const Option& opt) const;
+    // Blobs of half floats are pooled as pairs of such (common/pairs.h), where kernels for them are
+    // wanted: of this shape.
+    bool takes_pairs(const Shape& in) const;
+    int out_pack(const Shape& in, const Option& opt) const;
+    int global(const KernelSet& kernels, const Mat& in, Mat& top, const Option& opt) const;
+    int windows(const KernelSet& kernels, const Mat& in, const Axis& x, const Axis& y,
+                const Axis& z, Mat& top, const Option& opt) const;
     int windows_s8(const Mat& in, const Axis& x, const Axis& y, const Axis& z, Mat& top,
                    const Option& opt) const;
     // Maxima of f16 and bf16 blobs over windows of one or two axes.
@@ -31,6 +37,7 @@ private:
                       const Option& opt) const;
 
     const KernelSet* kernels_;
+    const KernelSet* f16_;  // for pairs, or null
 };
 
 }  // namespace quoll

@@ -5,6 +5,7 @@
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/sliced_gemm.h"
 #include "layer/cpu/gemm/split_gemm.h"
+#include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/int8/int8_units.h"
 #include "layer/cpu/winograd/winograd.h"

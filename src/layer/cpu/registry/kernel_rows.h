@@ -22,13 +22,20 @@ enum class KernelSlot {
     int8_units,
     gemm_tile,
     half_gemm_tile,  // of half floats
+    f16,
+    f16_gemm_tile,   // of pairs of half floats; columns are half floats
     sve_gemm_tile,   // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
     gemm_planar,
     int8_tile,
+    int8_windows_3x3,
+    int8_windows_5x5,
     dwconv_pair,
     dwconv_planes,
     winograd_input,
     winograd_output,
+    f16_dwconv_pair,  // of pairs of half floats
+    f16_winograd_input,
+    f16_winograd_output,
 };
 
 // A function of the type that the slot has in its table.

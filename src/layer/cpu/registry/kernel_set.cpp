@@ -9,7 +9,9 @@
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
 #include "layer/cpu/gemm/wide_gemm.h"
+#include "layer/cpu/half/f16_kernels.h"
 #include "layer/cpu/int8/int8.h"
+#include "layer/cpu/pool/pool.h"
 #include "layer/cpu/registry/kernel_rows.h"
 #include "layer/cpu/winograd/winograd.h"
 
@@ -61,23 +63,24 @@ void take(const Kernels** table, KernelSlot slot, Isa level, const Machine& mach
 struct Selected {
     Machine machine;
     KernelSet set;
-    GemmKernels gemm, half_gemm, sve_gemm;  // with the tiles of rows
-    DwconvKernels dwconv;                   // with parts of rows
-    WinogradKernels winograd;
+    GemmKernels gemm, half_gemm, f16_gemm, sve_gemm;  // with the tiles of rows
+    DwconvKernels dwconv, f16_dwconv;                 // with parts of rows
+    WinogradKernels winograd, f16_winograd;
+    PoolKernels f16_pool;
     Int8Kernels int8, int8_pairs;  // with tiles of rows
-    KernelSet half;
+    KernelSet half, f16;
     const Selected* next;
 };
 std::atomic<const Selected*> g_selected{nullptr};
 
 // Tiles by hand, if there are such of full panels; then no tile has more rows than these. False if
-// there are none.
-bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm) {
+// there are none. values: columns of a row that a column is.
+bool take_tiles(KernelSlot slot, const Machine& machine, GemmKernels* gemm, int values = 1) {
     int most = 0;
     const int full = gemm->lanes * gemm->vectors;
     for (int width = gemm->step; width <= full; width += gemm->step)
         for (int rows = 1; rows <= kGemmMaxRows; rows++) {
-            const KernelRow* row = best_row(slot, machine, rows, width);
+            const KernelRow* row = best_row(slot, machine, rows, width * values);
             if (!row) continue;
             gemm->tile[width / gemm->step - 1][rows - 1] = row->tile;
             if (width == full) most = rows;
@@ -99,17 +102,21 @@ void take_planar(const Machine& machine, GemmKernels* gemm) {
     }
 }
 
-// Pairs of rows by hand, where the level has such itself, and sums of planes. False if there are
-// none.
-bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
+// Pairs of rows by hand, where the level has such itself. False if there are none.
+bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
-        const KernelRow* row =
-            best_row(KernelSlot::dwconv_pair, machine, 2, kDwconvPairOutputs, stride);
+        const KernelRow* row = best_row(slot, machine, 2, kDwconvPairOutputs, stride);
         if (!row || !dwconv->pair[0][stride - 1]) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
         found = true;
     }
+    return found;
+}
+
+// And sums of planes.
+bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
+    bool found = take_pairs_of_rows(KernelSlot::dwconv_pair, machine, dwconv);
     if (const KernelRow* row = best_row(KernelSlot::dwconv_planes, machine)) {
         dwconv->planes = (DwconvPlanesKernel)row->part;
         found = true;
@@ -118,9 +125,10 @@ bool take_depthwise(const Machine& machine, DwconvKernels* dwconv) {
 }
 
 // Winograd's transforms by hand. False if there are none.
-bool take_transforms(const Machine& machine, WinogradKernels* winograd) {
-    const KernelRow* input = best_row(KernelSlot::winograd_input, machine);
-    const KernelRow* output = best_row(KernelSlot::winograd_output, machine);
+bool take_transforms(KernelSlot input_slot, KernelSlot output_slot, const Machine& machine,
+                     WinogradKernels* winograd) {
+    const KernelRow* input = best_row(input_slot, machine);
+    const KernelRow* output = best_row(output_slot, machine);
     if (input) winograd->input = (WinogradInput)input->part;
     if (output) winograd->output = (WinogradOutput)output->part;
     return input || output;
@@ -139,6 +147,78 @@ bool take_int8_tiles(const Machine& machine, int k, Int8Kernels* int8) {
     }
     if (most) int8->max_rows = most;
     return most > 0;
+}
+
+// Depthwise rows by hand. False if there are none.
+bool take_window_rows(const Machine& machine, Int8Kernels* int8) {
+    bool found = false;
+    const KernelSlot slots[] = {KernelSlot::int8_windows_3x3, KernelSlot::int8_windows_5x5};
+    for (int size = 0; size < 2; size++) {
+        for (int stride = 1; stride <= 2; stride++) {
+            const KernelRow* row = best_row(slots[size], machine, 1, 4, stride);
+            if (row) int8->window_rows[size][stride - 1] = (Int8WindowRowsKernel)row->part;
+            found = found || row;
+        }
+    }
+    return found;
+}
+
+GemmKernels f16_gemm(const GemmKernels& gemm, const F16Kernels& f16) {
+    GemmKernels pairs = gemm;
+    pairs.halves = 4;
+    pairs.row_times_panels = nullptr;
+    pairs.narrow = nullptr;
+    std::fill_n(pairs.planar, kPlanarWidths, nullptr);
+    for (auto& tiles : pairs.tile) std::fill_n(tiles, kGemmMaxRows, nullptr);
+    pairs.init_4 = f16.gemm_init;
+    pairs.init_1 = pairs.init_8 = pairs.init_16 = nullptr;
+    return pairs;
+}
+
+DwconvKernels f16_dwconv(const F16Kernels& f16) {
+    DwconvKernels pairs = {};
+#define QUOLL_DWCONV_ROW(name, kernel, stride) pairs.name[0] = f16.dwconv_##name;
+#include "layer/cpu/dwconv/kernels.inc"
+#undef QUOLL_DWCONV_ROW
+    std::copy_n(f16.dwconv_pair, 2, pairs.pair[0]);
+    return pairs;
+}
+
+WinogradKernels f16_winograd(const WinogradKernels& winograd, const F16Kernels& f16) {
+    WinogradKernels pairs = winograd;
+    pairs.input = f16.winograd_input, pairs.output = f16.winograd_output;
+    pairs.tile_input = f16.winograd_tile_input, pairs.tile_output = f16.winograd_tile_output;
+    return pairs;
+}
+
+PoolKernels f16_pool(const F16Kernels& f16) {
+    PoolKernels pairs = {};
+#define QUOLL_POOL(name, operation, columns, stride) pairs.name[0] = f16.pool_##name;
+#include "layer/cpu/pool/kernels.inc"
+#undef QUOLL_POOL
+    return pairs;
+}
+
+// What takes blobs of half floats; of families that this build has.
+void take_f16(const Machine& machine, Selected* s) {
+    const KernelRow* row = best_row(KernelSlot::f16, machine);
+    if (!row || !s->set.half || s->set.lanes != 4) return;
+    const F16Kernels& f16 = *static_cast<const F16Kernels*>(row->kernels);
+    s->f16_gemm = f16_gemm(s->gemm, f16);
+    if (!take_tiles(KernelSlot::f16_gemm_tile, machine, &s->f16_gemm, 2)) return;
+    s->f16 = s->set;
+    s->f16.gemm = &s->f16_gemm;
+    s->f16_dwconv = f16_dwconv(f16);
+    take_pairs_of_rows(KernelSlot::f16_dwconv_pair, machine, &s->f16_dwconv);
+    if (s->set.dwconv) s->f16.dwconv = &s->f16_dwconv;
+    if (s->set.winograd) s->f16_winograd = f16_winograd(*s->set.winograd, f16);
+    take_transforms(KernelSlot::f16_winograd_input, KernelSlot::f16_winograd_output, machine,
+                    &s->f16_winograd);
+    if (s->set.winograd) s->f16.winograd = &s->f16_winograd;
+    s->f16_pool = f16_pool(f16);
+    if (s->set.pool) s->f16.pool = &s->f16_pool;
+    s->set.narrow_f16_blocks = f16.narrow_blocks;
+    s->set.f16 = &s->f16;
 }
 
 Selected* select(const Machine& machine) {
@@ -160,12 +240,15 @@ Selected* select(const Machine& machine) {
             s->int8_pairs.pairs = true;
             s->set.int8_pairs = &s->int8_pairs;
         }
-        if (take_int8_tiles(machine, s->int8.k_group, &s->int8)) s->set.int8 = &s->int8;
+        const bool tiles = take_int8_tiles(machine, s->int8.k_group, &s->int8);
+        if (take_window_rows(machine, &s->int8) || tiles) s->set.int8 = &s->int8;
     }
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
     if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
     if (s->set.winograd) s->winograd = *s->set.winograd;
-    if (s->set.winograd && take_transforms(machine, &s->winograd)) s->set.winograd = &s->winograd;
+    if (s->set.winograd && take_transforms(KernelSlot::winograd_input, KernelSlot::winograd_output,
+                                           machine, &s->winograd))
+        s->set.winograd = &s->winograd;
     if (!s->set.gemm) return s;
     s->gemm = *s->set.gemm;
     if (take_tiles(KernelSlot::gemm_tile, machine, &s->gemm)) {
@@ -183,6 +266,7 @@ Selected* select(const Machine& machine) {
         s->half.gemm = &s->half_gemm;
         s->set.half = &s->half;
     }
+    take_f16(machine, s);
     return s;
 }
 

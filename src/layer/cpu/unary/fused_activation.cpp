@@ -1,5 +1,7 @@
 #include "layer/cpu/unary/fused_activation.h"
 
+#include <algorithm>
+
 namespace quoll {
 
 static UnaryKernel kernel_of(const UnaryKernels& k, const Activation& f) {
@@ -23,6 +25,18 @@ FusedActivation::FusedActivation(const KernelSet& kernels, const Activation& f)
     else
         pass = kernel_of(*kernels.unary, f);
     leaky = f.type == kActivationLeakyReLU;
+}
+
+void FusedActivation::finish_pairs(float* values, size_t count) const {
+    enum { kMost = 128 };
+    float wide[kMost];
+    uint16_t* halves = (uint16_t*)values;
+    for (size_t i = 0; i < 2 * count; i += kMost) {
+        const size_t some = std::min<size_t>(kMost, 2 * count - i);
+        pairs->widen(halves + i, wide, some);
+        pass(wide, wide, some, params);
+        pairs->narrow(wide, halves + i, some);
+    }
 }
 
 }  // namespace quoll

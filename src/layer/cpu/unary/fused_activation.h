@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "layer/common/activation.h"
+#include "layer/cpu/cast/cast.h"
 #include "layer/cpu/common/kernel_set.h"
 #include "layer/cpu/unary/unary.h"
 
@@ -17,12 +18,19 @@ struct FusedActivation {
     UnaryKernel pass;  // null: none
     float params[2];
     bool leaky;  // the pass multiplies values below zero by params[0]
+    const StorageKernels* pairs;  // not null: values are pairs of half floats
 
-    FusedActivation() : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false) {}
+    FusedActivation()
+        : low(-INFINITY), high(INFINITY), pass(nullptr), params(), leaky(false), pairs(nullptr) {}
     FusedActivation(const KernelSet& kernels, const Activation& f);
     void finish(float* values, size_t count) const {
-        if (pass) pass(values, values, count, params);
+        if (!pass) return;
+        if (pairs) return finish_pairs(values, count);
+        pass(values, values, count, params);
     }
+
+private:
+    void finish_pairs(float* values, size_t count) const;
 };
 
 }  // namespace quoll

@@ -1,0 +1,5 @@
+#define STRIDE 2
+#define HALF
+#include "layer/arm/dwconv_neon.inc"
+
+dwconv_pair QUOLL_SYMBOL(quoll_dwconv_f16_3x3s2_asimdhp)

@@ -1,0 +1,7 @@
+#define ROWS 4
+#define VECTORS 1
+#define HALF 1
+#define PAIRS 1
+#include "layer/arm/gemm_neon.inc"
+
+gemm_tile QUOLL_SYMBOL(quoll_gemm_f16f16_4x8_asimdhp)

@@ -1,0 +1,31 @@
+// Blobs in the 16-bit types that a net may store them in.
+#ifndef QUOLL_LAYER_STORED_H
+#define QUOLL_LAYER_STORED_H
+
+#include <stddef.h>
+
+#include "quoll/mat.h"
+#include "quoll/option.h"
+
+namespace quoll {
+
+// That of f32 blobs between layers: f16, bf16 or f32 itself.
+inline DType storage_type(const Option& opt) {
+    return opt.use_fp16_storage ? DType::f16 : opt.use_bf16_storage ? DType::bf16 : DType::f32;
+}
+
+// An f32 blob as f16 or bf16; empty when memory runs out.
+void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt);
+
+// Values of a blob that are no numbers, and that are infinite; 0 for integers.
+struct NotFinite {
+    size_t nans = 0, infinite = 0;
+};
+NotFinite count_not_finite(const Mat& m);
+
+// Whether values of an f32 blob have become infinite in f16.
+bool has_overflown(const Mat& f32, const Mat& f16);
+
+}  // namespace quoll
+
+#endif

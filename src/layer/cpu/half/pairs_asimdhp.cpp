@@ -1,0 +1,84 @@
+// The portable kernels compiled for half floats (simd/half_pairs.h).
+#define QUOLL_FLOAT_PAIRS
+// Half of what the families define is taken.
+#pragma GCC diagnostic ignored "-Wunused-function"
+#include "layer/cpu/common/isa_table.h"
+#include "layer/cpu/dwconv/generic.h"
+#include "layer/cpu/half/f16_kernels.h"
+#include "layer/cpu/pool/generic.h"
+#include "layer/cpu/winograd/generic.h"
+#include "layer/cpu/winograd/tile_transforms.h"
+
+namespace quoll {
+
+namespace {
+
+void narrow_blocks(const float* lower, const float* upper, size_t count, uint16_t* to) {
+    float16_t* out = reinterpret_cast<float16_t*>(to);
+    const auto element = [&](size_t i) QUOLL_INLINE_LAMBDA {
+        const float16x4_t low = vcvt_f16_f32(vld1q_f32(lower + 4 * i));
+        vst1q_f16(out + 8 * i, vcvt_high_f16_f32(low, vld1q_f32(upper + 4 * i)));
+    };
+    size_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        s::unroll<4>([&](auto j) QUOLL_INLINE_LAMBDA { element(i + j()); });
+    for (; i < count; i++) element(i);
+}
+
+void gemm_init_pairs(const GemmInit& t) {
+    using V = s::vecf<4>;
+    const float* r = t.r;
+    for (size_t j = 0; j < t.count; j += 4, r += t.r_block) {
+        const V bias = V::load(t.bias + j);
+        for (int m = 0; m < t.rows; m++)
+            (bias + V::load(r + m * t.r_row)).store(t.init + m * t.init_row + j);
+    }
+}
+
+void average_windows(const PoolWindows& w) {
+    const float* window = w.in;
+    for (int i = 0; i < w.count; i++, window += (ptrdiff_t)w.stride * 4) {
+        float32x4_t low = vdupq_n_f32(0), high = low;
+        const float* row = window;
+        for (int y = 0; y < w.rows; y++, row += w.row_step) {
+            for (int x = 0; x < w.columns; x++) {
+                const float16x8_t v = vreinterpretq_f16_f32(vld1q_f32(row + (ptrdiff_t)x * 4));
+                low = vaddq_f32(low, vcvt_f32_f16(vget_low_f16(v)));
+                high = vaddq_f32(high, vcvt_high_f32_f16(v));
+            }
+        }
+        const float16x4_t first = vcvt_f16_f32(vmulq_n_f32(low, w.scale));
+        const float16x8_t both = vcvt_high_f16_f32(first, vmulq_n_f32(high, w.scale));
+        vst1q_f32(w.out + (ptrdiff_t)i * 4, vreinterpretq_f32_f16(both));
+    }
+}
+
+template <class Op, int columns, int stride>
+constexpr PoolWindowsKernel pool_kernel() {
+    if constexpr (std::is_same<Op, Average>::value) {
+        return &average_windows;
+    } else {
+        return &pool_windows<Op, 4, columns, stride>;
+    }
+}
+
+}  // namespace
+
+extern const F16Kernels QUOLL_ISA_TABLE(f16_kernels);
+const F16Kernels QUOLL_ISA_TABLE(f16_kernels) = {
+    &narrow_blocks,
+    &gemm_init_pairs,
+#define QUOLL_DWCONV_ROW(name, kernel, stride) &dwconv_row<4, kernel, stride>,
+#include "layer/cpu/dwconv/kernels.inc"
+#undef QUOLL_DWCONV_ROW
+    {&dwconv_pair<float, 1>, &dwconv_pair<float, 2>},
+    &input,
+    &output,
+    &tile_input,
+    &tile_output,
+#define QUOLL_POOL(name, operation, columns, stride) pool_kernel<operation, columns, stride>(),
+#include "layer/cpu/pool/kernels.inc"
+#undef QUOLL_POOL
+};
+
+}  // namespace quoll

@@ -1,0 +1,156 @@
+#include "layer/cpu/int8/int8_winograd.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <algorithm>
+
+#include "runtime/thread_pool.h"
+
+namespace quoll {
+
+namespace {
+
+const int kPoints = Int8Winograd::kPoints;
+// Tiles that are multiplied at a time.
+const int kTiles = 8;
+const int kMostColumns = 32;  // of a panel
+// Fewer channels than these leave the transforms too much of the work.
+const int kLeastChannels = 16;
+
+// Four points of three taps, twice those of Winograd.
+void transform_taps(const int* w, ptrdiff_t step, int* out, ptrdiff_t out_step) {
+    const int a = w[0], b = w[step], c = w[2 * step];
+    out[0] = 2 * a;
+    out[out_step] = a + b + c;
+    out[2 * out_step] = a - b + c;
+    out[3 * out_step] = 2 * c;
+}
+
+void transform_window(const signed char* w, int* points) {
+    int taps[9], rows[12];  // [4][3]
+    for (int i = 0; i < 9; i++) taps[i] = w[i];
+    for (int x = 0; x < 3; x++) transform_taps(taps + x, 3, rows + x, 3);
+    for (int y = 0; y < 4; y++) transform_taps(rows + 3 * y, 1, points + 4 * y, 1);
+}
+
+}  // namespace
+
+bool Int8Winograd::is_supported(const Int8Kernels& kernels, const ConvolutionFields& s) {
+    if (kernels.k_group != 2 || kernels.lanes < 4 ||
+        kernels.lanes * kernels.vectors > kMostColumns || s.kernel_w != 3 || s.kernel_h != 3 ||
+        s.stride_w != 1 || s.stride_h != 1 || s.dilation_w != 1 || s.dilation_h != 1 ||
+        s.group != 1)
+        return false;
+    const int each = s.weight_data_size / s.num_output;
+    if (each / 9 < kLeastChannels || s.num_output < kLeastChannels) return false;
+    const signed char* w = (const signed char*)s.weight_data_int8.data;
+    for (int p = 0; p < s.num_output; p++) {
+        int64_t sum = 0;
+        for (int i = 0; i < each; i++) sum += abs(*w++);
+        // Four times a sum is what the last transform makes; what is between may wrap.
+        if (4 * sum * (s.int8_affine ? 256 : 128) > INT32_MAX) return false;
+    }
+    return true;
+}
+
+int Int8Winograd::create(const Int8Kernels& kernels, const ConvolutionFields& s, int in_channels,
+                         int channels) {
+    kernels_ = &kernels;
+    const int lanes = kernels.lanes, full = lanes * kernels.vectors;
+    const int rest = s.num_output % full;
+    const int columns = s.num_output - rest + (rest == 0 ? 0 : rest <= lanes ? lanes : full);
+    weights_.create(kPoints * channels / 2 * lanes, columns / lanes);
+    if (weights_.empty()) return kOutOfMemory;
+    weights_.fill(0.f);
+    const size_t k_groups = (size_t)channels / 2;
+    for (int n = 0; n < s.num_output; n++) {
+        const int panel = n / full * full, width = std::min(full, columns - panel);
+        int16_t* const at = (int16_t*)((int32_t*)weights_.data + kPoints * k_groups * panel);
+        const signed char* from =
+            (const signed char*)s.weight_data_int8.data + (size_t)n * in_channels * 9;
+        for (int c = 0; c < in_channels; c++, from += 9) {
+            int points[kPoints];
+            transform_window(from, points);
+            for (size_t p = 0; p < kPoints; p++)
+                at[2 * ((p * k_groups + c / 2) * width + (n - panel)) + c % 2] = (int16_t)points[p];
+        }
+    }
+    channels_ = channels;
+    return kOk;
+}
+
+// Tiles first to last - 1, counted along the rows of tiles.
+void Int8Winograd::run_tiles(const Int8Result& result, const int16_t* a, size_t index, int first,
+                             int last, int width, int height) const {
+    Int8Panel panel(result, index);
+    const size_t columns = panel.width(), full = (size_t)kernels_->lanes * kernels_->vectors;
+    const size_t k_groups = (size_t)channels_ / 2;
+    const int across = tiles(width), all = across * tiles(height);
+    alignas(64) int32_t sums[kPoints * kTiles * kMostColumns];
+    alignas(64) int32_t outputs[4 * kTiles * kMostColumns];
+    alignas(64) int32_t inits[2 * kMostColumns] = {};
+    // The point that all four outputs have with a positive sign begins from what they begin from.
+    for (size_t n = 0; n < columns; n++)
+        inits[columns + n] = (int32_t)(4u * (uint32_t)panel.init()[n]);
+    const GemmBlock block = {0, 0};
+    Int8Tile tile = {};
+    tile.a_row = (ptrdiff_t)k_groups;
+    tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
+    const int most = std::min<int>(kTiles, kernels_->max_rows);
+    for (int t = first; t < last; t += most) {
+        const int count = std::min(most, last - t);
+        for (size_t p = 0; p < kPoints; p++) {
+            tile.a = (const int32_t*)a + (p * all + t) * k_groups;
+            tile.b = (const int32_t*)weights_.data + kPoints * k_groups * index * full +
+                     p * k_groups * columns;
+            tile.init = inits + (p == 5 ? columns : 0);
+            tile.sums = sums + p * count * columns;
+            panel.tile(count)(tile);
+        }
+        kernels_->winograd_output(sums, (size_t)count * columns, columns, outputs);
+        for (int i = 0; i < count;) {
+            const int y = (t + i) / across * 2, x = (t + i) % across * 2;
+            const int run = std::min(count - i, across - x / 2);  // tiles in this row
+            for (int dy = 0; dy < 2 && y + dy < height; dy++) {
+                GemmRows rows = {};
+                rows.c = ((ptrdiff_t)(y + dy) * width + x) * (ptrdiff_t)result.c_pack;
+                rows.c_row = (ptrdiff_t)result.c_pack;
+                rows.rows = std::min(2 * run, width - x);
+                panel.finish(rows, outputs + (size_t)(dy * count + i) * 2 * columns);
+            }
+            i += run;
+        }
+    }
+}
+
+void Int8Winograd::run(const Int8Result& result, const int16_t* in, int block, int width,
+                       int height, int16_t* transformed, int threads) const {
+    const int across = tiles(width), down = tiles(height), all = across * down;
+    const ptrdiff_t row = (ptrdiff_t)positions(width) * block, plane = row * positions(height);
+    parallel_for(down, threads, [&](int64_t y) {
+        for (int c = 0; c < channels_; c += block) {
+            Int8WinogradInput t = {};
+            t.in = in + c / block * plane + 2 * y * row;
+            t.in_row = row, t.in_pixel = block;
+            t.channels = std::min(block, channels_ - c), t.tiles = across;
+            t.out = transformed + (size_t)y * across * channels_ + c;
+            t.out_tile = channels_, t.out_point = (ptrdiff_t)all * channels_;
+            kernels_->winograd_input(t);
+        }
+    });
+    const size_t columns = (size_t)kernels_->lanes * kernels_->vectors;
+    const int64_t panels = (int64_t)((result.weights->n() + columns - 1) / columns);
+    // As many tiles as leave the input in a core's cache while all panels meet it.
+    const int64_t kept =
+        std::max<int64_t>(1, (1 << 18) / (2 * kPoints * channels_ * kTiles)) * kTiles;
+    const int64_t partitions = (all + kept - 1) / kept;
+    parallel_for(partitions * panels, threads, [&](int64_t task) {
+        const int64_t first = task / panels * kept;
+        run_tiles(result, transformed, (size_t)(task % panels), (int)first,
+                  (int)std::min<int64_t>(all, first + kept), width, height);
+    });
+}
+
+}  // namespace quoll

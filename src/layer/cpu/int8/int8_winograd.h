@@ -1,0 +1,48 @@
+// int8 convolution of 3x3 taps by Winograd's F(2x2, 3x3) in integers, for kernels of 16-bit values:
+// 16 multiplications for 4 outputs where windows take 36. Inputs are transformed by whole numbers,
+// weights by twice Winograd's halves, so that sums are four times those of the definition and
+// answers the same, to the bit. (A. Lavin, S. Gray: Fast algorithms for convolutional neural
+// networks, 2015.)
+#ifndef QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
+#define QUOLL_LAYER_CPU_INT8_INT8_WINOGRAD_H
+
+#include "layer/cpu/int8/int8_product.h"
+#include "layer/nn/convolution.h"
+
+namespace quoll {
+
+class Int8Winograd {
+public:
+    enum { kPoints = 16 };
+    // Whether these kernels take it for these weights: 3x3 at steps of 1 in one group, enough
+    // channels, sums that fit.
+    static bool is_supported(const Int8Kernels& kernels, const ConvolutionFields& s);
+    // channels: of the laid out input, in order, s.num_output times in_channels taps. Returns kOk
+    // or kOutOfMemory.
+    int create(const Int8Kernels& kernels, const ConvolutionFields& s, int in_channels,
+               int channels);
+    bool created() const { return channels_ > 0; }
+    // Tiles along an axis, and input positions under them.
+    static int tiles(int outputs) { return (outputs + 1) / 2; }
+    static int positions(int outputs) { return 2 * tiles(outputs) + 2; }
+    // Bytes of the transformed input of so many outputs.
+    double bytes(int width, int height) const {
+        return 2. * kPoints * tiles(width) * tiles(height) * channels_;
+    }
+    // in: [channels / block][positions(height)][positions(width)][block] of 16 bits. result: as
+    // int8_run takes it, C of width by height outputs. transformed: bytes() of room.
+    void run(const Int8Result& result, const int16_t* in, int block, int width, int height,
+             int16_t* transformed, int threads) const;
+
+private:
+    void run_tiles(const Int8Result& result, const int16_t* a, size_t panel, int first, int last,
+                   int width, int height) const;
+
+    const Int8Kernels* kernels_ = nullptr;
+    int channels_ = 0;
+    Mat weights_;  // k-groups [panel][point][channels / 2][width]
+};
+
+}  // namespace quoll
+
+#endif

@@ -1,0 +1,105 @@
+// The kernels of split_gemm.h for one product on vectors: VDPBF16PS multiplies 32 values a vector,
+// twice as many as a multiply-add of floats.
+#include <type_traits>
+
+#include "layer/x86/split_operands.h"
+#include "layer/x86/split_store.h"
+
+namespace quoll {
+
+namespace {
+
+// Rows whose sums of 32 columns stay in registers, beside two vectors of B and a value of A.
+constexpr int kRows = 14;
+
+QUOLL_TILE_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
+    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+}
+
+// Rows from `a` on, in order, by a panel.
+template <int rows, int vectors>
+__attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, float* sums) {
+    constexpr ptrdiff_t row = kUnitRowBytes;
+    __m512 sum[rows][vectors];
+#pragma GCC unroll 16
+    for (int m = 0; m < rows; m++)
+        for (int v = 0; v < vectors; v++) sum[m][v] = _mm512_setzero_ps();
+    const char* b = t.b;
+    for (size_t s = 0; s < t.num_steps; s++, b += vectors * kPanelBytes) {
+        const char* from = a + t.steps[s];
+#pragma GCC unroll 2
+        for (int k = 0; k < kUnitRowBytes; k += 4) {
+            __m512i columns[vectors];
+            for (int v = 0; v < vectors; v++)
+                columns[v] = _mm512_load_si512(b + v * kPanelBytes + k * 16);
+#pragma GCC unroll 16
+            for (int m = 0; m < rows; m++) {
+                int32_t pair;
+                __builtin_memcpy(&pair, from + m * row + k, sizeof(pair));
+                const __m512i x = _mm512_set1_epi32(pair);
+                for (int v = 0; v < vectors; v++)
+                    sum[m][v] = add_products(sum[m][v], x, columns[v]);
+            }
+        }
+    }
+#pragma GCC unroll 16
+    for (int m = 0; m < rows; m++)
+        for (int v = 0; v < vectors; v++) _mm512_store_ps(sums + (m * vectors + v) * 16, sum[m][v]);
+}
+
+typedef void (*RowsKernel)(const SplitTile& tile, const char* a, float* sums);
+template <int vectors>
+constexpr RowsKernel kRowsKernels[kRows] = {
+    &multiply_rows<1, vectors>,  &multiply_rows<2, vectors>,  &multiply_rows<3, vectors>,
+    &multiply_rows<4, vectors>,  &multiply_rows<5, vectors>,  &multiply_rows<6, vectors>,
+    &multiply_rows<7, vectors>,  &multiply_rows<8, vectors>,  &multiply_rows<9, vectors>,
+    &multiply_rows<10, vectors>, &multiply_rows<11, vectors>, &multiply_rows<12, vectors>,
+    &multiply_rows<13, vectors>, &multiply_rows<14, vectors>};
+
+// In nearly equal parts.
+template <int vectors>
+void multiply_run(const SplitTile& t, const char* a, int rows, float* sums) {
+    for (int parts = (rows + kRows - 1) / kRows; parts > 0; parts--) {
+        const int part = (rows + parts - 1) / parts;
+        kRowsKernels<vectors>[part - 1](t, a, sums);
+        a += part * kUnitRowBytes, sums += part * vectors * 16, rows -= part;
+    }
+}
+
+template <int tiles, int vectors>
+void multiply_tiles(const SplitTile& t) {
+    if (tiles == 1 || t.a_tile == t.tile_rows * kUnitRowBytes)
+        return multiply_run<vectors>(t, t.a, tiles * t.tile_rows, t.sums);
+    multiply_run<vectors>(t, t.a, t.tile_rows, t.sums);
+    multiply_run<vectors>(t, t.a + t.a_tile, t.tile_rows, t.sums + t.tile_rows * vectors * 16);
+}
+
+}  // namespace
+
+extern const SplitStoreKernels split_store_avx512bf16;
+const SplitStoreKernels split_store_avx512bf16 = kSplitStore;
+
+extern const SplitGemmKernels gemm_bf16x1_32x32_avx512bf16;
+const SplitGemmKernels gemm_bf16x1_32x32_avx512bf16 = {
+    1,
+    1,
+    nullptr,
+    nullptr,
+    {{&multiply_tiles<1, 1>, &multiply_tiles<1, 2>},
+     {&multiply_tiles<2, 1>, &multiply_tiles<2, 2>}},
+    {nullptr, nullptr},
+    nullptr,
+    &split_store_avx512bf16,
+    {&split_input<1, 1>, &split_input<1, 4>, &split_input<1, 8>, &split_input<1, 16>},
+    {&copy_input<1>, &copy_input<4>, &copy_input<8>, &copy_input<16>},
+    &split_windows<1, float>,
+    &split_windows<1, uint16_t>,
+    &pack_panel<1>,
+    nullptr,
+    nullptr,
+    nullptr,
+    nullptr,
+    false,
+    true};
+
+}  // namespace quoll
