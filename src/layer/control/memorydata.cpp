@@ -81,6 +81,14 @@ int MemoryData::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                                                               : (int)kOk;
 }
 
+void MemoryData::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>&, const Option& opt,
+                              std::vector<BlobLayout>* out) const {
+    const bool floats = out->size() == 1 && out->front().shape.dtype == DType::f32;
+    Mat stored = value();
+    if (!floats || storage_type(opt) == DType::f32 || stored.dtype != DType::f32) return;
+    if (stored_value(storage_type(opt), opt, &stored) == kOk) out->front().shape.dtype = stored.dtype;
+}
+
 int MemoryData::stored_value(DType dtype, const Option& opt, Mat* value) const {
     std::lock_guard<std::mutex> lock(mutex_);
     if (stored_.dtype != dtype) {

@@ -18,6 +18,8 @@ public:
     int load_model(const ModelBin& mb) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
+    void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
+                      std::vector<BlobLayout>* out) const override;
 
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
