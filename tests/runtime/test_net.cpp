@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -951,6 +952,33 @@ TEST_F(NetTest, AConstantIsNarrowedOnce) {
                                           : quoll::DType::f16);
             }
         }
+}
+
+// Masks of attention hold the smallest float. It rounds to -infinity in bf16, of which a softmax is
+// NaN.
+TEST_F(NetTest, FiniteValuesStayFiniteInBf16) {
+    const float largest = 3.40282347e38f, infinity = std::numeric_limits<float>::infinity();
+    const float values[] = {-largest, largest, infinity, 3.3895e38f};
+    const std::string weights((const char*)values, sizeof(values));
+    Net net;
+    net.opt.use_bf16_storage = true;
+    const char* const text =
+        "7767517\n4 4\nInput x 0 1 x\nBinaryOp scaled 1 1 x scaled 0=2 1=1 2=-3.40282347e38\n"
+        "MemoryData m 0 1 m 0=4\nSoftmax y 1 1 scaled y 0=0 1=1\n";
+    ASSERT_EQ(load_text(&net, text, weights), 0);
+    Extractor ex = net.create_extractor();
+    Mat x(3), y, scaled, m;
+    x[0] = x[1] = 1.f, x[2] = infinity;
+    ASSERT_EQ(ex.input("x", x), 0);
+    ASSERT_EQ(ex.extract("scaled", scaled), 0);
+    EXPECT_NEAR(scaled[0], -largest, largest / 200);
+    EXPECT_EQ(scaled[2], -infinity);
+    ASSERT_EQ(ex.extract("m", m), 0);
+    EXPECT_NEAR(m[0], -largest, largest / 200);
+    EXPECT_NEAR(m[1], largest, largest / 200);
+    EXPECT_EQ(m[2], infinity);
+    ASSERT_EQ(ex.extract("y", y), 0);
+    for (int i = 0; i < 3; i++) EXPECT_EQ(y[i], i < 2 ? 0.5f : 0.f);
 }
 
 }  // namespace

@@ -25,6 +25,24 @@ NotFinite count_words(const Mat& m, T exponent, T magnitude) {
     return found;
 }
 
+// The largest bf16, with the sign, where rounding made finite values infinite.
+void keep_finite(const Mat& f32, Mat* bf16) {
+    const size_t plane = (size_t)f32.w * f32.h * f32.d * f32.elempack;
+    for (int b = 0; b < f32.n; b++) {
+        for (int q = 0; q < f32.c; q++) {
+            const uint32_t* from =
+                (const uint32_t*)((const char*)f32.data +
+                                  (b * f32.nstep + q * f32.cstep) * f32.elemsize);
+            uint16_t* to = (uint16_t*)((char*)bf16->data +
+                                       (b * bf16->nstep + q * bf16->cstep) * bf16->elemsize);
+            for (size_t i = 0; i < plane; i++) {
+                const bool finite = (from[i] & 0x7f800000u) != 0x7f800000u;
+                if (finite && (to[i] & 0x7fff) == 0x7f80) to[i]--;
+            }
+        }
+    }
+}
+
 }  // namespace
 
 NotFinite count_not_finite(const Mat& m) {
@@ -36,14 +54,16 @@ NotFinite count_not_finite(const Mat& m) {
 }
 
 void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt) {
-    if (dtype == DType::f16)
+    if (dtype == DType::f16) {
         cast_float32_to_float16(in, *out, opt);
-    else
-        cast_float32_to_bfloat16(in, *out, opt);
+        return;
+    }
+    cast_float32_to_bfloat16(in, *out, opt);
+    if (has_overflown(in, *out)) keep_finite(in, out);
 }
 
-bool has_overflown(const Mat& f32, const Mat& f16) {
-    const size_t infinite = count_not_finite(f16).infinite;
+bool has_overflown(const Mat& f32, const Mat& narrowed) {
+    const size_t infinite = count_not_finite(narrowed).infinite;
     return infinite > 0 && infinite != count_not_finite(f32).infinite;
 }
 

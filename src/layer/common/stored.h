@@ -14,7 +14,9 @@ inline DType storage_type(const Option& opt) {
     return opt.use_fp16_storage ? DType::f16 : opt.use_bf16_storage ? DType::bf16 : DType::f32;
 }
 
-// An f32 blob as f16 or bf16; empty when memory runs out.
+// An f32 blob as f16 or bf16; empty when memory runs out. Finite values stay finite in bf16: masks
+// of attention hold the smallest float, which rounds to -infinity, and a row of such has no
+// softmax.
 void narrow(const Mat& in, DType dtype, Mat* out, const Option& opt);
 
 // Values of a blob that are no numbers, and that are infinite; 0 for integers.
@@ -23,8 +25,8 @@ struct NotFinite {
 };
 NotFinite count_not_finite(const Mat& m);
 
-// Whether values of an f32 blob have become infinite in f16.
-bool has_overflown(const Mat& f32, const Mat& f16);
+// Whether values of an f32 blob have become infinite in 16 bits.
+bool has_overflown(const Mat& f32, const Mat& narrowed);
 
 }  // namespace quoll
 
