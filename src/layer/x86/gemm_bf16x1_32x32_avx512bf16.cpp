@@ -2,6 +2,7 @@
 // twice as many as a multiply-add of floats.
 #include <type_traits>
 
+#include "layer/x86/fetcher.h"
 #include "layer/x86/split_operands.h"
 #include "layer/x86/split_store.h"
 
@@ -18,7 +19,8 @@ QUOLL_TILE_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
 
 // Rows from `a` on, in order, by a panel.
 template <int rows, int vectors>
-__attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, float* sums) {
+__attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, float* sums,
+                                             Fetcher* fetcher) {
     constexpr ptrdiff_t row = kUnitRowBytes;
     __m512 sum[rows][vectors];
 #pragma GCC unroll 16
@@ -41,13 +43,14 @@ __attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, 
                     sum[m][v] = add_products(sum[m][v], x, columns[v]);
             }
         }
+        fetcher->fetch();
     }
 #pragma GCC unroll 16
     for (int m = 0; m < rows; m++)
         for (int v = 0; v < vectors; v++) _mm512_store_ps(sums + (m * vectors + v) * 16, sum[m][v]);
 }
 
-typedef void (*RowsKernel)(const SplitTile& tile, const char* a, float* sums);
+typedef void (*RowsKernel)(const SplitTile& tile, const char* a, float* sums, Fetcher* fetcher);
 template <int vectors>
 constexpr RowsKernel kRowsKernels[kRows] = {
     &multiply_rows<1, vectors>,  &multiply_rows<2, vectors>,  &multiply_rows<3, vectors>,
@@ -56,22 +59,26 @@ constexpr RowsKernel kRowsKernels[kRows] = {
     &multiply_rows<10, vectors>, &multiply_rows<11, vectors>, &multiply_rows<12, vectors>,
     &multiply_rows<13, vectors>, &multiply_rows<14, vectors>};
 
+constexpr int parts_of(int rows) { return (rows + kRows - 1) / kRows; }
+
 // In nearly equal parts.
 template <int vectors>
-void multiply_run(const SplitTile& t, const char* a, int rows, float* sums) {
-    for (int parts = (rows + kRows - 1) / kRows; parts > 0; parts--) {
+void multiply_run(const SplitTile& t, const char* a, int rows, float* sums, Fetcher* fetcher) {
+    for (int parts = parts_of(rows); parts > 0; parts--) {
         const int part = (rows + parts - 1) / parts;
-        kRowsKernels<vectors>[part - 1](t, a, sums);
+        kRowsKernels<vectors>[part - 1](t, a, sums, fetcher);
         a += part * kUnitRowBytes, sums += part * vectors * 16, rows -= part;
     }
 }
 
 template <int tiles, int vectors>
 void multiply_tiles(const SplitTile& t) {
-    if (tiles == 1 || t.a_tile == t.tile_rows * kUnitRowBytes)
-        return multiply_run<vectors>(t, t.a, tiles * t.tile_rows, t.sums);
-    multiply_run<vectors>(t, t.a, t.tile_rows, t.sums);
-    multiply_run<vectors>(t, t.a + t.a_tile, t.tile_rows, t.sums + t.tile_rows * vectors * 16);
+    const bool one_run = tiles == 1 || t.a_tile == t.tile_rows * kUnitRowBytes;
+    const int rows = one_run ? tiles * t.tile_rows : t.tile_rows, runs = one_run ? 1 : tiles;
+    Fetcher fetcher(t, t.num_steps * (runs * parts_of(rows)));
+    for (int i = 0; i < runs; i++)
+        multiply_run<vectors>(t, t.a + i * t.a_tile, rows, t.sums + i * rows * vectors * 16,
+                              &fetcher);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #define QUOLL_LAYER_X86_TILE_LOOP_H
 
 #include "layer/cpu/gemm/tile_operands.h"
+#include "layer/x86/fetcher.h"
 #include "layer/x86/tile_unit.h"
 
 namespace quoll {
@@ -107,29 +108,6 @@ struct Step {
             first<1>(before, work), a_before_b<0>(), b_before_b<1>();
         } else {
             first<0>(before, work);
-        }
-    }
-};
-
-// Fetches a range into the second-level cache in equal parts, from four places at once: a single
-// stream does not saturate the memory.
-struct Fetcher {
-    const char* at;
-    size_t quarter, left, part;  // lines
-    size_t line, apart;          // bytes
-
-    explicit Fetcher(const TileOperands& t)
-        : at(t.next), quarter(t.next ? t.next_bytes / 256 : 0), left(quarter) {
-        part = (quarter + t.num_steps - 1) / t.num_steps;
-        line = t.next_in_order ? 256 : 64;
-        apart = t.next_in_order ? 64 : quarter * 64;
-    }
-    QUOLL_TILE_INLINE void fetch() {
-        for (size_t i = 0; i < part && left; i++, left--, at += line) {
-            _mm_prefetch(at, _MM_HINT_T1);
-            _mm_prefetch(at + apart, _MM_HINT_T1);
-            _mm_prefetch(at + apart * 2, _MM_HINT_T1);
-            _mm_prefetch(at + apart * 3, _MM_HINT_T1);
         }
     }
 };
