@@ -17,7 +17,7 @@ QUOLL_CHECK_OFFSET(steps, SPLIT_TILE_STEPS);
 QUOLL_CHECK_OFFSET(num_steps, SPLIT_TILE_NUM_STEPS);
 QUOLL_CHECK_OFFSET(b, SPLIT_TILE_B);
 QUOLL_CHECK_OFFSET(a_word, SPLIT_TILE_A_WORD);
-// Its one field follows those of TileOperands.
+// Its first field follows those of TileOperands.
 static_assert(sizeof(TileOperands) == SPLIT_TILE_SUMS && sizeof(SplitTile) == SPLIT_TILE_SIZE,
               "SPLIT_TILE_SUMS is not where sums is");
 #endif

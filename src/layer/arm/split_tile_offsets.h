@@ -10,6 +10,6 @@
 #define SPLIT_TILE_B 48
 #define SPLIT_TILE_A_WORD 80
 #define SPLIT_TILE_SUMS 88
-#define SPLIT_TILE_SIZE 96
+#define SPLIT_TILE_SIZE 112
 
 #endif

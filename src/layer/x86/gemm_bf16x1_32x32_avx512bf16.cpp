@@ -29,8 +29,9 @@ __attribute__((noinline)) void multiply_rows(const SplitTile& t, const char* a, 
     const char* b = t.b;
     for (size_t s = 0; s < t.num_steps; s++, b += vectors * kPanelBytes) {
         const char* from = a + t.steps[s];
+        const int bytes = s < t.full_steps ? kUnitRowBytes : t.last_pairs * 4;
 #pragma GCC unroll 2
-        for (int k = 0; k < kUnitRowBytes; k += 4) {
+        for (int k = 0; k < bytes; k += 4) {
             __m512i columns[vectors];
             for (int v = 0; v < vectors; v++)
                 columns[v] = _mm512_load_si512(b + v * kPanelBytes + k * 16);

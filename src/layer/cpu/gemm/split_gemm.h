@@ -35,6 +35,10 @@ enum {
 // [step][term][column / 16][k / 2][column % 16][k % 2].
 struct SplitTile : TileOperands {
     float* sums;  // aligned to 64 bytes
+    // Of the steps from full_steps on, the last channels' or those of windows, only so many pairs
+    // of k are not zero, an even number; kernels may multiply the others.
+    size_t full_steps;
+    int last_pairs;
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
 

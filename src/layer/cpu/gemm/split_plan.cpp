@@ -15,6 +15,23 @@ bool has_windows(const TileShape& s) {
     return s.in_pack == 1 && has_step_windows(s, kSplitPixel, kSplitK);
 }
 
+// Steps, those of all their k pairs, and the pairs of the others.
+struct Steps {
+    size_t count, full;
+    int last_pairs;
+    // Of kSplitK / 2 pairs each, for kernels that leave zeros out.
+    double taken() const {
+        return (double)full + (double)(count - full) * last_pairs / (kSplitK / 2);
+    }
+};
+Steps steps_of(const TileShape& s) {
+    const auto pairs = [](int k) { return (k + 3) / 4 * 2; };
+    if (has_windows(s)) return {(size_t)s.y.kernel, 0, pairs(s.x.kernel * kSplitPixel)};
+    const size_t taps = (size_t)s.x.kernel * s.y.kernel;
+    return {split_steps(s.in_channels) * taps, s.in_channels / kSplitK * taps,
+            pairs(s.in_channels % kSplitK)};
+}
+
 // What a TilePlan has as input.
 TileShape laid_out(const TileShape& s) {
     return has_windows(s) ? shape_of_windows(s, kSplitPixel) : s;
@@ -27,7 +44,8 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.position_bytes = kernels.terms * kUnitRowBytes;
     unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
     unit.costs = &costs;
-    unit.step_cycles = kernels.on_vectors ? costs.split1_vectors
+    const Steps steps = steps_of(shape);
+    unit.step_cycles = kernels.on_vectors ? costs.split1_vectors * steps.taken() / steps.count
                                           : kernels.products * costs.split_step(kernels.products);
     unit.on_vectors = kernels.on_vectors;
     if (kernels.list) {
@@ -85,29 +103,24 @@ std::vector<int> weight_order(const TileShape& s) {
     return order;
 }
 
-size_t steps_of(const TileShape& s) {
-    return has_windows(s) ? (size_t)s.y.kernel
-                          : split_steps(s.in_channels) * s.x.kernel * s.y.kernel;
-}
-
 }  // namespace
 
 size_t SplitPlan::packed_size(const SplitGemmKernels& kernels, const TileShape& shape) {
-    return split_packed_size(kernels.terms, shape.out_channels, steps_of(shape));
+    return split_packed_size(kernels.terms, shape.out_channels, steps_of(shape).count);
 }
 
 void SplitPlan::pack(const SplitGemmKernels& kernels, const float* weights, const TileShape& shape,
                      uint16_t* packed) {
     const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
     split_pack(kernels, weights, ld, weight_order(shape).data(), shape.out_channels,
-               steps_of(shape), packed);
+               steps_of(shape).count, packed);
 }
 
 void SplitPlan::unpack(const SplitGemmKernels& kernels, const uint16_t* packed,
                        const TileShape& shape, float* weights) {
     const size_t ld = (size_t)shape.in_channels * shape.x.kernel * shape.y.kernel;
     split_unpack(kernels, packed, weight_order(shape).data(), shape.out_channels,
-                 steps_of(shape) * kSplitK, ld, weights);
+                 steps_of(shape).count * kSplitK, ld, weights);
 }
 
 bool SplitPlan::supports_weights(const float* weights, size_t count) {
@@ -122,7 +135,11 @@ bool SplitPlan::supports_weights(const float* weights, size_t count) {
 class SplitPlan::Work final : public TilePlan::Work {
 public:
     Work(const SplitPlan& plan, const FusedActivation& activation)
-        : kernels(plan.kernels_), plan(plan.plan_), shape(plan.shape()), activation(activation) {}
+        : kernels(plan.kernels_),
+          plan(plan.plan_),
+          shape(plan.shape()),
+          steps(steps_of(shape)),
+          activation(activation) {}
     void begin(int tile_rows) const override {
         if (kernels.begin) kernels.begin(tile_rows);
     }
@@ -136,6 +153,7 @@ public:
     const SplitGemmKernels& kernels;
     const TilePlan& plan;
     const TileShape& shape;
+    const Steps steps;
     const FusedActivation& activation;
     const void* in;
     const char* weights;
@@ -222,6 +240,7 @@ void SplitPlan::Work::multiply_lists(const char* a, size_t block, size_t first, 
             const TilePlan::Pair pair = pairs[i];
             (TileOperands&)list[count] = pair.operands;
             list[count].sums = sums + count * kSums;
+            list[count].full_steps = steps.full, list[count].last_pairs = steps.last_pairs;
             store.rows = pair.places;
             stores[count] = store;
             rows[count++] = pair.rows;
@@ -236,6 +255,7 @@ void SplitPlan::Work::multiply(const char* a, size_t block, size_t first, size_t
     alignas(64) float sums[kUnitTiles * kUnitRows * kUnitColumns];
     SplitTile tile;
     tile.sums = sums;
+    tile.full_steps = steps.full, tile.last_pairs = steps.last_pairs;
     SplitEpilogue epilogue = {};
     epilogue.sums = sums;
     for (size_t panel = first; panel < last; panel++) {
