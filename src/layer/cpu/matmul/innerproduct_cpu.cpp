@@ -2,8 +2,6 @@
 
 #include "layer/common/scratch.h"
 #include "layer/cpu/cast/storage.h"
-#include "layer/cpu/gemm/wide_gemm.h"
-#include "runtime/thread_pool.h"
 
 namespace quoll {
 
@@ -30,72 +28,17 @@ int InnerProductCpu::create_pipeline(const Option& opt) {
     const InnerProductCpu* const first = same_weights ? as<InnerProductCpu>(same_weights) : nullptr;
     // Elsewhere all products but those of one row want f32.
     support_bf16_storage = split_kernels_for(opt) && opt.use_bf16_storage;
+    const float* const bias = bias_term ? (const float*)bias_data : nullptr;
     if (opt.use_bf16_storage) {
-        QUOLL_RETURN_IF_ERROR(store_weights(opt));
+        QUOLL_RETURN_IF_ERROR(stored_.create(*this, weight_data, num_output, k, bias, opt));
     } else if (first && first->matrix_) {
         matrix_ = first->matrix_;
     } else {
         const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
-        QUOLL_RETURN_IF_ERROR(made->create(*this, weight_data, k, false, num_output, k,
-                                           bias_term ? (const float*)bias_data : nullptr, opt));
+        QUOLL_RETURN_IF_ERROR(made->create(*this, weight_data, k, false, num_output, k, bias, opt));
         matrix_ = made;
     }
     weight_data.release();
-    return kOk;
-}
-
-int InnerProductCpu::store_weights(const Option& opt) {
-    const GemmKernels gemm = level_gemm(*kernels_->gemm);
-    const int k = num_input();
-    const Mat panels =
-        gemm_packed(gemm, weight_data, k, false, num_output, k, opt.workspace_allocator);
-    stored_bias_.create(num_output);
-    if (!panels.empty()) stored_.create(panels.w, panels.h, (size_t)2u);
-    if (stored_.empty() || stored_bias_.empty()) {
-        fail("out of memory for a matrix of %d x %d", num_output, k);
-        return kOutOfMemory;
-    }
-    kernels_->cast->bf16.narrow(panels, (uint16_t*)stored_.data,
-                                gemm_packed_size(gemm, num_output, k));
-    for (int i = 0; i < num_output; i++) stored_bias_[i] = bias_term ? bias_data[i] : 0.f;
-    return kOk;
-}
-
-int InnerProductCpu::multiply_row(const float* in, float* out, const Option& opt) const {
-    const GemmKernels gemm = level_gemm(*kernels_->gemm);
-    const size_t columns = (size_t)gemm.lanes * gemm.vectors;
-    const size_t k = num_input(), n = num_output, panels = (n + columns - 1) / columns;
-    const int threads = threads_for(opt, (double)n * (double)k);
-    const int partitions = (int)std::min<size_t>(threads, panels);
-    run_tasks(partitions, threads, [&](int64_t t, int) {
-        const size_t n0 = partition_begin(panels, partitions, t) * columns;
-        const size_t n1 = std::min(n, n0 + partition_length(panels, partitions, t) * columns);
-        kernels_->cast->row_times_bf16(in, k, (const uint16_t*)stored_.data + n0 * k, n1 - n0,
-                                       (const float*)stored_bias_ + n0, out + n0, activation_.low,
-                                       activation_.high);
-    });
-    activation_.finish(out, n);
-    return kOk;
-}
-
-// The stored weights as a matrix.
-int InnerProductCpu::widened_matrix(const Option& opt,
-                                    std::shared_ptr<const ConstantMatrix>* matrix) const {
-    std::lock_guard<std::mutex> lock(lock_);
-    *matrix = matrix_;
-    if (matrix_) return kOk;
-    const size_t n = num_output, k = num_input();
-    const GemmKernels gemm = level_gemm(*kernels_->gemm);
-    const size_t size = gemm_packed_size(gemm, n, k);
-    Mat panels, plain;
-    QUOLL_RETURN_IF_ERROR(product_memory(size, 1, opt.workspace_allocator, &panels));
-    QUOLL_RETURN_IF_ERROR(product_memory(n * k, 1, opt.workspace_allocator, &plain));
-    kernels_->cast->bf16.widen((const uint16_t*)stored_.data, panels, size);
-    gemm_unpack(gemm, panels, n, k, plain);
-    const std::shared_ptr<ConstantMatrix> made = std::make_shared<ConstantMatrix>();
-    QUOLL_RETURN_IF_ERROR(
-        made->create(*this, plain, k, false, n, k, (const float*)stored_bias_, opt));
-    *matrix = matrix_ = made;
     return kOk;
 }
 
@@ -136,8 +79,11 @@ int InnerProductCpu::make_plan(const std::vector<Shape>& bottoms, const Option& 
         return kOk;
     }
     p->name = "row";
-    if (rows == 1 && !stored_.empty()) return kOk;
-    QUOLL_RETURN_IF_ERROR(widened_matrix(opt, &p->matrix));
+    p->matrix = matrix_;
+    if (stored_.created()) {
+        if (rows == 1) return kOk;
+        QUOLL_RETURN_IF_ERROR(stored_.rows_matrix(*this, opt, &p->matrix));
+    }
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
     const DType dtype = bottoms[0].dtype;
     QUOLL_RETURN_IF_ERROR(
@@ -207,7 +153,10 @@ int InnerProductCpu::run(const Plan& p, const Mat& bottom, Mat* top, const Optio
 
 // Into `out`, which is f32, or bf16 where the plan says so.
 int InnerProductCpu::multiply(const Plan& p, const Mat& rows, Mat& out, const Option& opt) const {
-    if (!p.matrix) return multiply_row(rows, out, opt);
+    if (!p.matrix) {
+        stored_.multiply_row(rows, out, activation_, opt);
+        return kOk;
+    }
     GemmMatrix g = product(rows.h, rows.dtype, p.reduced);
     g.a = rows;
     g.c = out;

@@ -2,10 +2,9 @@
 #define QUOLL_LAYER_CPU_INNERPRODUCT_INNERPRODUCT_CPU_H
 
 #include <memory>
-#include <mutex>
 
 #include "layer/cpu/common/packing.h"
-#include "layer/cpu/gemm/constant_matrix.h"
+#include "layer/cpu/gemm/stored_matrix.h"
 #include "layer/cpu/int8/int8_matrix.h"
 #include "layer/cpu/unary/fused_activation.h"
 #include "layer/nn/innerproduct.h"
@@ -38,19 +37,12 @@ private:
     int run(const Plan& p, const Mat& bottom, Mat* top, const Option& opt) const;
     int multiply(const Plan& p, const Mat& rows, Mat& out, const Option& opt) const;
     GemmMatrix product(int rows, DType dtype, bool reduced) const;
-    int store_weights(const Option& opt);
-    int multiply_row(const float* in, float* out, const Option& opt) const;
-    int widened_matrix(const Option& opt, std::shared_ptr<const ConstantMatrix>* matrix) const;
 
-    // Panels of the gemm kernels as bf16, for single rows: with bf16 storage the weights' only form
-    // until a product of more rows is planned.
-    Mat stored_, stored_bias_;
+    StoredMatrix stored_;                           // with bf16 storage
+    std::shared_ptr<const ConstantMatrix> matrix_;  // without
     const KernelSet* kernels_ = nullptr;
     FusedActivation activation_;
     Int8Matrix int8_;  // when int8_scale_term is set
-
-    mutable std::mutex lock_;  // of what follows, which planning alone looks at
-    mutable std::shared_ptr<const ConstantMatrix> matrix_;
 };
 
 }  // namespace quoll

@@ -32,11 +32,9 @@ public:
                     QUOLL_RETURN_IF_ERROR(pack_int8(m, &int8_[d][i]));
                     continue;
                 }
-                if (m.rows > 0 &&
-                    packed_[d][i].create(kernels, m.weight, m.rows, m.columns, m.bias, 0) != kOk) {
-                    this->fail("out of memory for %d x %d weights", m.rows, m.columns);
-                    return kOutOfMemory;
-                }
+                if (m.rows > 0)
+                    QUOLL_RETURN_IF_ERROR(
+                        packed_[d][i].create(*this, m.weight, m.rows, m.columns, m.bias, 0, opt));
                 m.weight = nullptr;
             }
         }
@@ -55,9 +53,7 @@ protected:
             Mat to(rows, count, out, (size_t)4u);
             return int8_[d][which].forward_ranged(nullptr, from, to, opt);
         }
-        const PackedMatrix& m = packed_[d][which];
-        m.multiply(x, x_row, count, out, m.rows(), opt);
-        return kOk;
+        return packed_[d][which].multiply(*this, x, x_row, count, out, opt);
     }
     bool rounds_rows() const override { return this->int8_scale_term != 0; }
 

@@ -1,43 +1,57 @@
-// A weight matrix packed for the gemm kernels, with its bias.
+// A weight matrix with its bias, packed for products of one row and of many.
 #ifndef QUOLL_LAYER_CPU_RECURRENT_PACKED_MATRIX_H
 #define QUOLL_LAYER_CPU_RECURRENT_PACKED_MATRIX_H
 
-#include "layer/cpu/gemm/gemm_run.h"
+#include <algorithm>
+#include <vector>
+
+#include "layer/cpu/gemm/stored_matrix.h"
 
 namespace quoll {
 
 class PackedMatrix {
 public:
-    // weight: row-major, rows x columns; bias: of the rows from first_bias on (null: none). A
-    // negative code when memory runs out.
-    int create(const KernelSet& kernels, const float* weight, int rows, int columns,
-               const float* bias, int first_bias) {
-        kernels_ = &kernels;
+    // weight: row-major, rows x columns; bias: of the rows from first_bias on (null: none). Logs
+    // for `layer` and returns a negative code when memory runs out.
+    int create(const Layer& layer, const float* weight, int rows, int columns, const float* bias,
+               int first_bias, const Option& opt) {
         rows_ = rows, columns_ = columns;
-        const GemmKernels& gemm = *kernels.gemm;
-        // Rows of one vector: a panel is a whole number of them, and its floats may exceed an int.
-        panels_.create(gemm.lanes, (int)(gemm_packed_size(gemm, rows, columns) / gemm.lanes));
-        bias_.create((int)gemm_bias_size(gemm, rows));
-        if (panels_.empty() || bias_.empty()) return kOutOfMemory;
-        gemm_pack(gemm, weight, columns, false, rows, columns, panels_);
-        bias_.fill(0.f);
-        for (int i = first_bias; bias && i < rows; i++) bias_[i] = bias[i - first_bias];
-        return kOk;
+        std::vector<float> whole(rows, 0.f);
+        if (bias) std::copy_n(bias, rows - first_bias, whole.begin() + first_bias);
+        if (opt.use_bf16_storage)
+            return stored_.create(layer, weight, rows, columns, whole.data(), opt);
+        kernels_ = &host_kernel_set();
+        const GemmKernels& gemm = *kernels_->gemm;
+        panels_ = gemm_packed(gemm, weight, columns, false, rows, columns);
+        bias_ = product_bias(*kernels_, whole.data(), rows);
+        if (!panels_.empty() && !bias_.empty()) return kOk;
+        layer.fail("out of memory for %d x %d weights", rows, columns);
+        return kOutOfMemory;
     }
 
-    // out[i] = weight x[i] + bias for `count` rows of x, x_row apart; out's rows are out_row apart.
-    void multiply(const float* x, ptrdiff_t x_row, int count, float* out, ptrdiff_t out_row,
-                  const Option& opt) const {
+    // out[i] = weight x[i] + bias for `count` rows of x, x_row apart; out's rows are dense.
+    int multiply(const Layer& layer, const float* x, ptrdiff_t x_row, int count, float* out,
+                 const Option& opt) const {
+        if (stored_.created() && count == 1) {
+            stored_.multiply_row(x, out, FusedActivation(), opt);
+            return kOk;
+        }
         GemmMatrix product = {};
-        product.kernels = kernels_;
         product.a = x;
         product.a_row = x_row, product.a_k = 1;
-        product.m = count, product.n = rows_, product.k = columns_;
-        product.b = panels_, product.bias = bias_;
+        product.m = count;
         product.c = out;
-        product.c_row = out_row;
-        product.c_pack = rows_;
+        product.c_row = product.c_pack = rows_;
+        if (stored_.created()) {
+            std::shared_ptr<const ConstantMatrix> matrix;
+            QUOLL_RETURN_IF_ERROR(stored_.rows_matrix(layer, opt, &matrix));
+            return matrix->multiply(product, opt);
+        }
+        product.kernels = kernels_;
+        product.n = rows_, product.k = columns_;
+        product.b = panels_, product.bias = bias_;
         gemm_matrix(product, threads_for(opt, (double)count * rows_ * columns_));
+        return kOk;
     }
 
     int rows() const { return rows_; }
@@ -47,6 +61,7 @@ private:
     const KernelSet* kernels_ = nullptr;
     int rows_ = 0, columns_ = 0;
     Mat panels_, bias_;
+    StoredMatrix stored_;  // in their place, with bf16 storage
 };
 
 }  // namespace quoll

@@ -24,11 +24,8 @@ public:
                     QUOLL_RETURN_IF_ERROR(pack_int8(m, &int8_[d][i]));
                     continue;
                 }
-                if (packed_[d][i].create(kernels, m.weight, m.rows, m.columns, m.bias,
-                                         m.first_bias) == kOk)
-                    continue;
-                this->fail("out of memory for %d x %d weights", m.rows, m.columns);
-                return kOutOfMemory;
+                QUOLL_RETURN_IF_ERROR(packed_[d][i].create(*this, m.weight, m.rows, m.columns,
+                                                           m.bias, m.first_bias, opt));
             }
         }
         kernel_ = kernels.recurrent->*cell;
@@ -45,8 +42,7 @@ protected:
         const PackedMatrix& m = packed_[d][which];
         if (int8_[d][which].matrix.created())
             return multiply_int8(int8_[d][which], x, count, out, scratch, opt);
-        m.multiply(x, m.columns(), count, out, m.rows(), opt);
-        return kOk;
+        return m.multiply(*this, x, m.columns(), count, out, opt);
     }
     void update(const float* x, const float* h, float* hidden, float* cells) const override {
         if (!kernel_) return T::update(x, h, hidden, cells);
