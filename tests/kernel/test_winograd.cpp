@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <math.h>
 
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -109,9 +110,16 @@ TEST(Winograd, transforms) {
     }
 }
 
+// A few, in the corners of tiles and inside.
+void add_odd_values(Guarded<float>* in) {
+    const float infinity = std::numeric_limits<float>::infinity();
+    const float odd[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+    for (size_t i = 0, k = 0; i < in->size(); i += 1 + in->size() / 7, k++) (*in)[i] = odd[k % 3];
+}
+
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
                 int activation, int threads, bool adds = false, int most = 4, int dilation_x = 1,
-                int dilation_y = 1, const ConvAxis& z = {1, 1, 1, 1, 1, 0}) {
+                int dilation_y = 1, const ConvAxis& z = {1, 1, 1, 1, 1, 0}, bool odd = false) {
     const int lanes = kernels.lanes;
     ConvShape s;
     s.z = z;
@@ -132,7 +140,11 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
         added((s.out_step + 8) * out_blocks - 12);
     std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels, z.kernel));
     fill(in);
+    if (odd) add_odd_values(&in);
     fill(weights);
+    if (odd)  // zeros, whose product with an infinity is NaN, and else signs that rounding keeps
+        for (size_t i = 0; i < weights.size(); i++)
+            weights[i] = i % 4 == 0 ? 0.f : weights[i] + copysignf(.01f, weights[i]);
     fill(bias);
     fill(added);
     for (float& x : out) x = 55.f;
@@ -177,10 +189,13 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
                                    in[c / lanes * s.in_step + ((iz * h + iy) * w + ix) * lanes +
                                       c % lanes];
                         }
-                    ASSERT_NEAR(out[oc / lanes * s.out_step + at], activate((float)sum, f),
-                                tolerance)
-                        << isa_name(kernels.isa) << " at " << x << " " << y << " " << oz
-                        << " channel " << oc << " of " << w << " x " << h;
+                    const float got = out[oc / lanes * s.out_step + at];
+                    const float want = activate((float)sum, f);
+                    ASSERT_TRUE(isnan(want) ? isnan(got)
+                                            : got == want || fabs(got - want) <= tolerance)
+                        << got << ", expected " << want << ", " << isa_name(kernels.isa) << " at "
+                        << x << " " << y << " " << oz << " channel " << oc << " of " << w << " x "
+                        << h;
                 }
 }
 
@@ -312,6 +327,22 @@ TEST(Winograd, slices) {
 }
 
 // Whatever the number of tiles a thread gets.
+TEST(Winograd, infinities_reach_the_outputs_whose_windows_have_them) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1) continue;
+        const ConvAxis one = {1, 1, 1, 1, 1, 0};
+        for (int most : {4, 6})
+            for (int threads : {1, 3})
+                for (int activation : {0, 1, 4})
+                    for (int w : {4, 5, 9, 14})
+                        check_plan(kernels, w, 11, 2, 3, 1, activation, threads, w == 9, most, 1, 1,
+                                   one, true);
+        check_plan(kernels, 12, 20, 1, 2, 5, 0, 1, true, 4, 1, 3, one, true);
+        check_plan(kernels, 9, 7, 2, 3, 1, 2, 2, false, 4, 1, 1, {4, 4, 3, 1, 1, 1}, true);
+    }
+}
+
 TEST(Winograd, results_do_not_depend_on_threads) {
     const KernelSet& kernels = host_kernel_set();
     const int lanes = kernels.lanes;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "layer/common/stored.h"
 #include "layer/cpu/common/pairs.h"
 #include "runtime/thread_pool.h"
 
@@ -70,8 +71,11 @@ bool ConvRunner::winograd_candidate(const ConvolutionFields& s, const Option& op
     shape.in_channels = in_channels_ / pair_;
     shape.in_pack = in_pack_ / pair_;
     shape.out_pack = out_pack_ / pair_;
-    return opt.use_winograd_convolution && opt.use_winograd43_convolution && group_ == 1 &&
-           s.axes >= 2 && WinogradPlan::is_supported(*kernels_, shape);
+    if (!opt.use_winograd_convolution || !opt.use_winograd43_convolution || group_ != 1 ||
+        s.axes < 2 || !WinogradPlan::is_supported(*kernels_, shape))
+        return false;
+    const NotFinite odd = count_not_finite(s.weight_data);
+    return odd.nans + odd.infinite == 0;
 }
 
 bool ConvRunner::can_take_f16(const ConvolutionFields& s, const Option& opt) const {

@@ -305,14 +305,6 @@ size_t WinogradPlan::workspace() const {
                        : workers_ * (largest.tiles * inputs + sums);
 }
 
-struct WinogradPlan::Blobs {
-    const float *in, *weights, *bias, *zeros;
-    float* out;
-    const float* residual;
-    size_t residual_step;
-    const FusedActivation& activation;
-};
-
 void WinogradPlan::run(const float* in, const float* weights, const float* bias, const float* zeros,
                        float* out, const float* residual, size_t residual_step,
                        const FusedActivation& activation, float* workspace) const {
@@ -483,6 +475,7 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
     if (t.there_w == 0 || t.there_h == 0) return;  // grids differ by a row and a column
+    if (is_exact() && !is_finite(t, from, step)) return direct_tile(b, t, part);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
     const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
     const Elements tile = {t.w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};

@@ -49,13 +49,20 @@ public:
     WinogradPlan(const KernelSet& kernels, const ConvShape& shape, int points, int threads);
     // Floats of run()'s workspace.
     size_t workspace() const;
-    // As ConvPlan::run. zeros: gemm_bias_size floats of zero.
+    // As ConvPlan::run. zeros: gemm_bias_size floats of zero. The weights must be finite.
     void run(const float* in, const float* weights, const float* bias, const float* zeros,
              float* out, const float* residual, size_t residual_step,
              const FusedActivation& activation, float* workspace) const;
 
 private:
-    struct Blobs;
+    struct Blobs {
+        const float *in, *weights, *bias, *zeros;
+        float* out;
+        const float* residual;
+        size_t residual_step;
+        const FusedActivation& activation;
+    };
+    struct Windows;
     // What a thread does at once: some tiles, and of their outputs some channels.
     struct Part {
         int first, tiles;
@@ -94,6 +101,13 @@ private:
                           const Part& part) const;
     void transform_block(const Blobs& blobs, const Tile& t, const float* points, size_t step,
                          const float* bias, const float* added, float* out, ptrdiff_t row) const;
+    // Infinities and NaN reach the outputs whose windows have them, and no others. Half floats
+    // overflow too early for that to be of use.
+    bool is_exact() const { return kernels_.gemm->halves == 2; }
+    bool is_finite(const Tile& t, const float* points, size_t step) const;
+    void direct_tile(const Blobs& blobs, const Tile& t, const Part& part) const;
+    void add_window(const Tile& t, const float* in, const float* taps, float* sums) const;
+    void finish_tile(const Blobs& blobs, const Tile& t, size_t c, float* sums) const;
     void run_chunk(const Blobs& blobs, float* workspace, const Part& part) const;
 
     const KernelSet& kernels_;
