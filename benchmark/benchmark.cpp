@@ -301,7 +301,7 @@ int make_inputs(const Task& task, const Arguments& a, const Net& net, std::vecto
         }
         const auto said = sizes.find(all[i].name);
         Shape shape = said != sizes.end()   ? said->second
-                      : task.shapes.empty() ? all[i].size
+                      : task.shapes.empty() ? all[i].whole_size()
                                             : task.shapes[i];
         const TensorSpec& array = all[i].array;
         const bool image =

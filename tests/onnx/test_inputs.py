@@ -143,3 +143,22 @@ def test_saved_weights_go_with_a_param_that_asks_for_others(embedding):
     saved = out / 'm.param', out / 'm.bin'
     assert saved[0].exists() and '-23329=' in saved[0].read_text()
     run_program([BIN / 'benchmark', '1', '1', f'param={saved[0]}', f'bin={saved[1]}', *SIZES])
+
+
+def test_a_first_axis_that_is_the_batch_keeps_its_size(tmp_path):
+    """Time-major sequences, as PyTorch exports them: programs that make up the input make all steps of it."""
+    rng = np.random.default_rng(4)
+    nodes = [helper.make_node('LSTM', ['x', 'w', 'r'], ['h'], hidden_size=8), helper.make_node('Squeeze', ['h', 'one'], ['y'])]
+    graph = helper.make_graph(
+        nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.FLOAT, [20, 1, 6])],
+        [helper.make_tensor_value_info('y', TensorProto.FLOAT, [20, 1, 8])],
+        [numpy_helper.from_array(rng.normal(0, .3, shape).astype(np.float32), name)
+         for name, shape in (('w', (1, 32, 6)), ('r', (1, 32, 8)))] + [numpy_helper.from_array(np.array([1]), 'one')])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), tmp_path / 'm.onnx')
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    assert 'x (20,1,6)' in run_program([BIN / 'engineinfo', *net, '--show-io'])
+    python = __import__('sys').executable
+    assert 'PASS y' in run_program([BIN / 'enginevalidate', *net, '--onnx', tmp_path / 'm.onnx', '--python', python])
+    report = tmp_path / 'r.json'
+    run_program([BIN / 'benchmark', '1', '1', f'param={net[0]}', f'bin={net[1]}', '--json', report])
+    assert json.loads(report.read_text())['rows'][0]['inputs'] == ['(20,1,6)']

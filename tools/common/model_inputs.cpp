@@ -83,6 +83,17 @@ DType ModelInput::dtype() const {
     return info ? info->dtype : DType::f32;
 }
 
+Shape ModelInput::whole_size() const {
+    Shape whole = size;
+    if (whole.dims && array.said() && array.batch) whole.n = std::max(1, array.size(0));
+    return whole;
+}
+
+void add_batches(const std::vector<ModelInput>& inputs, BlobSizes* sizes) {
+    for (const ModelInput& input : inputs)
+        if (input.whole_size().n > 1) sizes->emplace(input.name, input.whole_size());
+}
+
 std::vector<ModelInput> inputs_of(const Model& model) {
     std::vector<ModelInput> inputs;
     for (const std::string& blob : input_blobs(model)) {

@@ -23,9 +23,14 @@ struct ModelInput {
     TensorSpec array;
 
     DType dtype() const;
+    // The size with as many items as the array says.
+    Shape whole_size() const;
 };
 std::vector<ModelInput> inputs_of(const Model& model);
 std::vector<ModelInput> inputs_of(const Net& net);
+
+// The sizes of inputs of several items, where `sizes` does not say others: layers say one item's.
+void add_batches(const std::vector<ModelInput>& inputs, BlobSizes* sizes);
 
 struct InputArguments {
     std::vector<std::string> arrays;  // NAME=FILE.npy

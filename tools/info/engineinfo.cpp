@@ -86,7 +86,7 @@ void print_text(const Arguments& a, const ModelReport& report) {
     fputs(text.c_str(), stdout);
 }
 
-// Sizes that are said, and those of arrays.
+// Sizes that are said, those of arrays, and of inputs with a batch.
 int read_sizes(const Arguments& a, const Model& model, BlobSizes* sizes, std::string* why) {
     const std::vector<ModelInput> inputs = inputs_of(model);
     std::map<std::string, Mat> arrays;
@@ -95,6 +95,7 @@ int read_sizes(const Arguments& a, const Model& model, BlobSizes* sizes, std::st
     if (read_arrays(a.inputs.arrays, inputs, known, &arrays, why))
         return *why = "--input " + *why, -1;
     for (const auto& array : arrays) (*sizes)[array.first] = array.second.logical_shape();
+    add_batches(inputs, sizes);
     return 0;
 }
 

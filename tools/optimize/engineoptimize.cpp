@@ -101,6 +101,7 @@ int run(const Arguments& a, MessageLog* log) {
     if (load_model_files(a.in_param, a.in_bin, &model)) return fail("cannot load " + a.in_param);
     if (parse_shapes(a.inputs_said.shapes, inputs_of(model), &sizes, &why))
         return fail("--shape " + why);
+    add_batches(inputs_of(model), &sizes);
     for (const auto& size : sizes)
         if (model.producer(size.first) < 0) return fail("--shape: no blob '" + size.first + "'");
     const Model before = model;

@@ -101,6 +101,7 @@ int make_inputs(const Arguments& a, const Model& model, Blobs* inputs, std::stri
     const std::vector<ModelInput> all = inputs_of(model);
     if (read_blobs(a.inputs.arrays, model, inputs, why)) return *why = "--input " + *why, -1;
     if (parse_shapes(a.inputs.shapes, all, &given, why)) return *why = "--shape " + *why, -1;
+    add_batches(all, &given);
     infer_blob_sizes(model, given, &sizes);
     std::mt19937 rng(a.seed);
     std::uniform_real_distribution<double> next(0, 1);
