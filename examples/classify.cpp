@@ -136,16 +136,25 @@ Picture enlarge(const Picture& picture, int scale) {
     return large;
 }
 
+// How much larger: cells of 96 pixels, of a canvas that takes at most 200 MB.
+int canvas_scale(const Picture& picture, int cell) {
+    int scale = std::max(1, 96 / cell);
+    while (scale > 1 && (double)picture.w * picture.h * scale * scale > 0x1p26) scale--;
+    return scale;
+}
+
+// draw: whether the picture becomes the canvas.
 bool classify_sheet(const Classifier& classifier, int cell, const std::vector<int>& labels,
-                    Picture* picture) {
+                    bool draw, Picture* picture) {
     const int columns = picture->w / cell, rows = picture->h / cell, cells = columns * rows;
     if (cells == 0 || (!labels.empty() && (int)labels.size() != cells)) {
         fprintf(stderr, "a sheet of %d x %d pixels has %d cells of %d; there are %d labels\n",
                 picture->w, picture->h, cells, cell, (int)labels.size());
         return false;
     }
-    const int scale = std::max(1, 96 / cell), side = cell * scale;
-    Picture canvas = enlarge(*picture, scale);
+    const int scale = canvas_scale(*picture, cell), side = cell * scale;
+    Picture canvas = {};
+    if (draw) canvas = enlarge(*picture, scale);
     int right = 0;
     for (int i = 0; i < cells; i++) {
         const int x = i % columns, y = i / columns;
@@ -156,6 +165,7 @@ bool classify_sheet(const Classifier& classifier, int cell, const std::vector<in
         right += !wrong;
         const std::string name = classifier.name(guesses[0].label);
         printf("%s%s%s", wrong ? "!" : " ", name.c_str(), x + 1 < columns ? " " : "\n");
+        if (!draw) continue;
         unsigned char* pixels = canvas.rgb.data();  // colours are 0xBBGGRR
         draw_rectangle_c3(pixels, canvas.w, canvas.h, x * side, y * side, side - 1, side - 1,
                           0x404040, 1);
@@ -165,7 +175,7 @@ bool classify_sheet(const Classifier& classifier, int cell, const std::vector<in
     if (!labels.empty())
         printf("%d of %d cells right (%.1f %%); '!' marks the others\n", right, cells,
                100.0 * right / cells);
-    *picture = canvas;
+    if (draw) *picture = canvas;
     return true;
 }
 
@@ -193,7 +203,7 @@ int main(int argc, char** argv) {
         !load(argv[1], argv[2], &classifier) || (names && !read_lines(names, &classifier.names)) ||
         (labels_file && !read_labels(labels_file, &labels)) || !read_picture(argv[3], &picture))
         return 1;
-    if (!(cell ? classify_sheet(classifier, cell, labels, &picture)
+    if (!(cell ? classify_sheet(classifier, cell, labels, out != nullptr, &picture)
                : classify_picture(classifier, top, &picture)))
         return 1;
     return out && !write_picture(out, picture);

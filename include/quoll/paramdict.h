@@ -45,6 +45,7 @@ public:
     Mat get_floats(int id, const Mat& def) const;
     Mat get_ints(int id, const Mat& def) const;
 
+    // These throw std::bad_alloc where there is no memory for another parameter, as constructors do.
     void set(int id, int value);
     void set(int id, float value);
     void set(int id, const Mat& value);  // 1-D, f32 or s32

@@ -3,6 +3,8 @@
 #include <float.h>
 #include <limits.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
@@ -165,13 +167,24 @@ bool holds_ints(const Mat& m) {
 }  // namespace
 
 struct ParamDict::Private {
-    Param params[kMaxParamId + 1];
+    // Most layers have a few: those that there are, by their ids, of which `ids` has a bit each.
+    std::vector<Param> held;
+    uint32_t ids = 0;
+    static_assert(kMaxParamId < 32, "a bit for each");
 
+    size_t place(int id) const { return (size_t)__builtin_popcount(ids & ((1u << id) - 1)); }
     const Param* find(int id) const {
-        return id >= 0 && id <= kMaxParamId && params[id].type != kNone ? &params[id] : nullptr;
+        return id >= 0 && id <= kMaxParamId && ids >> id & 1 ? &held[place(id)] : nullptr;
     }
+    void remove(int id) {
+        if (find(id)) held.erase(held.begin() + (ptrdiff_t)place(id)), ids &= ~(1u << id);
+    }
+    // The parameter, which is added; null where ids end. What it points to goes with the next one.
     Param* slot(int id) {
-        if (id >= 0 && id <= kMaxParamId) return &params[id];
+        if (id >= 0 && id <= kMaxParamId) {
+            if (!find(id)) held.emplace(held.begin() + (ptrdiff_t)place(id)), ids |= 1u << id;
+            return &held[place(id)];
+        }
         QUOLL_LOGE("[ParamDict] id: expected 0 to %d, got %d", kMaxParamId, id);
         return nullptr;
     }
@@ -263,13 +276,16 @@ void ParamDict::set(int id, const std::string& value) {
     if (Param* p = d->slot(id)) p->type = kString, p->text = value;
 }
 void ParamDict::copy(int id, const ParamDict& from) {
-    if (Param* p = d->slot(id)) *p = from.d->params[id];
+    if (&from == this) return;
+    const Param* const source = from.d->find(id);
+    if (!source) return d->remove(id);
+    if (Param* p = d->slot(id)) *p = *source;
 }
 void ParamDict::clear() { *d = Private(); }
 
 int ParamDict::Private::load_text_value(const DataReader& dr, const char* where, int id,
                                         bool old_array) {
-    Param* p = &params[id];
+    Param* p = slot(id);
     std::string token;
     int ch = next_of_text(dr);
     if (ch == '"' && !old_array) {
@@ -330,7 +346,7 @@ int ParamDict::Private::load_hints(const DataReader& dr, const char* where, bool
         status = load_text_value(dr, where, kShapeHints, old_array);
     }
     if (status == kOk) return kOk;
-    params[kShapeHints] = Param();
+    remove(kShapeHints);
     QUOLL_LOGD("%s parameter %d: the hints of sizes cannot be read and are ignored", where,
                kShapeHints);
     std::string rest;
@@ -430,7 +446,7 @@ int ParamDict::load_param_bin(const DataReader& dr, const char* where) {
                 QUOLL_LOGE("%s parameter id: expected 0 to %d, got %d", where, kMaxParamId, key);
                 return kError;
             }
-            Param* p = &d->params[id];
+            Param* p = d->slot((int)id);
             if (text) {
                 QUOLL_RETURN_IF_ERROR(d->load_binary_string(dr, where, p, (int)id));
             } else if (array) {
@@ -448,7 +464,9 @@ int ParamDict::load_param_bin(const DataReader& dr, const char* where) {
 
 int ParamDict::Private::check_writable(const char* where, bool text) const {
     for (int id = 0; id <= kMaxParamId; id++) {
-        const Param& p = params[id];
+        const Param* const one = find(id);
+        if (!one) continue;
+        const Param& p = *one;
         const bool array = p.type >= kNumberArray && p.type <= kFloatArray;
         if (array && !p.array.empty() &&
             (p.array.dims != 1 || p.array.elempack != 1 || p.array.n != 1 ||
@@ -503,8 +521,9 @@ int ParamDict::save_param(const DataWriter& dw, const char* where) const {
         QUOLL_RETURN_IF_ERROR(d->check_writable(where, true));
         std::string text;
         for (int id = 0; id <= kMaxParamId; id++) {
-            const Param& p = d->params[id];
-            if (p.type == kNone) continue;
+            const Param* const one = d->find(id);
+            if (!one) continue;
+            const Param& p = *one;
             const bool array = p.type >= kNumberArray && p.type <= kFloatArray;
             text += " " + std::to_string(array ? kArrayBase - id : id) + "=";
             if (array)
@@ -526,8 +545,9 @@ int ParamDict::save_param_bin(const DataWriter& dw, const char* where) const {
         QUOLL_RETURN_IF_ERROR(d->check_writable(where, false));
         std::string bytes;
         for (int id = 0; id <= kMaxParamId; id++) {
-            const Param& p = d->params[id];
-            if (p.type == kNone) continue;
+            const Param* const one = d->find(id);
+            if (!one) continue;
+            const Param& p = *one;
             if (p.type == kString) {
                 append_int(&bytes, kStringBase - id);
                 append_int(&bytes, (int)p.text.size());

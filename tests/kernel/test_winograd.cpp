@@ -117,9 +117,13 @@ void add_odd_values(Guarded<float>* in) {
     for (size_t i = 0, k = 0; i < in->size(); i += 1 + in->size() / 7, k++) (*in)[i] = odd[k % 3];
 }
 
+enum { kNone = -1, kAllNan = -2 };
+
+// infinite: a place of the input that is, or one of these.
 void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_blocks, int pad,
                 int activation, int threads, bool adds = false, int most = 4, int dilation_x = 1,
-                int dilation_y = 1, const ConvAxis& z = {1, 1, 1, 1, 1, 0}, bool odd = false) {
+                int dilation_y = 1, const ConvAxis& z = {1, 1, 1, 1, 1, 0}, bool odd = false,
+                int infinite = kNone) {
     const int lanes = kernels.lanes;
     ConvShape s;
     s.z = z;
@@ -141,6 +145,8 @@ void check_plan(const KernelSet& kernels, int w, int h, int in_blocks, int out_b
     std::vector<float> scratch(WinogradPlan::pack_scratch(gemm, s.in_channels, z.kernel));
     fill(in);
     if (odd) add_odd_values(&in);
+    if (infinite == kAllNan) std::fill(in.begin(), in.end(), NAN);
+    if (infinite >= 0) in[(size_t)infinite * lanes + infinite % lanes] = INFINITY;
     fill(weights);
     if (odd)  // zeros, whose product with an infinity is NaN, and else signs that rounding keeps
         for (size_t i = 0; i < weights.size(); i++)
@@ -326,7 +332,6 @@ TEST(Winograd, slices) {
     }
 }
 
-// Whatever the number of tiles a thread gets.
 TEST(Winograd, infinities_reach_the_outputs_whose_windows_have_them) {
     for (Isa isa : available_isas()) {
         const KernelSet& kernels = kernel_set(isa);
@@ -343,6 +348,22 @@ TEST(Winograd, infinities_reach_the_outputs_whose_windows_have_them) {
     }
 }
 
+// Each place of an image by itself: whatever its place within tiles of any sizes, it is noticed.
+TEST(Winograd, an_infinity_anywhere_is_noticed) {
+    for (Isa isa : available_isas()) {
+        const KernelSet& kernels = kernel_set(isa);
+        if (kernels.lanes == 1) continue;
+        const ConvAxis one = {1, 1, 1, 1, 1, 0};
+        for (int most : {4, 6})
+            for (int place = 0; place < 13 * 9; place++)
+                check_plan(kernels, 13, 9, 1, 1, 1, 0, 1, false, most, 1, 1, one, false, place);
+        for (int most : {4, 6})
+            for (bool adds : {false, true})
+                check_plan(kernels, 13, 9, 2, 3, 1, 1, 1, adds, most, 1, 1, one, false, kAllNan);
+    }
+}
+
+// Whatever the number of tiles a thread gets.
 TEST(Winograd, results_do_not_depend_on_threads) {
     const KernelSet& kernels = host_kernel_set();
     const int lanes = kernels.lanes;

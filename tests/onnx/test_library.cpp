@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "failing_heap.h"
 #include "layer/control/input.h"
 #include "onnx/convert.h"
 #include "quoll/log.h"
@@ -65,6 +66,72 @@ TEST(OnnxLibrary, ConvertsFromMemory) {
     const int conv = result.model.producer("a");
     ASSERT_GE(conv, 0);
     EXPECT_EQ(result.model.layers[(size_t)conv].find_weight("weight_data")->data.dtype, DType::f16);
+}
+
+// A field of a protobuf message, of up to 127 bytes of tags, by its number; any length of content.
+std::string field(int number, const std::string& content) {
+    std::string bytes(1, (char)((number << 3) | 2));
+    size_t left = content.size();
+    for (; left > 127; left >>= 7) bytes += (char)((left & 127) | 128);
+    return bytes + (char)left + content;
+}
+std::string number_field(int number, int value) {
+    return std::string(1, (char)(number << 3)) + (char)value;
+}
+std::string value_info(const std::string& name) {
+    const std::string axis = field(1, number_field(1, 4)), shape = field(2, axis);
+    return field(1, name) + field(2, field(1, number_field(1, 1) + shape));
+}
+
+// x, then so many unary operators one behind the other.
+std::string chain(int nodes) {
+    const char* const ops[] = {"Relu", "Neg", "Abs", "Sigmoid"};
+    std::string graph, from = "x";
+    for (int i = 0; i < nodes; i++) {
+        const std::string to = "blob_" + std::to_string(i);
+        graph += field(1, field(1, from) + field(2, to) + field(4, ops[i % 4]));
+        from = to;
+    }
+    graph += field(2, "g") + field(11, value_info("x")) + field(12, value_info(from));
+    return number_field(1, 8) + field(7, graph) + field(8, number_field(2, 17));
+}
+
+struct Work {
+    long convert, load;  // allocations
+};
+void work_of(int nodes, Work* work) {
+    const std::string bytes = chain(nodes);
+    OnnxResult result;
+    long begin = count_allocations();
+    ASSERT_EQ(convert_onnx(bytes.data(), bytes.size(), "", OnnxOptions(), &result), 0);
+    work->convert = count_allocations() - begin;
+    EXPECT_GE(result.model.layers.size(), (size_t)nodes);
+    std::string text;
+    for (const ModelLayer& l : result.model.layers)
+        text += l.type + " " + l.name + " " + std::to_string(l.inputs.size()) + " " +
+                std::to_string(l.outputs.size()) + (l.inputs.empty() ? "" : " " + l.inputs[0]) +
+                (l.outputs.empty() ? "" : " " + l.outputs[0]) + "\n";
+    const std::string count = std::to_string(result.model.layers.size());
+    Net net;
+    begin = count_allocations();
+    ASSERT_EQ(net.load_param_mem(("7767517\n" + count + " " + count + "\n" + text).c_str()), 0);
+    const float none = 0;
+    ASSERT_EQ(net.load_model((const unsigned char*)&none), 0);
+    ASSERT_FALSE(net.layers().empty());
+    work->load = count_allocations() - begin;
+}
+
+// What a node costs does not grow with the number of nodes.
+TEST(OnnxLibrary, LongChainsTakeLinearWork) {
+    Work small, large;
+    work_of(1000, &small);
+    work_of(16000, &large);
+    EXPECT_GT(small.convert, 1000);
+    EXPECT_GT(small.load, 1000);
+    EXPECT_LE(large.convert, 16 * 1.1 * small.convert);
+    EXPECT_LE(large.load, 16 * 1.1 * small.load);
+    EXPECT_LE(large.convert, 16000 * 60);
+    EXPECT_LE(large.load, 16000 * 22);
 }
 
 TEST(OnnxLibrary, ListsProblemsAndStaysUsable) {

@@ -306,3 +306,19 @@ def test_colour(good):
     assert '\033' not in on_terminal('enginevalidate', *args, stream=1, env={'NO_COLOR': '1'})
     assert '\033' not in on_terminal('enginevalidate', *args, stream=1, env={'TERM': 'dumb'})
     assert '\033' not in run_program('enginevalidate', *args).stdout
+
+
+@pytest.mark.skipif('classify' not in PROGRAMS, reason='built without the examples')
+@pytest.mark.parametrize('drawn', [False, True])
+def test_sheet_of_many_small_cells(drawn, tmp_path):
+    """A small file of many pixels, each a cell: the canvas for labels is not a hundred times a hundred as large."""
+    from PIL import Image
+    Image.new('RGB', (4, 20000)).save(tmp_path / 'sheet.png')
+    out = ['--out', tmp_path / 'o.png'] if drawn else []
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_DATA, (700 << 20, 700 << 20))
+    done = subprocess.run([BIN / 'classify', f'{DIGITS}/digits.param', f'{DIGITS}/digits.bin', tmp_path / 'sheet.png', '--grid', '1',
+                           *out], capture_output=True, text=True, preexec_fn=limit)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == 80000 and (tmp_path / 'o.png').exists() == drawn

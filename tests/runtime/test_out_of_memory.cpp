@@ -1,6 +1,7 @@
 // Memory ends at any allocation, small ones too, while whole networks are loaded and run. Each
 // operator by itself: tests/layer/layer_test_faults.cpp.
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -124,6 +126,84 @@ TEST(NoMemory, AnExtractorSaysSoInAllFunctions) {
     EXPECT_EQ(ex.extract(net.output_names()[0], out), 0);
 }
 
+// Calls f with each allocation failing in turn, until none does; f says whether what it did is
+// right or, where `failed` holds, an error.
+template <class F>
+void fail_each(const char* what, const F& f) {
+    for (long k = 0; k < 1000; k++) {
+        const quoll::FailingHeap heap(k);
+        bool right = false;
+        try {
+            right = f(heap);
+        } catch (...) {
+            ADD_FAILURE() << what << " throws";
+        }
+        const bool failed = heap.failed();
+        heap.mend();
+        ASSERT_TRUE(right) << what << ", allocation " << k;
+        if (failed) continue;
+        EXPECT_GT(k, 0) << what << " allocates nothing";
+        return;
+    }
+    ADD_FAILURE() << what << " does not end";
+}
+
+// Functions beside Net and Extractor: ParamDict, create_layer, those of Mat.
+TEST(NoMemory, PublicFunctionsSaySo) {
+    using quoll::FailingHeap;
+    const char* const text = "0=3 1=0.5 -23302=4,1,2,3,4 3=\"a string that is not a short one\"\n";
+    quoll::ParamDict params;
+    fail_each("load_param", [&](const FailingHeap& heap) {
+        params.clear();
+        const unsigned char* from = (const unsigned char*)text;
+        const int status = params.load_param(quoll::DataReaderFromMemory(from, strlen(text)));
+        return heap.failed() ? status == quoll::kOutOfMemory || status == 0
+                             : status == 0 && params.get(0, 0) == 3;
+    });
+    for (const char* type : {"Convolution", "LSTM", "Softmax"})
+        fail_each(type, [&](const FailingHeap& heap) {
+            quoll::Layer* const layer = quoll::create_layer(type);
+            const bool made = layer != nullptr;
+            delete layer;
+            return made || heap.failed();
+        });
+    Mat image(24, 20, 8);
+    image.fill(0.5f);
+    const std::vector<unsigned char> pixels(24 * 20 * 3, 7);
+    quoll::Option opt;
+    opt.num_threads = 2;
+    const struct {
+        const char* name;
+        void (*make)(const Mat& in, const unsigned char* pixels, const quoll::Option& opt,
+                     Mat* out);
+    } functions[] = {
+        {"resize_bilinear", [](const Mat& in, const unsigned char*, const quoll::Option& o,
+                               Mat* out) { quoll::resize_bilinear(in, *out, 31, 17, o); }},
+        {"resize_bicubic", [](const Mat& in, const unsigned char*, const quoll::Option& o,
+                              Mat* out) { quoll::resize_bicubic(in, *out, 31, 17, o); }},
+        {"copy_make_border",
+         [](const Mat& in, const unsigned char*, const quoll::Option& o, Mat* out) {
+             quoll::copy_make_border(in, *out, 1, 2, 3, 4, 0, 1.f, o);
+         }},
+        {"convert_packing", [](const Mat& in, const unsigned char*, const quoll::Option& o,
+                               Mat* out) { quoll::convert_packing(in, *out, 4, o); }},
+        {"cast", [](const Mat& in, const unsigned char*, const quoll::Option& o,
+                    Mat* out) { quoll::cast_float32_to_float16(in, *out, o); }},
+        {"clone", [](const Mat& in, const unsigned char*, const quoll::Option&,
+                     Mat* out) { *out = in.clone(); }},
+        {"from_pixels_resize",
+         [](const Mat&, const unsigned char* p, const quoll::Option&, Mat* out) {
+             *out = Mat::from_pixels_resize(p, Mat::PIXEL_RGB, 24, 20, 31, 17);
+         }},
+    };
+    for (const auto& f : functions)
+        fail_each(f.name, [&](const FailingHeap& heap) {
+            Mat out;
+            f.make(image, pixels.data(), opt, &out);
+            return heap.failed() || !out.empty();
+        });
+}
+
 TEST(NoMemory, ObjectsWithMemoryOfTheirOwnThrow) {
     const auto refused = [](void (*make)()) {
         const quoll::FailingHeap heap(0);
@@ -137,6 +217,8 @@ TEST(NoMemory, ObjectsWithMemoryOfTheirOwnThrow) {
     };
     EXPECT_TRUE(refused([] { quoll::Net net; }));
     EXPECT_TRUE(refused([] { quoll::ParamDict params; }));
+    static quoll::ParamDict params;
+    EXPECT_TRUE(refused([] { params.set(0, 1); }));
     EXPECT_TRUE(refused([] { quoll::PoolAllocator pool; }));
     EXPECT_TRUE(refused([] { quoll::UnlockedPoolAllocator pool; }));
 }

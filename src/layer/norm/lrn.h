@@ -8,7 +8,9 @@ namespace quoll {
 // Local response normalisation, y = x * (bias + alpha / n * sum of x^2 over a neighbourhood)^-beta.
 // Across channels (region_type 0): local_size channels around, n = local_size. Within a channel
 // (1): local_size x local_size pixels around, n = local_size^2. Outside counts as 0. At most 3
-// axes.
+// axes. A negative alpha or bias gives powers of negative numbers: of a whole beta what they are,
+// else NaN (ncnn gives that too within a channel; across channels its vectors give numbers of no
+// meaning).
 class LRN : public Operator<LRN> {
 public:
     LRN();
@@ -16,6 +18,8 @@ public:
     static void weights(LRN& s, WeightVisitor& v);
     static int shape(const LRN& s, const std::vector<Shape>& in, std::vector<Shape>& out);
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
+    // Whether what is raised to a power may be negative, which logarithms do not do for.
+    bool has_negative_powers() const { return !(alpha >= 0.f && bias >= 0.f); }
 
     int region_type;
     int local_size;

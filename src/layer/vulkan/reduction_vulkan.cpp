@@ -55,7 +55,9 @@ class LrnVulkan : public VulkanLayer {
 public:
     explicit LrnVulkan(const LRN& layer) : layer_(layer) {}
 
-    bool supports(const Shapes& in, const Shapes&) const override { return in[0].dims <= 3; }
+    bool supports(const Shapes& in, const Shapes&) const override {
+        return in[0].dims <= 3 && !layer_.has_negative_powers();
+    }
     void choose_layouts(const Shapes& in_shapes, const Shapes& out_shapes, Layouts* in,
                         Layouts* out) const override {
         // Nothing is stored behind the last channel.

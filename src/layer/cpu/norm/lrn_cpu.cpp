@@ -40,7 +40,7 @@ LRNCpu::LRNCpu() : kernels_(nullptr) { support_packing = true; }
 int LRNCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(LRN::create_pipeline(opt));
     kernels_ = &host_kernel_set();
-    support_fp16_storage = support_bf16_storage = region_type == 0;
+    support_fp16_storage = support_bf16_storage = has_kernel();
     return kOk;
 }
 
@@ -48,7 +48,7 @@ void LRNCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, c
                           std::vector<BlobLayout>* out) const {
     const int pack = in[0].elempack;
     const bool blocked = pack == 4 || pack == 8 || pack == 16;
-    if (region_type != 0 || in[0].shape.dims != 3)
+    if (!has_kernel() || in[0].shape.dims != 3)
         (*out)[0].shape.dtype = DType::f32;  // the reference runs
     else if (blocked)
         (*out)[0].elempack = pack;
@@ -57,7 +57,7 @@ void LRNCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, c
 int LRNCpu::forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, bottom_blob));
     const int pack = bottom_blob.elempack;
-    const bool usual = region_type == 0 && bottom_blob.dims == 3;
+    const bool usual = has_kernel() && bottom_blob.dims == 3;
     Mat in;
     QUOLL_RETURN_IF_ERROR(with_elempack(
         bottom_blob, usual && (pack == 4 || pack == 8 || pack == 16) ? pack : 1, opt, &in));

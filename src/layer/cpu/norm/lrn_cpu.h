@@ -17,6 +17,8 @@ public:
                       std::vector<BlobLayout>* out) const override;
 
 private:
+    bool has_kernel() const { return region_type == 0 && !has_negative_powers(); }
+
     const KernelSet* kernels_;
 };
 

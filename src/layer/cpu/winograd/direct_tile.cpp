@@ -1,6 +1,7 @@
 // Tiles whose inputs are not all finite, by the definition: the transforms mix the inputs of a
 // tile, and an infinity would make NaN of outputs whose windows do not have it.
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <algorithm>
@@ -82,39 +83,74 @@ struct WinogradPlan::Windows {
     }
 };
 
-// One channel tells: a sum that has an infinity or NaN as a term is not finite.
-bool WinogradPlan::is_finite(const Tile& t, const float* points, size_t step) const {
-    for (int y = 0; y < axis_points_; y++)
-        for (int x = 0; x < axis_points_; x++) {
-            if (!WinogradAxis::has(t.h, y) || !WinogradAxis::has(t.w, x)) continue;
-            if (!isfinite(points[(y * axis_points_ + x) * step])) return false;
-        }
-    return true;
+// One channel tells, and of it the points that are 0 or infinity along both axes, which tiles of
+// all sizes have: between them their transforms read each input, and a sum that has an infinity or
+// NaN as a term is not finite. All points of a tile would cost as much as a hundredth of the
+// products.
+bool WinogradPlan::is_finite(const float* points, size_t step) const {
+    const size_t last = 5, row = (size_t)axis_points_ * step;
+    const float* const end = points + last * row;
+    return isfinite(points[0]) && isfinite(points[last * step]) && isfinite(end[0]) &&
+           isfinite(end[last * step]);
+}
+
+// What output i of a tile reads at this tap, of one channel; null: padding.
+const float* WinogradPlan::input_of(const Tile& t, const float* in, int i, int tap) const {
+    const ConvAxis &ax = shape_.x, &ay = shape_.y;
+    const int y = t.y + (i / t.there_w + tap / 3) * ay.dilation - ay.before;
+    const int x = t.x + (i % t.there_w + tap % 3) * ax.dilation - ax.before;
+    if (y < 0 || y >= ay.in || x < 0 || x >= ax.in) return nullptr;
+    return in + ((ptrdiff_t)y * ax.in + x) * kernels_.lanes;
 }
 
 // Adds what the inputs of channel k give; sums: [output][lane].
 void WinogradPlan::add_window(const Tile& t, const float* in, const float* taps,
                               float* sums) const {
     const size_t lanes = kernels_.lanes;
-    const ConvAxis &ax = shape_.x, &ay = shape_.y;
     for (int i = 0; i < t.there_w * t.there_h; i++, sums += lanes)
         for (int tap = 0; tap < kTaps; tap++) {
-            const int y = t.y + (i / t.there_w + tap / 3) * ay.dilation - ay.before;
-            const int x = t.x + (i % t.there_w + tap % 3) * ax.dilation - ax.before;
-            if (y < 0 || y >= ay.in || x < 0 || x >= ax.in) continue;
-            const float value = in[((ptrdiff_t)y * ax.in + x) * lanes];
-            for (size_t l = 0; l < lanes; l++) sums[l] += value * taps[tap * lanes + l];
+            const float* const value = input_of(t, in, i, tap);
+            if (!value) continue;
+            for (size_t l = 0; l < lanes; l++) sums[l] += *value * taps[tap * lanes + l];
         }
+}
+
+// Whether the window of each output of a tile has NaN, which it then is, whatever the weights. So
+// it is in most tiles behind the first layers of a network that was given NaN: computing them all
+// by the definition would take thirty times as long as the network does.
+bool WinogradPlan::is_all_nan(const Blobs& b, const Tile& t) const {
+    static_assert((kWinogradTilePoints - 2) * (kWinogradTilePoints - 2) <= 64, "a bit for each");
+    const size_t lanes = kernels_.lanes;
+    const int outputs = t.there_w * t.there_h;
+    uint64_t others = ~(uint64_t)0 >> (64 - outputs);
+    for (size_t k = 0; k < inputs_ && others; k++) {
+        const float* const slice = input_slice(b.in, t.z, k);
+        if (!slice) continue;
+        for (int i = 0; i < outputs; i++) {
+            if (!(others >> i & 1)) continue;
+            for (int tap = 0; tap < kTaps; tap++) {
+                const float* const value = input_of(t, slice + k % lanes, i, tap);
+                if (value && isnan(*value)) others &= ~((uint64_t)1 << i);
+            }
+        }
+    }
+    return !others;
 }
 
 void WinogradPlan::direct_tile(const Blobs& b, const Tile& t, const Part& part) const {
     const size_t lanes = kernels_.lanes, columns = panel_columns();
     const size_t point = gemm_packed_size(*kernels_.gemm, shape_.out_channels, inputs_);
+    const bool all_nan = is_all_nan(b, t);
     const Windows windows(*kernels_.winograd, blocks_, axis_points_);
     for (size_t c = part.n0; c < part.n0 + part.columns; c += lanes) {
         float sums[kWinogradOut * kWinogradOut * 16] = {}, taps[kTaps * 16];
         const size_t n0 = c / columns * columns;
         const size_t width = gemm_panel_width(*kernels_.gemm, shape_.out_channels - n0);
+        if (all_nan) {
+            std::fill(sums, sums + t.there_w * t.there_h * lanes, NAN);
+            finish_tile(b, t, c, sums);
+            continue;
+        }
         const float* const panel = b.weights + n0 * inputs_ + (c - n0);
         for (size_t k = 0; k < inputs_; k++) {
             const float* const slice = input_slice(b.in, t.z, k);

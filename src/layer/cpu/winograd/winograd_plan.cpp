@@ -475,7 +475,7 @@ void WinogradPlan::transform_output(const Blobs& b, const float* from, size_t st
     const size_t lanes = kernels_.lanes;
     const Tile t = tile(number);
     if (t.there_w == 0 || t.there_h == 0) return;  // grids differ by a row and a column
-    if (is_exact() && !is_finite(t, from, step)) return direct_tile(b, t, part);
+    if (is_exact() && !is_finite(from, step)) return direct_tile(b, t, part);
     const ptrdiff_t row = (ptrdiff_t)shape_.x.out * lanes;
     const Elements blob = {row * shape_.y.dilation, (ptrdiff_t)lanes * shape_.x.dilation};
     const Elements tile = {t.w * (ptrdiff_t)lanes, (ptrdiff_t)lanes};

@@ -104,7 +104,9 @@ private:
     // Infinities and NaN reach the outputs whose windows have them, and no others. Half floats
     // overflow too early for that to be of use.
     bool is_exact() const { return kernels_.gemm->halves == 2; }
-    bool is_finite(const Tile& t, const float* points, size_t step) const;
+    bool is_finite(const float* points, size_t step) const;
+    bool is_all_nan(const Blobs& blobs, const Tile& t) const;
+    const float* input_of(const Tile& t, const float* in, int output, int tap) const;
     void direct_tile(const Blobs& blobs, const Tile& t, const Part& part) const;
     void add_window(const Tile& t, const float* in, const float* taps, float* sums) const;
     void finish_tile(const Blobs& blobs, const Tile& t, size_t c, float* sums) const;
