@@ -26,7 +26,8 @@ namespace {
 
 void test_platform() {
     static_assert(NCNN_STDIO && NCNN_STRING && NCNN_THREADS && NCNN_PIXEL && NCNN_C_API, "");
-    CHECK(NCNN_VERSION_NUMBER > 1000000000 && NCNN_VERSION_STRING[0] == '1');
+    CHECK(std::string(NCNN_VERSION_STRING) == "1.0." + std::to_string(NCNN_VERSION_NUMBER));
+    static_assert(NCNN_VERSION_NUMBER > 20260000 && NCNN_VERSION_NUMBER < 30000000, "a date");
     CHECK(ncnn::alignSize(17, 16) == 32 && ncnn::alignSize(32, 16) == 32);
     CHECK(ncnn::alignPtr((char*)33, 16) == (char*)48);
     void* block = ncnn::fastMalloc(100);
@@ -204,6 +205,18 @@ void test_layers() {
         CHECK(layer->destroy_pipeline(opt) == 0);
         delete layer;
     }
+    // ncnn's users write over the inputs of those that say so, and take as many outputs from there.
+    for (const char* type : {"BinaryOp", "Eltwise", "CopyTo", "Concat", "Convolution"}) {
+        ncnn::Layer* layer = ncnn::create_layer_cpu(type);
+        CHECK(layer && !layer->support_inplace && !layer->support_reserved_2);
+        delete layer;
+    }
+    ncnn::Layer* scalar = ncnn::create_layer_cpu("BinaryOp");
+    ncnn::ParamDict with_scalar;
+    with_scalar.set(1, 1);
+    CHECK(scalar->load_param(with_scalar) == 0);
+    CHECK(scalar->one_blob_only && scalar->support_inplace);
+    delete scalar;
     const ncnn::layer_registry_entry row = {"ReLU", 0};
     const ncnn::custom_layer_registry_entry custom = {"Mine", 0, 0, 0};
     const ncnn::overwrite_builtin_layer_registry_entry other = {3, 0, 0, 0};
