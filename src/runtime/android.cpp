@@ -131,8 +131,8 @@ Mat Mat::from_android_bitmap_roi(JNIEnv* env, jobject bitmap, int type_to, int r
     const LockedBitmap locked(env, bitmap);
     if (!locked.pixels()) return Mat();
     return from_pixels_roi(locked.pixels(), conversion(locked.type, type_to),
-                           (int)locked.info.width, (int)locked.info.height,
-                           (int)locked.info.stride, roix, roiy, roiw, roih, allocator);
+                           (int)locked.info.width, (int)locked.info.height, (int)locked.info.stride,
+                           roix, roiy, roiw, roih, allocator);
 }
 
 Mat Mat::from_android_bitmap_roi_resize(JNIEnv* env, jobject bitmap, int type_to, int roix,

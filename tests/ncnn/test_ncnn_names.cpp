@@ -166,6 +166,8 @@ void test_options() {
     opt.use_fp16_packed = opt.use_fp16_storage = opt.use_fp16_arithmetic = false;
     opt.use_int8_packed = opt.use_int8_storage = opt.use_int8_arithmetic = true;
     opt.use_packing_layout = opt.use_bf16_packed = opt.use_tensor_storage = true;
+    CHECK(!opt.use_shader_pack8 && !opt.use_image_storage);
+    opt.use_shader_pack8 = opt.use_image_storage = true;
     opt.use_weights_in_host_memory = opt.use_mapped_model_loading = true;
     opt.use_local_pool_allocator = opt.use_shader_local_memory = true;
     opt.use_cooperative_matrix = opt.use_a53_a55_optimized_kernel = true;

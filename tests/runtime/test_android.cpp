@@ -194,8 +194,7 @@ TEST(Android, OtherBitmapsAreErrors) {
     _jobject picture = bitmap(ANDROID_BITMAP_FORMAT_RGBA_8888, 4);
     EXPECT_NE(Mat().to_android_bitmap(&env, &picture, Mat::PIXEL_RGB), 0);
     EXPECT_NE(Mat(3, 2, 3).to_android_bitmap(&env, &small, Mat::PIXEL_RGB), 0);
-    EXPECT_TRUE(
-        Mat::from_android_bitmap_roi(&env, &picture, Mat::PIXEL_RGB, 2, 0, 2, 2).empty());
+    EXPECT_TRUE(Mat::from_android_bitmap_roi(&env, &picture, Mat::PIXEL_RGB, 2, 0, 2, 2).empty());
     EXPECT_EQ(picture.locks, 0);
 }
 
