@@ -175,6 +175,8 @@ public:
     bool support_vulkan_packing;
     bool support_vulkan_any_packing;
     bool support_tensor_storage;
+    bool support_reserved_2, support_reserved_3, support_reserved_4, support_reserved_5,
+        support_reserved_6, support_reserved_7, support_reserved_8, support_reserved_9;
     // forward takes blobs with an axis of size 0 (dims set, no data). Otherwise forward_empty does.
     bool support_zero_size;
 

@@ -8,6 +8,10 @@
 
 #include <atomic>
 
+#if defined(__ANDROID__)
+#include <jni.h>
+#endif
+
 #include "quoll/allocator.h"
 #include "quoll/option.h"
 #include "quoll/platform.h"
@@ -60,6 +64,8 @@ inline bool operator==(const Shape& a, const Shape& b) {
            a.dtype == b.dtype;
 }
 inline bool operator!=(const Shape& a, const Shape& b) { return !(a == b); }
+
+class VkMat;
 
 // Up to four axes (w, h, d, c) and a batch count n over one block of memory.
 //
@@ -154,6 +160,11 @@ public:
     void create_like(const Mat& m, Allocator* allocator = 0);
     // The same for n batch items.
     void create_like(const Mat& m, int n, Allocator* allocator = 0);
+#if QUOLL_VULKAN
+    // Of the sizes, elempack and type of what lies on a GPU.
+    void create_like(const VkMat& m, Allocator* allocator = 0);
+    void create_like(const VkMat& m, int n, Allocator* allocator = 0);
+#endif
 
     void addref();
     void release();

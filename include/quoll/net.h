@@ -14,6 +14,10 @@
 #include <memory>
 #include <vector>
 
+#if defined(__ANDROID__)
+#include <android/asset_manager.h>
+#endif
+
 #include "quoll/blob.h"
 #include "quoll/layer.h"
 #include "quoll/option.h"
@@ -91,6 +95,16 @@ public:
     // Who wants to write to the file meanwhile has to wait; afterwards it may change or go (but that
     // a blob which was fused away is made from it when it is first asked for).
     int load_model(const char* path);
+#endif
+#if defined(__ANDROID__)
+    // An asset, from where it stands; the caller closes it. Or one by its name: an error if there
+    // is none. Weights are copied. Link `android`.
+    int load_param(AAsset* asset);
+    int load_param_bin(AAsset* asset);
+    int load_model(AAsset* asset);
+    int load_param(AAssetManager* assets, const char* name);
+    int load_param_bin(AAssetManager* assets, const char* name);
+    int load_model(AAssetManager* assets, const char* name);
 #endif
     // From memory that is 4-byte aligned; return the bytes consumed, 0 on failure. The weights are
     // used in place: the memory must outlive the Net.

@@ -225,7 +225,7 @@ private:
 
     static bool inplace(const ModelLayer& layer) {
         const std::unique_ptr<Layer> op(create_layer(layer.type.c_str()));
-        return op && op->support_inplace;
+        return op && runs_in_place(*op);
     }
     int new_buffer(int64_t bytes) {
         buffers_.push_back(Buffer{bytes, 0});

@@ -122,7 +122,7 @@ void Planner::find_lives() {
         }
         if (layer.tops.size() != 1) continue;
         if (has_trait(layer, kCreatesOutput)) producers_[layer.tops[0]] = i;
-        if (!layer.support_inplace || layer.bottoms.empty()) continue;
+        if (!runs_in_place(layer) || layer.bottoms.empty()) continue;
         Life& in = lives_[layer.bottoms[0]];
         if (in.to == i && in.bytes == lives_[layer.tops[0]].bytes) in.to = i - 1;
     }

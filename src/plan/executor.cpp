@@ -501,7 +501,7 @@ int Executor::forward_in_place(const Step& step) {
     Option with = opt;
     if (placing_ < 0 || !elided_.offer(placing_, layer_inputs_, blobs, &top, &with))
         return forward(layer, &step.sized, &layer_inputs_, &tops,
-                       layer.support_inplace && owned_alone(layer_inputs_), opt);
+                       runs_in_place(layer) && owned_alone(layer_inputs_), opt);
     tops.resize(1);
     tops[0] = static_cast<Mat&&>(top);
     const int status = forward(layer, &step.sized, &layer_inputs_, &tops, false, with);

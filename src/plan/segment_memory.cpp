@@ -167,7 +167,7 @@ int Simulation::placed_memory(const Layer& layer, const BlobLayout& made) {
 int Simulation::made_memory(const Layer& layer, const StepLayout& layout, size_t i, bool alone) {
     const BlobLayout& made = layout.makes[i];
     if (made.shares >= 0 && (size_t)made.shares < inputs_.size()) return inputs_[made.shares];
-    if (alone && layer.support_inplace) {
+    if (alone && runs_in_place(layer)) {
         const size_t from = layout.makes.size() > 1 ? i : as<Convolution>(&layer) ? 1 : 0;
         for (size_t k = from; k < inputs_.size(); k++)
             if (same_layout(layout.inputs[k], made)) return inputs_[k];

@@ -5,6 +5,8 @@
 #include <android/bitmap.h>
 
 #include "quoll/log.h"
+#include "quoll/mat.h"
+#include "quoll/net.h"
 #include "quoll/status.h"
 
 namespace quoll {
@@ -27,10 +29,16 @@ size_t DataReaderFromAndroidAsset::remaining() const {
     return left < 0 ? (size_t)-1 : (size_t)left;
 }
 
+static int load_asset(Net* net, AAsset* asset, int (Net::*load)(const DataReader&)) {
+    if (asset) return (net->*load)(DataReaderFromAndroidAsset(asset));
+    QUOLL_LOGE("[android] expected an AAsset, got null");
+    return kError;
+}
+
 static int load_asset(Net* net, AAssetManager* assets, const char* name, int mode,
                       int (Net::*load)(const DataReader&)) {
-    if (!net || !assets || !name) {
-        QUOLL_LOGE("[android] expected a net, an AAssetManager and a name, got null");
+    if (!assets || !name) {
+        QUOLL_LOGE("[android] expected an AAssetManager and a name, got null");
         return kError;
     }
     AAsset* asset = AAssetManager_open(assets, name, mode);
@@ -38,21 +46,25 @@ static int load_asset(Net* net, AAssetManager* assets, const char* name, int mod
         QUOLL_LOGE("[android] there is no asset '%s'", name);
         return kError;
     }
-    const int status = (net->*load)(DataReaderFromAndroidAsset(asset));
+    const int status = load_asset(net, asset, load);
     AAsset_close(asset);
     return status;
 }
 
-int load_param(Net* net, AAssetManager* assets, const char* name) {
-    return load_asset(net, assets, name, AASSET_MODE_BUFFER, &Net::load_param);
+int Net::load_param(AAsset* asset) { return load_asset(this, asset, &Net::load_param); }
+int Net::load_param_bin(AAsset* asset) { return load_asset(this, asset, &Net::load_param_bin); }
+int Net::load_model(AAsset* asset) { return load_asset(this, asset, &Net::load_model); }
+
+int Net::load_param(AAssetManager* assets, const char* name) {
+    return load_asset(this, assets, name, AASSET_MODE_BUFFER, &Net::load_param);
 }
 
-int load_param_bin(Net* net, AAssetManager* assets, const char* name) {
-    return load_asset(net, assets, name, AASSET_MODE_BUFFER, &Net::load_param_bin);
+int Net::load_param_bin(AAssetManager* assets, const char* name) {
+    return load_asset(this, assets, name, AASSET_MODE_BUFFER, &Net::load_param_bin);
 }
 
-int load_model(Net* net, AAssetManager* assets, const char* name) {
-    return load_asset(net, assets, name, AASSET_MODE_STREAMING, &Net::load_model);
+int Net::load_model(AAssetManager* assets, const char* name) {
+    return load_asset(this, assets, name, AASSET_MODE_STREAMING, &Net::load_model);
 }
 
 #if QUOLL_PIXEL
@@ -98,23 +110,51 @@ int conversion(int from, int to) {
 
 }  // namespace
 
-Mat mat_from_android_bitmap(JNIEnv* env, jobject bitmap, int type_to, Allocator* allocator) {
+Mat Mat::from_android_bitmap(JNIEnv* env, jobject bitmap, int type_to, Allocator* allocator) {
     const LockedBitmap locked(env, bitmap);
     if (!locked.pixels()) return Mat();
-    return Mat::from_pixels(locked.pixels(), conversion(locked.type, type_to),
-                            (int)locked.info.width, (int)locked.info.height,
-                            (int)locked.info.stride, allocator);
+    return from_pixels(locked.pixels(), conversion(locked.type, type_to), (int)locked.info.width,
+                       (int)locked.info.height, (int)locked.info.stride, allocator);
 }
 
-int mat_to_android_bitmap(const Mat& mat, JNIEnv* env, jobject bitmap, int type_from) {
+Mat Mat::from_android_bitmap_resize(JNIEnv* env, jobject bitmap, int type_to, int target_width,
+                                    int target_height, Allocator* allocator) {
     const LockedBitmap locked(env, bitmap);
-    if (!locked.pixels()) return kError;
-    if (mat.w != (int)locked.info.width || mat.h != (int)locked.info.height) {
-        QUOLL_LOGE("[android] bitmap: expected a Mat of %ux%u, got %dx%d", locked.info.width,
-                   locked.info.height, mat.w, mat.h);
+    if (!locked.pixels()) return Mat();
+    return from_pixels_resize(locked.pixels(), conversion(locked.type, type_to),
+                              (int)locked.info.width, (int)locked.info.height,
+                              (int)locked.info.stride, target_width, target_height, allocator);
+}
+
+Mat Mat::from_android_bitmap_roi(JNIEnv* env, jobject bitmap, int type_to, int roix, int roiy,
+                                 int roiw, int roih, Allocator* allocator) {
+    const LockedBitmap locked(env, bitmap);
+    if (!locked.pixels()) return Mat();
+    return from_pixels_roi(locked.pixels(), conversion(locked.type, type_to),
+                           (int)locked.info.width, (int)locked.info.height, (int)locked.info.stride,
+                           roix, roiy, roiw, roih, allocator);
+}
+
+Mat Mat::from_android_bitmap_roi_resize(JNIEnv* env, jobject bitmap, int type_to, int roix,
+                                        int roiy, int roiw, int roih, int target_width,
+                                        int target_height, Allocator* allocator) {
+    const LockedBitmap locked(env, bitmap);
+    if (!locked.pixels()) return Mat();
+    return from_pixels_roi_resize(locked.pixels(), conversion(locked.type, type_to),
+                                  (int)locked.info.width, (int)locked.info.height,
+                                  (int)locked.info.stride, roix, roiy, roiw, roih, target_width,
+                                  target_height, allocator);
+}
+
+int Mat::to_android_bitmap(JNIEnv* env, jobject bitmap, int type_from) const {
+    if (empty()) {
+        QUOLL_LOGE("[android] bitmap: the Mat is empty");
         return kError;
     }
-    mat.to_pixels(locked.pixels(), conversion(type_from, locked.type), (int)locked.info.stride);
+    const LockedBitmap locked(env, bitmap);
+    if (!locked.pixels()) return kError;
+    to_pixels_resize(locked.pixels(), conversion(type_from, locked.type), (int)locked.info.width,
+                     (int)locked.info.height, (int)locked.info.stride);
     return kOk;
 }
 

@@ -47,6 +47,8 @@ Option::Option()
       use_subgroup_ops(true),
       use_shader_local_memory(true),
       use_tensor_storage(false),
+      use_shader_pack8(false),
+      use_image_storage(false),
       use_weights_in_host_memory(false),
       use_mapped_model_loading(false),
       use_a53_a55_optimized_kernel(false),

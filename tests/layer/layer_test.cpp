@@ -108,7 +108,7 @@ void check_layer(const Layer& layer, const PreparedCase& p, const std::vector<Ma
         ASSERT_TRUE(p.stored || layer.infer_shapes(logical_shapes(inputs), inferred) == 0);
         for (int mode = p.stored ? 2 : 0; mode < 4; mode++) {
             const bool inplace = mode & 1, guard = (mode & 2) && pack <= 1;
-            if (inplace && !layer.support_inplace) continue;
+            if (inplace && !runs_in_place(layer)) continue;
             GuardedAllocator guarded(pack != 1);
             Option opt;
             opt.num_threads = mode & 2 ? 2 : 1;

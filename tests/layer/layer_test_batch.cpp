@@ -95,7 +95,7 @@ void check_layer_on_batch(const Layer& layer, const std::vector<Blobs>& items) {
         if (pack != 1 && !layer.support_packing) continue;
         for (int mode = 0; mode < 4; mode++) {
             const bool inplace = mode & 1, shared = mode & 2;
-            if ((inplace && !layer.support_inplace) || (shared && items[0].size() < 2)) continue;
+            if ((inplace && !runs_in_place(layer)) || (shared && items[0].size() < 2)) continue;
             if (inplace && shared) continue;
             SCOPED_TRACE("elempack " + std::to_string(pack) + (inplace ? ", in place" : "") +
                          (shared ? ", other inputs for all items" : ""));

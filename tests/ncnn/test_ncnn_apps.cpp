@@ -331,6 +331,9 @@ ncnn_layer_t create_adder(void*) {
 }
 
 void test_c_api() {
+    struct __ncnn_net_t* tagged = ncnn_net_create();
+    ncnn_net_t plain = tagged;
+    ncnn_net_destroy(plain);
     CHECK(ncnn_version_number() == NCNN_VERSION_NUMBER && ncnn_version()[0] == '1');
     ncnn_net_t net = ncnn_net_create();
     ncnn_net_register_custom_layer_by_type(net, "Adder", create_adder, 0, 0);

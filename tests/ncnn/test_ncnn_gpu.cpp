@@ -264,6 +264,11 @@ void test_memory(const ncnn::VulkanDevice* device, OwnAllocator* own) {
         device->convert_packing(x, packed, 4, cmd, opt);
         device->convert_packing(packed, half, 1, 2, cmd, opt);
         CHECK(packed.elempack == 4 && packed.c == 2 && half.elemsize == 2u);
+        ncnn::Mat like, batch;
+        like.create_like(packed);
+        batch.create_like(half, 3);
+        CHECK(like.elempack == 4 && like.w == packed.w && like.h == packed.h && like.c == 2);
+        CHECK(like.data && like.elemsize == 16u && batch.elemsize == 2u && batch.n == 3);
         opt.use_packing_layout = false;
         cmd.record_download(packed, back, opt);
         cmd.record_download(half, wide, opt);

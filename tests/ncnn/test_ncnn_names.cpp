@@ -26,7 +26,8 @@ namespace {
 
 void test_platform() {
     static_assert(NCNN_STDIO && NCNN_STRING && NCNN_THREADS && NCNN_PIXEL && NCNN_C_API, "");
-    CHECK(NCNN_VERSION_NUMBER > 1000000000 && NCNN_VERSION_STRING[0] == '1');
+    CHECK(std::string(NCNN_VERSION_STRING) == "1.0." + std::to_string(NCNN_VERSION_NUMBER));
+    static_assert(NCNN_VERSION_NUMBER > 20260000 && NCNN_VERSION_NUMBER < 30000000, "a date");
     CHECK(ncnn::alignSize(17, 16) == 32 && ncnn::alignSize(32, 16) == 32);
     CHECK(ncnn::alignPtr((char*)33, 16) == (char*)48);
     void* block = ncnn::fastMalloc(100);
@@ -165,6 +166,8 @@ void test_options() {
     opt.use_fp16_packed = opt.use_fp16_storage = opt.use_fp16_arithmetic = false;
     opt.use_int8_packed = opt.use_int8_storage = opt.use_int8_arithmetic = true;
     opt.use_packing_layout = opt.use_bf16_packed = opt.use_tensor_storage = true;
+    CHECK(!opt.use_shader_pack8 && !opt.use_image_storage);
+    opt.use_shader_pack8 = opt.use_image_storage = true;
     opt.use_weights_in_host_memory = opt.use_mapped_model_loading = true;
     opt.use_local_pool_allocator = opt.use_shader_local_memory = true;
     opt.use_cooperative_matrix = opt.use_a53_a55_optimized_kernel = true;
@@ -204,6 +207,18 @@ void test_layers() {
         CHECK(layer->destroy_pipeline(opt) == 0);
         delete layer;
     }
+    // ncnn's users write over the inputs of those that say so, and take as many outputs from there.
+    for (const char* type : {"BinaryOp", "Eltwise", "CopyTo", "Concat", "Convolution"}) {
+        ncnn::Layer* layer = ncnn::create_layer_cpu(type);
+        CHECK(layer && !layer->support_inplace && !layer->support_reserved_2);
+        delete layer;
+    }
+    ncnn::Layer* scalar = ncnn::create_layer_cpu("BinaryOp");
+    ncnn::ParamDict with_scalar;
+    with_scalar.set(1, 1);
+    CHECK(scalar->load_param(with_scalar) == 0);
+    CHECK(scalar->one_blob_only && scalar->support_inplace);
+    delete scalar;
     const ncnn::layer_registry_entry row = {"ReLU", 0};
     const ncnn::custom_layer_registry_entry custom = {"Mine", 0, 0, 0};
     const ncnn::overwrite_builtin_layer_registry_entry other = {3, 0, 0, 0};

@@ -64,11 +64,26 @@ def test_every_function_is_in_the_library():
     assert {name for _, name, _ in declarations()} <= set(re.findall(r' T (quoll_\w+)', symbols))
 
 
-@pytest.mark.parametrize('language', [['cc', '-std=c89'], ['c++', '-x', 'c++', '-std=c++98']])
+OLD_COMPILERS = [['cc', '-std=c89'], ['c++', '-x', 'c++', '-std=c++98']]
+PEDANTIC = ['-pedantic', '-Wall', '-Wextra', '-Werror', '-fsyntax-only', f'-I{ROOT / "include"}']
+
+
+@pytest.mark.parametrize('language', OLD_COMPILERS)
 def test_old_compilers_take_it(tmp_path, language):
     source = tmp_path / 'include.c'
     source.write_text('#include <quoll/c_api.h>\nint main(void) { return quoll_version_number() < 0; }\n')
-    subprocess.run([*language, '-pedantic', '-Wall', '-Wextra', '-Werror', '-fsyntax-only', f'-I{ROOT / "include"}', str(source)], check=True)
+    subprocess.run([*language, *PEDANTIC, str(source)], check=True)
+
+
+@pytest.mark.parametrize('language', OLD_COMPILERS)
+def test_old_compilers_take_the_names_of_ncnn(tmp_path, language):
+    generated = ROOT / 'build/generated/public'
+    if not (generated / 'quoll/platform.h').exists():
+        pytest.skip('no platform.h in build/generated/public')
+    source = tmp_path / 'include.c'
+    source.write_text('#include "c_api.h"\nint main(void) {\n    ncnn_net_t net = ncnn_net_create();\n    ncnn_net_destroy(net);\n'
+                      '    return ncnn_version_number() < 20260000;\n}\n')
+    subprocess.run([*language, *PEDANTIC, f'-I{generated}', f'-I{ROOT / "include/quoll/ncnn"}', str(source)], check=True)
 
 
 def test_the_abi_is_the_stored_one(tmp_path):

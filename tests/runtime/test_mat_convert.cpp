@@ -121,6 +121,25 @@ TEST(ConvertPacking, Errors) {
     EXPECT_TRUE(log.contains("[convert_packing] no memory"));
 }
 
+// As ncnn's functions, which leave the sizes.
+TEST(ConvertPacking, AnAxisOfSizeZero) {
+    const Mat none(7, 0, 3, (void*)nullptr, (size_t)4u);
+    Mat half, wide, same;
+    cast_float32_to_float16(none, half);
+    convert_packing(half, same, 1);
+    cast_float16_to_float32(same, wide);
+    for (const Mat* m : {&half, &same, &wide}) {
+        EXPECT_TRUE(m->empty());
+        EXPECT_EQ(m->dims, 3);
+        EXPECT_EQ(m->w, 7);
+        EXPECT_EQ(m->h, 0);
+        EXPECT_EQ(m->c, 3);
+        EXPECT_EQ(m->elempack, 1);
+        EXPECT_EQ(m->elemsize, m == &wide ? 4u : 2u);
+        EXPECT_EQ(m->dtype, m == &wide ? DType::f32 : DType::f16);
+    }
+}
+
 TEST(Flatten, EveryDimsPackAndBatch) {
     for (DType t : kTypes) {
         for (int dims = 1; dims <= 4; dims++) {

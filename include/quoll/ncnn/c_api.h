@@ -23,6 +23,13 @@ typedef quoll_layer_destroyer_t ncnn_layer_destroyer_t;
 #define __ncnn_datareader_t quoll_datareader
 #define __ncnn_modelbin_t quoll_modelbin
 #define __ncnn_layer_t quoll_layer
+#define __ncnn_pipelinecache_t quoll_pipelinecache
+#define __ncnn_option_t quoll_option
+#define __ncnn_mat_t quoll_mat
+#define __ncnn_blob_t quoll_blob
+#define __ncnn_paramdict_t quoll_paramdict
+#define __ncnn_net_t quoll_net
+#define __ncnn_extractor_t quoll_extractor
 
 #define NCNN_MAT_PIXEL_RGB QUOLL_MAT_PIXEL_RGB
 #define NCNN_MAT_PIXEL_BGR QUOLL_MAT_PIXEL_BGR

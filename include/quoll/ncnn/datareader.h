@@ -2,6 +2,7 @@
 #define NCNN_DATAREADER_H
 
 #include "platform.h"
+#include "quoll/android.h"
 #include "quoll/datareader.h"
 
 #endif

@@ -1,5 +1,6 @@
-// ncnn's names for programs written for ncnn (docs/ncnn.md): this folder in the include path makes
-// #include "net.h" and namespace ncnn mean quoll. Headers here only name what quoll has.
+/* ncnn's names for programs written for ncnn (docs/ncnn.md): this folder in the include path makes
+ * #include "net.h" and namespace ncnn mean quoll. Headers here only name what quoll has. C programs
+ * and those of C++98 get the macros. */
 #ifndef NCNN_PLATFORM_H
 #define NCNN_PLATFORM_H
 
@@ -16,17 +17,18 @@
 #define NCNN_BATCH 1
 #define NCNN_INT8 1
 #define NCNN_BF16 1
+#define NCNN_WEIGHT_QUANT 1
 #define NCNN_RUNTIME_CPU 1
-#define NCNN_PLATFORM_API 0
+#define NCNN_PLATFORM_API 1
 #define NCNN_BENCHMARK 0
 #define NCNN_VULKAN QUOLL_VULKAN
-// What a program would have to be built on: stand-ins for Vulkan's headers and the standard
-// library.
+/* What a program would have to be built on: stand-ins for Vulkan's headers and the standard
+ * library. */
 #define NCNN_SIMPLEVK 0
 #define NCNN_SIMPLEOMP 0
 #define NCNN_SIMPLESTL 0
 #define NCNN_SIMPLEMATH 0
-// The classes and functions of simpleocv.h, in the library ncnn_simpleocv.
+/* The classes and functions of simpleocv.h, in the library ncnn_simpleocv. */
 #ifndef NCNN_SIMPLEOCV
 #ifdef USE_NCNN_SIMPLEOCV
 #define NCNN_SIMPLEOCV 1
@@ -41,11 +43,12 @@
 #define NCNN_AVX 1
 #endif
 
-// The release of ncnn whose names these are.
+/* The release of ncnn whose names these are. */
 #define NCNN_VERSION_STRING "1.0.20260722"
-#define NCNN_VERSION_NUMBER 1020260722
+#define NCNN_VERSION_NUMBER 20260722
 
 #define NCNN_EXPORT
+#define NCNN_NO_EXPORT
 #if defined(__GNUC__)
 #define NCNN_FORCEINLINE inline __attribute__((__always_inline__))
 #else
@@ -54,13 +57,15 @@
 
 #include <stddef.h>
 #include <stdio.h>
+#if __cplusplus >= 201103L || __STDC_VERSION__ >= 199901L || defined(_MSC_VER)
 #define NCNN_LOGE(...)                \
     do {                              \
         fprintf(stderr, __VA_ARGS__); \
         fprintf(stderr, "\n");        \
     } while (0)
+#endif
 
-#ifdef __cplusplus
+#if __cplusplus >= 201103L || (defined(__cplusplus) && defined(_MSC_VER))
 
 // What programs for ncnn find included.
 #include <fenv.h>
@@ -202,6 +207,6 @@ inline void swap_endianness_32(void* x) {
 
 }  // namespace ncnn
 
-#endif  // __cplusplus
+#endif
 
 #endif

@@ -22,8 +22,16 @@ enum Traits {
     // forward() calls Mat::create for its output and then fills it, so that it gains from memory
     // that waits there; not so where the input is copied first, or given on.
     kCreatesOutput = 8,
+    // One output of several inputs, which forward_inplace(vector) may make in the memory of one of
+    // them. (Layer::support_inplace: each output is made in that of the input of its number.)
+    kOverwritesInput = 16,
 };
 inline bool has_trait(const Layer& layer, Traits trait) { return (layer.traits() & trait) != 0; }
+
+// Whether forward_inplace() is there to be called on inputs that nobody else needs.
+inline bool runs_in_place(const Layer& layer) {
+    return layer.support_inplace || has_trait(layer, kOverwritesInput);
+}
 
 // What graph passes may change of an operator that multiplies with weights, in the order of its
 // outputs.

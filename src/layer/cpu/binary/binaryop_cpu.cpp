@@ -11,7 +11,7 @@
 
 namespace quoll {
 
-BinaryOpCpu::BinaryOpCpu() { support_packing = support_inplace = true; }
+BinaryOpCpu::BinaryOpCpu() { support_packing = true; }
 
 static const BinaryVariants* variants_of(int op_type, const BinaryKernels& k, bool* swapped) {
     *swapped = false;

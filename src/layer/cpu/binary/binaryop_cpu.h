@@ -17,7 +17,9 @@ public:
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
-    unsigned traits() const override { return BinaryOp::traits() | kCreatesOutput; }
+    unsigned traits() const override {
+        return BinaryOp::traits() | kCreatesOutput | (with_scalar ? 0 : kOverwritesInput);
+    }
 
 private:
     // A side of the operation, as the output's four axes c, d, h, w see it.

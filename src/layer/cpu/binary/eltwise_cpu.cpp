@@ -8,9 +8,7 @@
 
 namespace quoll {
 
-EltwiseCpu::EltwiseCpu() {
-    support_packing = support_inplace = support_fp16_storage = support_bf16_storage = true;
-}
+EltwiseCpu::EltwiseCpu() { support_packing = support_fp16_storage = support_bf16_storage = true; }
 
 int EltwiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Eltwise::create_pipeline(opt));

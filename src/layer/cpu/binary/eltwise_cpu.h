@@ -16,7 +16,9 @@ public:
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
-    unsigned traits() const override { return Eltwise::traits() | kCreatesOutput; }
+    unsigned traits() const override {
+        return Eltwise::traits() | kCreatesOutput | kOverwritesInput;
+    }
 
 private:
     // The result, written over input 0 if `inplace`.

@@ -224,11 +224,20 @@ bool create_as(const Mat& src, Mat& dst, DType dtype, const char* function, cons
     return !dst.empty();
 }
 
+// True if src has an axis of size 0: dst then has its sizes in the other dtype.
+bool convert_without_values(const Mat& src, Mat& dst, DType dtype) {
+    if (src.dims == 0 || !src.empty() || src.elempack < 1) return false;
+    dst = src;
+    dst.dtype = dtype, dst.elemsize = dtype_size(dtype) * src.elempack;
+    return true;
+}
+
 // convert_all(x, y, count) converts a run of scalars.
 template <class From, class To, class ConvertAll>
 void cast(const Mat& src, Mat& dst, const char* function, DType from, DType from_too, DType to,
           const Option& opt, ConvertAll convert_all) {
     const Mat in = src;  // dst may be src
+    if (convert_without_values(in, dst, to)) return;
     const bool can_read = readable(in, function);
     if (can_read && in.dtype != from && in.dtype != from_too)
         QUOLL_LOGE("[%s] expected %s, got %s", function, dtype_name(from), dtype_name(in.dtype));
@@ -290,12 +299,13 @@ void scale_cast(const Mat& src, Mat& dst, const Mat& scale, const Mat* bias, con
 void convert_packing(const Mat& src, Mat& dst, int elempack, const Option& opt) {
     const Mat in = src;  // dst may be src
     dst.release();
-    if (!readable(in, "convert_packing")) return;
-    const Shape shape = in.logical_shape();
     if (elempack < 1) {
         QUOLL_LOGE("[convert_packing] elempack: expected at least 1, got %d", elempack);
         return;
     }
+    if (in.elempack == elempack && convert_without_values(in, dst, in.dtype)) return;
+    if (!readable(in, "convert_packing")) return;
+    const Shape shape = in.logical_shape();
     if (in.elempack == elempack || shape.size(0) % elempack != 0) {
         dst = in;
         return;

@@ -14,13 +14,11 @@ int ConvolutionCpu::create_pipeline(const Option& opt) {
     if (int8_scale_term != 0) {
         weight_data.release();  // weight_data_int8 is what all algorithms take
         QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
-        support_inplace = add_input != 0 && int8_.created();
         return kOk;
     }
     QUOLL_RETURN_IF_ERROR(runner_.create(*this, *this, opt));
     support_bf16_storage = opt.use_bf16_storage && !runner_.makes_f16();
     support_fp16_storage = runner_.takes_f16();
-    support_inplace = add_input != 0;
     weight_data.release();
     return kOk;
 }

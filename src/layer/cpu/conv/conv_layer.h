@@ -32,7 +32,10 @@ public:
     int forward(const Mat& bottom_blob, Mat& top_blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;
-    unsigned traits() const override { return Convolution::traits() | kCreatesOutput; }
+    unsigned traits() const override {
+        const bool adds = add_input && (runner_.created() || int8_.created());
+        return Convolution::traits() | kCreatesOutput | (adds ? kOverwritesInput : 0);
+    }
     // With add_input: over what is added, if it can be.
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
