@@ -83,6 +83,10 @@ public:
     // Blobs and temporary buffers without an allocator of the application come from memory that the
     // Net keeps from run to run; otherwise from the system.
     bool use_local_pool_allocator;
+    // The keys and values that SDPA hands out for the next step have room for more rows, which that
+    // step fills: it copies none of the earlier ones, and its output shares their memory. Without an
+    // allocator of the application only.
+    bool use_growing_cache;
 
     // ncnn's fields that change nothing here, so that its programs compile. Blobs on the device
     // are f16 with use_fp16_storage alone; how they are packed, and what of the device shaders use,

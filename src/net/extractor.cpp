@@ -24,6 +24,7 @@ struct Extractor::Private {
     static Option options(const Net& net) {
         Option opt = net.opt;
         Allocator* const pool = opt.use_local_pool_allocator ? &net.d->buffers->pool : nullptr;
+        opt.use_growing_cache = opt.use_growing_cache && !opt.blob_allocator;
         if (!opt.blob_allocator) opt.blob_allocator = pool;
         if (!opt.workspace_allocator) opt.workspace_allocator = pool;
         return opt;
@@ -92,9 +93,10 @@ void Extractor::set_num_threads(int num_threads) {
     d->run.opt.num_threads = num_threads;
 }
 void Extractor::set_blob_allocator(Allocator* allocator) {
-    if (d)
-        d->run.opt.blob_allocator =
-            allocator ? allocator : Private::options(*d->net).blob_allocator;
+    if (!d) return;
+    const Option opt = Private::options(*d->net);
+    d->run.opt.blob_allocator = allocator ? allocator : opt.blob_allocator;
+    d->run.opt.use_growing_cache = !allocator && opt.use_growing_cache;
 }
 void Extractor::set_workspace_allocator(Allocator* allocator) {
     if (d)

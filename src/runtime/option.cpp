@@ -31,6 +31,7 @@ Option::Option()
       check_finite(false),
       flush_denormals(3),
       use_local_pool_allocator(true),
+      use_growing_cache(true),
       pipeline_cache(0),
       workspace_vkallocator(0),
       use_sgemm_convolution(true),

@@ -2,7 +2,8 @@
 
 #include <limits.h>
 #include <math.h>
-#include <string.h>
+
+#include "layer/common/row_cache.h"
 
 namespace quoll {
 
@@ -56,28 +57,27 @@ int SDPA::shape(const SDPA& s, const std::vector<Shape>& in, std::vector<Shape>&
     return s.attn_mask ? check_attention_mask(s, in[3], q.c, q.h, dst) : (int)kOk;
 }
 
-// The rows of `past` and `cur`, one behind the other in each channel.
-static void join_rows(const Mat& past, const Mat& cur, Mat& all) {
-    const size_t old = past.empty() ? 0 : (size_t)past.w * past.h, fresh = (size_t)cur.w * cur.h;
-    for (int q = 0; q < cur.c; q++) {
-        float* to = all.channel(q);
-        if (old) memcpy(to, (const float*)past.data + q * past.cstep, old * sizeof(float));
-        memcpy(to + old, (const float*)cur.data + q * cur.cstep, fresh * sizeof(float));
-    }
-}
-
 int SDPA::prepare(const std::vector<Mat>& bottoms, std::vector<Mat>& tops, const Option& opt,
                   Call* call) const {
-    QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
+    std::vector<Shape> out;
+    QUOLL_RETURN_IF_ERROR(infer_shapes(shapes_of(bottoms), out));
+    tops.resize(out.size());
     call->heads_per_group = bottoms[0].c / bottoms[1].c;
     call->mask = attn_mask ? &bottoms[3] : nullptr;
     call->key = bottoms[1], call->value = bottoms[2];
-    if (!kv_cache) return kOk;
-    const size_t cache = attn_mask ? 4 : 3;
-    join_rows(bottoms[cache], bottoms[1], tops[1]);
-    join_rows(bottoms[cache + 1], bottoms[2], tops[2]);
-    call->key = tops[1], call->value = tops[2];
-    return kOk;
+    if (kv_cache) {
+        const size_t cache = attn_mask ? 4 : 3;
+        for (size_t i = 0; i < 2; i++) {
+            tops[1 + i].release();
+            QUOLL_RETURN_IF_ERROR(
+                append_rows(bottoms[cache + i], bottoms[1 + i], opt, &tops[1 + i]));
+        }
+        call->key = tops[1], call->value = tops[2];
+    }
+    if (out[0].total() == 0)
+        return fail("output 0 would be empty: %s", shape_text(out[0]).c_str());
+    tops[0].create(out[0], 1, opt.blob_allocator);
+    return tops[0].empty() ? (int)kOutOfMemory : (int)kOk;
 }
 
 AttentionHead SDPA::head_of(const Mat& query, const Call& call, Mat& top, int head) const {

@@ -94,7 +94,12 @@ void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const 
     for (int64_t i = 0; i < blocks; i++) to[i * lanes] = 1.f / scale[i];
     uint32_t* k_group_bits = (uint32_t*)weights_.data + j / lanes * panel_k_groups() + j % lanes;
     const unsigned mask = (1u << quant.bits) - 1, sign = 1u << (quant.bits - 1);
-    for (int i = 0; i < k; i++) {
+    // Words of a k-group are as they are stored, unless values had fewer bits there.
+    const int words = quant.bits == bits_ ? k / each : 0;
+    for (int i = 0; i < words; i++)
+        memcpy(k_group_bits + (size_t)i * lanes, from + (size_t)i * sizeof(uint32_t),
+               sizeof(uint32_t));
+    for (int i = words * each; i < k; i++) {
         const int64_t bit = (int64_t)i * quant.bits, at = bit / 8;
         unsigned value = from[at];
         if (at + 1 < bytes) value |= (unsigned)from[at + 1] << 8;
