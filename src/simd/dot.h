@@ -89,19 +89,21 @@ QUOLL_INLINE V dot_of_four(V sum, [[maybe_unused]] V a, [[maybe_unused]] V b) {
     return sum;
 }
 
-// The i-th signed 4-bit or 8-bit value of each word, as a float.
+// The i-th signed 8-bit value of each word, or 4-bit one of words whose byte i % 4 holds values
+// i % 4 and, in its upper half, i % 4 + 4; as a float.
 template <int bits, int i, size_t N>
 QUOLL_INLINE vecf<N> signed_part(veci<N> word) {
+    constexpr int at = bits == 4 ? i % 4 * 8 + i / 4 * 4 : i * bits;
 #if HWY_TARGET == HWY_AVX3
     if constexpr (bits == 4 && N == 16) {
         // A permutation looks at four bits of its indexes.
         const __m512 values =
             _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1);
-        return {{_mm512_permutexvar_ps(_mm512_srli_epi32(word.v.raw, 4 * i), values)}};
+        return {{_mm512_permutexvar_ps(_mm512_srli_epi32(word.v.raw, at), values)}};
     }
 #endif
     return to_float(
-        word.template shift_left<32 - bits*(i + 1)>().template shift_right<32 - bits>());
+        word.template shift_left<32 - bits - at>().template shift_right<32 - bits>());
 }
 
 }  // namespace

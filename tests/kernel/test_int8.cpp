@@ -161,12 +161,14 @@ TEST(Int8Kernels, tiles_are_exact) {
                rows % 2 == 0);
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
+#define QUOLL_BLOCK_DOTS(name)
 #define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                 if (testing::Test::HasFatalFailure()) return;
@@ -188,12 +190,14 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
     check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true); \
     check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false);
 #define QUOLL_BLOCK_TILES(name)
+#define QUOLL_BLOCK_DOTS(name)
 #define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                         if (testing::Test::HasFatalFailure()) return;
@@ -589,7 +593,8 @@ struct BlockWeights {
             values.push_back(uniform(-(1 << (bits - 1)), (1 << (bits - 1)) - 1));
             const size_t kk = i / lanes, n = i % lanes;
             const uint32_t part = (uint32_t)values[i] & ((1u << bits) - 1);
-            k_groups[kk / each * lanes + n] |= (int32_t)(part << kk % each * bits);
+            const size_t at = bits == 8 ? kk % 4 * 8 : kk % 4 * 8 + kk % 8 / 4 * 4;
+            k_groups[kk / each * lanes + n] |= (int32_t)(part << at);
         }
     }
 };
@@ -626,17 +631,32 @@ TEST(Int8Kernels, weights_in_blocks) {
                     tile.offset = zeros ? offset.data() : nullptr;
                     tile.a_sum = sums.data(), tile.a_sum_row = (ptrdiff_t)blocks;
                     tile.k = k, tile.block = block;
-                    for (size_t rows = 1; rows <= kBlockRows; rows++) {
+                    // [rows][3][k], and [rows][blocks].
+                    Guarded<int8_t> digits(kBlockRows * 3 * k);
+                    std::vector<BlockDigits::Block> units(kBlockRows * blocks);
+                    std::vector<BlockDigits> rows_digits;
+                    for (size_t m = 0; m < kBlockRows; m++) {
+                        rows_digits.push_back({&digits[m * 3 * k], &units[m * blocks]});
+                        ASSERT_TRUE(kernels.block_digits(&a[m * a_row], k, block, bits,
+                                                         rows_digits[m]));
+                    }
+                    tile.digits = rows_digits.data();
+                    for (size_t j = 0; j < 2 * kBlockRows; j++) {
+                        const size_t rows = j / 2 + 1;
+                        const auto& form_kernels = j % 2 ? kernels.block_dot : kernels.block_tile;
+                        if (!form_kernels[rows - 1][bits / 8]) continue;
                         Guarded<float> out(rows * lanes);
                         tile.out = out.data(), tile.out_row = (ptrdiff_t)lanes;
-                        kernels.block_tile[rows - 1][bits / 8](tile);
+                        form_kernels[rows - 1][bits / 8](tile);
                         for (size_t i = 0; i < out.size(); i++) {
                             double want = 0, magnitude = 0;
                             for (size_t kk = 0; kk < k; kk++) {
                                 const double x = a[i / lanes * a_row + kk];
                                 want += x * value(kk, i % lanes), magnitude += fabs(x) * 40;
                             }
-                            ASSERT_NEAR(want, out[i], magnitude * 0x1p-20) << rows;
+                            ASSERT_NEAR(want, out[i], magnitude * 0x1p-20)
+                                << rows << " rows of " << k << ", blocks of " << block << ", "
+                                << bits << " bits, " << (j % 2 ? "bytes" : "floats");
                         }
                     }
                     Guarded<float> unpacked(k * lanes);
@@ -646,6 +666,31 @@ TEST(Int8Kernels, weights_in_blocks) {
                         ASSERT_EQ((float)value(i / lanes, i % lanes), unpacked[i]);
                 }
             }
+        }
+    });
+}
+
+// Each value is what the digits say, as well as f32 holds the block's largest.
+TEST(Int8Kernels, digits_of_rows) {
+    for_all([](const Int8Kernels& kernels) {
+        const size_t k = 96, block = 32;
+        Guarded<float> a(k);
+        Guarded<int8_t> digits(3 * k);
+        BlockDigits::Block units[3];
+        const BlockDigits out = {digits.data(), units};
+        for (float size : {1.f, 3e38f, 1e-30f, 1e-44f, 0.f}) {
+            for (float& x : a) x = (float)uniform(-1000, 1000) / 1000 * size;
+            a[40] = -size, a[41] = size;
+            ASSERT_TRUE(kernels.block_digits(a.data(), k, block, 4, out));
+            for (size_t i = 0; i < k; i++) {
+                const double value = digits[i] * 65536. + digits[k + i] * 256. + digits[2 * k + i];
+                const double got = value * units[i / block].unit;
+                ASSERT_NEAR(a[i], got, size * 0x1p-22 + 1e-38) << size;
+            }
+        }
+        for (float bad : {INFINITY, -INFINITY, NAN}) {
+            a[70] = bad;
+            ASSERT_FALSE(kernels.block_digits(a.data(), k, block, 8, out));
         }
     });
 }

@@ -19,6 +19,13 @@ enum { kManyRows = 9 };
 // many that laying out the rows again for each group hardly counts.
 enum { kTileGroup = 512 };
 
+// Eight values of 4 bits in order, as kernels have them: byte i holds value i and value i + 4.
+uint32_t in_halves(uint32_t word) {
+    uint32_t out = 0;
+    for (int i = 0; i < 8; i++) out |= (word >> 4 * i & 15) << (i % 4 * 8 + i / 4 * 4);
+    return out;
+}
+
 }  // namespace
 
 int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
@@ -94,18 +101,20 @@ void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const 
     for (int64_t i = 0; i < blocks; i++) to[i * lanes] = 1.f / scale[i];
     uint32_t* k_group_bits = (uint32_t*)weights_.data + j / lanes * panel_k_groups() + j % lanes;
     const unsigned mask = (1u << quant.bits) - 1, sign = 1u << (quant.bits - 1);
-    // Words of a k-group are as they are stored, unless values had fewer bits there.
+    // Whole words of a k-group at once, unless values had fewer bits in the file.
     const int words = quant.bits == bits_ ? k / each : 0;
-    for (int i = 0; i < words; i++)
-        memcpy(k_group_bits + (size_t)i * lanes, from + (size_t)i * sizeof(uint32_t),
-               sizeof(uint32_t));
+    for (int i = 0; i < words; i++) {
+        uint32_t word;
+        memcpy(&word, from + (size_t)i * sizeof(word), sizeof(word));
+        k_group_bits[(size_t)i * lanes] = bits_ == 4 ? in_halves(word) : word;
+    }
     for (int i = words * each; i < k; i++) {
         const int64_t bit = (int64_t)i * quant.bits, at = bit / 8;
         unsigned value = from[at];
         if (at + 1 < bytes) value |= (unsigned)from[at + 1] << 8;
         value = ((value >> bit % 8 & mask) ^ sign) - sign;
-        k_group_bits[(size_t)(i / each) * lanes] |= (value & ((1u << bits_) - 1))
-                                                    << i % each * bits_;
+        const int shift = bits_ == 4 ? i % 4 * 8 + i % 8 / 4 * 4 : i % each * bits_;
+        k_group_bits[(size_t)(i / each) * lanes] |= (value & ((1u << bits_) - 1)) << shift;
     }
 }
 
@@ -133,7 +142,25 @@ int BlockMatrix::sum_blocks(const Mat& a, const Option& opt, Mat* sums) const {
     return kOk;
 }
 
-void BlockMatrix::few_rows(const Mat& a, const Mat& sums, int m, size_t p, float* c,
+// Left empty where no kernel takes them, and where a value is infinite or NaN.
+int BlockMatrix::make_digits(const Mat& a, const Option& opt, Mat* memory,
+                             std::vector<BlockDigits>* digits) const {
+    if (bits_ == 16 || !int8_->block_dot[0][form_]) return kOk;
+    const size_t units = sizeof(BlockDigits::Block) * blocks(), row = units + 3 * (size_t)k_;
+    memory->create((int)row, a.h, (size_t)1u, opt.workspace_allocator);
+    if (memory->empty()) return kOutOfMemory;
+    for (int i = 0; i < a.h; i++) {
+        char* const at = (char*)memory->data + i * row;
+        digits->push_back({(int8_t*)at + units, (BlockDigits::Block*)at});
+        if (int8_->block_digits(a.row(i), k_, block_, bits_, digits->back())) continue;
+        digits->clear();
+        break;
+    }
+    return kOk;
+}
+
+void BlockMatrix::few_rows(const Mat& a, const Mat& sums, const std::vector<BlockDigits>& digits,
+                           int m, size_t p, float* c,
                            size_t c_row) const {
     const size_t lanes = int8_->lanes, n0 = p * lanes, used = std::min(lanes, (size_t)n_ - n0);
     float part[kBlockRows * 64];
@@ -141,11 +168,14 @@ void BlockMatrix::few_rows(const Mat& a, const Mat& sums, int m, size_t p, float
     tile.a_row = a.w;
     for (int i = 0; i < m; i += kBlockRows) {
         const int rows = std::min<int>(kBlockRows, m - i);
-        tile.a = a.row(i);
+        tile.a = a.row(i), tile.digits = digits.empty() ? nullptr : &digits[i];
         if (tile.offset) tile.a_sum = sums.row(i), tile.a_sum_row = sums.w;
         tile.out = used == lanes ? c + i * c_row + n0 : part;
         tile.out_row = used == lanes ? (ptrdiff_t)c_row : (ptrdiff_t)lanes;
-        (bits_ == 16 ? int8_->half_tile : int8_->block_tile)[rows - 1][form_](tile);
+        const auto& kernels = bits_ == 16      ? int8_->half_tile
+                              : tile.digits ? int8_->block_dot
+                                            : int8_->block_tile;
+        kernels[rows - 1][form_](tile);
         for (int r = 0; used < lanes && r < rows; r++)
             memcpy(c + (i + r) * c_row + n0, part + r * lanes, used * sizeof(float));
     }
@@ -217,8 +247,12 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
     const int threads = threads_for(opt, (double)m * n_ * k_);
     const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
     const size_t width = m < kManyRows ? lanes : full, panels = (n_ + width - 1) / width;
-    Mat unpacked, sums;
-    if (m < kManyRows) QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
+    Mat unpacked, sums, memory;
+    std::vector<BlockDigits> digits;
+    if (m < kManyRows) {
+        QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
+        QUOLL_RETURN_IF_ERROR(make_digits(rows, opt, &memory, &digits));
+    }
     if (m >= kManyRows) {
         GemmMatrix g = {};
         g.kernels = kernels_;
@@ -232,7 +266,7 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
     }
     parallel_for((int64_t)panels, threads, [&](int64_t p, int thread) {
         if (m < kManyRows) {
-            few_rows(rows, sums, m, p, c, c_row);
+            few_rows(rows, sums, digits, m, p, c, c_row);
         } else {
             many_rows(rows, m, p, unpacked.channel(thread), c, c_row);
         }

@@ -4,6 +4,8 @@
 #ifndef QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 #define QUOLL_LAYER_CPU_INT8_BLOCK_MATRIX_H
 
+#include <vector>
+
 #include "layer/common/block_quant.h"
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/gemm/product_plan.h"
@@ -33,7 +35,10 @@ private:
     BlockTile panel(size_t p) const;
     // [blocks, a.h]: the sums of a's values in each block; empty where no zero points need them.
     int sum_blocks(const Mat& a, const Option& opt, Mat* sums) const;
-    void few_rows(const Mat& a, const Mat& sums, int m, size_t p, float* c, size_t c_row) const;
+    int make_digits(const Mat& a, const Option& opt, Mat* memory,
+                    std::vector<BlockDigits>* digits) const;
+    void few_rows(const Mat& a, const Mat& sums, const std::vector<BlockDigits>& digits, int m,
+                  size_t p, float* c, size_t c_row) const;
     void unpack(size_t n0, size_t width, float* out) const;
     int multiply_on_tiles(const GemmMatrix& matrix, const ProductPlan& plan, int threads,
                           const Option& opt) const;

@@ -782,6 +782,138 @@ void block_unpack(const BlockTile& t) {
     }
 }
 
+// What is added to the weights of a k-group, so that none has a sign, for processors that multiply
+// bytes with a sign by such without (or by either sort, below 128).
+template <int bits>
+constexpr int kWeightOffset = bits == 4 ? 8 : kOffset;
+
+// As block_tile, by integers (BlockDigits): three products of bytes stand for one of f32.
+template <int bits, size_t rows>
+void block_dot_tile(const BlockTile& t) {
+    using V = s::vecf<s::kLanes>;
+    using I = s::veci<s::kLanes>;
+    constexpr size_t words = bits == 4 ? 2 : 1, values = 32 / bits, digits = 3;
+    // Sums of one row wait for themselves: the words of a k-group have their own.
+    constexpr size_t chains = rows == 1 ? words : 1;
+    constexpr int kEach = 0x01010101;
+    constexpr unsigned kTurned = (bits == 4 ? 0x88u : kWeightOffset<bits>) * kEach;
+    V total[rows];
+    s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
+    const int8_t* a[rows];
+    s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.digits[m].digits; });
+    const float *scale = t.scale, *offset = t.offset;
+    const int32_t* b = (const int32_t*)t.b;
+    size_t at = 0;  // block
+    for (size_t left = t.k; left > 0; scale += s::kLanes, at++) {
+        size_t k_groups = s::min_size(left, t.block) / values;
+        left -= k_groups * values;
+        I sum[rows * digits * chains];
+        s::unroll<rows * digits * chains>([&](auto i) QUOLL_INLINE_LAMBDA {
+            constexpr size_t m = i() / (digits * chains), d = i() / chains % digits;
+            sum[i] = I::set(i() % chains ? 0 : t.digits[m].blocks[at].start[d]);
+        });
+        do {
+            const I bytes = I::load(b) ^ I::set((int)kTurned);
+            I w[2] = {bytes, bytes};
+            if constexpr (bits == 4) {
+                w[0] = bytes & I::set(15 * kEach);
+                w[1] = bytes.template shift_right<4>() & I::set(15 * kEach);
+            }
+            if (rows == 1) __builtin_prefetch(b + kAhead);
+            s::unroll<rows * digits * words>([&](auto i) QUOLL_INLINE_LAMBDA {
+                constexpr size_t m = i() / (digits * words), d = i() / words % digits;
+                constexpr size_t word = i() % words;
+                int32_t x;
+                __builtin_memcpy(&x, a[m] + d * t.k + word * 4, sizeof(x));
+                I& to = sum[(m * digits + d) * chains + word % chains];
+                to = s::dot_of_four(to, w[word], I::set(x));
+            });
+            b += s::kLanes;
+            s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] += values; });
+        } while (--k_groups);
+        const V factor = V::load(scale);
+        s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+            V part[digits];
+            s::unroll<digits>([&](auto d) QUOLL_INLINE_LAMBDA {
+                I all = sum[(m * digits + d) * chains];
+                if constexpr (chains == 2) all = all + sum[(m * digits + d) * chains + 1];
+                part[d] = s::to_float(all);
+            });
+            const V all = fma(part[0], V::set(65536.f), fma(part[1], V::set(256.f), part[2]));
+            total[m] = fma(all * V::set(t.digits[m].blocks[at].unit), factor, total[m]);
+        });
+        if (offset) {
+            const V more = V::load(offset);
+            s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
+                const float a_sum = t.a_sum[(ptrdiff_t)m() * t.a_sum_row + (ptrdiff_t)at];
+                total[m] = fma(V::set(a_sum), more, total[m]);
+            });
+            offset += s::kLanes;
+        }
+    }
+    s::unroll<rows>(
+        [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
+}
+
+template <int bits, size_t rows>
+constexpr BlockTileKernel block_dot() {
+    if constexpr (s::kHasDotOfFour) {
+        return &block_dot_tile<bits, rows>;
+    } else {
+        return nullptr;
+    }
+}
+
+// Plain loops, which the compiler vectorises.
+QUOLL_INLINE float float_of_bits(uint32_t bits) {
+    float x;
+    __builtin_memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+QUOLL_INLINE uint32_t bits_of_float(float x) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+// The digits of count values; their sums at sums[3].
+QUOLL_INLINE void split_digits(const float* a, size_t count, float factor, int8_t* high,
+                               int8_t* middle, int8_t* low, int32_t* sums) {
+    int32_t sum0 = 0, sum1 = 0, sum2 = 0;
+    for (size_t i = 0; i < count; i++) {
+        // Numbers up to 2^22 in size stand in the lower bits of what 1.5 * 2^23 is added to.
+        const int32_t x = (int32_t)(bits_of_float(a[i] * factor + 12582912.f) - 0x4b400000u);
+        const int32_t last = (int8_t)(uint8_t)x, rest = (x - last) >> 8;
+        const int32_t mid = (int8_t)(uint8_t)rest, first = (rest - mid) >> 8;
+        low[i] = (int8_t)last, middle[i] = (int8_t)mid, high[i] = (int8_t)first;
+        sum0 += first, sum1 += mid, sum2 += last;
+    }
+    sums[0] = sum0, sums[1] = sum1, sums[2] = sum2;
+}
+
+bool block_digits(const float* a, size_t k, size_t block, int bits, const BlockDigits& out) {
+    BlockDigits::Block* to = out.blocks;
+    const int offset = bits == 4 ? kWeightOffset<4> : kWeightOffset<8>;
+    for (size_t at = 0; at < k; at += block, to++) {
+        const size_t count = s::min_size(k - at, block);
+        uint32_t largest = 0;
+        for (size_t i = 0; i < count; i++) {
+            const uint32_t size = bits_of_float(a[at + i]) & 0x7fffffffu;
+            largest = size > largest ? size : largest;
+        }
+        if (largest >= 0x7f800000u) return false;
+        // 2^(22 - e), where 2^e is above the largest; smaller numbers than 2^-104 lose digits.
+        const uint32_t least = 23;
+        const uint32_t exponent = largest >> 23 > least ? largest >> 23 : least;  // 127 + e - 1
+        const float factor = float_of_bits((127 + 127 + 21 - exponent) << 23);
+        to->unit = float_of_bits(exponent << 23) * 0x1p-21f;
+        split_digits(a + at, count, factor, out.digits + at, out.digits + k + at,
+                     out.digits + 2 * k + at, to->start);
+        for (int32_t& start : to->start) start *= -offset;
+    }
+    return true;
+}
+
 // kind: 4 for f16, 8 for bf16, the places of these in the table.
 template <int kind>
 QUOLL_INLINE s::vecf<s::kLanes> load_half(const uint16_t* p) {

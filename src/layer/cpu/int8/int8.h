@@ -163,11 +163,13 @@ typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t
 // Weights that share a scale in blocks of k, by f32 values: for `lanes` columns n
 //     out[m * out_row + n] = sum over blocks of scale[block][n] * sum of a[m * a_row + k] * B(k, n)
 // plus, where there are offsets, offset[block][n] * a_sum[m * a_sum_row + block];
-// where b has a k-group a column for every 32 / bits of k: [k / (32 / bits)][lanes], the values of
-// a k-group in order. k and block are multiples of 8.
+// where b has a k-group a column for every 32 / bits of k: [k / (32 / bits)][lanes]. A k-group's
+// values of 8 bits are in order; of 4 bits byte i holds value i and, in its upper half, i + 4. k and
+// block are multiples of 8.
 struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
+    const struct BlockDigits* digits;  // of the rows, instead of a: what block_dot reads
     const void* b;
     const float *scale, *offset;  // [blocks][lanes]; offset may be null
     const float* a_sum;
@@ -177,6 +179,22 @@ struct BlockTile {
     ptrdiff_t out_row;
 };
 typedef void (*BlockTileKernel)(const BlockTile& tile);
+
+// A row of A as integers, for dot products of bytes: of each block a[k] is `unit` times an integer
+// of 23 bits, which is as exact as f32 for the block's largest value. Its digits to base 256, from
+// -128 to 127, are digits[i * k] + .. for i = 0 (the highest) to 2; start[i] makes up for what is
+// added to the weights, so that these have no sign.
+struct BlockDigits {
+    struct Block {
+        float unit;
+        int32_t start[3];
+    };
+    int8_t* digits;  // [3][k]
+    Block* blocks;
+};
+// For weights of 4 or 8 bits; false: a value is infinite or NaN.
+typedef bool (*BlockDigitsKernel)(const float* a, size_t k, size_t block, int bits,
+                                  const BlockDigits& out);
 // An unpack kernel: out[k * out_row + n] = scale[block][n] * B(k, n) + offset[block][n]; a is not
 // read. The half_
 // kernels read 16-bit floats, b as [k][lanes] of them, and no scales.
@@ -196,14 +214,17 @@ struct Int8Kernels {
     Int8WindowRowsKernel window_rows[2][2];
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
-// For weights of 4 and of 8 bits; the half_ ones for f16 and bf16.
+// For weights of 4 and of 8 bits; the half_ ones for f16 and bf16; block_dot, which reads digits,
+// is null where the processor multiplies no bytes.
 #define QUOLL_BLOCK_TILES(name) BlockTileKernel name[kBlockRows][2];  // [rows - 1]
+#define QUOLL_BLOCK_DOTS(name) BlockTileKernel name[kBlockRows][2];
 #define QUOLL_BLOCK_UNPACK(name) BlockTileKernel name[2];
 #define QUOLL_INT8(type, name) type name;
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };

@@ -25,12 +25,18 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
      {&name<4, 2>, &name<8, 2>}, \
      {&name<4, 3>, &name<8, 3>}, \
      {&name<4, 4>, &name<8, 4>}},
+#define QUOLL_BLOCK_DOTS(name)  \
+    {{name<4, 1>(), name<8, 1>()}, \
+     {name<4, 2>(), name<8, 2>()}, \
+     {name<4, 3>(), name<8, 3>()}, \
+     {name<4, 4>(), name<8, 4>()}},
 #define QUOLL_BLOCK_UNPACK(name) {&name<4>, &name<8>},
 #define QUOLL_INT8(type, name) &name,
 #include "layer/cpu/int8/kernels.inc"
 #undef QUOLL_INT8_TILES
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
+#undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };
