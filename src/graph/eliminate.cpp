@@ -175,6 +175,7 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
                                 reduction_to_pooling, eliminate_flatten, convolution_to_product,
                                 fold_padding,         fold_affine,       fuse_activation,
                                 eliminate_batch_axes, merge_parallel};
+    if (!for_file) passes.insert(passes.begin() + 1, {fold_constant, fold_dynamic_weight});
     if (!for_file)
         passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));

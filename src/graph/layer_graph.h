@@ -63,6 +63,11 @@ public:
     bool change(int blob);
     void count(const char* what) { report_.push_back(what); }
 
+    // How many values may still be computed and kept, of 64 MB: what a few layers ask for is no
+    // limit to what is asked of the machine.
+    size_t constants_left() const { return constants_left_; }
+    void spend_constants(size_t values) { constants_left_ -= values; }
+
     // What absorbed or bypassed blobs became: the blob that now holds the same values, or -1 if
     // there is none, as for changed ones. Itself for blobs that are there.
     int alias(int blob) const;
@@ -83,6 +88,7 @@ private:
     std::vector<int> producer_, alias_;
     std::vector<std::vector<int>> readers_;
     std::vector<std::string> report_;
+    size_t constants_left_ = 1 << 24;
 };
 
 // Makes a built-in layer in the form (fast or reference) that the graph is to hold.

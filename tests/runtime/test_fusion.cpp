@@ -739,6 +739,58 @@ TEST(Fusion, blobs_between) {
     ASSERT_EQ(messages.size(), 2u);
 }
 
+// Layers that are left, but for Input and what holds constants.
+int layers_that_run(const Net& net) {
+    int count = 0;
+    for (const Layer* layer : net.layers())
+        count += !layer->tops.empty() && layer->type != "Input" && layer->type != "MemoryData";
+    return count;
+}
+
+TEST(Fusion, a_kernel_made_of_constants_is_computed_once) {
+    const std::string text =
+        "Input in 0 1 in\n"
+        "MemoryData row 0 1 row 0=12\n"
+        "MemoryData column 0 1 column 0=1 1=3\n"
+        "MemoryData bias 0 1 bias 0=3\n"
+        "Split rows 1 2 row r0 r1\n"
+        "BinaryOp t 2 1 column r0 t 0=2\n"
+        "TensorUnary u 1 1 t u 0=1\n"
+        "BinaryOp v 2 1 u r1 v\n"
+        "Reshape k 1 1 v k 0=2 1=2 11=3 2=3\n"
+        "Sigmoid b 1 1 bias b\n"
+        "Convolution conv 3 1 in k b a 5=1 19=1\n"
+        "ReLU relu 1 1 a out\n";
+    const Mat in = image(Shape(9, 7, 3));
+    Weights weights[2];
+    Net plain, fused;
+    ASSERT_EQ(load(&plain, text, &weights[0].raw(12).raw(3).raw(3), false), kOk);
+    ASSERT_EQ(load(&fused, text, &weights[1].raw(12).raw(3).raw(3), true), kOk);
+    EXPECT_EQ(layers_that_run(plain), 8);
+    EXPECT_EQ(layers_that_run(fused), 1);
+    expect_near(run(fused, in), run(plain, in));
+    expect_near(run(fused, in, "v"), run(plain, in, "v"));  // blobs that are no more can be had
+    expect_near(run(fused, in, "k"), run(plain, in, "k"));
+}
+
+TEST(Fusion, constants_take_no_more_memory_than_a_net_may) {
+    // 64 MB in all: the third layer stays.
+    const std::string text =
+        "Input in 0 1 in 0=1\n"
+        "MemoryData x 0 1 x 0=1024 1=1\n"
+        "Tile a 1 1 x a 0=0 1=7000\n"
+        "Tile b 1 1 a b 0=0 1=2\n"
+        "Reduction c 1 1 b c 0=0 1=1\n"
+        "BinaryOp o 2 1 in c out\n";
+    const Mat in = image(Shape(1));
+    Weights weights[2];
+    Net plain, fused;
+    ASSERT_EQ(load(&plain, text, &weights[0].raw(1024), false), kOk);
+    ASSERT_EQ(load(&fused, text, &weights[1].raw(1024), true), kOk);
+    EXPECT_EQ(layers_that_run(fused), 3);
+    expect_near(run(fused, in), run(plain, in));
+}
+
 // Reads once, as a cipher does: the weights would have to be kept twice.
 struct OnceReader : DataReader {
     explicit OnceReader(Weights& weights) : from(weights) {}
