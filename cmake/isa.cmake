@@ -32,12 +32,13 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 #   back to SSSE3.
 # - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
 #   the same way on every compiler.
-# - O3 also where all else is to be small: that is where the time goes.
+# - QUOLL_SMALL_KERNELS, O3, also where all else is to be small: that is where the time goes.
 # - No unwind tables where all is to be small: kernels call nothing that throws.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
 #   the standard library would be emitted as weak symbols.
+set(QUOLL_SMALL_KERNELS "O3" CACHE STRING "how a small library (MinSizeRel) has its kernels compiled: O3, O2, Os")
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
-    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-O3>
+    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-${QUOLL_SMALL_KERNELS}>
     $<$<CONFIG:MinSizeRel>:-fno-asynchronous-unwind-tables>)
 # Highway's own checks, which sanitizers turn on, call a function of its library, which is not linked.
 if(QUOLL_SANITIZE)

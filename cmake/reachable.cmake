@@ -2,7 +2,7 @@
 # file of it includes is not compiled, nor is a driver.
 
 # quoll_reachable(sources families roots...): those of src/layer/cpu's .cpp files, but kernels, that the roots (relative to src)
-# reach, and the families whose kernels these use. A header's functions are in the .cpp file of its name; a file that has no such
+# reach, and the families whose kernels these use; nothing of layer/cpu/int8 without QUOLL_INT8. A header's functions are in the .cpp file of its name; a file that has no such
 # header comes with its folder.
 function(quoll_reachable sources families)
     file(GLOB_RECURSE all RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} layer/cpu/*.cpp)
@@ -24,7 +24,7 @@ function(quoll_reachable sources families)
         file(STRINGS ${file} includes REGEX "^#include \"layer/")
         foreach(include IN LISTS includes)
             string(REGEX REPLACE ".*\"(.*)\".*" "\\1" header "${include}")
-            if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${header})
+            if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${header} OR (NOT QUOLL_INT8 AND header MATCHES "^layer/cpu/int8/"))
                 continue()
             endif()
             list(APPEND todo ${header})
@@ -49,6 +49,18 @@ function(quoll_reachable sources families)
     list(REMOVE_DUPLICATES used)
     set(${sources} ${reached} PARENT_SCOPE)
     set(${families} ${used} PARENT_SCOPE)
+endfunction()
+
+# quoll_check_without_int8(files...): an error for a file that takes more of layer/cpu/int8 than what no_int8.h stands in for.
+function(quoll_check_without_int8)
+    foreach(file IN LISTS ARGN)
+        file(STRINGS ${file} includes REGEX "^#include \"layer/cpu/(int8|recurrent)/")
+        list(FILTER includes EXCLUDE REGEX "/int8_(conv|depthwise|matrix).h\"")
+        if(includes OR file MATCHES "/int8/")
+            message(FATAL_ERROR "QUOLL_INT8=OFF: ${file} needs int8 kernels: build without its operator, or with its reference "
+                "(WITH_LAYER_<type>, QUOLL_LAYERS, QUOLL_REFERENCE_LAYERS)")
+        endif()
+    endforeach()
 endfunction()
 
 # quoll_write_families(file built...): the families in the order of families.inc, for the tables of the levels.

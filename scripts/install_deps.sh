@@ -9,15 +9,15 @@ packages=(g++ cmake make ninja-build ccache libhwy-dev libcli11-dev libstb-dev n
     python3-venv python3-dev)
 case "${1:-}" in
     '') ;;
-    --tests) packages+=(abigail-tools doxygen g++-aarch64-linux-gnu qemu-user pkgconf ca-certificates libonnx-testdata
+    --tests) packages+=(abigail-tools doxygen g++-aarch64-linux-gnu lld qemu-user pkgconf ca-certificates libonnx-testdata
         mesa-vulkan-drivers vulkan-validationlayers libvulkan1) ;;
     --cross)
         for preset in "${@:2}"; do
             case "$preset" in
-                small-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
-                small-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
-                aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
-                armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
+                small-aarch64 | minimal-aarch64) packages+=(g++-aarch64-linux-gnu qemu-user lld) ;;
+                small-armv7 | minimal-armv7) packages+=(g++-arm-linux-gnueabihf qemu-user lld) ;;
+                aarch64) packages+=(g++-aarch64-linux-gnu qemu-user) ;;
+                armv7) packages+=(g++-arm-linux-gnueabihf qemu-user) ;;
                 arm-softfloat) packages+=(g++-arm-linux-gnueabi qemu-user) ;;
                 riscv64) packages+=(g++-riscv64-linux-gnu qemu-user) ;;
                 powerpc64le) packages+=(g++-powerpc64le-linux-gnu qemu-user) ;;

@@ -185,9 +185,11 @@ Mat VkMat::shape() const {
     return m;
 }
 
+#if QUOLL_VULKAN
 void Mat::create_like(const VkMat& m, Allocator* a) { create_like(m, m.n, a); }
 
 void Mat::create_like(const VkMat& m, int n_, Allocator* a) { create_like(m.shape(), n_, a); }
+#endif
 
 VkMat VkMat::batch_range(int b, int items) const {
     if (b < 0 || items < 1 || b + items > n) return VkMat();

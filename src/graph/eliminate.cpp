@@ -180,9 +180,9 @@ int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
         passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     // What rounds its output takes no activation and no sum any more.
-    if (!for_file)
-        QUOLL_RETURN_IF_ERROR(
-            run_until_settled(graph, {keep_int8, turn_fewer, mark_channels}, make));
+    passes = {turn_fewer, mark_channels};
+    if (kHasInt8) passes.insert(passes.begin(), keep_int8);
+    if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
     // Constants whose readers took them over.
     for (size_t i = 0; i < graph.size(); i++) {
         if (!graph.is<MemoryData>((int)i) || graph.layer((int)i)->tops.size() != 1) continue;

@@ -224,6 +224,12 @@ Mat quantize_weight(const Mat& weight, const Mat& scales) {
     return quantized;
 }
 
+int check_int8_term(const Layer& layer, int int8_scale_term) {
+    if (kHasInt8 || int8_scale_term == 0) return kOk;
+    return layer.fail("int8_scale_term (8) %d: int8 is not part of this build (QUOLL_INT8 is off)",
+                      int8_scale_term);
+}
+
 int check_weight_dtype(const Layer& layer, const Mat& weight, bool int8_scales) {
     if (weight.dtype == DType::f32 || weight.empty()) return kOk;
     if (weight.dtype == DType::s8 && int8_scales) return kOk;

@@ -120,6 +120,14 @@ inline float dequantize_scale(float input_scale, float weight_scale) {
     return weight_scale == 0.f ? 0.f : 1.f / (input_scale * weight_scale);
 }
 
+// Whether int8 convolutions and inner products are part of the build (CMake's QUOLL_INT8).
+#if defined(QUOLL_NO_INT8)
+constexpr bool kHasInt8 = false;
+#else
+constexpr bool kHasInt8 = true;
+#endif
+// int8_scale_term (8) that is not 0: refused where they are not.
+int check_int8_term(const Layer& layer, int int8_scale_term);
 // Refuses int8 weights in a layer that has no scales for them.
 int check_weight_dtype(const Layer& layer, const Mat& weight, bool int8_scales);
 

@@ -115,16 +115,6 @@ int MemoryData::stored_value(DType dtype, const Option& opt, Mat* value) const {
     return kOk;
 }
 
-static bool lies_in(const Mat& value, const Mat& blob) {
-    const char *begin = (const char*)value.data, *at = (const char*)blob.data;
-    return at >= begin && at < begin + value.total() * value.elemsize;
-}
-
-bool MemoryData::holds(const Mat& blob) const {
-    std::lock_guard<std::mutex> lock(mutex_);
-    return lies_in(value(), blob) || lies_in(stored_, blob);
-}
-
 QUOLL_DEFINE_LAYER(MemoryData)
 
 }  // namespace quoll

@@ -25,8 +25,12 @@ public:
     void set_value(const Mat& value);
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
-    // Whether the blob is the value, or a part of it.
-    bool holds(const Mat& blob) const;
+    // Whether the blob is the value, or a part of it. In the header, as the Extractor asks in
+    // builds without this operator too.
+    bool holds(const Mat& blob) const {
+        std::lock_guard<std::mutex> lock(mutex_);
+        return lies_in(value(), blob) || lies_in(stored_, blob);
+    }
 
     int w = 0, h = 0, d = 0, c = 0;
     // How the weight is stored: 0 tagged (f32, f16, ...), 1 as plain f32, 2 as plain bytes.
@@ -37,6 +41,10 @@ public:
     Mat data;
 
 private:
+    static bool lies_in(const Mat& value, const Mat& blob) {
+        const char *begin = (const char*)value.data, *at = (const char*)blob.data;
+        return at >= begin && at < begin + value.total() * value.elemsize;
+    }
     int stored_value(DType dtype, const Option& opt, Mat* value) const;
 
     Mat integers_;  // data as `type`, if that is not 0

@@ -158,8 +158,8 @@ bool is_flat_input(const ConvFields& s, const Shape& input) {
 
 int convolution_geometry(const Layer& layer, const ConvolutionFields& s,
                          const std::vector<Shape>& in, ConvGeometry* g) {
-    const bool s8_input = s.int8_scale_term != 0;
-    if (s.int8_affine && !in.empty() && in[0].dtype != DType::s8)
+    const bool s8_input = s.is_int8();
+    if (s.is_int8() && s.int8_affine && !in.empty() && in[0].dtype != DType::s8)
         return layer.fail("int8_affine (26): expected an input of s8, got %s",
                           dtype_name(in[0].dtype));
     if (!s.dynamic_weight && !in.empty() && is_flat_input(s, in[0])) {
@@ -207,7 +207,7 @@ void Convolution::params(Convolution& s, ParamVisitor& v) {
 void Convolution::weights(Convolution& s, WeightVisitor& v) {
     conv_weights(s, v);
     if (s.axes != 2) return;
-    const bool int8 = s.int8_scale_term != 0 && !s.dynamic_weight;
+    const bool int8 = s.is_int8() && !s.dynamic_weight;
     const int scales = !s.grouped || s.int8_affine    ? s.num_output
                        : s.int8_scale_term % 100 == 1 ? s.group
                                                       : 1;
@@ -252,6 +252,7 @@ int Convolution::check_inputs() {
 int Convolution::load_param(const ParamDict& pd) {
     QUOLL_RETURN_IF_ERROR(load_params_by_schema(*this, pd));
     QUOLL_RETURN_IF_ERROR(check_inputs());
+    QUOLL_RETURN_IF_ERROR(check_int8_term(*this, int8_scale_term));
     const int term = int8_scale_term % 100;
     if (grouped && int8_scale_term != 0 && term != 1 && term != 2)
         return fail("int8_scale_term (8): expected 0, 1, 2, 101 or 102, got %d", int8_scale_term);
@@ -271,7 +272,7 @@ int Convolution::load_model(const ModelBin& mb) {
 }
 
 int Convolution::create_pipeline(const Option&) {
-    if (int8_scale_term == 0 || dynamic_weight) return kOk;
+    if (!is_int8() || dynamic_weight) return kOk;
     weight_data_int8 = weight_data.dtype == DType::s8
                            ? weight_data
                            : quantize_weight(weight_data, weight_data_int8_scales);
@@ -300,7 +301,7 @@ int Convolution::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops
     QUOLL_RETURN_IF_ERROR(create_conv_top(*this, g, dtype, 1, opt, &tops[0], &channels));
     if (bottom.empty()) return kOutOfMemory;
 
-    if (int8_scale_term != 0) {
+    if (is_int8()) {
         QUOLL_RETURN_IF_ERROR(convolve_s8(*this, g, bottom, channels, opt));
     } else {
         Mat weight = weight_data, bias = bias_data;

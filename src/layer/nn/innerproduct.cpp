@@ -33,7 +33,7 @@ void InnerProduct::params(InnerProduct& s, ParamVisitor& v) {
 }
 
 void InnerProduct::weights(InnerProduct& s, WeightVisitor& v) {
-    const bool int8 = s.int8_scale_term != 0;
+    const bool int8 = s.is_int8();
     v(true, "weight_data", s.weight_data, s.weight_data_size, WeightKind::kTagged,
       "[num_output][num_input]");
     v(s.bias_term != 0, "bias_data", s.bias_data, s.num_output, WeightKind::kRaw, "[num_output]");
@@ -48,6 +48,7 @@ int InnerProduct::load_param(const ParamDict& pd) {
     if (weight_data_size % num_output != 0)
         return fail("weight_data_size (2): expected a multiple of num_output %d, got %d",
                     num_output, weight_data_size);
+    QUOLL_RETURN_IF_ERROR(check_int8_term(*this, int8_scale_term));
     if (int8_affine && int8_scale_term == 0)
         return fail("int8_affine (26) without int8_scale_term (8)");
     if (int8_affine != 1 && bottom_zero_point)
@@ -61,7 +62,7 @@ int InnerProduct::load_model(const ModelBin& mb) {
 }
 
 int InnerProduct::create_pipeline(const Option&) {
-    if (int8_scale_term == 0) return kOk;
+    if (!is_int8()) return kOk;
     weight_data_int8 = weight_data.dtype == DType::s8
                            ? weight_data
                            : quantize_weight(weight_data, weight_data_int8_scales);
@@ -74,10 +75,10 @@ int InnerProduct::shape(const InnerProduct& s, const std::vector<Shape>& in,
                         std::vector<Shape>& out) {
     if (in.size() != 1) return s.fail("expected 1 input, got %zu", in.size());
     const DType dtype = in[0].dtype == DType::s8 ? DType::f32 : in[0].dtype;
-    if (!accepts_float(s, in[0].dtype) && !(s.int8_scale_term && in[0].dtype == DType::s8))
-        return s.fail("expected an input of %s, got %s", s.int8_scale_term ? "f32 or s8" : "f32",
+    if (!accepts_float(s, in[0].dtype) && !(s.is_int8() && in[0].dtype == DType::s8))
+        return s.fail("expected an input of %s, got %s", s.is_int8() ? "f32 or s8" : "f32",
                       dtype_name(in[0].dtype));
-    if (s.int8_affine && (in[0].dtype == DType::s8) != (s.int8_affine == 1))
+    if (s.is_int8() && s.int8_affine && (in[0].dtype == DType::s8) != (s.int8_affine == 1))
         return s.fail("int8_affine (26) %d: expected an input of %s, got %s", s.int8_affine,
                       s.int8_affine == 1 ? "s8" : "f32", dtype_name(in[0].dtype));
     out.assign(1, Shape(s.num_output, dtype));
@@ -129,7 +130,7 @@ int InnerProduct::forward(const Mat& bottom_blob, Mat& top_blob, const Option& o
     Mat rows = bottom_blob;
     if (top_blob.dims == 1) rows = bottom_blob.reshape(num_input(), 1, opt.workspace_allocator);
     if (rows.empty()) return kOutOfMemory;
-    if (int8_scale_term) return forward_s8(rows, top_blob, opt);
+    if (is_int8()) return forward_s8(rows, top_blob, opt);
 
     const int count = num_input();
     const Activation activation(activation_type, activation_params);

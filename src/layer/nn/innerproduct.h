@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_INNERPRODUCT_H
 #define QUOLL_LAYER_INNERPRODUCT_H
 
+#include "layer/common/conv_window.h"
 #include "layer/common/schema.h"
 
 namespace quoll {
@@ -20,6 +21,7 @@ public:
     int64_t macs(const std::vector<Shape>& in, const std::vector<Shape>& out) const override;
     bool fusion_target(FusionTarget* t) override;
 
+    bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
     // Columns of the weight.
     int num_input() const { return weight_data_size / num_output; }
 

@@ -11,7 +11,7 @@ ConvolutionCpu::ConvolutionCpu(int axes) : Convolution(axes, false) { support_pa
 int ConvolutionCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Convolution::create_pipeline(opt));
     if (dynamic_weight) return kOk;
-    if (int8_scale_term != 0) {
+    if (is_int8()) {
         weight_data.release();  // weight_data_int8 is what all algorithms take
         QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
         return kOk;

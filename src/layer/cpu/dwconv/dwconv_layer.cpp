@@ -137,7 +137,7 @@ int ConvolutionDepthWiseCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(Convolution::create_pipeline(opt));
     pack_ = 0, pair_ = 1;
     if (dynamic_weight) return kOk;
-    if (int8_scale_term != 0) {
+    if (is_int8()) {
         weight_data.release();  // weight_data_int8 is what all algorithms take
         if (depthwise()) QUOLL_RETURN_IF_ERROR(int8_.create(*this, *this, opt));
         return int8_.created() ? (int)kOk : int8_groups_.create(*this, *this, opt);

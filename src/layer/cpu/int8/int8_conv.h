@@ -3,6 +3,10 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 #define QUOLL_LAYER_CPU_INT8_INT8_CONV_H
 
+#if defined(QUOLL_NO_INT8)
+#include "layer/cpu/common/no_int8.h"
+#else
+
 #include <memory>
 
 #include "layer/cpu/int8/int8_tiles.h"
@@ -83,5 +87,7 @@ private:
 };
 
 }  // namespace quoll
+
+#endif
 
 #endif

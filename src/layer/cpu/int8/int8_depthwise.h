@@ -6,6 +6,10 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 #define QUOLL_LAYER_CPU_INT8_INT8_DEPTHWISE_H
 
+#if defined(QUOLL_NO_INT8)
+#include "layer/cpu/common/no_int8.h"
+#else
+
 #include "layer/cpu/common/packing.h"
 #include "layer/cpu/int8/int8.h"
 #include "layer/cpu/unary/fused_activation.h"
@@ -58,5 +62,7 @@ private:
 };
 
 }  // namespace quoll
+
+#endif
 
 #endif

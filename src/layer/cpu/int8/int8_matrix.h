@@ -2,6 +2,10 @@
 #ifndef QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
 #define QUOLL_LAYER_CPU_INT8_INT8_MATRIX_H
 
+#if defined(QUOLL_NO_INT8)
+#include "layer/cpu/common/no_int8.h"
+#else
+
 #include <memory>
 
 #include "layer/cpu/int8/int8_tiles.h"
@@ -51,5 +55,7 @@ private:
 };
 
 }  // namespace quoll
+
+#endif
 
 #endif

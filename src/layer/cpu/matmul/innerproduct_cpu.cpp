@@ -10,7 +10,7 @@ InnerProductCpu::InnerProductCpu() { support_packing = true; }
 int InnerProductCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(InnerProduct::create_pipeline(opt));
     const Activation activation(activation_type, activation_params);
-    if (int8_scale_term != 0) {
+    if (is_int8()) {
         if (!int8_sums_fit(weight_data_int8, num_output, int8_affine != 0)) return kOk;
         const float input_scale = int8_affine == 2 ? 1.f : (float)bottom_blob_int8_scales[0];
         QUOLL_RETURN_IF_ERROR(int8_.create(*this, weight_data_int8, num_output, input_scale,

@@ -1,0 +1,50 @@
+// In place of what is in layer/cpu/int8, without QUOLL_INT8: classes with nothing in them. Layers
+// refuse int8 weights before they would make one (check_int8_term).
+#ifndef QUOLL_LAYER_CPU_COMMON_NO_INT8_H
+#define QUOLL_LAYER_CPU_COMMON_NO_INT8_H
+
+#include <memory>
+
+#include "quoll/mat.h"
+#include "quoll/option.h"
+
+namespace quoll {
+
+struct Int8TilePlan {};
+
+// Int8Conv, Int8Depthwise and Int8Matrix.
+class NoInt8 {
+public:
+    enum { kUnsuitable = 1 };
+    template <class... Args>
+    int create(const Args&...) {
+        return kError;
+    }
+    static constexpr bool created() { return false; }
+    template <class... Args>
+    static constexpr int out_pack(const Args&...) {
+        return 1;
+    }
+    template <class... Args>
+    std::shared_ptr<const Int8TilePlan> plan(const Args&...) const {
+        return nullptr;
+    }
+    template <class... Args>
+    int forward(const Args&...) const {
+        return kError;
+    }
+    template <class... Args>
+    int forward_ranged(const Args&...) const {
+        return kError;
+    }
+    const char* kernels(const Int8TilePlan*) const { return ""; }
+};
+typedef NoInt8 Int8Conv;
+typedef NoInt8 Int8Depthwise;
+typedef NoInt8 Int8Matrix;
+
+inline bool int8_sums_fit(const Mat&, int, bool = false) { return false; }
+
+}  // namespace quoll
+
+#endif
