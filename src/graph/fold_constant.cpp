@@ -1,10 +1,14 @@
 // What is computed from constants alone is computed when the net is loaded: a file then holds what
 // a large table follows from, and not the table.
+#include <limits.h>
+
+#include <algorithm>
+
 #include "graph/passes.h"
-#include "layer/common/registry.h"
 #include "layer/common/schema.h"
 #include "layer/control/loop.h"
 #include "layer/control/memorydata.h"
+#include "quoll/allocator.h"
 #include "runtime/log_mute.h"
 
 namespace quoll {
@@ -19,13 +23,31 @@ public:
     }
 };
 
-// The value of a blob that does not depend on the inputs; null if it is none.
+// Gives no block that is larger than a constant may be: sizes may follow from values.
+class LimitedAllocator : public Allocator {
+public:
+    explicit LimitedAllocator(size_t most) : most_(most) {}
+    void* fastMalloc(size_t size) override { return size > most_ ? nullptr : fast_malloc(size); }
+    void fastFree(void* ptr) override { fast_free(ptr); }
+
+private:
+    const size_t most_;
+};
+
+size_t bytes_of(const Mat& value) { return value.total() * value.elemsize; }
+
+// Planar, and of numbers that are no 16-bit form of others.
+bool is_plain(const Mat& value) {
+    return !value.empty() && value.elempack == 1 && value.n == 1 && value.dtype != DType::f16 &&
+           value.dtype != DType::bf16;
+}
+
+// The value of a blob that does not depend on the inputs; null if it is none, or if the application
+// wants to deal with it.
 const Mat* constant_of(const LayerGraph& graph, int blob) {
     const auto* constant = graph.as<MemoryData>(graph.producer(blob));
-    if (!constant || !constant->bottoms.empty() || constant->value().empty()) return nullptr;
-    const Mat& value = constant->value();
-    const bool plain = value.elempack == 1 && value.n == 1;
-    return plain && value.dtype != DType::f16 && value.dtype != DType::bf16 ? &value : nullptr;
+    if (!constant || !constant->bottoms.empty() || graph.kept(blob)) return nullptr;
+    return is_plain(constant->value()) ? &constant->value() : nullptr;
 }
 
 // Layers that do the same whenever they run, on numbers that they are given.
@@ -38,74 +60,138 @@ bool is_function(Layer& layer) {
     return !weights.found;
 }
 
-// Runs the reference form of `layer` on constants. What it refuses is left to the run, which says
-// so.
-bool value_of(Layer& layer, const std::vector<Mat>& inputs, size_t most, Mat* value) {
-    const LogMute quiet;
-    const std::unique_ptr<Layer> op(create_layer_reference(layer.typeindex));
-    Option opt;
-    opt.num_threads = 1;
-    std::vector<Shape> shapes;
-    if (!op || op->load_param(params_of(layer)) != kOk ||
-        op->infer_shapes(shapes_of(inputs), shapes) != kOk || shapes.size() != 1 ||
-        shapes[0].dims == 0 || shapes[0].total() > most || op->create_pipeline(opt) != kOk)
-        return false;
-    std::vector<Mat> tops(1);
-    const bool made = op->forward(inputs, tops, opt) == kOk && tops.size() == 1 && tops[0].n == 1 &&
-                      tops[0].elempack == 1 && !tops[0].empty() &&
-                      tops[0].logical_shape().total() <= most;
-    if (made) *value = tops[0].clone();
-    op->destroy_pipeline(opt);
-    return made && !value->empty();
+// A layer alone, of the form that would run, on one thread and planar blobs.
+class Computation {
+public:
+    Computation(const Layer& layer, const ParamDict& params, const LayerMaker& make,
+                const ConstantBudget& budget)
+        : budget_(budget), allocator_(budget.bytes), op_(make(layer.type.c_str())) {
+        opt_.num_threads = 1;
+        opt_.use_packing_layout = false;
+        opt_.blob_allocator = opt_.workspace_allocator = &allocator_;
+        if (!op_) return;
+        op_->type = layer.type, op_->name = layer.name;
+        op_->bottoms = layer.bottoms, op_->tops = layer.tops;
+        loaded_ = op_->load_param(params) == kOk;
+    }
+
+    // False, with the work that was done, where it is refused, is too much, or fails: the run says
+    // why.
+    bool run(const std::vector<Mat>& inputs, Mat* value, int64_t* work) {
+        *work = 0;
+        const std::vector<Shape> in = shapes_of(inputs);
+        std::vector<Shape> out;
+        if (!loaded_ || op_->infer_shapes(in, out) != kOk || out.size() != 1) return false;
+        if (out[0].dims != 0) {
+            const int64_t all = std::max(op_->macs(in, out), (int64_t)out[0].total());
+            if (out[0].total() * dtype_size(out[0].dtype) > budget_.bytes || all > budget_.work)
+                return false;
+            *work = all;
+        }
+        return op_->create_pipeline(opt_) == kOk && compute(inputs, value, work);
+    }
+
+private:
+    bool compute(const std::vector<Mat>& inputs, Mat* value, int64_t* work) {
+        std::vector<Mat> tops(1);
+        const int status = op_->forward(inputs, tops, opt_);
+        op_->destroy_pipeline(opt_);
+        if (status != kOk || tops.size() != 1 || !is_plain(tops[0]) ||
+            bytes_of(tops[0]) > budget_.bytes)
+            return false;
+        *work = std::max<int64_t>(*work, (int64_t)tops[0].total());
+        *value = tops[0].clone();
+        return !value->empty();
+    }
+
+    const ConstantBudget budget_;
+    LimitedAllocator allocator_;  // before what has blobs of it
+    Option opt_;
+    const std::unique_ptr<Layer> op_;
+    bool loaded_ = false;
+};
+
+// What the constant was, if nothing else reads it, is no more; what was computed for it, neither.
+void let_go(LayerGraph& graph, int blob) {
+    const int index = graph.producer(blob);
+    if (index < 0 || !graph.readers(blob).empty()) return;
+    if (graph.replaced(index))
+        graph.constants().bytes += bytes_of(graph.as<MemoryData>(index)->value());
+    graph.as<MemoryData>(index)->release();
+    graph.remove(index);
+}
+
+// All inputs from `first` on; false if one is no constant.
+bool constants_of(const LayerGraph& graph, const Layer& layer, size_t first,
+                  std::vector<Mat>* values) {
+    for (size_t i = first; i < layer.bottoms.size(); i++) {
+        const Mat* value = constant_of(graph, layer.bottoms[i]);
+        if (!value) return false;
+        values->push_back(*value);
+    }
+    return !values->empty();
+}
+
+// The graph no longer follows what the application might put into them.
+void take(LayerGraph& graph, const std::vector<int>& blobs) {
+    for (int blob : blobs) graph.change(blob);
+    for (int blob : blobs) let_go(graph, blob);
 }
 
 }  // namespace
 
 int fold_constant(LayerGraph& graph, int index, const LayerMaker& make) {
     Layer& layer = *graph.layer(index);
-    if (layer.bottoms.empty() || !constant_of(graph, layer.bottoms[0]) || !is_function(layer))
-        return 0;
     std::vector<Mat> inputs;
-    for (int blob : layer.bottoms) {
-        const Mat* value = constant_of(graph, blob);
-        if (!value) return 0;
-        inputs.push_back(*value);
-    }
+    if (!constants_of(graph, layer, 0, &inputs) || !is_function(layer)) return 0;
     Mat value;
-    if (!value_of(layer, inputs, graph.constants_left(), &value)) return 0;
-    graph.spend_constants(value.logical_shape().total());
-    std::unique_ptr<Layer> with(make("MemoryData"));
+    int64_t work = 0;
+    bool made;
+    {
+        const LogMute quiet;
+        made = Computation(layer, params_of(layer), make, graph.constants())
+                   .run(inputs, &value, &work);
+    }
+    graph.constants().work -= work;
+    std::unique_ptr<Layer> with(made ? make("MemoryData") : nullptr);
     MemoryData* constant = as<MemoryData>(with.get());
     if (!constant) return 0;
     constant->set_value(value);
+    graph.constants().bytes -= bytes_of(value);
+    const std::vector<int> blobs = layer.bottoms;
+    inputs.clear();
     graph.replace(index, std::move(with), {}, "constants folded");
+    take(graph, blobs);
     return 1;
 }
 
 int fold_dynamic_weight(LayerGraph& graph, int index, const LayerMaker&) {
     Convolution* conv = graph.as<Convolution>(index);
-    if (!conv || !conv->dynamic_weight || conv->bottoms.size() != (conv->bias_term ? 3u : 2u))
+    std::vector<Mat> values;
+    if (!conv || !conv->dynamic_weight || conv->bottoms.size() != (conv->bias_term ? 3u : 2u) ||
+        !constants_of(graph, *conv, 1, &values))
         return 0;
-    Mat values[2];
-    for (int i = 0; i <= conv->bias_term; i++) {
-        const Mat* value = constant_of(graph, conv->bottoms[(size_t)i + 1]);
-        if (!value || value->dtype != DType::f32) return 0;
-        values[i] = value->reshape((int)value->logical_shape().total());
-        if (values[i].empty()) return kOutOfMemory;
+    // The numbers of channels share an axis of a kernel that has three.
+    const Shape shape = values[0].logical_shape();
+    const int outputs = shape.size(0);
+    if (conv->axes == 3 || shape.dims != conv->axes + 2 || shape.total() > INT_MAX ||
+        outputs % conv->group != 0 ||
+        (conv->bias_term && values[1].logical_shape().total() != (size_t)outputs))
+        return 0;
+    for (Mat& value : values) {
+        if (value.dtype != DType::f32) return 0;
+        value = value.reshape((int)value.logical_shape().total());
+        if (value.empty()) return kOutOfMemory;
     }
-    // Its number of inputs is not known from a weight of four axes or fewer alone, if it has
-    // groups.
-    const Mat& weight = *constant_of(graph, conv->bottoms[1]);
-    const Shape shape = weight.logical_shape();
-    if (conv->axes == 3 || shape.dims != conv->axes + 2 ||
-        (conv->bias_term && values[1].w != shape.size(0)))
-        return 0;
     conv->kernel_w = shape.w, conv->kernel_h = conv->axes == 1 ? 1 : shape.h;
-    conv->num_output = shape.size(0);
+    conv->num_output = outputs;
     conv->weight_data_size = values[0].w;
-    conv->weight_data = values[0], conv->bias_data = values[1];
+    conv->weight_data = values[0];
+    if (conv->bias_term) conv->bias_data = values[1];
     conv->dynamic_weight = 0;
+    const std::vector<int> blobs(conv->bottoms.begin() + 1, conv->bottoms.end());
     while (conv->bottoms.size() > 1) graph.drop_input(index, 1);
+    take(graph, blobs);
     graph.count("constant weights into Convolution");
     return conv->check_inputs() == kOk ? 1 : (int)kError;
 }

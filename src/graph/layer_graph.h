@@ -4,6 +4,9 @@
 #ifndef QUOLL_GRAPH_LAYER_GRAPH_H
 #define QUOLL_GRAPH_LAYER_GRAPH_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +15,13 @@
 #include "layer/common/traits.h"
 
 namespace quoll {
+
+// What the constants that are computed may still take: what a few layers ask for is no limit to
+// what is asked of the machine.
+struct ConstantBudget {
+    size_t bytes = (size_t)64 << 20;  // of those that are kept
+    int64_t work = (int64_t)1 << 28;  // values, or products of a sum, that are computed
+};
 
 class LayerGraph {
 public:
@@ -58,15 +68,12 @@ public:
     void remove(int index);
     // The layer no longer reads its input number `input`.
     void drop_input(int index, int input);
-    // A blob whose values are no longer those of the model, though there is still one under its name.
-    // False if it is kept.
+    // A blob whose values are no longer those of the model, though there is still one under its
+    // name. False if it is kept.
     bool change(int blob);
     void count(const char* what) { report_.push_back(what); }
 
-    // How many values may still be computed and kept, of 64 MB: what a few layers ask for is no
-    // limit to what is asked of the machine.
-    size_t constants_left() const { return constants_left_; }
-    void spend_constants(size_t values) { constants_left_ -= values; }
+    ConstantBudget& constants() { return constants_; }
 
     // What absorbed or bypassed blobs became: the blob that now holds the same values, or -1 if
     // there is none, as for changed ones. Itself for blobs that are there.
@@ -88,7 +95,7 @@ private:
     std::vector<int> producer_, alias_;
     std::vector<std::vector<int>> readers_;
     std::vector<std::string> report_;
-    size_t constants_left_ = 1 << 24;
+    ConstantBudget constants_;
 };
 
 // Makes a built-in layer in the form (fast or reference) that the graph is to hold.

@@ -73,6 +73,11 @@ void MemoryData::set_value(const Mat& value) {
     data = value;
 }
 
+void MemoryData::release() {
+    data.release();
+    integers_.release();
+}
+
 int MemoryData::shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (!in.empty()) return s.fail("expected no input, got %zu", in.size());
     out.assign(1, shape_of(s));

@@ -23,6 +23,8 @@ public:
 
     // Makes it the constant of this value, planar, of n = 1.
     void set_value(const Mat& value);
+    // Nothing reads it any more.
+    void release();
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
     // Whether the blob is the value, or a part of it. In the header, as the Extractor asks in
