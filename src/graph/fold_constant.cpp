@@ -3,11 +3,14 @@
 #include <limits.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "graph/passes.h"
 #include "layer/common/schema.h"
 #include "layer/control/loop.h"
 #include "layer/control/memorydata.h"
+#include "layer/control/output.h"
+#include "layer/nn/deconvolution.h"
 #include "quoll/allocator.h"
 #include "runtime/log_mute.h"
 
@@ -50,10 +53,11 @@ const Mat* constant_of(const LayerGraph& graph, int blob) {
     return is_plain(constant->value()) ? &constant->value() : nullptr;
 }
 
-// Layers that do the same whenever they run, on numbers that they are given.
+// Layers that do the same whenever they run, on numbers that they are given, and that nobody asks
+// for anything else, as an Output for its axes.
 bool is_function(Layer& layer) {
-    if (layer.typeindex < 0 || as<LoopStart>(&layer) || as<LoopEnd>(&layer) ||
-        layer.tops.size() != 1)
+    if (layer.typeindex < 0 || layer.tops.size() != 1 || as<LoopStart>(&layer) ||
+        as<LoopEnd>(&layer) || as<Output>(&layer))
         return false;
     HasWeights weights;
     layer.visit_weights(weights);
@@ -138,6 +142,31 @@ void take(LayerGraph& graph, const std::vector<int>& blobs) {
     for (int blob : blobs) let_go(graph, blob);
 }
 
+// Of a kernel of three axes the numbers of channels share one.
+bool fits_as_weight(const ConvFields& s, bool transposed, const std::vector<Mat>& values) {
+    const Shape weight = values[0].logical_shape();
+    if (s.axes == 3 || weight.dims != s.axes + 2 || weight.total() > INT_MAX ||
+        weight.size(0) % s.group != 0)
+        return false;
+    for (const Mat& value : values)
+        if (value.dtype != DType::f32) return false;
+    const int64_t inner = (int64_t)weight.size(1) * s.group;
+    const int64_t outputs = transposed ? inner : weight.size(0);
+    return outputs <= INT_MAX &&
+           (!s.bias_term || (int64_t)values[1].logical_shape().total() == outputs);
+}
+
+ConvGeometry geometry_of_weight(const ConvFields& s, bool transposed, const Shape& weight) {
+    ConvGeometry g;
+    g.x = g.y = g.z = WindowAxis::none();
+    g.x.kernel = weight.w;
+    if (s.axes == 2) g.y.kernel = weight.h;
+    g.group = s.group;
+    g.num_input = weight.size(1) * s.group, g.num_output = weight.size(0);
+    if (transposed) std::swap(g.num_input, g.num_output);
+    return g;
+}
+
 }  // namespace
 
 int fold_constant(LayerGraph& graph, int index, const LayerMaker& make) {
@@ -166,34 +195,34 @@ int fold_constant(LayerGraph& graph, int index, const LayerMaker& make) {
 }
 
 int fold_dynamic_weight(LayerGraph& graph, int index, const LayerMaker&) {
-    Convolution* conv = graph.as<Convolution>(index);
+    Convolution* const conv = graph.as<Convolution>(index);
+    Deconvolution* const deconv = graph.as<Deconvolution>(index);
+    ConvFields* const s = conv ? (ConvFields*)conv : deconv;
     std::vector<Mat> values;
-    if (!conv || !conv->dynamic_weight || conv->bottoms.size() != (conv->bias_term ? 3u : 2u) ||
-        !constants_of(graph, *conv, 1, &values))
+    if (!s || !s->dynamic_weight) return 0;
+    Layer& layer = *graph.layer(index);
+    if (layer.bottoms.size() != (s->bias_term ? 3u : 2u) ||
+        !constants_of(graph, layer, 1, &values) || !fits_as_weight(*s, deconv != nullptr, values))
         return 0;
-    // The numbers of channels share an axis of a kernel that has three.
-    const Shape shape = values[0].logical_shape();
-    const int outputs = shape.size(0);
-    if (conv->axes == 3 || shape.dims != conv->axes + 2 || shape.total() > INT_MAX ||
-        outputs % conv->group != 0 ||
-        (conv->bias_term && values[1].logical_shape().total() != (size_t)outputs))
-        return 0;
-    for (Mat& value : values) {
-        if (value.dtype != DType::f32) return 0;
-        value = value.reshape((int)value.logical_shape().total());
-        if (value.empty()) return kOutOfMemory;
-    }
-    conv->kernel_w = shape.w, conv->kernel_h = conv->axes == 1 ? 1 : shape.h;
-    conv->num_output = outputs;
-    conv->weight_data_size = values[0].w;
-    conv->weight_data = values[0];
-    if (conv->bias_term) conv->bias_data = values[1];
-    conv->dynamic_weight = 0;
-    const std::vector<int> blobs(conv->bottoms.begin() + 1, conv->bottoms.end());
-    while (conv->bottoms.size() > 1) graph.drop_input(index, 1);
+    const ConvGeometry g = geometry_of_weight(*s, deconv != nullptr, values[0].logical_shape());
+    Mat weight;
+    if (deconv && transpose_dynamic_weight(layer, g, values[0], Option(), &weight) != kOk)
+        return kOutOfMemory;
+    if (!deconv) weight = values[0].reshape((int)values[0].logical_shape().total());
+    Mat bias = s->bias_term ? values[1].reshape(g.num_output) : Mat();
+    if (weight.empty() || (s->bias_term && bias.empty())) return kOutOfMemory;
+    s->kernel_w = g.x.kernel, s->kernel_h = g.y.kernel;
+    s->num_output = g.num_output;
+    s->weight_data_size = weight.w;
+    s->weight_data = weight, s->bias_data = bias;
+    s->dynamic_weight = 0;
+    layer.one_blob_only = true;
+    const std::vector<int> blobs(layer.bottoms.begin() + 1, layer.bottoms.end());
+    while (layer.bottoms.size() > 1) graph.drop_input(index, 1);
     take(graph, blobs);
-    graph.count("constant weights into Convolution");
-    return conv->check_inputs() == kOk ? 1 : (int)kError;
+    graph.count(deconv ? "constant weights into Deconvolution"
+                       : "constant weights into Convolution");
+    return 1;
 }
 
 }  // namespace quoll

@@ -28,7 +28,8 @@ int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker& make);
 // A layer without weights of its own, all of whose inputs are constants (MemoryData) -> a constant.
 // Of no use for files, which would grow.
 int fold_constant(LayerGraph& graph, int index, const LayerMaker& make);
-// Constants as weight and bias of a convolution with dynamic_weight -> weights of its own.
+// Constants as weight and bias of a convolution or deconvolution with dynamic_weight -> weights of
+// its own.
 int fold_dynamic_weight(LayerGraph& graph, int index, const LayerMaker& make);
 // Constant Padding into the convolution behind it.
 int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);

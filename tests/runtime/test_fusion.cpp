@@ -748,29 +748,52 @@ int layers_that_run(const Net& net) {
 }
 
 TEST(Fusion, a_kernel_made_of_constants_is_computed_once) {
-    const std::string text =
-        "Input in 0 1 in\n"
-        "MemoryData row 0 1 row 0=12\n"
-        "MemoryData column 0 1 column 0=1 1=3\n"
-        "MemoryData bias 0 1 bias 0=3\n"
-        "Split rows 1 2 row r0 r1\n"
-        "BinaryOp t 2 1 column r0 t 0=2\n"
-        "TensorUnary u 1 1 t u 0=1\n"
-        "BinaryOp v 2 1 u r1 v\n"
-        "Reshape k 1 1 v k 0=2 1=2 11=3 2=3\n"
-        "Sigmoid b 1 1 bias b\n"
-        "Convolution conv 3 1 in k b a 5=1 19=1\n"
-        "ReLU relu 1 1 a out\n";
-    const Mat in = image(Shape(9, 7, 3));
-    Weights weights[2];
-    Net plain, fused;
-    ASSERT_EQ(load(&plain, text, &weights[0].raw(12).raw(3).raw(3), false), kOk);
-    ASSERT_EQ(load(&fused, text, &weights[1].raw(12).raw(3).raw(3), true), kOk);
-    EXPECT_EQ(layers_that_run(plain), 8);
-    EXPECT_EQ(layers_that_run(fused), 1);
-    expect_near(run(fused, in), run(plain, in));
-    expect_near(run(fused, in, "v"), run(plain, in, "v"));  // blobs that are no more can be had
-    expect_near(run(fused, in, "k"), run(plain, in, "k"));
+    const struct {
+        const char *layer, *params, *sizes;
+        int outputs, w, c;  // of the input
+    } cases[] = {
+        {"Convolution", "19=1", "0=2 1=2 11=3 2=3", 3, 9, 3},
+        {"Convolution", "19=1 4=1 2=2 3=2", "0=3 1=3 11=1 2=4", 4, 9, 1},
+        {"Convolution1D", "19=1 3=2", "0=4 1=3 2=3", 3, 9, 0},
+        {"ConvolutionDepthWise", "19=1 7=3", "0=3 1=2 11=1 2=6", 6, 9, 3},
+        {"ConvolutionDepthWise", "19=1 7=2", "0=3 1=1 11=2 2=6", 6, 9, 4},
+        {"Deconvolution", "28=1 3=2", "0=3 1=2 11=2 2=3", 2, 9, 3},
+        {"Deconvolution1D", "28=1 3=2", "0=2 1=6 2=3", 6, 9, 0},
+        {"DeconvolutionDepthWise", "28=1 7=3", "0=3 1=2 11=2 2=3", 6, 9, 3},
+        {"DeconvolutionDepthWise", "28=1 7=2", "0=3 1=1 11=3 2=4", 6, 9, 4},
+    };
+    for (const auto& c : cases) {
+        const std::string bias = std::to_string(c.outputs);
+        const std::string text =
+            "Input in 0 1 in\n"
+            "MemoryData row 0 1 row 0=12\n"
+            "MemoryData column 0 1 column 0=1 1=3\n"
+            "MemoryData bias 0 1 bias 0=" +
+            bias +
+            "\n"
+            "Split rows 1 2 row r0 r1\n"
+            "BinaryOp t 2 1 column r0 t 0=2\n"
+            "TensorUnary u 1 1 t u 0=1\n"
+            "BinaryOp v 2 1 u r1 v\n"
+            "Reshape k 1 1 v k " +
+            c.sizes +
+            "\n"
+            "Sigmoid b 1 1 bias b\n" +
+            c.layer + " conv 3 1 in k b a 5=1 " + c.params +
+            "\n"
+            "ReLU relu 1 1 a out\n";
+        const Mat in = image(c.c ? Shape(c.w, 7, c.c) : Shape(c.w, 3));
+        Weights weights[2];
+        Net plain, fused;
+        ASSERT_EQ(load(&plain, text, &weights[0].raw(12).raw(3).raw(c.outputs), false), kOk);
+        ASSERT_EQ(load(&fused, text, &weights[1].raw(12).raw(3).raw(c.outputs), true), kOk);
+        EXPECT_EQ(layers_that_run(plain), 8);
+        EXPECT_EQ(layers_that_run(fused), 1) << c.layer;
+        expect_near(run(fused, in), run(plain, in));
+        // Blobs that are no more can be had.
+        for (const char* blob : {"v", "k", "b", "row"})
+            expect_near(run(fused, in, blob), run(plain, in, blob));
+    }
 }
 
 TEST(Fusion, constants_take_no_more_memory_than_a_net_may) {
@@ -789,6 +812,19 @@ TEST(Fusion, constants_take_no_more_memory_than_a_net_may) {
     ASSERT_EQ(load(&fused, text, &weights[1].raw(1024), true), kOk);
     EXPECT_EQ(layers_that_run(fused), 3);
     expect_near(run(fused, in), run(plain, in));
+}
+
+TEST(Fusion, outputs_that_are_constants_keep_their_axes) {
+    const std::string text =
+        "Input in 0 1 in 0=4\n"
+        "MemoryData x 0 1 x 0=4\n"
+        "Sigmoid s 1 1 x s\n"
+        "Output output 1 1 s out 20=2 -23321=2,1,4 22=1\n";
+    Weights weights;
+    Net net;
+    ASSERT_EQ(load(&net, text, &weights.raw(4), true), kOk);
+    EXPECT_EQ(layers_that_run(net), 1);
+    EXPECT_EQ(net.layers().back()->type, "Output");
 }
 
 TEST(Fusion, constants_whose_size_follows_from_values) {

@@ -312,9 +312,10 @@ std::string suggest_options(const std::string& path, const OnnxOptions& options,
         if (!found.empty() || (seconds > 0 && passed.count() > seconds)) break;
         candidate.progress = nullptr;
         OnnxResult result;
-        if (without_exceptions(path, options,
-                               [&](const Limits&) { return Conversion(candidate, source, &result).run(); }) == kOk)
-            found = option_text(options, candidate);
+        const int made = without_exceptions(path, options, [&](const Limits&) {
+            return Conversion(candidate, source, &result).run();
+        });
+        if (made == kOk) found = option_text(options, candidate);
     }
     set_log_level(level);
     return found;
