@@ -19,8 +19,10 @@ namespace quoll {
 // What the constants that are computed may still take: what a few layers ask for is no limit to
 // what is asked of the machine.
 struct ConstantBudget {
-    size_t bytes = (size_t)64 << 20;  // of those that are kept
-    int64_t work = (int64_t)1 << 28;  // values, or products of a sum, that are computed
+    // Of those that are kept, beside what layers take over as weights.
+    size_t bytes = (size_t)64 << 20;
+    // Values, or products of a sum, that are computed in all.
+    int64_t work = (int64_t)1 << 28;
 };
 
 class LayerGraph {
