@@ -43,6 +43,9 @@ struct OnnxOptions {
     bool keep_names = false;
     // Refuse files that ask for far more nodes or computed constants than they hold themselves.
     bool limits = true;
+    // What is much larger than the constants that it is computed from is computed when the Net is
+    // loaded, instead of being stored.
+    bool compute_large_constants = false;
     // Told how many of the nodes have been converted; from the thread that converts.
     std::function<void(size_t done, size_t total)> progress;
 };

@@ -171,10 +171,13 @@ static int run_until_settled(LayerGraph& graph, const std::vector<Pass>& passes,
 }
 
 int run_passes(LayerGraph& graph, bool for_file, const LayerMaker& make) {
-    std::vector<Pass> passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
-                                reduction_to_pooling, eliminate_flatten, convolution_to_product,
-                                fold_padding,         fold_affine,       fuse_activation,
-                                eliminate_batch_axes, merge_parallel};
+    // While layers are as they were loaded: they are made once more from their parameters.
+    std::vector<Pass> passes = {eliminate_identity, fold_constant, fold_dynamic_weight};
+    if (!for_file) QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));
+    passes = {eliminate_identity,   merge_gate,        fold_scalar_operand,
+              reduction_to_pooling, eliminate_flatten, convolution_to_product,
+              fold_padding,         fold_affine,       fuse_activation,
+              eliminate_batch_axes, merge_parallel};
     if (!for_file)
         passes.insert(passes.end(), {fold_row_norm, fuse_residual, fuse_moved_activation});
     QUOLL_RETURN_IF_ERROR(run_until_settled(graph, passes, make));

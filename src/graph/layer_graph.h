@@ -4,6 +4,9 @@
 #ifndef QUOLL_GRAPH_LAYER_GRAPH_H
 #define QUOLL_GRAPH_LAYER_GRAPH_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -12,6 +15,15 @@
 #include "layer/common/traits.h"
 
 namespace quoll {
+
+// What the constants that are computed may still take: what a few layers ask for is no limit to
+// what is asked of the machine.
+struct ConstantBudget {
+    // Of those that are kept, beside what layers take over as weights.
+    size_t bytes = (size_t)64 << 20;
+    // Values, or products of a sum, that are computed in all.
+    int64_t work = (int64_t)1 << 28;
+};
 
 class LayerGraph {
 public:
@@ -58,10 +70,12 @@ public:
     void remove(int index);
     // The layer no longer reads its input number `input`.
     void drop_input(int index, int input);
-    // A blob whose values are no longer those of the model, though there is still one under its name.
-    // False if it is kept.
+    // A blob whose values are no longer those of the model, though there is still one under its
+    // name. False if it is kept.
     bool change(int blob);
     void count(const char* what) { report_.push_back(what); }
+
+    ConstantBudget& constants() { return constants_; }
 
     // What absorbed or bypassed blobs became: the blob that now holds the same values, or -1 if
     // there is none, as for changed ones. Itself for blobs that are there.
@@ -83,6 +97,7 @@ private:
     std::vector<int> producer_, alias_;
     std::vector<std::vector<int>> readers_;
     std::vector<std::string> report_;
+    ConstantBudget constants_;
 };
 
 // Makes a built-in layer in the form (fast or reference) that the graph is to hold.

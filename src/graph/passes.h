@@ -25,6 +25,12 @@ int convolution_to_product(LayerGraph& graph, int index, const LayerMaker& make)
 int merge_gate(LayerGraph& graph, int index, const LayerMaker& make);
 // A constant blob (MemoryData) of one value as operand of BinaryOp -> its parameter b.
 int fold_scalar_operand(LayerGraph& graph, int index, const LayerMaker& make);
+// A layer without weights of its own, all of whose inputs are constants (MemoryData) -> a constant.
+// Of no use for files, which would grow.
+int fold_constant(LayerGraph& graph, int index, const LayerMaker& make);
+// Constants as weight and bias of a convolution or deconvolution with dynamic_weight -> weights of
+// its own.
+int fold_dynamic_weight(LayerGraph& graph, int index, const LayerMaker& make);
 // Constant Padding into the convolution behind it.
 int fold_padding(LayerGraph& graph, int index, const LayerMaker& make);
 // BatchNorm, Scale, Bias, Dropout, linear Power and BinaryOp with constants into the weights of the

@@ -232,3 +232,60 @@ def test_a_long_range_is_computed(tmp_path):
              helper.make_node('Cast', ['m'], ['y'], to=TensorProto.FLOAT)]
     weights = {'from': np.array(0), 'to': np.array(100000), 'by': np.array(1)}
     check(model_of(nodes, inputs, weights), inputs, tmp_path)
+
+
+UNARY = ('Sin', 'Cos', 'Tanh', 'Sigmoid', 'Neg', 'Abs')
+USES = ('conv', 'matmul', 'add', 'gather', 'mask')
+
+
+def computed_table(rng, rows, columns):
+    """Nodes and weights that make `t` (rows, columns) out of a row and a column."""
+    weights = {'column': rng.normal(0, 1, (rows, 1)).astype(np.float32), 'row': rng.normal(0, 1, columns).astype(np.float32)}
+    first, last = rng.choice(['Add', 'Sub', 'Mul', 'Max', 'Min'], 2)
+    nodes = [helper.make_node(first, ['column', 'row'], ['t0'])]
+    for i, op in enumerate(rng.choice(UNARY, rng.integers(1, 4))):
+        nodes.append(helper.make_node(op, [f't{i}'], [f't{i + 1}']))
+    nodes.append(helper.make_node(last, [f't{len(nodes) - 1}', 'row'], ['t']))
+    return nodes, weights
+
+
+def use_of_table(use, rng, rows, columns):
+    """Nodes, weights and inputs behind `t`."""
+    if use == 'conv':
+        weights = {'sizes': np.array([rows, 1, columns], np.int64)}
+        nodes = [helper.make_node('Reshape', ['t', 'sizes'], ['k']), helper.make_node('Conv', ['x', 'k'], ['y'], strides=[7])]
+        return nodes, weights, {'x': rng.normal(0, 1, (1, 1, 2 * columns)).astype(np.float32)}
+    if use == 'matmul':
+        return [helper.make_node('MatMul', ['x', 't'], ['y'])], {}, {'x': rng.normal(0, 1, (3, rows)).astype(np.float32)}
+    if use == 'gather':
+        return [helper.make_node('Gather', ['t', 'x'], ['y'])], {}, {'x': rng.integers(0, rows, (2, 5))}
+    x = rng.normal(0, 1, (2, rows, columns)).astype(np.float32)
+    if use == 'add':
+        return [helper.make_node('Add', ['x', 't'], ['y'])], {}, {'x': x}
+    nodes = [helper.make_node('Less', ['t', 'row'], ['m']), helper.make_node('Where', ['m', 'x', 'column'], ['y'])]
+    return nodes, {}, {'x': x}
+
+
+@pytest.mark.parametrize('use', USES)
+@pytest.mark.parametrize('seed', range(4))
+def test_files_are_no_larger_than_the_model(use, seed, tmp_path):
+    rng = np.random.default_rng([USES.index(use), seed])
+    rows, columns = (int(n) for n in rng.integers(60, 300, 2))
+    nodes, weights = computed_table(rng, rows, columns)
+    more_nodes, more_weights, inputs = use_of_table(use, rng, rows, columns)
+    check(model_of(nodes + more_nodes, inputs, {**weights, **more_weights}), inputs, tmp_path, 1.1, 2e-5)
+
+
+@pytest.mark.parametrize('op', ['ConstantOfShape', 'Expand', 'Tile', 'EyeLike', 'OneHot'])
+def test_what_fills_a_table_is_no_table(op, tmp_path):
+    x = np.random.default_rng(0).normal(0, 1, (150, 200)).astype(np.float32)
+    value = numpy_helper.from_array(np.array([0.5], np.float32))
+    weights = {'sizes': np.array([150, 200]), 'one': np.ones((1, 1), np.float32), 'ids': np.arange(150), 'depth': np.array(200),
+               'ends': np.array([0, 1], np.float32)}
+    nodes = {'ConstantOfShape': [helper.make_node(op, ['sizes'], ['t'], value=value)],
+             'Expand': [helper.make_node(op, ['one', 'sizes'], ['t'])], 'Tile': [helper.make_node(op, ['one', 'sizes'], ['t'])],
+             'EyeLike': [helper.make_node('ConstantOfShape', ['sizes'], ['z']), helper.make_node(op, ['z'], ['t'])],
+             'OneHot': [helper.make_node(op, ['ids', 'depth', 'ends'], ['t'])]}[op]
+    weights = {n: w for n, w in weights.items() if any(n in node.input for node in nodes)}
+    model = model_of([*nodes, helper.make_node('Mul', ['x', 't'], ['m']), helper.make_node('Add', ['m', 't'], ['y'])], {'x': x}, weights)
+    check(model, {'x': x}, tmp_path)

@@ -37,6 +37,7 @@ public:
     int run() {
         Converter& c = *converter_;
         c.set_keep_names(options_.keep_names);
+        c.set_compute_large(options_.compute_large_constants);
         for (const ValueInfo& v : outputs()) c.reserve(param_word(v.name));
         add_inputs();
         for (const auto& t : graph_.initializers)
@@ -250,10 +251,9 @@ private:
 // What else reading and converting throw, as running out of memory, is an error of the file.
 template <class Convert>
 int without_exceptions(const std::string& what, const OnnxOptions& options, Convert convert) {
-    std::unique_ptr<Limits> limits;
     try {
-        if (options.limits) limits.reset(new Limits);
-        return convert();
+        const Limits limits(options.limits);
+        return convert(limits);
     } catch (const std::bad_alloc&) {
         QUOLL_LOGE("[onnx] %s: needs more memory than there is", what.c_str());
         return kOutOfMemory;
@@ -273,20 +273,22 @@ int convert_source(bool is_read, const OnnxModel& source, const std::string& why
 }  // namespace
 
 int convert_onnx(const std::string& path, const OnnxOptions& options, OnnxResult* result) {
-    return without_exceptions(path, options, [&] {
+    return without_exceptions(path, options, [&](const Limits& limits) {
         OnnxModel source;
         std::string why;
         const bool is_read = read_onnx(path, &source, &why);
+        result->source_bytes = (size_t)limits.bytes_of_file();
         return convert_source(is_read, source, why, options, result);
     });
 }
 
 int convert_onnx(const void* data, size_t size, const std::string& folder,
                  const OnnxOptions& options, OnnxResult* result) {
-    return without_exceptions("the model in memory", options, [&] {
+    return without_exceptions("the model in memory", options, [&](const Limits& limits) {
         OnnxModel source;
         std::string why;
         const bool is_read = read_onnx(data, size, folder, &source, &why);
+        result->source_bytes = (size_t)limits.bytes_of_file();
         return convert_source(is_read, source, why, options, result);
     });
 }
@@ -297,7 +299,7 @@ std::string suggest_options(const std::string& path, const OnnxOptions& options,
     set_log_level(kLogOff);
     std::string found;
     OnnxModel source;
-    const int read = without_exceptions(path, options, [&] {
+    const int read = without_exceptions(path, options, [&](const Limits&) {
         std::string why;
         return read_onnx(path, &source, &why) ? kOk : kError;
     });
@@ -310,9 +312,10 @@ std::string suggest_options(const std::string& path, const OnnxOptions& options,
         if (!found.empty() || (seconds > 0 && passed.count() > seconds)) break;
         candidate.progress = nullptr;
         OnnxResult result;
-        if (without_exceptions(path, options,
-                               [&] { return Conversion(candidate, source, &result).run(); }) == kOk)
-            found = option_text(options, candidate);
+        const int made = without_exceptions(path, options, [&](const Limits&) {
+            return Conversion(candidate, source, &result).run();
+        });
+        if (made == kOk) found = option_text(options, candidate);
     }
     set_log_level(level);
     return found;

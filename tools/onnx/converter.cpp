@@ -248,19 +248,28 @@ bool Converter::run_newest(const Node& node) {
     return true;
 }
 
+// A result that the file should not hold, where its inputs have so many bytes.
+bool Converter::too_large(const std::vector<Tensor>& results, size_t bytes) const {
+    const size_t kSmall = 4096;
+    size_t made = 0;
+    for (const Tensor& t : results) made += t.count() * t.value_size();
+    return compute_large_ && made > kSmall && made > 2 * bytes;
+}
+
 bool Converter::fold(const Node& node, const OpEntry& entry) {
     // A folded tensor may be larger than what it came from, read once, but not by much.
     const size_t kMostGrowth = 1 << 22, kMostRange = 1 << 12;
     if (node.inputs.empty()) return false;
     for (const auto& attribute : node.attributes)
         if (attribute.second.g) return false;  // a subgraph reads more than the node's inputs
-    size_t values = 0;
+    size_t values = 0, bytes = 0;
     std::set<const unsigned char*> counted;
     for (const std::string& name : node.inputs) {
         const Value* v = name.empty() ? nullptr : find_value(name);
         if (!name.empty() && !v->is_constant()) return false;
-        if (v && v->constant->count() && counted.insert(v->constant->bytes()).second)
-            values += v->constant->count();
+        if (!v || !v->constant->count() || !counted.insert(v->constant->bytes()).second) continue;
+        values += v->constant->count();
+        bytes += v->constant->count() * v->constant->value_size();
     }
     Report unused;
     Converter scratch(opsets_, &unused);
@@ -311,6 +320,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
             results[i] = tensor_of_mat(mats[at++], v->type, dims);
         }
     }
+    if (too_large(results, bytes)) return false;
     for (size_t i = 0; i < names.size(); i++) add_constant(names[i], results[i]);
     remember_weight(*this, node);
     report_->counts["nodes folded into constants"]++;

@@ -223,6 +223,9 @@ public:
     void finish();
     void set_folding(bool on) { folding_ = on; }
     bool folding() const { return folding_; }
+    // Constants much larger than what they are computed from are left to be computed.
+    void set_compute_large(bool on) { compute_large_ = on; }
+    bool computes_large() const { return compute_large_; }
     void set_default_batch(bool on) { default_batch_ = on; }
     // Whether axis 0 of what has items is the batch count n where a converter may choose.
     bool default_batch() const { return default_batch_; }
@@ -239,6 +242,7 @@ private:
     std::string computed_size(const Dim& size);
     std::string derived_size(const Dim& size);
     bool fold(const Node& node, const OpEntry& entry);
+    bool too_large(const std::vector<Tensor>& results, size_t bytes) const;
     bool mark_outputs(const Node& node, bool bad);
     bool run_alternatives(const Node& node);
     std::string join_blobs(int choice, Value* (&made)[2], std::vector<Dim>* shape, Form* form);
@@ -258,7 +262,7 @@ private:
     std::map<int, int> assumed_;           // which of two, by choice
     std::vector<Tensor> kept_;
     std::vector<std::string> outputs_;
-    bool folding_ = true, default_batch_ = true, keep_names_ = false;
+    bool folding_ = true, compute_large_ = false, default_batch_ = true, keep_names_ = false;
     std::string node_name_;  // of the node that is being converted
     std::set<std::string> layer_names_;
 };

@@ -23,7 +23,7 @@ void check(int64_t spent, int64_t base, int64_t each, int64_t of_file, const cha
 
 }  // namespace
 
-Limits::Limits() : outer_(t_limits) { t_limits = this; }
+Limits::Limits(bool enforced) : outer_(t_limits), enforced_(enforced) { t_limits = this; }
 Limits::~Limits() { t_limits = outer_; }
 
 void Limits::add_nodes_of_file(int64_t nodes) {
@@ -36,14 +36,14 @@ void Limits::add_bytes_of_file(int64_t bytes) {
 
 void Limits::spend_nodes(int64_t nodes) {
     Limits* const l = t_limits;
-    if (l)
+    if (l && l->enforced_)
         check(l->nodes_ += nodes, kNodes, kNodesEach, l->nodes_of_file_,
               "functions, loops and branches make", "nodes");
 }
 
 void Limits::spend_bytes(int64_t bytes) {
     Limits* const l = t_limits;
-    if (l)
+    if (l && l->enforced_)
         check(l->bytes_ += bytes, kBytes, kBytesEach, l->bytes_of_file_,
               "constants that are computed take", "bytes");
 }

@@ -21,11 +21,13 @@ public:
 // it lives; nothing is limited without.
 class Limits {
 public:
-    Limits();
+    // Not enforced: it counts only.
+    explicit Limits(bool enforced);
     ~Limits();
     // The file, or what is read besides it, is so large.
     static void add_nodes_of_file(int64_t nodes);
     static void add_bytes_of_file(int64_t bytes);
+    int64_t bytes_of_file() const { return bytes_of_file_; }
     // Throw LimitError when the sum is more than the file may ask for. Nodes: those that functions,
     // loops and branches make, calls included. Bytes: of constants that are computed.
     static void spend_nodes(int64_t nodes);
@@ -35,6 +37,7 @@ private:
     Limits(const Limits&);
     Limits& operator=(const Limits&);
     Limits* const outer_;
+    const bool enforced_;
     int64_t nodes_of_file_ = 0, bytes_of_file_ = 0, nodes_ = 0, bytes_ = 0;
 };
 

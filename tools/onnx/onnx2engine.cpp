@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +19,8 @@
 #include "onnx/check_script.h"
 #include "onnx/compact.h"
 #include "onnx/convert.h"
+#include "onnx/run_model.h"
+#include "quoll/datawriter.h"
 #include "quoll/log.h"
 
 using namespace quoll;
@@ -111,6 +115,43 @@ int suggest(const Arguments& a, const OnnxOptions& options) {
     return 1;
 }
 
+// Counts what would be written.
+class CountingWriter : public DataWriter {
+public:
+    mutable size_t bytes = 0;
+    size_t write(const void*, size_t size) const override { return bytes += size, size; }
+};
+
+size_t size_of_files(const Model& model) {
+    const CountingWriter writer;
+    const bool counted = model.save_param(writer) == 0 && model.save_model(writer) == 0;
+    return counted ? writer.bytes : 0;
+}
+
+int convert_compact(const Arguments& a, const OnnxOptions& options, OnnxResult* result) {
+    QUOLL_RETURN_IF_ERROR(convert_onnx(a.onnx, options, result));
+    QUOLL_RETURN_IF_ERROR(onnx_tool::compact_weights(&result->model, !a.ncnn));
+    if (!a.ncnn) result->model.share_weights();
+    return kOk;
+}
+
+// Where files become larger than the model, for constants that were computed: without those, if it
+// can be converted so. ncnn would compute them anew in each run.
+void convert_smaller(const Arguments& a, OnnxOptions options, OnnxResult* result) {
+    const double kMost = 1.1;
+    struct stat file;
+    const size_t onnx = stat(a.onnx.c_str(), &file) == 0 ? (size_t)file.st_size : 0;
+    const size_t source = std::max(onnx, result->source_bytes), size = size_of_files(result->model);
+    if (a.ncnn || (double)size <= kMost * (double)source) return;
+    OnnxResult smaller;
+    options.compute_large_constants = true;
+    options.progress = nullptr;
+    const onnx_tool::QuietLog quiet;
+    if (convert_compact(a, options, &smaller) != kOk) return;
+    const size_t made = size_of_files(smaller.model);
+    if (made > 0 && kMost * (double)made < (double)size) *result = std::move(smaller);
+}
+
 int write_report(const OnnxResult& result, const std::string& path) {
     FILE* fp = fopen(path.c_str(), "w");
     if (!fp) return -1;
@@ -201,16 +242,14 @@ int run(const Arguments& a, MessageLog* log) {
     }
     OnnxResult result;
     options.progress = progress_bar();
-    const int status = convert_onnx(a.onnx, options, &result);
+    const int status = convert_compact(a, options, &result);
     Progress::hide();  // it stopped at a node that cannot be converted
     if (status != 0) {
         if (result.problems.empty()) return log->fail("onnx2engine", "cannot convert " + a.onnx);
         list_problems(result.problems);
         return suggest(a, options);
     }
-    if (onnx_tool::compact_weights(&result.model, !a.ncnn) != 0)
-        return log->fail("onnx2engine", "cannot convert " + a.onnx);
-    if (!a.ncnn) result.model.share_weights();
+    convert_smaller(a, options, &result);
     for (const std::string& note : result.notes) fprintf(stderr, "note: %s\n", note.c_str());
     OutputFiles files({a.onnx});
     const std::string param = files.add(a.param), bin = files.add(a.bin);
@@ -224,7 +263,8 @@ int run(const Arguments& a, MessageLog* log) {
         return log->fail("onnx2engine", "cannot write " + a.param + " and " + a.bin);
     // What --check and --sha256 print has a form of its own.
     if (!a.sha256 && !a.check)
-        printf("wrote %s (%zu layers) and %s\n", a.param.c_str(), result.model.layers.size(), a.bin.c_str());
+        printf("wrote %s (%zu layers) and %s\n", a.param.c_str(), result.model.layers.size(),
+               a.bin.c_str());
     if (a.sha256 && print_sums({a.onnx, a.param, a.bin}) != 0)
         return log->fail("onnx2engine", "--sha256");
     return a.check ? check_model(a, log) : 0;
@@ -247,8 +287,10 @@ int main(int argc, char** argv) {
         fprintf(stderr, "onnx2engine: expected MODEL.onnx MODEL.param MODEL.bin; see --help\n");
         return 2;
     }
-    if (ends_with(a.param, ".bin") && !ends_with(a.param, ".param.bin") && ends_with(a.bin, ".param")) {
-        fprintf(stderr, "onnx2engine: %s and %s are swapped: expected MODEL.onnx MODEL.param MODEL.bin\n",
+    if (ends_with(a.param, ".bin") && !ends_with(a.param, ".param.bin") &&
+        ends_with(a.bin, ".param")) {
+        fprintf(stderr,
+                "onnx2engine: %s and %s are swapped: expected MODEL.onnx MODEL.param MODEL.bin\n",
                 a.param.c_str(), a.bin.c_str());
         return 2;
     }

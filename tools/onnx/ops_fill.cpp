@@ -44,7 +44,7 @@ bool constant_of_shape(Op& op) {
     if (sizes->has_content) shape = sizes->content;
     for (const Dim& d : shape)
         if (d.known() && d.value < 0) return op.fail("a size of %lld", (long long)d.value);
-    const int64_t kMostValues = 1 << 20;
+    const int64_t kMostValues = op.c.computes_large() ? 1 << 10 : 1 << 20;
     if (all_known(shape) && element_count(values_of(shape)) >= 0 &&
         element_count(values_of(shape)) <= kMostValues) {
         Tensor t(value.type, values_of(shape));

@@ -192,21 +192,27 @@ bool dequantize_int8(Op& op) {
 static bool less_zeros(const Tensor& x, const std::vector<int64_t>& zeros, size_t inner,
                        Tensor* to) {
     const size_t count = x.count();
-    if (zeros.size() == 1) inner = count;
+    // Those that do not fit show soon, mostly: a few are looked at before the next.
+    if (zeros.size() == 1) inner = 1 << 12;
+    if (x.type == ElementType::kInt8 && zeros == std::vector<int64_t>(zeros.size(), 0)) {
+        *to = x;
+        return true;
+    }
+    *to = Tensor::unset(ElementType::kInt8, x.dims);
     int8_t* const values = (int8_t*)to->bytes();
-    bool fits = true;
+    int beyond = 0;
     with_values(x, [&](const auto* v) {
-        for (size_t begin = 0, row = 0; begin < count; begin += inner, row++) {
-            const int64_t zero = zeros[row % zeros.size()];
+        for (size_t begin = 0, row = 0; begin < count && beyond == 0; begin += inner, row++) {
+            const int zero = (int)zeros[row % zeros.size()];
             const size_t end = std::min(count, begin + inner);
             for (size_t i = begin; i < end; i++) {
-                const int value = (int)((int64_t)v[i] - zero);
-                fits = fits && value == (int8_t)value;
+                const int value = (int)v[i] - zero;
+                beyond |= value - (int8_t)value;
                 values[i] = (int8_t)value;
             }
         }
     });
-    return fits;
+    return beyond == 0;
 }
 
 std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor& scale,
@@ -224,7 +230,6 @@ std::shared_ptr<const QuantizedWeight> read_weight(const Tensor& x, const Tensor
     weight->scales = scale.floats();
     for (float s : weight->scales)
         if (!usable_scale(s)) return nullptr;
-    weight->values = Tensor(ElementType::kInt8, x.dims);
     const std::vector<int64_t> offsets = zero ? zero->ints() : std::vector<int64_t>{0};
     return less_zeros(x, offsets, inner, &weight->values) ? weight : nullptr;
 }

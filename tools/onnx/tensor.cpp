@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <new>
+#include <type_traits>
 
 #include "layer/common/elementtype.h"
 #include "onnx/limits.h"
@@ -167,21 +168,32 @@ Tensor Tensor::cast(ElementType to) const {
     return t;
 }
 
-// A matrix, by blocks. Each is put together first: the places that it goes to, one for each column,
-// may all have the same place in the cache.
+// Of a matrix, the block of height x width values at (y, x). It is put together first: the places
+// that it goes to, one for each column, may all have the same place in the cache.
+template <int kMost, class T, class Size>
+static void transpose_block(const T* from, int64_t rows, int64_t columns, T* to, Size height,
+                            Size width) {
+    T block[kMost][kMost];
+    for (int j = 0; j < height; j++)
+        for (int i = 0; i < width; i++) block[i][j] = from[j * columns + i];
+    for (int i = 0; i < width; i++) memcpy(to + i * rows, block[i], (size_t)height * sizeof(T));
+}
+
+// A matrix, by blocks, whose sizes the compiler knows but at the edges.
 template <class T>
 static void transpose_matrix(const T* from, int64_t rows, int64_t columns, T* to) {
-    const int64_t kBlock = 32;
-    T block[kBlock][kBlock];
+    const int kBlock = sizeof(T) == 1 ? 32 : 16;
+    const std::integral_constant<int, kBlock> whole;
     for (int64_t y = 0; y < rows; y += kBlock) {
-        const int64_t height = std::min(kBlock, rows - y);
+        const int height = (int)std::min<int64_t>(kBlock, rows - y);
         for (int64_t x = 0; x < columns; x += kBlock) {
-            const int64_t width = std::min(kBlock, columns - x);
-            for (int64_t j = 0; j < height; j++)
-                for (int64_t i = 0; i < width; i++)
-                    block[i][j] = from[(y + j) * columns + x + i];
-            for (int64_t i = 0; i < width; i++)
-                memcpy(to + (x + i) * rows + y, block[i], (size_t)height * sizeof(T));
+            const int width = (int)std::min<int64_t>(kBlock, columns - x);
+            const T* const source = from + y * columns + x;
+            T* const target = to + x * rows + y;
+            if (height == kBlock && width == kBlock)
+                transpose_block<kBlock>(source, rows, columns, target, whole, whole);
+            else
+                transpose_block<kBlock>(source, rows, columns, target, height, width);
         }
     }
 }

@@ -21,6 +21,10 @@ public:
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
 
+    // Makes it the constant of this value, planar, of n = 1.
+    void set_value(const Mat& value);
+    // Nothing reads it any more.
+    void release();
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
     // Whether the blob is the value, or a part of it. In the header, as the Extractor asks in

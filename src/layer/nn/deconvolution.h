@@ -26,6 +26,11 @@ struct DeconvolutionFields : ConvFields {
 int deconvolution_geometry(const Layer& layer, const DeconvolutionFields& s,
                            const std::vector<Shape>& in, ConvGeometry* g);
 
+// The weights of a dynamic deconvolution come as [num_input][num_output / group][h][w]; flat gets
+// the order of weight_data. Of g it takes the numbers of channels, the group and the kernel.
+int transpose_dynamic_weight(const Layer& layer, const ConvGeometry& g, const Mat& input,
+                             const Option& opt, Mat* flat);
+
 // The transpose of a convolution: every input value adds weight_data, scaled by it, to the output
 // at (x, y, z) * stride; then + bias, activation, and pads are cut off. Input [w, h, d, num_input],
 // output [outw, outh, outd, num_output] with outw = (w - 1) * stride_w + dilation_w * (kernel_w -

@@ -71,10 +71,8 @@ static void deconvolve_row(const Mat& in, const ConvGeometry& g, const float* we
     }
 }
 
-// The weights of a dynamic deconvolution come as [num_input][num_output / group][h][w]; flat gets
-// the order of weight_data.
-static int transpose_dynamic_weight(const Layer& layer, const ConvGeometry& g, const Mat& input,
-                                    const Option& opt, Mat* flat) {
+int transpose_dynamic_weight(const Layer& layer, const ConvGeometry& g, const Mat& input,
+                             const Option& opt, Mat* flat) {
     Mat source;
     QUOLL_RETURN_IF_ERROR(flat_weight(layer, input, opt, &source));
     flat->create(source.w, 4u, opt.workspace_allocator);
