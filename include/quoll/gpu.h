@@ -218,9 +218,17 @@ public:
     // The sizes and types of VK_KHR_cooperative_matrix.
     const std::vector<VkCooperativeMatrixPropertiesKHR>& queryCooperativeMatrixSubProperties()
         const;
-    // The one of them for a product of M x N x K that adds the fewest values to make whole blocks,
-    // by Vulkan's numbers of types and scope: sizes of a block, 0 if there is none, and the
-    // invocations of a subgroup.
+    // Those of NVIDIA's extensions: VK_NV_cooperative_matrix, VK_NV_cooperative_matrix2 and
+    // VK_NV_cooperative_vector.
+    const std::vector<VkCooperativeMatrixPropertiesNV>& queryCooperativeMatrixSubPropertiesNV()
+        const;
+    const std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV>&
+    queryCooperativeMatrixFlexibleDimensionsSubPropertiesNV() const;
+    const std::vector<VkCooperativeVectorPropertiesNV>& queryCooperativeVectorSubPropertiesNV()
+        const;
+    // The one of the first list for a product of M x N x K that adds the fewest values to make
+    // whole blocks, by Vulkan's numbers of types and scope: sizes of a block, 0 if there is none,
+    // and the invocations of a subgroup.
     void get_optimal_cooperative_matrix_mnk(int M, int N, int K, int type, int acctype, int scope,
                                             int& coopmat_M, int& coopmat_N, int& coopmat_K,
                                             int& coopmat_subgroup_size) const;
@@ -325,6 +333,14 @@ public:
         int binding_count, const int* binding_types, VkDescriptorSetLayout descriptorset_layout,
         VkPipelineLayout pipeline_layout,
         VkDescriptorUpdateTemplate* descriptor_update_template) const;
+    // What an application's shaders may read texels by, unfiltered; the device's own.
+    const VkSampler* immutable_texelfetch_sampler() const;
+    // Functions of extensions, by the names that they have there, callable where
+    // quoll/vulkan_functions.h is included: vkdev->vkCmdPushDescriptorSetKHR(...). Null where the
+    // device has none.
+#define QUOLL_VULKAN_FUNCTION(name) const name##_function& name;
+    QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+#undef QUOLL_VULKAN_FUNCTION
 #endif
     // What empty VkMats may be bound as: a few bytes.
     VkMat get_dummy_buffer() const;
@@ -363,6 +379,12 @@ private:
     VulkanDevice(const VulkanDevice&);
     VulkanDevice& operator=(const VulkanDevice&);
     struct Private;
+#if QUOLL_VULKAN
+#define QUOLL_VULKAN_FUNCTION(name) k_##name,
+    enum Function { QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VULKAN_FUNCTION) kFunctions };
+#undef QUOLL_VULKAN_FUNCTION
+    VulkanFunction functions_[kFunctions];
+#endif
     const int index_;
     Private* const d;
 };

@@ -16,6 +16,13 @@
     X(CreateDevice)                           \
     X(GetDeviceProcAddr)
 
+// Null where the loader has none.
+#define QUOLL_VK_MATRIX_FUNCTIONS(X)                                    \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)                  \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesNV)                   \
+    X(GetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
+    X(GetPhysicalDeviceCooperativeVectorPropertiesNV)
+
 #define QUOLL_VK_DEVICE_FUNCTIONS(X) \
     X(DestroyDevice)                 \
     X(GetDeviceQueue)                \
@@ -72,8 +79,7 @@ namespace quoll {
 #define QUOLL_VK_MEMBER(name) PFN_vk##name name = nullptr;
 struct InstanceFunctions {
     QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_MEMBER)
-    // Null where the loader has none.
-    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR matrix_properties = nullptr;
+    QUOLL_VK_MATRIX_FUNCTIONS(QUOLL_VK_MEMBER)
 };
 struct DeviceFunctions {
     QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_MEMBER)

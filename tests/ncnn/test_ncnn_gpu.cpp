@@ -83,7 +83,7 @@ bool same(const ncnn::Mat& a, const ncnn::Mat& b) {
 void test_functions() {
     const char* missing = 0;
 #define HAS(name) \
-    if (!ncnn::name && !strstr(#name, "Surface")) missing = #name;
+    if (!ncnn::name && (ncnn::support_VK_KHR_surface || !strstr(#name, "Surface"))) missing = #name;
     QUOLL_VULKAN_FUNCTIONS(HAS)
 #undef HAS
     CHECK(missing == 0);
@@ -93,6 +93,52 @@ void test_functions() {
 #undef ADD
     CHECK(versions > 0);
     CHECK(ncnn::vkGetDeviceProcAddr(ncnn::get_gpu_device()->vkdevice(), "vkCmdDispatch") != 0);
+}
+
+// Functions that a device has as members, which are pointers in all but their type.
+void test_device_functions(const ncnn::VulkanDevice* device) {
+    const char* wrong = 0;
+#define SAME(name)                        \
+    const PFN_##name name = device->name; \
+    if ((name == 0) != !device->name || (device->name != NULL) != !!name) wrong = #name;
+    QUOLL_VULKAN_EXTENSION_FUNCTIONS(SAME)
+#undef SAME
+    CHECK(wrong == 0);
+    // Those of Vulkan 1.1 are always there.
+    CHECK(device->vkBindBufferMemory2KHR && device->vkBindImageMemory2KHR);
+    CHECK(device->vkTrimCommandPoolKHR && device->vkGetDescriptorSetLayoutSupportKHR);
+    CHECK(device->vkCreateDescriptorUpdateTemplateKHR);
+    CHECK(!device->info.support_VK_KHR_push_descriptor() || device->vkCmdPushDescriptorSetKHR);
+    CHECK(!device->info.support_VK_KHR_swapchain() || device->vkQueuePresentKHR);
+    CHECK(!device->info.support_VK_EXT_external_memory_host() ||
+          device->vkGetMemoryHostPointerPropertiesEXT);
+    CHECK(*device->immutable_texelfetch_sampler() != 0);
+
+    const VkDevice handle = device->vkdevice();
+    VkBufferCreateInfo wanted = {};
+    wanted.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    wanted.size = 1000;
+    wanted.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    VkBuffer buffer;
+    CHECK(ncnn::vkCreateBuffer(handle, &wanted, 0, &buffer) == VK_SUCCESS);
+    VkBufferMemoryRequirementsInfo2KHR asked = {};
+    asked.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2;
+    asked.buffer = buffer;
+    VkMemoryRequirements2KHR needed = {};
+    needed.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
+    device->vkGetBufferMemoryRequirements2KHR(handle, &asked, &needed);
+    CHECK(needed.memoryRequirements.size >= 1000);
+    ncnn::vkDestroyBuffer(handle, buffer, 0);
+    if (device->info.support_ycbcr_conversion()) {
+        VkSamplerYcbcrConversionCreateInfoKHR nv12 = {};
+        nv12.sType = VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_CREATE_INFO;
+        nv12.format = VK_FORMAT_G8_B8R8_2PLANE_420_UNORM;
+        nv12.ycbcrModel = VK_SAMPLER_YCBCR_MODEL_CONVERSION_YCBCR_601;
+        VkSamplerYcbcrConversionKHR conversion;
+        CHECK(device->vkCreateSamplerYcbcrConversionKHR(handle, &nv12, 0, &conversion) ==
+              VK_SUCCESS);
+        device->vkDestroySamplerYcbcrConversionKHR(handle, conversion, 0);
+    }
 }
 
 // What the functions themselves answer.
@@ -155,6 +201,10 @@ void test_queries(const ncnn::GpuInfo& info) {
     const VkBaseOutStructure* first = (const VkBaseOutStructure*)info.queryExtensionFeatures();
     CHECK(first && first->sType >= 1000000000);
     CHECK(info.queryExtensionProperties() != 0);
+    uint32_t answers = 0;
+    if (info.support_VK_NV_cooperative_matrix())
+        ncnn::vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(info.physicalDevice(), &answers, 0);
+    CHECK(info.queryCooperativeMatrixSubPropertiesNV().size() == answers);
     const ncnn::GpuInfo none;
     CHECK(none.query8BitStorageFeatures().storageBuffer8BitAccess == 0);
 
@@ -222,10 +272,7 @@ void test_pipelines(const ncnn::VulkanDevice* device) {
     ncnn::vkDestroyPipeline(handle, other, 0);
     ncnn::vkDestroyShaderModule(handle, plain, 0);
     ncnn::vkDestroyShaderModule(handle, sized, 0);
-    const PFN_vkDestroyDescriptorUpdateTemplate destroy =
-        (PFN_vkDestroyDescriptorUpdateTemplate)ncnn::vkGetDeviceProcAddr(
-            handle, "vkDestroyDescriptorUpdateTemplate");
-    destroy(handle, update, 0);
+    device->vkDestroyDescriptorUpdateTemplateKHR(handle, update, 0);
     ncnn::vkDestroyPipelineLayout(handle, layout, 0);
     ncnn::vkDestroyDescriptorSetLayout(handle, set, 0);
 
@@ -321,6 +368,7 @@ int main() {
         const ncnn::VulkanDevice* device = ncnn::get_gpu_device();
         OwnAllocator own(device);
         test_functions();
+        test_device_functions(device);
         test_queries(device->info);
         test_queue(device, &own);
         test_pipelines(device);
