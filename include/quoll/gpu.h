@@ -23,6 +23,7 @@ class VkAllocator;
 class VkCompute;
 class VkImageMat;
 class VkMat;
+struct ShaderInfo;
 union vk_specialization_type;
 
 // Device extensions that GpuInfo has a question for: support_VK_KHR_8bit_storage().
@@ -400,10 +401,9 @@ VulkanDevice* get_gpu_device(int device_index = get_default_gpu_index());
 class PipelineCache {
 public:
     explicit PipelineCache(const VulkanDevice* vkdev);
-    virtual ~PipelineCache() {}
-    // Pipelines that the device has. They live as long as it: clear() forgets none.
+    virtual ~PipelineCache();
+    // Pipelines of Nets that the device has; they live as long as it.
     size_t size() const;
-    void clear() {}
     // Adds to what the device has. 0; a negative code after a message if it is damaged or of
     // another driver, device or library.
     int load_cache(const unsigned char* data, size_t size) const;
@@ -426,9 +426,38 @@ public:
     // same time finds the one or the other.
     int save_cache(const char* path) const;
 #endif
+#if QUOLL_VULKAN
+    // Vulkan's objects for a shader of the application's, as Pipeline::create makes them, made once
+    // for the same SPIR-V (spv_data_size: bytes), constants and sizes, and kept by this object
+    // until clear(). They are not saved. Any number of threads. 0, or a negative code after a
+    // message.
+    int get_pipeline(const uint32_t* spv_data, size_t spv_data_size,
+                     const std::vector<vk_specialization_type>& specializations,
+                     uint32_t local_size_x, uint32_t local_size_y, uint32_t local_size_z,
+                     uint32_t subgroup_size, VkShaderModule* shader_module,
+                     VkDescriptorSetLayout* descriptorset_layout, VkPipelineLayout* pipeline_layout,
+                     VkPipeline* pipeline, VkDescriptorUpdateTemplate* descriptor_update_template,
+                     ShaderInfo& shader_info) const;
+#endif
+    // Destroys what get_pipeline() made, which nothing uses any more.
+    void clear();
+
+protected:
+#if QUOLL_VULKAN
+    // All but the module, for one of the caller's, who destroys them.
+    int new_pipeline(VkShaderModule shader_module, const ShaderInfo& shader_info,
+                     const std::vector<vk_specialization_type>& specializations,
+                     uint32_t subgroup_size, VkDescriptorSetLayout* descriptorset_layout,
+                     VkPipelineLayout* pipeline_layout, VkPipeline* pipeline,
+                     VkDescriptorUpdateTemplate* descriptor_update_template) const;
+#endif
+    const VulkanDevice* const vkdev;
 
 private:
-    const VulkanDevice* const vkdev_;
+    PipelineCache(const PipelineCache&);
+    PipelineCache& operator=(const PipelineCache&);
+    struct Private;
+    Private* const d;
 };
 
 }  // namespace quoll
