@@ -93,8 +93,8 @@ public:
     // VkDriverId, and its name; 0 and "" before Vulkan 1.2.
     uint32_t driver_id() const { return driver_id_; }
     const char* driver_name() const { return driver_name_; }
-    // 16 bytes.
-    const uint8_t* pipeline_cache_uuid() const { return cache_uuid_; }
+    // 16 bytes, to be read only.
+    uint8_t* pipeline_cache_uuid() const { return const_cast<uint8_t*>(cache_uuid_); }
     // 0 for a device in software to 100: kind, memory, matrix units, half floats.
     uint32_t rough_score() const;
 

@@ -167,6 +167,12 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
         features.for_applications.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
     if (extensions.has(VK_KHR_SWAPCHAIN_EXTENSION_NAME) && support_VK_KHR_surface)
         features.for_applications.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
+    // Named here because only Android's headers have it.
+    const char* const hardware_buffers = "VK_ANDROID_external_memory_android_hardware_buffer";
+    const char* const foreign = VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME;
+    if (extensions.has(hardware_buffers) && extensions.has(foreign))
+        for (const char* name : {hardware_buffers, foreign})
+            features.for_applications.push_back(name);
     features.ycbcr = ycbcr.samplerYcbcrConversion;
     features.addresses = addresses.bufferDeviceAddress && version >= VK_API_VERSION_1_2;
     for (const char* name :
