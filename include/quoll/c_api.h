@@ -452,6 +452,10 @@ typedef void (*quoll_layer_destroyer_t)(quoll_layer_t layer, void* userdata);
 /* ---------------------------------------------------------------- nets */
 
 typedef struct quoll_net* quoll_net_t;
+struct quoll_net {
+    /* The quoll::Net, for code in C++: not to be changed. */
+    void* pthis;
+};
 
 /* No model at first. */
 quoll_net_t quoll_net_create(void);

@@ -63,7 +63,7 @@ class VkCompute {
 public:
     explicit VkCompute(const VulkanDevice* vkdev);
     // What was recorded and not submitted does not run.
-    ~VkCompute();
+    virtual ~VkCompute();
 
     // Copies of all values, into memory of their own or into items of a batch of these sizes. The
     // source of an upload may change at once; the Mat of a download is made now, unless it is one
@@ -114,6 +114,9 @@ public:
     int record_pipeline(const Pipeline* pipeline, const std::vector<VkMat>& buffer_bindings,
                         const std::vector<VkImageMat>& image_bindings,
                         const std::vector<vk_constant_type>& constants, const Mat& dispatcher);
+    int record_pipeline(const Pipeline* pipeline, const std::vector<VkImageMat>& bindings,
+                        const std::vector<vk_constant_type>& constants,
+                        const VkImageMat& dispatcher);
     // Groups of shaders of the application's that were recorded and have not run.
     uint64_t pending_dispatch_total() const;
 
@@ -128,9 +131,12 @@ public:
     // Forgets what was recorded and did not run, and errors of recording.
     int reset();
 
-    const VulkanDevice* vulkan_device() const { return vkdev_; }
+    const VulkanDevice* vulkan_device() const { return vkdev; }
     // For the library.
     CommandList* list() const { return list_; }
+
+protected:
+    const VulkanDevice* const vkdev;
 
 private:
     VkCompute(const VkCompute&);
@@ -138,7 +144,6 @@ private:
     int noted(int status);
     bool records(const char* what);
 
-    const VulkanDevice* const vkdev_;
     CommandList* const list_;  // null: no device
     int status_;               // of recording
 };
@@ -146,7 +151,9 @@ private:
 // Uploads of weights (Layer::upload_model).
 class VkTransfer {
 public:
-    explicit VkTransfer(const VulkanDevice* vkdev) : commands_(vkdev), pending_(0) {}
+    explicit VkTransfer(const VulkanDevice* device)
+        : vkdev(device), commands_(device), pending_(0) {}
+    virtual ~VkTransfer() {}
     // As VkCompute's, into memory that stays: f32 becomes f16 with opt.use_fp16_storage. flatten:
     // dst has one axis.
     int record_upload(const Mat& src, VkMat& dst, const Option& opt, bool flatten = true);
@@ -160,6 +167,9 @@ public:
     }
     // Bytes of uploads that were recorded and have not run.
     uint64_t pending_upload_total() const { return pending_; }
+
+protected:
+    const VulkanDevice* const vkdev;
 
 private:
     VkCompute commands_;

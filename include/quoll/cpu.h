@@ -4,10 +4,18 @@
 
 #include <stdint.h>
 
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
 namespace quoll {
 
 // Processors are numbered 0..kMaxCpus-1, as by the operating system.
+#if defined(__linux__)
+enum { kMaxCpus = CPU_SETSIZE };
+#else
 enum { kMaxCpus = 1024 };
+#endif
 
 // A set of processors; empty at first.
 class CpuSet {
@@ -21,8 +29,13 @@ public:
     int num_enabled() const;
     bool operator==(const CpuSet& other) const;
 
+#if defined(__linux__)
+    // For the system's functions.
+    cpu_set_t cpu_set;
+#else
 private:
     uint64_t words_[kMaxCpus / 64];
+#endif
 };
 
 // 1 if host_cpu_features() (cpu_features.h) has it, so below QUOLL_CPU_MASK and set_cpu_mask();

@@ -10,6 +10,7 @@ namespace quoll {
 // The interface of a source. Derive from it to read from anything: an archive, a socket, a cipher.
 class DataReader {
 public:
+    DataReader();
     virtual ~DataReader();
 
     // Text, in the manner of fscanf with one conversion: the number of items read (0 or 1). A plain
@@ -36,9 +37,6 @@ public:
     // read(), and keeps one character back itself.
     virtual int get_char() const;
     virtual void unget_char(int ch) const;
-
-protected:
-    DataReader();
 
 private:
     mutable int pushed_back_;

@@ -23,6 +23,7 @@ class VkAllocator;
 class VkCompute;
 class VkImageMat;
 class VkMat;
+struct ShaderInfo;
 union vk_specialization_type;
 
 // Device extensions that GpuInfo has a question for: support_VK_KHR_8bit_storage().
@@ -92,8 +93,8 @@ public:
     // VkDriverId, and its name; 0 and "" before Vulkan 1.2.
     uint32_t driver_id() const { return driver_id_; }
     const char* driver_name() const { return driver_name_; }
-    // 16 bytes.
-    const uint8_t* pipeline_cache_uuid() const { return cache_uuid_; }
+    // 16 bytes, to be read only.
+    uint8_t* pipeline_cache_uuid() const { return const_cast<uint8_t*>(cache_uuid_); }
     // 0 for a device in software to 100: kind, memory, matrix units, half floats.
     uint32_t rough_score() const;
 
@@ -218,9 +219,17 @@ public:
     // The sizes and types of VK_KHR_cooperative_matrix.
     const std::vector<VkCooperativeMatrixPropertiesKHR>& queryCooperativeMatrixSubProperties()
         const;
-    // The one of them for a product of M x N x K that adds the fewest values to make whole blocks,
-    // by Vulkan's numbers of types and scope: sizes of a block, 0 if there is none, and the
-    // invocations of a subgroup.
+    // Those of NVIDIA's extensions: VK_NV_cooperative_matrix, VK_NV_cooperative_matrix2 and
+    // VK_NV_cooperative_vector.
+    const std::vector<VkCooperativeMatrixPropertiesNV>& queryCooperativeMatrixSubPropertiesNV()
+        const;
+    const std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV>&
+    queryCooperativeMatrixFlexibleDimensionsSubPropertiesNV() const;
+    const std::vector<VkCooperativeVectorPropertiesNV>& queryCooperativeVectorSubPropertiesNV()
+        const;
+    // The one of the first list for a product of M x N x K that adds the fewest values to make
+    // whole blocks, by Vulkan's numbers of types and scope: sizes of a block, 0 if there is none,
+    // and the invocations of a subgroup.
     void get_optimal_cooperative_matrix_mnk(int M, int N, int K, int type, int acctype, int scope,
                                             int& coopmat_M, int& coopmat_N, int& coopmat_K,
                                             int& coopmat_subgroup_size) const;
@@ -325,6 +334,14 @@ public:
         int binding_count, const int* binding_types, VkDescriptorSetLayout descriptorset_layout,
         VkPipelineLayout pipeline_layout,
         VkDescriptorUpdateTemplate* descriptor_update_template) const;
+    // What an application's shaders may read texels by, unfiltered; the device's own.
+    const VkSampler* immutable_texelfetch_sampler() const;
+    // Functions of extensions, by the names that they have there, callable where
+    // quoll/vulkan_functions.h is included: vkdev->vkCmdPushDescriptorSetKHR(...). Null where the
+    // device has none.
+#define QUOLL_VULKAN_FUNCTION(name) const name##_function& name;
+    QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+#undef QUOLL_VULKAN_FUNCTION
 #endif
     // What empty VkMats may be bound as: a few bytes.
     VkMat get_dummy_buffer() const;
@@ -363,6 +380,12 @@ private:
     VulkanDevice(const VulkanDevice&);
     VulkanDevice& operator=(const VulkanDevice&);
     struct Private;
+#if QUOLL_VULKAN
+#define QUOLL_VULKAN_FUNCTION(name) k_##name,
+    enum Function { QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VULKAN_FUNCTION) kFunctions };
+#undef QUOLL_VULKAN_FUNCTION
+    VulkanFunction functions_[kFunctions];
+#endif
     const int index_;
     Private* const d;
 };
@@ -378,10 +401,9 @@ VulkanDevice* get_gpu_device(int device_index = get_default_gpu_index());
 class PipelineCache {
 public:
     explicit PipelineCache(const VulkanDevice* vkdev);
-    virtual ~PipelineCache() {}
-    // Pipelines that the device has. They live as long as it: clear() forgets none.
+    virtual ~PipelineCache();
+    // Pipelines of Nets that the device has; they live as long as it.
     size_t size() const;
-    void clear() {}
     // Adds to what the device has. 0; a negative code after a message if it is damaged or of
     // another driver, device or library.
     int load_cache(const unsigned char* data, size_t size) const;
@@ -404,9 +426,38 @@ public:
     // same time finds the one or the other.
     int save_cache(const char* path) const;
 #endif
+#if QUOLL_VULKAN
+    // Vulkan's objects for a shader of the application's, as Pipeline::create makes them, made once
+    // for the same SPIR-V (spv_data_size: bytes), constants and sizes, and kept by this object
+    // until clear(). They are not saved. Any number of threads. 0, or a negative code after a
+    // message.
+    int get_pipeline(const uint32_t* spv_data, size_t spv_data_size,
+                     const std::vector<vk_specialization_type>& specializations,
+                     uint32_t local_size_x, uint32_t local_size_y, uint32_t local_size_z,
+                     uint32_t subgroup_size, VkShaderModule* shader_module,
+                     VkDescriptorSetLayout* descriptorset_layout, VkPipelineLayout* pipeline_layout,
+                     VkPipeline* pipeline, VkDescriptorUpdateTemplate* descriptor_update_template,
+                     ShaderInfo& shader_info) const;
+#endif
+    // Destroys what get_pipeline() made, which nothing uses any more.
+    void clear();
+
+protected:
+#if QUOLL_VULKAN
+    // All but the module, for one of the caller's, who destroys them.
+    int new_pipeline(VkShaderModule shader_module, const ShaderInfo& shader_info,
+                     const std::vector<vk_specialization_type>& specializations,
+                     uint32_t subgroup_size, VkDescriptorSetLayout* descriptorset_layout,
+                     VkPipelineLayout* pipeline_layout, VkPipeline* pipeline,
+                     VkDescriptorUpdateTemplate* descriptor_update_template) const;
+#endif
+    const VulkanDevice* const vkdev;
 
 private:
-    const VulkanDevice* const vkdev_;
+    PipelineCache(const PipelineCache&);
+    PipelineCache& operator=(const PipelineCache&);
+    struct Private;
+    Private* const d;
 };
 
 }  // namespace quoll

@@ -41,9 +41,9 @@ public:
     // source ends early or memory runs out.
     virtual Mat load(int w, int type) const = 0;
     // The same, with more axes.
-    Mat load(int w, int h, int type) const;
-    Mat load(int w, int h, int c, int type) const;
-    Mat load(int w, int h, int d, int c, int type) const;
+    virtual Mat load(int w, int h, int type) const;
+    virtual Mat load(int w, int h, int c, int type) const;
+    virtual Mat load(int w, int h, int d, int c, int type) const;
 };
 
 class ModelBinFromDataReader : public ModelBin {

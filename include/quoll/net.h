@@ -198,7 +198,7 @@ public:
 // once; several Extractors of one Net are.
 class Extractor {
 public:
-    ~Extractor();
+    virtual ~Extractor();
     Extractor(const Extractor& other);
     Extractor& operator=(const Extractor& other);
 
@@ -238,9 +238,12 @@ public:
     int extract(const char* blob_name, VkMat& feat, VkCompute& cmd);
     int extract(int blob_index, VkMat& feat, VkCompute& cmd);
 
+protected:
+    // For derived classes. Blobs are counted anew.
+    explicit Extractor(const Net* net, size_t blob_count = 0);
+
 private:
     friend class Net;
-    explicit Extractor(const Net* net);
     struct Private;
     Private* d;  // null when there was no memory for it: all functions then say so
 };

@@ -31,7 +31,7 @@ public:
     ParamDict();
     ParamDict(const ParamDict& other);
     ParamDict& operator=(const ParamDict& other);
-    ~ParamDict();
+    virtual ~ParamDict();
 
     Type type(int id) const;
 

@@ -26,6 +26,7 @@ struct ShaderInfo {
     int binding_count;         // bindings 0, 1, ... of set 0
     int push_constant_count;   // words
     int binding_types[16];     // 0: none, 1: storage buffer, 2: anything else
+    int reserved_0, reserved_1, reserved_2, reserved_3;  // 0
 };
 // 0, or a negative code after a message. spv_data_size: bytes.
 int resolve_shader_info(const uint32_t* spv_data, size_t spv_data_size, ShaderInfo& info);
@@ -61,6 +62,7 @@ public:
     VkDescriptorSetLayout descriptorset_layout() const;
     VkPipelineLayout pipeline_layout() const;
     VkPipeline pipeline() const;
+    VkDescriptorUpdateTemplate descriptor_update_template() const;  // null without bindings
 #endif
 
     const VulkanDevice* vkdev;
@@ -69,7 +71,22 @@ public:
     struct Private;
     Private* handles() const { return d; }
 
+protected:
+#if QUOLL_VULKAN
+    // Objects that a derived class made, which it destroys, in place of those of create(). To be
+    // recorded a pipeline needs its layouts and its info too.
+    void set_shader_module(VkShaderModule shader_module);
+    void set_descriptorset_layout(VkDescriptorSetLayout descriptorset_layout);
+    void set_pipeline_layout(VkPipelineLayout pipeline_layout);
+    void set_pipeline(VkPipeline pipeline);
+    void set_descriptor_update_template(VkDescriptorUpdateTemplate descriptor_update_template);
+#endif
+    void set_shader_info(const ShaderInfo& shader_info) { info_ = shader_info; }
+
 private:
+#if QUOLL_VULKAN
+    Private* own_handles();
+#endif
     Pipeline(const Pipeline&);
     Pipeline& operator=(const Pipeline&);
     Private* d;

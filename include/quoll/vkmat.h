@@ -75,6 +75,10 @@ protected:
     // Objects of Vulkan for an application's allocator, which destroys them. Null after a message.
     // usage: VkBufferUsageFlags; sizes in bytes.
     VkBuffer create_buffer(size_t size, VkFlags usage);
+    // An image of three axes, in texels, and a view of all of it. Numbers of Vulkan: a VkFormat, a
+    // VkImageTiling, VkImageUsageFlags.
+    VkImage create_image(int width, int height, int depth, int format, int tiling, VkFlags usage);
+    VkImageView create_imageview(VkImage image, int format);
     VkDeviceMemory allocate_memory(size_t size, uint32_t memory_type_index);
     VkDeviceMemory allocate_dedicated_memory(size_t size, uint32_t memory_type_index, VkImage image,
                                              VkBuffer buffer);

@@ -5,6 +5,7 @@
 #define QUOLL_VULKAN_FUNCTIONS_H
 
 #include "quoll/platform.h"
+#include "quoll/vulkan_names.h"
 
 #if QUOLL_VULKAN && defined(__has_include)
 #if __has_include(<vulkan/vulkan.h>)
@@ -16,6 +17,9 @@
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
+#endif
+#if __ANDROID_API__ >= 26 && !defined(VK_USE_PLATFORM_ANDROID_KHR)
+#define VK_USE_PLATFORM_ANDROID_KHR
 #endif
 #include <vulkan/vulkan.h>
 
@@ -131,12 +135,6 @@
     X(vkUpdateDescriptorSets)                         \
     X(vkWaitForFences)
 
-// Of newer extensions, which old headers lack.
-#ifdef VK_KHR_cooperative_matrix
-#define QUOLL_VULKAN_MATRIX_FUNCTIONS(X) X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
-#else
-#define QUOLL_VULKAN_MATRIX_FUNCTIONS(X)
-#endif
 // Extensions of instances.
 #define QUOLL_VULKAN_INSTANCE_EXTENSIONS(X)   \
     X(VK_KHR_external_memory_capabilities)    \
@@ -146,19 +144,50 @@
     X(VK_KHR_surface)                         \
     X(VK_EXT_debug_utils)                     \
     X(VK_EXT_validation_features)             \
-    X(VK_EXT_validation_flags)
+    X(VK_EXT_validation_flags)                \
+    X(VK_KHR_android_surface)
 
 namespace quoll {
 
-// Null where the loader has none; those of surfaces, whose extensions the library does not ask for.
+// Null where the loader has none.
 #define QUOLL_VULKAN_FUNCTION(name) extern PFN_##name name;
 QUOLL_VULKAN_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
-QUOLL_VULKAN_MATRIX_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+// Of extensions that old headers lack.
+#ifdef VK_KHR_cooperative_matrix
+QUOLL_VULKAN_FUNCTION(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)
+#endif
+#ifdef VK_NV_cooperative_matrix
+QUOLL_VULKAN_FUNCTION(vkGetPhysicalDeviceCooperativeMatrixPropertiesNV)
+#endif
+#ifdef VK_NV_cooperative_matrix2
+QUOLL_VULKAN_FUNCTION(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
+#endif
+#ifdef VK_NV_cooperative_vector
+QUOLL_VULKAN_FUNCTION(vkGetPhysicalDeviceCooperativeVectorPropertiesNV)
+#endif
+#ifdef VK_KHR_android_surface
+QUOLL_VULKAN_FUNCTION(vkCreateAndroidSurfaceKHR)
+#endif
 #undef QUOLL_VULKAN_FUNCTION
 // Their versions, 0 where the loader lacks one.
 #define QUOLL_VULKAN_EXTENSION(name) extern int support_##name;
 QUOLL_VULKAN_INSTANCE_EXTENSIONS(QUOLL_VULKAN_EXTENSION)
 #undef QUOLL_VULKAN_EXTENSION
+
+// VulkanDevice's members: called, compared with null and assigned as the pointers that they are
+// converted to.
+#define QUOLL_VULKAN_FUNCTION(name)                                 \
+    struct name##_function : VulkanFunction {                       \
+        operator PFN_##name() const { return (PFN_##name)address; } \
+    };
+QUOLL_VULKAN_EXTENSION_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+#ifdef VK_NV_cooperative_vector
+QUOLL_VULKAN_VECTOR_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+#endif
+#ifdef VK_ANDROID_external_memory_android_hardware_buffer
+QUOLL_VULKAN_ANDROID_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+#endif
+#undef QUOLL_VULKAN_FUNCTION
 
 }  // namespace quoll
 

@@ -38,6 +38,9 @@ struct VkPhysicalDeviceFeatures;
 struct VkPhysicalDeviceProperties;
 struct VkPhysicalDeviceMemoryProperties;
 struct VkCooperativeMatrixPropertiesKHR;
+struct VkCooperativeMatrixPropertiesNV;
+struct VkCooperativeMatrixFlexibleDimensionsPropertiesNV;
+struct VkCooperativeVectorPropertiesNV;
 
 // Structures by which a device tells of itself: the name of GpuInfo's question, Vulkan's name, its
 // VkStructureType, the minor version of Vulkan 1 that has it (0: none), else the extension.
@@ -102,5 +105,54 @@ struct VkCooperativeMatrixPropertiesKHR;
 QUOLL_VULKAN_FEATURES(QUOLL_VULKAN_STRUCT)
 QUOLL_VULKAN_PROPERTIES(QUOLL_VULKAN_STRUCT)
 #undef QUOLL_VULKAN_STRUCT
+
+// Functions of extensions, of which VulkanDevice has a member each.
+#define QUOLL_VULKAN_EXTENSION_FUNCTIONS(X)     \
+    X(vkBindBufferMemory2KHR)                   \
+    X(vkBindImageMemory2KHR)                    \
+    X(vkGetBufferDeviceAddressKHR)              \
+    X(vkGetBufferOpaqueCaptureAddressKHR)       \
+    X(vkGetDeviceMemoryOpaqueCaptureAddressKHR) \
+    X(vkCreateDescriptorUpdateTemplateKHR)      \
+    X(vkDestroyDescriptorUpdateTemplateKHR)     \
+    X(vkUpdateDescriptorSetWithTemplateKHR)     \
+    X(vkGetImageMemoryRequirements2KHR)         \
+    X(vkGetBufferMemoryRequirements2KHR)        \
+    X(vkTrimCommandPoolKHR)                     \
+    X(vkGetDescriptorSetLayoutSupportKHR)       \
+    X(vkCmdPushDescriptorSetWithTemplateKHR)    \
+    X(vkCmdPushDescriptorSetKHR)                \
+    X(vkCreateSamplerYcbcrConversionKHR)        \
+    X(vkDestroySamplerYcbcrConversionKHR)       \
+    X(vkCreateSwapchainKHR)                     \
+    X(vkDestroySwapchainKHR)                    \
+    X(vkGetSwapchainImagesKHR)                  \
+    X(vkAcquireNextImageKHR)                    \
+    X(vkQueuePresentKHR)                        \
+    X(vkGetBufferDeviceAddressEXT)              \
+    X(vkGetMemoryHostPointerPropertiesEXT)
+#define QUOLL_VULKAN_VECTOR_FUNCTIONS(X)     \
+    X(vkCmdConvertCooperativeVectorMatrixNV) \
+    X(vkConvertCooperativeVectorMatrixNV)
+#define QUOLL_VULKAN_ANDROID_FUNCTIONS(X)          \
+    X(vkGetAndroidHardwareBufferPropertiesANDROID) \
+    X(vkGetMemoryAndroidHardwareBufferANDROID)
+#define QUOLL_VULKAN_DEVICE_FUNCTIONS(X) \
+    QUOLL_VULKAN_EXTENSION_FUNCTIONS(X)  \
+    QUOLL_VULKAN_VECTOR_FUNCTIONS(X)     \
+    QUOLL_VULKAN_ANDROID_FUNCTIONS(X)
+
+namespace quoll {
+
+// Where a function is; null: the device has none. The classes of the members are declared here and
+// become callable with quoll/vulkan_functions.h, which knows Vulkan's types.
+struct VulkanFunction {
+    void (*address)();
+};
+#define QUOLL_VULKAN_FUNCTION(name) struct name##_function;
+QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VULKAN_FUNCTION)
+#undef QUOLL_VULKAN_FUNCTION
+
+}  // namespace quoll
 
 #endif

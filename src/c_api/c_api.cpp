@@ -203,8 +203,7 @@ QUOLL_C_SWITCH(lightmode)
 // ---------------------------------------------------------------- nets
 
 extern "C" quoll_net_t quoll_net_create(void) {
-    return run_api(__func__, (quoll_net_t) nullptr,
-                   [] { return reinterpret_cast<quoll_net_t>(new CNet); });
+    return run_api(__func__, (quoll_net_t) nullptr, []() -> quoll_net_t { return new CNet; });
 }
 extern "C" void quoll_net_destroy(quoll_net_t net) { delete net_of(net); }
 

@@ -53,7 +53,8 @@ struct CLayerFactory {
     std::map<Layer*, quoll_layer_t> made;
 };
 
-struct CNet {
+struct CNet : quoll_net {
+    CNet() { pthis = &net; }
     std::deque<CLayerFactory> factories;
     bool has_weights = false;  // load_model has succeeded
     Net net;
@@ -76,7 +77,7 @@ inline PipelineCache* cache_of(quoll_pipelinecache_t cache) {
     return reinterpret_cast<PipelineCache*>(cache);
 }
 inline ParamDict* params_of(quoll_paramdict_t pd) { return reinterpret_cast<ParamDict*>(pd); }
-inline CNet* net_of(quoll_net_t net) { return reinterpret_cast<CNet*>(net); }
+inline CNet* net_of(quoll_net_t net) { return static_cast<CNet*>(net); }
 inline Allocator* allocator_of(quoll_allocator_t allocator) {
     return static_cast<CAllocator*>(allocator);
 }

@@ -159,7 +159,7 @@ int CommandList::dispatch(const Bound& bound, const std::vector<VkDescriptorBuff
 int CommandList::dispatch(const Pipeline& pipeline, const std::vector<VkMat>& bindings,
                           const std::vector<vk_constant_type>& constants,
                           const uint32_t groups[3]) {
-    const Pipeline::Private& made = *pipeline.handles();
+    const PipelineObjects& made = pipeline.handles()->objects;
     std::vector<VkDescriptorBufferInfo> buffers;
     QUOLL_RETURN_IF_ERROR(buffers_of(bindings, &buffers));
     groups_ += (uint64_t)groups[0] * groups[1] * groups[2];

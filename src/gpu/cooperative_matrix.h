@@ -1,4 +1,5 @@
-// What VK_KHR_cooperative_matrix adds, for headers that are older than it (Debian 12's).
+// What VK_KHR_cooperative_matrix adds, and NVIDIA's extensions of it, for headers that are older
+// than these (Debian 12's).
 #ifndef QUOLL_GPU_COOPERATIVE_MATRIX_H
 #define QUOLL_GPU_COOPERATIVE_MATRIX_H
 
@@ -34,6 +35,40 @@ struct VkPhysicalDeviceCooperativeMatrixFeaturesKHR {
 
 typedef VkResult(VKAPI_PTR* PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)(
     VkPhysicalDevice, uint32_t*, VkCooperativeMatrixPropertiesKHR*);
+#endif
+
+#ifndef VK_NV_cooperative_matrix2
+const VkStructureType VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV =
+    (VkStructureType)1000593001;
+
+struct VkCooperativeMatrixFlexibleDimensionsPropertiesNV {
+    VkStructureType sType;
+    void* pNext;
+    uint32_t MGranularity, NGranularity, KGranularity;
+    VkComponentTypeKHR AType, BType, CType, ResultType;
+    VkBool32 saturatingAccumulation;
+    VkScopeKHR scope;
+    uint32_t workgroupInvocations;
+};
+
+typedef VkResult(VKAPI_PTR* PFN_vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)(
+    VkPhysicalDevice, uint32_t*, VkCooperativeMatrixFlexibleDimensionsPropertiesNV*);
+#endif
+
+#ifndef VK_NV_cooperative_vector
+const VkStructureType VK_STRUCTURE_TYPE_COOPERATIVE_VECTOR_PROPERTIES_NV =
+    (VkStructureType)1000491002;
+
+struct VkCooperativeVectorPropertiesNV {
+    VkStructureType sType;
+    void* pNext;
+    VkComponentTypeKHR inputType, inputInterpretation, matrixInterpretation, biasInterpretation,
+        resultType;
+    VkBool32 transpose;
+};
+
+typedef VkResult(VKAPI_PTR* PFN_vkGetPhysicalDeviceCooperativeVectorPropertiesNV)(
+    VkPhysicalDevice, uint32_t*, VkCooperativeVectorPropertiesNV*);
 #endif
 
 #endif

@@ -112,6 +112,9 @@ private:
     std::unique_ptr<TuningTable> tuning_;
 };
 
+// Of an extension, or of the version of Vulkan that it became part of.
+VulkanFunction find_device_function(const GpuDevice& device, const char* name);
+
 }  // namespace quoll
 
 #endif

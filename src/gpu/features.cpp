@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "quoll/vulkan_functions.h"
+
 namespace quoll {
 
 namespace {
@@ -72,8 +74,7 @@ void probe_sizes(const InstanceFunctions& vk, VkPhysicalDevice device, MatrixUni
 MatrixUnits probe_matrix(const InstanceFunctions& vk, VkPhysicalDevice device,
                          const Extensions& extensions) {
     MatrixUnits units;
-    if (!vk.matrix_properties || !extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME))
-        return units;
+    if (!extensions.has(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return units;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR, nullptr, 0, 0};
     VkPhysicalDeviceVulkanMemoryModelFeatures model = {
@@ -111,15 +112,8 @@ std::vector<VkExtensionProperties> list_extensions(const InstanceFunctions& vk,
 
 std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFunctions& vk,
                                                             VkPhysicalDevice device) {
-    uint32_t count = 0;
-    if (!vk.matrix_properties || vk.matrix_properties(device, &count, nullptr) != VK_SUCCESS)
-        return {};
-    VkCooperativeMatrixPropertiesKHR none = {};
-    none.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
-    std::vector<VkCooperativeMatrixPropertiesKHR> all(count, none);
-    if (vk.matrix_properties(device, &count, all.data()) != VK_SUCCESS) return {};
-    all.resize(count);
-    return all;
+    return list_answers(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR, device,
+                        VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
 }
 
 bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
@@ -148,7 +142,11 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FLOAT16_INT8_FEATURES, &storage};
     VkPhysicalDevice8BitStorageFeatures bytes = {
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_8BIT_STORAGE_FEATURES, &half};
-    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &bytes, {}};
+    VkPhysicalDeviceSamplerYcbcrConversionFeatures ycbcr = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES, &bytes};
+    VkPhysicalDeviceBufferDeviceAddressFeatures addresses = {
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, &ycbcr};
+    VkPhysicalDeviceFeatures2 all = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &addresses, {}};
     vk.GetPhysicalDeviceFeatures2(device, &all);
     VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
     vk.GetPhysicalDeviceProperties2(device, &properties);
@@ -165,6 +163,18 @@ GpuFeatures probe_features(const InstanceFunctions& vk, VkPhysicalDevice device)
     features.processors = probe_processors(vk, device, extensions);
     features.memory_budget = extensions.has(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     features.host_alignment = probe_host_alignment(vk, device, extensions);
+    if (extensions.has(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME))
+        features.for_applications.push_back(VK_KHR_PUSH_DESCRIPTOR_EXTENSION_NAME);
+    if (extensions.has(VK_KHR_SWAPCHAIN_EXTENSION_NAME) && support_VK_KHR_surface)
+        features.for_applications.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
+    // Named here because only Android's headers have it.
+    const char* const hardware_buffers = "VK_ANDROID_external_memory_android_hardware_buffer";
+    const char* const foreign = VK_EXT_QUEUE_FAMILY_FOREIGN_EXTENSION_NAME;
+    if (extensions.has(hardware_buffers) && extensions.has(foreign))
+        for (const char* name : {hardware_buffers, foreign})
+            features.for_applications.push_back(name);
+    features.ycbcr = ycbcr.samplerYcbcrConversion;
+    features.addresses = addresses.bufferDeviceAddress && version >= VK_API_VERSION_1_2;
     for (const char* name :
          {VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME, VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME})
         if (extensions.has(name)) features.priorities = name;
@@ -175,6 +185,16 @@ FeatureRequest::FeatureRequest(const GpuFeatures& features) {
     if (features.memory_budget) extensions_.push_back(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (features.host_alignment) extensions_.push_back(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
     if (features.priorities) extensions_.push_back(features.priorities);
+    extensions_.insert(extensions_.end(), features.for_applications.begin(),
+                       features.for_applications.end());
+    if (features.ycbcr) {
+        ycbcr_.samplerYcbcrConversion = VK_TRUE;
+        chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SAMPLER_YCBCR_CONVERSION_FEATURES, &ycbcr_);
+    }
+    if (features.addresses) {
+        addresses_.bufferDeviceAddress = VK_TRUE;
+        chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_BUFFER_DEVICE_ADDRESS_FEATURES, &addresses_);
+    }
     storage_.storageBuffer16BitAccess = features.storage16;
     chain(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_16BIT_STORAGE_FEATURES, &storage_);
     if (features.storage8) {

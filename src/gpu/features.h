@@ -30,12 +30,31 @@ struct GpuFeatures {
     uint64_t host_alignment = 0;
     // The extension by which queues have priorities among processes; null: there is none.
     const char* priorities = nullptr;
+    // For functions that applications call (VulkanDevice's members): extensions that have no
+    // features, and features of Vulkan 1.1 and 1.2.
+    std::vector<const char*> for_applications;
+    bool ycbcr = false;
+    bool addresses = false;  // of buffers
 };
 // A family for compute, one without graphics where there is one, whose work does not wait behind
 // that of the screen, and how many of its queues are used; false: there is none.
 bool choose_queue_family(const InstanceFunctions& vk, VkPhysicalDevice device, uint32_t* family,
                          uint32_t* queues);
-// What the device's matrix units multiply; none where the loader or the device has no such units.
+// All that a question about a device has for answers; none where the loader does not know it
+// (null). To be asked of devices that have its extension.
+template <class Answer>
+std::vector<Answer> list_answers(VkResult(VKAPI_PTR* ask)(VkPhysicalDevice, uint32_t*, Answer*),
+                                 VkPhysicalDevice device, VkStructureType type) {
+    uint32_t count = 0;
+    if (!ask || ask(device, &count, nullptr) != VK_SUCCESS) return {};
+    Answer none = {};
+    none.sType = type;
+    std::vector<Answer> all(count, none);
+    if (ask(device, &count, all.data()) != VK_SUCCESS) return {};
+    all.resize(count);
+    return all;
+}
+// What the matrix units multiply of a device that has VK_KHR_cooperative_matrix.
 std::vector<VkCooperativeMatrixPropertiesKHR> list_matrices(const InstanceFunctions& vk,
                                                             VkPhysicalDevice device);
 std::vector<VkExtensionProperties> list_extensions(const InstanceFunctions& vk,
@@ -65,6 +84,8 @@ private:
     VkPhysicalDeviceVulkanMemoryModelFeatures memory_model_ = {};
     VkPhysicalDeviceSubgroupSizeControlFeatures subgroup_ = {};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrix_ = {};
+    VkPhysicalDeviceSamplerYcbcrConversionFeatures ycbcr_ = {};
+    VkPhysicalDeviceBufferDeviceAddressFeatures addresses_ = {};
 };
 
 }  // namespace quoll

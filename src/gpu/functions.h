@@ -16,64 +16,71 @@
     X(CreateDevice)                           \
     X(GetDeviceProcAddr)
 
-#define QUOLL_VK_DEVICE_FUNCTIONS(X) \
-    X(DestroyDevice)                 \
-    X(GetDeviceQueue)                \
-    X(DeviceWaitIdle)                \
-    X(QueueSubmit)                   \
-    X(CreateBuffer)                  \
-    X(DestroyBuffer)                 \
-    X(GetBufferMemoryRequirements)   \
-    X(BindBufferMemory)              \
-    X(AllocateMemory)                \
-    X(FreeMemory)                    \
-    X(MapMemory)                     \
-    X(CreateFence)                   \
-    X(DestroyFence)                  \
-    X(ResetFences)                   \
-    X(WaitForFences)                 \
-    X(CreateCommandPool)             \
-    X(DestroyCommandPool)            \
-    X(AllocateCommandBuffers)        \
-    X(BeginCommandBuffer)            \
-    X(EndCommandBuffer)              \
-    X(CmdBindPipeline)               \
-    X(CmdBindDescriptorSets)         \
-    X(CmdPushConstants)              \
-    X(CmdDispatch)                   \
-    X(CmdDispatchBase)               \
-    X(CmdPipelineBarrier)            \
-    X(CmdCopyBuffer)                 \
-    X(CmdResetQueryPool)             \
-    X(CmdWriteTimestamp)             \
-    X(CreateQueryPool)               \
-    X(DestroyQueryPool)              \
-    X(GetQueryPoolResults)           \
-    X(CreateDescriptorSetLayout)     \
-    X(DestroyDescriptorSetLayout)    \
-    X(CreateDescriptorPool)          \
-    X(DestroyDescriptorPool)         \
-    X(AllocateDescriptorSets)        \
-    X(UpdateDescriptorSets)          \
-    X(CreatePipelineLayout)          \
-    X(DestroyPipelineLayout)         \
-    X(CreatePipelineCache)           \
-    X(DestroyPipelineCache)          \
-    X(GetPipelineCacheData)          \
-    X(MergePipelineCaches)           \
-    X(CreateShaderModule)            \
-    X(DestroyShaderModule)           \
-    X(CreateComputePipelines)        \
-    X(DestroyPipeline)               \
-    X(CreateDescriptorUpdateTemplate)
+// Null where the loader has none.
+#define QUOLL_VK_MATRIX_FUNCTIONS(X)                                    \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesKHR)                  \
+    X(GetPhysicalDeviceCooperativeMatrixPropertiesNV)                   \
+    X(GetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV) \
+    X(GetPhysicalDeviceCooperativeVectorPropertiesNV)
+
+#define QUOLL_VK_DEVICE_FUNCTIONS(X)  \
+    X(DestroyDevice)                  \
+    X(GetDeviceQueue)                 \
+    X(DeviceWaitIdle)                 \
+    X(QueueSubmit)                    \
+    X(CreateBuffer)                   \
+    X(DestroyBuffer)                  \
+    X(GetBufferMemoryRequirements)    \
+    X(BindBufferMemory)               \
+    X(AllocateMemory)                 \
+    X(FreeMemory)                     \
+    X(MapMemory)                      \
+    X(CreateFence)                    \
+    X(DestroyFence)                   \
+    X(ResetFences)                    \
+    X(WaitForFences)                  \
+    X(CreateCommandPool)              \
+    X(DestroyCommandPool)             \
+    X(AllocateCommandBuffers)         \
+    X(BeginCommandBuffer)             \
+    X(EndCommandBuffer)               \
+    X(CmdBindPipeline)                \
+    X(CmdBindDescriptorSets)          \
+    X(CmdPushConstants)               \
+    X(CmdDispatch)                    \
+    X(CmdDispatchBase)                \
+    X(CmdPipelineBarrier)             \
+    X(CmdCopyBuffer)                  \
+    X(CmdResetQueryPool)              \
+    X(CmdWriteTimestamp)              \
+    X(CreateQueryPool)                \
+    X(DestroyQueryPool)               \
+    X(GetQueryPoolResults)            \
+    X(CreateDescriptorSetLayout)      \
+    X(DestroyDescriptorSetLayout)     \
+    X(CreateDescriptorPool)           \
+    X(DestroyDescriptorPool)          \
+    X(AllocateDescriptorSets)         \
+    X(UpdateDescriptorSets)           \
+    X(CreatePipelineLayout)           \
+    X(DestroyPipelineLayout)          \
+    X(CreatePipelineCache)            \
+    X(DestroyPipelineCache)           \
+    X(GetPipelineCacheData)           \
+    X(MergePipelineCaches)            \
+    X(CreateShaderModule)             \
+    X(DestroyShaderModule)            \
+    X(CreateComputePipelines)         \
+    X(DestroyPipeline)                \
+    X(CreateDescriptorUpdateTemplate) \
+    X(DestroyDescriptorUpdateTemplate)
 
 namespace quoll {
 
 #define QUOLL_VK_MEMBER(name) PFN_vk##name name = nullptr;
 struct InstanceFunctions {
     QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_MEMBER)
-    // Null where the loader has none.
-    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR matrix_properties = nullptr;
+    QUOLL_VK_MATRIX_FUNCTIONS(QUOLL_VK_MEMBER)
 };
 struct DeviceFunctions {
     QUOLL_VK_DEVICE_FUNCTIONS(QUOLL_VK_MEMBER)

@@ -8,6 +8,7 @@
 #include "gpu/device.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
+#include "quoll/vulkan_functions.h"
 
 namespace quoll {
 
@@ -25,6 +26,16 @@ uint32_t loader_version(PFN_vkGetInstanceProcAddr get) {
     uint32_t version = VK_API_VERSION_1_0;
     if (ask) ask(&version);
     return version;
+}
+
+// Those of the loader by which applications show what they compute.
+std::vector<const char*> surface_extensions() {
+    std::vector<const char*> names;
+    if (support_VK_KHR_surface) names.push_back("VK_KHR_surface");
+    if (support_VK_KHR_get_surface_capabilities2)
+        names.push_back("VK_KHR_get_surface_capabilities2");
+    if (support_VK_KHR_android_surface) names.push_back("VK_KHR_android_surface");
+    return names;
 }
 
 int type_of(VkPhysicalDeviceType type) {
@@ -65,6 +76,7 @@ GpuInstance::~GpuInstance() {
 bool GpuInstance::open(const char* driver_path) {
     const auto get = open_loader(driver_path ? driver_path : "libvulkan.so.1", &library_);
     if (!get || loader_version(get) < VK_API_VERSION_1_1) return false;
+    publish_vulkan_extensions(get);
     const auto create = (PFN_vkCreateInstance)get(nullptr, "vkCreateInstance");
     VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
     application.pEngineName = "quoll";
@@ -72,6 +84,9 @@ bool GpuInstance::open(const char* driver_path) {
     application.apiVersion = VK_API_VERSION_1_3;
     VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
     info.pApplicationInfo = &application;
+    const std::vector<const char*> surfaces = surface_extensions();
+    info.enabledExtensionCount = (uint32_t)surfaces.size();
+    info.ppEnabledExtensionNames = surfaces.data();
     if (!create || create(&info, nullptr, &instance_) != VK_SUCCESS) {
         instance_ = VK_NULL_HANDLE;
         return false;
@@ -80,8 +95,9 @@ bool GpuInstance::open(const char* driver_path) {
 #define QUOLL_VK_LOAD(name) all &= (vk_.name = (PFN_vk##name)get(instance_, "vk" #name)) != nullptr;
     QUOLL_VK_INSTANCE_FUNCTIONS(QUOLL_VK_LOAD)
 #undef QUOLL_VK_LOAD
-    vk_.matrix_properties = (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)get(
-        instance_, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+#define QUOLL_VK_LOAD(name) vk_.name = (PFN_vk##name)get(instance_, "vk" #name);
+    QUOLL_VK_MATRIX_FUNCTIONS(QUOLL_VK_LOAD)
+#undef QUOLL_VK_LOAD
     publish_vulkan_functions(get, instance_);
     return all;
 }
@@ -116,15 +132,15 @@ GpuInfo GpuInstance::probe(VkPhysicalDevice device) const {
     own->properties = properties.properties;
     vk_.GetPhysicalDeviceMemoryProperties(device, &own->memory);
     own->extensions = list_extensions(vk_, device);
-    own->matrices = list_matrices(vk_, device);
     GpuInfo info;
     info.d = own;
+    query_matrices(info, own.get());
     probe_limits(own->properties, &info);
     query_all(info, own.get());
     probe_memory(own->memory, &info);
     probe_subgroups(device, &info);
     probe_types(device, &info);
-    probe_matrices(device, &info);
+    probe_matrices(&info);
     choose_queue_family(vk_, device, &info.queue_family_, &info.queue_count_);
     return info;
 }
@@ -219,11 +235,10 @@ void GpuInstance::probe_types(VkPhysicalDevice device, GpuInfo* info) const {
     info->ycbcr_ = ycbcr.samplerYcbcrConversion;
 }
 
-void GpuInstance::probe_matrices(VkPhysicalDevice device, GpuInfo* info) const {
-    if (!info->extension_version(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) return;
+void GpuInstance::probe_matrices(GpuInfo* info) const {
     // VK_COMPONENT_TYPE_SINT8_KHR, ..._SINT32_KHR and ..._BFLOAT16_KHR, which old headers lack.
     const int s8 = 3, s32 = 5, bf16 = 1000141000;
-    for (const VkCooperativeMatrixPropertiesKHR& p : list_matrices(vk_, device)) {
+    for (const VkCooperativeMatrixPropertiesKHR& p : info->of_vulkan().matrices) {
         const bool halves = p.AType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
                             p.BType == VK_COMPONENT_TYPE_FLOAT16_KHR &&
                             p.ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR;
@@ -268,6 +283,21 @@ const void* first_of(const Blocks& blocks) { return blocks.empty() ? nullptr : b
 
 }  // namespace
 
+void GpuInstance::query_matrices(const GpuInfo& info, GpuInfo::Private* own) const {
+    if (info.support_VK_KHR_cooperative_matrix()) own->matrices = list_matrices(vk_, own->handle);
+    if (info.support_VK_NV_cooperative_matrix())
+        own->matrices_nv =
+            list_answers(vk_.GetPhysicalDeviceCooperativeMatrixPropertiesNV, own->handle,
+                         VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV);
+    if (info.support_VK_NV_cooperative_matrix2())
+        own->flexible_matrices = list_answers(
+            vk_.GetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV, own->handle,
+            VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_FLEXIBLE_DIMENSIONS_PROPERTIES_NV);
+    if (info.support_VK_NV_cooperative_vector())
+        own->vectors = list_answers(vk_.GetPhysicalDeviceCooperativeVectorPropertiesNV, own->handle,
+                                    VK_STRUCTURE_TYPE_COOPERATIVE_VECTOR_PROPERTIES_NV);
+}
+
 void GpuInstance::query_all(const GpuInfo& info, GpuInfo::Private* own) const {
 #define QUOLL_VK_QUERY(question, name, type, minor, extension) {type, minor, extension},
     static const Query kFeatures[] = {QUOLL_VULKAN_FEATURES(QUOLL_VK_QUERY)};
@@ -299,6 +329,18 @@ const void* GpuInfo::queryExtensionProperties() const {
 const std::vector<VkCooperativeMatrixPropertiesKHR>& GpuInfo::queryCooperativeMatrixSubProperties()
     const {
     return of_vulkan().matrices;
+}
+const std::vector<VkCooperativeMatrixPropertiesNV>& GpuInfo::queryCooperativeMatrixSubPropertiesNV()
+    const {
+    return of_vulkan().matrices_nv;
+}
+const std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV>&
+GpuInfo::queryCooperativeMatrixFlexibleDimensionsSubPropertiesNV() const {
+    return of_vulkan().flexible_matrices;
+}
+const std::vector<VkCooperativeVectorPropertiesNV>& GpuInfo::queryCooperativeVectorSubPropertiesNV()
+    const {
+    return of_vulkan().vectors;
 }
 
 void GpuInfo::get_optimal_cooperative_matrix_mnk(int M, int N, int K, int type, int acctype,

@@ -29,6 +29,9 @@ struct GpuInfo::Private {
     // Chained.
     std::vector<std::unique_ptr<QueriedStruct>> queried_features, queried_properties;
     std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+    std::vector<VkCooperativeMatrixPropertiesNV> matrices_nv;
+    std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible_matrices;
+    std::vector<VkCooperativeVectorPropertiesNV> vectors;
 };
 
 class GpuInstance {
@@ -56,7 +59,8 @@ private:
     void probe_memory(const VkPhysicalDeviceMemoryProperties& memory, GpuInfo* info) const;
     void probe_subgroups(VkPhysicalDevice device, GpuInfo* info) const;
     void probe_types(VkPhysicalDevice device, GpuInfo* info) const;
-    void probe_matrices(VkPhysicalDevice device, GpuInfo* info) const;
+    void probe_matrices(GpuInfo* info) const;
+    void query_matrices(const GpuInfo& info, GpuInfo::Private* own) const;
     void query_all(const GpuInfo& info, GpuInfo::Private* own) const;
 
     void* library_ = nullptr;
@@ -65,7 +69,8 @@ private:
     std::vector<Physical> devices_;
 };
 
-// Sets the pointers of quoll/vulkan_functions.h.
+// Set the pointers and, before there is an instance, the versions of quoll/vulkan_functions.h.
+void publish_vulkan_extensions(PFN_vkGetInstanceProcAddr get);
 void publish_vulkan_functions(PFN_vkGetInstanceProcAddr get, VkInstance instance);
 
 // Device `index` of get_gpu_info, opened when it is first asked for, and again after it was lost.

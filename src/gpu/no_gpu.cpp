@@ -44,6 +44,8 @@ VkImageMat VulkanDevice::get_dummy_image() const { return VkImageMat(); }
 VkImageMat VulkanDevice::get_dummy_image_readonly() const { return VkImageMat(); }
 bool VulkanDevice::shape_support_image_storage(const Mat&) const { return false; }
 VkBuffer VkAllocator::create_buffer(size_t, VkFlags) { return VkBuffer(0); }
+VkImage VkAllocator::create_image(int, int, int, int, int, VkFlags) { return VkImage(0); }
+VkImageView VkAllocator::create_imageview(VkImage, int) { return VkImageView(0); }
 VkDeviceMemory VkAllocator::allocate_memory(size_t, uint32_t) { return VkDeviceMemory(0); }
 VkDeviceMemory VkAllocator::allocate_dedicated_memory(size_t, uint32_t, VkImage, VkBuffer) {
     return VkDeviceMemory(0);
@@ -56,7 +58,9 @@ VulkanDevice* get_gpu_device(int) {
     return nullptr;
 }
 
-PipelineCache::PipelineCache(const VulkanDevice* vkdev) : vkdev_(vkdev) {}
+PipelineCache::PipelineCache(const VulkanDevice* device) : vkdev(device), d(nullptr) {}
+PipelineCache::~PipelineCache() {}
+void PipelineCache::clear() {}
 int PipelineCache::load_cache(const unsigned char*, size_t) const { return not_built(); }
 size_t PipelineCache::size() const { return 0; }
 int PipelineCache::save_cache(std::vector<unsigned char>*) const { return not_built(); }
@@ -85,7 +89,7 @@ bool VkImportedMemory::is_valid() const { return false; }
 VkBufferMemory* VkImportedMemory::fastMalloc(size_t) { return nullptr; }
 void VkImportedMemory::fastFree(VkBufferMemory*) {}
 
-VkCompute::VkCompute(const VulkanDevice* vkdev) : vkdev_(vkdev), list_(nullptr), status_(kOk) {}
+VkCompute::VkCompute(const VulkanDevice* device) : vkdev(device), list_(nullptr), status_(kOk) {}
 VkCompute::~VkCompute() {}
 int VkCompute::noted(int status) { return status_ = status; }
 int VkCompute::record_upload(const Mat&, VkMat&, const Option&) { return not_built(); }
@@ -108,6 +112,10 @@ int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
 int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkMat>&,
                                const std::vector<VkImageMat>&, const std::vector<vk_constant_type>&,
                                const Mat&) {
+    return not_built();
+}
+int VkCompute::record_pipeline(const Pipeline*, const std::vector<VkImageMat>&,
+                               const std::vector<vk_constant_type>&, const VkImageMat&) {
     return not_built();
 }
 uint64_t VkCompute::pending_dispatch_total() const { return 0; }

@@ -148,15 +148,13 @@ int write_file(const std::string& path, const std::vector<unsigned char>& data) 
 
 }  // namespace
 
-PipelineCache::PipelineCache(const VulkanDevice* vkdev) : vkdev_(vkdev) {}
-
 int PipelineCache::load_cache(const unsigned char* data, size_t size) const {
-    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev);
     return device ? load(*device, data, size, "in memory") : (int)kError;
 }
 
 int PipelineCache::save_cache(std::vector<unsigned char>* data) const {
-    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev);
     std::vector<unsigned char> made;
     if (!device) return kError;
     QUOLL_RETURN_IF_ERROR(device->pipelines().save(&made));
@@ -169,12 +167,12 @@ int PipelineCache::save_cache(std::vector<unsigned char>* data) const {
 }
 
 size_t PipelineCache::size() const {
-    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev);
     return device ? device->pipelines().count() : 0;
 }
 
 void PipelineCache::set_tuning(bool on) const {
-    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev);
     if (device) device->tuning().set_on(on);
 }
 
@@ -194,7 +192,7 @@ int PipelineCache::save_cache(FILE* file) const {
 }
 
 int PipelineCache::load_cache(const char* path) const {
-    const std::shared_ptr<GpuDevice> device = device_of(vkdev_);
+    const std::shared_ptr<GpuDevice> device = device_of(vkdev);
     if (!device) return kError;
     std::vector<unsigned char> data;
     errno = 0;

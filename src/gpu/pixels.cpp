@@ -235,16 +235,16 @@ static int record_to(CommandList& list, const VulkanDevice& vkdev, const VkMat& 
 int VkCompute::record_from_pixels(const unsigned char* pixels, int type, int w, int h, int stride,
                                   VkMat& dst, const Option& opt, const VkPixelSteps& steps) {
     if (!records("record_from_pixels")) return kError;
-    return noted(record_from(*list_, *vkdev_, pixels, type, w, h, stride, dst, opt, steps,
-                             or_own(opt.staging_vkallocator, *vkdev_, true),
-                             or_own(opt.blob_vkallocator, *vkdev_, false)));
+    return noted(record_from(*list_, *vkdev, pixels, type, w, h, stride, dst, opt, steps,
+                             or_own(opt.staging_vkallocator, *vkdev, true),
+                             or_own(opt.blob_vkallocator, *vkdev, false)));
 }
 
 int VkCompute::record_to_pixels(const VkMat& src, unsigned char* pixels, int type, int stride,
                                 const Option& opt, const VkPixelSteps& steps) {
     if (!records("record_to_pixels")) return kError;
-    return noted(record_to(*list_, *vkdev_, src, pixels, type, stride, steps,
-                           or_own(opt.staging_vkallocator, *vkdev_, true)));
+    return noted(record_to(*list_, *vkdev, src, pixels, type, stride, steps,
+                           or_own(opt.staging_vkallocator, *vkdev, true)));
 }
 
 }  // namespace quoll

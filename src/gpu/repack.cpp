@@ -70,7 +70,7 @@ int VkCompute::record_convert(const VkMat& src, VkMat& dst, int elempack, DType 
                    dtype_name(dtype));
         return noted(kError);
     }
-    const VkMat made = repacked(src, elempack, dtype, or_own(opt.blob_vkallocator, *vkdev_, false));
+    const VkMat made = repacked(src, elempack, dtype, or_own(opt.blob_vkallocator, *vkdev, false));
     if (made.empty()) return noted(kOutOfMemory);
     const int status = record(*list_, src, made);
     dst = made;

@@ -104,9 +104,9 @@ int recording_error(const char* what, const char* why) {
     return kError;
 }
 
-VkCompute::VkCompute(const VulkanDevice* vkdev)
-    : vkdev_(vkdev),
-      list_(vkdev && vkdev->is_valid() ? new CommandList(vkdev->gpu()) : nullptr),
+VkCompute::VkCompute(const VulkanDevice* device)
+    : vkdev(device),
+      list_(device && device->is_valid() ? new CommandList(device->gpu()) : nullptr),
       status_(kOk) {}
 VkCompute::~VkCompute() { delete list_; }
 
@@ -132,9 +132,9 @@ int VkCompute::record_clone(const Mat& src, VkMat& dst, const Option& opt) {
     if (!records("record_upload")) return kError;
     if (src.empty()) return noted(recording_error("record_upload", "the Mat is empty"));
     VkMat staging, made = dst;
-    staging.create_like(src, or_own(opt.staging_vkallocator, *vkdev_, true));
-    if (!is_item_like(dst, staging, *vkdev_))
-        made.create_like(src, or_own(opt.blob_vkallocator, *vkdev_, false));
+    staging.create_like(src, or_own(opt.staging_vkallocator, *vkdev, true));
+    if (!is_item_like(dst, staging, *vkdev))
+        made.create_like(src, or_own(opt.blob_vkallocator, *vkdev, false));
     if (made.empty() || !staging.mapped_ptr()) return noted(kOutOfMemory);
     for_each_run(src, element_shape(src), (unsigned char*)staging.mapped_ptr(),
                  [](const unsigned char* blob, unsigned char* copy, size_t bytes) {
@@ -190,21 +190,21 @@ static int record_to_host(CommandList& list, const VulkanDevice& device, const V
 
 int VkCompute::record_download(const VkMat& src, Mat& dst, const Option& opt) {
     if (!records("record_download")) return kError;
-    return noted(record_to_host(*list_, *vkdev_, src, dst, true, opt));
+    return noted(record_to_host(*list_, *vkdev, src, dst, true, opt));
 }
 
 int VkCompute::record_clone(const VkMat& src, Mat& dst, const Option& opt) {
     if (!records("record_clone")) return kError;
-    return noted(record_to_host(*list_, *vkdev_, src, dst, false, opt));
+    return noted(record_to_host(*list_, *vkdev, src, dst, false, opt));
 }
 
 int VkCompute::record_clone(const VkMat& src, VkMat& dst, const Option& opt) {
     if (!records("record_clone")) return kError;
-    const int usable = check_source(src, *vkdev_, "record_clone");
+    const int usable = check_source(src, *vkdev, "record_clone");
     if (usable != kOk) return noted(usable);
     VkMat made = dst;
-    if (!is_item_like(dst, src, *vkdev_))
-        made.create_like(src, or_own(opt.blob_vkallocator, *vkdev_, false));
+    if (!is_item_like(dst, src, *vkdev))
+        made.create_like(src, or_own(opt.blob_vkallocator, *vkdev, false));
     if (made.empty()) return noted(kOutOfMemory);
     list_->keep(std::make_shared<VkMat>(src));
     list_->keep(std::make_shared<VkMat>(made));
@@ -217,9 +217,9 @@ int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat
                                const VkMat& dispatcher) {
     const char* const what = "record_pipeline";
     if (!records(what)) return kError;
-    if (!pipeline || !pipeline->handles())
+    if (!pipeline || !pipeline->pipeline())
         return noted(recording_error(what, "the pipeline was not created"));
-    if (pipeline->vkdev->gpu() != vkdev_->gpu())
+    if (pipeline->vkdev->gpu() != vkdev->gpu())
         return noted(recording_error(what, "the pipeline is of another device"));
     const ShaderInfo& info = pipeline->shader_info();
     if ((int)bindings.size() != info.binding_count) {
@@ -231,7 +231,7 @@ int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat
         return noted(recording_error(what, "more than 32 words of push constants"));
     for (const VkMat& m : bindings) {
         if (m.empty()) continue;
-        const int usable = check_source(m, *vkdev_, what);
+        const int usable = check_source(m, *vkdev, what);
         if (usable != kOk) return noted(usable);
         list_->keep(std::make_shared<VkMat>(m));
     }
@@ -260,6 +260,12 @@ int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkMat
     VkMat sizes;
     sizes.w = dispatcher.w, sizes.h = dispatcher.h, sizes.d = dispatcher.d, sizes.c = dispatcher.c;
     return record_pipeline(pipeline, buffers, images, constants, sizes);
+}
+
+int VkCompute::record_pipeline(const Pipeline* pipeline, const std::vector<VkImageMat>& images,
+                               const std::vector<vk_constant_type>& constants,
+                               const VkImageMat& dispatcher) {
+    return record_pipeline(pipeline, std::vector<VkMat>(), images, constants, dispatcher);
 }
 
 uint64_t VkCompute::pending_dispatch_total() const { return list_ ? list_->groups() : 0; }

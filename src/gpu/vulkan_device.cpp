@@ -2,6 +2,7 @@
 #include "quoll/command.h"
 #include "quoll/log.h"
 #include "quoll/vkmat.h"
+#include "quoll/vulkan_functions.h"
 
 namespace quoll {
 
@@ -11,14 +12,35 @@ struct VulkanDevice::Private {
     std::unique_ptr<VkBlobAllocator> blobs;
     std::unique_ptr<VkStagingAllocator> staging;
     std::unique_ptr<PipelineCache> pipelines;
+    VkSampler sampler = VK_NULL_HANDLE;
+    ~Private() {
+        if (sampler) vkDestroySampler(gpu->handle(), sampler, nullptr);
+    }
 };
 
+// The place of a function that this class will be callable as.
+#define QUOLL_VK_PLACE(name) name((const name##_function&)functions_[k_##name]),
+
 VulkanDevice::VulkanDevice(int index)
-    : info(get_gpu_info(index)), index_(index), d(new Private(open_gpu(index))) {
+    : info(get_gpu_info(index)),
+      QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VK_PLACE) functions_(),
+      index_(index),
+      d(new Private(open_gpu(index))) {
     d->blobs.reset(new VkBlobAllocator(this));
     d->staging.reset(new VkStagingAllocator(this));
     d->pipelines.reset(new PipelineCache(this));
+    if (!d->gpu) return;
+#define QUOLL_VK_LOAD(name) functions_[k_##name] = find_device_function(*d->gpu, #name);
+    QUOLL_VULKAN_DEVICE_FUNCTIONS(QUOLL_VK_LOAD)
+#undef QUOLL_VK_LOAD
+    VkSamplerCreateInfo texels = {VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
+    texels.addressModeU = texels.addressModeV = texels.addressModeW =
+        VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE;
+    texels.unnormalizedCoordinates = VK_TRUE;
+    if (vkCreateSampler(vkdevice(), &texels, nullptr, &d->sampler) != VK_SUCCESS)
+        d->sampler = VK_NULL_HANDLE;
 }
+#undef QUOLL_VK_PLACE
 
 VulkanDevice::~VulkanDevice() { delete d; }
 
@@ -29,6 +51,8 @@ uint32_t VulkanDevice::get_heap_budget() const {
     return d->gpu ? (uint32_t)(d->gpu->memory_budget() >> 20) : 0;
 }
 VkDevice VulkanDevice::vkdevice() const { return d->gpu ? d->gpu->handle() : VK_NULL_HANDLE; }
+
+const VkSampler* VulkanDevice::immutable_texelfetch_sampler() const { return &d->sampler; }
 
 static VkMemoryPropertyFlags flags_of_type(const GpuInfo& info, uint32_t type) {
     const VkPhysicalDeviceMemoryProperties& memory = info.physicalDeviceMemoryProperties();

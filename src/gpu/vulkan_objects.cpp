@@ -10,6 +10,7 @@
 #include "quoll/log.h"
 #include "quoll/pipeline.h"
 #include "quoll/status.h"
+#include "quoll/vulkan_functions.h"
 
 namespace quoll {
 
@@ -124,19 +125,7 @@ int VulkanDevice::create_descriptor_update_template(int count, const int* types,
     const char* const function = "create_descriptor_update_template";
     if (!is_valid()) return no_device(function);
     if (!are_buffers(function, count, types)) return kError;
-    std::vector<VkDescriptorUpdateTemplateEntry> entries((size_t)count);
-    const size_t stride = sizeof(VkDescriptorBufferInfo);
-    for (int i = 0; i < count; i++)
-        entries[i] = {(uint32_t)i,        0,     1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
-                      (size_t)i * stride, stride};
-    VkDescriptorUpdateTemplateCreateInfo all = {
-        VK_STRUCTURE_TYPE_DESCRIPTOR_UPDATE_TEMPLATE_CREATE_INFO};
-    all.descriptorUpdateEntryCount = (uint32_t)count, all.pDescriptorUpdateEntries = entries.data();
-    all.templateType = VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_DESCRIPTOR_SET;
-    all.descriptorSetLayout = set, all.pipelineLayout = layout;
-    all.pipelineBindPoint = VK_PIPELINE_BIND_POINT_COMPUTE;
-    return checked(*gpu(), function,
-                   gpu()->vk().CreateDescriptorUpdateTemplate(vkdevice(), &all, nullptr, made));
+    return checked(*gpu(), function, create_update_template(*gpu(), count, set, layout, made));
 }
 
 VkMat VulkanDevice::get_dummy_buffer() const {
@@ -168,6 +157,31 @@ VkBuffer VkAllocator::create_buffer(size_t size, VkFlags usage) {
     const GpuDevice& device = *vkdev->gpu();
     const VkResult result = device.vk().CreateBuffer(device.handle(), &made, nullptr, &buffer);
     return checked(device, "create_buffer", result) == kOk ? buffer : VK_NULL_HANDLE;
+}
+
+VkImage VkAllocator::create_image(int width, int height, int depth, int format, int tiling,
+                                  VkFlags usage) {
+    VkImage image = VK_NULL_HANDLE;
+    if (!vkdev || !vkdev->is_valid()) return no_device("create_image"), image;
+    VkImageCreateInfo made = {VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO};
+    made.imageType = VK_IMAGE_TYPE_3D, made.format = (VkFormat)format;
+    made.extent = {(uint32_t)width, (uint32_t)height, (uint32_t)depth};
+    made.mipLevels = made.arrayLayers = 1, made.samples = VK_SAMPLE_COUNT_1_BIT;
+    made.tiling = (VkImageTiling)tiling, made.usage = usage;
+    const GpuDevice& device = *vkdev->gpu();
+    const VkResult result = vkCreateImage(device.handle(), &made, nullptr, &image);
+    return checked(device, "create_image", result) == kOk ? image : VK_NULL_HANDLE;
+}
+
+VkImageView VkAllocator::create_imageview(VkImage image, int format) {
+    VkImageView view = VK_NULL_HANDLE;
+    if (!vkdev || !vkdev->is_valid()) return no_device("create_imageview"), view;
+    VkImageViewCreateInfo made = {VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO};
+    made.image = image, made.viewType = VK_IMAGE_VIEW_TYPE_3D, made.format = (VkFormat)format;
+    made.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
+    const GpuDevice& device = *vkdev->gpu();
+    const VkResult result = vkCreateImageView(device.handle(), &made, nullptr, &view);
+    return checked(device, "create_imageview", result) == kOk ? view : VK_NULL_HANDLE;
 }
 
 VkDeviceMemory VkAllocator::allocate(size_t size, uint32_t type, const void* next) {

@@ -51,7 +51,7 @@ Extractor::Private* Extractor::Private::make(const From& from) {
     return catch_no_memory("Extractor", (Private*)nullptr, [&] { return new Private(from); });
 }
 
-Extractor::Extractor(const Net* net) : d(Private::make(net)) {}
+Extractor::Extractor(const Net* net, size_t) : d(Private::make(net)) {}
 Extractor::Extractor(const Extractor& other) : d(other.d ? Private::make(*other.d) : nullptr) {}
 Extractor& Extractor::operator=(const Extractor& other) {
     if (this == &other) return *this;

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <thread>
 
-#include "quoll/platform.h"
 #include "quoll/log.h"
+#include "quoll/platform.h"
 #include "quoll/status.h"
 #include "runtime/cpu_features.h"
 #include "runtime/cpu_topology.h"
@@ -18,6 +18,24 @@
 #endif
 namespace quoll {
 
+#if defined(__linux__)
+static void set_member(cpu_set_t* set, int cpu, bool on) {
+    if (on)
+        CPU_SET(cpu, set);
+    else
+        CPU_CLR(cpu, set);
+}
+#define QUOLL_CPU_MEMBERS cpu_set
+#define QUOLL_CPU_MEMBER(cpu) CPU_ISSET(cpu, &cpu_set)
+#else
+static void set_member(uint64_t (*words)[kMaxCpus / 64], int cpu, bool on) {
+    const uint64_t bit = uint64_t(1) << cpu % 64;
+    (*words)[cpu / 64] = on ? (*words)[cpu / 64] | bit : (*words)[cpu / 64] & ~bit;
+}
+#define QUOLL_CPU_MEMBERS words_
+#define QUOLL_CPU_MEMBER(cpu) (words_[cpu / 64] >> cpu % 64 & 1)
+#endif
+
 CpuSet::CpuSet() { disable_all(); }
 
 int CpuSet::enable(int cpu) {
@@ -25,7 +43,7 @@ int CpuSet::enable(int cpu) {
         QUOLL_LOGE("[CpuSet] enable: expected a processor 0..%d, got %d", kMaxCpus - 1, cpu);
         return kError;
     }
-    words_[cpu / 64] |= uint64_t(1) << cpu % 64;
+    set_member(&QUOLL_CPU_MEMBERS, cpu, true);
     return kOk;
 }
 
@@ -34,14 +52,14 @@ int CpuSet::disable(int cpu) {
         QUOLL_LOGE("[CpuSet] disable: expected a processor 0..%d, got %d", kMaxCpus - 1, cpu);
         return kError;
     }
-    words_[cpu / 64] &= ~(uint64_t(1) << cpu % 64);
+    set_member(&QUOLL_CPU_MEMBERS, cpu, false);
     return kOk;
 }
 
-void CpuSet::disable_all() { std::memset(words_, 0, sizeof(words_)); }
+void CpuSet::disable_all() { std::memset(&QUOLL_CPU_MEMBERS, 0, sizeof(QUOLL_CPU_MEMBERS)); }
 
 bool CpuSet::is_enabled(int cpu) const {
-    return cpu >= 0 && cpu < kMaxCpus && (words_[cpu / 64] >> cpu % 64 & 1) != 0;
+    return cpu >= 0 && cpu < kMaxCpus && QUOLL_CPU_MEMBER(cpu) != 0;
 }
 
 int CpuSet::num_enabled() const {
@@ -51,7 +69,8 @@ int CpuSet::num_enabled() const {
 }
 
 bool CpuSet::operator==(const CpuSet& other) const {
-    return std::memcmp(words_, other.words_, sizeof(words_)) == 0;
+    return std::memcmp(&QUOLL_CPU_MEMBERS, &other.QUOLL_CPU_MEMBERS, sizeof(QUOLL_CPU_MEMBERS)) ==
+           0;
 }
 
 namespace {
@@ -62,7 +81,7 @@ int host_has(CpuFeature feature) { return host_cpu_features().has(feature); }
 void add_affinity(pid_t thread, CpuSet* set) {
     cpu_set_t mask;
     if (sched_getaffinity(thread, sizeof(mask), &mask) != 0) return;
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < kMaxCpus; cpu++)
+    for (int cpu = 0; cpu < kMaxCpus; cpu++)
         if (CPU_ISSET(cpu, &mask)) set->enable(cpu);
 }
 #endif
@@ -96,11 +115,7 @@ int paid(int count) {
 // Binds the calling thread; returns 0 or the system's error number.
 int bind_this_thread(const CpuSet& set) {
 #if defined(__linux__)
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < kMaxCpus; cpu++)
-        if (set.is_enabled(cpu)) CPU_SET(cpu, &mask);
-    return sched_setaffinity(0, sizeof(mask), &mask) == 0 ? 0 : errno;
+    return sched_setaffinity(0, sizeof(set.cpu_set), &set.cpu_set) == 0 ? 0 : errno;
 #else
     (void)set;
     return ENOSYS;

@@ -296,12 +296,9 @@ void Team::work(Worker* self, int thread) {
 
 int Team::bind(const CpuSet& set) {
 #if defined(__linux__)
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < kMaxCpus; cpu++)
-        if (set.is_enabled(cpu)) CPU_SET(cpu, &mask);
     for (auto& worker : workers_)
-        if (int error = pthread_setaffinity_np(worker->thread.native_handle(), sizeof(mask), &mask))
+        if (int error = pthread_setaffinity_np(worker->thread.native_handle(), sizeof(set.cpu_set),
+                                               &set.cpu_set))
             return error;
 #else
     (void)set;

@@ -76,12 +76,8 @@ void run_in_team(int64_t tasks, int threads, int64_t grain, RegionBody body, con
 int bind_team(const CpuSet& set) {
     int error = 0;
 #if defined(__linux__)
-    cpu_set_t mask;
-    CPU_ZERO(&mask);
-    for (int cpu = 0; cpu < CPU_SETSIZE && cpu < kMaxCpus; cpu++)
-        if (set.is_enabled(cpu)) CPU_SET(cpu, &mask);
 #pragma omp parallel
-    if (omp_get_thread_num() != 0 && sched_setaffinity(0, sizeof(mask), &mask) != 0) {
+    if (omp_get_thread_num() != 0 && sched_setaffinity(0, sizeof(set.cpu_set), &set.cpu_set) != 0) {
 #pragma omp critical
         error = errno;
     }

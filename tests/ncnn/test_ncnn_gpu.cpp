@@ -63,7 +63,88 @@ public:
         return image;
     }
     virtual void fastFree(ncnn::VkImageMemory* image) { delete image; }
+    // An image that copies go to.
+    void make_image() {
+        const VkImage image =
+            create_image(8, 4, 2, VK_FORMAT_R32_SFLOAT, VK_IMAGE_TILING_OPTIMAL,
+                         VK_IMAGE_USAGE_TRANSFER_DST_BIT | VK_IMAGE_USAGE_STORAGE_BIT);
+        VkMemoryRequirements needed = {};
+        ncnn::vkGetImageMemoryRequirements(vkdev->vkdevice(), image, &needed);
+        CHECK(needed.size >= 8 * 4 * 2 * 4);
+        const VkDeviceMemory memory = allocate_dedicated_memory(
+            needed.size, vkdev->find_memory_index(needed.memoryTypeBits, 0, 0, 0), image,
+            VkBuffer(0));
+        CHECK(ncnn::vkBindImageMemory(vkdev->vkdevice(), image, memory, 0) == VK_SUCCESS);
+        const VkImageView view = create_imageview(image, VK_FORMAT_R32_SFLOAT);
+        CHECK(view != 0);
+        ncnn::vkDestroyImageView(vkdev->vkdevice(), view, 0);
+        ncnn::vkDestroyImage(vkdev->vkdevice(), image, 0);
+        ncnn::vkFreeMemory(vkdev->vkdevice(), memory, 0);
+    }
     int alive = 0;
+};
+
+// As programs write them that keep pipelines of their own.
+class OwnCache : public ncnn::PipelineCache {
+public:
+    explicit OwnCache(const ncnn::VulkanDevice* device) : PipelineCache(device) {}
+    const std::vector<ncnn::vk_specialization_type> none;
+    int get(uint32_t size, VkPipeline* pipeline, ncnn::ShaderInfo& info) const {
+        VkShaderModule module;
+        VkDescriptorSetLayout set;
+        VkPipelineLayout layout;
+        VkDescriptorUpdateTemplateKHR update;
+        return get_pipeline(kEmptyShader, sizeof(kEmptyShader), none, size, 1, 1, 0, &module, &set,
+                            &layout, pipeline, &update, info);
+    }
+    int make(VkShaderModule module, const ncnn::ShaderInfo& info, VkDescriptorSetLayout* set,
+             VkPipelineLayout* layout, VkPipeline* pipeline,
+             VkDescriptorUpdateTemplateKHR* update) const {
+        return vkdev->is_valid()
+                   ? new_pipeline(module, info, none, 0, set, layout, pipeline, update)
+                   : -1;
+    }
+};
+class OwnPipeline : public ncnn::Pipeline {
+public:
+    OwnPipeline(const ncnn::VulkanDevice* device, const OwnCache& cache) : Pipeline(device) {
+        module_ = device->compile_shader_module(kEmptyShader, sizeof(kEmptyShader));
+        ncnn::ShaderInfo info;
+        CHECK(ncnn::resolve_shader_info(kEmptyShader, sizeof(kEmptyShader), info) == 0);
+        info.binding_count = 2, info.binding_types[0] = info.binding_types[1] = 1;
+        CHECK(cache.make(module_, info, &set_, &layout_, &pipeline_, &update_) == 0);
+        set_shader_module(module_);
+        set_descriptorset_layout(set_);
+        set_pipeline_layout(layout_);
+        set_pipeline(pipeline_);
+        set_descriptor_update_template(update_);
+        set_shader_info(info);
+    }
+    virtual ~OwnPipeline() {
+        const VkDevice handle = vkdev->vkdevice();
+        vkdev->vkDestroyDescriptorUpdateTemplateKHR(handle, update_, 0);
+        ncnn::vkDestroyPipeline(handle, pipeline_, 0);
+        ncnn::vkDestroyPipelineLayout(handle, layout_, 0);
+        ncnn::vkDestroyDescriptorSetLayout(handle, set_, 0);
+        ncnn::vkDestroyShaderModule(handle, module_, 0);
+    }
+
+private:
+    VkShaderModule module_;
+    VkDescriptorSetLayout set_;
+    VkPipelineLayout layout_;
+    VkPipeline pipeline_;
+    VkDescriptorUpdateTemplateKHR update_;
+};
+class OwnCompute : public ncnn::VkCompute {
+public:
+    explicit OwnCompute(const ncnn::VulkanDevice* device) : VkCompute(device) {}
+    const ncnn::VulkanDevice* device() const { return vkdev; }
+};
+class OwnTransfer : public ncnn::VkTransfer {
+public:
+    explicit OwnTransfer(const ncnn::VulkanDevice* device) : VkTransfer(device) {}
+    const ncnn::VulkanDevice* device() const { return vkdev; }
 };
 
 ncnn::Mat numbers() {
@@ -83,7 +164,7 @@ bool same(const ncnn::Mat& a, const ncnn::Mat& b) {
 void test_functions() {
     const char* missing = 0;
 #define HAS(name) \
-    if (!ncnn::name && !strstr(#name, "Surface")) missing = #name;
+    if (!ncnn::name && (ncnn::support_VK_KHR_surface || !strstr(#name, "Surface"))) missing = #name;
     QUOLL_VULKAN_FUNCTIONS(HAS)
 #undef HAS
     CHECK(missing == 0);
@@ -93,6 +174,52 @@ void test_functions() {
 #undef ADD
     CHECK(versions > 0);
     CHECK(ncnn::vkGetDeviceProcAddr(ncnn::get_gpu_device()->vkdevice(), "vkCmdDispatch") != 0);
+}
+
+// Functions that a device has as members, which are pointers in all but their type.
+void test_device_functions(const ncnn::VulkanDevice* device) {
+    const char* wrong = 0;
+#define SAME(name)                        \
+    const PFN_##name name = device->name; \
+    if ((name == 0) != !device->name || (device->name != NULL) != !!name) wrong = #name;
+    QUOLL_VULKAN_EXTENSION_FUNCTIONS(SAME)
+#undef SAME
+    CHECK(wrong == 0);
+    // Those of Vulkan 1.1 are always there.
+    CHECK(device->vkBindBufferMemory2KHR && device->vkBindImageMemory2KHR);
+    CHECK(device->vkTrimCommandPoolKHR && device->vkGetDescriptorSetLayoutSupportKHR);
+    CHECK(device->vkCreateDescriptorUpdateTemplateKHR);
+    CHECK(!device->info.support_VK_KHR_push_descriptor() || device->vkCmdPushDescriptorSetKHR);
+    CHECK(!device->info.support_VK_KHR_swapchain() || device->vkQueuePresentKHR);
+    CHECK(!device->info.support_VK_EXT_external_memory_host() ||
+          device->vkGetMemoryHostPointerPropertiesEXT);
+    CHECK(*device->immutable_texelfetch_sampler() != 0);
+
+    const VkDevice handle = device->vkdevice();
+    VkBufferCreateInfo wanted = {};
+    wanted.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
+    wanted.size = 1000;
+    wanted.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT;
+    VkBuffer buffer;
+    CHECK(ncnn::vkCreateBuffer(handle, &wanted, 0, &buffer) == VK_SUCCESS);
+    VkBufferMemoryRequirementsInfo2KHR asked = {};
+    asked.sType = VK_STRUCTURE_TYPE_BUFFER_MEMORY_REQUIREMENTS_INFO_2;
+    asked.buffer = buffer;
+    VkMemoryRequirements2KHR needed = {};
+    needed.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2;
+    device->vkGetBufferMemoryRequirements2KHR(handle, &asked, &needed);
+    CHECK(needed.memoryRequirements.size >= 1000);
+    ncnn::vkDestroyBuffer(handle, buffer, 0);
+    if (device->info.support_ycbcr_conversion()) {
+        VkSamplerYcbcrConversionCreateInfoKHR nv12 = {};
+        nv12.sType = VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_CREATE_INFO;
+        nv12.format = VK_FORMAT_G8_B8R8_2PLANE_420_UNORM;
+        nv12.ycbcrModel = VK_SAMPLER_YCBCR_MODEL_CONVERSION_YCBCR_601;
+        VkSamplerYcbcrConversionKHR conversion;
+        CHECK(device->vkCreateSamplerYcbcrConversionKHR(handle, &nv12, 0, &conversion) ==
+              VK_SUCCESS);
+        device->vkDestroySamplerYcbcrConversionKHR(handle, conversion, 0);
+    }
 }
 
 // What the functions themselves answer.
@@ -155,6 +282,10 @@ void test_queries(const ncnn::GpuInfo& info) {
     const VkBaseOutStructure* first = (const VkBaseOutStructure*)info.queryExtensionFeatures();
     CHECK(first && first->sType >= 1000000000);
     CHECK(info.queryExtensionProperties() != 0);
+    uint32_t answers = 0;
+    if (info.support_VK_NV_cooperative_matrix())
+        ncnn::vkGetPhysicalDeviceCooperativeMatrixPropertiesNV(info.physicalDevice(), &answers, 0);
+    CHECK(info.queryCooperativeMatrixSubPropertiesNV().size() == answers);
     const ncnn::GpuInfo none;
     CHECK(none.query8BitStorageFeatures().storageBuffer8BitAccess == 0);
 
@@ -222,10 +353,7 @@ void test_pipelines(const ncnn::VulkanDevice* device) {
     ncnn::vkDestroyPipeline(handle, other, 0);
     ncnn::vkDestroyShaderModule(handle, plain, 0);
     ncnn::vkDestroyShaderModule(handle, sized, 0);
-    const PFN_vkDestroyDescriptorUpdateTemplate destroy =
-        (PFN_vkDestroyDescriptorUpdateTemplate)ncnn::vkGetDeviceProcAddr(
-            handle, "vkDestroyDescriptorUpdateTemplate");
-    destroy(handle, update, 0);
+    device->vkDestroyDescriptorUpdateTemplateKHR(handle, update, 0);
     ncnn::vkDestroyPipelineLayout(handle, layout, 0);
     ncnn::vkDestroyDescriptorSetLayout(handle, set, 0);
 
@@ -247,6 +375,43 @@ void test_pipelines(const ncnn::VulkanDevice* device) {
     CHECK(cmd.record_pipeline(&made, buffers, constants, dispatcher_gpu) == 0);
     CHECK(cmd.pending_dispatch_total() == 24 + 10 + 10);
     CHECK(cmd.submit_and_wait() == 0 && cmd.pending_dispatch_total() == 0);
+}
+
+void test_derived(const ncnn::VulkanDevice* device, OwnAllocator* own) {
+    OwnCache cache(device);
+    VkPipeline first, again, larger, new_one;
+    ncnn::ShaderInfo info;
+    CHECK(cache.get(1, &first, info) == 0 && cache.get(1, &again, info) == 0 && first == again);
+    CHECK(cache.get(2, &larger, info) == 0 && larger != first && larger != 0);
+    CHECK(info.binding_count == 0 && info.push_constant_count == 0 && info.reserved_0 == 0);
+    CHECK(info.reserved_1 == 0 && info.reserved_2 == 0 && info.reserved_3 == 0);
+    cache.clear();
+    CHECK(cache.get(1, &new_one, info) == 0 && new_one != 0);
+    const uint32_t wrong[] = {1, 2, 3};
+    VkShaderModule module;
+    VkDescriptorSetLayout set;
+    VkPipelineLayout layout;
+    VkDescriptorUpdateTemplateKHR update;
+    CHECK(cache.get_pipeline(wrong, sizeof(wrong), cache.none, 1, 1, 1, 0, &module, &set, &layout,
+                             &new_one, &update, info) < 0);
+
+    OwnPipeline made(device, cache);
+    CHECK(made.pipeline() != 0 && made.descriptor_update_template() != 0);
+    made.set_local_size_xyz(1, 1, 1);
+    std::unique_ptr<ncnn::VkCompute> cmd(new OwnCompute(device));
+    CHECK(static_cast<OwnCompute*>(cmd.get())->device() == device);
+    ncnn::Option opt;
+    std::vector<ncnn::VkMat> buffers(2);
+    cmd->record_clone(numbers(), buffers[0], opt);
+    ncnn::VkImageMat image;
+    cmd->record_clone(numbers(), image, opt);
+    const std::vector<ncnn::vk_constant_type> constants;
+    CHECK(cmd->record_pipeline(&made, buffers, constants, buffers[0]) == 0);
+    const std::vector<ncnn::VkImageMat> images(2, image);
+    CHECK(cmd->record_pipeline(&made, images, constants, image) == 0);
+    CHECK(cmd->submit_and_wait() == 0);
+    CHECK(OwnTransfer(device).device() == device);
+    own->make_image();
 }
 
 void test_memory(const ncnn::VulkanDevice* device, OwnAllocator* own) {
@@ -321,9 +486,11 @@ int main() {
         const ncnn::VulkanDevice* device = ncnn::get_gpu_device();
         OwnAllocator own(device);
         test_functions();
+        test_device_functions(device);
         test_queries(device->info);
         test_queue(device, &own);
         test_pipelines(device);
+        test_derived(device, &own);
         test_memory(device, &own);
     }
     return result_of_checks();

@@ -2,6 +2,7 @@
 #include "allocator.h"
 #include "benchmark.h"
 #include "blob.h"
+#include "c_api.h"
 #include "check.h"
 #include "command.h"
 #include "cpu.h"
@@ -24,10 +25,92 @@
 
 namespace {
 
+// In #if alone; what the compiler was asked for.
+bool test_isa_macros() {
+#if NCNN_AVX2 && !NCNN_AVX || NCNN_AVX && !defined(__AVX__) || defined(__AVX__) && !NCNN_AVX
+    return false;
+#elif NCNN_AVX512 && !(NCNN_AVX2 && NCNN_FMA && NCNN_F16C) || NCNN_XOP && !NCNN_AVX
+    return false;
+#elif (NCNN_AVX512VNNI || NCNN_AVX512BF16 || NCNN_AVX512FP16) && !NCNN_AVX512
+    return false;
+#elif (NCNN_AVXVNNI || NCNN_AVXVNNIINT8 || NCNN_AVXVNNIINT16 || NCNN_AVXNECONVERT) && !NCNN_AVX2
+    return false;
+#elif (NCNN_ARM82 || NCNN_ARM82DOT || NCNN_ARM82FP16FML || NCNN_ARM84BF16 || NCNN_ARM84I8MM) && \
+    !NCNN_VFPV4
+    return false;
+#elif (NCNN_ARM86SVE2 || NCNN_ARM86SVEBF16 || NCNN_ARM86SVEI8MM || NCNN_ARM86SVEF32MM) && \
+    !NCNN_ARM86SVE
+    return false;
+#elif NCNN_LASX && !NCNN_LSX || NCNN_ZVFH && !NCNN_RVV || NCNN_XTHEADVECTOR && !NCNN_RVV
+    return false;
+#elif defined(__SSE2__) && (NCNN_VFPV4 || NCNN_MSA || NCNN_MMI || NCNN_ZFH)
+    return false;
+#elif !NCNN_GNU_INLINE_ASM && defined(__GNUC__)
+    return false;
+#else
+    return true;
+#endif
+}
+
+// Classes that programs derive from.
+class HalfWeights : public ncnn::ModelBin {
+public:
+    virtual ncnn::Mat load(int w, int) const {
+        ncnn::Mat m(w);
+        m.fill(0.5f);
+        return m;
+    }
+    virtual ncnn::Mat load(int w, int h, int) const {
+        ncnn::Mat m(w, h);
+        m.fill(0.25f);
+        return m;
+    }
+    virtual ncnn::Mat load(int w, int h, int c, int type) const {
+        return ncnn::ModelBin::load(w, h, c, type);
+    }
+    virtual ncnn::Mat load(int w, int h, int d, int c, int type) const {
+        return ncnn::ModelBin::load(w, h, d, c, type);
+    }
+};
+
+int g_destroyed = 0;
+struct OwnParams : public ncnn::ParamDict {
+    virtual ~OwnParams() { g_destroyed++; }
+};
+struct OwnExtractor : public ncnn::Extractor {
+    explicit OwnExtractor(const ncnn::Net& net) : Extractor(&net, net.blobs().size()) {}
+    virtual ~OwnExtractor() { g_destroyed++; }
+};
+
+void test_derived() {
+    const HalfWeights weights;
+    const ncnn::ModelBin& base = weights;
+    CHECK(base.load(3, 1)[2] == 0.5f && base.load(3, 2, 1)[5] == 0.25f);
+    CHECK(base.load(3, 2, 2, 1).c == 2 && base.load(3, 2, 2, 2, 1).d == 2);
+    const ncnn::DataReader nothing;
+    char byte;
+    CHECK(nothing.read(&byte, 1) == 0);
+
+    ncnn_net_t net = ncnn_net_create();
+    ncnn::Net* const same = (ncnn::Net*)net->pthis;
+    CHECK(same->load_param_mem("7767517\n2 2\nInput in 0 1 a\nReLU relu 1 1 a b\n") == 0);
+    CHECK(ncnn_net_get_input_count(net) == 1);
+    std::unique_ptr<ncnn::Extractor> ex(new OwnExtractor(*same));
+    ncnn::Mat x(2), y;
+    x[0] = -1.f, x[1] = 3.f;
+    CHECK(ex->input("a", x) == 0 && ex->extract("b", y) == 0 && y[0] == 0.f && y[1] == 3.f);
+    ex.reset();
+    std::unique_ptr<ncnn::ParamDict>(new OwnParams()).reset();
+    CHECK(g_destroyed == 2);
+    ncnn_net_destroy(net);
+}
+
 void test_platform() {
     static_assert(NCNN_STDIO && NCNN_STRING && NCNN_THREADS && NCNN_PIXEL && NCNN_C_API, "");
     CHECK(std::string(NCNN_VERSION_STRING) == "1.0." + std::to_string(NCNN_VERSION_NUMBER));
     static_assert(NCNN_VERSION_NUMBER > 20260000 && NCNN_VERSION_NUMBER < 30000000, "a date");
+    static_assert(!NCNN_WINXP && NCNN_FORCE_INLINE && NCNN_SYSTEM_GLSLANG, "");
+    CHECK(test_isa_macros());
     CHECK(ncnn::alignSize(17, 16) == 32 && ncnn::alignSize(32, 16) == 32);
     CHECK(ncnn::alignPtr((char*)33, 16) == (char*)48);
     void* block = ncnn::fastMalloc(100);
@@ -244,6 +327,11 @@ void test_cpu() {
     ncnn::CpuSet set;
     set.enable(0);
     CHECK(set.is_enabled(0) && set.num_enabled() == 1);
+#if defined(__linux__)
+    CPU_SET(3, &set.cpu_set);
+    CHECK(set.is_enabled(3) && set.num_enabled() == 2 && CPU_ISSET(0, &set.cpu_set));
+    set.disable(3);
+#endif
     set.disable(0);
     set.disable_all();
     CHECK(set.num_enabled() == 0);
@@ -322,6 +410,7 @@ int main() {
     test_mat();
     test_options();
     test_layers();
+    test_derived();
     test_expression();
     test_cpu();
     test_gpu();

@@ -8,6 +8,7 @@
 #include "runtime/android.cpp"
 #undef __ANDROID__
 
+#include <stdarg.h>
 #include <string.h>
 
 #include <cstdio>
@@ -30,6 +31,17 @@ struct _jobject {
 };
 
 static AAssetManager g_assets;
+static std::string g_logged;
+
+int __android_log_print(int priority, const char* tag, const char* format, ...) {
+    char line[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(line, sizeof(line), format, arguments);
+    va_end(arguments);
+    g_logged += std::to_string(priority) + " " + tag + " " + line + "\n";
+    return 1;
+}
 
 AAsset* AAssetManager_open(AAssetManager* manager, const char* name, int) {
     FILE* file = fopen((std::string("models/digits/") + name).c_str(), "rb");
@@ -78,6 +90,12 @@ Mat answer(quoll::Net* net) {
     EXPECT_EQ(ex.input("data", in), 0);
     EXPECT_EQ(ex.extract("prob", out), 0);
     return out;
+}
+
+TEST(Android, MessagesOfProgramsForNcnnReachTheSystemsLog) {
+    g_logged.clear();
+    NCNN_LOGE("%d of %s", 2, "three");
+    EXPECT_EQ(g_logged, "5 ncnn 2 of three\n");
 }
 
 TEST(Android, AssetsGiveTheModelOfTheFiles) {

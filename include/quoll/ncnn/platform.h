@@ -28,6 +28,9 @@
 #define NCNN_SIMPLEOMP 0
 #define NCNN_SIMPLESTL 0
 #define NCNN_SIMPLEMATH 0
+#define NCNN_WINXP 0
+#define NCNN_SYSTEM_GLSLANG 1
+#define NCNN_FORCE_INLINE 1
 /* The classes and functions of simpleocv.h, in the library ncnn_simpleocv. */
 #ifndef NCNN_SIMPLEOCV
 #ifdef USE_NCNN_SIMPLEOCV
@@ -36,12 +39,39 @@
 #define NCNN_SIMPLEOCV 0
 #endif
 #endif
-#if defined(__AVX512F__)
-#define NCNN_AVX512 1
-#endif
-#if defined(__AVX__)
-#define NCNN_AVX 1
-#endif
+/* For #if: what the program is compiled for. The library asks the processor when it runs. */
+#define NCNN_AVX (__AVX__ + 0)
+#define NCNN_FMA (__FMA__ + 0)
+#define NCNN_F16C (__F16C__ + 0)
+#define NCNN_XOP (__XOP__ + 0)
+#define NCNN_AVX2 (__AVX2__ + 0)
+#define NCNN_AVXVNNI (__AVXVNNI__ + 0)
+#define NCNN_AVXVNNIINT8 (__AVXVNNIINT8__ + 0)
+#define NCNN_AVXVNNIINT16 (__AVXVNNIINT16__ + 0)
+#define NCNN_AVXNECONVERT (__AVXNECONVERT__ + 0)
+#define NCNN_AVX512 (__AVX512F__ + 0)
+#define NCNN_AVX512VNNI (__AVX512VNNI__ + 0)
+#define NCNN_AVX512BF16 (__AVX512BF16__ + 0)
+#define NCNN_AVX512FP16 (__AVX512FP16__ + 0)
+#define NCNN_VFPV4 (__ARM_FEATURE_FMA + 0)
+#define NCNN_ARM82 (__ARM_FEATURE_FP16_VECTOR_ARITHMETIC + 0)
+#define NCNN_ARM82DOT (__ARM_FEATURE_DOTPROD + 0)
+#define NCNN_ARM82FP16FML (__ARM_FEATURE_FP16_FML + 0)
+#define NCNN_ARM84BF16 (__ARM_FEATURE_BF16_VECTOR_ARITHMETIC + 0)
+#define NCNN_ARM84I8MM (__ARM_FEATURE_MATMUL_INT8 + 0)
+#define NCNN_ARM86SVE (__ARM_FEATURE_SVE + 0)
+#define NCNN_ARM86SVE2 (__ARM_FEATURE_SVE2 + 0)
+#define NCNN_ARM86SVEBF16 (__ARM_FEATURE_SVE_BF16 + 0)
+#define NCNN_ARM86SVEI8MM (__ARM_FEATURE_SVE_MATMUL_INT8 + 0)
+#define NCNN_ARM86SVEF32MM (__ARM_FEATURE_SVE_MATMUL_FP32 + 0)
+#define NCNN_MSA (__mips_msa + 0)
+#define NCNN_MMI (__mips_loongson_mmi + 0)
+#define NCNN_LSX (__loongarch_sx + 0)
+#define NCNN_LASX (__loongarch_asx + 0)
+#define NCNN_RVV (__riscv_vector + 0)
+#define NCNN_ZFH (__riscv_zfh + 0)
+#define NCNN_ZVFH (__riscv_zvfh + 0)
+#define NCNN_XTHEADVECTOR (__riscv_xtheadvector + 0)
 
 /* The release of ncnn whose names these are. */
 #define NCNN_VERSION_STRING "1.0.20260722"
@@ -50,18 +80,32 @@
 #define NCNN_EXPORT
 #define NCNN_NO_EXPORT
 #if defined(__GNUC__)
+#define NCNN_GNU_INLINE_ASM 1
 #define NCNN_FORCEINLINE inline __attribute__((__always_inline__))
+#define NCNN_DEPRECATED __attribute__((__deprecated__))
 #else
+#define NCNN_GNU_INLINE_ASM 0
 #define NCNN_FORCEINLINE inline
+#define NCNN_DEPRECATED
 #endif
+#define NCNN_DEPRECATED_EXPORT NCNN_EXPORT NCNN_DEPRECATED
+#define NCNN_DEPRECATED_NO_EXPORT NCNN_NO_EXPORT NCNN_DEPRECATED
 
 #include <stddef.h>
 #include <stdio.h>
-#if __cplusplus >= 201103L || __STDC_VERSION__ >= 199901L || defined(_MSC_VER)
+/* Where the system's log is, it is written to too: link `log`. */
+#if defined(__ANDROID__)
+#include <android/log.h>
+#define QUOLL_NCNN_LOG(...) (void)__android_log_print(ANDROID_LOG_WARN, "ncnn", __VA_ARGS__)
+#elif __cplusplus >= 201103L || __STDC_VERSION__ >= 199901L || defined(_MSC_VER)
+#define QUOLL_NCNN_LOG(...) (void)0
+#endif
+#ifdef QUOLL_NCNN_LOG
 #define NCNN_LOGE(...)                \
     do {                              \
         fprintf(stderr, __VA_ARGS__); \
         fprintf(stderr, "\n");        \
+        QUOLL_NCNN_LOG(__VA_ARGS__);  \
     } while (0)
 #endif
 
