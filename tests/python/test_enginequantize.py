@@ -596,6 +596,16 @@ def test_gemm(kind, turned, bias_type, tmp_path):
     assert np.sqrt((noise ** 2).mean()) < 0.02 * np.abs(expected).mean()
 
 
+def test_gemm_of_an_input_without_sizes(tmp_path):
+    """The data say them."""
+    weight = np.random.default_rng(23).normal(size=(24, 40)).astype(np.float32)
+    param, binary = gemm_model(tmp_path, 1, -1, weight, np.zeros(24, np.float32))
+    param.write_text(param.read_text().replace(' 0=40 1=5', ''))
+    np.save(tmp_path / 'x.npy', np.ones((5, 40), np.float32))
+    quantize((param, binary), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    assert '\nInnerProduct' in (tmp_path / 'q.param').read_text()
+
+
 @pytest.mark.parametrize('change', [{'bias_type': 0}, {'width': 20}, {'args': ['--layer', 'fc=block8']}])
 def test_gemm_that_stays(change, tmp_path):
     """Another C, an input that is no matrix of K columns as far as is known, another kind."""

@@ -28,6 +28,7 @@
 #include "quantize/weight_kinds.h"
 #include "quoll/cpu.h"
 #include "quoll/status.h"
+#include "runtime/log_mute.h"
 
 using namespace quoll;
 
@@ -411,7 +412,8 @@ public:
         if (equalized_ && (a_.data.data.empty() || a_.no_equalize))
             return fail(
                 "--override: its ranges are those of equalised channels, which takes --data");
-        if (gemm_to_inner_product(options_, &model_)) return fail("");
+        if (open_data(&why)) return fail(why);
+        if (gemm_to_inner_product(sized_options(), &model_)) return fail("");
         OptimizeReport passes;
         if (!a_.no_fusion && a_.table_in.empty() &&
             run_graph_passes(&model_, blobs_before_swish(model_), &passes))
@@ -419,7 +421,6 @@ public:
         original_ = before_ = model_;
         report_.model = a_.files[0], report_.method = a_.method;
         report_.limits.max = a_.max_error, report_.limits.mean = a_.mean_error;
-        if (open_data(&why)) return fail(why);
         const std::vector<std::string> read = all_inputs();
         if (check_outputs(read)) return fail("");
         if (!a_.table_in.empty() ? by_table() : by_data()) return fail("");
@@ -480,6 +481,21 @@ private:
             if (said != sizes.end()) input.size = said->second;
         }
         return 0;
+    }
+
+    // With the sizes of the first sample that can be read where the model leaves them open.
+    QuantizeOptions sized_options() const {
+        QuantizeOptions options = options_;
+        const LogMute mute;  // calibration tells of the others
+        Blobs first;
+        for (size_t i = 0; part_ && i < part_->count(); i++) {
+            first.clear();
+            if (part_->read(i, &first) == kOk) break;
+        }
+        for (const ModelInput& input : inputs_)
+            if (input.size.dims == 0 && first.count(input.name))
+                options.sizes[input.name] = first[input.name].logical_shape();
+        return options;
     }
 
     int open_data(std::string* why) {
