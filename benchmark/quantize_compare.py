@@ -4,7 +4,8 @@
 
 Models: the bundled digits classifier on its held-out images, half of them to calibrate with; with --data (or QUOLL_DATA) a folder that
 has models/slim-320, models/fastestdet and images, the face detector and FastestDet on crops of the photos: crops of the left two thirds
-of each to calibrate with, of the right third to judge with; with --trained the classifiers that quantize_train.py made. Each engine is judged by its own float answers on samples that it never saw:
+of each to calibrate with, of the right third to judge with; with --image-model any other ONNX net of one RGB image, on such crops; with --trained
+the classifiers that quantize_train.py made. Each engine is judged by its own float answers on samples that it never saw:
 SQNR of each output in dB (higher is better), share of the same largest values, and with labels the classes that are right. Needs
 onnxruntime, onnx, numpy and Pillow; NNCF (nncf) takes part where it is installed.
 """
@@ -44,8 +45,15 @@ def trained_cases(folder, count, judged):
         yield path.stem, path, arrays['calibration'][:count], arrays['test'][:judged], arrays['labels'][:judged]
 
 
-def cases(data, count):
-    """Name, ONNX file, calibration and test arrays, labels of the latter or None."""
+def image_model(word):
+    """FILE=W,H,MEAN,NORM as a row of cases()."""
+    file, numbers = word.rsplit('=', 1)
+    w, h, mean, norm = numbers.split(',')
+    return pathlib.Path(file).stem, pathlib.Path(file).resolve(), int(w), int(h), float(mean), float(norm)
+
+
+def cases(data, count, more):
+    """Name, ONNX file, calibration and test arrays, labels of the latter or None. more: of image_model."""
     rng = np.random.default_rng(7)
     held = np.load(ROOT / 'models/digits/heldout.npz')
     images = (held['images'].astype(np.float32) / 255)[:, None]
@@ -55,13 +63,13 @@ def cases(data, count):
     photos = sorted((data / 'images').glob('*.jpg'))
     for name, file, w, h, mean, norm in (
             ('slim-320', 'slim-320/version-slim-320_without_postprocessing.onnx', 320, 240, 127, 1 / 128),
-            ('fastestdet', 'fastestdet/FastestDet.onnx', 352, 352, 0, 1 / 255)):
+            ('fastestdet', 'fastestdet/FastestDet.onnx', 352, 352, 0, 1 / 255), *more):
         yield (name, data / 'models' / file, crops(photos, count, w, h, mean, norm, rng, 0, 2 / 3),
                crops(photos, 24, w, h, mean, norm, rng, 2 / 3, 1), None)
 
 
 def all_cases(args):
-    yield from cases(args.data, args.samples)
+    yield from cases(args.data, args.samples, args.image_model)
     if args.trained:
         yield from trained_cases(args.trained, args.samples, args.judged)
 
@@ -195,6 +203,8 @@ def main():
     parser.add_argument('--bin', type=pathlib.Path, default=ROOT / 'build/bin')
     parser.add_argument('--data', type=pathlib.Path, default=os.environ.get('QUOLL_DATA'))
     parser.add_argument('--trained', type=pathlib.Path, help='folder of quantize_train.py')
+    parser.add_argument('--image-model', type=image_model, action='append', default=[], metavar='FILE=W,H,MEAN,NORM',
+                        help='a net whose input is (RGB - MEAN) * NORM; with --data, for its photos')
     parser.add_argument('--samples', type=int, default=64)
     parser.add_argument('--judged', type=int, default=2000, help='images to judge the trained classifiers with')
     parser.add_argument('--only', help='one model')

@@ -557,6 +557,67 @@ def test_zero_points_across_concatenations(border, tmp_path):
         np.testing.assert_allclose(got, expected, atol=0.01 * np.abs(expected).max())
 
 
+# ---- Gemm with constant weights.
+
+def gemm_model(folder, turned, bias_type, weight, bias, width=None):
+    """Rows of `width` (default: K) values times weight [N][K], plus bias [N] (type 4), one value (0) or nothing (-1)."""
+    n, k = weight.shape
+    (folder / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0={width or k} 1=5\n'
+                                    f'Gemm fc 1 1 data out 3={turned} 5=1 6=1 8={n} 9={k} 10={bias_type}\n')
+    values = weight if turned else weight.T
+    tag = np.zeros(1, np.float32)
+    parts = [tag, values.ravel()] + {4: [tag, bias], 0: [tag, bias[:1]], -1: []}[bias_type]
+    np.concatenate(parts).astype(np.float32).tofile(folder / 'm.bin')
+    return folder / 'm.param', folder / 'm.bin'
+
+
+@pytest.mark.parametrize('turned, bias_type', [(1, 4), (0, 4), (1, -1)])
+@pytest.mark.parametrize('kind', ['affine', 'int8'])
+def test_gemm(kind, turned, bias_type, tmp_path):
+    """Against integer arithmetic in NumPy."""
+    rng = np.random.default_rng(21)
+    n, k = 24, 40
+    weight, bias = rng.normal(size=(n, k)).astype(np.float32), rng.normal(size=n).astype(np.float32)
+    model = gemm_model(tmp_path, turned, bias_type, weight, bias)
+    np.save(tmp_path / 'x.npy', rng.uniform(-1, 3, (30, 5, k)).astype(np.float32))
+    quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--kind', kind, '--range', 'data=-1,3', '--no-bias-correction')
+    assert 'InnerProduct' in (tmp_path / 'q.param').read_text()
+    x = rng.uniform(-1, 3, (5, k)).astype(np.float32)
+    got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+    step = (4 / 255 if kind == 'affine' else 3 / 127) * np.ones((), np.float32)
+    zero = round(1 / step) if kind == 'affine' else 0
+    q = np.clip(np.rint(x / step), -zero if kind == 'affine' else -127, 255 - zero if kind == 'affine' else 127).astype(np.int64)
+    rows = np.abs(weight).max(1) / 127
+    expected = (q @ np.rint(weight / rows[:, None]).astype(np.int64).T) * (step * rows) + (bias if bias_type == 4 else 0)
+    # Steps of values that lie between two, rounded the other way.
+    assert np.mean(np.abs(got - expected) < 1e-4 * np.abs(expected).max()) > 0.8
+    np.testing.assert_allclose(got, expected, atol=2 * step * np.abs(weight).max())
+    noise = got - x @ weight.T - (bias if bias_type == 4 else 0)
+    assert np.sqrt((noise ** 2).mean()) < 0.02 * np.abs(expected).mean()
+
+
+def test_gemm_of_an_input_without_sizes(tmp_path):
+    """The data say them."""
+    weight = np.random.default_rng(23).normal(size=(24, 40)).astype(np.float32)
+    param, binary = gemm_model(tmp_path, 1, -1, weight, np.zeros(24, np.float32))
+    param.write_text(param.read_text().replace(' 0=40 1=5', ''))
+    np.save(tmp_path / 'x.npy', np.ones((5, 40), np.float32))
+    quantize((param, binary), tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    assert '\nInnerProduct' in (tmp_path / 'q.param').read_text()
+
+
+@pytest.mark.parametrize('change', [{'bias_type': 0}, {'width': 20}, {'args': ['--layer', 'fc=block8']}])
+def test_gemm_that_stays(change, tmp_path):
+    """Another C, an input that is no matrix of K columns as far as is known, another kind."""
+    rng = np.random.default_rng(22)
+    weight, bias = rng.normal(size=(24, 40)).astype(np.float32), rng.normal(size=24).astype(np.float32)
+    args = change.pop('args', [])
+    model = gemm_model(tmp_path, 1, change.get('bias_type', -1), weight, bias, change.get('width'))
+    np.save(tmp_path / 'x.npy', rng.normal(size=(30, 5, 40)).astype(np.float32))
+    quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', *args)
+    assert '\nGemm' in (tmp_path / 'q.param').read_text()
+
+
 # ---- Rounding by what the outputs make of it.
 
 @pytest.mark.parametrize('kind', ['block4', 'int8', 'affine'])
@@ -718,18 +779,55 @@ def test_numbers_that_are_none(tmp_path):
     np.save(tmp_path / 'x.npy', x)
     model = one_layer(tmp_path, rng.normal(size=(3, 6)).astype(np.float32))
     done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0)
-    assert 'x.npy' in done.stderr and 'NaN' in done.stderr and done.stderr.count('skipped') == 1
+    assert "x.npy[4]: input 'data' has values that are NaN" in done.stderr and done.stderr.count('skipped') == 1
     weight = rng.normal(size=(3, 6)).astype(np.float32)
     weight[1, 1] = np.inf
     done = quantize(one_layer(tmp_path, weight), tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0)
     assert 'stays in float' in done.stderr and ' 8=' not in (tmp_path / 'q.param').read_text()
 
 
+def test_no_sample_of_numbers(tmp_path):
+    np.save(tmp_path / 'x.npy', np.full((30, 6), np.nan, np.float32))
+    model = one_layer(tmp_path, np.ones((3, 6), np.float32))
+    done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0, code=1)
+    assert done.stderr.count('skipped: ') == 30 and 'none of the 30 samples' in last_line(done.stderr)
+    assert not list(tmp_path.glob('q.*'))
+
+
+def test_held_out_samples_that_are_no_numbers(tmp_path):
+    """Half of them are held out: wherever the one is, it is named, and --strict stops at it."""
+    rng = np.random.default_rng(5)
+    model = one_layer(tmp_path, rng.normal(size=(3, 6)).astype(np.float32))
+    for bad in range(6):
+        x = rng.normal(size=(6, 6)).astype(np.float32)
+        x[bad, 1] = np.inf
+        np.save(tmp_path / 'x.npy', x)
+        args = '--data', tmp_path / 'x.npy', '--holdout', 0.5
+        done = quantize(model, tmp_path / 'q', *args)
+        assert done.stderr.count(f'skipped: {tmp_path}/x.npy[{bad}]') == 1
+        (tmp_path / 'q.param').unlink()
+        done = quantize(model, tmp_path / 'q', *args, '--strict', code=1)
+        assert f'x.npy[{bad}]' in last_line(done.stderr) and not (tmp_path / 'q.param').exists()
+
+
+def test_only_held_out_samples_are_no_numbers(tmp_path):
+    rng = np.random.default_rng(5)
+    model, named = one_layer(tmp_path, rng.normal(size=(3, 6)).astype(np.float32)), 0
+    for bad in range(3):
+        x = rng.normal(size=(3, 6)).astype(np.float32)
+        x[bad] = np.nan
+        np.save(tmp_path / 'x.npy', x)
+        done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--holdout', 0.34)
+        named += 'on 2 samples, which were calibrated with too' in done.stdout
+        assert f'x.npy[{bad}]' in done.stderr
+    assert named == 1
+
+
 def test_constant_activations(tmp_path):
     np.save(tmp_path / 'x.npy', np.zeros((30, 6), np.float32))
     model = one_layer(tmp_path, np.ones((3, 6), np.float32))
     done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy')
-    assert "'data' was always 0" in done.stderr
+    assert done.stderr.count("'data' was always 0") == 1
     np.save(tmp_path / 'x.npy', np.full((30, 6), 0.25, np.float32))
     for method in 'kl', 'aciq', 'mse', 'percentile', 'minmax':
         quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--method', method)
@@ -776,6 +874,17 @@ def test_outputs_that_cannot_be_written(digits, tmp_path):
     (tmp_path / 'q.bin').mkdir()
     done = quantize(digits_model(), tmp_path / 'q', '--data', folder / 'x.npy', '--limit', 30, code=1)
     assert 'q.bin' in last_line(done.stderr) and not (tmp_path / 'q.param').exists()
+
+
+@pytest.mark.parametrize('args', [[], ['--table', 'missing/t', '--kind', 'int8'], ['--write-override', 'missing/o'], ['--report', 'x.npy']])
+def test_folders_that_cannot_be_written(args, digits, tmp_path):
+    """Told before the data are looked at, which are no numbers here."""
+    np.save(tmp_path / 'x.npy', np.full((30, 1, 8, 8), np.nan, np.float32))
+    args = [tmp_path / word if '/' in word or '.' in word else word for word in args]
+    out = tmp_path / 'q' if args else tmp_path / 'missing/q'
+    done = quantize(digits_model(), out, '--data', tmp_path / 'x.npy', *args, code=1)
+    assert 'cannot be created: N' in last_line(done.stderr) and 'skipped' not in done.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ['x.npy']
 
 
 @pytest.mark.parametrize('args, word', [

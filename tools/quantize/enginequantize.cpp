@@ -21,11 +21,14 @@
 #include "quantize/eq_search.h"
 #include "quantize/equalise.h"
 #include "quantize/evaluate.h"
+#include "quantize/gemm_rows.h"
 #include "quantize/overrides.h"
 #include "quantize/report.h"
 #include "quantize/targets.h"
 #include "quantize/weight_kinds.h"
 #include "quoll/cpu.h"
+#include "quoll/status.h"
+#include "runtime/log_mute.h"
 
 using namespace quoll;
 
@@ -319,11 +322,15 @@ ProgressSink bar(Progress* progress) {
     return [progress](size_t done, size_t) { progress->update((long long)done); };
 }
 
-void tell_skipped(const Calibration& calibration, MessageLog* log) {
+void tell_skipped(const std::vector<std::string>& messages) {
     Progress::hide();
-    if (!calibration.skipped.empty())
-        for (const std::string& message : log->take())
-            fprintf(stderr, "%s: skipped: %s\n", kProgram, printable(message).c_str());
+    for (const std::string& message : messages)
+        fprintf(stderr, "%s: skipped: %s\n", kProgram, printable(message).c_str());
+}
+
+void tell_skipped(const Calibration& calibration, MessageLog* log) {
+    if (!calibration.skipped.empty()) tell_skipped(log->take());
+    Progress::hide();
     const size_t kFew = 20;
     if (calibration.used < kFew)
         fprintf(stderr,
@@ -373,11 +380,13 @@ void print_summary(const QuantizeReport& report) {
     }
 }
 
+int make_folder(const std::string& folder) {
+    if (mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) return 0;
+    QUOLL_LOGE("%s cannot be created: %s", folder.c_str(), strerror(errno));
+    return -1;
+}
+
 int write_report(const QuantizeReport& report, const std::string& folder, OutputFiles* files) {
-    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-        QUOLL_LOGE("%s cannot be created: %s", folder.c_str(), strerror(errno));
-        return -1;
-    }
     return write_file(folder + "/report.json", report_json(report), files) ||
            write_file(folder + "/report.html", report_html(report), files);
 }
@@ -403,6 +412,8 @@ public:
         if (equalized_ && (a_.data.data.empty() || a_.no_equalize))
             return fail(
                 "--override: its ranges are those of equalised channels, which takes --data");
+        if (open_data(&why)) return fail(why);
+        if (gemm_to_inner_product(sized_options(), &model_)) return fail("");
         OptimizeReport passes;
         if (!a_.no_fusion && a_.table_in.empty() &&
             run_graph_passes(&model_, blobs_before_swish(model_), &passes))
@@ -410,16 +421,12 @@ public:
         original_ = before_ = model_;
         report_.model = a_.files[0], report_.method = a_.method;
         report_.limits.max = a_.max_error, report_.limits.mean = a_.mean_error;
-        if (open_data(&why)) return fail(why);
+        const std::vector<std::string> read = all_inputs();
+        if (check_outputs(read)) return fail("");
         if (!a_.table_in.empty() ? by_table() : by_data()) return fail("");
         report_.bytes_before = weight_bytes(before_), report_.bytes_after = weight_bytes(model_);
         log_->clear();
         if (judge_ && judge()) return fail("");
-        std::vector<std::string> read = files_.in;
-        read.insert(read.end(), {a_.table_in, a_.data.labels, a_.test.labels});
-        read.insert(read.end(), a_.overrides.begin(), a_.overrides.end());
-        read.insert(read.end(), a_.data.data.begin(), a_.data.data.end());
-        read.insert(read.end(), a_.test.data.begin(), a_.test.data.end());
         OutputFiles files(read);
         if (save_model_files(model_, files_.param, files_.bin, &files)) return fail("");
         const ScaleTable table = table_of(report_.layers);
@@ -438,6 +445,28 @@ public:
     }
 
 private:
+    std::vector<std::string> all_inputs() const {
+        std::vector<std::string> read = files_.in;
+        read.insert(read.end(), {a_.table_in, a_.data.labels, a_.test.labels});
+        read.insert(read.end(), a_.overrides.begin(), a_.overrides.end());
+        read.insert(read.end(), a_.data.data.begin(), a_.data.data.end());
+        read.insert(read.end(), a_.test.data.begin(), a_.test.data.end());
+        return read;
+    }
+    // What cannot be written is told before minutes go into it.
+    int check_outputs(const std::vector<std::string>& read) const {
+        OutputFiles files(read);
+        std::vector<std::string> targets = {files_.param, files_.bin};
+        for (const std::string& file : {a_.table_out, a_.override_out})
+            if (!file.empty()) targets.push_back(file);
+        if (!a_.report.empty()) {
+            QUOLL_RETURN_IF_ERROR(make_folder(a_.report));
+            targets.insert(targets.end(), {a_.report + "/report.json", a_.report + "/report.html"});
+        }
+        for (const std::string& target : targets)
+            if (files.add(target).empty()) return -1;
+        return 0;
+    }
     int fail(const std::string& what) { return log_->fail(kProgram, what); }
     int threads() const { return a_.threads > 0 ? a_.threads : get_physical_cpu_count(); }
 
@@ -452,6 +481,21 @@ private:
             if (said != sizes.end()) input.size = said->second;
         }
         return 0;
+    }
+
+    // With the sizes of the first sample that can be read where the model leaves them open.
+    QuantizeOptions sized_options() const {
+        QuantizeOptions options = options_;
+        const LogMute mute;  // calibration tells of the others
+        Blobs first;
+        for (size_t i = 0; part_ && i < part_->count(); i++) {
+            first.clear();
+            if (part_->read(i, &first) == kOk) break;
+        }
+        for (const ModelInput& input : inputs_)
+            if (input.size.dims == 0 && first.count(input.name))
+                options.sizes[input.name] = first[input.name].logical_shape();
+        return options;
     }
 
     int open_data(std::string* why) {
@@ -520,8 +564,7 @@ private:
             if (!a_.no_equalize && rounds && equalise_channels(how)) return -1;
             Progress progress("calibrate", 2 * (long long)part_->count());
             how.progress = bar(&progress);
-            if (calibrate(model_, *part_, blobs_to_watch(model_), how, &report_.calibration))
-                return -1;
+            QUOLL_RETURN_IF_ERROR(look_at(blobs_to_watch(model_), how, &report_.calibration));
             report_.calibration_seconds =
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             tell_skipped(report_.calibration, log_);
@@ -531,6 +574,20 @@ private:
         if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
         if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
         return quantize_model(report_.calibration, options_, &model_, &report_.layers);
+    }
+
+    // The samples' values of these blobs.
+    int look_at(const std::set<std::string>& blobs, const CalibrateOptions& how,
+                Calibration* seen) {
+        if (calibrate(model_, *part_, blobs, how, seen) == kOk) return kOk;
+        if (seen->skipped.size() < part_->count()) return kError;
+        // Each has its line, and the last word is that none is left.
+        std::vector<std::string> messages = log_->take();
+        messages.pop_back();
+        tell_skipped(messages);
+        QUOLL_LOGE("--data: none of the %zu samples to calibrate with can be used",
+                   part_->count());
+        return kError;
     }
 
     int reconstruct() {
@@ -597,7 +654,7 @@ private:
         for (Method method : tried) {
             progress.update(done++, method_name(method));
             QuantizeOptions options = options_;
-            options.thresholds.method = method;
+            options.thresholds.method = method, options.trial = true;
             Model model = model_;
             std::vector<LayerChoice> layers;
             Accuracy accuracy;
@@ -622,7 +679,7 @@ private:
         how.progress = bar(&progress);
         how.ranges_only = true;
         Calibration seen;
-        if (calibrate(model_, *part_, blobs, how, &seen)) return -1;
+        QUOLL_RETURN_IF_ERROR(look_at(blobs, how, &seen));
         log_->clear();  // the next pass meets the same samples
         // Ranges that somebody gives are those of the model as it is.
         std::set<std::string> given;
@@ -634,10 +691,24 @@ private:
         return 0;
     }
 
+    // Of samples that are held out, or given for it, those that cannot be read are left out too.
+    int judge_outputs() {
+        const int status =
+            evaluate(original_, model_, *judge_, threads(), metric_, &report_.accuracy);
+        const size_t read = report_.accuracy.samples;
+        if (a_.strict && read < judge_->count()) return kError;
+        const bool none_left = status && read == 0 && part_ && !test_ && report_.held_out;
+        if (status && !none_left) return status;
+        if (report_.held_out) tell_skipped(log_->take());
+        if (!none_left) return kOk;
+        judge_ = part_.get(), report_.held_out = false, report_.accuracy = Accuracy();
+        return evaluate(original_, model_, *judge_, threads(), metric_, &report_.accuracy);
+    }
+
     int judge() {
         Progress progress("compare", 2);
         progress.update(0, "outputs");
-        if (evaluate(original_, model_, *judge_, threads(), metric_, &report_.accuracy)) return -1;
+        if (judge_outputs()) return -1;
         progress.update(1, "layers");
         if (a_.report.empty()) return 0;
         const size_t kSome = 4;  // samples are enough to tell layers apart

@@ -30,9 +30,11 @@ public:
 
     // The layers that are int8 when none is left in float.
     int find_layers(std::vector<std::string>* layers) const {
+        QuantizeOptions options = options_;
+        options.trial = true;
         Model model = model_;
         std::vector<LayerChoice> choices;
-        QUOLL_RETURN_IF_ERROR(quantize_model(calibration_, options_, &model, &choices));
+        QUOLL_RETURN_IF_ERROR(quantize_model(calibration_, options, &model, &choices));
         for (const LayerChoice& choice : choices)
             if (is_static_kind(choice.kind) && choice.origin != "model")
                 layers->push_back(choice.name);
@@ -41,6 +43,7 @@ public:
 
     int measure(const std::vector<std::string>& in_float, Measured* m) const {
         QuantizeOptions options = options_;
+        options.trial = true;
         for (const std::string& layer : in_float) options.layers[layer].kind = "float";
         Model model = model_;
         std::vector<LayerChoice> choices;

@@ -14,14 +14,14 @@
 
 namespace quoll {
 
-namespace {
-
 BlobSizes known_sizes(const Model& model, const BlobSizes& given) {
     const LogMute mute;  // sizes that do not follow are not known, and that is all
     BlobSizes sizes;
     infer_blob_sizes(model, given, &sizes);
     return sizes;
 }
+
+namespace {
 
 // Of an int8 layer; rows 0 if its weights have no scales.
 WeightGrid static_grid(const ModelLayer& layer, const WeightOptions& options, bool affine) {
@@ -87,6 +87,12 @@ private:
         return kOk;
     }
 
+    void tell_float(const std::string& type, const std::string& name,
+                    const std::string& why) const {
+        if (!options_.trial)
+            QUOLL_LOGW("[%s %s] stays in float: %s", type.c_str(), name.c_str(), why.c_str());
+    }
+
     int make_static(LayerChoice* choice) {
         ModelLayer& layer = model_->layers[choice->layer];
         find_range(choice);
@@ -98,8 +104,7 @@ private:
         if (choice->weight_scales.empty()) choice->why = "its weights are no finite numbers";
         if (!choice->why.empty()) {
             choice->kind = "float";
-            QUOLL_LOGW("[%s %s] stays in float: %s", choice->type.c_str(), choice->name.c_str(),
-                       choice->why.c_str());
+            tell_float(choice->type, choice->name, choice->why);
             return kOk;
         }
         const ModelLayer before = layer;
@@ -174,7 +179,7 @@ private:
         for (const std::string& source : sources) {
             const auto seen = calibration_.blobs.find(source);
             if (seen == calibration_.blobs.end()) continue;
-            if (seen->second.not_finite > 0 && source == choice->source)
+            if (seen->second.not_finite > 0 && source == choice->source && !options_.trial)
                 QUOLL_LOGW(
                     "[%s %s] its input '%s' had %llu values that are NaN or infinite, "
                     "which were left out",
@@ -222,9 +227,7 @@ private:
                 kind, size == sizes_.end() ? Shape() : size->second,
                 better == options_.rounded.end() ? nullptr : &better->second, &layer, &why));
             const bool asked = options_.layers.count(layer.name) != 0;
-            if (!why.empty() && (known || asked))
-                QUOLL_LOGW("[%s %s] stays in float: %s", layer.type.c_str(), layer.name.c_str(),
-                           why.c_str());
+            if (!why.empty() && (known || asked)) tell_float(layer.type, layer.name, why);
             if (known)
                 listed->kind = why.empty() ? kind : "float", listed->why = why;
             else if (why.empty())

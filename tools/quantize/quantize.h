@@ -39,6 +39,7 @@ struct QuantizeOptions {
     bool bias_correction = true;
     bool hard_ranges = false;  // known ranges go before measured ones; else they only limit these
     bool join_concat = false;  // blobs that are concatenated share their range (method union)
+    bool trial = false;        // no warnings: the run that counts gives them
     BlobSizes sizes;           // of inputs that the model leaves open
     std::map<std::string, LayerOverride> layers;
     std::map<std::string, BlobOverride> blobs;
@@ -48,6 +49,9 @@ struct QuantizeOptions {
 
 // Whether layers of this kind round their input by ranges that data give: int8 or affine.
 inline bool is_static_kind(const std::string& kind) { return kind == "int8" || kind == "affine"; }
+
+// Of the blobs whose sizes follow from those of the inputs.
+BlobSizes known_sizes(const Model& model, const BlobSizes& given);
 
 // What a layer is to become: by its override, else options.kind.
 std::string kind_of_layer(const QuantizeOptions& options, const std::string& layer);

@@ -57,6 +57,10 @@ struct Item {
     int label;
 };
 
+std::string name_of(const Item& item) {
+    return item.path + (item.batch < 0 ? "" : "[" + std::to_string(item.batch) + "]");
+}
+
 // The samples of one input.
 struct InputData {
     ModelInput input;
@@ -227,10 +231,7 @@ public:
     std::vector<std::string> truths;
 
     size_t count() const override { return data[0].items.size(); }
-    std::string name(size_t i) const override {
-        const Item& item = data[0].items[i];
-        return item.path + (item.batch < 0 ? "" : "[" + std::to_string(item.batch) + "]");
-    }
+    std::string name(size_t i) const override { return name_of(data[0].items[i]); }
     int label(size_t i) const override {
         return i < labels.size() ? labels[i] : data[0].items[i].label;
     }
@@ -258,7 +259,7 @@ public:
 private:
     static int check(const InputData& d, const Item& item, const Mat& m) {
         if (m.empty()) {
-            QUOLL_LOGE("%s: no values, or no memory for them", item.path.c_str());
+            QUOLL_LOGE("%s: no values, or no memory for them", name_of(item).c_str());
             return kError;
         }
         if (m.dtype != DType::f32) return kOk;
@@ -266,8 +267,8 @@ private:
             const float* p = m.channel(q);
             for (size_t i = 0; i < (size_t)m.w * m.h * m.d; i++) {
                 if (std::isfinite(p[i])) continue;
-                QUOLL_LOGE("%s: input '%s' has values that are NaN or infinite", item.path.c_str(),
-                           d.input.name.c_str());
+                QUOLL_LOGE("%s: input '%s' has values that are NaN or infinite",
+                           name_of(item).c_str(), d.input.name.c_str());
                 return kError;
             }
         }

@@ -17,6 +17,7 @@
 #include "layer/sequence/gru.h"
 #include "layer/sequence/lstm.h"
 #include "layer/sequence/rnn.h"
+#include "quantize/gemm_rows.h"
 #include "quantize/targets.h"
 #include "quoll/log.h"
 #include "quoll/status.h"
@@ -175,14 +176,7 @@ int read_gemm(const Gemm& op, const ModelLayer& layer, Product* p, std::string* 
     if (!fits) return *why = "this form of Gemm has no blocks of weights", kOk;
     p->n = op.constantN, p->k = op.constantK;
     p->gemm = layer;
-    p->weight = float_weight(layer, "B_data");
-    if (op.transB || p->weight.empty()) return kOk;
-    Mat turned(p->weight.w);
-    if (turned.empty()) return kOutOfMemory;
-    for (int i = 0; i < p->k; i++)
-        for (int j = 0; j < p->n; j++)
-            turned[(size_t)j * p->k + i] = p->weight[(size_t)i * p->n + j];
-    p->weight = turned;
+    p->weight = gemm_rows(op, layer);
     return kOk;
 }
 

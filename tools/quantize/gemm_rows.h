@@ -1,0 +1,21 @@
+// Gemm layers with constant weights, which have no static int8 arithmetic, as inner products.
+#ifndef QUOLL_TOOLS_QUANTIZE_GEMM_ROWS_H
+#define QUOLL_TOOLS_QUANTIZE_GEMM_ROWS_H
+
+#include "layer/nn/gemm.h"
+#include "quantize/quantize.h"
+
+namespace quoll {
+
+// The constant B of a Gemm, f32, as rows [N][K] of one output each; empty after a message.
+Mat gemm_rows(const Gemm& op, const ModelLayer& layer);
+
+// Makes InnerProduct layers of the Gemm layers that are to become int8 or affine, if they are the
+// same function: B constant and no other factor, C missing or constants by column, and an input
+// that is known to be a matrix of K columns. The others stay what they are. 0, or a negative code
+// after a message.
+int gemm_to_inner_product(const QuantizeOptions& options, Model* model);
+
+}  // namespace quoll
+
+#endif
