@@ -104,15 +104,15 @@ TEST(Plan, answers_do_not_depend_on_the_sizes_that_ran_before) {
         std::vector<int> sizes = {32, 71, 112};
         std::vector<Mat> expected;
         for (int size : sizes) expected.push_back(run_fresh(model, size));
-        std::vector<int> order = {0, 1, 2};
-        do {
+        // Each size before each other one, and again.
+        for (const std::vector<int>& order : {std::vector<int>{0, 1, 2}, {2, 1, 0}}) {
             Net net;
             model.load(&net);
             for (int repeat = 0; repeat < 2; repeat++)
                 for (int i : order)
                     expect_same_bits(run(net, sizes[i]), expected[i],
                                      "size " + std::to_string(sizes[i]));
-        } while (std::next_permutation(order.begin(), order.end()));
+        }
     }
 }
 
