@@ -36,6 +36,11 @@ public:
     const GpuInfo& info() const { return instance_->info(index_); }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
     const GpuFeatures& features() const { return features_; }
+    // Whether a dispatch may begin at another group than 0. NVIDIA's driver (580) begins at 0 all the
+    // same: on an H200 every shader gave wrong answers then, with any pipeline flags.
+    bool divides_dispatches() const {
+        return info().driver_id() != (uint32_t)VK_DRIVER_ID_NVIDIA_PROPRIETARY;
+    }
     const unsigned char* cache_uuid() const { return cache_uuid_; }
     uint32_t queue_family() const { return family_; }
     PipelineStore& pipelines() const { return *pipelines_; }

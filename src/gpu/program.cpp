@@ -160,7 +160,7 @@ int Program::divide(const GpuDevice& device, const std::vector<double>& seconds,
         const uint32_t axis = groups[2] > 1 ? groups[2] : groups[1] > 1 ? groups[1] : groups[0];
         const uint32_t parts = std::min((uint32_t)wanted + (wanted > (uint32_t)wanted), axis);
         std::vector<Dispatch> made(1, whole[i]);
-        if (parts > 1) made = split_dispatch(whole[i], parts);
+        if (parts > 1 && device.divides_dispatches()) made = split_dispatch(whole[i], parts);
         for (const Dispatch& part : made) {
             const double takes = seconds[i] / (double)made.size();
             if (!dispatches.empty() && used + takes > most) {

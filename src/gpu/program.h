@@ -64,7 +64,7 @@ public:
     int finish(const GpuDevice& device, int threads);
 
     // After finish(): into submissions of at most `most` seconds, given those of each dispatch. One
-    // that takes longer is divided itself, one group at least.
+    // that takes longer is divided itself, one group at least, where the device can.
     int divide(const GpuDevice& device, const std::vector<double>& seconds, double most);
 
     std::vector<Dispatch> dispatches;

@@ -279,6 +279,7 @@ TEST_F(VulkanApi, work_comes_in_slices) {
 // One dispatch that takes longer than a submission may: by rows of groups, all of them once.
 TEST_F(VulkanApi, long_dispatches_are_divided) {
     const GpuDevice& device = *get_gpu_device()->gpu();
+    if (!device.divides_dispatches()) GTEST_SKIP() << "dispatches of this driver begin at 0";
     Dispatch shortest = {}, longest = {};
     longest.key = shortest.key = {Shader::unary, Storage::f32, 2, {}};
     shortest.groups[0] = 5, shortest.groups[1] = shortest.groups[2] = 1;
