@@ -451,7 +451,9 @@ typedef void (*quoll_layer_destroyer_t)(quoll_layer_t layer, void* userdata);
 
 /* ---------------------------------------------------------------- nets */
 
+/* A model. */
 typedef struct quoll_net* quoll_net_t;
+/* What of it is public. */
 struct quoll_net {
     /* The quoll::Net, for code in C++: not to be changed. */
     void* pthis;

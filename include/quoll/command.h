@@ -136,6 +136,7 @@ public:
     CommandList* list() const { return list_; }
 
 protected:
+    // Where commands run.
     const VulkanDevice* const vkdev;
 
 private:
@@ -169,6 +170,7 @@ public:
     uint64_t pending_upload_total() const { return pending_; }
 
 protected:
+    // Where commands run.
     const VulkanDevice* const vkdev;
 
 private:

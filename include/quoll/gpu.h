@@ -451,6 +451,7 @@ protected:
                      VkPipelineLayout* pipeline_layout, VkPipeline* pipeline,
                      VkDescriptorUpdateTemplate* descriptor_update_template) const;
 #endif
+    // Whose pipelines they are.
     const VulkanDevice* const vkdev;
 
 private:

@@ -81,6 +81,7 @@ protected:
     void set_pipeline(VkPipeline pipeline);
     void set_descriptor_update_template(VkDescriptorUpdateTemplate descriptor_update_template);
 #endif
+    // Bindings, push constants and specializations of its shader.
     void set_shader_info(const ShaderInfo& shader_info) { info_ = shader_info; }
 
 private:

@@ -147,6 +147,7 @@ namespace quoll {
 // Where a function is; null: the device has none. The classes of the members are declared here and
 // become callable with quoll/vulkan_functions.h, which knows Vulkan's types.
 struct VulkanFunction {
+    // To be cast to the function's type.
     void (*address)();
 };
 #define QUOLL_VULKAN_FUNCTION(name) struct name##_function;

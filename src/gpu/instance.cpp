@@ -273,7 +273,7 @@ void chain_queries(const Query (&queries)[N], const GpuInfo& info, Blocks* block
     for (const Query& q : queries) {
         const bool core = q.minor && VK_API_VERSION_MINOR(info.api_version()) >= q.minor;
         if (!core && !info.extension_version(q.extension)) continue;
-        blocks->emplace_back(new QueriedStruct());
+        blocks->push_back(std::unique_ptr<QueriedStruct>(new QueriedStruct()));
         blocks->back()->type = (VkStructureType)q.type;
         if (blocks->size() > 1) (*blocks)[blocks->size() - 2]->next = blocks->back().get();
     }

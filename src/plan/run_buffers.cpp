@@ -148,7 +148,7 @@ Arena* RunBuffers::begin(const SegmentMemory& memory) {
             best = arena.get();
     }
     if (!best) {
-        arenas_.emplace_back(new Arena(&pool));
+        arenas_.push_back(std::unique_ptr<Arena>(new Arena(&pool)));
         best = arenas_.back().get();
     }
     if (!best->begin(memory)) return nullptr;

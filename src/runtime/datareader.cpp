@@ -72,6 +72,7 @@ int DataReaderFromMemory::scan(const char* format, void* p) const {
 
 size_t DataReaderFromMemory::read(void* buf, size_t size) const {
     const size_t count = size < left_ ? size : left_;
+    if (count == 0) return 0;  // there may be no memory at all
     memcpy(buf, mem_, count);
     mem_ += count;
     if (left_ != (size_t)-1) left_ -= count;

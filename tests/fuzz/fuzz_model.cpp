@@ -2,7 +2,7 @@
 #include "harness.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-    const uint8_t* end = (const uint8_t*)memchr(data, 0, size);
+    const uint8_t* end = size ? (const uint8_t*)memchr(data, 0, size) : nullptr;
     if (!end) return 0;
     const size_t left = size - (size_t)(end + 1 - data);
     fuzz::quiet();

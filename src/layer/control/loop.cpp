@@ -64,7 +64,7 @@ void LoopEnd::params(LoopEnd& s, ParamVisitor& v) {
 
 int LoopEnd::shape(const LoopEnd& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (in.size() < 2 || in.size() - 2 < (size_t)s.scans)
-        return s.fail("expected at least %d inputs, got %zu", s.scans + 2, in.size());
+        return s.fail("expected at least %zu inputs, got %zu", (size_t)s.scans + 2, in.size());
     if (in[1].dims != 0 && in[1].total() != 1)
         return s.fail("expected one value as input 1, got %s", shape_text(in[1]).c_str());
     out.assign(in.size() - 2, Shape());
