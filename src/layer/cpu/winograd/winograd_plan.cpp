@@ -13,7 +13,7 @@ namespace quoll {
 
 namespace {
 
-int tiles_along(int out, int size) { return (out + size - 1) / size; }
+int tiles_along(int out, int size) { return (int)(((int64_t)out + size - 1) / size); }
 
 // Whether there are tiles of several sizes, whose products read A in blocks.
 bool has_tile_sizes(const KernelSet& kernels) {
