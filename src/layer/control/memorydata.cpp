@@ -63,21 +63,6 @@ int MemoryData::load_model(const ModelBin& mb) {
     return kOk;
 }
 
-void MemoryData::set_value(const Mat& value) {
-    const Shape s = value.logical_shape();
-    w = s.w;
-    h = s.dims >= 2 ? s.h : 0;
-    d = s.dims == 4 ? s.d : 0;
-    c = s.dims >= 3 ? s.c : 0;
-    load_type = type = 0;
-    data = value;
-}
-
-void MemoryData::release() {
-    data.release();
-    integers_.release();
-}
-
 int MemoryData::shape(const MemoryData& s, const std::vector<Shape>& in, std::vector<Shape>& out) {
     if (!in.empty()) return s.fail("expected no input, got %zu", in.size());
     out.assign(1, shape_of(s));

@@ -21,14 +21,27 @@ public:
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
 
-    // Makes it the constant of this value, planar, of n = 1.
-    void set_value(const Mat& value);
-    // Nothing reads it any more.
-    void release();
     // The output.
     const Mat& value() const { return type ? integers_ : data; }
-    // Whether the blob is the value, or a part of it. In the header, as the Extractor asks in
-    // builds without this operator too.
+    // The next three are in the header, as the graph passes and the Extractor name them in builds
+    // without this operator too.
+
+    // Makes it the constant of this value, planar, of n = 1.
+    void set_value(const Mat& value) {
+        const Shape s = value.logical_shape();
+        w = s.w;
+        h = s.dims >= 2 ? s.h : 0;
+        d = s.dims == 4 ? s.d : 0;
+        c = s.dims >= 3 ? s.c : 0;
+        load_type = type = 0;
+        data = value;
+    }
+    // Nothing reads it any more.
+    void release() {
+        data.release();
+        integers_.release();
+    }
+    // Whether the blob is the value, or a part of it.
     bool holds(const Mat& blob) const {
         std::lock_guard<std::mutex> lock(mutex_);
         return lies_in(value(), blob) || lies_in(stored_, blob);
