@@ -127,21 +127,25 @@ void ExecutionPlan::find_last_reads() {
 
 class ExecutionPlan::Compiler {
 public:
-    Compiler(const ExecutionPlan& plan, const std::vector<Mat>& blobs, const Option& opt)
+    // like: a segment with the same first step, for other sizes; null: there is none.
+    Compiler(const ExecutionPlan& plan, const std::vector<Mat>& blobs, const Option& opt,
+             const PlanSegment* like)
         : plan_(plan),
           graph_(plan.graph_),
           blobs_(blobs),
           opt_(opt),
+          like_(like),
           regions_(graph_, plan.wanted_, plan.options_.joined) {}
 
     std::shared_ptr<const PlanSegment> compile(size_t first) {
         const std::shared_ptr<PlanSegment> segment = std::make_shared<PlanSegment>();
         segment_ = segment.get();
         segment->first = segment->end = first;
+        if (like_) segment->steps.reserve(like_->steps.size()), known_.reserve(like_->steps.size());
         add_steps();
         if (!graph_.backends.empty()) compile_regions();
-        segment->memory = plan_segment_memory(plan_, graph_, *segment);
-        for (PlanSegment::Step& step : segment->steps) step.layout.memory = segment->memory.get();
+        segment->memory =
+            plan_segment_memory(plan_, graph_, *segment, like_ ? like_->memory.get() : nullptr);
         return segment;
     }
 
@@ -153,9 +157,11 @@ private:
     bool add(const Layer& layer);
     bool is_done(const Layer& layer) const;
     void read(int blob);
+    bool repeat_step(const Layer& layer);
     void plan_layer(const Layer& layer, PlanSegment::Step* step);
     void plan_layouts(const Layer& layer, const std::vector<Shape>& out, PlanSegment::Step* step);
     int count_planar_readers(int blob) const;
+    void keep_layouts(const Layer& layer, const StepLayout& layout);
     void set_outputs(const Layer& layer, const std::vector<Shape>& out);
     void offer_to_backends(const Layer& layer);
     bool stored_shapes(const std::vector<int>& blobs, State known_by, std::vector<Shape>* shapes);
@@ -180,6 +186,7 @@ private:
     const NetGraph& graph_;
     const std::vector<Mat>& blobs_;
     const Option& opt_;
+    const PlanSegment* const like_;
     PlanSegment* segment_ = nullptr;
     bool has_concat_ = false;
     // Not by blob: a net of many segments has many more blobs than each of them.
@@ -228,7 +235,7 @@ void ExecutionPlan::Compiler::read(int blob) {
 
 // False if the layer reads what has yet to be computed before its size is known.
 bool ExecutionPlan::Compiler::add(const Layer& layer) {
-    PlanSegment::Step step;
+    std::shared_ptr<PlanSegment::Step> step;
     if (is_done(layer)) {
         for (int id : layer.tops) read(id);
     } else if (is_input_layer(layer)) {
@@ -241,11 +248,39 @@ bool ExecutionPlan::Compiler::add(const Layer& layer) {
         for (int id : layer.bottoms)
             if (known_[id].state == kUnknown) return false;
         for (int id : layer.bottoms) read(id);
-        plan_layer(layer, &step);
+        if (!repeat_step(layer)) {
+            step = std::make_shared<PlanSegment::Step>();
+            plan_layer(layer, step.get());
+            segment_->steps.push_back(step);
+        }
         if (!graph_.backends.empty()) offer_to_backends(layer);
         has_concat_ |= as<Concat>(&layer) != nullptr;
+        return true;
     }
-    segment_->steps.push_back(std::move(step));
+    segment_->steps.push_back(std::make_shared<PlanSegment::Step>());
+    return true;
+}
+
+// Takes the step of the segment for other sizes if the layer's inputs are as they were there: a
+// language model's next token changes the length of its caches and little else.
+bool ExecutionPlan::Compiler::repeat_step(const Layer& layer) {
+    if (!like_ || segment_->end >= like_->end) return false;
+    const std::shared_ptr<const PlanSegment::Step>& step =
+        like_->steps[segment_->end - like_->first];
+    const StepLayout& layout = step->layout;
+    if (layout.outputs.size() != layer.tops.size() || step->told.size() != layer.tops.size() ||
+        layout.arrives.size() != layer.bottoms.size())
+        return false;
+    for (size_t i = 0; i < layer.bottoms.size(); i++) {
+        const Known& known = known_[layer.bottoms[i]];
+        if (!same_layout(known.layout(), layout.arrives[i]) || known.shape.total() == 0)
+            return false;
+    }
+    for (int id : layer.tops)
+        if (blobs_[id].dims != 0) return false;
+    set_outputs(layer, step->told);
+    keep_layouts(layer, layout);
+    segment_->steps.push_back(step);
     return true;
 }
 
@@ -274,7 +309,9 @@ void ExecutionPlan::Compiler::plan_layer(const Layer& layer, PlanSegment::Step* 
     if (planned != kOk) step->plan.reset();
     if (step->plan) step->inputs = in;
     step->layout.batch = layer.support_batch ? 1 : batch;
-    if (out.size() == layer.tops.size()) plan_layouts(layer, out, step);
+    if (out.size() != layer.tops.size()) return;
+    step->told = out;
+    plan_layouts(layer, out, step);
 }
 
 // Layers that would each unpack the blob before they read it; -1: some take it as it is.
@@ -308,12 +345,21 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
         std::none_of(step->layout.arrives.begin(), step->layout.arrives.end(),
                      [](const BlobLayout& b) { return b.shape.dims && b.shape.total() == 0; });
     for (size_t i = 0; i < out.size(); i++) {
-        Known& known = known_[layer.tops[i]];
         BlobLayout& made = step->layout.outputs[i];
         // One conversion, where the blob is made, is cheaper than one before each reader.
         if (made.elempack > 1 && made.shares < 0 && count_planar_readers(layer.tops[i]) > 1)
             made.elempack = 1;
-        if (known.state == kKnown) known.elempack = made.elempack, known.dtype = made.shape.dtype;
+    }
+    keep_layouts(layer, step->layout);
+}
+
+// What the next steps find.
+void ExecutionPlan::Compiler::keep_layouts(const Layer& layer, const StepLayout& layout) {
+    for (size_t i = 0; i < layer.tops.size(); i++) {
+        Known& known = known_[layer.tops[i]];
+        if (known.state != kKnown) continue;
+        known.elempack = layout.outputs[i].elempack;
+        known.dtype = layout.outputs[i].shape.dtype;
     }
 }
 
@@ -375,13 +421,16 @@ std::shared_ptr<const PlanSegment> ExecutionPlan::segment(size_t first,
             s.reads.begin(), s.reads.end(),
             [&](const std::pair<int, BlobLayout>& r) { return lies_as(blobs[r.first], r.second); });
     };
+    std::shared_ptr<const PlanSegment> like;
     {
         std::lock_guard<std::mutex> lock(lock_);
         const std::shared_ptr<const PlanSegment> known =
             find_and_move_back(&segments_[first], fits);
         if (known) return known;
+        if (!segments_[first].empty()) like = segments_[first].back();
     }
-    const std::shared_ptr<const PlanSegment> made = Compiler(*this, blobs, opt).compile(first);
+    const std::shared_ptr<const PlanSegment> made =
+        Compiler(*this, blobs, opt, like.get()).compile(first);
     std::lock_guard<std::mutex> lock(lock_);
     keep(&segments_[first], kSegments, made);
     return made;

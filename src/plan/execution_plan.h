@@ -58,15 +58,17 @@ struct PlanSegment {
         std::vector<Shape> inputs;  // as the layer gets them, of one item where it takes no batch
         std::shared_ptr<const LayerPlan> plan;  // null: the layer has nothing to decide
         StepLayout layout;
+        std::vector<Shape> told;  // of the outputs by the shape rules; empty: not all are known
     };
-    const Step& step(size_t i) const { return steps[i - first]; }
+    const Step& step(size_t i) const { return *steps[i - first]; }
     // In `regions`; -1: the host runs it.
     int region_of(size_t i) const {
         return region_of_step.empty() ? -1 : region_of_step[i - first];
     }
 
     size_t first = 0, end = 0;
-    std::vector<Step> steps;
+    // Segments for other sizes share those whose inputs are the same.
+    std::vector<std::shared_ptr<const Step>> steps;
     // What it was made for: blobs that earlier steps or the user gave. dims 0: not there.
     std::vector<std::pair<int, BlobLayout>> reads;
     std::shared_ptr<const ConcatElision> aliases;  // null: none

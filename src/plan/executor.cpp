@@ -116,7 +116,8 @@ int Executor::run_for(int wanted) {
         const bool left =
             observer && std::find(segment->left_to_host.begin(), segment->left_to_host.end(), i) !=
                             segment->left_to_host.end();
-        const Step step = {*plan, i, wanted, segment->step(i), left, plan->order()[i]};
+        const Step step = {
+            *plan, i, wanted, segment->step(i), left, plan->order()[i], segment->memory.get()};
         const int r = segment->region_of(i);
         QUOLL_RETURN_IF_ERROR(r < 0 ? run_step(step)
                                     : run_in_region(step, segment->regions[r], &on_host[r]));
@@ -349,7 +350,8 @@ int Executor::run_step(const Step& step) {
     if (const LoopEnd* loop = as_loop(*graph_, layer)) return run_loop(step.layer, *loop);
     if (const Select* select = as_select(layer)) QUOLL_RETURN_IF_ERROR(run_choice(*select));
     if (observer) {
-        const StepLayout& layout = step.sized.layout;
+        StepLayout layout = step.sized.layout;
+        layout.memory = step.memory;
         observer->planned(layer, step.sized.plan.get());
         observer->laid_out(layer, layout.known ? &layout : nullptr);
     }

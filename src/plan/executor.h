@@ -50,6 +50,7 @@ private:
         const PlanSegment::Step& sized;
         bool left_to_host;
         int layer;
+        const SegmentMemory* memory;
     };
 
     int run_for(int wanted);

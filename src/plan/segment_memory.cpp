@@ -4,8 +4,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "layer/nn/convolution.h"
 #include "layer/control/memorydata.h"
+#include "layer/nn/convolution.h"
 #include "plan/execution_plan.h"
 
 namespace quoll {
@@ -31,7 +31,7 @@ class Simulation {
 public:
     Simulation(const ExecutionPlan& plan, const NetGraph& graph, const PlanSegment& segment)
         : plan_(plan), graph_(graph), segment_(segment) {}
-    std::shared_ptr<const SegmentMemory> run();
+    std::shared_ptr<const SegmentMemory> run(const SegmentMemory* like);
 
 private:
     struct Memory {
@@ -56,7 +56,7 @@ private:
     void let_go(int memory) {
         if (--memories_[memory].holders == 0) memories_[memory].last = step_;
     }
-    std::shared_ptr<const SegmentMemory> result() const;
+    std::shared_ptr<const SegmentMemory> result(const SegmentMemory* like) const;
 
     const ExecutionPlan& plan_;
     const NetGraph& graph_;
@@ -240,10 +240,16 @@ void Simulation::run_step(size_t at) {
     for (int memory : inputs_) let_go(memory);
 }
 
-std::shared_ptr<const SegmentMemory> Simulation::result() const {
+bool same_requests(const std::vector<MemoryRequest>& a, const std::vector<MemoryRequest>& b) {
+    return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](auto& x, auto& y) {
+               return x.bytes == y.bytes && x.first == y.first && x.last == y.last;
+           });
+}
+
+std::shared_ptr<const SegmentMemory> Simulation::result(const SegmentMemory* like) const {
     const std::shared_ptr<SegmentMemory> made = std::make_shared<SegmentMemory>();
     made->all_bytes = all_bytes_;
-    std::vector<MemoryRequest> requests;
+    std::vector<MemoryRequest>& requests = made->requests;
     size_t next = 0;
     for (size_t step = segment_.first; step < segment_.end; step++) {
         made->first.push_back(requests.size());
@@ -261,26 +267,29 @@ std::shared_ptr<const SegmentMemory> Simulation::result() const {
     }
     made->first.push_back(requests.size());
     if (requests.empty() || requests.size() > kMostBlocks) return nullptr;
-    made->plan = plan_memory(requests, kMallocAlign);
+    made->plan = like && same_requests(requests, like->requests)
+                     ? like->plan
+                     : plan_memory(requests, kMallocAlign);
     for (size_t i = 0; i < requests.size(); i++) made->blocks[i].offset = made->plan.offsets[i];
     return made;
 }
 
-std::shared_ptr<const SegmentMemory> Simulation::run() {
+std::shared_ptr<const SegmentMemory> Simulation::run(const SegmentMemory* like) {
     find_places();
     for (size_t at = segment_.first; at < segment_.end; at++) {
         run_step(at);
         first_.push_back(memories_.size());
     }
-    return result();
+    return result(like);
 }
 
 }  // namespace
 
 std::shared_ptr<const SegmentMemory> plan_segment_memory(const ExecutionPlan& plan,
                                                          const NetGraph& graph,
-                                                         const PlanSegment& segment) {
-    return Simulation(plan, graph, segment).run();
+                                                         const PlanSegment& segment,
+                                                         const SegmentMemory* like) {
+    return Simulation(plan, graph, segment).run(like);
 }
 
 }  // namespace quoll

@@ -21,17 +21,20 @@ struct SegmentMemory {
         size_t bytes;  // as Mat::create asks an allocator for
         size_t offset;
     };
-    std::vector<Block> blocks;  // in the order of the steps that make them
-    std::vector<size_t> first;  // of each step of the segment, and one behind the last
+    std::vector<Block> blocks;            // in the order of the steps that make them
+    std::vector<size_t> first;            // of each step of the segment, and one behind the last
+    std::vector<MemoryRequest> requests;  // of the blocks; steps count from the segment's first
     MemoryPlan plan;
     // Of all blobs each by itself, those with memory of their own outside the arena.
     size_t all_bytes = 0, own_bytes = 0;
 };
 
-// Null if there is no such blob, or there are too many to plan.
+// Null if there is no such blob, or there are too many to plan. like: of a segment for other sizes,
+// whose plan is taken where the requests are the same; null: none.
 std::shared_ptr<const SegmentMemory> plan_segment_memory(const ExecutionPlan& plan,
                                                          const NetGraph& graph,
-                                                         const PlanSegment& segment);
+                                                         const PlanSegment& segment,
+                                                         const SegmentMemory* like);
 
 }  // namespace quoll
 
