@@ -155,6 +155,42 @@ TEST(Plan, alternating_sizes_plan_nothing_anew) {
     }
 }
 
+// Of an input that keeps its size nothing is planned again when another one's changes.
+TEST(Plan, steps_of_the_same_sizes_are_shared) {
+    class Plans : public LayerObserver {
+    public:
+        void planned(const Layer& layer, const LayerPlan* plan) override { of[layer.name] = plan; }
+        void before(const Layer&) override {}
+        void after(const Layer&, const std::vector<Mat>&) override {}
+        std::map<std::string, const LayerPlan*> of;
+    };
+    Model model;
+    model.text =
+        "7767517\n7 7\nInput a 0 1 a\nInput b 0 1 b\n"
+        "Convolution ca 1 1 a ca 0=16 1=3 5=1 6=432\nConvolution cb 1 1 b cb 0=16 1=3 5=1 6=432\n"
+        "Pooling pa 1 1 ca pa 0=1 4=1\nPooling pb 1 1 cb pb 0=1 4=1\n"
+        "BinaryOp out 2 1 pa pb out 0=0\n";
+    const auto run_both = [](const Net& net, int size, Plans* plans) {
+        Extractor ex = net.create_extractor();
+        ex.set_layer_observer(plans);
+        Mat out;
+        EXPECT_EQ(0, ex.input("a", image(32)));
+        EXPECT_EQ(0, ex.input("b", image(size)));
+        EXPECT_EQ(0, ex.extract("out", out));
+        return out;
+    };
+    Net net, fresh;
+    model.load(&net);
+    model.load(&fresh);
+    Plans first, second, alone;
+    run_both(net, 32, &first);
+    const Mat answer = run_both(net, 71, &second);
+    ASSERT_TRUE(first.of["ca"] && first.of["cb"]);
+    EXPECT_EQ(first.of["ca"], second.of["ca"]);
+    EXPECT_NE(first.of["cb"], second.of["cb"]);
+    expect_same_bits(answer, run_both(fresh, 71, &alone), "size 71");
+}
+
 // More sizes than plans are kept for.
 TEST(Plan, many_sizes) {
     Model model;
