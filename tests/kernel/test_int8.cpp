@@ -162,6 +162,7 @@ TEST(Int8Kernels, tiles_are_exact) {
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
+#define QUOLL_BLOCK_BYTES(name)
 #define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
@@ -169,6 +170,7 @@ TEST(Int8Kernels, tiles_are_exact) {
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
+#undef QUOLL_BLOCK_BYTES
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                 if (testing::Test::HasFatalFailure()) return;
@@ -191,6 +193,7 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
     check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false);
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
+#define QUOLL_BLOCK_BYTES(name)
 #define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
@@ -198,6 +201,7 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
+#undef QUOLL_BLOCK_BYTES
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                         if (testing::Test::HasFatalFailure()) return;
@@ -601,6 +605,58 @@ struct BlockWeights {
 
 }  // namespace
 
+// block_byte_rows and block_bytes against the bytes' meaning, value(k, n) a weight.
+template <class Value>
+static void check_byte_rows(const Int8Kernels& kernels, BlockTile tile, int bits,
+                            const Value& value) {
+    const size_t lanes = kernels.lanes, k = tile.k, block = tile.block, all = kernels.byte_rows;
+    const size_t blocks = (k + block - 1) / block;
+    for (size_t rows : {all, (size_t)1, all - 1}) {
+        Guarded<float> a((rows - 1) * (k + 3) + k), sums(all * blocks);
+        for (float& x : a) x = (float)uniform(-1000, 1000) / 300;
+        a[k - 1] = 0.f;
+        for (float& x : sums) x = (float)uniform(-9, 9);
+        Guarded<int8_t> values(all * k);
+        Guarded<ByteRows::Block> units(all * blocks);
+        const ByteRows bytes = {values.data(), units.data()};
+        ASSERT_TRUE(
+            kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, bits, bytes));
+        const auto rounded = [&](size_t m, size_t kk) {
+            return (double)values[(kk / 4 * all + m) * 4 + kk % 4] *
+                   units[kk / block * all + m].unit;
+        };
+        for (size_t m = 0; m < all; m++) {
+            for (size_t kk = 0; kk < k; kk++) {
+                const double x = m < rows ? a[m * (k + 3) + kk] : 0;
+                ASSERT_NEAR(x, rounded(m, kk), units[kk / block * all + m].unit * 0.5001);
+            }
+        }
+        if (kernels.block_bytes[bits / 8]) {
+            Guarded<float> out(all * lanes);
+            tile.bytes = &bytes, tile.a_sum = sums.data(), tile.a_sum_row = (ptrdiff_t)blocks;
+            tile.out = out.data(), tile.out_row = (ptrdiff_t)lanes;
+            kernels.block_bytes[bits / 8](tile);
+            for (size_t i = 0; i < out.size(); i++) {
+                const size_t m = i / lanes, n = i % lanes;
+                double want = 0, magnitude = 1;
+                for (size_t kk = 0; kk < k; kk++) {
+                    const size_t at = kk / block * lanes + n;
+                    const double offset = tile.offset ? tile.offset[at] : 0;
+                    const double x = rounded(m, kk) * (value(kk, n) - offset);
+                    want += x, magnitude += fabs(x);
+                    if (kk % block == 0) want += offset * sums[m * blocks + kk / block];
+                }
+                ASSERT_NEAR(want, out[i], magnitude * 1e-5) << m << " of " << rows << " rows";
+            }
+        }
+        for (float bad : {INFINITY, NAN}) {
+            a[(rows - 1) * (k + 3) + 1] = bad;
+            ASSERT_FALSE(
+                kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, bits, bytes));
+        }
+    }
+}
+
 TEST(Int8Kernels, weights_in_blocks) {
     for_all([](const Int8Kernels& kernels) {
         const size_t lanes = kernels.lanes;
@@ -659,6 +715,8 @@ TEST(Int8Kernels, weights_in_blocks) {
                                 << bits << " bits, " << (j % 2 ? "bytes" : "floats");
                         }
                     }
+                    check_byte_rows(kernels, tile, bits, value);
+                    if (testing::Test::HasFatalFailure()) return;
                     Guarded<float> unpacked(k * lanes);
                     tile.out = unpacked.data();
                     kernels.block_unpack[bits / 8](tile);

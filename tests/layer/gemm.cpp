@@ -1,3 +1,9 @@
+#include <math.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "layer/common/block_quant.h"
 #include "layer_test.h"
 
 namespace quoll {
@@ -84,6 +90,77 @@ TEST(Gemm, blocks_of_four_bits_by_hand) {
     expect_values("Gemm", "3=1 5=1 6=1 8=1 9=3 10=-1 18=403 23=1",
                   {b, mat_of(Shape(1), {2}), mat_of(Shape(1), {5})},
                   {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {-1 - 3.5f - 6.5f}));
+}
+
+// With one product for each of fp32 many rows meet weights in blocks as bytes: an input is off by
+// half a step at most, of 127 up to the largest of its block; by 2^-8 of itself on bf16 units.
+TEST(Gemm, rows_as_bytes) {
+    const int m = 30, k = 75, n = 37;
+    for (int term : {400, 403, 411, 600, 801}) {
+        const BlockQuant quant(term);
+        const int blocks = (int)quant.blocks(k);
+        for (bool zeros : {false, true}) {
+            unsigned state = 1;
+            const auto uniform = [&](int low, int high) {
+                state = state * 1664525u + 1013904223u;
+                return low + (int)((state >> 8) % (unsigned)(high - low + 1));
+            };
+            Mat packed(Shape((int)quant.row_bytes(k) * n, DType::s8)), scales(blocks * n);
+            Mat points(blocks * n), factors(k), a(k, m);
+            for (int i = 0; i < packed.w; i++)
+                ((signed char*)packed.data)[i] = (signed char)uniform(-128, 127);
+            for (int i = 0; i < blocks * n; i++) scales[i] = (float)uniform(50, 100) / 8;
+            for (int i = 0; i < blocks * n; i++) points[i] = (float)uniform(-4, 4);
+            for (int i = 0; i < k; i++) factors[i] = (float)uniform(8, 32) / 16;
+            for (int i = 0; i < m * k; i++) a[i] = (float)uniform(-1000, 1000) / 64;
+            std::fill_n(a.row(7) + quant.block, std::min(quant.block, k - quant.block), 0.f);
+            const std::string params = "3=1 5=1 6=1 8=37 9=75 10=-1 18=" + std::to_string(term) +
+                                       (zeros ? " 23=1" : "");
+            std::vector<Mat> weights = {packed, scales};
+            if (zeros) weights.push_back(points);
+            if (quant.input_scales) weights.push_back(factors);
+            Option opt;
+            opt.use_fp32_split = 1;
+            opt.num_threads = 2;
+            const LayerPtr layer = make_layer("Gemm", params, weights, 1, 1, false, opt);
+            ASSERT_TRUE(layer) << params;
+            const std::vector<Mat> out = run_layer(*layer, {a}, opt);
+            ASSERT_EQ(1u, out.size());
+            ASSERT_TRUE(out[0].w == n && out[0].h == m);
+            std::vector<float> column(k);
+            for (int j = 0; j < n; j++) {
+                unpack_row(quant, packed, scales, zeros ? points : Mat(),
+                           quant.input_scales ? factors : Mat(), j, k, column.data());
+                for (int i = 0; i < m; i++) {
+                    double want = 0, bound = 1e-3;
+                    for (int b = 0; b < blocks; b++) {
+                        const int end = std::min(k, (b + 1) * quant.block);
+                        double largest = 0;
+                        const auto factor = [&](int x) {
+                            return quant.input_scales ? fabs((double)factors[x]) : 1.;
+                        };
+                        for (int x = b * quant.block; x < end; x++)
+                            largest = std::max(largest, fabs(a.row(i)[x]) * factor(x));
+                        for (int x = b * quant.block; x < end; x++) {
+                            want += (double)a.row(i)[x] * column[x];
+                            bound += largest / 253 * fabs(column[x]) / factor(x);
+                        }
+                    }
+                    ASSERT_NEAR(want, out[0].row(i)[j], bound)
+                        << params << " row " << i << " column " << j;
+                }
+            }
+            // What is not finite meets weights as IEEE arithmetic has it.
+            a.row(3)[5] = INFINITY, a.row(20)[1] = NAN;
+            const std::vector<Mat> ieee = run_layer(*layer, {a}, opt);
+            ASSERT_EQ(1u, ieee.size());
+            for (int j = 0; j < n; j++) {
+                EXPECT_FALSE(std::isfinite(ieee[0].row(3)[j]));
+                EXPECT_TRUE(std::isnan(ieee[0].row(20)[j]));
+                EXPECT_TRUE(std::isfinite(ieee[0].row(4)[j]));
+            }
+        }
+    }
 }
 
 TEST(Gemm, refuses_what_does_not_fit) {

@@ -130,8 +130,10 @@ BlockTile BlockMatrix::panel(size_t p) const {
 
 int BlockMatrix::sum_blocks(const Mat& a, const Option& opt, Mat* sums) const {
     if (offsets_.empty()) return kOk;
-    sums->create(blocks(), a.h, (size_t)4u, opt.workspace_allocator);
+    // Kernels read those of whole tiles.
+    sums->create(blocks(), a.h + int8_->byte_rows, (size_t)4u, opt.workspace_allocator);
     if (sums->empty()) return kOutOfMemory;
+    sums->fill(0.f);
     for (int i = 0; i < a.h; i++) {
         for (int b = 0; b < blocks(); b++) {
             float sum = 0.f;
@@ -177,6 +179,46 @@ void BlockMatrix::few_rows(const Mat& a, const Mat& sums, const std::vector<Bloc
                                             : int8_->block_tile;
         kernels[rows - 1][form_](tile);
         for (int r = 0; used < lanes && r < rows; r++)
+            memcpy(c + (i + r) * c_row + n0, part + r * lanes, used * sizeof(float));
+    }
+}
+
+int BlockMatrix::make_bytes(const Mat& a, const Option& opt, int threads, Mat* memory,
+                            std::vector<ByteRows>* bytes) const {
+    const size_t rows = int8_->byte_rows, units = sizeof(ByteRows::Block) * blocks() * rows;
+    const size_t tiles = (a.h + rows - 1) / rows;
+    memory->create((int)(units + k_ * rows), (int)tiles, (size_t)1u, opt.workspace_allocator);
+    if (memory->empty()) return kOutOfMemory;
+    std::vector<char> finite(tiles);
+    for (size_t i = 0; i < tiles; i++) {
+        char* const at = (char*)memory->data + i * (units + k_ * rows);
+        bytes->push_back({(int8_t*)at + units, (ByteRows::Block*)at});
+    }
+    parallel_for((int64_t)tiles, threads, [&](int64_t i, int) {
+        const size_t first = (size_t)i * rows;
+        finite[i] = int8_->block_byte_rows(a.row((int)first), a.w,
+                                           std::min(rows, (size_t)a.h - first), k_, block_, bits_,
+                                           (*bytes)[i]);
+    });
+    if (std::find(finite.begin(), finite.end(), 0) != finite.end()) bytes->clear();
+    return kOk;
+}
+
+void BlockMatrix::byte_rows(const std::vector<ByteRows>& bytes, const Mat& sums, int m, size_t p,
+                            float* c, size_t c_row) const {
+    const size_t lanes = int8_->lanes, n0 = p * lanes, used = std::min(lanes, (size_t)n_ - n0);
+    enum { kMostRows = 16, kMostLanes = 64 };
+    float part[kMostRows * kMostLanes];
+    BlockTile tile = panel(p);
+    for (int i = 0; i < m; i += int8_->byte_rows) {
+        const int rows = std::min(int8_->byte_rows, m - i);
+        const bool whole = rows == int8_->byte_rows && used == lanes;
+        tile.bytes = &bytes[i / int8_->byte_rows];
+        if (tile.offset) tile.a_sum = sums.row(i), tile.a_sum_row = sums.w;
+        tile.out = whole ? c + i * c_row + n0 : part;
+        tile.out_row = whole ? (ptrdiff_t)c_row : (ptrdiff_t)lanes;
+        int8_->block_bytes[form_](tile);
+        for (int r = 0; !whole && r < rows; r++)
             memcpy(c + (i + r) * c_row + n0, part + r * lanes, used * sizeof(float));
     }
 }
@@ -245,30 +287,39 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
         for (int k = 0; k < inputs_.w; k++) to[k] *= inputs_[k];
     }
     const int threads = threads_for(opt, (double)m * n_ * k_);
-    const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
-    const size_t width = m < kManyRows ? lanes : full, panels = (n_ + width - 1) / width;
     Mat unpacked, sums, memory;
     std::vector<BlockDigits> digits;
-    if (m < kManyRows) {
-        QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
-        QUOLL_RETURN_IF_ERROR(make_digits(rows, opt, &memory, &digits));
-    }
+    std::vector<ByteRows> bytes;
     if (m >= kManyRows) {
         GemmMatrix g = {};
         g.kernels = kernels_;
         g.a = rows, g.a_row = rows.w, g.a_k = 1;
         g.m = m, g.n = std::min<size_t>(n_, kTileGroup), g.k = k_;
         g.c = c, g.c_row = (ptrdiff_t)c_row, g.c_pack = n_;
-        const ProductPlan plan(split_kernels_for(opt), g, 1, threads);
-        if (plan.on_tiles()) return multiply_on_tiles(g, plan, threads, opt);
+        const SplitGemmKernels* const split = split_kernels_for(opt);
+        const ProductPlan plan(split, g, 1, threads);
+        // Units multiply bf16 values faster than vectors do bytes, vectors do not.
+        const bool on_units = plan.on_tiles() && !split->on_vectors;
+        if (opt.use_fp32_split == 1 && !on_units && bits_ != 16 && int8_->block_bytes[form_])
+            QUOLL_RETURN_IF_ERROR(make_bytes(rows, opt, threads, &memory, &bytes));
+        if (bytes.empty() && plan.on_tiles()) return multiply_on_tiles(g, plan, threads, opt);
+    }
+    if (m < kManyRows || !bytes.empty()) QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
+    if (m < kManyRows) QUOLL_RETURN_IF_ERROR(make_digits(rows, opt, &memory, &digits));
+    const bool many = m >= kManyRows && bytes.empty();
+    const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
+    const size_t width = many ? full : lanes, panels = (n_ + width - 1) / width;
+    if (many) {
         unpacked.create((int)full, k_, threads, (size_t)4u, opt.workspace_allocator);
         if (unpacked.empty()) return kOutOfMemory;
     }
     parallel_for((int64_t)panels, threads, [&](int64_t p, int thread) {
-        if (m < kManyRows) {
+        if (many) {
+            many_rows(rows, m, p, unpacked.channel(thread), c, c_row);
+        } else if (bytes.empty()) {
             few_rows(rows, sums, digits, m, p, c, c_row);
         } else {
-            many_rows(rows, m, p, unpacked.channel(thread), c, c_row);
+            byte_rows(bytes, sums, m, p, c, c_row);
         }
     });
     return kOk;

@@ -42,6 +42,11 @@ private:
     void unpack(size_t n0, size_t width, float* out) const;
     int multiply_on_tiles(const GemmMatrix& matrix, const ProductPlan& plan, int threads,
                           const Option& opt) const;
+    // Left empty where a value is infinite or NaN.
+    int make_bytes(const Mat& a, const Option& opt, int threads, Mat* memory,
+                   std::vector<ByteRows>* bytes) const;
+    void byte_rows(const std::vector<ByteRows>& bytes, const Mat& sums, int m, size_t p, float* c,
+                   size_t c_row) const;
     void many_rows(const Mat& a, int m, size_t p, float* unpacked, float* c, size_t c_row) const;
 
     const KernelSet* kernels_ = nullptr;

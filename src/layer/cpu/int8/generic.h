@@ -855,6 +855,68 @@ void block_dot_tile(const BlockTile& t) {
         [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
 }
 
+// As block_dot_tile for kByteRows rows of bytes (ByteRows): their sums all stay in registers.
+constexpr size_t kByteRows = QUOLL_ISA_REGISTERS >= 32 ? 12 : 4;
+
+template <int bits>
+void block_bytes_tile(const BlockTile& t) {
+    using V = s::vecf<s::kLanes>;
+    using I = s::veci<s::kLanes>;
+    constexpr size_t words = bits == 4 ? 2 : 1, values = 32 / bits;
+    constexpr int kEach = 0x01010101;
+    constexpr unsigned kTurned = (bits == 4 ? 0x88u : kWeightOffset<bits>) * kEach;
+    V total[kByteRows];
+    s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
+    const int8_t* a = t.bytes->values;
+    const ByteRows::Block* block = t.bytes->blocks;
+    const float *scale = t.scale, *offset = t.offset, *a_sum = t.a_sum;
+    const int32_t* b = (const int32_t*)t.b;
+    for (size_t left = t.k; left > 0; scale += s::kLanes, block += kByteRows) {
+        size_t k_groups = s::min_size(left, t.block) / values;
+        left -= k_groups * values;
+        I sum[kByteRows];
+        s::unroll<kByteRows>([&](auto m)
+                                 QUOLL_INLINE_LAMBDA { sum[m] = I::set(block[m()].start); });
+        do {
+            const I bytes = I::load(b) ^ I::set((int)kTurned);
+            I w[2] = {bytes, bytes};
+            if constexpr (bits == 4) {
+                w[0] = bytes & I::set(15 * kEach);
+                w[1] = bytes.template shift_right<4>() & I::set(15 * kEach);
+            }
+            s::unroll<words * kByteRows>([&](auto i) QUOLL_INLINE_LAMBDA {
+                int32_t x;
+                __builtin_memcpy(&x, a + i() * sizeof(x), sizeof(x));
+                I& to = sum[i % kByteRows];
+                to = s::dot_of_four(to, w[i / kByteRows], I::set(x));
+            });
+            b += s::kLanes, a += words * kByteRows * 4;
+        } while (--k_groups);
+        const V factor = V::load(scale);
+        s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA {
+            total[m] = fma(s::to_float(sum[m]) * V::set(block[m()].unit), factor, total[m]);
+        });
+        if (offset) {
+            const V more = V::load(offset);
+            s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA {
+                total[m] = fma(V::set(a_sum[(ptrdiff_t)m() * t.a_sum_row]), more, total[m]);
+            });
+            offset += s::kLanes, a_sum++;
+        }
+    }
+    s::unroll<kByteRows>(
+        [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
+}
+
+template <int bits>
+constexpr BlockTileKernel block_bytes() {
+    if constexpr (s::kHasDotOfFour) {
+        return &block_bytes_tile<bits>;
+    } else {
+        return nullptr;
+    }
+}
+
 template <int bits, size_t rows>
 constexpr BlockTileKernel block_dot() {
     if constexpr (s::kHasDotOfFour) {
@@ -910,6 +972,56 @@ bool block_digits(const float* a, size_t k, size_t block, int bits, const BlockD
         split_digits(a + at, count, factor, out.digits + at, out.digits + k + at,
                      out.digits + 2 * k + at, to->start);
         for (int32_t& start : to->start) start *= -offset;
+    }
+    return true;
+}
+
+// Bytes of count values, 4 of k after 4, `step` bytes apart. Returns their sum.
+QUOLL_INLINE int32_t round_to_bytes(const float* a, size_t count, float factor, int8_t* out,
+                                    size_t step) {
+    int32_t sum = 0;
+    for (size_t i = 0; i < count; i += 4) {
+        uint32_t word = 0;
+        for (size_t j = 0; j < 4; j++) {
+            // As in split_digits.
+            const int32_t x =
+                (int32_t)(bits_of_float(a[i + j] * factor + 12582912.f) - 0x4b400000u);
+            word |= (uint32_t)(uint8_t)x << 8 * j;
+            sum += x;
+        }
+        __builtin_memcpy(out + i / 4 * step, &word, sizeof(word));
+    }
+    return sum;
+}
+
+bool block_byte_rows(const float* a, ptrdiff_t a_row, size_t rows, size_t k, size_t block, int bits,
+                     const ByteRows& out) {
+    constexpr size_t step = kByteRows * 4;
+    const int offset = bits == 4 ? kWeightOffset<4> : kWeightOffset<8>;
+    for (size_t m = 0; m < kByteRows; m++) {
+        ByteRows::Block* to = out.blocks + m;
+        int8_t* values = out.values + m * 4;
+        const float* row = a + (ptrdiff_t)m * a_row;
+        for (size_t at = 0; at < k; at += block, to += kByteRows) {
+            const size_t count = s::min_size(k - at, block);
+            *to = {0.f, 0};
+            uint32_t largest = 0;
+            for (size_t i = 0; m < rows && i < count; i++) {
+                const uint32_t size = bits_of_float(row[at + i]) & 0x7fffffffu;
+                largest = size > largest ? size : largest;
+            }
+            if (largest >= 0x7f800000u) return false;
+            // The unit of smaller ones has no inverse in f32.
+            const float most = float_of_bits(largest);
+            if (most < 0x1p-100f) {
+                for (size_t i = 0; i < count; i += 4)
+                    __builtin_memset(values + (at + i) / 4 * step, 0, 4);
+                continue;
+            }
+            const int32_t sum =
+                round_to_bytes(row + at, count, 127.f / most, values + at / 4 * step, step);
+            *to = {most / 127.f, -offset * sum};
+        }
     }
     return true;
 }

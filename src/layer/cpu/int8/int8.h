@@ -170,6 +170,7 @@ struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
     const struct BlockDigits* digits;  // of the rows, instead of a: what block_dot reads
+    const struct ByteRows* bytes;      // instead of a: what block_bytes reads
     const void* b;
     const float *scale, *offset;  // [blocks][lanes]; offset may be null
     const float* a_sum;
@@ -195,6 +196,19 @@ struct BlockDigits {
 // For weights of 4 or 8 bits; false: a value is infinite or NaN.
 typedef bool (*BlockDigitsKernel)(const float* a, size_t k, size_t block, int bits,
                                   const BlockDigits& out);
+// byte_rows rows of A, each block rounded to bytes of its largest value: a[k] is about `unit` times
+// values[k / 4][row][k % 4], from -127 to 127; `start` as of BlockDigits.
+struct ByteRows {
+    struct Block {
+        float unit;
+        int32_t start;
+    };
+    int8_t* values;
+    Block* blocks;  // [blocks][byte_rows]
+};
+// Of `rows` rows, the others are zero. Returns as BlockDigitsKernel.
+typedef bool (*ByteRowsKernel)(const float* a, ptrdiff_t a_row, size_t rows, size_t k, size_t block,
+                               int bits, const ByteRows& out);
 // An unpack kernel: out[k * out_row + n] = scale[block][n] * B(k, n) + offset[block][n]; a is not
 // read. The half_
 // kernels read 16-bit floats, b as [k][lanes] of them, and no scales.
@@ -207,6 +221,7 @@ struct Int8Kernels {
     int max_rows;  // tiles with 1 to max_rows rows exist
     int k_group;   // values of a k-group, 4 or 2; an element of A has 4 / k_group bytes
     int offset;    // added to activations
+    int byte_rows;  // that block_bytes takes at once
     // Tiles take the panel's k-groups in pairs: 2 i and 2 i + 1 of a column are neighbours,
     // [k-groups / 2][width][2]; blocks begin with an even one and have an even number.
     bool pairs;
@@ -215,9 +230,10 @@ struct Int8Kernels {
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16; block_dot, which reads digits,
-// is null where the processor multiplies no bytes.
+// is null where the processor multiplies no bytes, as block_bytes, which reads ByteRows.
 #define QUOLL_BLOCK_TILES(name) BlockTileKernel name[kBlockRows][2];  // [rows - 1]
 #define QUOLL_BLOCK_DOTS(name) BlockTileKernel name[kBlockRows][2];
+#define QUOLL_BLOCK_BYTES(name) BlockTileKernel name[2];
 #define QUOLL_BLOCK_UNPACK(name) BlockTileKernel name[2];
 #define QUOLL_INT8(type, name) type name;
 #include "layer/cpu/int8/kernels.inc"
@@ -225,6 +241,7 @@ struct Int8Kernels {
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
+#undef QUOLL_BLOCK_BYTES
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };

@@ -10,7 +10,7 @@ namespace quoll {
 extern const Int8Kernels QUOLL_ISA_TABLE(int8_kernels);
 const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
     QUOLL_INT8_TEXT(QUOLL_ISA_NAME), s::kLanes, kTileVectors, kTileRows, kWordK, kOffset,
-    false, {},
+    kByteRows, false, {},
 #define QUOLL_INT8_TILES(name, vectors)                                                     \
     {tile_or_null<vectors, 1>(),  tile_or_null<vectors, 2>(),  tile_or_null<vectors, 3>(),  \
      tile_or_null<vectors, 4>(),  tile_or_null<vectors, 5>(),  tile_or_null<vectors, 6>(),  \
@@ -30,6 +30,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
      {name<4, 2>(), name<8, 2>()}, \
      {name<4, 3>(), name<8, 3>()}, \
      {name<4, 4>(), name<8, 4>()}},
+#define QUOLL_BLOCK_BYTES(name) {name<4>(), name<8>()},
 #define QUOLL_BLOCK_UNPACK(name) {&name<4>, &name<8>},
 #define QUOLL_INT8(type, name) &name,
 #include "layer/cpu/int8/kernels.inc"
@@ -37,6 +38,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
 #undef QUOLL_INT8_INPUT
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
+#undef QUOLL_BLOCK_BYTES
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };
