@@ -163,6 +163,7 @@ TEST(Int8Kernels, tiles_are_exact) {
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
 #define QUOLL_BLOCK_BYTES(name)
+#define QUOLL_BLOCK_ROWS(name)
 #define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
@@ -171,6 +172,7 @@ TEST(Int8Kernels, tiles_are_exact) {
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_BYTES
+#undef QUOLL_BLOCK_ROWS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                 if (testing::Test::HasFatalFailure()) return;
@@ -194,6 +196,7 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
 #define QUOLL_BLOCK_BYTES(name)
+#define QUOLL_BLOCK_ROWS(name)
 #define QUOLL_BLOCK_UNPACK(name)
 #define QUOLL_INT8(type, name)
 #include "layer/cpu/int8/kernels.inc"
@@ -202,6 +205,7 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_BYTES
+#undef QUOLL_BLOCK_ROWS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
                         if (testing::Test::HasFatalFailure()) return;
@@ -583,34 +587,149 @@ TEST(Int8Kernels, sums_and_products_with_zero_points) {
 
 namespace {
 
-// The value at k of column n.
+// Two panels side by side, with scales as f32 or f16 and maybe offsets.
 struct BlockWeights {
-    int bits;
-    size_t k, lanes;
-    std::vector<int> values;  // [k][lanes]
-    std::vector<int32_t> k_groups;
+    size_t bits, k, block, lanes, pair, blocks;
+    std::vector<int> values;  // [k][pair]
+    Guarded<int32_t> k_groups;
+    Guarded<float> scale, offset;
+    Guarded<uint16_t> halves;
+    bool zeros, half;
 
-    BlockWeights(int bits, size_t k, size_t lanes) : bits(bits), k(k), lanes(lanes) {
-        const size_t each = 32 / bits;
-        k_groups.assign(k / each * lanes, 0);
-        for (size_t i = 0; i < k * lanes; i++) {
+    BlockWeights(size_t bits, size_t k, size_t block, size_t lanes, bool zeros, bool half)
+        : bits(bits),
+          k(k),
+          block(block),
+          lanes(lanes),
+          pair(2 * lanes),
+          blocks((k + block - 1) / block),
+          k_groups(k * bits / 32 * pair),
+          scale(blocks * pair),
+          offset(blocks * pair),
+          halves(blocks * pair),
+          zeros(zeros),
+          half(half) {
+        for (int32_t& word : k_groups) word = 0;
+        for (size_t i = 0; i < k * pair; i++) {
             values.push_back(uniform(-(1 << (bits - 1)), (1 << (bits - 1)) - 1));
-            const size_t kk = i / lanes, n = i % lanes;
+            const size_t kk = i / pair, n = i % pair;
             const uint32_t part = (uint32_t)values[i] & ((1u << bits) - 1);
             const size_t at = bits == 8 ? kk % 4 * 8 : kk % 4 * 8 + kk % 8 / 4 * 4;
-            k_groups[kk / each * lanes + n] |= (int32_t)(part << at);
+            k_groups[kk * bits / 32 * pair + n] |= (int32_t)(part << at);
         }
+        for (size_t i = 0; i < scale.size(); i++) {
+            scale[i] = (float)uniform(1, 64) / 256;
+            halves[i] = float32_to_float16(scale[i]);
+            offset[i] = zeros ? (float)uniform(-64, 64) / 16 : 0.f;
+        }
+    }
+
+    double value(size_t kk, size_t n) const {
+        const size_t at = kk / block * pair + n;
+        return values[kk * pair + n] * (double)scale[at] + offset[at];
+    }
+
+    BlockTile tile(size_t panel) const {
+        const size_t first = panel * lanes;
+        BlockTile tile = {};
+        tile.b = &k_groups[first];
+        tile.scale = half ? nullptr : &scale[first];
+        tile.half_scale = half ? &halves[first] : nullptr;
+        tile.offset = zeros ? &offset[first] : nullptr;
+        tile.k = k, tile.block = block;
+        return tile;
     }
 };
 
-}  // namespace
+// Rows of inputs, as they are, and as digits.
+struct BlockInputs {
+    size_t k, row, blocks;
+    Guarded<float> a, sums;
+    Guarded<int8_t> digits;  // [rows][count][k]
+    std::vector<BlockDigits::Block> units;
+    std::vector<BlockDigits> rows;
+
+    BlockInputs(const Int8Kernels& kernels, const BlockWeights& w, int count)
+        : k(w.k),
+          row(k + 5),
+          blocks(w.blocks),
+          a((kBlockRows - 1) * row + k),
+          sums(kBlockRows * blocks),
+          digits(kBlockRows * count * k),
+          units(kBlockRows * blocks) {
+        for (float& x : a) x = (float)uniform(-100, 100) / 128;
+        for (float& x : sums) x = 0.f;
+        for (size_t i = 0; i < kBlockRows * k; i++)
+            sums[i / k * blocks + i % k / w.block] += a[i / k * row + i % k];
+        for (size_t m = 0; m < kBlockRows; m++) {
+            rows.push_back({&digits[m * count * k], &units[m * blocks]});
+            EXPECT_TRUE(kernels.block_digits(&a[m * row], k, w.block, (int)w.bits, count, rows[m]));
+        }
+    }
+
+    void set(BlockTile* tile) const {
+        tile->a = a.data(), tile->a_row = (ptrdiff_t)row;
+        tile->a_sum = sums.data(), tile->a_sum_row = (ptrdiff_t)blocks;
+        tile->digits = rows.data();
+    }
+};
+
+// `out` of so many columns from `first` on; an input is off by `error` of the largest value, 1.
+void expect_rows(const BlockWeights& w, const BlockInputs& in, size_t rows, size_t first,
+                 size_t columns, double error, const Guarded<float>& out) {
+    for (size_t i = 0; i < rows * columns; i++) {
+        double want = 0, magnitude = 0;
+        for (size_t kk = 0; kk < w.k; kk++) {
+            const double x = in.a[i / columns * in.row + kk];
+            const double weight = w.value(kk, first + i % columns);
+            want += x * weight;
+            magnitude += fabs(x) * 40 * 0x1p-20 + error * fabs(weight);
+        }
+        ASSERT_NEAR(want, out[i], magnitude) << rows << " rows, value " << i;
+    }
+}
+
+void check_few_rows(const Int8Kernels& kernels, const BlockWeights& w) {
+    const BlockInputs in(kernels, w, 3);
+    for (size_t panel = 0; panel < 2; panel++) {
+        BlockTile tile = w.tile(panel);
+        in.set(&tile);
+        for (size_t j = 0; j < 2 * kBlockRows; j++) {
+            const size_t rows = j / 2 + 1;
+            const auto& of_form = j % 2 ? kernels.block_dot : kernels.block_tile;
+            if (!of_form[rows - 1][w.bits / 8]) continue;
+            SCOPED_TRACE(j % 2 ? "bytes" : "floats");
+            Guarded<float> out(rows * w.lanes);
+            tile.out = out.data(), tile.out_row = (ptrdiff_t)w.lanes;
+            of_form[rows - 1][w.bits / 8](tile);
+            expect_rows(w, in, rows, panel * w.lanes, w.lanes, 0, out);
+        }
+        Guarded<float> unpacked(w.k * w.lanes);
+        tile.out = unpacked.data(), tile.out_row = (ptrdiff_t)w.lanes;
+        kernels.block_unpack[w.bits / 8](tile);
+        for (size_t i = 0; i < unpacked.size(); i++)
+            ASSERT_EQ((float)w.value(i / w.lanes, panel * w.lanes + i % w.lanes), unpacked[i]);
+    }
+}
+
+void check_one_row(const Int8Kernels& kernels, const BlockWeights& w) {
+    for (int count = 2; count <= 3; count++) {
+        if (!kernels.block_row[count - 2][w.bits / 8]) continue;
+        SCOPED_TRACE(count);
+        const BlockInputs in(kernels, w, count);
+        Guarded<float> out(w.pair);
+        BlockTile tile = w.tile(0);
+        in.set(&tile);
+        tile.out = out.data();
+        kernels.block_row[count - 2][w.bits / 8](tile);
+        expect_rows(w, in, 1, 0, w.pair, count == 2 ? 0x1p-15 : 0, out);
+    }
+}
 
 // block_byte_rows and block_bytes against the bytes' meaning, value(k, n) a weight.
-template <class Value>
-static void check_byte_rows(const Int8Kernels& kernels, BlockTile tile, int bits,
-                            const Value& value) {
-    const size_t lanes = kernels.lanes, k = tile.k, block = tile.block, all = kernels.byte_rows;
-    const size_t blocks = (k + block - 1) / block;
+void check_byte_rows(const Int8Kernels& kernels, const BlockWeights& w, size_t panel) {
+    const size_t lanes = w.lanes, k = w.k, block = w.block, blocks = w.blocks;
+    const size_t all = kernels.byte_rows, bits = w.bits;
     for (size_t rows : {all, (size_t)1, all - 1}) {
         Guarded<float> a((rows - 1) * (k + 3) + k), sums(all * blocks);
         for (float& x : a) x = (float)uniform(-1000, 1000) / 300;
@@ -620,7 +739,7 @@ static void check_byte_rows(const Int8Kernels& kernels, BlockTile tile, int bits
         Guarded<ByteRows::Block> units(all * blocks);
         const ByteRows bytes = {values.data(), units.data()};
         ASSERT_TRUE(
-            kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, bits, bytes));
+            kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, (int)bits, bytes));
         const auto rounded = [&](size_t m, size_t kk) {
             return (double)values[(kk / 4 * all + m) * 4 + kk % 4] *
                    units[kk / block * all + m].unit;
@@ -633,16 +752,16 @@ static void check_byte_rows(const Int8Kernels& kernels, BlockTile tile, int bits
         }
         if (kernels.block_bytes[bits / 8]) {
             Guarded<float> out(all * lanes);
+            BlockTile tile = w.tile(panel);
             tile.bytes = &bytes, tile.a_sum = sums.data(), tile.a_sum_row = (ptrdiff_t)blocks;
             tile.out = out.data(), tile.out_row = (ptrdiff_t)lanes;
             kernels.block_bytes[bits / 8](tile);
             for (size_t i = 0; i < out.size(); i++) {
-                const size_t m = i / lanes, n = i % lanes;
+                const size_t m = i / lanes, n = panel * lanes + i % lanes;
                 double want = 0, magnitude = 1;
                 for (size_t kk = 0; kk < k; kk++) {
-                    const size_t at = kk / block * lanes + n;
-                    const double offset = tile.offset ? tile.offset[at] : 0;
-                    const double x = rounded(m, kk) * (value(kk, n) - offset);
+                    const double offset = w.offset[kk / block * w.pair + n];
+                    const double x = rounded(m, kk) * (w.value(kk, n) - offset);
                     want += x, magnitude += fabs(x);
                     if (kk % block == 0) want += offset * sums[m * blocks + kk / block];
                 }
@@ -652,76 +771,26 @@ static void check_byte_rows(const Int8Kernels& kernels, BlockTile tile, int bits
         for (float bad : {INFINITY, NAN}) {
             a[(rows - 1) * (k + 3) + 1] = bad;
             ASSERT_FALSE(
-                kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, bits, bytes));
+                kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, (int)bits, bytes));
         }
     }
 }
 
+}  // namespace
+
 TEST(Int8Kernels, weights_in_blocks) {
     for_all([](const Int8Kernels& kernels) {
-        const size_t lanes = kernels.lanes;
         for (size_t k : {8, 32, 104, 256}) {
             for (size_t block : {16, 32, 128}) {
-                for (int form : {0, 1, 2, 3}) {
-                    const int bits = form % 2 ? 8 : 4;
-                    const bool zeros = form >= 2;
-                    const BlockWeights w(bits, k, lanes);
-                    const size_t blocks = (k + block - 1) / block, a_row = k + 5;
-                    Guarded<float> a(3 * a_row + k), scale(blocks * lanes);
-                    Guarded<int32_t> b(w.k_groups.size());
-                    std::copy(w.k_groups.begin(), w.k_groups.end(), b.begin());
-                    for (float& x : a) x = (float)uniform(-100, 100) / 128;
-                    for (float& x : scale) x = (float)uniform(1, 64) / 256;
-                    Guarded<float> offset(blocks * lanes), sums(kBlockRows * blocks);
-                    for (float& x : offset) x = zeros ? (float)uniform(-64, 64) / 16 : 0.f;
-                    for (float& x : sums) x = 0.f;
-                    for (size_t i = 0; i < kBlockRows * k; i++)
-                        sums[i / k * blocks + i % k / block] += a[i / k * a_row + i % k];
-                    const auto value = [&](size_t kk, size_t n) {
-                        const size_t at = kk / block * lanes + n;
-                        return w.values[kk * lanes + n] * (double)scale[at] + offset[at];
-                    };
-                    BlockTile tile = {};
-                    tile.a = a.data(), tile.a_row = (ptrdiff_t)a_row;
-                    tile.b = b.data(), tile.scale = scale.data();
-                    tile.offset = zeros ? offset.data() : nullptr;
-                    tile.a_sum = sums.data(), tile.a_sum_row = (ptrdiff_t)blocks;
-                    tile.k = k, tile.block = block;
-                    // [rows][3][k], and [rows][blocks].
-                    Guarded<int8_t> digits(kBlockRows * 3 * k);
-                    std::vector<BlockDigits::Block> units(kBlockRows * blocks);
-                    std::vector<BlockDigits> rows_digits;
-                    for (size_t m = 0; m < kBlockRows; m++) {
-                        rows_digits.push_back({&digits[m * 3 * k], &units[m * blocks]});
-                        ASSERT_TRUE(kernels.block_digits(&a[m * a_row], k, block, bits,
-                                                         rows_digits[m]));
-                    }
-                    tile.digits = rows_digits.data();
-                    for (size_t j = 0; j < 2 * kBlockRows; j++) {
-                        const size_t rows = j / 2 + 1;
-                        const auto& form_kernels = j % 2 ? kernels.block_dot : kernels.block_tile;
-                        if (!form_kernels[rows - 1][bits / 8]) continue;
-                        Guarded<float> out(rows * lanes);
-                        tile.out = out.data(), tile.out_row = (ptrdiff_t)lanes;
-                        form_kernels[rows - 1][bits / 8](tile);
-                        for (size_t i = 0; i < out.size(); i++) {
-                            double want = 0, magnitude = 0;
-                            for (size_t kk = 0; kk < k; kk++) {
-                                const double x = a[i / lanes * a_row + kk];
-                                want += x * value(kk, i % lanes), magnitude += fabs(x) * 40;
-                            }
-                            ASSERT_NEAR(want, out[i], magnitude * 0x1p-20)
-                                << rows << " rows of " << k << ", blocks of " << block << ", "
-                                << bits << " bits, " << (j % 2 ? "bytes" : "floats");
-                        }
-                    }
-                    check_byte_rows(kernels, tile, bits, value);
+                for (int form = 0; form < 8; form++) {
+                    const BlockWeights w(form % 2 ? 8 : 4, k, block, kernels.lanes, form / 2 % 2,
+                                         form / 4);
+                    SCOPED_TRACE(std::to_string(k) + " values, blocks of " + std::to_string(block) +
+                                 ", form " + std::to_string(form));
+                    check_few_rows(kernels, w);
+                    check_one_row(kernels, w);
+                    for (size_t panel = 0; panel < 2; panel++) check_byte_rows(kernels, w, panel);
                     if (testing::Test::HasFatalFailure()) return;
-                    Guarded<float> unpacked(k * lanes);
-                    tile.out = unpacked.data();
-                    kernels.block_unpack[bits / 8](tile);
-                    for (size_t i = 0; i < k * lanes; i++)
-                        ASSERT_EQ((float)value(i / lanes, i % lanes), unpacked[i]);
                 }
             }
         }
@@ -736,19 +805,24 @@ TEST(Int8Kernels, digits_of_rows) {
         Guarded<int8_t> digits(3 * k);
         BlockDigits::Block units[3];
         const BlockDigits out = {digits.data(), units};
-        for (float size : {1.f, 3e38f, 1e-30f, 1e-44f, 0.f}) {
-            for (float& x : a) x = (float)uniform(-1000, 1000) / 1000 * size;
-            a[40] = -size, a[41] = size;
-            ASSERT_TRUE(kernels.block_digits(a.data(), k, block, 4, out));
-            for (size_t i = 0; i < k; i++) {
-                const double value = digits[i] * 65536. + digits[k + i] * 256. + digits[2 * k + i];
-                const double got = value * units[i / block].unit;
-                ASSERT_NEAR(a[i], got, size * 0x1p-22 + 1e-38) << size;
+        for (int count = 2; count <= 3; count++) {
+            for (float size : {1.f, 3e38f, 1e-30f, 1e-44f, 0.f}) {
+                for (float& x : a) x = (float)uniform(-1000, 1000) / 1000 * size;
+                a[40] = -size, a[41] = size;
+                ASSERT_TRUE(kernels.block_digits(a.data(), k, block, 4, count, out));
+                for (size_t i = 0; i < k; i++) {
+                    double value = digits[i] * 256. + digits[k + i];
+                    if (count == 3) value = value * 256. + digits[2 * k + i];
+                    const double got = value * units[i / block].unit;
+                    const double step = count == 3 ? 0x1p-22 : 0x1p-14;
+                    ASSERT_NEAR(a[i], got, size * step + 1e-38) << size;
+                }
             }
-        }
-        for (float bad : {INFINITY, -INFINITY, NAN}) {
-            a[70] = bad;
-            ASSERT_FALSE(kernels.block_digits(a.data(), k, block, 8, out));
+            for (float bad : {INFINITY, -INFINITY, NAN}) {
+                a[70] = bad;
+                ASSERT_FALSE(kernels.block_digits(a.data(), k, block, 8, count, out));
+                a[70] = 0.f;
+            }
         }
     });
 }

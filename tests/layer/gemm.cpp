@@ -92,72 +92,94 @@ TEST(Gemm, blocks_of_four_bits_by_hand) {
                   {mat_of(Shape(3, 1), {1, 1, 1})}, mat_of(Shape(1, 1), {-1 - 3.5f - 6.5f}));
 }
 
+namespace {
+
+// A matrix of k x n weights in blocks, and rows that meet it.
+struct BlockProduct {
+    enum { m = 30, k = 75, n = 37 };
+    const BlockQuant quant;
+    std::vector<Mat> weights;  // packed, scales, then as the term says zero points and factors
+    std::string params;
+    Mat a, matrix;  // [n][k]
+
+    // half: what blocks are multiplied by are half floats.
+    BlockProduct(int term, bool zeros, bool half) : quant(term), a(k, m), matrix(k, n) {
+        const int blocks = (int)quant.blocks(k);
+        Mat packed(Shape((int)quant.row_bytes(k) * n, DType::s8)), scales(blocks * n);
+        Mat points(blocks * n), factors(k);
+        for (int i = 0; i < packed.w; i++)
+            ((signed char*)packed.data)[i] = (signed char)uniform(-128, 127);
+        for (int i = 0; i < blocks * n; i++)
+            scales[i] = half ? 1024.f / (float)uniform(80, 160) : (float)uniform(50, 100) / 8;
+        for (int i = 0; i < blocks * n; i++) points[i] = (float)uniform(-4, 4);
+        for (int i = 0; i < k; i++) factors[i] = (float)uniform(8, 32) / 16;
+        for (int i = 0; i < m * k; i++) a[i] = (float)uniform(-1000, 1000) / 64;
+        std::fill_n(a.row(7) + quant.block, std::min<int>(quant.block, k - quant.block), 0.f);
+        weights = {packed, scales};
+        if (zeros) weights.push_back(points);
+        if (quant.input_scales) weights.push_back(factors);
+        for (int j = 0; j < n; j++)
+            unpack_row(quant, packed, scales, zeros ? points : Mat(),
+                       quant.input_scales ? factors : Mat(), j, k, matrix.row(j));
+        params = "3=1 5=1 6=1 8=37 9=75 10=-1 18=" + std::to_string(term) + (zeros ? " 23=1" : "");
+    }
+
+    Mat run(int rows, int products) const {
+        Option opt;
+        opt.use_fp32_split = products;
+        opt.num_threads = 2;
+        const LayerPtr layer = make_layer("Gemm", params, weights, 1, 1, false, opt);
+        if (!layer) return Mat();
+        const std::vector<Mat> out = run_layer(*layer, {Mat(k, rows, (void*)a.data)}, opt);
+        return out.empty() ? Mat() : out[0];
+    }
+
+    // error: of each input, as a part of the largest of its block (times the factors).
+    void expect(int rows, double error, const Mat& out) const {
+        ASSERT_TRUE(out.w == n && out.h == rows);
+        const bool scaled = quant.input_scales;
+        const auto factor = [&](int x) { return scaled ? (double)weights.back()[x] : 1.; };
+        for (int i = 0; i < rows * n; i++) {
+            const float *row = a.row(i / n), *column = matrix.row(i % n);
+            double want = 0, bound = 1e-4;
+            for (int x = 0; x < k; x++) {
+                const int first = x / quant.block * quant.block;
+                double largest = 0;
+                for (int y = first; y < std::min<int>(k, first + quant.block); y++)
+                    largest = std::max(largest, fabs(row[y]) * factor(y));
+                want += (double)row[x] * column[x];
+                bound += largest * (error + 1e-6) * fabs(column[x]) / factor(x);
+            }
+            ASSERT_NEAR(want, out[i], bound) << params << " of " << rows << " rows, value " << i;
+        }
+    }
+
+private:
+    unsigned state_ = 1;
+    int uniform(int low, int high) {
+        state_ = state_ * 1664525u + 1013904223u;
+        return low + (int)((state_ >> 8) % (unsigned)(high - low + 1));
+    }
+};
+
+}  // namespace
+
 // With one product for each of fp32 many rows meet weights in blocks as bytes: an input is off by
 // half a step at most, of 127 up to the largest of its block; by 2^-8 of itself on bf16 units.
-TEST(Gemm, rows_as_bytes) {
-    const int m = 30, k = 75, n = 37;
+TEST(Gemm, weights_in_blocks) {
     for (int term : {400, 403, 411, 600, 801}) {
-        const BlockQuant quant(term);
-        const int blocks = (int)quant.blocks(k);
-        for (bool zeros : {false, true}) {
-            unsigned state = 1;
-            const auto uniform = [&](int low, int high) {
-                state = state * 1664525u + 1013904223u;
-                return low + (int)((state >> 8) % (unsigned)(high - low + 1));
-            };
-            Mat packed(Shape((int)quant.row_bytes(k) * n, DType::s8)), scales(blocks * n);
-            Mat points(blocks * n), factors(k), a(k, m);
-            for (int i = 0; i < packed.w; i++)
-                ((signed char*)packed.data)[i] = (signed char)uniform(-128, 127);
-            for (int i = 0; i < blocks * n; i++) scales[i] = (float)uniform(50, 100) / 8;
-            for (int i = 0; i < blocks * n; i++) points[i] = (float)uniform(-4, 4);
-            for (int i = 0; i < k; i++) factors[i] = (float)uniform(8, 32) / 16;
-            for (int i = 0; i < m * k; i++) a[i] = (float)uniform(-1000, 1000) / 64;
-            std::fill_n(a.row(7) + quant.block, std::min(quant.block, k - quant.block), 0.f);
-            const std::string params = "3=1 5=1 6=1 8=37 9=75 10=-1 18=" + std::to_string(term) +
-                                       (zeros ? " 23=1" : "");
-            std::vector<Mat> weights = {packed, scales};
-            if (zeros) weights.push_back(points);
-            if (quant.input_scales) weights.push_back(factors);
-            Option opt;
-            opt.use_fp32_split = 1;
-            opt.num_threads = 2;
-            const LayerPtr layer = make_layer("Gemm", params, weights, 1, 1, false, opt);
-            ASSERT_TRUE(layer) << params;
-            const std::vector<Mat> out = run_layer(*layer, {a}, opt);
-            ASSERT_EQ(1u, out.size());
-            ASSERT_TRUE(out[0].w == n && out[0].h == m);
-            std::vector<float> column(k);
-            for (int j = 0; j < n; j++) {
-                unpack_row(quant, packed, scales, zeros ? points : Mat(),
-                           quant.input_scales ? factors : Mat(), j, k, column.data());
-                for (int i = 0; i < m; i++) {
-                    double want = 0, bound = 1e-3;
-                    for (int b = 0; b < blocks; b++) {
-                        const int end = std::min(k, (b + 1) * quant.block);
-                        double largest = 0;
-                        const auto factor = [&](int x) {
-                            return quant.input_scales ? fabs((double)factors[x]) : 1.;
-                        };
-                        for (int x = b * quant.block; x < end; x++)
-                            largest = std::max(largest, fabs(a.row(i)[x]) * factor(x));
-                        for (int x = b * quant.block; x < end; x++) {
-                            want += (double)a.row(i)[x] * column[x];
-                            bound += largest / 253 * fabs(column[x]) / factor(x);
-                        }
-                    }
-                    ASSERT_NEAR(want, out[0].row(i)[j], bound)
-                        << params << " row " << i << " column " << j;
-                }
-            }
+        for (int form = 0; form < 4; form++) {
+            BlockProduct p(term, form % 2, form / 2);
+            for (int rows : {1, 6, 30}) p.expect(rows, 0, p.run(rows, 6));
+            p.expect(30, 1. / 253, p.run(30, 1));
+            if (HasFatalFailure()) return;
             // What is not finite meets weights as IEEE arithmetic has it.
-            a.row(3)[5] = INFINITY, a.row(20)[1] = NAN;
-            const std::vector<Mat> ieee = run_layer(*layer, {a}, opt);
-            ASSERT_EQ(1u, ieee.size());
-            for (int j = 0; j < n; j++) {
-                EXPECT_FALSE(std::isfinite(ieee[0].row(3)[j]));
-                EXPECT_TRUE(std::isnan(ieee[0].row(20)[j]));
-                EXPECT_TRUE(std::isfinite(ieee[0].row(4)[j]));
+            p.a.row(3)[5] = INFINITY, p.a.row(20)[1] = NAN;
+            const Mat ieee = p.run(30, 1);
+            for (int j = 0; j < p.n; j++) {
+                EXPECT_FALSE(std::isfinite(ieee.row(3)[j]));
+                EXPECT_TRUE(std::isnan(ieee.row(20)[j]));
+                EXPECT_TRUE(std::isfinite(ieee.row(4)[j]));
             }
         }
     }

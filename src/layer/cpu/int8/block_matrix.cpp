@@ -1,5 +1,6 @@
 #include "layer/cpu/int8/block_matrix.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <algorithm>
@@ -26,24 +27,36 @@ uint32_t in_halves(uint32_t word) {
     return out;
 }
 
+// Whether half floats say what blocks are multiplied by as well as the quotients that floats hold.
+bool have_half_inverses(const float* scales, int64_t count) {
+    return std::all_of(scales, scales + count, [](float scale) {
+        const float x = 1.f / scale;
+        return fabsf(float16_to_float32(float32_to_float16(x)) - x) <= fabsf(x) * 0x1p-22f;
+    });
+}
+
+// bf16 values have 8 bits.
+int digit_count(int rows, const Option& opt) { return opt.use_bf16_storage && rows == 1 ? 2 : 3; }
+
 }  // namespace
 
-int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks) {
+int BlockMatrix::reserve(const Layer& layer, int n, int k, int64_t blocks, size_t scale_bytes) {
     int8_ = host_kernel_set().int8;
     n_ = n;
     inputs_count_ = k;
     k_ = (k + kWord - 1) / kWord * kWord;
-    const int lanes = int8_->lanes, panels = (n + lanes - 1) / lanes;
+    // An even number of panels, as block_row takes two.
+    const int lanes = int8_->lanes, panels = (n + 2 * lanes - 1) / (2 * lanes) * 2;
     // Rows of a k-group's columns, as the number of k-groups may exceed an int.
     weights_.create(lanes, (int)(panels * (panel_k_groups() / lanes)));
-    scales_.create(lanes, (int)(panels * blocks));
+    scales_.create(lanes, (int)(panels * blocks), scale_bytes);
     zeros_ = product_bias(host_kernel_set(), nullptr, n_);
     if (weights_.empty() || scales_.empty() || zeros_.empty()) {
         layer.fail("out of memory for %d x %d weights of %d bits", n, k, bits_);
         return kOutOfMemory;
     }
     weights_.fill(0);
-    scales_.fill(0.f);
+    memset(scales_.data, 0, (size_t)scales_.total() * scale_bytes);
     return kOk;
 }
 
@@ -52,20 +65,21 @@ int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& 
     bits_ = quant.bits == 4 ? 4 : 8;
     form_ = bits_ / 8;
     block_ = quant.block;
-    QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, quant.blocks(k)));
+    const bool halves = have_half_inverses(scales, n * quant.blocks(k));
+    QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, quant.blocks(k), halves ? 2 : 4));
     if (quant.input_scales) inputs_ = inputs;
     if (!zeros.empty()) {
-        offsets_.create(scales_.w, scales_.h);
+        offsets_.create(scales_.w, scales_.h, (size_t)4u);
         if (offsets_.empty()) {
             layer.fail("out of memory for %d zero points", zeros.w);
             return kOutOfMemory;
         }
         offsets_.fill(0.f);
-        const size_t lanes = int8_->lanes, count = quant.blocks(k);
+        const int count = (int)quant.blocks(k);
         for (int j = 0; j < n; j++)
-            for (size_t i = 0; i < count; i++)
-                offsets_[(j / lanes * count + i) * lanes + j % lanes] =
-                    -zeros[j * count + i] * (1.f / scales[j * count + i]);
+            for (int i = 0; i < count; i++)
+                offsets_[scale_at(j, i)] = -zeros[(size_t)j * count + i] *
+                                           (1.f / scales[(size_t)j * count + i]);
     }
     for (int j = 0; j < n; j++) pack_column(quant, packed, scales, j, k);
     kernels_ = &host_kernel_set();
@@ -77,7 +91,7 @@ int BlockMatrix::create(const Layer& layer, DType storage, const float* weights,
     bits_ = 16;
     form_ = storage == DType::bf16;
     block_ = std::max(k, 1);
-    QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, 1));
+    QUOLL_RETURN_IF_ERROR(reserve(layer, n, k, 1, 4));
     const size_t lanes = int8_->lanes;
     for (int j = 0; j < n; j++) {
         uint16_t* to =
@@ -93,20 +107,25 @@ int BlockMatrix::create(const Layer& layer, DType storage, const float* weights,
 
 void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j,
                               int k) {
-    const int lanes = int8_->lanes, each = 32 / bits_;
-    const int64_t blocks = quant.blocks(k), bytes = quant.row_bytes(k);
+    const int pair = 2 * int8_->lanes, each = 32 / bits_, blocks = (int)quant.blocks(k);
+    const int64_t bytes = quant.row_bytes(k);
     const unsigned char* from = (const unsigned char*)packed.data + j * bytes;
-    const float* scale = (const float*)scales.data + j * blocks;
-    float* to = (float*)scales_.data + j / lanes * blocks * lanes + j % lanes;
-    for (int64_t i = 0; i < blocks; i++) to[i * lanes] = 1.f / scale[i];
-    uint32_t* k_group_bits = (uint32_t*)weights_.data + j / lanes * panel_k_groups() + j % lanes;
+    const float* scale = (const float*)scales.data + (int64_t)j * blocks;
+    for (int i = 0; i < blocks; i++) {
+        const size_t at = scale_at(j, i);
+        if (scales_.elemsize == 2)
+            ((uint16_t*)scales_.data)[at] = float32_to_float16(1.f / scale[i]);
+        else
+            scales_[at] = 1.f / scale[i];
+    }
+    uint32_t* k_group_bits = (uint32_t*)weights_.data + j / pair * 2 * panel_k_groups() + j % pair;
     const unsigned mask = (1u << quant.bits) - 1, sign = 1u << (quant.bits - 1);
     // Whole words of a k-group at once, unless values had fewer bits in the file.
     const int words = quant.bits == bits_ ? k / each : 0;
     for (int i = 0; i < words; i++) {
         uint32_t word;
         memcpy(&word, from + (size_t)i * sizeof(word), sizeof(word));
-        k_group_bits[(size_t)i * lanes] = bits_ == 4 ? in_halves(word) : word;
+        k_group_bits[(size_t)i * pair] = bits_ == 4 ? in_halves(word) : word;
     }
     for (int i = words * each; i < k; i++) {
         const int64_t bit = (int64_t)i * quant.bits, at = bit / 8;
@@ -114,15 +133,26 @@ void BlockMatrix::pack_column(const BlockQuant& quant, const Mat& packed, const 
         if (at + 1 < bytes) value |= (unsigned)from[at + 1] << 8;
         value = ((value >> bit % 8 & mask) ^ sign) - sign;
         const int shift = bits_ == 4 ? i % 4 * 8 + i % 8 / 4 * 4 : i % each * bits_;
-        k_group_bits[(size_t)(i / each) * lanes] |= (value & ((1u << bits_) - 1)) << shift;
+        k_group_bits[(size_t)(i / each) * pair] |= (value & ((1u << bits_) - 1)) << shift;
     }
 }
 
+// Of a block's value for column j.
+size_t BlockMatrix::scale_at(int j, int block) const {
+    const size_t pair = 2 * int8_->lanes;
+    return (j / pair * blocks() + block) * pair + j % pair;
+}
+
 BlockTile BlockMatrix::panel(size_t p) const {
-    const size_t lanes = int8_->lanes, first = p * blocks() * lanes;
+    const size_t lanes = int8_->lanes, first = scale_at((int)(p * lanes), 0);
     BlockTile tile = {};
-    tile.b = (const int32_t*)weights_.data + p * panel_k_groups();
-    tile.scale = (const float*)scales_.data + first;
+    tile.b = (const int32_t*)weights_.data +
+             (bits_ == 16 ? p * panel_k_groups()
+                          : p / 2 * 2 * panel_k_groups() + p % 2 * lanes);
+    if (scales_.elemsize == 2)
+        tile.half_scale = (const uint16_t*)scales_.data + first;
+    else
+        tile.scale = (const float*)scales_.data + first;
     tile.offset = offsets_.empty() ? nullptr : (const float*)offsets_.data + first;
     tile.k = k_, tile.block = block_;
     return tile;
@@ -148,17 +178,32 @@ int BlockMatrix::sum_blocks(const Mat& a, const Option& opt, Mat* sums) const {
 int BlockMatrix::make_digits(const Mat& a, const Option& opt, Mat* memory,
                              std::vector<BlockDigits>* digits) const {
     if (bits_ == 16 || !int8_->block_dot[0][form_]) return kOk;
-    const size_t units = sizeof(BlockDigits::Block) * blocks(), row = units + 3 * (size_t)k_;
+    const int count = digit_count(a.h, opt);
+    const size_t units = sizeof(BlockDigits::Block) * blocks(), row = units + count * (size_t)k_;
     memory->create((int)row, a.h, (size_t)1u, opt.workspace_allocator);
     if (memory->empty()) return kOutOfMemory;
     for (int i = 0; i < a.h; i++) {
         char* const at = (char*)memory->data + i * row;
         digits->push_back({(int8_t*)at + units, (BlockDigits::Block*)at});
-        if (int8_->block_digits(a.row(i), k_, block_, bits_, digits->back())) continue;
+        if (int8_->block_digits(a.row(i), k_, block_, bits_, count, digits->back())) continue;
         digits->clear();
         break;
     }
     return kOk;
+}
+
+// Panels 2 * pair and 2 * pair + 1.
+void BlockMatrix::one_row(const Mat& sums, const BlockDigits& digits, int count, size_t pair,
+                          float* c) const {
+    const size_t lanes = int8_->lanes, n0 = 2 * pair * lanes;
+    const size_t used = std::min(2 * lanes, (size_t)n_ - n0);
+    float part[2 * 64];
+    BlockTile tile = panel(2 * pair);
+    tile.digits = &digits;
+    if (tile.offset) tile.a_sum = sums;
+    tile.out = used == 2 * lanes ? c + n0 : part;
+    int8_->block_row[count - 2][form_](tile);
+    if (tile.out == part) memcpy(c + n0, part, used * sizeof(float));
 }
 
 void BlockMatrix::few_rows(const Mat& a, const Mat& sums, const std::vector<BlockDigits>& digits,
@@ -306,9 +351,9 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
     }
     if (m < kManyRows || !bytes.empty()) QUOLL_RETURN_IF_ERROR(sum_blocks(rows, opt, &sums));
     if (m < kManyRows) QUOLL_RETURN_IF_ERROR(make_digits(rows, opt, &memory, &digits));
-    const bool many = m >= kManyRows && bytes.empty();
+    const bool many = m >= kManyRows && bytes.empty(), one = m == 1 && !digits.empty();
     const size_t lanes = int8_->lanes, full = lanes * kernels_->gemm->vectors;
-    const size_t width = many ? full : lanes, panels = (n_ + width - 1) / width;
+    const size_t width = many ? full : one ? 2 * lanes : lanes, panels = (n_ + width - 1) / width;
     if (many) {
         unpacked.create((int)full, k_, threads, (size_t)4u, opt.workspace_allocator);
         if (unpacked.empty()) return kOutOfMemory;
@@ -316,6 +361,8 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
     parallel_for((int64_t)panels, threads, [&](int64_t p, int thread) {
         if (many) {
             many_rows(rows, m, p, unpacked.channel(thread), c, c_row);
+        } else if (one) {
+            one_row(sums, digits[0], digit_count(m, opt), p, c);
         } else if (bytes.empty()) {
             few_rows(rows, sums, digits, m, p, c, c_row);
         } else {

@@ -30,13 +30,16 @@ public:
 private:
     size_t panel_k_groups() const { return (size_t)k_ * bits_ / 32 * int8_->lanes; }
     int blocks() const { return (k_ + block_ - 1) / block_; }
-    int reserve(const Layer& layer, int n, int k, int64_t blocks);
+    int reserve(const Layer& layer, int n, int k, int64_t blocks, size_t scale_bytes);
     void pack_column(const BlockQuant& quant, const Mat& packed, const Mat& scales, int j, int k);
+    size_t scale_at(int j, int block) const;
     BlockTile panel(size_t p) const;
     // [blocks, a.h]: the sums of a's values in each block; empty where no zero points need them.
     int sum_blocks(const Mat& a, const Option& opt, Mat* sums) const;
     int make_digits(const Mat& a, const Option& opt, Mat* memory,
                     std::vector<BlockDigits>* digits) const;
+    void one_row(const Mat& sums, const BlockDigits& digits, int count, size_t pair,
+                 float* c) const;
     void few_rows(const Mat& a, const Mat& sums, const std::vector<BlockDigits>& digits, int m,
                   size_t p, float* c, size_t c_row) const;
     void unpack(size_t n0, size_t width, float* out) const;
@@ -54,8 +57,10 @@ private:
     int n_ = 0, inputs_count_ = 0, k_ = 0;  // k_: rounded up to whole k-groups
     int bits_ = 0, block_ = 0;              // 4 or 8; 16: the half_ kernels
     int form_ = 0;                          // index of the kernels
-    Mat weights_;                           // k-groups [columns / lanes][k_ / (32 / bits)][lanes]
-    Mat scales_;   // what blocks are multiplied by, [columns / lanes][blocks][lanes]
+    // k-groups: [columns / (2 lanes)][k_ / (32 / bits)][2 lanes]; [columns / lanes][k_ / 2][lanes] of
+    // 16 bits.
+    Mat weights_;
+    Mat scales_;   // what blocks are multiplied by, [columns / (2 lanes)][blocks][2 lanes], f32 or f16
     Mat offsets_;  // empty, or what the zero points leave, as scales_
     Mat inputs_;   // empty, or a factor for each value of a row
     Mat zeros_;    // a bias for the gemm kernels

@@ -713,6 +713,15 @@ void store_s8(const Int8Store& t) { store_tile_s8<Held::kValues>(t); }
 // k-groups from what is read to what is fetched.
 constexpr size_t kAhead = 1024;
 
+// Of the columns, for the block before which so many values of the scales are.
+QUOLL_INLINE s::vecf<s::kLanes> scales_at(const BlockTile& t, size_t at) {
+    return t.half_scale ? s::load_f16<s::kLanes>(t.half_scale + at)
+                        : s::vecf<s::kLanes>::load(t.scale + at);
+}
+
+// From a k-group, or the scales of a block, to the next: panels lie in pairs.
+constexpr size_t kPair = 2 * s::kLanes;
+
 template <int bits, size_t rows>
 void block_tile(const BlockTile& t) {
     using V = s::vecf<s::kLanes>;
@@ -723,9 +732,10 @@ void block_tile(const BlockTile& t) {
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
     const float* a[rows];
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.a + (ptrdiff_t)m() * t.a_row; });
-    const float *scale = t.scale, *offset = t.offset, *a_sum = t.a_sum;
+    const float *offset = t.offset, *a_sum = t.a_sum;
     const int32_t* b = (const int32_t*)t.b;
-    for (size_t left = t.k; left > 0; scale += s::kLanes) {
+    size_t scale = 0;
+    for (size_t left = t.k; left > 0; scale += kPair) {
         size_t k_groups = s::min_size(left, t.block) / values;
         left -= k_groups * values;
         V sum[rows * chains];
@@ -741,10 +751,10 @@ void block_tile(const BlockTile& t) {
                     sum[m * chains + i % chains] = fma(y, x, sum[m * chains + i % chains]);
                 });
             });
-            b += s::kLanes;
+            b += kPair;
             s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] += values; });
         } while (--k_groups);
-        const V factor = V::load(scale);
+        const V factor = scales_at(t, scale);
         s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
             V all = sum[m * chains];
             s::unroll<chains - 1>([&](auto i)
@@ -756,7 +766,7 @@ void block_tile(const BlockTile& t) {
             s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
                 total[m] = fma(V::set(a_sum[(ptrdiff_t)m() * t.a_sum_row]), more, total[m]);
             });
-            offset += s::kLanes, a_sum++;
+            offset += kPair, a_sum++;
         }
     }
     s::unroll<rows>(
@@ -768,10 +778,10 @@ void block_unpack(const BlockTile& t) {
     constexpr size_t values = 32 / bits;
     const int32_t* b = (const int32_t*)t.b;
     float* out = t.out;
-    for (size_t k = 0; k < t.k; k += values, b += s::kLanes) {
+    for (size_t k = 0; k < t.k; k += values, b += kPair) {
         using V = s::vecf<s::kLanes>;
-        const size_t at = k / t.block * s::kLanes;
-        const V factor = V::load(t.scale + at);
+        const size_t at = k / t.block * kPair;
+        const V factor = scales_at(t, at);
         const V offset = t.offset ? V::load(t.offset + at) : V::zero();
         const auto k_group_bits = s::veci<s::kLanes>::load(b);
         s::unroll<values>([&](auto i) QUOLL_INLINE_LAMBDA {
@@ -793,24 +803,21 @@ void block_dot_tile(const BlockTile& t) {
     using V = s::vecf<s::kLanes>;
     using I = s::veci<s::kLanes>;
     constexpr size_t words = bits == 4 ? 2 : 1, values = 32 / bits, digits = 3;
-    // Sums of one row wait for themselves: the words of a k-group have their own.
-    constexpr size_t chains = rows == 1 ? words : 1;
     constexpr int kEach = 0x01010101;
     constexpr unsigned kTurned = (bits == 4 ? 0x88u : kWeightOffset<bits>) * kEach;
     V total[rows];
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
     const int8_t* a[rows];
     s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] = t.digits[m].digits; });
-    const float *scale = t.scale, *offset = t.offset;
+    const float* offset = t.offset;
     const int32_t* b = (const int32_t*)t.b;
-    size_t at = 0;  // block
-    for (size_t left = t.k; left > 0; scale += s::kLanes, at++) {
+    size_t scale = 0, at = 0;  // block
+    for (size_t left = t.k; left > 0; scale += kPair, at++) {
         size_t k_groups = s::min_size(left, t.block) / values;
         left -= k_groups * values;
-        I sum[rows * digits * chains];
-        s::unroll<rows * digits * chains>([&](auto i) QUOLL_INLINE_LAMBDA {
-            constexpr size_t m = i() / (digits * chains), d = i() / chains % digits;
-            sum[i] = I::set(i() % chains ? 0 : t.digits[m].blocks[at].start[d]);
+        I sum[rows * digits];
+        s::unroll<rows * digits>([&](auto i) QUOLL_INLINE_LAMBDA {
+            sum[i] = I::set(t.digits[i() / digits].blocks[at].start[i() % digits]);
         });
         do {
             const I bytes = I::load(b) ^ I::set((int)kTurned);
@@ -819,25 +826,22 @@ void block_dot_tile(const BlockTile& t) {
                 w[0] = bytes & I::set(15 * kEach);
                 w[1] = bytes.template shift_right<4>() & I::set(15 * kEach);
             }
-            if (rows == 1) __builtin_prefetch(b + kAhead);
             s::unroll<rows * digits * words>([&](auto i) QUOLL_INLINE_LAMBDA {
                 constexpr size_t m = i() / (digits * words), d = i() / words % digits;
                 constexpr size_t word = i() % words;
                 int32_t x;
                 __builtin_memcpy(&x, a[m] + d * t.k + word * 4, sizeof(x));
-                I& to = sum[(m * digits + d) * chains + word % chains];
+                I& to = sum[m * digits + d];
                 to = s::dot_of_four(to, w[word], I::set(x));
             });
-            b += s::kLanes;
+            b += kPair;
             s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA { a[m] += values; });
         } while (--k_groups);
-        const V factor = V::load(scale);
+        const V factor = scales_at(t, scale);
         s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
             V part[digits];
             s::unroll<digits>([&](auto d) QUOLL_INLINE_LAMBDA {
-                I all = sum[(m * digits + d) * chains];
-                if constexpr (chains == 2) all = all + sum[(m * digits + d) * chains + 1];
-                part[d] = s::to_float(all);
+                part[d] = s::to_float(sum[m * digits + d]);
             });
             const V all = fma(part[0], V::set(65536.f), fma(part[1], V::set(256.f), part[2]));
             total[m] = fma(all * V::set(t.digits[m].blocks[at].unit), factor, total[m]);
@@ -848,11 +852,82 @@ void block_dot_tile(const BlockTile& t) {
                 const float a_sum = t.a_sum[(ptrdiff_t)m() * t.a_sum_row + (ptrdiff_t)at];
                 total[m] = fma(V::set(a_sum), more, total[m]);
             });
-            offset += s::kLanes;
+            offset += kPair;
         }
     }
     s::unroll<rows>(
         [&](auto m) QUOLL_INLINE_LAMBDA { total[m].store(t.out + (ptrdiff_t)m() * t.out_row); });
+}
+
+// As block_dot_tile for one row and two panels, which take every value that was loaded twice, with
+// so many of its digits.
+template <int bits, size_t digits>
+void block_row_tile(const BlockTile& t) {
+    using V = s::vecf<s::kLanes>;
+    using I = s::veci<s::kLanes>;
+    constexpr size_t words = bits == 4 ? 2 : 1, values = 32 / bits, panels = 2;
+    constexpr int kEach = 0x01010101;
+    constexpr unsigned kTurned = (bits == 4 ? 0x88u : kWeightOffset<bits>) * kEach;
+    V total[panels] = {V::zero(), V::zero()};
+    const int8_t* a = t.digits->digits;
+    const BlockDigits::Block* block = t.digits->blocks;
+    const float *offset = t.offset, *a_sum = t.a_sum;
+    const int32_t* b = (const int32_t*)t.b;
+    size_t scale = 0;
+    for (size_t left = t.k; left > 0; scale += kPair, block++) {
+        size_t k_groups = s::min_size(left, t.block) / values;
+        left -= k_groups * values;
+        I sum[panels * digits];
+        s::unroll<panels * digits>(
+            [&](auto i) QUOLL_INLINE_LAMBDA { sum[i] = I::set(block->start[i() / panels]); });
+        do {
+            I w[panels * words];
+            s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA {
+                const int32_t* from = b + p() * s::kLanes;
+                const I bytes = I::load(from) ^ I::set((int)kTurned);
+                __builtin_prefetch(from + kAhead);
+                if constexpr (bits == 4) {
+                    w[p * words] = bytes & I::set(15 * kEach);
+                    w[p * words + 1] = bytes.template shift_right<4>() & I::set(15 * kEach);
+                } else {
+                    w[p] = bytes;
+                }
+            });
+            s::unroll<digits * words>([&](auto i) QUOLL_INLINE_LAMBDA {
+                constexpr size_t d = i() / words, word = i() % words;
+                int32_t x;
+                __builtin_memcpy(&x, a + d * t.k + word * 4, sizeof(x));
+                const I values_of_a = I::set(x);
+                s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA {
+                    I& to = sum[d * panels + p];
+                    to = s::dot_of_four(to, w[p * words + word], values_of_a);
+                });
+            });
+            b += kPair, a += values;
+        } while (--k_groups);
+        const V unit = V::set(block->unit);
+        s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA {
+            V all = s::to_float(sum[p]);
+            s::unroll<digits - 1>([&](auto d) QUOLL_INLINE_LAMBDA {
+                all = fma(all, V::set(256.f), s::to_float(sum[(d + 1) * panels + p]));
+            });
+            const V factor = scales_at(t, scale + p() * s::kLanes);
+            total[p] = fma(all * unit, factor, total[p]);
+            if (offset)
+                total[p] = fma(V::set(*a_sum), V::load(offset + p() * s::kLanes), total[p]);
+        });
+        if (offset) offset += kPair, a_sum++;
+    }
+    s::unroll<panels>([&](auto p) QUOLL_INLINE_LAMBDA { total[p].store(t.out + p() * s::kLanes); });
+}
+
+template <int bits, size_t digits>
+constexpr BlockTileKernel block_row() {
+    if constexpr (s::kHasDotOfFour) {
+        return &block_row_tile<bits, digits>;
+    } else {
+        return nullptr;
+    }
 }
 
 // As block_dot_tile for kByteRows rows of bytes (ByteRows): their sums all stay in registers.
@@ -869,9 +944,10 @@ void block_bytes_tile(const BlockTile& t) {
     s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA { total[m] = V::zero(); });
     const int8_t* a = t.bytes->values;
     const ByteRows::Block* block = t.bytes->blocks;
-    const float *scale = t.scale, *offset = t.offset, *a_sum = t.a_sum;
+    const float *offset = t.offset, *a_sum = t.a_sum;
     const int32_t* b = (const int32_t*)t.b;
-    for (size_t left = t.k; left > 0; scale += s::kLanes, block += kByteRows) {
+    size_t scale = 0;
+    for (size_t left = t.k; left > 0; scale += kPair, block += kByteRows) {
         size_t k_groups = s::min_size(left, t.block) / values;
         left -= k_groups * values;
         I sum[kByteRows];
@@ -890,9 +966,9 @@ void block_bytes_tile(const BlockTile& t) {
                 I& to = sum[i % kByteRows];
                 to = s::dot_of_four(to, w[i / kByteRows], I::set(x));
             });
-            b += s::kLanes, a += words * kByteRows * 4;
+            b += kPair, a += words * kByteRows * 4;
         } while (--k_groups);
-        const V factor = V::load(scale);
+        const V factor = scales_at(t, scale);
         s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA {
             total[m] = fma(s::to_float(sum[m]) * V::set(block[m()].unit), factor, total[m]);
         });
@@ -901,7 +977,7 @@ void block_bytes_tile(const BlockTile& t) {
             s::unroll<kByteRows>([&](auto m) QUOLL_INLINE_LAMBDA {
                 total[m] = fma(V::set(a_sum[(ptrdiff_t)m() * t.a_sum_row]), more, total[m]);
             });
-            offset += s::kLanes, a_sum++;
+            offset += kPair, a_sum++;
         }
     }
     s::unroll<kByteRows>(
@@ -938,13 +1014,17 @@ QUOLL_INLINE uint32_t bits_of_float(float x) {
     return bits;
 }
 
-// The digits of count values; their sums at sums[3].
+// Numbers up to 2^22 in size stand in the lower bits of what 1.5 * 2^23 is added to.
+QUOLL_INLINE int32_t rounded(float x) {
+    return (int32_t)(bits_of_float(x + 12582912.f) - 0x4b400000u);
+}
+
+// The digits of count values, of up to 23 bits; their sums at sums[3].
 QUOLL_INLINE void split_digits(const float* a, size_t count, float factor, int8_t* high,
                                int8_t* middle, int8_t* low, int32_t* sums) {
     int32_t sum0 = 0, sum1 = 0, sum2 = 0;
     for (size_t i = 0; i < count; i++) {
-        // Numbers up to 2^22 in size stand in the lower bits of what 1.5 * 2^23 is added to.
-        const int32_t x = (int32_t)(bits_of_float(a[i] * factor + 12582912.f) - 0x4b400000u);
+        const int32_t x = rounded(a[i] * factor);
         const int32_t last = (int8_t)(uint8_t)x, rest = (x - last) >> 8;
         const int32_t mid = (int8_t)(uint8_t)rest, first = (rest - mid) >> 8;
         low[i] = (int8_t)last, middle[i] = (int8_t)mid, high[i] = (int8_t)first;
@@ -953,25 +1033,49 @@ QUOLL_INLINE void split_digits(const float* a, size_t count, float factor, int8_
     sums[0] = sum0, sums[1] = sum1, sums[2] = sum2;
 }
 
-bool block_digits(const float* a, size_t k, size_t block, int bits, const BlockDigits& out) {
+// Of up to 15 bits.
+QUOLL_INLINE void split_two_digits(const float* a, size_t count, float factor, int8_t* high,
+                                   int8_t* low, int32_t* sums) {
+    int32_t sum0 = 0, sum1 = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int32_t x = rounded(a[i] * factor);
+        const int32_t last = (int8_t)(uint8_t)x, first = (x - last) >> 8;
+        low[i] = (int8_t)last, high[i] = (int8_t)first;
+        sum0 += first, sum1 += last;
+    }
+    sums[0] = sum0, sums[1] = sum1;
+}
+
+// The bits of the largest size.
+QUOLL_INLINE uint32_t largest_bits(const float* a, size_t count) {
+    uint32_t largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t size = bits_of_float(a[i]) & 0x7fffffffu;
+        largest = size > largest ? size : largest;
+    }
+    return largest;
+}
+
+bool block_digits(const float* a, size_t k, size_t block, int bits, int digits,
+                  const BlockDigits& out) {
     BlockDigits::Block* to = out.blocks;
     const int offset = bits == 4 ? kWeightOffset<4> : kWeightOffset<8>;
     for (size_t at = 0; at < k; at += block, to++) {
         const size_t count = s::min_size(k - at, block);
-        uint32_t largest = 0;
-        for (size_t i = 0; i < count; i++) {
-            const uint32_t size = bits_of_float(a[at + i]) & 0x7fffffffu;
-            largest = size > largest ? size : largest;
-        }
+        const uint32_t largest = largest_bits(a + at, count);
         if (largest >= 0x7f800000u) return false;
-        // 2^(22 - e), where 2^e is above the largest; smaller numbers than 2^-104 lose digits.
-        const uint32_t least = 23;
+        // 2^(22 - e) or 2^(14 - e), where 2^e is above the largest; smaller numbers than 2^-104
+        // lose digits.
+        const uint32_t least = 23, places = digits == 3 ? 21 : 13;
         const uint32_t exponent = largest >> 23 > least ? largest >> 23 : least;  // 127 + e - 1
-        const float factor = float_of_bits((127 + 127 + 21 - exponent) << 23);
-        to->unit = float_of_bits(exponent << 23) * 0x1p-21f;
-        split_digits(a + at, count, factor, out.digits + at, out.digits + k + at,
-                     out.digits + 2 * k + at, to->start);
-        for (int32_t& start : to->start) start *= -offset;
+        const float factor = float_of_bits((127 + 127 + places - exponent) << 23);
+        to->unit = float_of_bits(exponent << 23) * (digits == 3 ? 0x1p-21f : 0x1p-13f);
+        int8_t* const high = out.digits + at;
+        if (digits == 3)
+            split_digits(a + at, count, factor, high, high + k, high + 2 * k, to->start);
+        else
+            split_two_digits(a + at, count, factor, high, high + k, to->start);
+        for (int i = 0; i < digits; i++) to->start[i] *= -offset;
     }
     return true;
 }
@@ -983,9 +1087,7 @@ QUOLL_INLINE int32_t round_to_bytes(const float* a, size_t count, float factor, 
     for (size_t i = 0; i < count; i += 4) {
         uint32_t word = 0;
         for (size_t j = 0; j < 4; j++) {
-            // As in split_digits.
-            const int32_t x =
-                (int32_t)(bits_of_float(a[i + j] * factor + 12582912.f) - 0x4b400000u);
+            const int32_t x = rounded(a[i + j] * factor);
             word |= (uint32_t)(uint8_t)x << 8 * j;
             sum += x;
         }
@@ -1005,11 +1107,7 @@ bool block_byte_rows(const float* a, ptrdiff_t a_row, size_t rows, size_t k, siz
         for (size_t at = 0; at < k; at += block, to += kByteRows) {
             const size_t count = s::min_size(k - at, block);
             *to = {0.f, 0};
-            uint32_t largest = 0;
-            for (size_t i = 0; m < rows && i < count; i++) {
-                const uint32_t size = bits_of_float(row[at + i]) & 0x7fffffffu;
-                largest = size > largest ? size : largest;
-            }
+            const uint32_t largest = m < rows ? largest_bits(row + at, count) : 0;
             if (largest >= 0x7f800000u) return false;
             // The unit of smaller ones has no inverse in f32.
             const float most = float_of_bits(largest);

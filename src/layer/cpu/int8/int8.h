@@ -163,16 +163,18 @@ typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t
 // Weights that share a scale in blocks of k, by f32 values: for `lanes` columns n
 //     out[m * out_row + n] = sum over blocks of scale[block][n] * sum of a[m * a_row + k] * B(k, n)
 // plus, where there are offsets, offset[block][n] * a_sum[m * a_sum_row + block];
-// where b has a k-group a column for every 32 / bits of k: [k / (32 / bits)][lanes]. A k-group's
-// values of 8 bits are in order; of 4 bits byte i holds value i and, in its upper half, i + 4. k and
-// block are multiples of 8.
+// where b has a k-group a column for every 32 / bits of k: [k / (32 / bits)][2 * lanes], of two
+// panels side by side, and points to one of them, for block_row to the first. A k-group's values of
+// 8 bits are in order; of 4 bits byte i holds value i and, in its upper half, i + 4. k and block are
+// multiples of 8.
 struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
     const struct BlockDigits* digits;  // of the rows, instead of a: what block_dot reads
     const struct ByteRows* bytes;      // instead of a: what block_bytes reads
     const void* b;
-    const float *scale, *offset;  // [blocks][lanes]; offset may be null
+    const float *scale, *offset;  // [blocks][2 * lanes]; offset may be null
+    const uint16_t* half_scale;   // f16; null: `scale`
     const float* a_sum;
     ptrdiff_t a_sum_row;
     size_t k, block;
@@ -182,19 +184,19 @@ struct BlockTile {
 typedef void (*BlockTileKernel)(const BlockTile& tile);
 
 // A row of A as integers, for dot products of bytes: of each block a[k] is `unit` times an integer
-// of 23 bits, which is as exact as f32 for the block's largest value. Its digits to base 256, from
-// -128 to 127, are digits[i * k] + .. for i = 0 (the highest) to 2; start[i] makes up for what is
-// added to the weights, so that these have no sign.
+// of 23 bits (three digits), which is as exact as f32 for the block's largest value, or of 15 (two).
+// Its digits to base 256, from -128 to 127, are digits[i * k] + .. with i = 0 for the highest;
+// start[i] makes up for what is added to the weights, so that these have no sign.
 struct BlockDigits {
     struct Block {
         float unit;
         int32_t start[3];
     };
-    int8_t* digits;  // [3][k]
+    int8_t* digits;  // [3 or 2][k]
     Block* blocks;
 };
 // For weights of 4 or 8 bits; false: a value is infinite or NaN.
-typedef bool (*BlockDigitsKernel)(const float* a, size_t k, size_t block, int bits,
+typedef bool (*BlockDigitsKernel)(const float* a, size_t k, size_t block, int bits, int digits,
                                   const BlockDigits& out);
 // byte_rows rows of A, each block rounded to bytes of its largest value: a[k] is about `unit` times
 // values[k / 4][row][k % 4], from -127 to 127; `start` as of BlockDigits.
@@ -230,10 +232,12 @@ struct Int8Kernels {
 #define QUOLL_INT8_TILES(name, vectors) Int8TileKernel name[kGemmMaxRows];  // [rows - 1]
 #define QUOLL_INT8_INPUT(name, type) Int8InputKernel name[4];               // for pack 1, 4, 8, 16
 // For weights of 4 and of 8 bits; the half_ ones for f16 and bf16; block_dot, which reads digits,
-// is null where the processor multiplies no bytes, as block_bytes, which reads ByteRows.
+// is null where the processor multiplies no bytes, as block_bytes, which reads ByteRows, and
+// block_row[digits - 2], which takes one row and two neighbouring panels at once.
 #define QUOLL_BLOCK_TILES(name) BlockTileKernel name[kBlockRows][2];  // [rows - 1]
 #define QUOLL_BLOCK_DOTS(name) BlockTileKernel name[kBlockRows][2];
 #define QUOLL_BLOCK_BYTES(name) BlockTileKernel name[2];
+#define QUOLL_BLOCK_ROWS(name) BlockTileKernel name[2][2];
 #define QUOLL_BLOCK_UNPACK(name) BlockTileKernel name[2];
 #define QUOLL_INT8(type, name) type name;
 #include "layer/cpu/int8/kernels.inc"
@@ -242,6 +246,7 @@ struct Int8Kernels {
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_BYTES
+#undef QUOLL_BLOCK_ROWS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };

@@ -31,6 +31,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
      {name<4, 3>(), name<8, 3>()}, \
      {name<4, 4>(), name<8, 4>()}},
 #define QUOLL_BLOCK_BYTES(name) {name<4>(), name<8>()},
+#define QUOLL_BLOCK_ROWS(name) {{name<4, 2>(), name<8, 2>()}, {name<4, 3>(), name<8, 3>()}},
 #define QUOLL_BLOCK_UNPACK(name) {&name<4>, &name<8>},
 #define QUOLL_INT8(type, name) &name,
 #include "layer/cpu/int8/kernels.inc"
@@ -39,6 +40,7 @@ const Int8Kernels QUOLL_ISA_TABLE(int8_kernels) = {
 #undef QUOLL_BLOCK_TILES
 #undef QUOLL_BLOCK_DOTS
 #undef QUOLL_BLOCK_BYTES
+#undef QUOLL_BLOCK_ROWS
 #undef QUOLL_BLOCK_UNPACK
 #undef QUOLL_INT8
 };
