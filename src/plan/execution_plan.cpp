@@ -340,6 +340,9 @@ void ExecutionPlan::Compiler::plan_layouts(const Layer& layer, const std::vector
                                            PlanSegment::Step* step) {
     const DType stored = storage_type(opt_);
     plan_outputs(layer, step->plan.get(), out, stored, opt_, &step->layout);
+    for (size_t i = 0; i < out.size(); i++)
+        if (!graph_.is_narrowed(layer.tops[i]))
+            step->layout.outputs[i].shape.dtype = step->layout.makes[i].shape.dtype;
     // Inputs without values are converted by what the layer takes.
     step->layout.known =
         std::none_of(step->layout.arrives.begin(), step->layout.arrives.end(),

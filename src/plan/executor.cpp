@@ -602,7 +602,8 @@ int Executor::store_output(const Layer& layer, size_t i, Mat* m) {
     if (is_input[id]) return kOk;  // the user's, beside one that is wanted
     if (m->dims == 0)
         return layer.fail("output '%s' (%d) came out empty", graph_->blobs[id].name.c_str(), id);
-    if (!m->empty() && m->dtype == DType::f32 && storage_type(opt) != DType::f32) {
+    const bool narrows = m->dtype == DType::f32 && storage_type(opt) != DType::f32;
+    if (narrows && !m->empty() && graph_->is_narrowed(id)) {
         Mat stored;
         Option with = opt;
         const bool placed =

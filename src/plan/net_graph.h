@@ -24,6 +24,10 @@ struct NetGraph {
     Option loaded_opt;         // the options that create_pipeline saw
     bool has_concats = false;  // in their fast form
 
+    // Whether what a layer made as f32 is kept in the storage type. What no layer reads is not: the
+    // application would have it widened again, a language model's caches in each step. Other back
+    // ends store what they make themselves.
+    bool is_narrowed(int blob) const { return !consumers[blob].empty() || !backends.empty(); }
     bool is_off_host(int layer) const { return !off_host.empty() && off_host[layer]; }
 };
 
