@@ -18,6 +18,11 @@ inline LayerCase conv_case(Shape in, int outputs, int kernel, const std::string&
     return LayerCase({in}, params).terms(terms);
 }
 
+// s8 with zero points, which spread the sums wider.
+inline LayerCase affine(LayerCase layer) {
+    return layer.range(-128, 127).int8_weights().weights("top_blob_int8_scales", 0.2f, 0.4f);
+}
+
 }  // namespace quoll
 
 #endif

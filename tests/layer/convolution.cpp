@@ -1,4 +1,4 @@
-#include "layer_test.h"
+#include "conv_case.h"
 
 namespace quoll {
 
@@ -10,11 +10,6 @@ static LayerCase conv(Shape in, int outputs, int kernel, const std::string& more
                          " 6=" + std::to_string(outputs * in.c * maxk);
     if (kernel_h) params += " 11=" + std::to_string(kernel_h);
     return LayerCase({in}, params + " " + more).terms(in.c * maxk);
-}
-
-// s8 with zero points, which spread the sums wider.
-static LayerCase affine(LayerCase layer) {
-    return layer.range(-128, 127).int8_weights().weights("top_blob_int8_scales", 0.2f, 0.4f);
 }
 
 // With another input that is added.

@@ -1,4 +1,4 @@
-#include "layer_test.h"
+#include "conv_case.h"
 
 namespace quoll {
 
@@ -8,11 +8,6 @@ static LayerCase conv(Shape in, int outputs, int group, int kernel, const std::s
                                " 6=" + std::to_string(outputs * terms) +
                                " 7=" + std::to_string(group) + " " + more)
         .terms(terms);
-}
-
-// s8 with zero points, which spread the sums wider.
-static LayerCase affine(LayerCase layer) {
-    return layer.range(-128, 127).int8_weights().weights("top_blob_int8_scales", 0.2f, 0.4f);
 }
 
 static const std::vector<LayerCase> kCases = {

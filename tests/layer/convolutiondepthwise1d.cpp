@@ -12,6 +12,14 @@ static const std::vector<LayerCase> kCases = {
     conv_case(Shape(12, 32), 16, 2, "2=2 4=4 9=3 -23310=2,-0.3,0.4", 2),
     LayerCase({Shape(9, 8), Shape(3, 1, 8), Shape(8)}, "4=1 5=1 7=8 19=1").terms(3),
     LayerCase({Shape(9, 8), Shape(2, 4, 6)}, "3=2 7=2 19=1 9=1").terms(8),
+    // int8: a window a channel, with channels that fill registers and that do not; groups.
+    conv_case(Shape(25, 32), 32, 3, "4=1 5=1 8=1 9=1", 32),
+    conv_case(Shape(26, 13), 13, 5, "3=2 4=2 15=3 5=1 8=2 9=2 -23310=1,0.1", 13),
+    conv_case(Shape(27, 16), 16, 3, "4=1 8=101", 16).weights("top_blob_int8_scales", 20, 30),
+    conv_case(Shape(17, 12), 20, 3, "3=3 4=-234 5=1 8=1 9=5", 4),
+    affine(conv_case(Shape(29, 24, DType::s8), 24, 3, "4=1 3=2 8=101 26=1 27=20 28=-128", 24)),
+    affine(conv_case(Shape(19, 7, DType::s8), 7, 5, "4=2 5=1 8=102 26=1 27=-128 28=127 9=4", 7)),
+    affine(conv_case(Shape(23, 16, DType::s8), 8, 3, "4=1 5=1 8=101 26=1 27=-3 28=5", 2)),
 };
 QUOLL_LAYER_CASES(ConvolutionDepthWise1D, kCases)
 

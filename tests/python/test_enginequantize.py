@@ -535,6 +535,37 @@ def test_zero_points_between_layers(digits, tmp_path):
     np.testing.assert_allclose(answers[0], answers[1], atol=0.02)
 
 
+def convolutions_of_one_axis(folder):
+    """16 channels of 50 places: a convolution, one for each channel, one of two places at a time; ReLU between."""
+    rng = np.random.default_rng(5)
+    (folder / 'm.param').write_text(
+        '7767517\n4 4\nInput in 0 1 data 0=50 1=16\nConvolution1D a 1 1 data a 0=24 1=3 4=1 5=1 6=1152 9=1\n'
+        'ConvolutionDepthWise1D b 1 1 a b 0=24 1=5 4=2 5=1 6=120 7=24 9=1\nConvolution1D c 1 1 b out 0=10 1=2 3=2 5=1 6=480\n')
+    parts = []
+    for count, outputs in (1152, 24), (120, 24), (480, 10):
+        parts += [np.zeros(1), rng.normal(size=count) * (outputs / count) ** 0.5, rng.normal(size=outputs)]
+    np.concatenate(parts).astype(np.float32).tofile(folder / 'm.bin')
+    return (folder / 'm.param', folder / 'm.bin'), rng.normal(size=(40, 16, 50)).astype(np.float32)
+
+
+def test_convolutions_of_one_axis(tmp_path):
+    """int8 with zero points, as near as convolutions of two axes; int8 from one to the next; float where ncnn's format has no int8."""
+    model, x = convolutions_of_one_axis(tmp_path)
+    np.save(tmp_path / 'x.npy', x)
+    out = tmp_path / 'q'
+    quantize(model, out, '--data', tmp_path / 'x.npy', '--holdout', 0.5, '--report', tmp_path / 'report')
+    report = json.loads((tmp_path / 'report' / 'report.json').read_text())
+    assert [layer['kind'] for layer in report['layers']] == ['affine'] * 3
+    files = f'{out}.param', f'{out}.bin'
+    exact = np.stack([run_engine(*model, {'data': v}, ['out'])['out'] for v in x[:8]])
+    got, plain = ([run_engine(*files, {'data': v}, ['out'], *args)['out'] for v in x[:8]] for args in ([], ['--reference', '--no-fusion']))
+    assert 10 * np.log10((exact ** 2).sum() / ((exact - got) ** 2).sum()) > 35
+    np.testing.assert_allclose(got, plain, atol=0.02 * np.abs(exact).max())
+    assert np.mean(np.abs(np.array(got) - plain) < 1e-4) > 0.9  # few values lie between two steps
+    done = quantize(model, out, '--data', tmp_path / 'x.npy', '--holdout', 0, '--kind', 'int8')
+    assert done.stderr.count('ncnn has no int8 form of it') == 3
+
+
 @pytest.mark.parametrize('border', ['', 'Padding pad 1 1 pooled padded 0=1 1=1 2=1 3=1\n'])
 def test_zero_points_across_concatenations(border, tmp_path):
     """Rounded before a concatenation and a pooling of maxima: the same integers as behind them; a border of zeros is not that of zero points."""

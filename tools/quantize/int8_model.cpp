@@ -159,6 +159,7 @@ void correct_bias(const ModelLayer& before, const std::vector<double>& means, Mo
     const Mat exact = float_weight(before, "weight_data"), rounded = dequantized_weight(*layer);
     if (!op || exact.empty() || rounded.empty() || exact.w != rounded.w) return;
     const Convolution* conv = as<Convolution>(op.get());
+    if (conv && conv->axes == 1) return;  // the means are of places, not of its channels
     const InnerProduct* product = as<InnerProduct>(op.get());
     const int outputs = conv ? conv->num_output : product->num_output;
     const int taps = conv ? conv->maxk() : 1, group = conv ? conv->group : 1;

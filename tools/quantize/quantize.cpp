@@ -60,6 +60,8 @@ public:
             choice.kind = target.already ? "int8" : kind_of(target.name);
             if (target.already)
                 choice.origin = "model";
+            else if (choice.kind == "int8" && !target.in_ncnn)
+                keep_float("ncnn has no int8 form of it (kind affine has)", &choice);
             else if (is_static_kind(choice.kind))
                 QUOLL_RETURN_IF_ERROR(make_static(&choice));
             layers->push_back(choice);
@@ -93,6 +95,11 @@ private:
             QUOLL_LOGW("[%s %s] stays in float: %s", type.c_str(), name.c_str(), why.c_str());
     }
 
+    void keep_float(const std::string& why, LayerChoice* choice) const {
+        choice->kind = "float", choice->why = why;
+        tell_float(choice->type, choice->name, why);
+    }
+
     int make_static(LayerChoice* choice) {
         ModelLayer& layer = model_->layers[choice->layer];
         find_range(choice);
@@ -102,11 +109,7 @@ private:
         const bool affine = choice->kind == "affine";
         choice->weight_scales = weight_scales(layer, options_.weights, affine);
         if (choice->weight_scales.empty()) choice->why = "its weights are no finite numbers";
-        if (!choice->why.empty()) {
-            choice->kind = "float";
-            tell_float(choice->type, choice->name, choice->why);
-            return kOk;
-        }
+        if (!choice->why.empty()) return keep_float(choice->why, choice), kOk;
         const ModelLayer before = layer;
         if (affine) {
             choice->input_scale = 255.f / (choice->range.high - choice->range.low);

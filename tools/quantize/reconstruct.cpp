@@ -63,12 +63,14 @@ public:
         if (!conv) return input.dims == 2 ? input.h : 1;
         std::vector<Shape> out;
         if (op_->infer_shapes({input.logical_shape()}, out)) return 0;
+        if (conv->axes == 1) return width_ = out[0].w;
         width_ = out[0].dims == 3 ? out[0].w : 1;
         return out[0].dims == 3 ? out[0].w * out[0].h : 1;
     }
     void read(const Mat& input, int place, int group, int width, float* to) const {
         const Convolution* conv = as<Convolution>(op_.get());
-        if (conv && input.dims == 3) return patch(*conv, input, place, group, width, to);
+        if (conv && (conv->axes == 1 || input.dims == 3))
+            return patch(*conv, conv_channels(*conv, input), place, group, width, to);
         if (input.dims <= 2) {
             const float* row = input.dims == 2 && !conv ? input.row(place) : (const float*)input;
             std::copy(row + group * width, row + (group + 1) * width, to);

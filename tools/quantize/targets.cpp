@@ -87,17 +87,18 @@ std::vector<Int8Target> int8_targets(const Model& model) {
         if (!product && !conv) continue;
         const std::unique_ptr<Layer> op = layer.make_operator();
         if (!op) continue;
-        bool already = false, possible = true;
+        bool already = false, possible = true, in_ncnn = true;
         if (const Convolution* c = as<Convolution>(op.get())) {
             already = c->int8_scale_term != 0;
             // Zero weights of int8 are exact; other borders are rounded otherwise than values.
-            possible = c->axes == 2 && !c->dynamic_weight && c->pad_value == 0.f;
+            possible = c->axes <= 2 && !c->dynamic_weight && c->pad_value == 0.f;
+            in_ncnn = c->axes == 2;
         } else {
             already = as<InnerProduct>(op.get())->int8_scale_term != 0;
         }
         if (!possible) continue;
         const std::string& blob = layer.inputs[0];
-        targets.push_back({(int)i, layer.name, blob, range_source(model, blob), already});
+        targets.push_back({(int)i, layer.name, blob, range_source(model, blob), already, in_ncnn});
     }
     return targets;
 }

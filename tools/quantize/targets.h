@@ -11,8 +11,8 @@
 
 namespace quoll {
 
-// A layer whose input and weights the engine can round to int8: Convolution and
-// ConvolutionDepthWise with constant weights, InnerProduct.
+// A layer whose input and weights the engine can round to int8: convolutions of one and two axes,
+// depthwise ones too, with constant weights, InnerProduct.
 struct Int8Target {
     int layer;         // in the Model
     std::string name;  // of the layer
@@ -21,6 +21,7 @@ struct Int8Target {
     // choose among them, the one that they come from.
     std::string source;
     bool already;  // the model has it in int8 (as those of ONNX with QuantizeLinear)
+    bool in_ncnn;  // ncnn has an int8 form of it
 };
 std::vector<Int8Target> int8_targets(const Model& model);
 

@@ -325,15 +325,21 @@ int Int8Conv::forward(const Int8TilePlan* tiles, const ConvolutionFields& s, con
     b.to_s8 = s.int8_output() && !sums_only;
     b.activation = sums_only ? &no_activation_ : &activation_;
     const bool flat = is_flat_input(s, bottom.logical_shape());
-    if (!flat) QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &b.in));
+    if (!flat) {
+        QUOLL_RETURN_IF_ERROR(with_elempack(bottom, in_pack_, opt, &b.in));
+        b.in = conv_channels(s, b.in);
+    }
     const DType dtype = b.to_s8 ? DType::s8 : DType::f32;
     Mat channels, add;
-    if (!added.empty()) QUOLL_RETURN_IF_ERROR(with_elempack(added, out_pack_, opt, &add));
+    if (!added.empty()) {
+        QUOLL_RETURN_IF_ERROR(with_elempack(added, out_pack_, opt, &add));
+        add = conv_channels(s, add);
+    }
     if (flat) {
         top.create(Shape(s.num_output, dtype), out_pack_, opt.blob_allocator);
         channels = top;
     } else if (!b.to_s8 && !add.empty() && add.data == top.data) {
-        channels = top;
+        channels = conv_channels(s, top);
     } else {
         QUOLL_RETURN_IF_ERROR(create_conv_top(s, g, dtype, out_pack_, opt, &top, &channels));
     }

@@ -17,8 +17,8 @@ namespace quoll {
 
 class Int8Conv {
 public:
-    // Takes the int8 weights and scales of `s`, which has two axes. Leaves created() false when a
-    // sum might exceed an int32. Logs and returns a negative code.
+    // Takes the int8 weights and scales of `s`, which has one or two axes. Leaves created() false
+    // when a sum might exceed an int32. Logs and returns a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return !weights_.empty(); }
     int out_pack() const { return out_pack_; }

@@ -168,6 +168,7 @@ int Int8Depthwise::forward(const ConvolutionFields& s, const ConvGeometry& g, co
     if (s.num_output % pack_ != 0) return forward_completed(s, g, bottom, top, opt);
     Mat in, channels;
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, pack_, opt, &in));
+    in = conv_channels(s, in);
     QUOLL_RETURN_IF_ERROR(
         create_conv_top(s, g, to_s8_ ? DType::s8 : DType::f32, pack_, opt, &top, &channels));
     return run(s, g, in, channels, opt);
@@ -182,6 +183,7 @@ int Int8Depthwise::forward_completed(const ConvolutionFields& s, const ConvGeome
     Mat in, planar(Shape(g.x.in, g.y.in, all, bottom.dtype), 1, temporary.blob_allocator), channels;
     Mat out(Shape(g.x.out, g.y.out, all, dtype), pack_, temporary.blob_allocator);
     QUOLL_RETURN_IF_ERROR(with_elempack(bottom, 1, opt, &in));
+    in = conv_channels(s, in);
     if (planar.empty() || out.empty()) return kOutOfMemory;
     copy_channels(in, &planar);
     QUOLL_RETURN_IF_ERROR(with_elempack(planar, pack_, opt, &in));
