@@ -34,8 +34,8 @@ public:
     // multiply, all else by six products of bfloat16 terms. 3: by three such products, to
     // about 16 bits, where that is faster still; 1: by one, to 8 bits; 0: never. NaN and infinite
     // inputs give what IEEE arithmetic has: what meets them is made on vectors. With 1, nine rows
-    // and more meet weights in blocks (Gemm, MultiHeadAttention) as bytes wherever the processor has
-    // dot products of these: inputs are rounded to 1/127 of the largest of their block.
+    // and more meet weights in blocks (Gemm, MultiHeadAttention) as bytes wherever the processor
+    // has dot products of these: inputs are rounded to 1/127 of the largest of their block.
     int use_fp32_split;
     // Convolutions of fp32 and fp16 blobs may multiply and add half floats where the processor does
     // (ARM's asimdhp), in half the time: 11 bits a product and a sum, and infinity beyond 65504.

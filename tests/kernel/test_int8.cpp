@@ -770,8 +770,8 @@ void check_byte_rows(const Int8Kernels& kernels, const BlockWeights& w, size_t p
         }
         for (float bad : {INFINITY, NAN}) {
             a[(rows - 1) * (k + 3) + 1] = bad;
-            ASSERT_FALSE(
-                kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block, (int)bits, bytes));
+            ASSERT_FALSE(kernels.block_byte_rows(a.data(), (ptrdiff_t)k + 3, rows, k, block,
+                                                 (int)bits, bytes));
         }
     }
 }

@@ -78,8 +78,8 @@ int BlockMatrix::create(const Layer& layer, const BlockQuant& quant, const Mat& 
         const int count = (int)quant.blocks(k);
         for (int j = 0; j < n; j++)
             for (int i = 0; i < count; i++)
-                offsets_[scale_at(j, i)] = -zeros[(size_t)j * count + i] *
-                                           (1.f / scales[(size_t)j * count + i]);
+                offsets_[scale_at(j, i)] =
+                    -zeros[(size_t)j * count + i] * (1.f / scales[(size_t)j * count + i]);
     }
     for (int j = 0; j < n; j++) pack_column(quant, packed, scales, j, k);
     kernels_ = &host_kernel_set();
@@ -147,8 +147,7 @@ BlockTile BlockMatrix::panel(size_t p) const {
     const size_t lanes = int8_->lanes, first = scale_at((int)(p * lanes), 0);
     BlockTile tile = {};
     tile.b = (const int32_t*)weights_.data +
-             (bits_ == 16 ? p * panel_k_groups()
-                          : p / 2 * 2 * panel_k_groups() + p % 2 * lanes);
+             (bits_ == 16 ? p * panel_k_groups() : p / 2 * 2 * panel_k_groups() + p % 2 * lanes);
     if (scales_.elemsize == 2)
         tile.half_scale = (const uint16_t*)scales_.data + first;
     else
@@ -241,9 +240,9 @@ int BlockMatrix::make_bytes(const Mat& a, const Option& opt, int threads, Mat* m
     }
     parallel_for((int64_t)tiles, threads, [&](int64_t i, int) {
         const size_t first = (size_t)i * rows;
-        finite[i] = int8_->block_byte_rows(a.row((int)first), a.w,
-                                           std::min(rows, (size_t)a.h - first), k_, block_, bits_,
-                                           (*bytes)[i]);
+        finite[i] =
+            int8_->block_byte_rows(a.row((int)first), a.w, std::min(rows, (size_t)a.h - first), k_,
+                                   block_, bits_, (*bytes)[i]);
     });
     if (std::find(finite.begin(), finite.end(), 0) != finite.end()) bytes->clear();
     return kOk;

@@ -57,10 +57,11 @@ private:
     int n_ = 0, inputs_count_ = 0, k_ = 0;  // k_: rounded up to whole k-groups
     int bits_ = 0, block_ = 0;              // 4 or 8; 16: the half_ kernels
     int form_ = 0;                          // index of the kernels
-    // k-groups: [columns / (2 lanes)][k_ / (32 / bits)][2 lanes]; [columns / lanes][k_ / 2][lanes] of
-    // 16 bits.
+    // k-groups: [columns / (2 lanes)][k_ / (32 / bits)][2 lanes]; [columns / lanes][k_ / 2][lanes]
+    // of 16 bits.
     Mat weights_;
-    Mat scales_;   // what blocks are multiplied by, [columns / (2 lanes)][blocks][2 lanes], f32 or f16
+    // What blocks are multiplied by, [columns / (2 lanes)][blocks][2 lanes]: f32 or f16.
+    Mat scales_;
     Mat offsets_;  // empty, or what the zero points leave, as scales_
     Mat inputs_;   // empty, or a factor for each value of a row
     Mat zeros_;    // a bias for the gemm kernels

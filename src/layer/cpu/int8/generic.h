@@ -840,9 +840,8 @@ void block_dot_tile(const BlockTile& t) {
         const V factor = scales_at(t, scale);
         s::unroll<rows>([&](auto m) QUOLL_INLINE_LAMBDA {
             V part[digits];
-            s::unroll<digits>([&](auto d) QUOLL_INLINE_LAMBDA {
-                part[d] = s::to_float(sum[m * digits + d]);
-            });
+            s::unroll<digits>(
+                [&](auto d) QUOLL_INLINE_LAMBDA { part[d] = s::to_float(sum[m * digits + d]); });
             const V all = fma(part[0], V::set(65536.f), fma(part[1], V::set(256.f), part[2]));
             total[m] = fma(all * V::set(t.digits[m].blocks[at].unit), factor, total[m]);
         });
@@ -913,8 +912,7 @@ void block_row_tile(const BlockTile& t) {
             });
             const V factor = scales_at(t, scale + p() * s::kLanes);
             total[p] = fma(all * unit, factor, total[p]);
-            if (offset)
-                total[p] = fma(V::set(*a_sum), V::load(offset + p() * s::kLanes), total[p]);
+            if (offset) total[p] = fma(V::set(*a_sum), V::load(offset + p() * s::kLanes), total[p]);
         });
         if (offset) offset += kPair, a_sum++;
     }

@@ -165,8 +165,8 @@ typedef void (*Int8MaxKernel)(const int8_t* a, const int8_t* b, size_t n, int8_t
 // plus, where there are offsets, offset[block][n] * a_sum[m * a_sum_row + block];
 // where b has a k-group a column for every 32 / bits of k: [k / (32 / bits)][2 * lanes], of two
 // panels side by side, and points to one of them, for block_row to the first. A k-group's values of
-// 8 bits are in order; of 4 bits byte i holds value i and, in its upper half, i + 4. k and block are
-// multiples of 8.
+// 8 bits are in order; of 4 bits byte i holds value i and, in its upper half, i + 4. k and block
+// are multiples of 8.
 struct BlockTile {
     const float* a;
     ptrdiff_t a_row;
@@ -184,9 +184,9 @@ struct BlockTile {
 typedef void (*BlockTileKernel)(const BlockTile& tile);
 
 // A row of A as integers, for dot products of bytes: of each block a[k] is `unit` times an integer
-// of 23 bits (three digits), which is as exact as f32 for the block's largest value, or of 15 (two).
-// Its digits to base 256, from -128 to 127, are digits[i * k] + .. with i = 0 for the highest;
-// start[i] makes up for what is added to the weights, so that these have no sign.
+// of 23 bits (three digits), which is as exact as f32 for the block's largest value, or of 15
+// (two). Its digits to base 256, from -128 to 127, are digits[i * k] + .. with i = 0 for the
+// highest; start[i] makes up for what is added to the weights, so that these have no sign.
 struct BlockDigits {
     struct Block {
         float unit;
