@@ -325,3 +325,25 @@ def test_a_sequence_as_output_is_refused(tmp_path):
     onnx.save(model, tmp_path / 'model.onnx')
     with pytest.raises(Failure, match='y .*a sequence'):
         convert(tmp_path / 'model.onnx', tmp_path)
+
+
+@pytest.mark.parametrize('holder', ['node', 'initializer'])
+def test_function_whose_branch_has_a_value_called_like_its_argument(holder, tmp_path):
+    """scikit-learn's KNNImputer: the argument is called `own` only where the function is called."""
+    own = info('own', None)
+    two = constant('own', np.float32([2])) if holder == 'initializer' else None
+    inner = [helper.make_node('Add', ['x', 'own'], ['sum'])]
+    if not two:
+        inner.insert(0, helper.make_node('Mul', ['x', 'x'], ['own']))
+    then = helper.make_graph(inner, 'then', [], [info('sum', None)], [two] if two else [])
+    other = helper.make_graph([helper.make_node('Neg', ['x'], ['own'])], 'other', [], [own])
+    body = [helper.make_node('If', ['chosen'], ['y'], then_branch=then, else_branch=other)]
+    function = helper.make_function('f', 'choose', ['x', 'chosen'], ['y'], body, [helper.make_opsetid('', 17)])
+    calls = [helper.make_node('Abs', ['x'], ['own']), helper.make_node('choose', ['own', 'chosen'], ['y'], domain='f')]
+    graph = helper.make_graph(calls, 'g', [info('x', [2, 3]), info('chosen', [], TensorProto.BOOL)],
+                              [info('y', [2, 3])])
+    model = helper.make_model(graph, functions=[function], ir_version=8,
+                              opset_imports=[helper.make_opsetid('', 17), helper.make_opsetid('f', 1)])
+    values = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
+    net = check(model, {'x': values, 'chosen': np.array(True)}, tmp_path)
+    check(model, {'x': values, 'chosen': np.array(False)}, tmp_path, net)

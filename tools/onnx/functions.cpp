@@ -112,6 +112,54 @@ private:
     int calls_ = 0;
 };
 
+// What a subgraph calls values of its own.
+std::set<std::string> own_names(const Graph& graph) {
+    std::set<std::string> own;
+    for (const auto& t : graph.initializers) own.insert(t.first);
+    for (const ValueInfo& v : graph.inputs) own.insert(v.name);
+    for (const Node& n : graph.nodes)
+        for (const std::string& o : n.outputs)
+            if (!o.empty()) own.insert(o);
+    return own;
+}
+
+// New names of the subgraph's own values that are called what a value around it becomes: reads of
+// that would find them instead.
+void add_hiding_names(const Graph& graph, const std::set<std::string>& own, Names* names) {
+    std::set<std::string> taken = own, around;
+    std::vector<std::string> reads;
+    for (const Node& n : graph.nodes) add_reads(n, &reads);
+    for (const ValueInfo& v : graph.outputs) reads.push_back(v.name);
+    for (const std::string& name : reads) {
+        const auto found = names->find(name);
+        if (found != names->end()) around.insert(found->second);
+    }
+    taken.insert(reads.begin(), reads.end());
+    taken.insert(around.begin(), around.end());
+    for (const std::string& name : own) {
+        if (!around.count(name)) continue;
+        std::string other = name + "_inner";
+        while (!taken.insert(other).second) other += "_";
+        (*names)[name] = other;
+    }
+}
+
+void rename_in_subgraph(Names names, Graph* graph) {
+    const std::set<std::string> own = own_names(*graph);
+    for (const std::string& name : own) names.erase(name);
+    add_hiding_names(*graph, own, &names);
+    const auto renamed = [&](const std::string& name) {
+        const auto found = names.find(name);
+        return found == names.end() ? name : found->second;
+    };
+    for (Node& n : graph->nodes) rename_values(names, &n);
+    for (ValueInfo& v : graph->inputs) v.name = renamed(v.name);
+    for (ValueInfo& v : graph->outputs) v.name = renamed(v.name);
+    std::map<std::string, Tensor> initializers;
+    for (const auto& t : graph->initializers) initializers[renamed(t.first)] = t.second;
+    graph->initializers.swap(initializers);
+}
+
 }  // namespace
 
 void rename_values(const Names& names, Node* node) {
@@ -124,14 +172,7 @@ void rename_values(const Names& names, Node* node) {
     for (auto& attribute : node->attributes) {
         if (!attribute.second.g) continue;
         auto graph = std::make_shared<Graph>(*attribute.second.g);  // others may share it
-        Names inner = names;
-        for (const auto& t : graph->initializers) inner.erase(t.first);
-        for (const ValueInfo& v : graph->inputs) inner.erase(v.name);
-        for (const Node& n : graph->nodes)
-            for (const std::string& o : n.outputs) inner.erase(o);
-        for (Node& n : graph->nodes) rename_values(inner, &n);
-        for (ValueInfo& v : graph->outputs)
-            if (inner.count(v.name)) v.name = inner[v.name];
+        rename_in_subgraph(names, graph.get());
         attribute.second.g = graph;
     }
 }
