@@ -320,7 +320,8 @@ void convert_packing(const Mat& src, Mat& dst, int elempack, const Option& opt =
 void flatten(const Mat& src, Mat& dst, const Option& opt = Option());
 // Any dims, elempack and batch, kept. f16 and bf16 are both two bytes wide: a Mat made by the
 // elemsize forms is tagged f16 (f32 if four bytes), so cast_bfloat16_to_float32 takes f16 and
-// dequantize_from_int32 takes f32 at the caller's word. Other dtypes than the named are refused.
+// dequantize_from_int32 takes f32 at the caller's word. cast_float16_to_float32 widens a Mat known
+// to be bf16 as such. Other dtypes than the named are refused.
 void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt = Option());
 void cast_float32_to_bfloat16(const Mat& src, Mat& dst, const Option& opt = Option());

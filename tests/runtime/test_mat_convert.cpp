@@ -206,6 +206,8 @@ TEST(Cast, EveryDimsPackAndBatch) {
         {DType::f16, DType::f32, cast_float16_to_float32},
         {DType::f32, DType::bf16, cast_float32_to_bfloat16},
         {DType::bf16, DType::f32, cast_bfloat16_to_float32},
+        // ncnn's programs, which do not know, take every Mat of two bytes for f16.
+        {DType::bf16, DType::f32, cast_float16_to_float32},
         {DType::s8, DType::f32, cast_int8_to_float32},
     };
     for (const auto& k : kCasts) {
@@ -265,7 +267,6 @@ TEST(Cast, WrongTypes) {
     LogCapture log;
     const Mat f32 = random_values(Shape(5), 1, 1);
     const Mat f16 = random_bytes(Shape(5, DType::f16), 1, 1);
-    const Mat bf16 = random_bytes(Shape(5, DType::bf16), 1, 1);
     const Mat u8 = random_bytes(Shape(5, DType::u8), 1, 1);
     Mat out = f32;
     cast_float32_to_float16(f16, out);
@@ -273,7 +274,7 @@ TEST(Cast, WrongTypes) {
     EXPECT_TRUE(log.contains("[cast_float32_to_float16] expected f32, got f16"));
     cast_float16_to_float32(f32, out);
     EXPECT_TRUE(out.empty());
-    cast_float16_to_float32(bf16, out);
+    cast_float16_to_float32(u8, out);
     EXPECT_TRUE(out.empty());
     cast_float32_to_bfloat16(u8, out);
     EXPECT_TRUE(out.empty());

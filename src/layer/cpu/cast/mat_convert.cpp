@@ -353,6 +353,8 @@ void cast_float32_to_float16(const Mat& src, Mat& dst, const Option& opt) {
 }
 
 void cast_float16_to_float32(const Mat& src, Mat& dst, const Option& opt) {
+    // Programs written for ncnn read every Mat of two bytes so: the Mat knows better.
+    if (src.dtype == DType::bf16) return cast_bfloat16_to_float32(src, dst, opt);
     cast<unsigned short, float>(src, dst, "cast_float16_to_float32", DType::f16, DType::f16,
                                 DType::f32, opt, host_kernel_set().cast->f16.widen);
 }
