@@ -1,5 +1,6 @@
 // Compiled once per ISA, and once more for each that has dot products of 8-bit values.
 #include "layer/cpu/common/isa_table.h"
+#include "layer/cpu/int8/block_generic.h"
 #include "layer/cpu/int8/generic.h"
 
 namespace quoll {
