@@ -51,6 +51,14 @@ CASES = [
            {'x': X * 400}, {'t': np.zeros(1, ml_dtypes.float8_e4m3fn)}) for s in (0, 1, 2, -1)],
     case('Cast-saturate2', [node('Cast', ['x'], 'z', saturate=2, to=TensorProto.FLOAT8E5M2), node('Cast', ['z'], to=TensorProto.FLOAT)],
          {'x': X * 50000}),
+    case('ThresholdedRelu-infinite', node('ThresholdedRelu', ['x'], alpha=0.5),
+         {'x': np.float32([-np.inf, -3, -0.0, np.nan, 0.5, 0.75, np.inf])}),
+    *[case(f'IsInf-{p}-{n}', [node('IsInf', ['x'], 'z', detect_positive=p, detect_negative=n), node('Cast', ['z'], to=TensorProto.FLOAT)],
+           {'x': np.float32([-np.inf, 1, np.inf])}) for p, n in ((3, 0), (0, -1), (2, 2))],
+    # One scale in a list, for a number.
+    *[case(f'DequantizeLinear-number-{"given" if given else "constant"}', node('DequantizeLinear', ['x', 's', 'z']),
+           {'x': np.array(5, np.int8), **({'s': np.array(0.5, np.float32)} if given else {})},
+           {'z': np.int8([3]), **({} if given else {'s': np.array(0.5, np.float32)})}) for given in (False, True)],
     # The window's length as a list of lists.
     case('HannWindow-1x1', node('HannWindow', ['n']), {'n': np.int64([[6]])}),
     case('HannWindow-1', node('HannWindow', ['n']), {'n': np.int64([6])}),

@@ -333,15 +333,48 @@ bool loop_at_run_time(Op& op, const LoopPlan& p) {
     }
 }
 
+// The node of a body that makes a value of it; null: it is handed to the body.
+const Node* maker_of(const Graph& body, const std::string& name) {
+    const auto found = std::find_if(body.nodes.begin(), body.nodes.end(), [&](const Node& n) {
+        return std::find(n.outputs.begin(), n.outputs.end(), name) != n.outputs.end();
+    });
+    return found == body.nodes.end() ? nullptr : &*found;
+}
+
+// What a value of a body is, nodes that change nothing left out.
+std::string source_of(const Graph& body, std::string name) {
+    for (size_t hops = 0; hops <= body.nodes.size(); hops++) {
+        const Node* maker = maker_of(body, name);
+        if (!maker || maker->op != "Identity" || maker->inputs.size() != 1) break;
+        name = maker->inputs[0];
+    }
+    return name;
+}
+
+// Carried value i comes out of each iteration as it went in.
+bool is_invariant(const Graph& body, size_t i) {
+    return 1 + i < body.outputs.size() && 2 + i < body.inputs.size() &&
+           source_of(body, body.outputs[1 + i].name) == body.inputs[2 + i].name;
+}
+
+// No iteration ends the loop, or each would: its condition is the one before, or a constant.
+bool same_condition(const Graph& body) {
+    const std::string source = source_of(body, body.outputs[0].name);
+    if (source == body.inputs[1].name || body.initializers.count(source)) return true;
+    const Node* maker = maker_of(body, source);
+    return maker && maker->op == "Constant";
+}
+
 // An unrolled loop: what it gives at the end. 1: done, 0: how often it runs is not known, -1:
 // op.fail().
 int unroll(Op& op, const Graph& body, size_t states, int64_t count, int64_t going, Strings* state,
            std::vector<Strings>* rows) {
     const int64_t most = kMostNodes / (int64_t)std::max<size_t>(1, body.nodes.size());
+    const bool steady = count > most && same_condition(body);
     Tensor truth(ElementType::kBool, {});
     truth.set_int(0, 1);
     for (int64_t i = 0; i < count && going; i++) {
-        if (i >= most) return 0;
+        if (i >= most || (steady && i > 0)) return 0;
         Strings inputs = {op.c.unique_value(op.node.label() + "/iteration"),
                           op.c.unique_value(op.node.label() + "/condition")};
         op.c.add_constant(inputs[0], Tensor::of_ints({i}, true));
@@ -354,22 +387,6 @@ int unroll(Op& op, const Graph& body, size_t states, int64_t count, int64_t goin
         for (size_t k = 0; k < rows->size(); k++) (*rows)[k].push_back(outputs[1 + states + k]);
     }
     return 1;
-}
-
-// Carried value i comes out of each iteration as it went in.
-bool is_invariant(const Graph& body, size_t i) {
-    if (1 + i >= body.outputs.size() || 2 + i >= body.inputs.size()) return false;
-    std::string name = body.outputs[1 + i].name;
-    for (size_t hops = 0; hops <= body.nodes.size(); hops++) {
-        if (name == body.inputs[2 + i].name) return true;
-        const auto maker = std::find_if(body.nodes.begin(), body.nodes.end(), [&](const Node& n) {
-            return n.op == "Identity" && n.inputs.size() == 1 && n.outputs.size() == 1 &&
-                   n.outputs[0] == name;
-        });
-        if (maker == body.nodes.end()) return false;
-        name = maker->inputs[0];
-    }
-    return false;
 }
 
 // The names that the nodes of a body read, and those that come out of it.

@@ -64,8 +64,8 @@ Value* along(Op& op, Value* v, const Granularity& g, const std::vector<Dim>& ten
         op.fail("%s has rank %d, expected 0 or 1", v->name.c_str(), v->rank());
         return nullptr;
     }
-    std::vector<Dim> shape((size_t)std::max(rank, 1), Dim(1));
-    shape[(size_t)std::max(axis, 0)] = v->shape[0];
+    std::vector<Dim> shape((size_t)rank, Dim(1));
+    if (rank > 0) shape[(size_t)std::max(axis, 0)] = v->shape[0];
     const std::string name = op.c.unique_value(v->name + "_axis");
     if (v->is_constant()) return op.c.add_constant(name, v->constant->reshaped(values_of(shape)));
     const std::string from = op.plain(v);

@@ -4,6 +4,7 @@
 
 #include "layer/common/elementtype.h"
 #include "layer/elementwise/unaryop.h"
+#include "onnx/nodes.h"
 #include "onnx/ops.h"
 
 namespace quoll {
@@ -126,18 +127,12 @@ bool softsign(Op& op) {
     return true;
 }
 
-// x where x > alpha, else 0
+// x where x > alpha, else 0, of infinities too: a choice, not a product
 bool thresholded_relu(Op& op) {
-    Value* x = op.in(0);
-    if (!need_float(op, x)) return false;
-    const std::string from = op.blob(x);
-    if (from.empty()) return false;
-    ModelLayer& above = op.emit("Threshold", {from});
-    above.set("threshold", op.attr_float("alpha", 1.f));
-    ModelLayer& layer = op.emit("BinaryOp", {from, above.outputs[0]});
-    layer.set("op_type", kMul);
-    op.set(0, x->type, x->shape, x->form, layer.outputs[0]);
-    return true;
+    if (!need_float(op, op.in(0))) return false;
+    Nodes n(op);
+    const std::string above = n.add("Greater", {n.in(0), n.scalar(op.attr_float("alpha", 1.f))});
+    return n.set(0, n.add("Where", {above, n.in(0), n.scalar(0.f)}));
 }
 
 // min(max(x, low), high) with bounds that are inputs
@@ -226,8 +221,8 @@ bool is_inf(Op& op) {
     if (!elementwise(op, op.in(0), "TensorUnary", ElementType::kBool)) return false;
     ModelLayer& layer = op.c.model.layers.back();
     layer.set("op_type", 5);
-    layer.set("detect_negative", (int)op.attr("detect_negative", 1));
-    layer.set("detect_positive", (int)op.attr("detect_positive", 1));
+    layer.set("detect_negative", (int)(op.attr("detect_negative", 1) != 0));
+    layer.set("detect_positive", (int)(op.attr("detect_positive", 1) != 0));
     return true;
 }
 
