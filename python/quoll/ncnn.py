@@ -157,6 +157,14 @@ class _BuiltinLayer:
             top.assign(result)
         return 0
 
+    def forward_inplace(self, blobs: Any, opt: _core.Option) -> int:
+        mats = [blobs] if isinstance(blobs, Mat) else list(blobs)
+        results = [Mat() for _ in mats]
+        code = self.forward(mats, results, opt) if self._layer.support_inplace else _FAILED
+        for mat, result in zip(mats, results if code == 0 else []):
+            mat.numpy()[...] = result.numpy()
+        return code
+
 
 def create_layer(kind: Union[str, int]) -> Optional[_BuiltinLayer]:
     """A built-in layer, None if there is none."""

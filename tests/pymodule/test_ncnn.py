@@ -71,6 +71,17 @@ def test_codes_for_what_fails(ncnn, tmp_path, capfd):
 
 
 @BOTH
+def test_a_layer_by_itself_changes_a_mat(ncnn):
+    softmax = ncnn.create_layer('Softmax')
+    softmax.load_param(ncnn.ParamDict())
+    mat = ncnn.Mat(np.log(np.array([1, 2, 5], np.float32)))
+    view = np.array(mat, copy=False)
+    assert softmax.forward_inplace(mat, ncnn.Option()) == 0
+    np.testing.assert_allclose(np.array(mat), [1 / 8, 2 / 8, 5 / 8], rtol=1e-5)
+    np.testing.assert_allclose(view, [1 / 8, 2 / 8, 5 / 8], rtol=1e-5)
+
+
+@BOTH
 def test_functions_on_mats(ncnn):
     array = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
     results = []

@@ -1,6 +1,8 @@
 """Nets: loading, running, errors, threads, layers in Python."""
 import gc
 import io
+import subprocess
+import sys
 import threading
 import weakref
 
@@ -233,8 +235,24 @@ def test_builtin_layer_by_itself():
     layer.load_param(quoll.ParamDict())
     layer.create_pipeline()
     x = np.random.default_rng(0).uniform(-1, 1, 7).astype(np.float32)
-    got = layer.forward([quoll.Mat(x, copy=True)])[0].numpy() if not layer.support_inplace else None
-    if got is not None:
-        np.testing.assert_allclose(got, np.exp(x) / np.exp(x).sum(), rtol=1e-5)
+    got = layer.forward([quoll.Mat(x, copy=True)])[0].numpy()
+    np.testing.assert_allclose(got, np.exp(x) / np.exp(x).sum(), rtol=1e-5)
     with pytest.raises(quoll.Error, match='Nonesuch'):
         quoll.create_layer('Nonesuch')
+
+
+def test_layers_that_nobody_prepared():
+    """Programs call a Softmax right after load_param: the answer or an error, of whatever layer, and not the end of the process."""
+    program = '''import numpy as np, quoll
+for kind in quoll.layer_types():
+    print(kind, flush=True)
+    for count in (1, 2, 3):
+        layer = quoll.create_layer(kind)
+        try:
+            layer.load_param(quoll.ParamDict())
+            layer.forward([np.ones((4, 3, 5), np.float32)] * count)
+        except quoll.Error:
+            pass
+print("all")'''
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=300)
+    assert done.stdout.split()[-1] == 'all', done.stdout.split()[-1]

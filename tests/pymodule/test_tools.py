@@ -117,3 +117,8 @@ def test_type_stubs():
     names = {node.name for node in ast.parse(text).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     assert {'Mat', 'Net', 'Extractor', 'Option', 'resize_bilinear'} <= names
     assert '::' not in text, 'a type of C++ that is not bound'
+    for kind in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ClassDef)):
+        methods = [node for node in kind.body if isinstance(node, ast.FunctionDef)]
+        said = [part for method in methods for part in [method.returns, *(arg.annotation for arg in method.args.args)] if part]
+        modules = {node.value.id for part in said for node in ast.walk(part) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
+        assert not modules & {method.name for method in methods}, f'in {kind.name} the name is that of a method'

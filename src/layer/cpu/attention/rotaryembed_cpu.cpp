@@ -9,10 +9,6 @@ namespace {
 
 class RotaryEmbedCpu : public RotaryEmbed {
 public:
-    int create_pipeline(const Option& opt) override {
-        kernels_ = &host_kernel_set();
-        return RotaryEmbed::create_pipeline(opt);
-    }
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override {
         QUOLL_RETURN_IF_ERROR(create_tops(*this, bottoms, tops, opt));
@@ -31,7 +27,7 @@ public:
     }
 
 private:
-    const KernelSet* kernels_ = nullptr;
+    const KernelSet* kernels_ = &host_kernel_set();
 };
 
 }  // namespace

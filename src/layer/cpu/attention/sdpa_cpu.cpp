@@ -11,7 +11,6 @@ namespace {
 class SDPACpu : public SDPA {
 public:
     int create_pipeline(const Option& opt) override {
-        kernels_ = &host_kernel_set();
         support_bf16_storage = opt.use_bf16_storage && !kv_cache && !int8_scale_term;
         return SDPA::create_pipeline(opt);
     }
@@ -72,7 +71,7 @@ private:
         return attend_fast(*kernels_, heads, call.heads_per_group, plan, stored, opt);
     }
 
-    const KernelSet* kernels_ = nullptr;
+    const KernelSet* kernels_ = &host_kernel_set();
 };
 
 }  // namespace

@@ -10,12 +10,6 @@ namespace quoll {
 
 EltwiseCpu::EltwiseCpu() { support_packing = support_fp16_storage = support_bf16_storage = true; }
 
-int EltwiseCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Eltwise::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
-}
-
 void EltwiseCpu::run(const std::vector<Mat>& inputs, Mat& top, const Chunk& chunk) const {
     const bool weighted = op_type == SUM && !coeffs.empty();
     const BinaryKernels& k = *kernels_->binary;

@@ -10,7 +10,6 @@ namespace quoll {
 class EltwiseCpu : public Eltwise {
 public:
     EltwiseCpu();
-    int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
     int forward_inplace(std::vector<Mat>& blobs, const Option& opt) const override;
@@ -25,7 +24,7 @@ private:
     int combine(const std::vector<Mat>& bottoms, bool inplace, Mat* top, const Option& opt) const;
     void run(const std::vector<Mat>& inputs, Mat& top, const Chunk& chunk) const;
 
-    const KernelSet* kernels_ = nullptr;
+    const KernelSet* kernels_ = &host_kernel_set();
 };
 
 }  // namespace quoll

@@ -5,14 +5,8 @@
 
 namespace quoll {
 
-BatchNormCpu::BatchNormCpu() : kernels_(nullptr) {
+BatchNormCpu::BatchNormCpu() : kernels_(&host_kernel_set()) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
-}
-
-int BatchNormCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(BatchNorm::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
 }
 
 int BatchNormCpu::forward_inplace(Mat& blob, const Option& opt) const {

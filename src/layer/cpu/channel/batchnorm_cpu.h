@@ -9,7 +9,6 @@ namespace quoll {
 class BatchNormCpu : public BatchNorm {
 public:
     BatchNormCpu();
-    int create_pipeline(const Option& opt) override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
 private:

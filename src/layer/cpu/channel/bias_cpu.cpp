@@ -5,14 +5,8 @@
 
 namespace quoll {
 
-BiasCpu::BiasCpu() : kernels_(nullptr) {
+BiasCpu::BiasCpu() : kernels_(&host_kernel_set()) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
-}
-
-int BiasCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Bias::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
 }
 
 int BiasCpu::forward_inplace(Mat& blob, const Option& opt) const {

@@ -9,7 +9,6 @@ namespace quoll {
 class BiasCpu : public Bias {
 public:
     BiasCpu();
-    int create_pipeline(const Option& opt) override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
 private:

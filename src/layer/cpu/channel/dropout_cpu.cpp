@@ -5,13 +5,7 @@
 
 namespace quoll {
 
-DropoutCpu::DropoutCpu() : kernels_(nullptr) { support_packing = true; }
-
-int DropoutCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Dropout::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
-}
+DropoutCpu::DropoutCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
 
 int DropoutCpu::forward_inplace(Mat& blob, const Option& opt) const {
     if (scale == 1.f) return kOk;

@@ -9,7 +9,6 @@ namespace quoll {
 class DropoutCpu : public Dropout {
 public:
     DropoutCpu();
-    int create_pipeline(const Option& opt) override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
 private:

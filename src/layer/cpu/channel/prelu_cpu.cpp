@@ -5,14 +5,8 @@
 
 namespace quoll {
 
-PReLUCpu::PReLUCpu() : kernels_(nullptr) {
+PReLUCpu::PReLUCpu() : kernels_(&host_kernel_set()) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
-}
-
-int PReLUCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(PReLU::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
 }
 
 int PReLUCpu::forward_inplace(Mat& blob, const Option& opt) const {

@@ -7,14 +7,8 @@
 
 namespace quoll {
 
-ScaleCpu::ScaleCpu() : kernels_(nullptr) {
+ScaleCpu::ScaleCpu() : kernels_(&host_kernel_set()) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
-}
-
-int ScaleCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Scale::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
 }
 
 int ScaleCpu::forward_inplace(Mat& blob, const Option& opt) const {

@@ -9,7 +9,6 @@ namespace quoll {
 class ScaleCpu : public Scale {
 public:
     ScaleCpu();
-    int create_pipeline(const Option& opt) override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
     int forward(const std::vector<Mat>& bottom_blobs, std::vector<Mat>& top_blobs,
                 const Option& opt) const override;

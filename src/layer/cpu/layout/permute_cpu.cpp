@@ -14,7 +14,6 @@ namespace {
 class PermuteCpu : public Permute {
 public:
     PermuteCpu() { support_packing = true; }
-    int create_pipeline(const Option& opt) override;
     int forward(const Mat& bottom, Mat& top, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
@@ -22,7 +21,7 @@ public:
 private:
     int pack_of(const BlobLayout& in, const Shape& out, const Option& opt) const;
 
-    const KernelSet* kernels_ = nullptr;
+    const KernelSet* kernels_ = &host_kernel_set();
 };
 
 // What the output's axes c, d, h, w are in the input.
@@ -115,12 +114,6 @@ void Gather::blocks(int axis, int row, int begin, int end) const {
             copy_strided(from + b * bytes, src_step[3], to + b * dst_step[axis], bytes, bytes,
                          std::min<int>(kWideColumns, end - first));
     }
-}
-
-int PermuteCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Permute::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
 }
 
 int PermuteCpu::pack_of(const BlobLayout& in, const Shape& out, const Option& opt) const {

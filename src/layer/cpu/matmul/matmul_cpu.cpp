@@ -13,7 +13,6 @@ namespace {
 class MatMulCpu : public MatMul {
 public:
     int create_pipeline(const Option& opt) override {
-        kernels_ = &host_kernel_set();
         split_ = split_kernels_for(opt);
         return MatMul::create_pipeline(opt);
     }
@@ -50,7 +49,7 @@ private:
     int multiply_all(const ProductPlan& plan, const Product& p, const std::vector<Task>& tasks,
                      const Option& opt) const;
 
-    const KernelSet* kernels_ = nullptr;
+    const KernelSet* kernels_ = &host_kernel_set();
     const SplitGemmKernels* split_ = nullptr;
 };
 

@@ -5,13 +5,7 @@
 
 namespace quoll {
 
-GroupNormCpu::GroupNormCpu() : kernels_(nullptr) { support_packing = true; }
-
-int GroupNormCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(GroupNorm::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
-}
+GroupNormCpu::GroupNormCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
 
 int GroupNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));

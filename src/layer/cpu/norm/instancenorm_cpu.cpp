@@ -7,13 +7,7 @@
 
 namespace quoll {
 
-InstanceNormCpu::InstanceNormCpu() : kernels_(nullptr) { support_packing = true; }
-
-int InstanceNormCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(InstanceNorm::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
-}
+InstanceNormCpu::InstanceNormCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
 
 int InstanceNormCpu::forward_inplace(Mat& blob, const Option& opt) const {
     QUOLL_RETURN_IF_ERROR(check_input(*this, blob));

@@ -10,7 +10,6 @@ namespace quoll {
 class InstanceNormCpu : public InstanceNorm {
 public:
     InstanceNormCpu();
-    int create_pipeline(const Option& opt) override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
 
 private:

@@ -5,14 +5,8 @@
 
 namespace quoll {
 
-LayerNormCpu::LayerNormCpu() : kernels_(nullptr) {
+LayerNormCpu::LayerNormCpu() : kernels_(&host_kernel_set()) {
     support_packing = support_fp16_storage = support_bf16_storage = true;
-}
-
-int LayerNormCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(LayerNorm::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
 }
 
 int LayerNormCpu::forward_inplace(Mat& blob, const Option& opt) const {

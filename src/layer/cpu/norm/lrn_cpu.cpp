@@ -35,11 +35,10 @@ void lrn_stored(const NormKernels& norm, const StorageKernels& storage, const Lr
 
 }  // namespace
 
-LRNCpu::LRNCpu() : kernels_(nullptr) { support_packing = true; }
+LRNCpu::LRNCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
 
 int LRNCpu::create_pipeline(const Option& opt) {
     QUOLL_RETURN_IF_ERROR(LRN::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
     support_fp16_storage = support_bf16_storage = has_kernel();
     return kOk;
 }

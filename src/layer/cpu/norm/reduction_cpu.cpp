@@ -112,13 +112,7 @@ const size_t kChunk = 2048;
 
 }  // namespace
 
-ReductionCpu::ReductionCpu() : kernels_(nullptr) { support_packing = true; }
-
-int ReductionCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Reduction::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
-}
+ReductionCpu::ReductionCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
 
 void ReductionCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
                                 std::vector<BlobLayout>* out) const {

@@ -10,10 +10,6 @@ namespace {
 class RMSNormCpu : public RMSNorm {
 public:
     RMSNormCpu() { support_packing = support_fp16_storage = support_bf16_storage = true; }
-    int create_pipeline(const Option& opt) override {
-        kernels_ = &host_kernel_set();
-        return RMSNorm::create_pipeline(opt);
-    }
     int forward_inplace(Mat& blob, const Option& opt) const override {
         const float* gamma = affine ? (const float*)gamma_data : nullptr;
         return for_each_run(*this, blob, affine_size, opt, [&](float* values, size_t run) {
@@ -25,7 +21,7 @@ public:
                       std::vector<BlobLayout>*) const override {}
 
 private:
-    const KernelSet* kernels_ = nullptr;
+    const KernelSet* kernels_ = &host_kernel_set();
 };
 
 }  // namespace

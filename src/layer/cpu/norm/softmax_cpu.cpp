@@ -42,13 +42,7 @@ struct Lines {
 
 }  // namespace
 
-SoftmaxCpu::SoftmaxCpu() : kernels_(nullptr) { support_packing = true; }
-
-int SoftmaxCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(Softmax::create_pipeline(opt));
-    kernels_ = &host_kernel_set();
-    return kOk;
-}
+SoftmaxCpu::SoftmaxCpu() : kernels_(&host_kernel_set()) { support_packing = true; }
 
 void SoftmaxCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in, const Option&,
                               std::vector<BlobLayout>* out) const {

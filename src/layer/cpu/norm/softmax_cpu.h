@@ -11,7 +11,6 @@ namespace quoll {
 class SoftmaxCpu : public Softmax {
 public:
     SoftmaxCpu();
-    int create_pipeline(const Option& opt) override;
     int forward_inplace(Mat& blob, const Option& opt) const override;
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;

@@ -19,7 +19,6 @@ Mat item_of(const Mat& m, int b) { return m.n > 1 ? m.batch(b) : m; }
 class GridSampleCpu : public GridSample {
 public:
     GridSampleCpu() { support_batch = true; }
-    int create_pipeline(const Option& opt) override;
     int forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
                 const Option& opt) const override;
 
@@ -28,14 +27,8 @@ private:
                       const Option& opt) const;
     void take_points(const Mat& grid, size_t first, size_t n, float* x, float* y) const;
 
-    const ResizeKernels* kernels_ = nullptr;
+    const ResizeKernels* kernels_ = host_kernel_set().resize;
 };
-
-int GridSampleCpu::create_pipeline(const Option& opt) {
-    QUOLL_RETURN_IF_ERROR(GridSample::create_pipeline(opt));
-    kernels_ = host_kernel_set().resize;
-    return kOk;
-}
 
 // The reference on each item of a batch.
 int GridSampleCpu::forward_items(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
