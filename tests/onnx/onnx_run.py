@@ -29,11 +29,35 @@ def convert(model, folder, *options):
     return param, weights
 
 
+def strings_of(net):
+    """The table of strings that each Input and Output of strings has, by the name of its blob."""
+    tables = {}
+    if pathlib.Path(net[0]).suffix != '.param':
+        return tables
+    for line in pathlib.Path(net[0]).read_text().splitlines()[2:]:
+        words = line.split()
+        table = next((w for w in words if w.startswith('-23325=')), None)
+        if words[0] in ('Input', 'Output') and table:
+            codes = [int(c) for c in table.split('=')[1].split(',')[1:]]
+            texts = bytes(codes).decode().split('\0')[:-1]
+            tables[words[4] if words[0] == 'Input' else words[5]] = texts
+    return tables
+
+
+def places(array, table):
+    """Strings as the numbers that stand for them."""
+    at = {text: i for i, text in enumerate(table)}
+    return np.array([at.get(str(text), -1) for text in array.ravel()], np.int64).reshape(array.shape)
+
+
 def run(net, inputs, outputs, folder, *options, program=(BIN / 'enginerun',)):
-    """Outputs (names) as arrays, for inputs as a dict of arrays."""
+    """Outputs (names) as arrays, for inputs as a dict of arrays; strings are strings."""
     arguments = [*program, *net, *options]
+    tables = strings_of(net)
     for i, (name, array) in enumerate(inputs.items()):
         path = pathlib.Path(folder) / f'in{i}.npy'
+        if np.asarray(array).dtype.kind in 'UO':
+            array = places(np.asarray(array), tables.get(name, []))
         np.save(path, np.asarray(array, order='C'))
         arguments += ['-i', f'{name}={path}']
     paths = {}
@@ -41,4 +65,8 @@ def run(net, inputs, outputs, folder, *options, program=(BIN / 'enginerun',)):
         paths[name] = pathlib.Path(folder) / f'out{i}.npy'
         arguments += ['-o', f'{name}={paths[name]}']
     run_program(arguments)
-    return {name: np.load(path) for name, path in paths.items()}
+    answers = {name: np.load(path) for name, path in paths.items()}
+    for name, table in tables.items():
+        if name in answers:
+            answers[name] = np.array(table, object)[answers[name]]
+    return answers

@@ -217,3 +217,49 @@ def test_damaged_trees_are_refused(tmp_path):
         onnx.save(model, tmp_path / 'm.onnx')
         with pytest.raises(Failure, match=message):
             convert(tmp_path / 'm.onnx', tmp_path)
+
+
+WORDS = np.array([['cat', 'dog'], ['', 'cat'], ['cow', 'dög']], object)
+STRINGS = {
+    'to whole numbers': ([('LabelEncoder', {'keys_strings': ['dog', 'cat', 'dög'], 'values_int64s': [3, 5, 7], 'default_int64': -9})],
+                         TensorProto.INT64),
+    'to floats': ([('LabelEncoder', {'keys_strings': ['dog', 'cat'], 'values_floats': [.5, 2.], 'default_float': 9.})],
+                  TensorProto.FLOAT),
+    'to strings': ([('LabelEncoder', {'keys_strings': ['dog', 'cat'], 'values_strings': ['cow', 'ox'], 'default_string': 'none'})],
+                   TensorProto.STRING),
+    'and back': ([('LabelEncoder', {'keys_strings': ['dog', 'cat'], 'values_int64s': [1, 2]}),
+                  ('LabelEncoder', {'keys_int64s': [2, 1, -1], 'values_strings': ['felis', 'canis', '?']})], TensorProto.STRING),
+    'categories': ([('OneHotEncoder', {'cats_strings': ['dog', 'cow', 'cat']})], TensorProto.FLOAT),
+    'mapped': ([('CategoryMapper', {'cats_strings': ['dog', 'cow'], 'cats_int64s': [4, 6], 'default_int64': 1})],
+               TensorProto.INT64),
+    'moved': ([('Transpose', {'perm': [1, 0]}), ('Flatten', {'axis': 0})], TensorProto.STRING),
+}
+
+
+@pytest.mark.parametrize('name', sorted(STRINGS))
+def test_strings(name, tmp_path):
+    """They are places in the table of the model's Input and Output layers, what is not in it is -1."""
+    ops, kind = STRINGS[name]
+    ml = ('LabelEncoder', 'OneHotEncoder', 'CategoryMapper')
+    nodes = [helper.make_node(op, ['x' if i == 0 else f'v{i}'], ['y' if i + 1 == len(ops) else f'v{i + 1}'],
+                              domain=ML if op in ml else '', **attributes) for i, (op, attributes) in enumerate(ops)]
+    if name == 'moved':
+        nodes = [helper.make_node('Constant', [], ['cat'], value_string=b'cat'),
+                 helper.make_node('Constant', [], ['others'], value_strings=[b'ox', b'cow']),
+                 helper.make_node('Equal', ['x', 'cat'], ['same']),
+                 helper.make_node('Where', ['same', 'x', 'others'], ['chosen']), *nodes]
+        nodes[4].input[0] = 'chosen'
+    outputs = [helper.make_tensor_value_info('y', kind, None)]
+    if name == 'moved':
+        outputs += [helper.make_tensor_value_info('same', TensorProto.BOOL, None)]
+    graph = helper.make_graph(nodes, 'g', [helper.make_tensor_value_info('x', TensorProto.STRING, ['rows', 2])], outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 21), helper.make_opsetid(ML, 2)], ir_version=10)
+    onnx.save(model, tmp_path / 'm.onnx')
+    session = ort.InferenceSession(str(tmp_path / 'm.onnx'), providers=['CPUExecutionProvider'])
+    net = convert(tmp_path / 'm.onnx', tmp_path)
+    names = [o.name for o in outputs]
+    for x in (WORDS, WORDS[:1]):
+        have = run(net, {'x': x}, names, tmp_path)
+        for key, want in zip(names, session.run(names, {'x': x})):
+            assert have[key].shape == want.shape, key
+            np.testing.assert_array_equal(have[key], want, err_msg=key)

@@ -172,3 +172,19 @@ def test_sizes_of_weights(shape, tmp_path):
     }}'''
     check(text, [{'x': rand(*shape)}, {'x': rand(1, *shape[1:])}], tmp_path, 1e-4, scale=rand(4), bias=2 + rand(4),
           row=rand(shape[-1]))
+
+
+def test_sizes_of_sizes(tmp_path):
+    """What exporters of TensorFlow make of an Einsum: products and maxima of sizes, which need no layers."""
+    text = '''g (float[n,8,16] x) => (float[p,16] y, float[n,8,q] z) {
+        s = Shape(x)
+        two = Gather(s, first)
+        p = ReduceProd <keepdims = 1> (two)
+        rows = Concat <axis = 0> (p, minus)
+        y = Reshape(x, rows)
+        both = Max(two, two)
+        back = Concat <axis = 0> (both, minus)
+        z = Reshape(y, back)
+    }'''
+    net = check(text, [{'x': rand(*s)} for s in ((2, 8, 16), (5, 8, 16))], tmp_path, first=np.int64([0, 1]), minus=np.int64([-1]))
+    assert not any(f'{op} ' in net[0].read_text() for op in ('Reduction', 'TensorBinary', 'Where'))

@@ -84,7 +84,7 @@ static void set_spec(ModelLayer* layer, ElementType type, const std::vector<Dim>
     for (const Dim& d : shape) sizes.push_back(d.known() ? (int)d.value : -1);
     layer->set("rank", (int)shape.size());
     if (!sizes.empty()) layer->set("sizes", sizes);
-    layer->set("element_type", (int)type);
+    layer->set("element_type", (int)(type == ElementType::kString ? ElementType::kInt64 : type));
     if (batch) layer->set("batch", 1);
 }
 
@@ -111,6 +111,7 @@ void Converter::add_input(const std::string& name, ElementType type,
         if (n > 2) layer.set("c", (int)dims[0].value);
     }
     set_spec(&layer, type, shape, v->form.batch);
+    if (type == ElementType::kString) string_ports_.push_back(word);
     v->blobs[{0, v->form}] = word;
     add_sizes(word, shape, v->form);
 }
@@ -153,6 +154,7 @@ bool Converter::add_output(const std::string& name, ElementType type,
                      symbols.product(*declared).is(1) && (int)declared->size() != rank;
     set_spec(&layer, type == ElementType::kUndefined ? v->type : type, one ? *declared : v->shape,
              form.batch && !one);
+    if (v->type == ElementType::kString) string_ports_.push_back(layer_name);
     outputs_.push_back(param_word(name));
     return true;
 }
@@ -272,7 +274,7 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
         bytes += v->constant->count() * v->constant->value_size();
     }
     Report unused;
-    Converter scratch(opsets_, &unused);
+    Converter scratch(opsets_, strings, &unused);
     scratch.set_folding(false);
     scratch.set_default_batch(false);
     for (const std::string& name : node.inputs)
@@ -328,6 +330,15 @@ bool Converter::fold(const Node& node, const OpEntry& entry) {
 }
 
 void Converter::finish() {
+    for (ModelLayer& layer : model.layers) {
+        const bool holds = std::find(string_ports_.begin(), string_ports_.end(), layer.name) !=
+                           string_ports_.end();
+        if (holds && strings->size()) layer.set("strings", strings->bytes());
+    }
+    if (!string_ports_.empty())
+        note(
+            "strings are given as numbers: places in the table of their Input or Output layer, -1 "
+            "for one that is not there");
     remove_unused();
     fuse();
     remove_unused();

@@ -127,11 +127,14 @@ bool has_trait(const Node& node, OpTraits trait);
 
 class Converter {
 public:
-    Converter(const std::map<std::string, int>& opsets, Report* report)
-        : opsets_(opsets), report_(report) {}
+    // strings: those of the model, by which values of type string are numbers.
+    Converter(const std::map<std::string, int>& opsets, std::shared_ptr<StringTable> strings,
+              Report* report)
+        : strings(strings), opsets_(opsets), report_(report) {}
 
     Model model;
     Symbols symbols;
+    std::shared_ptr<StringTable> strings;
     std::vector<Problem> problems;
 
     Value* add_value(const std::string& name);
@@ -256,6 +259,7 @@ private:
     Report* report_;
     std::unordered_map<std::string, std::unique_ptr<Value>> values_;
     std::unordered_set<std::string> names_;
+    std::vector<std::string> string_ports_;              // Input and Output layers of strings
     std::unordered_map<std::string, int> next_numbers_;  // of names that are taken
     Sizes sizes_;
     std::vector<std::string> conditions_;  // of choices

@@ -152,6 +152,18 @@ Dim Symbols::divide(const Dim& a, const Dim& b) {
     return intern(x);
 }
 
+Dim Symbols::larger(const Dim& a, const Dim& b) {
+    if (same(a, b)) return a;
+    if (a.known() && b.known()) return Dim(std::max(a.value, b.value));
+    return text(a) < text(b) ? function("max", a, b) : function("max", b, a);
+}
+
+Dim Symbols::smaller(const Dim& a, const Dim& b) {
+    if (same(a, b)) return a;
+    if (a.known() && b.known()) return Dim(std::min(a.value, b.value));
+    return text(a) < text(b) ? function("min", a, b) : function("min", b, a);
+}
+
 Dim Symbols::function(const std::string& name, const Dim& a) {
     return a.symbol == 0 ? Dim() : named(name + "(" + text(a) + ")");
 }

@@ -39,6 +39,8 @@ public:
     Dim subtract(const Dim& a, const Dim& b);
     Dim multiply(const Dim& a, const Dim& b);
     Dim divide(const Dim& a, const Dim& b);  // rounded down
+    Dim larger(const Dim& a, const Dim& b);
+    Dim smaller(const Dim& a, const Dim& b);
     int count() const { return (int)entries_.size(); }
     // Any other function of sizes, known by its text.
     Dim function(const std::string& text, const Dim& a);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "onnx/string_table.h"
 #include "onnx/tensor.h"
 
 namespace quoll {
@@ -63,6 +64,7 @@ struct OnnxModel {
     Graph graph;
     std::map<std::string, int> opsets;  // by domain, "" being ai.onnx
     std::string producer;
+    std::shared_ptr<StringTable> strings = std::make_shared<StringTable>();
 };
 
 // Reads a model, the data files that it refers to (beside it) included; model-local functions are

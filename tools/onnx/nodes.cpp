@@ -107,6 +107,20 @@ std::string Nodes::cast(const std::string& x, ElementType type) {
     return add("Cast", {x}, {{"to", attribute_of((int64_t)type)}});
 }
 
+std::string Nodes::as_type(const std::string& x, ElementType type) {
+    const Value* v = value(x);
+    if (!v) return "";
+    if (v->is_constant()) {
+        Tensor same = *v->constant;
+        same.type = type;
+        return constant(same);
+    }
+    Value* out = op_.c.add_value(op_.c.unique_value(x));
+    out->type = type;
+    out->shape = v->shape, out->form = v->form, out->blobs = v->blobs;
+    return out->name;
+}
+
 bool Nodes::set(int output, const std::string& name) {
     if (!ok_ || name.empty()) return false;
     op_.alias(output, value(name));

@@ -54,6 +54,8 @@ public:
     std::string transpose(const std::string& x, const std::vector<int64_t>& perm);
     std::string slice(const std::string& x, int64_t axis, int64_t start, int64_t end);
     std::string cast(const std::string& x, ElementType type);
+    // The same numbers under another type: strings as their places.
+    std::string as_type(const std::string& x, ElementType type);
 
     // The value as an output of the node; false if either failed.
     bool set(int output, const std::string& name);

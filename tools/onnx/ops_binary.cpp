@@ -56,6 +56,8 @@ void set_binary_content(Op& op, int type, const Value* x, const Value* y) {
                           : type == kSub          ? s.subtract(a, b)
                           : type == kMul          ? s.multiply(a, b)
                           : type == kDiv && sizes ? s.divide(a, b)
+                          : type == kMax          ? s.larger(a, b)
+                          : type == kMin          ? s.smaller(a, b)
                           : a.known() && b.known()
                               ? Dim()
                               : s.function("binary" + std::to_string(type), a, b));

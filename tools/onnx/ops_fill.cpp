@@ -24,6 +24,11 @@ bool constant(Op& op) {
             t = Tensor::of_ints({a.i}, true);
         } else if (entry.first == "value_ints") {
             t = Tensor::of_ints(a.ints);
+        } else if (entry.first == "value_string" || entry.first == "value_strings") {
+            const bool one = entry.first == "value_string";
+            const std::vector<std::string> texts = one ? std::vector<std::string>{a.s} : a.strings;
+            t = Tensor::of_ints(op.c.strings->places_of(texts), one);
+            t.type = ElementType::kString;
         } else {
             return op.fail("%s", entry.first.c_str());
         }

@@ -1,5 +1,4 @@
-// ai.onnx.ml: trees, linear models and what prepares their inputs. Labels that are
-// strings become their indexes.
+// ai.onnx.ml: trees, linear models and what prepares their inputs.
 #include <math.h>
 
 #include <algorithm>
@@ -435,56 +434,6 @@ bool array_feature_extractor(Op& op) {
     return n.set(0, n.add("Gather", {x, at}, {{"axis", attribute_of((int64_t)-1)}}));
 }
 
-// Which of the keys each value is: truths with one axis more. "" after fail().
-std::string equals_keys(Op& op, Nodes& n, const Ints& ints, const Floats& floats) {
-    const std::string x = n.add("Unsqueeze", {op.node.inputs[0], n.ints({-1})});
-    if (op.in(0)->floats()) {
-        Floats keys = floats;
-        if (keys.empty()) keys.assign(ints.begin(), ints.end());
-        return n.add("Equal", {x, n.constant(floats_tensor(keys, {(int64_t)keys.size()}))});
-    }
-    if (ints.empty()) {
-        op.fail("it has no keys of its input's type");
-        return "";
-    }
-    return n.add("Equal", {n.cast(x, ElementType::kInt64), n.ints(ints)});
-}
-
-bool one_hot_encoder(Op& op) {
-    Nodes n(op);
-    const Ints keys = op.attr_ints("cats_int64s");
-    if (keys.empty()) return op.fail("categories that are strings");
-    // Numbers with a fraction belong to the category that they are cast to.
-    const std::string x = n.add("Unsqueeze", {n.cast(n.in(0), ElementType::kInt64), n.ints({-1})});
-    return n.set(0, n.cast(n.add("Equal", {x, n.ints(keys)}), ElementType::kFloat));
-}
-
-bool label_encoder(Op& op) {
-    Nodes n(op);
-    const Ints keys = op.attr_ints("keys_int64s"), values = op.attr_ints("values_int64s");
-    const Floats float_keys = op.attr_floats("keys_floats"),
-                 float_values = op.attr_floats("values_floats");
-    const size_t count = std::max(keys.size(), float_keys.size());
-    if (count == 0 || std::max(values.size(), float_values.size()) != count)
-        return op.fail("keys or values that are strings");
-    const std::string equal = equals_keys(op, n, keys, float_keys);
-    if (equal.empty()) return false;
-    const std::string number = n.cast(equal, ElementType::kFloat);
-    const std::string at =
-        n.add("ArgMax", {number},
-              {{"axis", attribute_of((int64_t)-1)}, {"keepdims", attribute_of((int64_t)0)}});
-    const std::string found =
-        n.cast(n.add("ReduceMax", {number, n.ints({-1})}, {{"keepdims", attribute_of((int64_t)0)}}),
-               ElementType::kBool);
-    const bool floats = values.empty();
-    const std::string table =
-        floats ? n.constant(floats_tensor(float_values, {(int64_t)count})) : n.ints(values);
-    const std::string other =
-        floats ? n.scalar(op.attr_float("default_float", -0.f))
-               : n.constant(Tensor::of_ints({op.attr("default_int64", -1)}, true));
-    return n.set(0, n.add("Where", {found, n.add("Gather", {table, at}), other}));
-}
-
 bool feature_vectorizer(Op& op) {
     Nodes n(op);
     std::vector<std::string> parts;
@@ -504,17 +453,15 @@ bool zip_map(Op& op) {
 
 OpTable ml_ops() {
     const char* const domain = "ai.onnx.ml";
-    const char* const labels = "labels that are strings as indexes";
+    const char* const labels = kStringsLimit;
     return {
         {domain, "ArrayFeatureExtractor", 1, 0, array_feature_extractor, "", 2},
         {domain, "Binarizer", 1, 0, binarizer, ""},
         {domain, "FeatureVectorizer", 1, 0, feature_vectorizer, ""},
         {domain, "Imputer", 1, 0, imputer, ""},
-        {domain, "LabelEncoder", 2, 0, label_encoder, "numbers"},
         {domain, "LinearClassifier", 1, 0, linear_classifier, labels},
         {domain, "LinearRegressor", 1, 0, linear_regressor, ""},
         {domain, "Normalizer", 1, 0, normalizer, ""},
-        {domain, "OneHotEncoder", 1, 0, one_hot_encoder, "categories that are numbers"},
         {domain, "Scaler", 1, 0, scaler, ""},
         {domain, "TreeEnsemble", 5, 0, tree_ensemble, ""},
         {domain, "TreeEnsembleClassifier", 1, 0, tree_classifier, labels},

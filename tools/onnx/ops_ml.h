@@ -15,6 +15,9 @@ namespace ml {
 typedef std::vector<float> Floats;
 typedef std::vector<int64_t> Ints;
 
+// What is said of operators of strings (string_table.h).
+extern const char* const kStringsLimit;
+
 Tensor floats_tensor(const Floats& values, const Ints& dims);
 const std::vector<std::string>& strings_of(const Op& op, const char* name);
 

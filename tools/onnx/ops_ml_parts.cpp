@@ -7,6 +7,8 @@ namespace quoll {
 namespace onnx_tool {
 namespace ml {
 
+const char* const kStringsLimit = "strings as places in a table";
+
 Tensor floats_tensor(const Floats& values, const Ints& dims) {
     Tensor t(ElementType::kFloat, dims);
     for (size_t i = 0; i < values.size(); i++) t.set_float(i, values[i]);
@@ -100,11 +102,10 @@ bool set_labels(Op& op, Nodes& n, const std::string& indexes) {
     Ints labels = op.attr_ints("classlabels_int64s");
     if (labels.empty()) labels = op.attr_ints("classlabels_ints");
     if (!op.wants(0)) return true;
-    if (labels.empty()) {
-        op.c.note("labels that are strings are given as their indexes (" + op.node.label() + ")");
-        return n.set(0, indexes);
-    }
-    return n.set(0, n.add("Gather", {n.ints(labels), indexes}));
+    if (!labels.empty()) return n.set(0, n.add("Gather", {n.ints(labels), indexes}));
+    Tensor places = Tensor::of_ints(op.c.strings->places_of(strings_of(op, "classlabels_strings")));
+    places.type = ElementType::kString;
+    return n.set(0, n.add("Gather", {n.constant(places), indexes}));
 }
 
 size_t label_count(const Op& op) {

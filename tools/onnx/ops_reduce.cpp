@@ -84,6 +84,26 @@ bool reduce_moved(Op& op, Value* x, const std::vector<char>& reduced, bool keep)
     return n.set(0, keep ? n.add("Unsqueeze", {sums, n.ints(ones)}) : sums);
 }
 
+// Sizes that a list of sizes comes to: shapes are worked out by exporters, too.
+void set_reduced_content(Op& op, const Value* x, int operation) {
+    if (!x->has_content || x->floats() || x->rank() != 1 || x->content.empty()) return;
+    Dim all = x->content[0];
+    for (size_t i = 1; i < x->content.size(); i++) {
+        const Dim& d = x->content[i];
+        if (operation == Reduction::kProd)
+            all = op.c.symbols.multiply(all, d);
+        else if (operation == Reduction::kSum)
+            all = op.c.symbols.add(all, d);
+        else if (operation == Reduction::kMax)
+            all = op.c.symbols.larger(all, d);
+        else if (operation == Reduction::kMin)
+            all = op.c.symbols.smaller(all, d);
+        else
+            return;
+    }
+    op.set_content(0, {all});
+}
+
 bool reduce(Op& op, int operation, int axes_input_since) {
     Value* x = op.in(0);
     const int rank = x->rank();
@@ -147,6 +167,7 @@ bool reduce(Op& op, int operation, int axes_input_since) {
         out = cast.outputs[0];
     }
     op.set(0, x->type, shape, to, out);
+    set_reduced_content(op, x, operation);
     return true;
 }
 

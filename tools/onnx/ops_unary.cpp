@@ -240,7 +240,9 @@ bool narrows(ElementType from, ElementType to) {
 bool cast_to(Op& op, Value* x, ElementType to) {
     if (!is_supported(to)) return op.fail("a cast to a type %s", type_name(to));
     if (!is_supported(x->type)) return op.fail("a cast from a type %s", type_name(x->type));
-    const bool narrowed = narrows(x->type, to);
+    if (to != x->type && (to == ElementType::kString || x->type == ElementType::kString))
+        return op.fail("a cast between strings and numbers");
+    const bool narrowed = to != ElementType::kString && narrows(x->type, to);
     if (x->is_constant() && !(narrowed && is_float(to))) {
         op.set_constant(0, x->constant->cast(to));
         return true;

@@ -35,7 +35,8 @@ const int kMostLevels = 32;
 
 class Reader {
 public:
-    Reader(const std::string& folder, std::string* why) : tensors_(folder, why), why_(why) {}
+    Reader(const std::string& folder, StringTable* strings, std::string* why)
+        : tensors_(folder, strings, why), why_(why) {}
 
     // Takes the data of tensors away as it goes, so that it is not held twice. outside: where that
     // of initializers lies, as far as they do not hold it themselves.
@@ -175,7 +176,7 @@ bool parse_file(const std::string& path, onnx::ModelProto* proto, std::string* w
 
 static bool read_model(onnx::ModelProto* proto, const std::vector<RawData>& outside,
                        const std::string& folder, OnnxModel* model, std::string* why) {
-    Reader reader(folder, why);
+    Reader reader(folder, model->strings.get(), why);
     model->producer = proto->producer_name();
     for (const auto& set : proto->opset_import())
         model->opsets[set.domain() == "ai.onnx" ? "" : set.domain()] =

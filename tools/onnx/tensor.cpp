@@ -22,7 +22,9 @@ const char* type_name(ElementType type) {
                                              : "of an unknown type";
 }
 
-bool is_supported(ElementType type) { return element_info((int)type) != nullptr; }
+bool is_supported(ElementType type) {
+    return element_info((int)type) != nullptr || type == ElementType::kString;
+}
 
 DType mat_type(ElementType type) {
     const ElementInfo* info = element_info((int)type);

@@ -46,7 +46,7 @@ enum class ElementType {
 const char* type_name(ElementType type);  // "float32", ...
 bool is_float(ElementType type);          // all from float4e2m1 to double: f32 here
 bool is_byte(ElementType type);           // bool, and integers of at most 8 bits
-bool is_supported(ElementType type);      // one that a Mat can stand for
+bool is_supported(ElementType type);      // one that a Mat can stand for; strings as places
 int bits_of(ElementType type);            // of a value in a file; 0 if it is not supported
 // Floats of 8 bits and less: unlike those of 16 bits, such values are rounded by a Cast.
 bool is_small_float(ElementType type);

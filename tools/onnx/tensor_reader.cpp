@@ -137,13 +137,18 @@ bool TensorReader::read(const onnx::TensorProto& from, Tensor* to, const RawData
     const ElementType type = (ElementType)from.data_type();
     const std::vector<int64_t> dims(from.dims().begin(), from.dims().end());
     if (!is_supported(type)) {
-        // Strings and the like are no error as long as nothing computes with them.
+        // Complex numbers and the like are no error as long as nothing computes with them.
         to->type = type;
         to->dims = dims;
         return true;
     }
     const int64_t count = element_count(dims);
     if (count < 0) return fail(from, "negative sizes, or more than 2^31 - 1 values");
+    if (type == ElementType::kString) {
+        *to = Tensor();
+        to->type = type, to->dims = dims;
+        return strings(from, to);
+    }
     const size_t size = raw_size(type, (size_t)count);
     if (from.data_location() == onnx::TensorProto::EXTERNAL) {
         std::string bytes;
@@ -183,6 +188,16 @@ bool TensorReader::raw(const onnx::TensorProto& from, const RawData& bytes, Tens
     }
     if (to->type == ElementType::kBool)
         for (size_t i = 0; i < count; i++) to->bytes()[i] = to->bytes()[i] != 0;
+    return true;
+}
+
+bool TensorReader::strings(const onnx::TensorProto& from, Tensor* to) {
+    if ((size_t)from.string_data_size() != to->count())
+        return fail(from, "needs " + std::to_string(to->count()) + " strings, got " +
+                              std::to_string(from.string_data_size()));
+    *to = Tensor::unset(to->type, to->dims);
+    for (int i = 0; i < from.string_data_size(); i++)
+        to->set_int((size_t)i, strings_->place_of(from.string_data(i)));
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "onnx/raw_data.h"
+#include "onnx/string_table.h"
 #include "onnx/tensor.h"
 
 namespace quoll {
@@ -14,8 +15,9 @@ namespace onnx_tool {
 
 class TensorReader {
 public:
-    // folder: where data files lie.
-    TensorReader(const std::string& folder, std::string* why) : folder_(folder), why_(why) {}
+    // folder: where data files lie. Strings are read as their places in the table.
+    TensorReader(const std::string& folder, StringTable* strings, std::string* why)
+        : folder_(folder), strings_(strings), why_(why) {}
     // False, with a message, when sizes and data do not go together or the type is not supported.
     // outside: raw_data that is not part of `from`, null if it is.
     bool read(const onnx::TensorProto& from, Tensor* to, const RawData* outside = nullptr);
@@ -24,9 +26,11 @@ private:
     bool fail(const onnx::TensorProto& from, const std::string& why);
     bool external(const onnx::TensorProto& from, size_t size, std::string* bytes);
     bool raw(const onnx::TensorProto& from, const RawData& bytes, Tensor* to);
+    bool strings(const onnx::TensorProto& from, Tensor* to);
     bool typed(const onnx::TensorProto& from, Tensor* to);
 
     const std::string folder_;
+    StringTable* strings_;
     std::string* why_;
 };
 

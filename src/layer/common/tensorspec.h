@@ -16,6 +16,9 @@ struct TensorSpec {
     // 1: rank is only the least; the array has the Mat's axes, but that one value is a scalar where
     // rank is 0.
     int any_rank = 0;
+    // Of an array of strings, which is given as numbers: the table in which they are the places,
+    // s32, the bytes of each string in UTF-8 and a 0. -1 is a string that is not there.
+    Mat strings;
 
     bool said() const { return rank >= 0; }
     // -1: not known.
@@ -33,6 +36,10 @@ inline void tensor_spec_params(TensorSpec& s, ParamVisitor& v) {
     v(23, "batch", s.batch, 0, "1: axis 0 of the array is the batch", between(0, 1));
     v(24, "any_rank", s.any_rank, 0, "1: as many axes as the blob has, rank being the least",
       between(0, 1));
+    v.ints(25, "strings", s.strings,
+           "table of an array of strings, which are given as their places in it: the bytes of each "
+           "in UTF-8, and a 0",
+           between(0, 255));
 }
 
 }  // namespace quoll
