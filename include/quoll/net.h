@@ -207,6 +207,9 @@ public:
 
     void set_light_mode(bool enable);
     void set_num_threads(int num_threads);
+    // Accepted: the Net's Option::use_vulkan_compute decides. Programs written for ncnn of 2018 to
+    // 2023 say so again here.
+    void set_vulkan_compute(bool) {}
     void set_blob_allocator(Allocator* allocator);
     void set_workspace_allocator(Allocator* allocator);
     // For VkMats; null, the default: the device's own.

@@ -242,10 +242,11 @@ def test_ncnn_header_alone_as_cxx11(prefix, tmp_path, header):
 
 
 def test_find_package_ncnn(prefix, tmp_path):
-    """A project of ncnn's user finds quoll by ncnn's name."""
+    """A project of ncnn's user finds quoll by ncnn's name; its headers declare ncnn's classes themselves."""
     (tmp_path / 'CMakeLists.txt').write_text('cmake_minimum_required(VERSION 3.16)\nproject(app CXX)\nfind_package(ncnn REQUIRED)\n'
                                              'add_executable(app app.cpp)\ntarget_link_libraries(app ncnn)\n')
-    (tmp_path / 'app.cpp').write_text('#include "net.h"\n#include <stdio.h>\nint main() {\n    ncnn::Mat m(3);\n    m.fill(2.f);\n'
+    (tmp_path / 'app.cpp').write_text('namespace ncnn { class Mat; }\nvoid fill(ncnn::Mat& m);\n#include "ncnn/net.h"\n#include "net.h"\n#include <stdio.h>\n'
+                                      'void fill(ncnn::Mat& m) { m.fill(2.f); }\nint main() {\n    ncnn::Mat m(3);\n    fill(m);\n'
                                       '    ncnn::Net net;\n    net.opt.use_sgemm_convolution = false;\n'
                                       '#if NCNN_VULKAN\n    if (sizeof(ncnn::VkCompute) + sizeof(ncnn::Pipeline) + sizeof(ncnn::VulkanDevice) == 0) return 1;\n#endif\n'
                                       '    printf("%g\\n", m[2]);\n}\n')

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__ANDROID__)
+#include <android/bitmap.h>
+#include <jni.h>
+#endif
 #if defined(__ARM_NEON)
 #include <arm_neon.h>
 #elif defined(__AVX__)
