@@ -146,7 +146,8 @@ void Net::set_vulkan_device(const VulkanDevice* vkdev) {
     d->vulkan_device = vkdev ? vkdev->device_index() : -1;
 }
 const VulkanDevice* Net::vulkan_device() const {
-    const int index = d->vulkan_device >= 0 ? d->vulkan_device : get_default_gpu_index();
+    if (d->vulkan_device < 0 && !opt.use_vulkan_compute && !d->vulkan) return nullptr;
+    const int index = d->device_index(opt);
     return index < 0 ? nullptr : get_gpu_device(index);
 }
 

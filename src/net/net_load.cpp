@@ -322,9 +322,14 @@ void Net::Private::infer_missing_hints() {
     }
 }
 
+int Net::Private::device_index(const Option& opt) const {
+    if (vulkan_device >= 0) return vulkan_device;
+    return opt.vulkan_device_index >= 0 ? opt.vulkan_device_index : get_default_gpu_index();
+}
+
 // Behind the back ends of the application.
 void Net::Private::add_vulkan(const Option& opt) {
-    const int device = vulkan_device >= 0 ? vulkan_device : get_default_gpu_index();
+    const int device = device_index(opt);
     if (device >= 0) vulkan = create_vulkan_backend(device, opt);
     if (vulkan)
         backends.push_back(vulkan);

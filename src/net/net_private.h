@@ -64,7 +64,7 @@ struct Net::Private : NetGraph {
     std::vector<char> kept;  // blobs of keep_blob
     // For each blob the one that holds its values since the passes ran: itself, another, or -1.
     std::vector<int> alias;
-    int vulkan_device = -1;           // -1: the default one
+    int vulkan_device = -1;           // of set_vulkan_device
     std::shared_ptr<Backend> vulkan;  // of use_vulkan_compute, one of backends while loaded
     bool records = false;             // there are layers that record themselves on the device
     WeightsId weights_id;             // of those that the param asks for
@@ -127,6 +127,8 @@ struct Net::Private : NetGraph {
     std::vector<SizesTold> infer_sizes(std::vector<Shape>* shapes,
                                        const std::vector<Shape>* hints) const;
     void infer_missing_hints();
+    // The GPU that these options ask for, -1 if there is none.
+    int device_index(const Option& opt) const;
     void add_vulkan(const Option& opt);
     int prepare_backends(const Option& opt);
     int prepare_backend(Backend& backend, const Option& opt);

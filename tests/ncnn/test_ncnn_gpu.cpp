@@ -7,6 +7,7 @@
 #include "check.h"
 #include "command.h"
 #include "mat.h"
+#include "net.h"
 #include "pipeline.h"
 
 #if NCNN_VULKAN && QUOLL_HAS_VULKAN_FUNCTIONS
@@ -481,8 +482,27 @@ void test_memory(const ncnn::VulkanDevice* device, OwnAllocator* own) {
 
 }  // namespace
 
+// A net has a device once it is told to use one: the default one, or what it was told.
+void test_device_of_net() {
+    ncnn::Net net;
+    CHECK(net.vulkan_device() == 0);
+    net.opt.use_vulkan_compute = true;
+    CHECK(net.vulkan_device() == ncnn::get_gpu_device());
+    const int last = ncnn::get_gpu_count() - 1;
+    net.opt.vulkan_device_index = last;
+    CHECK(net.vulkan_device() == ncnn::get_gpu_device(last));
+    net.opt.vulkan_device_index = last + 1;
+    CHECK(net.vulkan_device() == 0);
+    net.set_vulkan_device(ncnn::get_gpu_device());
+    CHECK(net.vulkan_device() == ncnn::get_gpu_device());
+    ncnn::Net other;
+    other.set_vulkan_device(0);
+    CHECK(other.vulkan_device() == ncnn::get_gpu_device(0));
+}
+
 int main() {
     if (ncnn::get_gpu_count() > 0) {
+        test_device_of_net();
         const ncnn::VulkanDevice* device = ncnn::get_gpu_device();
         OwnAllocator own(device);
         test_functions();
