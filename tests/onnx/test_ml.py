@@ -263,3 +263,13 @@ def test_strings(name, tmp_path):
         for key, want in zip(names, session.run(names, {'x': x})):
             assert have[key].shape == want.shape, key
             np.testing.assert_array_equal(have[key], want, err_msg=key)
+
+
+def test_two_inputs_of_strings(tmp_path):
+    """What the model does not name has no number of its own."""
+    inputs = [helper.make_tensor_value_info(n, TensorProto.STRING, [2]) for n in 'ab']
+    graph = helper.make_graph([helper.make_node('Equal', ['a', 'b'], ['y'])], 'g', inputs,
+                              [helper.make_tensor_value_info('y', TensorProto.BOOL, [2])])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 19)], ir_version=9), tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match='strings of which none is constant'):
+        convert(tmp_path / 'm.onnx', tmp_path)

@@ -161,6 +161,10 @@ bool compare(Op& op) {
 
 // Exporters ask of sizes whether they are -1: a size is not.
 bool equal(Op& op) {
+    // Two strings that the model does not name have the same number.
+    if (op.in(0)->type == ElementType::kString && !op.in(0)->is_constant() &&
+        !op.in(1)->is_constant())
+        return op.fail("strings of which none is constant");
     if (!tensor_binary(op, 9, ElementType::kBool)) return false;
     const Value *x = op.in(0), *y = op.in(1);
     if (!x->has_content || !y->has_content || x->content.size() != y->content.size()) return true;

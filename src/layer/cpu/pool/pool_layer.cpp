@@ -158,6 +158,13 @@ int PoolingCpu::windows(const Mat& in, const Axis& x, const Axis& y, const Axis&
 
 int PoolingCpu::windows(const KernelSet& kernels, const Mat& in, const Axis& ax, const Axis& ay,
                         const Axis& az, Mat& top, const Option& opt) const {
+    // One column, as 1-D nets have that were written in 2-D: it lies in memory as a row does.
+    if (in.w == 1 && in.h > 1 && ax.out == 1 && ax.at(0).size == 1) {
+        Mat row = in, out = top;
+        std::swap(row.w, row.h);
+        std::swap(out.w, out.h);
+        return windows(kernels, row, ay, ax, az, out, opt);
+    }
     if (in.dtype == DType::s8) return windows_s8(in, ax, ay, az, top, opt);
     const PoolKernels& k = *kernels.pool;
     const PoolPlanarKernels& planar = is_max() ? k.planar_max : k.planar_average;
@@ -169,7 +176,7 @@ int PoolingCpu::windows(const KernelSet& kernels, const Mat& in, const Axis& ax,
         pooler.border = select_pool_windows(k, is_max(), pack, 0, 0);
         pooler.inner = adaptive_pooling
                            ? pooler.border
-                           : select_pool_windows(k, is_max(), pack, kernel_w, stride_w);
+                           : select_pool_windows(k, is_max(), pack, ax.kernel, ax.stride);
     }
     const double area =
         adaptive_pooling ? 1.0 : (double)ax.kernel * ay.kernel * std::max(1, az.kernel);
