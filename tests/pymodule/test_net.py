@@ -238,3 +238,20 @@ def test_builtin_layer_by_itself():
         np.testing.assert_allclose(got, np.exp(x) / np.exp(x).sum(), rtol=1e-5)
     with pytest.raises(quoll.Error, match='Nonesuch'):
         quoll.create_layer('Nonesuch')
+
+
+@pytest.mark.parametrize('kind', quoll.layer_types())
+def test_builtin_layers_in_another_order(kind):
+    """A layer that has not loaded, or could not, is an error to run, not a crash."""
+    x = np.ones((2, 3, 4), np.float32)
+    for calls in ('p', 'f', 'm', 'd', 'lf', 'lmf', 'lp', 'lmpdf', 'lpf', 'lplpf'):
+        layer = quoll.create_layer(kind)
+        run = {'l': lambda: layer.load_param(quoll.ParamDict()), 'm': lambda: layer.load_model([np.zeros(4, np.float32)] * 3),
+               'p': layer.create_pipeline, 'd': layer.destroy_pipeline, 'f': lambda: layer.forward([x])}
+        failed = False
+        for call in calls:
+            try:
+                run[call]()
+            except quoll.Error:
+                failed = True
+        assert failed or calls in ('lp', 'lpf', 'lplpf'), calls
