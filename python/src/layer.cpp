@@ -145,8 +145,52 @@ std::vector<Mat> mats_of(nb::handle objects) {
     return mats;
 }
 
+// A layer of the engine by itself. Calls in another order than that of the stages are errors.
+struct BuiltinLayer {
+    std::unique_ptr<Layer> layer;
+    enum Stage { kMade, kHasParams, kHasWeights, kReady } stage = kMade;
+
+    void need(Stage least, const char* function) const {
+        if (stage < least)
+            throw Error(std::string(function) +
+                        ": load_param, load_model and create_pipeline have to come first, in this order, and to succeed");
+    }
+    // To the next stage, if f() succeeds.
+    template <class F>
+    void advance(Stage to, const char* function, F f) {
+        need((Stage)(to - 1), function);
+        stage = (Stage)(to - 1);
+        call(function, f);
+        stage = to;
+    }
+};
+
+void load_model(BuiltinLayer& l, nb::handle weights) {
+    const auto load = [&](const quoll::ModelBin& source) {
+        l.advance(BuiltinLayer::kHasWeights, "load_model", [&] { return l.layer->load_model(source); });
+    };
+    if (nb::isinstance<Weights>(weights)) {
+        const Weights& from = nb::cast<Weights&>(weights);
+        if (!from.source) throw Error("ModelBin: it is for the time of load_model only");
+        return load(*from.source);
+    }
+    std::vector<Mat> mats;
+    for (nb::handle object : weights) mats.push_back(mat_from_object(object).clone());
+    mats.resize(mats.size() + 16);  // a layer that asks for more gets empty ones
+    load(quoll::ModelBinFromMatArray(mats.data()));
+}
+
+void create_pipeline(BuiltinLayer& l, const PyOption& opt) {
+    if (l.stage == BuiltinLayer::kHasParams) load_model(l, nb::tuple());
+    l.advance(BuiltinLayer::kReady, "create_pipeline", [&] { return l.layer->create_pipeline(opt.get()); });
+}
+
 // Runs a layer by itself; returns its outputs.
-std::vector<Mat> forward(const Layer& layer, nb::handle inputs, const PyOption& opt) {
+std::vector<Mat> forward(BuiltinLayer& l, nb::handle inputs, const PyOption& opt) {
+    // Programs call layers without weights right after load_param.
+    if (l.stage == BuiltinLayer::kHasParams || l.stage == BuiltinLayer::kHasWeights) create_pipeline(l, opt);
+    l.need(BuiltinLayer::kReady, "forward");
+    const Layer& layer = *l.layer;
     std::vector<Mat> bottoms = mats_of(inputs), tops(std::max<size_t>(layer.tops.size(), 1));
     call("forward", [&] {
         const Option option = opt.get();
@@ -162,42 +206,40 @@ std::vector<Mat> forward(const Layer& layer, nb::handle inputs, const PyOption& 
     return tops;
 }
 
-void load_model(Layer& layer, nb::handle weights) {
-    if (nb::isinstance<Weights>(weights)) {
-        const Weights& from = nb::cast<Weights&>(weights);
-        if (!from.source) throw Error("ModelBin: it is for the time of load_model only");
-        return call("load_model", [&] { return layer.load_model(*from.source); });
-    }
-    std::vector<Mat> mats;
-    for (nb::handle object : weights) mats.push_back(mat_from_object(object).clone());
-    mats.resize(mats.size() + 16);  // a layer that asks for more gets empty ones
-    call("load_model", [&] { return layer.load_model(quoll::ModelBinFromMatArray(mats.data())); });
+void destroy_pipeline(BuiltinLayer& l, const PyOption& opt) {
+    l.need(BuiltinLayer::kReady, "destroy_pipeline");
+    l.stage = BuiltinLayer::kMade;
+    call("destroy_pipeline", [&] { return l.layer->destroy_pipeline(opt.get()); });
 }
 
 }  // namespace
 
 void bind_layer(nb::module_& m) {
-    nb::class_<Layer>(m, "BuiltinLayer", "A layer of the engine, by itself: create_layer(type), load_param, load_model, create_pipeline, forward.")
-        .def_prop_ro("type", [](const Layer& l) { return l.type; })
-        .def_prop_ro("name", [](const Layer& l) { return l.name; })
-        .def_prop_ro("typeindex", [](const Layer& l) { return l.typeindex; })
-        .def_ro("one_blob_only", &Layer::one_blob_only)
-        .def_ro("support_inplace", &Layer::support_inplace)
-        .def_ro("support_packing", &Layer::support_packing)
-        .def("load_param", [](Layer& l, const ParamDict& pd) { call("load_param", [&] { return l.load_param(pd); }); }, nb::arg("pd"))
+    nb::class_<BuiltinLayer>(m, "BuiltinLayer",
+                             "A layer of the engine, by itself: create_layer(type), load_param, load_model (if it has weights), create_pipeline, "
+                             "forward, in this order.")
+        .def_prop_ro("type", [](const BuiltinLayer& l) { return l.layer->type; })
+        .def_prop_ro("name", [](const BuiltinLayer& l) { return l.layer->name; })
+        .def_prop_ro("typeindex", [](const BuiltinLayer& l) { return l.layer->typeindex; })
+        .def_prop_ro("one_blob_only", [](const BuiltinLayer& l) { return l.layer->one_blob_only; })
+        .def_prop_ro("support_inplace", [](const BuiltinLayer& l) { return l.layer->support_inplace; })
+        .def_prop_ro("support_packing", [](const BuiltinLayer& l) { return l.layer->support_packing; })
+        .def("load_param",
+             [](BuiltinLayer& l, const ParamDict& pd) {
+                 l.advance(BuiltinLayer::kHasParams, "load_param", [&] { return l.layer->load_param(pd); });
+             },
+             nb::arg("pd"))
         .def("load_model", &load_model, nb::arg("weights"), "A ModelBin, or a list of Mats or arrays, one a weight.")
-        .def("create_pipeline", [](Layer& l, const PyOption& o) { call("create_pipeline", [&] { return l.create_pipeline(o.get()); }); },
-             nb::arg("opt") = PyOption())
-        .def("destroy_pipeline", [](Layer& l, const PyOption& o) { call("destroy_pipeline", [&] { return l.destroy_pipeline(o.get()); }); },
-             nb::arg("opt") = PyOption())
+        .def("create_pipeline", &create_pipeline, nb::arg("opt") = PyOption())
+        .def("destroy_pipeline", &destroy_pipeline, nb::arg("opt") = PyOption())
         .def("forward", &forward, nb::arg("inputs"), nb::arg("opt") = PyOption(), "The outputs for a list of Mats or arrays.");
     m.def("create_layer", [](const std::string& type) {
-        std::unique_ptr<Layer> layer;
+        std::unique_ptr<BuiltinLayer> made(new BuiltinLayer);
         call("create_layer: there is no layer type '" + type + "'", [&] {
-            layer.reset(quoll::create_layer(type.c_str()));
-            return layer ? quoll::kOk : quoll::kError;
+            made->layer.reset(quoll::create_layer(type.c_str()));
+            return made->layer ? quoll::kOk : quoll::kError;
         });
-        return layer;
+        return made;
     }, nb::arg("type"), "A built-in layer in the fastest form that this machine has.");
     m.def("layer_to_index", [](const std::string& type) { return quoll::layer_to_index(type.c_str()); }, nb::arg("type"),
           "The type's index, -1 if there is none.");

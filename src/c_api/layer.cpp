@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <algorithm>
+
 using namespace quoll;
 
 // ---------------------------------------------------------------- parameters
@@ -232,33 +234,67 @@ struct ProgramLayer : Layer {
 // program's own layer they are what it would inherit.
 template <bool kBuiltIn>
 struct Inherited {
+    static int need(const quoll_layer_t layer, CLayer::Stage stage, const char* function) {
+        if (!kBuiltIn || static_cast<const CLayer*>(layer)->stage >= stage) return kOk;
+        return bad_state(function,
+                         "load_param, load_model and create_pipeline have to come first, in this "
+                         "order, and to succeed");
+    }
+    // To the next stage, if f() succeeds.
+    template <class F>
+    static int advance(quoll_layer_t layer, CLayer::Stage to, const char* function, F f) {
+        const CLayer::Stage from = (CLayer::Stage)(to - 1);
+        QUOLL_RETURN_IF_ERROR(need(layer, from, function));
+        const int status = run_api(function, f);
+        static_cast<CLayer*>(layer)->stage = status == kOk ? to : from;
+        return status;
+    }
     static int load_param(quoll_layer_t layer, const quoll_paramdict_t pd) {
+        if (!layer || !pd) return null_argument(__func__);
         Layer* const l = layer_of(layer);
-        return run_api(__func__, [&] {
+        return advance(layer, CLayer::kHasParams, __func__, [&] {
             return kBuiltIn ? l->load_param(*params_of(pd)) : l->Layer::load_param(*params_of(pd));
         });
     }
-    static int load_model(quoll_layer_t layer, const quoll_modelbin_t mb) {
+    static int load_weights(quoll_layer_t layer, const ModelBin& weights) {
         Layer* const l = layer_of(layer);
-        const ModelBin& weights = *static_cast<CModelBin*>(mb);
-        return run_api(__func__, [&] {
+        return advance(layer, CLayer::kHasWeights, "load_model", [&] {
             return kBuiltIn ? l->load_model(weights) : l->Layer::load_model(weights);
         });
     }
+    static int load_model(quoll_layer_t layer, const quoll_modelbin_t mb) {
+        if (!layer || !mb) return null_argument(__func__);
+        return load_weights(layer, *static_cast<CModelBin*>(mb));
+    }
+    // load_model may be left out of layers without weights.
     static int create_pipeline(quoll_layer_t layer, const quoll_option_t opt) {
+        if (!layer || !opt) return null_argument(__func__);
         Layer* const l = layer_of(layer);
-        return run_api(__func__, [&] {
+        if (kBuiltIn && static_cast<CLayer*>(layer)->stage == CLayer::kHasParams) {
+            const Mat none[16];
+            QUOLL_RETURN_IF_ERROR(load_weights(layer, ModelBinFromMatArray(none)));
+        }
+        return advance(layer, CLayer::kReady, __func__, [&] {
             return kBuiltIn ? l->create_pipeline(*option_of(opt))
                             : l->Layer::create_pipeline(*option_of(opt));
         });
     }
     static int destroy_pipeline(quoll_layer_t layer, const quoll_option_t opt) {
+        if (!layer || !opt) return null_argument(__func__);
         Layer* const l = layer_of(layer);
+        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
+        static_cast<CLayer*>(layer)->stage = CLayer::kMade;
         return kBuiltIn ? l->destroy_pipeline(*option_of(opt))
                         : l->Layer::destroy_pipeline(*option_of(opt));
     }
+    // Arrays of Mats, none of which is missing.
+    static bool all_there(const quoll_mat_t* mats, int n) {
+        return mats && n >= 0 && std::find(mats, mats + n, nullptr) == mats + n;
+    }
     static int forward_1(const quoll_layer_t layer, const quoll_mat_t bottom, quoll_mat_t* top,
                          const quoll_option_t opt) {
+        if (!layer || !bottom || !top || !opt) return null_argument(__func__);
+        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             Mat out;
@@ -271,6 +307,9 @@ struct Inherited {
     }
     static int forward_n(const quoll_layer_t layer, const quoll_mat_t* bottoms, int n,
                          quoll_mat_t* tops, int n2, const quoll_option_t opt) {
+        if (!layer || !all_there(bottoms, n) || !tops || n2 < 0 || !opt)
+            return null_argument(__func__);
+        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             std::vector<Mat> in, out(n2);
@@ -284,6 +323,8 @@ struct Inherited {
     }
     static int forward_inplace_1(const quoll_layer_t layer, quoll_mat_t blob,
                                  const quoll_option_t opt) {
+        if (!layer || !blob || !opt) return null_argument(__func__);
+        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             return kBuiltIn ? l->forward_inplace(*mat_of(blob), *option_of(opt))
@@ -292,6 +333,8 @@ struct Inherited {
     }
     static int forward_inplace_n(const quoll_layer_t layer, quoll_mat_t* blobs, int n,
                                  const quoll_option_t opt) {
+        if (!layer || !all_there(blobs, n) || !opt) return null_argument(__func__);
+        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             std::vector<Mat> all;

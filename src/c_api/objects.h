@@ -43,6 +43,8 @@ struct CModelBin : quoll_modelbin, ModelBin {
 
 struct CLayer : quoll_layer {
     std::unique_ptr<Layer> layer;
+    // What has succeeded of a built-in layer, in this order: nothing else can be called before.
+    enum Stage { kMade, kHasParams, kHasWeights, kReady } stage = kMade;
 };
 
 // A creator of layers that was registered with a Net.

@@ -173,7 +173,8 @@ static void test_mats(void) {
     CHECK(quoll_mat_get_elempack(all[9]) == 4 && quoll_mat_get_elemsize(all[9]) == 16);
     CHECK(quoll_mat_get_cstep(all[2]) == 8 && quoll_mat_get_nstep(all[6]) == 1024);
     CHECK((char*)quoll_mat_get_channel_data(all[2], 1) - (char*)quoll_mat_get_data(all[2]) == 32);
-    CHECK((char*)quoll_mat_get_batch_data(all[6], 2) - (char*)quoll_mat_get_data(all[6]) == 2 * 4096);
+    CHECK((char*)quoll_mat_get_batch_data(all[6], 2) - (char*)quoll_mat_get_data(all[6]) ==
+          2 * 4096);
     CHECK(quoll_mat_get_channel_data(all[2], 4) == NULL);
     CHECK(quoll_mat_get_dtype(all[8]) == QUOLL_F16);
     CHECK(quoll_mat_set_dtype(all[8], QUOLL_BF16) == 0);
@@ -315,6 +316,21 @@ static void test_built_in_layers(void) {
     CHECK(values(out[0])[1] == 6.f);
     CHECK(layer->destroy_pipeline(layer, opt) == 0);
     quoll_mat_destroy(out[0]);
+    quoll_layer_destroy(layer);
+
+    /* Another order, or a function that failed before. */
+    layer = quoll_layer_create_by_type("Convolution");
+    CHECK(layer->create_pipeline(layer, opt) < 0);
+    CHECK(strstr(quoll_last_error(), "have to come first") != NULL);
+    CHECK(layer->forward_1(layer, in[0], &one, opt) < 0);
+    CHECK(layer->forward_n(layer, in, 1, out, 1, opt) < 0);
+    CHECK(layer->forward_inplace_1(layer, in[0], opt) < 0);
+    CHECK(layer->forward_inplace_n(layer, in, 1, opt) < 0);
+    CHECK(layer->load_model(layer, none) < 0 && layer->destroy_pipeline(layer, opt) < 0);
+    CHECK(layer->load_param(layer, pd) < 0); /* no kernel */
+    CHECK(layer->create_pipeline(layer, opt) < 0);
+    CHECK(layer->load_param(layer, NULL) == QUOLL_UNEXPECTED_NULL);
+    CHECK(layer->forward_n(layer, NULL, 1, out, 1, opt) == QUOLL_UNEXPECTED_NULL);
     quoll_layer_destroy(layer);
 
     layer = quoll_layer_create_by_typeindex(quoll_layer_type_to_index("Scale"));

@@ -256,3 +256,20 @@ for kind in quoll.layer_types():
 print("all")'''
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, timeout=300)
     assert done.stdout.split()[-1] == 'all', done.stdout.split()[-1]
+
+
+@pytest.mark.parametrize('kind', quoll.layer_types())
+def test_builtin_layers_in_another_order(kind):
+    """A layer that has not loaded, or could not, is an error to run, not a crash; forward prepares one that has."""
+    x = np.ones((2, 3, 4), np.float32)
+    for calls in ('p', 'f', 'm', 'd', 'lf', 'lmf', 'lp', 'lmpdf', 'lpf', 'lplpf'):
+        layer = quoll.create_layer(kind)
+        run = {'l': lambda: layer.load_param(quoll.ParamDict()), 'm': lambda: layer.load_model([np.zeros(4, np.float32)] * 3),
+               'p': layer.create_pipeline, 'd': layer.destroy_pipeline, 'f': lambda: layer.forward([x])}
+        failed = False
+        for call in calls:
+            try:
+                run[call]()
+            except quoll.Error:
+                failed = True
+        assert failed or calls in ('lp', 'lpf', 'lplpf', 'lf', 'lmf'), calls
