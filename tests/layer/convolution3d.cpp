@@ -13,6 +13,16 @@ static const std::vector<LayerCase> kCases = {
     // By Winograd's algorithm: windows of three slices, and of every other slice.
     conv_case(Shape(8, 9, 3, 32), 16, 3, "4=1 5=1 9=1").error_growth(20),
     conv_case(Shape(8, 8, 5, 16), 16, 3, "4=1 23=2 5=1 9=4").error_growth(20),
+    // int8 products, in packs that fill registers and that do not, rounded outputs, zero points.
+    conv_case(Shape(6, 7, 5, 16), 32, 3, "4=1 5=1 8=1 9=1"),
+    conv_case(Shape(7, 6, 8, 13), 7, 2, "3=2 4=1 24=0 17=2 16=2 5=1 8=1 18=0.5 9=4"),
+    conv_case(Shape(9, 8, 7, 32), 24, 3, "2=2 22=1 4=-233 8=1 9=6 -23310=2,0.2,0.5"),
+    conv_case(Shape(8, 6, 10, 5), 3, 2, "3=2 13=1 23=3 4=-234 8=101 5=1")
+        .weights("top_blob_int8_scales", 20, 30),
+    LayerCase({Shape(6, 5, 4, 8), Shape(6, 5, 4, 16)}, "0=16 1=3 4=1 5=1 6=3456 8=1 9=1 29=1")
+        .terms(216),
+    affine(conv_case(Shape(6, 7, 5, 16, DType::s8), 24, 3, "4=1 5=1 8=1 26=1 27=-100 9=1")),
+    affine(conv_case(Shape(7, 5, 6, 3, DType::s8), 16, 3, "4=1 3=2 5=1 8=101 26=1 27=7 28=-128")),
     LayerCase({Shape(6, 5, 4, 4)}, "0=8 1=3 11=2 21=1 6=192 4=1 24=0 5=1").terms(24),
     LayerCase({Shape(6, 5, 3)}, "0=4 1=3 11=3 21=1 6=108 4=1 24=0").terms(27),
     LayerCase({Shape(9, 8, 6, 6), Shape(2, 3, 3, 24), Shape(4)}, "0=4 3=2 5=1 19=1 9=1").terms(108),
@@ -40,6 +50,17 @@ TEST(Convolution3D, by_hand) {
     // A slice of 100 in front, none behind.
     expect_values("Convolution3D", "0=1 1=1 21=2 6=2 24=1 17=0 18=100", {pair}, {x},
                   mat_of(Shape(2, 2, 2, 1), {110, 120, 130, 140, 51, 62, 73, 84}));
+}
+
+TEST(Convolution3D, zero_points_by_hand) {
+    // Steps of 0.5 (x) and 0.25 (w) around the zero point 3, which is what the padding holds; taps
+    // in depth, as the same pair of Convolution1D in width.
+    Mat weight(2, (size_t)1u);
+    ((signed char*)weight.data)[0] = 1, ((signed char*)weight.data)[1] = -2;
+    const std::vector<Mat> weights = {weight, mat_of(Shape(1), {4}), mat_of(Shape(1), {2})};
+    const Mat x = mat_of(Shape(1, 1, 2, 1, DType::s8), {-128, 127});
+    expect_values("Convolution3D", "0=1 1=1 11=1 21=2 24=1 6=2 8=1 26=1 27=3", weights, {x},
+                  mat_of(Shape(1, 1, 3, 1), {32.75f, -47.375f, 15.5f}));
 }
 
 TEST(Convolution3D, refuses_what_does_not_fit) {

@@ -426,7 +426,7 @@ def product(folder, op, weight, bias):
 
 
 @pytest.mark.parametrize('op', ['InnerProduct', 'Gemm', 'GemmT'])
-@pytest.mark.parametrize('bits, block', [(8, 64), (4, 32), (4, 128), (4, 16)])
+@pytest.mark.parametrize('bits, block', [(8, 64), (6, 64), (4, 32), (4, 128), (4, 16)])
 def test_blocks(bits, block, op, tmp_path):
     rng = np.random.default_rng(bits + block)
     n, k = 24, 200
@@ -566,6 +566,81 @@ def test_convolutions_of_one_axis(tmp_path):
     assert done.stderr.count('ncnn has no int8 form of it') == 3
 
 
+def conv_net(folder, text, *weights):
+    """A param file's text and, for each layer with weights, its weights and bias."""
+    (folder / 'm.param').write_text('7767517\n' + text)
+    parts = [part.ravel() for weight, bias in weights for part in (np.zeros(1), weight, bias)]
+    np.concatenate(parts).astype(np.float32).tofile(folder / 'm.bin')
+    return folder / 'm.param', folder / 'm.bin'
+
+
+def test_convolutions_of_three_axes(tmp_path):
+    """As those of two axes; ncnn's format has no int8 of them."""
+    rng = np.random.default_rng(6)
+    first, second = rng.normal(size=(24, 6, 3, 3, 3)) / 13, rng.normal(size=(5, 24, 2, 2, 2)) / 14
+    model = conv_net(tmp_path, '3 3\nInput in 0 1 data 0=9 1=8 11=7 2=6\nConvolution3D a 1 1 data a 0=24 1=3 4=1 5=1 6=3888 9=1\n'
+                     'Convolution3D b 1 1 a out 0=5 1=2 3=2 5=1 6=960\n', (first, rng.normal(size=24)), (second, rng.normal(size=5)))
+    x = rng.normal(size=(24, 6, 7, 8, 9)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    noise = {}
+    for rounding in 'nearest', 'reconstruct':
+        quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--rounding', rounding, '--no-bias-correction', '--report', tmp_path / 'report')
+        report = json.loads((tmp_path / 'report' / 'report.json').read_text())
+        assert [layer['kind'] for layer in report['layers']] == ['affine'] * 2
+        exact = run_engine(*model, {'data': x[0]}, ['out'])['out']
+        got, plain = (run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'], *args)['out']
+                      for args in ([], ['--reference', '--no-fusion']))
+        np.testing.assert_allclose(got, plain, atol=0.02 * np.abs(exact).max())
+        noise[rounding] = ((exact - got) ** 2).sum() / (exact ** 2).sum()
+    assert noise['nearest'] < 10 ** -3.5 and noise['reconstruct'] < 0.9 * noise['nearest']
+    done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--kind', 'int8')
+    assert done.stderr.count('ncnn has no int8 form of it') == 2
+
+
+@pytest.mark.parametrize('window', ['1=2 3=2', '1=4 3=2 4=1', '1=3 3=2 4=1 18=1', '1=3 11=5 3=3 4=1 14=0 18=1 19=0', '1=3 3=1 4=1', '1=3 11=2 4=0 18=0 19=0',
+                                    '1=4 3=4 4=1 15=0 14=2 16=1'])
+def test_deconvolutions(window, tmp_path):
+    """In int8 as convolutions whose outputs are put side by side, which ncnn reads."""
+    rng = np.random.default_rng(len(window))
+    p = dict(pair.split('=') for pair in window.split())
+    taps = int(p['1']) * int(p.get('11', p['1']))
+    weight = rng.normal(size=(6, 8, taps)) / (8 * taps) ** 0.5
+    second = rng.normal(size=(3, 6, 9)) / 54 ** 0.5
+    model = conv_net(tmp_path, f'3 3\nInput in 0 1 data 0=9 1=7 2=8\nDeconvolution a 1 1 data a 0=6 5=1 6={weight.size} 9=2 -23310=1,0.1 {window}\n'
+                     f'Convolution b 1 1 a out 0=3 1=3 5=1 6={second.size}\n', (weight, rng.normal(size=6)), (second, rng.normal(size=3)))
+    x = rng.normal(size=(30, 8, 7, 9)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    exact = run_engine(*model, {'data': x[0]}, ['out'])['out']
+    for kind in 'affine', 'int8':
+        done = quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy', '--kind', kind)
+        assert f'{kind:10} 2 layers' in done.stdout
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x[0]}, ['out'])['out']
+        assert got.shape == exact.shape and 30 < 10 * np.log10((exact ** 2).sum() / ((exact - got) ** 2).sum()) < 60
+    ncnn = pytest.importorskip('ncnn')
+    net = ncnn.Net()
+    assert net.load_param(str(tmp_path / 'q.param')) == 0 and net.load_model(str(tmp_path / 'q.bin')) == 0
+    ex = net.create_extractor()
+    ex.input('data', ncnn.Mat(x[0]))
+    np.testing.assert_allclose(np.array(ex.extract('out')[1]), got, atol=0.03 * np.abs(got).max())
+    del ex  # before the net
+
+
+@pytest.mark.parametrize('layer', ['Deconvolution a 1 1 data a 0=6 1=3 3=2 13=1 6=432', 'Deconvolution a 1 1 data a 0=6 1=3 2=2 3=2 6=432',
+                                   'Deconvolution a 1 1 data a 0=6 1=3 3=2 20=17 21=13 4=-233 6=432', 'DeconvolutionDepthWise a 1 1 data a 0=8 1=3 3=2 7=8 6=72'])
+def test_deconvolutions_that_stay(layer, tmp_path):
+    """Those that no convolution is: the model runs as before."""
+    rng = np.random.default_rng(3)
+    count = int(re.search(' 6=([0-9]+)', layer)[1])
+    (tmp_path / 'm.param').write_text(f'7767517\n2 2\nInput in 0 1 data 0=9 1=7 2=8\n{layer}\n')
+    np.concatenate([np.zeros(1), rng.normal(size=count)]).astype(np.float32).tofile(tmp_path / 'm.bin')
+    x = rng.normal(size=(4, 8, 7, 9)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', x)
+    model = tmp_path / 'm.param', tmp_path / 'm.bin'
+    quantize(model, tmp_path / 'q', '--data', tmp_path / 'x.npy')
+    before, after = (run_engine(*files, {'data': x[0]}, ['a'])['a'] for files in (model, (tmp_path / 'q.param', tmp_path / 'q.bin')))
+    np.testing.assert_array_equal(before, after)
+
+
 @pytest.mark.parametrize('border', ['', 'Padding pad 1 1 pooled padded 0=1 1=1 2=1 3=1\n'])
 def test_zero_points_across_concatenations(border, tmp_path):
     """Rounded before a concatenation and a pooling of maxima: the same integers as behind them; a border of zeros is not that of zero points."""
@@ -663,10 +738,44 @@ def test_reconstruction(kind, tmp_path):
     model, noise = product(tmp_path, 'InnerProduct', weight, np.zeros(n, np.float32)), {}
     x = draw(200)
     for rounding in 'nearest', 'reconstruct':
-        quantize(model, tmp_path / 'q', '--kind', kind, '--rounding', rounding, '--data', tmp_path / 'x.npy', '--holdout', 0, '--no-bias-correction')
+        quantize(model, tmp_path / 'q', '--kind', kind, '--method', 'mse', '--rounding', rounding, '--data', tmp_path / 'x.npy', '--holdout', 0, '--no-bias-correction')
         got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
         noise[rounding] = ((got - x @ weight.T) ** 2).sum()
     assert noise['reconstruct'] < (0.3 if kind == 'block4' else 0.8) * noise['nearest']
+
+
+@pytest.mark.parametrize('op', ['InnerProduct', 'Gemm'])
+def test_factors_of_inputs(op, tmp_path):
+    """Weights that meet the few large values of a row are rounded finer, by factors that ncnn's format has."""
+    rng = np.random.default_rng(16)
+    n, k = 32, 128
+    weight, sizes = rng.normal(size=(n, k)).astype(np.float32), np.ones(k)
+    sizes[rng.choice(k, 6, replace=False)] = 30
+    draw = lambda count: (rng.normal(size=(count, k)) * sizes).astype(np.float32)
+    np.save(tmp_path / 'x.npy', draw(40 * 5).reshape(40, 5, k))
+    model, x, noise = product(tmp_path, op, weight, np.zeros(n, np.float32)), draw(5), {}
+    for more in [], ['--no-equalize']:
+        quantize(model, tmp_path / 'q', '--kind', 'block4', '--data', tmp_path / 'x.npy', '--holdout', 0, *more)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+        plain = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'], '--reference')['out']
+        np.testing.assert_allclose(got, plain, atol=1e-4 * np.abs(plain).max())
+        noise[bool(more)] = ((got - x @ weight.T) ** 2).sum()
+    assert noise[False] < 0.7 * noise[True]
+
+
+@pytest.mark.parametrize('rounding', ['nearest', 'reconstruct'])
+def test_blocks_with_zero_points(rounding, tmp_path):
+    """Weights on one side of zero: all 16 integers are of use."""
+    rng = np.random.default_rng(17)
+    n, k = 24, 200
+    weight = rng.uniform(0.2, 1, size=(n, k)).astype(np.float32)
+    np.save(tmp_path / 'x.npy', rng.normal(size=(40, 5, k)).astype(np.float32))
+    model, x, noise = product(tmp_path, 'InnerProduct', weight, np.zeros(n, np.float32)), rng.normal(size=(5, k)).astype(np.float32), {}
+    for kind in 'block4x32', 'block4x32z':
+        quantize(model, tmp_path / 'q', '--kind', kind, '--data', tmp_path / 'x.npy', '--holdout', 0, '--rounding', rounding)
+        got = run_engine(tmp_path / 'q.param', tmp_path / 'q.bin', {'data': x}, ['out'])['out']
+        noise[kind] = ((got - x @ weight.T) ** 2).sum()
+    assert noise['block4x32z'] < 0.4 * noise['block4x32']
 
 
 def test_swish_stays_a_layer(tmp_path):
@@ -751,8 +860,8 @@ def test_overrides(name, digits, tmp_path):
 def test_overrides_of_equalised_channels(digits, tmp_path):
     folder, _, _ = digits
     data = '--data', folder / 'x.npy'
-    quantize(digits_model(), tmp_path / 'q', *data, '--write-override', tmp_path / 'chosen.json')
-    quantize(digits_model(), tmp_path / 'again', *data, '--override', tmp_path / 'chosen.json')
+    quantize(digits_model(), tmp_path / 'q', *data, '--method', 'mse', '--write-override', tmp_path / 'chosen.json')
+    quantize(digits_model(), tmp_path / 'again', *data, '--method', 'mse', '--override', tmp_path / 'chosen.json')
     assert (tmp_path / 'again.bin').read_bytes() == (tmp_path / 'q.bin').read_bytes()
     done = quantize(digits_model(), tmp_path / 'alone', '--override', tmp_path / 'chosen.json', code=1)
     assert 'equalised' in last_line(done.stderr)

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "common/progress.h"
 #include "graph/optimize.h"
 #include "onnx/load_onnx.h"
+#include "quantize/deconv_as_conv.h"
 #include "quantize/eq_search.h"
 #include "quantize/equalise.h"
 #include "quantize/evaluate.h"
@@ -65,16 +67,20 @@ void add_data_options(CommandLine* line, Arguments* a) {
                  "folders, lists (.txt), images and .npy files to calibrate with; INPUT=... where "
                  "the model has several inputs")
         .takes(1, 1 << 20);
-    line->option("--labels", a->data.labels,
-                 "FILE: what is right, a line for each sample: the class's number; of metrics map50 "
-                 "and map LABEL X1 Y1 X2 Y2; ...; of wer the text; of a program anything");
+    line->option(
+        "--labels", a->data.labels,
+        "FILE: what is right, a line for each sample: the class's number; of metrics map50 "
+        "and map LABEL X1 Y1 X2 Y2; ...; of wer the text; of a program anything");
     line->option("--test", a->test.data, "samples to judge with; default: some of --data held out")
         .takes(1, 1 << 20);
     line->option("--test-labels", a->test.labels, "FILE: of the samples of --test");
-    line->option("--pixel", a->pixel, "RGB, BGR, GRAY, RGBA, BGRA; default: GRAY, RGB or RGBA by the input's channels; here and below also INPUT=...")
+    line->option("--pixel", a->pixel,
+                 "RGB, BGR, GRAY, RGBA, BGRA; default: GRAY, RGB or RGBA by the input's channels; "
+                 "here and below also INPUT=...")
         .one_at_a_time();
     line->option("--mean", a->mean, "M,M,M taken off images' values; default 0").one_at_a_time();
-    line->option("--norm", a->norm, "N,N,N, by which they are then multiplied; default 1").one_at_a_time();
+    line->option("--norm", a->norm, "N,N,N, by which they are then multiplied; default 1")
+        .one_at_a_time();
     line->option("--resize", a->resize, "W,H of images; default: the input's size").one_at_a_time();
     line->option("--limit", a->limit, "N samples of the data, chosen at random; default: all")
         .between(1, 1 << 30);
@@ -112,7 +118,8 @@ void add_options(CommandLine* line, Arguments* a) {
         .between(0.0, 0.999999);
     line->option("--enhance-ratio", a->enhance_ratio, "of method enhanced, default 10")
         .between(0.0, 1e9);
-    line->option("--constant", a->constant, "LOW HIGH of method constant, which has no default").takes(2, 2);
+    line->option("--constant", a->constant, "LOW HIGH of method constant, which has no default")
+        .takes(2, 2);
     line->option("--weights", a->weights, "scales of weights: minmax or mse")
         .one_of({"minmax", "mse"});
     line->option("--rounding", a->rounding,
@@ -136,7 +143,8 @@ void add_options(CommandLine* line, Arguments* a) {
     line->option("--tokens", a->tokens,
                  "FILE of metric wer: the text of each class, a line each; default: labels are "
                  "numbers of classes");
-    line->option("--blank", a->metric.blank, "class of metric wer that stands for nothing, default 0")
+    line->option("--blank", a->metric.blank,
+                 "class of metric wer that stands for nothing, default 0")
         .between(0, 1 << 24);
     line->option("--from-table", a->table_in, "FILE: ncnn's table, instead of data");
     line->option("--table", a->table_out, "FILE: write the scales as ncnn's table");
@@ -227,6 +235,7 @@ int read_options(const Arguments& a, QuantizeOptions* o, std::string* why) {
                      " or a program that can be run");
     o->weights.mse = a.weights == "mse";
     o->bias_correction = !a.no_bias, o->hard_ranges = a.hard_ranges;
+    o->input_factors = !a.no_equalize;
     o->join_concat = o->thresholds.method == Method::kUnion;
     for (const std::string& word : a.layers) {
         const size_t at = word.rfind('=');
@@ -396,6 +405,9 @@ int64_t weight_bytes(const Model& model) {
     return analyse_model(model, BlobSizes(), &facts) ? 0 : facts.weight_bytes;
 }
 
+// Which channels are made alike: none, those where it costs nothing (see equalise), or all.
+enum class Equalised { kNone, kFree, kAll };
+
 class Job {
 public:
     Job(const Arguments& a, MessageLog* log) : a_(a), log_(log), metric_(a.metric) {}
@@ -418,7 +430,10 @@ public:
         if (!a_.no_fusion && a_.table_in.empty() &&
             run_graph_passes(&model_, blobs_before_swish(model_), &passes))
             return fail("");
-        original_ = before_ = model_;
+        original_ = model_;
+        if (a_.table_in.empty() && deconvolutions_to_convolutions(options_, &model_))
+            return fail("");
+        before_ = model_;
         report_.model = a_.files[0], report_.method = a_.method;
         report_.limits.max = a_.max_error, report_.limits.mean = a_.mean_error;
         const std::vector<std::string> read = all_inputs();
@@ -556,37 +571,47 @@ private:
     }
 
     int by_data() {
-        if (part_) {
-            CalibrateOptions how;
-            how.threads = threads(), how.strict = a_.strict;
-            const auto begin = std::chrono::steady_clock::now();
-            const bool rounds = is_static_kind(options_.kind) || options_.kind == "dynamic";
-            if (!a_.no_equalize && rounds && equalise_channels(how)) return -1;
-            Progress progress("calibrate", 2 * (long long)part_->count());
-            how.progress = bar(&progress);
-            QUOLL_RETURN_IF_ERROR(look_at(blobs_to_watch(model_), how, &report_.calibration));
-            report_.calibration_seconds =
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-            tell_skipped(report_.calibration, log_);
-        }
+        const bool rounds = is_static_kind(options_.kind) || options_.kind == "dynamic";
+        const auto begin = std::chrono::steady_clock::now();
+        const bool could = part_ && !a_.no_equalize && rounds && !equalisable_blobs(model_).empty();
+        Equalised form = could ? Equalised::kAll : Equalised::kNone;
+        if (part_ && a_.method == "best" && is_static_kind(options_.kind)) choose_best(&form);
+        if (equalise_channels(*part_, form)) return -1;
+        if (part_ && look_at_blobs(*part_)) return -1;
+        if (part_) tell_skipped(report_.calibration, log_);
+        report_.calibration_seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
         if (part_ && reconstruct()) return -1;
-        if (a_.method == "best" && choose_method()) return -1;
         if (options_.thresholds.method == Method::kEq && search_eq()) return -1;
         if ((!a_.max_drop.empty() || !a_.budget.empty()) && mix()) return -1;
         return quantize_model(report_.calibration, options_, &model_, &report_.layers);
     }
 
+    CalibrateOptions calibrate_options(const ProgressSink& progress) const {
+        CalibrateOptions how;
+        how.threads = threads(), how.strict = a_.strict, how.progress = progress;
+        return how;
+    }
+
+    // What quantize_model goes by.
+    int look_at_blobs(const SampleSource& samples) {
+        Progress progress("calibrate", 2 * (long long)samples.count());
+        report_.calibration = Calibration();
+        return look_at(samples, blobs_to_watch(model_), calibrate_options(bar(&progress)),
+                       &report_.calibration);
+    }
+
     // The samples' values of these blobs.
-    int look_at(const std::set<std::string>& blobs, const CalibrateOptions& how,
-                Calibration* seen) {
-        if (calibrate(model_, *part_, blobs, how, seen) == kOk) return kOk;
-        if (seen->skipped.size() < part_->count()) return kError;
+    int look_at(const SampleSource& samples, const std::set<std::string>& blobs,
+                const CalibrateOptions& how, Calibration* seen) {
+        if (calibrate(model_, samples, blobs, how, seen) == kOk) return kOk;
+        if (seen->skipped.size() < samples.count() || on_trial_) return kError;
         // Each has its line, and the last word is that none is left.
         std::vector<std::string> messages = log_->take();
         messages.pop_back();
         tell_skipped(messages);
         QUOLL_LOGE("--data: none of the %zu samples to calibrate with can be used",
-                   part_->count());
+                   samples.count());
         return kError;
     }
 
@@ -640,13 +665,55 @@ private:
                             &report_.frontier);
     }
 
-    // The method whose outputs are nearest on samples that were calibrated with: those that judge
-    // stay unseen.
-    int choose_method() {
-        if (!part_ || !is_static_kind(options_.kind)) return 0;
-        const SomeSamples few(*part_, first_samples(24));
+    // Samples to calibrate with on trial, and others to see what came of it: what is seen tells
+    // nothing about values beyond those that were. Few samples are both.
+    Choice trial_samples() const {
+        const size_t kJudged = 24, kCalibrated = 96, kFew = 8;
+        Choice choice;
+        for (size_t i = 0; i < part_->count(); i++) {
+            const bool few = part_->count() < kFew, judged = i % 4 == 3;
+            if ((few || judged) && choice.judge.size() < kJudged) choice.judge.push_back(i);
+            if ((few || !judged) && choice.calibrate.size() < kCalibrated)
+                choice.calibrate.push_back(i);
+        }
+        return choice;
+    }
+
+    // The method, and which channels are equalised of those that *form says could be, by which the
+    // outputs are nearest. Where that cannot be found out, the calibration that follows says why.
+    void choose_best(Equalised* form) {
+        const Choice choice = trial_samples();
+        const SomeSamples some(*part_, choice.calibrate), judged(*part_, choice.judge);
+        const Model plain = model_;
+        std::vector<Equalised> forms = {*form};
+        // Ranges that a file of overrides gives for equalised channels say what they are.
+        if (*form == Equalised::kAll && !equalized_)
+            forms.insert(forms.end(), {Equalised::kFree, Equalised::kNone});
         double most = -INFINITY;
-        ThresholdOptions best = options_.thresholds;
+        Method best = Method::kMse;
+        on_trial_ = true;
+        int before = -1;
+        for (Equalised tried : forms) {
+            model_ = plain;
+            bool seen = equalise_channels(some, tried) == 0;
+            // Often the same channels.
+            if (seen && report_.equalised == before) continue;
+            before = report_.equalised;
+            seen = seen && look_at_blobs(some) == 0;
+            if (seen)
+                try_methods(judged, [&](Method method, double sqnr) {
+                    if (sqnr > most) most = sqnr, best = method, *form = tried;
+                });
+            log_->clear();
+        }
+        on_trial_ = false;
+        model_ = before_ = plain, report_.equalised = 0;
+        options_.thresholds.method = best;
+        report_.method = std::string("best: ") + method_name(best);
+    }
+
+    // tell: called with the SQNR of the outputs, of the whole net in int8.
+    void try_methods(const SampleSource& samples, const std::function<void(Method, double)>& tell) {
         const Method tried[] = {Method::kMse, Method::kPercentile, Method::kMinmax, Method::kAciq,
                                 Method::kKl};
         Progress progress("methods", 5);
@@ -659,34 +726,31 @@ private:
             std::vector<LayerChoice> layers;
             Accuracy accuracy;
             if (quantize_model(report_.calibration, options, &model, &layers) ||
-                evaluate(original_, model, few, threads(), MetricOptions(), &accuracy))
-                return -1;
+                evaluate(original_, model, samples, threads(), MetricOptions(), &accuracy))
+                return;
             double mean = 0;
             for (const OutputAccuracy& output : accuracy.outputs)
                 mean += output.agreement.sqnr_db() / (double)accuracy.outputs.size();
-            if (mean > most) most = mean, best.method = method;
+            tell(method, mean);
         }
-        options_.thresholds = best;
-        report_.method = std::string("best: ") + method_name(best.method);
-        log_->clear();
-        return 0;
     }
 
-    int equalise_channels(CalibrateOptions how) {
+    int equalise_channels(const SampleSource& samples, Equalised form) {
+        report_.equalised = 0;
+        if (form == Equalised::kNone) return 0;
         const std::set<std::string> blobs = equalisable_blobs(model_);
-        if (blobs.empty()) return 0;
-        Progress progress("equalise", (long long)part_->count());
-        how.progress = bar(&progress);
+        Progress progress("equalise", (long long)samples.count());
+        CalibrateOptions how = calibrate_options(bar(&progress));
         how.ranges_only = true;
         Calibration seen;
-        QUOLL_RETURN_IF_ERROR(look_at(blobs, how, &seen));
+        QUOLL_RETURN_IF_ERROR(look_at(samples, blobs, how, &seen));
         log_->clear();  // the next pass meets the same samples
         // Ranges that somebody gives are those of the model as it is.
         std::set<std::string> given;
         for (const auto& blob : options_.blobs)
             if (blob.second.range.seen() && !equalized_)
                 given.insert(range_source(model_, blob.first));
-        if (equalise(seen, given, &model_, &report_.equalised)) return -1;
+        if (equalise(seen, form == Equalised::kFree, given, &model_, &report_.equalised)) return -1;
         before_ = model_;
         return 0;
     }
@@ -723,6 +787,7 @@ private:
     QuantizeOptions options_;
     Files files_;
     bool equalized_ = false;  // the ranges of a file of overrides are
+    bool on_trial_ = false;   // what is wrong with samples is told later
     Model model_, original_;
     Model before_;  // the same function as the original, channels equalised
     std::vector<ModelInput> inputs_;

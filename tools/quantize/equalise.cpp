@@ -198,8 +198,8 @@ std::set<std::string> equalisable_blobs(const Model& model) {
     return blobs;
 }
 
-int equalise(const Calibration& seen, const std::set<std::string>& left_alone, Model* model,
-             int* done) {
+int equalise(const Calibration& seen, bool free_only, const std::set<std::string>& left_alone,
+             Model* model, int* done) {
     *done = 0;
     for (const Joint& joint : find_joints(*model)) {
         const auto stats = seen.blobs.find(joint.blob);
@@ -213,7 +213,9 @@ int equalise(const Calibration& seen, const std::set<std::string>& left_alone, M
         bool fits = true;
         for (size_t i = 0; i < readers.size() && fits; i++) {
             fits = readers[i].read(&model->layers[joint.readers[i]]);
-            fits = fits &&
+            const bool dense =
+                model->layers[joint.readers[i]].is<Convolution>() && !readers[i].depthwise;
+            fits = fits && !(dense && free_only) &&
                    (readers[i].depthwise ? readers[i].outputs : readers[i].inputs) == maker.outputs;
         }
         if (!fits) continue;

@@ -131,11 +131,11 @@ private:
         const auto better = options_.rounded.find(layer->name);
         const StoredWeight* now = layer->find_weight("weight_data");
         if (better == options_.rounded.end() ||
-            better->second.size() != now->data.logical_shape().total())
+            better->second.values.size() != now->data.logical_shape().total())
             return;
-        Mat values(Shape((int)better->second.size(), DType::s8), 1);
+        Mat values(Shape((int)better->second.values.size(), DType::s8), 1);
         if (values.empty()) return;
-        memcpy(values.data, better->second.data(), better->second.size());
+        memcpy(values.data, better->second.values.data(), better->second.values.size());
         layer->set_weight("weight_data", values);
     }
 
@@ -286,8 +286,10 @@ std::map<int, WeightGrid> weight_grids(const Model& model, const QuantizeOptions
         const auto size = sizes.find(layer.inputs.empty() ? "" : layer.inputs[0]);
         WeightGrid grid;
         if (size != sizes.end() &&
-            block_grid(kind_of_layer(options, layer.name), size->second, layer, &grid))
+            block_grid(kind_of_layer(options, layer.name), size->second, layer, &grid)) {
+            if (!options.input_factors) grid.fit = nullptr;
             grids[(int)i] = grid;
+        }
     }
     return grids;
 }

@@ -37,10 +37,11 @@ struct QuantizeOptions {
     WeightOptions weights;
     std::string kind = "affine";  // of layers that no override names
     bool bias_correction = true;
-    bool hard_ranges = false;  // known ranges go before measured ones; else they only limit these
-    bool join_concat = false;  // blobs that are concatenated share their range (method union)
-    bool trial = false;        // no warnings: the run that counts gives them
-    BlobSizes sizes;           // of inputs that the model leaves open
+    bool hard_ranges = false;   // known ranges go before measured ones; else they only limit these
+    bool join_concat = false;   // blobs that are concatenated share their range (method union)
+    bool input_factors = true;  // of blocks of weights, where they are rounded by the outputs
+    bool trial = false;         // no warnings: the run that counts gives them
+    BlobSizes sizes;            // of inputs that the model leaves open
     std::map<std::string, LayerOverride> layers;
     std::map<std::string, BlobOverride> blobs;
     RoundedWeights rounded;                      // of weight_grids, from reconstruct_weights

@@ -64,12 +64,13 @@ public:
         std::vector<Shape> out;
         if (op_->infer_shapes({input.logical_shape()}, out)) return 0;
         if (conv->axes == 1) return width_ = out[0].w;
-        width_ = out[0].dims == 3 ? out[0].w : 1;
-        return out[0].dims == 3 ? out[0].w * out[0].h : 1;
+        if (out[0].dims < 3) return 1;
+        width_ = out[0].w, height_ = out[0].h;
+        return (int)(out[0].total() / out[0].c);
     }
     void read(const Mat& input, int place, int group, int width, float* to) const {
         const Convolution* conv = as<Convolution>(op_.get());
-        if (conv && (conv->axes == 1 || input.dims == 3))
+        if (conv && (conv->axes != 2 || input.dims == 3))
             return patch(*conv, conv_channels(*conv, input), place, group, width, to);
         if (input.dims <= 2) {
             const float* row = input.dims == 2 && !conv ? input.row(place) : (const float*)input;
@@ -87,21 +88,25 @@ private:
     void patch(const Convolution& s, const Mat& input, int place, int group, int width,
                float* to) const {
         const int left = place % width_ * s.stride_w - std::max(0, s.pad_left);
-        const int top = place / width_ * s.stride_h - std::max(0, s.pad_top);
+        const int top = place / width_ % height_ * s.stride_h - std::max(0, s.pad_top);
+        const int front = place / width_ / height_ * s.stride_d - std::max(0, s.pad_front);
         const int channels = width / s.maxk();
         for (int q = 0; q < channels; q++) {
             const Mat m = input.channel(group * channels + q);
-            for (int ky = 0; ky < s.kernel_h; ky++)
+            for (int k = 0; k < s.kernel_d * s.kernel_h; k++) {
+                const int z = front + k / s.kernel_h * s.dilation_d;
+                const int y = top + k % s.kernel_h * s.dilation_h;
+                const bool row = z >= 0 && z < input.d && y >= 0 && y < input.h;
                 for (int kx = 0; kx < s.kernel_w; kx++) {
-                    const int y = top + ky * s.dilation_h, x = left + kx * s.dilation_w;
-                    const bool inside = y >= 0 && y < input.h && x >= 0 && x < input.w;
-                    *to++ = inside ? m.row(y)[x] : 0.f;
+                    const int x = left + kx * s.dilation_w;
+                    *to++ = row && x >= 0 && x < input.w ? m.depth(z).row(y)[x] : 0.f;
                 }
+            }
         }
     }
 
     std::unique_ptr<Layer> op_;
-    int width_ = 1;  // of the output
+    int width_ = 1, height_ = 1;  // of the output
 };
 
 int add_moments(const GramNet& gram, const ModelLayer& layer, const Mat& input, Moments* moments) {
@@ -143,10 +148,8 @@ void round_row(const WeightGrid& grid, int row, const float* moments, signed cha
     const float* w = (const float*)grid.weight + (size_t)row * width;
     std::vector<float> lost((size_t)width), slope((size_t)width, 0.f);
     for (int i = 0; i < width; i++) {
-        const float scale = grid.scale_of(row, i);
-        const float nearest = roundf(w[i] * scale);
-        q[i] = (signed char)std::max((float)grid.least, std::min((float)grid.most, nearest));
-        lost[(size_t)i] = w[i] - q[i] / scale;
+        q[i] = (signed char)grid.nearest(row, i, w[i]);
+        lost[(size_t)i] = w[i] - grid.value(row, i, q[i]);
     }
     const auto follow = [&](int i, float by) {
         const float* h = moments + (size_t)i * width;
@@ -159,8 +162,7 @@ void round_row(const WeightGrid& grid, int row, const float* moments, signed cha
         for (int i = 0; i < width; i++) {
             const float scale = grid.scale_of(row, i);
             const float best = slope[(size_t)i] / moments[(size_t)i * (width + 1)] * scale;
-            const float to =
-                std::max((float)grid.least, std::min((float)grid.most, q[i] + roundf(best)));
+            const float to = grid.clamp(q[i] + roundf(best));
             const float step = to - q[i];
             if (step == 0.f || !std::isfinite(step)) continue;
             q[i] = (signed char)to;
@@ -169,6 +171,66 @@ void round_row(const WeightGrid& grid, int row, const float* moments, signed cha
         }
         if (!changed) break;
     }
+}
+
+// The squared error of the outputs from rounding each weight to the nearest, of some rows, as if
+// inputs had nothing to do with each other. inputs: as of RoundedLayer.
+double rounding_cost(const WeightGrid& grid, const Moments& moments,
+                     const std::vector<float>& inputs) {
+    double cost = 0;
+    for (int row = 0; row < grid.rows; row++) {
+        const float* w = (const float*)grid.weight + (size_t)row * grid.width;
+        for (int i = 0; i < grid.width; i++) {
+            const float lost = w[i] - grid.value(row, i, grid.nearest(row, i, w[i]));
+            const double out = (double)lost * inputs[(size_t)i];
+            cost += out * out * moments.sums[(size_t)i * (grid.width + 1)];
+        }
+    }
+    return cost;
+}
+
+// `rows` of the grid's, spread evenly, with weights divided by `inputs`.
+WeightGrid divided(const WeightGrid& grid, int rows, const std::vector<float>& inputs) {
+    WeightGrid part = grid;
+    part.rows = rows;
+    part.weight = Mat(rows * grid.width);
+    for (int row = 0; row < rows && !part.weight.empty(); row++) {
+        const size_t from = (size_t)((int64_t)row * grid.rows / rows) * grid.width;
+        for (int i = 0; i < grid.width; i++)
+            part.weight[(size_t)row * grid.width + i] = grid.weight[from + i] / inputs[(size_t)i];
+    }
+    if (!part.weight.empty()) grid.fit(&part);
+    return part;
+}
+
+// Factors of inputs, and the grid and moments as they are with them. None if they gain nothing.
+std::vector<float> scale_inputs(WeightGrid* grid, Moments* moments) {
+    const int width = grid->width, some = std::min(grid->rows, 64);
+    std::vector<double> sizes;
+    double mean = 0;
+    for (int i = 0; i < width; i++) {
+        sizes.push_back(0.5 * log((double)moments->sums[(size_t)i * (width + 1)]));
+        mean += sizes.back() / width;
+    }
+    std::vector<float> best, none((size_t)width, 1.f);
+    const WeightGrid plain = divided(*grid, some, none);
+    if (plain.weight.empty()) return {};
+    double least = rounding_cost(plain, *moments, none) * 0.99;
+    for (double power : {0.15, 0.3, 0.45, 0.6, 0.8}) {
+        std::vector<float> inputs;
+        for (double size : sizes) inputs.push_back((float)exp(-power * (size - mean)));
+        const WeightGrid part = divided(*grid, some, inputs);
+        const double cost = part.weight.empty() ? INFINITY : rounding_cost(part, *moments, inputs);
+        if (cost < least) least = cost, best = inputs;
+    }
+    if (best.empty()) return {};
+    const WeightGrid all = divided(*grid, grid->rows, best);
+    if (all.weight.empty()) return {};
+    *grid = all;
+    for (int i = 0; i < width; i++)
+        for (int j = 0; j < width; j++)
+            moments->sums[(size_t)i * width + j] *= best[(size_t)i] * best[(size_t)j];
+    return best;
 }
 
 class Reconstruction {
@@ -232,9 +294,11 @@ private:
     }
 
     void round_layer(int layer, Moments* moments, RoundedWeights* rounded) const {
-        const WeightGrid& grid = grids_.at(layer);
+        WeightGrid grid = grids_.at(layer);
         dampen(moments);
-        std::vector<signed char>& q = (*rounded)[model_.layers[layer].name];
+        RoundedLayer& result = (*rounded)[model_.layers[layer].name];
+        if (grid.fit) result.inputs = scale_inputs(&grid, moments);
+        std::vector<signed char>& q = result.values;
         q.resize((size_t)grid.rows * grid.width);
         in_threads((size_t)grid.rows, threads_, [&](size_t row, int) {
             const int group = (int)row / (grid.rows / grid.groups);

@@ -91,7 +91,7 @@ std::vector<Int8Target> int8_targets(const Model& model) {
         if (const Convolution* c = as<Convolution>(op.get())) {
             already = c->int8_scale_term != 0;
             // Zero weights of int8 are exact; other borders are rounded otherwise than values.
-            possible = c->axes <= 2 && !c->dynamic_weight && c->pad_value == 0.f;
+            possible = c->has_int8_form() && !c->dynamic_weight && c->pad_value == 0.f;
             in_ncnn = c->axes == 2;
         } else {
             already = as<InnerProduct>(op.get())->int8_scale_term != 0;

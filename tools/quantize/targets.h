@@ -11,8 +11,8 @@
 
 namespace quoll {
 
-// A layer whose input and weights the engine can round to int8: convolutions of one and two axes,
-// depthwise ones too, with constant weights, InnerProduct.
+// A layer whose input and weights the engine can round to int8: convolutions with constant
+// weights, of one and two axes depthwise ones too, InnerProduct.
 struct Int8Target {
     int layer;         // in the Model
     std::string name;  // of the layer

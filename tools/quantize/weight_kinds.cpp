@@ -26,14 +26,26 @@ namespace quoll {
 
 namespace {
 
-// "block4x64": bits and block; false for what is no such kind.
-bool parse_block(const std::string& kind, int* bits, int* block) {
+// What "block4x64z" says.
+struct BlockKind {
+    int bits = 0, block = 64;
+    bool zeros = false;
+
+    // BlockQuant's quantize_term.
+    int term() const {
+        return bits * 100 + (block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2);
+    }
+};
+
+// False for what is no such kind.
+bool parse_block(std::string kind, BlockKind* k) {
+    k->zeros = !kind.empty() && kind.back() == 'z';
+    if (k->zeros) kind.pop_back();
     char rest = 0;
-    *block = 64;
-    const int read = sscanf(kind.c_str(), "block%dx%d%c", bits, block, &rest);
-    const bool form = read == 2 || (read == 1 && kind == "block" + std::to_string(*bits));
-    return form && (*bits == 4 || *bits == 8) &&
-           (*block == 16 || *block == 32 || *block == 64 || *block == 128);
+    const int read = sscanf(kind.c_str(), "block%dx%d%c", &k->bits, &k->block, &rest);
+    const bool form = read == 2 || (read == 1 && kind == "block" + std::to_string(k->bits));
+    return form && (k->bits == 4 || k->bits == 6 || k->bits == 8) &&
+           (k->block == 16 || k->block == 32 || k->block == 64 || k->block == 128);
 }
 
 bool all_finite(const Mat& m) {
@@ -46,6 +58,12 @@ float largest(const float* p, int count) {
     float most = 0.f;
     for (int i = 0; i < count; i++) most = std::max(most, fabsf(p[i]));
     return most;
+}
+
+Mat to_mat(const std::vector<float>& values) {
+    Mat m((int)values.size());
+    std::copy(values.begin(), values.end(), (float*)m);
+    return m;
 }
 
 Mat bytes_mat(int count) { return Mat(Shape(count, DType::s8), 1); }
@@ -180,10 +198,6 @@ int read_gemm(const Gemm& op, const ModelLayer& layer, Product* p, std::string* 
     return kOk;
 }
 
-float block_value(float v, float scale, int most) {
-    return std::max(-most - 1.f, std::min((float)most, rintf(v * scale)));
-}
-
 // Of which one unit of the integers is a half float, if it is not too small or too large for that:
 // such weights take a tenth less memory.
 float half_scale(float unit) {
@@ -191,50 +205,69 @@ float half_scale(float unit) {
     return 1.f / (normal ? float16_to_float32(float32_to_float16(unit)) : unit);
 }
 
-// The scale that costs least, of those that may clip the largest values.
-float block_scale(const float* values, int count, int most) {
+// A block's scale, and its zero point where it has one: those that cost least, of those that may
+// clip the outermost values.
+void fit_block(WeightGrid* grid, int row, int first, int count, bool zeros) {
+    const float* values = (const float*)grid->weight + (size_t)row * grid->width + first;
     const float limit = largest(values, count);
-    if (limit <= 0.f) return 1.f;
+    const auto ends = std::minmax_element(values, values + count);
+    const float low = std::min(*ends.first, 0.f), high = std::max(*ends.second, 0.f);
+    const float widest =
+        zeros ? (high - low) / (float)(grid->most - grid->least) : limit / (float)grid->most;
+    const size_t at = grid->stretch_of(row, first);
     double least = INFINITY;
-    float best = half_scale(limit / (float)most);
-    for (int step = 0; step < 16; step++) {
-        const float scale = half_scale(limit * (1.f - 0.03f * (float)step) / (float)most);
+    float best_scale = 1.f, best_zero = 0.f;
+    for (int step = 0; step < 16 && widest > 0.f; step++) {
+        const float shrink = 1.f - 0.03f * (float)step;
+        grid->scales[at] = half_scale(widest * shrink);
+        if (zeros) grid->zeros[at] = roundf((float)grid->least - low * shrink * grid->scales[at]);
         double error = 0;
         for (int i = 0; i < count; i++) {
-            const double d = (double)values[i] - block_value(values[i], scale, most) / scale;
-            error += d * d;
+            const float got = grid->value(row, first + i, grid->nearest(row, first + i, values[i]));
+            error += ((double)values[i] - got) * ((double)values[i] - got);
         }
-        if (error < least) least = error, best = scale;
+        if (error >= least) continue;
+        least = error, best_scale = grid->scales[at];
+        if (zeros) best_zero = grid->zeros[at];
     }
-    return best;
+    grid->scales[at] = best_scale;
+    if (zeros) grid->zeros[at] = best_zero;
+}
+
+void fit_blocks(WeightGrid* grid, bool zeros) {
+    const size_t count = (size_t)grid->rows * ((grid->width + grid->stretch - 1) / grid->stretch);
+    grid->scales.assign(count, 1.f);
+    grid->zeros.assign(zeros ? count : 0, 0.f);
+    for (int row = 0; row < grid->rows; row++)
+        for (int first = 0; first < grid->width; first += grid->stretch)
+            fit_block(grid, row, first, std::min(grid->stretch, grid->width - first), zeros);
 }
 
 // A scale for each block of each row.
-void set_grid(const BlockQuant& quant, const Product& p, WeightGrid* grid) {
-    grid->weight = p.weight, grid->rows = p.n, grid->width = p.k, grid->stretch = quant.block;
-    grid->most = (1 << (quant.bits - 1)) - 1, grid->least = -grid->most - 1;
-    for (int row = 0; row < p.n; row++)
-        for (int first = 0; first < p.k; first += quant.block)
-            grid->scales.push_back(block_scale((const float*)p.weight + (size_t)row * p.k + first,
-                                               std::min(quant.block, p.k - first), grid->most));
+WeightGrid grid_of(const BlockKind& kind, const Product& p) {
+    WeightGrid grid;
+    grid.weight = p.weight, grid.rows = p.n, grid.width = p.k, grid.stretch = kind.block;
+    grid.most = (1 << (kind.bits - 1)) - 1, grid.least = -grid.most - 1;
+    const bool zeros = kind.zeros;
+    grid.fit = [zeros](WeightGrid* of) { fit_blocks(of, zeros); };
+    grid.fit(&grid);
+    return grid;
 }
 
-// Rows of integers as BlockQuant has them.
-void pack_blocks(const BlockQuant& quant, const WeightGrid& grid,
-                 const std::vector<signed char>* rounded, Mat* values) {
+// Rows of integers as BlockQuant has them. rounded: or null, for the nearest.
+void pack_blocks(const BlockQuant& quant, const WeightGrid& grid, const signed char* rounded,
+                 Mat* values) {
     const int64_t bytes = quant.row_bytes(grid.width);
     memset(values->data, 0, (size_t)(grid.rows * bytes));
     for (int row = 0; row < grid.rows; row++) {
         unsigned char* to = (unsigned char*)values->data + row * bytes;
         for (int i = 0; i < grid.width; i++) {
             const size_t at = (size_t)row * grid.width + i;
-            const int q = rounded
-                              ? (*rounded)[at]
-                              : (int)block_value(grid.weight[at], grid.scale_of(row, i), grid.most);
-            if (quant.bits == 8)
-                to[i] = (unsigned char)q;
-            else
-                to[i / 2] |= (unsigned char)((q & 15) << i % 2 * 4);
+            const int q = rounded ? rounded[at] : (int)grid.nearest(row, i, grid.weight[at]);
+            const int64_t bit = (int64_t)i * quant.bits;
+            const unsigned word = ((unsigned)q & ((1u << quant.bits) - 1)) << bit % 8;
+            to[bit / 8] |= (unsigned char)word;
+            if (word > 255) to[bit / 8 + 1] |= (unsigned char)(word >> 8);
         }
     }
 }
@@ -253,29 +286,32 @@ int read_product(const Shape& input, const ModelLayer& layer, Product* p, std::s
     return kOk;
 }
 
-// BlockQuant's quantize_term.
-int block_term(int bits, int block) {
-    return bits * 100 + (block == 16 ? 3 : block == 32 ? 0 : block == 64 ? 1 : 2);
-}
-
-int set_blocks(int bits, int block, const Shape& input, const std::vector<signed char>* rounded,
+int set_blocks(const BlockKind& kind, const Shape& input, const RoundedLayer* rounded,
                ModelLayer* layer, std::string* why) {
     Product p;
     QUOLL_RETURN_IF_ERROR(read_product(input, *layer, &p, why));
     if (!why->empty()) return kOk;
-    const BlockQuant quant(block_term(bits, block));
-    WeightGrid grid;
-    set_grid(quant, p, &grid);
-    if (rounded && rounded->size() != (size_t)p.n * p.k) rounded = nullptr;
+    if (rounded && rounded->values.size() != (size_t)p.n * p.k) rounded = nullptr;
+    const bool factors = rounded && !rounded->inputs.empty();
+    if (factors) {
+        p.weight = p.weight.clone();
+        for (int i = 0; i < p.weight.w; i++) p.weight[i] /= rounded->inputs[(size_t)(i % p.k)];
+    }
+    const int term = kind.term() + (factors ? 10 : 0);
+    const BlockQuant quant(term);
+    const WeightGrid grid = grid_of(kind, p);
     Mat values = bytes_mat((int)(p.n * quant.row_bytes(p.k)));
-    Mat scales((int)grid.scales.size());
-    if (values.empty() || scales.empty()) return kOutOfMemory;
-    std::copy(grid.scales.begin(), grid.scales.end(), (float*)scales);
-    pack_blocks(quant, grid, rounded, &values);
+    if (values.empty()) return kOutOfMemory;
+    pack_blocks(quant, grid, rounded ? rounded->values.data() : nullptr, &values);
     p.gemm.set("transB", 1), p.gemm.set("constantB", 1);
-    p.gemm.set("quantize_term", block_term(bits, block));
+    p.gemm.set("quantize_term", term);
     p.gemm.set_weight("B_data", values);
-    p.gemm.set_weight("B_data_quantize_scales", scales);
+    p.gemm.set_weight("B_data_quantize_scales", to_mat(grid.scales));
+    if (kind.zeros) {
+        p.gemm.set("quantize_zeros", 1);
+        p.gemm.set_weight("B_data_quantize_zeros", to_mat(grid.zeros));
+    }
+    if (factors) p.gemm.set_weight("B_data_input_scales", to_mat(rounded->inputs));
     *layer = p.gemm;
     return kOk;
 }
@@ -358,38 +394,38 @@ int set_dynamic(ModelLayer* layer, std::string* why) {
 }  // namespace
 
 bool is_weight_kind(const std::string& kind) {
-    int bits, block;
+    BlockKind block;
     for (const char* known :
          {"float", "int8", "affine", "fp16", "bf16", "weights8", "table8", "dynamic"})
         if (kind == known) return true;
-    return parse_block(kind, &bits, &block);
+    return parse_block(kind, &block);
 }
 
 std::string weight_kind_names() {
-    return "int8, affine, dynamic, weights8, table8, block4, block8 (x16, x32, x64, x128), fp16, "
+    return "int8, affine, dynamic, weights8, table8, block4, block6, block8 (x16, x32, x64, x128, "
+           "then z: "
+           "zero points), fp16, "
            "bf16, "
            "float";
 }
 
 bool block_grid(const std::string& kind, const Shape& input, const ModelLayer& layer,
                 WeightGrid* grid) {
-    int bits, block;
+    BlockKind block;
     Product p;
     std::string why;
-    if (layer.custom() || !parse_block(kind, &bits, &block) ||
-        read_product(input, layer, &p, &why) || !why.empty())
+    if (layer.custom() || !parse_block(kind, &block) || read_product(input, layer, &p, &why) ||
+        !why.empty())
         return false;
-    set_grid(BlockQuant(block_term(bits, block)), p, grid);
+    *grid = grid_of(block, p);
     return true;
 }
 
-int store_weight_kind(const std::string& kind, const Shape& input,
-                      const std::vector<signed char>* rounded, ModelLayer* layer,
-                      std::string* why) {
-    int bits, block;
+int store_weight_kind(const std::string& kind, const Shape& input, const RoundedLayer* rounded,
+                      ModelLayer* layer, std::string* why) {
+    BlockKind block;
     if (layer->custom()) return *why = "it is a custom layer", kOk;
-    if (parse_block(kind, &bits, &block))
-        return set_blocks(bits, block, input, rounded, layer, why);
+    if (parse_block(kind, &block)) return set_blocks(block, input, rounded, layer, why);
     if (kind == "dynamic") return set_dynamic(layer, why);
     const int rows = row_count_of(*layer);
     const std::unique_ptr<Layer> op = layer->make_operator();

@@ -15,16 +15,18 @@ namespace quoll {
 //   weights8          8-bit weights with a scale for each output, float arithmetic; not in ncnn
 //   table8            8-bit indexes into 256 floats, float arithmetic; ncnn reads them
 //   dynamic           int8 arithmetic, the scale of the input found in each run
-//   block4, block8    blocks of 64 weights of 4 or 8 bits with a scale each; block4x32 and so on
-//                     say the size: 16, 32, 64 or 128
+//   block4, block6, block8
+//                     blocks of 64 weights of so many bits with a scale each; block4x32 and so on
+//                     say the size: 16, 32, 64 or 128; with a z behind that (block4z, block4x32z)
+//                     each block has a zero point too
 bool is_weight_kind(const std::string& kind);
 std::string weight_kind_names();
 
 // Gives the layer's weights that form. *why: the operator, or this layer, cannot have it, and is as
 // before. input: the size of its input, dims 0 if not known. 0, or a negative code after a message.
-// rounded: integers for the grid of block_grid, or null.
-int store_weight_kind(const std::string& kind, const Shape& input,
-                      const std::vector<signed char>* rounded, ModelLayer* layer, std::string* why);
+// rounded: integers for the grid of block_grid and what inputs are multiplied by, or null.
+int store_weight_kind(const std::string& kind, const Shape& input, const RoundedLayer* rounded,
+                      ModelLayer* layer, std::string* why);
 // The integers and scales that a kind of blocks has; false for other kinds, and for layers that
 // cannot have them.
 bool block_grid(const std::string& kind, const Shape& input, const ModelLayer& layer,

@@ -30,6 +30,7 @@ struct ConvolutionFields : ConvFields {
           int8_affine(0),
           bottom_zero_point(0),
           top_zero_point(0) {}
+    bool has_int8_form() const { return axes <= 2 || !grouped; }
     bool is_int8() const { return kHasInt8 && int8_scale_term != 0; }
     bool int8_output() const { return is_int8() && int8_scale_term > 100; }
     signed char int8_padding() const {

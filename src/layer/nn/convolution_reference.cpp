@@ -185,11 +185,10 @@ Convolution::Convolution(int axes, bool grouped) : ConvolutionFields(axes, group
 void Convolution::params(Convolution& s, ParamVisitor& v) {
     conv_params(s, v);
     v(18, "pad_value", s.pad_value, 0.f, "value of the padding");
-    if (s.axes <= 2)
+    if (s.has_int8_form()) {
         v(8, "int8_scale_term", s.int8_scale_term, 0,
           "not 0: int8 arithmetic; above 100: int8 output",
           s.grouped ? between(0, 102) : at_least(0));
-    if (s.axes <= 2) {
         v(26, "int8_affine", s.int8_affine, 0,
           "1: int8 values have zero points and are rounded half to even; not in ncnn",
           between(0, 1));
@@ -206,7 +205,7 @@ void Convolution::params(Convolution& s, ParamVisitor& v) {
 
 void Convolution::weights(Convolution& s, WeightVisitor& v) {
     conv_weights(s, v);
-    if (s.axes > 2) return;
+    if (!s.has_int8_form()) return;
     const bool int8 = s.is_int8() && !s.dynamic_weight;
     const int scales = !s.grouped || s.int8_affine    ? s.num_output
                        : s.int8_scale_term % 100 == 1 ? s.group

@@ -107,19 +107,22 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     return kOk;
 }
 
-// Row `row` of group `group`: all its channel blocks.
-void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y,
-                        int group, int row, char* to) const {
+// Row `row`, of all slices, of group `group`: all its channel blocks.
+void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
+                        char* to) const {
+    const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const int bytes = element_bytes(*kernels_), pad = pad_value_ + kernels_->offset;
-    const int64_t line = (int64_t)x.size * block_, sy = (int64_t)row * y.step - y.before;
-    const int64_t plane = line * y.size;
+    const int64_t line = (int64_t)x.size * block_, sy = (int64_t)(row % y.size) * y.step - y.before;
+    const int64_t sz = (int64_t)(row / y.size) * z.step - z.before;
+    const int64_t step = line * y.size * z.size;
     // Positions [first, last) hold input, the others padding.
     const int64_t first =
         std::min<int64_t>(x.size, x.before <= 0 ? 0 : (x.before + x.step - 1) / x.step);
     int64_t last = ((int64_t)g.x.in - 1 + x.before) / x.step + 1;
-    last = sy < 0 || sy >= g.y.in ? first : std::max(first, std::min<int64_t>(last, x.size));
+    const bool inside = g.y.holds(sy) && g.z.holds(sz);
+    last = inside ? std::max(first, std::min<int64_t>(last, x.size)) : first;
     for (int b = 0; b < blocks_; b++) {
-        char* at = to + (b * plane + row * line) * bytes;
+        char* at = to + (b * step + row * line) * bytes;
         fill(at, (size_t)(first * block_), pad, bytes);
         fill(at + last * block_ * bytes, (size_t)((x.size - last) * block_), pad, bytes);
     }
@@ -130,7 +133,7 @@ void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, con
     input.src_block = (ptrdiff_t)(in.dims == 1 ? 1 : in.cstep) * in_pack_;
     input.src =
         (const char*)in.data + ((int64_t)group * (in_channels_ / in_pack_) * input.src_block +
-                                (sy * g.x.in + sx) * in_pack_) *
+                                ((sz * g.y.in + sy) * g.x.in + sx) * in_pack_) *
                                    (int64_t)scalar;
     input.src_pixel = (ptrdiff_t)x.step * in_pack_;
     input.channels = in_channels_;
@@ -138,45 +141,42 @@ void Int8Conv::pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, con
     input.scale = input_scale_;
     input.dst = to + (row * line + first * block_) * bytes;
     input.dst_pixel = block_;
-    input.dst_block = (ptrdiff_t)plane;
+    input.dst_block = (ptrdiff_t)step;
     input.dst_pack = block_;
     const Int8InputKernel* kernel =
         in.dtype == DType::s8 ? kernels_->input_s8 : kernels_->input_f32;
     kernel[input_index(in_pack_)](input);
 }
 
-void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
+void Int8Conv::pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
                       int threads) const {
+    const int64_t rows = (int64_t)axes.y.size * axes.z.size;
     const size_t group_bytes =
-        (size_t)x.size * y.size * block_ * blocks_ * element_bytes(*kernels_);
-    const int64_t rows = (int64_t)g.group * y.size;
-    parallel_for(rows, threads, [&](int64_t i) {
-        pack_row(in, g, x, y, (int)(i / y.size), (int)(i % y.size), to + i / y.size * group_bytes);
+        (size_t)axes.x.size * rows * block_ * blocks_ * element_bytes(*kernels_);
+    parallel_for(rows * g.group, threads, [&](int64_t i) {
+        pack_row(in, g, axes, (int)(i / rows), (int)(i % rows), to + i / rows * group_bytes);
     });
 }
 
-// Whether outputs are one line.
-bool Int8Conv::is_flat(const ConvGeometry& g, const Axis& x, const Axis& y) {
-    return x.size == g.x.out && x.stride == 1 && y.stride == 1;
-}
-
 // Lines of outputs, cut into tiles.
-std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, const Axis& y) const {
+std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axes& axes) const {
+    const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const ptrdiff_t pixel = block_ / kernels_->k_group;  // k-groups
-    const bool flat = is_flat(g, x, y);
+    const bool flat = axes.is_flat(g);
     const int width = flat ? g.x.out * g.y.out : g.x.out, height = flat ? 1 : g.y.out;
     // Kernels of pairs multiply two rows at a time: an odd number is left to the last tile.
     const int unit = kernels_->pairs ? 2 : 1, units = (width + unit - 1) / unit;
     const int most = kernels_->max_rows / unit, partitions = (units + most - 1) / most;
     std::vector<GemmRows> rows;
-    rows.reserve((size_t)partitions * height);
-    for (int j = 0; j < height; j++) {
+    rows.reserve((size_t)partitions * height * g.z.out);
+    for (int line = 0; line < height * g.z.out; line++) {
+        const ptrdiff_t slice = line / height, j = line % height;
         for (int i = 0; i < partitions; i++) {
             const ptrdiff_t at = (ptrdiff_t)partition_begin(units, partitions, i) * unit;
             GemmRows r = {};
-            r.a = ((ptrdiff_t)j * y.stride * x.size + at * x.stride) * pixel;
+            r.a = ((slice * z.stride * y.size + j * y.stride) * x.size + at * x.stride) * pixel;
             r.a_row = x.stride * pixel;
-            r.c = ((ptrdiff_t)j * g.x.out + at) * out_pack_;
+            r.c = ((slice * g.y.out + j) * g.x.out + at) * out_pack_;
             r.c_row = out_pack_;
             r.rows = std::min((int)partition_length(units, partitions, i) * unit, width - (int)at);
             rows.push_back(r);
@@ -185,18 +185,21 @@ std::vector<GemmRows> Int8Conv::lines(const ConvGeometry& g, const Axis& x, cons
     return rows;
 }
 
-std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axis& x, const Axis& y,
+std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axes& axes,
                                       size_t* block_k) const {
+    const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const ptrdiff_t pixel = block_ / kernels_->k_group;
     const int columns = runs_ ? 1 : g.x.kernel;
     *block_k = (size_t)pixel * (runs_ ? g.x.kernel : 1);
     std::vector<GemmBlock> blocks;
     for (ptrdiff_t b = 0; b < blocks_; b++)
-        for (ptrdiff_t ky = 0; ky < g.y.kernel; ky++)
+        for (ptrdiff_t k = 0; k < g.z.kernel * g.y.kernel; k++) {
+            const ptrdiff_t slice = b * z.size + k / g.y.kernel * g.z.dilation;
+            const ptrdiff_t row = slice * y.size + k % g.y.kernel * g.y.dilation;
             for (ptrdiff_t kx = 0; kx < columns; kx++)
                 blocks.push_back(
-                    {((b * y.size + ky * g.y.dilation) * x.size + kx * g.x.dilation) * pixel,
-                     blocks.size() * *block_k});
+                    {(row * x.size + kx * g.x.dilation) * pixel, blocks.size() * *block_k});
+        }
     return blocks;
 }
 
@@ -233,19 +236,20 @@ TileShape Int8Conv::tiles_of(const ConvGeometry& g, size_t in_step, size_t out_s
 }
 
 int Int8Conv::threads_of(const ConvGeometry& g, const Option& opt) const {
-    const double work = (double)g.x.out * g.y.out * g.maxk() * in_channels_ * g.num_output;
+    const double work =
+        (double)g.x.out * g.y.out * g.z.out * g.maxk() * in_channels_ * g.num_output;
     return threads_for(opt, work / 4);
 }
 
 bool Int8Conv::beats_vectors(const Int8TilePlan& plan, const ConvGeometry& g) const {
-    return is_flat(g, Axis(g.x), Axis(g.y)) ? plan.beats_vectors((size_t)g.x.out * g.y.out, 1)
-                                            : plan.beats_vectors(g.x.out, g.y.out);
+    return Axes(g).is_flat(g) ? plan.beats_vectors((size_t)g.x.out * g.y.out, 1)
+                              : plan.beats_vectors(g.x.out, g.y.out);
 }
 
 std::shared_ptr<const Int8TilePlan> Int8Conv::plan(const ConvolutionFields& s,
                                                    const ConvGeometry& g, const Shape& bottom,
                                                    const Option& opt) const {
-    if (!units_ || (double)g.x.out * g.y.out > kMostOutputs) return nullptr;
+    if (!units_ || s.axes == 3 || (double)g.x.out * g.y.out > kMostOutputs) return nullptr;
     const bool flat = is_flat_input(s, bottom), to_s8 = s.int8_output();
     const auto step = [&](int w, int h, DType dtype, int pack) {
         return Mat::channel_step(s.axes + 1, w, h, 1, dtype_size(dtype) * pack) * pack;
@@ -276,18 +280,18 @@ int Int8Conv::run_tiles(const Int8TilePlan& plan, const ConvGeometry& g, const B
 
 int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
                           const Option& opt) const {
-    const Axis x(g.x), y(g.y);
-    const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
-    const double bytes =
-        (double)x.size * y.size * block_ * blocks_ * g.group * element_bytes(*kernels_);
-    if ((double)x.size * y.size > most || bytes > INT_MAX) return kUnsuitable;
+    const Axes axes(g);
+    const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256) *
+                        ((double)g.z.in + g.z.out + 256) / 256;
+    const double bytes = axes.positions() * block_ * blocks_ * g.group * element_bytes(*kernels_);
+    if (axes.positions() > most || bytes > INT_MAX) return kUnsuitable;
     Mat k_groups((int)bytes, (size_t)1u, opt.workspace_allocator);
     if (k_groups.empty()) return kOutOfMemory;
-    pack_a(b.in, g, x, y, (char*)k_groups.data, threads);
+    pack_a(b.in, g, axes, (char*)k_groups.data, threads);
 
-    const std::vector<GemmRows> rows = lines(g, x, y);
+    const std::vector<GemmRows> rows = lines(g, axes);
     Int8Problem p = {};
-    const std::vector<GemmBlock> blocks = taps(g, x, y, &p.block_k);
+    const std::vector<GemmBlock> blocks = taps(g, axes, &p.block_k);
     const size_t group_k_groups = (size_t)bytes / 4 / g.group;
     p.rows = rows.data(), p.num_rows = rows.size();
     p.blocks = blocks.data(), p.num_blocks = blocks.size();
@@ -305,13 +309,13 @@ int Int8Conv::run_winograd(const ConvGeometry& g, const Blobs& b, int threads,
     const double positions = ((double)g.x.out + 3) * ((double)g.y.out + 3);
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256);
     if (positions > most || positions * blocks_ * block_ * 32 > INT_MAX) return kUnsuitable;
-    Axis x(g.x), y(g.y);
-    x.size = Int8Winograd::positions(g.x.out), y.size = Int8Winograd::positions(g.y.out);
-    const size_t laid = (size_t)x.size * y.size * block_ * blocks_ * sizeof(int16_t);
+    Axes axes(g);
+    axes.x.size = Int8Winograd::positions(g.x.out), axes.y.size = Int8Winograd::positions(g.y.out);
+    const size_t laid = (size_t)axes.x.size * axes.y.size * block_ * blocks_ * sizeof(int16_t);
     Mat in((int)laid, (size_t)1u, opt.workspace_allocator);
     Mat transformed((int)winograd_.bytes(g.x.out, g.y.out), (size_t)1u, opt.workspace_allocator);
     if (in.empty() || transformed.empty()) return kOutOfMemory;
-    pack_a(b.in, g, x, y, (char*)in.data, threads);
+    pack_a(b.in, g, axes, (char*)in.data, threads);
     winograd_.run(result(b, 0), (const int16_t*)in.data, block_, g.x.out, g.y.out,
                   (int16_t*)transformed.data, threads);
     return kOk;

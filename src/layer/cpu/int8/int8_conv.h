@@ -17,8 +17,8 @@ namespace quoll {
 
 class Int8Conv {
 public:
-    // Takes the int8 weights and scales of `s`, which has one or two axes. Leaves created() false
-    // when a sum might exceed an int32. Logs and returns a negative code.
+    // Takes the int8 weights and scales of `s`. Leaves created() false when a sum might exceed an
+    // int32. Logs and returns a negative code.
     int create(const Layer& layer, const ConvolutionFields& s, const Option& opt);
     bool created() const { return !weights_.empty(); }
     int out_pack() const { return out_pack_; }
@@ -43,6 +43,15 @@ private:
         int size, step, before, stride;  // stride: of the windows on it
         explicit Axis(const WindowAxis& axis);
     };
+    struct Axes {
+        Axis x, y, z;
+        explicit Axes(const ConvGeometry& g) : x(g.x), y(g.y), z(g.z) {}
+        // Whether the outputs of a slice are one line.
+        bool is_flat(const ConvGeometry& g) const {
+            return x.size == g.x.out && x.stride == 1 && y.stride == 1;
+        }
+        double positions() const { return (double)x.size * y.size * z.size; }
+    };
     // The blobs of one run: in with in_pack_, c of the output's channels or values.
     struct Blobs {
         Mat in;
@@ -62,14 +71,12 @@ private:
                   const Option& opt) const;
     int run_vectors(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
     int run_winograd(const ConvGeometry& g, const Blobs& b, int threads, const Option& opt) const;
-    void pack_a(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, char* to,
+    void pack_a(const Mat& in, const ConvGeometry& g, const Axes& axes, char* to,
                 int threads) const;
-    void pack_row(const Mat& in, const ConvGeometry& g, const Axis& x, const Axis& y, int group,
-                  int row, char* to) const;
-    static bool is_flat(const ConvGeometry& g, const Axis& x, const Axis& y);
-    std::vector<GemmRows> lines(const ConvGeometry& g, const Axis& x, const Axis& y) const;
-    std::vector<GemmBlock> taps(const ConvGeometry& g, const Axis& x, const Axis& y,
-                                size_t* block_k) const;
+    void pack_row(const Mat& in, const ConvGeometry& g, const Axes& axes, int group, int row,
+                  char* to) const;
+    std::vector<GemmRows> lines(const ConvGeometry& g, const Axes& axes) const;
+    std::vector<GemmBlock> taps(const ConvGeometry& g, const Axes& axes, size_t* block_k) const;
 
     std::vector<Int8Weights> weights_;  // of each group
     Int8Winograd winograd_;             // if created, weights_ are not packed

@@ -38,7 +38,7 @@ void transform_window(const signed char* w, int* points) {
 }  // namespace
 
 bool Int8Winograd::is_supported(const Int8Kernels& kernels, const ConvolutionFields& s) {
-    if (kernels.k_group != 2 || kernels.lanes < 4 ||
+    if (s.axes == 3 || kernels.k_group != 2 || kernels.lanes < 4 ||
         kernels.lanes * kernels.vectors > kMostColumns || s.kernel_w != 3 || s.kernel_h != 3 ||
         s.stride_w != 1 || s.stride_h != 1 || s.dilation_w != 1 || s.dilation_h != 1 ||
         s.group != 1)
