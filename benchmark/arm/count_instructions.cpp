@@ -64,7 +64,8 @@ const Encoding kMultiplyAdds[] = {
     {0xbf60fc00, 0x2e20cc00},  // their second halves
     {0xbfc0b400, 0x0f800000},  // by element
     {0xbfc0b400, 0x2f808000},
-    {0x9f208c00, 0x0e008400},  // SDOT, UDOT, SMMLA, BFDOT, BFMMLA and their like, three registers
+    {0x9f208c00, 0x0e008400},  // SDOT, UDOT, SMMLA and their like, three registers
+    {0xbfe0ec00, 0x2e40ec00},  // BFDOT, BFMMLA
     {0xbfc0f400, 0x0f80e000},  // SDOT by element
     {0xbfc0f400, 0x2f80e000},  // UDOT
     {0xbf00f400, 0x0f00f000},  // SUDOT, USDOT, BFDOT by element

@@ -15,7 +15,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CPUS = ('cortex-a53', 'cortex-a55', 'cortex-a57', 'cortex-a72', 'neoverse-n1', 'apple-a14')
-KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp',
+KERNELS = ('gemm_f32_5x16_neon', 'gemm_f32_4x16_neon', 'gemm_f32_5x8_neon', 'gemm_f16_5x32_asimdhp', 'gemm_bf16_8x8_bf16',
            'gemm_planar_f32_8x12_neon', 'dwconv_planes_f32_neon', 'gemm_s8_8x8_i8mm', 'gemm_s8_8x8_asimddp', 'gemm_s16_8x8_neon')
 MULTIPLY = re.compile(r'^(fmla|bfmmla|sdot|udot|smmla|smlal2?)\b')
 ITERATIONS = 200
@@ -51,7 +51,7 @@ def loops(code):
 
 def cycles(lines, cpu):
     source = '\n'.join(lines) + '\n'
-    features = ['-mattr=+fullfp16,+dotprod,+i8mm']
+    features = ['-mattr=+fullfp16,+dotprod,+i8mm,+bf16']
     out = subprocess.run(['llvm-mca', '-mtriple=aarch64', f'-mcpu={cpu}', f'-iterations={ITERATIONS}', *features],
                          input=source, capture_output=True, text=True, check=True).stdout
     return int(re.search(r'Total Cycles:\s+(\d+)', out).group(1)) / ITERATIONS

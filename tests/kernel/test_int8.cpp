@@ -52,11 +52,17 @@ int32_t word_of(const Int8Kernels& kernels, const std::vector<int>& values, bool
 // Extreme values half of the time: their products must not saturate.
 int value() { return uniform(0, 1) ? (uniform(0, 1) ? 127 : -128) : uniform(-128, 127); }
 
+// a_pair: as of Int8Tile.
 void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vectors, size_t rows,
-                size_t num_blocks, size_t block_k, bool at_end) {
+                size_t num_blocks, size_t block_k, bool at_end, size_t a_pair = 0) {
     const size_t columns = vectors * kernels.lanes, k_groups = num_blocks * block_k;
-    const size_t a_row = k_groups + 3;
-    Guarded<int32_t> a((rows - 1) * a_row + k_groups, at_end), b(k_groups * columns, at_end);
+    const size_t a_row = a_pair ? 2 : k_groups + 3;
+    const size_t a_block = a_pair ? block_k / 2 * a_pair + 1 : block_k;
+    const auto place = [&](size_t m, size_t k) {
+        const size_t i = k % block_k;
+        return m * a_row + k / block_k * a_block + (a_pair ? i / 2 * a_pair + i % 2 : i);
+    };
+    Guarded<int32_t> a(place(rows - 1, k_groups - 1) + 1, at_end), b(k_groups * columns, at_end);
     Guarded<int32_t> init(columns, at_end), sums(rows * columns, at_end);
     std::vector<int64_t> want(rows * columns, 0);
     std::vector<std::vector<int>> x(a.size()), w(b.size());
@@ -71,7 +77,7 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
     // Blocks of B in another order than those of A.
     std::vector<GemmBlock> blocks;
     for (size_t i = 0; i < num_blocks; i++)
-        blocks.push_back({(ptrdiff_t)(i * block_k), (num_blocks - 1 - i) * block_k});
+        blocks.push_back({(ptrdiff_t)(i * a_block), (num_blocks - 1 - i) * block_k});
     for (size_t n = 0; n < columns; n++) {
         int64_t total = 0;
         for (size_t k = 0; k < k_groups; k++) {
@@ -80,13 +86,14 @@ void check_tile(const Int8Kernels& kernels, Int8TileKernel kernel, size_t vector
                 const int weight = w[at * columns + n][e];
                 total += weight;
                 for (size_t m = 0; m < rows; m++)
-                    want[m * columns + n] += (int64_t)x[m * a_row + k][e] * weight;
+                    want[m * columns + n] += (int64_t)x[place(m, k)][e] * weight;
             }
         }
         init[n] = (int32_t)(7 - total * kernels.offset);
     }
-    const Int8Tile tile = {a.data(), (ptrdiff_t)a_row, blocks.data(), num_blocks, block_k,
-                           b.data(), init.data(),      sums.data(),   GemmFetch()};
+    const Int8Tile tile = {a.data(),          (ptrdiff_t)a_row, blocks.data(), num_blocks,
+                           block_k,           b.data(),         init.data(),   sums.data(),
+                           (ptrdiff_t)a_pair, GemmFetch()};
     kernel(tile);
     for (size_t i = 0; i < want.size(); i++)
         ASSERT_EQ(want[i] + 7, sums[i]) << "row " << i / columns << " column " << i % columns;
@@ -154,11 +161,15 @@ TEST(Int8Kernels, tiles_are_exact) {
                 {1, 1}, {3, 5}, {1, 200}, {2, 8}, {5, 3}};  // blocks, k-groups of each
             for (const size_t(&k)[2] : shapes) {
                 SCOPED_TRACE(rows);
-#define QUOLL_INT8_TILES(name, vectors)                                                     \
-    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
-               rows % 2);                                                                   \
-    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs, \
-               rows % 2 == 0);
+#define QUOLL_INT8_TILES(name, vectors)                                                           \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs,       \
+               rows % 2);                                                                         \
+    check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << kernels.pairs,       \
+               rows % 2 == 0);                                                                    \
+    for (size_t a_pair : {(size_t)2, 2 * rows, 2 * rows + 5})                                     \
+        if (kernels.pairs)                                                                        \
+            check_tile(kernels, kernels.name[rows - 1], vectors, rows, k[0], k[1] << 1, rows % 2, \
+                       a_pair);
 #define QUOLL_INT8_INPUT(name, type)
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)
@@ -190,8 +201,9 @@ TEST(Int8Kernels, inputs_are_rounded_and_laid_out) {
                 for (size_t stride : {1, 2}) {
                     for (int channels : {pack, 3 * pack, 7 * pack}) {
 #define QUOLL_INT8_TILES(name, vectors)
-#define QUOLL_INT8_INPUT(name, type)                                                         \
-    check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true); \
+#define QUOLL_INT8_INPUT(name, type)                                                             \
+    check_input<type>(kernels, kernels.name[i], pack, channels, unit, pixels, stride, true);     \
+    check_input<type>(kernels, kernels.name[i], pack, channels, 2 * unit, pixels, stride, true); \
     check_input<type>(kernels, kernels.name[i], pack, channels, 4 * unit, pixels, stride, false);
 #define QUOLL_BLOCK_TILES(name)
 #define QUOLL_BLOCK_DOTS(name)

@@ -261,7 +261,7 @@ TEST(SplitPlan, emulation_is_exact) {
     const Case t = {14, 13, 160, 48, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1};
     std::vector<const SplitGemmKernels*> all = all_kernels();
     all.erase(std::remove_if(all.begin(), all.end(),
-                             [](const SplitGemmKernels* k) { return k->on_vectors; }),
+                             [](const SplitGemmKernels* k) { return k->vector_macs != 0; }),
               all.end());
     for (size_t i = 1; i < all.size(); i++) {
         if (all[i]->products != all[i - 1]->products) continue;
@@ -340,37 +340,42 @@ TEST(SplitPlan, matrices_are_packed) {
 TEST(SplitPlan, lists) {
     for (const SplitGemmKernels* kernels : all_kernels()) {
         if (!kernels->list) continue;
-        const size_t words = kernels->terms * kUnitRows, values = kSplitK / words;
+        const size_t word = kernels->word_bytes(), step = kernels->terms * kUnitRowBytes;
+        const size_t words = step / word, values = kSplitK / words, size = word / values;
         for (int rows : {1, 3, 7, 8, 13, 16})
             for (size_t width : {16, 32})
                 for (size_t last : {1, 2}) {
+                    const size_t full = pick(0, 3);
                     const size_t steps = 3, count = 2, a_rows = 2 * rows + 5;
-                    Guarded<uint32_t> a(steps * words * a_rows), b(steps * words * width);
-                    for (Guarded<uint32_t>* operand : {&a, &b})
-                        for (uint32_t& word : *operand) {
-                            const float x = uniform(), y = uniform();
-                            memcpy(&word, &x, sizeof(word));
-                            if (values == 2)
-                                word = (uint32_t)bfloat_from_float(y) << 16 | bfloat_from_float(x);
+                    Guarded<char> a(steps * words * a_rows * word), b(steps * step * width);
+                    for (Guarded<char>* operand : {&a, &b})
+                        for (size_t at = 0; at < operand->size(); at += size) {
+                            const float x = uniform();
+                            const uint16_t narrow = bfloat_from_float(x);
+                            memcpy(operand->data() + at,
+                                   size == 4 ? (const void*)&x : (const void*)&narrow, size);
                         }
-                    const auto value = [&](uint32_t word, size_t i) {
+                    const auto value = [&](const char* from) {
                         float x;
-                        if (values == 2) word = i ? word & 0xffff0000 : word << 16;
-                        memcpy(&x, &word, sizeof(x));
-                        return x;
+                        uint16_t narrow;
+                        memcpy(&x, from, sizeof(x));
+                        memcpy(&narrow, from, sizeof(narrow));
+                        return size == 4 ? x : float_from_bfloat(narrow);
                     };
-                    const ptrdiff_t places[] = {0, (ptrdiff_t)(2 * words * a_rows * 4 + 4),
-                                                (ptrdiff_t)(words * a_rows * 4 + 8)};
+                    const ptrdiff_t places[] = {0, (ptrdiff_t)((2 * words * a_rows + 1) * word),
+                                                (ptrdiff_t)((words * a_rows + 2) * word)};
                     SplitTile list[2] = {};
                     std::vector<std::unique_ptr<Guarded<float>>> sums;
                     for (size_t i = 0; i < count; i++) {
                         const size_t tiles = i + 1 < count ? 2 : last;
                         sums.emplace_back(new Guarded<float>(tiles * rows * width));
-                        list[i].a = (const char*)(a.data() + i), list[i].a_row = 4;
-                        list[i].a_word = (ptrdiff_t)(a_rows * 4), list[i].a_tile = rows * 4 + 4;
+                        list[i].a = a.data() + i * word, list[i].a_row = (ptrdiff_t)word;
+                        list[i].a_word = (ptrdiff_t)(a_rows * word);
+                        list[i].a_tile = (ptrdiff_t)((rows + 1) * word);
                         list[i].tile_rows = rows;
                         list[i].steps = places, list[i].num_steps = steps;
-                        list[i].b = (const char*)b.data();
+                        list[i].full_steps = full, list[i].last_pairs = kSplitK / 2;
+                        list[i].b = b.data();
                         list[i].sums = sums[i]->data();
                     }
                     kernels->list(list, count, last, width);
@@ -383,12 +388,15 @@ TEST(SplitPlan, lists) {
                                 for (size_t s = 0; s < steps; s++)
                                     for (size_t w = 0; w < words; w++)
                                         for (size_t v = 0; v < values; v++) {
-                                            const float x = value(
-                                                a[(size_t)places[s] / 4 + w * a_rows + row], v);
+                                            const float x =
+                                                value(a.data() + places[s] +
+                                                      (w * a_rows + row) * word + v * size);
                                             const float y =
-                                                value(b[(s * width + n / 16 * 16) * words + w * 16 +
-                                                        n % 16],
-                                                      v);
+                                                value(b.data() +
+                                                      ((s * width + n / 16 * 16) * words + w * 16 +
+                                                       n % 16) *
+                                                          word +
+                                                      v * size);
                                             sum += (double)x * y;
                                             squares += (double)x * y * ((double)x * y);
                                             chain = fmaf(x, y, chain);
@@ -480,11 +488,11 @@ double LayerRuns::error(int products) const {
     return worst;
 }
 
-// Whether this machine's units multiply f32 values, which they then do for three products too: sums
-// may be those of vectors bit by bit.
+// Whether this machine's units, or where bf16 alone has kernels its vectors, multiply f32 values,
+// which they then do for three products too: sums may be those of vectors bit by bit.
 bool has_floats() {
     const SplitGemmKernels* six = host_kernel_set().split6;
-    return six && six->floats;
+    return !six || six->floats;
 }
 
 // On shapes for which the rule that chooses prefers split products. Errors tell which kernels ran:

@@ -10,5 +10,6 @@
 #define INT8_TILE_B 40
 #define INT8_TILE_INIT 48
 #define INT8_TILE_SUMS 56
+#define INT8_TILE_A_PAIR 64
 
 #endif

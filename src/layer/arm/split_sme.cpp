@@ -1,12 +1,10 @@
-// What the products of SME (gemm_sme.inc) need besides, on NEON: laying out A and B, the way of
-// sums to C.
+// What the products of SME (gemm_sme.inc) need besides, on NEON: laying out A and B.
 #include "layer/cpu/gemm/split_gemm.h"
 
 #if defined(QUOLL_BUILT_sme_assembly)
-#include <arm_neon.h>
-#include <string.h>
-
 #include <algorithm>
+
+#include "layer/arm/split_neon.h"
 
 extern "C" unsigned quoll_vector_bytes_sme();
 extern "C" void quoll_gemm_f32_32x32_sme(const quoll::SplitTile* list, size_t count, size_t last,
@@ -22,43 +20,6 @@ namespace {
 int lanes() {
     static const int words = (int)quoll_vector_bytes_sme() / 4;
     return std::min<int>(words, kUnitRows);
-}
-
-// ---------------------------------------------------------------- values
-
-float32x4_t load4(const float* from) { return vld1q_f32(from); }
-float32x4_t load4(const uint16_t* from) {
-    return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(from), 16));
-}
-float load1(const float* from) { return *from; }
-float load1(const uint16_t* from) {
-    const uint32_t bits = (uint32_t)*from << 16;
-    float x;
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
-// bf16 in the upper halves, to nearest, ties to even; a NaN stays one.
-uint32x4_t round_to_bf16(float32x4_t x) {
-    const uint32x4_t bits = vreinterpretq_u32_f32(x);
-    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
-    const uint32x4_t rounded = vaddq_u32(vaddq_u32(bits, vdupq_n_u32(0x7fff)), odd);
-    return vbslq_u32(vceqq_f32(x, x), rounded, vorrq_u32(bits, vdupq_n_u32(0x400000)));
-}
-
-void store4(float* to, float32x4_t x) { vst1q_f32(to, x); }
-void store4(uint16_t* to, float32x4_t x) { vst1_u16(to, vshrn_n_u32(round_to_bf16(x), 16)); }
-void store1(float* to, float x) { *to = x; }
-void store1(uint16_t* to, float x) {
-    *to = (uint16_t)(vgetq_lane_u32(round_to_bf16(vdupq_n_f32(x)), 0) >> 16);
-}
-
-void transpose(float32x4_t (&x)[4]) {
-    const float32x4x2_t a = vtrnq_f32(x[0], x[1]), b = vtrnq_f32(x[2], x[3]);
-    x[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
-    x[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
-    x[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
-    x[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
 }
 
 // Words of k: an f32 value, or a pair of bf16 values.
@@ -83,36 +44,6 @@ struct Pairs {
 };
 
 // ---------------------------------------------------------------- A
-
-// Four pixels of four channels, of which so many are there, in vectors of pixels.
-template <class Value>
-void load_block(const Value* from, ptrdiff_t pixel, int channels, int pixels,
-                float32x4_t (&values)[4]) {
-    if (channels >= 4 && pixels >= 4) {
-        for (int i = 0; i < 4; i++) values[i] = load4(from + i * pixel);
-        return transpose(values);
-    }
-    float some[4][4] = {};
-    for (int c = 0; c < std::min(channels, 4); c++)
-        for (int p = 0; p < std::min(pixels, 4); p++) some[c][p] = load1(from + p * pixel + c);
-    for (int c = 0; c < 4; c++) values[c] = vld1q_f32(some[c]);
-}
-
-// Four pixels of up to four channels that lie `channel` apart.
-template <class Value>
-void load_planes(const Value* from, ptrdiff_t pixel, ptrdiff_t channel, int channels, int pixels,
-                 float32x4_t (&values)[4]) {
-    for (int c = 0; c < 4; c++) {
-        float some[4] = {};
-        if (c < channels && pixel == 1 && pixels >= 4) {
-            values[c] = load4(from + c * channel);
-            continue;
-        }
-        for (int p = 0; c < channels && p < std::min(pixels, 4); p++)
-            some[p] = load1(from + c * channel + p * pixel);
-        values[c] = vld1q_f32(some);
-    }
-}
 
 void store_words(uint32_t* to, uint32x4_t words, int count) {
     if (count >= 4) return vst1q_u32(to, words);
@@ -223,88 +154,12 @@ void pack_panel(const SplitPanel& t) {
         }
 }
 
-// ---------------------------------------------------------------- C
-
-// Where column n lies.
-ptrdiff_t place(const SplitStore& t, ptrdiff_t step, int n) {
-    return n / t.group * step + n % t.group;
-}
-
-// bias + sum + residual, bent and clamped: a vector of a row's columns, or one of them in all
-// lanes.
-struct Finish {
-    explicit Finish(const SplitStore& t)
-        : low(vdupq_n_f32(t.low)),
-          high(vdupq_n_f32(t.high)),
-          slope(vdupq_n_f32(t.slope)),
-          bent(t.slope != 1.f && t.columns == kUnitColumns && t.group == 16) {}
-    float32x4_t operator()(float32x4_t x) const {
-        if (bent) x = vbslq_f32(vcltq_f32(x, vdupq_n_f32(0)), vmulq_f32(x, slope), x);
-        return vminq_f32(vmaxq_f32(x, low), high);
-    }
-    float32x4_t low, high, slope;
-    bool bent;
-};
-
-// Columns n to n + 3, which lie together, of all rows.
-template <class Value, bool to_sums, bool adds>
-void finish_vector(const SplitStore& t, const Finish& finish, int n, float* sums, int rows) {
-    const Value* const residual =
-        adds ? (const Value*)t.residual + place(t, t.r_group, n) : nullptr;
-    Value* const c = (Value*)t.c + place(t, t.c_group, n);
-    const float32x4_t bias = t.bias ? vld1q_f32(t.bias + n) : vdupq_n_f32(0);
-    const int32_t* places = t.rows;
-    const int width = t.width;
-    const Finish own = finish;
-    sums += n;
-    for (const int32_t* const end = places + rows; places < end; places++, sums += width) {
-        const ptrdiff_t p = *places;
-        if (p < 0) continue;
-        float32x4_t x = vaddq_f32(vld1q_f32(sums), bias);
-        if (adds) x = vaddq_f32(x, load4(residual + p));
-        if (to_sums)
-            vst1q_f32(sums, own(x));
-        else
-            store4(c + p, own(x));
-    }
-}
-
-template <class Value, bool to_sums>
-void finish_rows(const SplitStore& t, float* sums, int rows) {
-    const Finish finish(t);
-    const Value* const residual = (const Value*)t.residual;
-    const int together = t.group >= 4 ? t.columns / 4 * 4 : 0;
-    for (int n = 0; n < together; n += 4)
-        residual ? finish_vector<Value, to_sums, true>(t, finish, n, sums, rows)
-                 : finish_vector<Value, to_sums, false>(t, finish, n, sums, rows);
-    for (int m = 0; m < rows; m++, sums += t.width) {
-        const ptrdiff_t p = t.rows[m];
-        for (int n = together; n < t.columns && p >= 0; n++) {
-            float x = sums[n] + (t.bias ? t.bias[n] : 0.f);
-            if (residual) x += load1(residual + p + place(t, t.r_group, n));
-            x = vgetq_lane_f32(finish(vdupq_n_f32(x)), 0);
-            if (to_sums)
-                sums[n] = x;
-            else
-                store1((Value*)t.c + p + place(t, t.c_group, n), x);
-        }
-    }
-}
-
-template <bool to_sums>
-void finish_values(const SplitStore& t, float* sums, int rows) {
-    t.bf16 ? finish_rows<uint16_t, to_sums>(t, sums, rows)
-           : finish_rows<float, to_sums>(t, sums, rows);
-}
-
-const SplitStoreKernels kToC = {&finish_values<false>, &finish_values<true>};
-
 template <class Word>
 constexpr SplitGemmKernels kernels_of(int products, SplitListKernel list) {
     SplitGemmKernels kernels = {};
     kernels.products = products;
     kernels.terms = 2 / Word::kValues;
-    kernels.to_c = &kToC;
+    kernels.to_c = &split_store_neon;
     kernels.input[0] = &lay_out<Word, float, 1>;
     kernels.input[1] = &lay_out<Word, float, 4>;
     kernels.input[2] = &lay_out<Word, float, 8>;

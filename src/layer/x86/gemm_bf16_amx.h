@@ -159,6 +159,7 @@ constexpr SplitGemmKernels split_kernels() {
             nullptr,
             nullptr,
             false,
+            0,
             false};
 }
 

@@ -108,6 +108,7 @@ const SplitGemmKernels gemm_bf16x1_32x32_avx512bf16 = {
     nullptr,
     nullptr,
     false,
-    true};
+    64,
+    false};
 
 }  // namespace quoll

@@ -78,6 +78,12 @@ size_t split_packed_size(int terms, size_t n, size_t steps) {
 
 namespace {
 
+// Value k of column j of a vector of 16 columns of a step, bf16.
+size_t place_in_step(const SplitGemmKernels& kernels, size_t k, size_t j) {
+    const size_t together = kernels.quads ? 4 : 2;
+    return k / together * together * 16 + j * together + k % together;
+}
+
 // Value k of column j of a panel with so many vectors of 16 columns, f32: words from its begin.
 size_t float_place(size_t vectors, size_t k, size_t j) {
     return ((k / kSplitK * vectors + j / 16) * kSplitK + k % kSplitK) * 16 + j % 16;
@@ -123,7 +129,7 @@ void split_pack(const SplitGemmKernels& kernels, const float* src, size_t ld, co
             for (size_t k = 0; k < steps * kSplitK; k++) {
                 const size_t step = k / kSplitK, kk = k % kSplitK;
                 uint16_t* out = panel + (step * terms * vectors + j / 16) * kTileValues +
-                                kk / 2 * 32 + j % 16 * 2 + kk % 2;
+                                place_in_step(kernels, kk, j % 16);
                 float rest = n0 + j < n && order[k] >= 0 ? column[order[k]] : 0.f;
                 for (int t = 0; t < terms; t++, out += vectors * kTileValues) {
                     *out = to_bf16(rest);
@@ -147,7 +153,7 @@ void split_unpack(const SplitGemmKernels& kernels, const uint16_t* packed, const
             if (order && order[i] < 0) continue;
             const size_t step = i / kSplitK, kk = i % kSplitK;
             const uint16_t* in = from + (step * terms * vectors + column / 16) * kTileValues +
-                                 kk / 2 * 32 + column % 16 * 2 + kk % 2;
+                                 place_in_step(kernels, kk, column % 16);
             float value = from_bf16(*in);
             for (int t = 1; t < terms && isfinite(value); t++)
                 value += from_bf16(in[t * vectors * kTileValues]);

@@ -1,5 +1,5 @@
-// Matrix products of f32 values on tile units: those that multiply bf16 and add f32 (AMX, SME), or
-// f32 values themselves (SME).
+// Matrix products of f32 values on tile units: those that multiply bf16 and add f32 (AMX, SME;
+// vectors that multiply bf16), or f32 values themselves (SME).
 //
 // An f32 value is hi + mid + lo, three bf16 values that each hold eight of its 24 significant bits:
 // hi is the value rounded to bf16, mid the remainder rounded, lo what is left; mid is at most 2^-8
@@ -42,9 +42,10 @@ struct SplitTile : TileOperands {
 };
 typedef void (*SplitTileKernel)(const SplitTile& tile);
 
-// Units that are entered and left at a cost, and whose rows of A lie side by side
+// Units that are entered and left at a cost, and others whose rows of A lie side by side
 // (TileOperands::a_word), compute a list of tiles at a time: kUnitTiles tiles of rows of each, but
-// `last` of the last one, by panels of width columns, 32 or 16.
+// `last` of the last one, by panels of width columns, 32 or 16. They may read words of the row
+// behind the last one.
 typedef void (*SplitListKernel)(const SplitTile* list, size_t count, size_t last, size_t width);
 
 // What becomes of sums. Row m with the place p = rows[m] gives, unless p is negative, for each
@@ -91,8 +92,9 @@ struct SplitStoreKernels {
 // src[p * src_pixel + c / pack * src_block + c % pack]; its term t goes to
 // dst[p * dst_pixel + t * 32 + c]; channels from `channels` to 31 are zero. dst is aligned to 64
 // bytes and dst_pixel a multiple of 32. src holds floats, or bf16 values for the kernels that copy.
-// Kernels with lists: word w of pixel p, channel w or the bf16 channels 2 w and 2 w + 1, goes to
-// dst + p * dst_pixel + w * dst_word, where dst_pixel is 2 and dst is aligned to 4 bytes.
+// Kernels with lists: word w of pixel p, channel w or the bf16 channels 2 w and 2 w + 1, of quads
+// 4 w to 4 w + 3, goes to dst + p * dst_pixel + w * dst_word, where dst_pixel is a word and dst is
+// aligned to that.
 struct SplitInput {
     const void* src;
     ptrdiff_t src_pixel, src_block;
@@ -159,9 +161,13 @@ struct SplitGemmKernels {
     // cycle for each word of k. At most kUnitRows.
     int (*lanes)();
     bool floats;  // A and B are f32 values: a panel is [step][column / 16][k][column % 16]
-    // Vectors do it, as other vectors do fp32: there is no unit to enter, to chain sums in or to wait
-    // for, and rows of A are kUnitRowBytes apart.
-    bool on_vectors;
+    // Not 0: vectors do it, so many multiplications a cycle, as other vectors do fp32: there is no
+    // unit to enter, to chain sums in or to wait for.
+    int vector_macs;
+    // With lists: words of A are four bf16 values, and a panel is [step][column / 16][k / 4][column
+    // % 16][k % 4].
+    bool quads;
+    int word_bytes() const { return quads ? 8 : 4; }
 };
 // How much slower than usual the units are, at least 1, as measured over about 2 ms by the first
 // call: some processors hold them back for seconds on end. Only what has the same bits on vectors

@@ -45,11 +45,16 @@ TilePlan::Unit unit_of(const SplitGemmKernels& kernels, const TileShape& shape,
     unit.step_bytes = split_panel_size(kernels.terms, 1) * sizeof(uint16_t);
     unit.costs = &costs;
     const Steps steps = steps_of(shape);
-    unit.step_cycles = kernels.on_vectors ? costs.split1_vectors * steps.taken() / steps.count
-                                          : kernels.products * costs.split_step(kernels.products);
-    unit.on_vectors = kernels.on_vectors;
+    // The table's vectors multiply 64 times a cycle.
+    unit.step_cycles = kernels.vector_macs ? costs.split1_vectors * 64 / kernels.vector_macs *
+                                                 steps.taken() / steps.count
+                                           : kernels.products * costs.split_step(kernels.products);
+    unit.on_vectors = kernels.vector_macs != 0;
     if (kernels.list) {
         unit.row_lanes = kernels.lanes();
+        unit.word_bytes = kernels.word_bytes();
+    }
+    if (kernels.list && !kernels.vector_macs) {
         const double turns = (double)kUnitRows / unit.row_lanes;
         // An outer product, and the load that comes with each.
         unit.step_cycles = 2 * turns * turns * kernels.terms * kUnitRows;
@@ -163,6 +168,10 @@ public:
     ptrdiff_t residual_block;
 
 private:
+    // From a position to the next.
+    ptrdiff_t position_values() const {
+        return kernels.list ? kernels.word_bytes() / 2 : kernels.terms * kSplitK;
+    }
     void pack_windows(ptrdiff_t at, size_t count, char* to) const;
     bool chains(const SplitStore& store, size_t steps) const;
     void multiply_lists(const char* a, size_t block, size_t first, size_t last) const;
@@ -173,8 +182,9 @@ void SplitPlan::Work::pad(char* to, size_t positions) const {
         memset(to, 0, positions * kernels.terms * kUnitRowBytes);
         return;
     }
-    for (int w = 0; w < kernels.terms * kUnitRows; w++)
-        memset(to + w * plan.word_step(), 0, positions * sizeof(float));
+    const int bytes = kernels.word_bytes();
+    for (int w = 0; w < kernels.terms * kUnitRowBytes / bytes; w++)
+        memset(to + w * plan.word_step(), 0, positions * bytes);
 }
 
 void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
@@ -188,7 +198,7 @@ void SplitPlan::Work::pack_windows(ptrdiff_t at, size_t count, char* to) const {
     t.x = at % s.x.out;
     t.count = count;
     t.dst = (uint16_t*)to;
-    t.dst_window = kernels.list ? 2 : (ptrdiff_t)kernels.terms * kSplitK;
+    t.dst_window = position_values();
     t.dst_word = plan.word_step() / 2;
     (s.reduced_in ? kernels.copy_windows : kernels.windows)(t);
 }
@@ -205,13 +215,13 @@ void SplitPlan::Work::pack_a(ptrdiff_t at, int channel, size_t pixels, const flo
     input.channels = std::min<int>(kSplitK, s.in_channels - channel);
     input.pixels = pixels;
     input.dst = (uint16_t*)to;
-    input.dst_pixel = kernels.list ? 2 : (ptrdiff_t)kernels.terms * kSplitK;
+    input.dst_pixel = position_values();
     input.dst_word = plan.word_step() / 2;
     (s.reduced_in ? kernels.copy : kernels.input)[kernel](input);
 }
 
 bool SplitPlan::Work::chains(const SplitStore& store, size_t steps) const {
-    return !kernels.on_vectors && store.group == 16 && store.columns == kUnitColumns &&
+    return !kernels.vector_macs && store.group == 16 && store.columns == kUnitColumns &&
            (kernels.products == 1 || steps <= kSplitSection);
 }
 

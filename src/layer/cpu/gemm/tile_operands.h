@@ -19,7 +19,7 @@ enum {
 };
 
 // Row m of tile i has for step s the bytes from a + i * a_tile + m * a_row + steps[s] on, or, where
-// the unit takes neighbouring rows side by side, every a_word bytes a word of four from there on.
+// the unit takes neighbouring rows side by side, every a_word bytes a word of a_row from there on.
 struct TileOperands {
     const char* a;
     ptrdiff_t a_row, a_tile;  // bytes, as the steps
@@ -32,7 +32,7 @@ struct TileOperands {
     const char* next;
     size_t next_bytes;
     bool next_in_order;
-    ptrdiff_t a_word;  // 0 where a row's bytes lie together; else a_row is 4
+    ptrdiff_t a_word;  // 0 where a row's bytes lie together; else a_row is 4 or 8
 };
 
 // Windows along a row of `width` pixels, of which window 0 begins `before` the first.

@@ -242,7 +242,8 @@ void TilePlan::choose_blocks() {
     }
     threads_ = (int)std::min<size_t>(threads_, blocks_ * groups_);
     plane_length_ = block_positions(divide_up(pairs, blocks_));
-    if (unit_.row_lanes) plane_length_ = divide_up(plane_length_, 16) * 16;
+    // One more, which kernels may read.
+    if (unit_.row_lanes) plane_length_ = divide_up(plane_length_ + 1, 16) * 16;
     scales_at_ = plane_length_ * position;
     share_ =
         scales_at_ + (unit_.scaled_pixels ? divide_up(plane_length_ * sizeof(float), 64) * 64 : 0);

@@ -57,6 +57,7 @@ public:
         // Not 0: the unit takes so many rows at a time, and reads words of neighbouring positions
         // side by side: word w of a position lies w * word_step() bytes behind its first.
         int row_lanes = 0;
+        int word_bytes = 4;
         bool on_vectors = false;  // a tile of fewer rows takes less time in proportion
     };
     // What is done for one run. Offsets count positions and values, not bytes.
@@ -94,7 +95,7 @@ public:
     void run(const Work& work, float* workspace) const;
     // From a word of a position to the next, bytes; 0 where Unit::row_lanes is.
     ptrdiff_t word_step() const {
-        return unit_.row_lanes ? (ptrdiff_t)(plane_length_ * sizeof(float)) : 0;
+        return unit_.row_lanes ? (ptrdiff_t)plane_length_ * unit_.word_bytes : 0;
     }
     // Of the positions of a block whose input lies at `a`.
     float* scales(const char* a) const { return (float*)(a + scales_at_); }
@@ -135,7 +136,9 @@ private:
 
     double row_cost(int rows) const;
     // From a position of a plane to the next, bytes.
-    size_t position_step() const { return unit_.row_lanes ? sizeof(float) : unit_.position_bytes; }
+    size_t position_step() const {
+        return unit_.row_lanes ? (size_t)unit_.word_bytes : unit_.position_bytes;
+    }
     void choose_tiles();
     void add_tiles(int rows, bool by_line);
     void add_steps();

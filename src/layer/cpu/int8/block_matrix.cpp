@@ -343,7 +343,7 @@ int BlockMatrix::multiply(const float* a, size_t a_row, int m, float* c, size_t 
         const SplitGemmKernels* const split = split_kernels_for(opt);
         const ProductPlan plan(split, g, 1, threads);
         // Units multiply bf16 values faster than vectors do bytes, vectors do not.
-        const bool on_units = plan.on_tiles() && !split->on_vectors;
+        const bool on_units = plan.on_tiles() && !split->vector_macs;
         if (opt.use_fp32_split == 1 && !on_units && bits_ != 16 && int8_->block_bytes[form_])
             QUOLL_RETURN_IF_ERROR(make_bytes(rows, opt, threads, &memory, &bytes));
         if (bytes.empty() && plan.on_tiles()) return multiply_on_tiles(g, plan, threads, opt);

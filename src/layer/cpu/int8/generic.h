@@ -290,6 +290,19 @@ QUOLL_INLINE size_t copy_four_blocks(const Int8Input& t, const int8_t* src, Elem
     }
     return p;
 }
+
+// Of two blocks of four channels from src on, neighbours at dst, where pixels follow each other.
+QUOLL_INLINE size_t copy_two_blocks(const Int8Input& t, const int8_t* src, Element* dst) {
+    size_t p = 0;
+    for (; p + 4 <= t.pixels; p += 4) {
+        const int32x4_t a = vreinterpretq_s32_s8(vld1q_s8(src + 4 * p));
+        const int32x4_t b = vreinterpretq_s32_s8(vld1q_s8(src + t.src_block + 4 * p));
+        const int32x4x2_t both = vzipq_s32(a, b);
+        vst1q_s8((int8_t*)dst + 8 * p, vreinterpretq_s8_s32(both.val[0]));
+        vst1q_s8((int8_t*)dst + 8 * p + 16, vreinterpretq_s8_s32(both.val[1]));
+    }
+    return p;
+}
 #endif
 
 template <class T, size_t pack>
@@ -306,6 +319,10 @@ void input_packed(const Int8Input& t) {
             if (t.src_pixel == 4 && c + 16 <= t.channels && c % t.dst_pack + 16 <= t.dst_pack) {
                 together = 4;
                 done = copy_four_blocks(t, src, dst);
+            } else if (s::kHasDotOfFour && kOffset == 0 && t.src_pixel == 4 && t.dst_pack == 8 &&
+                       t.dst_pixel == 8 && c + 8 <= t.channels && c % 8 == 0) {
+                together = 2;
+                done = copy_two_blocks(t, src, dst);
             }
         }
 #endif

@@ -25,6 +25,10 @@ struct Int8Tile {
     size_t num_blocks, block_k;
     const int32_t *b, *init;
     int32_t* sums;
+    // Of kernels of pairs (Int8Kernels::pairs), not 0: a row's pairs of k-groups lie so far apart,
+    // and rows beside each other, so that a_row is 2: A(m, 2 i + j) is a[2 m + blocks[b].a + i *
+    // a_pair + j].
+    ptrdiff_t a_pair;
     GemmFetch fetch;
 };
 typedef void (*Int8TileKernel)(const Int8Tile& tile);

@@ -19,7 +19,13 @@ int round_up(int x, int unit) { return (x + unit - 1) / unit * unit; }
 int element_bytes(const Int8Kernels& kernels) { return 4 / kernels.k_group; }
 
 // Channels of a block: a cache line of elements at most, whole k-groups and whole source packs.
-int block_channels(const Int8Kernels& kernels, int channels, int pack) {
+// Where pixels that are neighbours for the kernel lie beside each other, pairs of k-groups, of
+// which two pixels of a few channels may be one.
+int block_channels(const Int8Kernels& kernels, const ConvolutionFields& s, int channels, int pack) {
+    const int stride = s.kernel_w == 1 ? 1 : s.stride_w;
+    const bool few = channels <= kernels.k_group && s.dilation_w == 1;
+    if (kernels.pairs && stride == 2 && few) return kernels.k_group;
+    if (kernels.pairs && stride == 1 && pack <= 2 * kernels.k_group) return 2 * kernels.k_group;
     const int group = kernels.pairs ? 2 * kernels.k_group : kernels.k_group;
     const int unit = std::max(pack, group), most = 64 / element_bytes(kernels);
     const int blocks = (channels + most - 1) / most;
@@ -27,12 +33,15 @@ int block_channels(const Int8Kernels& kernels, int channels, int pack) {
 }
 
 // The order in which the k-groups of the laid out input meet the weights of an output,
-// [channels][taps].
-std::vector<int> weight_order(int channels, int block, int taps) {
+// [channels][taps]: blocks of so many channels, in each the taps, in each of these the channels.
+// Kernel rows of `width` taps are completed to `row`.
+std::vector<int> weight_order(int channels, int block, int taps, int width, int row) {
     std::vector<int> order;
     for (int c0 = 0; c0 < channels; c0 += block)
-        for (int t = 0; t < taps; t++)
-            for (int c = c0; c < c0 + block; c++) order.push_back(c < channels ? c * taps + t : -1);
+        for (int y = 0; y < taps / width; y++)
+            for (int x = 0; x < row; x++)
+                for (int c = c0; c < c0 + block; c++)
+                    order.push_back(c < channels && x < width ? c * taps + y * width + x : -1);
     return order;
 }
 
@@ -68,9 +77,14 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     out_channels_ = s.num_output / s.group;
     in_pack_ = best_elempack(kernels, in_channels_, opt);
     out_pack_ = best_elempack(kernels, out_channels_, opt);
-    block_ = block_channels(*kernels_, in_channels_, in_pack_);
+    block_ = block_channels(*kernels_, s, in_channels_, in_pack_);
     blocks_ = (in_channels_ + block_ - 1) / block_;
     runs_ = blocks_ == 1 && s.dilation_w == 1;
+    const int stride = s.kernel_w == 1 ? 1 : s.stride_w;
+    neighbours_ = kernels_->pairs && block_ * stride == 2 * kernels_->k_group;
+    // Pairs are whole.
+    row_taps_ =
+        block_ < 2 * kernels_->k_group && kernels_->pairs ? round_up(s.kernel_w, 2) : s.kernel_w;
     pad_value_ = s.int8_padding();
     input_scale_ = s.bottom_blob_int8_scales[0];
     top_scale_ = s.int8_output() ? s.top_blob_int8_scales[0] : 0.f;
@@ -82,7 +96,9 @@ int Int8Conv::create(const Layer& layer, const ConvolutionFields& s, const Optio
     for (int p = 0; p < s.num_output; p++)
         scales[p] = dequantize_scale(input_scale_,
                                      weight_scales[(int64_t)p * weight_scales.w / s.num_output]);
-    const std::vector<int> order = weight_order(in_channels_, block_, taps);
+    const int together = neighbours_ ? blocks_ * block_ : block_;
+    const std::vector<int> order =
+        weight_order(in_channels_, together, taps, s.kernel_w, row_taps_);
     const size_t ld = (size_t)in_channels_ * taps;
     std::vector<Int8Weights> weights(s.group);
     for (int g = 0; g < s.group; g++) {
@@ -190,9 +206,11 @@ std::vector<GemmBlock> Int8Conv::taps(const ConvGeometry& g, const Axes& axes,
     const Axis &x = axes.x, &y = axes.y, &z = axes.z;
     const ptrdiff_t pixel = block_ / kernels_->k_group;
     const int columns = runs_ ? 1 : g.x.kernel;
-    *block_k = (size_t)pixel * (runs_ ? g.x.kernel : 1);
+    // All channels of a tap are a block where a kernel reads neighbouring rows.
+    const int channel_blocks = neighbours_ ? 1 : blocks_;
+    *block_k = (size_t)pixel * (runs_ ? row_taps_ : 1) * (blocks_ / channel_blocks);
     std::vector<GemmBlock> blocks;
-    for (ptrdiff_t b = 0; b < blocks_; b++)
+    for (ptrdiff_t b = 0; b < channel_blocks; b++)
         for (ptrdiff_t k = 0; k < g.z.kernel * g.y.kernel; k++) {
             const ptrdiff_t slice = b * z.size + k / g.y.kernel * g.z.dilation;
             const ptrdiff_t row = slice * y.size + k % g.y.kernel * g.y.dilation;
@@ -284,8 +302,9 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
     const double most = 16. * ((double)g.x.in + g.x.out + 256) * ((double)g.y.in + g.y.out + 256) *
                         ((double)g.z.in + g.z.out + 256) / 256;
     const double bytes = axes.positions() * block_ * blocks_ * g.group * element_bytes(*kernels_);
-    if (axes.positions() > most || bytes > INT_MAX) return kUnsuitable;
-    Mat k_groups((int)bytes, (size_t)1u, opt.workspace_allocator);
+    if (axes.positions() > most || bytes > INT_MAX - 4) return kUnsuitable;
+    // Completed kernel rows read a pixel beyond the last one.
+    Mat k_groups((int)bytes + 4, (size_t)1u, opt.workspace_allocator);
     if (k_groups.empty()) return kOutOfMemory;
     pack_a(b.in, g, axes, (char*)k_groups.data, threads);
 
@@ -295,6 +314,7 @@ int Int8Conv::run_vectors(const ConvGeometry& g, const Blobs& b, int threads,
     const size_t group_k_groups = (size_t)bytes / 4 / g.group;
     p.rows = rows.data(), p.num_rows = rows.size();
     p.blocks = blocks.data(), p.num_blocks = blocks.size();
+    p.a_pair = !neighbours_ ? 0 : runs_ ? 2 : (ptrdiff_t)axes.positions() * 2;
     p.row_k_groups = group_k_groups / rows.size() + 1;
     for (int i = 0; i < g.group; i++) {
         (Int8Result&)p = result(b, i);

@@ -85,6 +85,8 @@ private:
     int in_pack_ = 1, out_pack_ = 1;
     int blocks_ = 0, block_ = 0;  // of channels in the laid out input
     bool runs_ = false;           // the taps of a kernel row are one run
+    int row_taps_ = 0;            // of such a run, of which some may be zero
+    bool neighbours_ = false;     // inputs of neighbouring outputs lie a pair of k-groups apart
     signed char pad_value_ = 0;
     float input_scale_ = 1.f, top_scale_ = 0.f;
     bool affine_ = false;

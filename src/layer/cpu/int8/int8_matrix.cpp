@@ -15,7 +15,9 @@ namespace quoll {
 namespace {
 
 // Values that an input kernel takes at once.
-enum { kRun = 16 };
+const int kRun = 16;
+// Of a pair of k-groups of four.
+const int kPair = 8;
 // Values that a thread rounds at once.
 enum { kChunk = 4096 };
 
@@ -53,26 +55,38 @@ int Int8Matrix::create(const Layer& layer, const Mat& weights, int outputs, floa
     return kOutOfMemory;
 }
 
-void Int8Matrix::pack_a(const Mat& rows, int y, char* to) const {
+// Row y, or with kernels of pairs its pairs of k-groups, so that those of all rows lie beside each
+// other.
+void Int8Matrix::pack_a(const Mat& rows, int y, char* a) const {
     const Int8Kernels& kernels = weights_.kernels();
-    const size_t scalar = dtype_size(rows.dtype), whole = inputs_ / kRun, rest = inputs_ % kRun;
+    const int run = kernels.pairs ? kPair : kRun;
+    const size_t scalar = dtype_size(rows.dtype), whole = inputs_ / run, rest = inputs_ % run;
+    const size_t element = 4 / kernels.k_group;
     const Int8InputKernel kernel =
-        (rows.dtype == DType::s8 ? kernels.input_s8 : kernels.input_f32)[3];
+        (rows.dtype == DType::s8 ? kernels.input_s8 : kernels.input_f32)[kernels.pairs ? 2 : 3];
     Int8Input input = {};
     input.src = rows.row<char>(y);
-    input.src_pixel = input.dst_pixel = kRun;
-    input.channels = input.dst_pack = kRun;
+    input.src_pixel = run;
+    input.dst_pixel = kernels.pairs ? (ptrdiff_t)rows.h * run : run;
+    input.channels = input.dst_pack = run;
     input.pixels = whole;
     input.scale = input_scale_;
-    input.dst = to;
+    input.dst = a + y * element * (kernels.pairs ? run : weights_.k_groups() * kernels.k_group);
     kernel(input);
-    if (!rest) return;
-    char last[kRun * sizeof(float)] = {};
-    memcpy(last, (const char*)input.src + whole * kRun * scalar, rest * scalar);
-    input.src = last;
-    input.pixels = 1;
-    input.dst = to + whole * kRun * (4 / kernels.k_group);
-    kernel(input);
+    char* to = (char*)input.dst + whole * input.dst_pixel * element;
+    if (rest) {
+        char last[kRun * sizeof(float)] = {};
+        memcpy(last, (const char*)input.src + whole * run * scalar, rest * scalar);
+        input.src = last;
+        input.pixels = 1;
+        input.dst = to;
+        kernel(input);
+        to += input.dst_pixel * element;
+    }
+    // A whole run of weights may have one pair more.
+    const size_t pairs = weights_.k_groups() / 2, done = whole + (rest != 0);
+    for (size_t i = done; kernels.pairs && i < pairs; i++, to += input.dst_pixel * element)
+        memset(to, 0, kPair);
 }
 
 int Int8Matrix::threads_of(int rows, const Option& opt) const {
@@ -110,18 +124,21 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
     Mat a((int)k_groups, rows.h, (size_t)4u, opt.workspace_allocator);
     if (a.empty()) return kOutOfMemory;
     parallel_for(rows.h, rows.h > 1 ? threads : 1,
-                 [&](int64_t y) { pack_a(rows, y, a.row<char>(y)); });
+                 [&](int64_t y) { pack_a(rows, (int)y, (char*)a.data); });
 
-    const int chunks = (rows.h + kernels.max_rows - 1) / kernels.max_rows;
+    // Kernels of pairs multiply two rows at a time: an odd number is left to the last tile.
+    const int unit = kernels.pairs ? 2 : 1, units = (rows.h + unit - 1) / unit;
+    const int most = kernels.max_rows / unit, chunks = (units + most - 1) / most;
+    const ptrdiff_t a_row = kernels.pairs ? 2 : (ptrdiff_t)k_groups;
     Scratch<GemmRows> tiles;
     tiles->resize(chunks);
     for (int i = 0; i < chunks; i++) {
-        const ptrdiff_t first = (ptrdiff_t)partition_begin(rows.h, chunks, i);
-        tiles[i].a = first * (ptrdiff_t)k_groups;
-        tiles[i].a_row = (ptrdiff_t)k_groups;
+        const int first = (int)partition_begin(units, chunks, i) * unit;
+        tiles[i].a = first * a_row;
+        tiles[i].a_row = a_row;
         tiles[i].c = first * (ptrdiff_t)weights_.n();
         tiles[i].c_row = (ptrdiff_t)weights_.n();
-        tiles[i].rows = (int)partition_length(rows.h, chunks, i);
+        tiles[i].rows = std::min((int)partition_length(units, chunks, i) * unit, rows.h - first);
         tiles[i].table = 0;
     }
     const GemmBlock block = {0, 0};
@@ -131,6 +148,7 @@ int Int8Matrix::run_vectors(const Mat& rows, const Int8Result& result, int threa
     p.rows = tiles->data(), p.num_rows = tiles->size();
     p.blocks = &block, p.num_blocks = 1;
     p.block_k = k_groups;
+    p.a_pair = kernels.pairs ? 2 * (ptrdiff_t)rows.h : 0;
     p.row_k_groups = k_groups * kernels.max_rows;
     int8_run(p, threads);
     return kOk;

@@ -175,6 +175,7 @@ void run_panel(const Int8Problem& g, size_t p, size_t first, size_t last) {
     tile.blocks = g.blocks;
     tile.num_blocks = g.num_blocks;
     tile.block_k = g.block_k;
+    tile.a_pair = g.a_pair;
     tile.b = panel.b(), tile.init = panel.init();
     const Int8Weights& w = *g.weights;
     const size_t full = (size_t)w.kernels().lanes * w.kernels().vectors;
@@ -217,6 +218,7 @@ void Int8Panel::run_row(const Int8Problem& g, size_t first, size_t last) {
     Int8Tile tile = {};
     tile.a = g.a + g.rows[0].a, tile.a_row = g.rows[0].a_row;
     tile.blocks = g.blocks, tile.num_blocks = g.num_blocks, tile.block_k = g.block_k;
+    tile.a_pair = g.a_pair;
     tile.sums = sums;
     const bool fetches = is_fetched(w.columns() * w.k_groups() * sizeof(int32_t));
     Int8Store store = {};

@@ -100,6 +100,7 @@ struct Int8Problem : Int8Result {
     size_t num_rows;
     const GemmBlock* blocks;
     size_t num_blocks, block_k;
+    ptrdiff_t a_pair;     // as of Int8Tile
     size_t row_k_groups;  // k-groups of A behind an entry of `rows`
 };
 void int8_run(const Int8Problem& problem, int threads);

@@ -106,10 +106,10 @@ void PackedB::pack(int matrix, const unsigned char* rows, size_t row_step, int k
     for (size_t p = 0; p < panels(); p++) {
         int32_t* to = panel(matrix, p);
         pack_panel(to, p, rows, row_step, k);
-        const Int8Tile tile = {
-            ones->data(), 0,  &block, 1,
-            k_groups,     to, zeros,  (int32_t*)sums.data + matrix * columns + p * full(),
-            GemmFetch()};
+        Int8Tile tile = {};
+        tile.a = ones->data(), tile.blocks = &block, tile.num_blocks = 1, tile.block_k = k_groups;
+        tile.b = to, tile.init = zeros;
+        tile.sums = (int32_t*)sums.data + matrix * columns + p * full();
         (width(p) < full() ? kernels->tile_single : kernels->tile)[0](tile);
     }
 }
