@@ -287,6 +287,12 @@ struct Inherited {
         return kBuiltIn ? l->destroy_pipeline(*option_of(opt))
                         : l->Layer::destroy_pipeline(*option_of(opt));
     }
+    // Programs written for ncnn run layers that pack nothing right behind load_param.
+    static int prepare(const quoll_layer_t layer, const quoll_option_t opt, const char* function) {
+        if (!kBuiltIn || static_cast<const CLayer*>(layer)->stage == CLayer::kReady) return kOk;
+        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kHasParams, function));
+        return create_pipeline(const_cast<quoll_layer_t>(layer), opt);
+    }
     // Arrays of Mats, none of which is missing.
     static bool all_there(const quoll_mat_t* mats, int n) {
         return mats && n >= 0 && std::find(mats, mats + n, nullptr) == mats + n;
@@ -294,7 +300,7 @@ struct Inherited {
     static int forward_1(const quoll_layer_t layer, const quoll_mat_t bottom, quoll_mat_t* top,
                          const quoll_option_t opt) {
         if (!layer || !bottom || !top || !opt) return null_argument(__func__);
-        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
+        QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             Mat out;
@@ -309,7 +315,7 @@ struct Inherited {
                          quoll_mat_t* tops, int n2, const quoll_option_t opt) {
         if (!layer || !all_there(bottoms, n) || !tops || n2 < 0 || !opt)
             return null_argument(__func__);
-        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
+        QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             std::vector<Mat> in, out(n2);
@@ -324,7 +330,7 @@ struct Inherited {
     static int forward_inplace_1(const quoll_layer_t layer, quoll_mat_t blob,
                                  const quoll_option_t opt) {
         if (!layer || !blob || !opt) return null_argument(__func__);
-        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
+        QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             return kBuiltIn ? l->forward_inplace(*mat_of(blob), *option_of(opt))
@@ -334,7 +340,7 @@ struct Inherited {
     static int forward_inplace_n(const quoll_layer_t layer, quoll_mat_t* blobs, int n,
                                  const quoll_option_t opt) {
         if (!layer || !all_there(blobs, n) || !opt) return null_argument(__func__);
-        QUOLL_RETURN_IF_ERROR(need(layer, CLayer::kReady, __func__));
+        QUOLL_RETURN_IF_ERROR(prepare(layer, opt, __func__));
         const Layer* const l = layer_of(layer);
         return run_api(__func__, [&] {
             std::vector<Mat> all;

@@ -318,6 +318,13 @@ static void test_built_in_layers(void) {
     quoll_mat_destroy(out[0]);
     quoll_layer_destroy(layer);
 
+    /* Right behind load_param, as programs run layers without weights. */
+    layer = quoll_layer_create_by_type("BinaryOp");
+    CHECK(layer->load_param(layer, pd) == 0);
+    CHECK(layer->forward_n(layer, in, 2, out, 1, opt) == 0 && values(out[0])[0] == 6.f);
+    quoll_mat_destroy(out[0]);
+    quoll_layer_destroy(layer);
+
     /* Another order, or a function that failed before. */
     layer = quoll_layer_create_by_type("Convolution");
     CHECK(layer->create_pipeline(layer, opt) < 0);
