@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "layer/cpu/cast/cast.h"
 #include "layer/cpu/common/cost_table.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/split_gemm.h"
@@ -162,6 +163,7 @@ TEST(KernelSet, has_the_parts_of_rows) {
             : row.slot == KernelSlot::f16_winograd_output ? (KernelPart)set.f16->winograd->output
             : row.slot == KernelSlot::dwconv_pair    ? (KernelPart)set.dwconv->pair[0][row.k - 1]
             : row.slot == KernelSlot::winograd_input ? (KernelPart)set.winograd->input
+            : row.slot == KernelSlot::narrow_bf16    ? (KernelPart)set.cast->bf16.narrow
             : row.slot == KernelSlot::dwconv_planes  ? (KernelPart)set.dwconv->planes
             : row.slot == KernelSlot::gemm_planar
                 ? (KernelPart)set.gemm->planar[row.columns / kPlanarColumns - 1]

@@ -2,6 +2,7 @@
 
 #include <type_traits>
 
+#include "layer/cpu/cast/cast.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/sliced_gemm.h"
 #include "layer/cpu/gemm/split_gemm.h"

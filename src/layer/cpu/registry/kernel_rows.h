@@ -23,8 +23,8 @@ enum class KernelSlot {
     gemm_tile,
     half_gemm_tile,  // of half floats
     f16,
-    f16_gemm_tile,   // of pairs of half floats; columns are half floats
-    sve_gemm_tile,   // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
+    f16_gemm_tile,  // of pairs of half floats; columns are half floats
+    sve_gemm_tile,  // of vectors of SVE, which take the place of the level's (gemm/wide_gemm.h)
     gemm_planar,
     int8_tile,
     int8_windows_3x3,
@@ -36,6 +36,7 @@ enum class KernelSlot {
     f16_dwconv_pair,  // of pairs of half floats
     f16_winograd_input,
     f16_winograd_output,
+    narrow_bf16,  // of CastKernels::bf16
 };
 
 // A function of the type that the slot has in its table.
@@ -52,7 +53,8 @@ struct KernelRow {
     CpuCore core;          // that it is tuned for; others take it too if they have no better
     const char* values;    // of A, B and the sums
     // The largest tile: rows of A by columns of B, and the values of k of a step. Of parts for
-    // images: the outputs made at a time, and the stride; of int8 tiles: values that B has side by side.
+    // images: the outputs made at a time, and the stride; of int8 tiles: values that B has side by
+    // side.
     int rows, columns, k;
     int alignment;     // bytes, of packed operands and sums; the contract is in the type's header
     int macs_a_cycle;  // multiply-accumulates of a core at best

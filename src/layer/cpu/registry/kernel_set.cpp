@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "layer/common/elempack.h"
+#include "layer/cpu/cast/cast.h"
 #include "layer/cpu/dwconv/dwconv.h"
 #include "layer/cpu/gemm/gemm.h"
 #include "layer/cpu/gemm/half_gemm.h"
@@ -68,6 +69,7 @@ struct Selected {
     WinogradKernels winograd, f16_winograd;
     PoolKernels f16_pool;
     Int8Kernels int8, int8_pairs;  // with tiles of rows
+    CastKernels cast;
     KernelSet half, f16;
     const Selected* next;
 };
@@ -242,6 +244,12 @@ Selected* select(const Machine& machine) {
         }
         const bool tiles = take_int8_tiles(machine, s->int8.k_group, &s->int8);
         if (take_window_rows(machine, &s->int8) || tiles) s->set.int8 = &s->int8;
+    }
+    const KernelRow* const narrow = best_row(KernelSlot::narrow_bf16, machine);
+    if (narrow && s->set.cast) {
+        s->cast = *s->set.cast;
+        s->cast.bf16.narrow = (decltype(s->cast.bf16.narrow))narrow->part;
+        s->set.cast = &s->cast;
     }
     if (s->set.dwconv) s->dwconv = *s->set.dwconv;
     if (s->set.dwconv && take_depthwise(machine, &s->dwconv)) s->set.dwconv = &s->dwconv;
