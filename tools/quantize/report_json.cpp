@@ -121,18 +121,18 @@ std::vector<std::string> advice(const QuantizeReport& report) {
         const auto seen = report.calibration.blobs.find(layer.source);
         const double limit =
             seen == report.calibration.blobs.end() ? 0 : seen->second.histogram.limit;
+        const bool tried = report.method.compare(0, 4, "best") == 0;
         if (e.weights.sqnr_db() < e.own.sqnr_db() + 3)
             line +=
                 "Its weights differ much in size within a channel: try --weights mse, "
                 "or leave it in float";
         else if (limit > 0 && layer.range.magnitude() > 0.95 * limit)
-            line +=
-                "Its input has few large values and many small ones: try --method kl, "
-                "percentile or mse, or leave it in float";
+            line += std::string("Its input has few large values and many small ones: ") +
+                    (tried ? "leave it in float"
+                           : "try --method kl, percentile or mse, or leave it in float");
         else
-            line +=
-                "Its input is cut off at a part of what was measured: try --method minmax, or "
-                "leave it in float";
+            line += std::string("Its input is cut off at a part of what was measured: ") +
+                    (tried ? "leave it in float" : "try --method minmax, or leave it in float");
         lines.push_back(line + " (--layer '" + layer.name + "=float').");
     }
     return lines;
