@@ -39,6 +39,7 @@
     X(DestroyFence)                   \
     X(ResetFences)                    \
     X(WaitForFences)                  \
+    X(GetFenceStatus)                 \
     X(CreateCommandPool)              \
     X(DestroyCommandPool)             \
     X(AllocateCommandBuffers)         \

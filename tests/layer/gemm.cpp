@@ -14,6 +14,8 @@ static const std::vector<LayerCase> kCases = {
     LayerCase({Shape(9, 7), Shape(5, 9)}, "6=1 7=7 8=5 10=4").terms(10),
     LayerCase({Shape(65, 33)}, "3=1 5=1 6=1 8=50 9=65 10=4").terms(66),
     LayerCase({Shape(130, 1)}, "3=1 5=1 6=1 8=70 9=130 10=-1").terms(131),
+    LayerCase({Shape(136, 1)}, "0=0.5 1=2.0 3=1 5=1 6=1 8=70 9=136 10=4").terms(137),
+    LayerCase({Shape(1028, 3), Shape(1, 3)}, "3=1 5=1 8=33 9=1028").terms(1029),
     LayerCase({Shape(20, 1, 13)}, "5=1 6=1 7=13 8=48 9=20 10=1 11=1").terms(21),
     LayerCase({Shape(13, 20)}, "0=1.5 2=1 3=1 5=1 6=1 7=13 8=48 9=20 10=3 11=1 14=1").terms(31),
     LayerCase({Shape(20), Shape(17)}, "3=1 5=1 8=17 9=20").terms(21),
@@ -38,6 +40,20 @@ static const std::vector<LayerCase> kCases = {
         .weights("B_data_quantize_zeros", -8, 7)
         .term_magnitude(30)
         .terms(46),
+    LayerCase({Shape(96, 1)}, "0=0.5 1=2.0 3=1 5=1 6=1 8=7 9=96 10=4 18=410")
+        .weights("B_data_quantize_scales", 5, 10)
+        .term_magnitude(30)
+        .terms(97),
+    LayerCase({Shape(256, 1)}, "3=1 5=1 6=1 8=9 9=256 10=-1 18=402 23=1")
+        .weights("B_data_quantize_scales", 5, 10)
+        .weights("B_data_quantize_zeros", -8, 7)
+        .term_magnitude(30)
+        .terms(257),
+    LayerCase({Shape(48, 1)}, "3=1 5=1 6=1 8=19 9=48 10=-1 18=803 23=1")
+        .weights("B_data_quantize_scales", 50, 100)
+        .weights("B_data_quantize_zeros", -128, 127)
+        .term_magnitude(30)
+        .terms(49),
     LayerCase({Shape(70, 12)}, "3=1 5=1 6=1 8=19 9=70 10=-1 18=800 23=1")
         .weights("B_data_quantize_scales", 50, 100)
         .weights("B_data_quantize_zeros", -128, 127)

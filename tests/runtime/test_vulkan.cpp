@@ -381,6 +381,42 @@ TEST_F(Vulkan, squeeze_excite_between_other_layers) {
         40, {{"excite", 1}, {"pool_parts", 1}, {"pool_global", 0}, {"binary", 1}});
 }
 
+// Items of a batch have factors of their own, also where a product multiplies them.
+TEST_F(Vulkan, squeeze_excite_of_a_batch) {
+    const std::string text =
+        "7767517\n9 10\nInput in 0 1 in\n"
+        "Convolution conv 1 1 in a 0=24 1=3 4=1 5=1 6=648\n"
+        "ConvolutionDepthWise deep 1 1 a b 0=24 1=3 4=1 5=1 6=216 7=24\n"
+        "Split split 1 2 b b1 b2\n"
+        "Pooling mean 1 1 b1 p 0=1 4=1\n"
+        "InnerProduct few 1 1 p q 0=6 1=1 2=144 9=1\n"
+        "InnerProduct all 1 1 q g 0=24 1=1 2=144 9=4\n"
+        "BinaryOp times 2 1 b2 g c 0=2\n"
+        "Convolution last 1 1 c out 0=20 1=1 5=1 6=480\n";
+    const VulkanNet cpu(text, false);
+    for (bool half : {false, true}) {
+        const VulkanNet gpu(text, true, half);
+        Shape shape = image(19, 0).logical_shape();
+        shape.n = 3;
+        const Mat batch(shape);
+        for (int item = 0; item < 3; item++) {
+            const Mat from = image(19, item);
+            Mat to = batch.batch(item);
+            for (int q = 0; q < from.c; q++)
+                memcpy((float*)to.channel(q).data, from.channel(q).data,
+                       (size_t)from.w * from.h * sizeof(float));
+        }
+        Extractor ex = gpu.net.create_extractor();
+        Mat out;
+        ASSERT_EQ(0, ex.input(gpu.net.input_indexes()[0], batch));
+        ASSERT_EQ(0, ex.extract(gpu.net.output_indexes()[0], out));
+        for (int item = 0; item < 3; item++)
+            EXPECT_LT(difference({out.batch(item)}, cpu.run(19, item)), half ? 5e-3 : 1e-5) << item;
+        EXPECT_EQ(1, gpu.backend->count("excite"));
+        EXPECT_EQ(0, gpu.backend->count("pool_global"));
+    }
+}
+
 // So many weights that a dispatch makes the values between the two dense layers.
 TEST_F(Vulkan, large_squeeze_excite_is_two_dispatches) {
     check_fused(

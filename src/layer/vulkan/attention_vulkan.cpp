@@ -11,6 +11,8 @@ namespace quoll {
 namespace {
 
 const int kMostValues = 512;  // of a query, a key or a value in attention.comp
+// Of attention_matrix.comp: queries of a group, and those from which on it is taken.
+const int kQueries = 16, kFewQueries = 8;
 
 // Steps from row to row, from value to value, from head to head.
 struct HeadSteps {
@@ -35,10 +37,30 @@ struct AttentionCall {
             push.insert(push.end(),
                         {m->value->first, m->row, m->column, m->head, m->value->item_step()});
         push.push_back(scale);
-        r.dispatch(Shader::attention, {mask != nullptr, (out_size + 63) / 64},
-                   {r.read(*q.value), r.read(*k.value), r.read(*v.value), r.read(*seen.value),
-                    r.write(*y.value)},
-                   push, (uint32_t)queries, (uint32_t)heads, (uint32_t)y.value->shape.n);
+        const std::vector<Binding> bindings = {r.read(*q.value), r.read(*k.value), r.read(*v.value),
+                                               r.read(*seen.value), r.write(*y.value)};
+        const bool units = fits_units(r);
+        const Words constants = units ? Words{mask != nullptr, size, out_size,
+                                              4 * r.device().features().matrix.subgroup}
+                                      : Words{mask != nullptr, (out_size + 63) / 64};
+        r.dispatch(units ? Shader::attention_matrix : Shader::attention, constants, bindings, push,
+                   (uint32_t)(units ? (queries + kQueries - 1) / kQueries : queries),
+                   (uint32_t)heads, (uint32_t)y.value->shape.n);
+    }
+    // Whether attention_matrix.comp makes it.
+    bool fits_units(const Recorder& r) const {
+        const MatrixUnits& units = r.device().features().matrix;
+        const bool edges = units.m == 16 && units.n == 16 && units.k == 16 && units.subgroup >= 32;
+        if (!r.has_matrices() || !edges || queries < kFewQueries || size % 16 || out_size % 16)
+            return false;
+        for (const HeadSteps* m : {&q, &k, &v, &y}) {
+            const uint32_t steps = m->value->first | m->row | m->head | m->value->item_step();
+            if (m->column != 1 || steps % 8) return false;
+        }
+        const uint32_t of_size = size / 8 + 1, of_out = out_size / 8 + 1;
+        const uint32_t vectors = (16 + 64) * of_size + 64 * of_out + 16 * (17 + 2 * 9) +
+                                 16 * ((uint32_t)out_size / 4 + 1) + 32;
+        return 16 * vectors <= r.device().limits().maxComputeSharedMemorySize;
     }
     static bool fits(int queries, int heads, int size, int out_size) {
         return queries <= 65535 && heads <= 65535 && size <= kMostValues && out_size <= kMostValues;
@@ -124,19 +146,23 @@ public:
         QUOLL_RETURN_IF_ERROR(layer_.sizes(shapes, &s));
         const uint32_t embed = (uint32_t)layer_.embed_dim;
         Shape flat((int)embed, s.src);
-        Shape turned(s.dst, (int)embed);  // [embed_dim][keys], as the cache is
-        flat.n = turned.n = out[0].shape.n;
+        flat.n = out[0].shape.n;
         const Value queries = r.make(flat, Layout::kPlanar);
         const Value joined = r.make(flat, Layout::kPlanar);
         project(r, kQ, in[s.at.q], queries, 0, {0, embed, 1, 0, 0}, layer_.scale);
-        const Value keys = layer_.kv_cache ? out[1] : r.make(turned, Layout::kPlanar);
-        const Value values = layer_.kv_cache ? out[2] : r.make(turned, Layout::kPlanar);
+        // Rows, where no cache keeps them.
+        Shape rows((int)embed, s.dst);
+        rows.n = out[0].shape.n;
+        const Value keys = layer_.kv_cache ? out[1] : r.make(rows, Layout::kPlanar);
+        const Value values = layer_.kv_cache ? out[2] : r.make(rows, Layout::kPlanar);
         const Value* const all[] = {&keys, &values};
+        const MatrixSteps steps = layer_.kv_cache ? MatrixSteps{0, 1, (uint32_t)s.dst, 0, 0}
+                                                  : MatrixSteps{0, embed, 1, 0, 0};
         for (int i = 0; i < 2; i++) {
             if (s.past) copy_past(r, in[s.at.cache + i], *all[i]);
             if (s.from_cache) continue;
             const Value& from = in[i == 0 ? s.at.k : s.at.v];
-            project(r, kK + i, from, *all[i], (uint32_t)s.past, {0, 1, (uint32_t)s.dst, 0, 0}, 1.f);
+            project(r, kK + i, from, *all[i], (uint32_t)s.past, steps, 1.f);
         }
         attend(r, s, queries, keys, values, joined, s.at.mask < 0 ? nullptr : &in[s.at.mask]);
         project(r, kOut, joined, out[0], 0, {0, (uint32_t)layer_.out.out, 1, 0, 0}, 1.f);
@@ -183,8 +209,10 @@ private:
         call.queries = s.src, call.keys = s.dst, call.size = call.out_size = (int)each;
         call.scale = 1.f;  // the queries have it
         call.q = {&queries, embed, 1, each};
-        call.k = {&keys, 1, dst, each * dst};
-        call.v = {&values, 1, dst, each * dst};
+        // A cache is [embed_dim][keys].
+        const HeadSteps turned = {&keys, 1, dst, each * dst}, rows = {&keys, embed, 1, each};
+        call.k = call.v = layer_.kv_cache ? turned : rows;
+        call.v.value = &values;
         call.y = {&joined, embed, 1, each};
         call.mask = mask;
         call.record(r);

@@ -95,7 +95,8 @@ void VulkanRegion::give_back(std::unique_ptr<Replay> replay) const {
     returned_.notify_one();
 }
 
-int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* to) const {
+int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* to,
+                                int threads) const {
     if (uploads.size() != uploads_.size()) {
         QUOLL_LOGE("Vulkan: expected %zu uploads, got %zu", uploads_.size(), uploads.size());
         return kError;
@@ -110,14 +111,15 @@ int VulkanRegion::write_uploads(const std::vector<Mat>& uploads, unsigned char* 
         const bool narrowed = is_narrowed(staged.shape.dtype, storage_);
         const StorageKernels& f16 = host_kernel_set().cast->f16;
         unsigned char* const begin = to + staged.offset;
-        for_each_run(m, staged.shape, begin,
-                     [&](const unsigned char* blob, unsigned char* copy, size_t bytes) {
-                         if (narrowed)
-                             f16.narrow((const float*)blob, (uint16_t*)(begin + (copy - begin) / 2),
-                                        bytes / sizeof(float));
-                         else
-                             memcpy(copy, blob, bytes);
-                     });
+        for_each_piece(m, staged.shape, begin, threads,
+                       [&](const unsigned char* blob, unsigned char* copy, size_t bytes) {
+                           if (narrowed)
+                               f16.narrow((const float*)blob,
+                                          (uint16_t*)(begin + (copy - begin) / 2),
+                                          bytes / sizeof(float));
+                           else
+                               memcpy(copy, blob, bytes);
+                       });
     }
     return kOk;
 }
@@ -129,10 +131,10 @@ int VulkanRegion::read_downloads(const unsigned char* from, std::vector<Mat>* do
         Mat m;
         m.create(staged.shape, 1, opt.blob_allocator);
         if (m.empty()) return kOutOfMemory;
-        for_each_run(m, staged.shape, (unsigned char*)from + staged.offset,
-                     [](unsigned char* blob, const unsigned char* copy, size_t bytes) {
-                         memcpy(blob, copy, bytes);
-                     });
+        for_each_piece(m, staged.shape, (unsigned char*)from + staged.offset, opt.num_threads,
+                       [](unsigned char* blob, const unsigned char* copy, size_t bytes) {
+                           memcpy(blob, copy, bytes);
+                       });
         downloads->push_back(m);
     }
     return kOk;
@@ -157,7 +159,7 @@ int VulkanRegion::run(const std::vector<Mat>& uploads, std::vector<Mat>* downloa
                       const Option& opt) const {
     std::unique_ptr<Replay> replay = take();
     if (!replay) return kOutOfMemory;
-    int status = write_uploads(uploads, replay->upload());
+    int status = write_uploads(uploads, replay->upload(), opt.num_threads);
     if (status == kOk) status = replay->run(opt.vulkan_max_in_flight);
     if (status == kOk) status = check_faults(*replay);
     if (status == kOk) status = read_downloads(replay->download(), downloads, opt);
@@ -257,7 +259,7 @@ int VulkanRegion::record(const std::vector<VkMat>& uploads, std::vector<VkMat>* 
 int VulkanRegion::profile(const std::vector<Mat>& uploads, std::vector<double>* seconds) const {
     const std::unique_ptr<Replay> replay = Replay::create(*device_, program_, true);
     if (!replay) return kError;
-    QUOLL_RETURN_IF_ERROR(write_uploads(uploads, replay->upload()));
+    QUOLL_RETURN_IF_ERROR(write_uploads(uploads, replay->upload(), 1));
     QUOLL_RETURN_IF_ERROR(replay->run());
     return replay->times(seconds);
 }

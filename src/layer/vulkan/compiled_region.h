@@ -45,7 +45,7 @@ private:
     std::unique_ptr<Replay> take_recorded() const;
     int check_faults(const Replay& replay) const;
     bool is_upload(const VkMat& m, size_t index) const;
-    int write_uploads(const std::vector<Mat>& uploads, unsigned char* to) const;
+    int write_uploads(const std::vector<Mat>& uploads, unsigned char* to, int threads) const;
     int read_downloads(const unsigned char* from, std::vector<Mat>* downloads,
                        const Option& opt) const;
 

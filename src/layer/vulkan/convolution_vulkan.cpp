@@ -114,9 +114,9 @@ public:
     }
 
     bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const override {
-        if (in[0].dims != 3 || out[0].dims != 3 || in[0].n != 1) return false;
+        if (in[0].dims != 3 || out[0].dims != 3) return false;
         if (fusion == StepFusion::kSums) return form_ == Form::kDepthwise;
-        const bool product = form_ == Form::kTiled || form_ == Form::kMatrix;
+        const bool product = form_ == Form::kMatrix || (form_ == Form::kTiled && in[0].n == 1);
         ConvGeometry g;
         return fusion == StepFusion::kGated && product && layer_.group == 1 &&
                convolution_geometry(layer_, layer_, in, &g) == kOk && is_pointwise(g);
@@ -159,7 +159,7 @@ public:
             Words special = constants;
             special.push_back(square ? push.g.x.kernel : 0);
             special.push_back(fused.sums != nullptr);
-            record_depthwise(r, words, special, bindings, fused.sums);
+            record_depthwise(r, words, special, bindings, (uint32_t)in[0].shape.n, fused.sums);
             return kOk;
         }
         words[13] = push.steps * (int)words[3].bits;
@@ -190,24 +190,25 @@ private:
 
     // sums: null, or to be set.
     void record_depthwise(Recorder& r, Words words, const Words& constants,
-                          std::vector<Binding> bindings, ChannelSums* sums) const {
-        const uint32_t pixels = words[9].bits, vectors = ((uint32_t)layer_.num_output + 3) / 4;
+                          std::vector<Binding> bindings, uint32_t items, ChannelSums* sums) const {
+        const uint32_t all = words[9].bits, vectors = ((uint32_t)layer_.num_output + 3) / 4;
         if (!sums) {
             bindings.push_back(weight_);
-            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words, pixels * vectors);
+            r.dispatch_linear(Shader::conv_depthwise, constants, bindings, words, all * vectors);
             return;
         }
+        const uint32_t pixels = all / items;
         // A group has 8 rows of invocations.
         const uint32_t processors = std::max(r.device().features().processors, 16u);
         const uint32_t each =
-            std::min(4u, std::max(1u, pixels * vectors / (64 * kSumGroups * processors)));
+            std::min(4u, std::max(1u, all * vectors / (64 * kSumGroups * processors)));
         words.back() = each;
         sums->parts = (pixels + 8 * each - 1) / (8 * each);
-        sums->pixels = pixels;
-        sums->block = r.make_block((size_t)sums->parts * vectors * 4 * sizeof(float));
+        sums->pixels = pixels, sums->items = items;
+        sums->block = r.make_block((size_t)items * sums->parts * vectors * 4 * sizeof(float));
         bindings.push_back(r.write_block(sums->block));
         r.dispatch(Shader::conv_depthwise, constants, bindings, words, (vectors + 7) / 8,
-                   sums->parts);
+                   sums->parts, items);
     }
 
     void record_product(Recorder& r, Words words, Words constants, std::vector<Binding> bindings,
@@ -234,7 +235,7 @@ private:
         } else {
             constants.push_back(t.m), constants.push_back(t.n);
         }
-        constants.push_back(gate != nullptr);
+        constants.push_back(!gate ? 0 : gate->shape.n == 1 ? 1 : 2);
         r.dispatch(matrix ? Shader::conv_matrix : Shader::conv_tiled, constants, bindings, words, x,
                    y, (uint32_t)(layer_.group * tiling.splits));
     }

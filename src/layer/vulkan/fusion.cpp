@@ -87,6 +87,12 @@ void Fusions::add_shuffle(int step) {
     shuffled_.push_back(found);
 }
 
+bool Fusions::fits(int step, StepFusion role) const {
+    return step >= 0 && roles_[step] == StepFusion::kNone &&
+           forms_[step]->fuses(role, shapes(region_.steps[step].inputs),
+                               shapes(region_.steps[step].outputs));
+}
+
 // The value that a Split hands on.
 int Fusions::source(int value) const {
     while (makers_[value] >= 0 && as<Split>(region_.steps[makers_[value]].layer))
@@ -120,7 +126,7 @@ bool Fusions::find(int pool, SqueezeExcite* block, std::vector<int>* views) cons
     if (!pooling || !pooling->global_pooling || pooling->is_max()) return false;
     *block = {pool, -1, -1, -1, -1, -1, -1, source(region_.steps[pool].inputs[0]), -1};
     const Shape& x = region_.values[block->x].shape;
-    if (x.dims != 3 || x.n != 1 || is_integer(x.dtype)) return false;
+    if (x.dims != 3 || (x.n != 1 && x.c % 4) || is_integer(x.dtype)) return false;
     Dense first, second;
     int value = region_.steps[pool].outputs[0];
     block->first = only_reader(&value, views);
@@ -158,11 +164,6 @@ void Fusions::set_role(int step, StepFusion role, size_t block) {
 
 void Fusions::add(const SqueezeExcite& found, const std::vector<int>& views) {
     SqueezeExcite block = found;
-    const auto fits = [&](int step, StepFusion role) {
-        return step >= 0 && roles_[step] == StepFusion::kNone &&
-               forms_[step]->fuses(role, shapes(region_.steps[step].inputs),
-                                   shapes(region_.steps[step].outputs));
-    };
     const int maker = makers_[block.x];
     if (fits(maker, StepFusion::kSums)) block.producer = maker;
     const int made = region_.steps[block.multiply].outputs[0];
@@ -212,10 +213,11 @@ ChannelSums record_channel_sums(Recorder& r, const Value& x) {
     const uint32_t channels = (uint32_t)x.shape.c, pixels = plane(x.shape);
     ChannelSums sums;
     sums.parts = (pixels + kPartPixels - 1) / kPartPixels;
-    sums.pixels = pixels;
-    sums.block = r.make_block((size_t)sums.parts * round4(channels) * sizeof(float));
+    sums.pixels = pixels, sums.items = (uint32_t)x.shape.n;
+    sums.block = r.make_block((size_t)sums.items * sums.parts * round4(channels) * sizeof(float));
     r.dispatch(Shader::pool_parts, {false}, {r.read(x), r.write_block(sums.block)},
-               {channels, pixels, x.pitch / 4, x.first / 4, 0}, (channels + 7) / 8, sums.parts);
+               {channels, pixels, x.pitch / 4, x.first / 4, 0}, (channels + 7) / 8, sums.parts,
+               sums.items);
     return sums;
 }
 
@@ -243,7 +245,7 @@ void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const
                         second.f.b,
                         hard ? hard->alpha : 0.f,
                         hard ? hard->beta : 0.f};
-    const int between = r.make_block((size_t)round4(middle) * sizeof(float));
+    const int between = r.make_block((size_t)sums.items * round4(middle) * sizeof(float));
     const std::vector<Binding> bindings = {r.read_block(sums.block),
                                            first.weight,
                                            first.has_bias ? first.bias : first.weight,
@@ -256,10 +258,10 @@ void record_gate(Recorder& r, const ChannelSums& sums, const Dense& first, const
     };
     if (channels * middle > kMostShared) {
         constants.back() = 1;
-        r.dispatch(Shader::excite, constants, bindings, push, groups(middle));
+        r.dispatch(Shader::excite, constants, bindings, push, groups(middle), sums.items);
         constants.back() = 2;
     }
-    r.dispatch(Shader::excite, constants, bindings, push, groups(channels));
+    r.dispatch(Shader::excite, constants, bindings, push, groups(channels), sums.items);
 }
 
 }  // namespace quoll

@@ -45,6 +45,7 @@ private:
     int only_reader(int* value, std::vector<int>* views) const;
     void add(const SqueezeExcite& block, const std::vector<int>& views);
     void add_shuffle(int step);
+    bool fits(int step, StepFusion role) const;
     Shapes shapes(const std::vector<int>& values) const;
     void set_role(int step, StepFusion role, size_t block);
 

@@ -37,10 +37,12 @@ public:
         const bool has_addend = p.c_shape != Gemm::kNone, full = p.c_shape == Gemm::kFull;
         const bool of_rows = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
         const bool is_input = has_addend && !layer_.constantC;
-        const int rows = p.m > 1 ? 4 : 1;
+        const int rows = p.m > 1 ? 4 : 1, words4 = 128 / bits_;
+        const bool wide =
+            rows == 1 && p.k % words4 == 0 && quant_.block % words4 == 0 && in[0].first % 4 == 0;
         r.dispatch(
             Shader::gemm_blocks,
-            {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, has_addend},
+            {bits_, rows, layer_.quantize_zeros != 0, quant_.input_scales, has_addend, wide},
             {r.read(in[0]), weight_, scales_, is_input ? r.read(in[1]) : c_, r.write(out[0])},
             {p.m, p.n, p.k, words(), (int)quant_.blocks(p.k), quant_.block, in[0].first, p.k,
              is_input ? in[1].first : 0, full ? p.n : (int)of_rows,
@@ -55,13 +57,14 @@ private:
         const std::vector<float> added = values_of(more);
         values->insert(values->end(), added.begin(), added.end());
     }
-    int words() const { return (layer_.constantK * bits_ + 31) / 32; }  // of a row
+    int words() const { return (layer_.constantK * bits_ + 127) / 128 * 4; }  // of a row
 
-    // Rows of whole words, the first value in the lowest bits.
+    // Rows of whole groups of four words, the first value in the lowest bits, with half the range
+    // added.
     std::vector<uint32_t> packed() const {
         const int64_t bytes = quant_.row_bytes(layer_.constantK);
         const uint32_t from_mask = (1u << quant_.bits) - 1, mask = (1u << bits_) - 1;
-        const uint32_t sign = 1u << (quant_.bits - 1);
+        const uint32_t sign = 1u << (quant_.bits - 1), half = 1u << (bits_ - 1);
         std::vector<uint32_t> all((size_t)layer_.constantN * words(), 0u);
         for (int row = 0; row < layer_.constantN; row++) {
             const unsigned char* p = (const unsigned char*)layer_.B_data.data + row * bytes;
@@ -71,7 +74,7 @@ private:
                 uint32_t word = p[at];
                 if (at + 1 < bytes) word |= (uint32_t)p[at + 1] << 8;
                 const uint32_t value = (word >> bit % 8 & from_mask) ^ sign;
-                to[k * bits_ / 32] |= ((value - sign) & mask) << (k * bits_ % 32);
+                to[k * bits_ / 32] |= ((value - sign + half) & mask) << (k * bits_ % 32);
             }
         }
         return all;

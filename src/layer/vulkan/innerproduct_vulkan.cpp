@@ -9,11 +9,6 @@ namespace quoll {
 
 namespace {
 
-// Invocations of a group: for short rows; for long ones, which devices run at least; where there
-// are few groups for a processor.
-const uint32_t kShortThreads = 64, kThreads = 128, kMostThreads = 256, kFewGroups = 4;
-const int kLongRow = 1024;
-
 class InnerProductVulkan : public VulkanLayer {
 public:
     explicit InnerProductVulkan(const InnerProduct& layer)
@@ -38,18 +33,10 @@ public:
     int record(Recorder& r, const Values& in, const Values& out) const override {
         const uint32_t rows = (uint32_t)(in[0].shape.total() / (size_t)layer_.num_input());
         const MatrixProduct product = product_of(r, in[0], out[0], (int)rows);
-        if (product.fits_units(r)) {
+        if (product.fits_units(r))
             product.record(r);
-            return kOk;
-        }
-        const bool wide = layer_.num_input() % 8 == 0 && in[0].first % 8 == 0;
-        const uint32_t groups = ((uint32_t)layer_.num_output + 3) / 4;
-        r.dispatch(Shader::innerproduct,
-                   {f_.type, layer_.bias_term, layer_.num_input() % 4 == 0, wide,
-                    threads_of(r.device(), groups * rows)},
-                   {r.read(in[0]), weight_, layer_.bias_term ? bias_ : weight_, r.write(out[0])},
-                   {layer_.num_input(), layer_.num_output, in[0].first, out[0].first, f_.a, f_.b},
-                   groups, rows);
+        else
+            product.record_vectors(r);
         return kOk;
     }
 
@@ -62,13 +49,6 @@ public:
     }
 
 private:
-    // Of a group.
-    uint32_t threads_of(const GpuDevice& device, uint32_t groups) const {
-        if (layer_.num_input() < kLongRow) return kShortThreads;
-        const bool few = groups < kFewGroups * std::max(device.features().processors, 16u);
-        const bool most = device.limits().maxComputeWorkGroupInvocations >= kMostThreads;
-        return few && most ? kMostThreads : kThreads;
-    }
     MatrixProduct product_of(Recorder& r, const Value& in, const Value& out, int rows) const {
         const uint32_t inputs = (uint32_t)layer_.num_input(), outputs = (uint32_t)layer_.num_output;
         MatrixProduct product;

@@ -12,6 +12,9 @@ namespace quoll {
 
 namespace {
 
+// Values that an invocation of normalize.comp keeps at most.
+const uint32_t kMostKept = 32;
+
 struct LineNorm {
     // As normalize.comp has them: x - mean over the deviation, over the root of the mean square,
     // x - mean over deviation + eps, x - mean; over the length with eps as Normalize's eps_mode.
@@ -55,8 +58,10 @@ public:
         const Lines lines = lines_of(in[0], out[0]);
         Binding table;
         QUOLL_RETURN_IF_ERROR(lines.table(r, &table));
+        const uint32_t kept = (lines.length() + 63) / 64;
+        const bool keeps = !lines.serial() && kept <= kMostKept;
         lines.dispatch(
-            r, Shader::normalize, {n_.type, has_factors_, has_terms_},
+            r, Shader::normalize, {n_.type, has_factors_, has_terms_, keeps ? kept : 0},
             {r.read(in[0]), r.write(out[0]), table, factors_, has_terms_ ? terms_ : factors_},
             {lines.count(), lines.length(), in[0].first, out[0].first, n_.eps});
         return kOk;

@@ -1,5 +1,7 @@
 #include "layer/vulkan/product.h"
 
+#include <algorithm>
+
 #include "layer/vulkan/conv_tiles.h"
 
 namespace quoll {
@@ -8,10 +10,21 @@ namespace {
 
 // Fewer rows leave most of a tile empty.
 const int kFewRows = 8;
+// Invocations of a group of innerproduct.comp: for short rows; for long ones, which devices run at
+// least; where there are few groups for a processor.
+const uint32_t kShortThreads = 64, kThreads = 128, kMostThreads = 256, kFewGroups = 4;
+const int kLongRow = 1024;
 
-// Whether values side by side along the depth (`along`: the step between them) come in vec4s.
-bool has_vectors(const MatrixSteps& m, uint32_t along, uint32_t across, int depth) {
-    return along == 1 && depth % 4 == 0 && (m.first | across | m.c | m.d) % 4 == 0;
+uint32_t threads_of(const GpuDevice& device, int depth, uint32_t groups) {
+    if (depth < kLongRow) return kShortThreads;
+    const bool few = groups < kFewGroups * std::max(device.features().processors, 16u);
+    const bool most = device.limits().maxComputeWorkGroupInvocations >= kMostThreads;
+    return few && most ? kMostThreads : kThreads;
+}
+
+// Whether `count` values side by side (`along`: the step between them) come in groups of `each`.
+bool has_vectors(const MatrixSteps& m, uint32_t along, uint32_t across, int count, uint32_t each) {
+    return along == 1 && (uint32_t)count % each == 0 && (m.first | across | m.c | m.d) % each == 0;
 }
 
 }  // namespace
@@ -21,7 +34,30 @@ bool MatrixProduct::fits_units(const Recorder& r) const {
            (int64_t)c * d <= 65535 / kMostSplits;
 }
 
+bool MatrixProduct::fits_vectors() const {
+    const bool whole_a = a_steps.column == 1 && a_steps.row == (uint32_t)depth &&
+                         a_steps.first % 4 == 0 && depth % 4 == 0;
+    const bool whole_b = b_steps.row == 1 && b_steps.column == (uint32_t)depth && !b_steps.first;
+    const bool whole_y = y_steps.column == 1 && y_steps.row == (uint32_t)columns;
+    return rows < kFewRows && c * d == 1 && whole_a && whole_b && whole_y;
+}
+
+void MatrixProduct::record_vectors(Recorder& r) const {
+    const uint32_t groups = ((uint32_t)columns + 3) / 4;
+    const bool wide = depth % 8 == 0 && a_steps.first % 8 == 0;
+    const uint32_t threads = threads_of(r.device(), depth, groups * (uint32_t)rows);
+    r.dispatch(Shader::innerproduct, {f.type, has_bias, depth % 4 == 0, wide, threads, has_addend},
+               {a, b, has_bias ? bias : b, y, has_addend ? addend : b},
+               {depth, columns, a_steps.first, y_steps.first, f.a, f.b, addend_steps.first,
+                addend_steps.row, addend_steps.column, alpha, beta},
+               groups, (uint32_t)rows);
+}
+
 void MatrixProduct::record(Recorder& r) const {
+    if (!fits_units(r) && fits_vectors()) {
+        record_vectors(r);
+        return;
+    }
     Words push = {rows, columns, depth, d};
     for (const MatrixSteps* m : {&a_steps, &b_steps, &addend_steps, &y_steps})
         push.insert(push.end(), {m->first, m->row, m->column, m->c, m->d});
@@ -43,11 +79,19 @@ void MatrixProduct::record_units(Recorder& r, Words push) const {
     const ConvTile& t = tiling.tile;
     const uint32_t x = (uint32_t)((columns + t.columns - 1) / t.columns);
     const uint32_t y_groups = (uint32_t)((rows + t.rows - 1) / t.rows);
-    Words constants = {has_addend, f.type, has_bias,
-                       has_vectors(a_steps, a_steps.column, a_steps.row, depth),
-                       has_vectors(b_steps, b_steps.row, b_steps.column, depth)};
+    const auto a_in = [&](uint32_t each) {
+        return has_vectors(a_steps, a_steps.column, a_steps.row, depth, each);
+    };
+    const auto b_in = [&](uint32_t each) {
+        return has_vectors(b_steps, b_steps.row, b_steps.column, depth, each);
+    };
+    const MatrixSteps& added = has_addend ? addend_steps : y_steps;
+    const bool out_vectors = has_vectors(y_steps, y_steps.column, y_steps.row, columns, 4) &&
+                             has_vectors(added, added.column, added.row, columns, 4);
+    Words constants = {has_addend, f.type, has_bias, a_in(4), b_in(4)};
     const Words shape = tile_constants(t, r.device().features().matrix);
     constants.insert(constants.end(), shape.begin(), shape.end());
+    constants.insert(constants.end(), {a_in(8), b_in(8), out_vectors});
     std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
     add_split(r, tiling, x * y_groups * (uint32_t)(c * d), a, &bindings);
     push.push_back(f.a), push.push_back(f.b), push.push_back(tiling.splits);

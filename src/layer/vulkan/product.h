@@ -21,7 +21,8 @@ struct MatrixProduct {
     bool has_addend = false;
     float alpha = 1.f, beta = 1.f;
 
-    // On matrix units alone (fits_units()): a bias for each column, in f32, and an activation.
+    // On matrix units alone (fits_units()), and of record_vectors(): a bias for each column, in
+    // f32, and an activation.
     Binding bias;
     bool has_bias = false;
     Activation f;
@@ -29,12 +30,16 @@ struct MatrixProduct {
     // Whether matrix units may make it, and are worth it.
     bool fits_units(const Recorder& r) const;
     void record(Recorder& r) const;
+    // Rows with rows of B, as innerproduct.comp has them: A and y without gaps, B's rows along the
+    // depth, filled up to whole vec4s; one matrix.
+    void record_vectors(Recorder& r) const;
     // Devices have at least 65535 groups along each axis.
     static bool fits(int64_t rows, int64_t matrices) {
         return rows <= 65535 * 32 && matrices <= 65535;
     }
 
 private:
+    bool fits_vectors() const;
     void record_tiles(Recorder& r, const Words& push) const;
     void record_units(Recorder& r, Words push) const;
 };

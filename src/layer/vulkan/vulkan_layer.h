@@ -26,10 +26,10 @@ struct Dense {
     Activation f;
 };
 
-// Sums of f32 over parts of the pixels: [parts][channels in vec4s].
+// Sums of f32 over parts of the pixels: [items][parts][channels in vec4s].
 struct ChannelSums {
     int block = -1;
-    uint32_t parts = 0, pixels = 0;  // pixels: of all parts
+    uint32_t items = 1, parts = 0, pixels = 0;  // pixels: of all parts of an item
 };
 
 // What becomes of a step that is computed together with others (fusion.h).

@@ -1,5 +1,6 @@
 // Depthwise convolution: an invocation makes four channels of a pixel. weight: [tap][vec4s]. With kSums
-// a group makes 8 vec4s of channels of some pixels, `splits` an invocation, and stores what they sum up to.
+// a group makes 8 vec4s of channels of some pixels of an item, `splits` an invocation, and stores what they
+// sum up to.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -12,7 +13,7 @@
 // Taps along both axes of a square window; 0: any window.
 layout(constant_id = 4) const int kSquare = 0;
 layout(constant_id = 5) const bool kSums = false;
-layout(set = 0, binding = 5) writeonly buffer Sums { vec4 pixel_sums[]; };  // [part][vec4s]
+layout(set = 0, binding = 5) writeonly buffer Sums { vec4 pixel_sums[]; };  // [item][part][vec4s]
 shared vec4 sums[64];
 
 vec4 any_window(ivec4 window, int c, int vectors) {
@@ -57,14 +58,15 @@ void main() {
     }
     const int thread = int(gl_LocalInvocationID.x), part = int(gl_WorkGroupID.y);
     const int c = int(gl_WorkGroupID.x) * 8 + thread % 8;
+    const int item = int(gl_WorkGroupID.z), plane = y_w * y_h * y_d;
     vec4 sum = vec4(0.0);
     for (int i = 0; i < splits; i++) {
         const int pixel = (part * splits + i) * 8 + thread / 8;
-        if (pixel < y_pixels && c < vectors) sum += made(pixel, c, vectors);
+        if (pixel < plane && c < vectors) sum += made(item * plane + pixel, c, vectors);
     }
     sums[thread] = sum;
     barrier();
     if (thread >= 8 || c >= vectors) return;
     [[unroll]] for (int i = 1; i < 8; i++) sum += sums[8 * i + thread];
-    pixel_sums[part * vectors + c] = sum;
+    pixel_sums[(item * int(gl_NumWorkGroups.y) + part) * vectors + c] = sum;
 }

@@ -15,7 +15,8 @@
 #include "split.glsl"
 
 layout(constant_id = 4) const bool kWide = true;  // inputs come in groups of 8, else of 4
-layout(constant_id = 16) const bool kGate = false;  // and are multiplied by a factor of their channel
+// They are multiplied by a factor of their channel: none, of the only item, of each item.
+layout(constant_id = 16) const int kGate = 0;
 #include "matrix.glsl"
 
 // The same as x and weight, 4 and 8 scalars at a time.
@@ -27,7 +28,8 @@ layout(set = 0, binding = 7) readonly buffer Gate8 { uvec4 gate8[]; };
 
 int matrix_group() { return int(gl_WorkGroupID.z) / splits; }
 
-uvec4 factors;  // of a step, with kGate
+uvec4 factors[kGate == 2 ? kLoadsA : 1];  // of a step, with kGate
+int gates[kLoadsA];                       // of rows, with kGate == 2: where an item's begin
 Row rows[kLoadsA];
 Cursor cursor;
 int columns[kLoadsB];  // where the weights of a column begin
@@ -37,10 +39,19 @@ int tap_groups() { return kWide ? x_c / 2 : x_c; }
 
 uint multiplied(uint a, uint b) { return packHalf2x16(unpackHalf2x16(a) * unpackHalf2x16(b)); }
 
-uvec4 arrived_a(uvec4 v) {
-    if (!kGate) return v;
-    return uvec4(multiplied(v.x, factors.x), multiplied(v.y, factors.y), multiplied(v.z, factors.z),
-                 multiplied(v.w, factors.w));
+uvec4 arrived_a(uvec4 v, uint i) {
+    if (kGate == 0) return v;
+    const uvec4 f = factors[kGate == 2 ? i : 0];
+    return uvec4(multiplied(v.x, f.x), multiplied(v.y, f.y), multiplied(v.z, f.z),
+                 multiplied(v.w, f.w));
+}
+
+uvec4 gate_at(Cursor at, int first, int groups) {
+    if (kWide) return is_before_end(at, groups) ? gate8[first / 2 + at.c] : uvec4(0);
+    Cursor second = at;
+    advance(second, 1, groups);
+    return uvec4(is_before_end(at, groups) ? gate[first + at.c] : uvec2(0),
+                 is_before_end(second, groups) ? gate[first + second.c] : uvec2(0));
 }
 
 uvec2 load4(Row row, Cursor at, int group) {
@@ -56,6 +67,10 @@ void load_step(int k8) {
     const int group = matrix_group();
     const int groups = tap_groups();
     const bool there = is_before_end(cursor, groups);
+    if (kGate == 1) factors[0] = gate_at(cursor, 0, groups);
+    if (kGate == 2)
+        [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+            factors[kGate == 2 ? i : 0] = gate_at(cursor, gates[i], groups);
     if (kWide) {
         const int from = (offset_of(cursor) + group * x_c) / 2 + cursor.c;
         const uint padding = there ? packHalf2x16(vec2(pad_value)) : 0;
@@ -63,17 +78,12 @@ void load_step(int k8) {
             next_a[i] = uvec4(padding);
             if (there && is_inside(rows[i], cursor)) next_a[i] = x8[rows[i].first / 2 + from];
         }
-        if (kGate) factors = there ? gate8[cursor.c] : uvec4(0);
         advance(cursor, int(kAcross), groups);
     } else {
         Cursor second = cursor;
         advance(second, 1, groups);
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             next_a[i] = uvec4(load4(rows[i], cursor, group), load4(rows[i], second, group));
-        if (kGate) {
-            factors.xy = there ? gate[cursor.c] : uvec2(0);
-            factors.zw = is_before_end(second, groups) ? gate[second.c] : uvec2(0);
-        }
         advance(cursor, int(2 * kAcross), groups);
     }
     const bool weights = kTileK <= 64 || k8 < weight_groups();
@@ -87,6 +97,9 @@ void main() {
     const int group = matrix_group(), groups = weight_groups(), vectors = (channels + 3) / 4;
     [[unroll]] for (uint i = 0; i < kLoadsA; i++)
         rows[i] = row_of(min(m0 + int(down + i * kDown), y_pixels - 1));
+    if (kGate == 2)
+        [[unroll]] for (uint i = 0; i < kLoadsA; i++)
+            gates[i] = rows[i].window.x / (y_w * y_h * y_d) * x_c;
     [[unroll]] for (uint i = 0; i < kLoadsB; i++)
         columns[i] = (group * channels + min(n0 + int(down + i * kDown), channels - 1)) * groups;
     const int first = split_range((groups + int(kAcross) - 1) / int(kAcross)).x * int(kAcross) +

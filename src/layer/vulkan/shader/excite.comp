@@ -1,5 +1,5 @@
 // Squeeze-excite: the means of all channels from sums over parts of the pixels, a dense layer to a few
-// values, another one to a factor for each channel. A group makes the factors of 64 channels. Every one
+// values, another one to a factor for each channel. A group makes the factors of 64 channels of an item. Every one
 // makes the few values by itself, unless there are so many that a dispatch of its own makes them, 64 a
 // group.
 #version 450
@@ -22,7 +22,7 @@ layout(constant_id = 8) const uint kMiddle = 1;    // vec4s of the few values
 // What it makes: all, the values between, from these the factors.
 layout(constant_id = 9) const int kPart = 0;
 layout(local_size_x = 512) in;
-layout(set = 0, binding = 0) readonly buffer Sums { vec4 sums[]; };  // [parts][kChannels]
+layout(set = 0, binding = 0) readonly buffer Sums { vec4 sums[]; };  // [item][parts][kChannels]
 READS(1, First, first);
 READS4(1, First4, first4);  // the same
 layout(set = 0, binding = 2) readonly buffer FirstBias { float first_bias[]; };
@@ -49,12 +49,13 @@ void make_means(uint thread) {
         const uint c = first_c + thread % across, lane = thread / across;
         vec4 sum = vec4(0.0);
         if (c < kChannels && lane < lanes) {
+            const uint from = gl_WorkGroupID.y * parts * kChannels + c;
             uint i = lane;
             for (; i + 3 * lanes < parts; i += 4 * lanes)
-                sum += (sums[i * kChannels + c] + sums[(i + lanes) * kChannels + c]) +
-                       (sums[(i + 2 * lanes) * kChannels + c] +
-                        sums[(i + 3 * lanes) * kChannels + c]);
-            for (; i < parts; i += lanes) sum += sums[i * kChannels + c];
+                sum += (sums[from + i * kChannels] + sums[from + (i + lanes) * kChannels]) +
+                       (sums[from + (i + 2 * lanes) * kChannels] +
+                        sums[from + (i + 3 * lanes) * kChannels]);
+            for (; i < parts; i += lanes) sum += sums[from + i * kChannels];
         }
         partial[thread] = sum;
         barrier();
@@ -121,11 +122,11 @@ void main() {
     }
     const uint at = begin / 4 + thread;
     if (kPart == 1) {
-        if (thread < 16 && at < kMiddle) between[at] = middle[at];
+        if (thread < 16 && at < kMiddle) between[gl_WorkGroupID.y * kMiddle + at] = middle[at];
         return;
     }
     if (kPart == 2) {
-        if (thread < kMiddle) middle[thread] = between[thread];
+        if (thread < kMiddle) middle[thread] = between[gl_WorkGroupID.y * kMiddle + thread];
         barrier();
     }
     const uint o = begin + thread / 8, lane = thread % 8;
@@ -143,5 +144,5 @@ void main() {
     sum = activated(sum, kSecondActivation, second_a, second_b);
     if (kHardSigmoid) sum = activation_clip(sum * slope + shift, 0.0, 1.0);
     // A product reads whole vec4s.
-    y[c] = STORED(c < channels ? sum : 0.0);
+    y[gl_WorkGroupID.y * 4 * kChannels + c] = STORED(c < channels ? sum : 0.0);
 }

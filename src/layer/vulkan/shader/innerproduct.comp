@@ -12,15 +12,19 @@ layout(constant_id = 1) const bool kBias = false;
 layout(constant_id = 2) const bool kWhole = false;  // rows of x are whole vec4s
 layout(constant_id = 3) const bool kWide = false;   // f16: and whole groups of 8
 layout(constant_id = 4) const int kThreads = 64;
+layout(constant_id = 5) const bool kAddend = false;
 layout(local_size_x_id = 4) in;
 READS(0, Input, x);
 READS4(0, Input4, x4);  // the same
 READS4(1, Weight, weight);
 layout(set = 0, binding = 2) readonly buffer Bias { float bias[]; };
 WRITES(3, Output, y);
+READS(4, Addend, addend);
 layout(push_constant) uniform Push {
     int inputs, outputs, x_first, y_first;
     float a, b;
+    int addend_first, addend_row, addend_column;
+    float alpha, beta;
 };
 shared vec4 parts[kThreads];
 
@@ -102,6 +106,8 @@ void main() {
     }
     const int output_index = first + thread;
     if (thread >= 4 || output_index >= outputs) return;
-    const float sum = parts[0][thread] + (kBias ? bias[output_index] : 0.0);
+    float sum = alpha * parts[0][thread] + (kBias ? bias[output_index] : 0.0);
+    if (kAddend)
+        sum += beta * float(addend[addend_first + row * addend_row + output_index * addend_column]);
     y[y_first + row * outputs + output_index] = STORED(activated(sum, kActivation, a, b));
 }

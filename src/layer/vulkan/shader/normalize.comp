@@ -1,6 +1,7 @@
 // Lines minus their mean, divided by their deviation or length, times factors and plus terms.
 #version 450
 #extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
 #include "storage.glsl"
 #include "math.glsl"
 #include "lines.glsl"
@@ -8,6 +9,9 @@
 layout(constant_id = 3) const int kType = 0;  // LineNorm::Type
 layout(constant_id = 4) const bool kFactor = false;
 layout(constant_id = 5) const bool kTerm = false;
+// Values of a line that an invocation keeps from the first time that it reads them; 0: lines of any
+// length, which are read three times.
+layout(constant_id = 6) const uint kKept = 0;
 READS(0, Input, x);
 WRITES(1, Output, y);
 layout(set = 0, binding = 3) readonly buffer Factors { float factors[]; };
@@ -35,11 +39,44 @@ float scale_of(float squares) {
     return 1.0 / sqrt(mean + eps);
 }
 
+void store(uvec3 at, float v) {
+    if (kFactor) v *= factors[at.z];
+    if (kTerm) v += terms[at.z];
+    y[at.y] = STORED(v);
+}
+
+// All values are loaded before the first is used.
+void kept_line(uvec3 origin, bool centred) {
+    float kept[kKept > 0 ? kKept : 1], mean = 0.0, squares = 0.0;
+    const uint thread = gl_LocalInvocationID.x;
+    [[unroll]] for (uint k = 0; k < kKept; k++) {
+        const uint i = k * 64u + thread;
+        kept[k] = i < length ? float(x[origin.x + value_offsets(i).x]) : 0.0;
+    }
+    if (centred) {
+        [[unroll]] for (uint k = 0; k < kKept; k++) mean += kept[k];
+        mean = line_joined(mean, 0) / float(length);
+    }
+    [[unroll]] for (uint k = 0; k < kKept; k++) {
+        const float v = kept[k] - mean;
+        if (k * 64u + thread < length) squares += v * v;
+    }
+    const float scale = scale_of(line_joined(squares, 0));
+    [[unroll]] for (uint k = 0; k < kKept; k++) {
+        const uint i = k * 64u + thread;
+        if (i < length) store(origin + value_offsets(i), (kept[k] - mean) * scale);
+    }
+}
+
 void main() {
     const uint line = own_line();
     if (line >= lines) return;
     const uvec3 origin = line_offsets(line) + uvec3(x_first, y_first, 0u);
     const bool centred = kType == 0 || kType == 2 || kType == 3;
+    if (kKept > 0) {
+        kept_line(origin, centred);
+        return;
+    }
     float mean = 0.0, squares = 0.0;
     if (centred) {
         for (uint i = first_in_line(); i < length; i += step_in_line())
@@ -53,9 +90,6 @@ void main() {
     const float scale = scale_of(line_joined(squares, 0));
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const uvec3 at = origin + value_offsets(i);
-        float v = (float(x[at.x]) - mean) * scale;
-        if (kFactor) v *= factors[at.z];
-        if (kTerm) v += terms[at.z];
-        y[at.y] = STORED(v);
+        store(at, (float(x[at.x]) - mean) * scale);
     }
 }

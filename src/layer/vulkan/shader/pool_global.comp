@@ -9,7 +9,7 @@ layout(constant_id = 0) const bool kMax = false;
 layout(local_size_x = 2, local_size_y = 64) in;
 READS4(0, Input, x);
 #ifdef PARTS
-layout(set = 0, binding = 1) writeonly buffer Output { vec4 y[]; };  // [part][vec4s]
+layout(set = 0, binding = 1) writeonly buffer Output { vec4 y[]; };  // [item][part][vec4s]
 #else
 WRITES(1, Output, y);
 #endif
@@ -29,8 +29,9 @@ void main() {
     vec4 s = kMax ? vec4(-kInfinity) : vec4(0.0);
     if (4 * c < channels) {
 #ifdef PARTS
+        const int first = x_first + int(gl_WorkGroupID.z) * pixels * x_pitch + c;
         for (int i = item * 256 + part; i < min(item * 256 + 256, pixels); i += 64)
-            s += vec4(x[x_first + i * x_pitch + c]);
+            s += vec4(x[first + i * x_pitch]);
 #else
         const int first = x_first + item * pixels * x_pitch + c;
         int i = part;
@@ -52,7 +53,8 @@ void main() {
     }
     if (part != 0) return;
 #ifdef PARTS
-    if (4 * c < channels) y[item * ((channels + 3) / 4) + c] = s;
+    const int to = int(gl_WorkGroupID.z * gl_NumWorkGroups.y) + item;
+    if (4 * c < channels) y[to * ((channels + 3) / 4) + c] = s;
     return;
 #else
     if (!kMax) s /= float(pixels);

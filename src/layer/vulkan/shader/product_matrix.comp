@@ -17,12 +17,21 @@ layout(constant_id = 2) const bool kBias = false;
 // Whether values side by side along the depth come in vec4s.
 layout(constant_id = 3) const bool kLeftVectors = false;
 layout(constant_id = 4) const bool kRightVectors = false;
+// And in eights.
+layout(constant_id = 16) const bool kLeftEights = false;
+layout(constant_id = 17) const bool kRightEights = false;
+// Whether those of y and C side by side along the columns come in vec4s.
+layout(constant_id = 18) const bool kOutVectors = false;
 READS(0, Left, left);
 READS4(0, Left4, left4);  // the same
 READS(1, Right, right);
 READS4(1, Right4, right4);
+layout(set = 0, binding = 0) readonly buffer Left8 { uvec4 left_eights[]; };
+layout(set = 0, binding = 1) readonly buffer Right8 { uvec4 right_eights[]; };
 READS(2, Addend, addend);
+READS4(2, Addend4, addend4);
 WRITES(3, Output, y);
+WRITES4(3, Output4, y4);
 layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };  // of a column
 // Steps from row to row, from column to column, and from matrix to matrix along two axes.
 struct Matrix {
@@ -60,15 +69,21 @@ uint pack(vec2 v) { return packHalf2x16(v); }
     }                                                                                          \
     return uvec4(pack(low.xy), pack(low.zw), pack(high.xy), pack(high.zw))
 
-uvec4 left8(int from, int k) { LOAD8(left, left4, kLeftVectors, from, a.column); }
-uvec4 right8(int from, int k) { LOAD8(right, right4, kRightVectors, from, b.row); }
+uvec4 left8(int from, int k) {
+    if (kLeftEights) return k < depth ? left_eights[(from + k) / 8] : uvec4(0);
+    LOAD8(left, left4, kLeftVectors, from, a.column);
+}
+uvec4 right8(int from, int k) {
+    if (kRightEights) return k < depth ? right_eights[(from + k) / 8] : uvec4(0);
+    LOAD8(right, right4, kRightVectors, from, b.row);
+}
 
 void load_step(int k8) {
     [[unroll]] for (uint i = 0; i < kLoadsA; i++) next_a[i] = left8(lefts[i], 8 * k8);
     [[unroll]] for (uint i = 0; i < kLoadsB; i++) next_b[i] = right8(rights[i], 8 * k8);
 }
 
-uvec4 arrived_a(uvec4 v) { return v; }
+uvec4 arrived_a(uvec4 v, uint) { return v; }
 
 void main() {
     const uint thread = gl_LocalInvocationID.x, down = first_down();
@@ -83,6 +98,17 @@ void main() {
         const uint i = e * kThreads + thread;
         const int row = m0 + int(i / (kTileN / 4));
         if (i >= kSize || row >= rows) continue;
+        if (kOutVectors) {
+            const int column = n0 + int(i % (kTileN / 4)) * 4;
+            if (column >= columns) continue;
+            vec4 v = alpha * made[e];
+            if (kAddend) v += beta * vec4(addend4[(added + row * c.row + column) / 4]);
+            if (kBias)
+                v += vec4(bias[column], bias[column + 1], bias[column + 2], bias[column + 3]);
+            y4[(to + row * made_steps.row + column) / 4] =
+                STORED4(activated4(v, kActivation, f_a, f_b));
+            continue;
+        }
         for (int lane = 0; lane < 4; lane++) {
             const int column = n0 + int(i % (kTileN / 4)) * 4 + lane;
             if (column >= columns) continue;

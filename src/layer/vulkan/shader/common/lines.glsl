@@ -29,6 +29,7 @@ uvec3 line_offsets(uint line) {
     return sum;
 }
 uvec3 value_offsets(uint i) {
+    if (kWithin == 1) return i * uvec3(within[0].from, within[0].to, within[0].factor);
     uvec3 sum = uvec3(0u);
     for (int k = 0; k < kWithin; k++) {
         const LineAxis axis = within[k];

@@ -38,8 +38,8 @@ vec4 made[kMade];
 
 // Fills next_a and next_b for a step, from group k8 of the depth on; steps come in order.
 void load_step(int k8);
-// What goes to shared memory for a part of next_a: where loads are not to be waited for.
-uvec4 arrived_a(uvec4 v);
+// What goes to shared memory for next_a[i], v: where loads are not to be waited for.
+uvec4 arrived_a(uvec4 v, uint i);
 
 void multiply_tiles(uint begin_a, uint begin_b, uint sub_m, uint sub_n, uint sub_k) {
     [[unroll]] for (uint part = 0; part < kPartK; part += kK) {
@@ -77,7 +77,7 @@ bool make_tile(int groups) {
         if (kBuffers == 1) barrier();  // the last step's are read no more
         [[unroll]] for (uint i = 0; i < kLoadsA; i++)
             if (down + i * kDown < kTileM)
-                memory[begin_a + (down + i * kDown) * kPitch + across] = arrived_a(next_a[i]);
+                memory[begin_a + (down + i * kDown) * kPitch + across] = arrived_a(next_a[i], i);
         [[unroll]] for (uint i = 0; i < kLoadsB; i++)
             if (down + i * kDown < kTileN)
                 memory[begin_b + (down + i * kDown) * kPitch + across] = next_b[i];
