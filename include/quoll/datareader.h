@@ -27,10 +27,10 @@ public:
     // Bytes left, or (size_t)-1 when that is not known; guards allocations against absurd counts.
     virtual size_t remaining() const;
 
-    // A reader of its own (delete it) that begins where this one stands and yields the same bytes as
-    // long as the Net lives; null, the default, when there can be none. A Net asks before it reads
-    // weights, for what it may have to read again (Extractor::extract of a blob that was fused
-    // away); with readers that cannot, that is an error.
+    // A reader of its own (delete it) that begins where this one stands and yields the same bytes
+    // as long as the Net lives; null, the default, when there can be none. A Net asks before it
+    // reads weights, for what it may have to read again (Extractor::extract of a blob that was
+    // fused away); with readers that cannot, that is an error.
     virtual DataReader* reopen() const;
 
     // The next character of a text, or -1 at the end; and one character back. The default uses
@@ -96,7 +96,7 @@ private:
 };
 
 // Yields zeros without end: a net without a .bin, for timing.
-class DataReaderFromEmpty : public DataReader {
+class EmptyDataReader : public DataReader {
 public:
     size_t read(void* buf, size_t size) const override;
     DataReader* reopen() const override;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <atomic>
-
 #if defined(__ANDROID__)
 #include <jni.h>
 #endif
@@ -233,8 +231,8 @@ public:
 #endif
 
     void* data;
-    std::atomic<int>* refcount;  // null for a view of somebody else's memory
-    size_t elemsize;             // bytes of one element = elempack scalars
+    int* refcount;    // changed by threads; null for a view of somebody else's memory
+    size_t elemsize;  // bytes of one element = elempack scalars
     int elempack;
     Allocator* allocator;
     int dims;

@@ -38,8 +38,8 @@ public:
     // of rows and of columns, widened, which ncnn does not know; any other: a 256-entry table of
     // floats and one index byte a scalar). type 1: f32 without tag; 2: half floats without tag; 3:
     // int8 without tag. Data is padded to 4 bytes. Empty, with a message in the log, when the
-    // source ends early or memory runs out.
-    virtual Mat load(int w, int type) const = 0;
+    // source ends early or memory runs out. This class itself has no weights.
+    virtual Mat load(int w, int type) const;
     // The same, with more axes.
     virtual Mat load(int w, int h, int type) const;
     virtual Mat load(int w, int h, int c, int type) const;

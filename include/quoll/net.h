@@ -65,10 +65,10 @@ public:
     // stays when the Net is cleared. The interface is not yet a stable one.
     void add_backend(const std::shared_ptr<Backend>& backend);
     // The device, as quoll/gpu.h numbers them, for Option::use_vulkan_compute; by default that of
-    // get_default_gpu_index(). To be called before load_model.
+    // Option::vulkan_device_index, else of get_default_gpu_index(). To be called before load_model.
     void set_vulkan_device(int device_index);
     void set_vulkan_device(const VulkanDevice* vkdev);
-    // That device of get_gpu_device(); null if there is none.
+    // That device of get_gpu_device(); null if there is none, and for a Net that uses none.
     const VulkanDevice* vulkan_device() const;
 
     // The graph. Text form: from a reader, a file at its current position (which stays right behind

@@ -108,6 +108,7 @@ public:
     bool use_weights_in_host_memory;
     bool use_mapped_model_loading;
     bool use_a53_a55_optimized_kernel;
+    // This one counts: the device where Net::set_vulkan_device names none; -1: the default one.
     int vulkan_device_index;
     bool use_reserved_m0, use_reserved_0, use_reserved_1p, use_reserved_2f, use_reserved_3f,
         use_reserved_11;

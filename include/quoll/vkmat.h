@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <atomic>
-
 #include "quoll/mat.h"
 #include "quoll/vulkan_names.h"
 
@@ -19,8 +17,8 @@ struct VkBufferMemory {
     VkBuffer buffer;  // Vulkan's
     size_t offset;    // of the block in it
     size_t capacity;
-    void* mapped_ptr;           // where the host sees the block; null: it does not
-    std::atomic<int> refcount;  // of VkMats
+    void* mapped_ptr;  // where the host sees the block; null: it does not
+    int refcount;      // of VkMats, changed by threads
     // For allocators of an application, like all that follows.
     VkDeviceMemory memory;
     uint32_t memory_type_index;    // of that
@@ -257,7 +255,7 @@ public:
     size_t buffer_capacity() const { return data ? data->capacity : 0; }
 
     VkBufferMemory* data;
-    std::atomic<int>* refcount;  // of the block; null for items of another VkMat, which count too
+    int* refcount;  // of the block; null for items of another VkMat, which count too
     size_t elemsize;
     int elempack;
     VkAllocator* allocator;

@@ -218,7 +218,7 @@ void bind_sizes(nb::class_<Mat>& mat) {
         .def_prop_ro("nstep", [](const Mat& m) { return m.nstep; }, "Elements from one batch item to the next.")
         .def_prop_ro("elemsize", [](const Mat& m) { return m.elemsize; }, "Bytes of an element, elempack scalars.")
         .def_prop_ro("elempack", [](const Mat& m) { return m.elempack; })
-        .def_prop_ro("refcount", [](const Mat& m) { return m.refcount ? std::optional<int>(m.refcount->load()) : std::nullopt; })
+        .def_prop_ro("refcount", [](const Mat& m) { return m.refcount ? std::optional<int>(*m.refcount) : std::nullopt; })
         .def_prop_ro("allocator",
                      [](const Mat& m) {
                          SharedPool* const pool = shared_pool(m.allocator);

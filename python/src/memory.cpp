@@ -105,8 +105,8 @@ void delete_owner(Owner* owner) {
 // A Mat frees its memory by the address of its counter; layers may also allocate by the allocator of an input.
 class Borrowed : public quoll::Allocator {
 public:
-    std::atomic<int>* add(std::unique_ptr<Owner> owner) {
-        std::unique_ptr<std::atomic<int>> counter(new std::atomic<int>(1));
+    int* add(std::unique_ptr<Owner> owner) {
+        std::unique_ptr<int> counter(new int(1));
         const std::lock_guard<std::mutex> lock(mutex_);
         owners_[counter.get()] = owner.release();
         return counter.release();
@@ -123,7 +123,7 @@ public:
             }
         }
         if (!owner) return quoll::fast_free(ptr);
-        delete (std::atomic<int>*)ptr;
+        delete (int*)ptr;
         delete_owner(owner);
     }
     bool has(void* counter) {

@@ -1,5 +1,7 @@
 #include "quoll/vkmat.h"
 
+#include "runtime/ref_count.h"
+
 namespace quoll {
 
 VkAllocator::VkAllocator(const VulkanDevice* device)
@@ -88,7 +90,7 @@ VkMat::~VkMat() { release(); }
 
 VkMat& VkMat::operator=(const VkMat& m) {
     if (this == &m) return *this;
-    if (m.data) m.data->refcount++;
+    if (m.data) add_reference(&m.data->refcount);
     release();
     data = m.data, refcount = m.refcount, allocator = m.allocator;
     dims = m.dims, w = m.w, h = m.h, d = m.d, c = m.c, n = m.n;
@@ -125,7 +127,8 @@ void VkMat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dt
     const bool same = dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ &&
                       dtype == dtype_ && elemsize == elemsize_ && elempack == elempack_ &&
                       nstep * elemsize == item_step / elemsize * elemsize;
-    if (data && data->refcount == 1 && allocator == from && same && offset == 0) return;
+    if (data && references(&data->refcount) == 1 && allocator == from && same && offset == 0)
+        return;
     release();
     const bool sizes = w_ > 0 && h_ > 0 && d_ > 0 && c_ > 0 && n_ > 0;
     if (!from || dims_ < 1 || !sizes || elemsize_ == 0 || elempack_ < 1) return;
@@ -153,17 +156,17 @@ void VkMat::view(int dims_, int w_, int h_, int d_, int c_, int n_, size_t elems
     const size_t item = (size_t)w_ * h_ * d_ * c_ * elemsize_;
     data = block, allocator = from;
     if (data->refcount == 0) data->refcount = 1;  // the caller's
-    data->refcount++;
+    add_reference(&data->refcount);
     set_sizes(dims_, w_, h_, d_, c_, n_, type_of_size(elemsize_, elempack_), elemsize_, elempack_,
               n_ > 1 ? align_size(item, kOwnItems) : item);
 }
 
 void VkMat::addref() {
-    if (data) data->refcount++;
+    if (data) add_reference(&data->refcount);
 }
 
 void VkMat::release() {
-    if (data && --data->refcount == 0) allocator->fastFree(data);
+    if (data && drop_reference(&data->refcount)) allocator->fastFree(data);
     data = 0, refcount = 0, allocator = 0;
     dims = w = h = d = c = 0, n = 1;
     cstep = nstep = offset = 0;

@@ -7,6 +7,7 @@
 #include "quoll/cpu.h"
 #include "quoll/log.h"
 #include "runtime/exceptions.h"
+#include "runtime/ref_count.h"
 
 namespace quoll {
 
@@ -237,7 +238,7 @@ private:
 // Into the Mat that the last run filled, where it fits and is nobody else's.
 static void copy_out(const Mat& blob, Mat* feat) {
     const bool reusable =
-        feat->refcount && feat->refcount->load() == 1 && feat->allocator != blob.allocator &&
+        feat->refcount && references(feat->refcount) == 1 && feat->allocator != blob.allocator &&
         feat->data != blob.data && feat->dtype == blob.dtype && feat->elempack == blob.elempack &&
         feat->cstep == blob.cstep && feat->logical_shape() == blob.logical_shape();
     if (reusable)

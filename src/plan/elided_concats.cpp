@@ -2,6 +2,7 @@
 
 #include "layer/common/elempack.h"
 #include "layer/common/stored.h"
+#include "runtime/ref_count.h"
 
 namespace quoll {
 
@@ -85,7 +86,7 @@ bool ElidedConcats::read_in_aliases_only(int index, const std::vector<Mat>& inpu
     };
     for (size_t i = 0; i < blobs.size(); i++) count((int)i, blobs[i]);
     for (size_t i = 0; i < inputs.size(); i++) count(layer.bottoms[i], inputs[i]);
-    return whole.refcount->load() == known;
+    return references(whole.refcount) == known;
 }
 
 void ElidedConcats::lose(Block* block) {
@@ -116,7 +117,7 @@ bool ElidedConcats::offer(int index, const std::vector<Mat>& inputs, const std::
         lose(&block);
         return false;
     }
-    top->refcount->fetch_sub(1);
+    drop_reference(top->refcount);
     top->refcount = &count_;
     top->allocator = opt->blob_allocator = this;
     count_ = 1;

@@ -61,7 +61,7 @@ private:
     std::vector<Block> blocks_;  // of each root
     std::vector<char> open_;     // Concats that will run, and will have what lies in their aliases
     std::vector<char> taken_;    // blobs that lie in their alias
-    std::atomic<int> count_;     // owners of the Mat that is being filled
+    int count_;                  // owners of the Mat that is being filled
 };
 
 }  // namespace quoll

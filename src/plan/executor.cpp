@@ -11,6 +11,7 @@
 #include "plan/custom_layer.h"
 #include "quoll/command.h"
 #include "quoll/log.h"
+#include "runtime/ref_count.h"
 
 namespace quoll {
 
@@ -18,7 +19,7 @@ namespace {
 
 bool owned_alone(const std::vector<Mat>& mats) {
     for (const Mat& m : mats)
-        if (!m.refcount || m.refcount->load() != 1) return false;
+        if (!m.refcount || references(m.refcount) != 1) return false;
     return true;
 }
 

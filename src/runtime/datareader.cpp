@@ -145,7 +145,7 @@ DataReader* DataReaderFromMmap::reopen() const {
     return new MemoryReopened(base_ + position_, remaining());
 }
 
-DataReader* DataReaderFromEmpty::reopen() const { return new DataReaderFromEmpty; }
+DataReader* EmptyDataReader::reopen() const { return new EmptyDataReader; }
 
 // The file mapped for reading, which unmap_file() gives back; null, and why, where it cannot be.
 #if defined(_WIN32)
@@ -217,7 +217,7 @@ size_t DataReaderFromMmap::reference(size_t size, const void** buf) const {
 
 size_t DataReaderFromMmap::remaining() const { return size_ - position_; }
 
-size_t DataReaderFromEmpty::read(void* buf, size_t size) const {
+size_t EmptyDataReader::read(void* buf, size_t size) const {
     memset(buf, 0, size);
     return size;
 }

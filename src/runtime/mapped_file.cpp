@@ -13,6 +13,7 @@
 #endif
 
 #include "runtime/exceptions.h"
+#include "runtime/ref_count.h"
 
 namespace quoll {
 
@@ -94,7 +95,7 @@ void MappedFile::close() {
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (own != MAP_FAILED) {  // else they stay in the file, which serves as well
             for (const Weight& w : weights_)
-                if (w.refcount.load(std::memory_order_relaxed) > 0)
+                if (references(&w.refcount) > 0)
                     memcpy((char*)own + (w.data - base_), w.data, w.bytes);
             if (mremap(own, length_, length_, MREMAP_MAYMOVE | MREMAP_FIXED, base_) == MAP_FAILED)
                 munmap(own, length_);

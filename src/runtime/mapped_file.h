@@ -36,7 +36,7 @@ public:
 
 private:
     struct Weight {
-        std::atomic<int> refcount;
+        int refcount;
         char* data;
         size_t bytes;
     };

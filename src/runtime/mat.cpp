@@ -7,6 +7,7 @@
 #include <new>
 
 #include "quoll/log.h"
+#include "runtime/ref_count.h"
 #include "runtime/scalar.h"
 
 namespace quoll {
@@ -202,7 +203,7 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
     const size_t item = elemsize_ ? item_step(step, c_, n_, elemsize_, item_alignment) : 0;
     if (dims == dims_ && w == w_ && h == h_ && d == d_ && c == c_ && n == n_ && dtype == dtype_ &&
         elemsize == elemsize_ && elempack == elempack_ && allocator == allocator_ && refcount &&
-        refcount->load() == 1 && cstep == step && nstep == item) {
+        references(refcount) == 1 && cstep == step && nstep == item) {
         untyped = false;
         return;
     }
@@ -223,7 +224,7 @@ void Mat::allocate(int dims_, int w_, int h_, int d_, int c_, int n_, DType dtyp
     set_view(dims_, w_, h_, d_, c_, (unsigned char*)memory + kMallocAlign, elemsize_, elempack_,
              allocator_, n_, item_alignment);
     dtype = dtype_, untyped = false;
-    refcount = new (memory) std::atomic<int>(1);
+    refcount = new (memory) int(1);
 }
 
 void Mat::create(const Shape& s, int pack, Allocator* a) {
@@ -248,11 +249,11 @@ void Mat::create_like(const Mat& m, int n_, Allocator* a) {
 }
 
 void Mat::addref() {
-    if (refcount) refcount->fetch_add(1, std::memory_order_relaxed);
+    if (refcount) add_reference(refcount);
 }
 
 void Mat::release() {
-    if (refcount && refcount->fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    if (refcount && drop_reference(refcount)) {
         if (allocator)
             allocator->fastFree(refcount);
         else

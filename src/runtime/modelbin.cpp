@@ -68,6 +68,7 @@ struct Block {
 }  // namespace
 
 ModelBin::~ModelBin() {}
+Mat ModelBin::load(int, int) const { return Mat(); }
 
 // w * h * d * c as an int, or 0 when it does not fit.
 static int count_of(int w, int h, int d, int c) {

@@ -1,6 +1,7 @@
 // Workers of the library's own.
 #include "runtime/worker_team.h"
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <exception>

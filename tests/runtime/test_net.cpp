@@ -873,7 +873,7 @@ TEST_F(NetTest, TextWithoutALineEnd) {
     const unsigned char* p = (const unsigned char*)memory;
     Net net;
     ASSERT_EQ(net.load_param(quoll::DataReaderFromMemory(p)), 0) << g_log;
-    ASSERT_EQ(net.load_model(quoll::DataReaderFromEmpty()), 0) << g_log;
+    ASSERT_EQ(net.load_model(quoll::EmptyDataReader()), 0) << g_log;
     Extractor ex = net.create_extractor();
     ASSERT_EQ(ex.input("x", vector_of({-5, 5})), 0);
     Mat y;

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include <atomic>
-
 #include "platform.h"
 #include "quoll/allocator.h"
 
@@ -12,7 +10,6 @@
 #define NCNN_MALLOC_OVERREAD 64
 
 // Adds; the value before.
-inline int NCNN_XADD(std::atomic<int>* value, int delta) { return value->fetch_add(delta); }
 #if defined(_MSC_VER)
 inline int NCNN_XADD(int* value, int delta) {
     return (int)_InterlockedExchangeAdd((long volatile*)value, delta);
