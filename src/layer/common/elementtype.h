@@ -2,6 +2,8 @@
 #ifndef QUOLL_LAYER_ELEMENTTYPE_H
 #define QUOLL_LAYER_ELEMENTTYPE_H
 
+#include <stdint.h>
+
 #include "quoll/mat.h"
 
 namespace quoll {
