@@ -106,7 +106,7 @@ def test_indexes_end_at_the_last_value():
     with_gaps = quoll.Mat(3, 3, 2)
     with_gaps.fill(1.0)
     packed = quoll.convert_packing(quoll.Mat(np.arange(16, dtype=np.float32).reshape(4, 4)), 4)
-    for mat, end in (every_second, 48), (with_gaps, 12 + 9), (packed, 16), (quoll.Mat(4, 3, 2).channel(1), 12), (quoll.Mat(8).range(4, 4), 4):
+    for mat, end in (every_second, 48), (with_gaps, 12 + 9), (packed, 16), (quoll.Mat(np.ones((2, 3, 4), np.float32)).channel(1), 12), (quoll.Mat(np.ones(8, np.float32)).range(4, 4), 4):
         assert mat[end - 1] == mat[-1] and mat[0] == mat[-end]
         for bad in end, -end - 1:
             with pytest.raises(IndexError):
