@@ -150,18 +150,21 @@ public:
         return ptr;
     }
 
+    // From both ends: blocks come back in the order in which they were taken, or the other way
+    // round.
     void give(void* ptr) {
-        for (auto it = used_.end(); it != used_.begin();) {
-            --it;
-            if (it->second != ptr) continue;
-            kept_.splice(kept_.end(), used_, it);
-            return;
+        for (auto first = used_.begin(), last = used_.end(); first != last; ++first) {
+            if (first->second == ptr) return keep(first);
+            if (--last == first) break;
+            if (last->second == ptr) return keep(last);
         }
         if (ptr) QUOLL_LOGE("[PoolAllocator] %p is not one of this pool's blocks", ptr);
     }
 
 private:
     typedef std::pair<size_t, void*> Block;
+
+    void keep(std::list<Block>::iterator block) { kept_.splice(kept_.end(), used_, block); }
 
     // None of the kept blocks fits: if all are smaller, the smallest is the least useful one, else
     // the largest is.
