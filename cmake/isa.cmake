@@ -33,13 +33,20 @@ set(quoll_isa_row_simd128 "-msimd128|4|16|HWY_WASM")
 # - ffp-contract=off: a fused multiply-add only where the source says fma(), so that a formula rounds
 #   the same way on every compiler.
 # - QUOLL_SMALL_KERNELS, O3, also where all else is to be small: that is where the time goes.
-# - No unwind tables where all is to be small: kernels call nothing that throws.
+# - No unwind tables where all is to be small, or on ARM, where libraries go into applications: kernels call
+#   nothing that throws.
 # - O2 also in debug builds: at O0 the wrappers cost 100 times the kernel, and inline functions of
 #   the standard library would be emitted as weak symbols.
 set(QUOLL_SMALL_KERNELS "O3" CACHE STRING "how a small library (MinSizeRel) has its kernels compiled: O3, O2, Os")
 set(quoll_isa_common -fno-exceptions -fno-rtti -fno-math-errno -ffp-contract=off
-    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-${QUOLL_SMALL_KERNELS}>
-    $<$<CONFIG:MinSizeRel>:-fno-asynchronous-unwind-tables>)
+    -DHWY_DISABLE_PCLMUL_AES $<$<CONFIG:Debug>:-O2> $<$<CONFIG:MinSizeRel>:-${QUOLL_SMALL_KERNELS}>)
+set(quoll_without_unwind_tables MinSizeRel)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64|arm.*)$")
+    list(APPEND quoll_without_unwind_tables Release)
+endif()
+foreach(config IN LISTS quoll_without_unwind_tables)
+    list(APPEND quoll_isa_common $<$<CONFIG:${config}>:-fno-asynchronous-unwind-tables> $<$<CONFIG:${config}>:-fno-unwind-tables>)
+endforeach()
 # Highway's own checks, which sanitizers turn on, call a function of its library, which is not linked.
 if(QUOLL_SANITIZE)
     list(APPEND quoll_isa_common -DHWY_IS_DEBUG_BUILD=0)
