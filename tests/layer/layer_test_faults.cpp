@@ -262,7 +262,8 @@ void check_allocation_failure(const char* type, const std::vector<LayerCase>& ca
         fail_each_allocation(*reference, p, 1, want);
         fail_each_allocation(*fast, p, 1, want);
         if (fast->support_packing) fail_each_allocation(*fast, p, 16, want);
-        fail_each_malloc(type, cases[i], p, true, want);
+        // Reference layers have one algorithm, whose time is most of the test's.
+        if (i % 4 == 0) fail_each_malloc(type, cases[i], p, true, want);
         fail_each_malloc(type, cases[i], p, false, want);
         for (int k = 0, failed = 1; failed; k++) {  // while the layer is being made
             FailingAllocator allocator(k, SIZE_MAX);

@@ -89,9 +89,13 @@ std::vector<Model> models() {
         Model model;
         model.opt.num_threads = 2;
         model.opt.use_bf16_storage = bf16;
-        for (const std::string& text :
-             {std::string(kConvolutions), graph_without_sizes("squeezenet"),
-              graph_without_sizes("resnet18")}) {
+        for (const std::string& text : {
+                 std::string(kConvolutions),
+                 graph_without_sizes("squeezenet"),
+#ifndef QUOLL_EMULATED_CPU
+                 graph_without_sizes("resnet18"),
+#endif
+             }) {
             model.text = text;
             all.push_back(model);
         }
