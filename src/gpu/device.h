@@ -36,8 +36,9 @@ public:
     const GpuInfo& info() const { return instance_->info(index_); }
     const VkPhysicalDeviceLimits& limits() const { return limits_; }
     const GpuFeatures& features() const { return features_; }
-    // Whether a dispatch may begin at another group than 0. NVIDIA's driver (580) begins at 0 all the
-    // same: on an H200 every shader gave wrong answers then, with any pipeline flags.
+    // Whether a dispatch may begin at another group than 0. NVIDIA's driver (580) begins at 0 all
+    // the same: on an H200 every shader gave wrong answers then, with any pipeline flags. There
+    // each part has code of its own.
     bool divides_dispatches() const {
         return info().driver_id() != (uint32_t)VK_DRIVER_ID_NVIDIA_PROPRIETARY;
     }

@@ -2,6 +2,7 @@
 #ifndef QUOLL_GPU_PIPELINE_H
 #define QUOLL_GPU_PIPELINE_H
 
+#include <array>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -22,9 +23,14 @@ struct PipelineKey {
     int bindings;                     // storage buffers 0, 1, ... of set 0
     std::vector<uint32_t> constants;  // specialisation constants 0, 1, ...
     bool has_first_group = false;     // dispatches may begin at another group than 0
-    bool operator<(const PipelineKey& o) const {
-        return std::tie(shader, storage, bindings, constants, has_first_group) <
-               std::tie(o.shader, o.storage, o.bindings, o.constants, o.has_first_group);
+    std::array<uint32_t, 3> first_group = {{0, 0, 0}};  // that the code itself begins at
+    bool operator<(const PipelineKey& o) const { return fields() < o.fields(); }
+
+private:
+    std::tuple<const Shader&, const Storage&, const int&, const std::vector<uint32_t>&, const bool&,
+               const std::array<uint32_t, 3>&>
+    fields() const {
+        return std::tie(shader, storage, bindings, constants, has_first_group, first_group);
     }
 };
 

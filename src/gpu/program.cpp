@@ -134,23 +134,31 @@ int Program::make_pipelines(const GpuDevice& device, int threads) {
     return kOk;
 }
 
+static thread_local uint32_t forced_parts = 0;
+
+void force_moved_parts(uint32_t most) { forced_parts = most; }
+
 // Along the last axis that has groups: what shaders make of the number of groups along the axes
 // before stays as it is.
-static std::vector<Dispatch> split_dispatch(const Dispatch& whole, uint32_t parts) {
+static std::vector<Dispatch> split_dispatch(const Dispatch& whole, uint32_t parts, bool moved) {
     const int axis = whole.groups[2] > 1 ? 2 : whole.groups[1] > 1 ? 1 : 0;
     const uint32_t groups = whole.groups[axis], each = (groups + parts - 1) / parts;
     std::vector<Dispatch> made;
     for (uint32_t first = 0; first < groups; first += each) {
         made.push_back(whole);
-        made.back().first[axis] = first;
+        if (moved)
+            made.back().key.first_group[axis] = first;
+        else
+            made.back().first[axis] = first, made.back().key.has_first_group = true;
         made.back().groups[axis] = std::min(each, groups - first);
         made.back().barrier_before = whole.barrier_before && first == 0;
-        made.back().key.has_first_group = true;
     }
     return made;
 }
 
 int Program::divide(const GpuDevice& device, const std::vector<double>& seconds, double most) {
+    const bool moved = forced_parts || !device.divides_dispatches();
+    const uint32_t most_moved = forced_parts ? forced_parts : kMostMovedParts;
     const std::vector<Dispatch> whole = std::move(dispatches);
     double used = 0;
     submissions.clear(), dispatches.clear();
@@ -158,9 +166,10 @@ int Program::divide(const GpuDevice& device, const std::vector<double>& seconds,
         const uint32_t* groups = whole[i].groups;
         const double wanted = std::min(seconds[i] / most, 65535.);
         const uint32_t axis = groups[2] > 1 ? groups[2] : groups[1] > 1 ? groups[1] : groups[0];
-        const uint32_t parts = std::min((uint32_t)wanted + (wanted > (uint32_t)wanted), axis);
+        uint32_t parts = std::min((uint32_t)wanted + (wanted > (uint32_t)wanted), axis);
+        if (moved) parts = std::min(parts, most_moved);
         std::vector<Dispatch> made(1, whole[i]);
-        if (parts > 1 && device.divides_dispatches()) made = split_dispatch(whole[i], parts);
+        if (parts > 1) made = split_dispatch(whole[i], parts, moved);
         for (const Dispatch& part : made) {
             const double takes = seconds[i] / (double)made.size();
             if (!dispatches.empty() && used + takes > most) {

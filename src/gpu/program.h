@@ -10,6 +10,8 @@
 namespace quoll {
 
 const size_t kFaultBytes = 16;
+// Parts of a dispatch with a pipeline each.
+const uint32_t kMostMovedParts = 16;
 
 // A range of a buffer that a dispatch sees as one storage buffer.
 struct Binding {
@@ -45,6 +47,10 @@ struct Dispatch {
     VkPipeline pipeline = VK_NULL_HANDLE;
 };
 
+// For tests: all devices are taken for such that begin dispatches at group 0, in this thread, which
+// have `most` parts at most; 0: as they are.
+void force_moved_parts(uint32_t most);
+
 class Program {
 public:
     // A block of the arena, alive from the first level that touches it to the last one.
@@ -64,7 +70,8 @@ public:
     int finish(const GpuDevice& device, int threads);
 
     // After finish(): into submissions of at most `most` seconds, given those of each dispatch. One
-    // that takes longer is divided itself, one group at least, where the device can.
+    // that takes longer is divided itself, one group at least; where the driver ignores at which
+    // group a dispatch begins, into kMostMovedParts at most, whose code says so.
     int divide(const GpuDevice& device, const std::vector<double>& seconds, double most);
 
     std::vector<Dispatch> dispatches;

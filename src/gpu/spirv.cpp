@@ -26,9 +26,13 @@ enum Op {
     kOpTypePointer = 32,
     kOpConstant = 43,
     kOpConstantComposite = 44,
+    kOpFunction = 54,
     kOpVariable = 59,
+    kOpLoad = 61,
+    kOpAccessChain = 65,
     kOpDecorate = 71,
     kOpMemberDecorate = 72,
+    kOpIAdd = 128,
 };
 enum Decoration {
     kSpecId = 1,
@@ -39,7 +43,7 @@ enum Decoration {
     kOffset = 35,
 };
 enum StorageClass { kUniform = 2, kPushConstant = 9, kStorageBuffer = 12 };
-const uint32_t kLocalSize = 17, kWorkgroupSize = 25;
+const uint32_t kLocalSize = 17, kWorkgroupSize = 25, kWorkgroupId = 26;
 
 // Calls f(operation, operands, their count) for each instruction.
 template <class F>
@@ -51,7 +55,7 @@ void for_each_instruction(const uint32_t* words, size_t count, F f) {
 // By id.
 struct Module {
     std::map<uint32_t, uint32_t> bindings, strides, constants, constant_types, pointees;
-    std::map<uint32_t, uint32_t> vectors;                      // components
+    std::map<uint32_t, uint32_t> vectors, vector_types;        // components
     std::map<uint32_t, std::pair<uint32_t, uint32_t>> arrays;  // type, length
     std::map<uint32_t, std::vector<uint32_t>> structs;
     std::map<uint32_t, std::map<uint32_t, uint32_t>> offsets;  // of members
@@ -59,13 +63,14 @@ struct Module {
     std::map<uint32_t, uint32_t> variable_types;
     std::vector<uint32_t> buffer_blocks;
     uint32_t group_size = 0;  // the constant that is the built-in
+    uint32_t group = 0;       // the variable
     int spec_constants = 0;
 
     Module(const uint32_t* words, size_t count) {
         for_each_instruction(words, count, [this](uint32_t op, const uint32_t* o, size_t n) {
             if (op == kOpDecorate && n >= 2) decorate(o, n);
             if (op == kOpMemberDecorate && n >= 4 && o[2] == kOffset) offsets[o[0]][o[1]] = o[3];
-            if (op == kOpTypeVector && n >= 3) vectors[o[0]] = o[2];
+            if (op == kOpTypeVector && n >= 3) vectors[o[0]] = o[2], vector_types[o[0]] = o[1];
             if (op == kOpTypeArray && n >= 3) arrays[o[0]] = {o[1], o[2]};
             if (op == kOpTypeStruct && n >= 1) structs[o[0]].assign(o + 1, o + n);
             if (op == kOpTypePointer && n >= 3) pointees[o[0]] = o[2];
@@ -79,6 +84,7 @@ struct Module {
         if (o[1] == kBinding) bindings[o[0]] = o[2];
         if (o[1] == kArrayStride) strides[o[0]] = o[2];
         if (o[1] == kBuiltIn && o[2] == kWorkgroupSize) group_size = o[0];
+        if (o[1] == kBuiltIn && o[2] == kWorkgroupId) group = o[0];
         if (o[1] == kSpecId && o[2] < kFirstSizeId)
             spec_constants = std::max(spec_constants, (int)o[2] + 1);
     }
@@ -175,6 +181,40 @@ std::vector<uint32_t> with_local_size(const uint32_t* words, size_t count,
         made.insert(made.end(),
                     {6u << 16 | kOpConstantComposite, o[0], o[1], first, first + 1, first + 2});
         made[kBound] += 3;
+    });
+    return made;
+}
+
+// What is loaded gets another id, and the sum its own. `base` and the two ids behind it are the
+// three numbers, base + 3 all of them.
+std::vector<uint32_t> with_first_group(const uint32_t* words, size_t count,
+                                       const std::array<uint32_t, 3>& first) {
+    const Module module(words, count);
+    std::vector<uint32_t> made(words, words + kHeader);
+    const uint32_t base = made[kBound], all = base + 3;
+    made[kBound] += 4;
+    std::map<uint32_t, uint32_t> terms;  // by pointer
+    if (module.group) terms[module.group] = all;
+    bool declared = !module.group;
+    for_each_instruction(words, count, [&](uint32_t op, const uint32_t* o, size_t n) {
+        if (op == kOpFunction && !declared) {
+            const uint32_t vector = module.type_of(module.group);
+            const uint32_t number = module.vector_types.at(vector);
+            for (uint32_t i = 0; i < 3; i++)
+                made.insert(made.end(), {4u << 16 | kOpConstant, number, base + i, first[i]});
+            made.insert(made.end(),
+                        {6u << 16 | kOpConstantComposite, vector, all, base, base + 1, base + 2});
+            declared = true;
+        }
+        const size_t at = made.size();
+        made.push_back((uint32_t)(n + 1) << 16 | op);
+        made.insert(made.end(), o, o + n);
+        if (op == kOpAccessChain && n == 4 && o[2] == module.group)
+            terms[o[1]] = base + module.constants.at(o[3]);
+        if (op != kOpLoad || !terms.count(o[2])) return;
+        const uint32_t loaded = made[kBound]++;
+        made[at + 2] = loaded;
+        made.insert(made.end(), {5u << 16 | kOpIAdd, o[0], o[1], loaded, terms[o[2]]});
     });
     return made;
 }

@@ -1,10 +1,11 @@
-// What SPIR-V modules of applications say, and the size of their groups.
+// What SPIR-V modules of applications say, the size of their groups, and where dispatches begin.
 #ifndef QUOLL_GPU_SPIRV_H
 #define QUOLL_GPU_SPIRV_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include <array>
 #include <vector>
 
 namespace quoll {
@@ -17,6 +18,11 @@ bool is_spirv(const uint32_t* words, size_t count);
 // The module with groups of sizes x, y, z whatever it says.
 std::vector<uint32_t> with_local_size(const uint32_t* words, size_t count,
                                       const uint32_t local_size[3]);
+
+// The module with `first` added to the number of each group (gl_WorkGroupID): of shaders that load
+// it, or one of its components by a constant, as glslang compiles them.
+std::vector<uint32_t> with_first_group(const uint32_t* words, size_t count,
+                                       const std::array<uint32_t, 3>& first);
 
 }  // namespace quoll
 

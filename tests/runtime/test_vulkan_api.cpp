@@ -276,29 +276,59 @@ TEST_F(VulkanApi, work_comes_in_slices) {
     }
 }
 
+// Parts whose code says at which group they begin, as for drivers that ignore it: convolutions of
+// both sorts, depthwise ones, pooling, sums with gl_WorkGroupID as a vector and by its components.
+TEST_F(VulkanApi, parts_with_code_of_their_own) {
+    force_moved_parts(2);
+    Net whole, sliced;
+    sliced.opt.vulkan_slice_us = 1;
+    const char* const text =
+        "7767517\n7 8\nInput in 0 1 in\n"
+        "Convolution c1 1 1 in a 0=16 1=3 4=1 5=1 6=432 9=1\n"
+        "ConvolutionDepthWise c2 1 1 a b 0=16 1=3 4=1 5=1 6=144 7=16\n"
+        "Split split 1 2 b b1 b2\n"
+        "Pooling mean 1 1 b1 m 0=1 4=1\n"
+        "Softmax softmax 1 1 b2 s\n"
+        "BinaryOp sum 2 1 s m out\n";
+    EXPECT_EQ(0, load_gpu(&whole, text));
+    EXPECT_EQ(0, load_gpu(&sliced, text));
+    Mat want, got;
+    EXPECT_EQ(0, run(whole, image(), &want));
+    const GpuDevice& gpu = *whole.vulkan_device()->gpu();
+    const size_t before = gpu.pipelines().count();
+    EXPECT_EQ(0, run(sliced, image(), &got));
+    force_moved_parts(0);
+    EXPECT_EQ(0.0, difference(got, want));
+    EXPECT_GT(gpu.pipelines().count(), before);
+}
+
 // One dispatch that takes longer than a submission may: by rows of groups, all of them once.
 TEST_F(VulkanApi, long_dispatches_are_divided) {
     const GpuDevice& device = *get_gpu_device()->gpu();
-    if (!device.divides_dispatches()) GTEST_SKIP() << "dispatches of this driver begin at 0";
     Dispatch shortest = {}, longest = {};
     longest.key = shortest.key = {Shader::unary, Storage::f32, 2, {}};
     shortest.groups[0] = 5, shortest.groups[1] = shortest.groups[2] = 1;
     longest.groups[0] = 4, longest.groups[1] = 7, longest.groups[2] = 1;
     longest.barrier_before = true;
-    Program program;
-    program.add(shortest), program.add(longest);
-    ASSERT_EQ(0, program.divide(device, {0.5, 2.5}, 1.));
-    // 3 parts of 3, 3 and 1 rows; the first one does not fit behind the short dispatch.
-    ASSERT_EQ(4u, program.dispatches.size());
-    EXPECT_EQ(std::vector<size_t>({1, 2, 3}), program.submissions);
-    const uint32_t first[] = {0, 0, 3, 6}, rows[] = {1, 3, 3, 1};
-    for (size_t i = 0; i < 4; i++) {
-        const Dispatch& d = program.dispatches[i];
-        EXPECT_EQ(first[i], d.first[1]) << i;
-        EXPECT_EQ(rows[i], d.groups[1]) << i;
-        EXPECT_EQ(i == 0 ? 5u : 4u, d.groups[0]) << i;
-        EXPECT_EQ(i == 1, d.barrier_before) << i;
-        EXPECT_EQ(i > 0, d.key.has_first_group) << i;
+    for (const bool moved : {!device.divides_dispatches(), true}) {
+        Program program;
+        program.add(shortest), program.add(longest);
+        force_moved_parts(moved ? 16 : 0);
+        ASSERT_EQ(0, program.divide(device, {0.5, 2.5}, 1.));
+        force_moved_parts(0);
+        // 3 parts of 3, 3 and 1 rows; the first one does not fit behind the short dispatch.
+        ASSERT_EQ(4u, program.dispatches.size());
+        EXPECT_EQ(std::vector<size_t>({1, 2, 3}), program.submissions);
+        const uint32_t first[] = {0, 0, 3, 6}, rows[] = {1, 3, 3, 1};
+        for (size_t i = 0; i < 4; i++) {
+            const Dispatch& d = program.dispatches[i];
+            EXPECT_EQ(first[i], moved ? d.key.first_group[1] : d.first[1]) << i;
+            EXPECT_EQ(0u, moved ? d.first[1] : d.key.first_group[1]) << i;
+            EXPECT_EQ(rows[i], d.groups[1]) << i;
+            EXPECT_EQ(i == 0 ? 5u : 4u, d.groups[0]) << i;
+            EXPECT_EQ(i == 1, d.barrier_before) << i;
+            EXPECT_EQ(!moved && i > 0, d.key.has_first_group) << i;
+        }
     }
 }
 
