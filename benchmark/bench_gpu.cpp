@@ -6,8 +6,8 @@
 // included; minimum and median), the largest difference from the CPU's answer as a part of the
 // range, then each dispatch: its microseconds by the device's timestamps (minimum), groups, shader,
 // layer.
-// --sweep also times every tile and number of splits that convolutions may have, and says what was
-// best for each beside what the library chose.
+// --sweep also times every tile and number of splits that convolutions, and products on matrix
+// units, may have, and says what was best for each beside what the library chose.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -141,8 +141,12 @@ std::vector<Mat> uploads_of(const Region& region) {
     return uploads;
 }
 
-bool is_product(const Dispatch& d) {
+bool is_convolution(const Dispatch& d) {
     return d.key.shader == Shader::conv_matrix || d.key.shader == Shader::conv_tiled;
+}
+
+bool is_product(const Dispatch& d) {
+    return is_convolution(d) || d.key.shader == Shader::product_matrix;
 }
 
 std::string step_name(const Region& region, int step) {
@@ -150,8 +154,11 @@ std::string step_name(const Region& region, int step) {
     return region.steps[step].layer->type + " " + region.steps[step].layer->name;
 }
 
-// Products by their step, as other dispatches may come and go.
-typedef std::map<int, std::pair<double, std::string>> Best;
+// Products by their step and columns, as other dispatches may come and go.
+typedef std::pair<int, uint32_t> ProductKey;
+typedef std::map<ProductKey, std::pair<double, std::string>> Best;
+
+ProductKey key_of(const Dispatch& d) { return {d.step, d.push[is_convolution(d) ? 12 : 1]}; }
 
 int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Best* best) {
     const Region& region = backend.regions[index];
@@ -173,7 +180,7 @@ int sweep(const KeepingBackend& backend, size_t index, bool matrix, int runs, Be
             for (size_t i = 0; i < least.size(); i++) {
                 const Dispatch& d = vulkan.program().dispatches[i];
                 if (!is_product(d)) continue;
-                auto& entry = (*best)[d.step];
+                auto& entry = (*best)[key_of(d)];
                 if (entry.second.empty() || least[i] < entry.first) entry = {least[i], text};
             }
         }
@@ -202,11 +209,15 @@ int report(const KeepingBackend& backend, const Arguments& a) {
             auto& shader = by_shader[shader_name(d.key.shader)];
             shader.first += least[i], shader.second++;
             if (is_product(d)) {
-                const int at = (int)d.push.size() - 1;
-                printf(" [%u x %u x %u / %u]", d.push[9], d.push[12], d.push[13] * 4, d.push[at]);
-                if (best.count(d.step)) {
-                    printf(" best %.2f %s", best[d.step].first * 1e6, best[d.step].second.c_str());
-                    sum_best += best[d.step].first - least[i];
+                const std::vector<uint32_t>& p = d.push;
+                const bool conv = is_convolution(d);
+                printf(" [%u x %u x %u / %u]", p[conv ? 9 : 0], p[conv ? 12 : 1],
+                       conv ? p[13] * 4 : p[2], p.back());
+                const auto found = best.find(key_of(d));
+                if (found != best.end()) {
+                    printf(" best %.2f %s", found->second.first * 1e6,
+                           found->second.second.c_str());
+                    sum_best += found->second.first - least[i];
                 }
             }
             printf("\n");
@@ -258,7 +269,7 @@ int main(int argc, char** argv) {
     line.flag("--fp16", a.fp16, "blobs and weights as f16");
     line.flag("--no-matrices", a.no_matrices, "no matrix units (use_cooperative_matrix)");
     line.option("--batch", a.batch, "items of an input").between(1, 1024);
-    line.flag("--sweep", a.sweep, "every tile of the convolutions, too");
+    line.flag("--sweep", a.sweep, "every tile of convolutions and products, too");
     line.option("--runs", a.runs, "of a profile; ten times as many of the whole").between(1, 10000);
     bool list = false;
     line.flag("--list", list, "say which device it is, and end");

@@ -381,6 +381,33 @@ TEST_F(Vulkan, squeeze_excite_between_other_layers) {
         40, {{"excite", 1}, {"pool_parts", 1}, {"pool_global", 0}, {"binary", 1}});
 }
 
+// Three items, each as the CPU makes it by itself, in f32 and f16; check: of the net that ran.
+template <class Check>
+void check_batch(const std::string& text, int size, const Check& check) {
+    const VulkanNet cpu(text, false);
+    for (bool half : {false, true}) {
+        const VulkanNet gpu(text, true, half);
+        Shape shape = image(size, 0).logical_shape();
+        shape.n = 3;
+        const Mat batch(shape);
+        for (int item = 0; item < 3; item++) {
+            const Mat from = image(size, item);
+            Mat to = batch.batch(item);
+            for (int q = 0; q < from.c; q++)
+                memcpy((float*)to.channel(q).data, from.channel(q).data,
+                       (size_t)from.w * from.h * sizeof(float));
+        }
+        Extractor ex = gpu.net.create_extractor();
+        Mat out;
+        ASSERT_EQ(0, ex.input(gpu.net.input_indexes()[0], batch));
+        ASSERT_EQ(0, ex.extract(gpu.net.output_indexes()[0], out));
+        for (int item = 0; item < 3; item++)
+            EXPECT_LT(difference({out.batch(item)}, cpu.run(size, item)), half ? 5e-3 : 1e-5)
+                << item;
+        check(gpu);
+    }
+}
+
 // Items of a batch have factors of their own, also where a product multiplies them.
 TEST_F(Vulkan, squeeze_excite_of_a_batch) {
     const std::string text =
@@ -393,28 +420,10 @@ TEST_F(Vulkan, squeeze_excite_of_a_batch) {
         "InnerProduct all 1 1 q g 0=24 1=1 2=144 9=4\n"
         "BinaryOp times 2 1 b2 g c 0=2\n"
         "Convolution last 1 1 c out 0=20 1=1 5=1 6=480\n";
-    const VulkanNet cpu(text, false);
-    for (bool half : {false, true}) {
-        const VulkanNet gpu(text, true, half);
-        Shape shape = image(19, 0).logical_shape();
-        shape.n = 3;
-        const Mat batch(shape);
-        for (int item = 0; item < 3; item++) {
-            const Mat from = image(19, item);
-            Mat to = batch.batch(item);
-            for (int q = 0; q < from.c; q++)
-                memcpy((float*)to.channel(q).data, from.channel(q).data,
-                       (size_t)from.w * from.h * sizeof(float));
-        }
-        Extractor ex = gpu.net.create_extractor();
-        Mat out;
-        ASSERT_EQ(0, ex.input(gpu.net.input_indexes()[0], batch));
-        ASSERT_EQ(0, ex.extract(gpu.net.output_indexes()[0], out));
-        for (int item = 0; item < 3; item++)
-            EXPECT_LT(difference({out.batch(item)}, cpu.run(19, item)), half ? 5e-3 : 1e-5) << item;
+    check_batch(text, 19, [](const VulkanNet& gpu) {
         EXPECT_EQ(1, gpu.backend->count("excite"));
         EXPECT_EQ(0, gpu.backend->count("pool_global"));
-    }
+    });
 }
 
 // So many weights that a dispatch makes the values between the two dense layers.
@@ -430,6 +439,99 @@ TEST_F(Vulkan, large_squeeze_excite_is_two_dispatches) {
         "BinaryOp times 2 1 b2 g c 0=2\n"
         "Convolution last 1 1 c out 0=16 1=1 5=1 6=8320\n",
         9, {{"excite", 2}, {"binary", 0}});
+}
+
+// Tokens of an image, and a block of a transformer, whose sums and activation are products' own.
+std::string transformer(const std::string& patch) {
+    return "7767517\n16 18\nInput in 0 1 in\n"
+           "Convolution patch 1 1 in a 0=32 1=4 3=4 5=1 6=1536\n"
+           "Reshape reshape 1 1 a b 0=-1 1=32\n"
+           "Permute permute 1 1 b c 0=1\n"
+           "Split s1 1 2 c c1 c2\n"
+           "LayerNorm n1 1 1 c1 d 0=32 1=0.000001\n" +
+           patch +
+           "BinaryOp add1 2 1 c2 e f\n"
+           "Split s2 1 2 f f1 f2\n"
+           "LayerNorm n2 1 1 f1 g 0=32 1=0.000001\n"
+           "Gemm up 1 1 g h 0=1.5 1=0.5 3=1 5=1 6=1 8=64 9=32 10=4\n"
+           "GELU gelu 1 1 h i 0=1\n"
+           "Gemm down 1 1 i j 3=1 5=1 6=1 8=32 9=64 10=4\n"
+           "BinaryOp add2 2 1 f2 j k\n"
+           "InnerProduct last 1 1 k l 0=10 1=1 2=320\n"
+           "Swish swish 1 1 l out\n";
+}
+
+int count_products(const VulkanNet& net) {
+    int count = 0;
+    for (const char* shader : {"product", "product_matrix", "innerproduct"})
+        count += net.backend->count(shader);
+    return count;
+}
+
+// 16 tokens, and 4, which are vectors by themselves.
+TEST_F(Vulkan, sums_and_activations_are_made_by_products) {
+    const std::string text =
+        transformer("MultiHeadAttention heads 1 1 d e 0=32 1=2 2=1024 6=0.3\n");
+    for (int size : {16, 8}) {
+        for (bool half : {false, true}) {
+            const VulkanNet cpu(text, false), gpu(text, true, half);
+            EXPECT_LT(difference(gpu.run(size), cpu.run(size)), half ? 5e-3 : 1e-5) << size;
+            // Queries, keys and values are one product.
+            EXPECT_EQ(5, count_products(gpu)) << gpu.backend->shaders;
+            for (const char* shader : {"unary", "binary", "function"})
+                EXPECT_EQ(0, gpu.backend->count(shader)) << gpu.backend->shaders;
+        }
+    }
+}
+
+// Keys and values of another blob than the queries.
+TEST_F(Vulkan, attention_between_blobs_has_three_products) {
+    const std::string text = transformer(
+        "Split s3 1 2 d d1 d2\nReLU relu 1 1 d2 d3\n"
+        "MultiHeadAttention heads 2 1 d1 d3 e 0=32 1=2 2=1024\n");
+    std::string counted = text;
+    counted.replace(counted.find("16 18"), 5, "18 21");
+    const VulkanNet cpu(counted, false), gpu(counted, true);
+    EXPECT_LT(difference(gpu.run(16), cpu.run(16)), 1e-5);
+    EXPECT_EQ(7, count_products(gpu)) << gpu.backend->shaders;
+}
+
+// Sums and activations that stay by themselves: of a product that others read, or that is an
+// output; of a blob that comes later; behind an activation; where C is no bias.
+TEST_F(Vulkan, what_products_do_not_make) {
+    const char* const head =
+        "Convolution patch 1 1 in a 0=32 1=4 3=4 5=1 6=1536\n"
+        "Reshape reshape 1 1 a b 0=-1 1=32\nPermute permute 1 1 b c 0=1\n";
+    const auto check = [&](const char* sizes, const char* layers, int binary, int unary) {
+        const std::string text = std::string(sizes) + "\nInput in 0 1 in\n" + head + layers;
+        check_fused(text.c_str(), 16, {{"binary", binary}, {"unary", unary}});
+    };
+    check("8 9",
+          "Gemm p 1 1 c d 3=1 5=1 6=1 8=32 9=32 10=4\nSplit s 1 2 d d1 d2\n"
+          "Mish f 1 1 d1 e\nBinaryOp sum 2 1 e d2 out\n",
+          1, 1);
+    check("8 9",
+          "Split s 1 2 c c1 c2\nGemm p 1 1 c1 d 3=1 5=1 6=1 8=32 9=32 10=4\n"
+          "Mish f 1 1 c2 e\nBinaryOp sum 2 1 d e out\n",
+          1, 1);
+    check("7 8",
+          "Split s 1 2 c c1 c2\nInnerProduct p 1 1 c1 d 0=32 1=1 2=1024 9=4\n"
+          "BinaryOp sum 2 1 d c2 out\n",
+          1, 0);
+    // A blob is added already: C, one value for all.
+    check("8 9",
+          "Split s 1 2 c c1 c2\nGemm p 1 1 c1 d 2=0 3=0 5=1 6=1 8=32 9=32 10=0\n"
+          "BinaryOp sum 2 1 c2 d e\nMish f 1 1 e out\n",
+          1, 1);
+}
+
+// Items of a batch add their own.
+TEST_F(Vulkan, sums_of_products_of_a_batch) {
+    check_batch(transformer("MultiHeadAttention heads 1 1 d e 0=32 1=2 2=1024\n"), 16,
+                [](const VulkanNet& gpu) {
+                    EXPECT_EQ(5, count_products(gpu)) << gpu.backend->shaders;
+                    EXPECT_EQ(0, gpu.backend->count("binary")) << gpu.backend->shaders;
+                });
 }
 
 // Channels of both inputs of a Concat, of which the first is no whole vec4s.

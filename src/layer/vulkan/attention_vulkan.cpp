@@ -121,15 +121,20 @@ public:
     explicit MultiHeadAttentionVulkan(const MultiHeadAttention& layer) : layer_(layer) {}
 
     int load(VulkanContext& context) {
-        const MultiHeadAttention::Projection* all[] = {&layer_.q, &layer_.k, &layer_.v,
-                                                       &layer_.out};
-        for (int i = 0; i < 4; i++) {
+        has_joined_ = can_join(context);
+        if (has_joined_) QUOLL_RETURN_IF_ERROR(load_joined(context));
+        for (int i = kQ; i <= kOut; i++) {
+            const MultiHeadAttention::Projection& p = projection(i);
             QUOLL_RETURN_IF_ERROR(
-                context.weights.add(values_of(all[i]->weight_data), context.storage, &weights_[i]));
+                context.weights.add(values_of(p.bias_data), Storage::f32, &biases_[i]));
+            if (has_joined_ && i != kOut) continue;
             QUOLL_RETURN_IF_ERROR(
-                context.weights.add(values_of(all[i]->bias_data), context.storage, &biases_[i]));
+                context.weights.add(values_of(p.weight_data), context.storage, &weights_[i]));
         }
         return kOk;
+    }
+    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
+        return fusion == StepFusion::kEpilogue;
     }
     bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
@@ -140,37 +145,103 @@ public:
                AttentionCall::fits(s.src, layer_.num_heads, each, each);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         Shapes shapes;
         for (const Value& value : in) shapes.push_back(value.shape);
         MultiHeadAttention::Sizes s;
         QUOLL_RETURN_IF_ERROR(layer_.sizes(shapes, &s));
-        const uint32_t embed = (uint32_t)layer_.embed_dim;
-        Shape flat((int)embed, s.src);
-        flat.n = out[0].shape.n;
-        const Value queries = r.make(flat, Layout::kPlanar);
-        const Value joined = r.make(flat, Layout::kPlanar);
-        project(r, kQ, in[s.at.q], queries, 0, {0, embed, 1, 0, 0}, layer_.scale);
-        // Rows, where no cache keeps them.
-        Shape rows((int)embed, s.dst);
-        rows.n = out[0].shape.n;
-        const Value keys = layer_.kv_cache ? out[1] : r.make(rows, Layout::kPlanar);
-        const Value values = layer_.kv_cache ? out[2] : r.make(rows, Layout::kPlanar);
-        const Value* const all[] = {&keys, &values};
-        const MatrixSteps steps = layer_.kv_cache ? MatrixSteps{0, 1, (uint32_t)s.dst, 0, 0}
-                                                  : MatrixSteps{0, embed, 1, 0, 0};
-        for (int i = 0; i < 2; i++) {
-            if (s.past) copy_past(r, in[s.at.cache + i], *all[i]);
-            if (s.from_cache) continue;
-            const Value& from = in[i == 0 ? s.at.k : s.at.v];
-            project(r, kK + i, from, *all[i], (uint32_t)s.past, steps, 1.f);
-        }
-        attend(r, s, queries, keys, values, joined, s.at.mask < 0 ? nullptr : &in[s.at.mask]);
-        project(r, kOut, joined, out[0], 0, {0, (uint32_t)layer_.out.out, 1, 0, 0}, 1.f);
+        const Value joined = make_rows(r, layer_.embed_dim, s.src, out[0].shape.n);
+        const Value* mask = s.at.mask < 0 ? nullptr : &in[s.at.mask];
+        const Value& q = in[s.at.q];
+        if (has_joined_ && same(q, in[s.at.k]) && same(q, in[s.at.v]))
+            attend_joined(r, s, q, mask, joined);
+        else
+            attend_parts(r, s, in, out, mask, joined);
+        project(r, kOut, joined, out[0], 0, {0, (uint32_t)layer_.out.out, 1, 0, 0}, fused);
         return kOk;
     }
 
 private:
-    enum { kQ, kK, kV, kOut };
+    enum { kQ, kK, kV, kOut, kJoined };
+
+    const MultiHeadAttention::Projection& projection(int which) const {
+        const MultiHeadAttention::Projection* const all[] = {&layer_.q, &layer_.k, &layer_.v,
+                                                             &layer_.out};
+        return *all[which];
+    }
+
+    // Whether the weights of queries, keys and values may be one matrix, each a binding of its own.
+    bool can_join(const VulkanContext& context) const {
+        const size_t bytes = (size_t)layer_.embed_dim * layer_.q.in * storage_size(context.storage);
+        return !layer_.kv_cache && layer_.q.in == layer_.k.in && layer_.q.in == layer_.v.in &&
+               layer_.embed_dim % 4 == 0 && bytes % context.device.alignment() == 0 &&
+               3 * bytes <= context.device.limits().maxStorageBufferRange;
+    }
+    int load_joined(VulkanContext& context) {
+        std::vector<float> weights, biases;
+        for (int i = kQ; i <= kV; i++) {
+            const std::vector<float> weight = values_of(projection(i).weight_data);
+            const std::vector<float> bias = values_of(projection(i).bias_data);
+            weights.insert(weights.end(), weight.begin(), weight.end());
+            biases.insert(biases.end(), bias.begin(), bias.end());
+        }
+        QUOLL_RETURN_IF_ERROR(context.weights.add(weights, context.storage, &weights_[kJoined]));
+        for (int i = kQ; i <= kV; i++) {
+            weights_[i] = weights_[kJoined];
+            weights_[i].bytes /= 3;
+            weights_[i].offset += i * weights_[i].bytes;
+        }
+        return context.weights.add(biases, Storage::f32, &biases_[kJoined]);
+    }
+
+    static bool same(const Value& a, const Value& b) {
+        return a.block == b.block && a.constant == b.constant && a.first == b.first;
+    }
+    static Value make_rows(Recorder& r, int width, int rows, int items) {
+        Shape shape(width, rows);
+        shape.n = items;
+        return r.make(shape, Layout::kPlanar);
+    }
+
+    // Self-attention: a row has its query, its key and its value side by side.
+    void attend_joined(Recorder& r, const MultiHeadAttention::Sizes& s, const Value& x,
+                       const Value* mask, const Value& joined) const {
+        const uint32_t embed = (uint32_t)layer_.embed_dim, row = 3 * embed;
+        const Value q = make_rows(r, (int)row, s.src, joined.shape.n);
+        project(r, kJoined, x, q, 0, {0, row, 1, 0, 0}, Fused());
+        Value k = q, v = q;
+        k.first += embed, v.first += 2 * embed;
+        const uint32_t each = embed / layer_.num_heads;
+        attend(r, s, {&q, row, 1, each}, {&k, row, 1, each}, {&v, row, 1, each}, mask, joined);
+    }
+
+    void attend_parts(Recorder& r, const MultiHeadAttention::Sizes& s, const Values& in,
+                      const Values& out, const Value* mask, const Value& joined) const {
+        const int width = layer_.embed_dim, items = joined.shape.n;
+        const uint32_t embed = (uint32_t)width, dst = (uint32_t)s.dst;
+        const uint32_t each = embed / layer_.num_heads;
+        const Value queries = make_rows(r, width, s.src, items);
+        project(r, kQ, in[s.at.q], queries, 0, {0, embed, 1, 0, 0}, Fused());
+        // Rows, where no cache keeps them: that is [embed_dim][keys].
+        const bool cache = layer_.kv_cache;
+        const Value keys = cache ? out[1] : make_rows(r, width, s.dst, items);
+        const Value values = cache ? out[2] : make_rows(r, width, s.dst, items);
+        const Value* const all[] = {&keys, &values};
+        for (int i = 0; i < 2; i++) {
+            if (s.past) copy_past(r, in[s.at.cache + i], *all[i]);
+            if (s.from_cache) continue;
+            project(r, kK + i, in[i == 0 ? s.at.k : s.at.v], *all[i], (uint32_t)s.past,
+                    cache ? MatrixSteps{0, 1, dst, 0, 0} : MatrixSteps{0, embed, 1, 0, 0}, Fused());
+        }
+        HeadSteps k = {&keys, embed, 1, each};
+        if (cache) k = {&keys, 1, dst, each * dst};
+        HeadSteps v = k;
+        v.value = &values;
+        attend(r, s, {&queries, embed, 1, each}, k, v, mask, joined);
+    }
 
     static void copy_past(Recorder& r, const Value& from, const Value& to) {
         const uint32_t past = from.shape.w, all = to.shape.w;
@@ -181,45 +252,41 @@ private:
                             past);
     }
 
-    // y = (rows of x times the weight + bias) * factor, at y's steps from its value `first` on.
+    // y = rows of x times the weight + bias, at y's steps from its value `first` on.
     void project(Recorder& r, int which, const Value& x, const Value& y, uint32_t first,
-                 MatrixSteps y_steps, float factor) const {
-        const MultiHeadAttention::Projection* all[] = {&layer_.q, &layer_.k, &layer_.v,
-                                                       &layer_.out};
-        const uint32_t width = (uint32_t)all[which]->in;
+                 MatrixSteps y_steps, const Fused& fused) const {
+        const MultiHeadAttention::Projection& of = projection(which == kJoined ? kQ : which);
+        const uint32_t width = (uint32_t)of.in;
         MatrixProduct p;
-        p.rows = x.shape.h, p.columns = all[which]->out, p.depth = (int)width;
+        p.rows = x.shape.h, p.columns = which == kJoined ? 3 * of.out : of.out;
+        p.depth = (int)width;
         p.c = y.shape.n;
         p.a = r.read(x), p.a_steps = {x.first, width, 1, x.item_step(), 0};
         p.b = weights_[which], p.b_steps = {0, 1, width, 0, 0};
-        p.has_addend = true, p.addend = biases_[which], p.addend_steps = {0, 0, 1, 0, 0};
+        p.has_bias = true, p.bias = biases_[which];
         p.y = r.write(y), p.y_steps = y_steps, p.y_steps.first = y.first + first;
         p.y_steps.c = y.item_step();
-        p.alpha = p.beta = factor;
+        p.add_epilogue(r, fused);
         p.record(r);
     }
 
-    void attend(Recorder& r, const MultiHeadAttention::Sizes& s, const Value& queries,
-                const Value& keys, const Value& values, const Value& joined,
-                const Value* mask) const {
+    void attend(Recorder& r, const MultiHeadAttention::Sizes& s, const HeadSteps& q,
+                const HeadSteps& k, const HeadSteps& v, const Value* mask,
+                const Value& joined) const {
         const uint32_t embed = (uint32_t)layer_.embed_dim, each = embed / layer_.num_heads;
-        const uint32_t dst = (uint32_t)s.dst;
         AttentionCall call;
         call.heads = layer_.num_heads, call.heads_per_group = 1;
         call.queries = s.src, call.keys = s.dst, call.size = call.out_size = (int)each;
-        call.scale = 1.f;  // the queries have it
-        call.q = {&queries, embed, 1, each};
-        // A cache is [embed_dim][keys].
-        const HeadSteps turned = {&keys, 1, dst, each * dst}, rows = {&keys, embed, 1, each};
-        call.k = call.v = layer_.kv_cache ? turned : rows;
-        call.v.value = &values;
+        call.scale = layer_.scale;
+        call.q = q, call.k = k, call.v = v;
         call.y = {&joined, embed, 1, each};
         call.mask = mask;
         call.record(r);
     }
 
     const MultiHeadAttention& layer_;
-    Binding weights_[4], biases_[4];
+    bool has_joined_ = false;  // kJoined
+    Binding weights_[5], biases_[5];
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "layer/activation/hardsigmoid.h"
 #include "layer/control/split.h"
 #include "layer/elementwise/binaryop.h"
+#include "layer/elementwise/eltwise.h"
+#include "layer/elementwise/tensorbinary.h"
 #include "layer/nn/pooling.h"
 #include "layer/tensor/concat.h"
 #include "layer/tensor/slice.h"
@@ -21,6 +23,14 @@ const uint32_t kMostShared = 64 << 10;
 const uint32_t kGateGroup = 64, kExciteThreads = 512;
 // Pixels that a group of pool_global.comp adds up.
 const uint32_t kPartPixels = 256;
+
+// Of two blobs.
+bool is_sum(const Layer* layer) {
+    if (const BinaryOp* s = as<BinaryOp>(layer)) return s->op_type == BinaryOp::ADD;
+    if (const TensorBinary* s = as<TensorBinary>(layer)) return s->op_type == TensorBinary::ADD;
+    const Eltwise* s = as<Eltwise>(layer);
+    return s && s->op_type == Eltwise::SUM && s->coeffs.empty();
+}
 
 }  // namespace
 
@@ -44,11 +54,13 @@ Fusions::Fusions(const Region& region, const std::vector<const VulkanLayer*>& fo
         if (excites && find((int)i, &block, &views)) add(block, views);
         if (as<ShuffleChannel>(region.steps[i].layer)) add_shuffle((int)i);
     }
+    for (size_t i = 0; i < region.steps.size(); i++) add_epilogue((int)i);
 }
 
 const SqueezeExcite* Fusions::block_of(int step) const {
-    const bool none = blocks_[step] < 0 || roles_[step] == StepFusion::kShuffle;
-    return none ? nullptr : &found_[blocks_[step]];
+    const bool other =
+        roles_[step] == StepFusion::kShuffle || roles_[step] == StepFusion::kEpilogue;
+    return blocks_[step] < 0 || other ? nullptr : &found_[blocks_[step]];
 }
 
 // As the rules of operators see them.
@@ -85,6 +97,48 @@ void Fusions::add_shuffle(int step) {
     if (cuts) set_role(step, StepFusion::kSkipped, 0);
     set_role(cuts ? behind : step, StepFusion::kShuffle, shuffled_.size());
     shuffled_.push_back(found);
+}
+
+// A sum first, then an activation. The product comes before the step behind, so that what it is to
+// add has to be there by then.
+bool Fusions::extend(int step, int behind, Epilogue* epilogue) const {
+    const RegionStep& next = region_.steps[behind];
+    const int made = next.outputs[0];
+    const bool alike = region_.values[made].shape == region_.values[epilogue->made].shape &&
+                       layouts_[made] == Layout::kPlanar;
+    if (roles_[behind] != StepFusion::kNone || !alike) return false;
+    if (next.inputs.size() == 2 && is_sum(next.layer) && epilogue->added < 0) {
+        const int other = next.inputs[next.inputs[0] == epilogue->made ? 1 : 0];
+        const bool same = region_.values[other].shape == region_.values[made].shape &&
+                          layouts_[other] == Layout::kPlanar;
+        if (!same || makers_[other] >= step) return false;
+        epilogue->added = other;
+    } else {
+        if (next.inputs.size() != 1) return false;
+        epilogue->f = next.layer->as_activation();
+        if (epilogue->f.type == kActivationNone) return false;
+    }
+    epilogue->made = made;
+    return true;
+}
+
+void Fusions::add_epilogue(int step) {
+    const RegionStep& product = region_.steps[step];
+    if (product.outputs.size() != 1 || !fits(step, StepFusion::kEpilogue)) return;
+    Epilogue epilogue;
+    epilogue.made = product.outputs[0];
+    if (layouts_[epilogue.made] != Layout::kPlanar) return;
+    std::vector<int> taken;
+    while (epilogue.f.type == kActivationNone && readers_[epilogue.made].size() == 1 &&
+           !region_.values[epilogue.made].is_downloaded) {
+        const int behind = readers_[epilogue.made][0];
+        if (!extend(step, behind, &epilogue)) break;
+        taken.push_back(behind);
+    }
+    if (taken.empty()) return;
+    for (int behind : taken) set_role(behind, StepFusion::kSkipped, 0);
+    set_role(step, StepFusion::kEpilogue, epilogues_.size());
+    epilogues_.push_back(epilogue);
 }
 
 bool Fusions::fits(int step, StepFusion role) const {

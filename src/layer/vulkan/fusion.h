@@ -27,8 +27,13 @@ struct ShuffledChannels {
     std::vector<int> sources, parts;  // values
 };
 
-// The squeeze-excite blocks and the shuffled channels of a region whose layers have the shapes,
-// layouts and forms for it.
+// A sum or an activation, or both, of what a product makes, which makes that instead.
+struct Epilogue {
+    int made, added = -1;  // values; -1: none
+    Activation f;
+};
+
+// What of a region is computed together, where layers have the shapes, layouts and forms for it.
 class Fusions {
 public:
     Fusions(const Region& region, const std::vector<const VulkanLayer*>& forms,
@@ -36,6 +41,7 @@ public:
     // The block that a step is of; null: it is by itself.
     const SqueezeExcite* block_of(int step) const;
     const ShuffledChannels& shuffled(int step) const { return shuffled_[blocks_[step]]; }
+    const Epilogue& epilogue(int step) const { return epilogues_[blocks_[step]]; }
     StepFusion role_of(int step) const { return roles_[step]; }
 
 private:
@@ -45,6 +51,8 @@ private:
     int only_reader(int* value, std::vector<int>* views) const;
     void add(const SqueezeExcite& block, const std::vector<int>& views);
     void add_shuffle(int step);
+    void add_epilogue(int step);
+    bool extend(int step, int behind, Epilogue* epilogue) const;
     bool fits(int step, StepFusion role) const;
     Shapes shapes(const std::vector<int>& values) const;
     void set_role(int step, StepFusion role, size_t block);
@@ -58,6 +66,7 @@ private:
     std::vector<int> blocks_;                // by step, in one of these; -1: none
     std::vector<SqueezeExcite> found_;
     std::vector<ShuffledChannels> shuffled_;
+    std::vector<Epilogue> epilogues_;
 };
 
 // Records the sums over parts of the pixels of `x` that no producer has made.

@@ -30,9 +30,17 @@ public:
                in[0].total() / (size_t)layer_.num_input() * layer_.num_output == out[0].total();
     }
 
+    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
+        return fusion == StepFusion::kEpilogue && f_.type == kActivationNone;
+    }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         const uint32_t rows = (uint32_t)(in[0].shape.total() / (size_t)layer_.num_input());
-        const MatrixProduct product = product_of(r, in[0], out[0], (int)rows);
+        MatrixProduct product = product_of(r, in[0], out[0], (int)rows);
+        product.add_epilogue(r, fused);
         if (product.fits_units(r))
             product.record(r);
         else

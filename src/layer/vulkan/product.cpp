@@ -29,6 +29,14 @@ bool has_vectors(const MatrixSteps& m, uint32_t along, uint32_t across, int coun
 
 }  // namespace
 
+void MatrixProduct::add_epilogue(const Recorder& r, const Fused& fused) {
+    if (fused.f.type != kActivationNone) f = fused.f;
+    if (!fused.added) return;
+    has_addend = true, beta = 1.f;
+    addend = r.read(*fused.added), addend_steps = y_steps;
+    addend_steps.first = fused.added->first;
+}
+
 bool MatrixProduct::fits_units(const Recorder& r) const {
     return r.has_matrices() && rows >= kFewRows && columns >= kFewRows &&
            (int64_t)c * d <= 65535 / kMostSplits;
@@ -61,7 +69,7 @@ void MatrixProduct::record(Recorder& r) const {
     Words push = {rows, columns, depth, d};
     for (const MatrixSteps* m : {&a_steps, &b_steps, &addend_steps, &y_steps})
         push.insert(push.end(), {m->first, m->row, m->column, m->c, m->d});
-    push.push_back(alpha), push.push_back(beta);
+    for (float number : {alpha, beta, f.a, f.b}) push.push_back(number);
     if (fits_units(r))
         record_units(r, push);
     else
@@ -69,7 +77,8 @@ void MatrixProduct::record(Recorder& r) const {
 }
 
 void MatrixProduct::record_tiles(Recorder& r, const Words& push) const {
-    r.dispatch(Shader::product, {has_addend}, {a, b, has_addend ? addend : a, y}, push,
+    r.dispatch(Shader::product, {has_addend, f.type, has_bias},
+               {a, b, has_addend ? addend : a, y, has_bias ? bias : a}, push,
                (uint32_t)(columns + 31) / 32, (uint32_t)(rows + 31) / 32, (uint32_t)(c * d));
 }
 
@@ -94,7 +103,7 @@ void MatrixProduct::record_units(Recorder& r, Words push) const {
     constants.insert(constants.end(), {a_in(8), b_in(8), out_vectors});
     std::vector<Binding> bindings = {a, b, has_addend ? addend : a, y, has_bias ? bias : a};
     add_split(r, tiling, x * y_groups * (uint32_t)(c * d), a, &bindings);
-    push.push_back(f.a), push.push_back(f.b), push.push_back(tiling.splits);
+    push.push_back(tiling.splits);
     r.dispatch(Shader::product_matrix, constants, bindings, push, x, y_groups,
                (uint32_t)(c * d * tiling.splits));
 }

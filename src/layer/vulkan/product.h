@@ -21,12 +21,12 @@ struct MatrixProduct {
     bool has_addend = false;
     float alpha = 1.f, beta = 1.f;
 
-    // On matrix units alone (fits_units()), and of record_vectors(): a bias for each column, in
-    // f32, and an activation.
-    Binding bias;
+    Binding bias;  // of each column, in f32
     bool has_bias = false;
     Activation f;
 
+    // What is made of y besides. y and its steps are set, and C is none where a blob is added.
+    void add_epilogue(const Recorder& r, const Fused& fused);
     // Whether matrix units may make it, and are worth it.
     bool fits_units(const Recorder& r) const;
     void record(Recorder& r) const;

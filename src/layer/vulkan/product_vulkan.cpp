@@ -17,11 +17,20 @@ public:
         const std::pair<const Mat*, Binding*> all[] = {
             {&layer_.A_data, &a_}, {&layer_.B_data, &b_}, {&layer_.C_data, &c_}};
         for (const auto& weight : all) {
-            if (weight.first->empty()) continue;
+            if (weight.first->empty() || (weight.second == &c_ && has_bias())) continue;
             QUOLL_RETURN_IF_ERROR(
                 context.weights.add(values_of(*weight.first), context.storage, weight.second));
         }
-        return kOk;
+        if (!has_bias()) return kOk;
+        std::vector<float> bias = values_of(layer_.C_data);
+        for (float& value : bias) value *= layer_.alpha * layer_.beta;
+        return context.weights.add(bias, Storage::f32, &c_);
+    }
+    // One blob is added: where C is none, that of the step behind.
+    bool fuses(StepFusion fusion, const Shapes& in, const Shapes&) const override {
+        Gemm::Product p;
+        return fusion == StepFusion::kEpilogue && layer_.describe(in, &p) == kOk &&
+               (has_bias() || p.c_shape == Gemm::kNone);
     }
     bool supports(const Shapes& in, const Shapes& out) const override {
         const LogMute mute;
@@ -30,6 +39,10 @@ public:
                MatrixProduct::fits(p.m, out[0].n);
     }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         Shapes shapes;
         for (const Value& value : in) shapes.push_back(value.shape);
         Gemm::Product p;
@@ -42,7 +55,8 @@ public:
         product.a = operand(r, in, layer_.constantA, a_, &next, &product.a_steps);
         product.b_steps = steps(p.k, p.n, layer_.transB);
         product.b = operand(r, in, layer_.constantB, b_, &next, &product.b_steps);
-        product.has_addend = p.c_shape != Gemm::kNone;
+        product.has_bias = has_bias(), product.bias = c_;
+        product.has_addend = p.c_shape != Gemm::kNone && !has_bias();
         if (product.has_addend) {
             const uint32_t full = p.c_shape == Gemm::kFull;
             const bool column = p.c_shape == Gemm::kRow1 || p.c_shape == Gemm::kRow;
@@ -54,11 +68,16 @@ public:
         product.y_steps = steps(p.m, p.n, layer_.output_transpose);
         product.y_steps.first = out[0].first, product.y_steps.c = out[0].item_step();
         product.alpha = layer_.alpha, product.beta = layer_.alpha * layer_.beta;
+        product.add_epilogue(r, fused);
         product.record(r);
         return kOk;
     }
 
 private:
+    // C is a value for each column.
+    bool has_bias() const {
+        return layer_.constantC && layer_.constant_broadcast_type_C == Gemm::kColumn;
+    }
     static MatrixSteps steps(int rows, int columns, bool transposed) {
         if (transposed) return {0, 1, (uint32_t)rows, 0, 0};
         return {0, (uint32_t)columns, 1, 0, 0};
@@ -87,7 +106,14 @@ public:
         if (out[0].n > 1 && p.c > 1 && p.d > 1) return false;
         return MatrixProduct::fits(p.m, (int64_t)p.c * p.d * out[0].n);
     }
+    bool fuses(StepFusion fusion, const Shapes&, const Shapes&) const override {
+        return fusion == StepFusion::kEpilogue;
+    }
     int record(Recorder& r, const Values& in, const Values& out) const override {
+        return record_fused(r, in, out, Fused());
+    }
+    int record_fused(Recorder& r, const Values& in, const Values& out,
+                     const Fused& fused) const override {
         MatMul::Product p;
         QUOLL_RETURN_IF_ERROR(layer_.product_of({in[0].shape, in[1].shape}, &p));
         MatrixProduct product;
@@ -99,6 +125,7 @@ public:
         const uint32_t matrix = (uint32_t)p.m * p.n;
         product.y_steps = {out[0].first, (uint32_t)p.n, 1, p.d * matrix, matrix};
         if (out[0].shape.n > 1) add_items(in, out[0], &product);
+        product.add_epilogue(r, fused);
         product.record(r);
         return kOk;
     }

@@ -181,6 +181,11 @@ int RegionCompiler::record_fused(int index, const Values& in, const Values& out)
     Fused fused;
     if (fusions_->role_of(index) == StepFusion::kSums) fused.sums = &sums_[block->x];
     if (fusions_->role_of(index) == StepFusion::kGated) fused.gate = &values_[block->gate];
+    if (fusions_->role_of(index) == StepFusion::kEpilogue) {
+        const Epilogue& epilogue = fusions_->epilogue(index);
+        if (epilogue.added >= 0) fused.added = &values_[epilogue.added];
+        fused.f = epilogue.f;
+    }
     return forms_[index]->record_fused(recorder_, in, out, fused);
 }
 
@@ -200,21 +205,23 @@ int RegionCompiler::record_step(int index) {
         const int value = gated ? fusions_->block_of(index)->x : step.inputs[i];
         in.push_back(in_layout(value, step_layouts_[index][i]));
     }
+    std::vector<int> outputs = step.outputs;
+    if (role == StepFusion::kEpilogue) outputs[0] = fusions_->epilogue(index).made;
     size_t aliases = 0;
-    for (size_t i = 0; i < step.outputs.size(); i++) {
-        Value& value = values_[step.outputs[i]];
+    for (size_t i = 0; i < outputs.size(); i++) {
+        Value& value = values_[outputs[i]];
         Value view;
-        view.shape = device_shape(region_.values[step.outputs[i]]);
+        view.shape = device_shape(region_.values[outputs[i]]);
         if (forms_[index]->alias(in, i, &view)) {
             value = view;
             aliases++;
         } else if (value.block < 0) {  // else made before, as values are placed in it
-            make_output(step.outputs[i]);
+            make_output(outputs[i]);
         }
         out.push_back(value);
     }
     if (aliases < out.size()) QUOLL_RETURN_IF_ERROR(record_fused(index, in, out));
-    for (int output : step.outputs) download(output);
+    for (int output : outputs) download(output);
     return kOk;
 }
 

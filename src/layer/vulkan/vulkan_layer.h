@@ -40,13 +40,17 @@ enum class StepFusion {
     kGate,      // with those that were skipped
     kMultiply,  // by its reader,
     kGated,     // which multiplies its first input by a factor of each channel
-    kShuffle    // with the Concat and the ShuffleChannel before
+    kShuffle,   // with the Concat and the ShuffleChannel before
+    kEpilogue   // a product that makes the output of the sum or the activation behind it
 };
 
 // What a step computes together with its own output.
 struct Fused {
     const Value* gate = nullptr;  // kGated: the factors
     ChannelSums* sums = nullptr;  // kSums: to be set
+    // kEpilogue: what is added, of the output's shape and layout, and what is applied behind it.
+    const Value* added = nullptr;
+    Activation f;
 };
 
 // Made once a layer, after its weights were loaded; const from then on, as several threads compile
@@ -72,7 +76,7 @@ public:
     virtual bool joins_channels() const { return false; }
     // 0, or a negative code after a message.
     virtual int record(Recorder& r, const Values& in, const Values& out) const = 0;
-    // True if record_fused() does kSums or kGated.
+    // True if record_fused() does kSums, kGated or kEpilogue (of its only output, which is planar).
     virtual bool fuses(StepFusion fusion, const Shapes& in, const Shapes& out) const;
     virtual int record_fused(Recorder& r, const Values& in, const Values& out,
                              const Fused& fused) const;

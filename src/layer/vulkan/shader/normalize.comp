@@ -39,13 +39,14 @@ float scale_of(float squares) {
     return 1.0 / sqrt(mean + eps);
 }
 
-void store(uvec3 at, float v) {
-    if (kFactor) v *= factors[at.z];
-    if (kTerm) v += terms[at.z];
-    y[at.y] = STORED(v);
+float affine(float v, uint at) {
+    if (kFactor) v *= factors[at];
+    if (kTerm) v += terms[at];
+    return v;
 }
 
-// All values are loaded before the first is used.
+// All values are loaded before the first is used, and all factors before the first result is
+// stored: loads do not move before stores that they might read.
 void kept_line(uvec3 origin, bool centred) {
     float kept[kKept > 0 ? kKept : 1], mean = 0.0, squares = 0.0;
     const uint thread = gl_LocalInvocationID.x;
@@ -64,7 +65,12 @@ void kept_line(uvec3 origin, bool centred) {
     const float scale = scale_of(line_joined(squares, 0));
     [[unroll]] for (uint k = 0; k < kKept; k++) {
         const uint i = k * 64u + thread;
-        if (i < length) store(origin + value_offsets(i), (kept[k] - mean) * scale);
+        if (i < length)
+            kept[k] = affine((kept[k] - mean) * scale, origin.z + value_offsets(i).z);
+    }
+    [[unroll]] for (uint k = 0; k < kKept; k++) {
+        const uint i = k * 64u + thread;
+        if (i < length) y[origin.y + value_offsets(i).y] = STORED(kept[k]);
     }
 }
 
@@ -90,6 +96,6 @@ void main() {
     const float scale = scale_of(line_joined(squares, 0));
     for (uint i = first_in_line(); i < length; i += step_in_line()) {
         const uvec3 at = origin + value_offsets(i);
-        store(at, (float(x[at.x]) - mean) * scale);
+        y[at.y] = STORED(affine((float(x[at.x]) - mean) * scale, at.z));
     }
 }

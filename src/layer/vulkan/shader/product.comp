@@ -1,15 +1,20 @@
-// y = alpha A B + beta C for matrices of any strides, several of them: a group makes a tile of
-// 32 x 32, each invocation four rows and four columns of it.
+// y = f(alpha A B + beta C + bias) for matrices of any strides, several of them: a group makes a tile
+// of 32 x 32, each invocation four rows and four columns of it.
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "storage.glsl"
+#include "math.glsl"
+#include "activation.glsl"
 
 layout(constant_id = 0) const bool kAddend = false;
+layout(constant_id = 1) const int kActivation = 0;
+layout(constant_id = 2) const bool kBias = false;
 layout(local_size_x = 8, local_size_y = 8) in;
 READS(0, Left, left);
 READS(1, Right, right);
 READS(2, Addend, addend);
 WRITES(3, Output, y);
+layout(set = 0, binding = 4) readonly buffer Bias { float bias[]; };  // of a column
 // Steps from row to row, from column to column, and from matrix to matrix along two axes.
 struct Matrix {
     int first, row, column, c, d;
@@ -17,7 +22,7 @@ struct Matrix {
 layout(push_constant) uniform Push {
     int rows, columns, depth, matrices_d;
     Matrix a, b, c, made;
-    float alpha, beta;
+    float alpha, beta, f_a, f_b;
 };
 const int kTile = 32, kDepth = 16;
 shared float a_tile[kDepth][kTile + 1], b_tile[kDepth][kTile + 1];
@@ -68,7 +73,9 @@ void main() {
             if (row >= rows || column >= columns) continue;
             float v = alpha * sums[i][j];
             if (kAddend) v += beta * float(addend[added + row * c.row + column * c.column]);
-            y[to + row * made.row + column * made.column] = STORED(v);
+            if (kBias) v += bias[column];
+            y[to + row * made.row + column * made.column] =
+                STORED(activated(v, kActivation, f_a, f_b));
         }
     }
 }
