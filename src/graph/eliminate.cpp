@@ -93,7 +93,7 @@ int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make) {
     const auto* there = graph.as<BatchAxis>(index);
     const int next = graph.only_reader(index);
     const auto* back = graph.as<BatchAxis>(next);
-    if (!there || !back || there->inverse || !back->inverse) return 0;
+    if (!there || !back || !there->inverse == !back->inverse) return 0;
     std::unique_ptr<Layer> nothing(make("Noop"));
     if (!nothing) return 0;  // left out of this build
     graph.replace(next, std::move(nothing), there->bottoms, "BatchAxis and its inverse left out");

@@ -210,16 +210,22 @@ int fold_affine(LayerGraph& graph, int index, const LayerMaker&) {
 int fold_row_norm(LayerGraph& graph, int index, const LayerMaker&) {
     FusionTarget w;
     if (!graph.is<InnerProduct>(index) || !fusion_target(graph, index, &w) || !w.folds) return 0;
-    // From the product's one or two axes; behind BatchAxis there is one, of the outputs.
+    // From the product's one or two axes, or those and the items, to rows; behind BatchAxis there
+    // is one axis, of the outputs.
     std::vector<int> changed;
     int last = index, next = graph.only_reader(index);
-    bool is_batch = false;
+    bool is_batch = false, joined = false;
     for (; !is_batch; last = next, next = graph.only_reader(next)) {
         changed.push_back(graph.layer(last)->tops[0]);
-        const auto* axis = graph.as<BatchAxis>(next);
-        if (!axis && !keeps_rows(graph, next, w.num_output)) return 0;
-        is_batch = axis && !axis->inverse;
-        if (axis && !is_batch) return 0;
+        if (const auto* axis = graph.as<BatchAxis>(next)) {
+            if (joined) return 0;
+            joined = axis->inverse;
+            is_batch = !axis->inverse;
+        } else if (keeps_rows(graph, next, w.num_output)) {
+            joined = false;
+        } else {
+            return 0;
+        }
     }
     const auto* norm = graph.as<BatchNorm>(next);
     if (!norm || norm->channels != w.num_output) return 0;

@@ -125,7 +125,7 @@ bool LayerGraph::change(int blob) {
 }
 
 int LayerGraph::alias(int blob) const {
-    while (blob >= 0 && gone_[blob]) blob = alias_[blob];
+    while (blob >= 0 && gone_[blob] && !changed_[blob]) blob = alias_[blob];
     return blob >= 0 && changed_[blob] ? -1 : blob;
 }
 

@@ -6,11 +6,15 @@
 #include "layer/nn/deconvolution.h"
 #include "layer/nn/innerproduct.h"
 #include "layer/nn/pooling.h"
+#include "layer/tensor/concat.h"
 #include "layer/tensor/expanddims.h"
 #include "layer/tensor/flatten.h"
 #include "layer/tensor/permute.h"
 #include "layer/tensor/reshape.h"
 #include "layer/tensor/squeeze.h"
+#include "layer/tensor/tensorshape.h"
+#include "layer/vision/interp.h"
+#include "layer/vision/resize.h"
 
 namespace quoll {
 
@@ -23,21 +27,35 @@ bool reorders(const LayerGraph& graph, int index) {
            graph.is<Squeeze>(index) || graph.is<ExpandDims>(index);
 }
 
+// Besides, it may turn items into an axis or an axis into items.
+bool moves_values(const LayerGraph& graph, int index) {
+    return reorders(graph, index) || graph.is<BatchAxis>(index);
+}
+
 bool takes_channels(const LayerGraph& graph, int index) {
     return convolution_fields(graph, index) || graph.is<Deconvolution>(index) ||
            graph.is<Pooling>(index);
 }
 
-// All readers of the blob take channels, directly or behind shapes and activations.
+// Gives channels as it takes them.
+bool keeps_channels(const LayerGraph& graph, int index, int blob) {
+    const Layer& layer = *graph.layer(index);
+    if (graph.is<Concat>(index)) return true;
+    if (graph.is<Resize>(index) || graph.is<Interp>(index)) return layer.bottoms[0] == blob;
+    return (reorders(graph, index) && !graph.is<Permute>(index)) ||
+           (keeps_shape(layer) && layer.support_packing);
+}
+
+// All readers of the blob take channels, directly or behind shapes, activations and the like.
 bool feeds_channels(const LayerGraph& graph, int blob, int depth) {
     enum { kDeepest = 8 };
     if (depth > kDeepest || graph.kept(blob)) return false;
     for (int reader : graph.readers(blob)) {
         const Layer& layer = *graph.layer(reader);
         if (takes_channels(graph, reader) && layer.bottoms[0] == blob) continue;
-        const bool passes = (reorders(graph, reader) && !graph.is<Permute>(reader)) ||
-                            (keeps_shape(layer) && layer.support_packing);
-        if (!passes || !feeds_channels(graph, layer.tops[0], depth + 1)) return false;
+        if (!keeps_channels(graph, reader, blob) ||
+            !feeds_channels(graph, layer.tops[0], depth + 1))
+            return false;
     }
     return true;
 }
@@ -116,10 +134,10 @@ int turn_fewer(LayerGraph& graph, int index, const LayerMaker& make) {
 int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker&) {
     FusionTarget w;
     int next = graph.only_reader(index);
-    if (!reorders(graph, next) || !fusion_target(graph, index, &w) || !w.activates) return 0;
+    if (!moves_values(graph, next) || !fusion_target(graph, index, &w) || !w.activates) return 0;
     std::vector<int> changed;
     int last = index;
-    for (; reorders(graph, next); next = graph.only_reader(next)) {
+    for (; moves_values(graph, next); next = graph.only_reader(next)) {
         changed.push_back(graph.layer(last)->tops[0]);
         last = next;
     }

@@ -33,6 +33,37 @@ TEST(Concat, by_hand) {
     EXPECT_TRUE(run_layer(*layer, {b, Mat(Shape(2, 2, DType::s32))}).empty());
 }
 
+// In elements as wide as most values come in, where every input has whole ones.
+TEST(Concat, inputs_of_several_elempacks) {
+    const auto channels = [](int count, int elempack, float first) {
+        Mat planar(3, 2, count), m;
+        for (int q = 0; q < count; q++)
+            for (int i = 0; i < 6; i++) planar.channel(q)[i] = first + 10.f * (float)q + (float)i;
+        convert_packing(planar, m, elempack);
+        return m;
+    };
+    struct Case {
+        int count, elempack, expected;
+    };
+    for (const Case& c :
+         {Case{16, 1, 16}, {8, 1, 8}, {8, 8, 8}, {3, 1, 1}, {64, 4, 4}, {80, 1, 1}}) {
+        const LayerPtr layer(create_layer("Concat"));
+        ASSERT_EQ(0, layer->load_param(ParamDict()));
+        std::vector<Mat> tops;
+        const std::vector<Mat> in = {channels(c.count, c.elempack, 0), channels(32, 16, 5000)};
+        ASSERT_EQ(0, layer->forward(in, tops, Option()));
+        EXPECT_EQ(c.expected, tops[0].elempack) << c.count;
+        Mat out;
+        convert_packing(tops[0], out, 1);
+        for (int q = 0; q < c.count + 32; q++)
+            for (int i = 0; i < 6; i++) {
+                const float expected =
+                    q < c.count ? 10.f * (float)q : 5000 + 10.f * (float)(q - c.count);
+                ASSERT_EQ(expected + (float)i, out.channel(q)[i]) << q;
+            }
+    }
+}
+
 // An input that lies where the output will have it stays there; any other is copied.
 TEST(Concat, inputs_at_their_place) {
     const LayerPtr layer(create_layer("Concat"));

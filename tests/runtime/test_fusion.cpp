@@ -293,6 +293,15 @@ TEST(Fusion, batchnorm_of_rows) {
     expect_fused(text, weights(), Shape(5, 4), 3);
     expect_fused("InnerProduct fc 1 1 in b 0=6 1=1 2=30\n" + text.substr(text.find("BatchAxis")),
                  weights(), Shape(5, 4), 2);
+    // Of a batch, whose items become an axis before.
+    std::string batch = text;
+    batch.insert(batch.find("Reshape"), "BatchAxis join 1 1 a i 0=1\n");
+    batch.replace(batch.find("a b"), 3, "i b");
+    expect_fused(batch, weights(), Shape(5, 4), 4);
+    // What is still apart is of rows.
+    batch.erase(batch.find("Reshape"), batch.find("BatchAxis there") - batch.find("Reshape"));
+    batch.replace(batch.find("b c"), 3, "i c").replace(batch.find("d 0=6"), 5, "d 0=4");
+    expect_fused(batch, Weights().tagged(30).raw(6).batchnorm(4), Shape(5, 4), 5);
     // Rows of another length, and a second reader of what is between.
     std::string other = text;
     other.replace(other.find("0=6 1=4"), 7, "0=8 1=3").replace(other.find("d 0=6"), 5, "d 0=8");
@@ -300,6 +309,15 @@ TEST(Fusion, batchnorm_of_rows) {
     other = text;
     other.replace(other.find("e out"), 5, "e f") += "BinaryOp sum 2 1 f b out 0=0\n";
     expect_fused(other, weights(), Shape(5, 4), 8);
+}
+
+// The activation goes across what makes an axis of the items and items of the axis.
+TEST(Fusion, batch_axes_before_activation) {
+    const std::string rows = "InnerProduct fc 1 1 in a 0=6 1=1 2=30\nBatchAxis join 1 1 a b 0=1\n";
+    const auto weights = [] { return Weights().tagged(30).raw(6); };
+    expect_fused(rows + "ReLU relu 1 1 b out\n", weights(), Shape(5, 4), 3);
+    expect_fused(rows + "BatchAxis part 1 1 b c\nSoftmax s 1 1 c out 0=1 1=1\n", weights(),
+                 Shape(5, 4), 3);
 }
 
 // As transformers have them whose feed-forward parts see neighbours (SegFormer, PVT).
@@ -375,6 +393,7 @@ TEST(Fusion, channels_in_blocks) {
 TEST(Fusion, blobs_of_other_values_are_not_given) {
     const std::string text = std::string("Input in 0 1 in\n") + kRowNorm;
     for (const char* blob : {"a", "b", "c"}) {
+        SCOPED_TRACE(blob);
         Net plain, fused, kept;
         Weights weights = Weights().tagged(30).raw(6).batchnorm(6), again = weights, more = weights;
         ASSERT_EQ(load(&plain, text, &weights, false), kOk);

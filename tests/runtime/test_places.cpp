@@ -352,6 +352,20 @@ TEST(Places, elempacks_that_do_not_fit) {
     }
 }
 
+// As SegFormer's head: what comes from rows lies in blocks of channels like what comes from
+// convolutions, and what is resized is made in its place.
+TEST(Places, resized_rows) {
+    Net net;
+    ASSERT_TRUE(load(&net, "Input rows 0 1 rows 0=16 1=12\n" + kInput +
+                               "Permute p 1 1 rows p 0=1\nReshape r 1 1 p r 0=4 1=3 2=16\n"
+                               "Resize u 1 1 r u 0=1 -23309=2,1,2 -23311=2,5,6\n" +
+                               conv("b", "in", 16, 16) + "Concat c 2 1 u b c\n" +
+                               conv("out", "c", 16, 32)));
+    Watch watch;
+    compare(net, {{"in", image(kSize)}, {"rows", image(Shape(16, 12))}}, {"out"}, true, &watch);
+    EXPECT_TRUE(watch.within("u", "c") && watch.within("b", "c"));
+}
+
 TEST(Places, other_axes_and_dims) {
     const char* const joins[] = {
         "Convolution a 1 1 in a 0=16 1=1 6=256\nConvolution b 1 1 in b 0=16 1=1 6=256\n"

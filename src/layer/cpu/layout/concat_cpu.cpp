@@ -23,6 +23,31 @@ private:
                     const Option& opt) const;
 };
 
+// How the channels of inputs that are joined along the outermost axis lie: in elements as wide as
+// those that half of the values or more come in, so that no element has channels of two inputs.
+class JoinedPack {
+public:
+    void add(int elempack, const Shape& in) {
+        const double values = (double)in.total();
+        all_ += values;
+        for (int i = 0; i < kWidths; i++) {
+            if (elempack >= 1 << i) values_[i] += values;
+            whole_[i] = whole_[i] && in.size(0) % (1 << i) == 0;
+        }
+    }
+    int get() const {
+        int pack = 1;
+        for (int i = 1; i < kWidths; i++)
+            if (whole_[i] && 2 * values_[i] >= all_) pack = 1 << i;
+        return pack;
+    }
+
+private:
+    enum { kWidths = 5 };  // 1 to 16
+    double all_ = 0, values_[kWidths] = {};
+    bool whole_[kWidths] = {true, true, true, true, true};
+};
+
 // What was made within `top`, where the channels from `first` on are.
 bool is_at(const Mat& m, const Mat& top, int first) {
     Mat place;
@@ -30,14 +55,11 @@ bool is_at(const Mat& m, const Mat& top, int first) {
            m.elempack == top.elempack && m.cstep == place.cstep;
 }
 
-// Every input's channels stay together in elements of the narrowest input's size, so that no
-// element of the output has channels of two inputs.
 int ConcatCpu::along_outermost(const std::vector<Mat>& bottoms, const Shape& out, Mat* top,
                                const Option& opt) const {
-    int pack = 16;
-    for (const Mat& m : bottoms)
-        pack = pack_within(std::min(pack, m.elempack), m.logical_shape().size(0));
-    top->create(out, pack, opt.blob_allocator);
+    JoinedPack pack;
+    for (const Mat& m : bottoms) pack.add(m.elempack, m.logical_shape());
+    top->create(out, pack.get(), opt.blob_allocator);
     if (top->empty()) return kOutOfMemory;
     int first = 0;
     for (const Mat& m : bottoms) {
@@ -73,10 +95,12 @@ void ConcatCpu::plan_layouts(const LayerPlan*, const std::vector<BlobLayout>& in
     }
     const int dims = top.shape.dims, along = axis < 0 ? axis + dims : axis;
     if (dims == 1) return;
-    top.elempack = along == 0 ? 16 : 1;
-    for (const BlobLayout& b : in)
-        top.elempack = along == 0 ? pack_within(std::min(top.elempack, b.elempack), b.shape.size(0))
-                                  : std::max(top.elempack, b.elempack);
+    JoinedPack pack;
+    for (const BlobLayout& b : in) {
+        pack.add(b.elempack, b.shape);
+        top.elempack = std::max(top.elempack, b.elempack);
+    }
+    if (along == 0) top.elempack = pack.get();
 }
 
 int ConcatCpu::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,

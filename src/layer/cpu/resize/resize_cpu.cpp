@@ -20,6 +20,7 @@ public:
 
     void plan_layouts(const LayerPlan* plan, const std::vector<BlobLayout>& in, const Option& opt,
                       std::vector<BlobLayout>* out) const override;
+    unsigned traits() const override { return Resize::traits() | kCreatesOutput; }
 
 private:
     bool is_fast(const Shape& shape, int elempack, const std::vector<AxisPlan>& plans,
