@@ -39,6 +39,10 @@ static std::vector<LayerCase> cases() {
         {Shape(2, 7, 5, 6), Shape(2, 1, 1, 6)},
         {Shape(4, 1, 1, 16), Shape(4, 7, 5, 16)},
         {Shape(3, 7, 5, 6), Shape(3, 1, 1, 6)},
+        // One short row for all, more than are taken at a time.
+        {Shape(20, 250), Shape(20, 1)},
+        {Shape(20, 1), Shape(20, 250)},
+        {Shape(5, 90, 3), Shape(5, 1, 1)},
         // What does not fit on the outermost axes stands on the innermost.
         {Shape(7, 5, 16), Shape(7, 5)},
         {Shape(3, 5, 2, 8), Shape(3, 5, 2)},

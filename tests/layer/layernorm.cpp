@@ -12,7 +12,7 @@ static const std::vector<LayerCase> kCases = {
     norm(Shape(5, 6, 12), 5, "1=0.02 2=0"), norm(Shape(16, 6, 8), 16, "1=0.001"),
     norm(Shape(5, 6, 16), 30, "1=0.001"),   norm(Shape(5, 6, 7), 30, "2=0"),
     norm(Shape(5, 4, 3, 8), 5, "1=0.01"),   norm(Shape(5, 4, 3, 8), 20, "1=0.01"),
-    norm(Shape(5, 4, 3, 16), 60, ""),
+    norm(Shape(5, 4, 3, 16), 60, ""),       norm(Shape(24, 90, 2), 24, "1=0.001"),
 };
 QUOLL_LAYER_CASES(LayerNorm, kCases)
 

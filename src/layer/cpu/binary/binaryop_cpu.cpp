@@ -165,6 +165,12 @@ void apply(const BinaryVariants& f, const Side& a, const Side& b, float* out, si
         f.pattern_vector(pattern, (const float*)b.data, out, n);
 }
 
+// The values from `at` on.
+Side side_of(const Mat& m, size_t at, int lanes, bool vector) {
+    const bool stored = m.dtype != DType::f32;
+    return Side{(const char*)m.data + at * (stored ? 2 : 4), lanes, vector, stored};
+}
+
 // Values first to first + n - 1 of a side as floats.
 Side chunk_of(const Side& side, size_t first, size_t n, const StorageKernels& storage,
               float* wide) {
@@ -246,6 +252,44 @@ bool repeats_beside(const size_t repeating[4], const size_t dense[4], const int 
 
 }  // namespace
 
+// `row` has one row of the axes from `covered` on, of floats, for all of them; the others lie
+// without gaps.
+bool BinaryOpCpu::is_row_of(const Operand& row, const Operand& other, const Axes4& to,
+                            int covered) {
+    bool one = true, several = false;
+    for (int axis = 0; axis < covered; axis++) {
+        one = one && (to.size[axis] == 1 || row.step[axis] == 0);
+        several = several || to.size[axis] > 1;
+    }
+    return one && several && row.blob.dtype == DType::f32 &&
+           layout_of(row.step, to.size, covered, 1) == kDense &&
+           layout_of(other.step, to.size, 0, 1) == kDense &&
+           layout_of(to.step, to.size, 0, 1) == kDense;
+}
+
+// Short rows, some at a time: the one of the operand is written down so many times before. False
+// where memory is short.
+bool BinaryOpCpu::run_rows(const Operand& a, const Operand& b, bool a_row, size_t count,
+                           size_t rows, Mat& out, const Option& opt) const {
+    const size_t some = std::min<size_t>(rows, Chunks::kChunk / count);
+    Mat repeated((int)(some * count), (size_t)4u, opt.workspace_allocator);
+    if (repeated.empty()) return false;
+    const float* const row = (a_row ? a : b).blob;
+    for (size_t i = 0; i < some; i++) memcpy((float*)repeated + i * count, row, count * 4);
+    const StorageKernels* storage = storage_kernels(host_kernel_set(), out.dtype);
+    const int threads = threads_for(opt, (double)count * rows);
+    parallel_for((int64_t)((rows + some - 1) / some), threads, [&](int64_t i) {
+        const size_t at = i * some * count, n = std::min(some * count, rows * count - at);
+        const Side sa = a_row ? side_of(repeated, 0, 1, true) : side_of(a.blob, at, 1, true);
+        const Side sb = a_row ? side_of(b.blob, at, 1, true) : side_of(repeated, 0, 1, true);
+        if (storage)
+            apply_stored(*variants_, sa, sb, *storage, (uint16_t*)out.data + at, n);
+        else
+            apply(*variants_, sa, sb, (float*)out.data + at, n);
+    });
+    return true;
+}
+
 void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const {
     const Axes4 to = axes_of(out);
     const int pack = out.elempack, outermost = axis_of_four(0, out.dims);
@@ -260,13 +304,12 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
         covered++;
     size_t count = 1, outer_rows = 1;
     for (int axis = 0; axis < 4; axis++) (axis < covered ? outer_rows : count) *= to.size[axis];
+    const bool a_row = is_row_of(a, b, to, covered), b_row = is_row_of(b, a, to, covered);
+    if (pack == 1 && a_row != b_row && count * 2 <= (size_t)Chunks::kChunk &&
+        run_rows(a, b, a_row, count, outer_rows, out, opt))
+        return;
     const bool a_constant = layout_of(a.step, to.size, covered, pack) == kConstant;
     const bool b_constant = layout_of(b.step, to.size, covered, pack) == kConstant;
-    const auto side = [](const Operand& operand, size_t at, bool vector) {
-        const bool stored = operand.blob.dtype != DType::f32;
-        return Side{(const char*)operand.blob.data + at * (stored ? 2 : 4), operand.lanes, vector,
-                    stored};
-    };
     const int threads = threads_for(opt, (double)count * outer_rows * pack);
     parallel_for((int)outer_rows, threads, [&](int64_t row) {
         size_t at_a = 0, at_b = 0, at = 0;
@@ -274,8 +317,8 @@ void BinaryOpCpu::run(const Operand& a, const Operand& b, Mat& out, const Option
             const int i = rest % to.size[axis];
             at_a += i * a.step[axis], at_b += i * b.step[axis], at += i * to.step[axis] * pack;
         }
-        Side sa = side(a, at_a, !a_constant || (count == 1 && a.lanes == pack));
-        Side sb = side(b, at_b, !b_constant || (count == 1 && b.lanes == pack));
+        Side sa = side_of(a.blob, at_a, a.lanes, !a_constant || (count == 1 && a.lanes == pack));
+        Side sb = side_of(b.blob, at_b, b.lanes, !b_constant || (count == 1 && b.lanes == pack));
         if (a_repeats) sa.vector = false, sa.lanes = period_of(a.step, to.size, covered, pack);
         if (b_repeats) sb.vector = false, sb.lanes = period_of(b.step, to.size, covered, pack);
         if (storage)

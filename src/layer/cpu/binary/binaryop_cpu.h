@@ -1,6 +1,7 @@
 #ifndef QUOLL_LAYER_CPU_BINARY_BINARYOP_CPU_H
 #define QUOLL_LAYER_CPU_BINARY_BINARYOP_CPU_H
 
+#include "layer/common/blocks.h"
 #include "layer/cpu/binary/binary.h"
 #include "layer/elementwise/binaryop.h"
 
@@ -33,11 +34,14 @@ private:
     int make_operand(const Mat& m, int first, const Shape& out, int pack, const Option& opt,
                      Operand* operand) const;
     int expand_lanes(Operand* operand, int pack, const Option& opt) const;
+    static bool is_row_of(const Operand& row, const Operand& other, const Axes4& to, int covered);
     void run(const Operand& a, const Operand& b, Mat& out, const Option& opt) const;
+    bool run_rows(const Operand& a, const Operand& b, bool a_row, size_t count, size_t rows,
+                  Mat& out, const Option& opt) const;
     void run_scalar(const Mat& in, Mat& out, const Option& opt) const;
 
     const BinaryVariants* variants_ = nullptr;  // null: only the reference has it
-    bool swapped_ = false;                // f(b, a)
+    bool swapped_ = false;                      // f(b, a)
 };
 
 }  // namespace quoll

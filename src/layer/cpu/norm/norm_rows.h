@@ -2,8 +2,11 @@
 #ifndef QUOLL_LAYER_CPU_NORM_NORM_ROWS_H
 #define QUOLL_LAYER_CPU_NORM_NORM_ROWS_H
 
+#include <algorithm>
+
 #include "layer/common/channels.h"
 #include "layer/cpu/cast/storage.h"
+#include "layer/cpu/common/chunks.h"
 #include "layer/cpu/common/packing.h"
 #include "runtime/thread_pool.h"
 
@@ -22,22 +25,25 @@ int for_each_run(const Layer& layer, Mat& blob, int affine_size, const Option& o
     }
     const size_t run = normalized_run(blob.logical_shape(), affine_size);
     const size_t size = (size_t)blob.w * blob.h * blob.d;
-    const int64_t each = size / run, runs = each * blob.c;
+    // Some runs of a channel at a time, which conversions take at once.
+    const size_t each = size / run;
+    const size_t some = std::max<size_t>(1, std::min<size_t>(Chunks::kChunk / run, each));
+    const int64_t parts = (each + some - 1) / some;
     const int threads = threads_for(opt, (double)size * blob.c * 2);
     const StorageKernels* storage = storage_kernels(host_kernel_set(), blob.dtype);
     Mat floats;
     if (storage) {
-        floats.create((int)run, threads, (size_t)4u, opt.workspace_allocator);
+        floats.create((int)(run * some), threads, (size_t)4u, opt.workspace_allocator);
         if (floats.empty()) return kOutOfMemory;
     }
-    parallel_for(runs, threads, [&](int64_t i, int thread) {
-        const size_t at = i / each * blob.cstep + i % each * run;
-        if (!storage) return f((float*)blob.data + at, run);
-        float* values = floats.row(thread);
-        uint16_t* stored = (uint16_t*)blob.data + at;
-        storage->widen(stored, values, run);
-        f(values, run);
-        storage->narrow(values, stored, run);
+    parallel_for(parts * blob.c, threads, [&](int64_t i, int thread) {
+        const size_t first = i % parts * some, count = std::min(some, each - first) * run;
+        const size_t at = i / parts * blob.cstep + first * run;
+        float* const values = storage ? floats.row(thread) : (float*)blob.data + at;
+        uint16_t* const stored = (uint16_t*)blob.data + at;
+        if (storage) storage->widen(stored, values, count);
+        for (size_t k = 0; k < count; k += run) f(values + k, run);
+        if (storage) storage->narrow(values, stored, count);
     });
     return kOk;
 }
