@@ -33,6 +33,13 @@ static const std::vector<LayerCase> kCases = {
     conv(Shape(15, 12, 5), 16, 4, "3=2 4=-234 5=1"),
     conv(Shape(15, 12, 64), 4, 3, "12=2 4=2 18=-0.5", 2),
     LayerCase({Shape(24)}, "0=5 1=1 5=1 6=120 9=1").terms(24),
+    // Taps that read nothing, on one axis and on both, on one side and on both.
+    conv(Shape(9, 7, 32), 16, 3, "2=12 4=12 5=1 9=1"),
+    conv(Shape(17, 5, 16), 32, 3, "2=3 12=6 4=3 14=6 5=1"),
+    conv(Shape(1, 1, 16), 24, 3, "3=2 4=1 5=1"),
+    conv(Shape(4, 3, 16), 8, 3, "2=5 4=10 15=0 14=10 16=0 5=1"),
+    with_add(conv(Shape(6, 5, 16), 16, 5, "2=4 4=8 5=1 9=4"), Shape(6, 5, 16)),
+    conv(Shape(9, 7, 32), 16, 3, "2=12 4=12 5=1 18=0.7"),
     // Few outputs.
     conv(Shape(11, 9, 32), 3, 3, "4=1 5=1 9=4"),
     with_add(conv(Shape(11, 9, 16), 1, 5, "4=2 5=1"), Shape(11, 9, 1)),

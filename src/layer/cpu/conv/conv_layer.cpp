@@ -39,8 +39,9 @@ int ConvolutionCpu::make_plan(const std::vector<Shape>& bottoms, const Option& o
     const bool flat = is_flat_input(*this, bottoms[0]);
     const bool adds =
         add_input && !flat && bottoms[1] == conv_output_shape(*this, g, bottoms[0].dtype);
-    QUOLL_RETURN_IF_ERROR(flat ? runner_.plan_flat(&p->f32)
-                               : runner_.plan(*this, g, bottoms[0].dtype, adds, opt, &p->f32));
+    QUOLL_RETURN_IF_ERROR(
+        flat ? runner_.plan_flat(&p->f32)
+             : runner_.plan(*this, *this, g, bottoms[0].dtype, adds, opt, &p->f32));
     p->name = algorithm_name(p->f32.algorithm);
     return kOk;
 }

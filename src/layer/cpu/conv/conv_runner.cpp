@@ -112,6 +112,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
     algorithm_ = ConvAlgorithm::kNone;
     weights_.release();
     for (Mat& packed : packed_) packed.release();
+    live_.clear();
     kernel_w_ = s.kernel_w;
     kernel_h_ = s.kernel_h;
     kernel_d_ = s.kernel_d;
@@ -156,7 +157,7 @@ int ConvRunner::create(const Layer& layer, const ConvolutionFields& s, const Opt
         ConvGeometry g;
         QUOLL_RETURN_IF_ERROR(convolution_geometry(layer, s, shapes_of(layer.bottom_shapes), &g));
         shape = shape_of(g);
-        algorithm_ = choose(shape);
+        if (!drops_taps(s, g)) algorithm_ = choose(shape);
     }
     if (algorithm_ == ConvAlgorithm::kNone) return kOk;
     const int status = pack_weights(algorithm_, shape, &weights_);
@@ -269,6 +270,77 @@ ConvAlgorithm ConvRunner::choose(const ConvShape& shape) const {
     return choose_conv_algorithm(*kernels_, candidates, shape, bf16_);
 }
 
+// ---------------------------------------------------------------- taps that read nothing
+
+namespace {
+
+bool reads(const WindowAxis& axis, int tap) {
+    const int64_t at = (int64_t)tap * axis.dilation - axis.before;  // of the first output
+    const int64_t first = at < 0 ? (-at + axis.stride - 1) / axis.stride : 0;
+    return first < axis.out && at + first * axis.stride < axis.in;
+}
+
+// The axis without the taps before the first and behind the last one that read the input, if it has
+// such and no outputs beyond the rest; `first`: of the old taps.
+WindowAxis live_axis(const WindowAxis& axis, int* first) {
+    *first = 0;
+    int begin = 0, end = axis.kernel;
+    while (begin < end && !reads(axis, begin)) begin++;
+    while (end > begin && !reads(axis, end - 1)) end--;
+    WindowAxis live = axis;
+    live.before -= begin * axis.dilation;
+    live.after -= (axis.kernel - end) * axis.dilation;
+    if (begin == end || live.before < 0 || live.after < 0) return axis;
+    live.kernel = end - begin;
+    if (live.kernel == 1) live.dilation = 1;
+    *first = begin;
+    return live;
+}
+
+}  // namespace
+
+// Windows far wider than the input: those of segmentation heads (ASPP), 3x3 ones on one pixel.
+bool ConvRunner::drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const {
+    int first;
+    return s.axes == 2 && s.pad_value == 0.f && pair_ == 1 && !narrows_ &&
+           (live_axis(g.x, &first).kernel < g.x.kernel ||
+            live_axis(g.y, &first).kernel < g.y.kernel);
+}
+
+// Fields, geometry and runner of the others.
+int ConvRunner::live_taps(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
+                          const Option& opt, ConvLiveTaps* live) const {
+    int x0, y0;
+    live->geometry = g;
+    const WindowAxis& x = live->geometry.x = live_axis(g.x, &x0);
+    const WindowAxis& y = live->geometry.y = live_axis(g.y, &y0);
+    ConvolutionFields& f = live->fields = s;
+    f.kernel_w = x.kernel, f.dilation_w = x.dilation;
+    f.kernel_h = y.kernel, f.dilation_h = y.dilation;
+    f.pad_left = x.before, f.pad_right = x.after, f.pad_top = y.before, f.pad_bottom = y.after;
+    const int windows = s.weight_data_size / s.maxk(), at[] = {x0, x.kernel, y0, y.kernel};
+    f.weight_data_size = windows * f.maxk();
+    std::lock_guard<std::mutex> lock(lock_);
+    for (const Live& other : live_)
+        if (std::equal(at, at + 4, other.at)) live->runner = other.runner;
+    if (live->runner) return kOk;
+    f.weight_data = Mat(f.weight_data_size);  // planning may have an allocator of one run
+    if (f.weight_data.empty()) return kOutOfMemory;
+    float* to = f.weight_data;
+    for (const float *w = raw_weights_, *end = w + windows * s.maxk(); w < end; w += s.maxk())
+        for (int i = y0; i < y0 + y.kernel; i++, to += x.kernel)
+            std::copy_n(w + i * s.kernel_w + x0, x.kernel, to);
+    // Sizes that were told are those of all taps.
+    Layer unhinted;
+    unhinted.type = layer.type, unhinted.name = layer.name;
+    const std::shared_ptr<ConvRunner> made = std::make_shared<ConvRunner>();
+    QUOLL_RETURN_IF_ERROR(made->create(unhinted, f, opt));
+    f.weight_data.release();
+    live->runner = made;
+    live_.push_back({{at[0], at[1], at[2], at[3]}, made});
+    return kOk;
+}
+
 // ---------------------------------------------------------------- planning
 
 int ConvRunner::weights_for(const ConvShape& shape, ConvRunPlan* plan) const {
@@ -297,6 +369,10 @@ bool ConvRunner::multiplies_bf16(const ConvRunPlan& plan, const ConvolutionField
 
 DType ConvRunner::made_type(const ConvRunPlan& plan, const ConvolutionFields& s,
                             const ConvGeometry& g, DType dtype, const Option& opt) const {
+    if (plan.live) {
+        const ConvLiveTaps& live = *plan.live;
+        return live.runner->made_type(live.plan, live.fields, live.geometry, dtype, opt);
+    }
     if (makes_f16()) return DType::f16;
     // What a net is given is f32; results that will be stored as bf16 are rounded as they are made.
     const bool rounds = dtype == DType::f32 && opt.use_bf16_storage && !s.add_input;
@@ -362,9 +438,18 @@ static int threads_of(const ConvGeometry& g, int in_channels, const Option& opt)
     return threads_for(opt, outputs * g.maxk() * in_channels);
 }
 
-int ConvRunner::plan(const ConvolutionFields& s, const ConvGeometry& geometry, DType dtype,
-                     bool adds, const Option& opt, ConvRunPlan* plan) const {
+int ConvRunner::plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& geometry,
+                     DType dtype, bool adds, const Option& opt, ConvRunPlan* plan) const {
     ConvGeometry g = geometry;
+    if (algorithm_ == ConvAlgorithm::kNone && drops_taps(s, g)) {
+        const auto live = std::make_shared<ConvLiveTaps>(ConvLiveTaps{{}, s, g, {}});
+        QUOLL_RETURN_IF_ERROR(live_taps(layer, s, g, opt, live.get()));
+        QUOLL_RETURN_IF_ERROR(
+            live->runner->plan(layer, live->fields, live->geometry, dtype, adds, opt, &live->plan));
+        plan->algorithm = live->plan.algorithm;
+        plan->live = live;
+        return kOk;
+    }
     ConvShape shape = shape_of(g);
     plan->algorithm = algorithm_ == ConvAlgorithm::kNone ? choose(shape) : algorithm_;
     QUOLL_RETURN_IF_ERROR(weights_for(shape, plan));
@@ -438,6 +523,10 @@ static int prepare_added(const ConvolutionFields& s, const Mat& added, DType dty
 int ConvRunner::forward(const ConvRunPlan& plan, const ConvolutionFields& s,
                         const ConvGeometry& geometry, const Mat& bottom, const Mat& added, Mat& top,
                         const Option& opt) const {
+    if (plan.live) {
+        const ConvLiveTaps& live = *plan.live;
+        return live.runner->forward(live.plan, live.fields, live.geometry, bottom, added, top, opt);
+    }
     if (takes_f16()) return forward_f16(plan, s, geometry, bottom, added, top, opt);
     Mat wide;
     Option temporary = opt;

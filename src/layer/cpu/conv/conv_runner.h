@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "layer/cpu/gemm/sliced_plan.h"
 #include "layer/cpu/gemm/split_plan.h"
@@ -25,6 +26,8 @@ struct ConvCandidates {
 ConvAlgorithm choose_conv_algorithm(const KernelSet& kernels, const ConvCandidates& candidates,
                                     const ConvShape& shape, bool bf16);
 
+struct ConvLiveTaps;
+
 // How a convolution runs on inputs of one size.
 struct ConvRunPlan {
     ConvAlgorithm algorithm = ConvAlgorithm::kNone;
@@ -33,6 +36,8 @@ struct ConvRunPlan {
     std::shared_ptr<const ConvPlan> direct;
     std::shared_ptr<const SplitPlan> split;
     std::shared_ptr<const SlicedPlan> sliced;
+    // Instead of all of these: a convolution of the taps alone that read the input.
+    std::shared_ptr<const ConvLiveTaps> live;
 };
 
 // An f32 convolution in any number of groups. create() once, then plan() and forward() from any
@@ -58,8 +63,9 @@ public:
     bool makes_f16() const { return takes_f16() || (created() && narrows_); }
     // For an input of this size, which convolution_geometry accepted for `g`, and this dtype, f32
     // or bf16 (or f16). adds: a blob of the output's shape will be added where the sums are made.
-    int plan(const ConvolutionFields& s, const ConvGeometry& g, DType dtype, bool adds,
-             const Option& opt, ConvRunPlan* plan) const;
+    // layer: the one that create() had.
+    int plan(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g, DType dtype,
+             bool adds, const Option& opt, ConvRunPlan* plan) const;
     // For the 1-D input of is_flat_input.
     int plan_flat(ConvRunPlan* plan) const;
     // bottom: as convolution_geometry accepted it for `g`, any elempack, f32 or bf16. added: empty,
@@ -101,6 +107,9 @@ private:
     void pack_direct(const float* from, float* to) const;
     int pack_winograd(Mat* weights) const;
     int weights_for(const ConvShape& shape, ConvRunPlan* plan) const;
+    bool drops_taps(const ConvolutionFields& s, const ConvGeometry& g) const;
+    int live_taps(const Layer& layer, const ConvolutionFields& s, const ConvGeometry& g,
+                  const Option& opt, ConvLiveTaps* live) const;
     bool weights_support_slices(const TileShape& shape) const;
     bool multiplies_bf16(const ConvRunPlan& plan, const ConvolutionFields& s,
                          const ConvGeometry& g) const;
@@ -147,6 +156,18 @@ private:
 
     mutable std::mutex lock_;  // of what follows, which planning alone looks at
     mutable Mat packed_[5];    // of raw_weights_ by algorithm, from the first plan on
+    struct Live {
+        int at[4];  // first taps and numbers of them along x and y
+        std::shared_ptr<const ConvRunner> runner;
+    };
+    mutable std::vector<Live> live_;
+};
+
+struct ConvLiveTaps {
+    std::shared_ptr<const ConvRunner> runner;
+    ConvolutionFields fields;
+    ConvGeometry geometry;
+    ConvRunPlan plan;
 };
 
 }  // namespace quoll

@@ -252,9 +252,10 @@ int ConvolutionDepthWiseCpu::make_plan(const std::vector<Shape>& bottoms, const 
         p->name = int8_groups_.kernels(p->int8.get());
         return kOk;
     }
-    QUOLL_RETURN_IF_ERROR(is_flat_input(*this, bottoms[0])
-                              ? groups_.plan_flat(&p->f32)
-                              : groups_.plan(*this, g, bottoms[0].dtype, false, opt, &p->f32));
+    QUOLL_RETURN_IF_ERROR(
+        is_flat_input(*this, bottoms[0])
+            ? groups_.plan_flat(&p->f32)
+            : groups_.plan(*this, *this, g, bottoms[0].dtype, false, opt, &p->f32));
     p->name = algorithm_name(p->f32.algorithm);
     return kOk;
 }
@@ -323,11 +324,9 @@ void ConvolutionDepthWiseCpu::plan_layouts(const LayerPlan* plan, const std::vec
         const ConvRunPlan& p = static_cast<const ConvolutionPlan*>(plan)->f32;
         (*out)[0].shape.dtype = groups_.made_type(p, *this, g, in[0].shape.dtype, opt);
     }
-    if (groups_.created())
-        pack = flat ? groups_.flat_out_pack() : groups_.out_pack();
+    if (groups_.created()) pack = flat ? groups_.flat_out_pack() : groups_.out_pack();
     if (groups_.created() && groups_.takes_f16()) (*out)[0].shape.dtype = DType::f16;
-    if (groups_.created())
-        return;
+    if (groups_.created()) return;
     if (int8_groups_.created())
         pack = int8_groups_.out_pack();
     else if (int8_.created() && !flat)
