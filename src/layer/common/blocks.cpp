@@ -29,7 +29,8 @@ namespace {
 template <class T>
 void copy_short_runs(const T* src, size_t src_step, T* dst, size_t dst_step, size_t length,
                      size_t runs) {
-    for (size_t i = 0; i < runs; i++)
+    for (size_t i = 0; length == 1 && i < runs; i++) dst[i * dst_step] = src[i * src_step];
+    for (size_t i = 0; length > 1 && i < runs; i++)
         for (size_t k = 0; k < length; k++) dst[i * dst_step + k] = src[i * src_step + k];
 }
 
@@ -41,27 +42,27 @@ void copy_block(const Mat& src, const Block& block, Mat& dst, const int to[4]) {
     unsigned char* t = (unsigned char*)dst.data;
     const size_t bytes = block.size[3] * src.elemsize;
     if (bytes == 0) return;
+    for (int i = 0; i < 4; i++) {
+        s += block.start[i] * from.step[i] * src.elemsize;
+        t += to[i] * into.step[i] * dst.elemsize;
+    }
+    // Planes whose rows go on at the same distance in both are one.
+    const size_t height = block.size[2];
+    const bool one = from.step[1] == height * from.step[2] && into.step[1] == height * into.step[2];
+    const size_t rows = one ? height * block.size[1] : height, planes = one ? 1 : block.size[1];
     const bool is_short = src.elemsize == 4 && block.size[3] <= 4;
     for (int i = 0; i < block.size[0]; i++) {
-        for (int j = 0; j < block.size[1]; j++) {
+        for (size_t j = 0; j < planes; j++) {
+            const unsigned char* a = s + (i * from.step[0] + j * from.step[1]) * src.elemsize;
+            unsigned char* b = t + (i * into.step[0] + j * into.step[1]) * dst.elemsize;
             if (is_short) {
-                const size_t a = (block.start[0] + i) * from.step[0] +
-                                 (block.start[1] + j) * from.step[1] +
-                                 block.start[2] * from.step[2] + block.start[3];
-                const size_t b = (to[0] + i) * into.step[0] + (to[1] + j) * into.step[1] +
-                                 to[2] * into.step[2] + to[3];
-                copy_short_runs((const uint32_t*)s + a, from.step[2], (uint32_t*)t + b,
-                                into.step[2], block.size[3], block.size[2]);
+                copy_short_runs((const uint32_t*)a, from.step[2], (uint32_t*)b, into.step[2],
+                                block.size[3], rows);
                 continue;
             }
-            for (int k = 0; k < block.size[2]; k++) {
-                const size_t a = (block.start[0] + i) * from.step[0] +
-                                 (block.start[1] + j) * from.step[1] +
-                                 (block.start[2] + k) * from.step[2] + block.start[3];
-                const size_t b = (to[0] + i) * into.step[0] + (to[1] + j) * into.step[1] +
-                                 (to[2] + k) * into.step[2] + to[3];
-                memcpy(t + b * dst.elemsize, s + a * src.elemsize, bytes);
-            }
+            for (size_t k = 0; k < rows; k++)
+                memcpy(b + k * into.step[2] * dst.elemsize, a + k * from.step[2] * src.elemsize,
+                       bytes);
         }
     }
 }
