@@ -44,15 +44,15 @@ int merge_parallel(LayerGraph& graph, int index, const LayerMaker& make);
 // weights (as BatchNorm1d behind Linear comes out of PyTorch). Blobs between them get other values:
 // of no use for files.
 int fold_row_norm(LayerGraph& graph, int index, const LayerMaker& make);
-// BatchAxis and its inverse, with nothing between them.
+// BatchAxis and its inverse, in either order, with nothing between them.
 int eliminate_batch_axes(LayerGraph& graph, int index, const LayerMaker& make);
 // The sum of a convolution's output and another blob into the convolution (parameter add_input,
 // which ncnn lacks: of no use for files).
 int fuse_residual(LayerGraph& graph, int index, const LayerMaker& make);
 // An activation into the convolution or inner product before it.
 int fuse_activation(LayerGraph& graph, int index, const LayerMaker& make);
-// An activation behind layers that only change shapes and the order of axes, which stand behind a
-// convolution or inner product, into that. Blobs between them get other values: of no use for
+// An activation behind layers that only change shapes, the order of axes and what is an item, which
+// stand behind a convolution or inner product, into that. Blobs between them get other values: of no use for
 // files.
 int fuse_moved_activation(LayerGraph& graph, int index, const LayerMaker& make);
 // The output of int8 convolutions that reaches int8 convolutions and inner products of one input
@@ -64,8 +64,8 @@ int keep_int8(LayerGraph& graph, int index, const LayerMaker& make);
 // A Permute of rows and columns to the side of an InnerProduct where there are fewer values, which
 // takes columns then, as a Convolution1D. Of no use for files: the blob between them is another.
 int turn_fewer(LayerGraph& graph, int index, const LayerMaker& make);
-// Tells a Permute whose output convolutions and poolings alone read, shapes and activations between
-// them or not, that they want channels in blocks (feeds_channels). Nothing of files.
+// Tells a Permute whose output convolutions and poolings alone read, shapes, activations, resizing
+// and joins between them or not, that they want channels in blocks (feeds_channels). Nothing of files.
 int mark_channels(LayerGraph& graph, int index, const LayerMaker& make);
 
 // What may be folded and fused into a layer; false if nothing may.
