@@ -73,6 +73,8 @@ TEST(Compress, by_hand) {
     ((unsigned char*)keep.data)[0] = 0;
     expect_values("Compress", "0=0", {}, {x, keep}, mat_of(Shape(2, 2), {3, 4, 5, 6}));
     expect_values("Compress", "", {}, {x, keep}, mat_of(Shape(2), {2, 3}));
+    // What a longer condition says of parts that are not there.
+    expect_values("Compress", "0=1", {}, {x, keep}, mat_of(Shape(1, 3), {2, 4, 6}));
 }
 
 }  // namespace quoll

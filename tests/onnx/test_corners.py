@@ -12,6 +12,7 @@ from onnx_run import convert, run  # noqa: E402
 ort.set_default_logger_severity(4)
 ML = 'ai.onnx.ml'
 X = (np.arange(12) / 2).astype(np.float32).reshape(3, 4)
+SIGNS = np.float32([-2, -1, -0.0, 0, 1, 2, np.inf, -np.inf, np.nan])
 IMAGE = np.sin(np.arange(24, dtype=np.float32)).reshape(2, 3, 4) + 1
 
 
@@ -37,6 +38,16 @@ def node(op, inputs, output='y', domain='', **attributes):
 
 def case(name, nodes, inputs, constants=None):
     return pytest.param(nodes if isinstance(nodes, list) else [nodes], inputs, constants or {}, id=name)
+
+
+def both(name, nodes, inputs, more):
+    """With the inputs `more` given and as constants."""
+    return [case(f'{name}-given', nodes, {**inputs, **more}), case(f'{name}-constant', nodes, inputs, more)]
+
+
+def dynamic_quantize(output):
+    outputs = [n if n == output else n + '_unused' for n in ('q', 'scale', 'zero')]
+    return [helper.make_node('DynamicQuantizeLinear', ['x'], outputs), node('Cast', [output], to=TensorProto.FLOAT)]
 
 
 CASES = [
@@ -67,6 +78,28 @@ CASES = [
            {'x': X, **({'i': np.zeros((a, b), np.int64)} if given else {})}, {} if given else {'i': np.zeros((a, b), np.int64)})
       for a, b in ((0, 1), (0, 2), (2, 0)) for given in (False, True)],
     case('GatherND-0', node('GatherND', ['x', 'i']), {'x': X, 'i': np.zeros(0, np.int64)}),
+    # A condition longer than the axis: what lies behind chooses nothing. A shorter one.
+    *[c for axis in (0, 1, -1) for length in (7, 2)
+      for c in both(f'Compress-{length}-axis{axis}', node('Compress', ['x', 'c'], axis=axis), {'x': X}, {'c': np.arange(length) % 3 != 1})],
+    *both('Compress-20-flat', node('Compress', ['x', 'c']), {'x': X}, {'c': np.arange(20) % 3 != 1}),
+    # Slopes that are not finite meet negative values alone.
+    *[c for shape in ((3, 1), (1,), (3, 9), (9,)) for c in both(
+        f'PRelu-infinite-{"x".join(map(str, shape))}', node('PRelu', ['x', 's']), {'x': np.tile(SIGNS, (3, 1))},
+        {'s': np.resize(np.float32([np.inf, -np.inf, np.nan, 0.5]), shape)})],
+    *both('PRelu-infinite-channels', node('PRelu', ['x', 's']), {'x': np.tile(SIGNS, (2, 3, 1, 1))},
+          {'s': np.float32([np.inf, -np.inf, np.nan]).reshape(3, 1, 1)}),
+    # The definition says 0 / 0.
+    *[case(f'DynamicQuantizeLinear-{n}-{output}', dynamic_quantize(output), {'x': x}) for output in ('q', 'scale', 'zero')
+      for n, x in (('zeros', np.zeros((2, 3), np.float32)), ('nothing', np.zeros((0, 3), np.float32)), ('ones', np.ones(3, np.float32)))],
+    case('OneHotEncoder-twice', node('OneHotEncoder', ['x'], domain=ML, cats_int64s=[2, 1, 2, 5, 2]), {'x': X}),
+    case('OneHotEncoder-strings-twice', node('OneHotEncoder', ['x'], domain=ML, cats_strings=['a', 'b', 'a']),
+         {'x': np.array(['a', 'b', 'c'], object)}),
+    *[c for repeats in ([0, 1], [1, 0], [2, 0], [0, 0])
+      for c in both(f'Tile-{repeats[0]}x{repeats[1]}', node('Tile', ['x', 'r']), {'x': X}, {'r': np.int64(repeats)})],
+    *both('Tile-0', node('Tile', ['x', 'r']), {'x': X[0]}, {'r': np.int64([0])}),
+    # A number has no axes to look at.
+    *[case(f'{op}-number-keepdims{k}-axis{axis}', node(op, ['x', 'a'], keepdims=k), {'x': np.array(-3.5, np.float32), 'a': np.int64([axis])})
+      for op, axis in (('ReduceSum', 0), ('ReduceMax', -1), ('ReduceL1', 0), ('ReduceSumSquare', -1)) for k in (0, 1)],
     case('Compress-2D', node('Compress', ['x', 'c'], axis=0), {'x': X, 'c': np.array([[True], [False], [True]])}),
     case('Compress-2D-flat', node('Compress', ['x', 'c']), {'x': X, 'c': np.array([[True, False], [False, True]])}),
     # A scale of fewer axes than are normalised, and of more.

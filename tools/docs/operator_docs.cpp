@@ -34,10 +34,14 @@ std::string number(double value) {
     return quoll::float_to_text((float)value);
 }
 
+std::string range_text(const std::string& low, const std::string& high) {
+    if (!low.empty() && !high.empty()) return low + " to " + high;
+    return !low.empty() ? "at least " + low : !high.empty() ? "at most " + high : "";
+}
+
 std::string range_text(Range range) {
-    const bool low = range.low > -1e300, high = range.high < 1e300;
-    if (low && high) return number(range.low) + " to " + number(range.high);
-    return low ? "at least " + number(range.low) : high ? "at most " + number(range.high) : "";
+    return range_text(range.low > -1e300 ? number(range.low) : "",
+                      range.high < 1e300 ? number(range.high) : "");
 }
 
 // Collects the parameters with their defaults.
@@ -67,15 +71,20 @@ public:
     }
 };
 
-// A default may be an earlier parameter: fills every int with a number of its own and looks which
-// of them come back as a default.
+// A default and the ends of a range may be earlier parameters: fills every int with a number of its
+// own and looks which of them come back.
 class References : public quoll::ParamVisitor {
 public:
     std::map<int, std::string> reference_of;  // parameter id -> name of the parameter it follows
+    std::map<int, std::string> range_of;      // parameter id -> range that names a parameter
 
-    void operator()(int id, const char* name, int& field, int def, const char*, Range) override {
+    void operator()(int id, const char* name, int& field, int def, const char*,
+                    Range range) override {
         const auto it = name_of_.find(def);
         if (it != name_of_.end()) reference_of[id] = it->second;
+        const auto low = name_of_.find(range.low), high = name_of_.find(range.high);
+        if (low != name_of_.end() || high != name_of_.end())
+            range_of[id] = range_text(end_text(low, range.low), end_text(high, range.high));
         field = kFirst + (int)name_of_.size();
         name_of_[field] = name;
     }
@@ -85,8 +94,14 @@ public:
     void operator()(int, const char*, std::string&, const char*, const char*) override {}
 
 private:
+    typedef std::map<double, std::string> Names;
+
+    std::string end_text(Names::const_iterator named, double end) const {
+        return named != name_of_.end() ? named->second : fabs(end) < 1e300 ? number(end) : "";
+    }
+
     static const int kFirst = 770001;
-    std::map<int, std::string> name_of_;
+    Names name_of_;
 };
 
 class Weights : public quoll::WeightVisitor {
@@ -116,8 +131,10 @@ std::string params_of(const std::string& type) {
     for (const Row& r : defaults.rows) {
         const auto it = references.reference_of.find(r.id);
         const std::string def = it == references.reference_of.end() ? r.def : it->second;
+        const auto named = references.range_of.find(r.id);
+        const std::string range = named == references.range_of.end() ? r.range : named->second;
         text += "| " + std::to_string(r.id) + " | " + r.name + " | " + r.type + " | " + def +
-                " | " + r.range + " | " + r.doc + " |\n";
+                " | " + range + " | " + r.doc + " |\n";
     }
     return text + "\n";
 }

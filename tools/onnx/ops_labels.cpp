@@ -121,7 +121,15 @@ bool one_hot_encoder(Op& op) {
     const std::string whole =
         text ? n.as_type(n.in(0), ElementType::kInt64) : n.cast(n.in(0), ElementType::kInt64);
     const std::string x = n.add("Unsqueeze", {whole, n.ints({-1})});
-    return n.set(0, n.cast(n.add("Equal", {x, n.ints(keys.ints())}), ElementType::kFloat));
+    const Ints all = keys.ints();
+    const std::string hot = n.cast(n.add("Equal", {x, n.ints(all)}), ElementType::kFloat);
+    // Of a category that is there more than once ONNX Runtime takes the last.
+    Floats last(all.size());
+    for (size_t i = 0; i < all.size(); i++)
+        last[i] = std::find(all.begin() + (ptrdiff_t)i + 1, all.end(), all[i]) == all.end();
+    if (std::find(last.begin(), last.end(), 0.f) == last.end()) return n.set(0, hot);
+    const Tensor mask = floats_tensor(last, {(int64_t)last.size()});
+    return n.set(0, n.add("Mul", {hot, n.constant(mask)}));
 }
 
 }  // namespace

@@ -265,7 +265,8 @@ bool bias_gelu(Op& op) {
     return elementwise(op, x, "GELU");
 }
 
-// Scale (max - min) / 255 over a range that holds 0, zero point round(-min / scale).
+// Scale (max - min) / 255 over a range that holds 0, zero point round(-min / scale). Of zeros
+// alone, for which the definition says 0 / 0, the scale is 1, as ONNX Runtime has it.
 bool dynamic_quantize_linear(Op& op) {
     Expansion e(op);
     const std::string x = input(op, 0);
@@ -274,7 +275,10 @@ bool dynamic_quantize_linear(Op& op) {
     const std::map<std::string, Attribute> drop = {{"keepdims", int_attribute(0)}};
     const std::string high = e.run("Max", {e.run("ReduceMax", {x}, "", drop), none});
     const std::string low = e.run("Min", {e.run("ReduceMin", {x}, "", drop), none});
-    const std::string scale = e.run("Div", {e.run("Sub", {high, low}), all}, op.node.outputs[1]);
+    const std::string one = e.constant(Tensor::of_float(1.f));
+    const std::string step = e.run("Div", {e.run("Sub", {high, low}), all});
+    const std::string scale =
+        e.run("Where", {e.run("Equal", {step, none}), one, step}, op.node.outputs[1]);
     const std::string zero = e.run(
         "Clip", {e.run("Round", {e.run("Div", {e.run("Sub", {none, low}), scale})}), none, all});
     const std::string point = e.run("Cast", {zero}, op.node.outputs[2],

@@ -108,9 +108,11 @@ bool reduce(Op& op, int operation, int axes_input_since) {
     Value* x = op.in(0);
     const int rank = x->rank();
     std::vector<int64_t> axes;
-    if (op.opset >= axes_input_since && op.has(1)) {
+    const bool as_input = op.opset >= axes_input_since && op.has(1);
+    // A number has no axes: ONNX Runtime does not look at computed ones.
+    if (as_input && (rank > 0 || op.in(1)->is_constant())) {
         if (!op.ints(1, "axes", &axes)) return false;
-    } else {
+    } else if (!as_input) {
         axes = op.attr_ints("axes");
     }
     if (axes.empty() && op.attr("noop_with_empty_axes", 0) == 1) {

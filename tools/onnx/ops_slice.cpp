@@ -412,12 +412,12 @@ bool tile(Op& op) {
     Value* now = x;
     for (int a = 0; a < x->rank(); a++) {
         if (repeats[a].is(1)) continue;
-        if (repeats[a].known() && (repeats[a].value < 1 || repeats[a].value > 2147483647))
+        if (repeats[a].known() && (repeats[a].value < 0 || repeats[a].value > 2147483647))
             return op.fail("%lld repeats", (long long)repeats[a].value);
         int mat_axis = 0;
         Form form = op.axis_form(now, a, &mat_axis);
         std::string out;
-        if (repeats[a].known()) {
+        if (repeats[a].known() && !repeats[a].is(0)) {
             const std::string blob = op.blob(now, form);
             if (blob.empty()) return false;
             ModelLayer& layer = op.emit("Tile", {blob});

@@ -171,17 +171,11 @@ bool clip(Op& op) {
     return true;
 }
 
-// max(x, 0) + slope min(x, 0)
-bool prelu_tensor(Op& op, Value* x, Value* slope) {
-    Broadcast b;
-    if (!broadcast(op, {x, slope}, &b)) return false;
-    const std::string above = op.emit("ReLU", {b.blobs[0]}).outputs[0];
-    const std::string below = scalar_op(op, b.blobs[0], kMin, 0.f);
-    ModelLayer& scaled = op.emit("BinaryOp", {below, b.blobs[1]});
-    scaled.set("op_type", kMul);
-    ModelLayer& sum = op.emit("BinaryOp", {above, scaled.outputs[0]});
-    op.set(0, x->type, b.shape, b.form, sum.outputs[0]);
-    return true;
+// slope x where x < 0, else x: a choice, as a slope need not be finite
+bool prelu_tensor(Op& op) {
+    Nodes n(op);
+    const std::string below = n.add("Less", {n.in(0), n.scalar(0.f)});
+    return n.set(0, n.add("Where", {below, n.add("Mul", {n.in(0), n.in(1)}), n.in(0)}));
 }
 
 bool prelu(Op& op) {
@@ -193,7 +187,7 @@ bool prelu(Op& op) {
     const bool old = op.opset < 7 && slope->rank() == 1;
     const bool channels = rank >= 3 && rank <= 5 && (old || slope->rank() == rank - 1) &&
                           x->shape[1].is((int64_t)count) && slope->shape[0].is((int64_t)count);
-    if (count != 1 && !channels) return prelu_tensor(op, x, slope);
+    if (count != 1 && !channels) return prelu_tensor(op);
     const Form form = count == 1 ? x->form : Form::batched(rank);
     const std::string from = op.blob(x, form);
     if (from.empty()) return false;

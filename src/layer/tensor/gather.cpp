@@ -1,5 +1,7 @@
 #include "layer/tensor/gather.h"
 
+#include <algorithm>
+
 namespace quoll {
 
 void Gather::params(Gather& s, ParamVisitor& v) {
@@ -163,9 +165,6 @@ int Compress::shape(const Compress& s, const std::vector<Shape>& in, std::vector
         return s.fail("condition: expected 1 axis, got %s", shape_text(in[1]).c_str());
     int axis;
     if (s.axis != kAllAxes) QUOLL_RETURN_IF_ERROR(resolve_axis(s, s.axis, in[0].dims, &axis));
-    const size_t size = s.axis == kAllAxes ? in[0].total() : (size_t)in[0].size(axis);
-    if ((size_t)in[1].w > size)
-        return s.fail("condition has %d values for %zu parts", in[1].w, size);
     out.assign(1, Shape());
     return kOk;
 }
@@ -175,22 +174,25 @@ int Compress::forward(const std::vector<Mat>& bottoms, std::vector<Mat>& tops,
     QUOLL_RETURN_IF_ERROR(create_tensors(*this, bottoms, tops, opt));
     const Mat& data = bottoms[0];
     const uint8_t* const keep = (const uint8_t*)bottoms[1].data;
-    const int given = bottoms[1].w;
-    int kept = 0;
-    for (int i = 0; i < given; i++) kept += keep[i] != 0;
     size_t outer = 1, inner = 1, size = value_count(data);
-    Shape out(kept, data.dtype);
+    const int at = axis < 0 && axis != kAllAxes ? axis + data.dims : axis;
     if (axis != kAllAxes) {
-        const int at = axis < 0 ? axis + data.dims : axis;
         const AlongAxis along(data, at);
         outer = along.outer, inner = along.inner, size = along.size;
+    }
+    // Of a longer condition the rest chooses nothing.
+    const size_t given = std::min((size_t)bottoms[1].w, size);
+    int kept = 0;
+    for (size_t i = 0; i < given; i++) kept += keep[i] != 0;
+    Shape out(kept, data.dtype);
+    if (axis != kAllAxes) {
         out = data.logical_shape();
         out.set_size(at, kept);
     }
     QUOLL_RETURN_IF_ERROR(create_tensor(out, &tops[0], opt));
     size_t to = 0;
     for (size_t o = 0; o < outer; o++) {
-        for (int i = 0; i < given; i++) {
+        for (size_t i = 0; i < given; i++) {
             if (!keep[i]) continue;
             copy_values(data, (o * size + i) * inner, tops[0], to, inner);
             to += inner;
