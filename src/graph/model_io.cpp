@@ -297,13 +297,19 @@ int Model::check_weights() const {
     return kOk;
 }
 
-int Model::save_model(const DataWriter& dw) const {
-    QUOLL_RETURN_IF_ERROR(check_weights());
-    std::vector<WeightNumbers> numbers;
-    QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
+// Stops at the first layer that has others than its params say.
+static int write_weights(const std::deque<ModelLayer>& layers,
+                         const std::vector<WeightNumbers>& numbers, const DataWriter& dw) {
     for (size_t i = 0; i < layers.size(); i++)
         QUOLL_RETURN_IF_ERROR(visit_weights(layers[i], numbers[i], &dw));
     return kOk;
+}
+
+int Model::save_model(const DataWriter& dw) const {
+    QUOLL_RETURN_IF_ERROR(check_weights());  // before anything is written
+    std::vector<WeightNumbers> numbers;
+    QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
+    return write_weights(layers, numbers, dw);
 }
 
 int Model::check_weights_id(const unsigned char* weights, size_t size) const {
@@ -353,10 +359,12 @@ void Model::share_weights() {
 }
 
 int Model::number_weights() {
+    std::vector<WeightNumbers> numbers;
+    QUOLL_RETURN_IF_ERROR(number_shared(&numbers));
     const CountBytes size;
-    QUOLL_RETURN_IF_ERROR(save_model(size));
+    QUOLL_RETURN_IF_ERROR(write_weights(layers, numbers, size));
     const WeightsHash hash(size.count);
-    QUOLL_RETURN_IF_ERROR(save_model(hash));
+    if (size.count > 0) QUOLL_RETURN_IF_ERROR(write_weights(layers, numbers, hash));
     weights_id_.size = size.count, weights_id_.hash = hash.hash();
     return kOk;
 }

@@ -135,14 +135,25 @@ int convert_compact(const Arguments& a, const OnnxOptions& options, OnnxResult* 
     return kOk;
 }
 
+size_t bytes_of_weights(const Model& model) {
+    size_t bytes = 0;
+    for (const ModelLayer& layer : model.layers)
+        for (const ModelWeight& weight : layer.weights)
+            bytes += weight.stored.data.total() * weight.stored.data.elemsize;
+    return bytes;
+}
+
 // Where files become larger than the model, for constants that were computed: without those, if it
 // can be converted so. ncnn would compute them anew in each run.
 void convert_smaller(const Arguments& a, OnnxOptions options, OnnxResult* result) {
     const double kMost = 1.1;
     struct stat file;
     const size_t onnx = stat(a.onnx.c_str(), &file) == 0 ? (size_t)file.st_size : 0;
-    const size_t source = std::max(onnx, result->source_bytes), size = size_of_files(result->model);
-    if (a.ncnn || (double)size <= kMost * (double)source) return;
+    const size_t source = std::max(onnx, result->source_bytes);
+    // Files without the weights that there are would not be smaller by as much.
+    if (a.ncnn || (double)bytes_of_weights(result->model) <= (kMost - 1) * (double)source) return;
+    const size_t size = size_of_files(result->model);
+    if ((double)size <= kMost * (double)source) return;
     OnnxResult smaller;
     options.compute_large_constants = true;
     options.progress = nullptr;

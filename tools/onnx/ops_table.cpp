@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include <algorithm>
 
 #include "onnx/ops.h"
@@ -13,8 +15,7 @@ static const OpTable& table() {
               slice_ops(),    pad_ops(),     gather_ops(),    fill_ops(),    conv_ops(),
               pool_ops(),     norm_ops(),    matrix_ops(),    image_ops(),   recurrent_ops(),
               quantize_ops(), control_ops(), attention_ops(), contrib_ops(), signal_ops(),
-              newer_ops(),    deform_ops(),  ml_ops(),     svm_ops(),
-              label_ops()})
+              newer_ops(),    deform_ops(),  ml_ops(),        svm_ops(),     label_ops()})
             t.insert(t.end(), family.begin(), family.end());
         std::stable_sort(t.begin(), t.end(), [](const OpEntry& a, const OpEntry& b) {
             const int domain = std::string(a.domain).compare(b.domain);
@@ -27,8 +28,8 @@ static const OpTable& table() {
 
 const OpEntry* find_op(const std::string& domain, const std::string& op, int opset) {
     const auto before = [&](const OpEntry& entry, const std::string& name) {
-        const int order = domain.compare(entry.domain);
-        return order ? order > 0 : name.compare(entry.op) > 0;
+        const int order = strcmp(domain.c_str(), entry.domain);
+        return order ? order > 0 : strcmp(name.c_str(), entry.op) > 0;
     };
     for (auto at = std::lower_bound(table().begin(), table().end(), op, before);
          at != table().end() && op == at->op && domain == at->domain; ++at)

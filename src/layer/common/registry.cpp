@@ -38,10 +38,36 @@ const Entry kEntries[] = {
 #undef QUOLL_LAYER_FAST
 };
 
+// The entries by hash of their names: a model's layers are looked up many times each.
+class Names {
+public:
+    Names() {
+        for (const Entry& entry : kEntries) {
+            unsigned at = hash(entry.type);
+            while (slots_[at]) at = (at + 1) % kSlots;
+            slots_[at] = &entry;
+        }
+    }
+    const Entry* find(const char* type) const {
+        for (unsigned at = hash(type); slots_[at]; at = (at + 1) % kSlots)
+            if (strcmp(slots_[at]->type, type) == 0) return slots_[at];
+        return nullptr;
+    }
+
+private:
+    static const unsigned kSlots = 512;
+    static_assert(sizeof(kEntries) / sizeof(kEntries[0]) < kSlots / 2, "few that meet");
+    static unsigned hash(const char* type) {
+        unsigned sum = 0;
+        for (; *type; type++) sum = sum * 31 + (unsigned char)*type;
+        return (sum ^ sum >> 9) % kSlots;
+    }
+    const Entry* slots_[kSlots] = {};
+};
+
 const Entry* find(const char* type) {
-    for (const Entry& entry : kEntries)  // strcmp is a call
-        if (entry.type[0] == type[0] && strcmp(entry.type, type) == 0) return &entry;
-    return nullptr;
+    static const Names names;
+    return names.find(type);
 }
 
 const Entry* find(int index) {
