@@ -24,14 +24,15 @@ namespace fuzz {
 // back as an error, and must not eat the fuzzer's memory.
 class LimitedAllocator : public quoll::Allocator {
 public:
+    explicit LimitedAllocator(size_t limit = 8 << 20) : limit_(limit) {}
     void* fastMalloc(size_t size) override {
-        if (size > kLimit) return nullptr;
+        if (size > limit_) return nullptr;
         return quoll::fast_malloc(size);
     }
     void fastFree(void* ptr) override { quoll::fast_free(ptr); }
 
 private:
-    static const size_t kLimit = 8 << 20;
+    const size_t limit_;
 };
 
 // A weight source that ends: zeros for tags and small values for the rest.

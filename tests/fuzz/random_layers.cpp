@@ -1,0 +1,410 @@
+// Layers by themselves with params that their schemas let us make up: each operator of the
+// registry, on small inputs of any rank. Whatever the reference answers, the fast form has to
+// answer, with fusion and without, in any number of threads: an error as an error, sizes as sizes,
+// values as values as far as rounding explains them.
+//   random_layers FIRST COUNT [OPERATOR]
+// Case n is the same one in every run. A crash or an answer that takes too long prints its case.
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "harness.h"
+#include "layer/common/schema.h"
+#include "quoll/datawriter.h"
+#include "quoll/layer.h"
+
+namespace {
+
+using namespace quoll;
+
+const unsigned kMostSeconds = 20;
+// Of a blob. Dilated deconvolutions read inputs with wide borders.
+const size_t kMostMemory = 128 << 20;
+const double kMostWeights = 1 << 16;
+
+std::string g_case;
+
+void print_case(int signal_number) {
+    if (write(2, g_case.data(), g_case.size()) < 0) _exit(2);
+    signal(signal_number, SIG_DFL);
+    raise(signal_number);
+}
+
+class Random {
+public:
+    explicit Random(unsigned seed) : engine_(seed) {}
+    int number(int low, int high) { return low + (int)(engine_() % ((unsigned)(high - low) + 1)); }
+    bool one_in(int n) { return number(1, n) == 1; }
+    float real(float low, float high) {
+        return low + (high - low) * ((float)(engine_() >> 8) / (float)(1 << 24));
+    }
+
+private:
+    std::mt19937 engine_;
+};
+
+// Params in the ranges of the schema, many of them as they are by default, few of them odd. Numbers
+// of weights and channels mostly are what fits the input.
+class DrawParams : public ParamVisitor {
+public:
+    DrawParams(Random* random, const Mat& input)
+        : random_(*random), input_(input), change_one_in_(random->number(2, 6)) {}
+    ParamDict params;
+
+    // Knows all params by then.
+    void fit_weights(const std::string& type) {
+        if (weights_id_ < 0 || random_.one_in(20)) return;
+        const auto starts = [&](const char* with) {
+            return type.compare(0, strlen(with), with) == 0;
+        };
+        const double made = value("num_output", value("embed_dim", 1));
+        const double gates = type == "LSTM" ? 4 : type == "GRU" ? 3 : 1;
+        double count = made * input_.w;
+        if (starts("Conv") || starts("Deconv")) {
+            const double across = value("kernel_w", 1), high = value("kernel_h", 1);
+            count = made * outermost() * across * high * value("kernel_d", 1) / value("group", 1);
+        } else if (type == "InnerProduct" && input_.dims != 2) {
+            count = made * input_.w * input_.h * input_.d * input_.c;
+        } else if (type == "Embed") {
+            count = made * value("input_dim", 1);
+        } else if (type == "LSTM" || type == "GRU" || type == "RNN") {
+            const double each = type == "LSTM" ? value("hidden_size", made) : made;
+            count = gates * each * input_.w * (value("direction", 0) == 2 ? 2 : 1);
+        }
+        if (count >= 1 && count < kMostWeights) params.set(weights_id_, (int)count);
+    }
+
+    void operator()(int id, const char* name, int& field, int def, const char*,
+                    Range range) override {
+        field = def;
+        const std::string text = name;
+        if (text == "weight_data_size") weights_id_ = id;
+        const bool needed = def < range.low || text == "num_output" || text == "kernel_w";
+        const bool channels = text == "channels" || text == "num_slope" || text == "affine_size" ||
+                              text == "scale_data_size" || text == "bias_data_size";
+        const bool int8 = text.find("scale_term") != text.npos || text == "quantize_term";
+        if (needed || channels || (int8 ? random_.one_in(20) : changes())) {
+            field = channels && !random_.one_in(10) ? outermost() : whole(range);
+            if (needed && field < 1 && !random_.one_in(20)) field = random_.number(1, 9);
+            params.set(id, field);
+        }
+        values_[text] = field;
+    }
+    void operator()(int id, const char*, float& field, float def, const char*,
+                    Range range) override {
+        field = def;
+        if (!changes()) return;
+        field = real(range);
+        params.set(id, field);
+    }
+    void ints(int id, const char*, Mat&, const char*, Range range) override {
+        if (!changes()) return;
+        Mat m(Shape(random_.number(1, 4), DType::s32));
+        for (int i = 0; i < m.w; i++) ((int*)m.data)[i] = whole(range);
+        params.set(id, m);
+    }
+    void floats(int id, const char*, Mat&, const char*, Range range) override {
+        if (!changes()) return;
+        Mat m(random_.number(1, 4));
+        for (int i = 0; i < m.w; i++) m[i] = real(range);
+        params.set(id, m);
+    }
+    void operator()(int id, const char*, std::string& field, const char* def,
+                    const char*) override {
+        static const char* const kTexts[] = {"*(0w,2)", "0h,0w", "ij,jk->ik", "ij->ji", "-1,0c"};
+        field = def;
+        if (!changes()) return;
+        field = kTexts[random_.number(0, 4)];
+        params.set(id, field);
+    }
+
+private:
+    bool changes() { return random_.one_in(change_one_in_); }
+    double value(const char* name, double absent) const {
+        const auto found = values_.find(name);
+        return found == values_.end() ? absent : found->second;
+    }
+    int outermost() const {
+        return input_.dims > 2 ? input_.c : input_.dims == 2 ? input_.h : input_.w;
+    }
+    int whole(Range range) {
+        static const int kOdd[] = {-1, -2, -233, -234, 0, 7, 16, 1000, 65536, 2147483647};
+        if (random_.one_in(60)) return kOdd[random_.number(0, 9)];
+        const double low = fmax(range.low, -2), high = fmin(range.high, fmax(low, 0) + 8);
+        return (int)low + random_.number(0, (int)fmax(0, fmin(high - low, 12)));
+    }
+    float real(Range range) {
+        static const float kOdd[] = {0.f, -0.f, 1e-20f, -1e-20f, 1e20f, -1e20f, 1.f, 2.f};
+        if (random_.one_in(20)) return kOdd[random_.number(0, 7)];
+        const float low = (float)fmax(range.low, -2), high = (float)fmin(range.high, low + 4);
+        return random_.real(low, fmaxf(low, high));
+    }
+    Random& random_;
+    const Mat& input_;
+    const int change_one_in_;
+    int weights_id_ = -1;
+    std::map<std::string, int> values_;
+};
+
+// The weights that a layer asks for, as a file has them.
+class DrawWeights : public WeightVisitor {
+public:
+    explicit DrawWeights(Random* random) : random_(*random) {}
+    std::vector<uint32_t> words;
+    bool too_many = false;
+
+    void operator()(bool present, const char*, Mat&, WeightSize size, WeightKind kind,
+                    const char*) override {
+        if (!present) return;
+        const double count = (double)size.w * size.h * size.d * size.c;
+        too_many = too_many || !(count > 0 && count < kMostWeights);
+        if (too_many) return;
+        if (kind == WeightKind::kTagged) words.push_back(0);
+        const bool bytes = kind == WeightKind::kInt8;
+        for (size_t i = 0; i < (bytes ? ((size_t)count + 3) / 4 : (size_t)count); i++) {
+            uint32_t word = 0;
+            const float value = random_.real(-1.f, 1.f);
+            for (int k = 0; bytes && k < 4; k++)
+                word = word << 8 | (uint32_t)random_.number(0, 255);
+            if (!bytes) memcpy(&word, &value, 4);
+            words.push_back(word);
+        }
+    }
+
+private:
+    Random& random_;
+};
+
+struct Case {
+    std::string param;
+    std::vector<uint32_t> weights;
+    std::vector<Mat> inputs;
+    int outputs = 1;
+};
+
+// f(values, how many) for each channel of each item.
+template <class F>
+void for_each_plane(const Mat& m, const F& f) {
+    for (int b = 0; b < m.n; b++) {
+        const Mat item = m.batch(b);
+        for (int q = 0; q < item.c; q++)
+            f((char*)item.data + (size_t)q * item.cstep * item.elemsize, item.w * item.h * item.d);
+    }
+}
+
+Mat draw_input(Random* random, bool batch) {
+    const int rank = random->number(1, 4);
+    Shape s(random->number(1, 12));
+    if (rank > 1) s = Shape(random->number(1, 9), random->number(1, 9));
+    if (rank == 3) s = Shape(random->number(1, 9), random->number(1, 9), random->number(1, 17));
+    if (rank == 4)
+        s = Shape(random->number(1, 6), random->number(1, 6), random->number(1, 4),
+                  random->number(1, 9));
+    if (random->one_in(8)) s.dtype = random->one_in(2) ? DType::s32 : DType::u8;
+    if (batch) s.n = 2;
+    Mat m(s);
+    const float most = random->one_in(4) ? 20.f : 2.f;
+    for_each_plane(m, [&](void* plane, int values) {
+        for (int i = 0; i < values; i++) {
+            if (m.dtype == DType::f32)
+                ((float*)plane)[i] = random->real(-most, most);
+            else if (m.dtype == DType::s32)
+                ((int*)plane)[i] = random->number(-3, 8);
+            else
+                ((uint8_t*)plane)[i] = (uint8_t)random->number(0, 1);
+        }
+    });
+    return m;
+}
+
+std::string input_line(size_t i, const Mat& m) {
+    std::string line = "Input in" + std::to_string(i) + " 0 1 x" + std::to_string(i);
+    const Shape s = m.logical_shape();
+    line += " 0=" + std::to_string(s.w);
+    if (s.dims > 1) line += " 1=" + std::to_string(s.h);
+    if (s.dims > 3) line += " 11=" + std::to_string(s.d);
+    if (s.dims > 2) line += " 2=" + std::to_string(s.c);
+    return line + "\n";
+}
+
+// False if the operator refuses the params, or asks for too much.
+bool draw(const std::string& type, Random* random, Case* c) {
+    const std::unique_ptr<Layer> op(create_layer_reference(type.c_str()));
+    const bool one = op->one_blob_only;
+    const int inputs = one || random->one_in(3) ? 1 : random->number(2, 3);
+    c->outputs = one || !random->one_in(4) ? 1 : random->number(2, 3);
+    const bool batch = random->one_in(6);
+    for (int i = 0; i < inputs; i++) {
+        const bool same = i > 0 && !random->one_in(3);
+        c->inputs.push_back(same ? c->inputs[0] : draw_input(random, batch));
+    }
+    DrawParams params(random, c->inputs[0]);
+    op->visit_params(params);
+    params.fit_weights(type);
+    for (size_t i = 0; i < c->inputs.size(); i++) c->param += input_line(i, c->inputs[i]);
+    c->param += type + " l " + std::to_string(inputs) + " " + std::to_string(c->outputs);
+    for (int i = 0; i < inputs; i++) c->param += " x" + std::to_string(i);
+    for (int i = 0; i < c->outputs; i++) c->param += " y" + std::to_string(i);
+    std::vector<unsigned char> text;
+    if (params.params.save_param(DataWriterToMemory(&text)) != 0) return false;
+    c->param = "7767517\n" + std::to_string(inputs + 1) + " " +
+               std::to_string(inputs + c->outputs) + "\n" + c->param +
+               std::string(text.begin(), text.end()) + "\n";
+    for (int i = 0; i < inputs; i++) op->bottoms.push_back(i);
+    for (int i = 0; i < c->outputs; i++) op->tops.push_back(inputs + i);
+    if (op->load_param(params.params) != 0) return false;
+    DrawWeights weights(random);
+    op->visit_weights(weights);
+    c->weights = std::move(weights.words);
+    return !weights.too_many;
+}
+
+struct Way {
+    const char* name;
+    bool reference, fusion;
+    int threads;
+};
+
+// What each output's extract says, or nothing if the net cannot be loaded.
+std::vector<fuzz::Answer> run(const Case& c, const Way& way, const std::vector<Mat>& inputs) {
+    fuzz::LimitedAllocator allocator(kMostMemory);
+    Net net;
+    net.opt.use_reference_layers = way.reference;
+    net.opt.use_graph_fusion = way.fusion;
+    net.opt.num_threads = way.threads;
+    std::vector<fuzz::Answer> answers;
+    if (net.load_param_mem(c.param.c_str()) != 0) return answers;
+    const unsigned char* p = (const unsigned char*)c.weights.data();
+    if (net.load_model(DataReaderFromMemory(p, c.weights.size() * 4)) != 0) return answers;
+    Extractor ex = net.create_extractor();
+    ex.set_blob_allocator(&allocator);
+    ex.set_workspace_allocator(&allocator);
+    bool given = true;
+    for (size_t i = 0; i < inputs.size(); i++)
+        given = ex.input(("x" + std::to_string(i)).c_str(), inputs[i]) == 0 && given;
+    for (int i = 0; i < c.outputs && given; i++) {
+        fuzz::Answer answer;
+        answer.status = ex.extract(("y" + std::to_string(i)).c_str(), answer.blob);
+        answer.blob = answer.blob.clone();  // of the allocator's memory
+        answers.push_back(answer);
+    }
+    return answers;
+}
+
+std::vector<float> values_of(const Mat& m) {
+    std::vector<float> values;
+    for_each_plane(m, [&](const void* plane, int count) {
+        for (int i = 0; i < count; i++)
+            values.push_back(m.dtype == DType::f32   ? ((const float*)plane)[i]
+                             : m.dtype == DType::s32 ? (float)((const int*)plane)[i]
+                             : m.elemsize == 1       ? (float)((const uint8_t*)plane)[i]
+                                                     : 0.f);
+    });
+    return values;
+}
+
+// How far values are from one another in relation to the largest; infinite where one is NaN alone.
+double distance(const Mat& a, const Mat& b) {
+    const std::vector<float> x = values_of(a), y = values_of(b);
+    double most = 0, range = 1e-3;
+    if (x.size() != y.size()) return INFINITY;
+    for (float v : y)
+        if (isfinite(v)) range = fmax(range, fabs(v));
+    for (size_t i = 0; i < x.size(); i++) {
+        if (x[i] == y[i] || (isnan(x[i]) && isnan(y[i]))) continue;
+        const double off = fabs((double)x[i] - y[i]);
+        most = fmax(most, isfinite(off) ? off / range : INFINITY);
+    }
+    return most;
+}
+
+std::vector<Mat> disturbed(const std::vector<Mat>& inputs) {
+    std::vector<Mat> all;
+    for (const Mat& m : inputs) {
+        all.push_back(m.clone());
+        unsigned state = 1;
+        if (m.dtype != DType::f32) continue;
+        for_each_plane(all.back(), [&](void* plane, int count) {
+            for (int i = 0; i < count; i++) {
+                state = state * 1664525u + 1013904223u;
+                ((float*)plane)[i] *= 1.f + (state >> 31 ? 1e-6f : -1e-6f);
+            }
+        });
+    }
+    return all;
+}
+
+bool report(const char* what, const Way& way) {
+    fprintf(stderr, "%s, %s:\n%s", what, way.name, g_case.c_str());
+    return false;
+}
+
+// *ran: the reference answered.
+bool check(const Case& c, bool* ran) {
+    static const Way kReference = {"reference", true, false, 1};
+    static const Way kWays[] = {{"fast", false, false, 1},
+                                {"fast with fusion, 3 threads", false, true, 3}};
+    const std::vector<fuzz::Answer> want = run(c, kReference, c.inputs);
+    *ran = !want.empty() && want[0].status == 0;
+    for (const Way& way : kWays) {
+        const std::vector<fuzz::Answer> have = run(c, way, c.inputs);
+        if (have.size() != want.size()) return report("loaded by one alone", way);
+        for (size_t i = 0; i < want.size(); i++) {
+            if ((have[i].status == 0) != (want[i].status == 0))
+                return report(want[i].status ? "runs where the reference does not"
+                                             : "does not run as the reference does",
+                              way);
+            if (want[i].status != 0) continue;
+            const Mat &x = have[i].blob, &y = want[i].blob;
+            if (!(x.logical_shape() == y.logical_shape()) || x.n != y.n || x.dtype != y.dtype)
+                return report("another size or type", way);
+            const double off = distance(x, y);
+            if (off <= 1e-3) continue;
+            const std::vector<fuzz::Answer> moved = run(c, kReference, disturbed(c.inputs));
+            const bool known = i < moved.size() && moved[i].status == 0;
+            const double rounding = known ? distance(moved[i].blob, y) : INFINITY;
+            if (off <= 1e-3 + 100 * rounding) continue;
+            fprintf(stderr, "off by %g of the range, rounding explains %g. ", off, rounding);
+            return report("other values", way);
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 3 || argc > 4)
+        return fprintf(stderr, "usage: %s FIRST COUNT [OPERATOR]\n", argv[0]), 2;
+    for (int s : {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGALRM}) signal(s, print_case);
+    std::vector<std::string> types;
+    for (int index = 0; index < 4096; index++)
+        if (const char* type = layer_type_name(index))
+            if (strcmp(type, "Input") != 0) types.push_back(type);
+    const unsigned first = (unsigned)atoi(argv[1]), count = (unsigned)atoi(argv[2]);
+    if (count > 1) fuzz::quiet();  // of a single case the messages are shown
+    unsigned answered = 0, wrong = 0;
+    for (unsigned n = first; n - first < count; n++) {
+        Random random(n);
+        const std::string type = argc > 3 ? argv[3] : types[n % types.size()];
+        Case c;
+        if (!draw(type, &random, &c)) continue;
+        g_case = "case " + std::to_string(n) + "\n" + c.param;
+        alarm(kMostSeconds);
+        bool ran = false;
+        wrong += !check(c, &ran);
+        answered += ran;
+        alarm(0);
+    }
+    printf("%u cases, %u of them answered, %u wrong\n", count, answered, wrong);
+    return wrong != 0;
+}
