@@ -137,7 +137,7 @@ private:
         return input_.dims > 2 ? input_.c : input_.dims == 2 ? input_.h : input_.w;
     }
     int whole(Range range) {
-        static const int kOdd[] = {-1, -2, -233, -234, 0, 7, 16, 1000, 65536, 2147483647};
+        static const int kOdd[] = {-1, -2, -233, -234, 0, 7, 16, 33, 100, 2147483647};
         if (random_.one_in(60)) return kOdd[random_.number(0, 9)];
         const double low = fmax(range.low, -2), high = fmin(range.high, fmax(low, 0) + 8);
         return (int)low + random_.number(0, (int)fmax(0, fmin(high - low, 12)));
