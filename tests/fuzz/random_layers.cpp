@@ -212,11 +212,14 @@ Mat draw_input(Random* random, bool batch) {
     if (random->one_in(8)) s.dtype = random->one_in(2) ? DType::s32 : DType::u8;
     if (batch) s.n = 2;
     Mat m(s);
+    static const float kOdd[] = {NAN, INFINITY, -INFINITY, -0.f};
+    const bool odd = random->one_in(6);
     const float most = random->one_in(4) ? 20.f : 2.f;
     for_each_plane(m, [&](void* plane, int values) {
         for (int i = 0; i < values; i++) {
             if (m.dtype == DType::f32)
-                ((float*)plane)[i] = random->real(-most, most);
+                ((float*)plane)[i] = odd && random->one_in(9) ? kOdd[random->number(0, 3)]
+                                                              : random->real(-most, most);
             else if (m.dtype == DType::s32)
                 ((int*)plane)[i] = random->number(-3, 8);
             else
