@@ -323,7 +323,8 @@ double distance(const Mat& a, const Mat& b) {
     for (float v : y)
         if (isfinite(v)) range = fmax(range, fabs(v));
     for (size_t i = 0; i < x.size(); i++) {
-        if (x[i] == y[i] || (isnan(x[i]) && isnan(y[i]))) continue;
+        // In another order sums of infinities may be NaN, or not.
+        if (x[i] == y[i] || (!isfinite(x[i]) && !isfinite(y[i]))) continue;
         const double off = fabs((double)x[i] - y[i]);
         most = fmax(most, isfinite(off) ? off / range : INFINITY);
     }

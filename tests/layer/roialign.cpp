@@ -40,6 +40,13 @@ TEST(ROIAlign, refuses_regions_without_end) {
         for (float x : {NAN, INFINITY, -INFINITY, 1e30f, 1e8f})
             EXPECT_TRUE(run_layer(*layer, {Mat(4, 3, 1), mat_of(Shape(4), {-x, 0, x, 1})}).empty());
     }
+    for (const char* params : {"0=1 1=1 3=4", "0=1 1=1 3=4 4=1", "0=1 1=1 3=4 5=1"}) {
+        const LayerPtr layer = make_layer("ROIAlign", params, {}, 2);
+        for (float x : {NAN, INFINITY}) {
+            EXPECT_TRUE(run_layer(*layer, {Mat(4, 3, 1), mat_of(Shape(4), {0, 0, x, 1})}).empty());
+            EXPECT_TRUE(run_layer(*layer, {Mat(4, 3, 1), mat_of(Shape(4), {0, 0, 2, x})}).empty());
+        }
+    }
 }
 
 }  // namespace quoll

@@ -46,7 +46,7 @@ int ROIAlign::bins_of(float from, float to, int count, int size, std::vector<Bin
     const float extent = aligned ? end - begin : std::max(end - begin, 1.f);
     const float bin = extent / (float)count;
     const float samples = sampling_ratio > 0 ? sampling_ratio : ceilf(bin);
-    if (!(fabsf(begin) < 1e9f && samples * count <= kMostSamples))
+    if (!(fabsf(begin) < 1e9f && isfinite(extent) && samples * count <= kMostSamples))
         return fail("a region from %g to %g on an axis of %d: too far, or too many samples", begin,
                     end, size);
     bins->assign(count, Bin());
