@@ -273,3 +273,59 @@ def test_two_inputs_of_strings(tmp_path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 19)], ir_version=9), tmp_path / 'm.onnx')
     with pytest.raises(Failure, match='strings of which none is constant'):
         convert(tmp_path / 'm.onnx', tmp_path)
+
+
+GRAMS = {'ngram_counts': [0, 3], 'ngram_indexes': [6, 1, 0, 5, 3], 'max_skip_count': 2}
+NUMBERS = [4, 2, 3, 2, 3, 4, 4]
+VECTORS = {
+    'one word': {'mode': 'TF', 'min_gram_length': 1, 'max_gram_length': 1, **GRAMS, 'max_skip_count': 0},
+    'one and two': {'mode': 'TF', 'min_gram_length': 1, 'max_gram_length': 2, **GRAMS},
+    'two with weights': {'mode': 'TFIDF', 'min_gram_length': 2, 'max_gram_length': 2, 'weights': [.5, 2., 3., 4., 5.], **GRAMS},
+    'whether there': {'mode': 'IDF', 'min_gram_length': 1, 'max_gram_length': 2, 'weights': [.5, 2., 3., 4., 5.], **GRAMS},
+    'whether there, without weights': {'mode': 'IDF', 'min_gram_length': 1, 'max_gram_length': 2, **GRAMS},
+}
+
+
+@pytest.mark.parametrize('kind', ['strings', 'int64', 'int32'])
+@pytest.mark.parametrize('name', sorted(VECTORS))
+def test_counts_of_n_grams(name, kind, tmp_path):
+    x = np.random.default_rng(3).integers(1, 6, (5, 9))
+    x[0, :4] = [2, 3, 2, 3]
+    attributes = dict(VECTORS[name])
+    if kind == 'strings':
+        x = np.array([[f'w{v}' for v in row] for row in x], object)
+        attributes['pool_strings'] = [f'w{v}' for v in NUMBERS]
+    else:
+        x = x.astype(kind)
+        attributes['pool_int64s'] = NUMBERS
+    element = TensorProto.STRING if kind == 'strings' else helper.np_dtype_to_tensor_dtype(x.dtype)
+    for i, (shape, given) in enumerate({(5, 9): x, ('rows', 'words'): x[:2, :2], (9,): x[1]}.items()):
+        graph = helper.make_graph([helper.make_node('TfIdfVectorizer', ['x'], ['y'], **attributes)], 'g',
+                                  [helper.make_tensor_value_info('x', element, shape)],
+                                  [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)])
+        path = tmp_path / f'm{i}.onnx'
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), path)
+        want = ort.InferenceSession(str(path), providers=['CPUExecutionProvider']).run(None, {'x': given})[0]
+        have = run(convert(path, tmp_path), {'x': given}, ['y'], tmp_path)['y']
+        assert have.shape == want.shape
+        np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize('op, attributes, message', [
+    ('TfIdfVectorizer', {'pool_int64s': [1], 'ngram_counts': [0], 'ngram_indexes': [0]}, 'n-grams of numbers for an input of string'),
+    ('TfIdfVectorizer', {'pool_strings': ['a', 'b'], 'ngram_counts': [0], 'ngram_indexes': [0]}, 'ngram_indexes: 1, none for n-gram 1'),
+    ('TfIdfVectorizer', {'pool_strings': ['a', 'b'], 'ngram_counts': [0], 'ngram_indexes': [0, 0]}, 'stands for two n-grams'),
+    ('TfIdfVectorizer', {'pool_strings': ['a'], 'ngram_counts': [0], 'ngram_indexes': [0], 'weights': [1., 2.]}, '2 weights for 1 n-grams'),
+    ('TfIdfVectorizer', {'pool_strings': ['a', 'b'], 'ngram_counts': [3], 'ngram_indexes': [0, 1]}, 'at 3 to 2 of 2'),
+    ('Cast', {'to': TensorProto.FLOAT}, 'known by its place in a table alone'),
+    ('StringNormalizer', {}, 'known by their places in a table alone'),
+])
+def test_what_strings_cannot_be(op, attributes, message, tmp_path):
+    if op == 'TfIdfVectorizer':
+        attributes = {'mode': 'TF', 'min_gram_length': 1, 'max_gram_length': 1, 'max_skip_count': 0, **attributes}
+    graph = helper.make_graph([helper.make_node(op, ['x'], ['y'], **attributes)], 'g',
+                              [helper.make_tensor_value_info('x', TensorProto.STRING, [2])],
+                              [helper.make_tensor_value_info('y', TensorProto.FLOAT, None)])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=8), tmp_path / 'm.onnx')
+    with pytest.raises(Failure, match=message):
+        convert(tmp_path / 'm.onnx', tmp_path)

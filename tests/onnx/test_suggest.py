@@ -58,6 +58,15 @@ def test_number(tmp_path):
     np.testing.assert_array_equal(run(net, {'x': x}, ['y'], tmp_path)['y'], np.maximum(x, 0))
 
 
+def test_list_of_open_length(tmp_path):
+    """Axes that are an input."""
+    path = save('(float[N,4] x, int64[K] axes) => (float[N] y) { y = ReduceSum <keepdims = 0> (x, axes) }', tmp_path)
+    options = found(refusal(path, tmp_path))
+    assert options == ['--constant', 'axes=1']
+    x = np.random.rand(3, 4).astype(np.float32)
+    np.testing.assert_allclose(run(convert(path, tmp_path, *options), {'x': x}, ['y'], tmp_path)['y'], x.sum(1), 1e-6)
+
+
 @pytest.mark.parametrize('text', ['sr=1,2', 'sr=nothing'])
 def test_constants_that_are_none(text, tmp_path):
     path = save('(float[1,4] x, int64 sr) => (float[1,4] y) { n = Cast <to = 1> (sr) y = Mul(x, n) }', tmp_path)

@@ -196,7 +196,7 @@ void Converter::run_node(const Node& given) {
     if (!entry) {
         const bool any = find_op(node.domain, node.op, 0) != nullptr;
         problems.push_back({node.label(), (node.domain.empty() ? "" : node.domain + "::") + node.op,
-                            any ? "not supported in this opset" : "no such operator here",
+                            any ? "not supported in this opset" : why_missing(node.domain, node.op),
                             version});
         mark_outputs(node, true);
         return;

@@ -118,6 +118,8 @@ struct OpEntry {
 };
 // The entry for an operator, null if there is none; and all of them, sorted by name.
 const OpEntry* find_op(const std::string& domain, const std::string& op, int opset);
+// Why there is no entry of that name.
+const char* why_missing(const std::string& domain, const std::string& op);
 std::vector<const OpEntry*> all_ops();
 // True if the node has a name for each input that it must have; operators that are not in the table
 // count as those of that name that are.

@@ -36,6 +36,7 @@ OpTable sequence_ops();
 OpTable ml_ops();
 OpTable svm_ops();
 OpTable label_ops();
+OpTable text_ops();
 
 // An attribute of an LSTM that converters make for one whose inputs and states are quantised.
 constexpr const char* kRoundInputs = "quoll.round_inputs";

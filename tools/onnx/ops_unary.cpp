@@ -235,7 +235,8 @@ bool cast_to(Op& op, Value* x, ElementType to) {
     if (!is_supported(to)) return op.fail("a cast to a type %s", type_name(to));
     if (!is_supported(x->type)) return op.fail("a cast from a type %s", type_name(x->type));
     if (to != x->type && (to == ElementType::kString || x->type == ElementType::kString))
-        return op.fail("a cast between strings and numbers");
+        return op.fail(
+            "a cast between strings and numbers: a string is known by its place in a table alone");
     const bool narrowed = to != ElementType::kString && narrows(x->type, to);
     if (x->is_constant() && !(narrowed && is_float(to))) {
         op.set_constant(0, x->constant->cast(to));

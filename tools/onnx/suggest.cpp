@@ -34,12 +34,13 @@ void compared_with(const Graph& graph, const std::string& name, std::set<int64_t
     }
 }
 
-// An input of one whole number or truth.
-bool holds_a_number(const ValueInfo& v) {
+// An input of one whole number or truth; or, if `open`, a list that may be of one.
+bool holds_a_number(const ValueInfo& v, bool open) {
     const bool whole = v.type == ElementType::kInt64 || v.type == ElementType::kInt32 ||
                        v.type == ElementType::kBool;
     return v.is_tensor && v.has_shape && whole &&
-           (v.shape.empty() || (v.shape.size() == 1 && v.shape[0].value == 1));
+           (v.shape.empty() ||
+            (v.shape.size() == 1 && (v.shape[0].value == 1 || (open && v.shape[0].value < 0))));
 }
 
 enum Filling { kBatch, kOnes, kUsual, kFillings };
@@ -78,12 +79,11 @@ bool fill_sizes(const OnnxModel& model, Filling filling, OnnxOptions* options) {
     return filled;
 }
 
-}  // namespace
-
-std::vector<OnnxOptions> candidate_options(const OnnxModel& model, const OnnxOptions& given) {
+// The options given, then those with numbers for the inputs that hold one.
+std::vector<OnnxOptions> numbered(const OnnxModel& model, const OnnxOptions& given, bool open) {
     std::vector<OnnxOptions> with_numbers(1, given);
     for (const ValueInfo& v : model.graph.inputs) {
-        if (!holds_a_number(v) || given.constants.count(v.name)) continue;
+        if (!holds_a_number(v, open) || given.constants.count(v.name)) continue;
         std::set<int64_t> numbers;
         compared_with(model.graph, v.name, &numbers);
         if (numbers.empty()) numbers = {0, 1};
@@ -96,6 +96,13 @@ std::vector<OnnxOptions> candidate_options(const OnnxModel& model, const OnnxOpt
             }
         }
     }
+    return with_numbers;
+}
+
+}  // namespace
+
+std::vector<OnnxOptions> candidate_options(const OnnxModel& model, const OnnxOptions& given) {
+    const std::vector<OnnxOptions> with_numbers = numbered(model, given, false);
     std::vector<OnnxOptions> all(with_numbers.begin() + 1, with_numbers.end());
     for (int filling = 0; filling < kFillings; filling++) {
         for (const OnnxOptions& one : with_numbers) {
@@ -103,6 +110,10 @@ std::vector<OnnxOptions> candidate_options(const OnnxModel& model, const OnnxOpt
             if (fill_sizes(model, (Filling)filling, &sized)) all.push_back(sized);
         }
     }
+    // Lists of open length come last: most of them are data, not settings.
+    const std::vector<OnnxOptions> with_lists = numbered(model, given, true);
+    if (with_lists.size() > with_numbers.size())
+        all.insert(all.end(), with_lists.begin() + 1, with_lists.end());
     return all;
 }
 
