@@ -25,6 +25,7 @@ struct F16Kernels {
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
     DwconvPairKernel dwconv_pair[2];  // [stride - 1]
+    DwconvPlanarKernel dwconv_planar[2];
     WinogradInput winograd_input;
     WinogradOutput winograd_output;
     WinogradTileInput winograd_tile_input;
