@@ -72,7 +72,6 @@ const F16Kernels QUOLL_ISA_TABLE(f16_kernels) = {
 #define QUOLL_DWCONV_ROW(name, kernel, stride) &dwconv_row<4, kernel, stride>,
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
-    {&dwconv_pair<float, 1>, &dwconv_pair<float, 2>},
     {&dwconv_planar<1>, &dwconv_planar<2>},
     &input,
     &output,

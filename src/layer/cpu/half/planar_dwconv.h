@@ -15,9 +15,10 @@ QUOLL_INLINE float16x8_t load_halves(const uint16_t* p) {
 }
 
 // The columns under the three taps of outputs x to x + 7. first, last: of a row with a column of
-// padding there.
-template <int stride, bool first, bool last>
-QUOLL_INLINE void tap_columns(const uint16_t* row, int x, int before, float16x8_t (&tap)[3]) {
+// padding there. Not templates: that would be nine times the code.
+template <int stride>
+QUOLL_INLINE void tap_columns(const uint16_t* row, int x, int before, bool first, bool last,
+                              float16x8_t (&tap)[3]) {
     const float16x8_t zeros = vdupq_n_f16(0);
     if constexpr (stride == 1) {
         const uint16_t* const at = row + x - before;
@@ -43,9 +44,9 @@ QUOLL_INLINE void tap_columns(const uint16_t* row, int x, int before, float16x8_
 
 // Outputs x to x + 7 of two rows, or of the first of them; input row i, of which there are those
 // from `begin` to `end`, lies under kernel row i of the first and i - stride of the second.
-template <int stride, int rows, bool first, bool last>
+template <int stride, int rows>
 QUOLL_INLINE void planar_tile(const DwconvPlanar& r, const uint16_t* in, int begin, int end, int x,
-                              uint16_t* out) {
+                              bool first, bool last, uint16_t* out) {
     const float16x8_t w = load_halves(r.weight), rest = load_halves(r.weight + 8);
     float16x8_t sum[2];
     sum[0] = sum[1] = vdupq_laneq_f16(rest, 1);
@@ -53,7 +54,7 @@ QUOLL_INLINE void planar_tile(const DwconvPlanar& r, const uint16_t* in, int beg
     for (int i = 0; i < 3 + (rows - 1) * stride; i++) {
         if (i < begin || i >= end) continue;
         float16x8_t tap[3];
-        tap_columns<stride, first, last>(in + (ptrdiff_t)i * r.in_w, x, r.before_x, tap);
+        tap_columns<stride>(in + (ptrdiff_t)i * r.in_w, x, r.before_x, first, last, tap);
 #pragma GCC unroll 8
         for (int j = 0; j < rows; j++) {
             const int ky = i - j * stride;
@@ -87,19 +88,12 @@ QUOLL_INLINE void planar_rows(const DwconvPlanar& r, int y, uint16_t* out) {
     const uint16_t* const in = r.in + (ptrdiff_t)top * r.in_w;
     const bool left = r.before_x > 0;
     const bool right = (r.out_w - 1) * stride + 3 - r.before_x > r.in_w;
-    const auto tile = [&](auto first, auto last, int x) QUOLL_INLINE_LAMBDA {
-        planar_tile<stride, rows, first(), last()>(r, in, begin, end, x, out);
-    };
-    const std::true_type yes;
-    const std::false_type no;
-    if (r.out_w == n) {
-        if (left && right) return tile(yes, yes, 0);
-        if (left) return tile(yes, no, 0);
-        return right ? tile(no, yes, 0) : tile(no, no, 0);
+    for (int x = 0;; x += n) {
+        if (x > r.out_w - n) x = r.out_w - n;
+        const bool end_of_row = x == r.out_w - n;
+        planar_tile<stride, rows>(r, in, begin, end, x, left && x == 0, right && end_of_row, out);
+        if (end_of_row) return;
     }
-    left ? tile(yes, no, 0) : tile(no, no, 0);
-    for (int x = n; x < r.out_w - n; x += n) tile(no, no, x);
-    right ? tile(no, yes, r.out_w - n) : tile(no, no, r.out_w - n);
 }
 
 template <int stride>

@@ -103,12 +103,12 @@ void take_planar(KernelSlot slot, int pixels, const Machine& machine, GemmKernel
     }
 }
 
-// Pairs of rows by hand, where the level has such itself. False if there are none.
+// Pairs of rows by hand. False if there are none.
 bool take_pairs_of_rows(KernelSlot slot, const Machine& machine, DwconvKernels* dwconv) {
     bool found = false;
     for (int stride = 1; stride <= 2; stride++) {
         const KernelRow* row = best_row(slot, machine, 2, kDwconvPairOutputs, stride);
-        if (!row || !dwconv->pair[0][stride - 1]) continue;
+        if (!row) continue;
         dwconv->pair[0][stride - 1] = (DwconvPairKernel)row->part;
         found = true;
     }
@@ -181,7 +181,6 @@ DwconvKernels f16_dwconv(const F16Kernels& f16) {
 #define QUOLL_DWCONV_ROW(name, kernel, stride) pairs.name[0] = f16.dwconv_##name;
 #include "layer/cpu/dwconv/kernels.inc"
 #undef QUOLL_DWCONV_ROW
-    std::copy_n(f16.dwconv_pair, 2, pairs.pair[0]);
     std::copy_n(f16.dwconv_planar, 2, pairs.planar);
     return pairs;
 }
