@@ -15,9 +15,9 @@ QUOLL_INLINE float16x8_t load_halves(const uint16_t* p) {
 }
 
 // The columns under the three taps of outputs x to x + 7. first, last: of a row with a column of
-// padding there. Not templates: that would be nine times the code.
-template <int stride>
-QUOLL_INLINE void tap_columns(const uint16_t* row, int x, int before, bool first, bool last,
+// padding there, bool or a type of one.
+template <int stride, class First, class Last>
+QUOLL_INLINE void tap_columns(const uint16_t* row, int x, int before, First first, Last last,
                               float16x8_t (&tap)[3]) {
     const float16x8_t zeros = vdupq_n_f16(0);
     if constexpr (stride == 1) {
@@ -44,9 +44,9 @@ QUOLL_INLINE void tap_columns(const uint16_t* row, int x, int before, bool first
 
 // Outputs x to x + 7 of two rows, or of the first of them; input row i, of which there are those
 // from `begin` to `end`, lies under kernel row i of the first and i - stride of the second.
-template <int stride, int rows>
+template <int stride, int rows, class First, class Last>
 QUOLL_INLINE void planar_tile(const DwconvPlanar& r, const uint16_t* in, int begin, int end, int x,
-                              bool first, bool last, uint16_t* out) {
+                              First first, Last last, uint16_t* out) {
     const float16x8_t w = load_halves(r.weight), rest = load_halves(r.weight + 8);
     float16x8_t sum[2];
     sum[0] = sum[1] = vdupq_laneq_f16(rest, 1);
@@ -88,10 +88,22 @@ QUOLL_INLINE void planar_rows(const DwconvPlanar& r, int y, uint16_t* out) {
     const uint16_t* const in = r.in + (ptrdiff_t)top * r.in_w;
     const bool left = r.before_x > 0;
     const bool right = (r.out_w - 1) * stride + 3 - r.before_x > r.in_w;
+    const std::true_type yes;
+    const std::false_type no;
     for (int x = 0;; x += n) {
         if (x > r.out_w - n) x = r.out_w - n;
         const bool end_of_row = x == r.out_w - n;
-        planar_tile<stride, rows>(r, in, begin, end, x, left && x == 0, right && end_of_row, out);
+        const bool first = left && x == 0, last = right && end_of_row;
+        const auto tile = [&](auto at_first, auto at_last) QUOLL_INLINE_LAMBDA {
+            planar_tile<stride, rows>(r, in, begin, end, x, at_first, at_last, out);
+        };
+        // Pairs of rows, which most are, know the edges when they are compiled.
+        if (rows == 1)
+            tile(first, last);
+        else if (first)
+            last ? tile(yes, yes) : tile(yes, no);
+        else
+            last ? tile(no, yes) : tile(no, no);
         if (end_of_row) return;
     }
 }
